@@ -1,0 +1,2 @@
+console.log(CORDON_VERSION)
+declare const CORDON_VERSION: string

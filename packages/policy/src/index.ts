@@ -1,0 +1,42 @@
+export {
+  CAPABILITIES,
+  type AccessPolicy,
+  type CanonicalPath,
+  type Capability,
+  type CommandRule,
+  type EnvRule,
+  type FsRule,
+  type HostName,
+  type NetRule,
+  type Origin,
+  type RelPath,
+} from './rules.ts'
+export { CordonError, ParseError, type Problem } from './errors.ts'
+export {
+  DeniedError,
+  EscapeError,
+  FsAccessError,
+  grantToml,
+  InvalidPathError,
+  OutsideError,
+  UnresolvableError,
+} from './fs/errors.ts'
+export { InvalidUrlError, NetDeniedError } from './net/errors.ts'
+export { EnvDeniedError } from './env/errors.ts'
+export { CommandDeniedError } from './commands/errors.ts'
+export { describe, quote, show } from './text.ts'
+export { Context, parseContext, type Action, type ContextData } from './context.ts'
+export { FsIndex } from './fs/fs-index.ts'
+export { evaluateFs, type FsDecision } from './fs/evaluate.ts'
+export { canonicalize } from './fs/canonical.ts'
+export { locateEntry, locateObject, openAmbientRoot, type Location, type Root } from './fs/locate.ts'
+export { below, joinRel, parseRelPath, ROOT, splitEntry } from './fs/rel-path.ts'
+export { parseHost } from './net/host.ts'
+export { NetIndex, type NetDecision } from './net/net-index.ts'
+export { DEFAULT_PORTS, parseNetTarget, type NetTarget } from './net/target.ts'
+export { EnvIndex, type EnvDecision } from './env/env-index.ts'
+export { evaluateCommand, type CommandDecision, type Invocation } from './commands/evaluate.ts'
+export { Problems } from './wire/fields.ts'
+export { isEnvName, parseCommandRule, parseEnvRule, parseFsRule, parseNetRule } from './wire/parse-rule.ts'
+export { parseAccessPolicy } from './wire/parse-policy.ts'
+export { serializeAccessPolicy } from './wire/serialize.ts'

@@ -1,0 +1,34 @@
+import { type HostName } from '../rules.ts'
+
+/**
+ * SPEC 1.5: one spelling for a host, the same for rules and targets: ASCII (Punycode), lower case, one
+ * trailing dot stripped, IP literals normalised. Undefined when it is no host.
+ *
+ * The characters are checked *before* converting, because the converter forgives too much: it reads
+ * `a/b` as `a`, and drops tabs and newlines.
+ */
+export function parseHost(text: string): HostName | undefined {
+  if (text.length > LONGEST_HOST || !text.isWellFormed()) return undefined
+  const bracketed = text.startsWith('[') && text.endsWith(']')
+  const address = bracketed ? text.slice(1, -1) : text
+  if (bracketed || IPV6.test(address)) return IPV6.test(address) ? convert(`[${address}]`) : undefined
+  if (text === '' || FORBIDDEN.test(text)) return undefined
+  const host = convert(text.endsWith('.') ? text.slice(0, -1) : text)
+  // Conversion may produce dots of its own (U+3002), so the empty label is looked for afterwards.
+  return host === undefined || host.split('.').includes('') ? undefined : host
+}
+
+/** DNS allows 253 octets; Unicode spellings of it are a few times longer at most. */
+const LONGEST_HOST = 1024
+const IPV6 = /^[0-9a-fA-F.]*:[0-9a-fA-F:.]+$/
+/** `*` is refused because whoever writes `*.example.com` expects a wildcard, and there is none. */
+const FORBIDDEN = /[\p{C}\p{Z}/\\?#@:%<>^|[\]*"'`{}]/u
+
+function convert(host: string): HostName | undefined {
+  try {
+    const { hostname } = new URL(`http://${host}/`)
+    return hostname === '' || hostname.length > 255 ? undefined : (hostname as HostName)
+  } catch {
+    return undefined
+  }
+}

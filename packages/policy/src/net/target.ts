@@ -1,0 +1,49 @@
+import { InvalidUrlError } from './errors.ts'
+import { type HostName } from '../rules.ts'
+import { parseHost } from './host.ts'
+import { pathSegments } from './path.ts'
+
+/** A URL reduced to what rules look at. */
+export interface NetTarget {
+  readonly scheme: string
+  readonly host: HostName
+  /** The port in the URL, else the scheme's default; undefined when the scheme has none (SPEC 1.5). */
+  readonly port: number | undefined
+  readonly segments: readonly string[]
+}
+
+/** The schemes with a default port. Part of the wire format: other languages use the same table. */
+export const DEFAULT_PORTS: Readonly<Record<string, number>> = {
+  http: 80,
+  https: 443,
+  ws: 80,
+  wss: 443,
+  ftp: 21,
+}
+
+/** Reads a URL in exactly one way or refuses it; nothing that two parsers could read differently passes. */
+export function parseNetTarget(input: string): NetTarget {
+  const fail = (reason: string): never => {
+    throw new InvalidUrlError(input, reason)
+  }
+  if (input.length > LONGEST_URL) fail(`it is longer than ${LONGEST_URL} characters`)
+  if (!input.isWellFormed()) fail('it is not valid Unicode')
+  // Browsers read `\` as `/` and drop tabs; RFC 3986 does neither. Such a URL has two meanings.
+  if (AMBIGUOUS.test(input)) fail('it contains a space, a control character or a backslash')
+  const match = URL_SHAPE.exec(input)
+  if (!match?.groups) return fail('expected scheme://host[:port][/path]')
+  const { scheme = '', authority = '', path = '' } = match.groups
+  // The last `@` ends the user part; a host never contains one.
+  const place = AUTHORITY.exec(authority.slice(authority.lastIndexOf('@') + 1))
+  const host = parseHost(place?.groups?.['host'] ?? '') ?? fail('the host is not valid')
+  const port = place?.groups?.['port']
+  if (port !== undefined && Number(port) > 65535) fail('the port is larger than 65535')
+  const segments = pathSegments(path) ?? fail('the path has a broken % escape')
+  const lower = scheme.toLowerCase()
+  return { scheme: lower, host, port: port ? Number(port) : DEFAULT_PORTS[lower], segments }
+}
+
+const LONGEST_URL = 65_536
+const AMBIGUOUS = /[\p{Cc}\p{Z}\\]/u
+const URL_SHAPE = /^(?<scheme>[a-zA-Z][a-zA-Z0-9+.-]*):\/\/(?<authority>[^/?#]*)(?<path>[^?#]*)/
+const AUTHORITY = /^(?<host>\[[^\]]*\]|[^:]*)(?::(?<port>[0-9]{0,5}))?$/

@@ -1,0 +1,29 @@
+const UNSAFE = /[\p{C}\p{Zl}\p{Zp}]/gu
+
+/** Untrusted text in a message: control and bidi characters must not redraw the terminal. */
+export const quote = (text: string): string =>
+  JSON.stringify(clip(text)).replace(UNSAFE, (c) => `\\u{${c.codePointAt(0)!.toString(16)}}`)
+
+/** Plain text stays as it was typed, so that messages can be compared and copied; anything else is quoted. */
+export const show = (text: string): string =>
+  text !== '' && text.length <= LONGEST_SHOWN && !text.search(/^[^\p{C}\p{Zl}\p{Zp}"]+$/u)
+    ? text
+    : quote(text)
+
+const LONGEST_SHOWN = 512
+
+const clip = (text: string): string =>
+  text.length <= LONGEST_SHOWN
+    ? text
+    : `${text.slice(0, LONGEST_SHOWN).toWellFormed()}… (${text.length} characters)`
+
+/** What a wrong value is, in a few words: never the value itself when it could be long. */
+export function describe(value: unknown): string {
+  if (value === null) return 'null'
+  if (value === undefined) return 'nothing'
+  if (Array.isArray(value)) return 'a list'
+  if (typeof value === 'object') return 'an object'
+  if (typeof value === 'string')
+    return `the string ${quote(value.length > 40 ? `${value.slice(0, 40).toWellFormed()}…` : value)}`
+  return typeof value === 'function' || typeof value === 'symbol' ? `a ${typeof value}` : String(value)
+}

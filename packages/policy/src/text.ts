@@ -25,5 +25,5 @@ export function describe(value: unknown): string {
   if (typeof value === 'object') return 'an object'
   if (typeof value === 'string')
     return `the string ${quote(value.length > 40 ? `${value.slice(0, 40).toWellFormed()}…` : value)}`
-  return typeof value === 'function' || typeof value === 'symbol' ? `a ${typeof value}` : String(value)
+  return typeof value === 'number' || typeof value === 'boolean' ? String(value) : `a ${typeof value}`
 }

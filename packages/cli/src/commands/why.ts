@@ -1,0 +1,4 @@
+import { type Register } from '../command.ts'
+export const register: Register = (parser, world) => {
+  parser.action(() => world.out.write('x'))
+}

@@ -1,0 +1,49 @@
+import { styleText } from 'node:util'
+
+/** Everything a command may know of the process it runs in. Tests and embedders make their own. */
+export interface World {
+  readonly argv: readonly string[]
+  readonly cwd: string
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly out: Stream
+  readonly err: Stream
+  /** Sets the exit code; the process ends by itself when nothing is left to do. */
+  finish(code: number): void
+}
+
+export interface Stream {
+  readonly isTerminal: boolean
+  write(text: string): void
+  style(style: Style, text: string): string
+}
+
+export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan'
+
+/** The only reader of `process` in the program. */
+export function openAmbientWorld(): World {
+  const { env } = process
+  return {
+    argv: process.argv.slice(2),
+    cwd: process.cwd(),
+    env,
+    out: streamTo(process.stdout, env),
+    err: streamTo(process.stderr, env),
+    finish: (code) => {
+      process.exitCode = code
+    },
+  }
+}
+
+function streamTo(stream: NodeJS.WriteStream, env: World['env']): Stream {
+  const isTerminal = stream.isTTY
+  const coloured = wantsColour(isTerminal, env)
+  return {
+    isTerminal,
+    write: (text) => void stream.write(text),
+    style: (style, text) => (coloured ? styleText(style, text, { validateStream: false }) : text),
+  }
+}
+
+/** Colour only on a terminal; NO_COLOR (any non-empty value) and TERM=dumb turn it off. */
+const wantsColour = (isTerminal: boolean, env: World['env']): boolean =>
+  isTerminal && !env['NO_COLOR'] && env['TERM'] !== 'dumb'

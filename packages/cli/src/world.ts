@@ -1,3 +1,4 @@
+import { homedir } from 'node:os'
 import { styleText } from 'node:util'
 
 /** Everything a command may know of the process it runs in. Tests and embedders make their own. */
@@ -5,6 +6,11 @@ export interface World {
   readonly argv: readonly string[]
   readonly cwd: string
   readonly env: Readonly<Record<string, string | undefined>>
+  readonly home: string
+  readonly platform: string
+  /** Undefined where there are no user ids. */
+  readonly uid: number | undefined
+  readonly pid: number
   readonly out: Stream
   readonly err: Stream
   /** Sets the exit code; the process ends by itself when nothing is left to do. */
@@ -26,6 +32,10 @@ export function openAmbientWorld(): World {
     argv: process.argv.slice(2),
     cwd: process.cwd(),
     env,
+    home: homedir(),
+    platform: process.platform,
+    uid: process.getuid?.(),
+    pid: process.pid,
     out: streamTo(process.stdout, env),
     err: streamTo(process.stderr, env),
     finish: (code) => {

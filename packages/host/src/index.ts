@@ -1,0 +1,6 @@
+export { type Person } from './approve/approve.ts'
+export { compileProject, type Policies, PolicyError } from './policies.ts'
+export { layerFile, NoWorkspaceError, openAmbientProject, type EditableLayer, type Project } from './project.ts'
+export { parseQuestion, QuestionError, type Question } from './why/question.ts'
+export { type AnyRule } from './why/answer.ts'
+export { why, type Why } from './why/why.ts'

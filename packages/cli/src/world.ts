@@ -1,5 +1,7 @@
 import { homedir } from 'node:os'
 import { styleText } from 'node:util'
+import { type Person } from '@cordon/host'
+import { personAt } from './person.ts'
 
 /** Everything a command may know of the process it runs in. Tests and embedders make their own. */
 export interface World {
@@ -13,6 +15,8 @@ export interface World {
   readonly pid: number
   readonly out: Stream
   readonly err: Stream
+  /** Who can be asked; undefined without a terminal. */
+  readonly person: Person | undefined
   /** Sets the exit code; the process ends by itself when nothing is left to do. */
   finish(code: number): void
 }
@@ -38,6 +42,10 @@ export function openAmbientWorld(): World {
     pid: process.pid,
     out: streamTo(process.stdout, env),
     err: streamTo(process.stderr, env),
+    // Lazily: touching stdin opens it, and most commands never ask anything.
+    get person() {
+      return personAt({ input: process.stdin, output: process.stderr })
+    },
     finish: (code) => {
       process.exitCode = code
     },

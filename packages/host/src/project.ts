@@ -29,10 +29,15 @@ export class NoWorkspaceError extends CordonError {
 
 /** Reads with the process's authority; throws ConfigError with every problem of every layer. */
 export function openAmbientProject(options: ProjectOptions): Project {
-  const workspace = openWorkspace(options.cwd, options.surroundings)
-  if (!workspace) throw new NoWorkspaceError(options.cwd)
+  const workspace = requireWorkspace(options)
   const sources = [BUILT_IN_TOOLS, ...readAmbientSources(placesOf(workspace, options))]
   return { workspace, root: openAmbientRoot(workspace.root), sources, loaded: mergeSources(sources) }
+}
+
+export function requireWorkspace({ cwd, surroundings }: ProjectOptions): Workspace {
+  const workspace = openWorkspace(cwd, surroundings)
+  if (!workspace) throw new NoWorkspaceError(cwd)
+  return workspace
 }
 
 /** SPEC 2: where the layers of this workspace are read from. */

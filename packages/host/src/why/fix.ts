@@ -1,4 +1,4 @@
-import { formatKeyPath, formatValue, LAYERS, setValue, type Source } from '@cordon/config'
+import { formatKeyPath, formatValue, setValue, type Source } from '@cordon/config'
 import {
   type Capability,
   CordonError,
@@ -11,6 +11,7 @@ import {
 } from '@cordon/policy'
 import { type Subject } from '../compile/subject.ts'
 import { type EditableLayer } from '../project.ts'
+import { textOf, withText } from '../sources.ts'
 import { type Answer } from './answer.ts'
 
 /** An edit that was tried in memory and makes the same question answer "allow". */
@@ -47,25 +48,12 @@ const EDITED = ['workspace', 'user-workspace'] as const satisfies readonly Edita
 
 function works({ layer, key, value }: Edit, sources: readonly Source[], ask: EditWorld['ask']): boolean {
   try {
-    return ask(replaceText(sources, layer, (text) => setValue(text, key, value))).allowed
+    return ask(withText(sources, layer, setValue(textOf(sources, layer), key, value))).allowed
   } catch (error) {
     // The edit does not fit that file, or the policy no longer compiles with it: not a fix.
     if (error instanceof CordonError) return false
     throw error
   }
-}
-
-/** The sources as they would be after the layer's file was edited; a file that is not there yet is empty. */
-function replaceText(
-  sources: readonly Source[],
-  layer: EditableLayer,
-  edit: (text: string) => string,
-): readonly Source[] {
-  const at = sources.findIndex((source) => source.layer === layer)
-  const source = sources[at]
-  if (source && 'text' in source) return sources.with(at, { ...source, text: edit(source.text) })
-  const before = sources.filter((other) => LAYERS.indexOf(other.layer) < LAYERS.indexOf(layer))
-  return [...before, { layer, label: layer, text: edit('') }, ...sources.slice(before.length)]
 }
 
 type RuleData = Record<string, string | number | boolean>

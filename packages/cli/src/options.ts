@@ -14,4 +14,5 @@ export interface CommonOptions {
   readonly json?: boolean
 }
 
-export const withCommonOptions = (parser: Parser): Parser => parser.addOption(cfgOption()).addOption(jsonOption())
+export const withCommonOptions = (parser: Parser): Parser =>
+  parser.addOption(cfgOption()).addOption(jsonOption())

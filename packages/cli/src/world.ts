@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { styleText } from 'node:util'
 import { type Person } from '@cordon/host'
@@ -13,6 +14,8 @@ export interface World {
   /** Undefined where there are no user ids. */
   readonly uid: number | undefined
   readonly pid: number
+  /** The same for every command typed in one terminal. */
+  readonly session: string
   readonly out: Stream
   readonly err: Stream
   /** Who can be asked; undefined without a terminal. */
@@ -23,8 +26,8 @@ export interface World {
 
 export interface Stream {
   readonly isTerminal: boolean
-  write(text: string): void
-  style(style: Style, text: string): string
+  readonly write: (text: string) => void
+  readonly style: (style: Style, text: string) => string
 }
 
 export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan'
@@ -40,6 +43,9 @@ export function openAmbientWorld(): World {
     platform: process.platform,
     uid: process.getuid?.(),
     pid: process.pid,
+    get session() {
+      return terminalSession(process.pid)
+    },
     out: streamTo(process.stdout, env),
     err: streamTo(process.stderr, env),
     // Lazily: touching stdin opens it, and most commands never ask anything.
@@ -49,6 +55,21 @@ export function openAmbientWorld(): World {
     finish: (code) => {
       process.exitCode = code
     },
+  }
+}
+
+/** The kernel's session: the shell's pid with its start time, because pids are used again. */
+function terminalSession(pid: number): string {
+  try {
+    // After the name in parentheses: state, ppid, pgrp, session … and the start time as the 20th of them.
+    const fields = (of: number): string[] =>
+      readFileSync(`/proc/${of}/stat`, 'utf8')
+        .replace(/^.*\) /s, '')
+        .split(' ')
+    const leader = Number(fields(pid)[3])
+    return `${leader}-${fields(leader)[19]}`
+  } catch {
+    return `pid-${pid}` // no procfs, or the leader is gone: a session of one command
   }
 }
 

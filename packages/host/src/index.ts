@@ -1,7 +1,12 @@
 export { type Person } from './approve/approve.ts'
-export { openApprovals } from './approve/open.ts'
-export { compileProject, type Policies, PolicyError } from './policies.ts'
-export { NoWorkspaceError, openAmbientProject, type EditableLayer, type Project, type ProjectOptions } from './project.ts'
+export { compileProject, type Compiler, type Policies, PolicyError } from './policies.ts'
+export {
+  NoWorkspaceError,
+  openAmbientProject,
+  type EditableLayer,
+  type Project,
+  type ProjectOptions,
+} from './project.ts'
 export { changeSetting, explainSetting, type Change } from './settings.ts'
 export { explainPolicies, type PolicyView } from './explain.ts'
 export { initProject } from './init.ts'

@@ -23,7 +23,9 @@ export interface ProjectOptions {
 export class NoWorkspaceError extends CordonError {
   readonly code = 'NO_WORKSPACE'
   constructor(cwd: string) {
-    super(`no workspace at or above ${show(cwd)}\n  fix: run \`cordon init\` in the directory you want to work in`)
+    super(
+      `no workspace at or above ${show(cwd)}\n  fix: run \`cordon init\` in the directory you want to work in`,
+    )
   }
 }
 
@@ -56,7 +58,10 @@ export function placesOf(
 }
 
 /** The files a person edits, by the layer they make. */
-export const layerFile = (workspace: Workspace, surroundings: Surroundings): Record<EditableLayer, string> => ({
+export const layerFile = (
+  workspace: Workspace,
+  surroundings: Surroundings,
+): Record<EditableLayer, string> => ({
   user: userConfigFile(surroundings),
   workspace: join(workspace.shared, 'config.toml'),
   'user-workspace': join(workspace.local, 'config.toml'),

@@ -16,17 +16,24 @@ import { compileQuietly, openProject } from '../project.ts'
 import { type World } from '../world.ts'
 
 export const register: Register = (parser, world) => {
-  withCommonOptions(parser.command('show').description('print the effective configuration and where it comes from'))
-    .action(({ cfg, json }: CommonOptions) => {
-      const { loaded } = openProject(world, cfg)
-      world.out.write(json ? `${JSON.stringify(loaded.values, undefined, 2)}\n` : formatSettings(loaded, world.out))
-    })
+  withCommonOptions(
+    parser.command('show').description('print the effective configuration and where it comes from'),
+  ).action(({ cfg, json }: CommonOptions) => {
+    const { loaded } = openProject(world, cfg)
+    world.out.write(
+      json ? `${JSON.stringify(loaded.values, undefined, 2)}\n` : formatSettings(loaded, world.out),
+    )
+  })
 
-  withCommonOptions(parser.command('explain').description('say where one value comes from and what it overrode'))
+  withCommonOptions(
+    parser.command('explain').description('say where one value comes from and what it overrode'),
+  )
     .argument('<key>', 'such as sandbox.mode or conversation.tools.fetch.access.net')
     .action((key: string, { cfg, json }: CommonOptions) => {
       const found = explainSetting(openProject(world, cfg), key)
-      world.out.write(json ? `${JSON.stringify(found, undefined, 2)}\n` : formatExplanation(key, found, world))
+      world.out.write(
+        json ? `${JSON.stringify(found, undefined, 2)}\n` : formatExplanation(key, found, world),
+      )
     })
 
   parser
@@ -73,11 +80,17 @@ interface SetOptions {
 const layerOf = ({ user, userWorkspace }: SetOptions): EditableLayer =>
   user ? 'user' : userWorkspace ? 'user-workspace' : 'workspace'
 
-function formatExplanation(key: string, { value, origin, elements, overrode }: Explanation, { out }: World): string {
-  const at = (place: Explanation['origin']): string => out.style('dim', `${formatOrigin(place)} (${place.layer})`)
+function formatExplanation(
+  key: string,
+  { value, origin, elements, overrode }: Explanation,
+  { out }: World,
+): string {
+  const at = (place: Explanation['origin']): string =>
+    out.style('dim', `${formatOrigin(place)} (${place.layer})`)
   const lines = elements
     ? [`${key}:`, ...elements.map((element) => `  ${formatValue(element.value)}  ${at(element.origin)}`)]
     : [`${key} = ${formatValue(value)}  ${at(origin)}`]
-  for (const earlier of overrode) lines.push(`  instead of ${formatValue(earlier.value)}  ${at(earlier.origin)}`)
+  for (const earlier of overrode)
+    lines.push(`  instead of ${formatValue(earlier.value)}  ${at(earlier.origin)}`)
   return `${lines.join('\n')}\n`
 }

@@ -1,9 +1,9 @@
-import { compileProject, explainPolicies, openApprovals, type PolicyView } from '@cordon/host'
+import { explainPolicies, type PolicyView } from '@cordon/host'
 import { show } from '@cordon/policy'
 import { type Register } from '../command.ts'
 import { formatTable } from '../format/table.ts'
 import { cfgOption, type CommonOptions, withCommonOptions } from '../options.ts'
-import { compileQuietly, openProject } from '../project.ts'
+import { compileAsking, compileQuietly, openProject } from '../project.ts'
 import { type Stream, type World } from '../world.ts'
 
 export const register: Register = (parser, world) => {
@@ -23,7 +23,7 @@ export const register: Register = (parser, world) => {
     .addOption(cfgOption())
     .action(async ({ cfg }: CommonOptions) => {
       const project = openProject(world, cfg)
-      const policies = await compileProject(project, openApprovals(project, world), world.person)
+      const policies = await compileAsking(world, project)
       warn(world, policies.warnings)
       world.out.write(`${policies.bySubject.size} policies compiled\n`)
     })

@@ -26,7 +26,9 @@ Examples:
       const project = openProject(world, cfg)
       const policies = await compileQuietly(world, project)
       const found = why(project, policies, tool, question)
-      world.out.write(json ? `${JSON.stringify(whyJson(found), undefined, 2)}\n` : formatWhy(found, world.out))
+      world.out.write(
+        json ? `${JSON.stringify(whyJson(found), undefined, 2)}\n` : formatWhy(found, world.out),
+      )
       world.finish(found.allowed ? EXIT.ok : EXIT.denied)
     })
 }
@@ -56,7 +58,8 @@ export function formatWhy(found: Why, { style }: Pick<Stream, 'style'>): string 
   if (canonical !== undefined && canonical !== question.target) lines.push(`  really:  ${show(canonical)}`)
   lines.push(`  because: ${because}`)
   if (rule?.rule.origin) lines.push(`  rule at: ${rule.rule.origin}`)
-  for (const other of others) lines.push(style('dim', `  lost:    ${ruleText(other)} at ${other.rule.origin ?? '?'}`))
+  for (const other of others)
+    lines.push(style('dim', `  lost:    ${ruleText(other)} at ${other.rule.origin ?? '?'}`))
   if (fix) lines.push('  to allow it:', `    ${setCommand(fix)}`)
   return `${lines.join('\n')}\n`
 }
@@ -86,5 +89,7 @@ function ruleData(any: AnyRule): Record<string, unknown> {
 const ruleText = (any: AnyRule): string =>
   Object.entries(ruleData(any))
     .filter(([, value]) => value !== undefined)
-    .map(([key, value]) => `${key} ${Array.isArray(value) ? value.join('+') || 'nothing' : show(String(value))}`)
+    .map(
+      ([key, value]) => `${key} ${Array.isArray(value) ? value.join('+') || 'nothing' : show(String(value))}`,
+    )
     .join(', ')

@@ -2,10 +2,10 @@ import { formatKeyPath, formatOrigin, formatValue, type LoadedConfig } from '@co
 import { type Stream } from '../world.ts'
 
 /** The effective values as TOML, one dotted key a line, each with the place it was written. */
-export function formatSettings({ values, origin }: LoadedConfig, { style }: Pick<Stream, 'style'>): string {
-  return leaves(values, [])
+export function formatSettings(loaded: LoadedConfig, { style }: Pick<Stream, 'style'>): string {
+  return leaves(loaded.values, [])
     .map(({ path, value }) => {
-      const place = origin(path)
+      const place = loaded.origin(path)
       const comment = place ? `  ${style('dim', `# ${formatOrigin(place)}`)}` : ''
       return `${formatKeyPath(path)} = ${formatValue(value)}${comment}\n`
     })

@@ -11,7 +11,10 @@ export function newBindingPrompt({ rulePath, target, grants }: Binding): string 
 Current grants under this mount:
 
 ${grants
-  .map(({ subject, capabilities }) => `  ${`${show(subject)}:`.padEnd(widest + 1)} ${capabilities.join(', ') || 'nothing'}`)
+  .map(
+    ({ subject, capabilities }) =>
+      `  ${`${show(subject)}:`.padEnd(widest + 1)} ${capabilities.join(', ') || 'nothing'}`,
+  )
   .join('\n')}
 
 The target binding will be remembered. Capability changes through config

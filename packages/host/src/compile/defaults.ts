@@ -16,4 +16,8 @@ export const DEFAULT_NET: readonly NetRule[] = [
 /** SPEC 4.2 and 4.6: what every program needs and no secret lives in. */
 const MINIMAL_ENV = ['PATH', 'HOME', 'USER', 'LANG', 'LC_*', 'TERM', 'TZ'] as const
 
-export const DEFAULT_ENV: readonly EnvRule[] = MINIMAL_ENV.map((name) => ({ name, read: true, origin: BUILT_IN }))
+export const DEFAULT_ENV: readonly EnvRule[] = MINIMAL_ENV.map((name) => ({
+  name,
+  read: true,
+  origin: BUILT_IN,
+}))

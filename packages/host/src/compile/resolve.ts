@@ -1,5 +1,13 @@
 import { lstatSync } from 'node:fs'
-import { below, type CanonicalPath, canonicalize, FsAccessError, type FsRule, type RelPath, type Root } from '@cordon/policy'
+import {
+  below,
+  type CanonicalPath,
+  canonicalize,
+  FsAccessError,
+  type FsRule,
+  type RelPath,
+  type Root,
+} from '@cordon/policy'
 
 /** Where a rule's path leads, as far as links can tell. Compilation sees the filesystem only through this. */
 export type Resolved =

@@ -69,7 +69,14 @@ function answerFs(root: Root, rules: readonly FsRule[], question: Question & { a
   } catch (error) {
     // Bad input is a wrong question; a bad target is an answer: no, and why.
     if (!(error instanceof FsAccessError) || error.fault === 'input') throw error
-    return { question, allowed: false, canonical: undefined, rule: undefined, because: error.message, others: [] }
+    return {
+      question,
+      allowed: false,
+      canonical: undefined,
+      rule: undefined,
+      because: error.message,
+      others: [],
+    }
   }
 }
 
@@ -83,7 +90,9 @@ function fsReason(rule: FsRule, capability: string, allowed: boolean): string {
 function answerNet(rules: readonly NetRule[], question: Question & { axis: 'net' }): Answer {
   const target = parseNetTarget(question.target)
   const port = target.port === undefined ? '' : `:${target.port}`
-  const path = target.segments.map((segment) => encodeURIComponent(Buffer.from(segment, 'latin1').toString('utf8')))
+  const path = target.segments.map((segment) =>
+    encodeURIComponent(Buffer.from(segment, 'latin1').toString('utf8')),
+  )
   const canonical = `${target.scheme}://${target.host}${port}/${path.join('/')}`
   if (rules.length === 0) return unrestricted(question, canonical, 'no network rules are declared')
   const decision = new NetIndex(rules).evaluate(target)
@@ -113,7 +122,9 @@ function answerEnv(rules: readonly EnvRule[], question: Question & { axis: 'env'
     allowed: decision.kind === 'allowed',
     canonical: name,
     rule: rule && { axis: 'env', rule },
-    because: rule ? `the rule for ${show(rule.name)} ${rule.read ? 'allows it' : 'says no'}` : 'no rule names it',
+    because: rule
+      ? `the rule for ${show(rule.name)} ${rule.read ? 'allows it' : 'says no'}`
+      : 'no rule names it',
     others: rules
       .filter((other) => other !== rule && new EnvIndex([other]).evaluate(name).kind !== 'unmatched')
       .map((other) => ({ axis: 'env', rule: other })),

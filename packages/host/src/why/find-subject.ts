@@ -13,7 +13,11 @@ export function findSubject(config: Config, subjects: readonly Subject[], name: 
     if (found) return found
   }
   if (source?.kind === 'builtin')
-    throw new QuestionError(`${quote(name)} is a builtin tool: it runs inside Cordon and has no access of its own`)
+    throw new QuestionError(
+      `${quote(name)} is a builtin tool: it runs inside Cordon and has no access of its own`,
+    )
   const names = [...new Set(subjects.map((subject) => subject.name))]
-  throw new QuestionError(`no tool, server or profile is named ${quote(name)}; there are: ${names.join(', ')}`)
+  throw new QuestionError(
+    `no tool, server or profile is named ${quote(name)}; there are: ${names.join(', ')}`,
+  )
 }

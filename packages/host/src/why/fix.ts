@@ -75,7 +75,8 @@ function fsCandidates(want: Capability, canonical: string, rule: FsRule | undefi
   // Rules inherit nothing (SPEC 1.1), so the new one restates what the deciding one granted.
   const grants = Object.fromEntries([...new Set([...(rule?.grants ?? []), want])].map((name) => [name, true]))
   // Within a mount only a rule at the mount point itself rides on the approval that was given.
-  if (rule?.external) return rule.approvedTarget === undefined ? [] : [{ path: rule.path, external: true, ...grants }]
+  if (rule?.external)
+    return rule.approvedTarget === undefined ? [] : [{ path: rule.path, external: true, ...grants }]
   return upwards(canonical).map((path) => ({ path, ...grants }))
 }
 
@@ -87,7 +88,8 @@ function upwards(path: string): string[] {
 
 function netCandidate(url: string, rule: NetRule | undefined): RuleData {
   const { scheme, host, port } = parseNetTarget(url)
-  if (!rule) return { host, ...(port === DEFAULT_PORTS[scheme] || port === undefined ? {} : { port }), allow: true }
+  if (!rule)
+    return { host, ...(port === DEFAULT_PORTS[scheme] || port === undefined ? {} : { port }), allow: true }
   // As specific as the rule that said no, and later: the last one wins a tie.
   return {
     host,

@@ -61,17 +61,18 @@ export function openAmbientWorld(): World {
 /** The kernel's session: the shell's pid with its start time, because pids are used again. */
 function terminalSession(pid: number): string {
   try {
-    // After the name in parentheses: state, ppid, pgrp, session … and the start time as the 20th of them.
-    const fields = (of: number): string[] =>
-      readFileSync(`/proc/${of}/stat`, 'utf8')
-        .replace(/^.*\) /s, '')
-        .split(' ')
-    const leader = Number(fields(pid)[3])
-    return `${leader}-${fields(leader)[19]}`
+    const leader = Number(statFields(pid)[3])
+    return `${leader}-${statFields(leader)[19]}`
   } catch {
     return `pid-${pid}` // no procfs, or the leader is gone: a session of one command
   }
 }
+
+/** What follows the name in parentheses: state, parent, group, session … and as the 20th the start time. */
+const statFields = (pid: number): string[] =>
+  readFileSync(`/proc/${pid}/stat`, 'utf8')
+    .replace(/^.*\) /s, '')
+    .split(' ')
 
 function streamTo(stream: NodeJS.WriteStream, env: World['env']): Stream {
   const isTerminal = stream.isTTY

@@ -27,6 +27,8 @@ export const formatProblem = (problem: ConfigProblem): string => formatAs('error
 export const formatWarning = (problem: ConfigProblem): string => formatAs('warning', problem)
 
 const formatAs = (kind: string, { origin, message, fix }: ConfigProblem): string =>
-  [`${kind}: ${message}`, `  at ${formatOrigin(origin)}`, ...(fix === undefined ? [] : [`  fix: ${fix}`])].join(
-    '\n',
-  )
+  [
+    `${kind}: ${message}`,
+    `  at ${formatOrigin(origin)}`,
+    ...(fix === undefined ? [] : [`  fix: ${fix}`]),
+  ].join('\n')

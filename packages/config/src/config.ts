@@ -71,7 +71,8 @@ export type ResultMode = 'ask' | 'unattended' | 'edit' | 'skip'
 
 /** SPEC 5.1. */
 export interface McpServerConfig {
-  readonly command: readonly string[]
+  readonly command: string
+  readonly arguments: readonly string[]
   readonly stateful: boolean
   readonly optional: boolean
   readonly startup_timeout_secs: number

@@ -32,7 +32,7 @@ test('an unknown command gets a suggestion and exit code 2', () => {
   expect(cordon(here, 'wyh')).toEqual({
     code: 2,
     stdout: '',
-    stderr: "cordon: unknown command 'wyh'\n(Did you mean why?)\n\n(run with --help for the usage)\n",
+    stderr: "cordon: unknown command 'wyh'\n(Did you mean why?)\n(run with --help for the usage)\n",
   })
 })
 
@@ -40,14 +40,14 @@ test('an unknown option gets a suggestion and exit code 2', () => {
   const { code, stdout, stderr } = cordon(here, 'why', '--jsn', 'a', 'read', 'b')
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
   expect(stderr).toBe(
-    "cordon: unknown option '--jsn'\n(Did you mean --json?)\n\n(run with --help for the usage)\n",
+    "cordon: unknown option '--jsn'\n(Did you mean --json?)\n(run with --help for the usage)\n",
   )
 })
 
 test('a missing argument is a usage error', () => {
   const { code, stderr } = cordon(here, 'why', 'fs_read_file')
   expect(code).toBe(2)
-  expect(stderr).toBe("cordon: missing required argument 'capability'\n\n(run with --help for the usage)\n")
+  expect(stderr).toBe("cordon: missing required argument 'capability'\n(run with --help for the usage)\n")
 })
 
 test('outside a workspace it says how to make one', () => {
@@ -60,8 +60,8 @@ test('outside a workspace it says how to make one', () => {
 
 test('colour only on a terminal, and not with NO_COLOR', () => {
   const coloured = cordonAtTerminal(here, ['wyh'], [])
-  expect(coloured.screen).toContain('\u001B[31mcordon:\u001B[39m')
-  expect(cordonAtTerminal({ ...here, env: { NO_COLOR: '1' } }, ['wyh'], []).screen).not.toContain('\u001B[')
+  expect(coloured.raw).toContain('\u001B[31mcordon:\u001B[39m')
+  expect(cordonAtTerminal({ ...here, env: { NO_COLOR: '1' } }, ['wyh'], []).raw).not.toContain('\u001B[')
   expect(cordon(here, 'wyh').stderr).not.toContain('\u001B[')
 })
 

@@ -1,7 +1,7 @@
 """Runs a command in a pseudo-terminal and plays a script against it.
 
 stdin: JSON {"argv": [...], "cwd": "...", "env": {...}, "steps": [["expect text", "reply"], ...]}
-stdout: JSON {"code": exit code (negative: signal), "screen": everything the terminal received}
+stdout: JSON {"code": exit code (negative: signal), "raw": everything the terminal received}
 """
 import json, os, pty, select, sys, time
 
@@ -30,4 +30,4 @@ while time.monotonic() < deadline:
 else:
     os.kill(pid, 9)
 _, status = os.waitpid(pid, 0)
-json.dump({"code": os.waitstatus_to_exitcode(status), "screen": screen.decode("utf8", "replace"), "missed": steps}, sys.stdout)
+json.dump({"code": os.waitstatus_to_exitcode(status), "raw": screen.decode("utf8", "replace"), "missed": steps}, sys.stdout)

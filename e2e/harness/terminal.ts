@@ -1,10 +1,13 @@
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
+import { stripVTControlCharacters } from 'node:util'
 import { CORDON, type Setting } from './cordon.ts'
 
 export interface Played {
   readonly code: number
-  /** Everything the terminal showed, with CRLF as LF. */
+  /** Every byte the terminal received. */
+  readonly raw: string
+  /** The same as a person reads it: no control sequences, LF for CRLF. */
   readonly screen: string
   /** Steps whose text never appeared. */
   readonly missed: readonly [string, string][]
@@ -27,6 +30,6 @@ export function cordonAtTerminal(
     encoding: 'utf8',
   })
   if (status !== 0) throw new Error(`the terminal failed: ${stderr}`)
-  const played = JSON.parse(stdout) as Played
-  return { ...played, screen: played.screen.replaceAll('\r\n', '\n') }
+  const played = JSON.parse(stdout) as Omit<Played, 'screen'>
+  return { ...played, screen: stripVTControlCharacters(played.raw).replaceAll('\r\n', '\n') }
 }

@@ -1,4 +1,5 @@
-import { existsSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
+import { dirname } from 'node:path'
 import {
   type Explanation,
   mergeSources,
@@ -6,9 +7,10 @@ import {
   parseKeyPath,
   readAmbientSources,
   setValue,
+  type Source,
   writeConfigFile,
 } from '@cordon/config'
-import { quote } from '@cordon/policy'
+import { CordonError, quote } from '@cordon/policy'
 import { BUILT_IN_TOOLS } from './built-in-tools.ts'
 import {
   type EditableLayer,
@@ -23,7 +25,7 @@ import { QuestionError } from './why/question.ts'
 
 /** Where the value of a key comes from, and what it overrode (SPEC 2). */
 export function explainSetting(project: Project, key: string): Explanation {
-  const found = project.loaded.explain(parseKeyPath(key))
+  const found = project.loaded.explain(parseKeyPath(key) ?? [])
   if (!found) throw new QuestionError(`nothing is configured at ${quote(key)}, and it has no default`)
   return found
 }
@@ -44,8 +46,19 @@ export function changeSetting(options: ProjectOptions, { layer, key, value }: Ch
   const sources = [BUILT_IN_TOOLS, ...readAmbientSources(placesOf(workspace, options))]
   const isNew = !existsSync(file)
   const was = textOf(sources, layer)
-  const text = setValue(isNew ? newConfigText() : was, key, value)
+  const text = edited(isNew ? newConfigText() : was, sources, key, value)
   mergeSources(withText(sources, layer, text))
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
   writeConfigFile(file, text, isNew ? undefined : was)
   return file
+}
+
+/** An edit may repair a wrong value. But when it cannot be made, what is wrong with the files comes first. */
+function edited(text: string, sources: readonly Source[], key: string, value: string): string {
+  try {
+    return setValue(text, key, value)
+  } catch (error) {
+    if (error instanceof CordonError) mergeSources(sources)
+    throw error
+  }
 }

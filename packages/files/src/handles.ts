@@ -79,9 +79,9 @@ export class Handles {
   }
 
   /** As `reach`, with the entry's own name. */
-  reachParent(path: RelPath, operation: Operation): { held: Held; name: string; parent: RelPath } {
+  reachParent(path: RelPath, operation: Operation): { held: Held; name: string } {
     const { parent, name } = this.#entry(path, operation)
-    return { held: this.reach(parent, { operation, path }), name, parent }
+    return { held: this.reach(parent, { operation, path }), name }
   }
 
   close(): void {

@@ -19,17 +19,19 @@ export class StagedFile implements AsyncDisposable {
   readonly #held: Held
   readonly #name: string
   readonly #subject: { operation: Operation; path: RelPath }
+  readonly #life: 'one call' | 'long'
   readonly #unguard: () => void
   #fd: number
   #size = 0
   #pending: Promise<unknown> = Promise.resolve()
 
-  /** Takes over `held`, the directory of the temporary file. */
+  /** Takes over `held`, the directory of the temporary file; for `one call` also that of the target. */
   constructor(handles: Handles, held: Held, path: RelPath, life: 'one call' | 'long') {
     this.#handles = handles
     this.#held = held
     this.#name = newTempName()
     this.#subject = { operation: 'write', path }
+    this.#life = life
     try {
       this.#fd = held.directory.createRegular(this.#name, constants.O_WRONLY, 0o600)
     } catch (error) {
@@ -113,7 +115,7 @@ export class StagedFile implements AsyncDisposable {
   ): { fd: number; target: Place; release: () => void } {
     return this.#orDiscard(() => {
       const fd = this.#open()
-      const { held, name } = this.#handles.reachParent(path, 'write')
+      const { held, name } = this.#reachTarget(path)
       const target = { directory: held.directory, name }
       try {
         const old = inspectTarget(target, expect, { operation: 'write', path })
@@ -124,6 +126,12 @@ export class StagedFile implements AsyncDisposable {
       }
       return { fd, target, release: () => held.release() }
     })
+  }
+
+  /** A long write reaches its target again: its directory may have been moved since. */
+  #reachTarget(path: RelPath): { held: Held; name: string } {
+    if (this.#life === 'long') return this.#handles.reachParent(path, 'write')
+    return { held: this.#held.retain(), name: path.slice(path.lastIndexOf('/') + 1) }
   }
 
   #publish(path: RelPath, target: Place, { expect }: WriteOptions): void {

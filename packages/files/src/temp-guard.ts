@@ -18,7 +18,8 @@ export function guardTemp(remove: () => void): () => void {
 
 function listen(): void {
   process.on('exit', removeAll)
-  for (const signal of SIGNALS) process.on(signal, onSignal)
+  // First in line: a program's `once` listener is still counted when ours asks whether there is one.
+  for (const signal of SIGNALS) process.prependListener(signal, onSignal)
 }
 
 function unlisten(): void {

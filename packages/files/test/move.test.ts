@@ -78,6 +78,8 @@ describe.each(IMPLEMENTATIONS)('moving, $name', ({ open }) => {
     expect(readFileSync(join(outside, 'moved/f'), 'utf8')).toBe('f')
     anchor.rename(rel('a'), rel('moved/f'), { anchor: other, replace: 'file' })
     expect(readFileSync(join(outside, 'moved/f'), 'utf8')).toBe('a')
-    expect(refusal(() => anchor.rename(rel('b'), rel('moved/f'), { anchor: other }))).toEqual(exists('moved/f'))
+    expect(refusal(() => anchor.rename(rel('b'), rel('moved/f'), { anchor: other }))).toEqual(
+      exists('moved/f'),
+    )
   })
 })

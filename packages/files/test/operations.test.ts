@@ -1,5 +1,16 @@
 import { execFileSync } from 'node:child_process'
-import { chmodSync, linkSync, lstatSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { ROOT } from '@cordon/policy'
@@ -50,7 +61,10 @@ describe.each(IMPLEMENTATIONS)('SPEC 6.4 $name', ({ name: guarantee, open }) => 
     writeFileSync(join(inside, 'f'), '0123456789')
     const message = 'cannot read f: it is larger than 9 bytes'
     expect(anchor.readFile(rel('f'), { limit: 10 })).toHaveLength(10)
-    expect(refusal(() => anchor.readFile(rel('f'), { limit: 9 }))).toEqual({ code: 'FILE_TOO_LARGE', message })
+    expect(refusal(() => anchor.readFile(rel('f'), { limit: 9 }))).toEqual({
+      code: 'FILE_TOO_LARGE',
+      message,
+    })
     const file = anchor.open(rel('f'))
     writeFileSync(join(inside, 'f'), 'x'.repeat(100_000))
     expect(file.readAll()).toHaveLength(100_000)
@@ -154,11 +168,23 @@ describe.each(IMPLEMENTATIONS)('SPEC 6.4 $name', ({ name: guarantee, open }) => 
       [() => anchor.readFile(rel('x')), 'FILE_NOT_FOUND', 'cannot read x: it does not exist'],
       [() => anchor.readFile(rel('x/y/z')), 'FILE_NOT_FOUND', 'cannot read x/y/z: x does not exist'],
       [() => anchor.readFile(rel('f/y')), 'FILE_NOT_DIRECTORY', 'cannot read f/y: f is not a directory'],
-      [() => anchor.readFile(rel('d')), 'FILE_NOT_REGULAR', 'cannot read d: it is not a regular file (directory)'],
+      [
+        () => anchor.readFile(rel('d')),
+        'FILE_NOT_REGULAR',
+        'cannot read d: it is not a regular file (directory)',
+      ],
       [() => anchor.mkdir(rel('d')), 'FILE_EXISTS', 'cannot make directory d: it already exists'],
-      [() => anchor.mkdirp(rel('f/g')), 'FILE_NOT_DIRECTORY', 'cannot make directory f/g: f is not a directory'],
+      [
+        () => anchor.mkdirp(rel('f/g')),
+        'FILE_NOT_DIRECTORY',
+        'cannot make directory f/g: f is not a directory',
+      ],
       [() => anchor.rmdir(rel('d')), 'FILE_NOT_EMPTY', 'cannot remove d: it is not empty'],
-      [() => anchor.unlink(rel('d')), 'FILE_NOT_REGULAR', 'cannot remove d: it is not a regular file (directory)'],
+      [
+        () => anchor.unlink(rel('d')),
+        'FILE_NOT_REGULAR',
+        'cannot remove d: it is not a regular file (directory)',
+      ],
       [() => anchor.stat(rel('a\nb')), 'FILE_NOT_FOUND', 'cannot look at "a\\nb": it does not exist'],
       [() => anchor.readlink(rel('f')), 'FILE_INVALID', 'cannot look at f: it cannot be used for this'],
       [
@@ -166,7 +192,11 @@ describe.each(IMPLEMENTATIONS)('SPEC 6.4 $name', ({ name: guarantee, open }) => 
         'FILE_INVALID',
         `cannot write ${'n'.repeat(256)}: it has a component that is too long`,
       ],
-      [() => anchor.rename(rel('d'), rel('d/e/d')), 'FILE_INVALID', 'cannot move d/e/d: it cannot be used for this'],
+      [
+        () => anchor.rename(rel('d'), rel('d/e/d')),
+        'FILE_INVALID',
+        'cannot move d/e/d: it cannot be used for this',
+      ],
     ]
     for (const [act, code, message] of cases) expect(refusal(act)).toEqual({ code, message })
     expect(readdirSync(inside, { recursive: true }).sort()).toEqual(['d', 'd/e', 'f'])
@@ -241,7 +271,9 @@ describe.each(IMPLEMENTATIONS)('SPEC 6.4 $name', ({ name: guarantee, open }) => 
     expect(readdirSync(join(inside, 'blobs'))).toHaveLength(2)
     await staged.commit(rel('blobs/ab/cd/ef'), { expect: 'missing' })
     await staged.abort()
-    await expect(staged.write(Buffer.from('more'))).rejects.toThrow('this staged file was committed or aborted')
+    await expect(staged.write(Buffer.from('more'))).rejects.toThrow(
+      'this staged file was committed or aborted',
+    )
     expect(readFileSync(join(inside, 'blobs/ab/cd/ef'), 'utf8')).toBe('content')
     const dropped = anchor.stage(rel('blobs'))
     void dropped.write(chunkOf(1 << 20))
@@ -253,7 +285,9 @@ describe.each(IMPLEMENTATIONS)('SPEC 6.4 $name', ({ name: guarantee, open }) => 
     const { anchor, inside } = setUp()
     const staged = anchor.stage(ROOT)
     for (const name of readdirSync(inside)) anchor.unlink(rel(name))
-    await expect(staged.commit(rel('f'))).rejects.toThrow('cannot write f: it was moved or replaced meanwhile')
+    await expect(staged.commit(rel('f'))).rejects.toThrow(
+      'cannot write f: it was moved or replaced meanwhile',
+    )
     expect(readdirSync(inside)).toEqual([])
   })
 

@@ -77,7 +77,8 @@ describe.each(IMPLEMENTATIONS)('walking, $name', ({ open }) => {
     }
     expect(seen.filter((path) => path.startsWith('a/b'))).toEqual(['a/b'])
     expect(seen.join()).not.toContain('secret')
-    for (const { path } of anchor.walk()) if (path === 'moved') rmSync(join(inside, 'moved'), { recursive: true })
+    for (const { path } of anchor.walk())
+      if (path === 'moved') rmSync(join(inside, 'moved'), { recursive: true })
     const [last] = [...anchor.walk()].filter(({ path }) => path === 'a/b')
     expect(last?.kind).toBe('link')
   })

@@ -1,5 +1,6 @@
 import { EnvIndex } from '../env/env-index.ts'
 import { type CommandRule } from '../rules.ts'
+import { show } from '../text.ts'
 
 /** A command line as it would be started, and the variables it would be given beyond the minimal ones. */
 export interface Invocation {
@@ -31,7 +32,7 @@ export function evaluateCommand(
     return refused('its arguments match none of the allowed lists')
   const granted = new EnvIndex((rule.envs ?? []).map((name) => ({ name, read: true })))
   const extra = envs.find((name) => granted.evaluate(name).kind !== 'allowed')
-  if (extra !== undefined) return refused(`the variable ${extra} is not in its envs`)
+  if (extra !== undefined) return refused(`the variable ${show(extra)} is not in its envs`)
   return { kind: 'allowed', rule }
 }
 

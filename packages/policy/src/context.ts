@@ -124,9 +124,12 @@ export function parseContext(value: unknown): Context {
 }
 
 function readContext(value: unknown, problems: Problems): ContextData {
-  if (!isFields(value)) problems.wrongType('', 'an object', value)
-  const fields = new FieldReader(isFields(value) ? value : {}, '', problems)
-  const root = fields.requiredString('root') ?? ''
+  if (!isFields(value)) {
+    problems.wrongType('', 'an object', value)
+    return { root: '/', action: 'run', access: null }
+  }
+  const fields = new FieldReader(value, '', problems)
+  const root = fields.requiredString('root') ?? '/'
   if (!root.startsWith('/') || root.includes('\0') || !root.isWellFormed())
     fields.wrong('root', 'must be an absolute path')
   const action = fields.requiredString('action') ?? 'run'

@@ -13,9 +13,9 @@ export function parseHost(text: string): HostName | undefined {
   const address = bracketed ? text.slice(1, -1) : text
   if (bracketed || IPV6.test(address)) return IPV6.test(address) ? convert(`[${address}]`) : undefined
   if (text === '' || FORBIDDEN.test(text)) return undefined
-  const host = convert(text.endsWith('.') ? text.slice(0, -1) : text)
-  // Conversion may produce dots of its own (U+3002), so the empty label is looked for afterwards.
-  return host === undefined || host.split('.').includes('') ? undefined : host
+  // The dot is stripped after converting, because conversion produces dots of its own (U+3002).
+  const host = convert(text)?.replace(/\.$/, '')
+  return host === undefined || host.split('.').includes('') ? undefined : (host as HostName)
 }
 
 /** DNS allows 253 octets; Unicode spellings of it are a few times longer at most. */

@@ -12,14 +12,14 @@ export interface NetTarget {
   readonly segments: readonly string[]
 }
 
-/** The schemes with a default port. Part of the wire format: other languages use the same table. */
-export const DEFAULT_PORTS: Readonly<Record<string, number>> = {
-  http: 80,
-  https: 443,
-  ws: 80,
-  wss: 443,
-  ftp: 21,
-}
+/**
+ * The schemes with a default port. Part of the wire format: other languages use the same table.
+ * Without a prototype, because `constructor` is a scheme that anybody can write.
+ */
+export const DEFAULT_PORTS: Readonly<Record<string, number>> = Object.assign(
+  Object.create(null) as Record<string, number>,
+  { http: 80, https: 443, ws: 80, wss: 443, ftp: 21 },
+)
 
 /** Reads a URL in exactly one way or refuses it; nothing that two parsers could read differently passes. */
 export function parseNetTarget(input: string): NetTarget {

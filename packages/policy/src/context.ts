@@ -71,8 +71,10 @@ export class Context {
 
   /** The check with everything that anchored I/O needs to act on exactly what was checked (SPEC 6.4). */
   locate(path: string, want: Capability): Location {
-    const find = want === 'delete' ? locateEntry : locateObject
-    const location = find(this.#root, this.#fs, path)
+    const location =
+      want === 'delete'
+        ? locateEntry(this.#root, this.#fs, path)
+        : locateObject(this.#root, this.#fs, path, want)
     if (!this.#fs) return location
     const decision = evaluateFs(this.#fs, location.relative, want)
     if (decision.kind === 'granted') return location
@@ -80,7 +82,7 @@ export class Context {
       capability: want,
       target: location.relative,
       rule: decision.kind === 'withheld' ? decision.rule : undefined,
-      grants: this.#fs.rules.filter((rule) => rule.grants.size > 0),
+      grants: this.#fs.granting,
     })
   }
 

@@ -13,6 +13,7 @@ import { type AccessPolicy, type CanonicalPath, type Capability } from './rules.
 import { FieldReader, isFields, Problems } from './wire/fields.ts'
 import { isEnvName } from './wire/parse-rule.ts'
 import { readAccessPolicy } from './wire/parse-policy.ts'
+import { describe } from './text.ts'
 import { serializeAccessPolicy } from './wire/serialize.ts'
 
 export type Action = 'run' | 'format_arguments'
@@ -90,13 +91,24 @@ export class Context {
     const target = parseNetTarget(url)
     const decision = this.#net?.evaluate(target)
     if (!decision || decision.kind === 'allowed') return
-    throw new NetDeniedError(url, target.host, decision.kind === 'refused' ? decision.rule : undefined)
+    throw new NetDeniedError({
+      url,
+      target,
+      rule: decision.kind === 'refused' ? decision.rule : undefined,
+      grants: this.data.access?.net.filter((rule) => rule.allow) ?? [],
+    })
   }
 
   checkEnv(name: string): void {
-    const decision = isEnvName(name) ? this.#env?.evaluate(name) : ({ kind: 'unmatched' } as const)
+    const grants = this.data.access?.env.filter((rule) => rule.read) ?? []
+    if (!isEnvName(name)) {
+      const variable = typeof name === 'string' ? name : describe(name)
+      throw new EnvDeniedError({ variable, rule: undefined, grants, never: 'it is not a variable name' })
+    }
+    const decision = this.#env?.evaluate(name)
     if (!decision || decision.kind === 'allowed') return
-    throw new EnvDeniedError(name, decision.kind === 'refused' ? decision.rule : undefined)
+    const rule = decision.kind === 'refused' ? decision.rule : undefined
+    throw new EnvDeniedError({ variable: name, rule, grants })
   }
 
   checkCommand(invocation: Invocation): void {

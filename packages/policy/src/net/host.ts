@@ -7,7 +7,8 @@ import { type HostName } from '../rules.ts'
  * The characters are checked *before* converting, because the converter forgives too much: it reads
  * `a/b` as `a`, and drops tabs and newlines.
  */
-export function parseHost(text: string): HostName | undefined {
+export function parseHost(text: unknown): HostName | undefined {
+  if (typeof text !== 'string') return undefined
   if (text.length > LONGEST_HOST || !text.isWellFormed()) return undefined
   const bracketed = text.startsWith('[') && text.endsWith(']')
   const address = bracketed ? text.slice(1, -1) : text

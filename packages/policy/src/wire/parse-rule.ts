@@ -40,7 +40,11 @@ const isCanonicalAbsolute = (path: string): boolean =>
   path.startsWith('/') &&
   path.isWellFormed() &&
   !path.includes('\0') &&
-  (path === '/' || !path.slice(1).split('/').some((part) => part === '' || part === '.' || part === '..'))
+  (path === '/' ||
+    !path
+      .slice(1)
+      .split('/')
+      .some((part) => part === '' || part === '.' || part === '..'))
 
 function parseRulePath(fields: FieldReader): FsRule['path'] | undefined {
   const text = fields.requiredString('path')
@@ -105,9 +109,7 @@ function hostAdvice(text: string): string {
 
 /** Decoded first: `%2e%2e` and `%2f..` climb as well as `..` does. */
 const isPathPrefix = (text: string): boolean =>
-  /^\/[^?#\\\0]*$/.test(text) &&
-  text.isWellFormed() &&
-  decodeOnce(text)?.split('/').includes('..') === false
+  /^\/[^?#\\\0]*$/.test(text) && text.isWellFormed() && decodeOnce(text)?.split('/').includes('..') === false
 
 /** SPEC 1.6. */
 export const parseEnvRule: RuleParser<EnvRule> = (value, at, problems) => {
@@ -129,8 +131,12 @@ function wrongEnvPattern(name: string): string | undefined {
 }
 
 /** What the kernel can carry as a name: no `=`, no NUL, and text that survives encoding. */
-export const isEnvName = (name: string): boolean =>
-  name !== '' && name.length <= 32_768 && !/[=\0]/.test(name) && name.isWellFormed()
+export const isEnvName = (name: unknown): name is string =>
+  typeof name === 'string' &&
+  name !== '' &&
+  name.length <= 32_768 &&
+  !/[=\0]/.test(name) &&
+  name.isWellFormed()
 
 /** SPEC 1.7. */
 export const parseCommandRule: RuleParser<CommandRule> = (value, at, problems) => {

@@ -8,7 +8,7 @@ import { freshWorkspace, HOLDER, kill, linesOf, startChild } from './fixture.ts'
 const options = { holder: HOLDER, uid: process.getuid?.(), now: (): Date => new Date() }
 const ROUNDS = Number(process.env['CORDON_ROUNDS'] ?? 4)
 
-test('four processes approve at once, and no entry is lost', async () => {
+test('four processes approve at once: no entry is lost, and no reader ever sees half a file', async () => {
   const { base, workspace } = await freshWorkspace()
   const approveAll = async (name: string): Promise<string[]> => {
     const lines: string[] = []
@@ -16,9 +16,17 @@ test('four processes approve at once, and no entry is lost', async () => {
       lines.push(line)
     return lines
   }
+  const store = new ApprovalStore(workspace, options)
+  let working = true
+  const watch = async (): Promise<void> => {
+    while (working) expect((await store.read()).warnings).toEqual([])
+  }
+  const watching = watch()
   const acknowledged = (await Promise.all(['a', 'b', 'c', 'd'].map(approveAll))).flat()
+  working = false
+  await watching
   expect(acknowledged).toHaveLength(100)
-  const { mounts } = await new ApprovalStore(workspace, options).read()
+  const { mounts } = await store.read()
   expect(mounts.map((m) => m.rule_path).sort()).toEqual(acknowledged.sort())
 })
 

@@ -3,6 +3,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -165,6 +166,19 @@ test("a file of another user's approves nothing", async () => {
   const stranger = new ApprovalStore(workspace, { holder: HOLDER, uid: 54321, now: () => NOW })
   expect((await stranger.read()).mounts).toEqual([])
   expect((await store.read()).mounts).toHaveLength(1)
+})
+
+test('a lock that is lost half-way stops the change', async () => {
+  const { workspace, store } = await fresh()
+  await store.approve(rule('a'), target('/a'))
+  writeFileSync(store.file, '{')
+  const lock = join(workspace.local, 'locks/approvals.lock')
+  // The clock is read once before the lock and once under it, for the name of the bad file.
+  let reads = 0
+  const now = (): Date => (++reads === 2 && rmSync(lock), NOW)
+  const hurried = new ApprovalStore(workspace, { holder: HOLDER, uid: process.getuid?.(), now })
+  await expect(hurried.approve(rule('b'), target('/b'))).rejects.toMatchObject({ code: 'LOCK_LOST' })
+  expect(readFileSync(store.file, 'utf8')).toBe('{')
 })
 
 test('a directory where the file should be: empty with a warning, and a change is refused', async () => {

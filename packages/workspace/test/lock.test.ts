@@ -65,14 +65,18 @@ test('kill -9 of the holder frees the lock at once, and its stale note excludes 
   tryLock(file, options)!.release()
 })
 
-test('waiting ends with the signal', async () => {
+test('waiting ends with the signal, and a signal that came before takes no lock', async () => {
   const file = lockPath()
   const abort = new AbortController()
   await withLock(file, options, async () => {
-    const waiting = acquireLock(file, { ...options, wait: 60_000, signal: abort.signal })
-    abort.abort()
+    const waiting = acquireLock(file, { ...options, wait: 20_000, signal: abort.signal })
+    setTimeout(() => abort.abort(), 20)
     await expect(waiting).rejects.toMatchObject({ name: 'AbortError' })
   })
+  await expect(acquireLock(file, { ...options, signal: abort.signal })).rejects.toMatchObject({
+    name: 'AbortError',
+  })
+  tryLock(file, options)!.release()
 })
 
 test('a holder whose lock file was deleted or replaced finds out before it acts', async () => {
@@ -111,10 +115,18 @@ test('a file that is no lock, or a directory that is not there, is an error and 
 })
 
 test('four processes and this one never overlap', async () => {
+  expect(await countTogether([])).toBe(600)
+})
+
+test('nor do they when each deletes the lock file before it lets go', async () => {
+  expect(await countTogether(['delete'])).toBe(600)
+})
+
+async function countTogether(afterwards: readonly string[]): Promise<number> {
   const dir = tempDir()
   const [lock, counter] = [join(dir, 'n.lock'), join(dir, 'n')]
   writeFileSync(counter, '0')
-  const children = Array.from({ length: 4 }, () => startChild('count', [lock, counter, '100']))
+  const children = Array.from({ length: 4 }, () => startChild('count', [lock, counter, '100', ...afterwards]))
   const counting = { what: 'the counter', holder: HOLDER, wait: 60_000 }
   const here = async (): Promise<void> => {
     for (let i = 0; i < 100; i++)
@@ -125,5 +137,5 @@ test('four processes and this one never overlap', async () => {
       })
   }
   await Promise.all([here(), here(), ...children.map((child) => once(child, 'exit'))])
-  expect(readFileSync(counter, 'utf8')).toBe('600')
-})
+  return Number(readFileSync(counter, 'utf8'))
+}

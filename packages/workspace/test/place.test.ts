@@ -81,6 +81,15 @@ test('a copy with the same id gets a place of its own, while the first lives and
   expect(openWorkspace(copy.root, around(base))!.local).toBe(copy.local)
 })
 
+test('a fresh checkout at the same path, with the same id, finds the place of the last one', async () => {
+  const { base, workspace } = await freshWorkspace('project')
+  await prepareLocal(workspace, HOLDER)
+  cpSync(workspace.root, join(base, 'clone'), { recursive: true })
+  rmSync(workspace.root, { recursive: true })
+  renameSync(join(base, 'clone'), workspace.root)
+  expect(openWorkspace(workspace.root, around(base))!.local).toBe(workspace.local)
+})
+
 test('two copies that look at the same moment do not share a place', async () => {
   const { base, workspace } = await freshWorkspace('project')
   cpSync(workspace.root, join(base, 'x/project'), { recursive: true })

@@ -18,7 +18,6 @@ export async function writeDurable(file: string, content: string | Uint8Array, m
   try {
     const handle = await open(temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode)
     try {
-      await handle.chmod(mode) // whatever the umask took or left
       await handle.writeFile(content)
       await handle.sync()
     } finally {

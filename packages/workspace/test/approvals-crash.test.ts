@@ -17,13 +17,13 @@ test('four processes approve at once: no entry is lost, and no reader ever sees 
     return lines
   }
   const store = new ApprovalStore(workspace, options)
-  let working = true
+  const work = new AbortController()
   const watch = async (): Promise<void> => {
-    while (working) expect((await store.read()).warnings).toEqual([])
+    while (!work.signal.aborted) expect((await store.read()).warnings).toEqual([])
   }
   const watching = watch()
   const acknowledged = (await Promise.all(['a', 'b', 'c', 'd'].map(approveAll))).flat()
-  working = false
+  work.abort()
   await watching
   expect(acknowledged).toHaveLength(100)
   const { mounts } = await store.read()

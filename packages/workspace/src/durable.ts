@@ -14,11 +14,10 @@ export const tempOf = (file: string): string => `${file}.tmp`
  */
 export async function writeDurable(file: string, content: string | Uint8Array, mode: number): Promise<void> {
   const temp = tempOf(file)
-  await rm(temp, { force: true }) // left by a writer that was killed
+  await rm(temp, { force: true, recursive: true }) // left by a writer that was killed
   try {
     const handle = await open(temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode)
     try {
-      await handle.chmod(mode) // whatever the umask took or left
       await handle.writeFile(content)
       await handle.sync()
     } finally {
@@ -74,7 +73,7 @@ export const errorCode = (error: unknown): string | undefined =>
 /** A system error in a few words, without the path it names: the message around it already has that. */
 export function reason(error: unknown): string {
   const code = errorCode(error)
-  if (code !== undefined) return WORDS[code] ?? code
+  if (code !== undefined && !code.startsWith('ERR_')) return WORDS[code] ?? code
   return error instanceof Error ? error.message : String(error)
 }
 

@@ -105,6 +105,7 @@ function lockOnce(file: string, options: Pick<LockOptions, 'what' | 'holder'>): 
     return held
   } catch (error) {
     if (isBusy(error)) return 'busy'
+    if (inodeOf(file) !== before) return 'again' // SQLite noticed, too: it fails when its file is deleted
     throw new LockUnavailableError(options.what, file, reason(error))
   } finally {
     database?.close()

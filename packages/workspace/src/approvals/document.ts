@@ -9,7 +9,7 @@ export interface MountApproval {
 }
 
 /** The whole file: categories and fields that this version does not know are carried along. */
-export type ApprovalsDocument = Readonly<Record<string, unknown>> & { readonly mounts: readonly unknown[] }
+type ApprovalsDocument = Readonly<Record<string, unknown>> & { readonly mounts: readonly unknown[] }
 
 export type ReadResult =
   | { readonly kind: 'usable'; readonly document: ApprovalsDocument }

@@ -92,7 +92,7 @@ export class ApprovalStore {
     const lock = tryLock(this.#lock, { ...LOCK, holder: this.#options.holder })
     if (!lock) return
     try {
-      await rm(temp, { force: true })
+      await rm(temp, { force: true, recursive: true })
     } finally {
       lock.release()
     }

@@ -18,6 +18,8 @@ interface Session {
   readonly origin: RequestOrigin | undefined
   readonly agent: OriginAgent
   answering: number
+  /** A request was refused as unreadable: what comes after it on the connection means nothing. */
+  refused: boolean
 }
 
 type OnConnect = (socket: Socket, authority: string) => void
@@ -57,7 +59,7 @@ export class Requests {
   serve(socket: Duplex, origin?: RequestOrigin, seed?: Seed): void {
     const { dialer, gate } = this.#shared
     const agent = new OriginAgent(dialer, gate, this.#roots, seed)
-    this.#sessions.set(socket, { origin, agent, answering: 0 })
+    this.#sessions.set(socket, { origin, agent, answering: 0, refused: false })
     socket.once('close', () => agent.destroy())
     this.#server.emit('connection', socket)
     socket.resume() // it was paused while its first bytes were looked at
@@ -127,6 +129,7 @@ export class Requests {
 
   #onBroken(error: Error, socket: Duplex): void {
     const session = this.#sessions.get(socket)
+    if (session?.refused) return // answered already; the answer closes the connection
     const code = codeOf(error)
     const parsed = code.startsWith('HPE_') || code.startsWith('ERR_HTTP_')
     const reason = parsed ? `not a valid HTTP request (${code})` : `the connection broke (${code})`
@@ -140,7 +143,7 @@ export class Requests {
   #refuse(req: IncomingMessage, res: ServerResponse, { status, reason }: BadRequest): void {
     const session = this.#sessionOf(req)
     this.#shared.journal.refuse(unknown(session), undefined, reason)
-    // What follows on this connection may be read wrongly, by us or by the client.
+    session.refused = true
     res.shouldKeepAlive = false
     answer(res, status, `cordon: the request was refused: ${reason}.\n`)
   }

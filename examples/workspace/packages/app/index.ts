@@ -1,1 +1,1 @@
-// the app
+export const app = {}

@@ -1,1 +1,1 @@
-// generated
+export const schema = {}

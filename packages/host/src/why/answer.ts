@@ -7,6 +7,7 @@ import {
   FsIndex,
   type FsRule,
   isEnvName,
+  type Location,
   locateEntry,
   locateObject,
   type NetRule,
@@ -49,9 +50,8 @@ export function answer(root: Root, policy: AccessPolicy, question: Question): An
 
 function answerFs(root: Root, rules: readonly FsRule[], question: Question & { axis: 'fs' }): Answer {
   const index = rules.length > 0 ? new FsIndex(rules, root.foldCase) : undefined
-  const locate = question.capability === 'delete' ? locateEntry : locateObject
   try {
-    const { relative } = locate(root, index, question.target)
+    const { relative } = locate(root, index, question)
     const matching = rules.filter((rule) => new FsIndex([rule], root.foldCase).governing(relative))
     const decision = index && evaluateFs(index, relative, question.capability)
     if (!decision)
@@ -79,6 +79,13 @@ function answerFs(root: Root, rules: readonly FsRule[], question: Question & { a
     }
   }
 }
+
+const locate = (
+  root: Root,
+  index: FsIndex | undefined,
+  { capability, target }: Question & { axis: 'fs' },
+): Location =>
+  capability === 'delete' ? locateEntry(root, index, target) : locateObject(root, index, target, capability)
 
 function fsReason(rule: FsRule, capability: string, allowed: boolean): string {
   if (allowed) return `the rule for ${show(rule.path)} grants ${capability}`

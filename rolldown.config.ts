@@ -9,12 +9,15 @@ export default defineConfig({
   platform: 'node',
   resolve: { conditionNames: ['cordon-source', 'node', 'import', 'default'] },
   transform: { define: { CORDON_VERSION: JSON.stringify(version) } },
+  // Rooms do nothing when they are entered: an import of types only must not load one.
+  treeshake: { moduleSideEffects: (id) => !/\/packages\/\w+\/src\/(?!main)/.test(id) },
   output: {
     dir: 'packages/cli/dist',
     format: 'esm',
     cleanDir: true,
     minify: { compress: true, mangle: false, codegen: false },
     codeSplitting: {
+      includeDependenciesRecursively: false,
       groups: [
         {
           name: (id) =>

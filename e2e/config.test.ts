@@ -67,7 +67,12 @@ test('SPEC 2 every layer, later over earlier, and explain names them all', () =>
 `,
   )
   expect(value({ ...deep, cwd: deep.cwd }, '--cfg', 'sandbox.mode=off')).toBe('off')
-  expect(value({ ...deep, ...{ env: { CORDON_CFG_SANDBOX__MODE: 'warn' } } })).toBe('warn')
+  expect(
+    value({
+      ...deep,
+      env: { CORDON_CFG_SANDBOX__MODE: 'warn' },
+    }),
+  ).toBe('warn')
 })
 
 test('SPEC 2 config set keeps comments and order, validates first, and bad input changes nothing', () => {

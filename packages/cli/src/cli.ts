@@ -1,9 +1,9 @@
 import { Command as Parser, CommanderError } from 'commander'
-import { type Command } from './command.ts'
+import type { Command } from './command.ts'
 import { COMMANDS } from './commands.ts'
 import { EXIT } from './exit.ts'
 import { reportError } from './report.ts'
-import { type World } from './world.ts'
+import type { World } from './world.ts'
 
 /** Parses the command line, loads the one command it names and runs it. Never throws. */
 export async function run(world: World, version: string): Promise<void> {

@@ -1,5 +1,5 @@
-import { type Command as Parser } from 'commander'
-import { type World } from './world.ts'
+import type { Command as Parser } from 'commander'
+import type { World } from './world.ts'
 
 /** A line of `cordon --help`. The module is loaded only when its command is the one that was typed. */
 export interface Command {

@@ -1,4 +1,4 @@
-import { type Command } from './command.ts'
+import type { Command } from './command.ts'
 
 /** In the order of `cordon --help`: what a person does first comes first. */
 export const COMMANDS: readonly Command[] = [

@@ -1,4 +1,4 @@
-import { type Person } from '@cordon/host'
+import type { Person } from '@cordon/host'
 
 /** Streams a person could be behind. */
 export interface Terminal {

@@ -1,5 +1,5 @@
 import { compileProject, openAmbientProject, type Policies, type Project } from '@cordon/host'
-import { type World } from './world.ts'
+import type { World } from './world.ts'
 
 /** The workspace around the current directory, with every layer of its configuration. */
 export const openProject = (world: World, cfg: readonly string[]): Project =>

@@ -1,6 +1,6 @@
 import { CordonError, DeniedError, FsAccessError } from '@cordon/policy'
 import { EXIT } from './exit.ts'
-import { type World } from './world.ts'
+import type { World } from './world.ts'
 
 /** The one place where an error becomes text and an exit code. */
 export function reportError(world: World, error: unknown): number {

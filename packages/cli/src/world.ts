@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { styleText } from 'node:util'
-import { type Person } from '@cordon/host'
+import type { Person } from '@cordon/host'
 import { personAt } from './person.ts'
 
 /** Everything a command may know of the process it runs in. Tests and embedders make their own. */

@@ -1,4 +1,4 @@
-import { type Source } from '@cordon/config'
+import type { Source } from '@cordon/config'
 
 /** The tools that are there without any configuration (SPEC 1.8): local ones, which check themselves. */
 export const BUILT_IN_TOOLS: Source = {

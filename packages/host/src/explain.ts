@@ -1,6 +1,6 @@
 import { cooperativeHoldings, type Holding } from './holders.ts'
-import { type Policies } from './policies.ts'
-import { type Project } from './project.ts'
+import type { Policies } from './policies.ts'
+import type { Project } from './project.ts'
 import { findSubject } from './why/find-subject.ts'
 
 /** SPEC 4.7, `policy explain`: one subject and who holds each of its rules. */

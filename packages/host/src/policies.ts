@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { type LoadedConfig } from '@cordon/config'
+import type { LoadedConfig } from '@cordon/config'
 import { type AccessPolicy, CordonError, type Root } from '@cordon/policy'
 import { ApprovalStore } from '@cordon/workspace'
 import { approvedBindings, askForBindings, type Person } from './approve/approve.ts'
@@ -9,7 +9,7 @@ import { compile, type Notice } from './compile/compile.ts'
 import { resolveThrough } from './compile/resolve.ts'
 import { describeGrant, SENSITIVE, type SensitiveGrant, sensitiveGrants } from './compile/sensitive.ts'
 import { type Subject, subjectsOf } from './compile/subject.ts'
-import { type Project } from './project.ts'
+import type { Project } from './project.ts'
 
 /** Every subject's policy, ready to be handed to a process. */
 export interface Policies {

@@ -1,5 +1,5 @@
 import { LAYERS, type Source } from '@cordon/config'
-import { type EditableLayer } from './project.ts'
+import type { EditableLayer } from './project.ts'
 
 /** The text of a layer's file; empty when there is no such file yet. */
 export function textOf(sources: readonly Source[], layer: EditableLayer): string {

@@ -1,4 +1,4 @@
-import { type AccessConfig } from '@cordon/config'
+import type { AccessConfig } from '@cordon/config'
 import {
   type AccessPolicy,
   type CanonicalPath,
@@ -13,8 +13,8 @@ import { expect, test } from 'vitest'
 import { type BindingKey, bindingKey, bindingsOf } from '../src/compile/bindings.ts'
 import { compile, type CompileOptions } from '../src/compile/compile.ts'
 import { DEFAULT_ENV, DEFAULT_FS, DEFAULT_NET } from '../src/compile/defaults.ts'
-import { type Resolved, type ResolveRule } from '../src/compile/resolve.ts'
-import { type Subject } from '../src/compile/subject.ts'
+import type { Resolved, ResolveRule } from '../src/compile/resolve.ts'
+import type { Subject } from '../src/compile/subject.ts'
 
 /** A rule as config hands it over: external ones still carry the grants they ask for. */
 function rule(data: { path: string; external?: boolean } & Record<string, unknown>): FsRule {

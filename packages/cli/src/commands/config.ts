@@ -9,11 +9,11 @@ import {
   formatValue,
 } from '@cordon/host'
 import { show } from '@cordon/policy'
-import { type Register } from '../command.ts'
+import type { Register } from '../command.ts'
 import { formatSettings } from '../format/settings.ts'
 import { cfgOption, type CommonOptions, withCommonOptions } from '../options.ts'
 import { compileQuietly, openProject } from '../project.ts'
-import { type World } from '../world.ts'
+import type { World } from '../world.ts'
 
 export const register: Register = (parser, world) => {
   withCommonOptions(

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { initProject } from '@cordon/host'
 import { show } from '@cordon/policy'
-import { type Register } from '../command.ts'
+import type { Register } from '../command.ts'
 
 export const register: Register = (parser, world) => {
   parser.argument('[directory]', 'the directory to work in', '.').action(async (directory: string) => {

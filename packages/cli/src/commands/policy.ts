@@ -1,10 +1,10 @@
 import { explainPolicies, type PolicyView } from '@cordon/host'
 import { show } from '@cordon/policy'
-import { type Register } from '../command.ts'
+import type { Register } from '../command.ts'
 import { formatTable } from '../format/table.ts'
 import { cfgOption, type CommonOptions, withCommonOptions } from '../options.ts'
 import { compileAsking, compileQuietly, openProject } from '../project.ts'
-import { type Stream, type World } from '../world.ts'
+import type { Stream, World } from '../world.ts'
 
 export const register: Register = (parser, world) => {
   withCommonOptions(parser.command('explain').description('show every rule of a policy, and who holds it'))

@@ -1,10 +1,10 @@
 import { type AnyRule, parseQuestion, why, type Why } from '@cordon/host'
 import { show } from '@cordon/policy'
-import { type Register } from '../command.ts'
+import type { Register } from '../command.ts'
 import { EXIT } from '../exit.ts'
 import { type CommonOptions, withCommonOptions } from '../options.ts'
 import { compileQuietly, openProject } from '../project.ts'
-import { type Stream } from '../world.ts'
+import type { Stream } from '../world.ts'
 
 export const register: Register = (parser, world) => {
   withCommonOptions(parser)

@@ -1,5 +1,5 @@
 import { formatKeyPath, formatOrigin, formatValue, type LoadedConfig } from '@cordon/host'
-import { type Stream } from '../world.ts'
+import type { Stream } from '../world.ts'
 
 /** The effective values as TOML, one dotted key a line, each with the place it was written. */
 export function formatSettings(loaded: LoadedConfig, { style }: Pick<Stream, 'style'>): string {

@@ -1,5 +1,5 @@
-import { type Approvals, type ApprovalStore } from '@cordon/workspace'
-import { type Binding, type BindingKey } from '../compile/bindings.ts'
+import type { Approvals, ApprovalStore } from '@cordon/workspace'
+import type { Binding, BindingKey } from '../compile/bindings.ts'
 import { newBindingPrompt, retargetedPrompt } from './prompt.ts'
 
 /** Somebody who can be asked. Absent when there is no terminal, and then nothing new is ever granted. */

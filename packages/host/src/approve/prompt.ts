@@ -1,5 +1,5 @@
 import { show } from '@cordon/policy'
-import { type Binding } from '../compile/bindings.ts'
+import type { Binding } from '../compile/bindings.ts'
 
 /** SPEC 3.2, with the seed's words (RFD D43, "Approval lifecycle"). The last line is the question itself. */
 export function newBindingPrompt({ rulePath, target, grants }: Binding): string {

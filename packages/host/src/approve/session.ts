@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { describeGrant, type SensitiveGrant } from '../compile/sensitive.ts'
-import { type Person } from './approve.ts'
+import type { Person } from './approve.ts'
 
 /** SPEC 4.9: what was confirmed in this session, so that it is asked once and not at every command. */
 export interface SessionMemory {

@@ -1,6 +1,6 @@
 import { CAPABILITIES, type CanonicalPath, type Capability, type RelPath } from '@cordon/policy'
-import { type ResolveRule } from './resolve.ts'
-import { type Subject } from './subject.ts'
+import type { ResolveRule } from './resolve.ts'
+import type { Subject } from './subject.ts'
 
 /** SPEC 3.2: what a person approves: that this name in the workspace leads to that place outside it. */
 export interface Binding {

@@ -1,9 +1,9 @@
-import { type AccessConfig } from '@cordon/config'
+import type { AccessConfig } from '@cordon/config'
 import { type AccessPolicy, type EnvRule, type FsRule, show } from '@cordon/policy'
 import { bindingKey, type BindingKey } from './bindings.ts'
 import { DEFAULT_ENV, DEFAULT_FS, DEFAULT_NET } from './defaults.ts'
-import { type ResolveRule } from './resolve.ts'
-import { type Subject } from './subject.ts'
+import type { ResolveRule } from './resolve.ts'
+import type { Subject } from './subject.ts'
 
 /** Something compilation has to say about one rule. */
 export interface Notice {

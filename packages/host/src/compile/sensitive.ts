@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { type AccessPolicy, below, type FsRule, show } from '@cordon/policy'
-import { type Subject } from './subject.ts'
+import type { Subject } from './subject.ts'
 
 // SPEC 4.9: where secrets live. `~/x` is a place in the home directory with everything below it; `**/x` is a
 // name anywhere, with `*` for any characters. Configuration adds to this list and cannot shorten it.

@@ -1,5 +1,5 @@
-import { type AccessConfig, type Config } from '@cordon/config'
-import { type EnvRule } from '@cordon/policy'
+import type { AccessConfig, Config } from '@cordon/config'
+import type { EnvRule } from '@cordon/policy'
 
 /** Whatever runs under a policy of its own: a tool, an MCP server, or a profile of `cordon run`. */
 export interface Subject {

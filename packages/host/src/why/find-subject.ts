@@ -1,6 +1,6 @@
-import { type Config } from '@cordon/config'
+import type { Config } from '@cordon/config'
 import { quote } from '@cordon/policy'
-import { type Subject } from '../compile/subject.ts'
+import type { Subject } from '../compile/subject.ts'
 import { QuestionError } from './question.ts'
 
 /** A tool by its name, else a server, else a profile. A tool of a stateful server runs under the server's policy. */

@@ -9,10 +9,10 @@ import {
   parseRelPath,
   splitEntry,
 } from '@cordon/policy'
-import { type Subject } from '../compile/subject.ts'
-import { type EditableLayer } from '../project.ts'
+import type { Subject } from '../compile/subject.ts'
+import type { EditableLayer } from '../project.ts'
 import { textOf, withText } from '../sources.ts'
-import { type Answer } from './answer.ts'
+import type { Answer } from './answer.ts'
 
 /** An edit that was tried in memory and makes the same question answer "allow". */
 export interface Edit {

@@ -1,10 +1,10 @@
 import { mergeSources } from '@cordon/config'
 import { compileWith, type Policies } from '../policies.ts'
-import { type Project } from '../project.ts'
+import type { Project } from '../project.ts'
 import { type Answer, answer } from './answer.ts'
 import { findSubject } from './find-subject.ts'
 import { type Edit, findEdit } from './fix.ts'
-import { type Question } from './question.ts'
+import type { Question } from './question.ts'
 
 export interface Why extends Answer {
   readonly subject: string

@@ -10,7 +10,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, expect, test } from 'vitest'
-import { CORDON, cordon, temporary } from './harness/cordon.ts'
+import { CORDON, cordon, type Setting, temporary } from './harness/cordon.ts'
 
 let here: { cwd: string; home: string }
 let file: string
@@ -51,7 +51,7 @@ test('SPEC 2 every layer, later over earlier, and explain names them all', () =>
   mkdirSync(join(here.cwd, 'deep/er'), { recursive: true })
   writeFileSync(join(here.cwd, 'deep/.cordon.toml'), 'sandbox.mode = "enforce"\n')
   const deep = { ...here, cwd: join(here.cwd, 'deep/er') }
-  const value = (setting: typeof deep, ...more: string[]): unknown =>
+  const value = (setting: Setting, ...more: string[]): unknown =>
     (
       JSON.parse(cordon(setting, 'config', 'explain', 'sandbox.mode', '--json', ...more).stdout) as {
         value: unknown

@@ -47,6 +47,22 @@ struct net_port_attr
   uint64_t port;
 };
 
+/* <sys/mount.h> and <linux/mount.h> exclude each other in older libcs, and only the second knows
+ * mount_setattr. */
+#define DETACH 2
+
+static inline int
+sys_mount (const char *source, const char *target, const char *type, unsigned long flags, const char *data)
+{
+  return (int) syscall (__NR_mount, source, target, type, flags, data);
+}
+
+static inline int
+sys_umount (const char *target, int flags)
+{
+  return (int) syscall (__NR_umount2, target, flags);
+}
+
 static inline int
 sys_openat2 (int dir, const char *path, uint64_t flags, uint64_t resolve)
 {

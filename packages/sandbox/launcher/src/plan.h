@@ -20,7 +20,7 @@ enum tag
   TAG_PIN_LINK,  /* a symlink, bound over itself so that it can be neither moved nor removed */
   TAG_COVER,     /* path becomes unreadable; arg: 1 when something is bound back inside it */
   TAG_SEAL,      /* path, a mount of ours, becomes read-only */
-  TAG_PROC,
+  TAG_PROC,      /* arg: the highest pid inside, 0 for the kernel's own */
   TAG_DEVPTS,
   TAG_ALLOW,     /* path, value: LANDLOCK_ACCESS_FS_* */
   TAG_LISTEN,    /* arg: TCP port on the sandbox's loopback, handed to the host */

@@ -11,7 +11,7 @@ export type Item =
   | { readonly tag: 'pin-link'; readonly path: string }
   | { readonly tag: 'cover'; readonly path: string; readonly inside: 'empty' | 'bound-back' }
   | { readonly tag: 'seal'; readonly path: string }
-  | { readonly tag: 'proc'; readonly path: string }
+  | { readonly tag: 'proc'; readonly path: string; readonly highestPid: number }
   | { readonly tag: 'devpts'; readonly path: string }
   | { readonly tag: 'allow'; readonly path: string; readonly rights: readonly LandlockRight[] }
   | { readonly tag: 'listen'; readonly port: number }

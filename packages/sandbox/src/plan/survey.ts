@@ -14,7 +14,7 @@ export interface Survey {
   /** Siblings of the secrets on the way down, for kernels where nothing can be mounted over them. */
   readonly aroundSecrets: readonly string[]
   /** The program's and its interpreters' installations, outside the system directories. */
-  readonly runtime: readonly string[]
+  readonly runtime: readonly RuntimeEntry[]
   /** Device nodes that exist. */
   readonly devices: readonly string[]
   /** What each rule path is, keyed by absolute path. */
@@ -31,4 +31,8 @@ export interface Place {
 
 export type SystemEntry =
   | { readonly kind: 'bind'; readonly path: string }
+  | { readonly kind: 'link'; readonly path: string; readonly target: string }
+
+export type RuntimeEntry =
+  | { readonly kind: 'bind'; readonly path: string; readonly is: 'dir' | 'file' }
   | { readonly kind: 'link'; readonly path: string; readonly target: string }

@@ -1,7 +1,7 @@
 import { type AccessPolicy, type Capability, type CommandRule, type EnvRule, type FsRule, type NetRule } from '@cordon/policy'
 import { type KernelReport, type LostGuarantee } from '../kernel.ts'
 import { type Item } from '../linux/items.ts'
-import { type Region } from './regions.ts'
+import { type HeldRegion } from './regions-held.ts'
 import { type Survey } from './survey.ts'
 
 /** SPEC 4.3: what to do when a declared guarantee cannot be had. `off` never reaches the sandbox. */
@@ -65,7 +65,7 @@ export interface Plan {
   readonly limits: Limits
   readonly isolation: 'namespaces' | 'landlock-only'
   readonly items: readonly Item[]
-  readonly regions: readonly Region[]
+  readonly regions: readonly HeldRegion[]
   readonly holders: readonly Holder[]
   /** What this run does without; always empty under `enforce` for what the policy declares. */
   readonly lost: readonly LostGuarantee[]

@@ -22,11 +22,15 @@ export interface World {
   readonly person: Person | undefined
   /** Sets the exit code; the process ends by itself when nothing is left to do. */
   finish(code: number): void
+  /** Ends as if the signal had hit us, so that whoever started us sees what happened. */
+  dieBy(signal: NodeJS.Signals): void
+  /** While something runs for us, signals are its business; the terminal sends it Ctrl-C by itself. */
+  onSignal(pass: (signal: NodeJS.Signals) => void): void
 }
 
 export interface Stream {
   readonly isTerminal: boolean
-  readonly write: (text: string) => void
+  readonly write: (text: string | Uint8Array) => void
   readonly style: (style: Style, text: string) => string
 }
 
@@ -54,6 +58,17 @@ export function openAmbientWorld(): World {
     },
     finish: (code) => {
       process.exitCode = code
+    },
+    dieBy: (signal) => {
+      process.removeAllListeners(signal)
+      process.kill(process.pid, signal)
+    },
+    onSignal: (pass) => {
+      for (const signal of ['SIGTERM', 'SIGHUP', 'SIGUSR1', 'SIGUSR2'] as const) process.on(signal, pass)
+      for (const signal of ['SIGINT', 'SIGQUIT'] as const)
+        process.on(signal, () => {
+          if (!process.stdin.isTTY) pass(signal)
+        })
     },
   }
 }

@@ -1,7 +1,13 @@
 import { join } from 'node:path'
 import { type LoadedConfig, mergeSources, readAmbientSources, type Source } from '@cordon/config'
-import { CordonError, openAmbientRoot, type Root, show } from '@cordon/policy'
-import { openWorkspace, type Surroundings, userConfigFile, type Workspace } from '@cordon/workspace'
+import { below, CordonError, openAmbientRoot, type Root, show } from '@cordon/policy'
+import {
+  openWorkspace,
+  type Surroundings,
+  unmarkedWorkspace,
+  userConfigFile,
+  type Workspace,
+} from '@cordon/workspace'
 import { BUILT_IN_TOOLS } from './built-in-tools.ts'
 
 /** A workspace with its configuration read and merged: what every command that decides something starts from. */
@@ -17,6 +23,10 @@ export interface ProjectOptions {
   readonly surroundings: Surroundings
   /** The `--cfg` arguments, in order. */
   readonly cfg: readonly string[]
+  /** What a command's own flags add, as the last layer. */
+  readonly flags?: readonly Source[]
+  /** `allow`: without a workspace the current directory is taken as it is, with nothing but defaults. */
+  readonly unmarked?: 'refuse' | 'allow'
 }
 
 /** No directory upwards is marked by `.cordon/`. */
@@ -36,16 +46,20 @@ export function openAmbientProject(options: ProjectOptions): Project {
   return { workspace, root: openAmbientRoot(workspace.root), sources, loaded: mergeSources(sources) }
 }
 
-export function requireWorkspace({ cwd, surroundings }: ProjectOptions): Workspace {
+export function requireWorkspace({ cwd, surroundings, unmarked }: ProjectOptions): Workspace {
   const workspace = openWorkspace(cwd, surroundings)
-  if (!workspace) throw new NoWorkspaceError(cwd)
-  return workspace
+  if (workspace) return workspace
+  if (unmarked !== 'allow') throw new NoWorkspaceError(cwd)
+  const here = unmarkedWorkspace(cwd, surroundings)
+  // Nobody said that everything they own is to be a workspace.
+  if (below(here.root, surroundings.home) !== undefined) throw new NoWorkspaceError(cwd)
+  return here
 }
 
 /** SPEC 2: where the layers of this workspace are read from. */
 export function placesOf(
   workspace: Workspace,
-  { cwd, surroundings, cfg }: ProjectOptions,
+  { cwd, surroundings, cfg, flags = [] }: ProjectOptions,
 ): Parameters<typeof readAmbientSources>[0] {
   return {
     root: workspace.root,
@@ -54,6 +68,7 @@ export function placesOf(
     userWorkspaceDir: workspace.local,
     env: surroundings.env,
     cfg,
+    flags,
   }
 }
 

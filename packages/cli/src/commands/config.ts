@@ -13,6 +13,7 @@ import type { Register } from '../command.ts'
 import { formatSettings } from '../format/settings.ts'
 import { cfgOption, type CommonOptions, withCommonOptions } from '../options.ts'
 import { compileQuietly, openProject } from '../project.ts'
+import { warn } from '../report.ts'
 import type { World } from '../world.ts'
 
 export const register: Register = (parser, world) => {
@@ -43,7 +44,7 @@ export const register: Register = (parser, world) => {
     .action(async ({ cfg }: CommonOptions) => {
       const project = openProject(world, cfg)
       const { bySubject, warnings } = await compileQuietly(world, project)
-      for (const warning of warnings) world.err.write(`${world.err.style('yellow', 'warning:')} ${warning}\n`)
+      warn(world, warnings)
       world.out.write(`the configuration is valid; ${bySubject.size} policies compile\n`)
     })
 

@@ -4,7 +4,8 @@ import type { Register } from '../command.ts'
 import { formatTable } from '../format/table.ts'
 import { cfgOption, type CommonOptions, withCommonOptions } from '../options.ts'
 import { compileAsking, compileQuietly, openProject } from '../project.ts'
-import type { Stream, World } from '../world.ts'
+import { warn } from '../report.ts'
+import type { Stream } from '../world.ts'
 
 export const register: Register = (parser, world) => {
   withCommonOptions(parser.command('explain').description('show every rule of a policy, and who holds it'))
@@ -27,10 +28,6 @@ export const register: Register = (parser, world) => {
       warn(world, policies.warnings)
       world.out.write(`${policies.bySubject.size} policies compiled\n`)
     })
-}
-
-export function warn({ err }: World, warnings: readonly string[]): void {
-  for (const warning of warnings) err.write(`${err.style('yellow', 'warning:')} ${warning}\n`)
 }
 
 export const formatViews = (views: readonly PolicyView[], { style }: Pick<Stream, 'style'>): string =>

@@ -120,6 +120,8 @@ export class Layout {
 
   /** Inside a cover nothing can be listed. */
   #searchOnly(path: string): boolean {
-    return this.#seals.some((seal) => encloses(seal, path) && this.#mounts.get(seal)?.attributes.includes('read-only'))
+    return this.#seals.some(
+      (seal) => encloses(seal, path) && this.#mounts.get(seal)?.attributes.includes('read-only'),
+    )
   }
 }

@@ -23,7 +23,13 @@ export function layOutNamespaces(held: HeldRegions, survey: Survey, processes: n
   layOutDevices(layout, survey, processes)
   for (const step of stepsOf(held, survey)) step.lay(layout, allowed)
   layOutLinks(layout, held, survey)
-  return [...layout.seal(), ...allowSystem(survey), ...allowDevices(survey), ...allowed, ...allowListing(held)]
+  return [
+    ...layout.seal(),
+    ...allowSystem(survey),
+    ...allowDevices(survey),
+    ...allowed,
+    ...allowListing(held),
+  ]
 }
 
 interface Step {
@@ -99,4 +105,6 @@ function layOutLinks(layout: Layout, { regions }: HeldRegions, survey: Survey): 
 
 /** Landlock's rights go down the tree, so `ls /` is only for runs in which everything there is readable. */
 const allowListing = ({ regions }: HeldRegions): readonly Item[] =>
-  regions.every((region) => region.grants.size === 0 || region.grants.has('read')) ? [allow('/', ['read-dir'])] : []
+  regions.every((region) => region.grants.size === 0 || region.grants.has('read'))
+    ? [allow('/', ['read-dir'])]
+    : []

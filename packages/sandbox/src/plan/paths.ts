@@ -1,7 +1,9 @@
 /** Absolute paths as the plan compares them: canonical, `/` first, no trailing slash. */
 
 export const encloses = (base: string, path: string): boolean =>
-  base === '/' || path === base || (path.length > base.length && path.startsWith(base) && path[base.length] === '/')
+  base === '/' ||
+  path === base ||
+  (path.length > base.length && path.startsWith(base) && path[base.length] === '/')
 
 export const enclosesStrictly = (base: string, path: string): boolean => base !== path && encloses(base, path)
 

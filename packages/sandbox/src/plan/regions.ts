@@ -1,4 +1,11 @@
-import { type AccessPolicy, CAPABILITIES, type Capability, type FsRule, type RelPath, ROOT } from '@cordon/policy'
+import {
+  type AccessPolicy,
+  CAPABILITIES,
+  type Capability,
+  type FsRule,
+  type RelPath,
+  ROOT,
+} from '@cordon/policy'
 import { byPath, join } from './paths.ts'
 import { type PathKind, type Survey } from './survey.ts'
 

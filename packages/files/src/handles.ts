@@ -30,11 +30,15 @@ export class Held {
  */
 export class Handles {
   readonly #top: Held
+  /** Where the anchor was when it was opened. If it moves, nothing kept is in place any more. */
+  readonly #home: string | undefined
   readonly #cached = new Map<RelPath, Held>()
   #open = true
 
   constructor(top: Directory) {
     this.#top = new Held(top)
+    const home = top.whereabouts()
+    this.#home = home === '/' ? '' : home
   }
 
   /** Runs `act` on the directory that holds the entry; whatever it throws is given its path. */
@@ -107,7 +111,7 @@ export class Handles {
   }
 
   #keep(path: RelPath, held: Held): void {
-    if (!this.#isInPlace(held, path)) return
+    if (this.#home === undefined) return // nobody could say later whether it is in place
     this.#cached.set(path, held.retain())
     if (this.#cached.size <= MOST_CACHED) return
     for (const [oldest, unused] of this.#cached) {
@@ -119,14 +123,13 @@ export class Handles {
 
   /**
    * The handle was reached without following a link, so it is on a mount of ours, and there one place has
-   * one path. Doubtful spellings are not kept: U+FFFD may stand for any bytes, and the kernel marks a
-   * removed directory by appending ` (deleted)`.
+   * one path: the one that policy checked. Doubtful spellings are never in place: U+FFFD may stand for any
+   * bytes, and the kernel marks a removed directory by appending ` (deleted)`.
    */
   #isInPlace(held: Held, path: RelPath): boolean {
     const now = held.directory.whereabouts()
-    if (now === undefined || now.includes('\ufffd') || now.endsWith(' (deleted)')) return false
-    const top = this.#top.directory.whereabouts()
-    return now === (top === '/' ? `/${path}` : `${top}/${path}`)
+    if (now !== `${this.#home}/${path}`) return false
+    return !now.includes('\ufffd') && !now.endsWith(' (deleted)')
   }
 
   #entry(path: RelPath, operation: Operation): { parent: RelPath; name: string } {

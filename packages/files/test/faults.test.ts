@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { makePlace } from './place.ts'
 
-const ACTOR = join(import.meta.dirname, 'actor.ts')
+const ACTOR = join(import.meta.dirname, 'children/actor.ts')
 const isRoot = process.getuid?.() === 0
 const unshare = ['unshare', ...(isRoot ? ['-m'] : ['-r', '-m'])]
 
@@ -38,8 +38,6 @@ const canBeAnother = isRoot && works(['setpriv', '--reuid=65534', '--regid=65534
 
 test.skipIf(!canMount)('a full disk: a clear error, the old content, no leftovers, no open handles', () => {
   const { inside } = makePlace()
-  const full = (verb: string, name: string): string =>
-    `cannot ${verb} ${name}: it does not fit: the disk is full`
   expect(act(mounted(inside, 'mount -t tmpfs -o size=256k none "$0"'), 'full', inside)).toEqual({
     write: full('write', 'f'),
     create: full('write', 'new'),
@@ -105,3 +103,6 @@ test.skipIf(!canBeAnother)('as an ordinary user among files of others', () => {
     names: ['group', 'moved'],
   })
 })
+
+const full = (verb: string, name: string): string =>
+  `cannot ${verb} ${name}: it does not fit: the disk is full`

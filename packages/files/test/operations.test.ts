@@ -106,10 +106,6 @@ describe.each(IMPLEMENTATIONS)('SPEC 6.4 $name', ({ name: guarantee, open }) => 
     symlinkSync('nowhere', join(inside, 'dangling'))
     mkdirSync(join(inside, 'own'))
     symlinkSync('own', join(inside, 'alias'))
-    const isLink = (verb: string, path: string, at: string): object => ({
-      code: 'FILE_IS_LINK',
-      message: `cannot ${verb} ${path}: ${at} is a symbolic link, and links are not followed`,
-    })
     expect(refusal(() => anchor.readFile(rel('out/f')))).toEqual(isLink('read', 'out/f', 'out'))
     expect(refusal(() => anchor.readFile(rel('file')))).toEqual(isLink('read', 'file', 'it'))
     expect(refusal(() => anchor.open(rel('dangling')))).toEqual(isLink('open', 'dangling', 'it'))
@@ -199,7 +195,7 @@ describe.each(IMPLEMENTATIONS)('SPEC 6.4 $name', ({ name: guarantee, open }) => 
       ],
     ]
     for (const [act, code, message] of cases) expect(refusal(act)).toEqual({ code, message })
-    expect(readdirSync(inside, { recursive: true }).sort()).toEqual(['d', 'd/e', 'f'])
+    expect(readdirSync(inside, { recursive: true, encoding: 'utf8' }).sort()).toEqual(['d', 'd/e', 'f'])
   })
 
   test('writes all or nothing, and keeps the mode but no setuid', () => {
@@ -220,22 +216,21 @@ describe.each(IMPLEMENTATIONS)('SPEC 6.4 $name', ({ name: guarantee, open }) => 
 
   test('writes what was expected to be there, or nothing', () => {
     const { anchor, inside } = setUp()
-    const message = (verb: string): string => `cannot write f: it ${verb}`
     expect(refusal(() => anchor.writeFile(rel('f'), 'x', { expect: 'present' }))).toEqual({
       code: 'FILE_NOT_FOUND',
-      message: message('does not exist'),
+      message: cannotWriteF('does not exist'),
     })
     anchor.createExclusive(rel('f'), 'one', { mode: 0o640 })
     expect(anchor.stat(rel('f'))).toMatchObject({ kind: 'file', size: 3, mode: 0o640, links: 1 })
     expect(refusal(() => anchor.createExclusive(rel('f'), 'x'))).toEqual({
       code: 'FILE_EXISTS',
-      message: message('already exists'),
+      message: cannotWriteF('already exists'),
     })
     const { version } = anchor.stat(rel('f'))
     anchor.writeFile(rel('f'), 'two', { expect: version })
     expect(refusal(() => anchor.writeFile(rel('f'), 'x', { expect: version }))).toEqual({
       code: 'FILE_CHANGED',
-      message: message('is not the version that was read'),
+      message: cannotWriteF('is not the version that was read'),
     })
     expect(readFileSync(join(inside, 'f'), 'utf8')).toBe('two')
     expect(readdirSync(inside)).toEqual(['f'])
@@ -382,5 +377,12 @@ describe.each(IMPLEMENTATIONS)('SPEC 6.4 $name', ({ name: guarantee, open }) => 
     expect(refusal(() => anchor.symlink(rel('l'), 'x')).message).toBe('cannot link l: it already exists')
   })
 })
+
+const isLink = (verb: string, path: string, at: string): object => ({
+  code: 'FILE_IS_LINK',
+  message: `cannot ${verb} ${path}: ${at} is a symbolic link, and links are not followed`,
+})
+
+const cannotWriteF = (because: string): string => `cannot write f: it ${because}`
 
 const chunkOf = (size: number): Buffer => Buffer.alloc(size)

@@ -13,21 +13,10 @@ interface End {
   readonly signal: string | null
 }
 
-function start(
-  scene: string,
-  inside: string,
-  before: string[] = [],
-): { child: ChildProcess; end: Promise<End> } {
-  const actor = join(import.meta.dirname, 'actor.ts')
-  const [program = '', ...args] = [
-    ...before,
-    process.execPath,
-    '--conditions=cordon-source',
-    actor,
-    scene,
-    inside,
-  ]
-  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+function start(scene: string, inside: string): { child: ChildProcess; end: Promise<End> } {
+  const actor = join(import.meta.dirname, 'children/actor.ts')
+  const args = ['--conditions=cordon-source', actor, scene, inside]
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
   const end = new Promise<End>((done) => child.once('close', (code, signal) => done({ code, signal })))
   onTestFinished(() => void child.kill('SIGKILL'))
   return { child, end }

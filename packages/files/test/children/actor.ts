@@ -5,7 +5,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { type CanonicalPath, parseRelPath as rel, ROOT } from '@cordon/policy'
-import { type Anchor, FileError, openAmbientAnchor } from '../src/index.ts'
+import { type Anchor, FileError, openAmbientAnchor } from '../../src/index.ts'
 
 const [scene = '', directory = ''] = process.argv.slice(2)
 const anchor = openAmbientAnchor(directory as CanonicalPath)

@@ -1,6 +1,7 @@
-import { execFileSync } from 'node:child_process'
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
+import { execFile, execFileSync } from 'node:child_process'
+import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { makePlace } from './place.ts'
 
@@ -35,6 +36,21 @@ const mounted = (directory: string, script: string): string[] => [
 
 const canMount = works([...unshare, 'sh', '-c', 'mount -t tmpfs none /mnt'])
 const canBeAnother = isRoot && works(['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', 'true'])
+
+test('of several processes that create one name, exactly one succeeds', async () => {
+  const { inside } = makePlace()
+  const run = promisify(execFile)
+  const claim = async (): Promise<{ pid: number; won: number[] }> => {
+    const { stdout } = await run(process.execPath, ['--conditions=cordon-source', ACTOR, 'claim', inside])
+    return JSON.parse(stdout) as { pid: number; won: number[] }
+  }
+  const claims = await Promise.all([claim(), claim(), claim()])
+  const won = claims.flatMap((each) => each.won).sort((a, b) => a - b)
+  expect(won).toEqual(Array.from({ length: 200 }, (_, i) => i))
+  for (const { pid, won: names } of claims)
+    for (const name of names) expect(readFileSync(join(inside, String(name)), 'utf8')).toBe(String(pid))
+  expect(readdirSync(inside)).toHaveLength(200)
+})
 
 test.skipIf(!canMount)('a full disk: a clear error, the old content, no leftovers, no open handles', () => {
   const { inside } = makePlace()

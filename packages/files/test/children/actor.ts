@@ -71,6 +71,15 @@ const scenes: Record<string, () => Promise<unknown>> = {
     }
   },
 
+  /** Says which of the names it was the one to create. */
+  claim: async () => {
+    const won: number[] = []
+    for (let i = 0; i < 200; i++)
+      if ((await answer(() => anchor.createExclusive(rel(String(i)), String(process.pid)))) === 'done')
+        won.push(i)
+    return { pid: process.pid, won }
+  },
+
   /** As an ordinary user among root's files; the test has laid them out. */
   user: async () => ({
     read: await answer(() => anchor.readFile(rel('private'))),

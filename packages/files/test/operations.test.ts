@@ -271,8 +271,12 @@ describe.each(IMPLEMENTATIONS)('SPEC 6.4 $name', ({ name: guarantee, open }) => 
     )
     expect(readFileSync(join(inside, 'blobs/ab/cd/ef'), 'utf8')).toBe('content')
     const dropped = anchor.stage(rel('blobs'))
-    void dropped.write(chunkOf(1 << 20))
+    const writing = dropped.write(chunkOf(1 << 20))
+    await expect(dropped.write(chunkOf(1))).rejects.toThrow(
+      'a staged file does one thing at a time: await the last call',
+    )
     await dropped.abort()
+    await writing
     expect(readdirSync(join(inside, 'blobs'))).toEqual(['ab'])
   })
 

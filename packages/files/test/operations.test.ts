@@ -6,6 +6,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   statSync,
   symlinkSync,
   truncateSync,
@@ -13,7 +14,7 @@ import {
 } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { ROOT } from '@cordon/policy'
+import { type CanonicalPath, parseContext, ROOT } from '@cordon/policy'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type Anchor, openAmbientAnchor } from '../src/index.ts'
 import { IMPLEMENTATIONS, makePlace, openHandles, refusal, rel } from './place.ts'
@@ -22,6 +23,40 @@ test('on this machine the guarantee is exact', () => {
   const anchor = openAmbientAnchor(makePlace().inside)
   expect(anchor.guarantee).toBe('exact')
   anchor.close()
+})
+
+test('SPEC 1.3 check and use are one step: a swap between them cannot redirect the use', () => {
+  const { inside, outside } = makePlace()
+  mkdirSync(join(inside, 'real'))
+  writeFileSync(join(inside, 'real/f'), 'mine')
+  writeFileSync(join(outside, 'f'), 'secret')
+  symlinkSync('real', join(inside, 'alias'))
+  const context = parseContext({ root: inside, action: 'run', access: { fs: [{ path: '.', read: true }] } })
+  const location = context.locate('alias/f', 'read')
+  const anchor = openAmbientAnchor(location.anchor)
+  expect(anchor.readFile(location.inside).toString()).toBe('mine')
+  renameSync(join(inside, 'real'), join(inside, 'away'))
+  symlinkSync(outside, join(inside, 'real'))
+  expect(readFileSync(location.absolute, 'utf8')).toBe('secret')
+  expect(refusal(() => anchor.readFile(location.inside))).toEqual({
+    code: 'FILE_IS_LINK',
+    message: 'cannot read real/f: real is a symbolic link, and links are not followed',
+  })
+  anchor.close()
+})
+
+test('an anchor that cannot be opened says why', () => {
+  const { inside, outside } = makePlace()
+  symlinkSync(outside, join(inside, 'l'))
+  const at = (name: string): CanonicalPath => join(inside, name) as CanonicalPath
+  expect(refusal(() => openAmbientAnchor(at('l')))).toEqual({
+    code: 'FILE_IS_LINK',
+    message: `cannot open ${at('l')}: it is a symbolic link, and links are not followed`,
+  })
+  expect(refusal(() => openAmbientAnchor(at('none')))).toEqual({
+    code: 'FILE_NOT_FOUND',
+    message: `cannot open ${at('none')}: it does not exist`,
+  })
 })
 
 describe.each(IMPLEMENTATIONS)('SPEC 6.4 $name', ({ name: guarantee, open }) => {

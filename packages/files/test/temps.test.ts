@@ -70,6 +70,28 @@ test('SPEC 6.4 what a killed writer left goes with the next write; what a living
   anchor.close()
 })
 
+test('killed at random moments: every file is whole, and the next write cleans up', async () => {
+  const { inside } = makePlace()
+  let left = 0
+  for (let round = 0; round < 8; round++) {
+    const { child, end } = start('busy', inside)
+    await ready(child)
+    await new Promise((done) => setTimeout(done, Math.random() * 30))
+    child.kill('SIGKILL')
+    await end
+    for (const name of readdirSync(inside)) {
+      if (isTempName(name)) left++
+      else expect(readFileSync(join(inside, name), 'latin1'), name).toMatch(/^(\d)\1{65535}$/)
+    }
+    const anchor = open(inside)
+    anchor.writeFile(rel('next'), Buffer.alloc(65536, '0'))
+    if (readdirSync(inside).includes('h')) anchor.unlink(rel('h'))
+    anchor.close()
+    expect(readdirSync(inside).filter(isTempName)).toEqual([])
+  }
+  expect(left).toBeGreaterThan(0) // or no kill hit a write
+})
+
 test('a writer in another pid namespace goes by silence, because its pid proves nothing', async () => {
   const { inside } = makePlace()
   const strange = '.cordon-tmp-0123456789abcdef-1-1-0123456789abcdef'

@@ -31,6 +31,18 @@ const scenes: Record<string, () => Promise<unknown>> = {
     return staged.size
   },
 
+  /** Replaces and creates files, one way after the other, until it is killed. */
+  busy: async () => {
+    console.log('ready')
+    for (let i = 0; ; i++) {
+      const content = Buffer.alloc(64 * 1024, String(i % 10))
+      anchor.writeFile(rel('f'), content)
+      await anchor.writeStream(rel('g'), [content.subarray(1000), content.subarray(0, 1000)])
+      anchor.createExclusive(rel('h'), content)
+      anchor.rename(rel('h'), rel('i'), { replace: 'file' })
+    }
+  },
+
   exit: async () => {
     await anchor.stage(ROOT).write(Buffer.from('half'))
     process.exit(0)

@@ -5,6 +5,9 @@ import { FileError, fileError, type Operation, type Subject } from './errors.ts'
 /** Enough for the directories a tool is busy in; each one held costs a file descriptor. */
 const MOST_CACHED = 16
 
+/** No `RelPath` has such a component. A string that was only cast to one must not get out by it. */
+const CLIMBS: ReadonlySet<string> = new Set(['', '.', '..'])
+
 /** A directory that several users share; the last one to release it closes it. */
 export class Held {
   readonly directory: Directory
@@ -43,7 +46,7 @@ export class Handles {
 
   /** Runs `act` on the directory that holds the entry; whatever it throws is given its path. */
   withParent<T>(path: RelPath, operation: Operation, act: (directory: Directory, name: string) => T): T {
-    const { parent, name } = this.#entry(path, operation)
+    const { parent, name } = this.entry(path, operation)
     const held = this.reach(parent, { operation, path })
     try {
       return act(held.directory, name)
@@ -84,8 +87,17 @@ export class Handles {
 
   /** As `reach`, with the entry's own name. */
   reachParent(path: RelPath, operation: Operation): { held: Held; name: string } {
-    const { parent, name } = this.#entry(path, operation)
+    const { parent, name } = this.entry(path, operation)
     return { held: this.reach(parent, { operation, path }), name }
+  }
+
+  /** The directory and the name in it; the anchor itself is nobody's entry. */
+  entry(path: RelPath, operation: Operation): { parent: RelPath; name: string } {
+    const entry = splitEntry(path)
+    if (entry && !CLIMBS.has(entry.name)) return entry
+    if (entry)
+      throw new FileError('FILE_INVALID', { operation, path }, 'is not a normal path below the anchor')
+    throw new FileError('FILE_INVALID', { operation, path }, 'is the anchor itself, not an entry in it')
   }
 
   close(): void {
@@ -97,7 +109,7 @@ export class Handles {
   }
 
   #step(path: RelPath, subject: Subject): Held {
-    const { parent, name } = this.#entry(path, subject.operation)
+    const { parent, name } = this.entry(path, subject.operation)
     const above = this.reach(parent, subject)
     try {
       const held = new Held(above.directory.openDirectory(name))
@@ -130,11 +142,5 @@ export class Handles {
     const now = held.directory.whereabouts()
     if (now !== `${this.#home}/${path}`) return false
     return !now.includes('\ufffd') && !now.endsWith(' (deleted)')
-  }
-
-  #entry(path: RelPath, operation: Operation): { parent: RelPath; name: string } {
-    const entry = splitEntry(path)
-    if (entry) return entry
-    throw new FileError('FILE_INVALID', { operation, path }, 'is the anchor itself, not an entry in it')
   }
 }

@@ -139,7 +139,7 @@ export class StagedFile implements AsyncDisposable {
   /** A long write reaches its target again: its directory may have been moved since. */
   #reachTarget(path: RelPath): { held: Held; name: string } {
     if (this.#life === 'long') return this.#handles.reachParent(path, 'write')
-    return { held: this.#held.retain(), name: path.slice(path.lastIndexOf('/') + 1) }
+    return { held: this.#held.retain(), name: this.#handles.entry(path, 'write').name }
   }
 
   #publish(path: RelPath, target: Place, { expect }: WriteOptions): void {

@@ -14,7 +14,7 @@ import {
 } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { type CanonicalPath, parseContext, ROOT } from '@cordon/policy'
+import { type CanonicalPath, parseContext, type RelPath, ROOT } from '@cordon/policy'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type Anchor, openAmbientAnchor } from '../src/index.ts'
 import { IMPLEMENTATIONS, makePlace, openHandles, refusal, rel } from './place.ts'
@@ -390,6 +390,36 @@ describe.each(IMPLEMENTATIONS)('SPEC 6.4 $name', ({ name: guarantee, open }) => 
     expect(refusal(() => anchor.readFile(rel('a/b/f'))).message).toBe('cannot read a/b/f: a does not exist')
     symlinkSync(join(outside, 'a'), join(inside, 'a'))
     expect(refusal(() => anchor.readFile(rel('a/b/f'))).code).toBe('FILE_IS_LINK')
+  })
+
+  test('a string that was only cast to a path does not climb out', () => {
+    const { anchor, inside, outside } = setUp()
+    writeFileSync(join(outside, 'f'), 'secret')
+    mkdirSync(join(inside, 'd'))
+    for (const path of [
+      '../outside/f',
+      'd/../../outside/f',
+      `${outside}/f`,
+      'd//f',
+      'd/./f',
+      '..',
+      'd/..',
+      '',
+    ]) {
+      const cast = path as RelPath
+      for (const act of [
+        () => anchor.readFile(cast),
+        () => anchor.writeFile(cast, 'x'),
+        () => anchor.stage(cast),
+        () => anchor.unlink(cast),
+        () => anchor.list(cast),
+        () => anchor.mkdirp(cast),
+        () => anchor.rename(rel('d'), cast),
+      ])
+        expect(refusal(act).code, path).toBe('FILE_INVALID')
+    }
+    expect(readdirSync(outside)).toEqual(['f'])
+    expect(readdirSync(inside)).toEqual(['d'])
   })
 
   test('a closed anchor does nothing more', () => {

@@ -174,3 +174,8 @@ test('SPEC 1.7 what is no command line is refused, also where any program is all
     reason: 'it is not a command line',
   })
 })
+
+test('SPEC 1.9 only own fields count, whatever a prototype says', () => {
+  const inherited = Object.create({ path: '.', read: true }) as object
+  expect(outcome(() => parseAccessPolicy({ fs: [inherited] }))).toEqual({ error: 'PARSE' })
+})

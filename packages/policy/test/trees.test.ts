@@ -29,7 +29,11 @@ import { afterAll, expect, test } from 'vitest'
 
 /** Deep, so that a link with many `..` climbs out of the tree and still stays in our own directory. */
 const home = join(realpathSync(mkdtempSync(join(tmpdir(), 'cordon-trees-'))), 'd/'.repeat(40))
-afterAll(() => rmSync(home.replace(/(?:d\/)+$/, ''), { recursive: true }))
+afterAll(() => rmSync(home.replace(/(?:d\/)+$/, ''), { recursive: true }), 600_000)
+
+/** More on demand: CORDON_TREE_RUNS=20000 vitest run packages/policy/test/trees.test.ts */
+const RUNS = Number(process.env['CORDON_TREE_RUNS'] ?? 250)
+const LIMIT = 30_000 + RUNS * 40
 
 interface Step {
   readonly at: string
@@ -133,29 +137,33 @@ function checkInside(top: string, found: Location): void {
 }
 
 for (const policy of ['none', 'mounted'] as const) {
-  test(`SPEC 1.3 the object located is the one that the kernel opens or creates, policy: ${policy}`, () => {
-    fc.assert(
-      fc.property(tree, deep, (steps, input) => {
-        const top = grow(steps)
-        const path = parseRelPath(input)
-        const found = ask(() => open(top, policy).locate(input, 'create'))
-        if (typeof found === 'object') checkInside(top, found)
-        const opened = kernel(join(top, 'ws', path))
-        if ('code' in opened) {
-          // Nothing could be opened or made, so only containment was at stake; but a loop is a loop.
-          if (opened.code === 'ELOOP') expect(found).toBe('unresolvable')
-          return
-        }
-        const inside = below(boundary(top, path, policy), opened.real) !== undefined
-        if (inside) expect(found).toMatchObject({ absolute: opened.real })
-        else expect(found).toBe('escape')
-      }),
-      { numRuns: 600 },
-    )
-  })
+  test(
+    `SPEC 1.3 the object located is the one that the kernel opens or creates, policy: ${policy}`,
+    { timeout: LIMIT },
+    () => {
+      fc.assert(
+        fc.property(tree, deep, (steps, input) => {
+          const top = grow(steps)
+          const path = parseRelPath(input)
+          const found = ask(() => open(top, policy).locate(input, 'create'))
+          if (typeof found === 'object') checkInside(top, found)
+          const opened = kernel(join(top, 'ws', path))
+          if ('code' in opened) {
+            // Nothing could be opened or made, so only containment was at stake; but a loop is a loop.
+            if (opened.code === 'ELOOP') expect(found).toBe('unresolvable')
+            return
+          }
+          const inside = below(boundary(top, path, policy), opened.real) !== undefined
+          if (inside) expect(found).toMatchObject({ absolute: opened.real })
+          else expect(found).toBe('escape')
+        }),
+        { numRuns: RUNS },
+      )
+    },
+  )
 }
 
-test('SPEC 1.3 the entry located is the one that the kernel would remove', () => {
+test('SPEC 1.3 the entry located is the one that the kernel would remove', { timeout: LIMIT }, () => {
   fc.assert(
     fc.property(tree, deep, (steps, input) => {
       const top = grow(steps)
@@ -172,6 +180,6 @@ test('SPEC 1.3 the entry located is the one that the kernel would remove', () =>
       expect(found).toMatchObject({ absolute: join(real, last) })
       expect(look(join(real, last))).toBe(entry)
     }),
-    { numRuns: 400 },
+    { numRuns: RUNS },
   )
 })

@@ -82,6 +82,8 @@ function openRequest({ req, asked, agent, idleMs }: Exchange, headers: string[])
     headers,
   }
   const upstream = request(options)
+  // A connection that a tunnel brought along was paused when the tunnel let go of it.
+  upstream.once('socket', (socket) => socket.resume())
   upstream.setTimeout(idleMs, () => upstream.destroy(new Error('timed out')))
   return upstream
 }

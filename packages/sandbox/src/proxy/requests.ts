@@ -20,6 +20,8 @@ interface Session {
   answering: number
   /** A request was refused as unreadable: what comes after it on the connection means nothing. */
   refused: boolean
+  /** Did a whole head arrive, readable or not? */
+  heard: boolean
 }
 
 type OnConnect = (socket: Socket, authority: string) => void
@@ -59,7 +61,7 @@ export class Requests {
   serve(socket: Duplex, origin?: RequestOrigin, seed?: Seed): void {
     const { dialer, gate } = this.#shared
     const agent = new OriginAgent(dialer, gate, this.#roots, seed)
-    this.#sessions.set(socket, { origin, agent, answering: 0, refused: false })
+    this.#sessions.set(socket, { origin, agent, answering: 0, refused: false, heard: false })
     socket.once('close', () => agent.destroy())
     this.#server.emit('connection', socket)
     socket.resume() // it was paused while its first bytes were looked at
@@ -71,8 +73,14 @@ export class Requests {
     if (!authority) throw new Error('interception without an authority')
     const secureContext = await authority.contextFor(origin.host)
     const secure = new TLSSocket(client, { isServer: true, secureContext, ALPNProtocols: ['http/1.1'] })
-    secure.once('close', () => client.destroy())
     this.serve(secure, origin, seed)
+    secure.once('close', () => {
+      client.destroy()
+      const session = this.#sessions.get(secure)
+      // Most clients that do not trust a certificate just leave.
+      if (session && !session.heard && !session.refused)
+        this.#shared.journal.refuse(unknown(session), undefined, UNHEARD)
+    })
   }
 
   #onRequest(req: IncomingMessage, res: ServerResponse): void {
@@ -157,9 +165,12 @@ export class Requests {
   #sessionOf(req: IncomingMessage): Session {
     const session = this.#sessions.get(req.socket)
     if (!session) throw new Error('a request on a connection that was never served')
+    session.heard = true
     return session
   }
 }
+
+const UNHEARD = "the client left before its first request: it may not trust the run's certificate authority"
 
 const isWebSocket = (req: IncomingMessage): boolean => req.headers.upgrade?.toLowerCase() === 'websocket'
 

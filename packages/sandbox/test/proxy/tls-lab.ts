@@ -57,7 +57,9 @@ export async function startHttps(
 /** TLS inside a tunnel that is already open. */
 export async function secure(client: Client, servername: string, ca: string): Promise<TLSSocket> {
   client.socket.removeAllListeners('data')
-  const socket = connectTls({ socket: client.socket, servername, ca, ALPNProtocols: ['http/1.1'] })
+  // An address is no server name (RFC 6066 §3): it is checked, not sent.
+  const name = /^[\d.]+$/.test(servername) ? { host: servername } : { servername }
+  const socket = connectTls({ socket: client.socket, ...name, ca, ALPNProtocols: ['http/1.1'] })
   onTestFinished(() => void socket.destroy())
   await once(socket, 'secureConnect')
   socket.on('error', () => {})

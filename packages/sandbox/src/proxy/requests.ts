@@ -52,8 +52,8 @@ export class Requests {
     this.#server.on('checkExpectation', (req, res) =>
       this.#refuse(req, res, { status: 400, reason: 'it expects something else than 100-continue' }),
     )
-    this.#server.on('upgrade', (req, socket) => this.#onUpgrade(req, socket))
-    this.#server.on('connect', (req, socket) => this.#onTunnel(req, socket))
+    this.#server.on('upgrade', (req, socket, early) => this.#onUpgrade(req, socket, early))
+    this.#server.on('connect', (req, socket, early) => this.#onTunnel(req, socket, early))
     this.#server.on('clientError', (error, socket) => this.#onBroken(error, socket))
   }
 
@@ -98,7 +98,8 @@ export class Requests {
     forward({ req, res, asked, agent: session.agent, entry, idleMs: this.#shared.limits.idleMs })
   }
 
-  #onUpgrade(req: IncomingMessage, socket: Duplex): void {
+  #onUpgrade(req: IncomingMessage, socket: Duplex, early: Buffer): void {
+    if (early.length > 0) socket.unshift(early)
     const { gate, journal } = this.#shared
     const session = this.#sessionOf(req)
     const res = new ServerResponse(req)
@@ -124,7 +125,8 @@ export class Requests {
     )
   }
 
-  #onTunnel(req: IncomingMessage, socket: Duplex): void {
+  #onTunnel(req: IncomingMessage, socket: Duplex, early: Buffer): void {
+    if (early.length > 0) socket.unshift(early)
     const session = this.#sessions.get(socket)
     // Inside a tunnel there is one server; only the connection to the proxy itself can ask for another.
     if (!session || session.origin || session.answering > 0 || hasBody(req)) {

@@ -4,7 +4,7 @@ import { type IncomingMessage } from 'node:http'
 import { type Duplex } from 'node:stream'
 import { X509Certificate } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { Client, connectTo, rules, settled, startHttp, startLab } from './lab.ts'
+import { Client, connectTo, rules, settled, startHttp, startLab, startRaw } from './lab.ts'
 import { ask, secure, serverCertificate, startHttps } from './tls-lab.ts'
 
 const certificate = serverCertificate('a.example', 'b.example', '127.1.0.1')
@@ -151,6 +151,27 @@ test('SPEC 4.5 WebSockets inside an intercepted tunnel are decided by path, then
     ['connect', undefined, true, 0, 0],
     ['https', `wss://a.example:${port}/live/1`, true, 5000, 5000],
   ])
+})
+
+test('a WebSocket over plain http: a frame right behind the request is not lost', async () => {
+  const port = await startRaw((socket) => {
+    let text = ''
+    socket.on('data', (chunk) => {
+      text += chunk.toString('latin1')
+      if (text.endsWith('early'))
+        socket.end(
+          `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\ngot it`,
+        )
+      else if (text.endsWith('\r\n\r\n'))
+        socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n')
+    })
+  })
+  const lab = await startLab(rules({ host: 'a.example', port, scheme: 'ws' }))
+  const client = new Client(lab.port).send(
+    `GET http://a.example:${port}/ HTTP/1.1\r\nHost: x\r\n${UPGRADE}early`,
+  )
+  expect((await client.takeHead()).slice(0, 12)).toBe('HTTP/1.1 101')
+  expect((await client.takeAll()).toString()).toContain('got it')
 })
 
 test('a WebSocket over plain http, through the proxy itself; a server that declines is passed on', async () => {

@@ -77,6 +77,14 @@ test('a server that speaks first is heard where raw bytes are allowed', async ()
   expect((await client.take(11)).toString()).toBe('220 hello\r\n')
 })
 
+test('bytes right behind CONNECT, in the same packet, are not lost', async () => {
+  const port = await startRaw(echo)
+  const lab = await startLab(rules({ host: 'a.example', port }))
+  const client = new Client(lab.port).send(`CONNECT a.example:${port} HTTP/1.1\r\n\r\n\0early`)
+  await client.takeHead()
+  expect((await client.take(6)).toString()).toBe('\0early')
+})
+
 test('half-close is passed on: the server answers after the client has finished', async () => {
   const port = await startRaw((socket) => {
     let count = 0

@@ -4,7 +4,7 @@ import { type HostName, parseHost } from '@cordon/policy'
 import { type AddressKind } from './address.ts'
 import { denyByAddress, type Denial } from './denial.ts'
 import { type Place } from './gate.ts'
-import { Intake } from './intake.ts'
+import { Intake, LargeReads } from './intake.ts'
 import { type ProxyLimits, type Resolve } from './options.ts'
 
 export type Dialed =
@@ -22,6 +22,7 @@ export class Dialer {
   readonly #resolve: Resolve
   readonly #classify: (address: string) => AddressKind
   readonly #limits: ProxyLimits
+  readonly #large = new LargeReads()
 
   constructor(resolve: Resolve | undefined, classify: (address: string) => AddressKind, limits: ProxyLimits) {
     this.#resolve = resolve ?? openAmbientResolver
@@ -71,7 +72,7 @@ export class Dialer {
 
   #connect(address: string, { host, port }: Place, named: HostName | undefined): Promise<Dialed> {
     return new Promise((done) => {
-      const intake = new Intake({ host: address, port, allowHalfOpen: true, noDelay: true })
+      const intake = new Intake({ host: address, port, allowHalfOpen: true, noDelay: true }, this.#large)
       const { socket } = intake
       this.sockets.add(socket)
       socket.once('close', () => this.sockets.delete(socket))

@@ -47,7 +47,7 @@ const has = (program: string, ...args: string[]): boolean => {
   }
 }
 
-const certificate = serverCertificate('a.example', 'b.example')
+const certificate = await serverCertificate('a.example', 'b.example')
 
 async function twoServers(): Promise<{ lab: Lab; http: string; https: string }> {
   const plain = await startHttp((req, res) => res.end(`plain ${req.url}`))

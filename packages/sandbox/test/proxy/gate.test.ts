@@ -1,5 +1,5 @@
 import { type NetRule, parseAccessPolicy, parseHost, parseNetTarget } from '@cordon/policy'
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { denyByRule } from '../../src/proxy/denial.ts'
 import { Gate } from '../../src/proxy/gate.ts'
@@ -11,9 +11,13 @@ const request = (gate: Gate, url: string): boolean => {
   return gate.request(parseNetTarget(url), path).allowed
 }
 
+const open = (list: NetRule[], port: number, as: 'https' | 'tcp', how: 'auto' | 'off' = 'auto'): boolean =>
+  new Gate(list, how).opaque({ host, port }, as).allowed
+
+const intercepts = (list: NetRule[], port = 443, how: 'auto' | 'off' = 'auto'): boolean =>
+  new Gate(list, how).intercepts({ host, port })
+
 test('decision 0050: what bytes cannot show is decided by the port', () => {
-  const open = (list: NetRule[], port: number, as: 'https' | 'tcp', how: 'auto' | 'off' = 'auto'): boolean =>
-    new Gate(list, how).opaque({ host, port }, as).allowed
   const h = 'h.example'
   // A rule without a port stands for 80 and 443, and raw bytes have no default port.
   expect(open(rules({ host: h }), 443, 'https')).toBe(true)
@@ -37,8 +41,6 @@ test('decision 0050: what bytes cannot show is decided by the port', () => {
 })
 
 test('decision 0050: only hosts with rules that TLS hides are intercepted', () => {
-  const intercepts = (list: NetRule[], port = 443, how: 'auto' | 'off' = 'auto'): boolean =>
-    new Gate(list, how).intercepts({ host, port })
   const h = 'h.example'
   expect(intercepts(rules({ host: h }))).toBe(false)
   expect(intercepts(rules({ host: h, pathPrefix: '/' }))).toBe(false)

@@ -147,7 +147,7 @@ for (const [name, bytes] of Object.entries({
   })
 
 test('SPEC 4.5 TLS that is not intercepted: the server name must be the requested host', async () => {
-  const certificate = serverCertificate('a.example', 'b.example')
+  const certificate = await serverCertificate('a.example', 'b.example')
   const { port } = await startHttps(certificate, (_, res) => res.end('tls'))
   const lab = await startLab(rules({ host: 'a.example', port }))
   const good = new Client(lab.port)

@@ -33,6 +33,16 @@ test('decision 0050: what bytes cannot show is decided by the port', () => {
   expect(
     open(rules({ host: h, port: 80 }, { host: h, port: 80, scheme: 'http', allow: false }), 80, 'tcp'),
   ).toBe(false)
+  expect(
+    open(
+      rules({ host: h, port: 443 }, { host: h, port: 443, scheme: 'https', pathPrefix: '/a', allow: false }),
+      443,
+      'tcp',
+    ),
+  ).toBe(false)
+  expect(
+    open(rules({ host: h, port: 443 }, { host: h, port: 443, scheme: 'https', allow: false }), 443, 'tcp'),
+  ).toBe(false)
   // Without interception a path rule counts for its host, and a refusal wins.
   expect(open(rules({ host: h, pathPrefix: '/a' }), 443, 'https', 'off')).toBe(true)
   expect(open(rules({ host: h }, { host: h, pathPrefix: '/a', allow: false }), 443, 'https', 'off')).toBe(

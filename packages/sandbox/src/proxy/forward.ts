@@ -99,7 +99,6 @@ function relay({ res, entry }: Exchange, answered: IncomingMessage): void {
   }
   // A body that breaks off must not look complete to the client.
   answered.once('error', () => res.destroy())
-  answered.once('aborted', () => res.destroy())
   answered.pipe(res)
 }
 

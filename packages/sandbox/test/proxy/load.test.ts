@@ -3,30 +3,32 @@ import { connect, type Socket } from 'node:net'
 import { expect, test } from 'vitest'
 import { Client, connectTo, echo, rules, settled, startHttp, startLab, startRaw } from './lab.ts'
 
-test('a slow reader slows the server down: what is held in between is bounded', async () => {
-  const chunk = Buffer.alloc(1 << 20, 1)
-  let written = 0
-  const port = await startRaw((socket) => {
-    const pump = (): void => {
-      while (written < 512 << 20) {
-        written += chunk.length
-        if (!socket.write(chunk)) return void socket.once('drain', pump)
+for (const first of ['', '\0'])
+  test(`a slow reader slows the server down, ${first ? 'in an open tunnel' : 'before it spoke'}: what is held is bounded`, async () => {
+    const chunk = Buffer.alloc(1 << 20, 1)
+    let written = 0
+    const port = await startRaw((socket) => {
+      const pump = (): void => {
+        while (written < 512 << 20) {
+          written += chunk.length
+          if (!socket.write(chunk)) return void socket.once('drain', pump)
+        }
       }
+      if (first) socket.once('data', pump)
+      else pump()
+    })
+    const lab = await startLab(rules({ host: 'a.example', port }))
+    const client = new Client(lab.port)
+    await connectTo(client, `a.example:${port}`)
+    client.socket.pause()
+    if (first) client.send(first)
+    // Kernel buffers fill, then nothing moves any more.
+    for (let before = -1; before !== written || before === 0;) {
+      before = written
+      await new Promise((go) => setTimeout(go, 300))
     }
-    pump()
+    expect(written).toBeLessThan(64 << 20)
   })
-  const lab = await startLab(rules({ host: 'a.example', port }))
-  const client = new Client(lab.port)
-  await connectTo(client, `a.example:${port}`)
-  client.socket.pause()
-  let before = -1
-  // Kernel buffers fill, then nothing moves any more.
-  while (before !== written) {
-    before = written
-    await new Promise((go) => setTimeout(go, 300))
-  }
-  expect(written).toBeLessThan(64 << 20)
-})
 
 test('a slow server slows the uploading client down', async () => {
   const port = await startHttp((req) => void req.pause())

@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { type Socket } from 'node:net'
 import { expect, test } from 'vitest'
 import { Client, connectTo, echo, rules, settled, startHttp, startLab, startRaw } from './lab.ts'
 import { ask, secure, serverCertificate, startHttps } from './tls-lab.ts'
@@ -111,11 +112,11 @@ test('decision 0050: HTTP inside a tunnel is decided request by request, with th
     '403 Forbidden',
     '200 OK',
   ])
-  expect(await get('/yes', 'b.example')).toBe('421 Misdirected Request')
+  expect(await get('/yes', `b.example:${port}`)).toBe('421 Misdirected Request')
   const other = new Client(lab.port)
   await connectTo(other, `a.example:${port}`)
   const { status } = await other
-    .send(`GET http://b.example/ HTTP/1.1\r\nHost: a.example:${port}\r\n\r\n`)
+    .send(`GET http://b.example:${port}/ HTTP/1.1\r\nHost: a.example:${port}\r\n\r\n`)
     .takeAnswer()
   expect(status).toBe('HTTP/1.1 421 Misdirected Request')
   const nested = new Client(lab.port)
@@ -163,6 +164,28 @@ test('SPEC 4.5 TLS that is not intercepted: the server name must be the requeste
     'the TLS handshake names another server than a.example',
     'the TLS handshake names no server, expected a.example',
   ])
+})
+
+test('an end that breaks takes the other end with it, in both directions', async () => {
+  const servers: Socket[] = []
+  const port = await startRaw((socket) => {
+    servers.push(socket)
+    echo(socket)
+  })
+  const lab = await startLab(rules({ host: 'a.example', port }))
+  const open = async (): Promise<{ client: Client; server: Socket }> => {
+    const client = new Client(lab.port)
+    await connectTo(client, `a.example:${port}`)
+    await client.send('\0').take(1)
+    return { client, server: servers.at(-1)! }
+  }
+  const one = await open()
+  one.client.socket.resetAndDestroy()
+  await once(one.server, 'close')
+  const two = await open()
+  two.server.resetAndDestroy()
+  await two.client.takeAll()
+  expect((await settled(lab, 2)).length).toBe(2)
 })
 
 test('an idle tunnel, a silent client and a client that says nothing are closed and recorded', async () => {

@@ -64,6 +64,7 @@ export class Requests {
     const agent = new OriginAgent(dialer, gate, this.#roots, seed)
     this.#sessions.set(socket, { origin, agent, answering: 0, refused: false, heard: false })
     socket.once('close', () => agent.destroy())
+    socket.on('error', () => {}) // the server stops listening for it when it lets go of a socket
     this.#server.emit('connection', socket)
     socket.resume() // it was paused while its first bytes were looked at
   }

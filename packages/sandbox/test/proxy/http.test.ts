@@ -180,6 +180,26 @@ test('bodies are counted exactly, both ways, with and without a length', async (
   ])
 })
 
+test('a kept connection that the server drops: a safe request goes again, another is a 502', async () => {
+  const seen = new WeakSet<object>()
+  const port = await startHttp((req, res) => {
+    if (seen.has(req.socket)) req.socket.destroy()
+    seen.add(req.socket)
+    res.end('first')
+  })
+  const lab = await startLab(rules({ host: 'a.example', port }))
+  const client = new Client(lab.port)
+  const send = async (method: string): Promise<string> =>
+    (
+      await client.send(`${method} http://a.example:${port}/ HTTP/1.1\r\nHost: x\r\n\r\n`).takeAnswer()
+    ).status.slice(9)
+  expect([await send('GET'), await send('GET'), await send('POST')]).toEqual([
+    '200 OK',
+    '200 OK',
+    '502 Bad Gateway',
+  ])
+})
+
 test('an answer that breaks off does not look complete', async () => {
   const port = await startHttp((_, res) => {
     res.writeHead(200, { 'Content-Length': 100 })

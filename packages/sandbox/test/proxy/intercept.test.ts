@@ -103,6 +103,22 @@ test('an intercepted address works too, and a client that does not trust the run
   })
 })
 
+test('CONNECT inside an intercepted tunnel is refused, and a client that resets then harms nobody', async () => {
+  const { port } = await startHttps(certificate, (_, res) => res.end('ok'))
+  const lab = await startLab(rules({ host: 'a.example', port, pathPrefix: '/x' }), trusted)
+  for (let round = 0; round < 3; round++) {
+    const client = new Client(lab.port)
+    await connectTo(client, `a.example:${port}`)
+    const socket = await secure(client, 'a.example', lab.proxy.ca!.certPem)
+    expect((await ask(socket, 'CONNECT b.example:443 HTTP/1.1\r\nHost: b.example\r\n\r\n')).status).toBe(
+      '400 Bad Request',
+    )
+    socket.write('more')
+    client.socket.resetAndDestroy()
+  }
+  expect(lab.asked.every((name) => name === 'a.example')).toBe(true)
+})
+
 test('two runs have two authorities, and no rule that needs one means none is made', async () => {
   const narrow = rules({ host: 'a.example', pathPrefix: '/x' })
   const [one, two] = [await startLab(narrow, trusted), await startLab(narrow, trusted)]

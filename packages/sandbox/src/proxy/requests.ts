@@ -88,6 +88,7 @@ export class Requests {
   #onRequest(req: IncomingMessage, res: ServerResponse): void {
     const { gate, journal } = this.#shared
     const session = this.#sessionOf(req)
+    if (session.refused) return // the parser had it already; the 400 before it closes the connection
     session.answering++
     res.once('close', () => session.answering--)
     const asked = readRequestHead(req, session.origin, 'request')
@@ -101,9 +102,10 @@ export class Requests {
   }
 
   #onUpgrade(req: IncomingMessage, socket: Duplex, early: Buffer): void {
-    if (early.length > 0) socket.unshift(early)
     const { gate, journal } = this.#shared
     const session = this.#sessionOf(req)
+    if (this.#tooEarly(session, socket)) return
+    if (early.length > 0) socket.unshift(early)
     const res = new ServerResponse(req)
     res.shouldKeepAlive = false
     res.assignSocket(socket as Socket) // the server let go of it; what we answer goes the same way
@@ -128,15 +130,25 @@ export class Requests {
   }
 
   #onTunnel(req: IncomingMessage, socket: Duplex, early: Buffer): void {
+    const session = this.#sessionOf(req)
+    if (this.#tooEarly(session, socket)) return
     if (early.length > 0) socket.unshift(early)
-    const session = this.#sessions.get(socket)
     // Inside a tunnel there is one server; only the connection to the proxy itself can ask for another.
-    if (!session || session.origin || session.answering > 0 || hasBody(req)) {
+    if (session.origin || hasBody(req)) {
       this.#shared.journal.refuse(unknown(session), undefined, 'CONNECT is not possible here')
       socket.end(plainResponse(400, 'CONNECT is not possible here.\n'))
       return
     }
     this.#onConnect(socket as Socket, req.url ?? '')
+  }
+
+  /** The parser has let go of the socket, so an answer that is still due could no longer be told apart. */
+  #tooEarly(session: Session, socket: Duplex): boolean {
+    if (session.refused) return true
+    if (session.answering === 0) return false
+    this.#shared.journal.refuse(unknown(session), undefined, 'a change of protocol before the answer')
+    socket.destroy()
+    return true
   }
 
   #onBroken(error: Error, socket: Duplex): void {
@@ -145,8 +157,10 @@ export class Requests {
     const code = codeOf(error)
     const parsed = code.startsWith('HPE_') || code.startsWith('ERR_HTTP_')
     const reason = parsed ? `not a valid HTTP request (${code})` : `the connection broke (${code})`
-    if (parsed || socket instanceof TLSSocket)
+    if (parsed) {
+      if (session) session.refused = true
       this.#shared.journal.refuse(unknown(session), undefined, reason)
+    }
     // In the middle of an answer a second one would be read as part of the first.
     if (!parsed || !socket.writable || (session?.answering ?? 0) > 0) socket.destroy()
     else socket.end(plainResponse(code === 'HPE_HEADER_OVERFLOW' ? 431 : 400, `cordon: ${reason}.\n`))

@@ -159,6 +159,35 @@ test('SPEC 1.5 spellings of an address are one address, and only its own rule al
   expect(await status(named, '[::1]')).toBe('403 Forbidden')
 })
 
+test('SPEC 4.5 nothing that follows a refused request in the same packet is forwarded', async () => {
+  let requests = 0
+  const port = await startHttp((_, res) => res.end(String(++requests)))
+  const lab = await startLab(rules({ host: 'a.example', port }))
+  const good = `GET http://a.example:${port}/ HTTP/1.1\r\nHost: x\r\n`
+  const client = new Client(lab.port).send(
+    `${good}Host: y\r\n\r\n${good}\r\n${good}Connection: upgrade\r\nUpgrade: websocket\r\n\r\n`,
+  )
+  expect((await client.takeAll()).toString().match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 400'])
+  expect([requests, lab.asked]).toEqual([0, []])
+})
+
+for (const last of [
+  'CONNECT a.example:443 HTTP/1.1\r\n\r\n',
+  'GET http://a.example/ HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n',
+])
+  test(`a change of protocol behind an unanswered request closes the connection: ${last.slice(0, 7)}`, async () => {
+    const port = await startHttp(() => {})
+    const lab = await startLab(rules({ host: 'a.example', port }, { host: 'a.example' }))
+    const client = new Client(lab.port).send(
+      `GET http://a.example:${port}/ HTTP/1.1\r\nHost: x\r\n\r\n${last}`,
+    )
+    expect((await client.takeAll()).toString()).toBe('')
+    expect(await settled(lab, 2)).toMatchObject([
+      { allowed: false, reason: 'a change of protocol before the answer' },
+      { allowed: true },
+    ])
+  })
+
 test('bodies are counted exactly, both ways, with and without a length', async () => {
   const port = await startHttp((req, res) => {
     req.resume().on('end', () => res.end(Buffer.alloc(70_001)))

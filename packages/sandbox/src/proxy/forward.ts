@@ -28,11 +28,18 @@ export function forward(exchange: Exchange): void {
   const send = (): void => {
     const upstream = openRequest(exchange, requestHeaders(req, exchange.asked.hostHeader))
     res.once('close', () => upstream.destroy())
+    let over = false
     upstream.once('response', (answered) => {
+      over = true
       answered.on('data', (chunk: Buffer) => (down += chunk.length))
       relay(exchange, answered)
     })
+    // A switch of protocols that nobody asked for ends the connection without an error.
+    upstream.once('close', () => {
+      if (!over) fail(exchange, new Error('no answer'))
+    })
     upstream.on('error', (error) => {
+      over = true
       // A kept connection that the server closed just now. Nothing was sent but the head of a safe request.
       const again = upstream.reusedSocket && up === 0 && req.complete && SAFE.has(req.method ?? '')
       if (again && !res.headersSent && !(error instanceof DialError)) send()

@@ -48,13 +48,20 @@ export class Requests {
       shouldUpgradeCallback: isWebSocket, // h2c and others are optional for the client: not offered
     })
     this.#server.timeout = shared.limits.idleMs
-    this.#server.on('request', (req, res) => this.#onRequest(req, res))
-    this.#server.on('checkContinue', (req, res) => this.#onRequest(req, res))
+    const onRequest = contained((req: IncomingMessage, res: ServerResponse) => this.#onRequest(req, res))
+    this.#server.on('request', onRequest)
+    this.#server.on('checkContinue', onRequest)
     this.#server.on('checkExpectation', (req, res) =>
       this.#refuse(req, res, { status: 400, reason: 'it expects something else than 100-continue' }),
     )
-    this.#server.on('upgrade', (req, socket, early) => this.#onUpgrade(req, socket, early))
-    this.#server.on('connect', (req, socket, early) => this.#onTunnel(req, socket, early))
+    this.#server.on(
+      'upgrade',
+      contained((req: IncomingMessage, socket: Duplex, early: Buffer) => this.#onUpgrade(req, socket, early)),
+    )
+    this.#server.on(
+      'connect',
+      contained((req: IncomingMessage, socket: Duplex, early: Buffer) => this.#onTunnel(req, socket, early)),
+    )
     this.#server.on('clientError', (error, socket) => this.#onBroken(error, socket))
   }
 
@@ -187,6 +194,17 @@ export class Requests {
     return session
   }
 }
+
+/** A mistake of ours costs the client its connection, never the host its life. */
+const contained =
+  <Rest extends unknown[]>(handle: (req: IncomingMessage, ...rest: Rest) => void) =>
+  (req: IncomingMessage, ...rest: Rest): void => {
+    try {
+      handle(req, ...rest)
+    } catch {
+      req.socket.destroy()
+    }
+  }
 
 const UNHEARD = "the client left before its first request: it may not trust the run's certificate authority"
 

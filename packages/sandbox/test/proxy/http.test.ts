@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { Client, type Lab, rules, settled, startHttp, startLab } from './lab.ts'
+import { Client, type Lab, rules, settled, startHttp, startLab, startRaw } from './lab.ts'
 
 const hello = (): Promise<number> => startHttp((req, res) => res.end(`${req.headers.host} ${req.url}`))
 
@@ -188,6 +188,29 @@ for (const last of [
     ])
   })
 
+test('SPEC 1.5 an international name is one name in Punycode, and raw Unicode in a request is refused', async () => {
+  const port = await hello()
+  const lab = await startLab(rules({ host: 'MÜNCHEN.example', port }))
+  const status = async (host: string): Promise<string> =>
+    (
+      await new Client(lab.port).send(`GET http://${host}:${port}/ HTTP/1.1\r\nHost: x\r\n\r\n`).takeAnswer()
+    ).status.slice(9)
+  expect(await status('xn--mnchen-3ya.example')).toBe('200 OK')
+  expect(await status('XN--MNCHEN-3YA.EXAMPLE.')).toBe('200 OK')
+  expect(await status('münchen.example')).toBe('400 Bad Request')
+  expect(await status('munchen.example')).toBe('403 Forbidden')
+})
+
+test('a head over the limit is a 431, and recorded', async () => {
+  const lab = await startLab(rules({ host: 'a.example' }), { limits: { maxHeadBytes: 4096 } })
+  const client = new Client(lab.port).send(`GET http://a.example/ HTTP/1.1\r\nX: ${'y'.repeat(8000)}\r\n\r\n`)
+  expect((await client.takeAnswer()).status).toBe('HTTP/1.1 431 Request Header Fields Too Large')
+  expect(await settled(lab, 1)).toMatchObject([
+    { allowed: false, reason: 'not a valid HTTP request (HPE_HEADER_OVERFLOW)' },
+  ])
+  expect(lab.asked).toEqual([])
+})
+
 test('bodies are counted exactly, both ways, with and without a length', async () => {
   const port = await startHttp((req, res) => {
     req.resume().on('end', () => res.end(Buffer.alloc(70_001)))
@@ -227,6 +250,17 @@ test('a kept connection that the server drops: a safe request goes again, anothe
     '200 OK',
     '502 Bad Gateway',
   ])
+})
+
+test('a server that switches protocols unasked is a 502', async () => {
+  const port = await startRaw((socket) =>
+    socket.once('data', () =>
+      socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n'),
+    ),
+  )
+  const lab = await startLab(rules({ host: 'a.example', port }))
+  const client = new Client(lab.port).send(`GET http://a.example:${port}/ HTTP/1.1\r\nHost: x\r\n\r\n`)
+  expect((await client.takeAnswer()).status).toBe('HTTP/1.1 502 Bad Gateway')
 })
 
 test('an answer that breaks off does not look complete', async () => {

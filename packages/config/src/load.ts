@@ -7,7 +7,7 @@ import { DEFAULTS } from './defaults.ts'
 import { ConfigError, type ConfigProblem } from './errors.ts'
 import { type Explanation, explainPath } from './explain.ts'
 import { type ConfigOrigin, LAYERS, type Path, type Source } from './layers.ts'
-import { nearestOrigin, plainTable, type TableCell } from './merge/cell.ts'
+import { nearestOrigin, plainTable, plainToCheck, type TableCell } from './merge/cell.ts'
 import { mergeDocuments } from './merge/merge.ts'
 import { definition } from './schema/definition.ts'
 import { explainIssues } from './schema/issues.ts'
@@ -62,7 +62,7 @@ export function mergeValues(sources: readonly Source[]): {
 
 /** The definition's own findings, with the place of each. */
 export function checkShape(findings: Findings): void {
-  const result = definition.safeParse(findings.values)
+  const result = definition.safeParse(plainToCheck(findings.root, findings.sound))
   if (result.success) return
   const locate = (path: Path): ConfigOrigin => {
     findings.markBroken(path)

@@ -3,11 +3,13 @@ import { type Path } from '../layers.ts'
 import { isTable, nearestOrigin, type TableCell } from '../merge/cell.ts'
 import { type Table } from '../toml/document.ts'
 import { formatKeyPath } from '../toml/key-path.ts'
+import { readSoundRules, type SoundRules } from './sound-rules.ts'
 
 /** The merged config while it is checked, and what was found so far. */
 export class Findings {
   readonly root: TableCell
   readonly values: Table
+  readonly sound: SoundRules
   readonly problems: ConfigProblem[]
   readonly warnings: ConfigProblem[] = []
   readonly #broken = new Set<string>()
@@ -15,6 +17,7 @@ export class Findings {
   constructor(root: TableCell, values: Table, problems: ConfigProblem[]) {
     this.root = root
     this.values = values
+    this.sound = readSoundRules(root)
     this.problems = problems
   }
 

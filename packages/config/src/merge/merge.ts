@@ -2,8 +2,17 @@ import { type ConfigProblem } from '../errors.ts'
 import { type Path } from '../layers.ts'
 import { childShape, rootShape, type Shape } from '../schema/shape.ts'
 import { type Document, type Table } from '../toml/document.ts'
+import { formatKeyPath } from '../toml/key-path.ts'
 import { type Mark } from '../toml/marks.ts'
-import { type Cell, isTable, plainValue, type TableCell, type Written, type WrittenValue } from './cell.ts'
+import {
+  type Cell,
+  isTable,
+  originOf,
+  plainValue,
+  type TableCell,
+  type Written,
+  type WrittenValue,
+} from './cell.ts'
 import { joinRules, readListLayer } from './rule-list.ts'
 
 /** SPEC 2: tables are merged key by key, rule lists as their strategy says, and of anything else the later wins. */
@@ -28,6 +37,10 @@ class Merge {
 
   table(into: TableCell, values: Table, shape: Shape | undefined, written: Written, path: Path): void {
     for (const key of Object.keys(values)) {
+      if (key === '__proto__') {
+        this.#problems.push(noSuchName(written, path))
+        continue
+      }
       const value = values[key]
       const inner = childShape(shape, key)
       const at: Written = { document: written.document, mark: markOf(written.mark, key) }
@@ -71,5 +84,13 @@ const newTable = (written: Written, overrode: readonly WrittenValue[]): TableCel
 })
 
 export const past = (cell: Cell): WrittenValue => ({ value: plainValue(cell), written: cell.written })
+
+/** No key of ours, and in ordinary objects not a key at all: it must not get any further. */
+const noSuchName = (written: Written, path: Path): ConfigProblem => ({
+  origin: originOf({ document: written.document, mark: markOf(written.mark, '__proto__') }),
+  key: formatKeyPath([...path, '__proto__']),
+  message: `\`${formatKeyPath([...path, '__proto__'])}\` is not a name that can be used`,
+  fix: 'choose another name',
+})
 
 const markOf = (mark: Mark | undefined, key: string): Mark | undefined => mark?.keys?.get(key)

@@ -23,7 +23,20 @@ export class Document {
     return { layer, label, ...(mark && 'text' in this.source ? this.#place(this.source.text, mark.at) : {}) }
   }
 
+  /** The same as `formatOrigin(origin(mark))`, without the object between: each rule of a config has one. */
+  originText(mark: Mark | undefined): string {
+    const { label } = this.source
+    if (!mark || !('text' in this.source)) return label
+    const line = this.#line(this.source.text, mark.at)
+    return `${label}:${line}:${mark.at - this.#lines![line - 1]! + 1}`
+  }
+
   #place(text: string, at: number): { line: number; column: number } {
+    const line = this.#line(text, at)
+    return { line, column: at - this.#lines![line - 1]! + 1 }
+  }
+
+  #line(text: string, at: number): number {
     this.#lines ??= lineStarts(text)
     let low = 0
     let high = this.#lines.length
@@ -32,7 +45,7 @@ export class Document {
       if (this.#lines[middle]! <= at) low = middle
       else high = middle
     }
-    return { line: low + 1, column: at - this.#lines[low]! + 1 }
+    return low + 1
   }
 }
 

@@ -1,14 +1,43 @@
 import { parse } from 'smol-toml'
 
 /** Where a value stands in its text. Offsets are UTF-16, as in a JavaScript string. */
-export interface Mark {
+export class Mark {
   /** Where a person would look: the key, or the element of a list, or the header of a table. */
   at: number
   /** The value's own text, `text.slice(from, to)`; empty for a table that has only headers and dotted keys. */
   from: number
   to: number
-  keys: Map<string, Mark> | undefined
   items: Mark[] | undefined
+  private named: Map<string, Mark> | undefined
+  private unread: string | undefined
+
+  constructor(at: number) {
+    this.at = this.from = this.to = at
+    this.items = this.named = this.unread = undefined
+  }
+
+  /** A table in braces is looked into only when somebody asks: of most rules only the place is ever needed. */
+  get keys(): ReadonlyMap<string, Mark> | undefined {
+    if (this.unread !== undefined) {
+      const text = this.unread
+      this.unread = undefined
+      this.named = new Map()
+      new Marker(text).table(this)
+    }
+    return this.named
+  }
+
+  /** This is the table in braces that stands at `from` in the text. */
+  leaveUnread(text: string): void {
+    this.unread = text
+  }
+
+  child(name: string, at: number): Mark {
+    this.named ??= new Map()
+    let mark = this.named.get(name)
+    if (!mark) this.named.set(name, (mark = new Mark(at)))
+    return mark
+  }
 }
 
 /** A `[table]` or `[[list]]` with the lines below it; the first one is the text before any header. */
@@ -34,8 +63,6 @@ export function markToml(text: string): Marks {
   return new Marker(text).document()
 }
 
-const newMark = (at: number): Mark => ({ at, from: at, to: at, keys: undefined, items: undefined })
-
 class Marker {
   readonly #text: string
   readonly #comments: number[] = []
@@ -46,7 +73,7 @@ class Marker {
   }
 
   document(): Marks {
-    const root = newMark(0)
+    const root = new Mark(0)
     let section: Section = { path: [], mark: root, end: 0 }
     const sections = [section]
     if (this.#text.charCodeAt(0) === BOM) section.end = this.#pos = 1
@@ -69,9 +96,9 @@ class Marker {
     const { path, starts } = this.#key(CLOSE_LIST)
     this.#pos += isList ? 2 : 1
     let mark = root
-    for (const [i, name] of path.entries()) mark = child(lastItem(mark), name, starts[i]!)
+    for (const [i, name] of path.entries()) mark = lastItem(mark).child(name, starts[i]!)
     if (isList) {
-      const item = newMark(start)
+      const item = new Mark(start)
       mark.items ??= []
       mark.items.push(item)
       mark = item
@@ -81,12 +108,30 @@ class Marker {
   }
 
   #keyValue(table: Mark, place: Place): void {
-    const { path, starts } = this.#key(EQUALS)
-    this.#pos++
+    const start = this.#pos
+    const name = this.#bareKey()
     this.#skipBlanks()
+    if (name !== '' && this.#text.charCodeAt(this.#pos) === EQUALS) {
+      this.#valueOf(table.child(name, start), place)
+      return
+    }
+    this.#pos = start
+    const { path, starts } = this.#key(EQUALS)
     let mark = table
-    for (const [i, name] of path.entries()) mark = child(mark, name, starts[i]!)
+    for (const [i, part] of path.entries()) mark = mark.child(part, starts[i]!)
+    this.#valueOf(mark, place)
+  }
+
+  #valueOf(mark: Mark, place: Place): void {
+    this.#pos++ // the equals sign
+    this.#skipBlanks()
     this.#value(mark, place)
+  }
+
+  #bareKey(): string {
+    const start = this.#pos
+    while (isBare(this.#text.charCodeAt(this.#pos))) this.#pos++
+    return this.#text.slice(start, this.#pos)
   }
 
   /** Stops on the character that ends the key. */
@@ -102,10 +147,7 @@ class Marker {
         this.#string(c)
         path.push(unquote(this.#text.slice(start, this.#pos)))
       } else {
-        BARE_KEY.lastIndex = start
-        BARE_KEY.test(this.#text)
-        this.#pos = BARE_KEY.lastIndex
-        path.push(this.#text.slice(start, this.#pos))
+        path.push(this.#bareKey())
       }
       this.#skipBlanks()
       if (this.#text.charCodeAt(this.#pos) === end || this.#pos >= this.#text.length) return { path, starts }
@@ -118,7 +160,7 @@ class Marker {
     const c = this.#text.charCodeAt(this.#pos)
     if (c === QUOTE || c === APOSTROPHE) this.#string(c)
     else if (c === OPEN_LIST) this.#list(mark)
-    else if (c === OPEN_TABLE) this.#table(mark)
+    else if (c === OPEN_TABLE) this.#unreadTable(mark)
     else this.#plain(place)
     mark.to = this.#pos
   }
@@ -127,19 +169,33 @@ class Marker {
     mark.items = []
     this.#pos++
     for (this.#skipVoid(); this.#text.charCodeAt(this.#pos) !== CLOSE_LIST; this.#skipComma()) {
-      const item = newMark(this.#pos)
+      const item = new Mark(this.#pos)
       mark.items.push(item)
       this.#value(item, 'nested')
     }
     this.#pos++
   }
 
-  #table(mark: Mark): void {
-    mark.keys = new Map()
-    this.#pos++
+  #unreadTable(mark: Mark): void {
+    mark.leaveUnread(this.#text)
+    let depth = 0
+    do {
+      const c = this.#text.charCodeAt(this.#pos)
+      if (c === QUOTE || c === APOSTROPHE) this.#string(c)
+      else if (c === HASH) this.#comment()
+      else {
+        this.#pos++
+        if (c === OPEN_TABLE) depth++
+        else if (c === CLOSE_TABLE) depth--
+      }
+    } while (depth > 0)
+  }
+
+  /** The keys of a table in braces that was passed over before. */
+  table(mark: Mark): void {
+    this.#pos = mark.from + 1
     for (this.#skipVoid(); this.#text.charCodeAt(this.#pos) !== CLOSE_TABLE; this.#skipComma())
       this.#keyValue(mark, 'nested')
-    this.#pos++
   }
 
   #skipComma(): void {
@@ -185,23 +241,18 @@ class Marker {
       const c = this.#text.charCodeAt(this.#pos)
       if (c === NEWLINE || isBlank(c)) this.#pos++
       else if (c !== HASH) return
-      else {
-        this.#comments.push(this.#pos)
-        const newline = this.#text.indexOf('\n', this.#pos)
-        this.#pos = newline < 0 ? this.#text.length : newline
-      }
+      else this.#comment()
     }
+  }
+
+  #comment(): void {
+    this.#comments.push(this.#pos)
+    const newline = this.#text.indexOf('\n', this.#pos)
+    this.#pos = newline < 0 ? this.#text.length : newline
   }
 }
 
 type Place = 'line' | 'nested'
-
-function child(table: Mark, name: string, at: number): Mark {
-  table.keys ??= new Map()
-  let mark = table.keys.get(name)
-  if (!mark) table.keys.set(name, (mark = newMark(at)))
-  return mark
-}
 
 /** A header below a list of tables speaks of its last element. */
 const lastItem = (mark: Mark): Mark => mark.items?.at(-1) ?? mark
@@ -211,7 +262,9 @@ const unquote = (key: string): string =>
 
 const isBlank = (c: number): boolean => c === 0x20 || c === 0x09 || c === 0x0d
 
-const BARE_KEY = /[A-Za-z0-9_-]*/y
+const isBare = (c: number): boolean =>
+  (c >= 0x61 && c <= 0x7a) || (c >= 0x41 && c <= 0x5a) || (c >= 0x30 && c <= 0x39) || c === 0x5f || c === 0x2d
+
 const END_OF_LINE_VALUE = /[\n#]/g
 const END_OF_NESTED_VALUE = /[\n#,\]}]/g
 const BOM = 0xfeff

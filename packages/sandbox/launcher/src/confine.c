@@ -1,0 +1,112 @@
+#include "confine.h"
+
+#include "kernel.h"
+#include "landlock.h"
+#include "report.h"
+#include "seccomp.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/securebits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+extern char **environ;
+
+/* Nothing to regain: with an empty bounding set and NOROOT not even uid 0 gets a capability by exec. */
+static void
+drop_capabilities (void)
+{
+  struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+  struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { 0 };
+
+  prctl (PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+  /* EPERM: an ordinary user without namespaces has none to drop, and no_new_privs keeps it so. */
+  for (unsigned long cap = 0; cap < 64; cap++)
+    if (prctl (PR_CAPBSET_DROP, cap, 0, 0, 0))
+      {
+        if (errno == EINVAL || errno == EPERM)
+          break;
+        die_at (STEP_CAPABILITIES, NO_ITEM, errno);
+      }
+  prctl (PR_SET_SECUREBITS, SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP
+                              | SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE
+                              | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED,
+         0, 0, 0);
+  if (syscall (SYS_capset, &header, none))
+    die_at (STEP_CAPABILITIES, NO_ITEM, errno);
+}
+
+/* STATUS_FD stays to report a failed exec, and closes with a successful one. */
+static void
+close_fds (void)
+{
+  if (fcntl (STATUS_FD, F_SETFD, FD_CLOEXEC) || syscall (__NR_close_range, STATUS_FD + 1, ~0u, 0))
+    die_at (STEP_CLOSE_FDS, NO_ITEM, errno);
+}
+
+static void
+set_limits (const struct plan *plan)
+{
+  for (uint32_t i = 0; i < plan->count; i++)
+    if (plan->items[i].tag == TAG_LIMIT)
+      {
+        struct rlimit now, limit;
+        if (getrlimit (plan->items[i].arg, &now))
+          die_at (STEP_LIMIT, (int) i, errno);
+        /* A limit only ever falls: the host may itself be held to less. */
+        limit.rlim_max = now.rlim_max < plan->items[i].value ? now.rlim_max : plan->items[i].value;
+        limit.rlim_cur = limit.rlim_max;
+        if (setrlimit (plan->items[i].arg, &limit))
+          die_at (STEP_LIMIT, (int) i, errno);
+      }
+}
+
+/* What pid 1 blocked is not the tool's business, and neither are dispositions inherited from the host. */
+static void
+reset_signals (void)
+{
+  sigset_t none;
+  for (int sig = 1; sig < NSIG; sig++)
+    signal (sig, SIG_DFL);
+  sigemptyset (&none);
+  sigprocmask (SIG_SETMASK, &none, NULL);
+}
+
+static void
+enter_cwd (const struct plan *plan)
+{
+  int index = NO_ITEM;
+  const struct item *cwd = plan_find (plan, TAG_CWD, &index);
+  if (cwd == NULL || chdir (cwd->path))
+    die_at (STEP_CWD, index, cwd == NULL ? EINVAL : errno);
+}
+
+_Noreturn void
+confine_and_exec (const struct plan *plan, char **argv)
+{
+  int index = NO_ITEM;
+  const struct item *program = plan_find (plan, TAG_EXEC, &index);
+
+  if (program == NULL)
+    die_at (STEP_EXEC, NO_ITEM, EINVAL);
+  reset_signals ();
+  enter_cwd (plan);
+  if (prctl (PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+    die_at (STEP_NO_NEW_PRIVS, NO_ITEM, errno);
+  drop_capabilities ();
+  close_fds ();
+  /* With a terminal the session stays, or Ctrl-C and job control would not reach the tool; what a shared
+   * session would allow, typing into the terminal, seccomp refuses (docs/decisions/0043). */
+  if (!(plan->flags & FLAG_KEEP_TERMINAL) && setsid () < 0)
+    die_at (STEP_SESSION, NO_ITEM, errno);
+  if (plan->flags & FLAG_LANDLOCK)
+    landlock_apply (plan);
+  set_limits (plan);
+  seccomp_apply (plan);
+  execve (program->path, argv, environ);
+  die_at (STEP_EXEC, index, errno);
+}

@@ -1,0 +1,148 @@
+#include "init.h"
+
+#include "confine.h"
+#include "kernel.h"
+#include "report.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/statfs.h>
+#include <sys/wait.h>
+
+static const int forwarded[] = { SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2, SIGALRM, SIGCONT, SIGWINCH };
+
+static void
+handled_signals (sigset_t *set)
+{
+  sigemptyset (set);
+  sigaddset (set, SIGCHLD);
+  for (size_t i = 0; i < sizeof forwarded / sizeof forwarded[0]; i++)
+    sigaddset (set, forwarded[i]);
+}
+
+void
+signals_block (void)
+{
+  sigset_t set;
+  handled_signals (&set);
+  sigprocmask (SIG_BLOCK, &set, NULL);
+}
+
+/* Reaps everything that is ready. Returns whether child was among it. */
+static int
+reap (int child, int *status)
+{
+  for (;;)
+    {
+      int one, pid = waitpid (-1, &one, WNOHANG);
+      if (pid == child)
+        return *status = one, 1;
+      if (pid <= 0)
+        return 0;
+    }
+}
+
+int
+wait_for (int child)
+{
+  sigset_t set;
+  siginfo_t info;
+  int status;
+
+  handled_signals (&set);
+  while (!reap (child, &status))
+    {
+      int sig = sigwaitinfo (&set, &info);
+      /* What the terminal sends (SI_KERNEL) has reached the tool already: it is in that process group. */
+      if (sig > 0 && sig != SIGCHLD && info.si_code != SI_KERNEL)
+        kill (child, sig);
+    }
+  return status;
+}
+
+/* Without a pid namespace nothing dies by itself: children of the tool come to us when it ends. */
+static void
+kill_orphans (void)
+{
+  char path[64], line[4096];
+  for (;;)
+    {
+      ssize_t got;
+      int fd;
+      snprintf (path, sizeof path, "/proc/self/task/%d/children", (int) getpid ());
+      fd = open (path, O_RDONLY | O_CLOEXEC);
+      got = fd < 0 ? 0 : read (fd, line, sizeof line - 1);
+      if (fd >= 0)
+        close (fd);
+      if (got <= 0)
+        return;
+      line[got] = 0;
+      for (char *at = line, *end; *at; at = end)
+        {
+          long pid = strtol (at, &end, 10);
+          if (end == at)
+            break;
+          kill ((pid_t) pid, SIGKILL);
+        }
+      while (waitpid (-1, NULL, 0) > 0 || errno == EINTR)
+        if (waitpid (-1, NULL, WNOHANG) <= 0)
+          break;
+    }
+}
+
+/* For the message after a failure: whether a limit was the likely cause. */
+static void
+report_usage (const struct plan *plan)
+{
+  struct rusage usage;
+  struct statfs tmp;
+  int index, full = 0;
+  const struct item *place = plan_find (plan, TAG_PRIVATE, &index);
+
+  getrusage (RUSAGE_CHILDREN, &usage);
+  if (place && (plan->flags & FLAG_NAMESPACES) && statfs (place->path, &tmp) == 0)
+    full = tmp.f_bavail == 0 || tmp.f_ffree == 0;
+  dprintf (STATUS_FD, "usage peak_kib=%ld tmp_full=%d\n", usage.ru_maxrss, full);
+}
+
+static void
+report_exit (int status)
+{
+  if (WIFSIGNALED (status))
+    dprintf (STATUS_FD, "exit signal=%d\n", WTERMSIG (status));
+  else
+    dprintf (STATUS_FD, "exit code=%d\n", WEXITSTATUS (status));
+}
+
+_Noreturn void
+init_run (const struct plan *plan, char **argv)
+{
+  int child, status;
+
+  if (!(plan->flags & FLAG_NAMESPACES))
+    prctl (PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+  child = fork ();
+  if (child < 0)
+    die_at (STEP_FORK, NO_ITEM, errno);
+  if (child == 0)
+    {
+      prctl (PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+      confine_and_exec (plan, argv);
+    }
+  /* The tool is of the same user: it must not look into us through /proc, also where Landlock is missing. */
+  prctl (PR_SET_DUMPABLE, 0, 0, 0, 0);
+  /* The tool's streams are the tool's: a reader must see their end when the tool is done. */
+  close (0);
+  close (1);
+  close (2);
+  status = wait_for (child);
+  report_usage (plan);
+  report_exit (status);
+  if (!(plan->flags & FLAG_NAMESPACES))
+    kill_orphans ();
+  _exit (0);
+}

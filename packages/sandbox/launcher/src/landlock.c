@@ -1,0 +1,110 @@
+#include "landlock.h"
+
+#include "kernel.h"
+#include "report.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+/* The highest right of each ABI, so that a kernel is asked for all it knows and for nothing more. */
+static uint64_t
+rights_of_abi (int abi)
+{
+  uint64_t all = (LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1;
+  if (abi >= 2)
+    all |= LANDLOCK_ACCESS_FS_REFER;
+  if (abi >= 3)
+    all |= LANDLOCK_ACCESS_FS_TRUNCATE;
+  if (abi >= 5)
+    all |= LANDLOCK_ACCESS_FS_IOCTL_DEV;
+  return all;
+}
+
+/* The kernel refuses a rule that gives a file the rights of a directory. */
+#define FILE_RIGHTS                                                                                     \
+  (LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_READ_FILE             \
+   | LANDLOCK_ACCESS_FS_TRUNCATE | LANDLOCK_ACCESS_FS_IOCTL_DEV)
+
+static int
+add_rule (int ruleset, int fd, uint64_t rights)
+{
+  struct landlock_path_beneath_attr rule = { .allowed_access = rights, .parent_fd = fd };
+  struct stat st;
+
+  if (fstat (fd, &st))
+    return errno;
+  if (!S_ISDIR (st.st_mode))
+    rule.allowed_access &= FILE_RIGHTS;
+  if (rule.allowed_access == 0)
+    return 0;
+  return syscall (__NR_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) ? errno : 0;
+}
+
+static int
+allow_path (int ruleset, const struct item *item, uint64_t handled)
+{
+  int err, fd = sys_openat2 (AT_FDCWD, item->path, O_PATH | O_CLOEXEC, RESOLVE_NO_SYMLINKS);
+  if (fd < 0)
+    return errno;
+  err = add_rule (ruleset, fd, item->value & handled);
+  close (fd);
+  return err;
+}
+
+/* A terminal that we were given stays usable by its other names (/dev/stdout). */
+static void
+allow_terminals (int ruleset, uint64_t handled)
+{
+  for (int fd = 0; fd < 3; fd++)
+    if (isatty (fd) && add_rule (ruleset, fd, FILE_RIGHTS & handled & ~LANDLOCK_ACCESS_FS_EXECUTE))
+      die_at (STEP_LANDLOCK, NO_ITEM, errno);
+}
+
+static int
+allow_port (int ruleset, const struct item *item)
+{
+  struct net_port_attr rule = { .allowed_access = NET_CONNECT_TCP, .port = item->arg };
+  return syscall (__NR_landlock_add_rule, ruleset, RULE_NET_PORT, &rule, 0) ? errno : 0;
+}
+
+static size_t
+attr_size (int abi)
+{
+  if (abi >= 6)
+    return sizeof (struct ruleset_attr);
+  return abi >= 4 ? 2 * sizeof (uint64_t) : sizeof (uint64_t);
+}
+
+void
+landlock_apply (const struct plan *plan)
+{
+  int ruleset, abi = landlock_abi ();
+  uint64_t handled = rights_of_abi (abi);
+  struct ruleset_attr attr = {
+    .handled_access_fs = handled,
+    .handled_access_net = NET_BIND_TCP | NET_CONNECT_TCP,
+    .scoped = SCOPE_ABSTRACT_UNIX | SCOPE_SIGNAL,
+  };
+
+  if (abi < 1)
+    die_at (STEP_LANDLOCK, NO_ITEM, errno);
+  ruleset = (int) syscall (__NR_landlock_create_ruleset, &attr, attr_size (abi), 0);
+  if (ruleset < 0)
+    die_at (STEP_LANDLOCK, NO_ITEM, errno);
+  for (uint32_t i = 0; i < plan->count; i++)
+    {
+      const struct item *item = &plan->items[i];
+      int err = 0;
+      if (item->tag == TAG_ALLOW)
+        err = allow_path (ruleset, item, handled);
+      else if (item->tag == TAG_LISTEN && abi >= 4)
+        err = allow_port (ruleset, item);
+      if (err)
+        die_at (STEP_LANDLOCK_RULE, (int) i, err);
+    }
+  allow_terminals (ruleset, handled);
+  if (syscall (__NR_landlock_restrict_self, ruleset, 0))
+    die_at (STEP_LANDLOCK, NO_ITEM, errno);
+  close (ruleset);
+}

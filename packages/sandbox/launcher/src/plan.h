@@ -1,0 +1,68 @@
+/* The plan as the host wrote it (src/linux/encode.ts). Nothing here touches the system. */
+#ifndef CORDON_PLAN_H
+#define CORDON_PLAN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define PLAN_MAGIC 0x314e4c50u /* "PLN1" */
+#define PLAN_MAX_BYTES (8u << 20)
+
+enum tag
+{
+  TAG_FLAGS = 1, /* value: enum plan_flag bits */
+  TAG_LIMIT,     /* arg: RLIMIT_*, value: the limit */
+  TAG_DIR,       /* path in the new root, arg: mode */
+  TAG_FILE,      /* an empty file to mount on */
+  TAG_LINK,      /* path, other: what it points to */
+  TAG_PRIVATE,   /* a place on our tmpfs, arg: mode */
+  TAG_BIND,      /* path on the host; other: where, "" for the same path; arg: MOUNT_ATTR_* */
+  TAG_PIN_LINK,  /* a symlink, bound over itself so that it can be neither moved nor removed */
+  TAG_COVER,     /* path becomes unreadable; arg: 1 when something is bound back inside it */
+  TAG_SEAL,      /* path, a mount of ours, becomes read-only */
+  TAG_PROC,      /* arg: the highest pid inside, 0 for the kernel's own */
+  TAG_DEVPTS,
+  TAG_ALLOW,     /* path, value: LANDLOCK_ACCESS_FS_* */
+  TAG_LISTEN,    /* arg: TCP port on the sandbox's loopback, handed to the host */
+  TAG_CWD,
+  TAG_EXEC,
+  TAG_TMP_SIZE,  /* value: bytes of the tmpfs behind every private place */
+  TAG_END
+};
+
+enum plan_flag
+{
+  FLAG_NAMESPACES = 1 << 0,
+  FLAG_LANDLOCK = 1 << 1,
+  FLAG_KEEP_TERMINAL = 1 << 2, /* stay in the session of the terminal */
+  FLAG_UNIX_SOCKETS = 1 << 3,
+  FLAG_INET_SOCKETS = 1 << 4,
+};
+
+struct item
+{
+  uint32_t tag;
+  uint32_t arg;
+  uint64_t value;
+  const char *path;
+  const char *other;
+};
+
+struct plan
+{
+  struct item *items;
+  uint32_t count;
+  uint32_t flags;
+  uint64_t tmp_size;
+};
+
+/* Returns 0, or an errno with *item set to the record that is wrong. The strings point into bytes. */
+int plan_parse (const unsigned char *bytes, size_t size, struct plan *plan, int *item);
+
+/* Reads one length-prefixed plan; 0 or an errno. */
+int plan_read (int fd, unsigned char **bytes, size_t *size);
+
+/* The first item with this tag, or NULL; *index is its place in the plan. */
+const struct item *plan_find (const struct plan *plan, uint32_t tag, int *index);
+
+#endif

@@ -1,0 +1,43 @@
+#include "report.h"
+
+#include <unistd.h>
+
+const char *const step_name[STEP_COUNT] = {
+  [STEP_PLAN] = "plan",
+  [STEP_NAMESPACES] = "namespaces",
+  [STEP_ID_MAP] = "id-map",
+  [STEP_STAGE] = "stage",
+  [STEP_DIR] = "dir",
+  [STEP_FILE] = "file",
+  [STEP_LINK] = "link",
+  [STEP_PRIVATE] = "private",
+  [STEP_BIND] = "bind",
+  [STEP_PIN_LINK] = "pin-link",
+  [STEP_COVER] = "cover",
+  [STEP_SEAL] = "seal",
+  [STEP_PROC] = "proc",
+  [STEP_DEVPTS] = "devpts",
+  [STEP_PIVOT] = "pivot",
+  [STEP_LISTEN] = "listen",
+  [STEP_HAND_OVER] = "hand-over",
+  [STEP_FORK] = "fork",
+  [STEP_CWD] = "cwd",
+  [STEP_NO_NEW_PRIVS] = "no-new-privs",
+  [STEP_CAPABILITIES] = "capabilities",
+  [STEP_CLOSE_FDS] = "close-fds",
+  [STEP_SESSION] = "session",
+  [STEP_LANDLOCK] = "landlock",
+  [STEP_LANDLOCK_RULE] = "landlock-rule",
+  [STEP_LIMIT] = "limit",
+  [STEP_SECCOMP] = "seccomp",
+  [STEP_EXEC] = "exec",
+};
+
+/* A half-built sandbox never runs the tool (SPEC 4.3). Reports the plan index, not the
+ * path: the host holds the string, so nothing needs escaping. */
+_Noreturn void
+die_at (enum step step, int item, int err)
+{
+  dprintf (STATUS_FD, "failed %s item=%d errno=%d\n", step_name[step], item, err);
+  _exit (EXIT_LAUNCHER);
+}

@@ -1,0 +1,54 @@
+/* What the launcher tells the host, one line a fact, on STATUS_FD. Parsed by src/status.ts. */
+#ifndef CORDON_REPORT_H
+#define CORDON_REPORT_H
+
+#include <stdio.h>
+
+/* The socket the host gave us: the plan comes in on it, and the status lines go out. */
+#define STATUS_FD 3
+/* Node's IPC channel; there only when the plan wants a listening socket handed over (SPEC 4.5). */
+#define HANDLE_FD 4
+/* As env(1) and docker do for "the wrapper itself failed". */
+#define EXIT_LAUNCHER 125
+/* For what belongs to no item of the plan. */
+#define NO_ITEM (-1)
+
+/* Every step that can fail, in the order of SPEC 4.3. */
+enum step
+{
+  STEP_PLAN,
+  STEP_NAMESPACES,
+  STEP_ID_MAP,
+  STEP_STAGE,
+  STEP_DIR,
+  STEP_FILE,
+  STEP_LINK,
+  STEP_PRIVATE,
+  STEP_BIND,
+  STEP_PIN_LINK,
+  STEP_COVER,
+  STEP_SEAL,
+  STEP_PROC,
+  STEP_DEVPTS,
+  STEP_PIVOT,
+  STEP_LISTEN,
+  STEP_HAND_OVER,
+  STEP_FORK,
+  STEP_CWD,
+  STEP_NO_NEW_PRIVS,
+  STEP_CAPABILITIES,
+  STEP_CLOSE_FDS,
+  STEP_SESSION,
+  STEP_LANDLOCK,
+  STEP_LANDLOCK_RULE,
+  STEP_LIMIT,
+  STEP_SECCOMP,
+  STEP_EXEC,
+  STEP_COUNT
+};
+
+extern const char *const step_name[STEP_COUNT];
+
+_Noreturn void die_at (enum step step, int item, int err);
+
+#endif

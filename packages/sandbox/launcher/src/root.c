@@ -1,0 +1,329 @@
+/* A root that holds only what was granted (SPEC 4.3): what is not granted is absent. Everything of
+ * ours lives on one tmpfs, the stage; everything else is a clone of a mount of the host. */
+#include "root.h"
+
+#include "kernel.h"
+#include "report.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* Where the stage is mounted while we build. Not /tmp: a workspace may lie there, and its path is still
+ * to be resolved. Nothing under the host's /proc is ever bound. */
+#define STAGE "/proc"
+#define STAGE_ROOT STAGE "/root"
+
+/* A link on the way is never followed: the host resolved every path when it planned, so a link found
+ * now was put there since. */
+#define NO_LINKS (RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)
+
+struct builder
+{
+  int host;    /* "/" as it was */
+  int root;    /* "/" as it will be */
+  int stage;   /* the tmpfs itself */
+  dev_t ours;  /* its device: the only one we ever create anything on */
+  int made;    /* for names on the stage */
+};
+
+static const char *
+relative (const char *path)
+{
+  while (*path == '/')
+    path++;
+  return *path ? path : ".";
+}
+
+static int
+open_path (int dir, const char *path)
+{
+  return sys_openat2 (dir, relative (path), O_PATH | O_NOFOLLOW | O_CLOEXEC, NO_LINKS);
+}
+
+/* The directory that holds path's last component, and that component. Refuses every directory that is
+ * not on our tmpfs: no placeholder of ours ever reaches the host's disk, whatever the plan says. */
+static int
+open_parent (const struct builder *b, const char *path, const char **name)
+{
+  char parent[4096];
+  struct stat st;
+  const char *rest = relative (path), *slash = strrchr (rest, '/');
+  size_t size = slash ? (size_t) (slash - rest) : 0;
+  int fd;
+
+  if (size >= sizeof parent)
+    return errno = ENAMETOOLONG, -1;
+  memcpy (parent, rest, size);
+  parent[size] = 0;
+  *name = slash ? slash + 1 : rest;
+  fd = open_path (b->root, parent);
+  if (fd < 0)
+    return -1;
+  if (fstat (fd, &st) == 0 && st.st_dev == b->ours)
+    return fd;
+  close (fd);
+  return errno = EXDEV, -1;
+}
+
+static int
+make_dir (const struct builder *b, const struct item *item)
+{
+  const char *name;
+  int dir = open_parent (b, item->path, &name), err = 0;
+  if (dir < 0)
+    return errno;
+  if (mkdirat (dir, name, item->arg) && errno != EEXIST)
+    err = errno;
+  close (dir);
+  return err;
+}
+
+static int
+make_file (const struct builder *b, const struct item *item)
+{
+  const char *name;
+  int dir = open_parent (b, item->path, &name), err = 0;
+  if (dir < 0)
+    return errno;
+  if (mknodat (dir, name, S_IFREG | 0444, 0) && errno != EEXIST)
+    err = errno;
+  close (dir);
+  return err;
+}
+
+static int
+make_link (const struct builder *b, const struct item *item)
+{
+  const char *name;
+  int dir = open_parent (b, item->path, &name), err = 0;
+  if (dir < 0)
+    return errno;
+  if (symlinkat (item->other, dir, name))
+    err = errno;
+  close (dir);
+  return err;
+}
+
+/* Clones the tree at from, sets attributes on all of it, and mounts the clone on to. */
+static int
+mount_clone (int from, int to, unsigned depth, uint64_t attributes)
+{
+  int err = 0;
+  int tree = sys_open_tree (from, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | depth);
+  if (tree < 0)
+    return errno;
+  if (sys_mount_setattr (tree, AT_EMPTY_PATH | depth, attributes) || sys_move_mount (tree, to))
+    err = errno;
+  close (tree);
+  return err;
+}
+
+/* From the host's tree, so that the clone starts with the host's attributes and not with those of the
+ * narrower clone it is put into. Recursive: the kernel refuses to lift the lid off a mount below. */
+static int
+bind_host (const struct builder *b, const struct item *item)
+{
+  int err, to, from = open_path (b->host, item->path);
+  if (from < 0)
+    return errno;
+  to = open_path (b->root, item->path);
+  err = to < 0 ? errno : mount_clone (from, to, AT_RECURSIVE, item->arg);
+  if (to >= 0)
+    close (to);
+  close (from);
+  return err;
+}
+
+/* The same for a link: the clone of a link is that link, but a mount point cannot be removed. */
+static int
+pin_link (const struct builder *b, const struct item *item)
+{
+  int err, fd = open_path (b->root, item->path);
+  if (fd < 0)
+    return errno;
+  err = mount_clone (fd, fd, 0, 0);
+  close (fd);
+  return err;
+}
+
+/* A new directory on the stage, mounted at path. */
+static int
+mount_stage_dir (struct builder *b, const char *path, mode_t mode, uint64_t attributes)
+{
+  char name[16];
+  int err, from, to = open_path (b->root, path);
+  if (to < 0)
+    return errno;
+  snprintf (name, sizeof name, "%d", b->made++);
+  if (mkdirat (b->stage, name, 0700) || fchmodat (b->stage, name, mode, 0))
+    return close (to), errno;
+  from = open_path (b->stage, name);
+  err = from < 0 ? errno : mount_clone (from, to, 0, attributes);
+  if (from >= 0)
+    close (from);
+  close (to);
+  return err;
+}
+
+#define INERT (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC)
+
+/* Makes a path unreadable. What covers it has no permission for anybody, and a mount point can be neither
+ * removed, renamed nor replaced; read-only, so that its owner cannot give himself permission. */
+static int
+cover (struct builder *b, const struct item *item)
+{
+  struct stat st;
+  int err, void_fd, to = open_path (b->root, item->path);
+  if (to < 0)
+    return errno;
+  if (fstat (to, &st))
+    return close (to), errno;
+  /* Something is bound back inside: it can be walked into, not listed, and is sealed by a later item. */
+  if (S_ISDIR (st.st_mode) && item->arg)
+    return close (to), mount_stage_dir (b, item->path, 0111, INERT);
+  void_fd = open_path (b->stage, S_ISDIR (st.st_mode) ? "void-dir" : "void-file");
+  err = void_fd < 0 ? errno : mount_clone (void_fd, to, 0, INERT | MOUNT_ATTR_RDONLY);
+  if (void_fd >= 0)
+    close (void_fd);
+  close (to);
+  return err;
+}
+
+static int
+seal (const struct builder *b, const struct item *item)
+{
+  int err = 0, fd = open_path (b->root, item->path);
+  if (fd < 0)
+    return errno;
+  if (sys_mount_setattr (fd, AT_EMPTY_PATH, MOUNT_ATTR_RDONLY))
+    err = errno;
+  close (fd);
+  return err;
+}
+
+/* RLIMIT_NPROC does not bind uid 0, the namespace's own highest pid does. Kernels before 6.14 have one for the
+ * whole machine and refuse to let us change it; `doctor` says so. */
+static void
+limit_pids (const struct builder *b, uint32_t highest)
+{
+  int fd = openat (b->root, "proc/sys/kernel/pid_max", O_WRONLY | O_CLOEXEC);
+  if (fd < 0)
+    return;
+  dprintf (fd, "%u", highest);
+  close (fd);
+}
+
+/* procfs and devpts of our own namespaces. Paths of the plan are ours up to here, so mount(2) by name
+ * follows nothing that the host's disk could have changed. */
+static int
+mount_fresh (const struct builder *b, const char *type, const char *path, unsigned long flags, const char *data)
+{
+  int err = 0;
+  if (fchdir (b->root))
+    return errno;
+  if (sys_mount (type, relative (path), type, flags, data))
+    err = errno;
+  if (fchdir (b->host))
+    return errno;
+  return err;
+}
+
+static void
+build (struct builder *b, const struct plan *plan, int index)
+{
+  const struct item *item = &plan->items[index];
+  enum step step = STEP_PLAN;
+  int err = 0;
+
+  switch (item->tag)
+    {
+    case TAG_DIR:
+      step = STEP_DIR, err = make_dir (b, item);
+      break;
+    case TAG_FILE:
+      step = STEP_FILE, err = make_file (b, item);
+      break;
+    case TAG_LINK:
+      step = STEP_LINK, err = make_link (b, item);
+      break;
+    case TAG_PRIVATE:
+      step = STEP_PRIVATE, err = mount_stage_dir (b, item->path, item->arg, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+      break;
+    case TAG_BIND:
+      step = STEP_BIND, err = bind_host (b, item);
+      break;
+    case TAG_PIN_LINK:
+      step = STEP_PIN_LINK, err = pin_link (b, item);
+      break;
+    case TAG_COVER:
+      step = STEP_COVER, err = cover (b, item);
+      break;
+    case TAG_SEAL:
+      step = STEP_SEAL, err = seal (b, item);
+      break;
+    case TAG_PROC:
+      /* Sealed by a later item: a root without capabilities still owns /proc/sys and sysrq-trigger. */
+      step = STEP_PROC;
+      err = mount_fresh (b, "proc", item->path, MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
+      if (err == 0 && item->arg)
+        limit_pids (b, item->arg);
+      break;
+    case TAG_DEVPTS:
+      step = STEP_DEVPTS;
+      err = mount_fresh (b, "devpts", item->path, MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0600");
+      break;
+    default:
+      break; /* belongs to a later stage */
+    }
+  if (err)
+    die_at (step, index, err);
+}
+
+static void
+set_stage (struct builder *b, const struct plan *plan)
+{
+  char options[64];
+  struct stat st;
+  int root;
+
+  b->host = open ("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+  snprintf (options, sizeof options, "mode=0755,size=%llu,nr_inodes=262144", (unsigned long long) plan->tmp_size);
+  /* Nothing we mount may show on the host, and nothing the host mounts later may show here. */
+  if (b->host < 0 || sys_mount (NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL)
+      || sys_mount ("tmpfs", STAGE, "tmpfs", MS_NOSUID | MS_NODEV, options))
+    die_at (STEP_STAGE, NO_ITEM, errno);
+  b->stage = open (STAGE, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (b->stage < 0 || mkdirat (b->stage, "root", 0755) || mkdirat (b->stage, "void-dir", 0)
+      || mknodat (b->stage, "void-file", S_IFREG, 0) || fstat (b->stage, &st))
+    die_at (STEP_STAGE, NO_ITEM, errno);
+  b->ours = st.st_dev;
+  /* pivot_root wants a mount point. */
+  root = open_path (b->stage, "root");
+  if (root < 0 || mount_clone (root, root, 0, 0))
+    die_at (STEP_STAGE, NO_ITEM, errno);
+  close (root);
+  b->root = open (STAGE_ROOT, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (b->root < 0)
+    die_at (STEP_STAGE, NO_ITEM, errno);
+}
+
+void
+root_enter (const struct plan *plan)
+{
+  struct builder b = { 0 };
+
+  umask (0);
+  set_stage (&b, plan);
+  for (uint32_t i = 0; i < plan->count; i++)
+    build (&b, plan, (int) i);
+  umask (022);
+  /* The old root ends up on top of the new one and is taken off: pivot_root(2), NOTES. */
+  if (fchdir (b.root) || syscall (__NR_pivot_root, ".", ".") || sys_umount (".", DETACH) || chdir ("/"))
+    die_at (STEP_PIVOT, NO_ITEM, errno);
+  close (b.host);
+  close (b.stage);
+  close (b.root);
+}

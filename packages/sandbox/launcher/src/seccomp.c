@@ -1,0 +1,238 @@
+/* The filter is three tables: calls that are refused, calls that are refused for some value of an
+ * argument, and socket families that are allowed. What no table names is allowed: Landlock, mounts and the
+ * lack of capabilities decide about it. */
+#include "seccomp.h"
+
+#include "kernel.h"
+#include "report.h"
+
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/sched.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <termios.h>
+
+#if defined(__x86_64__)
+#define NATIVE_ARCH AUDIT_ARCH_X86_64
+#define X32_BIT 0x40000000u
+#elif defined(__aarch64__)
+#define NATIVE_ARCH AUDIT_ARCH_AARCH64
+#else
+#error "no system call table for this architecture"
+#endif
+
+#define LENGTH(array) (sizeof (array) / sizeof (array)[0])
+#define ERRNO(err) (SECCOMP_RET_ERRNO | ((err) & SECCOMP_RET_DATA))
+
+struct refused
+{
+  uint32_t nr;
+  uint32_t err;
+};
+
+static const struct refused refused[] = {
+  /* A second way into the kernel that no filter sees. ENOSYS: callers fall back. */
+  { __NR_io_uring_setup, ENOSYS },
+  { __NR_io_uring_enter, ENOSYS },
+  { __NR_io_uring_register, ENOSYS },
+  /* Its flags are behind a pointer, where a filter cannot look. ENOSYS: libc falls back to clone. */
+  { __NR_clone3, ENOSYS },
+  /* Other processes. */
+  { __NR_ptrace, EPERM },
+  { __NR_process_vm_readv, EPERM },
+  { __NR_process_vm_writev, EPERM },
+  { __NR_process_madvise, EPERM },
+  { __NR_pidfd_getfd, EPERM },
+  { __NR_kcmp, EPERM },
+  /* The kernel's keyrings are not namespaced. */
+  { __NR_add_key, EPERM },
+  { __NR_request_key, EPERM },
+  { __NR_keyctl, EPERM },
+  /* The mount tree is the sandbox. */
+  { __NR_mount, EPERM },
+  { __NR_umount2, EPERM },
+  { __NR_pivot_root, EPERM },
+  { __NR_chroot, EPERM },
+  { __NR_open_tree, EPERM },
+  { __NR_move_mount, EPERM },
+  { __NR_fsopen, EPERM },
+  { __NR_fsconfig, EPERM },
+  { __NR_fsmount, EPERM },
+  { __NR_fspick, EPERM },
+  { __NR_mount_setattr, EPERM },
+  { __NR_setns, EPERM },
+  { __NR_open_by_handle_at, EPERM },
+  { __NR_name_to_handle_at, EPERM },
+  { __NR_quotactl, EPERM },
+  /* Where kernels break. */
+  { __NR_bpf, EPERM },
+  { __NR_userfaultfd, EPERM },
+  { __NR_perf_event_open, EPERM },
+  { __NR_vmsplice, EPERM },
+  { __NR_move_pages, EPERM },
+  { __NR_migrate_pages, EPERM },
+  /* The machine. */
+  { __NR_kexec_load, EPERM },
+  { __NR_kexec_file_load, EPERM },
+  { __NR_init_module, EPERM },
+  { __NR_finit_module, EPERM },
+  { __NR_delete_module, EPERM },
+  { __NR_reboot, EPERM },
+  { __NR_swapon, EPERM },
+  { __NR_swapoff, EPERM },
+  { __NR_acct, EPERM },
+  { __NR_syslog, EPERM },
+  { __NR_settimeofday, EPERM },
+  { __NR_clock_settime, EPERM },
+  { __NR_adjtimex, EPERM },
+  { __NR_clock_adjtime, EPERM },
+  { __NR_sethostname, EPERM },
+  { __NR_setdomainname, EPERM },
+  { __NR_vhangup, EPERM },
+#ifdef __x86_64__
+  { __NR_iopl, EPERM },
+  { __NR_ioperm, EPERM },
+  { __NR_modify_ldt, EPERM },
+  { __NR_uselib, EPERM },
+#endif
+};
+
+/* Refused when (argument & mask) == value; with ANY_BIT, when any bit of the mask is set. Only the low
+ * word is compared: the kernel takes these arguments as 32 bits, so the high word must not matter. */
+enum compare
+{
+  EQUAL,
+  ANY_BIT
+};
+
+struct refused_argument
+{
+  uint32_t nr;
+  uint32_t index;
+  enum compare compare;
+  uint32_t value;
+};
+
+#define NEW_NAMESPACES                                                                                    \
+  (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET \
+   | CLONE_NEWTIME)
+
+static const struct refused_argument refused_arguments[] = {
+  { __NR_unshare, 0, ANY_BIT, NEW_NAMESPACES },
+  /* CLONE_NEWTIME shares its bit with the exit signal of clone, which cannot make a time namespace. */
+  { __NR_clone, 0, ANY_BIT, NEW_NAMESPACES & ~CLONE_NEWTIME },
+  /* Typing into the terminal that started us. */
+  { __NR_ioctl, 1, EQUAL, TIOCSTI },
+  { __NR_ioctl, 1, EQUAL, TIOCLINUX },
+};
+
+/* The longest filter: a load and a jump per entry, and what stands around them. */
+#define MOST_INSTRUCTIONS 512
+
+struct filter
+{
+  struct sock_filter code[MOST_INSTRUCTIONS];
+  unsigned short length;
+};
+
+static void
+emit (struct filter *f, uint16_t code, uint32_t k, uint8_t yes, uint8_t no)
+{
+  if (f->length >= MOST_INSTRUCTIONS)
+    die_at (STEP_SECCOMP, NO_ITEM, E2BIG);
+  f->code[f->length++] = (struct sock_filter) { code, yes, no, k };
+}
+
+#define LOAD(f, offset) emit (f, BPF_LD | BPF_W | BPF_ABS, (offset), 0, 0)
+#define RETURN(f, action) emit (f, BPF_RET | BPF_K, (action), 0, 0)
+/* Runs the next n instructions only if the accumulator equals k. */
+#define IF_EQUAL(f, k, n) emit (f, BPF_JMP | BPF_JEQ | BPF_K, (k), 0, (n))
+#define UNLESS_EQUAL(f, k, n) emit (f, BPF_JMP | BPF_JEQ | BPF_K, (k), (n), 0)
+#define IF_ANY_BIT(f, k, n) emit (f, BPF_JMP | BPF_JSET | BPF_K, (k), 0, (n))
+
+#define NUMBER offsetof (struct seccomp_data, nr)
+#define ARCH offsetof (struct seccomp_data, arch)
+/* Both architectures are little-endian: the low word comes first. */
+#define LOW_WORD(i) (offsetof (struct seccomp_data, args) + 8 * (i))
+
+static void
+emit_architecture (struct filter *f)
+{
+  LOAD (f, ARCH);
+  UNLESS_EQUAL (f, NATIVE_ARCH, 1);
+  RETURN (f, SECCOMP_RET_KILL_PROCESS);
+  LOAD (f, NUMBER);
+#ifdef X32_BIT
+  /* The x32 table reaches the same calls by other numbers. */
+  emit (f, BPF_JMP | BPF_JGE | BPF_K, X32_BIT, 0, 1);
+  RETURN (f, SECCOMP_RET_KILL_PROCESS);
+#endif
+}
+
+static void
+emit_argument (struct filter *f, const struct refused_argument *r)
+{
+  IF_EQUAL (f, r->nr, 4);
+  LOAD (f, LOW_WORD (r->index));
+  if (r->compare == EQUAL)
+    IF_EQUAL (f, r->value, 1);
+  else
+    IF_ANY_BIT (f, r->value, 1);
+  RETURN (f, ERRNO (EPERM));
+  LOAD (f, NUMBER);
+}
+
+#define SOCKET_TYPE_MASK 0xf
+
+/* socket(2) for the allowed families only, and no raw sockets in them. socketpair(2) is unaffected: its
+ * two ends reach nobody else. EAFNOSUPPORT: programs take it for a kernel built without that family. */
+static void
+emit_sockets (struct filter *f, uint32_t flags)
+{
+  uint32_t allowed[3];
+  uint8_t count = 0;
+
+  if (flags & FLAG_UNIX_SOCKETS)
+    allowed[count++] = AF_UNIX;
+  if (flags & FLAG_INET_SOCKETS)
+    {
+      allowed[count++] = AF_INET;
+      allowed[count++] = AF_INET6;
+    }
+  IF_EQUAL (f, __NR_socket, (uint8_t) (count + 6));
+  LOAD (f, LOW_WORD (0));
+  for (uint8_t i = 0; i < count; i++)
+    UNLESS_EQUAL (f, allowed[i], (uint8_t) (count - i));
+  RETURN (f, ERRNO (EAFNOSUPPORT));
+  LOAD (f, LOW_WORD (1));
+  emit (f, BPF_ALU | BPF_AND | BPF_K, SOCKET_TYPE_MASK, 0, 0);
+  IF_EQUAL (f, SOCK_RAW, 1);
+  RETURN (f, ERRNO (EPERM));
+}
+
+void
+seccomp_apply (const struct plan *plan)
+{
+  struct filter f = { .length = 0 };
+  struct sock_fprog program;
+
+  emit_architecture (&f);
+  for (size_t i = 0; i < LENGTH (refused); i++)
+    {
+      IF_EQUAL (&f, refused[i].nr, 1);
+      RETURN (&f, ERRNO (refused[i].err));
+    }
+  for (size_t i = 0; i < LENGTH (refused_arguments); i++)
+    emit_argument (&f, &refused_arguments[i]);
+  /* Last: it leaves the accumulator with something else than the number. */
+  emit_sockets (&f, plan->flags);
+  RETURN (&f, SECCOMP_RET_ALLOW);
+  program = (struct sock_fprog) { f.length, f.code };
+  if (syscall (__NR_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program))
+    die_at (STEP_SECCOMP, NO_ITEM, errno);
+}

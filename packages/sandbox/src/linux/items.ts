@@ -1,0 +1,39 @@
+/** One instruction to the launcher, in its vocabulary (launcher/src/plan.h). Paths are absolute. */
+export type Item =
+  | { readonly tag: 'flags'; readonly flags: readonly Flag[] }
+  | { readonly tag: 'tmp-size'; readonly bytes: number }
+  | { readonly tag: 'limit'; readonly limit: LimitName; readonly value: number }
+  | { readonly tag: 'dir'; readonly path: string; readonly mode: number }
+  | { readonly tag: 'file'; readonly path: string }
+  | { readonly tag: 'link'; readonly path: string; readonly target: string }
+  | { readonly tag: 'private'; readonly path: string; readonly mode: number }
+  | { readonly tag: 'bind'; readonly path: string; readonly attributes: readonly MountAttribute[] }
+  | { readonly tag: 'pin-link'; readonly path: string }
+  | { readonly tag: 'cover'; readonly path: string; readonly inside: 'empty' | 'bound-back' }
+  | { readonly tag: 'seal'; readonly path: string }
+  | { readonly tag: 'proc'; readonly path: string; readonly highestPid: number }
+  | { readonly tag: 'devpts'; readonly path: string }
+  | { readonly tag: 'allow'; readonly path: string; readonly rights: readonly LandlockRight[] }
+  | { readonly tag: 'listen'; readonly port: number }
+  | { readonly tag: 'cwd'; readonly path: string }
+  | { readonly tag: 'exec'; readonly path: string }
+
+export type Flag = 'namespaces' | 'landlock' | 'keep-terminal' | 'unix-sockets' | 'inet-sockets'
+export type LimitName = 'data' | 'processes' | 'files' | 'core'
+export type MountAttribute = 'read-only' | 'no-exec' | 'no-suid' | 'no-dev'
+
+export type LandlockRight =
+  | 'execute'
+  | 'write-file'
+  | 'read-file'
+  | 'read-dir'
+  | 'remove-dir'
+  | 'remove-file'
+  | 'make-dir'
+  | 'make-reg'
+  | 'make-sock'
+  | 'make-fifo'
+  | 'make-sym'
+  | 'refer'
+  | 'truncate'
+  | 'ioctl-dev'

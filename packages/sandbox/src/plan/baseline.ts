@@ -1,0 +1,51 @@
+import { type LandlockRight } from '../linux/items.ts'
+import { type Layout } from '../linux/layout.ts'
+import { type Item, type MountAttribute } from '../linux/items.ts'
+import { rightsOf } from '../linux/landlock.ts'
+import { type Survey } from './survey.ts'
+
+/** SPEC 4.3: what every program gets outside the policy. */
+export const BASELINE_RIGHTS: readonly LandlockRight[] = rightsOf(['read', 'execute'])
+export const BASELINE_ATTRIBUTES: readonly MountAttribute[] = ['read-only', 'no-suid', 'no-dev']
+
+const DEVICE_RIGHTS: readonly LandlockRight[] = ['read-file', 'write-file', 'truncate', 'ioctl-dev']
+const TERMINAL_RIGHTS: readonly LandlockRight[] = ['read-file', 'read-dir', 'write-file', 'ioctl-dev']
+const READ_RIGHTS: readonly LandlockRight[] = rightsOf(['read'])
+
+/** Pids are reused from 300 on, so a namespace whose highest pid is n holds n - 300 processes. */
+const RESERVED_PIDS = 301
+
+export function layOutSystem(layout: Layout, survey: Survey): void {
+  for (const entry of survey.system) {
+    if (entry.kind === 'link') layout.link(entry.path, entry.target)
+    else layout.bind(entry.path, 'dir', BASELINE_ATTRIBUTES)
+  }
+  for (const path of survey.secrets) layout.cover(path, 'empty')
+}
+
+export function layOutDevices(layout: Layout, survey: Survey, processes: number): void {
+  layout.dir('/dev')
+  for (const path of survey.devices) layout.bind(path, 'file', ['no-suid', 'no-exec'])
+  layout.special({ tag: 'devpts', path: '/dev/pts' })
+  layout.link('/dev/ptmx', 'pts/ptmx')
+  layout.link('/dev/fd', '/proc/self/fd')
+  layout.link('/dev/stdin', '/proc/self/fd/0')
+  layout.link('/dev/stdout', '/proc/self/fd/1')
+  layout.link('/dev/stderr', '/proc/self/fd/2')
+  layout.special({ tag: 'proc', path: '/proc', highestPid: processes + RESERVED_PIDS })
+}
+
+export const allowSystem = (survey: Survey): readonly Item[] =>
+  survey.system.flatMap((entry) => (entry.kind === 'bind' ? [allow(entry.path, BASELINE_RIGHTS)] : []))
+
+export const allowDevices = (survey: Survey): readonly Item[] => [
+  ...survey.devices.map((path) => allow(path, DEVICE_RIGHTS)),
+  allow('/dev/pts', TERMINAL_RIGHTS),
+  allow('/proc', READ_RIGHTS),
+]
+
+export const allow = (path: string, rights: readonly LandlockRight[]): Item => ({
+  tag: 'allow',
+  path,
+  rights,
+})

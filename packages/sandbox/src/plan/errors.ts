@@ -1,0 +1,39 @@
+import { CordonError, show } from '@cordon/policy'
+import { type LostGuarantee } from '../kernel.ts'
+import { type Holder } from './types.ts'
+
+/** The request makes no sense on any kernel. */
+export class UnplannableError extends CordonError {
+  readonly code = 'UNPLANNABLE'
+}
+
+/** SPEC 4.3 `enforce`: a declared guarantee cannot be had here, so nothing runs. */
+export class UnenforceableError extends CordonError {
+  readonly code = 'UNENFORCEABLE'
+  readonly refused: readonly Holder[]
+  readonly lost: readonly LostGuarantee[]
+  constructor(refused: readonly Holder[], lost: readonly LostGuarantee[]) {
+    const lines = refused.map((holder) => `  ${describeHolder(holder)}`)
+    const fix = lost[0] ? `\nTo get it: ${lost[0].fix}.` : ''
+    super(
+      `this machine cannot enforce the policy:\n${lines.join('\n')}${fix}\n` +
+        'Change the rules, or set `sandbox.mode = "warn"` to run without these guarantees.',
+    )
+    this.refused = refused
+    this.lost = lost
+  }
+}
+
+function describeHolder(holder: Holder): string {
+  const why = 'why' in holder.held ? holder.held.why : ''
+  switch (holder.axis) {
+    case 'fs':
+      return `fs rule ${show(holder.rule.path)}: ${holder.granted ? 'granting' : 'withholding'} ${holder.capability}: ${why}`
+    case 'net':
+      return `net rule ${show(holder.rule.host)}: ${why}`
+    case 'env':
+      return `env rule ${show(holder.rule.name)}: ${why}`
+    case 'commands':
+      return `command rule ${show(holder.program)}: ${why}`
+  }
+}

@@ -1,0 +1,110 @@
+import { type Item } from '../linux/items.ts'
+import { rightsOf } from '../linux/landlock.ts'
+import { Layout } from '../linux/layout.ts'
+import {
+  allow,
+  allowDevices,
+  allowSystem,
+  BASELINE_ATTRIBUTES,
+  BASELINE_RIGHTS,
+  layOutDevices,
+  layOutSystem,
+} from './baseline.ts'
+import { byPath, encloses, enclosesStrictly, join } from './paths.ts'
+import { EVERYTHING } from './regions.ts'
+import { type HeldRegion, type HeldRegions, type PrivatePlace } from './regions-held.ts'
+import { type Survey } from './survey.ts'
+
+/** SPEC 4.3 with namespaces: a root that holds the baseline, private places, and what was granted. */
+export function layOutNamespaces(held: HeldRegions, survey: Survey, processes: number): readonly Item[] {
+  const layout = new Layout()
+  const allowed: Item[] = []
+  layOutSystem(layout, survey)
+  layOutDevices(layout, survey, processes)
+  for (const step of stepsOf(held, survey)) step.lay(layout, allowed)
+  layOutLinks(layout, held, survey)
+  return [
+    ...layout.seal(),
+    ...allowSystem(survey),
+    ...allowDevices(survey),
+    ...allowed,
+    ...allowListing(held),
+  ]
+}
+
+interface Step {
+  readonly path: string
+  readonly lay: (layout: Layout, allowed: Item[]) => void
+}
+
+/** Parents first; at one path the later kind lies on top. */
+function stepsOf({ regions, places }: HeldRegions, survey: Survey): readonly Step[] {
+  return [
+    ...places.map((place) => ({ path: place.path, lay: layPlace(place) })),
+    ...survey.runtime
+      .filter((entry) => !regions.some((region) => encloses(region.path, entry.path)))
+      .map((entry) => ({
+        path: entry.path,
+        lay: (layout: Layout, allowed: Item[]) => {
+          if (entry.kind === 'link') return layout.link(entry.path, entry.target)
+          if (isHostReadOnly(layout, entry.path)) return
+          layout.bind(entry.path, entry.is, BASELINE_ATTRIBUTES)
+          allowed.push(allow(entry.path, BASELINE_RIGHTS))
+        },
+      })),
+    ...regions.map((region) => ({ path: region.path, lay: layRegion(region, regions, survey) })),
+  ].toSorted(byPath)
+}
+
+/** A runtime inside a system directory or another runtime is there already. */
+const isHostReadOnly = (layout: Layout, path: string): boolean => {
+  const base = layout.holding(path)
+  return !base.ours && base.attributes.includes('read-only')
+}
+
+const layPlace =
+  ({ path, writable }: PrivatePlace): Step['lay'] =>
+  (layout, allowed) => {
+    // /tmp as everywhere; a home that only its owner enters.
+    layout.private(path, path.endsWith('/tmp') || path === '/dev/shm' ? 0o1777 : 0o700)
+    if (writable) allowed.push(allow(path, rightsOf(EVERYTHING)))
+    else layout.readOnlyLater(path)
+  }
+
+const layRegion =
+  (region: HeldRegion, all: readonly HeldRegion[], survey: Survey): Step['lay'] =>
+  (layout, allowed) => {
+    const { path, kind, grants, hold } = region
+    if (kind === 'missing') return
+    const absent = layout.holding(path).ours
+    if (hold.cover) {
+      // Where nothing of the host is mounted it is simply not there; a root must exist to be the cwd.
+      if (absent) return path === survey.root.canonical ? layout.dir(path) : undefined
+      return layout.cover(path, kind === 'dir' && hasMountsInside(region, all) ? 'bound-back' : 'empty')
+    }
+    if (kind === 'link') return layout.pinLink(path)
+    layout.bind(path, kind, hold.attributes)
+    allowed.push(allow(path, rightsOf(grants)))
+  }
+
+const hasMountsInside = ({ path }: HeldRegion, all: readonly HeldRegion[]): boolean =>
+  all.some((other) => enclosesStrictly(path, other.path) && other.kind !== 'missing' && !other.hold.cover)
+
+function layOutLinks(layout: Layout, { regions }: HeldRegions, survey: Survey): void {
+  const root = survey.root.canonical
+  // SPEC 1.3: a mount point itself is not removed or moved by a tool.
+  for (const { rules } of regions)
+    for (const rule of rules) {
+      const link = join(root, rule.path)
+      if (rule.external && survey.kinds.get(link) === 'link') layout.pinLink(link)
+    }
+  // The workspace and the home keep the name they were given, when that is another.
+  for (const { given, canonical } of [survey.root, survey.home])
+    if (given !== canonical) layout.link(given, canonical)
+}
+
+/** Landlock's rights go down the tree, so `ls /` is only for runs in which everything there is readable. */
+const allowListing = ({ regions }: HeldRegions): readonly Item[] =>
+  regions.every((region) => region.grants.size === 0 || region.grants.has('read'))
+    ? [allow('/', ['read-dir'])]
+    : []

@@ -1,0 +1,82 @@
+import { existsSync, realpathSync, statSync } from 'node:fs'
+import { basename, dirname } from 'node:path'
+import { byPath, encloses } from './paths.ts'
+import { type Program } from './program.ts'
+import { type RuntimeEntry } from './survey.ts'
+
+export interface RuntimeRequest {
+  readonly program: Program
+  readonly path: string
+  readonly home: string
+  readonly root: string
+  readonly more: readonly string[]
+}
+
+/**
+ * SPEC 4.3, "the resolved interpreter's installation": where the program, its interpreters and the version managers
+ * on PATH keep what they need, when that is outside the system directories. Never a home or a workspace as
+ * a whole: when in doubt, the one file.
+ */
+export function installationsOf(request: RuntimeRequest): readonly RuntimeEntry[] {
+  const { program, home, root } = request
+  const entries = new Map<string, RuntimeEntry>()
+  const add = (path: string): void => {
+    const is = kindOf(path)
+    if (is !== undefined && !encloses(root, path)) entries.set(path, { kind: 'bind', path, is })
+  }
+  for (const { real } of program.files) add(installationOf(real, request))
+  for (const dir of request.path.split(':')) for (const path of managedBy(dir, request)) add(path)
+  for (const path of request.more) add(path)
+  // The name under which a program was found must exist too, or `#!/usr/bin/env` finds nothing.
+  for (const { found, real } of program.files)
+    if (found !== real && !isInside(found, entries) && !encloses(root, found) && encloses(home, found))
+      entries.set(found, { kind: 'link', path: found, target: real })
+  return [...entries.values()].toSorted(byPath)
+}
+
+function installationOf(file: string, { home, root }: RuntimeRequest): string {
+  // A package may need any of its siblings.
+  const modules = file.indexOf('/node_modules/')
+  if (modules > 0) return file.slice(0, modules + '/node_modules'.length)
+  const prefix = dirname(dirname(file))
+  return isBin(dirname(file)) && isInstallation(prefix, home, root) ? prefix : file
+}
+
+const isBin = (dir: string): boolean => basename(dir) === 'bin' || basename(dir) === 'sbin'
+
+/** Has what an installation has beside `bin`, and is nobody's home: `~/bin` and `~/.local/bin` are only that. */
+const isInstallation = (prefix: string, home: string, root: string): boolean =>
+  !encloses(prefix, home) &&
+  !encloses(prefix, root) &&
+  prefix !== `${home}/.local` &&
+  ['lib', 'lib64', 'libexec', 'include'].some((name) => existsSync(`${prefix}/${name}`))
+
+/** Shims start another program of the manager's; granting the shim alone would be granting nothing. */
+const MANAGERS: readonly { readonly bin: string; readonly needs: readonly string[] }[] = [
+  { bin: '.pyenv/shims', needs: ['.pyenv'] },
+  { bin: '.rbenv/shims', needs: ['.rbenv'] },
+  { bin: '.asdf/shims', needs: ['.asdf'] },
+  { bin: '.volta/bin', needs: ['.volta'] },
+  { bin: '.cargo/bin', needs: ['.cargo/bin', '.rustup'] },
+]
+
+function managedBy(dir: string, { home, root }: RuntimeRequest): readonly string[] {
+  if (!dir.startsWith('/')) return []
+  const manager = MANAGERS.find(({ bin }) => dir === `${home}/${bin}`)
+  if (manager) return manager.needs.map((need) => `${home}/${need}`)
+  let real
+  try {
+    real = realpathSync.native(dir)
+  } catch {
+    return [] // PATH names many directories that do not exist
+  }
+  return isBin(real) && isInstallation(dirname(real), home, root) ? [dirname(real)] : []
+}
+
+function kindOf(path: string): 'dir' | 'file' | undefined {
+  const stats = statSync(path, { throwIfNoEntry: false })
+  return stats?.isDirectory() ? 'dir' : stats?.isFile() ? 'file' : undefined
+}
+
+const isInside = (path: string, entries: ReadonlyMap<string, RuntimeEntry>): boolean =>
+  [...entries.keys()].some((base) => encloses(base, path))

@@ -1,0 +1,38 @@
+/** What was found on this host before planning. Data, so that planning is pure; `openAmbientSurvey` makes it. */
+export interface Survey {
+  readonly root: Place
+  readonly home: Place
+  /** Other places that are private and empty inside: `/tmp`, `/var/tmp`, `/dev/shm`. */
+  readonly scratch: readonly string[]
+  readonly cwd: string
+  /** The program, resolved; absolute. */
+  readonly exe: string
+  /** System directories of the baseline: bound, or repeated as the link they are. */
+  readonly system: readonly SystemEntry[]
+  /** Paths under the system directories that no confined process may read (SPEC 4.3). */
+  readonly secrets: readonly string[]
+  /** Siblings of the secrets on the way down, for kernels where nothing can be mounted over them. */
+  readonly aroundSecrets: readonly string[]
+  /** The program's and its interpreters' installations, outside the system directories. */
+  readonly runtime: readonly RuntimeEntry[]
+  /** Device nodes that exist. */
+  readonly devices: readonly string[]
+  /** What each rule path is, keyed by absolute path. */
+  readonly kinds: ReadonlyMap<string, PathKind>
+}
+
+export type PathKind = 'dir' | 'file' | 'link' | 'missing'
+
+/** A directory under the name it was given and under its real one. */
+export interface Place {
+  readonly given: string
+  readonly canonical: string
+}
+
+export type SystemEntry =
+  | { readonly kind: 'bind'; readonly path: string }
+  | { readonly kind: 'link'; readonly path: string; readonly target: string }
+
+export type RuntimeEntry =
+  | { readonly kind: 'bind'; readonly path: string; readonly is: 'dir' | 'file' }
+  | { readonly kind: 'link'; readonly path: string; readonly target: string }

@@ -1,0 +1,84 @@
+import {
+  type AccessPolicy,
+  type Capability,
+  type CommandRule,
+  type EnvRule,
+  type FsRule,
+  type NetRule,
+} from '@cordon/policy'
+import { type KernelReport, type LostGuarantee } from '../kernel.ts'
+import { type Item } from '../linux/items.ts'
+import { type HeldRegion } from './regions-held.ts'
+import { type Survey } from './survey.ts'
+
+/** SPEC 4.3: what to do when a declared guarantee cannot be had. `off` never reaches the sandbox. */
+export type SandboxMode = 'enforce' | 'warn'
+
+/** Bounds on one confined call. Sizes in bytes. */
+export interface Limits {
+  /** Of each process (RLIMIT_DATA). */
+  readonly memory: number
+  readonly processes: number
+  /** Open files of each process. */
+  readonly files: number
+  /** Of everything private together: `$HOME`, `/tmp`, `/var/tmp`, `/dev/shm`. */
+  readonly tmp: number
+}
+
+export interface ConfinementRequest {
+  readonly policy: AccessPolicy
+  readonly kernel: KernelReport
+  readonly survey: Survey
+  readonly mode: SandboxMode
+  readonly limits?: Partial<Limits>
+  /** Whether the process may make unix sockets. Default `none`: nothing can reach a socket of the host. */
+  readonly unixSockets?: 'none' | 'private'
+  /** Tests only: behave as on a kernel without user namespaces. */
+  readonly simulate?: { readonly userns: false }
+}
+
+export type Rule =
+  | { readonly axis: 'fs'; readonly rule: FsRule }
+  | { readonly axis: 'net'; readonly rule: NetRule }
+  | { readonly axis: 'env'; readonly rule: EnvRule }
+  | { readonly axis: 'commands'; readonly program: string; readonly rule: CommandRule }
+
+/** SPEC 4.7: who holds one capability of one rule. */
+export type Held =
+  | { readonly by: 'kernel'; readonly mechanism: string }
+  | { readonly by: 'proxy' }
+  | { readonly by: 'cooperative'; readonly why: string }
+  | { readonly by: 'not enforceable here'; readonly why: string }
+
+export type Holder = Rule & {
+  /** For net `connect`, for env `see`, for commands `start`. */
+  readonly capability: Capability | 'connect' | 'see' | 'start'
+  readonly granted: boolean
+  readonly held: Held
+  /** Where the kernel is stricter than the rule, or holds a part of it only. */
+  readonly limits: readonly string[]
+}
+
+/** A rule path that is not there yet: nothing can be mounted on it (SPEC 4.3), so it is looked at afterwards. */
+export interface WatchedPath {
+  readonly rule: FsRule
+  /** Below this directory the path is walked without following links. */
+  readonly base: string
+  readonly path: string
+}
+
+export interface Plan {
+  readonly survey: Survey
+  readonly limits: Limits
+  readonly isolation: 'namespaces' | 'landlock-only'
+  readonly items: readonly Item[]
+  readonly regions: readonly HeldRegion[]
+  readonly holders: readonly Holder[]
+  /** What this run does without; always empty under `enforce` for what the policy declares. */
+  readonly lost: readonly LostGuarantee[]
+  readonly watched: readonly WatchedPath[]
+  /** Things a person should know that are no loss: `$HOME is not writable because …`. */
+  readonly notes: readonly string[]
+  /** Set when a net rule allows something: the host serves the proxy on the socket it is handed. */
+  readonly proxyPort: number | undefined
+}

@@ -1,0 +1,63 @@
+import { spawnSync } from 'node:child_process'
+import { release } from 'node:os'
+import { type KernelReport, type LauncherState, type NamespaceName } from './kernel.ts'
+import { findLauncher } from './launcher.ts'
+import { lostWithout } from './plan/lost.ts'
+import { errnoName, parseStatus } from './status.ts'
+
+const NAMESPACES: readonly NamespaceName[] = ['user', 'mount', 'pid', 'ipc', 'uts', 'net', 'cgroup']
+
+let remembered: KernelReport | undefined
+
+/**
+ * What this kernel lets this user do (SPEC 4.7), found by doing it: the launcher makes each namespace and builds a
+ * root. Asked once a process: the answer does not change under it.
+ */
+export function probeKernel(launcher: LauncherState = findLauncher()): KernelReport {
+  remembered ??= parseProbe(launcher, runProbe(launcher))
+  return remembered
+}
+
+function runProbe(launcher: LauncherState): string {
+  if (launcher.state === 'missing') return ''
+  const { stdout } = spawnSync(launcher.path, ['--probe'], { encoding: 'utf8', env: {}, timeout: 10_000 })
+  return stdout
+}
+
+/** The launcher's answers as a report; what it did not answer counts as missing. */
+export function parseProbe(launcher: LauncherState, text: string): KernelReport {
+  const lines = text.split('\n')
+  const number = (name: string): number | undefined => {
+    const line = lines.find((each) => each.startsWith(`${name} `))
+    return line === undefined ? undefined : Number(line.slice(name.length + 1))
+  }
+  const namespaces = Object.fromEntries(
+    NAMESPACES.map((name) => {
+      const errno = number(`namespace-${name}`)
+      return [name, errno === 0 ? undefined : errno === undefined ? 'not tried' : errnoName(errno)]
+    }),
+  ) as Record<NamespaceName, string | undefined>
+  const known = {
+    platform: platform(),
+    release: release(),
+    launcher,
+    landlockAbi: number('landlock') ?? 0,
+    seccomp: number('seccomp') === 0,
+    namespaces,
+    newRoot: newRootOf(lines),
+    lost: [],
+  } satisfies KernelReport
+  return { ...known, lost: lostWithout(known, known.newRoot === 'works' ? 'namespaces' : 'landlock-only') }
+}
+
+function newRootOf(lines: readonly string[]): KernelReport['newRoot'] {
+  if (lines.includes('root works')) return 'works'
+  for (const line of lines) {
+    const status = parseStatus(line)
+    if (status?.kind === 'failed') return { step: status.step, errno: status.errno }
+  }
+  return { step: 'launcher', errno: 'it gave no answer' }
+}
+
+const platform = (): KernelReport['platform'] =>
+  process.platform === 'linux' || process.platform === 'darwin' ? process.platform : 'other'

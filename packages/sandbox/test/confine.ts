@@ -1,0 +1,144 @@
+import {
+  copyFileSync,
+  chmodSync,
+  chownSync,
+  lchownSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  realpathSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { type AccessPolicy, parseAccessPolicy } from '@cordon/policy'
+import {
+  type ConfinementRequest,
+  type Exit,
+  findLauncher,
+  openAmbientSurvey,
+  type Plan,
+  planConfinement,
+  probeKernel,
+  spawnConfined,
+  type SpawnOptions,
+} from '@cordon/sandbox'
+
+export interface Identity {
+  readonly name: string
+  readonly as?: { readonly uid: number; readonly gid: number }
+}
+
+/** Root runs every test twice: as itself, and as an ordinary user that needs not exist in any database. */
+export const IDENTITIES: readonly Identity[] =
+  process.getuid?.() === 0
+    ? [{ name: 'root' }, { name: 'an ordinary user', as: { uid: 64_321, gid: 64_321 } }]
+    : [{ name: 'an ordinary user' }]
+
+/** A launcher that the ordinary user can reach, wherever the repository lies. */
+export const LAUNCHER: Extract<ReturnType<typeof findLauncher>, { state: 'ready' }> = (() => {
+  const built = findLauncher()
+  if (built.state === 'missing') throw new Error(`${built.why}: run node packages/sandbox/launcher/build.js`)
+  const path = join(scratchDir(), 'cordon-launch')
+  copyFileSync(built.path, path)
+  chmodSync(path, 0o755)
+  return { state: 'ready', path }
+})()
+
+/** A new directory that everybody may enter. */
+export function scratchDir(parent: string = tmpdir()): string {
+  const dir = realpathSync(mkdtempSync(join(parent, 'cordon-sandbox-')))
+  chmodSync(dir, 0o755)
+  return dir
+}
+
+export interface World {
+  readonly dir: string
+  readonly root: string
+  readonly home: string
+}
+
+/** A home and a workspace with these files, owned by the identity. Names that end in `/` are directories. */
+export function makeWorld(
+  who: Identity,
+  files: Readonly<Record<string, string>> = {},
+  dir: string = scratchDir(),
+): World {
+  const world = { dir, root: join(dir, 'w'), home: join(dir, 'home') }
+  mkdirSync(world.root, { recursive: true })
+  mkdirSync(world.home, { recursive: true })
+  for (const [name, text] of Object.entries(files)) {
+    const path = join(dir, name.startsWith('~/') ? `home/${name.slice(2)}` : `w/${name}`)
+    mkdirSync(name.endsWith('/') ? path : dirname(path), { recursive: true })
+    if (!name.endsWith('/')) writeFileSync(path, text)
+  }
+  give(who, dir)
+  return world
+}
+
+export function give({ as }: Identity, path: string): void {
+  if (!as) return
+  chownSync(path, as.uid, as.gid)
+  for (const entry of readdirSync(path, { withFileTypes: true, recursive: true }))
+    lchownSync(join(entry.parentPath, entry.name), as.uid, as.gid)
+}
+
+export interface Request {
+  readonly who: Identity
+  readonly world: World
+  readonly access?: unknown
+  /** For /bin/sh -c, with the workspace as the working directory. */
+  readonly script?: string
+  readonly argv?: readonly [string, ...string[]]
+  readonly env?: Readonly<Record<string, string>>
+  readonly plan?: Partial<ConfinementRequest>
+  readonly spawn?: Partial<SpawnOptions>
+}
+
+export interface Outcome extends Exit {
+  readonly stdout: string
+  readonly stderr: string
+  readonly plan: Plan
+}
+
+export const BASE_ENV = { PATH: '/usr/local/bin:/usr/bin:/bin' }
+
+export function planFor({ world, access = {}, argv, env = {}, plan = {} }: Request): Plan {
+  const policy: AccessPolicy = parseAccessPolicy(access)
+  const survey = openAmbientSurvey({
+    policy,
+    root: world.root,
+    home: world.home,
+    cwd: world.root,
+    argv0: argv?.[0] ?? '/bin/sh',
+    env: { ...BASE_ENV, HOME: world.home, ...env },
+  })
+  return planConfinement({ policy, survey, kernel: probeKernel(), mode: 'enforce', ...plan })
+}
+
+export function start(request: Request): { readonly plan: Plan } & ReturnType<typeof spawnConfined> {
+  const plan = planFor(request)
+  const { who, world, argv, script = ':', env = {}, spawn = {} } = request
+  const confined = spawnConfined(plan, {
+    argv: argv ?? ['sh', '-c', script],
+    env: { ...BASE_ENV, HOME: world.home, ...env },
+    launcher: LAUNCHER,
+    ...(who.as ? { as: who.as } : {}),
+    ...spawn,
+  })
+  return { plan, ...confined }
+}
+
+/** Runs it to the end and returns everything it said. */
+export async function run(request: Request): Promise<Outcome> {
+  const { plan, stdin, stdout, stderr, exit } = start(request)
+  stdin?.end()
+  const [out, err, end] = await Promise.all([text(stdout), text(stderr), exit])
+  return { ...end, stdout: out, stderr: err, plan }
+}
+
+async function text(stream: NodeJS.ReadableStream | null): Promise<string> {
+  let all = ''
+  if (stream) for await (const chunk of stream) all += String(chunk)
+  return all
+}

@@ -11,7 +11,7 @@ export function run(): void {
     ours: { name: 'load, merge, validate', run: () => mergeSources([source]) },
     theirs: { name: 'smol-toml parse alone', run: () => parse(text) },
     atMost: 3,
-    batch: 4,
+    batch: 20,
   })
 }
 

@@ -53,7 +53,6 @@ const { value } = fc.letrec<{ value: string; list: string; table: string }>((tie
     .uniqueArray(fc.tuple(bare, tie('value')), { maxLength: 3, selector: ([key]) => key })
     .map((fields) => `{ ${fields.map(([key, inner]) => `${key} = ${inner}`).join(', ')} }`),
 }))
-export const tomlValue: fc.Arbitrary<string> = value
 
 const line = fc
   .tuple(blank, name, fc.option(bare), blank, value, fc.option(comment))

@@ -1,7 +1,7 @@
 import { type CommandRule, parseCommandRule, Problems } from '@cordon/policy'
 import { type AccessConfig, type Named } from '../config.ts'
 import { type Path } from '../layers.ts'
-import { cellAt, isTable, originTextOf, plainValue } from '../merge/cell.ts'
+import { cellAt, originTextOf, plainValue } from '../merge/cell.ts'
 import { formatKeyPath } from '../toml/key-path.ts'
 import { type Findings } from './findings.ts'
 import { RULE_PARSERS } from './rule-parsers.ts'

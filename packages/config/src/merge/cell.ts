@@ -23,7 +23,7 @@ export interface TableCell extends CellBase {
   readonly kind: 'table'
   readonly cells: Map<string, Cell>
 }
-export interface ValueCell extends CellBase {
+interface ValueCell extends CellBase {
   readonly kind: 'value'
   readonly value: unknown
 }
@@ -59,7 +59,7 @@ export function plainTable(cell: TableCell): Table {
   return table
 }
 
-/** The same for the definition's eyes only: without the given lists, and on ordinary objects, which it reads faster. */
+/** The same for the checks only: without the given lists, and on ordinary objects, which are read faster. */
 export function plainToCheck(cell: TableCell, without: ReadonlyMap<Cell, unknown>): Table {
   const table: Table = {}
   for (const [key, inner] of cell.cells)

@@ -11,6 +11,7 @@ export class Document {
   readonly values: Table
   readonly root: Mark | undefined
   #lines: number[] | undefined
+  #lastLine = 0
 
   constructor(source: Source, values: Table, root: Mark | undefined) {
     this.source = source
@@ -38,6 +39,9 @@ export class Document {
 
   #line(text: string, at: number): number {
     this.#lines ??= lineStarts(text)
+    // Rules are asked about in the order in which they stand: mostly it is one of the next lines.
+    for (let near = this.#lastLine; near < this.#lastLine + 8 && this.#lines[near]! <= at; near++)
+      if (at < (this.#lines[near + 1] ?? Infinity)) return (this.#lastLine = near) + 1
     let low = 0
     let high = this.#lines.length
     while (high - low > 1) {
@@ -45,6 +49,7 @@ export class Document {
       if (this.#lines[middle]! <= at) low = middle
       else high = middle
     }
+    this.#lastLine = low
     return low + 1
   }
 }

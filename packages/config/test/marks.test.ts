@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { parse } from 'smol-toml'
+import { parse, TomlError } from 'smol-toml'
 import { expect, test } from 'vitest'
 import { type Mark, markToml } from '../src/toml/marks.ts'
 import { tomlDocument } from './random-toml.ts'
@@ -53,4 +53,20 @@ test('a mark points at the key, the element or the header', () => {
   expect(at('b', 'c d', 'e', 'f', 1, 'g')).toBe('g = 2 } ]')
   expect(at('h', 1)).toBe('[[h]]')
   expect(at('h', 1, 'i')).toBe('i = 3')
+})
+
+test('on text that is no TOML the walk ends, with nothing useful or with an error', () => {
+  const alphabet = Array.from('[]{}"\'#=.,\\\n\r a1-')
+  const junk = fc.string({ unit: fc.constantFrom(...alphabet), maxLength: 60 })
+  fc.assert(
+    fc.property(junk, (text) => {
+      try {
+        for (const { mark } of markToml(text).sections)
+          for (const inner of mark.keys?.values() ?? []) void inner.keys
+      } catch (error) {
+        expect(error).toBeInstanceOf(TomlError)
+      }
+    }),
+    { numRuns: 3000 },
+  )
 })

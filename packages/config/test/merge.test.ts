@@ -201,3 +201,26 @@ test('decision 0032: run is replaced by a later layer, and joined when the long 
   expect(runOf(`[${formatValue(env)}]`)).toEqual([env])
   expect(runOf(`{ strategy = "prepend", value = [${formatValue(env)}] }`)).toEqual([env, src])
 })
+
+test('SPEC 2: a place inside of a rule, a default of all tools, and what nobody wrote', () => {
+  const { explain, origin } = mergeSources([
+    BASE,
+    { layer: 'workspace', label: 'w', text: `${LIST} = [\n  { path = "src",\n    read = true },\n]\n` },
+    { layer: 'directory', label: 'd', text: `[[${LIST}]]\npath = "docs"\n` },
+  ])
+  const list = LIST.split('.')
+  expect(explain([...list, 0, 'read'])).toEqual({
+    value: true,
+    origin: { layer: 'workspace', label: 'w', line: 3, column: 5 },
+    overrode: [],
+  })
+  expect(origin([...list, 1])).toEqual({ layer: 'directory', label: 'd', line: 1, column: 1 })
+  expect(origin(list)?.label).toBe('d')
+  expect(explain(['conversation', 'tools', 'x', 'run'])).toEqual({
+    value: 'ask',
+    origin: { layer: 'built-in', label: 'built-in defaults', line: 6, column: 1 },
+    overrode: [],
+  })
+  expect(explain([...list, 2])).toBe(undefined)
+  expect(explain(['conversation', 'tools', 'y', 'run'])).toBe(undefined)
+})

@@ -282,3 +282,24 @@ test('names from a file reach no prototype', () => {
   expect(config.conversation.tools['constructor']).toBe(undefined)
   expect(({} as { access?: unknown }).access).toBe(undefined)
 })
+
+test('a config that is deeper than any stack, and one with more mistakes than a screen holds', () => {
+  const deep = 'a.'.repeat(200_000)
+  const message = '  at .cordon/config.toml:1:129\n  fix: write it flatter'
+  expect(messageOf(workspace(`${deep}b = 1\n`))).toContain(
+    `holds more than 64 levels of tables and lists\n${message}`,
+  )
+  const inOptions = `conversation.tools.x.options.y = [{ ${deep}b = 1 }]\n`
+  expect(messageOf(workspace(inOptions))).toContain('`conversation.tools.x` holds more than 64 levels')
+  const list = `profiles.p.access.fs = { value = [], x.${deep}b = 1 }\n`
+  expect(messageOf(workspace(list))).toContain('`profiles.p.access` holds more than 64 levels')
+  expect(messageOf(workspace(`[[profiles.p.access.fs]]\npath.${deep}b = 1\n`))).toContain(
+    'expected text in quotes, got a table',
+  )
+  const many = Array.from({ length: 5_000 }, (_, i) => `profiles.p${i}.x = 1`).join('\n')
+  expect(
+    String(messageOf(workspace(many)))
+      .split('\n')
+      .at(-1),
+  ).toBe('… and 4900 more problems')
+})

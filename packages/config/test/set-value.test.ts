@@ -240,6 +240,22 @@ const REFUSED: readonly [
     'CONFIG_EDIT',
     'cannot set `profiles.p.access.fs` without rewriting other parts of the file\n  fix: open the file and write profiles.p.access.fs = [] yourself',
   ],
+  [
+    'a table inside of a list, which would land in its last element',
+    '[[conversation.tools.x.options.list]]\na = 1\n',
+    'conversation.tools.x.options.list.sub.y',
+    '1',
+    'CONFIG_EDIT',
+    'cannot set `conversation.tools.x.options.list.sub.y` without rewriting other parts of the file\n  fix: open the file and write conversation.tools.x.options.list.sub.y = 1 yourself',
+  ],
+  [
+    'a file that is deeper than any stack',
+    `${'a.'.repeat(200_000)}b = 1\n`,
+    'sandbox.mode',
+    'warn',
+    'CONFIG',
+    'error: the file holds more than 64 levels of tables and lists\n  at config set sandbox.mode\n  fix: write it flatter',
+  ],
 ]
 for (const [name, text, key, value, code, message] of REFUSED)
   test(`config set refuses ${name}`, () => {

@@ -41,6 +41,14 @@ export const originTextOf = ({ document, mark }: Written): string => document.or
 export const isTable = (value: unknown): value is Table =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof TomlDate)
 
+/** Deeper than anybody writes by hand; what walks over values may then simply recurse. */
+export const DEEPEST = 64
+
+export const isDeep = (value: unknown, levels: number = DEEPEST): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  (levels === 0 || Object.values(value).some((inner) => isDeep(inner, levels - 1)))
+
 /** The plain data. Tables have no prototype, so no name in a file can reach one. */
 export function plainValue(cell: Cell): unknown {
   switch (cell.kind) {

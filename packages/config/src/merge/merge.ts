@@ -5,6 +5,8 @@ import { type Document, type Table } from '../toml/document.ts'
 import { formatKeyPath } from '../toml/key-path.ts'
 import {
   type Cell,
+  DEEPEST,
+  isDeep,
   isTable,
   originOf,
   plainValue,
@@ -57,6 +59,12 @@ class Merge {
       this.#problems.push(noSuchName(written, this.#path))
       return undefined
     }
+    // The elements of a rule list are looked at one by one later, and are flat or wrong.
+    const isWhole = shape?.list ? !Array.isArray(value) : !isTable(value)
+    if (this.#path.length > DEEPEST || (isWhole && isDeep(value))) {
+      this.#problems.push(tooDeep(written, this.#path))
+      return undefined
+    }
     if (shape?.list) return this.#rules(before, layer, shape)
     if (!isTable(value)) return { kind: 'value', value, written, overrode: overridden(before) }
     const table = before?.kind === 'table' ? before : newTable(written, overridden(before))
@@ -88,6 +96,13 @@ const newTable = (written: Written, overrode: readonly WrittenValue[]): TableCel
 const overridden = (before: Cell | undefined): readonly WrittenValue[] =>
   before ? [{ value: plainValue(before), written: before.written }, ...before.overrode] : NOTHING
 const NOTHING: readonly WrittenValue[] = []
+
+const tooDeep = (written: Written, path: Path): ConfigProblem => ({
+  origin: originOf(written),
+  key: formatKeyPath(path.slice(0, 3)),
+  message: `\`${formatKeyPath(path.slice(0, 3))}\` holds more than ${DEEPEST} levels of tables and lists`,
+  fix: 'write it flatter',
+})
 
 /** No key of ours, and in ordinary objects not a key at all: it must not get any further. */
 const noSuchName = (written: Written, path: Path): ConfigProblem => ({

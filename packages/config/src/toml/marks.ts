@@ -57,7 +57,8 @@ export interface Marks {
 
 /**
  * smol-toml gives values without positions, so this walks the same text for positions without values.
- * It checks nothing: the text must be one that smol-toml accepts (decision 0031).
+ * It checks nothing: the text must be one that smol-toml accepts (decision 0031). On any other it says nothing
+ * useful, but it ends.
  */
 export function markToml(text: string): Marks {
   return new Marker(text).document()
@@ -168,7 +169,7 @@ class Marker {
   #list(mark: Mark): void {
     mark.items = []
     this.#pos++
-    for (this.#skipVoid(); this.#text.charCodeAt(this.#pos) !== CLOSE_LIST; this.#skipComma()) {
+    for (this.#skipVoid(); this.#isBefore(CLOSE_LIST); this.#skipComma()) {
       const item = new Mark(this.#pos)
       mark.items.push(item)
       this.#value(item, 'nested')
@@ -188,14 +189,17 @@ class Marker {
         if (c === OPEN_TABLE) depth++
         else if (c === CLOSE_TABLE) depth--
       }
-    } while (depth > 0)
+    } while (depth > 0 && this.#pos < this.#text.length)
   }
 
   /** The keys of a table in braces that was passed over before. */
   table(mark: Mark): void {
     this.#pos = mark.from + 1
-    for (this.#skipVoid(); this.#text.charCodeAt(this.#pos) !== CLOSE_TABLE; this.#skipComma())
-      this.#keyValue(mark, 'nested')
+    for (this.#skipVoid(); this.#isBefore(CLOSE_TABLE); this.#skipComma()) this.#keyValue(mark, 'nested')
+  }
+
+  #isBefore(end: number): boolean {
+    return this.#pos < this.#text.length && this.#text.charCodeAt(this.#pos) !== end
   }
 
   #skipComma(): void {
@@ -208,7 +212,7 @@ class Marker {
     const text = this.#text
     const long = text.charCodeAt(this.#pos + 1) === quote && text.charCodeAt(this.#pos + 2) === quote
     let i = this.#pos + (long ? 3 : 1)
-    for (; ; i++) {
+    for (; i < text.length; i++) {
       const c = text.charCodeAt(i)
       if (c === BACKSLASH && quote === QUOTE) i++
       else if (
@@ -229,7 +233,7 @@ class Marker {
     end.lastIndex = this.#pos
     let i = end.exec(this.#text)?.index ?? this.#text.length
     while (isBlank(this.#text.charCodeAt(i - 1))) i--
-    this.#pos = i
+    this.#pos = Math.max(i, this.#pos + 1) // whatever stands there, the walk goes on
   }
 
   #skipBlanks(): void {

@@ -16,36 +16,47 @@ export class Mark {
     this.items = this.named = this.unread = undefined
   }
 
-  /** A table in braces is looked into only when somebody asks: of most rules only the place is ever needed. */
+  /** Tables in braces and below [[headers]] are looked into only when somebody asks: most are rules, and of those
+   * only the place is ever needed. */
   get keys(): ReadonlyMap<string, Mark> | undefined {
-    if (this.unread !== undefined) {
-      const text = this.unread
+    const text = this.unread
+    if (text !== undefined) {
       this.unread = undefined
       this.named = new Map()
-      new Marker(text).table(this)
+      new Marker(text).read(this)
     }
     return this.named
   }
 
-  /** This is the table in braces that stands at `from` in the text. */
+  /** This is the table in braces between `from` and `to`, or if that is empty the lines that start at `from`. */
   leaveUnread(text: string): void {
     this.unread = text
   }
 
   child(name: string, at: number): Mark {
-    this.named ??= new Map()
-    let mark = this.named.get(name)
-    if (!mark) this.named.set(name, (mark = new Mark(at)))
+    const named = this.keys === undefined ? (this.named = new Map<string, Mark>()) : this.named!
+    let mark = named.get(name)
+    if (!mark) named.set(name, (mark = new Mark(at)))
     return mark
   }
 }
 
 /** A `[table]` or `[[list]]` with the lines below it; the first one is the text before any header. */
-export interface Section {
-  readonly path: readonly string[]
+export class Section {
   readonly mark: Mark
   /** Just behind its last key and value (or its header): where another line may be put. */
   end: number
+  readonly #header: string
+
+  constructor(mark: Mark, end: number, header: string) {
+    this.mark = mark
+    this.end = end
+    this.#header = header
+  }
+
+  get path(): readonly string[] {
+    return this.#header === '' ? [] : new Marker(this.#header).headerPath()
+  }
 }
 
 export interface Marks {
@@ -75,52 +86,98 @@ class Marker {
 
   document(): Marks {
     const root = new Mark(0)
-    let section: Section = { path: [], mark: root, end: 0 }
+    let section = new Section(root, 0, '')
+    let isList = false
     const sections = [section]
     if (this.#text.charCodeAt(0) === BOM) section.end = this.#pos = 1
     for (this.#skipVoid(); this.#pos < this.#text.length; this.#skipVoid()) {
       if (this.#text.charCodeAt(this.#pos) === OPEN_LIST) {
-        section = this.#header(root)
+        isList = this.#text.charCodeAt(this.#pos + 1) === OPEN_LIST
+        section = isList ? this.#listHeader(root) : this.#tableHeader(root)
         sections.push(section)
       } else {
-        this.#keyValue(section.mark, 'line')
+        if (isList) this.#skipLine()
+        else this.#keyValue(section.mark, 'line')
         section.end = this.#pos
       }
     }
     return { root, sections, comments: this.#comments }
   }
 
-  #header(root: Mark): Section {
-    const start = this.#pos
-    const isList = this.#text.charCodeAt(start + 1) === OPEN_LIST
-    this.#pos += isList ? 2 : 1
-    const { path, starts } = this.#key(CLOSE_LIST)
-    this.#pos += isList ? 2 : 1
-    let mark = root
-    for (const [i, name] of path.entries()) mark = lastItem(mark).child(name, starts[i]!)
-    if (isList) {
-      const item = new Mark(start)
-      mark.items ??= []
-      mark.items.push(item)
-      mark = item
-    }
+  /** The keys of a table that was passed over before. */
+  read(mark: Mark): void {
+    this.#pos = mark.from
+    if (mark.to > mark.from) {
+      this.#pos++ // the brace
+      for (this.#skipVoid(); this.#isBefore(CLOSE_TABLE); this.#skipComma()) this.#keyValue(mark, 'nested')
+    } else for (this.#skipVoid(); this.#isBefore(OPEN_LIST); this.#skipVoid()) this.#keyValue(mark, 'line')
+  }
+
+  headerPath(): readonly string[] {
+    this.#pos = this.#text.startsWith('[[') ? 2 : 1
+    const path: string[] = []
+    this.#key(CLOSE_LIST, (name) => path.push(name))
+    return path
+  }
+
+  #tableHeader(root: Mark): Section {
+    const start = this.#pos++
+    const mark = this.#headerMark(root)
+    this.#pos++
     mark.at = start
-    return { path, mark, end: this.#pos }
+    return new Section(mark, this.#pos, this.#text.slice(start, this.#pos))
+  }
+
+  #listHeader(root: Mark): Section {
+    const start = this.#pos
+    this.#pos += 2
+    const list = this.#headerMark(root)
+    this.#pos += 2
+    const item = new Mark(start)
+    item.from = item.to = this.#pos
+    item.leaveUnread(this.#text)
+    list.at = start
+    list.items ??= []
+    list.items.push(item)
+    return new Section(item, this.#pos, this.#text.slice(start, this.#pos))
+  }
+
+  #headerMark(root: Mark): Mark {
+    let mark = root
+    this.#key(CLOSE_LIST, (name, start) => {
+      mark = lastItem(mark).child(name, start)
+    })
+    return mark
   }
 
   #keyValue(table: Mark, place: Place): void {
     const start = this.#pos
-    const name = this.#bareKey()
+    const only = this.#bareKey()
     this.#skipBlanks()
-    if (name !== '' && this.#text.charCodeAt(this.#pos) === EQUALS) {
-      this.#valueOf(table.child(name, start), place)
-      return
-    }
-    this.#pos = start
-    const { path, starts } = this.#key(EQUALS)
     let mark = table
-    for (const [i, part] of path.entries()) mark = mark.child(part, starts[i]!)
+    if (only !== '' && this.#text.charCodeAt(this.#pos) === EQUALS) mark = table.child(only, start)
+    else {
+      this.#pos = start
+      this.#key(EQUALS, (name, at) => {
+        mark = mark.child(name, at)
+      })
+    }
     this.#valueOf(mark, place)
+  }
+
+  /** Over a key and its value, without a look at either. */
+  #skipLine(): void {
+    while (this.#isBefore(EQUALS)) {
+      const c = this.#text.charCodeAt(this.#pos)
+      if (c === QUOTE || c === APOSTROPHE) this.#string(c)
+      else this.#pos++
+    }
+    this.#pos++
+    this.#skipBlanks()
+    const c = this.#text.charCodeAt(this.#pos)
+    if (c === QUOTE || c === APOSTROPHE) this.#string(c)
+    else if (c === OPEN_LIST || c === OPEN_TABLE) this.#skipNested()
+    else this.#plain('line')
   }
 
   #valueOf(mark: Mark, place: Place): void {
@@ -135,23 +192,18 @@ class Marker {
     return this.#text.slice(start, this.#pos)
   }
 
-  /** Stops on the character that ends the key. */
-  #key(end: number): { path: string[]; starts: number[] } {
-    const path: string[] = []
-    const starts: number[] = []
+  /** Gives each part with its start; stops on the character that ends the key. */
+  #key(end: number, part: (name: string, start: number) => void): void {
     for (;;) {
       this.#skipBlanks()
       const start = this.#pos
       const c = this.#text.charCodeAt(start)
-      starts.push(start)
       if (c === QUOTE || c === APOSTROPHE) {
         this.#string(c)
-        path.push(unquote(this.#text.slice(start, this.#pos)))
-      } else {
-        path.push(this.#bareKey())
-      }
+        part(unquote(this.#text.slice(start, this.#pos)), start)
+      } else part(this.#bareKey(), start)
       this.#skipBlanks()
-      if (this.#text.charCodeAt(this.#pos) === end || this.#pos >= this.#text.length) return { path, starts }
+      if (this.#text.charCodeAt(this.#pos) === end || this.#pos >= this.#text.length) return
       this.#pos++ // the dot
     }
   }
@@ -179,6 +231,11 @@ class Marker {
 
   #unreadTable(mark: Mark): void {
     mark.leaveUnread(this.#text)
+    this.#skipNested()
+  }
+
+  /** From an opening bracket or brace to behind the one that closes it. */
+  #skipNested(): void {
     let depth = 0
     do {
       const c = this.#text.charCodeAt(this.#pos)
@@ -186,16 +243,10 @@ class Marker {
       else if (c === HASH) this.#comment()
       else {
         this.#pos++
-        if (c === OPEN_TABLE) depth++
-        else if (c === CLOSE_TABLE) depth--
+        if (c === OPEN_TABLE || c === OPEN_LIST) depth++
+        else if (c === CLOSE_TABLE || c === CLOSE_LIST) depth--
       }
     } while (depth > 0 && this.#pos < this.#text.length)
-  }
-
-  /** The keys of a table in braces that was passed over before. */
-  table(mark: Mark): void {
-    this.#pos = mark.from + 1
-    for (this.#skipVoid(); this.#isBefore(CLOSE_TABLE); this.#skipComma()) this.#keyValue(mark, 'nested')
   }
 
   #isBefore(end: number): boolean {

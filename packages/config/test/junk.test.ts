@@ -24,7 +24,9 @@ const PLACES: readonly (readonly string[])[] = [
   ['conversation', 'tools', '*', 'run'],
   ['conversation', 'tools', 'x'],
   ...['source', 'command', 'run', 'options', 'questions', 'parameters', 'access'].map((key) => [
-    ...['conversation', 'tools', 'x'],
+    'conversation',
+    'tools',
+    'x',
     key,
   ]),
   ...ACCESS.map((axis) => ['conversation', 'tools', 'x', 'access', axis]),
@@ -34,24 +36,9 @@ const PLACES: readonly (readonly string[])[] = [
 ]
 
 /** Wrong, but with the words of the real thing, so that it gets far. */
-const word = fc.constantFrom(
-  ...['strategy', 'value', 'dedup', 'append', 'replace', 'path', 'read', 'host', 'name', 'args', 'git'],
-  ...[
-    'local',
-    'builtin',
-    'mcp.x',
-    'mcp.',
-    '.',
-    '/',
-    '..',
-    '*',
-    '__proto__',
-    'constructor',
-    '\u0000',
-    '\u202e',
-    '',
-  ],
-)
+const WORDS =
+  'strategy value dedup append replace path read host name args git local builtin mcp.x mcp. . / .. *'
+const word = fc.constantFrom(...WORDS.split(' '), '__proto__', 'constructor', '\u0000', '\u202e', '')
 const junk = fc.letrec<{ any: unknown }>((tie) => ({
   any: fc.oneof(
     { depthSize: 'small' },
@@ -85,9 +72,7 @@ test('whatever is in the layers, the answer is a config or a ConfigError', () =>
       } catch (error) {
         expect(error).toBeInstanceOf(ConfigError)
         // Nothing in a message can move the cursor.
-        expect((error as Error).message).not.toMatch(
-          /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/,
-        )
+        expect((error as Error).message.replaceAll('\n', '')).not.toMatch(/\p{C}/u)
       }
     }),
     { numRuns: 2000 },

@@ -66,3 +66,9 @@ export {
   type JsonObject,
   type Resource,
 } from './resources/resource.ts'
+export { collectBlobs, type Collected, type CollectOptions, sweepBlobs } from './blobs/collect.ts'
+export { type Chunks } from './blobs/chunks.ts'
+export { BlobPutError, BlobReadError } from './blobs/errors.ts'
+export { Blobs } from './blobs/payload.ts'
+export { type BlobStore } from './blobs/store.ts'
+export { StorageError } from './list.ts'

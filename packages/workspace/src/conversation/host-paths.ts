@@ -24,11 +24,12 @@ export class HostPaths {
 
   /** Until nothing is left: what stands behind a hidden path may be one again. It ends, because each gets shorter. */
   #hideIn(text: string): string {
-    const hidden = this.#hidden.reduce(
-      (result, { pattern, shown }) => result.replace(pattern, () => shown),
-      text,
-    )
-    return hidden === text ? text : this.#hideIn(hidden)
+    let hidden = text
+    for (let before = ''; before !== hidden;) {
+      before = hidden
+      for (const { pattern, shown } of this.#hidden) hidden = hidden.replace(pattern, () => shown)
+    }
+    return hidden
   }
 
   /** The door of the log: whatever forgot to hide a path is stopped here. */

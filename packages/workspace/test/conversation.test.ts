@@ -23,13 +23,16 @@ import {
   type Hit,
   lastUsedConversation,
   listConversations,
+  lockFile,
   openConversation,
   printEvent,
   readConversation,
   removeConversation,
   type Shelf,
   type StoredEvent,
+  sweepConversations,
   titleConversation,
+  tryLock,
   unarchiveConversation,
   useConversation,
 } from '@cordon/workspace'
@@ -169,7 +172,7 @@ test('appends that overlap keep their order', async () => {
   const shelf = await freshShelf()
   const ref = await createConversation(shelf, { keeping: 'local' })
   const writer = await openConversation(shelf, ref, AT_ONCE)
-  const texts = Array.from({ length: 50 }, (_, i) => `t${i}`)
+  const texts = Array.from({ length: 50 }, (_, i) => `t${i}${'x'.repeat(i % 2 === 0 ? 1_000_000 : 0)}`)
   await Promise.all(texts.map((text) => writer.append(turn(text))))
   await writer.close()
   expect(requests(await eventsOf(ref))).toEqual(texts)
@@ -290,6 +293,24 @@ test('removing leaves nothing, and is refused while somebody writes', async () =
   await removeConversation(shelf, ref)
   expect(readdirSync(join(shelf.workspace.shared, 'conversations'))).toEqual([])
   expect(existsSync(join(shelf.workspace.local, 'locks', `${ref.id}.lock`))).toBe(false)
+})
+
+test('what a crash left half made or half removed is swept, what somebody works on is not', async () => {
+  const shelf = await freshShelf()
+  const ref = await conversationWith(shelf, 'one')
+  const parent = join(shelf.workspace.shared, 'conversations')
+  const [made, going] = ['.new-01m7fh87g0aaaaaa', '.rm-01m7fh87g0bbbbbb']
+  for (const name of [made, going, 'not-ours']) mkdirSync(join(parent, name, 'x'), { recursive: true })
+  writeFileSync(join(ref.dir, 'meta.json.tmp'), '{')
+  const ids = ['01m7fh87g0aaaaaa', '01m7fh87g0bbbbbb', ref.id]
+  const locks = ids.map((id) => tryLock(lockFile(shelf.workspace, id), { what: 'x', holder: HOLDER })!)
+  await sweepConversations(shelf)
+  expect(readdirSync(parent).sort()).toEqual([made, going, ref.id, 'not-ours'].sort())
+  expect(existsSync(join(ref.dir, 'meta.json.tmp'))).toBe(true)
+  for (const lock of locks) lock.release()
+  await sweepConversations(shelf)
+  expect(readdirSync(parent).sort()).toEqual([ref.id, 'not-ours'].sort())
+  expect(readdirSync(ref.dir).sort()).toEqual(['events.jsonl', 'meta.json'])
 })
 
 test('a session finds the conversation it used last, else the last that any used', async () => {

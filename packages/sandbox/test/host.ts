@@ -12,6 +12,8 @@ interface Orders {
 const orders = JSON.parse(await text(process.stdin)) as Orders
 start({
   ...orders,
-  access: { fs: [{ path: '.', read: true, write: true, execute: true }, { path: '.env' }, { path: 'not-there' }] },
+  access: {
+    fs: [{ path: '.', read: true, write: true, execute: true }, { path: '.env' }, { path: 'not-there' }],
+  },
   spawn: { stdio: ['ignore', 'inherit', 'inherit'], launcher: { state: 'ready', path: orders.launcher } },
 })

@@ -104,7 +104,11 @@ const PYTHON = '/usr/bin/python3'
 describe.each(IDENTITIES)('as $name', (who) => {
   test('no new privileges, no capabilities, nothing left to gain', async () => {
     const world = makeWorld(who)
-    const { stdout } = await run({ who, world, script: "grep -E '^(Cap|NoNewPrivs|Seccomp:)' /proc/self/status; id -u" })
+    const { stdout } = await run({
+      who,
+      world,
+      script: "grep -E '^(Cap|NoNewPrivs|Seccomp:)' /proc/self/status; id -u",
+    })
     const none = '0000000000000000'
     expect(stdout.split('\n')).toEqual([
       `CapInh:\t${none}`,
@@ -119,12 +123,22 @@ describe.each(IDENTITIES)('as $name', (who) => {
     ])
   })
 
-  test.runIf(process.arch === 'x64' && existsSync(PYTHON))('dangerous system calls are refused, by number', async () => {
-    const world = makeWorld(who, { 'probe.py': PROBE })
-    const { stdout, stderr } = await run({ who, world, argv: [PYTHON, 'probe.py'] })
-    expect(stderr).toBe('')
-    expect(Object.fromEntries(stdout.trim().split('\n').map((line) => line.split(' ')))).toEqual(REFUSED)
-  })
+  test.runIf(process.arch === 'x64' && existsSync(PYTHON))(
+    'dangerous system calls are refused, by number',
+    async () => {
+      const world = makeWorld(who, { 'probe.py': PROBE })
+      const { stdout, stderr } = await run({ who, world, argv: [PYTHON, 'probe.py'] })
+      expect(stderr).toBe('')
+      expect(
+        Object.fromEntries(
+          stdout
+            .trim()
+            .split('\n')
+            .map((line) => line.split(' ')),
+        ),
+      ).toEqual(REFUSED)
+    },
+  )
 
   test('other processes are invisible, and so is pid 1', async () => {
     const world = makeWorld(who)
@@ -167,7 +181,11 @@ describe.each(IDENTITIES)('as $name', (who) => {
 
   test('signals reach the program, and killing leaves nothing', async () => {
     const world = makeWorld(who)
-    const polite = start({ who, world, script: "trap 'echo got; exit 3' TERM; echo ready; while :; do sleep 0.05; done" })
+    const polite = start({
+      who,
+      world,
+      script: "trap 'echo got; exit 3' TERM; echo ready; while :; do sleep 0.05; done",
+    })
     polite.stdout!.once('data', () => polite.kill('SIGTERM'))
     expect(await polite.exit).toMatchObject({ code: 3, signal: null })
 
@@ -192,7 +210,14 @@ describe.each(IDENTITIES)('as $name', (who) => {
       ['--conditions=cordon-source', fileURLToPath(new URL('host.ts', import.meta.url))],
       { stdio: ['pipe', 'pipe', 'inherit'] },
     )
-    host.stdin.end(JSON.stringify({ who, world, script: `setsid sleep ${mark} & echo ready; sleep ${mark}`, launcher: LAUNCHER.path }))
+    host.stdin.end(
+      JSON.stringify({
+        who,
+        world,
+        script: `setsid sleep ${mark} & echo ready; sleep ${mark}`,
+        launcher: LAUNCHER.path,
+      }),
+    )
     await firstOutput(host)
     const before = await untilThereAre(2, `sleep\0${mark}`)
     host.kill('SIGKILL')
@@ -214,7 +239,12 @@ describe.each(IDENTITIES)('as $name', (who) => {
     expect(bomb.stdout).toBe('')
     expect(bomb.stderr).toMatch(/fork/i)
 
-    const hog = await run({ who, world, plan: { limits }, script: 'head -c 600000000 /dev/zero | tail > /dev/null; echo "end $?"' })
+    const hog = await run({
+      who,
+      world,
+      plan: { limits },
+      script: 'head -c 600000000 /dev/zero | tail > /dev/null; echo "end $?"',
+    })
     expect(hog.stdout).not.toBe('end 0\n')
 
     const full = await run({ who, world, plan: { limits }, script: 'head -c 20000000 /dev/zero > /tmp/x' })
@@ -225,14 +255,19 @@ describe.each(IDENTITIES)('as $name', (who) => {
   })
 
   test('what cannot be started is reported with its step', async () => {
-    const world = makeWorld(who, { 'run.sh': '#!/bin/sh\n', 'data': '' })
+    const world = makeWorld(who, { 'run.sh': '#!/bin/sh\n', data: '' })
     const failure = async (script: Parameters<typeof run>[0]): Promise<unknown> =>
       run(script).then(
         () => 'it ran',
         (error: unknown) => (error instanceof LaunchError ? [error.step, error.errno] : error),
       )
     expect(
-      await failure({ who, world, access: { fs: [{ path: 'data', read: true }] }, spawn: { cwd: join(world.root, 'gone') } }),
+      await failure({
+        who,
+        world,
+        access: { fs: [{ path: 'data', read: true }] },
+        spawn: { cwd: join(world.root, 'gone') },
+      }),
     ).toEqual(['cwd', 'ENOENT'])
   })
 
@@ -276,10 +311,14 @@ except OSError: print('bind no')
     writeFileSync(join(world.root, 'net.py'), script)
     give(who, world.dir)
     const outcomes = await Promise.all(
-      (['none', 'private'] as const).map((unixSockets) => run({ who, world, argv: [PYTHON, 'net.py'], plan: { unixSockets } })),
+      (['none', 'private'] as const).map((unixSockets) =>
+        run({ who, world, argv: [PYTHON, 'net.py'], plan: { unixSockets } }),
+      ),
     )
     for (const server of [...servers, tcp]) server.close()
-    const no = ['path', 'abstract', 'tcp', 'tcp-out', 'tcp6', 'udp', 'udp-local', 'icmp', 'dns', 'bind'].map((name) => `${name} no`)
+    const no = ['path', 'abstract', 'tcp', 'tcp-out', 'tcp6', 'udp', 'udp-local', 'icmp', 'dns', 'bind'].map(
+      (name) => `${name} no`,
+    )
     expect(outcomes[0]!.stdout.trim().split('\n').toSorted()).toEqual([...no, 'workspace no'].toSorted())
     // The one way that `private` leaves open, and why it is not the default.
     expect(outcomes[1]!.stdout.trim().split('\n').toSorted()).toEqual([...no, "workspace b'HOST'"].toSorted())
@@ -295,17 +334,23 @@ except OSError: print('bind no')
       env: { A: 'b' },
       spawn: { onProxySocket: (server) => server.close() },
     })
-    expect(stdout.trim().split('\n').toSorted()).toEqual(['A=b', `HOME=${world.home}`, 'PATH=/usr/local/bin:/usr/bin:/bin'])
+    expect(stdout.trim().split('\n').toSorted()).toEqual([
+      'A=b',
+      `HOME=${world.home}`,
+      'PATH=/usr/local/bin:/usr/bin:/bin',
+    ])
   })
 
   test('the proxy socket is served by the host and is the only way out', async () => {
-    const world = makeWorld(who, { 'net.py': `
+    const world = makeWorld(who, {
+      'net.py': `
 import socket
 for port in (3128, 3129):
     try:
         s = socket.create_connection(('127.0.0.1', port), 2); print(port, s.recv(10))
     except OSError as e: print(port, 'no')
-` })
+`,
+    })
     const { stdout } = await run({
       who,
       world,
@@ -333,7 +378,9 @@ async function untilThereAre(count: number, commandLine: string): Promise<readon
 /** Pids whose command line starts with this, after a moment for the kernel to finish what it kills. */
 async function processesWith(commandLine: string): Promise<readonly string[]> {
   for (let tries = 0; ; tries++) {
-    const found = readdirSync('/proc').filter((pid) => /^\d+$/.test(pid) && cmdline(pid).startsWith(commandLine))
+    const found = readdirSync('/proc').filter(
+      (pid) => /^\d+$/.test(pid) && cmdline(pid).startsWith(commandLine),
+    )
     if (found.length === 0 || tries === 20) return found
     await sleep(10)
   }

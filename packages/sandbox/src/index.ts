@@ -26,3 +26,13 @@ export {
 export { type Confined, type Exit, spawnConfined, type SpawnOptions } from './spawn.ts'
 export { type DeniedPath } from './denied-paths.ts'
 export { LaunchError } from './status.ts'
+export { serveProxy, type ProxyHandle, type ProxyTrust } from './proxy/serve.ts'
+export {
+  type DecisionKind,
+  type ProxyDecision,
+  type ProxyLimits,
+  type ProxyOptions,
+  type Resolve,
+} from './proxy/options.ts'
+export { netHolders, type NetHolder } from './proxy/holders.ts'
+export { type ProxyAddress, type TrustFiles } from './proxy/environment.ts'

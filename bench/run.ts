@@ -1,0 +1,25 @@
+/** `npm run bench [name…]`: every figure the project claims, as ratios measured in one run. */
+import { readdirSync } from 'node:fs'
+import { cpus, loadavg } from 'node:os'
+
+const library = new Set(['run.ts', 'measure.ts'])
+const all = readdirSync(import.meta.dirname)
+  .filter((file) => file.endsWith('.ts') && !library.has(file))
+  .map((file) => file.slice(0, -3))
+const wanted = process.argv.slice(2)
+const unknown = wanted.filter((name) => !all.includes(name))
+if (unknown.length > 0) {
+  console.error(`no bench named ${unknown.join(', ')}; there are: ${all.join(', ')}`)
+  process.exit(2)
+}
+
+console.log(
+  `node ${process.version}, ${cpus().length} cores, load ${loadavg()
+    .map((n) => n.toFixed(1))
+    .join(' ')}`,
+)
+for (const name of wanted.length > 0 ? wanted : all) {
+  console.log(`\n── ${name}`)
+  const { run } = (await import(`./${name}.ts`)) as { run: () => void | Promise<void> }
+  await run()
+}

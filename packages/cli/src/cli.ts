@@ -1,0 +1,46 @@
+import { Command as Parser, CommanderError } from 'commander'
+import type { Command } from './command.ts'
+import { COMMANDS } from './commands.ts'
+import { EXIT } from './exit.ts'
+import { reportError } from './report.ts'
+import type { World } from './world.ts'
+
+/** Parses the command line, loads the one command it names and runs it. Never throws. */
+export async function run(world: World, version: string): Promise<void> {
+  const parser = topLevel(world, version)
+  const typed = typedCommand(world.argv)
+  try {
+    for (const command of COMMANDS) {
+      const sub = parser.command(command.name).description(command.summary)
+      if (command === typed) (await command.load()).register(sub, world)
+    }
+    if (world.argv.length === 0) return parser.outputHelp()
+    await parser.parseAsync(world.argv, { from: 'user' })
+  } catch (error) {
+    // Help ends parsing by throwing, with exit code 0; every other CommanderError is a wrong command line.
+    if (error instanceof CommanderError) world.finish(error.exitCode === 0 ? EXIT.ok : EXIT.usage)
+    else world.finish(reportError(world, error))
+  }
+}
+
+/** `cordon why …` and `cordon help why` both need the real module; for the rest a line of help is enough. */
+function typedCommand(argv: readonly string[]): Command | undefined {
+  const words = argv.filter((word) => !word.startsWith('-'))
+  const name = words[0] === 'help' ? words[1] : words[0]
+  return COMMANDS.find((command) => command.name === name)
+}
+
+function topLevel(world: World, version: string): Parser {
+  return new Parser('cordon')
+    .description('Gives the tools of AI agents exactly the access you granted, and proves it.')
+    .version(version, '-V, --version', 'print the version')
+    .helpOption('-h, --help', 'show help')
+    .exitOverride()
+    .configureHelp({ styleTitle: (text) => world.out.style('bold', text) })
+    .configureOutput({
+      writeOut: (text) => world.out.write(text),
+      writeErr: (text) => world.err.write(text),
+      outputError: (text, write) => write(text.replace(/^error:/, world.err.style('red', 'cordon:'))),
+    })
+    .showHelpAfterError('(run with --help for the usage)')
+}

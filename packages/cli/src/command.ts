@@ -1,0 +1,12 @@
+import type { Command as Parser } from 'commander'
+import type { World } from './world.ts'
+
+/** A line of `cordon --help`. The module is loaded only when its command is the one that was typed. */
+export interface Command {
+  readonly name: string
+  readonly summary: string
+  readonly load: () => Promise<{ readonly register: Register }>
+}
+
+/** Declares arguments, options, subcommands and what runs; what runs ends with `world.finish(code)`. */
+export type Register = (parser: Parser, world: World) => void

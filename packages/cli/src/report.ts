@@ -1,0 +1,17 @@
+import { CordonError, DeniedError, FsAccessError } from '@cordon/policy'
+import { EXIT } from './exit.ts'
+import type { World } from './world.ts'
+
+/** The one place where an error becomes text and an exit code. */
+export function reportError(world: World, error: unknown): number {
+  const { err } = world
+  const prefix = err.style('red', 'cordon:')
+  if (!(error instanceof CordonError)) {
+    // Not one of ours: a bug. Say so with everything that helps to fix it, and still fail closed.
+    const detail = error instanceof Error ? (error.stack ?? error.message) : String(error)
+    err.write(`${prefix} unexpected error, please report it\n${detail}\n`)
+    return EXIT.denied
+  }
+  err.write(`${prefix} ${error instanceof DeniedError ? error.explanation : error.message}\n`)
+  return error instanceof FsAccessError && error.fault === 'target' ? EXIT.denied : EXIT.usage
+}

@@ -97,8 +97,6 @@ function completeItems(plan: Plan, options: SpawnOptions): readonly Item[] {
 function receiveSocket(child: ChildProcess, onProxySocket: (server: Server) => void): void {
   child.once('message', (_message, handle) => {
     if (handle) onProxySocket(handle as Server)
-    // The launcher sends nothing else, and an open channel would keep the host alive.
-    child.disconnect()
   })
 }
 

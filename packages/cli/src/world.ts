@@ -24,8 +24,11 @@ export interface World {
   finish(code: number): void
   /** Ends as if the signal had hit us, so that whoever started us sees what happened. */
   dieBy(signal: NodeJS.Signals): void
-  /** While something runs for us, signals are its business; the terminal sends it Ctrl-C by itself. */
-  onSignal(pass: (signal: NodeJS.Signals) => void): void
+  /**
+   * While something runs for us, signals are its business. What is typed at a terminal reaches it by itself.
+   * Returns how to get them back.
+   */
+  passSignals(to: (signal: NodeJS.Signals) => void): () => void
 }
 
 export interface Stream {
@@ -63,15 +66,20 @@ export function openAmbientWorld(): World {
       process.removeAllListeners(signal)
       process.kill(process.pid, signal)
     },
-    onSignal: (pass) => {
-      for (const signal of ['SIGTERM', 'SIGHUP', 'SIGUSR1', 'SIGUSR2'] as const) process.on(signal, pass)
-      for (const signal of ['SIGINT', 'SIGQUIT'] as const)
-        process.on(signal, () => {
-          if (!process.stdin.isTTY) pass(signal)
-        })
+    passSignals: (to) => {
+      const pass = (signal: NodeJS.Signals): void => {
+        const typed = signal === 'SIGINT' || signal === 'SIGQUIT'
+        if (!typed || !process.stdin.isTTY) to(signal)
+      }
+      for (const signal of PASSED) process.on(signal, pass)
+      return () => {
+        for (const signal of PASSED) process.off(signal, pass)
+      }
     },
   }
 }
+
+const PASSED = ['SIGTERM', 'SIGHUP', 'SIGUSR1', 'SIGUSR2', 'SIGINT', 'SIGQUIT'] as const
 
 /** The kernel's session: the shell's pid with its start time, because pids are used again. */
 function terminalSession(pid: number): string {

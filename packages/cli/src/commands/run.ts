@@ -32,7 +32,7 @@ export const register: Register = (parser, world) => {
       // A program at a terminal must keep it: shells and progress bars ask whether stderr is one.
       stderr: world.err.isTerminal ? 'inherit' : 'tee',
       onStderr: (chunk) => world.err.write(chunk),
-      onStart: (kill) => world.onSignal(kill),
+      onStart: (kill) => world.passSignals(kill),
     })
     if (!options.quiet) world.err.write(formatOutcome(outcome, world.err))
     finish(world, outcome)

@@ -36,13 +36,15 @@ export async function choosePolicy(
     value: [],
   } as const
   const project = openAmbientProject({ ...options, flags: [...sources, plain] })
-  const { bySubject, warnings } = await compileProject(project, compiler)
-  const name = choice.kind === 'default' ? PLAIN : choice.name
-  const kinds = [...bySubject.keys()].filter(
-    (subject) => choice.kind === 'tool' || subject.kind === 'profile',
+  const { config } = project.loaded
+  const candidates = subjectsOf(config).filter(
+    ({ kind }) => (kind === 'profile') !== (choice.kind === 'tool'),
   )
-  const subject = findSubject(project.loaded.config, kinds, name)
-  return { project, subject, policy: bySubject.get(subject)!, warnings }
+  const { kind, name } = findSubject(config, candidates, choice.kind === 'default' ? PLAIN : choice.name)
+  const only = (subject: Subject): boolean => subject.kind === kind && subject.name === name
+  const { bySubject, warnings } = await compileProject(project, { ...compiler, only })
+  const [[subject, policy] = never()] = bySubject
+  return { project, subject, policy, warnings }
 }
 
 /** The subject was found in the very list that is compiled. */

@@ -22,6 +22,7 @@ export async function openNetwork(rules: readonly NetRule[], port: number): Prom
   const front = createServer()
   const proxy = await serveProxy(front, { rules })
   let inside: Server | undefined
+  let closed: Promise<void> | undefined
   return {
     env: {
       ...proxy.env({ host: '127.0.0.1', port }),
@@ -39,7 +40,8 @@ export async function openNetwork(rules: readonly NetRule[], port: number): Prom
     },
     close: async () => {
       inside?.close()
-      await proxy.close()
+      inside = undefined
+      if (!closed) await (closed = proxy.close())
       return proxy.decisions()
     },
   }

@@ -13,7 +13,7 @@ import {
   type ProxyDecision,
   spawnConfined,
 } from '@cordon/sandbox'
-import { findHints, type Hint } from './hints.ts'
+import { findHints, type Hint, type HintWorld } from './hints.ts'
 import { openNetwork } from './network.ts'
 
 export interface RunRequest {
@@ -28,8 +28,8 @@ export interface RunRequest {
   readonly stderr: 'inherit' | 'tee'
   readonly onStderr: (chunk: Buffer) => void
   readonly signal?: AbortSignal
-  /** Called when the process is running: how to pass a signal on to it. */
-  readonly onStart: (kill: (signal: NodeJS.Signals) => void) => void
+  /** Called when the process is running, with how to pass a signal on to it; returns what to do when it has ended. */
+  readonly onStart: (kill: (signal: NodeJS.Signals) => void) => () => void
 }
 
 export interface RunOutcome {
@@ -55,22 +55,23 @@ export async function runConfined(request: RunRequest): Promise<RunOutcome> {
     ...(request.signal ? { signal: request.signal } : {}),
     ...(network ? { onProxySocket: network.attach } : {}),
   })
-  request.onStart(confined.kill)
+  const ended = request.onStart(confined.kill)
   const said = collectTail(confined.stderr, request.onStderr)
   try {
     const exit = await confined.exit
     const decisions = (await network?.close()) ?? []
-    const failed = exit.code !== 0
+    const refused = decisions.filter((decision) => !decision.allowed)
+    const text = `${argv.join('\n')}\n${said()}`
     return {
       exit,
-      refused: decisions.filter((decision) => !decision.allowed),
+      refused,
       lost: plan.lost,
       notes: plan.notes,
-      hints: failed ? findHints(`${argv.join('\n')}\n${said()}`, hintWorld(request, plan)) : [],
+      hints: exit.code === 0 ? [] : findHints(text, hintWorld(request, plan, refused)),
     }
-  } catch (error) {
+  } finally {
+    ended()
     await network?.close()
-    throw error
   }
 }
 
@@ -103,12 +104,18 @@ function collectTail(stream: Readable | null, pass: (chunk: Buffer) => void): ()
   return () => tail.toString('utf8')
 }
 
-const hintWorld = ({ root, policy, cwd, home, env }: RunRequest, { survey }: Plan) => ({
+const hintWorld = (
+  { root, policy, cwd, home, env }: RunRequest,
+  { survey }: Plan,
+  refused: readonly ProxyDecision[],
+): HintWorld => ({
   root,
   policy,
   cwd,
   home,
   exists: (path: string) => existsSync(path),
+  // What the proxy knows exactly is not guessed at again.
+  isKnown: (host: string) => refused.some((decision) => decision.host === host),
   hasVariable: (name: string) => env[name] !== undefined,
   isVisible: (path: string) =>
     [...survey.system, ...survey.runtime].some((entry) => below(entry.path, path) !== undefined) &&

@@ -1,0 +1,137 @@
+import { type RelPath, ROOT, splitEntry } from '@cordon/policy'
+import { type Directory } from './directory.ts'
+import { FileError, fileError, type Operation, type Subject } from './errors.ts'
+
+/** Enough for the directories a tool is busy in; each one held costs a file descriptor. */
+const MOST_CACHED = 16
+
+/** A directory that several users share; the last one to release it closes it. */
+export class Held {
+  readonly directory: Directory
+  #users = 1
+  constructor(directory: Directory) {
+    this.directory = directory
+  }
+
+  retain(): this {
+    this.#users++
+    return this
+  }
+
+  release(): void {
+    if (--this.#users === 0) this.directory.close()
+  }
+}
+
+/**
+ * From paths to held directories, one component at a time, following no link. The directories used last
+ * stay open, and each is used again only after the kernel has said that it still is where it was
+ * reached (decision 0011), so a kept handle proves the same as a fresh walk.
+ */
+export class Handles {
+  readonly #top: Held
+  readonly #cached = new Map<RelPath, Held>()
+  #open = true
+
+  constructor(top: Directory) {
+    this.#top = new Held(top)
+  }
+
+  /** Runs `act` on the directory that holds the entry; whatever it throws is given its path. */
+  withParent<T>(path: RelPath, operation: Operation, act: (directory: Directory, name: string) => T): T {
+    const { parent, name } = this.#entry(path, operation)
+    const held = this.reach(parent, { operation, path })
+    try {
+      return act(held.directory, name)
+    } catch (error) {
+      throw fileError(error, { operation, path })
+    } finally {
+      held.release()
+    }
+  }
+
+  /** The same for a directory itself, which may be the anchor. */
+  withDirectory<T>(path: RelPath, operation: Operation, act: (directory: Directory) => T): T {
+    const held = this.reach(path, { operation, path })
+    try {
+      return act(held.directory)
+    } catch (error) {
+      throw fileError(error, { operation, path })
+    } finally {
+      held.release()
+    }
+  }
+
+  /** The caller releases what it gets. */
+  reach(path: RelPath, subject: Subject): Held {
+    if (!this.#open) throw new Error('this anchor is closed')
+    if (path === ROOT) return this.#top.retain()
+    const cached = this.#cached.get(path)
+    if (cached) {
+      this.#cached.delete(path)
+      if (this.#isInPlace(cached, path)) {
+        this.#cached.set(path, cached) // last again: the first one is the one to go
+        return cached.retain()
+      }
+      cached.release()
+    }
+    return this.#step(path, subject)
+  }
+
+  /** As `reach`, with the entry's own name. */
+  reachParent(path: RelPath, operation: Operation): { held: Held; name: string } {
+    const { parent, name } = this.#entry(path, operation)
+    return { held: this.reach(parent, { operation, path }), name }
+  }
+
+  close(): void {
+    if (!this.#open) return
+    this.#open = false
+    for (const held of this.#cached.values()) held.release()
+    this.#cached.clear()
+    this.#top.release()
+  }
+
+  #step(path: RelPath, subject: Subject): Held {
+    const { parent, name } = this.#entry(path, subject.operation)
+    const above = this.reach(parent, subject)
+    try {
+      const held = new Held(above.directory.openDirectory(name))
+      this.#keep(path, held)
+      return held
+    } catch (error) {
+      throw fileError(error, { ...subject, at: path })
+    } finally {
+      above.release()
+    }
+  }
+
+  #keep(path: RelPath, held: Held): void {
+    if (!this.#isInPlace(held, path)) return
+    this.#cached.set(path, held.retain())
+    if (this.#cached.size <= MOST_CACHED) return
+    for (const [oldest, unused] of this.#cached) {
+      this.#cached.delete(oldest)
+      unused.release()
+      return
+    }
+  }
+
+  /**
+   * The handle was reached without following a link, so it is on a mount of ours, and there one place has
+   * one path. Doubtful spellings are not kept: U+FFFD may stand for any bytes, and the kernel marks a
+   * removed directory by appending ` (deleted)`.
+   */
+  #isInPlace(held: Held, path: RelPath): boolean {
+    const now = held.directory.whereabouts()
+    if (now === undefined || now.includes('\ufffd') || now.endsWith(' (deleted)')) return false
+    const top = this.#top.directory.whereabouts()
+    return now === (top === '/' ? `/${path}` : `${top}/${path}`)
+  }
+
+  #entry(path: RelPath, operation: Operation): { parent: RelPath; name: string } {
+    const entry = splitEntry(path)
+    if (entry) return entry
+    throw new FileError('FILE_INVALID', { operation, path }, 'is the anchor itself, not an entry in it')
+  }
+}

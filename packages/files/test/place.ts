@@ -1,0 +1,37 @@
+import { mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type CanonicalPath, parseRelPath, type RelPath } from '@cordon/policy'
+import { onTestFinished } from 'vitest'
+import { Anchor, FileError } from '../src/index.ts'
+import { ExactDirectory } from '../src/exact.ts'
+import { VerifiedDirectory } from '../src/verified.ts'
+
+/** Both implementations pass the same suite. */
+export const IMPLEMENTATIONS = [
+  { name: 'exact', open: (path: string) => new Anchor(ExactDirectory.openAmbient(path)) },
+  { name: 'verified', open: (path: string) => new Anchor(VerifiedDirectory.openAmbient(path)) },
+] as const
+
+/** A directory to work in, and one beside it that nothing may touch. Both go when the test ends. */
+export function makePlace(): { inside: CanonicalPath; outside: CanonicalPath } {
+  const base = realpathSync(mkdtempSync(join(tmpdir(), 'cordon-files-')))
+  onTestFinished(() => rmSync(base, { recursive: true, force: true }))
+  for (const name of ['inside', 'outside']) mkdirSync(join(base, name))
+  return { inside: join(base, 'inside') as CanonicalPath, outside: join(base, 'outside') as CanonicalPath }
+}
+
+export const rel = (path: string): RelPath => parseRelPath(path)
+
+/** What a call was refused with: the whole of it. */
+export function refusal(act: () => unknown): { code: string; message: string } {
+  try {
+    act()
+  } catch (error) {
+    if (error instanceof FileError) return { code: error.code, message: error.message }
+    throw error
+  }
+  throw new Error('it was not refused')
+}
+
+export const openHandles = (): number => readdirSync('/proc/self/fd').length

@@ -1,0 +1,31 @@
+import { accessSync, constants, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { IMPLEMENTATIONS, openHandles } from './place.ts'
+import { race } from './race.ts'
+
+/** In memory where there is such a place, because what is raced here is names, not disks. */
+function fastPlace(): string {
+  try {
+    accessSync('/dev/shm', constants.W_OK)
+    return '/dev/shm'
+  } catch {
+    return tmpdir()
+  }
+}
+
+test('SPEC 6.4 a swapped directory loses to an error: nothing outside is touched, nothing inside lost', async () => {
+  const base = mkdtempSync(join(fastPlace(), 'cordon-race-'))
+  onTestFinished(() => rmSync(base, { recursive: true, force: true }))
+  const before = openHandles()
+  const { swaps, counts, breaches } = await race(IMPLEMENTATIONS[0].open, base, 3000)
+  expect(breaches).toEqual([])
+  expect(openHandles()).toBe(before)
+  // Both must have happened, or the race was not one.
+  expect(swaps).toBeGreaterThan(1000)
+  for (const name of ['read', 'write', 'create', 'rename', 'unlink', 'list', 'walk', 'mkdirp']) {
+    expect(counts[name]?.['done'], name).toBeGreaterThan(0)
+    expect(counts[name]?.['FILE_IS_LINK'], name).toBeGreaterThan(0)
+  }
+})

@@ -1,0 +1,54 @@
+import { ToolError } from '../report.ts'
+import { type Glob, matchGlob, parseGlob } from './glob.ts'
+
+/**
+ * The globs of one call, as ripgrep reads its `-g`: a path must match one of them, and none that begins
+ * with `!`. A glob without a slash speaks of the last component, wherever it is.
+ */
+export class GlobFilter {
+  readonly #wanted: Glob[] = []
+  readonly #unwanted: Glob[] = []
+
+  constructor(globs: readonly string[]) {
+    for (const text of globs.flatMap(expandBraces)) {
+      const negated = text.startsWith('!')
+      const pattern = negated ? text.slice(1) : text
+      const anywhere = pattern.replace(/\/$/, '').includes('/') ? pattern.replace(/^\//, '') : `**/${pattern}`
+      const glob = parseGlob(anywhere.replace(/\/$/, '/**'))
+      if (negated) this.#unwanted.push(glob)
+      else this.#wanted.push(glob)
+    }
+  }
+
+  /** Of a file, by its path below the directory that was asked for. */
+  accepts(path: string): boolean {
+    if (this.#unwanted.some((glob) => matchGlob(glob, path))) return false
+    return this.#wanted.length === 0 || this.#wanted.some((glob) => matchGlob(glob, path))
+  }
+
+  /** Whether a directory is closed by a `!` glob, so that nothing below it is looked at. */
+  closes(path: string): boolean {
+    return this.#unwanted.some((glob) => matchGlob(glob, path))
+  }
+}
+
+const MOST_ALTERNATIVES = 256
+
+/** `*.{ts,tsx}` is two globs. Nesting multiplies, so there is an end to it. */
+export function expandBraces(pattern: string): string[] {
+  let done: string[] = []
+  let todo = [pattern]
+  while (todo.length > 0) {
+    if (todo.length + done.length > MOST_ALTERNATIVES)
+      throw new ToolError(`invalid glob: its braces stand for more than ${MOST_ALTERNATIVES} patterns`)
+    const parts = todo.map((text) => ({
+      text,
+      braces: /^((?:[^\\{]|\\.)*)\{((?:[^\\{}]|\\.)*)\}(.*)$/s.exec(text),
+    }))
+    done = [...done, ...parts.filter(({ braces }) => !braces).map(({ text }) => text)]
+    todo = parts.flatMap(({ braces }) =>
+      braces ? (braces[2] ?? '').split(',').map((choice) => `${braces[1]}${choice}${braces[3]}`) : [],
+    )
+  }
+  return done
+}

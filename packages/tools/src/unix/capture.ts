@@ -34,9 +34,8 @@ export function capture(
   }
   const timer = setTimeout(() => end('too long'), limits.milliseconds)
   const keep = (into: Buffer[]) => (chunk: Buffer) => {
-    if (size >= limits.bytes) return
-    into.push(chunk.subarray(0, limits.bytes - size))
-    size += chunk.length
+    into.push(chunk.subarray(0, Math.max(0, limits.bytes - size)))
+    size = Math.min(size + chunk.length, limits.bytes + 1)
     if (size > limits.bytes) end('too much')
   }
   child.stdout.on('data', keep(stdout))

@@ -14,7 +14,8 @@ const options = (letters: string, ...more: string[]): RegExp =>
 /**
  * Programs that only read, with the options of theirs that only read: no output file (`sort -o`, the second
  * operand of `uniq`), no program to start (`sort --compress-program`), no list of further files
- * (`--files0-from`), nothing that waits for more (`tail -f`). What is not listed is refused.
+ * (`--files0-from`, `md5sum -c`), no walk that follows links (`diff -r`), nothing that waits for more
+ * (`tail -f`). What is not listed is refused.
  */
 export const UTILITIES: Readonly<Record<string, Utility>> = {
   base64: { options: options('di', '-w\\d+', '--wrap=\\d+', '--decode'), operands: 'paths' },
@@ -38,14 +39,14 @@ export const UTILITIES: Readonly<Record<string, Utility>> = {
     operands: 'text',
   },
   diff: {
-    options: options('abBcdEiNqrstTuwyZ', '-[UC]\\d+', '--unified=\\d+', '--brief', '--no-dereference'),
+    options: options('abBcdEiNqstTuwyZ', '-[UC]\\d+', '--unified=\\d+', '--brief', '--no-dereference'),
     operands: 'paths',
     mostOperands: 2,
   },
   dirname: { options: options('z'), operands: 'text' },
   du: { options: options('abchklmsSx', '-d\\d+', '--max-depth=\\d+', '--apparent-size'), operands: 'paths' },
   expand: { options: options('i', '-t[\\d,]+'), operands: 'paths' },
-  file: { options: options('bhikLNprs', '--brief', '--mime(?:-type|-encoding)?'), operands: 'paths' },
+  file: { options: options('bhikLNpr', '--brief', '--mime(?:-type|-encoding)?'), operands: 'paths' },
   fold: { options: options('bs', '-w\\d+'), operands: 'paths' },
   head: {
     options: options('qvz', `-[nc]${NUMBER}`, `-\\d+`, `--(?:lines|bytes)=${NUMBER}`),
@@ -56,13 +57,13 @@ export const UTILITIES: Readonly<Record<string, Utility>> = {
     operands: 'paths',
     mostOperands: 2,
   },
-  md5sum: { options: options('bctz', '--tag'), operands: 'paths' },
+  md5sum: { options: options('btz', '--tag'), operands: 'paths' },
   nl: { options: options('p', '-b[atn]', '-w\\d+', '-s.*', '-v\\d+', '-i\\d+'), operands: 'paths' },
   od: { options: options('abcdfilosvx', '-A[doxn]', '-t[a-zA-Z0-9]+', '-[jNw]\\d+'), operands: 'paths' },
   paste: { options: options('sz', '-d.*'), operands: 'paths' },
   rev: { options: options('0'), operands: 'paths' },
   seq: { options: options('w', '-s.*', '-f.*', '-\\d+(?:\\.\\d+)?'), operands: 'text' },
-  sha256sum: { options: options('bctz', '--tag'), operands: 'paths' },
+  sha256sum: { options: options('btz', '--tag'), operands: 'paths' },
   sort: {
     options: options(
       'bcCdfghiMmnrRsuVz',

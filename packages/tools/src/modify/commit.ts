@@ -1,12 +1,11 @@
 import { type FileVersion, FileError, type StagedFile } from '@cordon/files'
-import { CordonError, type Location, splitEntry } from '@cordon/policy'
+import { CordonError, type Location, ROOT, splitEntry } from '@cordon/policy'
 import { type Access } from '../access.ts'
 import { type Anchors } from '../anchors.ts'
 import { count } from '../content.ts'
 import { ToolError } from '../report.ts'
 import { type Journal, type JournalPlace, journalPlace, newJournal, serializeJournal } from './journal.ts'
 import { removeJournal } from './recover.ts'
-import { ROOT } from '@cordon/policy'
 
 /** A file as it was read and as it shall be. */
 export interface Change {
@@ -18,7 +17,12 @@ export interface Change {
 }
 
 /** Another run holds the journal's place: recover and start over with fresh contents. */
-export class JournalTaken extends Error {}
+export class JournalTaken extends CordonError {
+  readonly code = 'TOOL_JOURNAL_TAKEN'
+  constructor() {
+    super('other changes are being made all the time; try again later')
+  }
+}
 
 /**
  * All of them or none (decision 0073). Until the journal is there, nothing has changed; from then on the

@@ -1,3 +1,4 @@
+import { FileError } from '@cordon/files'
 import { show } from '@cordon/policy'
 import { Access } from '../access.ts'
 import { type Anchors } from '../anchors.ts'

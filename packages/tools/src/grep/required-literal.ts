@@ -3,8 +3,9 @@
  * optimisation: when in doubt there is none, and ripgrep looks at everything.
  */
 export function requiredLiteral(pattern: string): string | undefined {
-  // A choice, a group or a flag could make any part optional or change what letters mean.
-  if (/[|()]/.test(pattern)) return undefined
+  // A choice, a group or a flag could make any part optional or change what letters mean; the letters and
+  // digits after these escapes belong to them.
+  if (/[|()]|\\[xuUpP]/.test(pattern)) return undefined
   const runs: string[] = []
   let run = ''
   const endRun = (): void => {
@@ -26,7 +27,7 @@ export function requiredLiteral(pattern: string): string | undefined {
 const SHORTEST = 3
 
 /** An escape, a class, a repetition, or one character. */
-const PARTS = /\\[pPxuU]\{[^}]*\}|\\.|\[\^?\]?(?:\\.|\[:[^\]]*:\]|[^\]])*\]|\{[^}]*\}|[\s\S]/gu
+const PARTS = /\\.|\[\^?\]?(?:\\.|\[:[^\]]*:\]|[^\]])*\]|\{[^}]*\}|[\s\S]/gu
 
 function literalOf(part: string): string | undefined {
   if (/^[\p{L}\p{N} _"'`<>=,;:!%&@/~#-]$/u.test(part)) return part

@@ -44,8 +44,13 @@ export class Ripgrep {
   /** Resolves when there is room for more. */
   async write(data: Uint8Array): Promise<void> {
     if (this.isOver || this.#process.stdin.write(data)) return
+    const { stdin } = this.#process
     await new Promise<void>((resolve) => {
-      this.#process.stdin.once('drain', resolve).once('close', resolve)
+      const go = (): void => {
+        stdin.off('drain', go).off('close', go)
+        resolve()
+      }
+      stdin.on('drain', go).on('close', go)
     })
   }
 

@@ -34,21 +34,23 @@ export class GlobFilter {
 
 const MOST_ALTERNATIVES = 256
 
+/** A pair of braces that has none in it, and what is around it. */
+const INNERMOST = /^((?:[^\\]|\\.)*?)\{((?:[^\\{}]|\\.)*)\}(.*)$/s
+
 /** `*.{ts,tsx}` is two globs. Nesting multiplies, so there is an end to it. */
 export function expandBraces(pattern: string): string[] {
-  let done: string[] = []
+  const done = new Set<string>()
   let todo = [pattern]
   while (todo.length > 0) {
-    if (todo.length + done.length > MOST_ALTERNATIVES)
+    const next: string[] = []
+    for (const text of todo) {
+      const parts = INNERMOST.exec(text)
+      if (parts) next.push(...(parts[2] ?? '').split(',').map((choice) => `${parts[1]}${choice}${parts[3]}`))
+      else done.add(text)
+    }
+    todo = [...new Set(next)]
+    if (todo.length + done.size > MOST_ALTERNATIVES)
       throw new ToolError(`invalid glob: its braces stand for more than ${MOST_ALTERNATIVES} patterns`)
-    const parts = todo.map((text) => ({
-      text,
-      braces: /^((?:[^\\{]|\\.)*)\{((?:[^\\{}]|\\.)*)\}(.*)$/s.exec(text),
-    }))
-    done = [...done, ...parts.filter(({ braces }) => !braces).map(({ text }) => text)]
-    todo = parts.flatMap(({ braces }) =>
-      braces ? (braces[2] ?? '').split(',').map((choice) => `${braces[1]}${choice}${braces[3]}`) : [],
-    )
   }
-  return done
+  return [...done]
 }

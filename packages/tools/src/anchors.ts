@@ -2,7 +2,7 @@ import { type Anchor, FileError, openAmbientAnchor } from '@cordon/files'
 import { type CanonicalPath, CordonError, type Location, show } from '@cordon/policy'
 
 /** The workspace root or a mount's target cannot be held. Says which, and never where it is on this host. */
-export class AnchorError extends CordonError {
+class AnchorError extends CordonError {
   readonly code = 'TOOL_ANCHOR'
   constructor(relative: string, reason: string) {
     super(`cannot reach ${show(relative)}: ${reason}`)

@@ -5,12 +5,12 @@ import { type Infer, type ObjectSchema } from './schema.ts'
 /** One piece of a result. A resource's `uri` is workspace-rooted: no path of this host leaves the tool. */
 export type ContentBlock = TextBlock | ResourceBlock
 
-export interface TextBlock {
+interface TextBlock {
   readonly type: 'text'
   readonly text: string
 }
 
-export interface ResourceBlock {
+interface ResourceBlock {
   readonly type: 'resource'
   readonly resource: Resource
 }

@@ -6,20 +6,20 @@ export type Schema = StringSchema | NumberSchema | BooleanSchema | ArraySchema |
 interface Described {
   readonly description?: string
 }
-export interface StringSchema extends Described {
+interface StringSchema extends Described {
   readonly type: 'string'
   readonly enum?: readonly string[]
   readonly maxLength?: number
 }
-export interface NumberSchema extends Described {
+interface NumberSchema extends Described {
   readonly type: 'integer'
   readonly minimum: number
   readonly maximum: number
 }
-export interface BooleanSchema extends Described {
+interface BooleanSchema extends Described {
   readonly type: 'boolean'
 }
-export interface ArraySchema extends Described {
+interface ArraySchema extends Described {
   readonly type: 'array'
   readonly items: Schema
   readonly minItems?: number

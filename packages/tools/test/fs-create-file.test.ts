@@ -4,6 +4,11 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { failed, said, Workspace } from './support/workspace.ts'
 
+const denied = (capability: string, target: string) => ({
+  type: 'error',
+  message: expect.stringMatching(new RegExp(`^access denied: ${capability} on ${target}\n`)) as string,
+})
+
 test('creates a file with its missing directories', async () => {
   const workspace = new Workspace()
   expect(await workspace.run('fs_create_file', { path: 'a/b/c.txt', content: 'hi ü\n' })).toEqual(
@@ -52,10 +57,6 @@ test('SPEC 1.8 create for a new file, update for an existing one, create for eac
     workspace.run('fs_create_file', { path, content: 'y', overwrite: true }, { access })
   expect(await create('make/new')).toEqual(said('created make/new (1 byte)'))
   expect(await create('change/old')).toEqual(said('replaced change/old (1 byte)'))
-  const denied = (capability: string, target: string) => ({
-    type: 'error',
-    message: expect.stringMatching(new RegExp(`^access denied: ${capability} on ${target}\n`)) as string,
-  })
   expect(await create('make/old')).toMatchObject(denied('update', 'make/old'))
   expect(await create('change/new')).toMatchObject(denied('create', 'change/new'))
   expect(await create('make/no/x')).toMatchObject(denied('create', 'make/no/x'))

@@ -2,6 +2,33 @@ import { existsSync, readdirSync, readFileSync, statSync, chmodSync, symlinkSync
 import { expect, test } from 'vitest'
 import { failed, said, Workspace } from './support/workspace.ts'
 
+const diff = (header: string, ...lines: string[]) => ['--- a', '+++ a', header, ...lines].join('\n')
+
+const DIFF = [
+  'diff --git a/src/a b/src/a',
+  '--- a/src/a',
+  '+++ b/src/a\t2026-01-01',
+  '@@ -1,3 +1,4 @@',
+  ' 1',
+  '-2',
+  '+two',
+  '+2.5',
+  ' 3',
+  '@@ -8,2 +9,1 @@ here',
+  ' 8',
+  '-9',
+  '--- a/b',
+  '+++ b/b',
+  '@@ -1,2 +1,2 @@',
+  ' x',
+  '-y',
+  '\\ No newline at end of file',
+  '+z',
+  '',
+].join('\n')
+
+const edit = (path: string) => ({ path, old: 'x', new: 'y' })
+
 const modify = (workspace: Workspace, ...edits: object[]) => workspace.run('fs_modify_file', { edits })
 const content = (workspace: Workspace, path: string) => readFileSync(workspace.path(path), 'utf8')
 
@@ -65,29 +92,7 @@ test('what does not fit says what would help, and nothing is changed anywhere', 
 
 test('a unified diff of several files', async () => {
   const workspace = new Workspace({ 'src/a': '1\n2\n3\n4\n5\n6\n7\n8\n9\n', b: 'x\ny' })
-  const diff = [
-    'diff --git a/src/a b/src/a',
-    '--- a/src/a',
-    '+++ b/src/a\t2026-01-01',
-    '@@ -1,3 +1,4 @@',
-    ' 1',
-    '-2',
-    '+two',
-    '+2.5',
-    ' 3',
-    '@@ -8,2 +9,1 @@ here',
-    ' 8',
-    '-9',
-    '--- a/b',
-    '+++ b/b',
-    '@@ -1,2 +1,2 @@',
-    ' x',
-    '-y',
-    '\\ No newline at end of file',
-    '+z',
-    '',
-  ].join('\n')
-  expect(await workspace.run('fs_modify_file', { diff })).toEqual(
+  expect(await workspace.run('fs_modify_file', { diff: DIFF })).toEqual(
     said('changed b (+1 line)\nchanged src/a (same number of lines)'),
   )
   expect(content(workspace, 'src/a')).toBe('1\ntwo\n2.5\n3\n4\n5\n6\n7\n8\n')
@@ -96,7 +101,6 @@ test('a unified diff of several files', async () => {
 
 test('a hunk at a wrong line goes to the only place that fits, or nowhere', async () => {
   const workspace = new Workspace({ a: 'p\nq\nr\nx\nx\n' })
-  const diff = (header: string, ...lines: string[]) => ['--- a', '+++ a', header, ...lines].join('\n')
   const apply = (text: string) => workspace.run('fs_modify_file', { diff: text })
   expect(await apply(diff('@@ -40,2 +40,2 @@', ' q', '-r', '+R'))).toEqual(
     said('changed a (same number of lines)'),
@@ -138,7 +142,6 @@ test('SPEC 1.8 update on every target, or none is changed', async () => {
       { path: 'src', update: true },
     ],
   }
-  const edit = (path: string) => ({ path, old: 'x', new: 'y' })
   for (const path of ['lib/b', 'src/alias'])
     expect(
       await workspace.run('fs_modify_file', { edits: [edit('src/a'), edit(path)] }, { access }),

@@ -11,6 +11,11 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { failed, said, Workspace } from './support/workspace.ts'
 
+const denied = (what: string) => ({
+  type: 'error',
+  message: expect.stringMatching(new RegExp(`^access denied: ${what}\n`)) as string,
+})
+
 test('moves files, links and directories, with missing directories', async () => {
   const workspace = new Workspace({ a: 'A', 'dir/x': 'X' })
   symlinkSync('a', workspace.path('link'))
@@ -56,10 +61,6 @@ test('SPEC 1.8 delete on the source, create or update on the target', async () =
   }
   const move = (from: string, to: string) =>
     workspace.run('fs_move_file', { from, to, overwrite: true }, { access })
-  const denied = (what: string) => ({
-    type: 'error',
-    message: expect.stringMatching(new RegExp(`^access denied: ${what}\n`)) as string,
-  })
   expect(await move('ro/x', 'out/x')).toMatchObject(denied('delete on ro/x'))
   expect(await move('in/a', 'ro/a')).toMatchObject(denied('create on ro/a'))
   expect(await move('in/a', 'out/old')).toMatchObject(denied('update on out/old'))

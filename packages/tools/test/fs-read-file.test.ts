@@ -12,6 +12,13 @@ import { execFileSync } from 'node:child_process'
 import { expect, test } from 'vitest'
 import { failed, showed, Workspace } from './support/workspace.ts'
 
+const blob = (uri: string, mimeType: string, data: string) => ({
+  type: 'success',
+  content: [{ type: 'resource', resource: { uri, mimeType, blob: data } }],
+})
+
+const bytesRead = (): number => Number(/^rchar: (\d+)$/m.exec(readFileSync('/proc/self/io', 'latin1'))?.[1])
+
 const LINES = 'one\ntwo\nthree\nfour\n'
 
 test('a whole file, with its workspace URI and type', async () => {
@@ -99,10 +106,6 @@ test('encodings: marks, UTF-16, and base64 for everything else', async () => {
   )
   expect(await read('be.txt')).toEqual(showed('file:///be.txt', 'hi', 'Decoded from UTF-16BE.'))
   expect(await read('empty')).toEqual(showed('file:///empty', ''))
-  const blob = (uri: string, mimeType: string, data: string) => ({
-    type: 'success',
-    content: [{ type: 'resource', resource: { uri, mimeType, blob: data } }],
-  })
   expect(await read('a.png')).toEqual(blob('file:///a.png', 'image/png', 'iVAAAQ=='))
   expect(await read('latin1')).toEqual(blob('file:///latin1', 'application/octet-stream', 'Z3L832UK'))
   expect(await read('a.png', { head: 1 })).toEqual(failed('a.png is not text: use start_byte and length'))
@@ -172,7 +175,6 @@ test('a range of a 1 GiB file is read without reading the rest', async () => {
   writeSync(fd, 'here', 900_000_000)
   writeSync(fd, '\nlast line\n', 1024 ** 3 - 11)
   closeSync(fd)
-  const bytesRead = (): number => Number(/^rchar: (\d+)$/m.exec(readFileSync('/proc/self/io', 'latin1'))?.[1])
   const before = bytesRead()
   const result = await workspace.run('fs_read_file', { path: 'big', start_byte: 900_000_000, length: 4 })
   await workspace.run('fs_read_file', { path: 'big', head: 1 })

@@ -10,14 +10,13 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { parseContext } from '@cordon/policy'
+import { parseContext, ROOT } from '@cordon/policy'
 import { Anchors } from '@cordon/tools'
 import { expect, test } from 'vitest'
 import { Access } from '../src/access.ts'
 import { type Change, commitChanges } from '../src/modify/commit.ts'
 import { type Journal, journalPlace, newJournal, serializeJournal } from '../src/modify/journal.ts'
 import { failed, said, Workspace } from './support/workspace.ts'
-import { ROOT } from '@cordon/policy'
 
 const NAME = '.cordon-modify-journal'
 const entry = (path: string, old: string, next: string) => ({
@@ -26,6 +25,7 @@ const entry = (path: string, old: string, next: string) => ({
   new: Buffer.from(next),
 })
 const content = (workspace: Workspace, path: string) => readFileSync(workspace.path(path), 'utf8')
+const editAll = (...paths: string[]) => ({ edits: paths.map((path) => ({ path, old: 'x', new: 'y' })) })
 const edit = (path: string) => ({ edits: [{ path, old: 'x', new: 'y' }] })
 
 /** As a process that died after its decision would have left it. */
@@ -153,7 +153,12 @@ test('an error half-way takes back what was done, and leaves nothing behind', as
     'b',
     'changed by somebody else',
   ])
-  expect(readdirSync(workspace.root, { recursive: true }).sort()).toEqual(['a', 'd', 'd/b', 'z'])
+  expect(readdirSync(workspace.root, { recursive: true, encoding: 'utf8' }).sort()).toEqual([
+    'a',
+    'd',
+    'd/b',
+    'z',
+  ])
 })
 
 test('the journal lies where the rule lets files be changed, also in a mount', async () => {
@@ -163,10 +168,9 @@ test('the journal lies where the rule lets files be changed, also in a mount', a
   symlinkSync(workspace.outside, workspace.path('fork'))
   const mount = { path: 'fork', external: true, approved_target: workspace.outside, update: true }
   const access = { fs: [{ path: '.', read: true }, { path: 'src', update: true }, mount] }
-  const both = (...paths: string[]) => ({ edits: paths.map((path) => ({ path, old: 'x', new: 'y' })) })
   const before = statSync(workspace.root).ctimeMs
   expect(
-    await workspace.run('fs_modify_file', both('src/a', 'src/b', 'fork/m/a', 'fork/m/b'), { access }),
+    await workspace.run('fs_modify_file', editAll('src/a', 'src/b', 'fork/m/a', 'fork/m/b'), { access }),
   ).toEqual(
     said(
       ['fork/m/a', 'fork/m/b', 'src/a', 'src/b']
@@ -175,7 +179,11 @@ test('the journal lies where the rule lets files be changed, also in a mount', a
     ),
   )
   expect(statSync(workspace.root).ctimeMs).toBe(before) // nothing was made in the directory that is only readable
-  expect(readdirSync(workspace.outside, { recursive: true }).sort()).toEqual(['m', 'm/a', 'm/b'])
+  expect(readdirSync(workspace.outside, { recursive: true, encoding: 'utf8' }).sort()).toEqual([
+    'm',
+    'm/a',
+    'm/b',
+  ])
 })
 
 test('several runs at once on the same files: each is all or nothing', { timeout: 60_000 }, async () => {

@@ -1,9 +1,20 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { join } from 'node:path'
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { runTool, TOOLS } from '@cordon/tools'
 import { expect, test } from 'vitest'
 import { failed, said, showed, Workspace } from './support/workspace.ts'
+
+const start = (input: string, ...args: string[]) => {
+  const { stdout, stderr, status } = spawnSync(
+    process.execPath,
+    ['--conditions=cordon-source', MAIN, ...args],
+    { input },
+  )
+  return { output: JSON.parse(stdout.toString('utf8')) as unknown, stderr: stderr.toString('utf8'), status }
+}
+
+const invalid = (message: string) => failed(`invalid tool call: ${message}`)
 
 const MAIN = join(import.meta.dirname, '../src/main.ts')
 const EXAMPLES: Readonly<Record<string, object>> = {
@@ -46,14 +57,6 @@ test('SPEC 1.9 format_arguments says what would be done and touches nothing', as
 
 test('the program: one JSON object, exit code 0 or 1', () => {
   const workspace = new Workspace({ a: 'x' })
-  const start = (input: string, ...args: string[]) => {
-    const { stdout, stderr, status } = spawnSync(
-      process.execPath,
-      ['--conditions=cordon-source', MAIN, ...args],
-      { input },
-    )
-    return { output: JSON.parse(stdout.toString('utf8')) as unknown, stderr: stderr.toString('utf8'), status }
-  }
   const context = { root: workspace.root, action: 'run' }
   expect(
     start(JSON.stringify({ context, tool: { name: 'fs_read_file', arguments: { path: 'a' } } })),
@@ -70,7 +73,6 @@ test('the program: one JSON object, exit code 0 or 1', () => {
 })
 
 test('junk on standard input is a typed error', async () => {
-  const invalid = (message: string) => failed(`invalid tool call: ${message}`)
   expect(await runTool(undefined, '')).toEqual(invalid('standard input is not JSON'))
   expect(await runTool(undefined, '['.repeat(1_000_000))).toEqual(invalid('standard input is not JSON'))
   expect(await runTool(undefined, '{}')).toEqual(

@@ -5,7 +5,7 @@ import { Workspace } from './support/workspace.ts'
 
 for (const name of RACED)
   test(`SPEC 6.4 ${name} never reaches the outside while its directory is swapped for a link`, async () => {
-    const { done, refused } = await raceTool(new Workspace().base, name, (_, ms) => ms > 1500)
+    const { done, refused } = await raceTool(new Workspace().base, name, (_, ms) => ms > 1000)
     // Both must have happened, or the race was none.
     expect([done > 0, refused > 0]).toEqual([true, true])
   })

@@ -2,6 +2,9 @@ import { existsSync, symlinkSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { failed, said, Workspace } from './support/workspace.ts'
 
+const refused = (command: string) =>
+  failed(`${command} is not permitted: only options that read, with their values in the same word`)
+
 const run = (workspace: Workspace, util: string, ...args: string[]) =>
   workspace.run('unix_utils', { util, args })
 
@@ -37,8 +40,6 @@ test('SPEC 1.8 arguments must stay in the workspace', async () => {
 
 test('only programs and options that read', async () => {
   const workspace = new Workspace({ a: 'x\n' })
-  const refused = (command: string) =>
-    failed(`${command} is not permitted: only options that read, with their values in the same word`)
   for (const [util, option] of [
     ['sort', '-o'],
     ['sort', '-oevil'],

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { rgPath } from '@vscode/ripgrep'
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { requiredLiteral } from '../src/grep/required-literal.ts'
 import { matchGlob, parseGlob } from '../src/walk/glob.ts'

@@ -77,9 +77,9 @@ export const fsModifyFile: Tool = defineTool({
         await commitChanges(real, access, anchors, key)
         return success(text([...real.map(describeChange), ...unchanged(changes), ...notes].join('\n')))
       } catch (error) {
-        if (!(error instanceof JournalTaken)) throw error
-        if (attempt === MOST_TRIES)
-          throw new ToolError('other changes are being made all the time; try again later')
+        // Somebody else was faster, and nothing of ours is left: start over with what is there now.
+        const overtaken = error instanceof FileError && error.code === 'FILE_CHANGED'
+        if ((!overtaken && !(error instanceof JournalTaken)) || attempt === MOST_TRIES) throw error
       }
     }
   },

@@ -23,7 +23,7 @@ interface World {
   readonly root: string
   readonly outside: string
   readonly real: string
-  call(name: string, args: object): Promise<ToolResult>
+  readonly call: (name: string, args: object) => Promise<ToolResult>
 }
 
 export interface Outcome {
@@ -52,7 +52,7 @@ export async function raceTool(
   for (const file of readdirSync(outside)) utimesSync(join(outside, file), 1000, 2000)
   const before = lookAt(outside)
   const handle = openSync(join(root, 'dir'), 'r')
-  const swapper = spawn(process.execPath, [join(import.meta.dirname, 'swapper.ts'), root, outside], {
+  const swapper = spawn(process.execPath, [join(import.meta.dirname, '../children/swapper.ts'), root, outside], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const world: World = {

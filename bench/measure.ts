@@ -38,7 +38,9 @@ export function compare({ title, ours, theirs, atMost, batch, rounds = 41 }: Com
   const [a, b] = [median(times[0]), median(times[1])]
   const result = { title, ratio: a / b, ours: a, theirs: b }
   const bound = atMost === undefined ? '' : `  (${a / b <= atMost ? 'within' : 'MISSES'} ≤ ${atMost})`
-  console.log(`${title}\n  ${ours.name}: ${pretty(a)}   ${theirs.name}: ${pretty(b)}   ratio ${showRatio(a / b)}${bound}`)
+  console.log(
+    `${title}\n  ${ours.name}: ${pretty(a)}   ${theirs.name}: ${pretty(b)}   ratio ${showRatio(a / b)}${bound}`,
+  )
   return result
 }
 

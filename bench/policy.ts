@@ -41,7 +41,8 @@ function compareWithCedar(few: readonly FsRule[], ours: () => unknown): void {
   }
   const ask = (): unknown => statefulIsAuthorized({ ...question, preparsedPolicySetId: 'bench' })
   const check = isAuthorized({ ...question, policies: { staticPolicies: policies } })
-  if (check.type !== 'success' || check.response.decision !== 'allow') throw new Error('cedar disagrees with the bench')
+  if (check.type !== 'success' || check.response.decision !== 'allow')
+    throw new Error('cedar disagrees with the bench')
   compare({
     title: 'a decision on 10 rules against @cedar-policy/cedar-wasm, preparsed',
     ours: { name: 'cordon', run: ours },

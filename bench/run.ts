@@ -13,7 +13,11 @@ if (unknown.length > 0) {
   process.exit(2)
 }
 
-console.log(`node ${process.version}, ${cpus().length} cores, load ${loadavg().map((n) => n.toFixed(1)).join(' ')}`)
+console.log(
+  `node ${process.version}, ${cpus().length} cores, load ${loadavg()
+    .map((n) => n.toFixed(1))
+    .join(' ')}`,
+)
 for (const name of wanted.length > 0 ? wanted : all) {
   console.log(`\n── ${name}`)
   const { run } = (await import(`./${name}.ts`)) as { run: () => void | Promise<void> }

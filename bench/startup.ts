@@ -4,10 +4,12 @@ import { join } from 'node:path'
 import { compare } from './measure.ts'
 
 const cordon = join(import.meta.dirname, '../packages/cli/bin/cordon.cjs')
-const node = (...args: string[]) => () => {
-  const { status } = spawnSync(process.execPath, args)
-  if (status !== 0) throw new Error(`node ${args.join(' ')} ended with ${status}`)
-}
+const node =
+  (...args: string[]) =>
+  () => {
+    const { status } = spawnSync(process.execPath, args)
+    if (status !== 0) throw new Error(`node ${args.join(' ')} ended with ${status}`)
+  }
 
 export function run(): void {
   compare({

@@ -3,8 +3,23 @@ import { type Command } from './command.ts'
 /** In the order of `cordon --help`: what a person does first comes first. */
 export const COMMANDS: readonly Command[] = [
   {
+    name: 'init',
+    summary: 'make the current directory a workspace',
+    load: () => import('./commands/init.ts'),
+  },
+  {
     name: 'why',
     summary: 'say which rule decides about a path, a URL or a variable, and how to change it',
     load: () => import('./commands/why.ts'),
+  },
+  {
+    name: 'policy',
+    summary: 'explain and compile what tools may touch',
+    load: () => import('./commands/policy.ts'),
+  },
+  {
+    name: 'config',
+    summary: 'show, explain, check and change the configuration',
+    load: () => import('./commands/config.ts'),
   },
 ]

@@ -1,20 +1,33 @@
+import { readFileSync } from 'node:fs'
+import { homedir } from 'node:os'
 import { styleText } from 'node:util'
+import { type Person } from '@cordon/host'
+import { personAt } from './person.ts'
 
 /** Everything a command may know of the process it runs in. Tests and embedders make their own. */
 export interface World {
   readonly argv: readonly string[]
   readonly cwd: string
   readonly env: Readonly<Record<string, string | undefined>>
+  readonly home: string
+  readonly platform: string
+  /** Undefined where there are no user ids. */
+  readonly uid: number | undefined
+  readonly pid: number
+  /** The same for every command typed in one terminal. */
+  readonly session: string
   readonly out: Stream
   readonly err: Stream
+  /** Who can be asked; undefined without a terminal. */
+  readonly person: Person | undefined
   /** Sets the exit code; the process ends by itself when nothing is left to do. */
   finish(code: number): void
 }
 
 export interface Stream {
   readonly isTerminal: boolean
-  write(text: string): void
-  style(style: Style, text: string): string
+  readonly write: (text: string) => void
+  readonly style: (style: Style, text: string) => string
 }
 
 export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan'
@@ -26,13 +39,40 @@ export function openAmbientWorld(): World {
     argv: process.argv.slice(2),
     cwd: process.cwd(),
     env,
+    home: homedir(),
+    platform: process.platform,
+    uid: process.getuid?.(),
+    pid: process.pid,
+    get session() {
+      return terminalSession(process.pid)
+    },
     out: streamTo(process.stdout, env),
     err: streamTo(process.stderr, env),
+    // Lazily: touching stdin opens it, and most commands never ask anything.
+    get person() {
+      return personAt({ input: process.stdin, output: process.stderr })
+    },
     finish: (code) => {
       process.exitCode = code
     },
   }
 }
+
+/** The kernel's session: the shell's pid with its start time, because pids are used again. */
+function terminalSession(pid: number): string {
+  try {
+    const leader = Number(statFields(pid)[3])
+    return `${leader}-${statFields(leader)[19]}`
+  } catch {
+    return `pid-${pid}` // no procfs, or the leader is gone: a session of one command
+  }
+}
+
+/** What follows the name in parentheses: state, parent, group, session … and as the 20th the start time. */
+const statFields = (pid: number): string[] =>
+  readFileSync(`/proc/${pid}/stat`, 'utf8')
+    .replace(/^.*\) /s, '')
+    .split(' ')
 
 function streamTo(stream: NodeJS.WriteStream, env: World['env']): Stream {
   const isTerminal = stream.isTTY

@@ -13,6 +13,7 @@ import { type AccessPolicy, type CanonicalPath, type Capability } from './rules.
 import { FieldReader, isFields, Problems } from './wire/fields.ts'
 import { isEnvName } from './wire/parse-rule.ts'
 import { readAccessPolicy } from './wire/parse-policy.ts'
+import { describe } from './text.ts'
 import { serializeAccessPolicy } from './wire/serialize.ts'
 
 export type Action = 'run' | 'format_arguments'
@@ -71,8 +72,10 @@ export class Context {
 
   /** The check with everything that anchored I/O needs to act on exactly what was checked (SPEC 6.4). */
   locate(path: string, want: Capability): Location {
-    const find = want === 'delete' ? locateEntry : locateObject
-    const location = find(this.#root, this.#fs, path)
+    const location =
+      want === 'delete'
+        ? locateEntry(this.#root, this.#fs, path)
+        : locateObject(this.#root, this.#fs, path, want)
     if (!this.#fs) return location
     const decision = evaluateFs(this.#fs, location.relative, want)
     if (decision.kind === 'granted') return location
@@ -80,7 +83,7 @@ export class Context {
       capability: want,
       target: location.relative,
       rule: decision.kind === 'withheld' ? decision.rule : undefined,
-      grants: this.#fs.rules.filter((rule) => rule.grants.size > 0),
+      grants: this.#fs.granting,
     })
   }
 
@@ -88,13 +91,24 @@ export class Context {
     const target = parseNetTarget(url)
     const decision = this.#net?.evaluate(target)
     if (!decision || decision.kind === 'allowed') return
-    throw new NetDeniedError(url, target.host, decision.kind === 'refused' ? decision.rule : undefined)
+    throw new NetDeniedError({
+      url,
+      target,
+      rule: decision.kind === 'refused' ? decision.rule : undefined,
+      grants: this.data.access?.net.filter((rule) => rule.allow) ?? [],
+    })
   }
 
   checkEnv(name: string): void {
-    const decision = isEnvName(name) ? this.#env?.evaluate(name) : ({ kind: 'unmatched' } as const)
+    const grants = this.data.access?.env.filter((rule) => rule.read) ?? []
+    if (!isEnvName(name)) {
+      const variable = typeof name === 'string' ? name : describe(name)
+      throw new EnvDeniedError({ variable, rule: undefined, grants, never: 'it is not a variable name' })
+    }
+    const decision = this.#env?.evaluate(name)
     if (!decision || decision.kind === 'allowed') return
-    throw new EnvDeniedError(name, decision.kind === 'refused' ? decision.rule : undefined)
+    const rule = decision.kind === 'refused' ? decision.rule : undefined
+    throw new EnvDeniedError({ variable: name, rule, grants })
   }
 
   checkCommand(invocation: Invocation): void {
@@ -124,9 +138,12 @@ export function parseContext(value: unknown): Context {
 }
 
 function readContext(value: unknown, problems: Problems): ContextData {
-  if (!isFields(value)) problems.wrongType('', 'an object', value)
-  const fields = new FieldReader(isFields(value) ? value : {}, '', problems)
-  const root = fields.requiredString('root') ?? ''
+  if (!isFields(value)) {
+    problems.wrongType('', 'an object', value)
+    return { root: '/', action: 'run', access: null }
+  }
+  const fields = new FieldReader(value, '', problems)
+  const root = fields.requiredString('root') ?? '/'
   if (!root.startsWith('/') || root.includes('\0') || !root.isWellFormed())
     fields.wrong('root', 'must be an absolute path')
   const action = fields.requiredString('action') ?? 'run'

@@ -16,15 +16,16 @@ export {
   DeniedError,
   EscapeError,
   FsAccessError,
+  type FsDenial,
   grantToml,
   InvalidPathError,
   OutsideError,
   UnresolvableError,
 } from './fs/errors.ts'
-export { InvalidUrlError, NetDeniedError } from './net/errors.ts'
-export { EnvDeniedError } from './env/errors.ts'
+export { NetDeniedError, type NetDenial } from './net/errors.ts'
+export { EnvDeniedError, type EnvDenial } from './env/errors.ts'
 export { CommandDeniedError } from './commands/errors.ts'
-export { describe, quote, show } from './text.ts'
+export { describe, quote, show, tomlString } from './text.ts'
 export { Context, parseContext, type Action, type ContextData } from './context.ts'
 export { FsIndex } from './fs/fs-index.ts'
 export { evaluateFs, type FsDecision } from './fs/evaluate.ts'
@@ -33,7 +34,7 @@ export { locateEntry, locateObject, openAmbientRoot, type Location, type Root } 
 export { below, joinRel, parseRelPath, ROOT, splitEntry } from './fs/rel-path.ts'
 export { parseHost } from './net/host.ts'
 export { NetIndex, type NetDecision } from './net/net-index.ts'
-export { DEFAULT_PORTS, parseNetTarget, type NetTarget } from './net/target.ts'
+export { DEFAULT_PORTS, InvalidUrlError, parseNetTarget, type NetTarget } from './net/target.ts'
 export { EnvIndex, type EnvDecision } from './env/env-index.ts'
 export { evaluateCommand, type CommandDecision, type Invocation } from './commands/evaluate.ts'
 export { Problems } from './wire/fields.ts'

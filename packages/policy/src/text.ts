@@ -4,6 +4,13 @@ const UNSAFE = /[\p{C}\p{Zl}\p{Zp}]/gu
 export const quote = (text: string): string =>
   JSON.stringify(clip(text)).replace(UNSAFE, (c) => `\\u{${c.codePointAt(0)!.toString(16)}}`)
 
+/** A TOML string to be pasted: whole, and with TOML's own escapes. */
+export const tomlString = (text: string): string =>
+  JSON.stringify(text).replace(UNSAFE, (c) => {
+    const hex = c.codePointAt(0)!.toString(16)
+    return hex.length <= 4 ? `\\u${hex.padStart(4, '0')}` : `\\U${hex.padStart(8, '0')}`
+  })
+
 /** Plain text stays as it was typed, so that messages can be compared and copied; anything else is quoted. */
 export const show = (text: string): string =>
   text !== '' && text.length <= LONGEST_SHOWN && !text.search(/^[^\p{C}\p{Zl}\p{Zp}"]+$/u)

@@ -1,5 +1,7 @@
 import { EnvIndex } from '../env/env-index.ts'
 import { type CommandRule } from '../rules.ts'
+import { show } from '../text.ts'
+import { isFields } from '../wire/fields.ts'
 
 /** A command line as it would be started, and the variables it would be given beyond the minimal ones. */
 export interface Invocation {
@@ -21,8 +23,11 @@ export const ANYTHING_MORE = '**'
  */
 export function evaluateCommand(
   commands: Readonly<Record<string, CommandRule>> | undefined,
-  { program, args, envs = [] }: Invocation,
+  invocation: Invocation,
 ): CommandDecision {
+  if (!isInvocation(invocation))
+    return { kind: 'refused', rule: undefined, reason: 'it is not a command line' }
+  const { program, args, envs = [] } = invocation
   if (!commands || Object.keys(commands).length === 0) return { kind: 'allowed', rule: undefined }
   const rule = Object.hasOwn(commands, program) ? commands[program] : undefined
   const refused = (reason: string): CommandDecision => ({ kind: 'refused', rule, reason })
@@ -31,9 +36,19 @@ export function evaluateCommand(
     return refused('its arguments match none of the allowed lists')
   const granted = new EnvIndex((rule.envs ?? []).map((name) => ({ name, read: true })))
   const extra = envs.find((name) => granted.evaluate(name).kind !== 'allowed')
-  if (extra !== undefined) return refused(`the variable ${extra} is not in its envs`)
+  if (extra !== undefined) return refused(`the variable ${show(extra)} is not in its envs`)
   return { kind: 'allowed', rule }
 }
+
+/** Tools hand over what a model wrote, so the types are checked again. */
+export function isInvocation(value: unknown): value is Invocation {
+  if (!isFields(value)) return false
+  const { program, args, envs } = value
+  return typeof program === 'string' && isWords(args) && (envs === undefined || isWords(envs))
+}
+
+const isWords = (value: unknown): value is string[] =>
+  Array.isArray(value) && value.every((word) => typeof word === 'string')
 
 function covers(allowed: readonly string[], args: readonly string[]): boolean {
   const open = allowed.at(-1) === ANYTHING_MORE

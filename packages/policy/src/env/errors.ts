@@ -1,16 +1,38 @@
+import { explain } from '../denial.ts'
 import { CordonError } from '../errors.ts'
 import { type EnvRule } from '../rules.ts'
-import { show } from '../text.ts'
+import { show, tomlString } from '../text.ts'
 
-/** SPEC 1.6: the variable is not granted. */
+export interface EnvDenial {
+  readonly variable: string
+  /** The rule that decided; undefined when none matched. */
+  readonly rule: EnvRule | undefined
+  /** Every configured rule that allows something. */
+  readonly grants: readonly EnvRule[]
+  /** When no rule can change the answer, why not. */
+  readonly never?: string
+}
+
+/** SPEC 1.6: the variable is not granted. `explanation` is what a person or a model should see (SPEC 1.4). */
 export class EnvDeniedError extends CordonError {
   readonly code = 'ENV_DENIED'
-  readonly variable: string
-  readonly rule: EnvRule | undefined
-  constructor(variable: string, rule: EnvRule | undefined) {
-    const why = rule ? `the rule ${show(rule.name)} says no` : 'no rule names it'
-    super(`environment access denied: ${show(variable)} (${why})`)
-    this.variable = variable
-    this.rule = rule
+  readonly denied: EnvDenial
+  readonly explanation: string
+  constructor(denied: EnvDenial) {
+    const { variable, rule, grants, never } = denied
+    const asked = `environment access denied: ${show(variable)}`
+    const because = never ?? (rule ? `the rule ${show(rule.name)} says no` : 'no rule names it')
+    super(`${asked} (${because})`)
+    this.denied = denied
+    // A rule's star is a pattern, so a name with a star in it cannot be written as a rule.
+    const writable = never === undefined && !variable.includes('*')
+    this.explanation = explain({
+      asked,
+      because,
+      granted: grants.map((grant) => show(grant.name)),
+      toAllow: writable
+        ? ['[[access.env]]', `name = ${tomlString(variable)}`, 'read = true']
+        : 'no rule can name it',
+    })
   }
 }

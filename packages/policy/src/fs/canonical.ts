@@ -28,7 +28,9 @@ export function canonicalize(root: CanonicalPath, path: RelPath): CanonicalPath 
 /** A directory that must exist, such as the workspace root itself. */
 export function canonicalizeRoot(root: string): CanonicalPath {
   try {
-    return realpathSync.native(root) as CanonicalPath
+    const real = realpathSync.native(root)
+    if (real.includes(REPLACEMENT)) assertUtf8(root, root)
+    return real as CanonicalPath
   } catch (error) {
     throw unresolvable(root, error)
   }
@@ -80,7 +82,7 @@ const REPLACEMENT = '\ufffd'
 const NOT_UTF8 = 'a name on the way is not valid UTF-8'
 
 /** Decoding turns every bad byte into U+FFFD, so two files could share one name in the rules. */
-function assertUtf8(input: RelPath, path: string): void {
+function assertUtf8(input: string, path: string): void {
   const bytes = realpathSync.native(path, 'buffer')
   if (!Buffer.from(bytes.toString('utf8')).equals(bytes)) throw new UnresolvableError(input, NOT_UTF8)
 }

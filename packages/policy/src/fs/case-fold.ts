@@ -26,12 +26,20 @@ export function ignoresCase(root: string): boolean {
 const swapCase = (text: string): string =>
   text === text.toLowerCase() ? text.toUpperCase() : text.toLowerCase()
 
-/** Undefined when the first one does not exist: nothing was learned. */
-function sameFile(path: string, other: string): boolean | undefined {
-  const a = lstatSync(path, { throwIfNoEntry: false, bigint: true })
-  if (!a) return undefined
-  const b = lstatSync(other, { throwIfNoEntry: false, bigint: true })
-  return b !== undefined && a.ino === b.ino && a.dev === b.dev
+/**
+ * Undefined when nothing was learned: the first one does not exist, one cannot be looked at (a name in
+ * the other case may be too long), or they are hard links, which anybody can make of two spellings.
+ */
+export function sameFile(path: string, other: string): boolean | undefined {
+  try {
+    const a = lstatSync(path, { throwIfNoEntry: false, bigint: true })
+    if (!a) return undefined
+    const b = lstatSync(other, { throwIfNoEntry: false, bigint: true })
+    if (b === undefined || a.ino !== b.ino || a.dev !== b.dev) return false
+    return a.isDirectory() || a.nlink === 1n ? true : undefined
+  } catch {
+    return undefined
+  }
 }
 
 /** Few are enough, and a root that cannot be listed is judged by its own name. */

@@ -1,6 +1,7 @@
+import { explain } from '../denial.ts'
 import { CordonError } from '../errors.ts'
 import { type Capability, type FsRule } from '../rules.ts'
-import { quote, show } from '../text.ts'
+import { quote, show, tomlString } from '../text.ts'
 
 /** SPEC 1.3: *bad input* is refused before any I/O, a *bad target* only shows when links are resolved. */
 export type Fault = 'input' | 'target'
@@ -68,7 +69,7 @@ export class DeniedError extends FsAccessError {
   constructor(denied: FsDenial) {
     super(`access denied: ${denied.capability} on ${show(denied.target)}`)
     this.denied = denied
-    this.explanation = [this.message, ...explain(denied)].join('\n')
+    this.explanation = explainFs(this.message, denied)
   }
 }
 
@@ -84,26 +85,36 @@ export interface FsDenial {
   readonly because?: string
 }
 
-function explain({ capability, target, rule, grants, because }: FsDenial): string[] {
-  if (because !== undefined) return [`  because: ${because}`]
-  const lines = [`  because: ${rule ? `${nameRule(rule)} withholds it` : 'no rule covers that path'}`]
-  const listed = grants.slice(0, GRANTS_SHOWN).map((g) => `${show(g.path)} (${[...g.grants].join(', ')})`)
-  const more = grants.length > GRANTS_SHOWN ? `, and ${grants.length - GRANTS_SHOWN} more` : ''
-  lines.push(`  granted: ${listed.length > 0 ? listed.join(', ') + more : 'nothing'}`)
-  // A tombstone is revived by approval, not by a rule; see SPEC 3.2.
-  if (rule?.external && rule.approvedTarget === undefined)
-    lines.push(`  to allow: approve where ${show(rule.path)} leads`)
-  else lines.push('  to allow:', ...grantToml(capability, target, rule).map((line) => `    ${line}`))
-  return lines
+function explainFs(asked: string, { capability, target, rule, grants, because }: FsDenial): string {
+  return explain({
+    asked,
+    because: because ?? (rule ? `${nameRule(rule)} withholds it` : 'no rule covers that path'),
+    granted: grants.map((grant) => `${show(grant.path)} (${[...grant.grants].join(', ')})`),
+    toAllow:
+      because !== undefined
+        ? 'no rule can'
+        : isTombstone(rule) // revived by approval, not by a rule; see SPEC 3.2
+          ? `approve where ${show(rule.path)} leads`
+          : grantToml(capability, target, rule),
+  })
 }
 
-const GRANTS_SHOWN = 8
+const isTombstone = (rule: FsRule | undefined): rule is FsRule =>
+  rule !== undefined && rule.external && rule.approvedTarget === undefined
 
 const nameRule = (rule: FsRule): string =>
   `the rule ${show(rule.path)}${rule.origin ? ` at ${rule.origin}` : ''}`
 
-/** SPEC 1.4: the exact TOML. It restates what the deciding rule grants, because rules inherit nothing. */
+/**
+ * SPEC 1.4: the exact TOML. It restates what the deciding rule grants, because rules inherit nothing.
+ * Inside a mount it is the mount's own rule again: that path is approved already, and one below it is not.
+ */
 export function grantToml(want: Capability, target: string, rule: FsRule | undefined): string[] {
   const grants = new Set<Capability>([...(rule?.grants ?? []), want])
-  return ['[[access.fs]]', `path = ${quote(target)}`, ...[...grants].map((c) => `${c} = true`)]
+  return [
+    '[[access.fs]]',
+    `path = ${tomlString(rule?.external ? rule.path : target)}`,
+    ...(rule?.external ? ['external = true'] : []),
+    ...[...grants].map((capability) => `${capability} = true`),
+  ]
 }

@@ -41,6 +41,11 @@ export class FsIndex {
     return winner
   }
 
+  /** What a denial lists: every rule that grants something. */
+  get granting(): readonly FsRule[] {
+    return this.rules.filter((rule) => rule.grants.size > 0)
+  }
+
   /** The rule written for exactly this path, if there is one. */
   at(path: RelPath): FsRule | undefined {
     const rule = this.governing(path)

@@ -1,7 +1,7 @@
 import { DeniedError, EscapeError } from './errors.ts'
-import { type CanonicalPath, type FsRule, type RelPath } from '../rules.ts'
+import { type CanonicalPath, type Capability, type FsRule, type RelPath } from '../rules.ts'
 import { canonicalize, canonicalizeRoot } from './canonical.ts'
-import { ignoresCase } from './case-fold.ts'
+import { ignoresCase, sameFile } from './case-fold.ts'
 import { type FsIndex } from './fs-index.ts'
 import { below, type FoldCase, joinRel, parseRelPath, ROOT, splitEntry } from './rel-path.ts'
 
@@ -29,10 +29,16 @@ export interface Location {
 
 /**
  * SPEC 1.3 steps 1 to 3 for the *object* a path names: links are followed to the end. Throws on what
- * cannot be a path and on what lies outside; decides nothing about capabilities.
+ * cannot be a path, on what lies outside, and on what only a tombstone covers; other than that it decides
+ * nothing about capabilities.
  */
-export function locateObject(root: Root, index: FsIndex | undefined, input: string): Location {
-  return place(root, index, parseRelPath(input), input)
+export function locateObject(
+  root: Root,
+  index: FsIndex | undefined,
+  input: string,
+  want: Capability,
+): Location {
+  return place(root, index, parseRelPath(input), { input, want })
 }
 
 /**
@@ -42,35 +48,48 @@ export function locateObject(root: Root, index: FsIndex | undefined, input: stri
 export function locateEntry(root: Root, index: FsIndex | undefined, input: string): Location {
   const entry = splitEntry(parseRelPath(input))
   if (!entry) throw refuseEntry(ROOT, 'the workspace root is not an entry of the workspace')
-  const parent = place(root, index, entry.parent, input)
+  const parent = place(root, index, entry.parent, { input, want: 'delete' })
   const relative = joinRel(parent.relative, entry.name)
-  if (index?.at(relative)?.external)
-    throw refuseEntry(relative, 'a mount point is not removed or moved by a tool')
   const slash = parent.absolute === '/' ? '' : '/'
-  return {
-    absolute: `${parent.absolute}${slash}${entry.name}` as CanonicalPath,
-    relative,
-    anchor: parent.anchor,
-    inside: joinRel(parent.inside, entry.name),
-  }
+  const absolute = `${parent.absolute}${slash}${entry.name}` as CanonicalPath
+  // A mount may lead to a directory that holds the workspace, and name the root as its entry.
+  if (within(root, absolute, root.path) !== undefined)
+    throw refuseEntry(relative, 'it holds the workspace, which is not removed or moved by a tool')
+  if (isMountPoint(index?.at(relative), absolute))
+    throw refuseEntry(relative, 'a mount point is not removed or moved by a tool')
+  return { absolute, relative, anchor: parent.anchor, inside: joinRel(parent.inside, entry.name) }
 }
 
-function place(root: Root, index: FsIndex | undefined, path: RelPath, input: string): Location {
-  const absolute = canonicalize(root.path, path)
+/** A rule inside a mount is external as well, but what it names is the object itself and no link to it. */
+const isMountPoint = (rule: FsRule | undefined, absolute: CanonicalPath): boolean =>
+  rule !== undefined && rule.external && rule.approvedTarget !== absolute
+
+interface Request {
+  readonly input: string
+  readonly want: Capability
+}
+
+function place(root: Root, index: FsIndex | undefined, path: RelPath, request: Request): Location {
   const named = index?.governing(path)
-  const location = named?.external
-    ? placeInMount(root, named, path, absolute, input)
-    : placeInWorkspace(root, absolute, input)
+  // A tombstone has no target to be under; it grants nothing, and that is the answer wherever the link leads.
+  if (index && named?.external && named.approvedTarget === undefined)
+    throw new DeniedError({ capability: request.want, target: path, rule: named, grants: index.granting })
+  const { input } = request
+  const absolute = canonicalize(root.path, path)
+  const location =
+    named?.approvedTarget === undefined
+      ? placeInWorkspace(root, absolute, input)
+      : placeInMount(root, named.path, named.approvedTarget as CanonicalPath, absolute, input)
   // Links may lead from one rule's ground to another's; the rule that will decide has its boundary too.
   const deciding = location.relative === path ? named : index?.governing(location.relative)
   const boundary = deciding?.approvedTarget
-  if (boundary !== undefined && below(boundary, absolute, root.foldCase) === undefined)
+  if (boundary !== undefined && within(root, boundary, absolute) === undefined)
     throw new EscapeError(input, 'target', deciding?.path)
   return location
 }
 
 function placeInWorkspace(root: Root, absolute: CanonicalPath, input: string): Location {
-  const relative = below(root.path, absolute, root.foldCase)
+  const relative = within(root, root.path, absolute)
   if (relative === undefined) throw new EscapeError(input, 'target')
   return { absolute, relative, anchor: root.path, inside: relative }
 }
@@ -78,19 +97,28 @@ function placeInWorkspace(root: Root, absolute: CanonicalPath, input: string): L
 /** SPEC 3.1: inside a mount nothing may leave the approved target, not even back into the workspace. */
 function placeInMount(
   root: Root,
-  mount: FsRule,
-  path: RelPath,
+  mount: RelPath,
+  target: CanonicalPath,
   absolute: CanonicalPath,
   input: string,
 ): Location {
-  const target = mount.approvedTarget as CanonicalPath | undefined
-  // A tombstone has no target to be under; it grants nothing, and that is the answer wherever the link leads.
-  if (target === undefined) return { absolute, relative: path, anchor: root.path, inside: path }
-  const inside = below(target, absolute, root.foldCase)
-  if (inside === undefined) throw new EscapeError(input, 'target', mount.path)
+  const inside = within(root, target, absolute)
+  if (inside === undefined) throw new EscapeError(input, 'target', mount)
   // A target that contains the workspace must not give its files a second name that dodges their rules.
-  if (below(root.path, absolute, root.foldCase) !== undefined) return placeInWorkspace(root, absolute, input)
-  return { absolute, relative: joinRel(mount.path, inside), anchor: target, inside }
+  if (within(root, root.path, absolute) !== undefined) return placeInWorkspace(root, absolute, input)
+  return { absolute, relative: joinRel(mount, inside), anchor: target, inside }
+}
+
+/**
+ * SPEC 1.3: compared folded where the root ignores case. But the directories above it may not, so two
+ * that only fold alike must also be one file before the answer is yes.
+ */
+function within(root: Root, base: string, path: string): RelPath | undefined {
+  const exact = below(base, path)
+  if (exact !== undefined || root.foldCase === 'exact') return exact
+  const folded = below(base, path, 'folded')
+  const spelled = path.split('/').slice(0, base.split('/').length).join('/')
+  return folded !== undefined && sameFile(base, spelled) === true ? folded : undefined
 }
 
 const refuseEntry = (target: RelPath, because: string): DeniedError =>

@@ -1,5 +1,6 @@
 import { EscapeError, InvalidPathError, OutsideError } from './errors.ts'
 import { type RelPath } from '../rules.ts'
+import { describe } from '../text.ts'
 import { fold } from './case-fold.ts'
 
 /** Linux's PATH_MAX. A longer path cannot be opened, so it is refused before any work is spent on it. */
@@ -11,7 +12,8 @@ export const ROOT: RelPath = '.' as RelPath
  * SPEC 1.3 step 1, before any I/O: refuses what cannot be a path below the root, collapses `.` and `..`
  * lexically, and returns the normal form that rules and targets share.
  */
-export function parseRelPath(input: string): RelPath {
+export function parseRelPath(input: unknown): RelPath {
+  if (typeof input !== 'string') throw new InvalidPathError(describe(input), 'it is not a string')
   if (input === '') throw new InvalidPathError(input, 'it is empty')
   if (input.length > LONGEST_PATH)
     throw new InvalidPathError(input, `it is longer than ${LONGEST_PATH} characters`)

@@ -1,30 +1,60 @@
+import { explain } from '../denial.ts'
 import { CordonError } from '../errors.ts'
-import { type HostName, type NetRule } from '../rules.ts'
-import { quote, show } from '../text.ts'
+import { type NetRule } from '../rules.ts'
+import { show, tomlString } from '../text.ts'
+import { DEFAULT_PORTS, type NetTarget } from './target.ts'
 
-/** SPEC 1.5: the network says no. */
+export interface NetDenial {
+  readonly url: string
+  readonly target: NetTarget
+  /** The rule that decided; undefined when none matched. */
+  readonly rule: NetRule | undefined
+  /** Every configured rule that allows something. */
+  readonly grants: readonly NetRule[]
+}
+
+/** SPEC 1.5: the network says no. `explanation` is what a person or a model should see (SPEC 1.4). */
 export class NetDeniedError extends CordonError {
   readonly code = 'NET_DENIED'
-  readonly target: string
-  readonly host: HostName
-  readonly rule: NetRule | undefined
-  constructor(target: string, host: HostName, rule: NetRule | undefined) {
-    const why = rule ? `the rule for ${rule.host}${rule.pathPrefix ?? ''} says no` : `no rule allows ${host}`
-    super(`network access denied: ${show(target)} (${why})`)
-    this.target = target
-    this.host = host
-    this.rule = rule
+  readonly denied: NetDenial
+  readonly explanation: string
+  constructor(denied: NetDenial) {
+    const { url, target, rule, grants } = denied
+    const asked = `network access denied: ${show(withoutSecrets(url))}`
+    const because = rule ? `the rule ${nameRule(rule)} says no` : `no rule covers ${placeOf(target)}`
+    super(`${asked} (${because})`)
+    this.denied = denied
+    this.explanation = explain({
+      asked,
+      because,
+      granted: grants.map(nameRule),
+      toAllow: netGrantToml(target, rule),
+    })
   }
 }
 
-/** A URL that cannot be read in exactly one way; refused, never guessed. */
-export class InvalidUrlError extends CordonError {
-  readonly code = 'URL_INVALID'
-  readonly input: string
-  readonly reason: string
-  constructor(input: string, reason: string) {
-    super(`invalid URL: ${quote(input)} (${reason})`)
-    this.input = input
-    this.reason = reason
-  }
+/** A user part and a query may hold secrets, and no rule looks at them. */
+const withoutSecrets = (url: string): string =>
+  url.replace(/^([^/]*:\/\/)[^/?#]*@/, '$1').replace(/[?#].*$/s, '')
+
+const placeOf = ({ scheme, host, port }: NetTarget): string =>
+  `${scheme}://${host}${port === DEFAULT_PORTS[scheme] ? '' : `:${port}`}`
+
+const nameRule = ({ host, scheme, port, pathPrefix }: NetRule): string =>
+  show(
+    `${scheme === undefined ? '' : `${scheme}://`}${host}${port === undefined ? '' : `:${port}`}${pathPrefix ?? ''}`,
+  )
+
+/** As specific as the rule that decided, and later, so it wins the tie; without one, just the host. */
+function netGrantToml({ scheme, host, port }: NetTarget, rule: NetRule | undefined): string[] {
+  const named = rule ?? (port === undefined || port === DEFAULT_PORTS[scheme] ? { host } : { host, port })
+  const { scheme: ruleScheme, port: rulePort, pathPrefix } = named as Partial<NetRule>
+  return [
+    '[[access.net]]',
+    `host = ${tomlString(host)}`,
+    ...(ruleScheme === undefined ? [] : [`scheme = ${tomlString(ruleScheme)}`]),
+    ...(rulePort === undefined ? [] : [`port = ${rulePort}`]),
+    ...(pathPrefix === undefined ? [] : [`path_prefix = ${tomlString(pathPrefix)}`]),
+    'allow = true',
+  ]
 }

@@ -7,15 +7,16 @@ import { type HostName } from '../rules.ts'
  * The characters are checked *before* converting, because the converter forgives too much: it reads
  * `a/b` as `a`, and drops tabs and newlines.
  */
-export function parseHost(text: string): HostName | undefined {
+export function parseHost(text: unknown): HostName | undefined {
+  if (typeof text !== 'string') return undefined
   if (text.length > LONGEST_HOST || !text.isWellFormed()) return undefined
   const bracketed = text.startsWith('[') && text.endsWith(']')
   const address = bracketed ? text.slice(1, -1) : text
   if (bracketed || IPV6.test(address)) return IPV6.test(address) ? convert(`[${address}]`) : undefined
   if (text === '' || FORBIDDEN.test(text)) return undefined
-  const host = convert(text.endsWith('.') ? text.slice(0, -1) : text)
-  // Conversion may produce dots of its own (U+3002), so the empty label is looked for afterwards.
-  return host === undefined || host.split('.').includes('') ? undefined : host
+  // The dot is stripped after converting, because conversion produces dots of its own (U+3002).
+  const host = convert(text)?.replace(/\.$/, '')
+  return host === undefined || host.split('.').includes('') ? undefined : (host as HostName)
 }
 
 /** DNS allows 253 octets; Unicode spellings of it are a few times longer at most. */

@@ -15,7 +15,8 @@ export function pathSegments(path: string): string[] | undefined {
   return kept
 }
 
-function decodeOnce(path: string): string | undefined {
+/** As bytes, one character each; undefined when an escape is broken. */
+export function decodeOnce(path: string): string | undefined {
   const bytes = Buffer.from(path, 'utf8').toString('latin1')
   if (BROKEN_ESCAPE.test(bytes)) return undefined
   return bytes.replace(ESCAPE, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))

@@ -1,5 +1,6 @@
-import { InvalidUrlError } from './errors.ts'
+import { CordonError } from '../errors.ts'
 import { type HostName } from '../rules.ts'
+import { describe, quote } from '../text.ts'
 import { parseHost } from './host.ts'
 import { pathSegments } from './path.ts'
 
@@ -12,17 +13,18 @@ export interface NetTarget {
   readonly segments: readonly string[]
 }
 
-/** The schemes with a default port. Part of the wire format: other languages use the same table. */
-export const DEFAULT_PORTS: Readonly<Record<string, number>> = {
-  http: 80,
-  https: 443,
-  ws: 80,
-  wss: 443,
-  ftp: 21,
-}
+/**
+ * The schemes with a default port. Part of the wire format: other languages use the same table.
+ * Without a prototype, because `constructor` is a scheme that anybody can write.
+ */
+export const DEFAULT_PORTS: Readonly<Record<string, number>> = Object.assign(
+  Object.create(null) as Record<string, number>,
+  { http: 80, https: 443, ws: 80, wss: 443, ftp: 21 },
+)
 
 /** Reads a URL in exactly one way or refuses it; nothing that two parsers could read differently passes. */
-export function parseNetTarget(input: string): NetTarget {
+export function parseNetTarget(input: unknown): NetTarget {
+  if (typeof input !== 'string') throw new InvalidUrlError(describe(input), 'it is not a string')
   const fail = (reason: string): never => {
     throw new InvalidUrlError(input, reason)
   }
@@ -47,3 +49,15 @@ const LONGEST_URL = 65_536
 const AMBIGUOUS = /[\p{Cc}\p{Z}\\]/u
 const URL_SHAPE = /^(?<scheme>[a-zA-Z][a-zA-Z0-9+.-]*):\/\/(?<authority>[^/?#]*)(?<path>[^?#]*)/
 const AUTHORITY = /^(?<host>\[[^\]]*\]|[^:]*)(?::(?<port>[0-9]{0,5}))?$/
+
+/** A URL that cannot be read in exactly one way; refused, never guessed. */
+export class InvalidUrlError extends CordonError {
+  readonly code = 'URL_INVALID'
+  readonly input: string
+  readonly reason: string
+  constructor(input: string, reason: string) {
+    super(`invalid URL: ${quote(input)} (${reason})`)
+    this.input = input
+    this.reason = reason
+  }
+}

@@ -1,4 +1,5 @@
 import { type AccessPolicy, type CommandRule } from '../rules.ts'
+import { show } from '../text.ts'
 import { FieldReader, isFields, Problems } from './fields.ts'
 import { parseCommandRule, parseEnvRule, parseFsRule, parseNetRule } from './parse-rule.ts'
 
@@ -32,7 +33,7 @@ function readCommands(fields: FieldReader, problems: Problems): Record<string, C
   const commands = new Map<string, CommandRule>()
   for (const [program, rule] of Object.entries(value)) {
     if (problems.isFull) break
-    const parsed = parseCommandRule(rule, fields.at(`commands.${program.slice(0, 64)}`), problems)
+    const parsed = parseCommandRule(rule, fields.at(`commands.${show(program.slice(0, 64))}`), problems)
     if (parsed) commands.set(program, parsed)
   }
   return Object.fromEntries(commands)

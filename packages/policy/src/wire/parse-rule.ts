@@ -2,7 +2,7 @@ import { ANYTHING_MORE } from '../commands/evaluate.ts'
 import { FsAccessError } from '../fs/errors.ts'
 import { parseRelPath } from '../fs/rel-path.ts'
 import { parseHost } from '../net/host.ts'
-import { pathSegments } from '../net/path.ts'
+import { decodeOnce } from '../net/path.ts'
 import {
   CAPABILITIES,
   type Capability,
@@ -28,12 +28,23 @@ export const parseFsRule: RuleParser<FsRule> = (value, at, problems) => {
   const grants = readGrants(fields)
   if (approvedTarget !== undefined && !external)
     fields.wrong('approved_target', 'is only for rules with external = true')
-  if (approvedTarget !== undefined && !/^\/(?!.*(?:\/\/|\0|\/\.{1,2}(?:\/|$)))/.test(approvedTarget))
+  if (approvedTarget !== undefined && !isCanonicalAbsolute(approvedTarget))
     fields.wrong('approved_target', 'must be an absolute, canonical path')
   if (external && approvedTarget === undefined) grants.clear() // SPEC 1.1: a tombstone grants nothing
   if (path === undefined || problems.list.length > before) return undefined
   return { path, grants, external, ...(approvedTarget === undefined ? {} : { approvedTarget }) }
 }
+
+/** Split rather than matched: a pattern's `.` stops at a newline, and a path may contain one. */
+const isCanonicalAbsolute = (path: string): boolean =>
+  path.startsWith('/') &&
+  path.isWellFormed() &&
+  !path.includes('\0') &&
+  (path === '/' ||
+    !path
+      .slice(1)
+      .split('/')
+      .some((part) => part === '' || part === '.' || part === '..'))
 
 function parseRulePath(fields: FieldReader): FsRule['path'] | undefined {
   const text = fields.requiredString('path')
@@ -96,11 +107,9 @@ function hostAdvice(text: string): string {
   return ''
 }
 
+/** Decoded first: `%2e%2e` and `%2f..` climb as well as `..` does. */
 const isPathPrefix = (text: string): boolean =>
-  /^\/[^?#\\\0]*$/.test(text) &&
-  text.isWellFormed() &&
-  !/(?:^|\/)(?:\.|%2e){2}(?:\/|$)/i.test(text) &&
-  pathSegments(text) !== undefined
+  /^\/[^?#\\\0]*$/.test(text) && text.isWellFormed() && decodeOnce(text)?.split('/').includes('..') === false
 
 /** SPEC 1.6. */
 export const parseEnvRule: RuleParser<EnvRule> = (value, at, problems) => {
@@ -122,8 +131,12 @@ function wrongEnvPattern(name: string): string | undefined {
 }
 
 /** What the kernel can carry as a name: no `=`, no NUL, and text that survives encoding. */
-export const isEnvName = (name: string): boolean =>
-  name !== '' && name.length <= 32_768 && !/[=\0]/.test(name) && name.isWellFormed()
+export const isEnvName = (name: unknown): name is string =>
+  typeof name === 'string' &&
+  name !== '' &&
+  name.length <= 32_768 &&
+  !/[=\0]/.test(name) &&
+  name.isWellFormed()
 
 /** SPEC 1.7. */
 export const parseCommandRule: RuleParser<CommandRule> = (value, at, problems) => {

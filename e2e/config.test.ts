@@ -1,0 +1,187 @@
+import { execFileSync } from 'node:child_process'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { beforeEach, expect, test } from 'vitest'
+import { CORDON, cordon, temporary } from './harness/cordon.ts'
+
+let here: { cwd: string; home: string }
+let file: string
+
+beforeEach(() => {
+  here = { cwd: temporary(), home: temporary() }
+  mkdirSync(join(here.cwd, '.cordon'))
+  file = join(here.cwd, '.cordon/config.toml')
+})
+
+test('SPEC 2 init makes a workspace that validates, and is safe to repeat', () => {
+  const cwd = temporary()
+  expect(cordon({ ...here, cwd }, 'init')).toEqual({
+    code: 0,
+    stdout: `workspace at ${cwd}\nwrote .cordon/config.toml\n`,
+    stderr: '',
+  })
+  const text = readFileSync(join(cwd, '.cordon/config.toml'), 'utf8')
+  const id = readFileSync(join(cwd, '.cordon/id'), 'utf8')
+  expect(cordon({ ...here, cwd }, 'init')).toEqual({
+    code: 0,
+    stdout: `workspace at ${cwd}\nkept .cordon/config.toml as it is\n`,
+    stderr: '',
+  })
+  expect(readFileSync(join(cwd, '.cordon/config.toml'), 'utf8')).toBe(text)
+  expect(readFileSync(join(cwd, '.cordon/id'), 'utf8')).toBe(id)
+  expect(cordon({ ...here, cwd }, 'config', 'validate')).toEqual({
+    code: 0,
+    stdout: 'the configuration is valid; 8 policies compile\n',
+    stderr: '',
+  })
+})
+
+test('SPEC 2 every layer, later over earlier, and explain names them all', () => {
+  mkdirSync(join(here.home, '.config/cordon'), { recursive: true })
+  writeFileSync(join(here.home, '.config/cordon/config.toml'), '[sandbox]\nmode = "off"\n')
+  writeFileSync(file, '\n[sandbox]\nmode = "warn"\n')
+  mkdirSync(join(here.cwd, 'deep/er'), { recursive: true })
+  writeFileSync(join(here.cwd, 'deep/.cordon.toml'), 'sandbox.mode = "enforce"\n')
+  const deep = { ...here, cwd: join(here.cwd, 'deep/er') }
+  const value = (setting: typeof deep, ...more: string[]): unknown =>
+    (
+      JSON.parse(cordon(setting, 'config', 'explain', 'sandbox.mode', '--json', ...more).stdout) as {
+        value: unknown
+      }
+    ).value
+  expect(value(here)).toBe('warn')
+  expect(value(deep)).toBe('enforce')
+  expect(cordon(deep, 'config', 'explain', 'sandbox.mode').stdout).toBe(
+    `sandbox.mode = "enforce"  deep/.cordon.toml:1:9 (directory)
+  instead of "warn"  .cordon/config.toml:3:1 (workspace)
+  instead of "off"  ~/.config/cordon/config.toml:2:1 (user)
+  instead of "enforce"  built-in defaults:2:1 (built-in)
+`,
+  )
+  expect(value({ ...deep, cwd: deep.cwd }, '--cfg', 'sandbox.mode=off')).toBe('off')
+  expect(value({ ...deep, ...{ env: { CORDON_CFG_SANDBOX__MODE: 'warn' } } })).toBe('warn')
+})
+
+test('SPEC 2 config set keeps comments and order, validates first, and bad input changes nothing', () => {
+  const before =
+    '# mine\n[sandbox] # here\nmode = "warn" # for now\n\n[profiles.x.access]\nfs = [{ path = ".", read = true }]\n'
+  writeFileSync(file, before)
+  expect(cordon(here, 'config', 'set', 'sandbox.mode', 'enforce')).toEqual({
+    code: 0,
+    stdout: `changed ${file}\n`,
+    stderr: '',
+  })
+  expect(readFileSync(file, 'utf8')).toBe(before.replace('"warn"', '"enforce"'))
+  const kept = readFileSync(file, 'utf8')
+  for (const [key, value] of [
+    ['sandbox.mode', 'enforced'],
+    ['sandbox.mdoe', 'warn'],
+    ['profiles.x.access.fs', '+{ path = "/etc", read = true }'],
+    ['profiles.x.access.fs', '+{ path = '],
+    ['', 'x'],
+  ]) {
+    const { code, stdout } = cordon(here, 'config', 'set', key!, value!)
+    expect({ key, code, stdout }).toEqual({ key, code: 2, stdout: '' })
+    expect(readFileSync(file, 'utf8')).toBe(kept)
+    expect(readdirSync(join(here.cwd, '.cordon'))).toEqual(['config.toml'])
+  }
+})
+
+test('SPEC 2 set starts a file that is not there, in the layer that was asked for', () => {
+  const { code } = cordon(here, 'config', 'set', '--user', 'sandbox.mode', 'warn')
+  expect(code).toBe(0)
+  expect(readFileSync(join(here.home, '.config/cordon/config.toml'), 'utf8')).toContain('mode = "warn"')
+  expect(existsSync(file)).toBe(false)
+})
+
+test('SPEC 2 the schema is JSON Schema of the same keys', () => {
+  const schema = JSON.parse(cordon(here, 'config', 'schema').stdout) as {
+    properties: Record<string, unknown>
+  }
+  expect(Object.keys(schema.properties).toSorted()).toEqual([
+    'conversation',
+    'profiles',
+    'providers',
+    'sandbox',
+  ])
+})
+
+test('SPEC 2 the broken example: everything that is wrong, at once', () => {
+  const cwd = join(import.meta.dirname, '../examples/broken')
+  const { code, stdout, stderr } = cordon({ ...here, cwd }, 'config', 'validate')
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+  expect(stderr.match(/^(?:cordon: )?error: .*$/gm)).toEqual([
+    'cordon: error: `sandbox.mode`: expected "enforce", "warn" or "off", got "enforced"',
+    'error: `conversation.tools.fetch` is a local tool without a `command`',
+    'error: unknown key `conversation.tools.fetch.comand`',
+    'error: `conversation.tools.fetch.access.fs[0].read`: expected true or false, got "yes"',
+    'error: `conversation.tools.fetch.access.net[0].host`: "*.github.com" is not a host name or address: there are no wildcards, list each host',
+    'error: `conversation.tools.fetch.access.env[0].name`: "A*B": * is only allowed at the end',
+  ])
+})
+
+const bad: Record<string, { make: () => void; says: RegExp }> = {
+  'truncated TOML': { make: () => writeFileSync(file, '[sandbox]\nmode = "wa'), says: /config\.toml:2:/ },
+  'a duplicate key': { make: () => writeFileSync(file, 'a = 1\na = 2\n'), says: /config\.toml:2:/ },
+  'a wrong type': { make: () => writeFileSync(file, '\nsandbox = 3\n'), says: /config\.toml:2:1/ },
+  'a 10 MiB file': {
+    make: () => writeFileSync(file, `# ${'x'.repeat(10 * 1024 * 1024)}\n`),
+    says: /config\.toml/,
+  },
+  'a directory': { make: () => mkdirSync(file), says: /config\.toml/ },
+  'a loop of links': { make: () => symlinkSync('config.toml', file), says: /config\.toml/ },
+  'bytes that are not UTF-8': {
+    make: () => writeFileSync(file, Buffer.from([0x61, 0xff, 0x0a])),
+    says: /config\.toml/,
+  },
+}
+for (const [name, { make, says }] of Object.entries(bad)) {
+  test(`SPEC 2 bad input: ${name}: exit 2, the file named, nothing written`, () => {
+    make()
+    const listing = readdirSync(join(here.cwd, '.cordon'))
+    for (const args of [
+      ['config', 'validate'],
+      ['why', 'fs_read_file', 'read', 'x'],
+      ['config', 'set', 'sandbox.mode', 'off'],
+    ]) {
+      const { code, stdout, stderr } = cordon(here, ...args)
+      expect({ args, code, stdout }).toEqual({ args, code: 2, stdout: '' })
+      expect(stderr).toMatch(says)
+      expect(stderr).not.toContain('unexpected error')
+    }
+    expect(readdirSync(join(here.cwd, '.cordon'))).toEqual(listing)
+    expect(existsSync(join(here.home, '.local'))).toBe(false)
+  })
+}
+
+test('SPEC 2 bad input: no permission, as an ordinary user: exit 2, the file named', () => {
+  writeFileSync(file, '')
+  chmodSync(file, 0)
+  const command = [process.execPath, CORDON, 'config', 'validate']
+  const asUser =
+    process.getuid?.() === 0 ? ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', '--'] : []
+  const [program, ...args] = [...asUser, ...command]
+  for (const place of [here.cwd, here.home]) chmodSync(place, 0o755)
+  try {
+    execFileSync(program!, args, {
+      cwd: here.cwd,
+      env: { ...process.env, HOME: here.home, CORDON_TRUST_UID: '0' },
+      stdio: 'pipe',
+    })
+    expect.unreachable()
+  } catch (error) {
+    const { status, stderr } = error as { status: number; stderr: Buffer }
+    expect({ status, stderr: stderr.toString() }).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining('config.toml') as string,
+    })
+  }
+})

@@ -1,0 +1,34 @@
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, realpathSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+/** The built program, as a user starts it. */
+export const CORDON = join(import.meta.dirname, '../../packages/cli/bin/cordon.cjs')
+
+export interface Ended {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+export interface Setting {
+  readonly cwd: string
+  /** A home of its own, so that no test sees the machine's configuration or another test's approvals. */
+  readonly home: string
+  readonly env?: Readonly<Record<string, string>>
+}
+
+/** Runs without a terminal, as in a script: no standard input, pipes for the rest. */
+export function cordon({ cwd, home, env = {} }: Setting, ...args: string[]): Ended {
+  const { status, stdout, stderr, error } = spawnSync(process.execPath, [CORDON, ...args], {
+    cwd,
+    env: { PATH: process.env['PATH'], HOME: home, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    encoding: 'utf8',
+  })
+  if (error) throw error
+  return { code: status, stdout, stderr }
+}
+
+export const temporary = (): string => realpathSync(mkdtempSync(join(tmpdir(), 'cordon-e2e-')))

@@ -1,0 +1,33 @@
+"""Runs a command in a pseudo-terminal and plays a script against it.
+
+stdin: JSON {"argv": [...], "cwd": "...", "env": {...}, "steps": [["expect text", "reply"], ...]}
+stdout: JSON {"code": exit code (negative: signal), "raw": everything the terminal received}
+"""
+import json, os, pty, select, sys, time
+
+job = json.load(sys.stdin)
+pid, terminal = pty.fork()
+if pid == 0:
+    os.chdir(job["cwd"])
+    os.execvpe(job["argv"][0], job["argv"], job["env"])
+
+screen, seen, steps = b"", 0, list(job["steps"])
+deadline = time.monotonic() + job.get("seconds", 20)
+while time.monotonic() < deadline:
+    if steps and steps[0][0].encode() in screen[seen:]:
+        expected, reply = steps.pop(0)
+        seen = screen.index(expected.encode(), seen) + len(expected.encode())
+        os.write(terminal, reply.encode())
+    if not select.select([terminal], [], [], 0.05)[0]:
+        continue
+    try:
+        data = os.read(terminal, 65536)
+    except OSError:  # the other side is closed
+        break
+    if not data:
+        break
+    screen += data
+else:
+    os.kill(pid, 9)
+_, status = os.waitpid(pid, 0)
+json.dump({"code": os.waitstatus_to_exitcode(status), "raw": screen.decode("utf8", "replace"), "missed": steps}, sys.stdout)

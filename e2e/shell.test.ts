@@ -1,0 +1,84 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { beforeAll, expect, test } from 'vitest'
+import { CORDON, cordon, temporary } from './harness/cordon.ts'
+import { cordonAtTerminal } from './harness/terminal.ts'
+
+const { version } = JSON.parse(
+  readFileSync(join(import.meta.dirname, '../packages/cli/package.json'), 'utf8'),
+) as { version: string }
+
+let here: { cwd: string; home: string }
+beforeAll(() => {
+  here = { cwd: temporary(), home: temporary() }
+})
+
+test('--version prints the version and nothing else', () => {
+  const expected = { code: 0, stdout: `${version}\n`, stderr: '' }
+  expect(cordon(here, '--version')).toEqual(expected)
+  expect(cordon(here, '-V')).toEqual(expected)
+})
+
+test('--help lists every command, also without arguments', () => {
+  const help = cordon(here, '--help')
+  expect(help).toMatchObject({ code: 0, stderr: '' })
+  for (const name of ['init', 'why', 'policy', 'config'])
+    expect(help.stdout).toMatch(new RegExp(`^  ${name} `, 'm'))
+  expect(cordon(here)).toEqual(help)
+})
+
+test('an unknown command gets a suggestion and exit code 2', () => {
+  expect(cordon(here, 'wyh')).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: "cordon: unknown command 'wyh'\n(Did you mean why?)\n(run with --help for the usage)\n",
+  })
+})
+
+test('an unknown option gets a suggestion and exit code 2', () => {
+  const { code, stdout, stderr } = cordon(here, 'why', '--jsn', 'a', 'read', 'b')
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+  expect(stderr).toBe(
+    "cordon: unknown option '--jsn'\n(Did you mean --json?)\n(run with --help for the usage)\n",
+  )
+})
+
+test('a missing argument is a usage error', () => {
+  const { code, stderr } = cordon(here, 'why', 'fs_read_file')
+  expect(code).toBe(2)
+  expect(stderr).toBe("cordon: missing required argument 'capability'\n(run with --help for the usage)\n")
+})
+
+test('outside a workspace it says how to make one', () => {
+  expect(cordon(here, 'why', 'fs_read_file', 'read', 'x')).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: `cordon: no workspace at or above ${here.cwd}\n  fix: run \`cordon init\` in the directory you want to work in\n`,
+  })
+})
+
+test('colour only on a terminal, and not with NO_COLOR', () => {
+  const coloured = cordonAtTerminal(here, ['wyh'], [])
+  expect(coloured.raw).toContain('\u001B[31mcordon:\u001B[39m')
+  expect(cordonAtTerminal({ ...here, env: { NO_COLOR: '1' } }, ['wyh'], []).raw).not.toContain('\u001B[')
+  expect(cordon(here, 'wyh').stderr).not.toContain('\u001B[')
+})
+
+test('a closed pipe is not an error', async () => {
+  const child = spawn(process.execPath, [CORDON, 'config', 'schema'], { stdio: ['ignore', 'pipe', 'pipe'] })
+  child.stdout.destroy()
+  let stderr = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
+  const code = await new Promise((resolve) => child.on('exit', resolve))
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+})
+
+test('an old Node runs the pinned one, with arguments and exit code', () => {
+  const old = join(here.cwd, 'old-node.cjs')
+  writeFileSync(old, "Object.defineProperty(process.versions, 'node', { value: '20.1.0' })")
+  const run = (...args: string[]) =>
+    spawnSync(process.execPath, ['--require', old, CORDON, ...args], { encoding: 'utf8', cwd: here.cwd })
+  expect(run('--version').stdout).toBe(`${version}\n`)
+  expect(run('wyh').status).toBe(2)
+})

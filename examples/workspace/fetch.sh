@@ -1,0 +1,2 @@
+#!/bin/sh
+exec curl -fsS "$1"

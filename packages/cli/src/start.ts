@@ -1,0 +1,8 @@
+import { run } from './cli.ts'
+import { openAmbientWorld } from './world.ts'
+
+export async function start(version: string): Promise<void> {
+  // `cordon … | head` is not an error of ours.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
+  await run(openAmbientWorld(), version)
+}

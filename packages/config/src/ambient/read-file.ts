@@ -1,0 +1,93 @@
+import { isUtf8 } from 'node:buffer'
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
+import { type ConfigProblem } from '../errors.ts'
+import { type LayerName } from '../layers.ts'
+
+/** Far more than a person writes; a larger file is a mistake or an attack on memory. */
+const LARGEST_FILE = 8 * 1024 * 1024
+
+export type ReadText =
+  | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'missing' }
+  | { readonly kind: 'unreadable'; readonly problem: ConfigProblem }
+
+export interface ConfigFile {
+  readonly layer: LayerName
+  readonly label: string
+  readonly file: string
+}
+
+/** Never blocks (on a FIFO), never reads more than the limit, and says what is wrong with the file by its label. */
+export function readAmbientText({ layer, label, file }: ConfigFile): ReadText {
+  const wrong = (message: string, fix: string, line?: number): ReadText => ({
+    kind: 'unreadable',
+    problem: {
+      origin: { layer, label, ...(line === undefined ? {} : { line, column: 1 }) },
+      key: '',
+      message: `cannot read the config file: ${message}`,
+      fix,
+    },
+  })
+  let fd: number
+  try {
+    fd = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK)
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code ?? 'unknown error'
+    if (code === 'ENOENT') return { kind: 'missing' }
+    return wrong(
+      ...(OPEN_ERRORS[code] ?? [`the system says ${code}`, 'make it a readable file, or take it away']),
+    )
+  }
+  try {
+    const stat = fstatSync(fd)
+    if (stat.isDirectory()) return wrong(...IS_DIRECTORY)
+    if (!stat.isFile())
+      return wrong('it is not a regular file', 'put a regular file in its place, or take it away')
+    const bytes = readUpTo(fd, LARGEST_FILE + 1)
+    if (bytes.length > LARGEST_FILE)
+      return wrong(
+        'it is larger than 8 MiB, which is the limit',
+        'split it, or take out what is not configuration',
+      )
+    if (!isUtf8(bytes)) return wrong('it is not UTF-8 text', 'save it as UTF-8', lineOfBadByte(bytes))
+    return { kind: 'text', text: bytes.toString('utf8') }
+  } finally {
+    closeSync(fd)
+  }
+}
+
+const IS_DIRECTORY = ['it is a directory', 'put a file in its place, or take it away'] as const
+
+const OPEN_ERRORS: Readonly<Record<string, readonly [string, string]>> = {
+  EACCES: ['no permission', 'give yourself read permission on it and on the directories above it'],
+  EISDIR: IS_DIRECTORY,
+  ELOOP: ['its symbolic links go round in a circle', 'point the link at a real file, or take it away'],
+  ENOTDIR: ['something above it is a file, not a directory', 'put a directory there, or take the file away'],
+  ENAMETOOLONG: ['its name is too long', 'shorten the path'],
+  ENXIO: ['it is not a regular file', 'put a regular file in its place, or take it away'],
+}
+
+/** The size a file claims is not trusted: it is read until it ends or the limit is passed. */
+function readUpTo(fd: number, limit: number): Buffer {
+  const chunks: Buffer[] = []
+  let total = 0
+  while (total < limit) {
+    const chunk = Buffer.allocUnsafe(Math.min(64 * 1024, limit - total))
+    const count = readSync(fd, chunk)
+    if (count === 0) break
+    chunks.push(chunk.subarray(0, count))
+    total += count
+  }
+  return Buffer.concat(chunks)
+}
+
+function lineOfBadByte(bytes: Buffer): number {
+  let line = 1
+  for (let start = 0; start < bytes.length; line++) {
+    const newline = bytes.indexOf(0x0a, start)
+    const end = newline < 0 ? bytes.length : newline
+    if (!isUtf8(bytes.subarray(start, end))) return line
+    start = end + 1
+  }
+  return line
+}

@@ -1,0 +1,136 @@
+import { quote } from '@cordon/policy'
+import { type McpServerConfig, type Named, type ToolConfig, type ToolSource } from '../config.ts'
+import { findCell } from '../merge/cell.ts'
+import { suggest } from '../suggest.ts'
+import { type Table } from '../toml/document.ts'
+import { formatKeyPath } from '../toml/key-path.ts'
+import { formatValue } from '../toml/value.ts'
+import { readAccess } from './access.ts'
+import { type Findings, tableOf } from './findings.ts'
+import { checkRunRules } from './run-rules.ts'
+
+/** The key under which the defaults of all tools stand. */
+const DEFAULTS_KEY = '*'
+
+export function readTools(findings: Findings, servers: Named<McpServerConfig>): Named<ToolConfig> {
+  const declared = tableOf(tableOf(findings.values['conversation'])['tools'])
+  const defaults = tableOf(declared[DEFAULTS_KEY])
+  checkRunRules(findings, ['conversation', 'tools', DEFAULTS_KEY, 'run'])
+  const tools = Object.create(null) as Record<string, ToolConfig>
+  for (const [name, value] of Object.entries(declared))
+    if (name !== DEFAULTS_KEY)
+      tools[name] = readTool(findings, servers, name, { ...defaults, ...tableOf(value) })
+  return tools
+}
+
+function readTool(
+  findings: Findings,
+  servers: Named<McpServerConfig>,
+  name: string,
+  fields: Table,
+): ToolConfig {
+  const path = ['conversation', 'tools', name]
+  if (!/^[A-Za-z0-9_./-]{1,128}$/.test(name) || name === '__proto__')
+    findings.add(path, `${quote(name)} is not a tool name`, 'use letters, digits and _ - . /')
+  const source = readSource(findings, servers, path, fields)
+  const command = readCommand(findings, path, fields, source)
+  checkRunRules(findings, [...path, 'run'])
+  checkAnswers(findings, path, fields)
+  const hasAccess = fields['access'] !== undefined
+  if (hasAccess && source.kind === 'builtin')
+    findings.add(
+      [...path, 'access'],
+      `\`${formatKeyPath([...path, 'access'])}\`: a builtin tool runs inside Cordon, where no access rule would hold it`,
+      'take the access out, or set enable = false on the tool',
+    )
+  const { enable, run, result, timeout_secs, max_output_bytes } = fields as unknown as ToolConfig
+  const { description, parameters, options = {}, questions = {} } = fields as unknown as Partial<ToolConfig>
+  return {
+    enable,
+    source,
+    run,
+    result,
+    timeout_secs,
+    max_output_bytes,
+    options,
+    questions,
+    ...(description === undefined ? {} : { description }),
+    ...(parameters === undefined ? {} : { parameters }),
+    ...(command === undefined ? {} : { command }),
+    ...(hasAccess ? { access: readAccess(findings, [...path, 'access']) } : {}),
+  }
+}
+
+/** SPEC 2: a layer may add only `access`, but some layer must say where the tool comes from. */
+function readSource(
+  findings: Findings,
+  servers: Named<McpServerConfig>,
+  path: readonly string[],
+  fields: Table,
+): ToolSource {
+  const { source: text } = fields
+  const key = formatKeyPath(path)
+  if (text === undefined) {
+    const declared = fields['access'] === undefined ? 'is configured' : 'has `access`'
+    findings.add(
+      fields['access'] === undefined ? path : [...path, 'access'],
+      `\`${key}\` ${declared}, but no layer gives it a \`source\``,
+      'write source = "local" with a command, or source = "mcp.<server>", or correct the name of the tool',
+    )
+  }
+  if (text === 'builtin') return { kind: 'builtin' }
+  const [kind, server = '', ...tool] = typeof text === 'string' ? text.split('.') : []
+  if (kind !== 'mcp' || findings.isBroken([...path, 'source'])) return { kind: 'local' }
+  if (!Object.hasOwn(servers, server)) {
+    const meant = suggest(server, Object.keys(servers))
+    findings.add(
+      [...path, 'source'],
+      `\`${key}.source\`: there is no MCP server ${quote(server)}`,
+      meant === undefined
+        ? `add [${formatKeyPath(['providers', 'mcp', server])}] with its command`
+        : `did you mean "mcp.${[meant, ...tool].join('.')}"?`,
+    )
+  }
+  return { kind: 'mcp', server, ...(tool.length === 0 ? {} : { tool: tool.join('.') }) }
+}
+
+function readCommand(
+  findings: Findings,
+  path: readonly string[],
+  { command }: Table,
+  source: ToolSource,
+): readonly string[] | undefined {
+  const key = formatKeyPath([...path, 'command'])
+  if (typeof command === 'string' && /\s/.test(command))
+    findings.add(
+      [...path, 'command'],
+      `\`${key}\`: no shell splits ${quote(command)} into words`,
+      `write the words: command = ${formatValue(command.trim().split(/\s+/))}`,
+    )
+  if (command === undefined && source.kind === 'local' && needsCommand(findings, path))
+    findings.add(
+      path,
+      `\`${formatKeyPath(path)}\` is a local tool without a \`command\``,
+      'write command = ["program", "word"]',
+    )
+  if (typeof command === 'string') return [command]
+  return Array.isArray(command) ? (command as string[]) : undefined
+}
+
+/** A tool that Cordon ships is started by Cordon itself. */
+const needsCommand = (findings: Findings, path: readonly string[]): boolean => {
+  const source = findCell(findings.root, [...path, 'source'])
+  return source !== undefined && source.written.document.source.layer !== 'built-in'
+}
+
+function checkAnswers(findings: Findings, path: readonly string[], fields: Table): void {
+  for (const [id, question] of Object.entries(tableOf(fields['questions']))) {
+    const at = [...path, 'questions', id]
+    if (!findings.isBroken(at) && tableOf(question)['answer'] === undefined)
+      findings.add(
+        at,
+        `\`${formatKeyPath(at)}\` has no \`answer\``,
+        'write answer = "…", a number, true or false',
+      )
+  }
+}

@@ -1,0 +1,34 @@
+import { CordonError } from '@cordon/policy'
+import { type ConfigOrigin, formatOrigin } from './layers.ts'
+
+/** One thing wrong with the configuration: where, what, and what to write instead. */
+export interface ConfigProblem {
+  readonly origin: ConfigOrigin
+  /** The key as a person writes it, `conversation.tools.x.run`; empty when the whole file is meant. */
+  readonly key: string
+  /** May have several lines; the later ones are indented already. */
+  readonly message: string
+  readonly fix?: string
+}
+
+/** SPEC 2: every problem at once. Nothing of a configuration with problems is used. */
+export class ConfigError extends CordonError {
+  readonly code = 'CONFIG'
+  readonly problems: readonly ConfigProblem[]
+  constructor(problems: readonly ConfigProblem[]) {
+    super(problems.map(formatProblem).join('\n\n'))
+    this.problems = problems
+  }
+}
+
+/** The seed's form (RFD D44): `error: …`, then where, then the way out. */
+export const formatProblem = (problem: ConfigProblem): string => formatAs('error', problem)
+
+export const formatWarning = (problem: ConfigProblem): string => formatAs('warning', problem)
+
+const formatAs = (kind: string, { origin, message, fix }: ConfigProblem): string =>
+  [
+    `${kind}: ${message}`,
+    `  at ${formatOrigin(origin)}`,
+    ...(fix === undefined ? [] : [`  fix: ${fix}`]),
+  ].join('\n')

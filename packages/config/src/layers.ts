@@ -1,0 +1,47 @@
+/** SPEC 2: where values come from, in the order in which they are laid over each other. */
+
+export const LAYERS = [
+  'built-in',
+  'user',
+  'workspace',
+  'directory',
+  'user-workspace',
+  'environment',
+  'conversation',
+  'command-line',
+  'flags',
+] as const
+export type LayerName = (typeof LAYERS)[number]
+
+/** A path into the config: table keys, and indices into lists. */
+export type Path = readonly (string | number)[]
+
+/** One layer's text, or one value of it. `label` is what a person sees: `.cordon/config.toml`, `$CORDON_CFG_…`. */
+export type Source = TextSource | ValueSource
+
+export interface TextSource {
+  readonly layer: LayerName
+  readonly label: string
+  /** TOML. */
+  readonly text: string
+}
+
+export interface ValueSource {
+  readonly layer: LayerName
+  readonly label: string
+  readonly key: readonly string[]
+  /** Already a value, as `parseValue` returns it; tables are merged, rule lists appended, as from a file. */
+  readonly value: unknown
+}
+
+/** Where a value was written. Line and column count from 1, and are absent when the source is no text. */
+export interface ConfigOrigin {
+  readonly layer: LayerName
+  readonly label: string
+  readonly line?: number
+  readonly column?: number
+}
+
+/** As a person would name it, and as editors understand it: `.cordon/config.toml:12:3`. */
+export const formatOrigin = ({ label, line, column }: ConfigOrigin): string =>
+  line === undefined ? label : `${label}:${line}:${column ?? 1}`

@@ -1,0 +1,92 @@
+import { readAccess } from './check/access.ts'
+import { Findings, tableOf } from './check/findings.ts'
+import { checkWhereAccessIs, readServers } from './check/mcp.ts'
+import { readTools } from './check/tools.ts'
+import { type Config, type Named, type ProfileConfig, type SandboxConfig } from './config.ts'
+import { DEFAULTS } from './defaults.ts'
+import { ConfigError, type ConfigProblem } from './errors.ts'
+import { type Explanation, explainPath } from './explain.ts'
+import { type ConfigOrigin, LAYERS, type Path, type Source } from './layers.ts'
+import { nearestOrigin, plainTable, type TableCell } from './merge/cell.ts'
+import { mergeDocuments } from './merge/merge.ts'
+import { definition } from './schema/definition.ts'
+import { explainIssues } from './schema/issues.ts'
+import { Document, readDocument, type Table } from './toml/document.ts'
+
+export interface LoadedConfig {
+  readonly config: Config
+  /** The effective values as plain data under their TOML names, for `config show`. */
+  readonly values: Readonly<Record<string, unknown>>
+  readonly warnings: readonly ConfigProblem[]
+  /** Where the value was written, or the last layer that added to a list. Undefined: nobody wrote it. */
+  origin(path: Path): ConfigOrigin | undefined
+  explain(path: Path): Explanation | undefined
+}
+
+/** SPEC 2. Pure. Sources are laid over each other by layer, within a layer in the order given. */
+export function mergeSources(sources: readonly Source[]): LoadedConfig {
+  const { root, values, problems } = mergeValues([DEFAULTS, ...sources])
+  const findings = new Findings(root, values, problems)
+  checkShape(findings)
+  const config = readConfig(findings)
+  if (problems.length > 0) throw new ConfigError(problems.toSorted(byPlace))
+  return {
+    config,
+    values,
+    warnings: findings.warnings,
+    origin: (path) => explainPath(root, path)?.origin,
+    explain: (path) => explainPath(root, path),
+  }
+}
+
+/** As a person would go through the files: layer by layer, from the top. */
+const byPlace = ({ origin: a }: ConfigProblem, { origin: b }: ConfigProblem): number =>
+  LAYERS.indexOf(a.layer) - LAYERS.indexOf(b.layer) ||
+  (a.label === b.label ? (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0) : 0)
+
+/** Stops at text that is not TOML: what the rest means is not known without it. */
+export function mergeValues(sources: readonly Source[]): {
+  root: TableCell
+  values: Table
+  problems: ConfigProblem[]
+} {
+  const inOrder = sources.toSorted((a, b) => LAYERS.indexOf(a.layer) - LAYERS.indexOf(b.layer))
+  const read = inOrder.map(readDocument)
+  const unreadable = read.filter((one): one is ConfigProblem => !(one instanceof Document))
+  if (unreadable.length > 0) throw new ConfigError(unreadable)
+  const problems: ConfigProblem[] = []
+  const [first, ...others] = read.filter((one) => one instanceof Document)
+  const root = mergeDocuments([first!, ...others], problems)
+  return { root, values: plainTable(root), problems }
+}
+
+/** The definition's own findings, with the place of each. */
+export function checkShape(findings: Findings): void {
+  const result = definition.safeParse(findings.values)
+  if (result.success) return
+  const locate = (path: Path): ConfigOrigin => {
+    findings.markBroken(path)
+    return nearestOrigin(findings.root, path)
+  }
+  findings.problems.push(...explainIssues(result.error.issues, findings.values, [], locate))
+}
+
+function readConfig(findings: Findings): Config {
+  const servers = readServers(findings)
+  const tools = readTools(findings, servers)
+  checkWhereAccessIs(findings, servers, tools)
+  const { mode, sensitive, limits } = tableOf(findings.values['sandbox']) as Partial<SandboxConfig>
+  return {
+    sandbox: { mode: mode ?? 'enforce', sensitive: sensitive ?? [], limits: limits ?? {} },
+    conversation: { tools },
+    providers: { mcp: servers },
+    profiles: readProfiles(findings),
+  }
+}
+
+function readProfiles(findings: Findings): Named<ProfileConfig> {
+  const profiles = Object.create(null) as Record<string, ProfileConfig>
+  for (const name of Object.keys(tableOf(findings.values['profiles'])))
+    profiles[name] = { access: readAccess(findings, ['profiles', name, 'access']) }
+  return profiles
+}

@@ -1,0 +1,103 @@
+import { TomlDate } from 'smol-toml'
+import { type ConfigOrigin, type Path } from '../layers.ts'
+import { type Document, type Table } from '../toml/document.ts'
+import { type Mark } from '../toml/marks.ts'
+
+/** Where something was written. Turned into a line and column only when somebody asks. */
+export interface Written {
+  readonly document: Document
+  readonly mark: Mark | undefined
+}
+
+export interface WrittenValue {
+  readonly value: unknown
+  readonly written: Written
+}
+
+interface CellBase {
+  readonly written: Written
+  /** What stood here before, the most recent first. */
+  readonly overrode: readonly WrittenValue[]
+}
+export interface TableCell extends CellBase {
+  readonly kind: 'table'
+  readonly cells: Map<string, Cell>
+}
+export interface ValueCell extends CellBase {
+  readonly kind: 'value'
+  readonly value: unknown
+}
+export interface RulesCell extends CellBase {
+  readonly kind: 'rules'
+  readonly elements: readonly WrittenValue[]
+}
+
+/** One place of the merged config: what is there, who wrote it, and what it replaced. */
+export type Cell = TableCell | ValueCell | RulesCell
+
+export const originOf = ({ document, mark }: Written): ConfigOrigin => document.origin(mark)
+
+export const isTable = (value: unknown): value is Table =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof TomlDate)
+
+/** The plain data. Tables have no prototype, so no name in a file can reach one. */
+export function plainValue(cell: Cell): unknown {
+  switch (cell.kind) {
+    case 'table':
+      return plainTable(cell)
+    case 'value':
+      return cell.value
+    case 'rules':
+      return cell.elements.map((element) => element.value)
+  }
+}
+
+export function plainTable(cell: TableCell): Table {
+  const table = Object.create(null) as Table
+  for (const [key, inner] of cell.cells) table[key] = plainValue(inner)
+  return table
+}
+
+export interface Found {
+  readonly value: unknown
+  readonly written: Written
+  /** Absent inside a value that is kept whole, such as one rule of a list. */
+  readonly cell?: Cell
+}
+
+export function findCell(root: Cell, path: Path): Found | undefined {
+  let cell = root
+  for (const [i, part] of path.entries()) {
+    const rest = path.slice(i)
+    if (cell.kind === 'value') return inside(cell, rest)
+    if (cell.kind === 'rules') {
+      const element = typeof part === 'number' ? cell.elements[part] : undefined
+      return element && inside(element, rest.slice(1))
+    }
+    const next = typeof part === 'string' ? cell.cells.get(part) : undefined
+    if (!next) return undefined
+    cell = next
+  }
+  return { value: plainValue(cell), written: cell.written, cell }
+}
+
+function inside({ value, written }: WrittenValue, path: Path): Found | undefined {
+  let { mark } = written
+  let here = value
+  for (const part of path) {
+    if (typeof here !== 'object' || here === null || !Object.hasOwn(here, part)) return undefined
+    here = (here as Table)[part]
+    // A value source has no marks: its label is all there is to know.
+    mark = (typeof part === 'number' ? mark?.items?.[part] : mark?.keys?.get(part)) ?? mark
+  }
+  return { value: here, written: { document: written.document, mark } }
+}
+
+/** Where the path is, or the nearest place above it that was written: for messages about what is missing. */
+export function nearestOrigin(root: Cell, path: Path): ConfigOrigin {
+  for (let length = path.length; length > 0; length--) {
+    const found = findCell(root, path.slice(0, length))
+    if (found) return originOf(found.written)
+  }
+  return originOf(root.written)
+}

@@ -1,0 +1,23 @@
+import { CAPABILITIES, type EnvRule, type FsRule, type NetRule, parseHost, ROOT } from '@cordon/policy'
+
+/** The origin of a rule that nobody wrote. */
+export const BUILT_IN = 'built-in default'
+
+/** SPEC 4.2: the whole workspace, to read, write and execute. */
+export const DEFAULT_FS: readonly FsRule[] = [
+  { path: ROOT, grants: new Set(CAPABILITIES), external: false, origin: BUILT_IN },
+]
+
+/** SPEC 1.1: "deny all of net", as a rule, because a declared axis is never an empty list. */
+export const DEFAULT_NET: readonly NetRule[] = [
+  { host: parseHost('denied.invalid')!, allow: false, origin: BUILT_IN },
+]
+
+/** SPEC 4.2 and 4.6: what every program needs and no secret lives in. */
+const MINIMAL_ENV = ['PATH', 'HOME', 'USER', 'LANG', 'LC_*', 'TERM', 'TZ'] as const
+
+export const DEFAULT_ENV: readonly EnvRule[] = MINIMAL_ENV.map((name) => ({
+  name,
+  read: true,
+  origin: BUILT_IN,
+}))

@@ -1,0 +1,98 @@
+import { join } from 'node:path'
+import { type AccessPolicy, below, type FsRule, show } from '@cordon/policy'
+import { type Subject } from './subject.ts'
+
+// SPEC 4.9: where secrets live. `~/x` is a place in the home directory with everything below it; `**/x` is a
+// name anywhere, with `*` for any characters. Configuration adds to this list and cannot shorten it.
+export const SENSITIVE: readonly string[] = [
+  '~/.ssh',
+  '~/.gnupg',
+  '~/.password-store',
+  '~/.local/share/keyrings',
+  '~/.aws',
+  '~/.azure',
+  '~/.config/gcloud',
+  '~/.config/gh',
+  '~/.config/op',
+  '~/.config/containers',
+  '~/.docker',
+  '~/.kube',
+  '~/.terraform.d',
+  '~/.vault-token',
+  '~/.netrc',
+  '~/.npmrc',
+  '~/.pypirc',
+  '~/.cargo/credentials.toml',
+  '~/.git-credentials',
+  '~/.config/git/credentials',
+  '~/.pgpass',
+  '~/.mozilla',
+  '~/.config/google-chrome',
+  '~/.config/chromium',
+  '**/.env*',
+  '**/id_rsa*',
+  '**/id_ecdsa*',
+  '**/id_ed25519*',
+  '**/*.pem',
+  '**/*.p12',
+  '**/*.pfx',
+  '**/*.keystore',
+  '**/credentials.json',
+  '**/.netrc',
+  '**/.git-credentials',
+]
+
+/** One rule that grants something where secrets live. */
+export interface SensitiveGrant {
+  readonly subject: Subject
+  readonly rule: FsRule
+  readonly pattern: string
+  /** The same grant has the same key in every command of a session. */
+  readonly key: string
+}
+
+export interface SensitiveOptions {
+  readonly root: string
+  readonly home: string
+  readonly patterns: readonly string[]
+}
+
+export function sensitiveGrants(
+  policies: ReadonlyMap<Subject, AccessPolicy>,
+  options: SensitiveOptions,
+): SensitiveGrant[] {
+  return [...policies].flatMap(([subject, { fs }]) =>
+    fs.flatMap((rule): SensitiveGrant[] => {
+      const pattern = rule.grants.size > 0 ? matchingPattern(rule, options) : undefined
+      if (pattern === undefined) return []
+      const key = `${subject.kind} ${subject.name} ${rule.path} ${[...rule.grants].toSorted().join('+')}`
+      return [{ subject, rule, pattern, key }]
+    }),
+  )
+}
+
+export const describeGrant = ({ subject, rule, pattern }: SensitiveGrant): string =>
+  `${subject.kind} ${subject.name} is granted ${[...rule.grants].join(', ')} on ${show(rule.path)}, ` +
+  `where secrets live (${pattern})`
+
+function matchingPattern(rule: FsRule, { root, home, patterns }: SensitiveOptions): string | undefined {
+  const place = rule.approvedTarget ?? join(root, rule.path)
+  const names = rule.path.split('/')
+  return patterns.find((pattern) => {
+    if (pattern.startsWith('~/')) return touches(place, join(home, pattern.slice(2)))
+    const name = nameMatcher(pattern.replace(/^\*\*\//, ''))
+    return names.some((part) => name.test(part))
+  })
+}
+
+/** At it, below it, or around it: a grant of the home directory is a grant of `~/.ssh`. */
+const touches = (place: string, secret: string): boolean =>
+  below(secret, place) !== undefined || below(place, secret) !== undefined
+
+const nameMatcher = (pattern: string): RegExp =>
+  new RegExp(
+    `^${pattern
+      .split('*')
+      .map((text) => text.replace(/[\\^$.|?+()[\]{}]/g, '\\$&'))
+      .join('.*')}$`,
+  )

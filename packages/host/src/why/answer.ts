@@ -1,0 +1,149 @@
+import {
+  type AccessPolicy,
+  type EnvRule,
+  EnvIndex,
+  evaluateFs,
+  FsAccessError,
+  FsIndex,
+  type FsRule,
+  isEnvName,
+  type Location,
+  locateEntry,
+  locateObject,
+  type NetRule,
+  NetIndex,
+  parseNetTarget,
+  quote,
+  type Root,
+  show,
+} from '@cordon/policy'
+import { type Question, QuestionError } from './question.ts'
+
+export type AnyRule =
+  | { readonly axis: 'fs'; readonly rule: FsRule }
+  | { readonly axis: 'net'; readonly rule: NetRule }
+  | { readonly axis: 'env'; readonly rule: EnvRule }
+
+/** SPEC 4.7: the decision, the rule that made it, and the rules that would have made it otherwise. */
+export interface Answer {
+  readonly question: Question
+  readonly allowed: boolean
+  /** The target in the form that rules are matched on; undefined when it has none. */
+  readonly canonical: string | undefined
+  readonly rule: AnyRule | undefined
+  readonly because: string
+  /** Other rules that match the target and lost, in the order they were written. */
+  readonly others: readonly AnyRule[]
+}
+
+/** Throws `QuestionError` or a bad-input `FsAccessError` when the question makes no sense. */
+export function answer(root: Root, policy: AccessPolicy, question: Question): Answer {
+  switch (question.axis) {
+    case 'fs':
+      return answerFs(root, policy.fs, question)
+    case 'net':
+      return answerNet(policy.net, question)
+    case 'env':
+      return answerEnv(policy.env, question)
+  }
+}
+
+function answerFs(root: Root, rules: readonly FsRule[], question: Question & { axis: 'fs' }): Answer {
+  const index = rules.length > 0 ? new FsIndex(rules, root.foldCase) : undefined
+  try {
+    const { relative } = locate(root, index, question)
+    const matching = rules.filter((rule) => new FsIndex([rule], root.foldCase).governing(relative))
+    const decision = index && evaluateFs(index, relative, question.capability)
+    if (!decision)
+      return unrestricted(question, relative, 'no file rules are declared, so the whole workspace is open')
+    const rule = decision.kind === 'unmatched' ? undefined : decision.rule
+    const allowed = decision.kind === 'granted'
+    return {
+      question,
+      allowed,
+      canonical: relative,
+      rule: rule && { axis: 'fs', rule },
+      because: rule ? fsReason(rule, question.capability, allowed) : 'no rule covers that path',
+      others: matching.filter((other) => other !== rule).map((other) => ({ axis: 'fs', rule: other })),
+    }
+  } catch (error) {
+    // Bad input is a wrong question; a bad target is an answer: no, and why.
+    if (!(error instanceof FsAccessError) || error.fault === 'input') throw error
+    return {
+      question,
+      allowed: false,
+      canonical: undefined,
+      rule: undefined,
+      because: error.message,
+      others: [],
+    }
+  }
+}
+
+const locate = (
+  root: Root,
+  index: FsIndex | undefined,
+  { capability, target }: Question & { axis: 'fs' },
+): Location =>
+  capability === 'delete' ? locateEntry(root, index, target) : locateObject(root, index, target, capability)
+
+function fsReason(rule: FsRule, capability: string, allowed: boolean): string {
+  if (allowed) return `the rule for ${show(rule.path)} grants ${capability}`
+  if (rule.external && rule.approvedTarget === undefined)
+    return `the mount ${show(rule.path)} is not approved, or its link is broken, so it grants nothing`
+  return `the rule for ${show(rule.path)} does not grant ${capability}`
+}
+
+function answerNet(rules: readonly NetRule[], question: Question & { axis: 'net' }): Answer {
+  const target = parseNetTarget(question.target)
+  const port = target.port === undefined ? '' : `:${target.port}`
+  const path = target.segments.map((segment) =>
+    encodeURIComponent(Buffer.from(segment, 'latin1').toString('utf8')),
+  )
+  const canonical = `${target.scheme}://${target.host}${port}/${path.join('/')}`
+  if (rules.length === 0) return unrestricted(question, canonical, 'no network rules are declared')
+  const decision = new NetIndex(rules).evaluate(target)
+  const rule = decision.kind === 'unmatched' ? undefined : decision.rule
+  return {
+    question,
+    allowed: decision.kind === 'allowed',
+    canonical,
+    rule: rule && { axis: 'net', rule },
+    because: rule
+      ? `the rule for ${rule.host}${rule.pathPrefix ?? ''} ${rule.allow ? 'allows it' : 'says no'}`
+      : `no rule covers ${target.host}${port}`,
+    others: rules
+      .filter((other) => other !== rule && new NetIndex([other]).evaluate(target).kind !== 'unmatched')
+      .map((other) => ({ axis: 'net', rule: other })),
+  }
+}
+
+function answerEnv(rules: readonly EnvRule[], question: Question & { axis: 'env' }): Answer {
+  const name = question.target
+  if (!isEnvName(name)) throw new QuestionError(`${quote(name)} is not a variable name`)
+  if (rules.length === 0) return unrestricted(question, name, 'no environment rules are declared')
+  const decision = new EnvIndex(rules).evaluate(name)
+  const rule = decision.kind === 'unmatched' ? undefined : decision.rule
+  return {
+    question,
+    allowed: decision.kind === 'allowed',
+    canonical: name,
+    rule: rule && { axis: 'env', rule },
+    because: rule
+      ? `the rule for ${show(rule.name)} ${rule.read ? 'allows it' : 'says no'}`
+      : 'no rule names it',
+    others: rules
+      .filter((other) => other !== rule && new EnvIndex([other]).evaluate(name).kind !== 'unmatched')
+      .map((other) => ({ axis: 'env', rule: other })),
+  }
+}
+
+/** SPEC 1.1: an undeclared axis restricts nothing (it only stays undeclared with the sandbox off). */
+const unrestricted = (question: Question, canonical: string, because: string): Answer => ({
+  question,
+  allowed: true,
+  canonical,
+  rule: undefined,
+  because,
+  others: [],
+})

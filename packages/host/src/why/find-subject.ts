@@ -1,0 +1,23 @@
+import { type Config } from '@cordon/config'
+import { quote } from '@cordon/policy'
+import { type Subject } from '../compile/subject.ts'
+import { QuestionError } from './question.ts'
+
+/** A tool by its name, else a server, else a profile. A tool of a stateful server runs under the server's policy. */
+export function findSubject(config: Config, subjects: readonly Subject[], name: string): Subject {
+  const source = config.conversation.tools[name]?.source
+  const owner = source?.kind === 'mcp' ? source.server : undefined
+  for (const kind of ['tool', 'server', 'profile'] as const) {
+    const wanted = kind === 'server' ? (owner ?? name) : name
+    const found = subjects.find((subject) => subject.kind === kind && subject.name === wanted)
+    if (found) return found
+  }
+  if (source?.kind === 'builtin')
+    throw new QuestionError(
+      `${quote(name)} is a builtin tool: it runs inside Cordon and has no access of its own`,
+    )
+  const names = [...new Set(subjects.map((subject) => subject.name))]
+  throw new QuestionError(
+    `no tool, server or profile is named ${quote(name)}; there are: ${names.join(', ')}`,
+  )
+}

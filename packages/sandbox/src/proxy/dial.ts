@@ -1,0 +1,106 @@
+import { lookup } from 'node:dns/promises'
+import { connect, isIP, type Socket } from 'node:net'
+import { type HostName, parseHost } from '@cordon/policy'
+import { type AddressKind } from './address.ts'
+import { denyByAddress, type Denial } from './denial.ts'
+import { type Place } from './gate.ts'
+import { type ProxyLimits, type Resolve } from './options.ts'
+
+export type Dialed =
+  | { readonly kind: 'open'; readonly socket: Socket; readonly named: HostName | undefined }
+  | { readonly kind: 'denied'; readonly denial: Denial }
+  | { readonly kind: 'failed'; readonly reason: string; readonly timedOut: boolean }
+
+/**
+ * SPEC 4.5: resolves, checks, and connects to the very address that was checked; the name is never looked
+ * up again, so an answer that changes (DNS rebinding) changes nothing.
+ */
+export class Dialer {
+  /** Every connection to the outside that is alive. */
+  readonly sockets = new Set<Socket>()
+  readonly #resolve: Resolve
+  readonly #classify: (address: string) => AddressKind
+  readonly #limits: ProxyLimits
+
+  constructor(resolve: Resolve | undefined, classify: (address: string) => AddressKind, limits: ProxyLimits) {
+    this.#resolve = resolve ?? openAmbientResolver
+    this.#classify = classify
+    this.#limits = limits
+  }
+
+  /** `permits` says whether rules allow the same thing for an address written as the host (decision 0051). */
+  async dial(place: Place, permits: (literal: HostName) => boolean): Promise<Dialed> {
+    const answer = await this.#addresses(place.host)
+    if (!Array.isArray(answer)) return answer
+    let denial: Denial | undefined
+    let failure: Dialed | undefined
+    for (const address of answer) {
+      const kind = this.#classify(address)
+      const literal = parseHost(address)
+      const named = kind !== 'public' && !isLoopbackName(place.host, kind) ? literal : undefined
+      if (literal === undefined || (named !== undefined && !permits(named))) {
+        denial ??= denyByAddress(place, address, kind)
+        continue
+      }
+      const dialed = await this.#connect(address, place, named)
+      if (dialed.kind === 'open') return dialed
+      failure ??= dialed
+    }
+    if (failure) return failure
+    if (denial) return { kind: 'denied', denial }
+    return { kind: 'failed', reason: `${place.host} has no address`, timedOut: false }
+  }
+
+  async #addresses(host: HostName): Promise<string[] | Extract<Dialed, { kind: 'failed' }>> {
+    const bare = host.startsWith('[') ? host.slice(1, -1) : host
+    if (isIP(bare)) return [bare]
+    if (isLocalhost(host)) return ['127.0.0.1', '::1'] // RFC 6761 §6.3: never asked of a name server
+    const late = Promise.withResolvers<undefined>()
+    const timer = setTimeout(late.resolve, this.#limits.connectMs, undefined)
+    try {
+      const answer = await Promise.race([this.#resolve(host), late.promise])
+      if (!answer) return { kind: 'failed', reason: `the lookup of ${host} timed out`, timedOut: true }
+      return answer.filter((address) => isIP(address) !== 0).slice(0, MOST_ADDRESSES)
+    } catch (error) {
+      return { kind: 'failed', reason: `${host} cannot be resolved (${codeOf(error)})`, timedOut: false }
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  #connect(address: string, { host, port }: Place, named: HostName | undefined): Promise<Dialed> {
+    return new Promise((done) => {
+      const socket = connect({ host: address, port, allowHalfOpen: true, noDelay: true })
+      this.sockets.add(socket)
+      socket.once('close', () => this.sockets.delete(socket))
+      const fail = (why: string, timedOut: boolean): void => {
+        socket.destroy()
+        done({ kind: 'failed', reason: `${host}:${port} cannot be reached (${why})`, timedOut })
+      }
+      const timer = setTimeout(fail, this.#limits.connectMs, 'timed out', true)
+      // Stays for the socket's life: whoever owns it next hears `close`.
+      socket.on('error', (error) => {
+        clearTimeout(timer)
+        fail(codeOf(error), false)
+      })
+      socket.once('connect', () => {
+        clearTimeout(timer)
+        done({ kind: 'open', socket, named })
+      })
+    })
+  }
+}
+
+const MOST_ADDRESSES = 16
+
+const isLocalhost = (host: string): boolean => host === 'localhost' || host.endsWith('.localhost')
+
+/** A rule that says `localhost` names loopback, and nothing but loopback. */
+const isLoopbackName = (host: string, kind: AddressKind): boolean => isLocalhost(host) && kind === 'loopback'
+
+/** Uses the process's authority: the system's resolver, `/etc/hosts` included. */
+const openAmbientResolver: Resolve = async (host) =>
+  (await lookup(host, { all: true, order: 'verbatim' })).map(({ address }) => address)
+
+export const codeOf = (error: unknown): string =>
+  error instanceof Error ? ((error as NodeJS.ErrnoException).code ?? error.message) : String(error)

@@ -1,0 +1,50 @@
+import { type NetRule } from '@cordon/policy'
+
+/** Where the sandboxed program finds the proxy: an address inside its own network namespace. */
+export interface ProxyAddress {
+  readonly host: string
+  readonly port: number
+}
+
+/** SPEC 4.5, decision 0054: what makes ordinary programs use the proxy. */
+export function proxyEnv(rules: readonly NetRule[], { host, port }: ProxyAddress): Record<string, string> {
+  const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+  const values = { HTTP_PROXY: url, HTTPS_PROXY: url, ALL_PROXY: url, NO_PROXY: direct(rules).join(',') }
+  const env: Record<string, string> = { NODE_USE_ENV_PROXY: '1' }
+  for (const [name, value] of Object.entries(values)) {
+    env[name] = value
+    env[name.toLowerCase()] = value
+  }
+  return env
+}
+
+/** Loopback is the sandbox's own, except where a rule grants the host's. */
+function direct(rules: readonly NetRule[]): string[] {
+  const granted = new Set(rules.filter((rule) => rule.allow).map((rule) => rule.host.replace(/[[\]]/g, '')))
+  return ['localhost', '127.0.0.1', '::1'].filter((name) => !granted.has(name))
+}
+
+/** Where the spawner put the two PEM files, as the sandboxed program sees them. */
+export interface TrustFiles {
+  /** `certPem`: the run's authority alone. */
+  readonly certificate: string
+  /** `bundlePem`: the system's roots and the run's authority. */
+  readonly bundle: string
+}
+
+/** Node adds to its roots; the others replace theirs, so they get the bundle. */
+export function trustEnv({ certificate, bundle }: TrustFiles): Record<string, string> {
+  const env: Record<string, string> = { NODE_EXTRA_CA_CERTS: certificate, DENO_CERT: certificate }
+  for (const name of REPLACING) env[name] = bundle
+  return env
+}
+
+const REPLACING = [
+  'SSL_CERT_FILE',
+  'REQUESTS_CA_BUNDLE',
+  'CURL_CA_BUNDLE',
+  'GIT_SSL_CAINFO',
+  'PIP_CERT',
+  'CARGO_HTTP_CAINFO',
+  'AWS_CA_BUNDLE',
+]

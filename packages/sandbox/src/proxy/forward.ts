@@ -1,0 +1,113 @@
+import { type ClientRequest, type IncomingMessage, request, type ServerResponse } from 'node:http'
+import { type Socket } from 'node:net'
+import { type Duplex } from 'node:stream'
+import { codeOf } from './dial.ts'
+import { requestHeaders, responseHeaders, upgradeHead } from './headers.ts'
+import { type Entry } from './journal.ts'
+import { type AskedRequest, DialError, type OriginAgent } from './origin-agent.ts'
+import { type Asked } from './request-head.ts'
+import { answer, answerDenial } from './responses.ts'
+import { splice } from './splice.ts'
+
+export interface Exchange {
+  readonly req: IncomingMessage
+  readonly res: ServerResponse
+  readonly asked: Asked
+  readonly agent: OriginAgent
+  readonly entry: Entry
+  readonly idleMs: number
+}
+
+/** One allowed request to its server and the answer back. Heads are written anew; bodies are piped. */
+export function forward(exchange: Exchange): void {
+  const { req, res, entry } = exchange
+  let up = 0
+  let down = 0
+  entry.traffic = () => ({ up, down })
+  res.once('close', () => entry.finish({}))
+  const send = (): void => {
+    const upstream = openRequest(exchange, requestHeaders(req, exchange.asked.hostHeader))
+    res.once('close', () => upstream.destroy())
+    upstream.once('response', (answered) => {
+      answered.on('data', (chunk: Buffer) => (down += chunk.length))
+      relay(exchange, answered)
+    })
+    upstream.on('error', (error) => {
+      // A kept connection that the server closed just now. Nothing was sent but the head of a safe request.
+      const again = upstream.reusedSocket && up === 0 && req.complete && SAFE.has(req.method ?? '')
+      if (again && !res.headersSent && !(error instanceof DialError)) send()
+      else fail(exchange, error)
+    })
+    if (req.complete && req.readableEnded) upstream.end()
+    else req.pipe(upstream)
+  }
+  req.on('data', (chunk: Buffer) => (up += chunk.length))
+  send()
+}
+
+const SAFE = new Set(['GET', 'HEAD', 'OPTIONS'])
+
+/** SPEC 4.5 for WebSockets: the upgrade is decided like a request, then the two ends talk. */
+export function forwardUpgrade(exchange: Exchange, client: Duplex): void {
+  const { req, res, entry, idleMs } = exchange
+  const upstream = openRequest(exchange, requestHeaders(req, exchange.asked.hostHeader, 'websocket'))
+  const leave = (): void => void upstream.destroy()
+  client.once('close', leave)
+  upstream.on('error', (error) => fail(exchange, error))
+  upstream.once('response', (answered) => {
+    res.once('close', () => entry.finish({}))
+    relay(exchange, answered)
+  })
+  upstream.once('upgrade', (answered, server: Socket, early: Buffer) => {
+    client.off('close', leave)
+    res.detachSocket(client as Socket)
+    client.write(upgradeHead(answered))
+    const before = { up: server.bytesWritten, down: server.bytesRead - early.length }
+    entry.traffic = () => ({ up: server.bytesWritten - before.up, down: server.bytesRead - before.down })
+    if (early.length > 0) server.unshift(early)
+    for (const socket of [client as Socket, server]) socket.setTimeout(idleMs, () => socket.destroy())
+    void splice(client, server).then(() => entry.finish({}))
+  })
+  upstream.end()
+}
+
+function openRequest({ req, asked, agent, idleMs }: Exchange, headers: string[]): ClientRequest {
+  const options: AskedRequest = {
+    agent,
+    asked,
+    host: asked.target.host,
+    port: asked.target.port,
+    method: req.method ?? 'GET',
+    path: asked.path,
+    headers,
+  }
+  const upstream = request(options)
+  upstream.setTimeout(idleMs, () => upstream.destroy(new Error('timed out')))
+  return upstream
+}
+
+function relay({ res, entry }: Exchange, answered: IncomingMessage): void {
+  try {
+    res.writeHead(answered.statusCode ?? 502, answered.statusMessage ?? '', responseHeaders(answered))
+  } catch (error) {
+    answered.destroy()
+    entry.finish({ reason: `the server's answer cannot be passed on (${codeOf(error)})` })
+    res.destroy()
+    return
+  }
+  // A body that breaks off must not look complete to the client.
+  answered.once('error', () => res.destroy())
+  answered.once('aborted', () => res.destroy())
+  answered.pipe(res)
+}
+
+function fail({ res, asked, entry }: Exchange, error: Error): void {
+  if (error instanceof DialError && error.dialed.kind === 'denied') {
+    entry.finish({ allowed: false, reason: error.dialed.denial.reason })
+    return answerDenial(res, asked, error.dialed.denial)
+  }
+  const dialed = error instanceof DialError && error.dialed.kind === 'failed' ? error.dialed : undefined
+  const reason = dialed?.reason ?? `${asked.target.host} broke the connection (${codeOf(error)})`
+  entry.finish({ reason })
+  answer(res, dialed?.timedOut ? 504 : 502, `cordon: ${reason}.\n`)
+}

@@ -1,0 +1,142 @@
+import {
+  DEFAULT_PORTS,
+  type HostName,
+  NetIndex,
+  type NetRule,
+  type NetTarget,
+  parseNetTarget,
+} from '@cordon/policy'
+import { readingsOf } from './readings.ts'
+
+export type Verdict =
+  | { readonly allowed: true; readonly rule: NetRule }
+  | { readonly allowed: false; readonly rule: NetRule | undefined }
+
+/** Where a tunnel leads. What it carries is not known before its first bytes. */
+export interface Place {
+  readonly host: HostName
+  readonly port: number
+}
+
+/** Decision 0050: SPEC 1.5 applied to what a proxy can see. Pure; says yes or no and by which rule. */
+export class Gate {
+  readonly #index: NetIndex
+  readonly #rules = new Map<HostName, NetRule[]>()
+  readonly #order = new Map<NetRule, number>()
+  readonly #interception: 'auto' | 'off'
+
+  constructor(rules: readonly NetRule[], interception: 'auto' | 'off') {
+    this.#index = new NetIndex(rules)
+    this.#interception = interception
+    for (const [i, rule] of rules.entries()) {
+      this.#order.set(rule, i)
+      const list = this.#rules.get(rule.host)
+      if (list) list.push(rule)
+      else this.#rules.set(rule.host, [rule])
+    }
+  }
+
+  indexOf(rule: NetRule): number {
+    return this.#order.get(rule) ?? -1
+  }
+
+  /** One request whose URL is known in full. `rawPath` is the path as it was sent. */
+  request(target: NetTarget, rawPath: string): Verdict {
+    let verdict: Verdict = { allowed: false, rule: undefined }
+    for (const reading of readingsOf(target, rawPath)) {
+      verdict = this.#evaluate(reading)
+      if (!verdict.allowed) return verdict
+    }
+    return verdict
+  }
+
+  /** Before anything was sent: is there a rule that could allow something there? Its answer is never final yes. */
+  tunnel(place: Place): Verdict {
+    const hope = this.#at(place, ANY_SCHEME).find((rule) => rule.allow)
+    if (hope) return { allowed: true, rule: hope }
+    return this.opaque(place, place.port === 80 ? 'http' : place.port === 443 ? 'https' : 'tcp')
+  }
+
+  /** TLS that is not looked into, or bytes that are neither TLS nor HTTP (`tcp`). */
+  opaque(place: Place, scheme: 'https' | 'http' | 'tcp'): Verdict {
+    if (scheme === 'https' && this.#hidden(place, TLS)) return this.#hostLevel(place)
+    const plain = this.#evaluate({ ...place, scheme, segments: [] })
+    if (plain.allowed && scheme === 'tcp') return this.#raw(place, plain)
+    if (plain.allowed || plain.rule) return plain
+    // A rule for `ssh`, `imaps`… : its bytes cannot be told from others, so the port is what is held.
+    for (const { scheme: named } of this.#rules.get(place.host) ?? []) {
+      if (named === undefined || KNOWN.has(named)) continue
+      const verdict = this.#evaluate({ ...place, scheme: named, segments: [] })
+      if (verdict.allowed) return verdict
+    }
+    return plain
+  }
+
+  /** SPEC 4.5: only hosts with rules that TLS hides are intercepted. */
+  intercepts(place: Place): boolean {
+    return this.#interception === 'auto' && this.#hidden(place, TLS)
+  }
+
+  /** HTTP whose requests must be seen one by one: bytes that we cannot read as HTTP are refused there. */
+  readsRequests(place: Place): boolean {
+    return this.#hidden(place, CLEAR)
+  }
+
+  /**
+   * Unreadable bytes may still be HTTP to a lenient server. So they pass only where plain HTTP would pass
+   * whole, or where a rule says `scheme = "tcp"`.
+   */
+  #raw(place: Place, verdict: Verdict & { allowed: true }): Verdict {
+    if (this.#hidden(place, CLEAR)) return { allowed: false, rule: undefined }
+    if (verdict.rule.scheme === 'tcp') return verdict
+    return this.#evaluate({ ...place, scheme: 'http', segments: [] })
+  }
+
+  /** Interception is off: a path rule counts for its whole host, and one that refuses wins. */
+  #hostLevel(place: Place): Verdict {
+    const rules = this.#at(place, TLS)
+    const refusal = rules.find((rule) => !rule.allow && isNarrow(rule))
+    if (refusal) return { allowed: false, rule: refusal }
+    const plain = this.#evaluate({ ...place, scheme: 'https', segments: [] })
+    const grant = rules.find((rule) => rule.allow)
+    return plain.allowed || !grant ? plain : { allowed: true, rule: grant }
+  }
+
+  #hidden(place: Place, schemes: ReadonlySet<string>): boolean {
+    return this.#at(place, schemes).some(isNarrow)
+  }
+
+  #at({ host, port }: Place, schemes: ReadonlySet<string> | undefined): NetRule[] {
+    return (this.#rules.get(host) ?? []).filter(
+      (rule) =>
+        (rule.scheme === undefined || !schemes || schemes.has(rule.scheme)) &&
+        (rule.port === undefined ? defaultPorts(rule.scheme).includes(port) : rule.port === port),
+    )
+  }
+
+  #evaluate(target: NetTarget): Verdict {
+    const decision = this.#index.evaluate(target)
+    if (decision.kind === 'unmatched') return { allowed: false, rule: undefined }
+    return { allowed: decision.kind === 'allowed', rule: decision.rule }
+  }
+}
+
+const ANY_SCHEME = undefined
+const TLS: ReadonlySet<string> = new Set(['https', 'wss'])
+const CLEAR: ReadonlySet<string> = new Set(['http', 'ws'])
+const KNOWN: ReadonlySet<string> = new Set([...TLS, ...CLEAR, 'tcp'])
+
+/** What the outside of a connection does not show: a path, or a WebSocket among requests. */
+export const isNarrow = (rule: NetRule): boolean =>
+  rule.scheme === 'wss' || rule.scheme === 'ws' || hasPath(rule)
+
+/** `/` has no segments: it covers everything, as no prefix does. */
+export const hasPath = (rule: NetRule): boolean =>
+  rule.pathPrefix !== undefined &&
+  parseNetTarget(`http://${rule.host}${rule.pathPrefix.replaceAll(' ', '%20')}`).segments.length > 0
+
+function defaultPorts(scheme: string | undefined): readonly number[] {
+  if (scheme === undefined) return [80, 443]
+  const port = DEFAULT_PORTS[scheme]
+  return port === undefined ? [] : [port]
+}

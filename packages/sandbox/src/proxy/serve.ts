@@ -1,0 +1,150 @@
+import { type Server, type Socket } from 'node:net'
+import { parseNetTarget, InvalidUrlError, type NetRule } from '@cordon/policy'
+import { classifyAddress } from './address.ts'
+import { type Authority } from './authority.ts'
+import { denialText } from './denial.ts'
+import { Dialer } from './dial.ts'
+import { proxyEnv, type ProxyAddress, trustEnv, type TrustFiles } from './environment.ts'
+import { Gate, isNarrow, type Place } from './gate.ts'
+import { readHeld } from './held-read.ts'
+import { Journal } from './journal.ts'
+import { DEFAULT_LIMITS, type ProxyDecision, type ProxyLimits, type ProxyOptions } from './options.ts'
+import { Requests } from './requests.ts'
+import { plainResponse } from './responses.ts'
+import { openAmbientRoots } from './roots.ts'
+import { type Shared } from './shared.ts'
+import { serveSocks5 } from './socks5.ts'
+import { openTunnel } from './tunnel.ts'
+
+/** The trust that intercepted hosts need inside the sandbox; the spawner writes the two files. */
+export interface ProxyTrust {
+  readonly certPem: string
+  readonly bundlePem: string
+  env(files: TrustFiles): Record<string, string>
+}
+
+export interface ProxyHandle {
+  env(address: ProxyAddress): Record<string, string>
+  /** Only when a rule needs interception. */
+  readonly ca: ProxyTrust | undefined
+  /** The newest `maxDecisions`, oldest first; what is still open is not among them. */
+  decisions(): readonly ProxyDecision[]
+  /** How many more there were. */
+  droppedDecisions(): number
+  /** Stops listening, breaks every connection, and records what was still open. */
+  close(): Promise<void>
+}
+
+/** SPEC 4.5: filters on a socket that somebody already listens on, in the sandbox's network or another. */
+export async function serveProxy(server: Server, options: ProxyOptions): Promise<ProxyHandle> {
+  const { rules, interception = 'auto', classify = classifyAddress, now = Date.now } = options
+  const limits: ProxyLimits = { ...DEFAULT_LIMITS, ...options.limits }
+  const gate = new Gate(rules, interception)
+  const journal = new Journal(gate, limits.maxDecisions, options.onDecision ?? (() => {}), now)
+  const shared: Shared = { gate, journal, limits, dialer: new Dialer(options.resolve, classify, limits) }
+  const { upstreamRoots } = options
+  const roots = upstreamRoots ? () => upstreamRoots : openAmbientRoots()
+  const authority = needsAuthority(rules, interception) ? loadAuthority(now()) : undefined
+  const requests: Requests = new Requests(shared, roots, authority, (socket, asked) => {
+    guard(socket, () => connectTo(shared, requests, socket, asked))
+  })
+  const clients = new Set<Socket>()
+  const onConnection = (socket: Socket): void => {
+    socket.on('error', () => socket.destroy())
+    if (clients.size >= limits.maxConnections) {
+      journal.refuse(NOBODY, undefined, `more than ${limits.maxConnections} connections`)
+      socket.destroy()
+      return
+    }
+    clients.add(socket)
+    socket.once('close', () => clients.delete(socket))
+    socket.allowHalfOpen = true
+    guard(socket, () => greet(shared, requests, socket))
+  }
+  // Before the first await: a connection that comes now must find us.
+  server.on('connection', onConnection)
+  const certPem = (await authority)?.certPem
+  return {
+    env: (address) => proxyEnv(rules, address),
+    ca:
+      certPem === undefined
+        ? undefined
+        : { certPem, bundlePem: [...roots(), certPem].join('\n'), env: trustEnv },
+    decisions: () => journal.list(),
+    droppedDecisions: () => journal.dropped,
+    close: async () => {
+      const closed = new Promise<void>((done) => server.close(() => done()))
+      server.off('connection', onConnection).on('connection', (socket) => socket.destroy())
+      journal.close()
+      for (const socket of [...clients, ...shared.dialer.sockets]) socket.destroy()
+      await closed
+    },
+  }
+}
+
+const NOBODY = { kind: 'unknown', host: '', port: undefined } as const
+
+const needsAuthority = (rules: readonly NetRule[], interception: 'auto' | 'off'): boolean =>
+  interception === 'auto' &&
+  rules.some((rule) => isNarrow(rule) && rule.scheme !== 'http' && rule.scheme !== 'ws')
+
+async function loadAuthority(now: number): Promise<Authority> {
+  const { createAuthority } = await import('./authority.ts')
+  return createAuthority(now)
+}
+
+/** One client's trouble is its own: it is cut off, and nothing is left unhandled. */
+function guard(socket: Socket, serve: () => Promise<void>): void {
+  serve().catch(() => socket.destroy())
+}
+
+/** One port for all: the first byte says which protocol the client speaks. */
+async function greet(shared: Shared, requests: Requests, socket: Socket): Promise<void> {
+  const { limits, journal } = shared
+  const first = await readHeld(socket, { limit: 1, ms: limits.firstBytesMs, take: () => 1 })
+  if (first.kind !== 'read') {
+    if (first.kind === 'late') journal.refuse(NOBODY, undefined, 'the client said nothing')
+    socket.destroy()
+    return
+  }
+  socket.unshift(first.bytes)
+  const byte = first.bytes[0] ?? 0
+  if (byte === SOCKS5) return serveSocks5(shared, requests, socket)
+  // A method's first letter; a line end before it is tolerated by RFC 9112 §2.2.
+  if (/[A-Za-z\r\n]/.test(String.fromCharCode(byte))) return requests.serve(socket)
+  const what = byte === TLS ? 'TLS: this proxy is plain, use http:// in its URL' : 'neither HTTP nor SOCKS5'
+  journal.refuse(NOBODY, undefined, `the client speaks ${what}`)
+  socket.destroy()
+}
+
+const SOCKS5 = 5
+const TLS = 0x16
+
+/** CONNECT host:port. */
+function connectTo(shared: Shared, requests: Requests, socket: Socket, asked: string): Promise<void> {
+  const place = readAuthority(asked)
+  if (!place) {
+    shared.journal.refuse({ ...NOBODY, kind: 'connect' }, undefined, 'CONNECT needs host:port')
+    socket.end(plainResponse(400, 'cordon: CONNECT needs host:port.\n'))
+    return Promise.resolve()
+  }
+  return openTunnel(shared, requests, socket, place, {
+    kind: 'connect',
+    accept: () => void socket.write('HTTP/1.1 200 Connection established\r\n\r\n'),
+    deny: (where, denial) =>
+      socket.end(plainResponse(403, denialText(`${where.host}:${where.port}`, denial))),
+    fail: (reason, timedOut) => socket.end(plainResponse(timedOut ? 504 : 502, `cordon: ${reason}.\n`)),
+  })
+}
+
+/** RFC 9112 §3.2.3: a host and a port, nothing before, between or after. */
+function readAuthority(text: string): Place | undefined {
+  if (!/^[!-~]+:\d{1,5}$/.test(text) || /[@/?#]/.test(text)) return undefined
+  try {
+    const { host, port } = parseNetTarget(`tcp://${text}`)
+    return port ? { host, port } : undefined
+  } catch (error) {
+    if (error instanceof InvalidUrlError) return undefined
+    throw error
+  }
+}

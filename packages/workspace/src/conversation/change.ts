@@ -1,0 +1,88 @@
+import { rename, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { CordonError } from '@cordon/policy'
+import { reason, syncDirectory } from '../durable.ts'
+import { acquireLock, withLock } from '../lock.ts'
+import { prepareLocal } from '../place/workspace.ts'
+import { AppendError } from './errors.ts'
+import { HostPaths } from './host-paths.ts'
+import { LogWriter } from './log-writer.ts'
+import { type Metadata, writeMetadata } from './metadata.ts'
+import {
+  assertInPlace,
+  conversationLock,
+  type ConversationRef,
+  eventsFile,
+  fileMode,
+  lockOptions,
+  type Shelf,
+} from './shelf.ts'
+
+/** The name of a conversation that is being removed. */
+export const GOING = '.rm-'
+
+export interface Waiting {
+  /** Milliseconds to wait for another process that has it open; 0 asks once. */
+  readonly wait: number
+  readonly signal?: AbortSignal
+}
+
+/** To add to it. One writer at a time: the second waits, or is told who holds it (`LockHeldError`). */
+export async function openConversation(
+  shelf: Shelf,
+  ref: ConversationRef,
+  waiting: Waiting,
+): Promise<LogWriter> {
+  await prepareLocal(shelf.workspace, shelf.holder)
+  assertInPlace(ref)
+  const options = { ...lockOptions(shelf, ref.id, waiting.wait), signal: waiting.signal }
+  const lock = await acquireLock(conversationLock(shelf, ref.id), options)
+  return LogWriter.open(eventsFile(ref), lock, new HostPaths(shelf.workspace), shelf.now())
+}
+
+export const titleConversation = (shelf: Shelf, ref: ConversationRef, title: string): Promise<void> =>
+  changeMetadata(shelf, ref, { title })
+
+export const archiveConversation = (shelf: Shelf, ref: ConversationRef): Promise<void> =>
+  changeMetadata(shelf, ref, { archived_at: shelf.now().toISOString() })
+
+export const unarchiveConversation = (shelf: Shelf, ref: ConversationRef): Promise<void> =>
+  changeMetadata(shelf, ref, { archived_at: undefined })
+
+/** Its blobs stay until the next collection finds them unreferenced. */
+export function removeConversation(shelf: Shelf, ref: ConversationRef): Promise<void> {
+  return underLock(shelf, ref, async () => {
+    const going = join(dirname(ref.dir), GOING + ref.id)
+    await rename(ref.dir, going)
+    await syncDirectory(dirname(ref.dir))
+    await rm(going, { recursive: true })
+    // Safe while it is held: whoever waits for it notices that its file is gone, and looks again.
+    await rm(conversationLock(shelf, ref.id))
+  })
+}
+
+/**
+ * The title is not guarded against host paths as events are: it is what the user typed, or the model's summary of
+ * events that were guarded. It is hidden instead.
+ */
+function changeMetadata(
+  shelf: Shelf,
+  ref: ConversationRef,
+  changes: { readonly [K in keyof Metadata]: Metadata[K] | undefined },
+): Promise<void> {
+  const hidden = new HostPaths(shelf.workspace).hide(changes)
+  return underLock(shelf, ref, () => writeMetadata(ref.dir, hidden, fileMode(ref.keeping)))
+}
+
+async function underLock(shelf: Shelf, ref: ConversationRef, work: () => Promise<void>): Promise<void> {
+  await prepareLocal(shelf.workspace, shelf.holder)
+  assertInPlace(ref)
+  await withLock(conversationLock(shelf, ref.id), lockOptions(shelf, ref.id, BRIEFLY), work).catch(
+    (error: unknown) => {
+      throw error instanceof CordonError ? error : new AppendError(ref.dir, reason(error))
+    },
+  )
+}
+
+/** A query holds a conversation for as long as the model talks; renaming it then is told so, soon. */
+const BRIEFLY = 2_000

@@ -1,0 +1,59 @@
+import { CordonError, quote } from '@cordon/policy'
+
+/**
+ * SPEC 6.1: no absolute host path in any event. Which paths a text may mean nobody can know in general; the two
+ * that say who and where the user is are known: the workspace's root and the home directory.
+ */
+export class HostPaths {
+  readonly #hidden: readonly { readonly pattern: RegExp; readonly shown: string }[]
+
+  constructor({ root, home }: { readonly root: string; readonly home: string }) {
+    this.#hidden = [
+      { path: root, shown: '.' },
+      { path: home, shown: '~' },
+    ]
+      .filter(({ path }) => path.length > 1)
+      .sort((a, b) => b.path.length - a.path.length) // a root under the home first
+      .map(({ path, shown }) => ({ pattern: patternOf(path), shown }))
+  }
+
+  /** For text that people, models and tools wrote: `/home/u/p/src/a.ts` becomes `./src/a.ts`. */
+  hide<T>(value: T): T {
+    return mapText(value, (text) =>
+      this.#hidden.reduce((result, { pattern, shown }) => result.replace(pattern, () => shown), text),
+    ) as T
+  }
+
+  /** The door of the log: whatever forgot to hide a path is stopped here. */
+  assertAbsent(value: unknown): void {
+    mapText(value, (text) => {
+      for (const { pattern } of this.#hidden) {
+        const at = text.search(pattern)
+        if (at >= 0) throw new HostPathError(text.slice(Math.max(0, at - 20), at + 60).toWellFormed())
+      }
+      return text
+    })
+  }
+}
+
+/** Only whole components: `/home/ann` is not in `/home/anna`. A one-component path, as `/root`, is also in `src/root.ts`. */
+function patternOf(path: string): RegExp {
+  const before = path.lastIndexOf('/') === 0 ? '(?<![\\p{L}\\p{N}_.-])' : ''
+  return new RegExp(`${before}${path.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')}(?![\\p{L}\\p{N}_-])`, 'gu')
+}
+
+function mapText(value: unknown, change: (text: string) => string): unknown {
+  if (typeof value === 'string') return change(value)
+  if (Array.isArray(value)) return value.map((item) => mapText(item, change))
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([name, item]) => [change(name), mapText(item, change)]),
+  )
+}
+
+export class HostPathError extends CordonError {
+  readonly code = 'HOST_PATH'
+  constructor(excerpt: string) {
+    super(`an event must not hold a path of this machine, and this one does: ${quote(excerpt)}`)
+  }
+}

@@ -1,0 +1,93 @@
+import { constants } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
+import { errorCode, reason } from '../durable.ts'
+import { UnreadableConversationError } from './errors.ts'
+import { parseEvent, type StoredEvent } from './events.ts'
+
+export interface LogLine {
+  /** Counted from 1. */
+  readonly number: number
+  /** As stored, without its newline: a copy of it loses nothing that this version does not understand. */
+  readonly bytes: Buffer
+  readonly event: StoredEvent
+}
+
+/**
+ * The events in order, one at a time. Needs no lock: a last line that is not complete is an append in progress or one that a
+ * crash cut short, never acknowledged, and is passed over. Damage anywhere else is an error.
+ */
+export async function* readLog(file: string): AsyncGenerator<LogLine> {
+  let damaged: number | undefined
+  let number = 0
+  for await (const { bytes, complete } of splitLines(file)) {
+    number++
+    if (bytes.length === 0) continue // an empty line, as editors leave them
+    if (damaged !== undefined) throw new UnreadableConversationError(file, 'it is not an event', damaged)
+    const event = parseLine(bytes)
+    if (event) yield { number, bytes, event }
+    else if (complete) damaged = number // forgiven if it turns out to be the last
+  }
+}
+
+/** Undefined when it is not one JSON object in UTF-8. */
+export function parseLine(bytes: Uint8Array): StoredEvent | undefined {
+  try {
+    return parseEvent(JSON.parse(UTF8.decode(bytes)))
+  } catch {
+    return undefined
+  }
+}
+
+const UTF8 = new TextDecoder('utf-8', { fatal: true })
+const NEWLINE = 10
+const CHUNK = 256 * 1024
+/** Payloads are in the blob store, so no line that Cordon wrote comes near. */
+const LONGEST_LINE = 64 * 1024 * 1024
+
+interface RawLine {
+  readonly bytes: Buffer
+  readonly complete: boolean
+}
+
+/** By bytes, not with readline: that one also splits at U+2028, which JSON leaves inside strings. */
+async function* splitLines(file: string): AsyncGenerator<RawLine> {
+  const handle = await openLog(file)
+  try {
+    let parts: Buffer[] = []
+    let length = 0
+    for (;;) {
+      const buffer = Buffer.allocUnsafe(CHUNK)
+      const { bytesRead } = await handle.read(buffer, 0, CHUNK)
+      if (bytesRead === 0) break
+      const chunk = buffer.subarray(0, bytesRead)
+      let start = 0
+      for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, start)) {
+        yield { bytes: Buffer.concat([...parts, chunk.subarray(start, end)]), complete: true }
+        parts = []
+        length = 0
+        start = end + 1
+      }
+      parts.push(chunk.subarray(start))
+      length += bytesRead - start
+      if (length > LONGEST_LINE) throw new UnreadableConversationError(file, 'a line is longer than 64 MiB')
+    }
+    if (length > 0) yield { bytes: Buffer.concat(parts), complete: false }
+  } catch (error) {
+    throw errorCode(error)?.startsWith('E') && !(error instanceof UnreadableConversationError)
+      ? new UnreadableConversationError(file, reason(error))
+      : error
+  } finally {
+    await handle.close()
+  }
+}
+
+async function openLog(file: string): Promise<FileHandle> {
+  try {
+    const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+    if ((await handle.stat()).isFile()) return handle
+    await handle.close()
+  } catch (error) {
+    throw new UnreadableConversationError(file, reason(error))
+  }
+  throw new UnreadableConversationError(file, 'it is not a regular file')
+}

@@ -1,0 +1,98 @@
+import { constants } from 'node:fs'
+import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { CordonError } from '@cordon/policy'
+import { reason, syncDirectory } from '../durable.ts'
+import { withLock } from '../lock.ts'
+import { prepareLocal } from '../place/workspace.ts'
+import { AppendError } from './errors.ts'
+import { HostPaths } from './host-paths.ts'
+import { newConversationId } from './id.ts'
+import { readLog } from './log-reader.ts'
+import { type Metadata, writeMetadata } from './metadata.ts'
+import {
+  assertInPlace,
+  conversationLock,
+  type ConversationRef,
+  dirMode,
+  eventsFile,
+  fileMode,
+  type Keeping,
+  lockOptions,
+  type Shelf,
+  shelfDir,
+} from './shelf.ts'
+
+/** The name of a conversation that is being made: no id, so nobody lists it. Left by a crash, it is swept. */
+export const NEW = '.new-'
+
+export interface NewConversation {
+  readonly keeping: Keeping
+  readonly title?: string
+}
+
+export function createConversation(
+  shelf: Shelf,
+  { keeping, title }: NewConversation,
+): Promise<ConversationRef> {
+  return make(shelf, keeping, title === undefined ? {} : { title }, async () => {})
+}
+
+/** A copy with everything up to the end of turn `turns`, or all of it. The bytes are copied as they are. */
+export async function forkConversation(
+  shelf: Shelf,
+  source: ConversationRef,
+  { turns, title }: { readonly turns?: number; readonly title?: string } = {},
+): Promise<ConversationRef> {
+  assertInPlace(source)
+  const metadata = { forked_from: source.id, ...(title === undefined ? {} : { title }) }
+  return make(shelf, source.keeping, metadata, async (log) => {
+    let turn = 0
+    for await (const { bytes, event } of readLog(eventsFile(source))) {
+      if (event.kind === 'turn' && ++turn > (turns ?? Infinity)) break
+      await log.write(Buffer.concat([bytes, NEWLINE]))
+    }
+  })
+}
+
+const NEWLINE = Buffer.from('\n')
+
+/** Complete or not there: built under another name, brought to the disk, then renamed. */
+async function make(
+  shelf: Shelf,
+  keeping: Keeping,
+  metadata: Metadata,
+  fill: (log: FileHandle) => Promise<void>,
+): Promise<ConversationRef> {
+  await prepareLocal(shelf.workspace, shelf.holder)
+  const id = newConversationId(shelf.now())
+  const parent = shelfDir(shelf, keeping)
+  const made: ConversationRef = { id, keeping, dir: join(parent, id) }
+  const dir = join(parent, NEW + id)
+  // Held while it is made, so that a sweeper can tell it from one that a crash left.
+  return withLock(conversationLock(shelf, id), lockOptions(shelf, id, 0), async () => {
+    try {
+      await mkdir(parent, { recursive: true, mode: dirMode(keeping) })
+      assertInPlace(made)
+      await mkdir(dir, { mode: dirMode(keeping) })
+      await fillLog(eventsFile({ dir }), fileMode(keeping), fill)
+      await writeMetadata(dir, new HostPaths(shelf.workspace).hide(metadata), fileMode(keeping))
+      await rename(dir, made.dir)
+      await syncDirectory(parent)
+      return made
+    } catch (error) {
+      await rm(dir, { recursive: true, force: true })
+      throw error instanceof CordonError ? error : new AppendError(dir, reason(error))
+    }
+  })
+}
+
+async function fillLog(file: string, mode: number, fill: (log: FileHandle) => Promise<void>): Promise<void> {
+  const log = await open(file, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, mode)
+  try {
+    await fill(log)
+    await log.sync()
+  } finally {
+    await log.close()
+  }
+}

@@ -1,0 +1,54 @@
+import { type FileHandle } from 'node:fs/promises'
+import { basename, dirname } from 'node:path'
+import { syncDirectory, writeDurable } from '../durable.ts'
+import { parseLine } from './log-reader.ts'
+
+export interface Recovery {
+  readonly note: string
+  /** Where the cut bytes are kept; undefined when nothing was cut. */
+  readonly aside: string | undefined
+}
+
+/**
+ * Under the lock, before the first append: only the last line can be incomplete, so only it is read. A last
+ * line that is an event but for its newline was written by hand, and is completed; anything else that is no event was cut
+ * short by a crash, never acknowledged, and goes aside.
+ */
+export async function recoverTail(
+  file: string,
+  handle: FileHandle,
+  now: Date,
+): Promise<{ size: number; recovery: Recovery | undefined }> {
+  const { size } = await handle.stat()
+  const { start, bytes } = await lastLine(handle, size)
+  if (bytes.length === 0) return { size, recovery: undefined }
+  const complete = bytes.at(-1) === NEWLINE
+  if (parseLine(complete ? bytes.subarray(0, -1) : bytes)) {
+    if (complete) return { size, recovery: undefined }
+    await handle.write('\n')
+    await handle.datasync()
+    return { size: size + 1, recovery: undefined }
+  }
+  const aside = `${file}.torn-${now.toISOString().replaceAll(':', '-')}`
+  await writeDurable(aside, bytes, 0o600)
+  await handle.truncate(start)
+  await handle.datasync()
+  await syncDirectory(dirname(file))
+  const note = `an incomplete last line of ${bytes.length} bytes was moved to ${basename(aside)}`
+  return { size: start, recovery: { note, aside } }
+}
+
+const NEWLINE = 10
+
+/** The last line with its newline, if it has one. Reads backwards, so its cost is the line's, not the file's. */
+async function lastLine(handle: FileHandle, size: number): Promise<{ start: number; bytes: Buffer }> {
+  for (let length = Math.min(size, 64 * 1024); ; length = Math.min(size, length * 4)) {
+    const buffer = Buffer.alloc(length)
+    const { bytesRead } = await handle.read(buffer, 0, length, size - length)
+    const tail = buffer.subarray(0, bytesRead)
+    const end = tail.at(-1) === NEWLINE ? tail.length - 2 : tail.length - 1
+    const before = end < 0 ? -1 : tail.lastIndexOf(NEWLINE, end)
+    if (before >= 0 || length === size)
+      return { start: size - length + before + 1, bytes: tail.subarray(before + 1) }
+  }
+}

@@ -1,0 +1,61 @@
+import { join } from 'node:path'
+import { readSmall, writeDurable } from '../durable.ts'
+import { withLock } from '../lock.ts'
+import { lockFile, prepareLocal } from '../place/workspace.ts'
+import { type ConversationId } from './id.ts'
+import { allConversations, type ConversationRef, type Shelf } from './shelf.ts'
+
+/** `sessions/last-used.json`: which conversation a terminal session used last, newest first. */
+interface Use {
+  readonly session: string
+  readonly conversation: string
+  readonly at: string
+}
+
+const MOST_SESSIONS = 200
+
+const usesFile = (shelf: Pick<Shelf, 'workspace'>): string =>
+  join(shelf.workspace.local, 'sessions', 'last-used.json')
+
+/** `session` names the terminal session, in any way that tells two of them apart. */
+export async function useConversation(shelf: Shelf, session: string, id: ConversationId): Promise<void> {
+  await prepareLocal(shelf.workspace, shelf.holder)
+  const options = { what: 'the list of sessions', holder: shelf.holder, wait: 10_000 }
+  await withLock(lockFile(shelf.workspace, 'sessions'), options, async () => {
+    const others = (await readUses(shelf)).filter((use) => use.session !== session)
+    const uses = [{ session, conversation: id, at: shelf.now().toISOString() }, ...others].slice(
+      0,
+      MOST_SESSIONS,
+    )
+    await writeDurable(usesFile(shelf), `${JSON.stringify({ sessions: uses })}\n`, 0o600)
+  })
+}
+
+/** This session's last, else the workspace's last; undefined when that one is gone or there was none. */
+export async function lastUsedConversation(
+  shelf: Shelf,
+  session: string,
+): Promise<ConversationRef | undefined> {
+  const uses = await readUses(shelf)
+  const use = uses.find((each) => each.session === session) ?? uses[0]
+  return use && allConversations(shelf).find(({ id }) => id === use.conversation)
+}
+
+/** A convenience, so whatever is wrong with it, it starts again empty. */
+async function readUses(shelf: Shelf): Promise<Use[]> {
+  try {
+    const file = await readSmall(usesFile(shelf), 1024 * 1024)
+    const { sessions } = JSON.parse(file?.bytes.toString('utf8') ?? '{}') as { sessions?: unknown }
+    return Array.isArray(sessions) ? sessions.filter(isUse) : []
+  } catch {
+    return []
+  }
+}
+
+const isUse = (use: unknown): use is Use =>
+  typeof use === 'object' &&
+  use !== null &&
+  'session' in use &&
+  typeof use.session === 'string' &&
+  'conversation' in use &&
+  typeof use.conversation === 'string'

@@ -1,0 +1,66 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { errorCode, reason } from '../durable.ts'
+import { WorkspaceError } from './errors.ts'
+import { MARKER } from './find-root.ts'
+
+/** Checked text: it becomes part of a directory's name. */
+export type WorkspaceId = string & { readonly __brand: 'WorkspaceId' }
+
+const ID = /^[a-z0-9]{5,10}$/
+const isId = (text: string): text is WorkspaceId => ID.test(text)
+
+export const idFile = (root: string): string => join(root, MARKER, 'id')
+
+/**
+ * `.cordon/id`, made by `cordon init`. A directory marked by hand has none: then the id follows from its path,
+ * so that nothing has to be written to look at a workspace; it does not survive a rename.
+ */
+export function readId(root: string): WorkspaceId {
+  return (
+    readIdFile(root) ?? (base32(createHash('sha256').update(root).digest().subarray(0, 8)) as WorkspaceId)
+  )
+}
+
+export function readIdFile(root: string): WorkspaceId | undefined {
+  const text = readLine(root)
+  if (text === undefined || isId(text)) return text
+  throw new WorkspaceError(
+    root,
+    '.cordon/id is not an id (5 to 10 of a-z and 0-9); run `cordon init` to renew it',
+  )
+}
+
+export const randomId = (): WorkspaceId => base32(randomBytes(8)) as WorkspaceId
+
+/** The directory's name in what is safe and readable in another directory's name. */
+export function slugOf(root: string): string {
+  const plain = basename(root).normalize('NFKD').toLowerCase()
+  const slug = plain
+    .replace(/\p{M}/gu, '')
+    .replace(/[^a-z0-9]+/g, '-')
+    .slice(0, 32)
+    .replace(/^-|-$/g, '')
+  return slug === '' ? 'workspace' : slug
+}
+
+/** One character a byte, without the letters that are taken for digits. */
+export const base32 = (bytes: Uint8Array): string =>
+  Array.from(bytes, (byte) => '0123456789abcdefghjkmnpqrstvwxyz'[byte & 31]).join('')
+
+/** The file came with the workspace, so it can be anything: no link, no FIFO, never more than a line. */
+function readLine(root: string): string | undefined {
+  let fd: number | undefined
+  try {
+    fd = openSync(idFile(root), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+    if (!fstatSync(fd).isFile()) throw new WorkspaceError(root, '.cordon/id is not a regular file')
+    const buffer = Buffer.alloc(64)
+    return buffer.toString('latin1', 0, readSync(fd, buffer)).trimEnd()
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return undefined
+    throw error instanceof WorkspaceError ? error : new WorkspaceError(root, `.cordon/id: ${reason(error)}`)
+  } finally {
+    if (fd !== undefined) closeSync(fd)
+  }
+}

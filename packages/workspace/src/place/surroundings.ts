@@ -1,0 +1,26 @@
+import { isAbsolute, join } from 'node:path'
+
+/** What this package would otherwise ask the process for. The CLI reads it once and hands it in. */
+export interface Surroundings {
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly platform: string
+  readonly home: string
+  /** Undefined where there are no user ids. */
+  readonly uid: number | undefined
+}
+
+/** SPEC 6.1 `<data>/cordon`: what this user keeps, and nobody else reads. */
+export function userDataDir({ env, platform, home }: Surroundings): string {
+  const fallback =
+    platform === 'darwin' ? join(home, 'Library', 'Application Support') : join(home, '.local', 'share')
+  return join(absoluteOr(env['XDG_DATA_HOME'], fallback), 'cordon')
+}
+
+/** The user's global configuration (SPEC 2). Edited by hand, so also on macOS where people look for it. */
+export function userConfigFile({ env, home }: Surroundings): string {
+  return join(absoluteOr(env['XDG_CONFIG_HOME'], join(home, '.config')), 'cordon', 'config.toml')
+}
+
+/** The XDG specification: a relative path is invalid and ignored. */
+const absoluteOr = (path: string | undefined, fallback: string): string =>
+  path !== undefined && isAbsolute(path) ? path : fallback

@@ -1,0 +1,194 @@
+import {
+  chmodSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { type CanonicalPath, parseRelPath } from '@cordon/policy'
+import { ApprovalStore, type Workspace } from '@cordon/workspace'
+import { expect, test } from 'vitest'
+import { freshWorkspace, HOLDER } from './fixture.ts'
+
+const NOW = new Date('2026-05-26T13:00:00.123Z')
+const rule = parseRelPath
+const target = (path: string): CanonicalPath => path as CanonicalPath
+
+const storeOf = (workspace: Workspace): ApprovalStore =>
+  new ApprovalStore(workspace, { holder: HOLDER, uid: process.getuid?.(), now: () => NOW })
+
+async function fresh(): Promise<{ workspace: Workspace; store: ApprovalStore }> {
+  const { workspace } = await freshWorkspace()
+  return { workspace, store: storeOf(workspace) }
+}
+
+/** As a person who pre-seeds by hand would. */
+function seed(workspace: Workspace, text: string): void {
+  mkdirSync(workspace.local, { recursive: true })
+  writeFileSync(join(workspace.local, 'approvals.json'), text)
+}
+
+test('SPEC 3.2 the file has the shape of the seed, mode 0600, and no temp file beside it', async () => {
+  const { workspace, store } = await fresh()
+  await store.approve(rule('fork'), target('/code/forks/serde-yaml'))
+  expect(readFileSync(store.file, 'utf8')).toBe(`{
+  "mounts": [
+    {
+      "rule_path": "fork",
+      "canonical_target": "/code/forks/serde-yaml",
+      "approved_at": "2026-05-26T13:00:00Z"
+    }
+  ]
+}
+`)
+  expect(statSync(store.file).mode & 0o777).toBe(0o600)
+  expect(readdirSync(workspace.local).sort()).toEqual([
+    'approvals.json',
+    'locks',
+    'sessions',
+    'workspace.json',
+  ])
+})
+
+test('SPEC 3.2 lookup: approved, unknown, or known with another target', async () => {
+  const { store } = await fresh()
+  await store.approve(rule('fork'), target('/code/a'))
+  const approvals = await store.read()
+  expect(approvals.lookup(rule('fork'), target('/code/a'))).toBe('approved')
+  expect(approvals.lookup(rule('fork'), target('/etc'))).toEqual({ was: '/code/a' })
+  expect(approvals.lookup(rule('fork/sub'), target('/code/a'))).toBe('unknown')
+  expect(approvals.warnings).toEqual([])
+})
+
+test('approving another target replaces the first, approving the same again writes nothing', async () => {
+  const { store } = await fresh()
+  await store.approve(rule('fork'), target('/code/a'))
+  await store.approve(rule('fork'), target('/code/b'))
+  expect((await store.read()).mounts.map((m) => m.canonical_target)).toEqual(['/code/b'])
+  const { ino } = statSync(store.file)
+  await store.approve(rule('fork'), target('/code/b'))
+  expect(statSync(store.file).ino).toBe(ino)
+})
+
+test('revoking forgets one rule path and says what it was', async () => {
+  const { store } = await fresh()
+  await store.approve(rule('a'), target('/code/a'))
+  await store.approve(rule('b'), target('/code/b'))
+  expect(await store.revoke(rule('a'))).toEqual([
+    { rule_path: 'a', canonical_target: '/code/a', approved_at: '2026-05-26T13:00:00Z' },
+  ])
+  expect(await store.revoke(rule('a'))).toEqual([])
+  expect((await store.read()).mounts.map((m) => m.rule_path)).toEqual(['b'])
+})
+
+test('a store that was never written is empty, and reading it makes nothing', async () => {
+  const { workspace, store } = await fresh()
+  expect((await store.read()).mounts).toEqual([])
+  expect(() => statSync(workspace.local)).toThrow('ENOENT')
+})
+
+test('hand-editing pre-seeds, and everything it holds survives a change', async () => {
+  const { workspace, store } = await fresh()
+  const odd = { rule_path: 'x', canonical_target: 'relative', approved_at: '' }
+  const kept = { rule_path: './keep//me', canonical_target: '/k', approved_at: 'then', note: 'mine' }
+  seed(workspace, JSON.stringify({ version: 3, plugins: [{ name: 'p' }], mounts: [kept, odd, 17] }))
+  const approvals = await store.read()
+  expect(approvals.lookup(rule('keep/me'), target('/k'))).toBe('approved')
+  expect(approvals.warnings).toEqual([
+    `an approval is ignored: ${store.file}: mounts[1] is not a rule path with an absolute target`,
+    `an approval is ignored: ${store.file}: mounts[2] is not a rule path with an absolute target`,
+  ])
+  await store.approve(rule('fork'), target('/f'))
+  expect(JSON.parse(readFileSync(store.file, 'utf8'))).toEqual({
+    version: 3,
+    plugins: [{ name: 'p' }],
+    mounts: [
+      kept,
+      odd,
+      17,
+      { rule_path: 'fork', canonical_target: '/f', approved_at: '2026-05-26T13:00:00Z' },
+    ],
+  })
+})
+
+test.for([
+  ['{"mounts": [', 'it is not JSON'],
+  ['', 'it is not JSON'],
+  ['[]', 'it is not a JSON object'],
+  ['null', 'it is not a JSON object'],
+  ['{"mounts": {"fork": "/etc"}}', '"mounts" is not a list'],
+  ['[[['.repeat(100_000), 'it is not JSON'],
+])(
+  'SPEC 3.2 malformed (%#) counts as empty, and is kept aside when it is replaced',
+  async ([text, problem]) => {
+    const { workspace, store } = await fresh()
+    seed(workspace, text!)
+    const approvals = await store.read()
+    expect(approvals.mounts).toEqual([])
+    expect(approvals.warnings).toEqual([
+      `approvals are ignored: ${store.file}: ${problem}; nothing counts as approved`,
+    ])
+    expect(readFileSync(store.file, 'utf8')).toBe(text)
+    await store.approve(rule('fork'), target('/f'))
+    expect((await store.read()).mounts).toHaveLength(1)
+    expect(readFileSync(`${store.file}.bad-2026-05-26T13-00-00.123Z`, 'utf8')).toBe(text)
+  },
+)
+
+test('a file that others can write, or that is a link, approves nothing and is not replaced', async () => {
+  const { workspace, store } = await fresh()
+  const text = '{"mounts":[{"rule_path":"fork","canonical_target":"/etc","approved_at":""}]}'
+  seed(workspace, text)
+  chmodSync(store.file, 0o666)
+  expect((await store.read()).warnings).toEqual([
+    `approvals are ignored: ${store.file}: others may write to it; run \`chmod 600\` on it if its content is yours; nothing counts as approved`,
+  ])
+  await expect(store.approve(rule('a'), target('/a'))).rejects.toMatchObject({
+    code: 'APPROVALS',
+    message: `cannot change the approvals in ${store.file}: others may write to it; run \`chmod 600\` on it if its content is yours`,
+  })
+  expect(readFileSync(store.file, 'utf8')).toBe(text)
+  const other = await fresh()
+  mkdirSync(other.workspace.local, { recursive: true })
+  symlinkSync(store.file, other.store.file)
+  expect((await other.store.read()).warnings).toEqual([
+    `approvals are ignored: ${other.store.file}: it is a symbolic link; nothing counts as approved`,
+  ])
+})
+
+test("a file of another user's approves nothing", async () => {
+  const { workspace, store } = await fresh()
+  seed(workspace, '{"mounts":[{"rule_path":"fork","canonical_target":"/etc","approved_at":""}]}')
+  const stranger = new ApprovalStore(workspace, { holder: HOLDER, uid: 54321, now: () => NOW })
+  expect((await stranger.read()).mounts).toEqual([])
+  expect((await store.read()).mounts).toHaveLength(1)
+})
+
+test('a lock that is lost half-way stops the change', async () => {
+  const { workspace, store } = await fresh()
+  await store.approve(rule('a'), target('/a'))
+  writeFileSync(store.file, '{')
+  const lock = join(workspace.local, 'locks/approvals.lock')
+  // The clock is read once before the lock and once under it, for the name of the bad file.
+  let reads = 0
+  const now = (): Date => (++reads === 2 && rmSync(lock), NOW)
+  const hurried = new ApprovalStore(workspace, { holder: HOLDER, uid: process.getuid?.(), now })
+  await expect(hurried.approve(rule('b'), target('/b'))).rejects.toMatchObject({ code: 'LOCK_LOST' })
+  expect(readFileSync(store.file, 'utf8')).toBe('{')
+})
+
+test('a directory where the file should be: empty with a warning, and a change is refused', async () => {
+  const { store } = await fresh()
+  mkdirSync(store.file, { recursive: true })
+  expect((await store.read()).warnings).toEqual([
+    `approvals are ignored: ${store.file}: it is not a regular file; nothing counts as approved`,
+  ])
+  await expect(store.approve(rule('b'), target('/b'))).rejects.toMatchObject({
+    code: 'APPROVALS',
+    message: `cannot change the approvals in ${store.file}: it is not a regular file`,
+  })
+})

@@ -1,0 +1,51 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, realpathSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { type Holder, initWorkspace, type Surroundings, type Workspace } from '@cordon/workspace'
+
+export const tempDir = (): string => realpathSync(mkdtempSync(join(tmpdir(), 'cordon-ws-')))
+
+export const HOLDER: Holder = { pid: process.pid, command: 'cordon test' }
+
+/** A home of its own, so that a test never sees the places of another one or of the person who runs it. */
+export const around = (base: string, changes: Partial<Surroundings> = {}): Surroundings => ({
+  env: { XDG_DATA_HOME: join(base, 'data') },
+  platform: 'linux',
+  home: join(base, 'home'),
+  uid: process.getuid?.(),
+  ...changes,
+})
+
+export async function freshWorkspace(name = 'project'): Promise<{ base: string; workspace: Workspace }> {
+  const base = tempDir()
+  mkdirSync(join(base, name))
+  return { base, workspace: await initWorkspace(join(base, name), around(base), HOLDER) }
+}
+
+/** Runs `test/children/<name>.ts` as a process of its own, so that it can be killed at any point. */
+export function startChild(name: string, args: readonly string[]): ChildProcess {
+  const script = join(dirname(fileURLToPath(import.meta.url)), 'children', `${name}.ts`)
+  return spawn(process.execPath, ['--conditions=cordon-source', '--no-warnings', script, ...args], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+}
+
+export async function* linesOf(child: ChildProcess): AsyncGenerator<string> {
+  yield* createInterface({ input: child.stdout! })
+}
+
+export async function firstLine(child: ChildProcess): Promise<string> {
+  for await (const line of linesOf(child)) return line
+  throw new Error('the child ended without a word')
+}
+
+export async function kill(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const gone = once(child, 'exit')
+  child.kill('SIGKILL')
+  await gone
+}

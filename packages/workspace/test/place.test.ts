@@ -1,0 +1,161 @@
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { initWorkspace, openWorkspace, prepareLocal, userConfigFile, userDataDir } from '@cordon/workspace'
+import { expect, test } from 'vitest'
+import { around, freshWorkspace, HOLDER, tempDir } from './fixture.ts'
+
+test('a workspace is found from any directory below it, and nothing is written to find it', async () => {
+  const { base, workspace } = await freshWorkspace('My Projekt (ä)')
+  const deep = join(workspace.root, 'a/b')
+  mkdirSync(deep, { recursive: true })
+  expect(openWorkspace(deep, around(base))).toEqual(workspace)
+  expect(workspace).toMatchObject({
+    slug: 'my-projekt-a',
+    shared: join(workspace.root, '.cordon'),
+    local: join(base, 'data/cordon/workspace', `my-projekt-a-${workspace.id}`),
+  })
+  expect(workspace.id).toMatch(/^[a-z0-9]{8}$/)
+  expect(existsSync(workspace.local)).toBe(false)
+  expect(openWorkspace(base, around(base))).toBeUndefined()
+})
+
+test('init keeps the id that is there, also when two run at once', async () => {
+  const base = tempDir()
+  const both = await Promise.all([1, 2].map(() => initWorkspace(base, around(base), HOLDER)))
+  expect(both[0]).toEqual(both[1])
+  expect(readFileSync(join(base, '.cordon/id'), 'utf8')).toBe(`${both[0]!.id}\n`)
+})
+
+test('a directory marked by hand has an id without having to be written to', () => {
+  const base = tempDir()
+  mkdirSync(join(base, '.cordon'))
+  const first = openWorkspace(base, around(base))!
+  expect(openWorkspace(base, around(base))).toEqual(first)
+  expect(existsSync(join(base, '.cordon/id'))).toBe(false)
+})
+
+test('the user-local place is closed to others, also if it was made by hand', async () => {
+  const { workspace } = await freshWorkspace()
+  mkdirSync(workspace.local, { recursive: true })
+  chmodSync(workspace.local, 0o755)
+  await prepareLocal(workspace, HOLDER)
+  expect(statSync(workspace.local).mode & 0o777).toBe(0o700)
+  expect(statSync(join(workspace.local, 'workspace.json')).mode & 0o777).toBe(0o600)
+})
+
+test('a renamed workspace keeps its place', async () => {
+  const { base, workspace } = await freshWorkspace('before')
+  await prepareLocal(workspace, HOLDER)
+  renameSync(workspace.root, join(base, 'after'))
+  const renamed = openWorkspace(join(base, 'after'), around(base))!
+  expect(renamed.local).toBe(workspace.local)
+  await prepareLocal(renamed, HOLDER)
+  expect(JSON.parse(readFileSync(join(renamed.local, 'workspace.json'), 'utf8'))).toMatchObject({
+    root: join(base, 'after'),
+  })
+})
+
+test('a copy with the same id gets a place of its own, while the first lives and after it is gone', async () => {
+  const { base, workspace } = await freshWorkspace('project')
+  await prepareLocal(workspace, HOLDER)
+  mkdirSync(join(base, 'evil'))
+  cpSync(workspace.root, join(base, 'evil/project'), { recursive: true, preserveTimestamps: true })
+  const copy = openWorkspace(join(base, 'evil/project'), around(base))!
+  expect(copy.id).toBe(workspace.id)
+  expect(copy.local).not.toBe(workspace.local)
+  rmSync(workspace.root, { recursive: true })
+  expect(openWorkspace(copy.root, around(base))!.local).toBe(copy.local)
+  await prepareLocal(copy, HOLDER)
+  expect(openWorkspace(copy.root, around(base))!.local).toBe(copy.local)
+})
+
+test('a fresh checkout at the same path, with the same id, finds the place of the last one', async () => {
+  const { base, workspace } = await freshWorkspace('project')
+  await prepareLocal(workspace, HOLDER)
+  cpSync(workspace.root, join(base, 'clone'), { recursive: true })
+  rmSync(workspace.root, { recursive: true })
+  renameSync(join(base, 'clone'), workspace.root)
+  expect(openWorkspace(workspace.root, around(base))!.local).toBe(workspace.local)
+})
+
+test('two copies that look at the same moment do not share a place', async () => {
+  const { base, workspace } = await freshWorkspace('project')
+  cpSync(workspace.root, join(base, 'x/project'), { recursive: true })
+  const copy = openWorkspace(join(base, 'x/project'), around(base))!
+  expect(copy.local).toBe(workspace.local) // neither is recorded yet
+  await prepareLocal(workspace, HOLDER)
+  await expect(prepareLocal(copy, HOLDER)).rejects.toThrow(
+    `cannot use the workspace at ${copy.root}: its user-local place was taken a moment ago; run this again`,
+  )
+  expect(openWorkspace(copy.root, around(base))!.local).not.toBe(workspace.local)
+})
+
+test('a damaged record gives the place to nobody', async () => {
+  const { base, workspace } = await freshWorkspace('project')
+  await prepareLocal(workspace, HOLDER)
+  writeFileSync(join(workspace.local, 'workspace.json'), '{"root":')
+  expect(openWorkspace(workspace.root, around(base))!.local).not.toBe(workspace.local)
+})
+
+test.for([
+  ['../../../../etc', 'an id that climbs'],
+  ['', 'an empty id'],
+  ['a'.repeat(5000), 'a long id'],
+  ['ABCDEFGH', 'capitals'],
+])('%j (%s) is refused as an id, and init renews it', async ([id]) => {
+  const base = tempDir()
+  mkdirSync(join(base, '.cordon'))
+  writeFileSync(join(base, '.cordon/id'), id!)
+  expect(() => openWorkspace(base, around(base))).toThrow(
+    `cannot use the workspace at ${base}: .cordon/id is not an id (5 to 10 of a-z and 0-9); run \`cordon init\` to renew it`,
+  )
+  expect((await initWorkspace(base, around(base), HOLDER)).id).toMatch(/^[a-z0-9]{8}$/)
+})
+
+test('a linked marker does not borrow the workspace it points to', async () => {
+  const { base, workspace } = await freshWorkspace()
+  mkdirSync(join(base, 'other'))
+  symlinkSync(workspace.shared, join(base, 'other/.cordon'))
+  expect(() => openWorkspace(join(base, 'other'), around(base))).toThrow(
+    `cannot use the workspace at ${join(base, 'other')}: .cordon is a symbolic link; it must be a directory of its own`,
+  )
+  rmSync(join(workspace.shared, 'id'))
+  symlinkSync('/etc/hostname', join(workspace.shared, 'id'))
+  expect(() => openWorkspace(workspace.root, around(base))).toThrow('.cordon/id: it is a symbolic link')
+})
+
+test('a marker that another user put above us is refused', () => {
+  const base = tempDir()
+  mkdirSync(join(base, '.cordon'))
+  mkdirSync(join(base, 'mine'))
+  const owner = process.getuid!() === 0 ? 12345 : process.getuid!()
+  if (process.getuid!() === 0) chownSync(join(base, '.cordon'), owner, owner)
+  const me = { uid: 54321 }
+  expect(() => openWorkspace(join(base, 'mine'), around(base, me))).toThrow(
+    `cannot use the workspace at ${base}: .cordon belongs to the user with id ${owner}, who could make your tools ` +
+      `run anything; take it over with chown, or set CORDON_TRUST_UID=${owner}`,
+  )
+  const trusting = around(base, { ...me, env: { CORDON_TRUST_UID: String(owner) } })
+  expect(openWorkspace(join(base, 'mine'), trusting)?.root).toBe(base)
+})
+
+test('the places of a user follow the platform, and a relative XDG path is ignored', () => {
+  const plain = { env: { XDG_DATA_HOME: 'relative' }, platform: 'linux', home: '/home/u', uid: 1 }
+  expect(userDataDir(plain)).toBe('/home/u/.local/share/cordon')
+  expect(userDataDir({ ...plain, platform: 'darwin' })).toBe('/home/u/Library/Application Support/cordon')
+  expect(userDataDir({ ...plain, env: { XDG_DATA_HOME: '/d' } })).toBe('/d/cordon')
+  expect(userConfigFile({ ...plain, env: { XDG_CONFIG_HOME: '/c' } })).toBe('/c/cordon/config.toml')
+  expect(userConfigFile(plain)).toBe('/home/u/.config/cordon/config.toml')
+})

@@ -3,11 +3,13 @@ import { defineConfig } from 'rolldown'
 
 const { version } = JSON.parse(readFileSync('packages/cli/package.json', 'utf8')) as { version: string }
 
+const resolve = { conditionNames: ['cordon-source', 'node', 'import', 'default'] }
+
 /** One bundle, lazy chunks: a command loads the rooms it enters, and `cordon --version` none. */
-export default defineConfig({
+const program = defineConfig({
   input: { main: 'packages/cli/src/main.ts' },
   platform: 'node',
-  resolve: { conditionNames: ['cordon-source', 'node', 'import', 'default'] },
+  resolve,
   transform: { define: { CORDON_VERSION: JSON.stringify(version) } },
   // Rooms do nothing when they are entered: an import of types only must not load one.
   treeshake: { moduleSideEffects: (id) => !/\/packages\/\w+\/src\/(?!main)/.test(id) },
@@ -28,3 +30,20 @@ export default defineConfig({
     },
   },
 })
+
+/** What runs inside the sandbox: one file, so that one file has to be visible there (decision 0104). */
+const tools = defineConfig({
+  input: { tools: 'packages/tools/src/main.ts' },
+  platform: 'node',
+  resolve,
+  treeshake: { moduleSideEffects: (id) => !/\/packages\/\w+\/src\/(?!main)/.test(id) },
+  output: {
+    dir: 'packages/cli/dist',
+    format: 'cjs',
+    entryFileNames: '[name].cjs',
+    codeSplitting: false,
+    minify: true,
+  },
+})
+
+export default [program, tools]

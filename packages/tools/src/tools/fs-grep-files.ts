@@ -1,4 +1,3 @@
-import { rgPath } from '@vscode/ripgrep'
 import { show } from '@cordon/policy'
 import { Access } from '../access.ts'
 import { count, success, text, workspaceUri } from '../content.ts'
@@ -64,6 +63,8 @@ export const fsGrepFiles: Tool = defineTool({
     const anchor = anchors.of(start)
     const one = (): Met[] => [{ name: start.relative, kind: 'file', open: () => anchor.open(start.inside) }]
     const isDirectory = anchor.stat(start.inside).kind === 'directory'
+    // Only here: the other tools start without looking for it.
+    const { rgPath } = await import('@vscode/ripgrep')
     const search = new Search(
       rgPath,
       {

@@ -39,8 +39,8 @@ export class Access {
   }
 
   /** Where it is, without a question about capabilities: to see whether it exists. */
-  place(path: string): Location {
-    return locateObject(this.root, this.#index, path)
+  place(path: string, want: Capability): Location {
+    return locateObject(this.root, this.#index, path, want)
   }
 
   /** The same of the directory entry, for a name that something is moved to. */
@@ -86,6 +86,15 @@ export class Access {
   /** Whether a link of this name is a mount (SPEC 3.1). */
   isMount(relative: RelPath): boolean {
     return this.#index?.at(relative)?.external === true
+  }
+
+  /** Whether a rule below a place is for a mount in it; inside a mount, rules for the objects themselves are external, too. */
+  isMountBelow(
+    rule: FsRule,
+    { relative, absolute }: Pick<Location, 'relative'> & { absolute: string },
+  ): boolean {
+    const rest = relative === ROOT ? `/${rule.path}` : rule.path.slice(relative.length)
+    return rule.external && rule.approvedTarget !== `${absolute}${rest}`
   }
 
   /** The rules written for something below this path, not for the path itself. */

@@ -30,7 +30,9 @@ test('directories only when empty, the root never', async () => {
   expect(await remove('full')).toEqual(failed('cannot remove full: it is not empty'))
   expect(await remove('none')).toEqual(failed('cannot look at none: it does not exist'))
   expect(await remove('.')).toEqual(
-    failed('access denied: delete on .\n  because: the workspace root is not an entry of the workspace'),
+    failed(
+      'access denied: delete on .\n  because: the workspace root is not an entry of the workspace\n  granted: nothing\n  to allow: no rule can',
+    ),
   )
 })
 
@@ -47,7 +49,9 @@ test('SPEC 1.8 delete is checked on the entry; a mount point stays', async () =>
   expect(await remove('tmp/link')).toEqual(said('deleted tmp/link (link)'))
   expect(await remove('tmp/y')).toEqual(said('deleted tmp/y'))
   expect(await remove('fork')).toEqual(
-    failed('access denied: delete on fork\n  because: a mount point is not removed or moved by a tool'),
+    failed(
+      'access denied: delete on fork\n  because: a mount point is not removed or moved by a tool\n  granted: nothing\n  to allow: no rule can',
+    ),
   )
   expect(await remove('fork/z')).toEqual(said('deleted fork/z'))
   expect(await remove('fork/etc')).toEqual(said('deleted fork/etc (link)'))

@@ -33,7 +33,7 @@ export interface JournalPlace {
 
 /** In the directory of the rule that lets the first file be changed: confined, we may write nowhere else. */
 export function journalPlace(access: Access, anchors: Anchors, rulePath: RelPath): JournalPlace {
-  const location = access.place(rulePath)
+  const location = access.place(rulePath, 'update')
   const anchor = anchors.of(location)
   const isDirectory = anchor.stat(location.inside).kind === 'directory'
   const directory = isDirectory ? location.inside : (splitEntry(location.inside)?.parent ?? location.inside)

@@ -32,7 +32,7 @@ export const fsCreateFile: Tool = defineTool({
   run({ path, content = '', encoding, overwrite }, context, io) {
     const data = dataOf(content, encoding)
     const access = new Access(context)
-    const place = access.place(path)
+    const place = access.place(path, 'create')
     const anchor = io.anchors.of(place)
     const there = statOf(() => anchor.stat(place.inside))
     // SPEC 1.8: what is checked depends on whether it exists, so that is looked at first.

@@ -30,7 +30,7 @@ export const fsMoveFile: Tool = defineTool({
     const sourceAnchor = io.anchors.of(source)
     const { kind } = sourceAnchor.stat(source.inside)
     const target = locateTarget(access, to, (place) => exists(io.anchors.of(place), place.inside))
-    if (kind === 'directory') checkTree(access, source.relative, target.place.relative)
+    if (kind === 'directory') checkTree(access, source, target.place)
     const { place } = target
     if (target.state === 'there') {
       const consent = mayOverwrite(
@@ -70,21 +70,16 @@ function locateTarget(
  * deleted may not be moved away, a mount may not be carried off, and nothing may appear where a rule
  * below the new name withholds `create`.
  */
-function checkTree(access: Access, from: RelPath, to: RelPath): void {
+function checkTree(access: Access, from: Location, to: Location): void {
   requireBelow(access, from, 'delete')
   requireBelow(access, to, 'create')
 }
 
-function requireBelow(access: Access, top: RelPath, want: Capability): void {
-  for (const rule of access.rulesBelow(top)) {
-    if (rule.external) throw access.denied(top, want, rule, `the mount ${show(rule.path)} lies below it`)
-    if (rule.grants.has(want)) continue
-    throw access.denied(
-      top,
-      want,
-      rule,
-      `the rule ${show(rule.path)}, which lies below it, withholds ${want}`,
-    )
+function requireBelow(access: Access, top: Location, want: Capability): void {
+  for (const rule of access.rulesBelow(top.relative)) {
+    if (access.isMountBelow(rule, top))
+      throw access.denied(top.relative, want, rule, `the mount ${show(rule.path)} lies below it`)
+    if (!rule.grants.has(want)) throw access.denied(rule.path, want, rule)
   }
 }
 

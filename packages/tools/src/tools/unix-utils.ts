@@ -41,7 +41,7 @@ export const unixUtils: Tool = defineTool({
     const utility = UTILITIES[util]
     if (!utility) throw new ToolError(`there is no utility ${show(util)}`)
     const access = new Access(context)
-    checkArguments(util, utility, args, (path) => access.place(path))
+    checkArguments(util, utility, args, (path) => access.place(path, 'read'))
     context.checkCommand({ program: util, args })
     const output = await capture(util, args, stdin, access.root.path, LIMITS)
     if (output.failure !== undefined)

@@ -111,9 +111,9 @@ export class WorkspaceWalk {
     const isWorkspace = absolute === this.#access.root.path && name !== ROOT
     if (isWorkspace || !this.#access.mayRead(name, absolute)) {
       this.unseen.policy++
-      if (!isWorkspace)
-        for (const rule of this.#access.rulesBelow(name))
-          if (rule.grants.has('read') && !rule.external) reopened.push(rule.path)
+      const closed = { relative: name, absolute }
+      for (const rule of isWorkspace ? [] : this.#access.rulesBelow(name))
+        if (rule.grants.has('read') && !this.#access.isMountBelow(rule, closed)) reopened.push(rule.path)
       return false
     }
     this.#load(anchor, inside, names)

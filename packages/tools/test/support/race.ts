@@ -52,9 +52,13 @@ export async function raceTool(
   for (const file of readdirSync(outside)) utimesSync(join(outside, file), 1000, 2000)
   const before = lookAt(outside)
   const handle = openSync(join(root, 'dir'), 'r')
-  const swapper = spawn(process.execPath, [join(import.meta.dirname, '../children/swapper.ts'), root, outside], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
+  const swapper = spawn(
+    process.execPath,
+    [join(import.meta.dirname, '../children/swapper.ts'), root, outside],
+    {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  )
   const world: World = {
     root,
     outside,

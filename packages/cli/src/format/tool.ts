@@ -27,10 +27,14 @@ export const plain = (text: string): string =>
   text.replace(/[^\P{C}\n\t]|[\p{Zl}\p{Zp}]/gu, (c) => `\\u{${c.codePointAt(0)!.toString(16)}}`)
 
 /** SPEC 4.7: the reason, then exactly what was refused, then guesses that are labelled as such. */
-export function formatFailure({ reply, end, stderr }: ToolOutcome, { style }: Pick<Stream, 'style'>): string {
+export function formatFailure(
+  { reply, end, deniedAt, hints }: ToolOutcome,
+  { style }: Pick<Stream, 'style'>,
+): string {
   if (reply.type !== 'error') return ''
   const { exit, refused = [] } = end ?? {}
   const lines = [
+    ...(deniedAt === undefined ? [] : [`rule at: ${deniedAt}`]),
     ...reply.trace.map((line) => style('dim', `trace: ${plain(line)}`)),
     ...(reply.transient ? ['the same call may work later'] : []),
     ...refused.map(
@@ -38,9 +42,7 @@ export function formatFailure({ reply, end, stderr }: ToolOutcome, { style }: Pi
         `${style('red', 'refused:')} ${show(url ?? `${host}:${port ?? ''}`)}: ${reason}`,
     ),
     ...(exit?.pressure ?? []).map((text) => `${style('yellow', 'limit:')} ${text}`),
-    ...(end?.hints(`${reply.message}\n${stderr}`) ?? []).map(
-      ({ text }) => `${style('cyan', 'hint:')} ${text}`,
-    ),
+    ...hints.map(({ text }) => `${style('cyan', 'hint:')} ${text}`),
   ]
   return `${plain(reply.message)}\n${[...new Set(lines)].map((line) => `  ${line}\n`).join('')}`
 }

@@ -1,7 +1,9 @@
-import { type AccessPolicy, Context, CordonError, type Root } from '@cordon/policy'
+import { type AccessPolicy, Context, CordonError, type Origin, type Root } from '@cordon/policy'
 import type { SandboxConfig } from '@cordon/config'
 import { type ProgramEnd, startConfined } from '../confine.ts'
+import type { Hint } from '../run/hints.ts'
 import { parseArguments } from './arguments/validate.ts'
+import { isExplained, originOfDenial } from './denial.ts'
 import { boundContent, keepHead, keepTail } from './output.ts'
 import { loadPatternTest } from './patterns.ts'
 import { expandCommand } from './placeholders.ts'
@@ -37,8 +39,10 @@ export interface ToolOutcome {
   readonly notes: readonly string[]
   /** How the last process ended; undefined when none was started. */
   readonly end: ProgramEnd | undefined
-  /** Its error output, the last part of it. */
-  readonly stderr: string
+  /** Where the rule stands that refused, when the tool says that one did. */
+  readonly deniedAt: Origin | undefined
+  /** SPEC 4.7: guesses why it failed; none when it is known exactly. */
+  readonly hints: readonly Hint[]
 }
 
 /** A tool that asks again and again is not going to stop. */
@@ -68,7 +72,8 @@ const nothingRan = (reply: ToolOutcome['reply']): ToolOutcome => ({
   cancelled: false,
   notes: [],
   end: undefined,
-  stderr: '',
+  deniedAt: undefined,
+  hints: [],
 })
 
 interface Input {
@@ -122,8 +127,8 @@ async function runOnce(call: ToolCall, world: ToolWorld, input: Input): Promise<
         : failure(whyStopped(stopped, tool))
     return {
       ...bounded(reply, bytes, total, most),
+      ...whyFailed(reply, end, stderr(), call, world),
       end,
-      stderr: stderr(),
       cancelled: stopped === 'cancelled',
     }
   } catch (error) {
@@ -133,6 +138,24 @@ async function runOnce(call: ToolCall, world: ToolWorld, input: Input): Promise<
   } finally {
     clearTimeout(timer)
     call.signal?.removeEventListener('abort', cancel)
+  }
+}
+
+/** Exactly where it is known, as a guess where it is not, and nothing when nothing failed (SPEC 4.7). */
+function whyFailed(
+  reply: ToolReply,
+  end: ProgramEnd,
+  stderr: string,
+  { policy }: ToolCall,
+  { root }: ToolWorld,
+): Pick<ToolOutcome, 'deniedAt' | 'hints'> {
+  if (reply.type !== 'error') return { deniedAt: undefined, hints: [] }
+  const { message } = reply
+  return {
+    deniedAt: originOfDenial(message, policy, root),
+    hints: isExplained(message)
+      ? []
+      : end.hints(message.includes(stderr.trim()) ? message : `${message}\n${stderr}`),
   }
 }
 

@@ -185,6 +185,8 @@ const rawLimits = (most: number): { readonly keep: number; readonly most: number
   most: 6 * most + 64 * 1024 * 1024,
 })
 
+const isEndless = (total: number, most: number): boolean => total > rawLimits(most).most
+
 const STDERR_KEPT = 64 * 1024
 
 const whyStopped = (why: 'timeout' | 'cancelled' | 'output', { config }: LocalTool): string => {
@@ -217,11 +219,15 @@ function bounded(
       notes: [],
     }
   const { content, cut } = boundContent(reply.content, most)
-  const beyond = total > bytes.length ? `; the tool wrote ${total} bytes in all` : ''
+  // Plain text that was not even read to its end: then the figure is what the tool wrote.
+  const said =
+    total > bytes.length
+      ? `output cut: ${most} of ${total} bytes kept (max_output_bytes)${isEndless(total, most) ? ', and the tool was stopped' : ''}`
+      : cut
   return {
     reply: { type: 'success', content },
     notes: [
-      ...(cut === undefined ? [] : [`${cut}${beyond}`]),
+      ...(said === undefined ? [] : [said]),
       ...(isUtf8(bytes, total) ? [] : ['the output is not UTF-8: what is not was replaced by �']),
     ],
   }

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { defineConfig } from 'rolldown'
+import { defineConfig, type Plugin } from 'rolldown'
 
 const { version } = JSON.parse(readFileSync('packages/cli/package.json', 'utf8')) as { version: string }
 
@@ -31,11 +31,24 @@ const program = defineConfig({
   },
 })
 
+/**
+ * Node's own modules load when something of theirs is first used: reading a file needs no `crypto` and no
+ * `child_process`, and each would cost some milliseconds of every call.
+ */
+const lazyBuiltins: Plugin = {
+  name: 'lazy-builtins',
+  renderChunk: (code) => {
+    const uses = code.replaceAll(/(?<==\s*)require\("(node:[\w/]+)"\)/g, 'lazily("$1")')
+    return `const lazily = (name) => new Proxy({}, { get: (_, key) => require(name)[key] });\n${uses}`
+  },
+}
+
 /** What runs inside the sandbox: one file, so that one file has to be visible there (decision 0104). */
 const tools = defineConfig({
   input: { tools: 'packages/tools/src/main.ts' },
   platform: 'node',
   resolve,
+  plugins: [lazyBuiltins],
   treeshake: { moduleSideEffects: (id) => !/\/packages\/\w+\/src\/(?!main)/.test(id) },
   output: {
     dir: 'packages/cli/dist',

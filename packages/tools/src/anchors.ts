@@ -1,5 +1,5 @@
 import { type Anchor, FileError, openAmbientAnchor } from '@cordon/files'
-import { type CanonicalPath, CordonError, type Location, show } from '@cordon/policy'
+import { type CanonicalPath, CordonError, type Location, type RelPath, show } from '@cordon/policy'
 
 /** The workspace root or a mount's target cannot be held. Says which, and never where it is on this host. */
 class AnchorError extends CordonError {
@@ -15,10 +15,15 @@ export class Anchors implements Disposable {
 
   /** Operate on the result with `location.inside`. */
   of(location: Location): Anchor {
-    const held = this.#held.get(location.anchor)
+    return this.at(location.anchor, location.relative)
+  }
+
+  /** `relative` is only for the message. */
+  at(anchor: CanonicalPath, relative: RelPath): Anchor {
+    const held = this.#held.get(anchor)
     if (held) return held
-    const opened = open(location)
-    this.#held.set(location.anchor, opened)
+    const opened = open(anchor, relative)
+    this.#held.set(anchor, opened)
     return opened
   }
 
@@ -32,12 +37,12 @@ export class Anchors implements Disposable {
   }
 }
 
-function open(location: Location): Anchor {
+function open(anchor: CanonicalPath, relative: RelPath): Anchor {
   try {
-    return openAmbientAnchor(location.anchor)
+    return openAmbientAnchor(anchor)
   } catch (error) {
     // Its message names the host's path of a mount's target, which must not enter a conversation (SPEC 3.2).
     if (!(error instanceof FileError)) throw error
-    throw new AnchorError(location.relative, `the directory it is in cannot be opened (${error.code})`)
+    throw new AnchorError(relative, `the directory it is in cannot be opened (${error.code})`)
   }
 }

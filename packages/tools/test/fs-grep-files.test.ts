@@ -1,7 +1,8 @@
 import { symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { failed, said, Workspace } from './support/workspace.ts'
+import { type ToolResult } from '@cordon/tools'
+import { type Call, failed, said, Workspace } from './support/workspace.ts'
 
 /** Files and their matching lines, then the summary. */
 const found = (files: Readonly<Record<string, readonly string[]>>, note: string) => ({
@@ -15,39 +16,46 @@ const found = (files: Readonly<Record<string, readonly string[]>>, note: string)
   ],
 })
 
+/** Both ways, which must answer the same: reading every file, and only what a first look names (decision 0071). */
+async function grep(workspace: Workspace, args: object, call: Call = {}): Promise<ToolResult> {
+  const plain = await workspace.run('fs_grep_files', args, call)
+  expect(await workspace.run('fs_grep_files', args, { ...call, options: { confined: true } })).toEqual(plain)
+  return plain
+}
+
 const FILES = { 'src/a.ts': 'one\nneedle here\nthree\n', 'src/b.ts': 'no newline needle', 'c.md': 'Needle\n' }
 
 test('matching lines by file, with line numbers of the file', async () => {
   const workspace = new Workspace(FILES)
-  expect(await workspace.run('fs_grep_files', { pattern: 'needle' })).toEqual(
+  expect(await grep(workspace, { pattern: 'needle' })).toEqual(
     found(
       { 'src/a.ts': ['2:needle here'], 'src/b.ts': ['1:no newline needle'] },
       '2 matching lines in 2 files; 3 files searched.',
     ),
   )
-  expect(
-    await workspace.run('fs_grep_files', { pattern: 'n..dle', case: 'ignore', globs: ['*.md'] }),
-  ).toEqual(found({ 'c.md': ['1:Needle'] }, '1 matching line in 1 file; 1 file searched.'))
-  expect(await workspace.run('fs_grep_files', { pattern: 'needle', path: 'src/b.ts' })).toEqual(
+  expect(await grep(workspace, { pattern: 'n..dle', case: 'ignore', globs: ['*.md'] })).toEqual(
+    found({ 'c.md': ['1:Needle'] }, '1 matching line in 1 file; 1 file searched.'),
+  )
+  expect(await grep(workspace, { pattern: 'needle', path: 'src/b.ts' })).toEqual(
     found({ 'src/b.ts': ['1:no newline needle'] }, '1 matching line in 1 file; 1 file searched.'),
   )
-  expect(await workspace.run('fs_grep_files', { pattern: 'nowhere' })).toEqual(
+  expect(await grep(workspace, { pattern: 'nowhere' })).toEqual(
     said('0 matching lines in 0 files; 3 files searched.'),
   )
-  expect(await workspace.run('fs_grep_files', { pattern: 'e(', literal: true })).toEqual(
+  expect(await grep(workspace, { pattern: 'e(', literal: true })).toEqual(
     said('0 matching lines in 0 files; 3 files searched.'),
   )
 })
 
 test('context stays in its file', async () => {
   const workspace = new Workspace({ a: '1\n2\nx\n', b: '1\n2\n3\n4\n5\n6\nx\n8\n', c: '1\n2\n' })
-  expect(await workspace.run('fs_grep_files', { pattern: '^x$', context: 2 })).toEqual(
+  expect(await grep(workspace, { pattern: '^x$', context: 2 })).toEqual(
     found(
       { a: ['1-1', '2-2', '3:x'], b: ['5-5', '6-6', '7:x', '8-8'] },
       '2 matching lines in 2 files; 3 files searched.',
     ),
   )
-  expect(await workspace.run('fs_grep_files', { pattern: 'x', before: 1 })).toEqual(
+  expect(await grep(workspace, { pattern: 'x', before: 1 })).toEqual(
     found({ a: ['2-2', '3:x'], b: ['6-6', '7:x'] }, '2 matching lines in 2 files; 3 files searched.'),
   )
 })
@@ -60,7 +68,7 @@ test('binary and UTF-16 files, content that is not UTF-8', async () => {
     bom: '\ufeffneedle\n',
     latin1: Buffer.from('needle \xfc\n', 'latin1'),
   })
-  expect(await workspace.run('fs_grep_files', { pattern: '^needle' })).toEqual(
+  expect(await grep(workspace, { pattern: '^needle' })).toEqual(
     found(
       { bom: ['1:needle'], latin1: ['1:needle \ufffd'], wide: ['2:needle ü'] },
       '3 matching lines in 3 files; 5 files searched. 2 binary files skipped.',
@@ -79,13 +87,13 @@ test('SPEC 1.8 each path is checked and what policy hid is counted', async () =>
   const access = {
     fs: [{ path: '.', read: true }, { path: 'secret' }, { path: 'secret/public', read: true }, { path: 'b' }],
   }
-  expect(await workspace.run('fs_grep_files', { pattern: 'needle' }, { access })).toEqual(
+  expect(await grep(workspace, { pattern: 'needle' }, { access })).toEqual(
     found(
       { 'a/x': ['1:needle'], 'secret/public/y': ['1:needle'] },
       '2 matching lines in 2 files; 2 files searched. 2 entries hidden by the access policy. 1 dotfile left out (hidden = true shows them).',
     ),
   )
-  expect(await workspace.run('fs_grep_files', { pattern: 'needle', path: 'b' }, { access })).toMatchObject({
+  expect(await grep(workspace, { pattern: 'needle', path: 'b' }, { access })).toMatchObject({
     type: 'error',
   })
 })
@@ -98,42 +106,42 @@ test('links are not followed, mounts are searched by their name', async () => {
   symlinkSync('a', workspace.path('again'))
   const rule = { path: 'fork', external: true, approved_target: workspace.outside, read: true }
   const access = { fs: [{ path: '.', read: true }, rule] }
-  expect(await workspace.run('fs_grep_files', { pattern: 'needle' }, { access })).toEqual(
+  expect(await grep(workspace, { pattern: 'needle' }, { access })).toEqual(
     found(
       { a: ['1:needle'] },
       '1 matching line in 1 file; 1 file searched. Not entered: fork (a mount; name it as the path to look into it).',
     ),
   )
-  expect(await workspace.run('fs_grep_files', { pattern: 'needle', path: 'fork' }, { access })).toEqual(
+  expect(await grep(workspace, { pattern: 'needle', path: 'fork' }, { access })).toEqual(
     found({ 'fork/x': ['1:needle'] }, '1 matching line in 1 file; 1 file searched.'),
   )
 })
 
 test('invalid and catastrophic patterns, limits', async () => {
   const workspace = new Workspace({ a: `${'a'.repeat(100_000)}!\n`.repeat(3), b: 'x\n'.repeat(100) })
-  expect(await workspace.run('fs_grep_files', { pattern: 'a(' })).toMatchObject({
+  expect(await grep(workspace, { pattern: 'a(' })).toMatchObject({
     type: 'error',
     message: expect.stringContaining('invalid pattern: regex parse error:') as string,
   })
-  expect(await workspace.run('fs_grep_files', { pattern: '(a+)+$' })).toEqual(
+  expect(await grep(workspace, { pattern: '(a+)+$' })).toEqual(
     said('0 matching lines in 0 files; 2 files searched.'),
   )
-  expect(await workspace.run('fs_grep_files', { pattern: 'x{1000}{1000}{1000}' })).toMatchObject({
+  expect(await grep(workspace, { pattern: 'x{1000}{1000}{1000}' })).toMatchObject({
     type: 'error',
   })
-  expect(await workspace.run('fs_grep_files', { pattern: 'a\nb' })).toEqual(
+  expect(await grep(workspace, { pattern: 'a\nb' })).toEqual(
     failed('the pattern must be one line: it has a line break or a NUL'),
   )
-  expect(await workspace.run('fs_grep_files', { pattern: '' })).toEqual(failed('the pattern is empty'))
-  expect(await workspace.run('fs_grep_files', { pattern: '--files' })).toEqual(
+  expect(await grep(workspace, { pattern: '' })).toEqual(failed('the pattern is empty'))
+  expect(await grep(workspace, { pattern: '--files' })).toEqual(
     said('0 matching lines in 0 files; 2 files searched.'),
   )
-  expect(await workspace.run('fs_grep_files', { pattern: 'x', path: 'b', limit: 2 })).toEqual(
+  expect(await grep(workspace, { pattern: 'x', path: 'b', limit: 2 })).toEqual(
     found(
       { b: ['1:x', '2:x'] },
       '2 matching lines in 1 file; 1 file searched. Stopped after 2 matches; there may be more.',
     ),
   )
-  const long = await workspace.run('fs_grep_files', { pattern: '!' })
+  const long = await grep(workspace, { pattern: '!' })
   expect(JSON.stringify(long).length).toBeLessThan(10_000)
 })

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { failed, showed, Workspace } from './support/workspace.ts'
+import { failed, runAsNobody, showed, Workspace } from './support/workspace.ts'
 
 const listed = (uri: string, names: readonly string[], note: string) =>
   showed(uri, names.join('\n'), note, 'inode/directory')
@@ -134,6 +134,15 @@ test('mounts: named, not entered, and entered by their name', async () => {
   )
 })
 
+test('a directory in the place of a mount is not what was approved', async () => {
+  const workspace = new Workspace({ 'fork/x': '', a: '' })
+  const rule = { path: 'fork', external: true, approved_target: workspace.outside, read: true }
+  const access = { fs: [{ path: '.', read: true }, rule] }
+  expect(await workspace.run('fs_list_files', {}, { access })).toEqual(
+    listed('file:///', ['a'], '1 entry. 1 entry hidden by the access policy.'),
+  )
+})
+
 test('a mount that contains the workspace does not give its files a second name', async () => {
   const workspace = new Workspace({ 'secret/x': '' })
   symlinkSync(workspace.base, workspace.path('up'))
@@ -165,20 +174,8 @@ test('names that are not UTF-8, directories without permission, a start that is 
 test('a directory without permission is counted, as an ordinary user', () => {
   const workspace = new Workspace({ 'open/a': '', 'closed/b': '' })
   chmodSync(workspace.path('closed'), 0o000)
-  for (const path of [workspace.base, workspace.root]) chmodSync(path, 0o755)
-  const call = {
-    context: { root: workspace.root, action: 'run', access: null },
-    tool: { name: 'fs_list_files' },
-  }
-  const main = join(import.meta.dirname, '../src/main.ts')
-  const asNobody =
-    process.geteuid?.() === 0 ? ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'] : []
-  const command = [...asNobody, process.execPath, '--conditions=cordon-source', main]
-  const output = execFileSync(command[0] ?? '', command.slice(1), { input: JSON.stringify(call) }).toString(
-    'utf8',
-  )
-  chmodSync(workspace.path('closed'), 0o755)
-  expect(JSON.parse(output)).toEqual(
+  expect(runAsNobody(workspace, 'fs_list_files', {})).toEqual(
     listed('file:///', ['closed/', 'open/', 'open/a'], '3 entries. 1 directory could not be read.'),
   )
+  chmodSync(workspace.path('closed'), 0o755)
 })

@@ -1,4 +1,5 @@
 import {
+  chmodSync,
   closeSync,
   ftruncateSync,
   mkdirSync,
@@ -8,9 +9,9 @@ import {
   writeFileSync,
   writeSync,
 } from 'node:fs'
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { expect, test } from 'vitest'
-import { failed, showed, Workspace } from './support/workspace.ts'
+import { failed, runAsNobody, showed, Workspace } from './support/workspace.ts'
 
 const blob = (uri: string, mimeType: string, data: string) => ({
   type: 'success',
@@ -165,6 +166,34 @@ test('bad input is a typed error', async () => {
   expect(await read({ path: 'dir' })).toEqual(failed('cannot open dir: it is not a regular file (directory)'))
   expect(await read({ path: 'fifo' })).toEqual(failed('cannot open fifo: it is not a regular file (fifo)'))
   expect(await read({ path: 'none/x' })).toEqual(failed('cannot open none/x: none does not exist'))
+})
+
+test('no permission, as an ordinary user', () => {
+  const workspace = new Workspace({ a: 'a' })
+  chmodSync(workspace.path('a'), 0o000)
+  expect(runAsNobody(workspace, 'fs_read_file', { path: 'a' })).toEqual(
+    failed('cannot open a: it is not permitted to this user'),
+  )
+})
+
+test('a file that changes while it is read is said to have', async () => {
+  const workspace = new Workspace({ log: 'x\n'.repeat(2_000_000) })
+  const writer = spawn('sh', ['-c', 'while :; do echo x >> log; done'], { cwd: workspace.root })
+  try {
+    for (;;) {
+      const result = await workspace.run('fs_read_file', {
+        path: 'log',
+        start_line: 1_900_000,
+        end_line: 1_900_001,
+      })
+      const [, note] = result.type === 'success' ? result.content : []
+      if (note === undefined) continue
+      expect(note).toEqual({ type: 'text', text: 'The file changed while it was read.' })
+      break
+    }
+  } finally {
+    writer.kill('SIGKILL')
+  }
 })
 
 test('a range of a 1 GiB file is read without reading the rest', async () => {

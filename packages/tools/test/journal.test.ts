@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import {
   existsSync,
   mkdirSync,
@@ -214,4 +214,30 @@ test('several runs at once on the same files: each is all or nothing', { timeout
   expect(
     readdirSync(workspace.root, { recursive: true, encoding: 'utf8' }).filter((n) => n.includes('.cordon')),
   ).toEqual([])
+})
+
+test.skipIf(process.geteuid?.() !== 0)('a full disk is found out before anything changes', async () => {
+  const workspace = new Workspace()
+  mkdirSync(workspace.path('disk'))
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=256k', 'tmpfs', workspace.path('disk')])
+  try {
+    for (const name of ['a', 'b', 'c']) workspace.write(`disk/${name}`, 'x')
+    const edits = ['a', 'b', 'c'].map((name) => ({
+      path: `disk/${name}`,
+      old: 'x',
+      new: 'y'.repeat(100_000),
+    }))
+    expect(await workspace.run('fs_modify_file', { edits })).toEqual(
+      failed('cannot write disk: it does not fit: the disk is full'),
+    )
+    expect(['a', 'b', 'c'].map((name) => content(workspace, `disk/${name}`))).toEqual(['x', 'x', 'x'])
+    expect(readdirSync(workspace.root, { recursive: true, encoding: 'utf8' }).sort()).toEqual([
+      'disk',
+      'disk/a',
+      'disk/b',
+      'disk/c',
+    ])
+  } finally {
+    execFileSync('umount', [workspace.path('disk')])
+  }
 })

@@ -11,12 +11,12 @@ import { RACED, raceTool } from './support/race.ts'
 const [operations = 10_000, kills = 200] = process.argv.slice(2).map(Number)
 const base = mkdtempSync(join(tmpdir(), 'cordon-soak-'))
 try {
-  for (const name of RACED) {
+  for (const [name, claim] of RACED) {
     const start = performance.now()
     const { done, refused } = await raceTool(base, name, (count) => count >= operations)
     const seconds = ((performance.now() - start) / 1000).toFixed(0)
     console.log(
-      `${name}: ${done} done, ${refused} refused in ${seconds} s; nothing outside touched, nothing inside lost`,
+      `${name}: ${done} done, ${refused} refused in ${seconds} s; it ${claim}, and nothing inside is lost`,
     )
   }
   console.log('200 files, killed:', await killModifications(mkdtempSync(join(base, 'killed-')), kills))

@@ -93,19 +93,18 @@ export class Ripgrep {
 }
 
 function argumentsOf(query: Query): string[] {
-  const { pattern, syntax, letterCase, words, before, after } = query
   const fixed = ['--no-config', '--text', '--encoding=none', '--line-number', '--byte-offset', '--no-heading']
-  const shape = [
-    '--color=never',
-    '--no-context-separator',
-    '--max-columns=1000',
-    '--max-columns-preview',
-    '--threads=1',
-  ]
-  const choice = [`--before-context=${before}`, `--after-context=${after}`, `--${CASES[letterCase]}`]
+  const shape = ['--color=never', '--no-context-separator', '--max-columns=1000', '--max-columns-preview']
+  const context = [`--before-context=${query.before}`, `--after-context=${query.after}`, '--threads=1']
+  return [...fixed, ...shape, ...context, ...queryArguments(query), '--', '-']
+}
+
+/** What is looked for, however the answer is to be shown. */
+export function queryArguments({ pattern, syntax, letterCase, words }: Query): string[] {
+  const choice = [`--${CASES[letterCase]}`, `--regexp=${pattern}`]
   if (syntax === 'literal') choice.push('--fixed-strings')
   if (words === 'whole') choice.push('--word-regexp')
-  return [...fixed, ...shape, ...choice, `--regexp=${pattern}`, '--', '-']
+  return choice
 }
 
 const CASES = { exact: 'case-sensitive', ignore: 'ignore-case', smart: 'smart-case' } as const

@@ -1,7 +1,6 @@
-import { FileError } from '@cordon/files'
+import { FileError, type OpenFile } from '@cordon/files'
 import { type RelPath } from '@cordon/policy'
 import { decode, SAMPLE, sniffEncoding } from '../text/encoding.ts'
-import { type Met } from '../walk/workspace-walk.ts'
 import { requiredLiteral } from './required-literal.ts'
 import { type Hit, type Query, Ripgrep } from './ripgrep.ts'
 
@@ -21,6 +20,18 @@ export interface Limits {
   readonly milliseconds: number
 }
 
+export interface SearchResult {
+  /** Files with a match, by name. */
+  readonly found: readonly Found[]
+  readonly matches: number
+  readonly files: number
+  readonly binary: number
+  readonly tooLarge: number
+  /** Vanished, changed or could not be read while the search was under way. */
+  readonly unreadable: number
+  readonly stopped: 'no' | 'enough' | 'time'
+}
+
 /** A file's place in the stream that ripgrep sees. */
 interface Segment {
   readonly name: RelPath
@@ -36,13 +47,12 @@ const NEWLINE = Buffer.from('\n')
 
 /** Feeds files to ripgrep one after the other, and finds for each of its lines the file it came from. */
 export class Search {
-  files = 0
-  binary = 0
-  tooLarge = 0
-  /** Vanished, changed or could not be read while the search was under way. */
-  unreadable = 0
-  matches = 0
-  stopped: 'no' | 'enough' | 'time' = 'no'
+  #matches = 0
+  #unreadable = 0
+  #files = 0
+  #binary = 0
+  #tooLarge = 0
+  #stopped: SearchResult['stopped'] = 'no'
   readonly #ripgrep: Ripgrep
   readonly #literal: Buffer | undefined
   readonly #limits: Limits
@@ -63,55 +73,69 @@ export class Search {
     this.#ripgrep = new Ripgrep(program, query, (hit) => this.#onHit(hit))
   }
 
-  /** Files with a match, by name. ripgrep also shows lines of one file as context of its neighbour: not these. */
-  get found(): Found[] {
-    return this.#found
+  /** Nothing more is wanted: enough was found, time is up, or ripgrep ended. */
+  get isOver(): boolean {
+    return this.#ripgrep.isOver || this.#isLate()
+  }
+
+  /** Reads the file now; it is searched at its leisure. Resolves when there is room for more. */
+  add(name: RelPath, open: () => OpenFile): Promise<void> | undefined {
+    const content = this.#read(open)
+    if (content !== undefined) this.#take(name, content)
+    return this.#batched >= BATCH ? this.#flush() : undefined
+  }
+
+  /** A file that is known to have no match. */
+  passOver(): void {
+    this.#files++
+  }
+
+  async finish(): Promise<SearchResult> {
+    await this.#flush()
+    await this.#ripgrep.end()
+    const found = this.#found
       .map(({ name, lines }) => ({
         name,
         lines: lines.filter((line) => isNearMatch(line, lines, this.#query)),
       }))
       .filter(({ lines }) => lines.length > 0)
       .sort((a, b) => (a.name < b.name ? -1 : 1))
+    return {
+      found,
+      matches: this.#matches,
+      files: this.#files,
+      binary: this.#binary,
+      tooLarge: this.#tooLarge,
+      unreadable: this.#unreadable,
+      stopped: this.#stopped,
+    }
   }
 
-  async run(files: Iterable<Met>): Promise<void> {
-    try {
-      for (const met of files) {
-        if (this.#ripgrep.isOver || this.#isLate()) break
-        if (met.kind !== 'file') continue
-        this.#add(met)
-        if (this.#batched >= BATCH) await this.#flush()
-      }
-      await this.#flush()
-      await this.#ripgrep.end()
-    } finally {
-      this.#ripgrep.stop()
-    }
+  stop(): void {
+    this.#ripgrep.stop()
   }
 
   #isLate(): boolean {
     if (performance.now() < this.#deadline) return false
-    this.stopped = 'time'
+    this.#stopped = 'time'
     return true
   }
 
-  #add(met: Met): void {
-    const content = this.#read(met)
-    if (content === undefined) return
-    this.files++
+  #take(name: RelPath, content: Buffer): void {
+    this.#files++
     const encoding = sniffEncoding(content.subarray(0, SAMPLE))
-    if (encoding === 'binary') return void this.binary++
+    if (encoding === 'binary') return void this.#binary++
     if (encoding === 'utf-16le' || encoding === 'utf-16be') {
       const text = decode(content, encoding)
-      if (text === undefined) return void this.binary++
-      return this.#offer(met.name, Buffer.from(text))
+      if (text === undefined) return void this.#binary++
+      return this.#offer(name, Buffer.from(text))
     }
-    this.#offer(met.name, encoding === 'utf-8-bom' ? content.subarray(3) : content)
+    this.#offer(name, encoding === 'utf-8-bom' ? content.subarray(3) : content)
   }
 
   #offer(name: RelPath, content: Buffer): void {
     if (content.length === 0 || (this.#literal && !content.includes(this.#literal))) return
-    if (content.includes(0)) return void this.binary++
+    if (content.includes(0)) return void this.#binary++
     this.#segments.push({ name, offset: this.#offset, line: this.#line })
     this.#push(content)
     // The next file must begin on a line of its own.
@@ -125,14 +149,14 @@ export class Search {
     for (let i = 0; i < bytes.length; i++) if (bytes[i] === 10) this.#line++
   }
 
-  #read(met: Met): Buffer | undefined {
+  #read(open: () => OpenFile): Buffer | undefined {
     try {
-      using file = met.open()
+      using file = open()
       return file.readAll(LARGEST)
     } catch (error) {
       if (!(error instanceof FileError)) throw error
-      if (error.code === 'FILE_TOO_LARGE') this.tooLarge++
-      else this.unreadable++
+      if (error.code === 'FILE_TOO_LARGE') this.#tooLarge++
+      else this.#unreadable++
       return undefined
     }
   }
@@ -149,8 +173,8 @@ export class Search {
     if (!segment) return
     if (this.#found.at(-1)?.name !== segment.name) this.#found.push({ name: segment.name, lines: [] })
     this.#found.at(-1)?.lines.push({ line: hit.line - segment.line, kind: hit.kind, text: hit.text })
-    if (hit.kind !== 'match' || ++this.matches < this.#limits.matches) return
-    this.stopped = 'enough'
+    if (hit.kind !== 'match' || ++this.#matches < this.#limits.matches) return
+    this.#stopped = 'enough'
     this.#ripgrep.stop()
   }
 
@@ -174,6 +198,7 @@ function literalFor({ pattern, syntax, letterCase }: Query): Buffer | undefined 
   return literal === undefined || literal === '' || !literal.isWellFormed() ? undefined : Buffer.from(literal)
 }
 
+/** ripgrep shows the first lines of a file as context of the file before it: those are not near a match of their own. */
 function isNearMatch(line: FoundLine, all: readonly FoundLine[], { before, after }: Query): boolean {
   if (line.kind === 'match') return true
   return all.some((m) => m.kind === 'match' && m.line - line.line <= before && line.line - m.line <= after)

@@ -2,7 +2,9 @@ import { show } from '@cordon/policy'
 import { Access } from '../access.ts'
 import { count, success, text, workspaceUri } from '../content.ts'
 import { defineTool } from '../define-tool.ts'
-import { type Found, Search } from '../grep/search.ts'
+import { searchAll, searchCandidates } from '../grep/run-search.ts'
+import { type Query } from '../grep/ripgrep.ts'
+import { type Found, type SearchResult } from '../grep/search.ts'
 import { type ContentBlock, type Tool } from '../protocol.ts'
 import { ToolError } from '../report.ts'
 import { GlobFilter } from '../walk/glob-filter.ts'
@@ -48,7 +50,7 @@ export const fsGrepFiles: Tool = defineTool({
     additionalProperties: false,
   },
   describe: ({ pattern, path = '.' }) => `search ${show(path)} for ${show(pattern)}`,
-  async run(args, context, { anchors }) {
+  async run(args, context, { anchors, options }) {
     const { pattern, path = '.', context: around = 0, limit = 200 } = args
     if (pattern === '') throw new ToolError('the pattern is empty')
     if (/[\0\n]/.test(pattern))
@@ -60,26 +62,27 @@ export const fsGrepFiles: Tool = defineTool({
       hidden: args.hidden ? 'show' : 'skip',
       ignoreFiles: args.no_ignore ? 'disregard' : 'respect',
     })
+    const query: Query = {
+      pattern,
+      syntax: args.literal ? 'literal' : 'regex',
+      letterCase: args.case ?? 'exact',
+      words: args.whole_words ? 'whole' : 'any',
+      before: args.before ?? around,
+      after: args.after ?? around,
+    }
+    const limits = { matches: limit, milliseconds: LIMIT_MS }
     const anchor = anchors.of(start)
-    const one = (): Met[] => [{ name: start.relative, kind: 'file', open: () => anchor.open(start.inside) }]
-    const isDirectory = anchor.stat(start.inside).kind === 'directory'
+    const { relative: name, inside } = start
+    const one: Met = { name, anchor: start.anchor, inside, kind: 'file', open: () => anchor.open(inside) }
+    const isDirectory = anchor.stat(inside).kind === 'directory'
     // Only here: the other tools start without looking for it.
     const { rgPath } = await import('@vscode/ripgrep')
-    const search = new Search(
-      rgPath,
-      {
-        pattern,
-        syntax: args.literal ? 'literal' : 'regex',
-        letterCase: args.case ?? 'exact',
-        words: args.whole_words ? 'whole' : 'any',
-        before: args.before ?? around,
-        after: args.after ?? around,
-      },
-      { matches: limit, milliseconds: LIMIT_MS },
-    )
-    await search.run(isDirectory ? walk.below(start) : one())
-    const blocks = search.found.map(showFound)
-    return success(...blocks, text([...summary(search, limit), ...walk.unseen.describe()].join(' ')))
+    const result =
+      isDirectory && options['confined'] === true
+        ? await searchCandidates(walk.below(start), start, anchors, rgPath, query, limits)
+        : await searchAll(isDirectory ? walk.below(start) : [one], rgPath, query, limits)
+    const blocks = result.found.map(showFound)
+    return success(...blocks, text([...summary(result, limit), ...walk.unseen.describe()].join(' ')))
   },
 })
 
@@ -92,8 +95,8 @@ function showFound({ name, lines }: Found): ContentBlock {
   return { type: 'resource', resource: { uri, mimeType: 'text/plain', text: shown.join('\n') } }
 }
 
-function summary(search: Search, limit: number): string[] {
-  const { matches, files, found, stopped, binary, tooLarge, unreadable } = search
+function summary(result: SearchResult, limit: number): string[] {
+  const { matches, files, found, stopped, binary, tooLarge, unreadable } = result
   const where = count(found.length, 'file')
   const sentences = [`${count(matches, 'matching line')} in ${where}; ${count(files, 'file')} searched.`]
   if (stopped === 'enough')

@@ -6,7 +6,15 @@ import {
   type OpenFile,
   type WalkEntry,
 } from '@cordon/files'
-import { CordonError, joinRel, type Location, type RelPath, ROOT, splitEntry } from '@cordon/policy'
+import {
+  type CanonicalPath,
+  CordonError,
+  joinRel,
+  type Location,
+  type RelPath,
+  ROOT,
+  splitEntry,
+} from '@cordon/policy'
 import { type Access, Names } from '../access.ts'
 import { type Anchors } from '../anchors.ts'
 import { isJournalName } from '../modify/journal-name.ts'
@@ -25,6 +33,9 @@ export interface WalkChoice {
 /** One entry that may be shown. `name` is relative to the workspace, as rules and people write it. */
 export interface Met {
   readonly name: RelPath
+  /** Where it is, for somebody who wants to reach it by a handle of their own. */
+  readonly anchor: CanonicalPath
+  readonly inside: RelPath
   readonly kind: EntryKind
   /** Only until the walk goes on. */
   readonly open: () => OpenFile
@@ -59,7 +70,7 @@ export class WorkspaceWalk {
     const enter = (inside: RelPath): boolean => this.#enters(anchor, names, inside, origin, reopened)
     const unreadable = (error: FileError): void => this.unseen.unreadable(error)
     for (const entry of anchor.walk(start.inside, { enter, unreadable })) {
-      const met = this.#meet(entry, names, origin)
+      const met = this.#meet(entry, names, origin, start.anchor)
       if (met) yield met
     }
     // A readable place in a directory that may not be listed: the rule that grants it is what names it.
@@ -73,7 +84,13 @@ export class WorkspaceWalk {
       const { kind } = anchor.stat(location.inside)
       if (kind === 'directory') yield* this.#walk(location, origin)
       else if (this.#choice.globs.accepts(belowOrigin(location.relative, origin)))
-        yield { name: location.relative, kind, open: () => anchor.open(location.inside) }
+        yield {
+          name: location.relative,
+          anchor: location.anchor,
+          inside: location.inside,
+          kind,
+          open: () => anchor.open(location.inside),
+        }
     } catch (error) {
       if (!(error instanceof CordonError)) throw error
       if (!(error instanceof FileError && error.code === 'FILE_NOT_FOUND')) this.unseen.policy++
@@ -81,7 +98,7 @@ export class WorkspaceWalk {
   }
 
   /** Whether the entry is to be shown; counts it if not. */
-  #meet(entry: WalkEntry, names: Names, origin: RelPath): Met | undefined {
+  #meet(entry: WalkEntry, names: Names, origin: RelPath, anchor: CanonicalPath): Met | undefined {
     if (entry.path === undefined) return this.unseen.count('notUtf8')
     const own = baseName(entry.path)
     if (isTempName(own) || isJournalName(own)) return undefined
@@ -97,7 +114,7 @@ export class WorkspaceWalk {
     }
     if (entry.kind === 'directory' ? this.#choice.globs.closes(shown) : !this.#choice.globs.accepts(shown))
       return undefined
-    return { name, kind: entry.kind, open: () => entry.open() }
+    return { name, anchor, inside: entry.path, kind: entry.kind, open: () => entry.open() }
   }
 
   #enters(anchor: Anchor, names: Names, inside: RelPath, origin: RelPath, reopened: RelPath[]): boolean {

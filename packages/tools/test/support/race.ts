@@ -23,7 +23,7 @@ interface World {
   readonly root: string
   readonly outside: string
   readonly real: string
-  readonly call: (name: string, args: object) => Promise<ToolResult>
+  readonly call: (name: string, args: object, options?: object) => Promise<ToolResult>
 }
 
 export interface Outcome {
@@ -31,6 +31,7 @@ export interface Outcome {
   readonly refused: number
 }
 
+const FIRST_LOOK = 'fs_grep_files (confined)'
 const INSIDE = 'inside'
 const SECRET = 'SECRET of the outside'
 
@@ -50,7 +51,8 @@ export async function raceTool(
     writeFileSync(join(outside, file), file === 'counter' ? 'n=0\n' : SECRET)
   // Reading changes the access time of a file that was changed after it was last read: a witness for "never read".
   for (const file of readdirSync(outside)) utimesSync(join(outside, file), 1000, 2000)
-  const before = lookAt(outside)
+  const witness = name === FIRST_LOOK ? 'contents' : 'contents and times'
+  const before = lookAt(outside, witness)
   const handle = openSync(join(root, 'dir'), 'r')
   const swapper = spawn(
     process.execPath,
@@ -63,12 +65,12 @@ export async function raceTool(
     root,
     outside,
     real: `/proc/self/fd/${handle}`,
-    call: (tool, args) =>
+    call: (tool, args, options = {}) =>
       runTool(
         tool,
         JSON.stringify({
           context: { root, action: 'run', access: { fs: [{ path: '.', read: true, write: true }] } },
-          tool: { name: tool, arguments: args },
+          tool: { name: tool, arguments: args, options },
         }),
       ),
   }
@@ -82,18 +84,18 @@ export async function raceTool(
     await once(swapper, 'exit')
     closeSync(handle)
   }
-  const after = lookAt(outside)
+  const after = lookAt(outside, witness)
   if (after !== before) throw new Error(`${name} reached the outside:\n${before}\n${after}`)
   return tally
 }
 
 /** Names, contents and times. The times are taken first, because looking changes them. */
-function lookAt(directory: string): string {
+function lookAt(directory: string, witness: 'contents' | 'contents and times'): string {
   const names = readdirSync(directory).sort()
   const times = names.map((name) => statSync(join(directory, name)).atimeMs)
   const contents = names.map((name) => readFileSync(join(directory, name), 'utf8'))
   for (const name of names) utimesSync(join(directory, name), 1000, 2000)
-  return JSON.stringify({ names, times, contents })
+  return JSON.stringify(witness === 'contents' ? { names, contents } : { names, times, contents })
 }
 
 const must = (condition: boolean, what: string): void => {
@@ -119,6 +121,12 @@ const ATTACKS: Readonly<Record<string, Attack>> = {
   },
   async fs_grep_files({ call }) {
     return outcomeOf(await call('fs_grep_files', { pattern: 'inside|SECRET', path: 'dir' }))
+  },
+  /** ripgrep's first look is only a hint; the kernel, which is not here, keeps it inside. Nothing of it is shown. */
+  async [FIRST_LOOK]({ call }) {
+    return outcomeOf(
+      await call('fs_grep_files', { pattern: 'inside|SECRET', path: 'dir' }, { confined: true }),
+    )
   },
   async fs_create_file(world, i) {
     const result = await world.call('fs_create_file', { path: `dir/new-${i}`, content: String(i) })
@@ -172,4 +180,10 @@ function takeFromDir({ real, root }: World, name: string): string {
   return content
 }
 
-export const RACED: readonly string[] = Object.keys(ATTACKS)
+/** What is proven of each: the first look of a confined search is kept inside by the kernel, not by us. */
+export const RACED: ReadonlyMap<string, string> = new Map(
+  Object.keys(ATTACKS).map((name) => [
+    name,
+    name === FIRST_LOOK ? 'shows nothing of the outside' : 'never reaches the outside',
+  ]),
+)

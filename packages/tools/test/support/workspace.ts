@@ -1,4 +1,5 @@
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { runTool, type ToolResult } from '@cordon/tools'
@@ -44,6 +45,20 @@ export class Workspace {
     }
     return runTool(name, JSON.stringify(input))
   }
+}
+
+/** As the program, and not as root, for whom permissions mean nothing. */
+export function runAsNobody(workspace: Workspace, name: string, args: object): unknown {
+  for (const path of [workspace.base, workspace.root]) chmodSync(path, 0o755)
+  const call = {
+    context: { root: workspace.root, action: 'run', access: null },
+    tool: { name, arguments: args },
+  }
+  const main = join(import.meta.dirname, '../../src/main.ts')
+  const asNobody =
+    process.geteuid?.() === 0 ? ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'] : []
+  const [program, ...rest] = [...asNobody, process.execPath, '--conditions=cordon-source', main]
+  return JSON.parse(spawnSync(program, rest, { input: JSON.stringify(call) }).stdout.toString('utf8'))
 }
 
 export const failed = (message: string): ToolResult => ({

@@ -5,6 +5,7 @@ import type { SandboxConfig } from '@cordon/config'
 import { type AccessPolicy, below, type Root } from '@cordon/policy'
 import {
   buildEnvironment,
+  type Confined,
   type Exit,
   type LostGuarantee,
   openAmbientSurvey,
@@ -16,7 +17,7 @@ import {
   spawnConfined,
 } from '@cordon/sandbox'
 import { findHints, type Hint, type HintWorld } from './run/hints.ts'
-import { openNetwork } from './run/network.ts'
+import { type Network, openNetwork } from './run/network.ts'
 
 /** One program and the policy it runs under, with its three streams in our hands. */
 export interface ConfineRequest {
@@ -57,26 +58,34 @@ export async function startConfined(request: ConfineRequest): Promise<ConfinedPr
   const env = buildEnvironment(policy, request.env)
   const plan = planFor(request, env)
   const network = plan.proxyPort === undefined ? undefined : await openNetwork(policy.net, plan.proxyPort)
-  const confined = spawnConfined(plan, {
-    argv,
-    env: { ...env, ...network?.env },
-    signal,
-    terminal: 'detach',
-    ...(network ? { onProxySocket: network.attach } : {}),
-  })
-  return {
-    ...piped(confined),
-    ended: confined.exit.then(
-      async (exit) => {
-        const refused = ((await network?.close()) ?? []).filter((decision) => !decision.allowed)
-        const world = hintWorld(request, plan, refused)
-        return { exit, refused, lost: plan.lost, hints: (said) => findHints(said, world) }
-      },
-      async (error: unknown) => {
-        await network?.close()
-        throw error
-      },
-    ),
+  try {
+    const confined = spawnConfined(plan, {
+      argv,
+      env: { ...env, ...network?.env },
+      signal,
+      terminal: 'detach',
+      ...(network ? { onProxySocket: network.attach } : {}),
+    })
+    return { ...piped(confined), ended: whenEnded(request, plan, confined, network) }
+  } catch (error) {
+    await network?.close()
+    throw error
+  }
+}
+
+async function whenEnded(
+  request: ConfineRequest,
+  plan: Plan,
+  confined: Confined,
+  network: Network | undefined,
+): Promise<ProgramEnd> {
+  try {
+    const exit = await confined.exit
+    const refused = ((await network?.close()) ?? []).filter((decision) => !decision.allowed)
+    const world = hintWorld(request, plan, refused)
+    return { exit, refused, lost: plan.lost, hints: (said) => findHints(said, world) }
+  } finally {
+    await network?.close()
   }
 }
 

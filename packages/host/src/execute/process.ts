@@ -1,4 +1,4 @@
-import { CordonError } from '@cordon/policy'
+import { CordonError, show } from '@cordon/policy'
 import { type ConfineRequest, type ProgramEnd, startConfined } from '../confine.ts'
 import { boundContent, keepHead, keepTail, type Kept } from './output.ts'
 import { failure, parseReply, type ToolReply } from './result.ts'
@@ -46,12 +46,25 @@ export async function runProcess(request: ProcessRequest): Promise<ProcessOutcom
     return { ...reply, end, stderr: stderr(), cancelled: stopped === 'cancelled' }
   } catch (error) {
     // The program is not there, or the sandbox could not be built: the call failed, and says so exactly.
-    if (!(error instanceof CordonError)) throw error
-    return notStarted(failure(error.message))
+    if (error instanceof CordonError) return notStarted(failure(error.message))
+    if (!isRefusedSpawn(error)) throw error
+    return notStarted(failure(`cannot start ${show(request.argv[0])}: ${SPAWN[error.code] ?? error.code}`))
   } finally {
     clearTimeout(timer)
     request.signal?.removeEventListener('abort', cancel)
   }
+}
+
+/** What the kernel says before there is a process. */
+const isRefusedSpawn = (error: unknown): error is Error & { readonly code: string } =>
+  error instanceof Error &&
+  error.message.startsWith('spawn ') &&
+  'code' in error &&
+  typeof error.code === 'string'
+
+const SPAWN: Readonly<Record<string, string>> = {
+  E2BIG: 'its command line is too long; a tool can read long arguments from standard input',
+  EAGAIN: 'there are too many processes',
 }
 
 type StopReason = 'timeout' | 'cancelled' | 'output'

@@ -9,7 +9,9 @@ for (let seed = first; seed < first + policies; seed++)
   await compareOnePolicy(IDENTITIES[seed % IDENTITIES.length]!, seed, OPERATIONS, tally)
 
 const { operations, granted, refused, explained, unexplained } = tally
-process.stdout.write(`${operations} operations: ${granted} done, ${refused} refused, the rest impossible as the tree was\n`)
+process.stdout.write(
+  `${operations} operations: ${granted} done, ${refused} refused, the rest impossible as the tree was\n`,
+)
 for (const [why, count] of explained) process.stdout.write(`${count} explained: ${why}\n`)
 for (const each of unexplained) process.stdout.write(`UNEXPLAINED ${JSON.stringify(each)}\n`)
 process.exitCode = unexplained.length === 0 ? 0 : 1

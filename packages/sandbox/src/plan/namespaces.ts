@@ -83,7 +83,10 @@ const layRegion =
       // Where nothing of the host is mounted a path is simply not there. Not so the workspace: in a private
       // place it could be made, and what is written to it would be lost without a word.
       if (layout.holding(path).ours && path !== survey.root.canonical) return
-      return layout.cover(path, path === survey.root.canonical ? 'bound-back' : kind === 'dir' ? inside : 'empty')
+      return layout.cover(
+        path,
+        path === survey.root.canonical ? 'bound-back' : kind === 'dir' ? inside : 'empty',
+      )
     }
     if (kind === 'link') return layout.pinLink(path)
     layout.bind(path, kind, hold.attributes)

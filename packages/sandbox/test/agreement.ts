@@ -197,7 +197,7 @@ function randomOperation(pick: ReturnType<typeof randomFrom>, world: World): Ope
     case 'symlink':
       return [name, pick(NEW)]
     case 'rename':
-      return [name, pick(anywhere), pick(anywhere)]
+      return renameTo(pick(anywhere), pick(anywhere))
     case 'link':
       return [name, pick(FILES), pick(NEW)]
     case 'execute':
@@ -215,6 +215,9 @@ function randomOperation(pick: ReturnType<typeof randomFrom>, world: World): Ope
       return [name, pick([...FILES, ...NEW])]
   }
 }
+
+/** Renaming something to itself does nothing, and asks nobody. */
+const renameTo = (from: string, to: string): Operation => ['rename', from, from === to ? `${to}-2` : to]
 
 interface Refused {
   readonly capability: Capability
@@ -313,6 +316,7 @@ function explainRefusal([name, path, other]: Operation, plan: Plan): string | un
   if ((name === 'delete' || name === 'rename') && has(LIMITS.mountPoint)) return LIMITS.mountPoint
   const own = involved.filter((each) => each.axis === 'fs' && paths.includes(each.rule.path))
   if (own.some((each) => each.limits.includes(LIMITS.parentDecides))) return LIMITS.parentDecides
+  if (name === 'execute' && has(LIMITS.blindExecution)) return LIMITS.blindExecution
   if (has(LIMITS.absent)) return LIMITS.absent
   return undefined
 }

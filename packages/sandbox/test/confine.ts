@@ -67,10 +67,10 @@ export function makeWorld(
   const world = { dir, root: join(dir, 'w'), home: join(dir, 'home') }
   mkdirSync(world.root, { recursive: true })
   mkdirSync(world.home, { recursive: true })
-  for (const [name, text] of Object.entries(files)) {
+  for (const [name, content] of Object.entries(files)) {
     const path = join(dir, name.startsWith('~/') ? `home/${name.slice(2)}` : `w/${name}`)
     mkdirSync(name.endsWith('/') ? path : dirname(path), { recursive: true })
-    if (!name.endsWith('/')) writeFileSync(path, text)
+    if (!name.endsWith('/')) writeFileSync(path, content)
   }
   give(who, dir)
   return world
@@ -142,3 +142,9 @@ async function text(stream: NodeJS.ReadableStream | null): Promise<string> {
   if (stream) for await (const chunk of stream) all += String(chunk)
   return all
 }
+
+/** Each line of a script is tried alone; prints `ok` or `no` and the line. */
+export const attempts = (...lines: string[]): string =>
+  lines
+    .map((line) => `if (${line}) >/dev/null 2>&1; then echo 'ok ${line}'; else echo 'no ${line}'; fi`)
+    .join('\n')

@@ -1,4 +1,5 @@
 import {
+  closeSync,
   existsSync,
   linkSync,
   mkdirSync,
@@ -9,16 +10,10 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { give, IDENTITIES, makeWorld, run, scratchDir } from './confine.ts'
+import { attempts, give, IDENTITIES, makeWorld, run, scratchDir } from './confine.ts'
 
 const RW = { read: true, write: true }
 const RWX = { read: true, write: true, execute: true }
-
-/** Each line of a script is tried alone; prints `ok` or `no` and the line. */
-const attempts = (...lines: string[]): string =>
-  lines
-    .map((line) => `if (${line}) >/dev/null 2>&1; then echo 'ok ${line}'; else echo 'no ${line}'; fi`)
-    .join('\n')
 
 describe.each(IDENTITIES)('as $name', (who) => {
   test('a workspace that is granted works', async () => {
@@ -156,7 +151,6 @@ describe.each(IDENTITIES)('as $name', (who) => {
 
   test('a descriptor that the host holds open is not inherited', async () => {
     const world = makeWorld(who, { '.env': 'SECRET' })
-    const { openSync, closeSync } = await import('node:fs')
     const fd = openSync(join(world.root, '.env'), 'r')
     const { stdout } = await run({
       who,

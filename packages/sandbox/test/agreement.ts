@@ -142,7 +142,10 @@ export async function compareOnePolicy(
     const expected = decide(context, world, operation)
     confined.stdin!.write(`${JSON.stringify(operation)}\n`)
     const answer = await answers.next()
-    if (answer.done === true) throw new Error(`the executor ended: ${JSON.stringify(rules)}`)
+    if (answer.done === true)
+      throw new Error(
+        `the executor ended: ${JSON.stringify([rules, await confined.exit, String(confined.stderr?.read())])}`,
+      )
     judge({ operation, kernel: answer.value, expected, plan: confined.plan, rules }, tally)
   }
   confined.stdin!.end()

@@ -1,4 +1,4 @@
-import { chmodSync, copyFileSync, existsSync, lstatSync, mkdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, copyFileSync, lstatSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface, type Interface } from 'node:readline'
 import {
@@ -203,11 +203,11 @@ function randomOperation(pick: ReturnType<typeof randomFrom>, world: World): Ope
       return renameTo(pick(anywhere), pick(anywhere))
     case 'link':
       return [name, pick(FILES), pick(NEW)]
-    case 'execute':
-      return [
-        name,
-        pick(FILES.filter((file) => file.endsWith('x') && existsSync(join(world.root, file))).concat('x')),
-      ]
+    case 'execute': {
+      // Another file may have been moved there, and what has no x bit nobody can execute.
+      const programs = FILES.filter((file) => file.endsWith('x') && isProgram(join(world.root, file)))
+      return programs.length === 0 ? ['list', '.'] : [name, pick(programs)]
+    }
     case 'delete':
       return [name, pick(anywhere)]
     case 'read':
@@ -217,6 +217,11 @@ function randomOperation(pick: ReturnType<typeof randomFrom>, world: World): Ope
     case 'chmod':
       return [name, pick([...FILES, ...NEW])]
   }
+}
+
+function isProgram(path: string): boolean {
+  const stats = lstatSync(path, { throwIfNoEntry: false })
+  return stats !== undefined && stats.isFile() && (stats.mode & 0o111) !== 0
 }
 
 /** Renaming something to itself does nothing, and asks nobody. */

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { UnenforceableError } from '@cordon/sandbox'
 import { describe, expect, test } from 'vitest'
-import { attempts, IDENTITIES, makeWorld, planFor, run } from './confine.ts'
+import { attempts, IDENTITIES, makeWorld, planFor, processesWith, run } from './confine.ts'
 
 const RWX = { read: true, write: true, execute: true }
 const simulate = { userns: false } as const
@@ -79,12 +79,13 @@ describe.each(IDENTITIES)('without user namespaces, as $name', (who) => {
 
   test('background processes still end with the call', async () => {
     const world = makeWorld(who)
+    const mark = `6${process.pid}${who.as ? 1 : 0}`
     const { code, signal } = await run({
       who,
       world,
       plan: { simulate },
-      script: '(setsid sleep 47 &) ; sleep 0.05; exit 4',
+      script: `(setsid sh -c 'sleep ${mark} & sleep ${mark}' >/dev/null 2>&1 &) ; sleep 0.1; exit 4`,
     })
-    expect([code, signal]).toEqual([4, null])
+    expect([code, signal, await processesWith(`sleep\0${mark}`)]).toEqual([4, null, []])
   })
 })

@@ -3,9 +3,10 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { give, IDENTITIES, LAUNCHER, makeWorld, run, scratchDir } from './confine.ts'
+import { give, IDENTITIES, type Identity, LAUNCHER, makeWorld, run, scratchDir } from './confine.ts'
 
 const has = (program: string): boolean => spawnSync('sh', ['-c', `command -v ${program}`]).status === 0
+const SELF: Identity = { name: 'self' }
 const NODE_DIR = join(process.execPath, '..')
 
 describe.each(IDENTITIES)('with the default policy, as $name', (who) => {
@@ -46,23 +47,6 @@ describe.each(IDENTITIES)('with the default policy, as $name', (who) => {
     expect([stdout, stderr, code]).toEqual([`${world.root}/.venv\n`, '', 0])
   })
 
-  test.runIf(existsSync(`${homedir()}/.cargo/bin/cargo`) && who.as === undefined)(
-    'cargo builds a small crate',
-    async () => {
-      const world = makeWorld(who, {
-        'Cargo.toml': '[package]\nname = "x"\nversion = "0.1.0"\nedition = "2021"\n',
-        'src/main.rs': 'fn main() { println!("built") }',
-      })
-      const { stdout, code } = await run({
-        who,
-        world: { ...world, home: homedir() },
-        argv: ['cargo', 'run', '-q', '--offline'],
-        env: { HOME: homedir(), PATH: `${homedir()}/.cargo/bin:/usr/bin:/bin` },
-      })
-      expect([stdout, code]).toEqual(['built\n', 0])
-    },
-  )
-
   test('a program in the home is found with its interpreter, and nothing beside it', async () => {
     const world = makeWorld(who, {
       '~/bin/tool': '#!/bin/sh\necho "tool $1"; ls -A ~ ~/bin',
@@ -73,6 +57,21 @@ describe.each(IDENTITIES)('with the default policy, as $name', (who) => {
     const { stdout } = await run({ who, world, argv: ['tool', 'x'], env: { PATH: `${world.home}/bin:/bin` } })
     expect(stdout).toBe(`tool x\n${world.home}:\nbin\n\n${world.home}/bin:\ntool\n`)
   })
+})
+
+/** Of the user who runs the tests: his toolchain lies in his home. */
+test.runIf(existsSync(`${homedir()}/.cargo/bin/cargo`))('cargo builds a small crate', async () => {
+  const world = makeWorld(SELF, {
+    'Cargo.toml': '[package]\nname = "x"\nversion = "0.1.0"\nedition = "2021"\n',
+    'src/main.rs': 'fn main() { println!("built") }',
+  })
+  const { stdout, code } = await run({
+    who: SELF,
+    world: { ...world, home: homedir() },
+    argv: ['cargo', 'run', '-q', '--offline'],
+    env: { HOME: homedir(), PATH: `${homedir()}/.cargo/bin:/usr/bin:/bin` },
+  })
+  expect([stdout, code]).toEqual(['built\n', 0])
 })
 
 /** `script` gives us a terminal; the launcher inside it is started the way spawnConfined starts it. */

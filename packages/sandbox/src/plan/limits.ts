@@ -45,9 +45,15 @@ export function limitsOf(
   if (granted && capability === 'create' && !region.grants.has('update')) names.push('emptyFiles')
   if (granted && capability === 'execute' && !region.grants.has('read')) names.push('blindExecution')
   if (granted && capability === 'update' && !region.grants.has('delete')) names.push('replacing')
-  if (!granted && capability === 'update' && region.grants.has('create') && region.grants.has('delete'))
+  if (!granted && capability === 'update' && isLoose(region, 'create') && isLoose(region, 'delete'))
     names.push('replaceable')
-  const writable = !region.hold.cover && !region.hold.attributes.includes('read-only')
+  // Nothing is mounted on a path that is not there, so nothing makes it read-only either.
+  const mounted = region.kind !== 'missing'
+  const writable = !(mounted && (region.hold.cover || region.hold.attributes.includes('read-only')))
   if (!granted && capability === 'update' && writable) names.push('metadata')
   return names.map((name) => LIMITS[name])
 }
+
+/** Granted, or withheld in vain. */
+const isLoose = (region: HeldRegion, capability: Capability): boolean =>
+  region.grants.has(capability) || region.hold.held[capability].by === 'not enforceable here'

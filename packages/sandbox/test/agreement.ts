@@ -81,7 +81,7 @@ const RULE_PATHS = ['a', 'a/b', 'a/b/c', 'a/f', 'd', 'd/e', 'd/f', 'f', 'n', 'd/
 /** What a refusal looks like; every other error is about the state of the tree and says nothing. */
 const REFUSALS = new Set(['EACCES', 'EPERM', 'EROFS', 'EBUSY', 'EXDEV'])
 
-export interface Disagreement {
+interface Disagreement {
   readonly rules: unknown
   readonly operation: Operation
   readonly kernel: string
@@ -105,7 +105,7 @@ export const newTally = (): Tally => ({
 })
 
 /** A small generator with a seed, so that a finding can be repeated. */
-export function randomFrom(seed: number): <Value>(from: readonly Value[]) => Value {
+function randomFrom(seed: number): <Value>(from: readonly Value[]) => Value {
   let state = seed
   const next = (): number => {
     state = (state + 0x6d2b79f5) | 0

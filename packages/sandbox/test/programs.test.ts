@@ -2,6 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { give, IDENTITIES, type Identity, LAUNCHER, makeWorld, run, scratchDir } from './confine.ts'
 
@@ -84,7 +85,7 @@ describe.runIf(has('script'))('at a terminal', () => {
     const orders = join(dir, 'orders.json')
     writeFileSync(orders, JSON.stringify({ world, shell, launcher: LAUNCHER.path }))
     give(who!, dir)
-    const driver = join(import.meta.dirname, 'terminal.ts')
+    const driver = fileURLToPath(new URL('terminal.ts', import.meta.url))
     const out = join(dir, 'typescript')
     const input = `(sleep 1; printf '${typed}'; sleep 1.5) | script -qfec '${process.execPath} --conditions=cordon-source ${driver} ${orders}' ${out}`
     spawnSync('sh', ['-c', input], { timeout: 20_000 })

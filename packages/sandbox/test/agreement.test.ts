@@ -1,6 +1,8 @@
-import { describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { compareOnePolicy, newTally } from './agreement.ts'
-import { IDENTITIES } from './confine.ts'
+import { IDENTITIES, removeWorlds } from './confine.ts'
+
+afterAll(removeWorlds)
 
 const POLICIES = 24
 const OPERATIONS = 50

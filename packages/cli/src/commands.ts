@@ -23,6 +23,11 @@ export const COMMANDS: readonly Command[] = [
     load: () => import('./commands/policy.ts'),
   },
   {
+    name: 'doctor',
+    summary: 'say what this machine can hold, what is lost, and how to get it',
+    load: () => import('./commands/doctor.ts'),
+  },
+  {
     name: 'config',
     summary: 'show, explain, check and change the configuration',
     load: () => import('./commands/config.ts'),

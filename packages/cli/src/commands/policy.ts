@@ -1,11 +1,9 @@
-import { explainPolicies, type PolicyView } from '@cordon/host'
-import { show } from '@cordon/policy'
+import { explainPolicies } from '@cordon/host'
 import type { Register } from '../command.ts'
-import { formatTable } from '../format/table.ts'
+import { formatViews } from '../format/policies.ts'
 import { cfgOption, type CommonOptions, withCommonOptions } from '../options.ts'
 import { compileAsking, compileQuietly, openProject } from '../project.ts'
 import { warn } from '../report.ts'
-import type { Stream } from '../world.ts'
 
 export const register: Register = (parser, world) => {
   withCommonOptions(parser.command('explain').description('show every rule of a policy, and who holds it'))
@@ -14,7 +12,7 @@ export const register: Register = (parser, world) => {
       const project = openProject(world, cfg)
       const policies = await compileQuietly(world, project)
       warn(world, policies.warnings)
-      const views = explainPolicies(project, policies, name)
+      const views = explainPolicies(project, policies, world, name)
       world.out.write(json ? `${JSON.stringify(views, undefined, 2)}\n` : formatViews(views, world.out))
     })
 
@@ -29,17 +27,3 @@ export const register: Register = (parser, world) => {
       world.out.write(`${policies.bySubject.size} policies compiled\n`)
     })
 }
-
-export const formatViews = (views: readonly PolicyView[], { style }: Pick<Stream, 'style'>): string =>
-  views
-    .map(({ subject, holdings }) => {
-      const rows = holdings.map(({ axis, about, says, holder, origin }) => [
-        `  ${axis}`,
-        show(about),
-        says,
-        holder,
-        origin ?? '',
-      ])
-      return `${style('bold', subject)}\n${formatTable(rows)}`
-    })
-    .join('\n')

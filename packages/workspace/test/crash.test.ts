@@ -60,6 +60,11 @@ test('SPEC 6.1, 6.2 kill -9 at any point of append, put, fork, remove and collec
     await sweepConversations(shelf)
     await sweepBlobs(shelf)
     expect(leftovers(base)).toEqual([])
+    const ids = listConversations(shelf).map(({ id }) => `${id}.lock`)
+    const locks = readdirSync(join(workspace.local, 'locks')).filter((name) =>
+      /^[0-9a-z]{16}\.lock$/.test(name),
+    )
+    expect(locks.filter((name) => !ids.includes(name))).toEqual([])
     for (const name of ['a', 'b'] as const) {
       const kept = await requestsOf(conversations[name])
       // In order, each once; an event that was not acknowledged in time may be there as well.
@@ -86,7 +91,7 @@ async function requestsOf(ref: ConversationRef): Promise<string[]> {
 
 const leftovers = (dir: string): string[] =>
   readdirSync(dir, { recursive: true, encoding: 'utf8' }).filter((path) =>
-    /\.tmp$|\.put-|\.new-|\.rm-/.test(path),
+    /\.tmp$|put-|\.new-|\.rm-/.test(path),
   )
 
 test('two processes on one conversation: one waits its turn, and both are kept whole', async () => {

@@ -22,4 +22,9 @@ export const COMMANDS: readonly Command[] = [
     summary: 'show, explain, check and change the configuration',
     load: () => import('./commands/config.ts'),
   },
+  {
+    name: 'conversation',
+    summary: 'list, show, search, fork and remove conversations',
+    load: () => import('./commands/conversation.ts'),
+  },
 ]

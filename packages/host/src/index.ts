@@ -13,6 +13,19 @@ export { initProject } from './init.ts'
 export { parseQuestion, QuestionError, type Question } from './why/question.ts'
 export { type AnyRule } from './why/answer.ts'
 export { why, type Why } from './why/why.ts'
+export { type ConversationChoice, NoConversationError } from './conversation/choose.ts'
+export {
+  Conversations,
+  type ConversationView,
+  type Forked,
+  type ForkOptions,
+  type Found,
+  openAmbientConversations,
+} from './conversation/conversations.ts'
+export { type ConversationLayer, readConversationLayer } from './conversation/layer.ts'
+export { type ConversationUser, openAmbientProjectIn } from './conversation/open.ts'
+// The words of the workspace that the command line prints.
+export { type ConversationRef, type ConversationSummary, printEvent } from '@cordon/workspace'
 // The words of the configuration that the command line prints.
 export {
   ConfigError,

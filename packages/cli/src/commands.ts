@@ -23,6 +23,11 @@ export const COMMANDS: readonly Command[] = [
     load: () => import('./commands/config.ts'),
   },
   {
+    name: 'mount',
+    summary: 'let tools reach a place outside the workspace, through a link in it',
+    load: () => import('./commands/mount.ts'),
+  },
+  {
     name: 'conversation',
     summary: 'list, show, search, fork and remove conversations',
     load: () => import('./commands/conversation.ts'),

@@ -1,0 +1,162 @@
+import {
+  changeMounts,
+  listMounts,
+  type MountFlag,
+  type MountOutcome,
+  type MountPlan,
+  type MountView,
+} from '@cordon/host'
+import { show } from '@cordon/policy'
+import type { Register } from '../command.ts'
+import { writeJson } from '../conversations.ts'
+import { EXIT } from '../exit.ts'
+import { formatTable } from '../format/table.ts'
+import {
+  cfgOption,
+  choiceOf,
+  type CommonOptions,
+  idOption,
+  jsonOption,
+  withCommonOptions,
+} from '../options.ts'
+import { openProject } from '../project.ts'
+import { UsageError } from '../usage.ts'
+import type { Stream, World } from '../world.ts'
+
+export const register: Register = (parser, world) => {
+  parser
+    .command('add')
+    .description('link a place outside into the workspace, and grant it to tools')
+    .argument('<mounts...>', '[TOOL:]NAME=PATH[:ro|:rw]')
+    .addOption(idOption())
+    .addOption(cfgOption())
+    .addOption(jsonOption())
+    .addHelpText(
+      'after',
+      `
+Read-only for all enabled local tools, or for the one that is named; :rw needs the name of a tool.
+
+Examples:
+  cordon mount add fork=~/code/forks/serde-yaml
+  cordon mount add fs_modify_file:fork=~/code/forks/serde-yaml:rw`,
+    )
+    .action((mounts: readonly string[], options: CommonOptions) =>
+      change(
+        world,
+        options,
+        mounts.map((text): MountFlag => ({ kind: 'mount', text })),
+      ),
+    )
+
+  withCommonOptions(
+    parser.command('ls').description('list what is mounted, for whom, and whether it works'),
+  ).action(async (options: CommonOptions) => {
+    const mounts = await listMounts(await openProject(world, options), world)
+    if (options.json) writeJson(world, mounts.map(mountJson))
+    else if (mounts.length > 0) world.out.write(formatMounts(mounts, world.out))
+    else world.err.write('no mounts\n')
+  })
+
+  parser
+    .command('rm')
+    .description('take mounts back: the link, its approval, and the rules of every tool')
+    .argument('[names...]', 'as in `mount ls`, relative to the current directory')
+    .option('--all', 'every mount')
+    .addOption(idOption())
+    .addOption(cfgOption())
+    .addOption(jsonOption())
+    .action((names: readonly string[], options: CommonOptions & { readonly all?: boolean }) => {
+      if ((names.length === 0) === !options.all)
+        throw new UsageError('name the mounts to remove, or write --all to remove every one')
+      const wanted = options.all ? [undefined] : names
+      return change(
+        world,
+        options,
+        wanted.map((name): MountFlag => ({ kind: 'no-mount', name })),
+      )
+    })
+}
+
+async function change(world: World, options: CommonOptions, flags: readonly MountFlag[]): Promise<void> {
+  const outcome = await changeMounts({
+    options: { cwd: world.cwd, surroundings: world, cfg: options.cfg },
+    user: world,
+    conversation: choiceOf(options),
+    flags,
+    audience: { person: world.person, tell: (text) => world.err.write(text) },
+  })
+  if (outcome.kind === 'refused') {
+    world.err.write('nothing was changed\n')
+    return world.finish(EXIT.denied)
+  }
+  if (options.json) writeJson(world, outcomeJson(outcome))
+  else world.out.write(formatOutcome(outcome))
+}
+
+type Done = Extract<MountOutcome, { kind: 'done' }>
+
+export function formatOutcome({ conversation, started, plan }: Done): string {
+  const lines = plan.steps.map(formatStep)
+  if (lines.length === 0) lines.push('no mounts, so nothing to remove')
+  return [...lines, `in ${started === 'new' ? 'the new ' : ''}conversation ${conversation.id}`, ''].join('\n')
+}
+
+function formatStep(step: MountPlan['steps'][number]): string {
+  if (step.kind === 'mount') {
+    const whom = step.added.length === 0 ? 'as before' : `for ${names(step.added)}`
+    return `mounted ${show(step.name)} → ${show(step.target)} (${step.mode}) ${whom}`
+  }
+  const kept = step.link === 'not a link' ? '; it is no link, and was left where it is' : ''
+  return `unmounted ${show(step.name)} for ${names(step.removed)}${kept}`
+}
+
+const names = (subjects: readonly { readonly name: string }[]): string =>
+  subjects.map(({ name }) => show(name)).join(', ')
+
+const outcomeJson = ({ conversation, started, plan }: Done): Record<string, unknown> => ({
+  conversation: conversation.id,
+  new: started === 'new',
+  steps: plan.steps.map((step) =>
+    step.kind === 'mount'
+      ? {
+          mounted: step.name,
+          target: step.target,
+          mode: step.mode,
+          link: step.link === 'make' ? 'made' : 'kept',
+          tools: step.tools,
+          added: step.added.map(({ name }) => name),
+        }
+      : {
+          unmounted: step.name,
+          link: step.link === 'remove' ? 'removed' : step.link,
+          tools: step.removed.map(({ name }) => name),
+        },
+  ),
+})
+
+const mountJson = ({ name, target, tools, mode, state, reason }: MountView): Record<string, unknown> => ({
+  name,
+  target: target ?? null,
+  tools,
+  mode,
+  state,
+  reason: reason ?? null,
+})
+
+/** The state is what a person looks for, so it has a colour; the tools come last, because they are many. */
+export function formatMounts(mounts: readonly MountView[], { style }: Pick<Stream, 'style'>): string {
+  const rows = mounts.map(({ name, target, tools, mode, state }) => [
+    show(name),
+    target === undefined ? '-' : show(target),
+    mode,
+    state,
+    tools.map(show).join(', '),
+  ])
+  const [head = '', ...lines] = formatTable([['NAME', 'TARGET', 'MODE', 'STATE', 'TOOLS'], ...rows]).split(
+    '\n',
+  )
+  const reasons = mounts.flatMap(({ name, state, reason }) =>
+    reason === undefined ? [] : [`${style('yellow', `${state}:`)} ${show(name)}: ${show(reason)}\n`],
+  )
+  return `${style('bold', head)}\n${lines.join('\n')}${reasons.length === 0 ? '' : `\n${[...new Set(reasons)].join('')}`}`
+}

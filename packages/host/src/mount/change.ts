@@ -1,5 +1,5 @@
 import { realpathSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { openAmbientAnchor } from '@cordon/files'
 import {
@@ -98,13 +98,23 @@ export function planIn(
     root: project.root,
     cwd: realpathSync.native(cwd),
     home: surroundings.home,
-    storage: [userDataDir(surroundings), dirname(userConfigFile(surroundings))],
+    storage: [userDataDir(surroundings), dirname(userConfigFile(surroundings))].map(realPlace),
   }
   const anchor = openAmbientAnchor(project.root.path)
   try {
     return planMounts(flags, { ...project, place, anchor })
   } finally {
     anchor.close()
+  }
+}
+
+/** As far as it exists: a home behind a link must not hide what is in it. */
+function realPlace(path: string): string {
+  const parent = dirname(path)
+  try {
+    return realpathSync.native(path)
+  } catch {
+    return parent === path ? path : join(realPlace(parent), basename(path))
   }
 }
 

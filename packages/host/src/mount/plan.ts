@@ -171,7 +171,12 @@ class Planner {
   }
 
   #linkAt(name: RelPath): ExistingLink {
-    return this.#links.get(name) ?? existingLink(this.#world.anchor, this.#world.place.root, name)
+    const known = this.#links.get(name)
+    if (known) return known
+    const { anchor, place } = this.#world
+    // Below a link that goes there will be nothing.
+    if ([...this.#gone()].some((link) => below(link, name) !== undefined)) return { kind: 'missing' }
+    return existingLink(anchor, place.root, name)
   }
 
   #gone(): ReadonlySet<RelPath> {

@@ -66,3 +66,15 @@ export {
   type JsonObject,
   type Resource,
 } from './resources/resource.ts'
+export { collectBlobs, type Collected, type CollectOptions, sweepBlobs } from './blobs/collect.ts'
+export { type Chunks } from './blobs/chunks.ts'
+export { BlobPutError, BlobReadError } from './blobs/errors.ts'
+export { Blobs } from './blobs/payload.ts'
+export { type BlobStore } from './blobs/store.ts'
+export { StorageError } from './list.ts'
+export { type AttachContext, attachPath } from './resources/attach.ts'
+export { checksum, Deliveries, type Delivery } from './resources/deliveries.ts'
+export { AttachError, NotRefreshableError } from './resources/errors.ts'
+export { externalUri, parseExternalUri, parseWorkspaceUri, workspaceUri } from './resources/external-uri.ts'
+export { contentType, type ContentType } from './resources/mime.ts'
+export { refreshResource } from './resources/refresh.ts'

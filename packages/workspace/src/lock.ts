@@ -96,7 +96,8 @@ function lockOnce(file: string, options: Pick<LockOptions, 'what' | 'holder'>): 
   let database: DatabaseSync | undefined
   try {
     database = new DatabaseSync(file)
-    database.exec('PRAGMA busy_timeout = 0; BEGIN EXCLUSIVE')
+    // Without the first, SQLite writes a journal beside an empty file, which a full disk refuses and a kill leaves.
+    database.exec('PRAGMA journal_mode = MEMORY; PRAGMA busy_timeout = 0; BEGIN EXCLUSIVE')
     const inode = inodeOf(file)
     if (inode === undefined || before !== inode) return 'again'
     writeNote(file, options.holder)

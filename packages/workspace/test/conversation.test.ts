@@ -169,7 +169,7 @@ test('appends that overlap keep their order', async () => {
   const shelf = await freshShelf()
   const ref = await createConversation(shelf, { keeping: 'local' })
   const writer = await openConversation(shelf, ref, AT_ONCE)
-  const texts = Array.from({ length: 50 }, (_, i) => `t${i}`)
+  const texts = Array.from({ length: 50 }, (_, i) => `t${i}${'x'.repeat(i % 2 === 0 ? 1_000_000 : 0)}`)
   await Promise.all(texts.map((text) => writer.append(turn(text))))
   await writer.close()
   expect(requests(await eventsOf(ref))).toEqual(texts)

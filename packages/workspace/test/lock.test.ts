@@ -1,6 +1,6 @@
 import { once } from 'node:events'
-import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { acquireLock, LockHeldError, tryLock, withLock } from '@cordon/workspace'
 import { expect, test } from 'vitest'
 import { firstLine, HOLDER, kill, startChild, tempDir } from './fixture.ts'
@@ -8,11 +8,12 @@ import { firstLine, HOLDER, kill, startChild, tempDir } from './fixture.ts'
 const options = { what: 'the thing', holder: HOLDER, wait: 0 }
 const lockPath = (): string => join(tempDir(), 'a.lock')
 
-test('a lock that nobody holds is taken at the first attempt, and its file stays empty', async () => {
+test('a lock that nobody holds is taken at the first attempt, its file stays empty, and nothing but its note is beside it', async () => {
   const file = lockPath()
   const lock = await acquireLock(file, options)
   lock.assertHeld()
   expect(statSync(file).size).toBe(0)
+  expect(readdirSync(dirname(file)).sort()).toEqual(['a.lock', 'a.lock.holder'])
   lock.release()
   expect(() => lock.assertHeld()).toThrow(
     `the lock of the thing was lost: ${file} was deleted or replaced while it was held`,

@@ -2,12 +2,13 @@ import { existsSync, statSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { tempOf } from '../durable.ts'
+import { listIfThere } from '../list.ts'
 import { tryLock } from '../lock.ts'
 import { GOING } from './change.ts'
 import { isConversationId } from './id.ts'
 import { NEW } from './make.ts'
 import { metadataFile } from './metadata.ts'
-import { conversationLock, listIfThere, lockOptions, type Shelf, shelfDir } from './shelf.ts'
+import { conversationLock, lockOptions, type Shelf, shelfDir } from './shelf.ts'
 
 /**
  * Removes what a killed process left half made or half removed. Each of these has an owner who holds the conversation's

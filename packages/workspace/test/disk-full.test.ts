@@ -1,0 +1,31 @@
+import { spawnSync } from 'node:child_process'
+import { mkdirSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+import { tempDir } from './fixture.ts'
+
+const CAN_MOUNT = spawnSync('unshare', ['-m', 'true']).status === 0
+
+// Needs the right to mount. Where that is missing the skip is printed, as any other.
+test.skipIf(!CAN_MOUNT)(
+  'a full disk: a clear error for every kind of write, and the earlier state intact',
+  () => {
+    const mountPoint = join(tempDir(), 'small')
+    mkdirSync(mountPoint)
+    const script = join(dirname(fileURLToPath(import.meta.url)), 'children/fill.ts')
+    const node = [process.execPath, '--conditions=cordon-source', '--no-warnings', script, mountPoint]
+    const { stdout, stderr } = spawnSync('unshare', ['-m', ...node], { encoding: 'utf8', timeout: 25_000 })
+    expect(stderr).toBe('')
+    const { errors, ...after } = JSON.parse(stdout) as { errors: string[] }
+    expect(
+      errors.map((error) => error.replace(/[0-9a-z]{16}/, '<id>').replace(/w-[a-z0-9]{8}/, 'w-<id>')),
+    ).toEqual([
+      'BLOB_PUT: cannot keep the content in /w/.cordon/blobs: the disk is full',
+      'CONVERSATION_APPEND: cannot add to the conversation in /w/.cordon/conversations/<id>/events.jsonl: the disk is full',
+      'APPROVALS: cannot change the approvals in /data/cordon/workspace/w-<id>/approvals.json: the disk is full',
+      'CONVERSATION_APPEND: cannot add to the conversation in /w/.cordon/conversations/.new-<id>: the disk is full',
+    ])
+    expect(after).toEqual({ texts: ['kept', 'after'], approved: ['kept'], left: '' })
+  },
+)

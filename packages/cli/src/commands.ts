@@ -32,4 +32,9 @@ export const COMMANDS: readonly Command[] = [
     summary: 'list, show, search, fork and remove conversations',
     load: () => import('./commands/conversation.ts'),
   },
+  {
+    name: 'gc',
+    summary: 'remove stored content that no conversation needs any more',
+    load: () => import('./commands/gc.ts'),
+  },
 ]

@@ -1,3 +1,4 @@
+import { relative } from 'node:path'
 import type { Conversations } from '@cordon/host'
 import { show } from '@cordon/policy'
 import type { Command as Parser } from 'commander'
@@ -42,8 +43,15 @@ const registerListing: Register = (parser, world) => {
 
   command(parser, 'show', 'say what one conversation is and where it is kept')
     .argument('[id]', ID)
-    .action(async (id: string | undefined, { json }: JsonOption) => {
-      const view = await openConversations(world).describe(chosen(id))
+    .option('--files', 'print only the files it needs, to stage them')
+    .action(async (id: string | undefined, { json, files }: JsonOption & { readonly files?: boolean }) => {
+      const conversations = openConversations(world)
+      if (files) {
+        const needed = await conversations.files(await conversations.find(chosen(id)))
+        const shown = needed.map((file) => relative(world.cwd, file))
+        return json ? writeJson(world, shown) : world.out.write(shown.map((file) => `${file}\n`).join(''))
+      }
+      const view = await conversations.describe(chosen(id))
       if (json) writeJson(world, { ...conversationJson(view), events: view.counts })
       else world.out.write(formatConversation(view, world.out))
     })

@@ -5,6 +5,7 @@ import {
   findConversation,
   lastUsedConversation,
   type Shelf,
+  sweepConversations,
   useConversation,
 } from '@cordon/workspace'
 
@@ -37,6 +38,7 @@ export async function requireChosen(
 
 /** A new one, in the workspace (SPEC 6.1), and from now on the last used of the session. */
 export async function startConversation(shelf: Shelf, session: string): Promise<ConversationRef> {
+  await sweepConversations(shelf) // what a killed process left
   const made = await createConversation(shelf, { keeping: 'shared' })
   await useConversation(shelf, session, made.id)
   return made

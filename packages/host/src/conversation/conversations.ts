@@ -1,5 +1,9 @@
 import {
   archiveConversation,
+  Blobs,
+  collectBlobs,
+  type Collected,
+  type CollectOptions,
   type ConversationRef,
   type ConversationSummary,
   forkConversation,
@@ -11,6 +15,8 @@ import {
   removeConversation,
   type Shelf,
   type StoredEvent,
+  sweepBlobs,
+  sweepConversations,
   unarchiveConversation,
   useConversation,
 } from '@cordon/workspace'
@@ -70,13 +76,16 @@ export class Conversations {
   /** The copy is what the session goes on with: that is what a fork is made for. */
   async fork(choice: ConversationChoice, options: ForkOptions): Promise<Forked> {
     const from = await this.find(choice)
+    await sweepConversations(this.#shelf)
     const made = await forkConversation(this.#shelf, from, options)
     await useConversation(this.#shelf, this.#session, made.id)
     return { from, made }
   }
 
-  remove(ref: ConversationRef): Promise<void> {
-    return removeConversation(this.#shelf, ref)
+  /** Its blobs stay until the next collection. */
+  async remove(ref: ConversationRef): Promise<void> {
+    await sweepConversations(this.#shelf)
+    await removeConversation(this.#shelf, ref)
   }
 
   archive(ref: ConversationRef): Promise<void> {
@@ -85,6 +94,20 @@ export class Conversations {
 
   unarchive(ref: ConversationRef): Promise<void> {
     return unarchiveConversation(this.#shelf, ref)
+  }
+
+  /** SPEC 6.2: every file it needs, to be staged where it is shared. */
+  files(ref: ConversationRef): Promise<string[]> {
+    return new Blobs(this.#shelf).filesOf(ref)
+  }
+
+  /** SPEC 6.2: what no conversation needs any more, and what killed processes left. */
+  async collect(action: CollectOptions['action']): Promise<Collected> {
+    if (action === 'delete') {
+      await sweepConversations(this.#shelf)
+      await sweepBlobs(this.#shelf)
+    }
+    return collectBlobs(this.#shelf, { action })
   }
 
   events(ref: ConversationRef): AsyncGenerator<StoredEvent> {

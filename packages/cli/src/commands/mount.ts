@@ -89,6 +89,8 @@ async function change(world: World, options: CommonOptions, flags: readonly Moun
     world.err.write('nothing was changed\n')
     return world.finish(EXIT.denied)
   }
+  if (outcome.kind === 'nothing')
+    return options.json ? writeJson(world, NOTHING) : world.err.write('no mounts\n')
   if (options.json) writeJson(world, outcomeJson(outcome))
   else world.out.write(formatOutcome(outcome))
 }
@@ -96,9 +98,11 @@ async function change(world: World, options: CommonOptions, flags: readonly Moun
 type Done = Extract<MountOutcome, { kind: 'done' }>
 
 export function formatOutcome({ conversation, started, plan }: Done): string {
-  const lines = plan.steps.map(formatStep)
-  if (lines.length === 0) lines.push('no mounts, so nothing to remove')
-  return [...lines, `in ${started === 'new' ? 'the new ' : ''}conversation ${conversation.id}`, ''].join('\n')
+  return [
+    ...plan.steps.map(formatStep),
+    `in ${started === 'new' ? 'the new ' : ''}conversation ${conversation.id}`,
+    '',
+  ].join('\n')
 }
 
 function formatStep(step: MountPlan['steps'][number]): string {
@@ -112,6 +116,8 @@ function formatStep(step: MountPlan['steps'][number]): string {
 
 const names = (subjects: readonly { readonly name: string }[]): string =>
   subjects.map(({ name }) => show(name)).join(', ')
+
+const NOTHING = { conversation: null, new: false, steps: [] }
 
 const outcomeJson = ({ conversation, started, plan }: Done): Record<string, unknown> => ({
   conversation: conversation.id,

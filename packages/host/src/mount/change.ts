@@ -35,6 +35,8 @@ export interface MountCommand {
 
 export type MountOutcome =
   | { readonly kind: 'refused' }
+  /** There was nothing to do, so nothing was begun. */
+  | { readonly kind: 'nothing' }
   | {
       readonly kind: 'done'
       readonly conversation: ConversationRef
@@ -48,6 +50,7 @@ export async function changeMounts(command: MountCommand): Promise<MountOutcome>
   const shelf = shelfOf(requireWorkspace(options), user)
   const known = await findChosen(shelf, user.session, command.conversation)
   const confirmed = planIn(await projectIn(options, known), options, flags)
+  if (confirmed.steps.length === 0) return { kind: 'nothing' }
   if (!(await confirmMounts(confirmed, audience))) return { kind: 'refused' }
   const conversation = known ?? (await startConversation(shelf, user.session))
   try {
@@ -80,7 +83,8 @@ async function changeIn(
   }
 }
 
-const PATIENCE = 2_000
+/** Other mounts take milliseconds; a query that holds the conversation for longer is named in the error. */
+const PATIENCE = 10_000
 
 const projectIn = async (
   options: MountCommand['options'],

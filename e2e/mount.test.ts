@@ -78,7 +78,7 @@ test('SPEC 3.3 NAME=PATH without a terminal: the list is printed, it goes on, an
   const [id] = conversations()
   expect(ended).toEqual({
     code: 0,
-    stdout: `mounted fork → ${fork} (ro) for fs_read_file, fs_modify_file\nin the new conversation ${id}\n`,
+    stdout: `mounted fork → ${fork} (ro)\n  fs_read_file, fs_modify_file\nin the new conversation ${id}\n`,
     stderr: SCOPE(),
   })
   expect(readlinkSync(join(here.cwd, 'fork'))).toBe(fork)
@@ -108,10 +108,10 @@ test('SPEC 3.3 at a terminal a mount for all tools is asked about; no, Enter, Ct
 
 test('SPEC 3.3 TOOL:NAME=PATH is one tool, not asked about, read-only unless :rw', () => {
   expect(atTerminal(['add', `fs_read_file:fork=${fork}`], []).screen).toBe(
-    `mounted fork → ${fork} (ro) for fs_read_file\nin the new conversation ${conversations()[0]}\n`,
+    `mounted fork → ${fork} (ro)\n  fs_read_file\nin the new conversation ${conversations()[0]}\n`,
   )
   expect(atTerminal(['add', `fs_modify_file:fork=${fork}:rw`], []).screen).toBe(
-    `mounted fork → ${fork} (rw) for fs_modify_file\nin conversation ${conversations()[0]}\n`,
+    `mounted fork → ${fork} (rw)\n  fs_modify_file\nin conversation ${conversations()[0]}\n`,
   )
   for (const [tool, capability, code] of [
     ['fs_read_file', 'read', 0],
@@ -201,14 +201,14 @@ test('SPEC 3.3 re-running adds only what is new: a tool that was switched on lat
   const before = readFileSync(log, 'utf8')
   // Nothing new: nothing is asked, nothing is written.
   expect(atTerminal(['add', `fork=${fork}`], []).screen).toBe(
-    `mounted fork → ${fork} (ro) as before\nin conversation ${id}\n`,
+    `mounted fork → ${fork} (ro)\n  as before\nin conversation ${id}\n`,
   )
   expect(readFileSync(log, 'utf8')).toBe(before)
   writeFileSync(join(here.cwd, '.cordon/config.toml'), '')
   expect(why('unix_utils', 'read', 'fork/src/lib.rs')).toBe(1)
-  expect(add(`fs_grep_files:fork=${fork}`).stdout).toContain('(ro) for fs_grep_files\n')
+  expect(add(`fs_grep_files:fork=${fork}`).stdout).toContain('(ro)\n  fs_grep_files\n')
   expect(add(`fork=${fork}`).stdout).toContain(
-    '(ro) for fs_list_files, fs_create_file, fs_delete_file, fs_move_file, unix_utils\n',
+    '(ro)\n  fs_list_files, fs_create_file, fs_delete_file, fs_move_file, unix_utils\n',
   )
   expect(why('unix_utils', 'read', 'fork/src/lib.rs')).toBe(0)
 })
@@ -290,7 +290,7 @@ test('SPEC 3.4 rm: link, approval and rules are gone, other access stays, and ot
   const [id] = conversations()
   expect(rm('fork')).toEqual({
     code: 0,
-    stdout: `unmounted fork for fs_read_file, fs_modify_file\nin conversation ${id}\n`,
+    stdout: `unmounted fork\n  fs_read_file, fs_modify_file\nin conversation ${id}\n`,
     stderr: '',
   })
   expect(here0()).toEqual(['.cordon', 'other'])
@@ -311,7 +311,7 @@ test('SPEC 3.4 rm: link, approval and rules are gone, other access stays, and ot
     stdout: '',
     stderr: 'cordon: name the mounts to remove, or write --all to remove every one\n',
   })
-  expect(rm('--all').stdout).toBe(`unmounted other for fs_read_file, fs_modify_file\nin conversation ${id}\n`)
+  expect(rm('--all').stdout).toBe(`unmounted other\n  fs_read_file, fs_modify_file\nin conversation ${id}\n`)
   expect(here0()).toEqual(['.cordon', 'fork'])
   expect(rm('--all')).toEqual({ code: 0, stdout: '', stderr: 'no mounts\n' })
 })
@@ -347,7 +347,7 @@ test('SPEC 3.4 any rule with external = true counts; what is left empty is a den
   mkdirSync(join(here.cwd, 'hand'))
   writeFileSync(join(here.cwd, 'hand/file'), '')
   const ended = rm('hand')
-  expect(ended.stdout).toContain('unmounted hand for fs_read_file; it is no link, and was left where it is\n')
+  expect(ended.stdout).toContain('unmounted hand; it is no link, and was left where it is\n  fs_read_file\n')
   expect(lstatSync(join(here.cwd, 'hand/file')).isFile()).toBe(true)
   expect(why('fs_read_file', 'read', 'src')).toBe(1)
   expect(cordon(here, 'policy', 'explain', 'fs_read_file').stdout).toContain('  fs   .               nothing')

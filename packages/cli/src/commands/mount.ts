@@ -11,6 +11,7 @@ import type { Register } from '../command.ts'
 import { writeJson } from '../conversations.ts'
 import { EXIT } from '../exit.ts'
 import { formatTable } from '../format/table.ts'
+import { wrapList } from '../format/text.ts'
 import {
   cfgOption,
   choiceOf,
@@ -107,15 +108,18 @@ export function formatOutcome({ conversation, started, plan }: Done): string {
 
 function formatStep(step: MountPlan['steps'][number]): string {
   if (step.kind === 'mount') {
-    const whom = step.added.length === 0 ? 'as before' : `for ${names(step.added)}`
-    return `mounted ${show(step.name)} → ${show(step.target)} (${step.mode}) ${whom}`
+    const whom = step.added.length === 0 ? ['as before'] : names(step.added)
+    return lines(`mounted ${show(step.name)} → ${show(step.target)} (${step.mode})`, whom)
   }
   const kept = step.link === 'not a link' ? '; it is no link, and was left where it is' : ''
-  return `unmounted ${show(step.name)} for ${names(step.removed)}${kept}`
+  return lines(`unmounted ${show(step.name)}${kept}`, names(step.removed))
 }
 
-const names = (subjects: readonly { readonly name: string }[]): string =>
-  subjects.map(({ name }) => show(name)).join(', ')
+const lines = (first: string, rest: readonly string[]): string =>
+  [first, ...wrapList(rest, 76).map((line) => `  ${line}`)].join('\n')
+
+const names = (subjects: readonly { readonly name: string }[]): string[] =>
+  subjects.map(({ name }) => show(name))
 
 const NOTHING = { conversation: null, new: false, steps: [] }
 
@@ -149,20 +153,18 @@ const mountJson = ({ name, target, tools, mode, state, reason }: MountView): Rec
   reason: reason ?? null,
 })
 
-/** The state is what a person looks for, so it has a colour; the tools come last, because they are many. */
+/** The tools come last, because they are many; what is wrong with a mount is said below the table. */
 export function formatMounts(mounts: readonly MountView[], { style }: Pick<Stream, 'style'>): string {
-  const rows = mounts.map(({ name, target, tools, mode, state }) => [
-    show(name),
-    target === undefined ? '-' : show(target),
-    mode,
-    state,
-    tools.map(show).join(', '),
-  ])
-  const [head = '', ...lines] = formatTable([['NAME', 'TARGET', 'MODE', 'STATE', 'TOOLS'], ...rows]).split(
+  const rows = mounts.flatMap(({ name, target, tools, mode, state }) => {
+    const [first = '', ...more] = wrapList(tools.map(show), 44)
+    const row = [show(name), target === undefined ? '-' : show(target), mode, state, first]
+    return [row, ...more.map((line) => ['', '', '', '', line])]
+  })
+  const [head = '', ...body] = formatTable([['NAME', 'TARGET', 'MODE', 'STATE', 'TOOLS'], ...rows]).split(
     '\n',
   )
   const reasons = mounts.flatMap(({ name, state, reason }) =>
     reason === undefined ? [] : [`${style('yellow', `${state}:`)} ${show(name)}: ${show(reason)}\n`],
   )
-  return `${style('bold', head)}\n${lines.join('\n')}${reasons.length === 0 ? '' : `\n${[...new Set(reasons)].join('')}`}`
+  return `${style('bold', head)}\n${body.join('\n')}${reasons.length === 0 ? '' : `\n${[...new Set(reasons)].join('')}`}`
 }

@@ -18,3 +18,16 @@ export function formatTime(time: Date): string {
   const day = [time.getFullYear(), two(time.getMonth() + 1), two(time.getDate())].join('-')
   return `${day} ${two(time.getHours())}:${two(time.getMinutes())}`
 }
+
+/** Items with commas between them, in lines of at most so many characters where an item allows it. */
+export function wrapList(items: readonly string[], width: number): string[] {
+  const lines: string[] = []
+  for (const [i, item] of items.entries()) {
+    const piece = i < items.length - 1 ? `${item},` : item
+    const last = lines.at(-1)
+    if (last !== undefined && last.length + 1 + piece.length <= width)
+      lines[lines.length - 1] = `${last} ${piece}`
+    else lines.push(piece)
+  }
+  return lines
+}

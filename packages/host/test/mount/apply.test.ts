@@ -144,6 +144,37 @@ test('SPEC 3.3 what cannot be taken back is said', async () => {
   expect(lab.tree()).toEqual(['a/', 'a/theirs', `old -> ${y}`])
 })
 
+test('SPEC 3.3 a link that does not lead where it was checked is not granted', async () => {
+  await lab.change([mount(`old=${y}`)])
+  const project = await lab.project()
+  const shelf = shelfOf(project.workspace, lab.user)
+  const plan = await lab.plan([mount(`fork=${x}`)])
+  const writer = await openConversation(shelf, (await findChosen(shelf, 'lab', 'last used'))!, { wait: 0 })
+  const effects = watchedEffects(project, writer, () => {})
+  const elsewhere = { link: () => symlinkSync(y, join(lab.root, 'fork')) }
+  await expect(applyMounts(plan, { ...effects, linker: elsewhere })).rejects.toThrow(
+    `fork does not lead to ${x}: one of them was changed meanwhile\n  nothing was changed`,
+  )
+  await writer.close()
+  expect(lab.tree()).toEqual([`old -> ${y}`])
+  expect(approvals()).toEqual([['old', y]])
+})
+
+test('SPEC 3.3 what is done is what was confirmed: other tools meanwhile are a reason to stop', async () => {
+  const person = {
+    confirms: () => {
+      lab.write('[conversation.tools.newer]\nsource = "local"\ncommand = ["true"]\n')
+      return Promise.resolve(true)
+    },
+  }
+  const audience = { person, tell: () => {} }
+  await expect(lab.change([mount(`fork=${x}`)], { audience })).rejects.toThrow(
+    'the configuration or the links changed meanwhile; run it again\n  nothing was changed',
+  )
+  expect(lab.tree()).toEqual([])
+  expect(readdirSync(join(lab.root, '.cordon/conversations'))).toEqual([])
+})
+
 test('SPEC 3.3 a new conversation that came to nothing is gone again', async () => {
   mkdirSync(join(lab.root, 'a'))
   // Becomes a file between the check and the link: somebody is quicker.

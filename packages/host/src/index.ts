@@ -17,6 +17,32 @@ export { runConfined, type RunOutcome } from './run/run.ts'
 export { parseQuestion, QuestionError, type Question } from './why/question.ts'
 export { type AnyRule } from './why/answer.ts'
 export { why, type Why } from './why/why.ts'
+export { type ConversationChoice, NoConversationError } from './conversation/choose.ts'
+export {
+  Conversations,
+  type ConversationView,
+  type Forked,
+  type ForkOptions,
+  type Found,
+  openAmbientConversations,
+} from './conversation/conversations.ts'
+export { type ConversationLayer, readConversationLayer } from './conversation/layer.ts'
+export { type ConversationUser, openAmbientProjectIn } from './conversation/open.ts'
+export {
+  changeMounts,
+  type MountCommand,
+  type MountHands,
+  type MountOutcome,
+  performMounts,
+  planIn,
+} from './mount/change.ts'
+export { confirmMounts, type MountAudience } from './mount/confirm.ts'
+export { MountError, MountFailedError, type MountProblem } from './mount/errors.ts'
+export { type MountMode } from './mount/grammar.ts'
+export { listMounts, type MountState, type MountView } from './mount/list.ts'
+export { type MountFlag, type MountPlan, type MountStep, type UnmountStep } from './mount/plan.ts'
+// The words of the workspace that the command line prints.
+export { type ConversationRef, type ConversationSummary, printEvent } from '@cordon/workspace'
 // The words of the configuration that the command line prints.
 export {
   ConfigError,

@@ -1,0 +1,27 @@
+import type { Shelf, Workspace } from '@cordon/workspace'
+import { openAmbientProject, type Project, type ProjectOptions, requireWorkspace } from '../project.ts'
+import { type ConversationChoice, findChosen } from './choose.ts'
+import { readConversationLayer } from './layer.ts'
+
+/** Who uses conversations: a process, in a terminal session that remembers the last one. */
+export interface ConversationUser {
+  readonly pid: number
+  readonly session: string
+}
+
+export const shelfOf = (workspace: Workspace, { pid }: Pick<ConversationUser, 'pid'>): Shelf => ({
+  workspace,
+  holder: { pid, command: 'cordon' },
+  now: () => new Date(),
+})
+
+/** A project with the layer of the chosen conversation: the configuration that a query in it would run under. */
+export async function openAmbientProjectIn(
+  options: Omit<ProjectOptions, 'conversation'>,
+  user: ConversationUser,
+  choice: ConversationChoice,
+): Promise<Project> {
+  const shelf = shelfOf(requireWorkspace(options), user)
+  const ref = await findChosen(shelf, user.session, choice)
+  return openAmbientProject({ ...options, conversation: ref && (await readConversationLayer(ref)) })
+}

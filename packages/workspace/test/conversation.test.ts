@@ -313,7 +313,9 @@ test('what a crash left half made or half removed is swept, what somebody works 
   expect(readdirSync(parent).sort()).toEqual([made, going, ref.id, 'not-ours'].sort())
   expect(existsSync(join(ref.dir, 'meta.json.tmp'))).toBe(true)
   for (const lock of locks) lock.release()
+  tryLock(lockFile(shelf.workspace, '01m7fh87g0cccccc'), { what: 'x', holder: HOLDER })!.release() // never made
   await sweepConversations(shelf)
+  expect(readdirSync(join(shelf.workspace.local, 'locks'))).toEqual([`${ref.id}.lock`])
   expect(readdirSync(parent).sort()).toEqual([ref.id, 'not-ours'].sort())
   expect(readdirSync(ref.dir).sort()).toEqual(['events.jsonl', 'meta.json'])
 })

@@ -20,6 +20,7 @@ import {
   findConversation,
   forkConversation,
   grepConversations,
+  HostPaths,
   type Hit,
   lastUsedConversation,
   listConversations,
@@ -217,6 +218,14 @@ test('SPEC 6.1 a host path does not get into an event, and the refused event cha
   await writer.close()
   expect(readFileSync(eventsFile(ref), 'utf8').startsWith(before)).toBe(true)
   expect(requests(await eventsOf(ref))).toHaveLength(2)
+})
+
+test('SPEC 6.1 a home behind a link is hidden under both of its names', async () => {
+  const { base, workspace } = await freshWorkspace()
+  mkdirSync(join(base, 'disk2/ann'), { recursive: true })
+  symlinkSync(join(base, 'disk2/ann'), workspace.home)
+  const text = `${workspace.home}/a ${base}/disk2/ann/b ${workspace.root}/c`
+  expect(HostPaths.of(workspace).hide({ [text]: [text] })).toEqual({ '~/a ~/b ./c': ['~/a ~/b ./c'] })
 })
 
 test('titles, archiving and listing, without reading events', async () => {

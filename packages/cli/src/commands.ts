@@ -3,6 +3,11 @@ import type { Command } from './command.ts'
 /** In the order of `cordon --help`: what a person does first comes first. */
 export const COMMANDS: readonly Command[] = [
   {
+    name: 'run',
+    summary: 'run a command with exactly the access you grant',
+    load: () => import('./commands/run.ts'),
+  },
+  {
     name: 'init',
     summary: 'make the current directory a workspace',
     load: () => import('./commands/init.ts'),
@@ -16,6 +21,11 @@ export const COMMANDS: readonly Command[] = [
     name: 'policy',
     summary: 'explain and compile what tools may touch',
     load: () => import('./commands/policy.ts'),
+  },
+  {
+    name: 'doctor',
+    summary: 'say what this machine can hold, what is lost, and how to get it',
+    load: () => import('./commands/doctor.ts'),
   },
   {
     name: 'config',

@@ -3,7 +3,10 @@ import { type Command as Parser, Option } from 'commander'
 
 /** `--cfg key=value | file`, on every command that reads the configuration (SPEC 2). */
 export const cfgOption = (): Option =>
-  new Option('--cfg <key=value|file>', 'override the configuration; may be repeated, later ones win')
+  repeatable('--cfg <key=value|file>', 'override the configuration; may be repeated, later ones win')
+
+export const repeatable = (flags: string, description: string): Option =>
+  new Option(flags, description)
     .argParser((value: string, before: string[]) => [...before, value])
     .default([], 'none')
 

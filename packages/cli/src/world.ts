@@ -22,15 +22,22 @@ export interface World {
   readonly person: Person | undefined
   /** Sets the exit code; the process ends by itself when nothing is left to do. */
   finish(code: number): void
+  /** Ends as if the signal had hit us, so that whoever started us sees what happened. */
+  dieBy(signal: NodeJS.Signals): void
+  /**
+   * While something runs for us, signals are its business. What is typed at a terminal reaches it by itself.
+   * Returns how to get them back.
+   */
+  passSignals(to: (signal: NodeJS.Signals) => void): () => void
 }
 
 export interface Stream {
   readonly isTerminal: boolean
-  readonly write: (text: string) => void
+  readonly write: (text: string | Uint8Array) => void
   readonly style: (style: Style, text: string) => string
 }
 
-export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan'
+type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan'
 
 /** The only reader of `process` in the program. */
 export function openAmbientWorld(): World {
@@ -55,8 +62,24 @@ export function openAmbientWorld(): World {
     finish: (code) => {
       process.exitCode = code
     },
+    dieBy: (signal) => {
+      process.removeAllListeners(signal)
+      process.kill(process.pid, signal)
+    },
+    passSignals: (to) => {
+      const pass = (signal: NodeJS.Signals): void => {
+        const typed = signal === 'SIGINT' || signal === 'SIGQUIT'
+        if (!typed || !process.stdin.isTTY) to(signal)
+      }
+      for (const signal of PASSED) process.on(signal, pass)
+      return () => {
+        for (const signal of PASSED) process.off(signal, pass)
+      }
+    },
   }
 }
+
+const PASSED = ['SIGTERM', 'SIGHUP', 'SIGUSR1', 'SIGUSR2', 'SIGINT', 'SIGQUIT'] as const
 
 /** The kernel's session: the shell's pid with its start time, because pids are used again. */
 function terminalSession(pid: number): string {

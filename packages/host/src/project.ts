@@ -1,10 +1,11 @@
 import { join } from 'node:path'
 import { LAYERS, type LoadedConfig, mergeSources, readAmbientSources, type Source } from '@cordon/config'
-import { CordonError, openAmbientRoot, type Root, show } from '@cordon/policy'
+import { below, CordonError, openAmbientRoot, type Root, show } from '@cordon/policy'
 import {
   type ConversationRef,
   openWorkspace,
   type Surroundings,
+  unmarkedWorkspace,
   userConfigFile,
   type Workspace,
 } from '@cordon/workspace'
@@ -28,6 +29,10 @@ export interface ProjectOptions {
   readonly cfg: readonly string[]
   /** SPEC 2: the layer of the conversation that the command is about. */
   readonly conversation?: ConversationLayer | undefined
+  /** What a command's own flags add, as the last layer. */
+  readonly flags?: readonly Source[]
+  /** `allow`: without a workspace the current directory is taken as it is, with nothing but defaults. */
+  readonly unmarked?: 'refuse' | 'allow'
 }
 
 /** No directory upwards is marked by `.cordon/`. */
@@ -72,16 +77,21 @@ function withConversation(
 export function requireWorkspace({
   cwd,
   surroundings,
-}: Pick<ProjectOptions, 'cwd' | 'surroundings'>): Workspace {
+  unmarked,
+}: Pick<ProjectOptions, 'cwd' | 'surroundings' | 'unmarked'>): Workspace {
   const workspace = openWorkspace(cwd, surroundings)
-  if (!workspace) throw new NoWorkspaceError(cwd)
-  return workspace
+  if (workspace) return workspace
+  if (unmarked !== 'allow') throw new NoWorkspaceError(cwd)
+  const here = unmarkedWorkspace(cwd, surroundings)
+  // Nobody said that everything they own is to be a workspace.
+  if (below(here.root, surroundings.home) !== undefined) throw new NoWorkspaceError(cwd)
+  return here
 }
 
 /** SPEC 2: where the layers of this workspace are read from. */
 export function placesOf(
   workspace: Workspace,
-  { cwd, surroundings, cfg }: ProjectOptions,
+  { cwd, surroundings, cfg, flags = [] }: ProjectOptions,
 ): Parameters<typeof readAmbientSources>[0] {
   return {
     root: workspace.root,
@@ -90,6 +100,7 @@ export function placesOf(
     userWorkspaceDir: workspace.local,
     env: surroundings.env,
     cfg,
+    flags,
   }
 }
 

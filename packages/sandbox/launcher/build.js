@@ -26,7 +26,8 @@ function build() {
   // Static where libc allows it: nothing of the environment or of the system's libraries is then loaded.
   for (const extra of [['-static'], []]) {
     const { error, status, stderr } = compile(fresh, extra)
-    if (error) return note(`no C compiler (${error.code}): confined calls will refuse to run until it is built`)
+    if (error)
+      return note(`no C compiler (${error.code}): confined calls will refuse to run until it is built`)
     if (status === 0) return renameSync(fresh, output)
     if (extra.length === 0) note(`the launcher does not compile here:\n${stderr}`)
   }

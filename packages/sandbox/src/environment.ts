@@ -37,7 +37,9 @@ export function buildEnvironment(
     const decision = index.evaluate(name)
     const exact = decision.kind !== 'unmatched' && decision.rule.name === name
     const wanted =
-      decision.kind === 'unmatched' ? isMinimal(name) : decision.kind === 'allowed' && (exact || !makesLoad(name))
+      decision.kind === 'unmatched'
+        ? isMinimal(name)
+        : decision.kind === 'allowed' && (exact || !makesLoad(name))
     if (wanted) kept[name] = value
   }
   return kept

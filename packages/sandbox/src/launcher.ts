@@ -16,7 +16,11 @@ const BUILT = fileURLToPath(new URL('../launcher/build/cordon-launch', import.me
 /** Where the launcher is: as the caller says, as the package's install step built it, or nowhere. */
 export function findLauncher(path: string = BUILT): LauncherState {
   if (process.platform !== 'linux')
-    return { state: 'missing', why: 'the launcher is for Linux', fix: 'On macOS sandbox-exec is used instead.' }
+    return {
+      state: 'missing',
+      why: 'the launcher is for Linux',
+      fix: 'On macOS sandbox-exec is used instead.',
+    }
   if (existsSync(path)) return { state: 'ready', path }
   return {
     state: 'missing',

@@ -84,7 +84,9 @@ function completeItems(plan: Plan, options: SpawnOptions): readonly Item[] {
   const inherits = options.stdio?.[0] === 'inherit' && process.stdin.isTTY
   const keep = (options.terminal ?? (inherits ? 'keep' : 'detach')) === 'keep'
   const flags = (item: Item): Item =>
-    item.tag === 'flags' && keep ? { tag: 'flags', flags: [...item.flags, 'keep-terminal' satisfies Flag] } : item
+    item.tag === 'flags' && keep
+      ? { tag: 'flags', flags: [...item.flags, 'keep-terminal' satisfies Flag] }
+      : item
   return [
     ...plan.items.map(flags),
     { tag: 'cwd', path: options.cwd ?? plan.survey.cwd },
@@ -95,8 +97,6 @@ function completeItems(plan: Plan, options: SpawnOptions): readonly Item[] {
 function receiveSocket(child: ChildProcess, onProxySocket: (server: Server) => void): void {
   child.once('message', (_message, handle) => {
     if (handle) onProxySocket(handle as Server)
-    // The launcher sends nothing else, and an open channel would keep the host alive.
-    child.disconnect()
   })
 }
 
@@ -145,7 +145,9 @@ function pressureOf(statuses: readonly Status[], { limits }: Plan): readonly str
   if (!usage) return []
   return [
     ...(usage.tmpFull
-      ? [`the private /tmp and home are full (limit ${inMiB(limits.tmp)} MiB): they are emptied when the process ends`]
+      ? [
+          `the private /tmp and home are full (limit ${inMiB(limits.tmp)} MiB): they are emptied when the process ends`,
+        ]
       : []),
     ...(usage.peakBytes > limits.memory * NEAR
       ? [`a process used ${inMiB(usage.peakBytes)} MiB of memory (limit ${inMiB(limits.memory)} MiB)`]

@@ -11,7 +11,8 @@ export type Status =
 
 export function parseStatus(line: string): Status | undefined {
   const failed = /^failed ([a-z-]+) item=(-?\d+) errno=(\d+)$/.exec(line)
-  if (failed) return { kind: 'failed', step: failed[1]!, item: Number(failed[2]), errno: errnoName(Number(failed[3])) }
+  if (failed)
+    return { kind: 'failed', step: failed[1]!, item: Number(failed[2]), errno: errnoName(Number(failed[3])) }
   const code = /^exit code=(\d+)$/.exec(line)
   if (code) return { kind: 'exit', code: Number(code[1]) }
   const signal = /^exit signal=(\d+)$/.exec(line)
@@ -25,7 +26,8 @@ export const errnoName = (errno: number): string =>
   Object.entries(constants.errno).find(([, value]) => value === errno)?.[0] ?? `errno ${errno}`
 
 const signalName = (signal: number): NodeJS.Signals =>
-  (Object.entries(constants.signals).find(([, value]) => value === signal)?.[0] ?? `SIG${signal}`) as NodeJS.Signals
+  (Object.entries(constants.signals).find(([, value]) => value === signal)?.[0] ??
+    `SIG${signal}`) as NodeJS.Signals
 
 /** The sandbox could not be built, so the program was not started (SPEC 4.3). */
 export class LaunchError extends CordonError {
@@ -36,7 +38,9 @@ export class LaunchError extends CordonError {
   constructor(failed: { readonly step: string; readonly errno: string; readonly item: Item | undefined }) {
     const { step, errno, item } = failed
     const what = item && 'path' in item ? ` ${show(item.path)}` : ''
-    super(`the sandbox could not be built, so nothing was started: ${step}${what}: ${errno}. ${adviceFor(step, errno)}`)
+    super(
+      `the sandbox could not be built, so nothing was started: ${step}${what}: ${errno}. ${adviceFor(step, errno)}`,
+    )
     this.step = step
     this.errno = errno
     this.item = item

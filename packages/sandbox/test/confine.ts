@@ -1,4 +1,14 @@
-import { copyFileSync, chmodSync, chownSync, lchownSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  chmodSync,
+  chownSync,
+  lchownSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  realpathSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { type AccessPolicy, parseAccessPolicy } from '@cordon/policy'
@@ -49,7 +59,11 @@ export interface World {
 }
 
 /** A home and a workspace with these files, owned by the identity. Names that end in `/` are directories. */
-export function makeWorld(who: Identity, files: Readonly<Record<string, string>> = {}, dir: string = scratchDir()): World {
+export function makeWorld(
+  who: Identity,
+  files: Readonly<Record<string, string>> = {},
+  dir: string = scratchDir(),
+): World {
   const world = { dir, root: join(dir, 'w'), home: join(dir, 'home') }
   mkdirSync(world.root, { recursive: true })
   mkdirSync(world.home, { recursive: true })

@@ -1,4 +1,12 @@
-import { existsSync, linkSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { give, IDENTITIES, makeWorld, run, scratchDir } from './confine.ts'
@@ -8,7 +16,9 @@ const RWX = { read: true, write: true, execute: true }
 
 /** Each line of a script is tried alone; prints `ok` or `no` and the line. */
 const attempts = (...lines: string[]): string =>
-  lines.map((line) => `if (${line}) >/dev/null 2>&1; then echo 'ok ${line}'; else echo 'no ${line}'; fi`).join('\n')
+  lines
+    .map((line) => `if (${line}) >/dev/null 2>&1; then echo 'ok ${line}'; else echo 'no ${line}'; fi`)
+    .join('\n')
 
 describe.each(IDENTITIES)('as $name', (who) => {
   test('a workspace that is granted works', async () => {
@@ -16,7 +26,8 @@ describe.each(IDENTITIES)('as $name', (who) => {
     const { stdout, stderr, code } = await run({
       who,
       world,
-      script: 'cat a.txt; echo two >> a.txt; mkdir d; mv a.txt d/; ln -s d l; chmod +x sub/run.sh; sub/run.sh; rm -r sub; pwd',
+      script:
+        'cat a.txt; echo two >> a.txt; mkdir d; mv a.txt d/; ln -s d l; chmod +x sub/run.sh; sub/run.sh; rm -r sub; pwd',
     })
     expect([stdout, stderr, code]).toEqual([`one\nran\n${world.root}\n`, '', 0])
     expect(readdirSync(world.root).toSorted()).toEqual(['d', 'l'])
@@ -55,11 +66,25 @@ describe.each(IDENTITIES)('as $name', (who) => {
 
   test('a read-only directory inside a writable workspace', async () => {
     const world = makeWorld(who, { 'src/a': 'a', 'out/b': 'b' })
-    const lines = ['cat src/a', 'echo x > out/c', 'echo x > src/a', 'rm src/a', 'mv src src2', 'rmdir src', 'touch src/n', 'chmod 700 src']
+    const lines = [
+      'cat src/a',
+      'echo x > out/c',
+      'echo x > src/a',
+      'rm src/a',
+      'mv src src2',
+      'rmdir src',
+      'touch src/n',
+      'chmod 700 src',
+    ]
     const { stdout } = await run({
       who,
       world,
-      access: { fs: [{ path: '.', ...RWX }, { path: 'src', read: true }] },
+      access: {
+        fs: [
+          { path: '.', ...RWX },
+          { path: 'src', read: true },
+        ],
+      },
       script: attempts(...lines),
     })
     expect(stdout.trim().split('\n')).toEqual(lines.map((line, i) => `${i < 2 ? 'ok' : 'no'} ${line}`))
@@ -84,7 +109,12 @@ describe.each(IDENTITIES)('as $name', (who) => {
       who,
       world,
       access: {
-        fs: [{ path: '.', ...RWX }, { path: 'vault' }, { path: 'vault/pub', ...RW }, { path: 'vault/deep/er', read: true }],
+        fs: [
+          { path: '.', ...RWX },
+          { path: 'vault' },
+          { path: 'vault/pub', ...RW },
+          { path: 'vault/deep/er', read: true },
+        ],
       },
       script: attempts(...lines),
     })
@@ -143,7 +173,15 @@ describe.each(IDENTITIES)('as $name', (who) => {
     const { createdDenied, plan } = await run({
       who,
       world,
-      access: { fs: [{ path: '.', ...RWX }, { path: '.env' }, { path: 'd/never' }, { path: 'up/.env' }, { path: 'link/x' }] },
+      access: {
+        fs: [
+          { path: '.', ...RWX },
+          { path: '.env' },
+          { path: 'd/never' },
+          { path: 'up/.env' },
+          { path: 'link/x' },
+        ],
+      },
       script: 'echo planted > .env; mkdir up; echo planted > up/.env; ln -s d link; echo x > d/x',
     })
     expect(createdDenied.map(({ path, movedTo }) => [path, movedTo])).toEqual([
@@ -171,7 +209,9 @@ describe.each(IDENTITIES)('as $name', (who) => {
     })
     const scratch = world.dir.startsWith('/tmp/') ? `${world.dir.split('/')[2]}\n` : ''
     expect(stdout).toBe(`/tmp:\n${scratch}\n${world.home}:\nx\nx\nx\nx\n`)
-    expect([`/tmp/${name}`, `/var/tmp/${name}`, `/dev/shm/${name}`, join(world.home, 'x')].filter(existsSync)).toEqual([])
+    expect(
+      [`/tmp/${name}`, `/var/tmp/${name}`, `/dev/shm/${name}`, join(world.home, 'x')].filter(existsSync),
+    ).toEqual([])
   })
 
   test.each([
@@ -194,7 +234,9 @@ describe.each(IDENTITIES)('as $name', (who) => {
       access: { fs: [{ path: '.', ...RWX }, { path: 'ro', read: true }, { path: '.env' }] },
       script: attempts('echo new > n', 'cat ro/a', 'echo x > ro/a', 'cat .env', 'mv .env e', 'mv ro r'),
     })
-    expect(stdout).toBe('ok echo new > n\nok cat ro/a\nno echo x > ro/a\nno cat .env\nno mv .env e\nno mv ro r\n')
+    expect(stdout).toBe(
+      'ok echo new > n\nok cat ro/a\nno echo x > ro/a\nno cat .env\nno mv .env e\nno mv ro r\n',
+    )
     expect(readFileSync(join(root, 'n'), 'utf8')).toBe('new\n')
   })
 
@@ -202,7 +244,11 @@ describe.each(IDENTITIES)('as $name', (who) => {
     const world = makeWorld(who, { a: 'a' })
     const link = join(world.home, 'proj')
     symlinkSync(world.root, link)
-    const { stdout } = await run({ who, world: { ...world, root: link }, script: `pwd; cat a ${link}/a; echo b > ${link}/b` })
+    const { stdout } = await run({
+      who,
+      world: { ...world, root: link },
+      script: `pwd; cat a ${link}/a; echo b > ${link}/b`,
+    })
     expect(stdout).toBe(`${world.root}\naa`)
     expect(readFileSync(join(world.root, 'b'), 'utf8')).toBe('b\n')
   })
@@ -240,11 +286,16 @@ describe.each(IDENTITIES)('as $name', (who) => {
   })
 
   test('only what a rule names exists when the root has none', async () => {
-    const world = makeWorld(who, { 'a/x': 'x', 'b/y': 'y', 'c': 'c' })
+    const world = makeWorld(who, { 'a/x': 'x', 'b/y': 'y', c: 'c' })
     const { stdout } = await run({
       who,
       world,
-      access: { fs: [{ path: 'a', ...RW }, { path: 'c', read: true }] },
+      access: {
+        fs: [
+          { path: 'a', ...RW },
+          { path: 'c', read: true },
+        ],
+      },
       script: 'ls -A; cat a/x c; echo n > a/n && ls a; touch t; cat b/y',
     })
     expect(stdout).toBe('a\nc\nxcn\nx\n')
@@ -253,11 +304,22 @@ describe.each(IDENTITIES)('as $name', (who) => {
 
   test('execute is withheld where no rule grants it', async () => {
     const world = makeWorld(who, { 'run.sh': '#!/bin/sh\necho ran', 'bin/run.sh': '#!/bin/sh\necho ran' })
-    const lines = ['chmod +x run.sh bin/run.sh', 'bin/run.sh', './run.sh', 'cp /bin/true t; ./t', '/lib64/ld-linux-x86-64.so.2 ./t']
+    const lines = [
+      'chmod +x run.sh bin/run.sh',
+      'bin/run.sh',
+      './run.sh',
+      'cp /bin/true t; ./t',
+      '/lib64/ld-linux-x86-64.so.2 ./t',
+    ]
     const { stdout } = await run({
       who,
       world,
-      access: { fs: [{ path: '.', ...RW }, { path: 'bin', ...RWX }] },
+      access: {
+        fs: [
+          { path: '.', ...RW },
+          { path: 'bin', ...RWX },
+        ],
+      },
       script: attempts(...lines),
     })
     expect(stdout.trim().split('\n')).toEqual(lines.map((line, i) => `${i < 2 ? 'ok' : 'no'} ${line}`))
@@ -268,7 +330,8 @@ describe.each(IDENTITIES)('as $name', (who) => {
     const { stdout } = await run({
       who,
       world,
-      script: 'cat /etc/passwd > /dev/null && echo passwd; cat /etc/shadow /etc/gshadow /etc/sudoers /etc/ssl/private/* 2>/dev/null; find /etc ! -perm -004 -type f -readable 2>/dev/null',
+      script:
+        'cat /etc/passwd > /dev/null && echo passwd; cat /etc/shadow /etc/gshadow /etc/sudoers /etc/ssl/private/* 2>/dev/null; find /etc ! -perm -004 -type f -readable 2>/dev/null',
     })
     expect(stdout).toBe('passwd\n')
   })

@@ -16,7 +16,14 @@ export {
 export { WorkspaceError } from './place/errors.ts'
 export { type WorkspaceId } from './place/identity.ts'
 export { type Surroundings, userConfigFile, userDataDir } from './place/surroundings.ts'
-export { initWorkspace, lockFile, openWorkspace, prepareLocal, type Workspace } from './place/workspace.ts'
+export {
+  initWorkspace,
+  lockFile,
+  openWorkspace,
+  prepareLocal,
+  unmarkedWorkspace,
+  type Workspace,
+} from './place/workspace.ts'
 export {
   archiveConversation,
   openConversation,

@@ -134,6 +134,37 @@ async function* failing(): AsyncGenerator<Uint8Array> {
   throw Object.assign(new Error('EIO: i/o error, read'), { code: 'EIO' })
 }
 
+test('a reference with the wrong size is not satisfied', async () => {
+  const { store } = await fresh()
+  const ref = await store.put(pieces(Buffer.from('abc')))
+  for (const size of [0, 2, 4])
+    await expect(store.read({ ...ref, size }, 10)).rejects.toThrow('its content is not what its name says')
+})
+
+test('a file that is known is read once', async () => {
+  const { store, root } = await fresh()
+  const size = 3 * MIB
+  writeFileSync(join(root, 'f'), randomBytes(size))
+  await putPath(store, join(root, 'f'))
+  const real = await open(join(root, 'f'))
+  let read = 0
+  const counting = new Proxy(real, {
+    get: (target, name) => {
+      const value: unknown = Reflect.get(target, name)
+      if (typeof value !== 'function') return value
+      if (name !== 'read') return (value as () => unknown).bind(target)
+      return async (...args: Parameters<typeof target.read>) => {
+        const result = await target.read(...args)
+        read += result.bytesRead
+        return result
+      }
+    },
+  })
+  await store.putFile(counting)
+  await real.close()
+  expect(read).toBe(size)
+})
+
 test('a source that fails leaves nothing behind', async () => {
   const { store, root } = await fresh()
   await expect(store.put(failing())).rejects.toThrow(`cannot keep the content in ${store.dir}: EIO`)

@@ -23,13 +23,16 @@ import {
   type Hit,
   lastUsedConversation,
   listConversations,
+  lockFile,
   openConversation,
   printEvent,
   readConversation,
   removeConversation,
   type Shelf,
   type StoredEvent,
+  sweepConversations,
   titleConversation,
+  tryLock,
   unarchiveConversation,
   useConversation,
 } from '@cordon/workspace'
@@ -219,7 +222,12 @@ test('SPEC 6.1 a host path does not get into an event, and the refused event cha
 test('titles, archiving and listing, without reading events', async () => {
   const shelf = await freshShelf()
   const a = await createConversation(shelf, { keeping: 'shared', title: 'First' })
-  const b = await createConversation(shelf, { keeping: 'local' })
+  const b = await createConversation(shelf, { keeping: 'local', title: `in ${shelf.workspace.root}` })
+  expect(
+    listConversations(shelf)
+      .map(({ title }) => String(title))
+      .sort(),
+  ).toEqual(['First', 'in .'])
   writeFileSync(eventsFile(a), 'not events at all\n\n\n')
   await titleConversation(shelf, b, `about ${shelf.workspace.root}/src`)
   await archiveConversation(shelf, a)
@@ -289,7 +297,25 @@ test('removing leaves nothing, and is refused while somebody writes', async () =
   await writer.close()
   await removeConversation(shelf, ref)
   expect(readdirSync(join(shelf.workspace.shared, 'conversations'))).toEqual([])
-  expect(existsSync(join(shelf.workspace.local, 'locks', `${ref.id}.lock`))).toBe(false)
+  expect(readdirSync(join(shelf.workspace.local, 'locks'))).toEqual([])
+})
+
+test('what a crash left half made or half removed is swept, what somebody works on is not', async () => {
+  const shelf = await freshShelf()
+  const ref = await conversationWith(shelf, 'one')
+  const parent = join(shelf.workspace.shared, 'conversations')
+  const [made, going] = ['.new-01m7fh87g0aaaaaa', '.rm-01m7fh87g0bbbbbb']
+  for (const name of [made, going, 'not-ours']) mkdirSync(join(parent, name, 'x'), { recursive: true })
+  writeFileSync(join(ref.dir, 'meta.json.tmp'), '{')
+  const ids = ['01m7fh87g0aaaaaa', '01m7fh87g0bbbbbb', ref.id]
+  const locks = ids.map((id) => tryLock(lockFile(shelf.workspace, id), { what: 'x', holder: HOLDER })!)
+  await sweepConversations(shelf)
+  expect(readdirSync(parent).sort()).toEqual([made, going, ref.id, 'not-ours'].sort())
+  expect(existsSync(join(ref.dir, 'meta.json.tmp'))).toBe(true)
+  for (const lock of locks) lock.release()
+  await sweepConversations(shelf)
+  expect(readdirSync(parent).sort()).toEqual([ref.id, 'not-ours'].sort())
+  expect(readdirSync(ref.dir).sort()).toEqual(['events.jsonl', 'meta.json'])
 })
 
 test('a session finds the conversation it used last, else the last that any used', async () => {

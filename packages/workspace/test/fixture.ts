@@ -34,8 +34,11 @@ export function startChild(name: string, args: readonly string[]): ChildProcess 
   })
 }
 
+/** What it says until it is gone. Its output ends a moment earlier than it does, with its locks still held. */
 export async function* linesOf(child: ChildProcess): AsyncGenerator<string> {
+  const gone = once(child, 'exit')
   yield* createInterface({ input: child.stdout! })
+  await gone
 }
 
 export async function firstLine(child: ChildProcess): Promise<string> {

@@ -66,6 +66,33 @@ test('kill -9 of the holder frees the lock at once, and its stale note excludes 
   tryLock(file, options)!.release()
 })
 
+test('a program that the holder started does not keep the lock', async () => {
+  const file = lockPath()
+  const child = startChild('hold-lock', [file, 'child'])
+  const [, pid] = (await firstLine(child)).split(' ')
+  await kill(child)
+  try {
+    process.kill(Number(pid), 0) // it lives
+    tryLock(file, options)!.release()
+  } finally {
+    process.kill(Number(pid), 'SIGKILL')
+  }
+})
+
+test('retiring a lock removes its files, and lets the next one in', async () => {
+  const file = lockPath()
+  const lock = await acquireLock(file, options)
+  const waiting = acquireLock(file, { ...options, wait: 10_000 })
+  lock.retire()
+  expect(() => lock.assertHeld()).toThrow('was deleted or replaced')
+  const next = await waiting
+  next.assertHeld()
+  lock.retire() // the second time it is not ours to remove
+  next.assertHeld()
+  next.retire()
+  expect(readdirSync(dirname(file))).toEqual([])
+})
+
 test('waiting ends with the signal, and a signal that came before takes no lock', async () => {
   const file = lockPath()
   const abort = new AbortController()

@@ -150,17 +150,53 @@ test('privacy: after attaching from outside, no byte under the workspace names w
   expect(seen.some((text) => text.includes('the content'))).toBe(true)
 })
 
-test('a directory is its files, sorted, without links and .git', async () => {
+test('a directory is its files, sorted, without links, .git, .cordon and what is ignored', async () => {
   const { root, base, context } = await scene()
   mkdirSync(join(root, 'd/sub/.git'), { recursive: true })
-  for (const name of ['d/b.txt', 'd/a.txt', 'd/sub/c.txt', 'd/sub/.git/config'])
-    writeFileSync(join(root, name), name)
+  mkdirSync(join(root, 'd/node_modules/x'), { recursive: true })
+  const files = ['d/b.txt', 'd/a.txt', 'd/sub/c.txt', 'd/sub/keep.log', 'd/x.log', 'd/sub/.git/config']
+  for (const name of [...files, 'd/node_modules/x/i.js']) writeFileSync(join(root, name), name)
   symlinkSync(join(base, 'home'), join(root, 'd/out'))
-  expect((await attachPath('d', context)).map(({ uri }) => uri)).toEqual([
-    'file:///d/a.txt',
-    'file:///d/b.txt',
-    'file:///d/sub/c.txt',
+  writeFileSync(join(root, '.gitignore'), 'node_modules/\n*.log\n')
+  writeFileSync(join(root, 'd/sub/.gitignore'), '!keep.log\n')
+  const urisOf = async (input: string): Promise<string[]> =>
+    (await attachPath(input, context)).map(({ uri }) => uri)
+  const expected = ['d/a.txt', 'd/b.txt', 'd/sub/.gitignore', 'd/sub/c.txt', 'd/sub/keep.log']
+  expect(await urisOf('d')).toEqual(expected.map((path) => `file:///${path}`))
+  expect(await urisOf('.')).toEqual(['file:///.gitignore', ...expected.map((path) => `file:///${path}`)])
+  // A file that is named is meant, also if it is ignored.
+  expect(await urisOf('d/x.log')).toEqual(['file:///d/x.log'])
+})
+
+test('a pattern finds files, unless it is the name of one', async () => {
+  const { root, base, context } = await scene()
+  mkdirSync(join(root, 'src/deep'), { recursive: true })
+  for (const name of ['src/a.ts', 'src/deep/b.ts', 'src/c.md', 'src/[x].ts'])
+    writeFileSync(join(root, name), name)
+  writeFileSync(join(base, 'home/Desktop/n.md'), 'n')
+  const urisOf = async (input: string, cwd = root): Promise<string[]> =>
+    (await attachPath(input, { ...context, cwd })).map(({ uri }) => uri)
+  expect(await urisOf('src/**/*.ts')).toEqual([
+    'file:///src/%5Bx%5D.ts',
+    'file:///src/a.ts',
+    'file:///src/deep/b.ts',
   ])
+  expect(await urisOf('*.{ts,md}', join(root, 'src'))).toEqual([
+    'file:///src/%5Bx%5D.ts',
+    'file:///src/a.ts',
+    'file:///src/c.md',
+  ])
+  expect(await urisOf('src/[x].ts')).toEqual(['file:///src/%5Bx%5D.ts'])
+  expect(await urisOf('~/Desktop/*.md')).toEqual([externalUri(join(base, 'home/Desktop/n.md'))])
+  await expect(urisOf('nowhere/*.ts')).rejects.toThrow('cannot attach nowhere/*.ts: nothing matches it')
+})
+
+test('an ignore file that cannot be read attaches nothing', async () => {
+  const { root, context } = await scene()
+  mkdirSync(join(root, 'd'))
+  writeFileSync(join(root, 'd/a'), '')
+  symlinkSync('/etc/hostname', join(root, 'd/.gitignore'))
+  await expect(attachPath('d', context)).rejects.toThrow('cannot attach d: it is a symbolic link')
 })
 
 test('what cannot be attached is a clear error, and nothing hangs', async () => {
@@ -177,7 +213,7 @@ test('what cannot be attached is a clear error, and nothing hangs', async () => 
   expect(await errorOf('missing')).toBe('cannot attach missing: it does not exist')
   expect(await errorOf('')).toBe('cannot attach "": the path is empty')
   expect(await errorOf('a\0b')).toBe('cannot attach "a\\u0000b": the path contains a NUL byte')
-  expect(await errorOf('empty')).toBe('cannot attach empty: there is no file in it')
+  expect(await errorOf('empty')).toBe('cannot attach empty: there is no file in it that is not ignored')
   expect(await errorOf('fifo')).toBe('cannot attach fifo: it is neither a file nor a directory')
   expect(await errorOf('/dev/null')).toBe('cannot attach /dev/null: it is neither a file nor a directory')
   expect(await errorOf('loop')).toBe('cannot attach loop: its links loop')

@@ -19,6 +19,7 @@ import {
   withConfigOptions,
 } from '../options.ts'
 import { compileQuietly, openProject } from '../project.ts'
+import { warn } from '../report.ts'
 import type { World } from '../world.ts'
 
 export const register: Register = (parser, world) => {
@@ -49,7 +50,7 @@ export const register: Register = (parser, world) => {
   ).action(async (options: ConfigOptions) => {
     const project = await openProject(world, options)
     const { bySubject, warnings } = await compileQuietly(world, project)
-    for (const warning of warnings) world.err.write(`${world.err.style('yellow', 'warning:')} ${warning}\n`)
+    warn(world, warnings)
     world.out.write(`the configuration is valid; ${bySubject.size} policies compile\n`)
   })
 

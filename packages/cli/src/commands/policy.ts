@@ -1,10 +1,9 @@
-import { explainPolicies, type PolicyView } from '@cordon/host'
-import { show } from '@cordon/policy'
+import { explainPolicies } from '@cordon/host'
 import type { Register } from '../command.ts'
-import { formatTable } from '../format/table.ts'
+import { formatViews } from '../format/policies.ts'
 import { type CommonOptions, type ConfigOptions, withCommonOptions, withConfigOptions } from '../options.ts'
 import { compileAsking, compileQuietly, openProject } from '../project.ts'
-import type { Stream, World } from '../world.ts'
+import { warn } from '../report.ts'
 
 export const register: Register = (parser, world) => {
   withCommonOptions(parser.command('explain').description('show every rule of a policy, and who holds it'))
@@ -13,7 +12,7 @@ export const register: Register = (parser, world) => {
       const project = await openProject(world, options)
       const policies = await compileQuietly(world, project)
       warn(world, policies.warnings)
-      const views = explainPolicies(project, policies, name)
+      const views = explainPolicies(project, policies, world, name)
       world.out.write(
         options.json ? `${JSON.stringify(views, undefined, 2)}\n` : formatViews(views, world.out),
       )
@@ -30,21 +29,3 @@ export const register: Register = (parser, world) => {
     world.out.write(`${policies.bySubject.size} policies compiled\n`)
   })
 }
-
-export function warn({ err }: World, warnings: readonly string[]): void {
-  for (const warning of warnings) err.write(`${err.style('yellow', 'warning:')} ${warning}\n`)
-}
-
-export const formatViews = (views: readonly PolicyView[], { style }: Pick<Stream, 'style'>): string =>
-  views
-    .map(({ subject, holdings }) => {
-      const rows = holdings.map(({ axis, about, says, holder, origin }) => [
-        `  ${axis}`,
-        show(about),
-        says,
-        holder,
-        origin ?? '',
-      ])
-      return `${style('bold', subject)}\n${formatTable(rows)}`
-    })
-    .join('\n')

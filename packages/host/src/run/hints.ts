@@ -27,6 +27,8 @@ export interface HintWorld {
   /** Whether there is such a file, and such a variable, on the host. */
   readonly exists: (path: string) => boolean
   readonly hasVariable: (name: string) => boolean
+  /** Whether it was already said exactly what happened to this host. */
+  readonly isKnown: (host: string) => boolean
   /** What the sandbox shows of the system anyway, so that nobody is told to grant it. */
   readonly isVisible: (path: string) => boolean
 }
@@ -73,13 +75,22 @@ function inWorkspace(path: string, text: string, world: HintWorld): Hint[] {
   return [
     {
       text: `${show(path)}: ${what} denied: ${first.because}${at}`,
-      fix: `cordon why TOOL ${first.question.capability} ${show(path)}`,
+      fix: `${FLAG[first.question.capability as Capability]} ${show(path)}`,
     },
   ]
 }
 
+/** The flag of `cordon run` that grants it. */
+const FLAG: Record<Capability, string> = {
+  read: '--read',
+  create: '--write',
+  update: '--write',
+  delete: '--write',
+  execute: '--execute',
+}
+
 function hostHint(host: string, world: HintWorld): Hint[] {
-  const found = ask('net', `https://${host}/`, world)
+  const found = world.isKnown(host) ? undefined : ask('net', `https://${host}/`, world)
   if (!found || found.allowed) return []
   return [
     { text: `network access to ${show(host)} is denied: ${found.because}`, fix: `--allow-net ${show(host)}` },

@@ -29,7 +29,7 @@ const PATH =
   /(?<=^|[\s'"`(=:[])((?:~|\.{1,2})?\/[^\s'"`:;,()[\]<>|&]+|[\w.-]+(?:\/[\w.@+-]+)+|\.env[\w.-]*)/gm
 
 const HOST: readonly RegExp[] = [
-  /\b[a-z][a-z0-9+.-]*:\/\/(?:[^\s/@'"]*@)?([^\s/:'"`)]+)/gi,
+  /\b[a-z][a-z0-9+.-]*:\/\/(?:[^\s/@'"]*@)?([\w.-]+|\[[0-9a-f:.]+\])/gi,
   /resolve (?:host(?:name)?|address)?:? ?'?([\w.-]+\.[a-z]{2,})/gi,
   /(?:ENOTFOUND|EAI_AGAIN|ECONNREFUSED|connect to|connecting to) ([\w.-]+\.[a-z]{2,})/gi,
   /\bhost ['"]?([\w.-]+\.[a-z]{2,})/gi,

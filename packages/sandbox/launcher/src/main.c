@@ -64,6 +64,8 @@ start (const struct plan *plan, char **argv)
       sandbox (plan, argv, pipe_fds[0]);
     }
   close (pipe_fds[0]);
+  /* Only pid 1 uses it; when that closes it, the host sees that no more will come. */
+  close (HANDLE_FD);
   if (isolated)
     err = namespaces_map_ids (child);
   if (err)

@@ -12,6 +12,7 @@
 #include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -35,7 +36,7 @@ struct refused
   uint32_t err;
 };
 
-static const struct refused refused[] = {
+static struct refused refused[] = {
   /* A second way into the kernel that no filter sees. ENOSYS: callers fall back. */
   { __NR_io_uring_setup, ENOSYS },
   { __NR_io_uring_enter, ENOSYS },
@@ -187,6 +188,40 @@ emit_argument (struct filter *f, const struct refused_argument *r)
   LOAD (f, NUMBER);
 }
 
+static int
+by_number (const void *a, const void *b)
+{
+  uint32_t left = ((const struct refused *) a)->nr, right = ((const struct refused *) b)->nr;
+  return left < right ? -1 : left > right;
+}
+
+/* A search tree, not a list: the kernel runs the filter once for every system call there is when it is
+ * loaded, to remember which ones are always allowed, and a list would cost more than all else we do. */
+static void
+emit_refused (struct filter *f, const struct refused *calls, size_t count)
+{
+  size_t middle = count / 2;
+  unsigned short jump;
+
+  if (count == 0)
+    return;
+  if (count == 1)
+    {
+      IF_EQUAL (f, calls->nr, 1);
+      RETURN (f, ERRNO (calls->err));
+      return;
+    }
+  jump = f->length;
+  emit (f, BPF_JMP | BPF_JGE | BPF_K, calls[middle].nr, 0, 0);
+  emit_refused (f, calls, middle);
+  /* The left side must not fall into the right one; an unconditional jump is filled in below. */
+  emit (f, BPF_JMP | BPF_JA, 0, 0, 0);
+  f->code[jump].jt = (uint8_t) (f->length - jump - 1);
+  jump = f->length - 1;
+  emit_refused (f, calls + middle, count - middle);
+  f->code[jump].k = f->length - jump - 1;
+}
+
 #define SOCKET_TYPE_MASK 0xf
 
 /* socket(2) for the allowed families only, and no raw sockets in them. socketpair(2) is unaffected: its
@@ -222,11 +257,8 @@ seccomp_apply (const struct plan *plan)
   struct sock_fprog program;
 
   emit_architecture (&f);
-  for (size_t i = 0; i < LENGTH (refused); i++)
-    {
-      IF_EQUAL (&f, refused[i].nr, 1);
-      RETURN (&f, ERRNO (refused[i].err));
-    }
+  qsort (refused, LENGTH (refused), sizeof refused[0], by_number);
+  emit_refused (&f, refused, LENGTH (refused));
   for (size_t i = 0; i < LENGTH (refused_arguments); i++)
     emit_argument (&f, &refused_arguments[i]);
   /* Last: it leaves the accumulator with something else than the number. */

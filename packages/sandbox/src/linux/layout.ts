@@ -1,4 +1,4 @@
-import { between, encloses } from '../plan/paths.ts'
+import { between } from '../plan/paths.ts'
 import { type Item, type MountAttribute } from './items.ts'
 
 /** What is mounted at a path of the new root while it is laid out. */
@@ -32,14 +32,14 @@ export class Layout {
   dir(path: string): void {
     const base = this.holding(path)
     if (!base.ours) return
-    for (const each of between(base.path, path)) this.#makeDir(each)
-    if (path !== base.path) this.#makeDir(path)
+    for (const each of between(base.path, path)) this.#makeDir(each, base)
+    if (path !== base.path) this.#makeDir(path, base)
   }
 
   link(path: string, target: string): void {
     const base = this.holding(path)
     if (!base.ours || this.#made.has(path)) return
-    for (const each of between(base.path, path)) this.#makeDir(each)
+    for (const each of between(base.path, path)) this.#makeDir(each, base)
     this.#made.add(path)
     this.items.push({ tag: 'link', path, target })
   }
@@ -97,8 +97,8 @@ export class Layout {
     const base = this.holding(path)
     if (base.path === path) return
     if (base.ours) {
-      for (const each of between(base.path, path)) this.#makeDir(each)
-      if (kind === 'dir') this.#makeDir(path)
+      for (const each of between(base.path, path)) this.#makeDir(each, base)
+      if (kind === 'dir') this.#makeDir(path, base)
       else if (!this.#made.has(path)) {
         this.#made.add(path)
         this.items.push({ tag: 'file', path })
@@ -112,14 +112,10 @@ export class Layout {
     }
   }
 
-  #makeDir(path: string): void {
+  #makeDir(path: string, base: Mounted): void {
     if (this.#made.has(path)) return
     this.#made.add(path)
-    this.items.push({ tag: 'dir', path, mode: this.#searchOnly(path) ? 0o111 : 0o755 })
-  }
-
-  /** Inside a cover nothing can be listed. */
-  #searchOnly(path: string): boolean {
-    return this.#seals.some((seal) => encloses(seal, path) && this.#mounts.get(seal)?.attributes.includes('read-only'))
+    // Inside a cover everything can be walked through and nothing listed.
+    this.items.push({ tag: 'dir', path, mode: base.attributes.includes('read-only') ? 0o111 : 0o755 })
   }
 }

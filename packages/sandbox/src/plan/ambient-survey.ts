@@ -19,7 +19,18 @@ export interface SurveyRequest {
   readonly runtime?: readonly string[]
 }
 
-const SYSTEM = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32', '/etc', '/nix/store', '/gnu/store']
+const SYSTEM = [
+  '/usr',
+  '/bin',
+  '/sbin',
+  '/lib',
+  '/lib32',
+  '/lib64',
+  '/libx32',
+  '/etc',
+  '/nix/store',
+  '/gnu/store',
+]
 const SCRATCH = ['/tmp', '/var/tmp', '/dev/shm']
 const DEVICES = ['/dev/null', '/dev/zero', '/dev/full', '/dev/random', '/dev/urandom', '/dev/tty']
 
@@ -72,7 +83,8 @@ function systemEntry(path: string): readonly SystemEntry[] {
 function kindsOf(policy: AccessPolicy, root: string): ReadonlyMap<string, PathKind> {
   const kinds = new Map<string, PathKind>()
   for (const path of placeRules(policy.fs, root).keys()) kinds.set(path, kindOf(path))
-  for (const rule of policy.fs) if (rule.external) kinds.set(join(root, rule.path), kindOf(join(root, rule.path)))
+  for (const rule of policy.fs)
+    if (rule.external) kinds.set(join(root, rule.path), kindOf(join(root, rule.path)))
   return kinds
 }
 

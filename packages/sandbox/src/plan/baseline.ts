@@ -44,4 +44,8 @@ export const allowDevices = (survey: Survey): readonly Item[] => [
   allow('/proc', READ_RIGHTS),
 ]
 
-export const allow = (path: string, rights: readonly LandlockRight[]): Item => ({ tag: 'allow', path, rights })
+export const allow = (path: string, rights: readonly LandlockRight[]): Item => ({
+  tag: 'allow',
+  path,
+  rights,
+})

@@ -36,7 +36,8 @@ export function hold(question: Question): Hold {
   const { kind, grants, means } = question
   const cover = means.mounts && grants.size === 0
   // A file is its own mount point: it cannot be removed or replaced, so only its content is in question.
-  const writing = kind === 'file' ? grants.has('update') : WRITING.some((capability) => grants.has(capability))
+  const writing =
+    kind === 'file' ? grants.has('update') : WRITING.some((capability) => grants.has(capability))
   const attributes: readonly MountAttribute[] = [
     ...(writing ? [] : (['read-only'] as const)),
     ...(grants.has('execute') ? [] : (['no-exec'] as const)),
@@ -44,7 +45,8 @@ export function hold(question: Question): Hold {
     'no-dev',
   ]
   const answer = (capability: Capability): Held => {
-    if (grants.has(capability)) return { by: 'kernel', mechanism: means.landlockAbi > 0 ? 'landlock' : 'mount' }
+    if (grants.has(capability))
+      return { by: 'kernel', mechanism: means.landlockAbi > 0 ? 'landlock' : 'mount' }
     if (cover) return { by: 'kernel', mechanism: 'covered by an unreadable mount' }
     if (means.mounts && !writing && WRITING.includes(capability))
       return { by: 'kernel', mechanism: 'read-only mount' }
@@ -84,7 +86,10 @@ function limitsOf({ kind, grants, means }: Question): Partial<Record<Capability,
       ? { create: 'new files stay empty: writing into them is update' }
       : {}),
     ...(grants.has('delete') && means.mounts && kind === 'file'
-      ? { delete: 'a file with a rule of its own is a mount point and cannot be removed while the process runs' }
+      ? {
+          delete:
+            'a file with a rule of its own is a mount point and cannot be removed while the process runs',
+        }
       : {}),
   }
 }

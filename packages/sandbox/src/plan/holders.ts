@@ -24,7 +24,10 @@ export const holdersOf = (
     rule,
     capability: 'start',
     granted: true,
-    held: { by: 'cooperative', why: 'the kernel sees the files a program opens, not the command line it was started by' },
+    held: {
+      by: 'cooperative',
+      why: 'the kernel sees the files a program opens, not the command line it was started by',
+    },
     limits: [],
   })),
 ]
@@ -42,7 +45,14 @@ const fsHolders = (region: HeldRegion): readonly Holder[] =>
         ...(rule.grants.has(capability) && !granted ? [SHARED_TARGET] : []),
         ...(region.kind === 'missing' && granted && !region.inherited.has(capability) ? [ABSENT] : []),
       ]
-      return { axis: 'fs', rule, capability, granted: rule.grants.has(capability), held: heldAt(region, capability), limits }
+      return {
+        axis: 'fs',
+        rule,
+        capability,
+        granted: rule.grants.has(capability),
+        held: heldAt(region, capability),
+        limits,
+      }
     }),
   )
 
@@ -55,7 +65,8 @@ function heldAt(region: HeldRegion, capability: (typeof CAPABILITIES)[number]): 
 const UNBORN =
   'the path does not exist, so nothing can be mounted on it; when the process ends it is looked for, reported and moved aside'
 const ABSENT = 'the path does not exist, so it cannot be granted: create it first'
-const SHARED_TARGET = 'another rule reaches the same place and withholds it; the kernel sees the place, not the name'
+const SHARED_TARGET =
+  'another rule reaches the same place and withholds it; the kernel sees the place, not the name'
 
 function netHolder(rule: NetRule, isolation: Plan['isolation']): Holder {
   const held: Held =
@@ -64,7 +75,10 @@ function netHolder(rule: NetRule, isolation: Plan['isolation']): Holder {
         ? { by: 'proxy' }
         : { by: 'kernel', mechanism: 'empty network namespace' }
       : rule.allow
-        ? { by: 'not enforceable here', why: 'without a network namespace the proxy cannot be the only way out' }
+        ? {
+            by: 'not enforceable here',
+            why: 'without a network namespace the proxy cannot be the only way out',
+          }
         : { by: 'kernel', mechanism: 'seccomp refuses sockets' }
   return { axis: 'net', rule, capability: 'connect', granted: rule.allow, held, limits: [] }
 }

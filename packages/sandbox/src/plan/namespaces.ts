@@ -10,7 +10,7 @@ import {
   layOutDevices,
   layOutSystem,
 } from './baseline.ts'
-import { byPath, encloses, enclosesStrictly, join } from './paths.ts'
+import { encloses, enclosesStrictly, join, sortByPath } from './paths.ts'
 import { EVERYTHING } from './regions.ts'
 import { type HeldRegion, type HeldRegions, type PrivatePlace } from './regions-held.ts'
 import { type Survey } from './survey.ts'
@@ -23,7 +23,13 @@ export function layOutNamespaces(held: HeldRegions, survey: Survey, processes: n
   layOutDevices(layout, survey, processes)
   for (const step of stepsOf(held, survey)) step.lay(layout, allowed)
   layOutLinks(layout, held, survey)
-  return [...layout.seal(), ...allowSystem(survey), ...allowDevices(survey), ...allowed, ...allowListing(held)]
+  return [
+    ...layout.seal(),
+    ...allowSystem(survey),
+    ...allowDevices(survey),
+    ...allowed,
+    ...allowListing(held),
+  ]
 }
 
 interface Step {
@@ -33,7 +39,7 @@ interface Step {
 
 /** Parents first; at one path the later kind lies on top. */
 function stepsOf({ regions, places }: HeldRegions, survey: Survey): readonly Step[] {
-  return [
+  return sortByPath([
     ...places.map((place) => ({ path: place.path, lay: layPlace(place) })),
     ...survey.runtime
       .filter((entry) => !regions.some((region) => encloses(region.path, entry.path)))
@@ -46,8 +52,11 @@ function stepsOf({ regions, places }: HeldRegions, survey: Survey): readonly Ste
           allowed.push(allow(entry.path, BASELINE_RIGHTS))
         },
       })),
-    ...regions.map((region) => ({ path: region.path, lay: layRegion(region, regions, survey) })),
-  ].toSorted(byPath)
+    ...regions.map((region, index) => ({
+      path: region.path,
+      lay: layRegion(region, hasMountsInside(regions, index) ? 'bound-back' : 'empty', survey),
+    })),
+  ])
 }
 
 /** A runtime inside a system directory or another runtime is there already. */
@@ -66,7 +75,7 @@ const layPlace =
   }
 
 const layRegion =
-  (region: HeldRegion, all: readonly HeldRegion[], survey: Survey): Step['lay'] =>
+  (region: HeldRegion, inside: 'bound-back' | 'empty', survey: Survey): Step['lay'] =>
   (layout, allowed) => {
     const { path, kind, grants, hold } = region
     if (kind === 'missing') return
@@ -74,15 +83,20 @@ const layRegion =
     if (hold.cover) {
       // Where nothing of the host is mounted it is simply not there; a root must exist to be the cwd.
       if (absent) return path === survey.root.canonical ? layout.dir(path) : undefined
-      return layout.cover(path, kind === 'dir' && hasMountsInside(region, all) ? 'bound-back' : 'empty')
+      return layout.cover(path, kind === 'dir' ? inside : 'empty')
     }
     if (kind === 'link') return layout.pinLink(path)
     layout.bind(path, kind, hold.attributes)
     allowed.push(allow(path, rightsOf(grants)))
   }
 
-const hasMountsInside = ({ path }: HeldRegion, all: readonly HeldRegion[]): boolean =>
-  all.some((other) => enclosesStrictly(path, other.path) && other.kind !== 'missing' && !other.hold.cover)
+/** Regions are sorted, so those inside one follow it directly. */
+function hasMountsInside(regions: readonly HeldRegion[], index: number): boolean {
+  const { path } = regions[index]!
+  for (let next = index + 1; next < regions.length && enclosesStrictly(path, regions[next]!.path); next++)
+    if (regions[next]!.kind !== 'missing' && !regions[next]!.hold.cover) return true
+  return false
+}
 
 function layOutLinks(layout: Layout, { regions }: HeldRegions, survey: Survey): void {
   const root = survey.root.canonical
@@ -99,4 +113,6 @@ function layOutLinks(layout: Layout, { regions }: HeldRegions, survey: Survey): 
 
 /** Landlock's rights go down the tree, so `ls /` is only for runs in which everything there is readable. */
 const allowListing = ({ regions }: HeldRegions): readonly Item[] =>
-  regions.every((region) => region.grants.size === 0 || region.grants.has('read')) ? [allow('/', ['read-dir'])] : []
+  regions.every((region) => region.grants.size === 0 || region.grants.has('read'))
+    ? [allow('/', ['read-dir'])]
+    : []

@@ -1,7 +1,9 @@
 /** Absolute paths as the plan compares them: canonical, `/` first, no trailing slash. */
 
 export const encloses = (base: string, path: string): boolean =>
-  base === '/' || path === base || (path.length > base.length && path.startsWith(base) && path[base.length] === '/')
+  base === '/' ||
+  path === base ||
+  (path.length > base.length && path.startsWith(base) && path[base.length] === '/')
 
 export const enclosesStrictly = (base: string, path: string): boolean => base !== path && encloses(base, path)
 
@@ -17,10 +19,12 @@ export function between(base: string, path: string): readonly string[] {
   return found
 }
 
-/** Parents before children; siblings by name, so that a plan does not depend on the order of rules. */
-export function byPath(a: { readonly path: string }, b: { readonly path: string }): number {
+/** Parents before children; siblings by name, so that a plan does not depend on the order of rules. Stable. */
+export function sortByPath<Entry extends { readonly path: string }>(
+  entries: readonly Entry[],
+): readonly Entry[] {
   // A slash sorts before every other character, or `a-b` would come between `a` and `a/b`.
-  const left = a.path.replaceAll('/', '\0')
-  const right = b.path.replaceAll('/', '\0')
-  return left < right ? -1 : left > right ? 1 : 0
+  const keyed = entries.map((entry) => ({ entry, key: entry.path.replaceAll('/', '\0') }))
+  keyed.sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
+  return keyed.map(({ entry }) => entry)
 }

@@ -22,10 +22,12 @@ export const DEFAULT_LIMITS: Limits = { memory: 8192 * MIB, processes: 1024, fil
 export function planConfinement(request: ConfinementRequest): Plan {
   const { policy, kernel, survey, mode } = request
   if (survey.root.canonical === '/') throw new UnplannableError('the workspace may not be the root directory')
-  const isolation = request.simulate?.userns === false || kernel.newRoot !== 'works' ? 'landlock-only' : 'namespaces'
+  const isolation =
+    request.simulate?.userns === false || kernel.newRoot !== 'works' ? 'landlock-only' : 'namespaces'
   const means = { mounts: isolation === 'namespaces', landlockAbi: kernel.landlockAbi }
   const held = holdRegions(regionsOf(policy, survey), survey, means)
-  const proxyPort = isolation === 'namespaces' && policy.net.some((rule) => rule.allow) ? PROXY_PORT : undefined
+  const proxyPort =
+    isolation === 'namespaces' && policy.net.some((rule) => rule.allow) ? PROXY_PORT : undefined
   const limits = { ...DEFAULT_LIMITS, ...request.limits }
   const holders = holdersOf(policy, held.regions, isolation)
   const lost: readonly Lost[] = lostWithout(kernel, isolation)
@@ -79,4 +81,3 @@ const limitItems = (limits: Limits): readonly Item[] =>
       ['core', 0],
     ] as const satisfies readonly (readonly [LimitName, number])[]
   ).map(([limit, value]) => ({ tag: 'limit', limit, value }))
-

@@ -91,4 +91,3 @@ function firstLine(file: string): readonly string[] {
     closeSync(fd)
   }
 }
-

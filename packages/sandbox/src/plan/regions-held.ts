@@ -42,7 +42,9 @@ export function holdRegions(regions: readonly Region[], survey: Survey, means: M
     places,
     notes: places
       .filter((place) => !place.writable)
-      .map(({ path }) => `${path} is empty but not writable: a rule below it withholds what that would lend it`),
+      .map(
+        ({ path }) => `${path} is empty but not writable: a rule below it withholds what that would lend it`,
+      ),
   }
 }
 
@@ -71,7 +73,9 @@ function holdAll(
 /** What the places that are no regions lend to a path. */
 function outside(path: string, places: readonly PrivatePlace[], survey: Survey): ReadonlySet<Capability> {
   if (places.some((place) => place.writable && encloses(place.path, path))) return EVERYTHING
-  const lent = [...survey.system, ...survey.runtime].some((entry) => entry.kind === 'bind' && encloses(entry.path, path))
+  const lent = [...survey.system, ...survey.runtime].some(
+    (entry) => entry.kind === 'bind' && encloses(entry.path, path),
+  )
   return lent ? BASELINE : NOTHING
 }
 

@@ -1,5 +1,12 @@
-import { type AccessPolicy, CAPABILITIES, type Capability, type FsRule, type RelPath, ROOT } from '@cordon/policy'
-import { byPath, join } from './paths.ts'
+import {
+  type AccessPolicy,
+  CAPABILITIES,
+  type Capability,
+  type FsRule,
+  type RelPath,
+  ROOT,
+} from '@cordon/policy'
+import { join, sortByPath } from './paths.ts'
 import { type PathKind, type Survey } from './survey.ts'
 
 /** One stretch of the tree with one answer: a rule's path, absolute, down to the next deeper rule. */
@@ -28,7 +35,7 @@ export function regionsOf(policy: AccessPolicy, survey: Survey): readonly Region
     grants: rules.length > 0 ? common(rules) : policy.fs.length === 0 ? EVERYTHING : NOTHING,
     rules,
   }))
-  return found.toSorted(byPath)
+  return sortByPath(found)
 }
 
 /** Every absolute path that a rule speaks of, with the rules that do. What the survey looks at. */

@@ -1,6 +1,6 @@
 import { existsSync, realpathSync, statSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
-import { byPath, encloses } from './paths.ts'
+import { encloses, sortByPath } from './paths.ts'
 import { type Program } from './program.ts'
 import { type RuntimeEntry } from './survey.ts'
 
@@ -31,7 +31,7 @@ export function installationsOf(request: RuntimeRequest): readonly RuntimeEntry[
   for (const { found, real } of program.files)
     if (found !== real && !isInside(found, entries) && !encloses(root, found) && encloses(home, found))
       entries.set(found, { kind: 'link', path: found, target: real })
-  return [...entries.values()].toSorted(byPath)
+  return sortByPath([...entries.values()])
 }
 
 function installationOf(file: string, { home, root }: RuntimeRequest): string {

@@ -1,4 +1,11 @@
-import { type AccessPolicy, type Capability, type CommandRule, type EnvRule, type FsRule, type NetRule } from '@cordon/policy'
+import {
+  type AccessPolicy,
+  type Capability,
+  type CommandRule,
+  type EnvRule,
+  type FsRule,
+  type NetRule,
+} from '@cordon/policy'
 import { type KernelReport, type LostGuarantee } from '../kernel.ts'
 import { type Item } from '../linux/items.ts'
 import { type HeldRegion } from './regions-held.ts'

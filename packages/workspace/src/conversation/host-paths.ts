@@ -19,9 +19,17 @@ export class HostPaths {
 
   /** For text that people, models and tools wrote: `/home/u/p/src/a.ts` becomes `./src/a.ts`. */
   hide<T>(value: T): T {
-    return mapText(value, (text) =>
-      this.#hidden.reduce((result, { pattern, shown }) => result.replace(pattern, () => shown), text),
-    ) as T
+    return mapText(value, (text) => this.#hideIn(text)) as T
+  }
+
+  /** Until nothing is left: what stands behind a hidden path may be one again. It ends, because each gets shorter. */
+  #hideIn(text: string): string {
+    let hidden = text
+    for (let before = ''; before !== hidden;) {
+      before = hidden
+      for (const { pattern, shown } of this.#hidden) hidden = hidden.replace(pattern, () => shown)
+    }
+    return hidden
   }
 
   /** The door of the log: whatever forgot to hide a path is stopped here. */
@@ -38,7 +46,7 @@ export class HostPaths {
 
 /** Only whole components: `/home/ann` is not in `/home/anna`. A one-component path, as `/root`, is also in `src/root.ts`. */
 function patternOf(path: string): RegExp {
-  const before = path.lastIndexOf('/') === 0 ? '(?<![\\p{L}\\p{N}_.-])' : ''
+  const before = path.lastIndexOf('/') === 0 ? '(?<![\\p{L}\\p{N}_.~-])' : ''
   return new RegExp(`${before}${path.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')}(?![\\p{L}\\p{N}_-])`, 'gu')
 }
 

@@ -5,7 +5,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { type CanonicalPath, parseRelPath as rel, ROOT } from '@cordon/policy'
-import { type Anchor, FileError, openAmbientAnchor } from '../src/index.ts'
+import { type Anchor, FileError, openAmbientAnchor } from '../../src/index.ts'
 
 const [scene = '', directory = ''] = process.argv.slice(2)
 const anchor = openAmbientAnchor(directory as CanonicalPath)
@@ -29,6 +29,18 @@ const scenes: Record<string, () => Promise<unknown>> = {
     console.log('ready')
     await new Promise((done) => setTimeout(done, 60_000))
     return staged.size
+  },
+
+  /** Replaces and creates files, one way after the other, until it is killed. */
+  busy: async () => {
+    console.log('ready')
+    for (let i = 0; ; i++) {
+      const content = Buffer.alloc(64 * 1024, String(i % 10))
+      anchor.writeFile(rel('f'), content)
+      await anchor.writeStream(rel('g'), [content.subarray(1000), content.subarray(0, 1000)])
+      anchor.createExclusive(rel('h'), content)
+      anchor.rename(rel('h'), rel('i'), { replace: 'file' })
+    }
   },
 
   exit: async () => {
@@ -69,6 +81,15 @@ const scenes: Record<string, () => Promise<unknown>> = {
       f: readFileSync(join(directory, 'f'), 'utf8'),
       names: readdirSync(directory),
     }
+  },
+
+  /** Says which of the names it was the one to create. */
+  claim: async () => {
+    const won: number[] = []
+    for (let i = 0; i < 200; i++)
+      if ((await answer(() => anchor.createExclusive(rel(String(i)), String(process.pid)))) === 'done')
+        won.push(i)
+    return { pid: process.pid, won }
   },
 
   /** As an ordinary user among root's files; the test has laid them out. */

@@ -1,0 +1,135 @@
+/** What confinement costs (issue 4), as ratios measured in one run: `node --conditions=cordon-source bench/sandbox.ts`. */
+import { spawn, spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { homedir, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type AccessPolicy, parseAccessPolicy } from '@cordon/policy'
+import {
+  buildEnvironment,
+  openAmbientSurvey,
+  type Plan,
+  planConfinement,
+  probeKernel,
+  spawnConfined,
+} from '@cordon/sandbox'
+
+const BWRAP = ['/usr/bin/bwrap', '--unshare-all', '--ro-bind', '/', '/', '/bin/true'] as const
+const ROUNDS = 200
+
+const dir = mkdtempSync(join(tmpdir(), 'cordon-bench-'))
+const env = buildEnvironment({ fs: [], net: [], env: [] }, process.env)
+
+function planFor(policy: AccessPolicy, root: string, argv0: string): Plan {
+  const survey = openAmbientSurvey({ policy, root, home: homedir(), cwd: root, argv0, env })
+  return planConfinement({ policy, survey, kernel: probeKernel(), mode: 'enforce' })
+}
+
+const bare = (argv: readonly string[], cwd: string) => (): Promise<void> =>
+  new Promise((done, fail) => {
+    const child = spawn(argv[0]!, argv.slice(1), { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] })
+    child.stdout.resume()
+    child.stderr.resume()
+    child.once('close', (code) => (code === 0 ? done() : fail(new Error(`${argv.join(' ')}: ${code}`))))
+  })
+
+const confined = (plan: Plan, argv: readonly [string, ...string[]]) => async (): Promise<void> => {
+  const child = spawnConfined(plan, { argv, env, stdio: ['ignore', 'pipe', 'pipe'] })
+  child.stdout?.resume()
+  child.stderr?.resume()
+  const { code } = await child.exit
+  if (code !== 0) throw new Error(`${argv.join(' ')}: ${code}`)
+}
+
+/** Alternating, so that a busy machine is busy for all of them; the median of each. */
+async function compare<Name extends string>(
+  subjects: Readonly<Record<Name, () => Promise<void>>>,
+  rounds: number,
+): Promise<Record<Name, number>> {
+  const names = Object.keys(subjects) as Name[]
+  const times = Object.fromEntries(names.map((name) => [name, [] as number[]])) as Record<Name, number[]>
+  for (let round = -5; round < rounds; round++)
+    for (const name of names) {
+      const start = performance.now()
+      await subjects[name]()
+      if (round >= 0) times[name].push(performance.now() - start)
+    }
+  const median = (all: number[]): number => all.toSorted((a, b) => a - b)[all.length >> 1]!
+  return Object.fromEntries(names.map((name) => [name, median(times[name])])) as Record<Name, number>
+}
+
+const say = (text: string): void => void process.stdout.write(`${text}\n`)
+const ratio = (a: number, b: number): string => (a / b).toFixed(2)
+const ms = (time: number): string => `${time.toFixed(2)} ms`
+
+async function benchSpawn(): Promise<void> {
+  const root = join(dir, 'empty')
+  mkdirSync(root)
+  const plan = planFor(parseAccessPolicy({}), root, '/bin/true')
+  const subjects = { bare: bare(['/bin/true'], root), confined: confined(plan, ['/bin/true']) }
+  if (!existsSync(BWRAP[0])) say('bwrap is not installed, so it is not compared (apt install bubblewrap)')
+  const times = existsSync(BWRAP[0])
+    ? await compare({ ...subjects, bwrap: bare(BWRAP, root) }, ROUNDS)
+    : { ...(await compare(subjects, ROUNDS)), bwrap: undefined }
+  say(
+    `spawn: confined ${ms(times.confined)}, bare ${ms(times.bare)}: ratio ${ratio(times.confined, times.bare)} (bound 2.5)`,
+  )
+  if (times.bwrap !== undefined)
+    say(
+      `spawn: confined against bwrap ${ms(times.bwrap)}: ratio ${ratio(times.confined, times.bwrap)} (bound 1.0)`,
+    )
+}
+
+/** The whole way from rules to a process: survey, plan and spawn. */
+async function benchRules(): Promise<void> {
+  const root = join(dir, 'rules')
+  const rules = Array.from({ length: 1000 }, (_, i) => ({ path: `d${i % 20}/r${i}`, read: i % 2 === 0 }))
+  for (const { path } of rules) mkdirSync(join(root, path), { recursive: true })
+  const policy = (count: number): AccessPolicy =>
+    parseAccessPolicy({
+      fs: [{ path: '.', read: true, write: true, execute: true }, ...rules.slice(0, count)],
+    })
+  const [few, many] = [policy(0), policy(1000)]
+  const times = await compare(
+    {
+      few: () => confined(planFor(few, root, '/bin/true'), ['/bin/true'])(),
+      many: () => confined(planFor(many, root, '/bin/true'), ['/bin/true'])(),
+    },
+    40,
+  )
+  say(`rules: ${(((times.many - times.few) * 1000) / 1000).toFixed(1)} µs for each of 1,000 (bound 20)`)
+}
+
+async function benchFiles(): Promise<void> {
+  const root = join(dir, 'files')
+  for (let i = 0; i < 5000; i++) {
+    const at = join(root, 'repo', `d${i % 100}`)
+    mkdirSync(at, { recursive: true })
+    writeFileSync(join(at, `f${i}.txt`), `line ${i}\n`.repeat(40))
+  }
+  const git = (...args: string[]): void => {
+    spawnSync('git', ['-c', 'user.name=b', '-c', 'user.email=b@b', ...args], { cwd: join(root, 'repo') })
+  }
+  git('init', '-q')
+  git('add', '.')
+  git('commit', '-qm', 'all')
+  const walk = ['/bin/sh', '-c', 'grep -r "line 4999" repo > /dev/null'] as const
+  const clone = ['/bin/sh', '-c', 'rm -rf copy && git clone -q --no-hardlinks repo copy'] as const
+  for (const [name, argv, rounds] of [
+    ['grep -r', walk, 20],
+    ['git clone', clone, 8],
+  ] as const) {
+    const plan = planFor(parseAccessPolicy({}), root, '/bin/sh')
+    const times = await compare({ outside: bare(argv, root), inside: confined(plan, argv) }, rounds)
+    say(
+      `${name} of 5,000 files: inside ${ms(times.inside)}, outside ${ms(times.outside)}: ratio ${ratio(times.inside, times.outside)} (bound 1.1)`,
+    )
+  }
+}
+
+try {
+  await benchSpawn()
+  await benchRules()
+  await benchFiles()
+} finally {
+  rmSync(dir, { recursive: true, force: true })
+}

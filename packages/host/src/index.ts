@@ -27,7 +27,7 @@ export {
   openAmbientConversations,
 } from './conversation/conversations.ts'
 export { type ConversationLayer, readConversationLayer } from './conversation/layer.ts'
-export { type ConversationUser, openAmbientProjectIn } from './conversation/open.ts'
+export { type ConversationUser, openAmbientProjectIn, readChosenLayer } from './conversation/open.ts'
 export {
   changeMounts,
   type MountCommand,

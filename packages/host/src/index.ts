@@ -30,10 +30,10 @@ export { type ConversationLayer, readConversationLayer } from './conversation/la
 export { type ConversationUser, openAmbientProjectIn, readChosenLayer } from './conversation/open.ts'
 export {
   changeMounts,
+  changeUnderLock,
+  type LockHolder,
   type MountCommand,
-  type MountHands,
   type MountOutcome,
-  performMounts,
   planIn,
 } from './mount/change.ts'
 export { confirmMounts, type MountAudience } from './mount/confirm.ts'

@@ -27,13 +27,13 @@ export {
   openAmbientConversations,
 } from './conversation/conversations.ts'
 export { type ConversationLayer, readConversationLayer } from './conversation/layer.ts'
-export { type ConversationUser, openAmbientProjectIn } from './conversation/open.ts'
+export { type ConversationUser, openAmbientProjectIn, readChosenLayer } from './conversation/open.ts'
 export {
   changeMounts,
+  changeUnderLock,
+  type LockHolder,
   type MountCommand,
-  type MountHands,
   type MountOutcome,
-  performMounts,
   planIn,
 } from './mount/change.ts'
 export { confirmMounts, type MountAudience } from './mount/confirm.ts'

@@ -347,7 +347,9 @@ test('SPEC 3.4 any rule with external = true counts; what is left empty is a den
   mkdirSync(join(here.cwd, 'hand'))
   writeFileSync(join(here.cwd, 'hand/file'), '')
   const ended = rm('hand')
-  expect(ended.stdout).toContain('unmounted hand; it is no link, and was left where it is\n  fs_read_file\n')
+  expect(ended.stdout).toContain(
+    'unmounted hand; what has that name is not a link, and was left as it is\n  fs_read_file\n',
+  )
   expect(lstatSync(join(here.cwd, 'hand/file')).isFile()).toBe(true)
   expect(why('fs_read_file', 'read', 'src')).toBe(1)
   expect(cordon(here, 'config', 'explain', 'conversation.tools.fs_read_file.access.fs').stdout).toContain(

@@ -80,7 +80,7 @@ environment, and an empty private home and /tmp. Its exit code, signals and stre
 Examples:
   cordon run -- npm test
   cordon run --read . --write build -- make
-  cordon run --allow-net registry.npmjs.org -- npm ci`,
+  cordon run --allow-net api.github.com -- ./fetch-issues.sh`,
     )
 }
 

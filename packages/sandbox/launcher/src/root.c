@@ -126,9 +126,13 @@ mount_clone (int from, int to, unsigned depth, uint64_t attributes)
 static int
 bind_host (const struct builder *b, const struct item *item)
 {
+  struct stat st;
   int err, to, from = open_path (b->host, item->path);
   if (from < 0)
     return errno;
+  /* O_PATH opens a link itself; what was planned was no link. */
+  if (fstat (from, &st) || S_ISLNK (st.st_mode))
+    return close (from), ELOOP;
   to = open_path (b->root, item->path);
   err = to < 0 ? errno : mount_clone (from, to, AT_RECURSIVE, item->arg);
   if (to >= 0)
@@ -314,12 +318,12 @@ void
 root_enter (const struct plan *plan)
 {
   struct builder b = { 0 };
+  mode_t mask = umask (0);
 
-  umask (0);
   set_stage (&b, plan);
   for (uint32_t i = 0; i < plan->count; i++)
     build (&b, plan, (int) i);
-  umask (022);
+  umask (mask);
   /* The old root ends up on top of the new one and is taken off: pivot_root(2), NOTES. */
   if (fchdir (b.root) || syscall (__NR_pivot_root, ".", ".") || sys_umount (".", DETACH) || chdir ("/"))
     die_at (STEP_PIVOT, NO_ITEM, errno);

@@ -26,6 +26,7 @@ export {
 export { type Confined, type Exit, spawnConfined, type SpawnOptions } from './spawn.ts'
 export { type DeniedPath } from './denied-paths.ts'
 export { LaunchError } from './status.ts'
+export { sandboxProfile } from './darwin/profile.ts'
 export { serveProxy, type ProxyHandle, type ProxyTrust } from './proxy/serve.ts'
 export {
   type DecisionKind,

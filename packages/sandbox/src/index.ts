@@ -23,7 +23,7 @@ export {
   type SandboxMode,
   type WatchedPath,
 } from './plan/types.ts'
-export { type Confined, type Exit, spawnConfined, type SpawnOptions } from './spawn.ts'
+export { type Confined, type Exit, FILES, spawnConfined, type SpawnOptions } from './spawn.ts'
 export { type DeniedPath } from './denied-paths.ts'
 export { LaunchError } from './status.ts'
 export { sandboxProfile } from './darwin/profile.ts'

@@ -19,7 +19,7 @@ export const register: Register = (parser, world) => {
     const project = { cwd, surroundings: world, cfg: options.cfg, unmarked: 'allow' } as const
     const compiler = { pid, uid, home, session, person }
     const chosen = await choosePolicy(project, compiler, choiceOf(options), options)
-    if (!options.quiet) warn(world, chosen.warnings)
+    warn(world, [...chosen.alarms, ...(options.quiet ? [] : chosen.warnings)])
     const { root, loaded } = chosen.project
     const outcome = await runConfined({
       argv: command,
@@ -30,8 +30,8 @@ export const register: Register = (parser, world) => {
       policy: chosen.policy,
       sandbox: loaded.config.sandbox,
       // A program at a terminal must keep it: shells and progress bars ask whether stderr is one.
-      stderr: world.err.isTerminal ? 'inherit' : 'tee',
-      onStderr: (chunk) => world.err.write(chunk),
+      // And where both streams are one, only the program itself keeps their order.
+      stderr: world.err.isTerminal || world.streamsAreOne ? 'inherit' : world.err.sink,
       onStart: (kill) => world.passSignals(kill),
     })
     if (!options.quiet) world.err.write(formatOutcome(outcome, world.err))

@@ -4,7 +4,7 @@ const [major, minor] = process.versions.node.split('.').map(Number)
 
 if (major > 22 || (major === 22 && minor >= 19)) {
   require('node:module').enableCompileCache()
-  void import('../dist/main.js')
+  require('../dist/main.cjs')
 } else {
   require('./rerun.cjs')
 }

@@ -15,7 +15,7 @@ import {
 } from '@cordon/sandbox'
 import { findHints, type Hint, type HintWorld } from './hints.ts'
 import { mentionedInCommand, mentionedInErrors } from './mentions.ts'
-import { type Network, openNetwork } from './network.ts'
+import type { Network } from './network.ts'
 import { runUnconfined } from './unconfined.ts'
 
 export interface RunRequest {
@@ -50,7 +50,7 @@ export async function runConfined(request: RunRequest): Promise<RunOutcome> {
     return { exit: await runUnconfined(request), refused: [], lost: [], notes: [], hints: [] }
   const env = buildEnvironment(policy, request.env)
   const plan = planFor(request, env)
-  const network = plan.proxyPort === undefined ? undefined : await openNetwork(policy.net, plan.proxyPort)
+  const network = plan.proxyPort === undefined ? undefined : await serve(policy, plan.proxyPort)
   try {
     const { exit, said } = await launch(request, plan, network, env)
     const decisions = (await network?.close()) ?? []
@@ -67,6 +67,12 @@ export async function runConfined(request: RunRequest): Promise<RunOutcome> {
   } finally {
     await network?.close()
   }
+}
+
+/** Loaded when it is needed: most runs have no network, and should not pay for an HTTP stack. */
+async function serve(policy: AccessPolicy, port: number): Promise<Network> {
+  const { openNetwork } = await import('./network.ts')
+  return openNetwork(policy.net, port)
 }
 
 async function launch(

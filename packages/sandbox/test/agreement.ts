@@ -1,4 +1,4 @@
-import { chmodSync, copyFileSync, existsSync, lstatSync, mkdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, copyFileSync, lstatSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface, type Interface } from 'node:readline'
 import {
@@ -81,7 +81,7 @@ const RULE_PATHS = ['a', 'a/b', 'a/b/c', 'a/f', 'd', 'd/e', 'd/f', 'f', 'n', 'd/
 /** What a refusal looks like; every other error is about the state of the tree and says nothing. */
 const REFUSALS = new Set(['EACCES', 'EPERM', 'EROFS', 'EBUSY', 'EXDEV'])
 
-export interface Disagreement {
+interface Disagreement {
   readonly rules: unknown
   readonly operation: Operation
   readonly kernel: string
@@ -105,7 +105,7 @@ export const newTally = (): Tally => ({
 })
 
 /** A small generator with a seed, so that a finding can be repeated. */
-export function randomFrom(seed: number): <Value>(from: readonly Value[]) => Value {
+function randomFrom(seed: number): <Value>(from: readonly Value[]) => Value {
   let state = seed
   const next = (): number => {
     state = (state + 0x6d2b79f5) | 0
@@ -142,7 +142,10 @@ export async function compareOnePolicy(
     const expected = decide(context, world, operation)
     confined.stdin!.write(`${JSON.stringify(operation)}\n`)
     const answer = await answers.next()
-    if (answer.done === true) throw new Error(`the executor ended: ${JSON.stringify(rules)}`)
+    if (answer.done === true)
+      throw new Error(
+        `the executor ended: ${JSON.stringify([rules, await confined.exit, String(confined.stderr?.read())])}`,
+      )
     judge({ operation, kernel: answer.value, expected, plan: confined.plan, rules }, tally)
   }
   confined.stdin!.end()
@@ -197,14 +200,14 @@ function randomOperation(pick: ReturnType<typeof randomFrom>, world: World): Ope
     case 'symlink':
       return [name, pick(NEW)]
     case 'rename':
-      return [name, pick(anywhere), pick(anywhere)]
+      return renameTo(pick(anywhere), pick(anywhere))
     case 'link':
       return [name, pick(FILES), pick(NEW)]
-    case 'execute':
-      return [
-        name,
-        pick(FILES.filter((file) => file.endsWith('x') && existsSync(join(world.root, file))).concat('x')),
-      ]
+    case 'execute': {
+      // Another file may have been moved there, and what has no x bit nobody can execute.
+      const programs = FILES.filter((file) => file.endsWith('x') && isProgram(join(world.root, file)))
+      return programs.length === 0 ? ['list', '.'] : [name, pick(programs)]
+    }
     case 'delete':
       return [name, pick(anywhere)]
     case 'read':
@@ -215,6 +218,14 @@ function randomOperation(pick: ReturnType<typeof randomFrom>, world: World): Ope
       return [name, pick([...FILES, ...NEW])]
   }
 }
+
+function isProgram(path: string): boolean {
+  const stats = lstatSync(path, { throwIfNoEntry: false })
+  return stats !== undefined && stats.isFile() && (stats.mode & 0o111) !== 0
+}
+
+/** Renaming something to itself does nothing, and asks nobody. */
+const renameTo = (from: string, to: string): Operation => ['rename', from, from === to ? `${to}-2` : to]
 
 interface Refused {
   readonly capability: Capability
@@ -313,6 +324,7 @@ function explainRefusal([name, path, other]: Operation, plan: Plan): string | un
   if ((name === 'delete' || name === 'rename') && has(LIMITS.mountPoint)) return LIMITS.mountPoint
   const own = involved.filter((each) => each.axis === 'fs' && paths.includes(each.rule.path))
   if (own.some((each) => each.limits.includes(LIMITS.parentDecides))) return LIMITS.parentDecides
+  if (name === 'execute' && has(LIMITS.blindExecution)) return LIMITS.blindExecution
   if (has(LIMITS.absent)) return LIMITS.absent
   return undefined
 }

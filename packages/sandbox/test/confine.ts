@@ -6,11 +6,14 @@ import {
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
+  readlinkSync,
   realpathSync,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type AccessPolicy, parseAccessPolicy } from '@cordon/policy'
 import {
   type ConfinementRequest,
@@ -67,10 +70,10 @@ export function makeWorld(
   const world = { dir, root: join(dir, 'w'), home: join(dir, 'home') }
   mkdirSync(world.root, { recursive: true })
   mkdirSync(world.home, { recursive: true })
-  for (const [name, text] of Object.entries(files)) {
+  for (const [name, content] of Object.entries(files)) {
     const path = join(dir, name.startsWith('~/') ? `home/${name.slice(2)}` : `w/${name}`)
     mkdirSync(name.endsWith('/') ? path : dirname(path), { recursive: true })
-    if (!name.endsWith('/')) writeFileSync(path, text)
+    if (!name.endsWith('/')) writeFileSync(path, content)
   }
   give(who, dir)
   return world
@@ -141,4 +144,30 @@ async function text(stream: NodeJS.ReadableStream | null): Promise<string> {
   let all = ''
   if (stream) for await (const chunk of stream) all += String(chunk)
   return all
+}
+
+/** Each line of a script is tried alone; prints `ok` or `no` and the line. */
+export const attempts = (...lines: string[]): string =>
+  lines
+    .map((line) => `if (${line}) >/dev/null 2>&1; then echo 'ok ${line}'; else echo 'no ${line}'; fi`)
+    .join('\n')
+
+/** Pids whose command line starts with this, after a moment for the kernel to finish what it kills. */
+export async function processesWith(commandLine: string): Promise<readonly string[]> {
+  for (let tries = 0; ; tries++) {
+    const found = readdirSync('/proc').filter(
+      (pid) => /^\d+$/.test(pid) && cmdline(pid).startsWith(commandLine),
+    )
+    if (found.length === 0 || tries === 20) return found
+    await sleep(10)
+  }
+}
+
+export function cmdline(pid: string): string {
+  try {
+    readlinkSync(`/proc/${pid}/exe`)
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8')
+  } catch {
+    return '' // it is gone, or is only waiting to be collected
+  }
 }

@@ -64,34 +64,41 @@ wait_for (int child)
   return status;
 }
 
-/* Without a pid namespace nothing dies by itself: children of the tool come to us when it ends. */
+/* Kills what /proc lists as our children. Returns whether there was any. */
+static int
+kill_children (void)
+{
+  char path[64], line[4096];
+  ssize_t got;
+  int fd;
+
+  snprintf (path, sizeof path, "/proc/self/task/%d/children", (int) getpid ());
+  fd = open (path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0)
+    return 0;
+  got = read (fd, line, sizeof line - 1);
+  close (fd);
+  if (got <= 0)
+    return 0;
+  line[got] = 0;
+  for (char *at = line, *end;; at = end)
+    {
+      long pid = strtol (at, &end, 10);
+      if (end == at)
+        return 1;
+      /* A number cut off at the end of the buffer is nobody's, or is read whole the next time. */
+      if (*end == ' ')
+        kill ((pid_t) pid, SIGKILL);
+    }
+}
+
+/* Without a pid namespace nothing dies by itself. We are the subreaper, so whoever loses his parent becomes our
+ * child: kill and collect until none is left. */
 static void
 kill_orphans (void)
 {
-  char path[64], line[4096];
-  for (;;)
-    {
-      ssize_t got;
-      int fd;
-      snprintf (path, sizeof path, "/proc/self/task/%d/children", (int) getpid ());
-      fd = open (path, O_RDONLY | O_CLOEXEC);
-      got = fd < 0 ? 0 : read (fd, line, sizeof line - 1);
-      if (fd >= 0)
-        close (fd);
-      if (got <= 0)
-        return;
-      line[got] = 0;
-      for (char *at = line, *end; *at; at = end)
-        {
-          long pid = strtol (at, &end, 10);
-          if (end == at)
-            break;
-          kill ((pid_t) pid, SIGKILL);
-        }
-      while (waitpid (-1, NULL, 0) > 0 || errno == EINTR)
-        if (waitpid (-1, NULL, WNOHANG) <= 0)
-          break;
-    }
+  while (kill_children ())
+    waitpid (-1, NULL, 0);
 }
 
 /* For the message after a failure: whether a limit was the likely cause. */

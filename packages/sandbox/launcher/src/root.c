@@ -152,9 +152,13 @@ mount_clone (int from, int to, unsigned depth, uint64_t attributes)
 static int
 bind_host (const struct builder *b, const struct item *item)
 {
+  struct stat st;
   int err, to, from = open_path (b->host, item->path);
   if (from < 0)
     return errno;
+  /* O_PATH opens a link itself; what was planned was no link. */
+  if (fstat (from, &st) || S_ISLNK (st.st_mode))
+    return close (from), ELOOP;
   to = open_path (b->root, item->path);
   err = to < 0 ? errno : mount_clone (from, to, AT_RECURSIVE, item->arg);
   if (to >= 0)

@@ -36,6 +36,19 @@ export const holdersOf = (
 /** What `enforce` refuses: a rule that this machine cannot hold. What is merely watched or cooperative is not. */
 export const isRefused = ({ held }: Holder): boolean => held.by === 'not enforceable here'
 
+/** Whether the table would hold anything to refuse, without making it. */
+export const cannotHold = (
+  policy: AccessPolicy,
+  regions: readonly HeldRegion[],
+  isolation: Plan['isolation'],
+): boolean =>
+  (isolation === 'landlock-only' && policy.net.some((rule) => rule.allow)) ||
+  regions.some(
+    (region) =>
+      region.rules.length > 0 &&
+      CAPABILITIES.some((each) => heldAt(region, each).by === 'not enforceable here'),
+  )
+
 const fsHolders = (region: HeldRegion, index: number, all: readonly HeldRegion[]): readonly Holder[] =>
   region.rules.flatMap((rule) =>
     CAPABILITIES.map((capability): Holder => ({

@@ -11,6 +11,7 @@ export const LIMITS = {
     'the path itself, and the directories above it, cannot be removed or renamed while the process runs',
   parentDecides:
     'whether the path itself can be made, removed or replaced is decided by the directory above it',
+  blindExecution: 'the kernel reads what it executes: without read nothing starts',
   crossing:
     'moving or linking from one rule to another is refused as between filesystems; programs copy instead',
   replacing: 'replacing a file by renaming another over it also needs delete',
@@ -42,10 +43,17 @@ export function limitsOf(
     if (!root) names.push('parentDecides')
   }
   if (granted && capability === 'create' && !region.grants.has('update')) names.push('emptyFiles')
+  if (granted && capability === 'execute' && !region.grants.has('read')) names.push('blindExecution')
   if (granted && capability === 'update' && !region.grants.has('delete')) names.push('replacing')
-  if (!granted && capability === 'update' && region.grants.has('create') && region.grants.has('delete'))
+  if (!granted && capability === 'update' && isLoose(region, 'create') && isLoose(region, 'delete'))
     names.push('replaceable')
-  const writable = !region.hold.cover && !region.hold.attributes.includes('read-only')
+  // Nothing is mounted on a path that is not there, so nothing makes it read-only either.
+  const mounted = region.kind !== 'missing'
+  const writable = !(mounted && (region.hold.cover || region.hold.attributes.includes('read-only')))
   if (!granted && capability === 'update' && writable) names.push('metadata')
   return names.map((name) => LIMITS[name])
 }
+
+/** Granted, or withheld in vain. */
+const isLoose = (region: HeldRegion, capability: Capability): boolean =>
+  region.grants.has(capability) || region.hold.held[capability].by === 'not enforceable here'

@@ -82,7 +82,8 @@ const layRegion =
     if (hold.cover) {
       // Where nothing of the host is mounted a path is simply not there. Not so the workspace: in a private
       // place it could be made, and what is written to it would be lost without a word.
-      if (layout.holding(path).ours && path !== survey.root.canonical) return
+      const { ours, covered = false } = layout.holding(path)
+      if ((ours || covered) && path !== survey.root.canonical) return
       return layout.cover(
         path,
         path === survey.root.canonical ? 'bound-back' : kind === 'dir' ? inside : 'empty',

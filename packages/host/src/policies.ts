@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { LoadedConfig } from '@cordon/config'
 import { type AccessPolicy, CordonError, type Root } from '@cordon/policy'
-import { type Approvals, ApprovalStore } from '@cordon/workspace'
+import { ApprovalStore } from '@cordon/workspace'
 import { approvedBindings, askForBindings, type Person } from './approve/approve.ts'
 import { openSessionMemory, refusedGrants } from './approve/session.ts'
 import { type BindingKey, bindingsOf } from './compile/bindings.ts'
@@ -55,15 +55,15 @@ export async function compileProject(project: Project, compiler: Compiler): Prom
   const subjects = subjectsOf(loaded.config).filter(compiler.only ?? (() => true))
   const bindings = bindingsOf(subjects, resolveThrough(root))
   // Without an external rule nothing is asked of the store, and no file is opened.
-  const approvals = bindings.length === 0 ? NOTHING_APPROVED : await store.read()
-  const approved = compiler.person
-    ? await askForBindings(bindings, store, approvals, compiler.person)
-    : approvedBindings(bindings, approvals)
+  const approvals = bindings.length === 0 ? undefined : await store.read()
+  const approved = !approvals
+    ? new Set<BindingKey>()
+    : compiler.person
+      ? await askForBindings(bindings, store, approvals, compiler.person)
+      : approvedBindings(bindings, approvals)
   const policies = await guardSecrets(project, compileWith(root, loaded, approved, subjects), compiler)
-  return { ...policies, warnings: [...approvals.warnings, ...policies.warnings] }
+  return { ...policies, warnings: [...(approvals?.warnings ?? []), ...policies.warnings] }
 }
-
-const NOTHING_APPROVED: Approvals = { mounts: [], warnings: [] }
 
 /** The same with the approvals already known: no prompt, no store. */
 export function compileWith(

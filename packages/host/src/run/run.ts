@@ -3,8 +3,11 @@ import type { Readable, Writable } from 'node:stream'
 import type { SandboxConfig } from '@cordon/config'
 import { type AccessPolicy, below, type Root } from '@cordon/policy'
 import {
+  assumeKernel,
   buildEnvironment,
   type Exit,
+  isKernelRefusal,
+  type KernelReport,
   type LostGuarantee,
   openAmbientSurvey,
   type Plan,
@@ -45,11 +48,20 @@ export interface RunOutcome {
 
 /** SPEC 4.1: one command, confined by one policy, from plan to explanation. */
 export async function runConfined(request: RunRequest): Promise<RunOutcome> {
-  const { argv, policy } = request
   if (request.sandbox.mode === 'off')
     return { exit: await runUnconfined(request), refused: [], lost: [], notes: [], hints: [] }
+  try {
+    return await runOn(assumeKernel(), request)
+  } catch (error) {
+    if (!isKernelRefusal(error)) throw error
+    return runOn(probeKernel(), request)
+  }
+}
+
+async function runOn(kernel: KernelReport, request: RunRequest): Promise<RunOutcome> {
+  const { argv, policy } = request
   const env = buildEnvironment(policy, request.env)
-  const plan = planFor(request, env)
+  const plan = planFor(kernel, request, env)
   const network = plan.proxyPort === undefined ? undefined : await serve(policy, plan.proxyPort)
   try {
     const { exit, said } = await launch(request, plan, network, env)
@@ -98,12 +110,16 @@ async function launch(
   }
 }
 
-function planFor({ policy, root, home, cwd, argv, sandbox }: RunRequest, env: Record<string, string>): Plan {
+function planFor(
+  kernel: KernelReport,
+  { policy, root, home, cwd, argv, sandbox }: RunRequest,
+  env: Record<string, string>,
+): Plan {
   const survey = openAmbientSurvey({ policy, root: root.path, home, cwd, argv0: argv[0], env })
   const { memory_mb, processes, tmp_mb, open_files } = sandbox.limits
   return planConfinement({
     policy,
-    kernel: probeKernel(),
+    kernel,
     survey,
     mode: sandbox.mode === 'warn' ? 'warn' : 'enforce',
     limits: {

@@ -1,5 +1,5 @@
 import { type AccessFlags, choosePolicy, type PolicyChoice, runConfined, type RunOutcome } from '@cordon/host'
-import type { Command as Parser } from 'commander'
+import { type Command as Parser, Option } from 'commander'
 import type { Register } from '../command.ts'
 import { formatOutcome } from '../format/outcome.ts'
 import { cfgOption, repeatable } from '../options.ts'
@@ -43,7 +43,7 @@ function declare(parser: Parser): Parser {
   return parser
     .usage('[options] -- <command> [args...]')
     .argument('<command...>', 'the program and its arguments')
-    .option('--tool <name>', "use a tool's policy")
+    .addOption(new Option('--tool <name>', "use a tool's policy").conflicts('profile'))
     .option('--profile <name>', 'use the policy of [profiles.<name>.access]')
     .addOption(repeatable('--read <path>', 'grant reading a path of the workspace'))
     .addOption(repeatable('--write <path>', 'grant reading and writing a path of the workspace'))

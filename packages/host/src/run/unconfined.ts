@@ -11,6 +11,11 @@ export class StartError extends CordonError {
   }
 }
 
+/** A directory of PATH that may not be entered has the same effect as one without the program. */
+const MISSING: ReadonlyMap<string | undefined, string> = new Map(
+  ['ENOENT', 'EACCES', 'ENOTDIR'].map((code) => [code, 'it does not exist or is not executable']),
+)
+
 /**
  * SPEC 4.2 with `sandbox.mode = "off"`: the command as the person's shell would start it. Only the environment is
  * still what the rules say, when they say something: withholding a variable needs no sandbox.
@@ -24,7 +29,7 @@ export async function runUnconfined(request: RunRequest): Promise<Exit> {
   try {
     return await new Promise<Exit>((resolve, reject) => {
       child.once('error', (error: NodeJS.ErrnoException) =>
-        reject(new StartError(program, error.code ?? error.message)),
+        reject(new StartError(program, MISSING.get(error.code) ?? error.message)),
       )
       child.once('close', (code, signal) => resolve({ code, signal, createdDenied: [], pressure: [] }))
     })

@@ -1,4 +1,5 @@
 import { spawn, type SpawnOptions, spawnSync, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
 import { chmodSync, chownSync, cpSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -129,6 +130,18 @@ export class Place {
   atShell(steps: readonly Step[]): Played {
     const env = this.env({ TERM: 'xterm', CORDON: `${PROGRAM.node} ${PROGRAM.cordon}` })
     return play({ argv: ['bash', '--norc', '-i'], cwd: this.root, env, steps }, this.#who())
+  }
+
+  /** The same while this process goes on, to serve what the command asks for. */
+  async runMeanwhile(args: readonly string[], { env }: Pick<Options, 'env'> = {}): Promise<Ended> {
+    const child = this.start(args, { env: this.env(env) })
+    const out: Buffer[] = []
+    const err: Buffer[] = []
+    child.stdout?.on('data', (chunk: Buffer) => out.push(chunk))
+    child.stderr?.on('data', (chunk: Buffer) => err.push(chunk))
+    const [code, signal] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null]
+    const bytes = Buffer.concat(out)
+    return { code, signal, bytes, stdout: bytes.toString(), stderr: Buffer.concat(err).toString() }
   }
 
   start(args: readonly string[], options: SpawnOptions = {}): ChildProcess {

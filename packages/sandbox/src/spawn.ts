@@ -65,21 +65,38 @@ export function spawnConfined(plan: Plan, options: SpawnOptions): Confined {
     env: options.env,
     ...options.as,
     stdio: [stdin, stdout, stderr, 'pipe', ...(plan.proxyPort === undefined ? [] : (['ipc'] as const))],
-    ...(options.signal ? { signal: options.signal, killSignal: 'SIGKILL' as const } : {}),
   })
   if (options.onProxySocket) receiveSocket(child, options.onProxySocket)
   const exit = collectExit(child, plan, items)
   const channel = child.stdio[3] as Duplex | null
   channel?.on('error', () => {}) // the launcher may be gone before it has read everything; its exit says why
   channel?.write(encodeItems(items))
+  const kill = (signal: NodeJS.Signals = 'SIGKILL'): void => {
+    // The launcher kills what is inside and waits for its end, so that `exit` does not come before it.
+    if (signal === 'SIGKILL') child.kill(KILL_ALL)
+    else child.kill(signal)
+  }
+  whenAborted(options.signal, exit, kill)
   return {
     pid: child.pid ?? -1,
     stdin: child.stdin,
     stdout: child.stdout,
     stderr: child.stderr,
     exit,
-    kill: (signal = 'SIGKILL') => void child.kill(signal),
+    kill,
   }
+}
+
+/** launcher/src/report.h, SIGNAL_KILL_ALL. */
+const KILL_ALL = 'SIGXCPU'
+
+function whenAborted(signal: AbortSignal | undefined, exit: Promise<unknown>, kill: () => void): void {
+  if (!signal) return
+  const abort = (): void => kill()
+  if (signal.aborted) abort()
+  signal.addEventListener('abort', abort)
+  const forget = (): void => signal.removeEventListener('abort', abort)
+  exit.then(forget, forget)
 }
 
 /** The plan holds for many calls; the directory, the program and the terminal belong to this one. */
@@ -126,8 +143,7 @@ function collectExit(child: ChildProcess, plan: Plan, items: readonly Item[]): P
   return new Promise((resolve, reject) => {
     const report = collectReport(child)
     child.once('error', (error) => {
-      // An abort is reported here and kills the launcher, whose exit then settles the promise.
-      if (child.pid === undefined) reject(error)
+      if (child.pid === undefined) reject(error) // it was never started; otherwise its end settles the promise
     })
     child.once('close', (code, signal) => {
       const statuses = report()

@@ -169,7 +169,7 @@ test('without a compiler the installation succeeds with a note, and calls say wh
     '@cordon/sandbox: no C compiler (ENOENT): confined calls will refuse to run until it is built\n',
     false,
   ])
-  const launcher = findLauncher(join(empty, 'build/cordon-launch'))
+  const launcher = findLauncher([join(empty, 'build/cordon-launch')])
   const [who] = IDENTITIES
   await expect(run({ who: who!, world: makeWorld(who!), spawn: { launcher } })).rejects.toThrow(
     new LauncherMissingError({

@@ -6,7 +6,17 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { LaunchError } from '@cordon/sandbox'
 import { describe, expect, test } from 'vitest'
-import { cmdline, give, IDENTITIES, LAUNCHER, makeWorld, processesWith, run, start } from './confine.ts'
+import {
+  attempts,
+  cmdline,
+  give,
+  IDENTITIES,
+  LAUNCHER,
+  makeWorld,
+  processesWith,
+  run,
+  start,
+} from './confine.ts'
 
 /** Calls system calls by number, so that no libc wrapper softens the answer. */
 const PROBE = `
@@ -152,6 +162,25 @@ describe.each(IDENTITIES)('as $name', (who) => {
     outside.kill()
     expect(stdout.replaceAll(/^0\n/gm, '')).toBe('/proc/1 /proc/2\ngone\nalive\n')
     expect(state).toBe('S')
+  })
+
+  test('it leads a session of its own, with the umask of the host', async () => {
+    const world = makeWorld(who)
+    const { stdout } = await run({ who, world, script: "cut -d' ' -f1,6 /proc/$$/stat; umask" })
+    expect(stdout).toBe(`2 2\n${process.umask().toString(8).padStart(4, '0')}\n`)
+  })
+
+  test('the kernel settings that root owns cannot be written', async () => {
+    const world = makeWorld(who)
+    const lines = [
+      'cat /proc/sys/kernel/printk',
+      'echo 4 > /proc/sys/kernel/printk',
+      'echo h > /proc/sysrq-trigger',
+      'ls /sys',
+      'ls /run',
+    ]
+    const { stdout } = await run({ who, world, script: attempts(...lines) })
+    expect(stdout.trim().split('\n')).toEqual(lines.map((line, i) => `${i < 1 ? 'ok' : 'no'} ${line}`))
   })
 
   test('a daemon dies with the call', async () => {

@@ -60,6 +60,22 @@ describe.each(IDENTITIES)('with the default policy, as $name', (who) => {
   })
 })
 
+test('a project on PATH is not taken for an installation', async () => {
+  const world = makeWorld(SELF, {
+    '~/proj/bin/x': '#!/bin/sh\n',
+    '~/proj/lib/a': '',
+    '~/proj/.git/config': '',
+    '~/rails/bin/x': '#!/bin/sh\n',
+    '~/rails/lib/a': '',
+    '~/rails/config/key': '',
+    '~/py/bin/x': '#!/bin/sh\n',
+    '~/py/lib/a': '',
+  })
+  const path = ['proj', 'rails', 'py'].map((name) => `${world.home}/${name}/bin`).join(':')
+  const { stdout } = await run({ who: SELF, world, argv: ['/bin/ls', world.home], env: { PATH: path } })
+  expect(stdout).toBe('py\n')
+})
+
 /** Of the user who runs the tests: his toolchain lies in his home. */
 test.runIf(existsSync(`${homedir()}/.cargo/bin/cargo`))('cargo builds a small crate', async () => {
   const world = makeWorld(SELF, {
@@ -87,20 +103,27 @@ describe.runIf(has('script'))('at a terminal', () => {
     give(who!, dir)
     const driver = fileURLToPath(new URL('terminal.ts', import.meta.url))
     const out = join(dir, 'typescript')
-    const input = `(sleep 1; printf '${typed}'; sleep 1.5) | script -qfec '${process.execPath} --conditions=cordon-source ${driver} ${orders}' ${out}`
-    spawnSync('sh', ['-c', input], { timeout: 20_000 })
+    // Typed when the program is ready, and the terminal stays until the host has said how it ended.
+    const typing = `until grep -qa ready ${out}; do sleep 0.1; done; sleep 0.2; printf '${typed}'; until grep -qa signal ${out}; do sleep 0.1; done`
+    const host = `${process.execPath} --conditions=cordon-source ${driver} ${orders}`
+    spawnSync('sh', ['-c', `(${typing}) 2>/dev/null | script -qfec '${host}' ${out}`], { timeout: 25_000 })
     return readFileSync(out, 'utf8').replaceAll('\r', '')
   }
 
   test('a shell has its terminal, its size and job control', async () => {
     const out = await atTerminal(
-      'exec bash --norc -i',
+      'echo ready; exec bash --norc -i',
       'stty size; tty; sleep 50 &\\njobs; kill %%1; exit 7\\n',
     )
     expect(out).toMatch(/^\d+ \d+$/m)
     expect(out).toMatch(/Running +sleep 50/)
     expect(out).not.toContain('no job control')
     expect(out).toContain('{"code":7,"signal":null}')
+  })
+
+  test('a signal to its process group does not leave the sandbox', async () => {
+    const out = await atTerminal('echo ready; kill -KILL 0', '')
+    expect(out).toContain('{"code":null,"signal":"SIGKILL"}')
   })
 
   test('Ctrl-C reaches the program and not the host', async () => {

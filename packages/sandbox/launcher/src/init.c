@@ -20,6 +20,7 @@ handled_signals (sigset_t *set)
 {
   sigemptyset (set);
   sigaddset (set, SIGCHLD);
+  sigaddset (set, SIGNAL_KILL_ALL);
   for (size_t i = 0; i < sizeof forwarded / sizeof forwarded[0]; i++)
     sigaddset (set, forwarded[i]);
 }
@@ -57,8 +58,10 @@ wait_for (int child)
   while (!reap (child, &status))
     {
       int sig = sigwaitinfo (&set, &info);
+      if (sig == SIGNAL_KILL_ALL)
+        kill (child, SIGKILL);
       /* What the terminal sends (SI_KERNEL) has reached the tool already: it is in that process group. */
-      if (sig > 0 && sig != SIGCHLD && info.si_code != SI_KERNEL)
+      else if (sig > 0 && sig != SIGCHLD && info.si_code != SI_KERNEL)
         kill (child, sig);
     }
   return status;
@@ -114,15 +117,6 @@ report_usage (const struct plan *plan)
   if (place && (plan->flags & FLAG_NAMESPACES) && statfs (place->path, &tmp) == 0)
     full = tmp.f_bavail == 0 || tmp.f_ffree == 0;
   dprintf (STATUS_FD, "usage peak_kib=%ld tmp_full=%d\n", usage.ru_maxrss, full);
-}
-
-static void
-report_exit (int status)
-{
-  if (WIFSIGNALED (status))
-    dprintf (STATUS_FD, "exit signal=%d\n", WTERMSIG (status));
-  else
-    dprintf (STATUS_FD, "exit code=%d\n", WEXITSTATUS (status));
 }
 
 _Noreturn void

@@ -347,12 +347,12 @@ void
 root_enter (const struct plan *plan)
 {
   struct builder b = { 0 };
+  mode_t mask = umask (0);
 
-  umask (0);
   set_stage (&b, plan);
   for (uint32_t i = 0; i < plan->count; i++)
     build (&b, plan, (int) i);
-  umask (022);
+  umask (mask);
   /* The old root ends up on top of the new one and is taken off: pivot_root(2), NOTES. */
   if (fchdir (b.root) || syscall (__NR_pivot_root, ".", ".") || sys_umount (".", DETACH) || chdir ("/"))
     die_at (STEP_PIVOT, NO_ITEM, errno);

@@ -1,4 +1,4 @@
-import { existsSync, realpathSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, realpathSync, statSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { encloses, sortByPath } from './paths.ts'
 import { type Program } from './program.ts'
@@ -44,12 +44,34 @@ function installationOf(file: string, { home, root }: RuntimeRequest): string {
 
 const isBin = (dir: string): boolean => basename(dir) === 'bin' || basename(dir) === 'sbin'
 
-/** Has what an installation has beside `bin`, and is nobody's home: `~/bin` and `~/.local/bin` are only that. */
-const isInstallation = (prefix: string, home: string, root: string): boolean =>
-  !encloses(prefix, home) &&
-  !encloses(prefix, root) &&
-  prefix !== `${home}/.local` &&
-  ['lib', 'lib64', 'libexec', 'include'].some((name) => existsSync(`${prefix}/${name}`))
+/** What lies in the top directory of a language's installation; a project has other things there. */
+const INSTALLED = new Set(
+  'bin sbin lib lib32 lib64 libexec include share etc man doc docs jmods legal conf compat'.split(' '),
+)
+
+/**
+ * A directory with `lib` or the like beside `bin`, and with nothing else in it: a project that has a `bin` and a `lib` also has
+ * its sources, its `.git` and its `.env`, and `~/bin` and `~/.local/bin` are only that.
+ */
+function isInstallation(prefix: string, home: string, root: string): boolean {
+  if (encloses(prefix, home) || encloses(prefix, root) || prefix === `${home}/.local`) return false
+  const dirs = directoriesIn(prefix)
+  if (dirs.includes('pkg') && existsSync(`${prefix}/pkg/tool`) && existsSync(`${prefix}/VERSION`)) return true // Go
+  return (
+    dirs.some((name) => name.startsWith('lib') || name === 'include') &&
+    dirs.every((name) => INSTALLED.has(name))
+  )
+}
+
+function directoriesIn(path: string): readonly string[] {
+  try {
+    return readdirSync(path, { withFileTypes: true }).flatMap((entry) =>
+      entry.isDirectory() ? [entry.name] : [],
+    )
+  } catch {
+    return [] // not there, or not for us
+  }
+}
 
 /** Shims start another program of the manager's; granting the shim alone would be granting nothing. */
 const MANAGERS: readonly { readonly bin: string; readonly needs: readonly string[] }[] = [

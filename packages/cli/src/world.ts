@@ -1,5 +1,5 @@
 import { fstatSync, readFileSync } from 'node:fs'
-import { homedir } from 'node:os'
+import { constants, homedir } from 'node:os'
 import { styleText } from 'node:util'
 import type { Person } from '@cordon/host'
 import { personAt } from './person.ts'
@@ -69,8 +69,14 @@ export function openAmbientWorld(): World {
       process.exitCode = code
     },
     dieBy: (signal) => {
-      process.removeAllListeners(signal)
-      process.kill(process.pid, signal)
+      const number = constants.signals[signal] ?? Number(signal.slice('SIG'.length))
+      process.exitCode = 128 + number // for a caller that made us ignore it
+      // Node ignores or uses some signals (SIGPIPE, SIGUSR1); taking a listener away restores what the kernel does.
+      if (signal in constants.signals && signal !== 'SIGKILL' && signal !== 'SIGSTOP') {
+        process.on(signal, () => {})
+        process.removeAllListeners(signal)
+      }
+      process.kill(process.pid, number)
     },
     passSignals: (to) => {
       const pass = (signal: NodeJS.Signals): void => {

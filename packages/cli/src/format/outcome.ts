@@ -10,7 +10,7 @@ export function formatOutcome(outcome: RunOutcome, { style }: Pick<Stream, 'styl
     ...exit.createdDenied.map(
       ({ path, movedTo, why }) =>
         `${style('red', 'moved aside:')} ${show(path)} was made although a rule denies it` +
-        (movedTo === undefined ? `; it is still there: ${why}` : `; it is now ${show(movedTo)}`),
+        (movedTo === undefined ? `; it is still there: ${show(why ?? '')}` : `; it is now ${show(movedTo)}`),
     ),
     ...exit.pressure.map((text) => `${style('yellow', 'limit:')} ${text}`),
     ...tally(refused).map(([text, fix]) => `${style('red', 'refused:')} ${text}${fix}`),

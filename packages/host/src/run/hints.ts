@@ -8,6 +8,7 @@ import {
   EnvIndex,
   type Root,
   show,
+  tomlString,
 } from '@cordon/policy'
 import { answer, type Answer } from '../why/answer.ts'
 import { type Question, parseQuestion } from '../why/question.ts'
@@ -70,12 +71,12 @@ function pathHint({ path, trouble }: PathMention, world: HintWorld): Hint[] {
   if (world.isVisible(absolute)) return []
   const inHome = below(home, absolute)
   const shown = show(inHome === undefined ? absolute : `~/${inHome}`)
-  const name = show(absolute.slice(absolute.lastIndexOf('/') + 1))
+  const name = absolute.slice(absolute.lastIndexOf('/') + 1)
   return [
     {
       about: absolute,
       text: `${shown} exists on the host, and no rule grants it`,
-      fix: `ln -s ${shown} ${name}, and --tool or --profile with { path = "${name}", external = true, read = true } in its access.fs`,
+      fix: `ln -s ${shown} ${show(name)}, and --tool or --profile with { path = ${tomlString(name)}, external = true, read = true } in its access.fs`,
     },
   ]
 }

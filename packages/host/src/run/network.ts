@@ -17,10 +17,13 @@ export interface Network {
 const CERTIFICATE = `${FILES}/ca.pem`
 const BUNDLE = `${FILES}/ca-bundle.pem`
 
+/** Each can hold a URL of the program's choice; a program that asks a million times must not fill our memory. */
+const MOST_DECISIONS = 1000
+
 export async function openNetwork(rules: readonly NetRule[], port: number): Promise<Network> {
   // The real socket comes later, from inside; until then connections wait in the kernel's queue.
   const front = createServer()
-  const proxy = await serveProxy(front, { rules })
+  const proxy = await serveProxy(front, { rules, limits: { maxDecisions: MOST_DECISIONS } })
   let inside: Server | undefined
   let closed: Promise<void> | undefined
   return {

@@ -135,14 +135,17 @@ const MIB = 1024 * 1024
 
 /** Passes everything on, no faster than it is taken, and keeps the end of it for the hints. */
 function tee(from: Readable, to: Writable): () => string {
-  let tail = Buffer.alloc(0)
+  const kept: Buffer[] = []
+  let size = 0
   from.on('data', (chunk: Buffer) => {
-    tail = Buffer.concat([tail, chunk]).subarray(-TAIL)
+    kept.push(chunk)
+    size += chunk.length
+    while (kept[0] && size - kept[0].length >= TAIL) size -= kept.shift()!.length
   })
   from.pipe(to, { end: false })
   // Nobody reads it any more: the program learns that as it would without us.
   to.once('error', () => from.destroy())
-  return () => tail.toString('utf8')
+  return () => Buffer.concat(kept).toString('utf8')
 }
 
 const TAIL = 64 * 1024

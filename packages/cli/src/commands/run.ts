@@ -7,7 +7,7 @@ import {
   runConfined,
   type RunOutcome,
 } from '@cordon/host'
-import type { Command as Parser } from 'commander'
+import { type Command as Parser, Option } from 'commander'
 import type { Register } from '../command.ts'
 import { formatOutcome } from '../format/outcome.ts'
 import {
@@ -35,7 +35,7 @@ export const register: Register = (parser, world) => {
     const project = { ...place, conversation }
     const compiler = { pid, uid, home, session, person }
     const chosen = await choosePolicy(project, compiler, choiceOf(options), options)
-    if (!options.quiet) warn(world, chosen.warnings)
+    warn(world, [...chosen.alarms, ...(options.quiet ? [] : chosen.warnings)])
     const { root, loaded } = chosen.project
     const outcome = await runConfined({
       argv: command,
@@ -46,8 +46,8 @@ export const register: Register = (parser, world) => {
       policy: chosen.policy,
       sandbox: loaded.config.sandbox,
       // A program at a terminal must keep it: shells and progress bars ask whether stderr is one.
-      stderr: world.err.isTerminal ? 'inherit' : 'tee',
-      onStderr: (chunk) => world.err.write(chunk),
+      // And where both streams are one, only the program itself keeps their order.
+      stderr: world.err.isTerminal || world.streamsAreOne ? 'inherit' : world.err.sink,
       onStart: (kill) => world.passSignals(kill),
     })
     if (!options.quiet) world.err.write(formatOutcome(outcome, world.err))
@@ -59,7 +59,7 @@ function declare(parser: Parser): Parser {
   return parser
     .usage('[options] -- <command> [args...]')
     .argument('<command...>', 'the program and its arguments')
-    .option('--tool <name>', "use a tool's policy")
+    .addOption(new Option('--tool <name>', "use a tool's policy").conflicts('profile'))
     .option('--profile <name>', 'use the policy of [profiles.<name>.access]')
     .addOption(repeatable('--read <path>', 'grant reading a path of the workspace'))
     .addOption(repeatable('--write <path>', 'grant reading and writing a path of the workspace'))

@@ -1,4 +1,3 @@
-import { rgPath } from '@vscode/ripgrep'
 import { show } from '@cordon/policy'
 import { Access } from '../access.ts'
 import { count, success, text, workspaceUri } from '../content.ts'
@@ -76,6 +75,8 @@ export const fsGrepFiles: Tool = defineTool({
     const { relative: name, inside } = start
     const one: Met = { name, anchor: start.anchor, inside, kind: 'file', open: () => anchor.open(inside) }
     const isDirectory = anchor.stat(inside).kind === 'directory'
+    // Only here: the other tools start without looking for it.
+    const { rgPath } = await import('@vscode/ripgrep')
     const result =
       isDirectory && options['confined'] === true
         ? await searchCandidates(walk.below(start), start, anchors, rgPath, query, limits)

@@ -1,0 +1,27 @@
+import type { AccessPolicy } from '@cordon/policy'
+import { compileProject, type Compiler } from '../policies.ts'
+import type { Project } from '../project.ts'
+import type { Installation } from './shipped.ts'
+import { type LocalTool, resolveTool } from './tool.ts'
+
+/** A tool ready to be called: started how, and under which policy. */
+export interface PreparedTool {
+  readonly tool: LocalTool
+  readonly policy: AccessPolicy
+  readonly warnings: readonly string[]
+}
+
+/** SPEC 3.1: its policy is compiled first; one that does not compile fails the call. */
+export async function prepareTool(
+  project: Project,
+  name: string,
+  compiler: Compiler,
+  installation: Installation,
+): Promise<PreparedTool> {
+  const tool = resolveTool(project.loaded.config, name, installation)
+  const only: Compiler['only'] = (subject) => subject.kind === 'tool' && subject.name === name
+  const { bySubject, warnings } = await compileProject(project, { ...compiler, only })
+  const [policy] = [...bySubject.values()]
+  if (!policy) throw new Error('a local tool did not compile')
+  return { tool, policy, warnings }
+}

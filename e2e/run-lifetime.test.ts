@@ -9,19 +9,21 @@ describe.each(PEOPLE)('the life of a run, as $name', (person) => {
   test('ten at once, each with its own home, /tmp and processes', async () => {
     const place = new Place(person)
     const script = 'echo $0 > ~/x; echo $0 > /tmp/x; sleep 0.3; cat ~/x /tmp/x; echo $0 > out-$0; exit $0'
-    const runs = Array.from({ length: 10 }, (_, i) => place.runMeanwhile(['--', 'sh', '-c', script, String(i)]))
+    const runs = Array.from({ length: 10 }, (_, i) =>
+      place.runMeanwhile(['--', 'sh', '-c', script, String(i)]),
+    )
     const ended = await Promise.all(runs)
     expect(ended.map(({ code, stdout, stderr }) => ({ code, stdout, stderr }))).toEqual(
       Array.from({ length: 10 }, (_, i) => ({ code: i, stdout: `${i}\n${i}\n`, stderr: '' })),
     )
-    expect(filesUnder(place.dir)).toEqual([
-      ...Array.from({ length: 10 }, (_, i) => `w/out-${i}`),
-    ])
+    expect(filesUnder(place.dir)).toEqual([...Array.from({ length: 10 }, (_, i) => `w/out-${i}`)])
   })
 
   test('SIGKILL of the host leaves no process and no file', async () => {
     const place = new Place(person)
-    place.config('[profiles.p.access]\nfs = [{ path = ".", read = true, write = true, execute = true }, { path = "denied" }]\n')
+    place.config(
+      '[profiles.p.access]\nfs = [{ path = ".", read = true, write = true, execute = true }, { path = "denied" }]\n',
+    )
     const mark = `mark-${process.pid}-${person.uid ?? 'self'}`
     const before = new Set(temporaryFiles())
     const script = 'echo x > ~/x; echo x > /tmp/x; (setsid sleep 300 &); echo ready; sleep 300'

@@ -29,7 +29,10 @@ describe.each(PEOPLE)('ordinary programs as $name', (person) => {
 
   test.runIf(has('npm', SYSTEM.env!))('npm test', () => {
     const place = new Place(person)
-    place.write('package.json', JSON.stringify({ name: 'x', scripts: { test: 'node --version > out && echo passed' } }))
+    place.write(
+      'package.json',
+      JSON.stringify({ name: 'x', scripts: { test: 'node --version > out && echo passed' } }),
+    )
     expect(place.run(['--', 'npm', '--silent', 'test'], SYSTEM)).toMatchObject({
       code: 0,
       stdout: 'passed\n',
@@ -67,6 +70,9 @@ describe.each(PEOPLE)('ordinary programs as $name', (person) => {
   test('a script with #!/usr/bin/env', () => {
     const place = new Place(person)
     place.write('s.sh', '#!/usr/bin/env bash\necho "$BASH_VERSION" | grep -c . && echo "args $*"\n', 0o755)
-    expect(place.run(['--', './s.sh', 'a', 'b c'], SYSTEM)).toMatchObject({ code: 0, stdout: '1\nargs a b c\n' })
+    expect(place.run(['--', './s.sh', 'a', 'b c'], SYSTEM)).toMatchObject({
+      code: 0,
+      stdout: '1\nargs a b c\n',
+    })
   })
 })

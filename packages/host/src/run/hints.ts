@@ -67,7 +67,9 @@ function pathHint({ path, trouble }: PathMention, world: HintWorld): Hint[] {
   if (!isAbsolute(path) && !path.startsWith('~') && !path.startsWith('..')) return []
   if (!world.exists(absolute) || isGranted(absolute, world)) return []
   if (world.isSecret(absolute))
-    return [{ about: absolute, text: `${show(absolute)} is withheld from every confined program`, fix: undefined }]
+    return [
+      { about: absolute, text: `${show(absolute)} is withheld from every confined program`, fix: undefined },
+    ]
   if (world.isVisible(absolute)) return []
   const inHome = below(home, absolute)
   const shown = show(inHome === undefined ? absolute : `~/${inHome}`)
@@ -145,7 +147,11 @@ function variableHint(name: string, { policy, hasVariable }: HintWorld): Hint[] 
   const decision = new EnvIndex(policy.env).evaluate(name)
   if (decision.kind === 'allowed') return []
   return [
-    { about: name, text: `the variable ${show(name)} is set on the host, and not granted`, fix: `--env ${show(name)}` },
+    {
+      about: name,
+      text: `the variable ${show(name)} is set on the host, and not granted`,
+      fix: `--env ${show(name)}`,
+    },
   ]
 }
 

@@ -16,6 +16,7 @@ import {
   spawnConfined,
 } from '@cordon/sandbox'
 import { findHints, type Hint, type HintWorld } from './run/hints.ts'
+import { mentionedInErrors } from './run/mentions.ts'
 import { openNetwork } from './run/network.ts'
 
 /** One program and the policy it runs under, with its three streams in our hands. */
@@ -70,7 +71,7 @@ export async function startConfined(request: ConfineRequest): Promise<ConfinedPr
       async (exit) => {
         const refused = ((await network?.close()) ?? []).filter((decision) => !decision.allowed)
         const world = hintWorld(request, plan, refused)
-        return { exit, refused, lost: plan.lost, hints: (said) => findHints(said, world) }
+        return { exit, refused, lost: plan.lost, hints: (said) => findHints([mentionedInErrors(said)], world) }
       },
       async (error: unknown) => {
         await network?.close()
@@ -157,6 +158,7 @@ const hintWorld = (
   // What the proxy knows exactly is not guessed at again.
   isKnown: (host: string) => refused.some((decision) => decision.host === host),
   hasVariable: (name: string) => env[name] !== undefined,
+  isSecret: (path: string) => survey.secrets.some((secret) => below(secret, path) !== undefined),
   isVisible: (path: string) =>
     [...survey.system, ...survey.runtime].some((entry) => below(entry.path, path) !== undefined) &&
     !survey.secrets.some((secret) => below(secret, path) !== undefined),

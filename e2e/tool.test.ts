@@ -286,7 +286,9 @@ test('output of every kind: too much, not UTF-8, junk, nothing, too slow', () =>
       sh('slow', 'echo started; sleep 300', 'timeout_secs = 1') +
       sh('dies', 'kill -SEGV $$'),
   )
-  const first = `${Array.from({ length: 100 }, (_, i) => i + 1).join('\n')}`.slice(0, 100)
+  const first = Array.from({ length: 100 }, (_, i) => i + 1)
+    .join('\n')
+    .slice(0, 100)
   expect(run(setting, 'much', {})).toEqual({
     code: 0,
     stdout: first,

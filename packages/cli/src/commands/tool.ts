@@ -84,7 +84,14 @@ const registerRun: Register = (parser, world) => {
           },
           signal: cancel.signal,
         },
-        { root, home, env, sandbox: loaded.config.sandbox, workspaceId: workspace.id },
+        {
+          root,
+          home,
+          env,
+          sandbox: loaded.config.sandbox,
+          workspaceId: workspace.id,
+          ...(prepared.journalKey === undefined ? {} : { journalKey: prepared.journalKey }),
+        },
       )
       stop()
       print(outcome, options, world)

@@ -17,6 +17,8 @@ export interface ToolWorld {
   readonly home: string
   readonly env: Readonly<Record<string, string | undefined>>
   readonly sandbox: SandboxConfig
+  /** Seals the journals of `fs_modify_file`, which no other tool is told. */
+  readonly journalKey?: string
   readonly workspaceId?: string
   readonly conversationId?: string
 }
@@ -175,9 +177,21 @@ function callData(
   })
   return {
     context: context.toJSON(),
-    tool: { name: tool.name, ...input, options: tool.config.options },
+    tool: { name: tool.name, ...input, options: { ...tool.config.options, ...hostOptions(tool, world) } },
   }
 }
+
+/** What our own tools are told beside their settings; nothing in a configuration can claim it. */
+const hostOptions = (
+  { name, shipped }: LocalTool,
+  { sandbox, journalKey }: ToolWorld,
+): Record<string, unknown> =>
+  shipped
+    ? {
+        confined: sandbox.mode === 'enforce',
+        ...(name === 'fs_modify_file' && journalKey !== undefined ? { journal_key: journalKey } : {}),
+      }
+    : {}
 
 /** JSON may need six bytes for one; so much is read before the content itself is bounded. */
 const rawLimits = (most: number): { readonly keep: number; readonly most: number } => ({

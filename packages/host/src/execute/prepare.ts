@@ -1,6 +1,7 @@
 import type { AccessPolicy } from '@cordon/policy'
 import { compileProject, type Compiler } from '../policies.ts'
 import type { Project } from '../project.ts'
+import { openJournalKey } from './journal-key.ts'
 import type { Installation } from './shipped.ts'
 import { type LocalTool, resolveTool } from './tool.ts'
 
@@ -8,6 +9,7 @@ import { type LocalTool, resolveTool } from './tool.ts'
 export interface PreparedTool {
   readonly tool: LocalTool
   readonly policy: AccessPolicy
+  readonly journalKey?: string
   readonly warnings: readonly string[]
 }
 
@@ -23,5 +25,6 @@ export async function prepareTool(
   const { bySubject, warnings } = await compileProject(project, { ...compiler, only })
   const [policy] = [...bySubject.values()]
   if (!policy) throw new Error('a local tool did not compile')
-  return { tool, policy, warnings }
+  const journal = name === 'fs_modify_file' ? { journalKey: openJournalKey(project.workspace) } : {}
+  return { tool, policy, warnings, ...journal }
 }

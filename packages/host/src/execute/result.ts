@@ -15,7 +15,7 @@ export type ContentBlock =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'resource'; readonly resource: ToolResource }
 
-export interface ToolResource {
+interface ToolResource {
   readonly uri: string
   readonly mimeType?: string
   readonly text?: string

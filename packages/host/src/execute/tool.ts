@@ -12,6 +12,8 @@ export interface LocalTool {
   readonly command: readonly string[]
   /** What must be visible inside the sandbox for it to start, beside its program. */
   readonly runtime: readonly string[]
+  /** Whether it is the one that Cordon ships, and not another under its name. */
+  readonly shipped: boolean
   readonly config: ToolConfig
 }
 
@@ -65,6 +67,7 @@ export function localTool(name: string, config: ToolConfig, installation: Instal
     parameters: config.parameters ?? shipped?.parameters,
     command,
     runtime: config.command === undefined ? (shipped?.runtime ?? []) : [],
+    shipped: config.command === undefined,
     config,
   }
 }

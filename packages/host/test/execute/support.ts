@@ -8,6 +8,7 @@ export const toolWith = (config: Partial<ToolConfig>): LocalTool => ({
   parameters: undefined,
   command: ['true'],
   runtime: [],
+  shipped: false,
   config: {
     enable: true,
     source: { kind: 'local' },

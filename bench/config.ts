@@ -1,19 +1,19 @@
 /** SPEC 2, issue 3: a config of 5,000 lines loads in at most three times the time of parsing it alone. */
 import { mergeSources } from '@cordon/config'
 import { parse } from 'smol-toml'
+import { compare } from './measure.ts'
 
-const text = configOfLines(5_000)
-const source = { layer: 'workspace', label: '.cordon/config.toml', text } as const
-
-const first = once(() => mergeSources([source]))
-const parsing = median(() => parse(text))
-const loading = median(() => mergeSources([source]))
-console.log(`config of ${text.split('\n').length} lines, ${Math.round(text.length / 1024)} KiB`)
-console.log(
-  `  parse alone ${parsing.toFixed(2)} ms, load ${loading.toFixed(2)} ms (the first one ${first.toFixed(1)} ms)`,
-)
-console.log(`  ratio ${(loading / parsing).toFixed(2)} (bound 3)`)
-if (loading > 3 * parsing) process.exitCode = 1
+export function run(): void {
+  const text = configOfLines(5_000)
+  const source = { layer: 'workspace', label: '.cordon/config.toml', text } as const
+  compare({
+    title: `a config of ${text.split('\n').length} lines (${Math.round(text.length / 1024)} KiB)`,
+    ours: { name: 'load, merge, validate', run: () => mergeSources([source]) },
+    theirs: { name: 'smol-toml parse alone', run: () => parse(text) },
+    atMost: 3,
+    batch: 20,
+  })
+}
 
 /** What people write: tools with settings, rules in both spellings, servers, comments. */
 function configOfLines(lines: number): string {
@@ -43,16 +43,4 @@ function configOfLines(lines: number): string {
     )
   }
   return out.join('\n')
-}
-
-function once(work: () => unknown): number {
-  const start = performance.now()
-  work()
-  return performance.now() - start
-}
-
-/** Both sides are measured warm, in one process. */
-function median(work: () => unknown): number {
-  const times = Array.from({ length: 150 }, () => once(work)).slice(50)
-  return times.toSorted((a, b) => a - b)[times.length >> 1]!
 }

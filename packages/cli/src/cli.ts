@@ -36,6 +36,7 @@ function topLevel(world: World, version: string): Parser {
     .version(version, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'show help')
     .exitOverride()
+    .enablePositionalOptions()
     .configureHelp({ styleTitle: (text) => world.out.style('bold', text) })
     .configureOutput({
       writeOut: (text) => world.out.write(text),

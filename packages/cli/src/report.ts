@@ -15,3 +15,8 @@ export function reportError(world: World, error: unknown): number {
   err.write(`${prefix} ${error instanceof DeniedError ? error.explanation : error.message}\n`)
   return error instanceof FsAccessError && error.fault === 'target' ? EXIT.denied : EXIT.usage
 }
+
+/** What a person should know, and what does not stop anything. */
+export function warn({ err }: World, warnings: readonly string[]): void {
+  for (const warning of warnings) err.write(`${err.style('yellow', 'warning:')} ${warning}\n`)
+}

@@ -16,10 +16,14 @@ export class ConfigError extends CordonError {
   readonly code = 'CONFIG'
   readonly problems: readonly ConfigProblem[]
   constructor(problems: readonly ConfigProblem[]) {
-    super(problems.map(formatProblem).join('\n\n'))
+    const more = problems.length - MOST_SHOWN
+    const shown = problems.slice(0, MOST_SHOWN).map(formatProblem)
+    super([...shown, ...(more > 0 ? [`… and ${more} more problems`] : [])].join('\n\n'))
     this.problems = problems
   }
 }
+
+const MOST_SHOWN = 100
 
 /** The seed's form (RFD D44): `error: …`, then where, then the way out. */
 export const formatProblem = (problem: ConfigProblem): string => formatAs('error', problem)

@@ -1,5 +1,7 @@
 /** SPEC 2: where values come from, in the order in which they are laid over each other. */
 
+import { quote } from '@cordon/policy'
+
 export const LAYERS = [
   'built-in',
   'user',
@@ -41,6 +43,9 @@ export interface ConfigOrigin {
   readonly line?: number
   readonly column?: number
 }
+
+/** A label for untrusted text: as it is when every character of it can be seen, quoted otherwise. */
+export const labelFor = (text: string): string => (/[\p{C}\p{Zl}\p{Zp}]/u.test(text) ? quote(text) : text)
 
 /** As a person would name it, and as editors understand it: `.cordon/config.toml:12:3`. */
 export const formatOrigin = ({ label, line, column }: ConfigOrigin): string =>

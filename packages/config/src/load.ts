@@ -11,7 +11,7 @@ import { nearestOrigin, plainTable, type TableCell } from './merge/cell.ts'
 import { mergeDocuments } from './merge/merge.ts'
 import { definition } from './schema/definition.ts'
 import { explainIssues } from './schema/issues.ts'
-import { Document, readDocument, type Table } from './toml/document.ts'
+import { Document, readDocument } from './toml/document.ts'
 
 export interface LoadedConfig {
   readonly config: Config
@@ -19,20 +19,22 @@ export interface LoadedConfig {
   readonly values: Readonly<Record<string, unknown>>
   readonly warnings: readonly ConfigProblem[]
   /** Where the value was written, or the last layer that added to a list. Undefined: nobody wrote it. */
-  origin(path: Path): ConfigOrigin | undefined
-  explain(path: Path): Explanation | undefined
+  readonly origin: (path: Path) => ConfigOrigin | undefined
+  readonly explain: (path: Path) => Explanation | undefined
 }
 
 /** SPEC 2. Pure. Sources are laid over each other by layer, within a layer in the order given. */
 export function mergeSources(sources: readonly Source[]): LoadedConfig {
-  const { root, values, problems } = mergeValues([DEFAULTS, ...sources])
-  const findings = new Findings(root, values, problems)
+  const { root, problems } = mergeLayers([DEFAULTS, ...sources])
+  const findings = new Findings(root, problems)
   checkShape(findings)
   const config = readConfig(findings)
   if (problems.length > 0) throw new ConfigError(problems.toSorted(byPlace))
   return {
     config,
-    values,
+    get values() {
+      return plainTable(root)
+    },
     warnings: findings.warnings,
     origin: (path) => explainPath(root, path)?.origin,
     explain: (path) => explainPath(root, path),
@@ -45,9 +47,8 @@ const byPlace = ({ origin: a }: ConfigProblem, { origin: b }: ConfigProblem): nu
   (a.label === b.label ? (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0) : 0)
 
 /** Stops at text that is not TOML: what the rest means is not known without it. */
-export function mergeValues(sources: readonly Source[]): {
+export function mergeLayers(sources: readonly Source[]): {
   root: TableCell
-  values: Table
   problems: ConfigProblem[]
 } {
   const inOrder = sources.toSorted((a, b) => LAYERS.indexOf(a.layer) - LAYERS.indexOf(b.layer))
@@ -57,7 +58,7 @@ export function mergeValues(sources: readonly Source[]): {
   const problems: ConfigProblem[] = []
   const [first, ...others] = read.filter((one) => one instanceof Document)
   const root = mergeDocuments([first!, ...others], problems)
-  return { root, values: plainTable(root), problems }
+  return { root, problems }
 }
 
 /** The definition's own findings, with the place of each. */

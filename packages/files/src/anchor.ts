@@ -213,13 +213,7 @@ export class Anchor implements Disposable {
   }
 
   #stageFor(path: RelPath, life: 'one call' | 'long'): StagedFile {
-    const entry = splitEntry(path)
-    if (entry) return this.#stageIn(entry.parent, path, life)
-    throw new FileError(
-      'FILE_INVALID',
-      { operation: 'write', path },
-      'is the anchor itself, not an entry in it',
-    )
+    return this.#stageIn(this.#handles.entry(path, 'write').parent, path, life)
   }
 
   #stageIn(directory: RelPath, path: RelPath, life: 'one call' | 'long'): StagedFile {

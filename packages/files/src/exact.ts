@@ -23,9 +23,11 @@ const O_PATH = 0o10000000
 export class ExactDirectory implements Directory {
   readonly guarantee = 'exact'
   #fd: number
+  readonly #path: string
 
   private constructor(fd: number) {
     this.#fd = fd
+    this.#path = `/proc/self/fd/${fd}`
   }
 
   /** Walks from `/` so that a link put into the canonical path since it was made is an error, too. */
@@ -94,7 +96,7 @@ export class ExactDirectory implements Directory {
   /** A closed handle's number may belong to another file by now, so it must never be used again. */
   get #base(): string {
     if (this.#fd < 0) throw new Error('this directory handle is closed')
-    return `/proc/self/fd/${this.#fd}`
+    return this.#path
   }
 }
 

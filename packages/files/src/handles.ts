@@ -5,6 +5,9 @@ import { FileError, fileError, type Operation, type Subject } from './errors.ts'
 /** Enough for the directories a tool is busy in; each one held costs a file descriptor. */
 const MOST_CACHED = 16
 
+/** No `RelPath` has such a component. A string that was only cast to one must not get out by it. */
+const CLIMBS: ReadonlySet<string> = new Set(['', '.', '..'])
+
 /** A directory that several users share; the last one to release it closes it. */
 export class Held {
   readonly directory: Directory
@@ -30,16 +33,20 @@ export class Held {
  */
 export class Handles {
   readonly #top: Held
+  /** Where the anchor was when it was opened. If it moves, nothing kept is in place any more. */
+  readonly #home: string | undefined
   readonly #cached = new Map<RelPath, Held>()
   #open = true
 
   constructor(top: Directory) {
     this.#top = new Held(top)
+    const home = top.whereabouts()
+    this.#home = home === '/' ? '' : home
   }
 
   /** Runs `act` on the directory that holds the entry; whatever it throws is given its path. */
   withParent<T>(path: RelPath, operation: Operation, act: (directory: Directory, name: string) => T): T {
-    const { parent, name } = this.#entry(path, operation)
+    const { parent, name } = this.entry(path, operation)
     const held = this.reach(parent, { operation, path })
     try {
       return act(held.directory, name)
@@ -80,8 +87,17 @@ export class Handles {
 
   /** As `reach`, with the entry's own name. */
   reachParent(path: RelPath, operation: Operation): { held: Held; name: string } {
-    const { parent, name } = this.#entry(path, operation)
+    const { parent, name } = this.entry(path, operation)
     return { held: this.reach(parent, { operation, path }), name }
+  }
+
+  /** The directory and the name in it; the anchor itself is nobody's entry. */
+  entry(path: RelPath, operation: Operation): { parent: RelPath; name: string } {
+    const entry = splitEntry(path)
+    if (entry && !CLIMBS.has(entry.name)) return entry
+    if (entry)
+      throw new FileError('FILE_INVALID', { operation, path }, 'is not a normal path below the anchor')
+    throw new FileError('FILE_INVALID', { operation, path }, 'is the anchor itself, not an entry in it')
   }
 
   close(): void {
@@ -93,7 +109,7 @@ export class Handles {
   }
 
   #step(path: RelPath, subject: Subject): Held {
-    const { parent, name } = this.#entry(path, subject.operation)
+    const { parent, name } = this.entry(path, subject.operation)
     const above = this.reach(parent, subject)
     try {
       const held = new Held(above.directory.openDirectory(name))
@@ -107,7 +123,7 @@ export class Handles {
   }
 
   #keep(path: RelPath, held: Held): void {
-    if (!this.#isInPlace(held, path)) return
+    if (this.#home === undefined) return // nobody could say later whether it is in place
     this.#cached.set(path, held.retain())
     if (this.#cached.size <= MOST_CACHED) return
     for (const [oldest, unused] of this.#cached) {
@@ -119,19 +135,12 @@ export class Handles {
 
   /**
    * The handle was reached without following a link, so it is on a mount of ours, and there one place has
-   * one path. Doubtful spellings are not kept: U+FFFD may stand for any bytes, and the kernel marks a
-   * removed directory by appending ` (deleted)`.
+   * one path: the one that policy checked. Doubtful spellings are never in place: U+FFFD may stand for any
+   * bytes, and the kernel marks a removed directory by appending ` (deleted)`.
    */
   #isInPlace(held: Held, path: RelPath): boolean {
     const now = held.directory.whereabouts()
-    if (now === undefined || now.includes('\ufffd') || now.endsWith(' (deleted)')) return false
-    const top = this.#top.directory.whereabouts()
-    return now === (top === '/' ? `/${path}` : `${top}/${path}`)
-  }
-
-  #entry(path: RelPath, operation: Operation): { parent: RelPath; name: string } {
-    const entry = splitEntry(path)
-    if (entry) return entry
-    throw new FileError('FILE_INVALID', { operation, path }, 'is the anchor itself, not an entry in it')
+    if (now !== `${this.#home}/${path}`) return false
+    return !now.includes('\ufffd') && !now.endsWith(' (deleted)')
   }
 }

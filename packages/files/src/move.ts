@@ -1,7 +1,7 @@
 import { mkdirSync, renameSync, rmdirSync, unlinkSync } from 'node:fs'
 import { kindOf, sameFile } from './entry.ts'
 import { FileError, type Subject, WrongKind } from './errors.ts'
-import { both, lookAt, moveExclusive, type Place } from './publish.ts'
+import { both, lookAt, moveExclusive, orTakeBack, type Place } from './publish.ts'
 
 export interface MoveOptions {
   /** `file`: an existing regular file may be replaced. Default: nothing is. */
@@ -17,11 +17,10 @@ const subjectOf = ({ path }: Named): Subject => ({ operation: 'move', path })
 export function moveEntry(from: Named, to: Named, options: MoveOptions): void {
   const source = lookAt(from)
   if (!source) throw new FileError('FILE_NOT_FOUND', subjectOf(from), 'does not exist', 'ENOENT')
-  const there = lookAt(to)
-  if (options.replace !== 'file') {
-    if (there) throw new FileError('FILE_EXISTS', subjectOf(to), 'already exists', 'EEXIST')
+  // The kernel itself refuses an existing name in both, so there is no moment between a check and the move.
+  if (options.replace !== 'file')
     return source.isDirectory() ? moveDirectory(from, to) : moveExclusive(from, to)
-  }
+  const there = lookAt(to)
   if (there && !there.isFile()) throw new WrongKind(kindOf(there), 'file')
   if (!there) return source.isDirectory() ? moveDirectory(from, to) : both(from, to, renameSync)
   if (source.isDirectory()) throw new FileError('FILE_EXISTS', subjectOf(to), 'already exists', 'EEXIST')
@@ -37,12 +36,10 @@ export function moveEntry(from: Named, to: Named, options: MoveOptions): void {
  */
 function moveDirectory(from: Place, to: Place): void {
   to.directory.at((base) => mkdirSync(`${base}/${to.name}`, 0o700))
-  try {
-    both(from, to, renameSync)
-  } catch (error) {
-    to.directory.at((base) => rmdirSync(`${base}/${to.name}`))
-    throw error
-  }
+  orTakeBack(
+    () => both(from, to, renameSync),
+    () => to.directory.at((base) => rmdirSync(`${base}/${to.name}`)),
+  )
 }
 
 const sameEntry = (a: Place, b: Place): boolean =>

@@ -112,7 +112,10 @@ export function moveExclusive(from: Place, to: Place): void {
     if (errno === undefined || !NO_HARD_LINK.has(errno)) throw error
     return moveIntoPlaceholder(from, to)
   }
-  from.directory.at((base) => unlinkSync(`${base}/${from.name}`))
+  orTakeBack(
+    () => from.directory.at((base) => unlinkSync(`${base}/${from.name}`)),
+    () => to.directory.at((base) => unlinkSync(`${base}/${to.name}`)),
+  )
 }
 
 /** A filesystem without hard links, or a file that `fs.protected_hardlinks` keeps us from linking. */
@@ -124,10 +127,22 @@ const NO_HARD_LINK: ReadonlySet<string> = new Set(['EPERM', 'EOPNOTSUPP', 'ENOTS
  */
 function moveIntoPlaceholder(from: Place, to: Place): void {
   closeSync(to.directory.createRegular(to.name, constants.O_WRONLY, 0o600))
+  orTakeBack(
+    () => both(from, to, renameSync),
+    () => to.directory.at((base) => unlinkSync(`${base}/${to.name}`)),
+  )
+}
+
+/** A half-done move is undone; if that fails too, the first error is the one to report. */
+export function orTakeBack(act: () => void, takeBack: () => void): void {
   try {
-    both(from, to, renameSync)
+    act()
   } catch (error) {
-    to.directory.at((base) => unlinkSync(`${base}/${to.name}`))
+    try {
+      takeBack()
+    } catch {
+      // Both names remain, or an empty one: nothing was lost.
+    }
     throw error
   }
 }

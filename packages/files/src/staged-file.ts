@@ -23,7 +23,7 @@ export class StagedFile implements AsyncDisposable {
   readonly #unguard: () => void
   #fd: number
   #size = 0
-  #pending: Promise<unknown> = Promise.resolve()
+  #running: Promise<void> | undefined
 
   /** Takes over `held`, the directory of the temporary file; for `one call` also that of the target. */
   constructor(handles: Handles, held: Held, path: RelPath, life: 'one call' | 'long') {
@@ -46,19 +46,13 @@ export class StagedFile implements AsyncDisposable {
   }
 
   /** Resolves when the kernel has taken it: awaiting each write is the back-pressure. */
-  async write(data: Uint8Array): Promise<void> {
-    const fd = this.#open()
-    try {
-      for (let done = 0; done < data.length;) {
-        const writing = writeAsync(fd, data, done, data.length - done, null)
-        this.#pending = writing
-        done += (await writing).bytesWritten
-      }
+  write(data: Uint8Array): Promise<void> {
+    return this.#alone(async () => {
+      const fd = this.#open()
+      for (let done = 0; done < data.length;)
+        done += (await writeAsync(fd, data, done, data.length - done, null)).bytesWritten
       this.#size += data.length
-    } catch (error) {
-      this.#discard()
-      throw fileError(error, this.#subject)
-    }
+    })
   }
 
   writeNow(data: Uint8Array): void {
@@ -70,19 +64,18 @@ export class StagedFile implements AsyncDisposable {
   }
 
   /** Durable when it resolves. The path may be in another directory than the temporary file. */
-  async commit(path: RelPath, options: WriteOptions = {}): Promise<void> {
-    const { fd, target, release } = this.#prepare(path, options)
-    try {
-      const syncing = fsyncAsync(fd)
-      this.#pending = syncing
-      await syncing
-      this.#publish(path, target, options)
-    } catch (error) {
-      this.#discard()
-      throw fileError(error, { operation: 'write', path })
-    } finally {
-      release()
-    }
+  commit(path: RelPath, options: WriteOptions = {}): Promise<void> {
+    return this.#alone(async () => {
+      const { fd, target, release } = this.#prepare(path, options)
+      try {
+        await fsyncAsync(fd)
+        this.#publish(path, target, options)
+      } catch (error) {
+        throw fileError(error, { operation: 'write', path })
+      } finally {
+        release()
+      }
+    })
   }
 
   commitNow(path: RelPath, options: WriteOptions = {}): void {
@@ -100,13 +93,28 @@ export class StagedFile implements AsyncDisposable {
 
   /** Nothing remains. After a commit it does nothing. */
   async abort(): Promise<void> {
-    // A write on its way must end before its descriptor's number can be given to another file.
-    await this.#pending.catch(() => undefined)
+    await this.#running?.catch(() => undefined)
     this.#discard()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.abort()
+  }
+
+  /**
+   * One at a time, and a failure ends it: the descriptor is closed only when no call is under way, because
+   * its number may be given to another file at once.
+   */
+  #alone(act: () => Promise<void>): Promise<void> {
+    if (this.#running)
+      return Promise.reject(new Error('a staged file does one thing at a time: await the last call'))
+    this.#running = act()
+      .catch((error: unknown) => {
+        this.#discard()
+        throw fileError(error, this.#subject)
+      })
+      .finally(() => (this.#running = undefined))
+    return this.#running
   }
 
   #prepare(
@@ -131,7 +139,7 @@ export class StagedFile implements AsyncDisposable {
   /** A long write reaches its target again: its directory may have been moved since. */
   #reachTarget(path: RelPath): { held: Held; name: string } {
     if (this.#life === 'long') return this.#handles.reachParent(path, 'write')
-    return { held: this.#held.retain(), name: path.slice(path.lastIndexOf('/') + 1) }
+    return { held: this.#held.retain(), name: this.#handles.entry(path, 'write').name }
   }
 
   #publish(path: RelPath, target: Place, { expect }: WriteOptions): void {

@@ -30,7 +30,7 @@ export class VerifiedDirectory implements Directory {
     this.#path = path
     const before = lstatSync(this.#self, { bigint: true })
     if (!before.isDirectory()) throw new WrongKind(kindOf(before), 'directory')
-    this.#fd = openSync(this.#self, constants.O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK)
+    this.#fd = openHeld(this.#self)
     this.#found = fstatSync(this.#fd, { bigint: true })
     try {
       this.#verify()
@@ -122,3 +122,14 @@ export class VerifiedDirectory implements Directory {
     throw new Moved()
   }
 }
+
+/** It was a directory a moment ago; if it is none now, somebody is swapping it. */
+function openHeld(path: string): number {
+  try {
+    return openSync(path, constants.O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK)
+  } catch (error) {
+    throw SWAPPED.has(errnoOf(error) ?? '') ? new Moved() : error
+  }
+}
+
+const SWAPPED: ReadonlySet<string> = new Set(['ENOTDIR', 'ELOOP'])

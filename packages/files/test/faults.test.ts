@@ -1,10 +1,21 @@
-import { execFileSync } from 'node:child_process'
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
+import { execFile, execFileSync, spawn } from 'node:child_process'
+import {
+  chmodSync,
+  closeSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
-import { makePlace } from './place.ts'
+import { promisify } from 'node:util'
+import { expect, onTestFinished, test } from 'vitest'
+import { IMPLEMENTATIONS, makePlace, refusal, rel } from './place.ts'
 
-const ACTOR = join(import.meta.dirname, 'actor.ts')
+const ACTOR = join(import.meta.dirname, 'children/actor.ts')
 const isRoot = process.getuid?.() === 0
 const unshare = ['unshare', ...(isRoot ? ['-m'] : ['-r', '-m'])]
 
@@ -36,10 +47,23 @@ const mounted = (directory: string, script: string): string[] => [
 const canMount = works([...unshare, 'sh', '-c', 'mount -t tmpfs none /mnt'])
 const canBeAnother = isRoot && works(['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', 'true'])
 
+test('of several processes that create one name, exactly one succeeds', async () => {
+  const { inside } = makePlace()
+  const run = promisify(execFile)
+  const claim = async (): Promise<{ pid: number; won: number[] }> => {
+    const { stdout } = await run(process.execPath, ['--conditions=cordon-source', ACTOR, 'claim', inside])
+    return JSON.parse(stdout) as { pid: number; won: number[] }
+  }
+  const claims = await Promise.all([claim(), claim(), claim()])
+  const won = claims.flatMap((each) => each.won).sort((a, b) => a - b)
+  expect(won).toEqual(Array.from({ length: 200 }, (_, i) => i))
+  for (const { pid, won: names } of claims)
+    for (const name of names) expect(readFileSync(join(inside, String(name)), 'utf8')).toBe(String(pid))
+  expect(readdirSync(inside)).toHaveLength(200)
+})
+
 test.skipIf(!canMount)('a full disk: a clear error, the old content, no leftovers, no open handles', () => {
   const { inside } = makePlace()
-  const full = (verb: string, name: string): string =>
-    `cannot ${verb} ${name}: it does not fit: the disk is full`
   expect(act(mounted(inside, 'mount -t tmpfs -o size=256k none "$0"'), 'full', inside)).toEqual({
     write: full('write', 'f'),
     create: full('write', 'new'),
@@ -63,6 +87,40 @@ test.skipIf(!canMount)('a mount below the anchor is entered, and a move across i
     names: [['d', 'e', 'f'], ['g']],
   })
 })
+
+/**
+ * Decision 0011: the attacker has a mount namespace of its own, in which the outside is mounted at the path
+ * of the workspace. The kernel names what is reached through `/proc/<pid>/root` by that path, so whoever opens
+ * first and asks for the path then is fooled.
+ */
+test.skipIf(!canMount)(
+  'a link into a mount namespace where the outside has our path is only a link',
+  async () => {
+    const { inside, outside } = makePlace()
+    writeFileSync(join(outside, 'f'), 'secret')
+    const script =
+      'mount -t tmpfs none "$0" && mkdir "$0/l" && mount --bind "$1" "$0/l" && echo ready && read x'
+    const [program, ...args] = [...unshare, 'sh', '-ec', script, inside, outside]
+    const attacker = spawn(program, args, { stdio: ['pipe', 'pipe', 'inherit'] })
+    onTestFinished(() => void attacker.kill())
+    await new Promise((done) => attacker.stdout.once('data', done))
+    const link = `/proc/${String(attacker.pid)}/root${inside}/l`
+    symlinkSync(link, join(inside, 'l'))
+    // The trick works, or this would prove nothing: the secret is there, under a path of the workspace.
+    const fd = openSync(join(inside, 'l/f'), 'r')
+    expect(readlinkSync(`/proc/self/fd/${fd}`)).toBe(join(inside, 'l/f'))
+    expect(readFileSync(fd, 'utf8')).toBe('secret')
+    closeSync(fd)
+    for (const { open } of IMPLEMENTATIONS) {
+      const anchor = open(inside)
+      expect(refusal(() => anchor.readFile(rel('l/f')))).toEqual({
+        code: 'FILE_IS_LINK',
+        message: 'cannot read l/f: l is a symbolic link, and links are not followed',
+      })
+      anchor.close()
+    }
+  },
+)
 
 test.skipIf(!canMount)('a read-only filesystem', () => {
   const { inside } = makePlace()
@@ -105,3 +163,6 @@ test.skipIf(!canBeAnother)('as an ordinary user among files of others', () => {
     names: ['group', 'moved'],
   })
 })
+
+const full = (verb: string, name: string): string =>
+  `cannot ${verb} ${name}: it does not fit: the disk is full`

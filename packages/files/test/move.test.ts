@@ -18,11 +18,6 @@ describe.each(IMPLEMENTATIONS)('moving, $name', ({ open }) => {
     return { anchor, inside, outside }
   }
 
-  const exists = (path: string): object => ({
-    code: 'FILE_EXISTS',
-    message: `cannot move ${path}: it already exists`,
-  })
-
   test('files, directories and links move to where nothing is', () => {
     const { anchor, inside } = setUp()
     anchor.rename(rel('a'), rel('d/a'))
@@ -35,7 +30,7 @@ describe.each(IMPLEMENTATIONS)('moving, $name', ({ open }) => {
 
   test('nothing is replaced unless asked, not even an empty directory', () => {
     const { anchor, inside } = setUp()
-    const before = readdirSync(inside, { recursive: true }).sort()
+    const before = readdirSync(inside, { recursive: true, encoding: 'utf8' }).sort()
     for (const from of ['a', 'full', 'link'])
       for (const to of ['b', 'empty', 'link', 'a', 'full'])
         expect(refusal(() => anchor.rename(rel(from), rel(to)))).toEqual(exists(to))
@@ -43,7 +38,7 @@ describe.each(IMPLEMENTATIONS)('moving, $name', ({ open }) => {
       code: 'FILE_NOT_FOUND',
       message: 'cannot move none: it does not exist',
     })
-    expect(readdirSync(inside, { recursive: true }).sort()).toEqual(before)
+    expect(readdirSync(inside, { recursive: true, encoding: 'utf8' }).sort()).toEqual(before)
     expect(readFileSync(join(inside, 'b'), 'utf8')).toBe('b')
   })
 
@@ -82,4 +77,9 @@ describe.each(IMPLEMENTATIONS)('moving, $name', ({ open }) => {
       exists('moved/f'),
     )
   })
+})
+
+const exists = (path: string): object => ({
+  code: 'FILE_EXISTS',
+  message: `cannot move ${path}: it already exists`,
 })

@@ -6,6 +6,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   statSync,
   symlinkSync,
   truncateSync,
@@ -13,7 +14,7 @@ import {
 } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { ROOT } from '@cordon/policy'
+import { type CanonicalPath, parseContext, type RelPath, ROOT } from '@cordon/policy'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type Anchor, openAmbientAnchor } from '../src/index.ts'
 import { IMPLEMENTATIONS, makePlace, openHandles, refusal, rel } from './place.ts'
@@ -22,6 +23,40 @@ test('on this machine the guarantee is exact', () => {
   const anchor = openAmbientAnchor(makePlace().inside)
   expect(anchor.guarantee).toBe('exact')
   anchor.close()
+})
+
+test('SPEC 1.3 check and use are one step: a swap between them cannot redirect the use', () => {
+  const { inside, outside } = makePlace()
+  mkdirSync(join(inside, 'real'))
+  writeFileSync(join(inside, 'real/f'), 'mine')
+  writeFileSync(join(outside, 'f'), 'secret')
+  symlinkSync('real', join(inside, 'alias'))
+  const context = parseContext({ root: inside, action: 'run', access: { fs: [{ path: '.', read: true }] } })
+  const location = context.locate('alias/f', 'read')
+  const anchor = openAmbientAnchor(location.anchor)
+  expect(anchor.readFile(location.inside).toString()).toBe('mine')
+  renameSync(join(inside, 'real'), join(inside, 'away'))
+  symlinkSync(outside, join(inside, 'real'))
+  expect(readFileSync(location.absolute, 'utf8')).toBe('secret')
+  expect(refusal(() => anchor.readFile(location.inside))).toEqual({
+    code: 'FILE_IS_LINK',
+    message: 'cannot read real/f: real is a symbolic link, and links are not followed',
+  })
+  anchor.close()
+})
+
+test('an anchor that cannot be opened says why', () => {
+  const { inside, outside } = makePlace()
+  symlinkSync(outside, join(inside, 'l'))
+  const at = (name: string): CanonicalPath => join(inside, name) as CanonicalPath
+  expect(refusal(() => openAmbientAnchor(at('l')))).toEqual({
+    code: 'FILE_IS_LINK',
+    message: `cannot open ${at('l')}: it is a symbolic link, and links are not followed`,
+  })
+  expect(refusal(() => openAmbientAnchor(at('none')))).toEqual({
+    code: 'FILE_NOT_FOUND',
+    message: `cannot open ${at('none')}: it does not exist`,
+  })
 })
 
 describe.each(IMPLEMENTATIONS)('SPEC 6.4 $name', ({ name: guarantee, open }) => {
@@ -106,10 +141,6 @@ describe.each(IMPLEMENTATIONS)('SPEC 6.4 $name', ({ name: guarantee, open }) => 
     symlinkSync('nowhere', join(inside, 'dangling'))
     mkdirSync(join(inside, 'own'))
     symlinkSync('own', join(inside, 'alias'))
-    const isLink = (verb: string, path: string, at: string): object => ({
-      code: 'FILE_IS_LINK',
-      message: `cannot ${verb} ${path}: ${at} is a symbolic link, and links are not followed`,
-    })
     expect(refusal(() => anchor.readFile(rel('out/f')))).toEqual(isLink('read', 'out/f', 'out'))
     expect(refusal(() => anchor.readFile(rel('file')))).toEqual(isLink('read', 'file', 'it'))
     expect(refusal(() => anchor.open(rel('dangling')))).toEqual(isLink('open', 'dangling', 'it'))
@@ -199,7 +230,7 @@ describe.each(IMPLEMENTATIONS)('SPEC 6.4 $name', ({ name: guarantee, open }) => 
       ],
     ]
     for (const [act, code, message] of cases) expect(refusal(act)).toEqual({ code, message })
-    expect(readdirSync(inside, { recursive: true }).sort()).toEqual(['d', 'd/e', 'f'])
+    expect(readdirSync(inside, { recursive: true, encoding: 'utf8' }).sort()).toEqual(['d', 'd/e', 'f'])
   })
 
   test('writes all or nothing, and keeps the mode but no setuid', () => {
@@ -220,22 +251,21 @@ describe.each(IMPLEMENTATIONS)('SPEC 6.4 $name', ({ name: guarantee, open }) => 
 
   test('writes what was expected to be there, or nothing', () => {
     const { anchor, inside } = setUp()
-    const message = (verb: string): string => `cannot write f: it ${verb}`
     expect(refusal(() => anchor.writeFile(rel('f'), 'x', { expect: 'present' }))).toEqual({
       code: 'FILE_NOT_FOUND',
-      message: message('does not exist'),
+      message: cannotWriteF('does not exist'),
     })
     anchor.createExclusive(rel('f'), 'one', { mode: 0o640 })
     expect(anchor.stat(rel('f'))).toMatchObject({ kind: 'file', size: 3, mode: 0o640, links: 1 })
     expect(refusal(() => anchor.createExclusive(rel('f'), 'x'))).toEqual({
       code: 'FILE_EXISTS',
-      message: message('already exists'),
+      message: cannotWriteF('already exists'),
     })
     const { version } = anchor.stat(rel('f'))
     anchor.writeFile(rel('f'), 'two', { expect: version })
     expect(refusal(() => anchor.writeFile(rel('f'), 'x', { expect: version }))).toEqual({
       code: 'FILE_CHANGED',
-      message: message('is not the version that was read'),
+      message: cannotWriteF('is not the version that was read'),
     })
     expect(readFileSync(join(inside, 'f'), 'utf8')).toBe('two')
     expect(readdirSync(inside)).toEqual(['f'])
@@ -276,8 +306,12 @@ describe.each(IMPLEMENTATIONS)('SPEC 6.4 $name', ({ name: guarantee, open }) => 
     )
     expect(readFileSync(join(inside, 'blobs/ab/cd/ef'), 'utf8')).toBe('content')
     const dropped = anchor.stage(rel('blobs'))
-    void dropped.write(chunkOf(1 << 20))
+    const writing = dropped.write(chunkOf(1 << 20))
+    await expect(dropped.write(chunkOf(1))).rejects.toThrow(
+      'a staged file does one thing at a time: await the last call',
+    )
     await dropped.abort()
+    await writing
     expect(readdirSync(join(inside, 'blobs'))).toEqual(['ab'])
   })
 
@@ -358,6 +392,36 @@ describe.each(IMPLEMENTATIONS)('SPEC 6.4 $name', ({ name: guarantee, open }) => 
     expect(refusal(() => anchor.readFile(rel('a/b/f'))).code).toBe('FILE_IS_LINK')
   })
 
+  test('a string that was only cast to a path does not climb out', () => {
+    const { anchor, inside, outside } = setUp()
+    writeFileSync(join(outside, 'f'), 'secret')
+    mkdirSync(join(inside, 'd'))
+    for (const path of [
+      '../outside/f',
+      'd/../../outside/f',
+      `${outside}/f`,
+      'd//f',
+      'd/./f',
+      '..',
+      'd/..',
+      '',
+    ]) {
+      const cast = path as RelPath
+      for (const act of [
+        () => anchor.readFile(cast),
+        () => anchor.writeFile(cast, 'x'),
+        () => anchor.stage(cast),
+        () => anchor.unlink(cast),
+        () => anchor.list(cast),
+        () => anchor.mkdirp(cast),
+        () => anchor.rename(rel('d'), cast),
+      ])
+        expect(refusal(act).code, path).toBe('FILE_INVALID')
+    }
+    expect(readdirSync(outside)).toEqual(['f'])
+    expect(readdirSync(inside)).toEqual(['d'])
+  })
+
   test('a closed anchor does nothing more', () => {
     const { anchor } = setUp()
     anchor[Symbol.dispose]()
@@ -382,5 +446,12 @@ describe.each(IMPLEMENTATIONS)('SPEC 6.4 $name', ({ name: guarantee, open }) => 
     expect(refusal(() => anchor.symlink(rel('l'), 'x')).message).toBe('cannot link l: it already exists')
   })
 })
+
+const isLink = (verb: string, path: string, at: string): object => ({
+  code: 'FILE_IS_LINK',
+  message: `cannot ${verb} ${path}: ${at} is a symbolic link, and links are not followed`,
+})
+
+const cannotWriteF = (because: string): string => `cannot write f: it ${because}`
 
 const chunkOf = (size: number): Buffer => Buffer.alloc(size)

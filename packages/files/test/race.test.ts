@@ -19,7 +19,7 @@ test('SPEC 6.4 a swapped directory loses to an error: nothing outside is touched
   const base = mkdtempSync(join(fastPlace(), 'cordon-race-'))
   onTestFinished(() => rmSync(base, { recursive: true, force: true }))
   const before = openHandles()
-  const { swaps, counts, breaches } = await race(IMPLEMENTATIONS[0].open, base, 3000)
+  const { swaps, counts, breaches } = await race(IMPLEMENTATIONS[0].open, base, 2000)
   expect(breaches).toEqual([])
   expect(openHandles()).toBe(before)
   // Both must have happened, or the race was not one.

@@ -9,7 +9,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { parseRelPath as rel } from '@cordon/policy'
+import { parseRelPath as rel, type RelPath } from '@cordon/policy'
 import { type Anchor, FileError } from '../src/index.ts'
 
 /** What one run of the race saw. */
@@ -40,7 +40,7 @@ export async function race(open: (path: string) => Anchor, base: string, rounds:
   try {
     for (let round = 0; round < rounds; round++) {
       run.everything(round)
-      if (round % 16 === 0) await run.streams(round)
+      if (round % 16 === 0) await run.streams()
     }
   } finally {
     anchor.close()
@@ -84,7 +84,6 @@ class Run {
 
   everything(round: number): void {
     const anchor = this.#anchor
-    const at = (name: string): ReturnType<typeof rel> => rel(`a/d/${name}`)
     this.#try('read', () => this.#mine(anchor.readFile(at('f'))))
     this.#try('read range', () => this.#mine(anchor.readRange(at('f'), { start: 0, length: 6 })))
     this.#try('stat', () => this.#mustBe(anchor.stat(at('f')).size, 'mine'.length))
@@ -103,7 +102,7 @@ class Run {
     this.#remove(`moved-${round - 8}`)
   }
 
-  async streams(round: number): Promise<void> {
+  async streams(): Promise<void> {
     const anchor = this.#anchor
     await this.#tryAsync('stream in', async () => {
       await anchor.writeStream(rel('a/d/g'), [Buffer.from('mi'), Buffer.from('ne')])
@@ -111,17 +110,16 @@ class Run {
     await this.#tryAsync('stream out', async () => {
       this.#mine(Buffer.concat(await anchor.readStream(rel('a/d/g')).toArray()))
     })
-    await this.#tryAsync(`stage`, async () => {
+    await this.#tryAsync('stage', async () => {
       const staged = anchor.stage(rel('a/d'))
       try {
         await staged.write(Buffer.from('mine'))
-        await staged.commit(rel(`a/d/h`))
+        await staged.commit(rel('a/d/h'))
       } finally {
         await staged.abort()
       }
       this.kept.set('h', 'mine')
     })
-    this.#try('round', () => round)
   }
 
   #create(name: string): void {
@@ -189,9 +187,12 @@ class Run {
   }
 }
 
+const at = (name: string): RelPath => rel(`a/d/${name}`)
+
+const real = (a: string, b: string): string => (lstatSync(a).isSymbolicLink() ? b : a)
+
 /** Where the real directory is now, under whichever of its names, everything acknowledged must be there. */
 function lost(inside: string, kept: Map<string, string>): string[] {
-  const real = (a: string, b: string): string => (lstatSync(a).isSymbolicLink() ? b : a)
   const a = real(join(inside, 'a'), join(inside, 'a-link'))
   const d = real(join(a, 'd'), join(a, 'd-link'))
   const breaches = readdirSync(d)

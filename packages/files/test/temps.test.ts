@@ -13,21 +13,10 @@ interface End {
   readonly signal: string | null
 }
 
-function start(
-  scene: string,
-  inside: string,
-  before: string[] = [],
-): { child: ChildProcess; end: Promise<End> } {
-  const actor = join(import.meta.dirname, 'actor.ts')
-  const [program = '', ...args] = [
-    ...before,
-    process.execPath,
-    '--conditions=cordon-source',
-    actor,
-    scene,
-    inside,
-  ]
-  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+function start(scene: string, inside: string): { child: ChildProcess; end: Promise<End> } {
+  const actor = join(import.meta.dirname, 'children/actor.ts')
+  const args = ['--conditions=cordon-source', actor, scene, inside]
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
   const end = new Promise<End>((done) => child.once('close', (code, signal) => done({ code, signal })))
   onTestFinished(() => void child.kill('SIGKILL'))
   return { child, end }
@@ -79,6 +68,28 @@ test('SPEC 6.4 what a killed writer left goes with the next write; what a living
     expect.stringContaining(`-${String(living.child.pid)}-`),
   ])
   anchor.close()
+})
+
+test('killed at random moments: every file is whole, and the next write cleans up', async () => {
+  const { inside } = makePlace()
+  let left = 0
+  for (let round = 0; round < 8; round++) {
+    const { child, end } = start('busy', inside)
+    await ready(child)
+    await new Promise((done) => setTimeout(done, Math.random() * 30))
+    child.kill('SIGKILL')
+    await end
+    for (const name of readdirSync(inside)) {
+      if (isTempName(name)) left++
+      else expect(readFileSync(join(inside, name), 'latin1'), name).toMatch(/^(\d)\1{65535}$/)
+    }
+    const anchor = open(inside)
+    anchor.writeFile(rel('next'), Buffer.alloc(65536, '0'))
+    if (readdirSync(inside).includes('h')) anchor.unlink(rel('h'))
+    anchor.close()
+    expect(readdirSync(inside).filter(isTempName)).toEqual([])
+  }
+  expect(left).toBeGreaterThan(0) // or no kill hit a write
 })
 
 test('a writer in another pid namespace goes by silence, because its pid proves nothing', async () => {

@@ -18,9 +18,6 @@ describe.each(IMPLEMENTATIONS)('walking, $name', ({ open }) => {
     return { anchor, inside, outside }
   }
 
-  const all = (anchor: Anchor, options?: WalkOptions): string[] =>
-    [...anchor.walk(rel('.'), options)].map(({ path, kind, depth }) => `${depth} ${kind} ${path}`).sort()
-
   test('everything below, links as links', () => {
     expect(all(setUp().anchor)).toEqual([
       '1 directory a',
@@ -85,7 +82,6 @@ describe.each(IMPLEMENTATIONS)('walking, $name', ({ open }) => {
 
   test('a tree deeper than PATH_MAX is walked, or refused where paths are all there is', () => {
     const { anchor, inside } = setUp()
-    const chain = (top: string): string => join(top, ...Array.from({ length: 14 }, () => 'n'.repeat(200)))
     mkdirSync(chain(join(inside, 'n')), { recursive: true })
     mkdirSync(chain(join(inside, 'm')), { recursive: true })
     renameSync(join(inside, 'm'), join(chain(join(inside, 'n')), 'm'))
@@ -100,3 +96,8 @@ describe.each(IMPLEMENTATIONS)('walking, $name', ({ open }) => {
     }
   })
 })
+
+const all = (anchor: Anchor, options?: WalkOptions): string[] =>
+  [...anchor.walk(rel('.'), options)].map(({ path, kind, depth }) => `${depth} ${kind} ${path}`).sort()
+
+const chain = (top: string): string => join(top, ...Array.from({ length: 14 }, () => 'n'.repeat(200)))

@@ -27,6 +27,8 @@ export interface Compiler {
   readonly session: string
   /** Undefined: nobody can be asked, so nothing new is approved (SPEC 3.2). */
   readonly person: Person | undefined
+  /** Who is compiled; everybody when absent. What nobody is about to use needs no answers. */
+  readonly only?: (subject: Subject) => boolean
 }
 
 /** SPEC 3.1: one policy that does not compile stops everything, and all that is wrong is said at once. */
@@ -50,20 +52,29 @@ export async function compileProject(project: Project, compiler: Compiler): Prom
     uid: compiler.uid,
     now: () => new Date(),
   })
-  const bindings = bindingsOf(subjectsOf(loaded.config), resolveThrough(root))
-  const approvals = await store.read()
-  const approved = compiler.person
-    ? await askForBindings(bindings, store, approvals, compiler.person)
-    : approvedBindings(bindings, approvals)
-  const policies = await guardSecrets(project, compileWith(root, loaded, approved), compiler)
-  return { ...policies, warnings: [...approvals.warnings, ...policies.warnings] }
+  const subjects = subjectsOf(loaded.config).filter(compiler.only ?? (() => true))
+  const bindings = bindingsOf(subjects, resolveThrough(root))
+  // Without an external rule nothing is asked of the store, and no file is opened.
+  const approvals = bindings.length === 0 ? undefined : await store.read()
+  const approved = !approvals
+    ? new Set<BindingKey>()
+    : compiler.person
+      ? await askForBindings(bindings, store, approvals, compiler.person)
+      : approvedBindings(bindings, approvals)
+  const policies = await guardSecrets(project, compileWith(root, loaded, approved, subjects), compiler)
+  return { ...policies, warnings: [...(approvals?.warnings ?? []), ...policies.warnings] }
 }
 
 /** The same with the approvals already known: no prompt, no store. */
-export function compileWith(root: Root, loaded: LoadedConfig, approved: ReadonlySet<BindingKey>): Policies {
+export function compileWith(
+  root: Root,
+  loaded: LoadedConfig,
+  approved: ReadonlySet<BindingKey>,
+  subjects: readonly Subject[] = subjectsOf(loaded.config),
+): Policies {
   const undeclared = loaded.config.sandbox.mode === 'off' ? 'unrestricted' : 'defaults'
   const resolve = resolveThrough(root)
-  const { policies, warnings, errors } = compile(subjectsOf(loaded.config), { resolve, approved, undeclared })
+  const { policies, warnings, errors } = compile(subjects, { resolve, approved, undeclared })
   if (errors.length > 0) throw new PolicyError(errors)
   return { bySubject: policies, approved, warnings: warnings.map(formatNotice) }
 }

@@ -109,7 +109,8 @@ test('SPEC 1.3 an ordinary user without permission gets typed errors', () => {
   const root = fresh()
   mkdirSync(join(root, 'locked', 'in'), { recursive: true })
   mkdirSync(join(root, 'closed'))
-  const nobody = process.getuid?.() === 0 ? 65534 : process.getuid!()
+  const isRoot = process.getuid?.() === 0
+  const nobody = isRoot ? 65534 : process.getuid!()
   for (const dir of ['locked/in', 'locked', 'closed']) chownSync(join(root, dir), nobody, -1)
   for (const dir of [home, root]) chmodSync(dir, 0o755)
   for (const dir of ['locked', 'closed']) chmodSync(join(root, dir), 0)
@@ -126,15 +127,11 @@ test('SPEC 1.3 an ordinary user without permission gets typed errors', () => {
       code(() => open(root + '/closed').checkRead('x')),
       code(() => open(root + '/locked/in').checkRead('x')),
     ]))`
-  const node = realpathSync(process.execPath)
-  const ran =
-    nobody === process.getuid?.()
-      ? spawnSync(node, ['--input-type=module', '-e', script], { encoding: 'utf8', cwd: '/' })
-      : spawnSync(
-          'setpriv',
-          ['--reuid', String(nobody), '--clear-groups', node, '--input-type=module', '-e', script],
-          { encoding: 'utf8', cwd: '/' },
-        )
+  const ran = spawnSync(realpathSync(process.execPath), ['--input-type=module', '-e', script], {
+    encoding: 'utf8',
+    cwd: '/',
+    ...(isRoot ? { uid: nobody, gid: nobody } : {}),
+  })
   for (const dir of ['locked', 'closed']) chmodSync(join(root, dir), 0o755)
   expect({ stderr: ran.stderr, answers: ran.stdout && (JSON.parse(ran.stdout) as unknown) }).toEqual({
     stderr: '',

@@ -6,6 +6,7 @@ import { type LauncherState } from './kernel.ts'
 import { findLauncher, LauncherMissingError } from './launcher.ts'
 import { encodeItems } from './linux/encode.ts'
 import { type Flag, type Item } from './linux/items.ts'
+import { UnplannableError } from './plan/errors.ts'
 import { type Plan } from './plan/types.ts'
 import { LaunchError, parseStatus, type Status } from './status.ts'
 
@@ -22,6 +23,8 @@ export interface SpawnOptions {
   readonly signal?: AbortSignal
   /** SPEC 4.5: the socket inside the sandbox on which the host serves its proxy. Called before the program starts. */
   readonly onProxySocket?: (server: Server) => void
+  /** Texts that are readable inside, by path below `FILES`: kept in memory, never on the host's disk. */
+  readonly files?: ReadonlyMap<string, string>
   /** Whether the program shares the terminal's session (docs/decisions/0043). Default: when stdin is a terminal. */
   readonly terminal?: 'keep' | 'detach'
   /** For a host that is root: the user to be. */
@@ -105,9 +108,28 @@ function completeItems(plan: Plan, options: SpawnOptions): readonly Item[] {
       ? { tag: 'flags', flags: [...item.flags, 'keep-terminal' satisfies Flag] }
       : item
   return [
-    ...plan.items.map(flags),
+    ...withFiles(plan, options.files ?? new Map()).map(flags),
     { tag: 'cwd', path: options.cwd ?? plan.survey.cwd },
     { tag: 'exec', path: plan.survey.exe },
+  ]
+}
+
+/** Where `SpawnOptions.files` lie: on the sealed root, so that not even the program can change them. */
+export const FILES = '/run/cordon'
+
+/** Made before the root is sealed; there is none to make them on without namespaces. */
+function withFiles({ items, isolation }: Plan, files: ReadonlyMap<string, string>): readonly Item[] {
+  if (files.size === 0) return items
+  if (isolation !== 'namespaces')
+    throw new UnplannableError('without namespaces there is no place for files of its own')
+  const sealed = items.findIndex((item) => item.tag === 'seal')
+  return [
+    ...items.slice(0, sealed),
+    { tag: 'dir', path: '/run', mode: 0o755 },
+    { tag: 'dir', path: FILES, mode: 0o755 },
+    ...[...files].map(([path, text]) => ({ tag: 'content', path, text }) as const),
+    ...items.slice(sealed),
+    { tag: 'allow', path: FILES, rights: ['read-file', 'read-dir'] },
   ]
 }
 

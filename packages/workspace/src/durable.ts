@@ -1,5 +1,5 @@
 import { constants } from 'node:fs'
-import { open, rename, rm } from 'node:fs/promises'
+import { type FileHandle, open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
 const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants
@@ -29,6 +29,12 @@ export async function writeDurable(file: string, content: string | Uint8Array, m
     throw error
   }
   await syncDirectory(dirname(file))
+}
+
+/** At the file's position. A write may take less than it was given. */
+export async function writeAll(handle: FileHandle, bytes: Uint8Array): Promise<void> {
+  for (let done = 0; done < bytes.length;)
+    done += (await handle.write(bytes, done, bytes.length - done)).bytesWritten
 }
 
 /** A rename or a new entry survives power loss only once its directory is written. */

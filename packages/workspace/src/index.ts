@@ -16,7 +16,14 @@ export {
 export { WorkspaceError } from './place/errors.ts'
 export { type WorkspaceId } from './place/identity.ts'
 export { type Surroundings, userConfigFile, userDataDir } from './place/surroundings.ts'
-export { initWorkspace, lockFile, openWorkspace, prepareLocal, type Workspace } from './place/workspace.ts'
+export {
+  initWorkspace,
+  lockFile,
+  openWorkspace,
+  prepareLocal,
+  unmarkedWorkspace,
+  type Workspace,
+} from './place/workspace.ts'
 export {
   archiveConversation,
   openConversation,
@@ -66,3 +73,15 @@ export {
   type JsonObject,
   type Resource,
 } from './resources/resource.ts'
+export { collectBlobs, type Collected, type CollectOptions, sweepBlobs } from './blobs/collect.ts'
+export { type Chunks } from './blobs/chunks.ts'
+export { BlobPutError, BlobReadError } from './blobs/errors.ts'
+export { Blobs } from './blobs/payload.ts'
+export { type BlobStore } from './blobs/store.ts'
+export { StorageError } from './list.ts'
+export { type AttachContext, attachPath } from './resources/attach.ts'
+export { checksum, Deliveries, type Delivery } from './resources/deliveries.ts'
+export { AttachError, NotRefreshableError } from './resources/errors.ts'
+export { externalUri, parseExternalUri, parseWorkspaceUri, workspaceUri } from './resources/external-uri.ts'
+export { contentType, type ContentType } from './resources/mime.ts'
+export { refreshResource } from './resources/refresh.ts'

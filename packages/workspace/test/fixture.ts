@@ -1,13 +1,19 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, realpathSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { type Holder, initWorkspace, type Surroundings, type Workspace } from '@cordon/workspace'
+import { onTestFinished } from 'vitest'
 
-export const tempDir = (): string => realpathSync(mkdtempSync(join(tmpdir(), 'cordon-ws-')))
+/** Gone when the test that asked for it is over. */
+export function tempDir(): string {
+  const dir = realpathSync(mkdtempSync(join(tmpdir(), 'cordon-ws-')))
+  onTestFinished(() => rmSync(dir, { recursive: true, force: true }))
+  return dir
+}
 
 export const HOLDER: Holder = { pid: process.pid, command: 'cordon test' }
 
@@ -34,8 +40,11 @@ export function startChild(name: string, args: readonly string[]): ChildProcess 
   })
 }
 
+/** What it says until it is gone. Its output ends a moment earlier than it does, with its locks still held. */
 export async function* linesOf(child: ChildProcess): AsyncGenerator<string> {
+  const gone = once(child, 'exit')
   yield* createInterface({ input: child.stdout! })
+  await gone
 }
 
 export async function firstLine(child: ChildProcess): Promise<string> {

@@ -1,5 +1,5 @@
 import { type ConfigProblem } from '../errors.ts'
-import { type Source } from '../layers.ts'
+import { labelFor, type Source } from '../layers.ts'
 import { childShape, rootShape, type Shape } from '../schema/shape.ts'
 import { parseValue } from '../toml/value.ts'
 
@@ -23,7 +23,8 @@ export function readEnvironment(
 }
 
 function readVariable(name: string, text: string, problems: ConfigProblem[]): Source[] {
-  const origin = { layer: 'environment', label: `$${name}` } as const
+  const origin = { layer: 'environment', label: labelFor(`$${name}`) } as const
+  const shown = labelFor(name)
   const wrong = (message: string, fix: string): Source[] => {
     problems.push({ origin, key: '', message, fix })
     return []
@@ -33,17 +34,17 @@ function readVariable(name: string, text: string, problems: ConfigProblem[]): So
   const [key] = paths
   if (!key || key.includes(''))
     return wrong(
-      `\`${name}\` names no key of the configuration`,
+      `\`${shown}\` names no key of the configuration`,
       `write the parts of the key with two underscores between them, such as ${PREFIX}SANDBOX__MODE`,
     )
   if (paths.length > 1)
     return wrong(
-      `\`${name}\` could mean ${paths.map((path) => `\`${path.join('.')}\``).join(' or ')}`,
+      `\`${shown}\` could mean ${paths.map((path) => `\`${path.join('.')}\``).join(' or ')}`,
       `write two underscores between the parts: ${paths.map((path) => PREFIX + path.join(SEPARATOR).toUpperCase()).join(' or ')}`,
     )
   const value = parseValue(text)
   if (value.kind === 'broken')
-    return wrong(`the value of \`${name}\` is not valid TOML: ${value.message}`, VALUE_FIX)
+    return wrong(`the value of \`${shown}\` is not valid TOML: ${value.message}`, VALUE_FIX)
   return [{ ...origin, key, value: value.value }]
 }
 

@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path'
 import { below, quote, ROOT } from '@cordon/policy'
 import { ConfigError, type ConfigProblem } from '../errors.ts'
-import { type LayerName, type Source } from '../layers.ts'
+import { labelFor, type LayerName, type Source } from '../layers.ts'
 import { parseKeyPath } from '../toml/key-path.ts'
 import { parseValue } from '../toml/value.ts'
 import { readEnvironment, VALUE_FIX } from './environment.ts'
@@ -57,7 +57,9 @@ function directoriesDownTo({ root, cwd }: Pick<AmbientPlaces, 'root' | 'cwd'>): 
 /** As short as it stays clear: relative to the workspace, else with `~` for home. */
 function labelOf(file: string, { root, env }: Pick<AmbientPlaces, 'root' | 'env'>): string {
   const home = env['HOME']
-  return below(root, file) ?? (home?.startsWith('/') && below(home, file) ? `~/${below(home, file)}` : file)
+  return labelFor(
+    below(root, file) ?? (home?.startsWith('/') && below(home, file) ? `~/${below(home, file)}` : file),
+  )
 }
 
 type Presence = 'may be missing' | 'must exist'
@@ -91,7 +93,7 @@ function readArgument(argument: string, places: AmbientPlaces, problems: ConfigP
     const file = resolve(places.cwd, argument)
     return readLayer({ layer, file, label: labelOf(file, places) }, 'must exist', problems)
   }
-  const label = `--cfg ${argument.length > 60 ? `${argument.slice(0, 60).toWellFormed()}…` : argument}`
+  const label = `--cfg ${labelFor(argument.length > 80 ? `${argument.slice(0, 80).toWellFormed()}…` : argument)}`
   const value = parseValue(assignment.text)
   if (value.kind === 'value') return [{ layer, label, key: assignment.key, value: value.value }]
   const message = `the value in --cfg ${quote(argument)} is not valid TOML: ${value.message}`

@@ -1,53 +1,39 @@
-import {
-  type CommandRule,
-  type FsRule,
-  parseCommandRule,
-  parseEnvRule,
-  parseFsRule,
-  parseNetRule,
-  Problems,
-} from '@cordon/policy'
+import { type CommandRule, parseCommandRule, Problems } from '@cordon/policy'
 import { type AccessConfig, type Named } from '../config.ts'
-import { formatOrigin, type Path } from '../layers.ts'
-import { findCell, isTable, originOf } from '../merge/cell.ts'
+import { type Path } from '../layers.ts'
+import { cellAt, originTextOf, plainValue } from '../merge/cell.ts'
 import { formatKeyPath } from '../toml/key-path.ts'
 import { type Findings } from './findings.ts'
-
-type RuleParser<T> = (value: unknown, at: string, problems: Problems) => T | undefined
+import { RULE_PARSERS } from './rule-parsers.ts'
 
 /** The rules of one `access` table, each with the place it was written. `path` is that of the table. */
-export function readAccess(findings: Findings, path: Path): AccessConfig {
+export function readAccess(findings: Findings, path: readonly string[]): AccessConfig {
   const commands = readCommands(findings, [...path, 'commands'])
   return {
-    fs: readRules(findings, [...path, 'fs'], parseDeclaredFsRule),
-    net: readRules(findings, [...path, 'net'], parseNetRule),
-    env: readRules(findings, [...path, 'env'], parseEnvRule),
+    fs: readRules(findings, path, 'fs'),
+    net: readRules(findings, path, 'net'),
+    env: readRules(findings, path, 'env'),
     ...(commands === undefined ? {} : { commands }),
   }
 }
 
-function readRules<T extends object>(findings: Findings, path: Path, parse: RuleParser<T>): T[] {
-  const cell = findCell(findings.root, path)?.cell
+function readRules<Axis extends keyof typeof RULE_PARSERS>(
+  findings: Findings,
+  access: readonly string[],
+  axis: Axis,
+): AccessConfig[Axis] {
+  const path = [...access, axis]
+  const cell = cellAt(findings.root, path)
   if (cell?.kind !== 'rules') return []
-  const rules: T[] = []
-  let problems = new Problems()
-  for (const [i, { value, written }] of cell.elements.entries()) {
-    if (findings.anyBroken && findings.isBroken([...path, i])) continue
-    const rule = parse(value, '', problems)
-    if (rule) rules.push({ ...rule, origin: formatOrigin(originOf(written)) })
-    else {
-      report(findings, [...path, i], problems)
-      problems = new Problems()
-    }
+  const sound = findings.sound.get(cell)
+  if (sound) return sound as unknown as AccessConfig[Axis]
+  for (const [i, { value }] of cell.elements.entries()) {
+    if (findings.isBroken([...path, i])) continue
+    const problems = new Problems()
+    RULE_PARSERS[axis](value, '', problems)
+    report(findings, [...path, i], problems)
   }
-  return rules
-}
-
-/** SPEC 3.1: on the wire an external rule without a target is a tombstone; here it still says what it asks for. */
-const parseDeclaredFsRule: RuleParser<FsRule> = (value, at, problems) => {
-  if (!isTable(value) || value['external'] !== true) return parseFsRule(value, at, problems)
-  const rule = parseFsRule({ ...value, external: false }, at, problems)
-  return rule && { ...rule, external: true }
+  return []
 }
 
 /** A rule's problem names its field, `path` or `args[0]`, which leads to the field's own line. */
@@ -65,17 +51,16 @@ const RULE_FIXES: Readonly<Record<string, string>> = {
   args: 'write lists of words such as args = [["log", "**"]]',
 }
 
-function readCommands(findings: Findings, path: Path): Named<CommandRule> | undefined {
-  const found = findCell(findings.root, path)
-  if (!found || !isTable(found.value)) return undefined
+function readCommands(findings: Findings, path: readonly string[]): Named<CommandRule> | undefined {
+  const cell = cellAt(findings.root, path)
+  if (cell?.kind !== 'table') return undefined
   const commands = Object.create(null) as Record<string, CommandRule>
-  for (const [program, value] of Object.entries(found.value)) {
+  for (const [program, rules] of cell.cells) {
     const here = [...path, program]
     if (findings.isBroken(here)) continue
     const problems = new Problems()
-    const rule = parseCommandRule(value, '', problems)
-    const written = findCell(findings.root, here)!.written
-    if (rule) commands[program] = { ...rule, origin: formatOrigin(originOf(written)) }
+    const rule = parseCommandRule(plainValue(rules), '', problems)
+    if (rule) commands[program] = { ...rule, origin: originTextOf(rules.written) }
     else report(findings, here, problems)
   }
   return commands

@@ -1,20 +1,25 @@
 import { type ConfigProblem } from '../errors.ts'
 import { type Path } from '../layers.ts'
-import { isTable, nearestOrigin, type TableCell } from '../merge/cell.ts'
+import { isTable, nearestOrigin, plainToCheck, type TableCell } from '../merge/cell.ts'
 import { type Table } from '../toml/document.ts'
 import { formatKeyPath } from '../toml/key-path.ts'
+import { readSoundRules, type SoundRules } from './sound-rules.ts'
 
 /** The merged config while it is checked, and what was found so far. */
 export class Findings {
   readonly root: TableCell
+  /** The rule lists that need no further look. */
+  readonly sound: SoundRules
+  /** Everything else, as plain data. */
   readonly values: Table
   readonly problems: ConfigProblem[]
   readonly warnings: ConfigProblem[] = []
   readonly #broken = new Set<string>()
 
-  constructor(root: TableCell, values: Table, problems: ConfigProblem[]) {
+  constructor(root: TableCell, problems: ConfigProblem[]) {
     this.root = root
-    this.values = values
+    this.sound = readSoundRules(root)
+    this.values = plainToCheck(root, this.sound)
     this.problems = problems
   }
 

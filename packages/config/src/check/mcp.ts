@@ -1,7 +1,6 @@
 import { type EnvRule, isEnvName, quote } from '@cordon/policy'
 import { type McpServerConfig, type Named, type ToolConfig } from '../config.ts'
-import { formatOrigin } from '../layers.ts'
-import { findCell, originOf } from '../merge/cell.ts'
+import { cellAt, originTextOf } from '../merge/cell.ts'
 import { DEFAULT_SERVER } from '../defaults.ts'
 import { formatKeyPath } from '../toml/key-path.ts'
 import { readAccess } from './access.ts'
@@ -30,7 +29,7 @@ export function readServers(findings: Findings): Named<McpServerConfig> {
 
 /** SPEC 5.2: `variables` is the old spelling of exact `access.env` reads. */
 function readVariables(findings: Findings, path: readonly string[]): EnvRule[] {
-  const cell = findCell(findings.root, path)?.cell
+  const cell = cellAt(findings.root, path)
   if (cell?.kind !== 'rules') return []
   const key = formatKeyPath(path)
   findings.warn(
@@ -41,7 +40,7 @@ function readVariables(findings: Findings, path: readonly string[]): EnvRule[] {
   return cell.elements.flatMap(({ value, written }, i) => {
     if (typeof value !== 'string') return []
     if (isEnvName(value) && !value.includes('*'))
-      return [{ name: value, read: true, origin: formatOrigin(originOf(written)) }]
+      return [{ name: value, read: true, origin: originTextOf(written) }]
     findings.add(
       [...path, i],
       `\`${key}[${i}]\`: ${quote(value)} is not a variable name`,
@@ -60,11 +59,11 @@ export function checkWhereAccessIs(
   for (const [name, { source }] of Object.entries(tools)) {
     const path = ['conversation', 'tools', name, 'access']
     if (source.kind !== 'mcp' || !servers[source.server]?.stateful) continue
-    if (findCell(findings.root, path)) findings.add(path, statefulText(formatKeyPath(path), source.server))
+    if (cellAt(findings.root, path)) findings.add(path, statefulText(formatKeyPath(path), source.server))
   }
   for (const [name, server] of Object.entries(servers)) {
     const path = ['providers', 'mcp', name, 'access']
-    if (server.stateful || !findCell(findings.root, path)) continue
+    if (server.stateful || !cellAt(findings.root, path)) continue
     const itsTools = Object.entries(tools).filter(
       ([, { source }]) => source.kind === 'mcp' && source.server === name,
     )

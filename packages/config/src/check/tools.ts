@@ -1,6 +1,6 @@
 import { quote } from '@cordon/policy'
 import { type McpServerConfig, type Named, type ToolConfig, type ToolSource } from '../config.ts'
-import { findCell } from '../merge/cell.ts'
+import { cellAt } from '../merge/cell.ts'
 import { suggest } from '../suggest.ts'
 import { type Table } from '../toml/document.ts'
 import { formatKeyPath } from '../toml/key-path.ts'
@@ -18,8 +18,7 @@ export function readTools(findings: Findings, servers: Named<McpServerConfig>): 
   checkRunRules(findings, ['conversation', 'tools', DEFAULTS_KEY, 'run'])
   const tools = Object.create(null) as Record<string, ToolConfig>
   for (const [name, value] of Object.entries(declared))
-    if (name !== DEFAULTS_KEY)
-      tools[name] = readTool(findings, servers, name, { ...defaults, ...tableOf(value) })
+    if (name !== DEFAULTS_KEY) tools[name] = readTool(findings, servers, name, tableOf(value), defaults)
   return tools
 }
 
@@ -28,6 +27,7 @@ function readTool(
   servers: Named<McpServerConfig>,
   name: string,
   fields: Table,
+  defaults: Table,
 ): ToolConfig {
   const path = ['conversation', 'tools', name]
   if (!/^[A-Za-z0-9_./-]{1,128}$/.test(name) || name === '__proto__')
@@ -43,15 +43,16 @@ function readTool(
       `\`${formatKeyPath([...path, 'access'])}\`: a builtin tool runs inside Cordon, where no access rule would hold it`,
       'take the access out, or set enable = false on the tool',
     )
-  const { enable, run, result, timeout_secs, max_output_bytes } = fields as unknown as ToolConfig
-  const { description, parameters, options = {}, questions = {} } = fields as unknown as Partial<ToolConfig>
+  const own = fields as unknown as Partial<ToolConfig>
+  const all = defaults as unknown as ToolConfig
+  const { description, parameters, options = {}, questions = {} } = own
   return {
-    enable,
+    enable: own.enable ?? all.enable,
     source,
-    run,
-    result,
-    timeout_secs,
-    max_output_bytes,
+    run: own.run ?? all.run,
+    result: own.result ?? all.result,
+    timeout_secs: own.timeout_secs ?? all.timeout_secs,
+    max_output_bytes: own.max_output_bytes ?? all.max_output_bytes,
     options,
     questions,
     ...(description === undefined ? {} : { description }),
@@ -69,12 +70,12 @@ function readSource(
   fields: Table,
 ): ToolSource {
   const { source: text } = fields
-  const key = formatKeyPath(path)
+  const key = (): string => formatKeyPath(path)
   if (text === undefined) {
     const declared = fields['access'] === undefined ? 'is configured' : 'has `access`'
     findings.add(
       fields['access'] === undefined ? path : [...path, 'access'],
-      `\`${key}\` ${declared}, but no layer gives it a \`source\``,
+      `\`${key()}\` ${declared}, but no layer gives it a \`source\``,
       'write source = "local" with a command, or source = "mcp.<server>", or correct the name of the tool',
     )
   }
@@ -85,7 +86,7 @@ function readSource(
     const meant = suggest(server, Object.keys(servers))
     findings.add(
       [...path, 'source'],
-      `\`${key}.source\`: there is no MCP server ${quote(server)}`,
+      `\`${key()}.source\`: there is no MCP server ${quote(server)}`,
       meant === undefined
         ? `add [${formatKeyPath(['providers', 'mcp', server])}] with its command`
         : `did you mean "mcp.${[meant, ...tool].join('.')}"?`,
@@ -100,11 +101,10 @@ function readCommand(
   { command }: Table,
   source: ToolSource,
 ): readonly string[] | undefined {
-  const key = formatKeyPath([...path, 'command'])
   if (typeof command === 'string' && /\s/.test(command))
     findings.add(
       [...path, 'command'],
-      `\`${key}\`: no shell splits ${quote(command)} into words`,
+      `\`${formatKeyPath([...path, 'command'])}\`: no shell splits ${quote(command)} into words`,
       `write the words: command = ${formatValue(command.trim().split(/\s+/))}`,
     )
   if (command === undefined && source.kind === 'local' && needsCommand(findings, path))
@@ -117,10 +117,11 @@ function readCommand(
   return Array.isArray(command) ? (command as string[]) : undefined
 }
 
-/** A tool that Cordon ships is started by Cordon itself. */
-const needsCommand = (findings: Findings, path: readonly string[]): boolean => {
-  const source = findCell(findings.root, [...path, 'source'])
-  return source !== undefined && source.written.document.source.layer !== 'built-in'
+/** A tool that Cordon ships is started by Cordon itself, also when another layer repeats its source. */
+function needsCommand(findings: Findings, path: readonly string[]): boolean {
+  const source = cellAt(findings.root, [...path, 'source'])
+  if (!source) return false
+  return [source, ...source.overrode].every((one) => one.written.document.source.layer !== 'built-in')
 }
 
 function checkAnswers(findings: Findings, path: readonly string[], fields: Table): void {

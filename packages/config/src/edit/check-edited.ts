@@ -3,7 +3,7 @@ import { Findings } from '../check/findings.ts'
 import { checkRunRules } from '../check/run-rules.ts'
 import { ConfigError } from '../errors.ts'
 import { type ConfigOrigin } from '../layers.ts'
-import { checkShape, mergeValues } from '../load.ts'
+import { checkShape, mergeLayers } from '../load.ts'
 import { formatKeyPath } from '../toml/key-path.ts'
 
 /**
@@ -11,8 +11,8 @@ import { formatKeyPath } from '../toml/key-path.ts'
  * business, and what depends on other layers is seen when all of them are loaded.
  */
 export function checkEdited(text: string, path: readonly string[], origin: ConfigOrigin): void {
-  const { root, values, problems } = mergeValues([{ layer: 'workspace', label: '', text }])
-  const findings = new Findings(root, values, problems)
+  const { root, problems } = mergeLayers([{ layer: 'workspace', label: '', text }])
+  const findings = new Findings(root, problems)
   checkShape(findings)
   const access = path.indexOf('access')
   if (access > 0) readAccess(findings, path.slice(0, access + 1))

@@ -3,7 +3,7 @@ import { formatKey } from '../toml/key-path.ts'
 import { type Mark, type Marks, type Section } from '../toml/marks.ts'
 import { formatValue } from '../toml/value.ts'
 
-export interface Splice {
+interface Splice {
   readonly from: number
   readonly to: number
   readonly insert: string

@@ -3,7 +3,7 @@ import { CordonError } from '@cordon/policy'
 import { parse } from 'smol-toml'
 import { ConfigError, type ConfigProblem } from '../errors.ts'
 import { type ConfigOrigin } from '../layers.ts'
-import { isTable } from '../merge/cell.ts'
+import { DEEPEST, isDeep, isTable } from '../merge/cell.ts'
 import { shapeAt } from '../schema/shape.ts'
 import { readDocument, Document, type Table } from '../toml/document.ts'
 import { parseKeyPath } from '../toml/key-path.ts'
@@ -33,8 +33,15 @@ export function setValue(text: string, key: string, value: string, label = 'the 
   const document = readDocument({ layer: 'workspace', label, text })
   if (!(document instanceof Document)) throw new ConfigError([document])
   const origin: ConfigOrigin = { layer: 'command-line', label: `config set ${key}` }
+  if (isDeep(document.values))
+    throw refuse(
+      origin,
+      key,
+      `the file holds more than ${DEEPEST} levels of tables and lists`,
+      'write it flatter',
+    )
   const path = parseKeyPath(key)
-  if (!path)
+  if (!path || path.length > DEEPEST)
     throw refuse(
       origin,
       key,

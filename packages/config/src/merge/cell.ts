@@ -23,7 +23,7 @@ export interface TableCell extends CellBase {
   readonly kind: 'table'
   readonly cells: Map<string, Cell>
 }
-export interface ValueCell extends CellBase {
+interface ValueCell extends CellBase {
   readonly kind: 'value'
   readonly value: unknown
 }
@@ -36,9 +36,18 @@ export interface RulesCell extends CellBase {
 export type Cell = TableCell | ValueCell | RulesCell
 
 export const originOf = ({ document, mark }: Written): ConfigOrigin => document.origin(mark)
+export const originTextOf = ({ document, mark }: Written): string => document.originText(mark)
 
 export const isTable = (value: unknown): value is Table =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof TomlDate)
+
+/** Deeper than anybody writes by hand; what walks over values may then simply recurse. */
+export const DEEPEST = 64
+
+export const isDeep = (value: unknown, levels: number = DEEPEST): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  (levels === 0 || Object.values(value).some((inner) => isDeep(inner, levels - 1)))
 
 /** The plain data. Tables have no prototype, so no name in a file can reach one. */
 export function plainValue(cell: Cell): unknown {
@@ -58,6 +67,15 @@ export function plainTable(cell: TableCell): Table {
   return table
 }
 
+/** The same for the checks only: without the given lists, and on ordinary objects, which are read faster. */
+export function plainToCheck(cell: TableCell, without: ReadonlyMap<Cell, unknown>): Table {
+  const table: Table = {}
+  for (const [key, inner] of cell.cells)
+    if (inner.kind === 'table') table[key] = plainToCheck(inner, without)
+    else if (!without.has(inner)) table[key] = plainValue(inner)
+  return table
+}
+
 export interface Found {
   readonly value: unknown
   readonly written: Written
@@ -68,17 +86,23 @@ export interface Found {
 export function findCell(root: Cell, path: Path): Found | undefined {
   let cell = root
   for (const [i, part] of path.entries()) {
-    const rest = path.slice(i)
-    if (cell.kind === 'value') return inside(cell, rest)
+    if (cell.kind === 'value') return inside(cell, path.slice(i))
     if (cell.kind === 'rules') {
       const element = typeof part === 'number' ? cell.elements[part] : undefined
-      return element && inside(element, rest.slice(1))
+      return element && inside(element, path.slice(i + 1))
     }
     const next = typeof part === 'string' ? cell.cells.get(part) : undefined
     if (!next) return undefined
     cell = next
   }
   return { value: plainValue(cell), written: cell.written, cell }
+}
+
+/** The cell itself, without the plain value that `findCell` makes for it. */
+export function cellAt(root: Cell, path: readonly string[]): Cell | undefined {
+  let cell: Cell | undefined = root
+  for (const part of path) cell = cell?.kind === 'table' ? cell.cells.get(part) : undefined
+  return cell
 }
 
 function inside({ value, written }: WrittenValue, path: Path): Found | undefined {

@@ -2,8 +2,18 @@ import { type ConfigProblem } from '../errors.ts'
 import { type Path } from '../layers.ts'
 import { childShape, rootShape, type Shape } from '../schema/shape.ts'
 import { type Document, type Table } from '../toml/document.ts'
-import { type Mark } from '../toml/marks.ts'
-import { type Cell, isTable, plainValue, type TableCell, type Written, type WrittenValue } from './cell.ts'
+import { formatKeyPath } from '../toml/key-path.ts'
+import {
+  type Cell,
+  DEEPEST,
+  isDeep,
+  isTable,
+  originOf,
+  plainValue,
+  type TableCell,
+  type Written,
+  type WrittenValue,
+} from './cell.ts'
 import { joinRules, readListLayer } from './rule-list.ts'
 
 /** SPEC 2: tables are merged key by key, rule lists as their strategy says, and of anything else the later wins. */
@@ -15,45 +25,58 @@ export function mergeDocuments(
   const [first] = documents
   const root = newTable({ document: first, mark: first.root }, [])
   for (const document of documents)
-    merge.table(root, document.values, rootShape(), { document, mark: document.root }, [])
+    merge.table(root, document.values, rootShape(), { document, mark: document.root })
   return root
 }
 
 class Merge {
   readonly #problems: ConfigProblem[]
+  /** Where the walk is. One array for all of it: the path is needed only for messages. */
+  readonly #path: string[] = []
 
   constructor(problems: ConfigProblem[]) {
     this.#problems = problems
   }
 
-  table(into: TableCell, values: Table, shape: Shape | undefined, written: Written, path: Path): void {
+  table(into: TableCell, values: Table, shape: Shape | undefined, written: Written): void {
     for (const key of Object.keys(values)) {
-      const value = values[key]
-      const inner = childShape(shape, key)
-      const at: Written = { document: written.document, mark: markOf(written.mark, key) }
-      const before = into.cells.get(key)
-      if (inner?.list) {
-        const cell = this.#rules(before, { value, written: at }, inner, [...path, key])
-        if (cell) into.cells.set(key, cell)
-      } else if (isTable(value)) {
-        const cell =
-          before?.kind === 'table' ? before : newTable(at, before ? [past(before), ...before.overrode] : [])
-        if (cell !== before) into.cells.set(key, cell)
-        this.table(cell, value, inner, at, [...path, key])
-      } else {
-        const overrode = before ? [past(before), ...before.overrode] : []
-        into.cells.set(key, { kind: 'value', value, written: at, overrode })
-      }
+      this.#path.push(key)
+      const at: Written = { document: written.document, mark: written.mark?.keys?.get(key) }
+      const cell = this.#cell(
+        into.cells.get(key),
+        { value: values[key], written: at },
+        childShape(shape, key),
+      )
+      if (cell) into.cells.set(key, cell)
+      this.#path.pop()
     }
   }
 
-  #rules(before: Cell | undefined, layer: WrittenValue, shape: Shape, path: Path): Cell | undefined {
-    const list = readListLayer(layer, shape, path)
+  /** What stands there now; undefined when the layer says nothing that can be used. */
+  #cell(before: Cell | undefined, layer: WrittenValue, shape: Shape | undefined): Cell | undefined {
+    const { value, written } = layer
+    if (this.#path.at(-1) === '__proto__') {
+      this.#problems.push(noSuchName(written, this.#path))
+      return undefined
+    }
+    // The elements of a rule list are looked at one by one later, and are flat or wrong.
+    const isWhole = shape?.list ? !Array.isArray(value) : !isTable(value)
+    if (this.#path.length > DEEPEST || (isWhole && isDeep(value))) {
+      this.#problems.push(tooDeep(written, this.#path))
+      return undefined
+    }
+    if (shape?.list) return this.#rules(before, layer, shape)
+    if (!isTable(value)) return { kind: 'value', value, written, overrode: overridden(before) }
+    const table = before?.kind === 'table' ? before : newTable(written, overridden(before))
+    this.table(table, value, shape, written)
+    return table
+  }
+
+  #rules(before: Cell | undefined, layer: WrittenValue, shape: Shape): Cell | undefined {
+    const list = readListLayer(layer, shape, this.#path)
     switch (list.kind) {
-      case 'scalar': {
-        const overrode = before ? [past(before), ...before.overrode] : []
-        return { kind: 'value', ...layer, overrode }
-      }
+      case 'scalar':
+        return { kind: 'value', ...layer, overrode: overridden(before) }
       case 'rules':
         return joinRules(before, list, layer.written)
       case 'wrong':
@@ -70,6 +93,21 @@ const newTable = (written: Written, overrode: readonly WrittenValue[]): TableCel
   overrode,
 })
 
-export const past = (cell: Cell): WrittenValue => ({ value: plainValue(cell), written: cell.written })
+const overridden = (before: Cell | undefined): readonly WrittenValue[] =>
+  before ? [{ value: plainValue(before), written: before.written }, ...before.overrode] : NOTHING
+const NOTHING: readonly WrittenValue[] = []
 
-const markOf = (mark: Mark | undefined, key: string): Mark | undefined => mark?.keys?.get(key)
+const tooDeep = (written: Written, path: Path): ConfigProblem => ({
+  origin: originOf(written),
+  key: formatKeyPath(path.slice(0, 3)),
+  message: `\`${formatKeyPath(path.slice(0, 3))}\` holds more than ${DEEPEST} levels of tables and lists`,
+  fix: 'write it flatter',
+})
+
+/** No key of ours, and in ordinary objects not a key at all: it must not get any further. */
+const noSuchName = (written: Written, path: Path): ConfigProblem => ({
+  origin: originOf(written),
+  key: formatKeyPath(path),
+  message: `\`${formatKeyPath(path)}\` is not a name that can be used`,
+  fix: 'choose another name',
+})

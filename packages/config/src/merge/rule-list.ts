@@ -16,7 +16,7 @@ import {
   type WrittenValue,
 } from './cell.ts'
 
-export type Strategy = 'append' | 'prepend' | 'replace'
+type Strategy = 'append' | 'prepend' | 'replace'
 
 /** One layer's part of a rule list. */
 export interface ListLayer {

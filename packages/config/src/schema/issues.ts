@@ -27,7 +27,8 @@ function explainIssue(issue: Issue, root: unknown, base: Path, locate: Locate): 
   const problem = (message: string, fix?: string): ConfigProblem[] => [
     { origin: locate(path), key, message: `\`${key}\`${message}`, ...(fix === undefined ? {} : { fix }) },
   ]
-  if (issue.code === 'unrecognized_keys') return issue.keys.map((name) => unknownKey(path, name, locate))
+  if (issue.code === 'unrecognized_keys')
+    return issue.keys.slice(0, MOST_KEYS).map((name) => unknownKey(path, name, locate))
   if (issue.code === 'invalid_union') {
     const branch = likelyBranch(issue.errors)
     if (branch)
@@ -45,6 +46,9 @@ function explainIssue(issue: Issue, root: unknown, base: Path, locate: Locate): 
     closest(issue, got, path) ?? example(path) ?? fallback(issue, path),
   )
 }
+
+/** Of one table; more would only make a hostile file expensive to report. */
+const MOST_KEYS = 100
 
 /** The alternative that was meant: the one that got furthest into the value before it failed. */
 function likelyBranch(branches: readonly (readonly Issue[])[]): readonly Issue[] | undefined {

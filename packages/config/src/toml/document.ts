@@ -11,6 +11,7 @@ export class Document {
   readonly values: Table
   readonly root: Mark | undefined
   #lines: number[] | undefined
+  #lastLine = 0
 
   constructor(source: Source, values: Table, root: Mark | undefined) {
     this.source = source
@@ -23,8 +24,24 @@ export class Document {
     return { layer, label, ...(mark && 'text' in this.source ? this.#place(this.source.text, mark.at) : {}) }
   }
 
+  /** The same as `formatOrigin(origin(mark))`, without the object between: each rule of a config has one. */
+  originText(mark: Mark | undefined): string {
+    const { label } = this.source
+    if (!mark || !('text' in this.source)) return label
+    const line = this.#line(this.source.text, mark.at)
+    return `${label}:${line}:${mark.at - this.#lines![line - 1]! + 1}`
+  }
+
   #place(text: string, at: number): { line: number; column: number } {
+    const line = this.#line(text, at)
+    return { line, column: at - this.#lines![line - 1]! + 1 }
+  }
+
+  #line(text: string, at: number): number {
     this.#lines ??= lineStarts(text)
+    // Rules are asked about in the order in which they stand: mostly it is one of the next lines.
+    for (let near = this.#lastLine; near < this.#lastLine + 8 && this.#lines[near]! <= at; near++)
+      if (at < (this.#lines[near + 1] ?? Infinity)) return (this.#lastLine = near) + 1
     let low = 0
     let high = this.#lines.length
     while (high - low > 1) {
@@ -32,7 +49,8 @@ export class Document {
       if (this.#lines[middle]! <= at) low = middle
       else high = middle
     }
-    return { line: low + 1, column: at - this.#lines[low]! + 1 }
+    this.#lastLine = low
+    return low + 1
   }
 }
 

@@ -35,5 +35,11 @@ export const formatKeyPath = (path: Path): string =>
     .replace(/^\./, '')
 
 /** One segment, quoted only where TOML needs it. */
-export const formatKey = (name: string): string =>
-  /^[A-Za-z0-9_-]+$/.test(name) ? name : JSON.stringify(name)
+export const formatKey = (name: string): string => (/^[A-Za-z0-9_-]+$/.test(name) ? name : formatString(name))
+
+/** A basic string. Whatever could redraw a terminal or hide in an editor is escaped, which TOML allows everywhere. */
+export const formatString = (text: string): string =>
+  JSON.stringify(text).replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (c) => {
+    const code = c.codePointAt(0)!.toString(16)
+    return code.length > 4 ? `\\U${code.padStart(8, '0')}` : `\\u${code.padStart(4, '0')}`
+  })

@@ -1,5 +1,5 @@
 import { parse, TomlDate, TomlError } from 'smol-toml'
-import { formatKey } from './key-path.ts'
+import { formatKey, formatString } from './key-path.ts'
 
 export type ParsedValue =
   | { readonly kind: 'value'; readonly value: unknown }
@@ -38,9 +38,6 @@ export function formatValue(value: unknown): string {
   }
   return String(value)
 }
-
-/** JSON's escapes are TOML's, except that TOML also wants DEL escaped. */
-const formatString = (text: string): string => JSON.stringify(text).replaceAll('\u007f', '\\u007f')
 
 function formatNumber(value: number): string {
   if (Number.isNaN(value)) return 'nan'

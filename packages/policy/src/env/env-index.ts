@@ -5,26 +5,25 @@ export type EnvDecision =
   | { readonly kind: 'refused'; readonly rule: EnvRule }
   | { readonly kind: 'unmatched' }
 
-/** SPEC 1.6 as a lookup: the exact name, else the longest prefix; costs the length of the name. */
+/** SPEC 1.6 as a lookup: the exact name, else the longest prefix; one try for each length that a prefix has. */
 export class EnvIndex {
   readonly rules: readonly EnvRule[]
   readonly #exact = new Map<string, EnvRule>()
   readonly #prefixes = new Map<string, EnvRule>()
-  readonly #longest: number
+  /** Longest first. */
+  readonly #lengths: readonly number[]
 
   constructor(rules: readonly EnvRule[]) {
     this.rules = rules
-    let longest = -1
     for (const rule of rules) {
       if (!rule.name.endsWith('*')) {
         this.#exact.set(rule.name, rule)
         continue
       }
-      const literal = rule.name.slice(0, -1)
-      this.#prefixes.set(literal, rule)
-      longest = Math.max(longest, literal.length)
+      this.#prefixes.set(rule.name.slice(0, -1), rule)
     }
-    this.#longest = longest
+    const lengths = new Set([...this.#prefixes.keys()].map((literal) => literal.length))
+    this.#lengths = [...lengths].toSorted((a, b) => b - a)
   }
 
   evaluate(name: string): EnvDecision {
@@ -35,8 +34,8 @@ export class EnvIndex {
 
   /** All candidates are prefixes of one name, so the longest in characters is the longest in bytes. */
   #longestPrefix(name: string): EnvRule | undefined {
-    for (let length = Math.min(name.length, this.#longest); length >= 0; length--) {
-      const rule = this.#prefixes.get(name.slice(0, length))
+    for (const length of this.#lengths) {
+      const rule = length <= name.length ? this.#prefixes.get(name.slice(0, length)) : undefined
       if (rule) return rule
     }
     return undefined

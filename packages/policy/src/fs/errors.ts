@@ -54,9 +54,11 @@ export class UnresolvableError extends FsAccessError {
   readonly code = 'PATH_UNRESOLVABLE'
   readonly fault = 'target'
   readonly input: string
+  readonly reason: string
   constructor(input: string, reason: string) {
     super(`cannot resolve path: ${show(input)} (${reason})`)
     this.input = input
+    this.reason = reason
   }
 }
 
@@ -86,21 +88,32 @@ export interface FsDenial {
 }
 
 function explainFs(asked: string, { capability, target, rule, grants, because }: FsDenial): string {
+  if (because !== undefined) return explain({ asked, because, toAllow: 'no rule can' })
+  const granted = grants.map((grant) => `${show(grant.path)} (${[...grant.grants].join(', ')})`)
+  if (!rule)
+    return explain({
+      asked,
+      because: 'no rule covers that path',
+      granted,
+      toAllow: grantToml(capability, target, rule),
+    })
+  // Revived by approval, not by a rule (SPEC 3.2); on the wire a broken link looks the same.
+  if (isTombstone(rule))
+    return explain({
+      asked,
+      because: `${nameRule(rule)} has no approved target`,
+      granted,
+      toAllow: `approve where ${show(rule.path)} leads, or mend the link if it is broken`,
+    })
   return explain({
     asked,
-    because: because ?? (rule ? `${nameRule(rule)} withholds it` : 'no rule covers that path'),
-    granted: grants.map((grant) => `${show(grant.path)} (${[...grant.grants].join(', ')})`),
-    toAllow:
-      because !== undefined
-        ? 'no rule can'
-        : isTombstone(rule) // revived by approval, not by a rule; see SPEC 3.2
-          ? `approve where ${show(rule.path)} leads`
-          : grantToml(capability, target, rule),
+    because: `${nameRule(rule)} withholds it`,
+    granted,
+    toAllow: grantToml(capability, target, rule),
   })
 }
 
-const isTombstone = (rule: FsRule | undefined): rule is FsRule =>
-  rule !== undefined && rule.external && rule.approvedTarget === undefined
+const isTombstone = (rule: FsRule): boolean => rule.external && rule.approvedTarget === undefined
 
 const nameRule = (rule: FsRule): string =>
   `the rule ${show(rule.path)}${rule.origin ? ` at ${rule.origin}` : ''}`

@@ -11,6 +11,7 @@ const char *const step_name[STEP_COUNT] = {
   [STEP_DIR] = "dir",
   [STEP_FILE] = "file",
   [STEP_LINK] = "link",
+  [STEP_CONTENT] = "content",
   [STEP_PRIVATE] = "private",
   [STEP_BIND] = "bind",
   [STEP_PIN_LINK] = "pin-link",

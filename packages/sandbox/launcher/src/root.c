@@ -107,6 +107,32 @@ make_link (const struct builder *b, const struct item *item)
   return err;
 }
 
+/* A file whose text came with the plan: it lives in memory only, and goes with the sandbox. */
+static int
+make_content (const struct builder *b, const struct item *item)
+{
+  const char *name, *at = item->other;
+  size_t left = strlen (at);
+  int fd, err = 0, dir = open_parent (b, item->path, &name);
+  if (dir < 0)
+    return errno;
+  fd = openat (dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0444);
+  if (fd < 0)
+    err = errno;
+  close (dir);
+  while (err == 0 && left > 0)
+    {
+      ssize_t put = write (fd, at, left);
+      if (put < 0 && errno != EINTR)
+        err = errno;
+      if (put > 0)
+        at += put, left -= (size_t) put;
+    }
+  if (fd >= 0)
+    close (fd);
+  return err;
+}
+
 /* Clones the tree at from, sets attributes on all of it, and mounts the clone on to. */
 static int
 mount_clone (int from, int to, unsigned depth, uint64_t attributes)
@@ -252,6 +278,9 @@ build (struct builder *b, const struct plan *plan, int index)
       break;
     case TAG_LINK:
       step = STEP_LINK, err = make_link (b, item);
+      break;
+    case TAG_CONTENT:
+      step = STEP_CONTENT, err = make_content (b, item);
       break;
     case TAG_PRIVATE:
       step = STEP_PRIVATE, err = mount_stage_dir (b, item->path, item->arg, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);

@@ -1,13 +1,14 @@
 import { lookup } from 'node:dns/promises'
-import { connect, isIP, type Socket } from 'node:net'
+import { isIP, type Socket } from 'node:net'
 import { type HostName, parseHost } from '@cordon/policy'
 import { type AddressKind } from './address.ts'
 import { denyByAddress, type Denial } from './denial.ts'
 import { type Place } from './gate.ts'
+import { Intake, LargeReads } from './intake.ts'
 import { type ProxyLimits, type Resolve } from './options.ts'
 
 export type Dialed =
-  | { readonly kind: 'open'; readonly socket: Socket; readonly named: HostName | undefined }
+  | { readonly kind: 'open'; readonly intake: Intake; readonly named: HostName | undefined }
   | { readonly kind: 'denied'; readonly denial: Denial }
   | { readonly kind: 'failed'; readonly reason: string; readonly timedOut: boolean }
 
@@ -21,6 +22,7 @@ export class Dialer {
   readonly #resolve: Resolve
   readonly #classify: (address: string) => AddressKind
   readonly #limits: ProxyLimits
+  readonly #large = new LargeReads()
 
   constructor(resolve: Resolve | undefined, classify: (address: string) => AddressKind, limits: ProxyLimits) {
     this.#resolve = resolve ?? openAmbientResolver
@@ -70,7 +72,8 @@ export class Dialer {
 
   #connect(address: string, { host, port }: Place, named: HostName | undefined): Promise<Dialed> {
     return new Promise((done) => {
-      const socket = connect({ host: address, port, allowHalfOpen: true, noDelay: true })
+      const intake = new Intake({ host: address, port, allowHalfOpen: true, noDelay: true }, this.#large)
+      const { socket } = intake
       this.sockets.add(socket)
       socket.once('close', () => this.sockets.delete(socket))
       const fail = (why: string, timedOut: boolean): void => {
@@ -85,7 +88,7 @@ export class Dialer {
       })
       socket.once('connect', () => {
         clearTimeout(timer)
-        done({ kind: 'open', socket, named })
+        done({ kind: 'open', intake, named })
       })
     })
   }

@@ -28,11 +28,18 @@ export function forward(exchange: Exchange): void {
   const send = (): void => {
     const upstream = openRequest(exchange, requestHeaders(req, exchange.asked.hostHeader))
     res.once('close', () => upstream.destroy())
+    let over = false
     upstream.once('response', (answered) => {
+      over = true
       answered.on('data', (chunk: Buffer) => (down += chunk.length))
       relay(exchange, answered)
     })
+    // A switch of protocols that nobody asked for ends the connection without an error.
+    upstream.once('close', () => {
+      if (!over) fail(exchange, new Error('no answer'))
+    })
     upstream.on('error', (error) => {
+      over = true
       // A kept connection that the server closed just now. Nothing was sent but the head of a safe request.
       const again = upstream.reusedSocket && up === 0 && req.complete && SAFE.has(req.method ?? '')
       if (again && !res.headersSent && !(error instanceof DialError)) send()
@@ -82,6 +89,8 @@ function openRequest({ req, asked, agent, idleMs }: Exchange, headers: string[])
     headers,
   }
   const upstream = request(options)
+  // A connection that a tunnel brought along was paused when the tunnel let go of it.
+  upstream.once('socket', (socket) => socket.resume())
   upstream.setTimeout(idleMs, () => upstream.destroy(new Error('timed out')))
   return upstream
 }
@@ -97,7 +106,6 @@ function relay({ res, entry }: Exchange, answered: IncomingMessage): void {
   }
   // A body that breaks off must not look complete to the client.
   answered.once('error', () => res.destroy())
-  answered.once('aborted', () => res.destroy())
   answered.pipe(res)
 }
 

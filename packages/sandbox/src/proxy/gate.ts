@@ -1,11 +1,4 @@
-import {
-  DEFAULT_PORTS,
-  type HostName,
-  NetIndex,
-  type NetRule,
-  type NetTarget,
-  parseNetTarget,
-} from '@cordon/policy'
+import { DEFAULT_PORTS, type HostName, NetIndex, type NetRule, type NetTarget } from '@cordon/policy'
 import { readingsOf } from './readings.ts'
 
 export type Verdict =
@@ -77,19 +70,15 @@ export class Gate {
     return this.#interception === 'auto' && this.#hidden(place, TLS)
   }
 
-  /** HTTP whose requests must be seen one by one: bytes that we cannot read as HTTP are refused there. */
-  readsRequests(place: Place): boolean {
-    return this.#hidden(place, CLEAR)
-  }
-
   /**
-   * Unreadable bytes may still be HTTP to a lenient server. So they pass only where plain HTTP would pass
-   * whole, or where a rule says `scheme = "tcp"`.
+   * Bytes that we cannot read may still be HTTP or TLS to a lenient server. So they pass only where both
+   * would pass whole, or where a rule says `scheme = "tcp"`; and never beside a rule that looks inside.
    */
   #raw(place: Place, verdict: Verdict & { allowed: true }): Verdict {
-    if (this.#hidden(place, CLEAR)) return { allowed: false, rule: undefined }
+    if (this.#hidden(place, CLEAR) || this.#hidden(place, TLS)) return { allowed: false, rule: undefined }
     if (verdict.rule.scheme === 'tcp') return verdict
-    return this.#evaluate({ ...place, scheme: 'http', segments: [] })
+    const clear = this.#evaluate({ ...place, scheme: 'http', segments: [] })
+    return clear.allowed ? this.#evaluate({ ...place, scheme: 'https', segments: [] }) : clear
   }
 
   /** Interception is off: a path rule counts for its whole host, and one that refuses wins. */
@@ -132,8 +121,7 @@ export const isNarrow = (rule: NetRule): boolean =>
 
 /** `/` has no segments: it covers everything, as no prefix does. */
 export const hasPath = (rule: NetRule): boolean =>
-  rule.pathPrefix !== undefined &&
-  parseNetTarget(`http://${rule.host}${rule.pathPrefix.replaceAll(' ', '%20')}`).segments.length > 0
+  (rule.pathPrefix ?? '').split('/').some((segment) => segment !== '' && segment !== '.')
 
 function defaultPorts(scheme: string | undefined): readonly number[] {
   if (scheme === undefined) return [80, 443]

@@ -5,12 +5,13 @@ import { connect as connectTls } from 'node:tls'
 import { type HostName } from '@cordon/policy'
 import { codeOf, type Dialed, type Dialer } from './dial.ts'
 import { type Gate } from './gate.ts'
+import { type Intake } from './intake.ts'
 import { type Asked } from './request-head.ts'
 import { type Roots } from './roots.ts'
 
 /** A connection that a tunnel opened before it was known what the tunnel carries. */
 export interface Seed {
-  readonly upstream: Socket
+  readonly upstream: Intake
   readonly named: HostName | undefined
 }
 
@@ -61,7 +62,7 @@ export class OriginAgent extends Agent {
   }
 
   override destroy(): void {
-    this.#seed?.upstream.destroy()
+    this.#seed?.upstream.socket.destroy()
     super.destroy()
   }
 
@@ -73,7 +74,7 @@ export class OriginAgent extends Agent {
     const dialed = seed ?? (await this.#dialer.dial({ host, port }, permits))
     if (dialed.kind !== 'open') throw new DialError(dialed)
     const secure = scheme === 'https' || scheme === 'wss'
-    const stream = secure ? await this.#secure(dialed.socket, host) : dialed.socket
+    const stream = secure ? await this.#secure(dialed.intake.socket, host) : dialed.intake.socket
     if (dialed.named !== undefined) this.#once.add(stream)
     return stream
   }
@@ -82,9 +83,9 @@ export class OriginAgent extends Agent {
     const seed = this.#seed
     this.#seed = undefined
     if (!seed) return undefined
-    if (!seed.upstream.destroyed && (seed.named === undefined || permits(seed.named)))
-      return { kind: 'open', socket: seed.upstream, named: seed.named }
-    seed.upstream.destroy()
+    if (!seed.upstream.socket.destroyed && (seed.named === undefined || permits(seed.named)))
+      return { kind: 'open', intake: seed.upstream, named: seed.named }
+    seed.upstream.socket.destroy()
     return undefined
   }
 

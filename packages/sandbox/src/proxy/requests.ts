@@ -3,7 +3,8 @@ import { type Socket } from 'node:net'
 import { type Duplex } from 'node:stream'
 import { TLSSocket } from 'node:tls'
 import { type NetRule } from '@cordon/policy'
-import { type Authority } from './authority.ts'
+// `import type`, not `{ type … }`: the latter still loads the module, and this one must stay lazy.
+import type { Authority } from './authority.ts'
 import { codeOf } from './dial.ts'
 import { denyByRule } from './denial.ts'
 import { forward, forwardUpgrade } from './forward.ts'
@@ -20,6 +21,8 @@ interface Session {
   answering: number
   /** A request was refused as unreadable: what comes after it on the connection means nothing. */
   refused: boolean
+  /** Did a whole head arrive, readable or not? */
+  heard: boolean
 }
 
 type OnConnect = (socket: Socket, authority: string) => void
@@ -45,13 +48,20 @@ export class Requests {
       shouldUpgradeCallback: isWebSocket, // h2c and others are optional for the client: not offered
     })
     this.#server.timeout = shared.limits.idleMs
-    this.#server.on('request', (req, res) => this.#onRequest(req, res))
-    this.#server.on('checkContinue', (req, res) => this.#onRequest(req, res))
+    const onRequest = contained((req: IncomingMessage, res: ServerResponse) => this.#onRequest(req, res))
+    this.#server.on('request', onRequest)
+    this.#server.on('checkContinue', onRequest)
     this.#server.on('checkExpectation', (req, res) =>
       this.#refuse(req, res, { status: 400, reason: 'it expects something else than 100-continue' }),
     )
-    this.#server.on('upgrade', (req, socket) => this.#onUpgrade(req, socket))
-    this.#server.on('connect', (req, socket) => this.#onTunnel(req, socket))
+    this.#server.on(
+      'upgrade',
+      contained((req: IncomingMessage, socket: Duplex, early: Buffer) => this.#onUpgrade(req, socket, early)),
+    )
+    this.#server.on(
+      'connect',
+      contained((req: IncomingMessage, socket: Duplex, early: Buffer) => this.#onTunnel(req, socket, early)),
+    )
     this.#server.on('clientError', (error, socket) => this.#onBroken(error, socket))
   }
 
@@ -59,8 +69,9 @@ export class Requests {
   serve(socket: Duplex, origin?: RequestOrigin, seed?: Seed): void {
     const { dialer, gate } = this.#shared
     const agent = new OriginAgent(dialer, gate, this.#roots, seed)
-    this.#sessions.set(socket, { origin, agent, answering: 0, refused: false })
+    this.#sessions.set(socket, { origin, agent, answering: 0, refused: false, heard: false })
     socket.once('close', () => agent.destroy())
+    socket.on('error', () => {}) // the server stops listening for it when it lets go of a socket
     this.#server.emit('connection', socket)
     socket.resume() // it was paused while its first bytes were looked at
   }
@@ -71,13 +82,20 @@ export class Requests {
     if (!authority) throw new Error('interception without an authority')
     const secureContext = await authority.contextFor(origin.host)
     const secure = new TLSSocket(client, { isServer: true, secureContext, ALPNProtocols: ['http/1.1'] })
-    secure.once('close', () => client.destroy())
     this.serve(secure, origin, seed)
+    secure.once('close', () => {
+      client.destroy()
+      const session = this.#sessions.get(secure)
+      // Most clients that do not trust a certificate just leave.
+      if (session && !session.heard && !session.refused)
+        this.#shared.journal.refuse(unknown(session), undefined, UNHEARD)
+    })
   }
 
   #onRequest(req: IncomingMessage, res: ServerResponse): void {
     const { gate, journal } = this.#shared
     const session = this.#sessionOf(req)
+    if (session.refused) return // the parser had it already; the 400 before it closes the connection
     session.answering++
     res.once('close', () => session.answering--)
     const asked = readRequestHead(req, session.origin, 'request')
@@ -90,9 +108,11 @@ export class Requests {
     forward({ req, res, asked, agent: session.agent, entry, idleMs: this.#shared.limits.idleMs })
   }
 
-  #onUpgrade(req: IncomingMessage, socket: Duplex): void {
+  #onUpgrade(req: IncomingMessage, socket: Duplex, early: Buffer): void {
     const { gate, journal } = this.#shared
     const session = this.#sessionOf(req)
+    if (this.#tooEarly(session, socket)) return
+    if (early.length > 0) socket.unshift(early)
     const res = new ServerResponse(req)
     res.shouldKeepAlive = false
     res.assignSocket(socket as Socket) // the server let go of it; what we answer goes the same way
@@ -116,15 +136,26 @@ export class Requests {
     )
   }
 
-  #onTunnel(req: IncomingMessage, socket: Duplex): void {
-    const session = this.#sessions.get(socket)
+  #onTunnel(req: IncomingMessage, socket: Duplex, early: Buffer): void {
+    const session = this.#sessionOf(req)
+    if (this.#tooEarly(session, socket)) return
+    if (early.length > 0) socket.unshift(early)
     // Inside a tunnel there is one server; only the connection to the proxy itself can ask for another.
-    if (!session || session.origin || session.answering > 0 || hasBody(req)) {
+    if (session.origin || hasBody(req)) {
       this.#shared.journal.refuse(unknown(session), undefined, 'CONNECT is not possible here')
       socket.end(plainResponse(400, 'CONNECT is not possible here.\n'))
       return
     }
     this.#onConnect(socket as Socket, req.url ?? '')
+  }
+
+  /** The parser has let go of the socket, so an answer that is still due could no longer be told apart. */
+  #tooEarly(session: Session, socket: Duplex): boolean {
+    if (session.refused) return true
+    if (session.answering === 0) return false
+    this.#shared.journal.refuse(unknown(session), undefined, 'a change of protocol before the answer')
+    socket.destroy()
+    return true
   }
 
   #onBroken(error: Error, socket: Duplex): void {
@@ -133,8 +164,10 @@ export class Requests {
     const code = codeOf(error)
     const parsed = code.startsWith('HPE_') || code.startsWith('ERR_HTTP_')
     const reason = parsed ? `not a valid HTTP request (${code})` : `the connection broke (${code})`
-    if (parsed || socket instanceof TLSSocket)
+    if (parsed) {
+      if (session) session.refused = true
       this.#shared.journal.refuse(unknown(session), undefined, reason)
+    }
     // In the middle of an answer a second one would be read as part of the first.
     if (!parsed || !socket.writable || (session?.answering ?? 0) > 0) socket.destroy()
     else socket.end(plainResponse(code === 'HPE_HEADER_OVERFLOW' ? 431 : 400, `cordon: ${reason}.\n`))
@@ -157,9 +190,23 @@ export class Requests {
   #sessionOf(req: IncomingMessage): Session {
     const session = this.#sessions.get(req.socket)
     if (!session) throw new Error('a request on a connection that was never served')
+    session.heard = true
     return session
   }
 }
+
+/** A mistake of ours costs the client its connection, never the host its life. */
+const contained =
+  <Rest extends unknown[]>(handle: (req: IncomingMessage, ...rest: Rest) => void) =>
+  (req: IncomingMessage, ...rest: Rest): void => {
+    try {
+      handle(req, ...rest)
+    } catch {
+      req.socket.destroy()
+    }
+  }
+
+const UNHEARD = "the client left before its first request: it may not trust the run's certificate authority"
 
 const isWebSocket = (req: IncomingMessage): boolean => req.headers.upgrade?.toLowerCase() === 'websocket'
 

@@ -1,7 +1,8 @@
 import { type Server, type Socket } from 'node:net'
 import { parseNetTarget, InvalidUrlError, type NetRule } from '@cordon/policy'
 import { classifyAddress } from './address.ts'
-import { type Authority } from './authority.ts'
+// `import type`, not `{ type … }`: the latter still loads the module, and this one must stay lazy.
+import type { Authority } from './authority.ts'
 import { denialText } from './denial.ts'
 import { Dialer } from './dial.ts'
 import { proxyEnv, type ProxyAddress, trustEnv, type TrustFiles } from './environment.ts'

@@ -1,4 +1,5 @@
 import { type Duplex } from 'node:stream'
+import { type Intake } from './intake.ts'
 
 /**
  * Both ways until both ends are done: back-pressure and half-close are `pipe`'s; an end that breaks takes
@@ -7,7 +8,14 @@ import { type Duplex } from 'node:stream'
 export function splice(a: Duplex, b: Duplex): Promise<void> {
   flow(a, b)
   flow(b, a)
-  return Promise.all([closed(a, b), closed(b, a)]).then(() => undefined)
+  return bothClosed(a, b)
+}
+
+/** The same for a tunnel: most bytes come down from the server, and they take the fast way. */
+export function spliceTunnel(client: Duplex, upstream: Intake): Promise<void> {
+  flow(client, upstream.socket)
+  upstream.pour(client)
+  return bothClosed(client, upstream.socket)
 }
 
 function flow(from: Duplex, to: Duplex): void {
@@ -15,6 +23,9 @@ function flow(from: Duplex, to: Duplex): void {
   if (from.readableEnded) to.end()
   else from.pipe(to)
 }
+
+const bothClosed = (a: Duplex, b: Duplex): Promise<void> =>
+  Promise.all([closed(a, b), closed(b, a)]).then(() => undefined)
 
 function closed(one: Duplex, other: Duplex): Promise<void> {
   return new Promise((done) => {

@@ -4,10 +4,11 @@ import { type Denial, denyByRule } from './denial.ts'
 import { readSpeech } from './first-bytes.ts'
 import { type Place, type Verdict } from './gate.ts'
 import { readHeld } from './held-read.ts'
+import { type Intake } from './intake.ts'
 import { type Entry } from './journal.ts'
 import { type Requests } from './requests.ts'
 import { type Shared } from './shared.ts'
-import { splice } from './splice.ts'
+import { spliceTunnel } from './splice.ts'
 
 /** How CONNECT and SOCKS5 say yes, no and "it did not work" in their own words. */
 export interface Handshake {
@@ -20,7 +21,7 @@ export interface Handshake {
 interface Tunnel {
   readonly place: Place
   readonly client: Socket
-  readonly upstream: Socket
+  readonly upstream: Intake
   /** Set when the address itself had to be named by a rule: then that rule must allow the traffic too. */
   readonly named: HostName | undefined
   readonly entry: Entry
@@ -54,16 +55,16 @@ export async function openTunnel(
       break
   }
   if (client.destroyed) {
-    dialed.socket.destroy()
+    dialed.intake.socket.destroy()
     return entry.finish({ reason: 'the client left before it was connected' })
   }
   handshake.accept()
-  const tunnel = { place, client, upstream: dialed.socket, named: dialed.named, entry }
+  const tunnel = { place, client, upstream: dialed.intake, named: dialed.named, entry }
   const ended = await carry(shared, requests, tunnel, hope)
   if (ended === undefined) return
   if (client.writable) client.end(ended.farewell)
   else client.destroy()
-  tunnel.upstream.destroy()
+  tunnel.upstream.socket.destroy()
   entry.finish({ allowed: false, rule: ended.rule, reason: ended.reason })
 }
 
@@ -84,13 +85,13 @@ async function carry(
   const { client, upstream, place } = tunnel
   const raw = verdictOn(tunnel, (where) => gate.opaque(where, 'tcp'))
   // Where plain bytes are allowed the server may speak first, so its side flows at once.
-  if (raw.allowed) upstream.pipe(client)
+  if (raw.allowed) upstream.socket.pipe(client)
   const first = await readHeld(client, {
     limit: limits.maxHeadBytes,
     ms: raw.allowed ? limits.idleMs : limits.firstBytesMs,
     take: (bytes) => (readSpeech(bytes).kind === 'more' ? undefined : bytes.length),
   })
-  if (raw.allowed) upstream.unpipe(client)
+  if (raw.allowed) upstream.socket.unpipe(client)
   if (first.kind === 'ended' && raw.allowed) return pass(shared, tunnel, raw)
   if (first.kind !== 'read') return refusal(SILENCE[first.kind])
   client.unshift(first.bytes)
@@ -99,7 +100,7 @@ async function carry(
     case 'tls':
       return carryTls(shared, requests, tunnel, hope, speech.serverName)
     case 'http':
-      if (upstream.bytesRead > 0) return refusal('the server spoke before an HTTP request')
+      if (upstream.socket.bytesRead > 0) return refusal('the server spoke before an HTTP request')
       tunnel.entry.finish({ allowed: true, rule: hope.rule, reason: ONE_BY_ONE })
       requests.serve(client, { ...place, scheme: 'http' }, tunnel)
       return undefined
@@ -166,12 +167,13 @@ async function pass(
   verdict: Verdict & { allowed: true },
 ): Promise<undefined> {
   entry.allow(verdict.rule)
-  entry.traffic = () => ({ up: upstream.bytesWritten, down: upstream.bytesRead })
-  for (const socket of [client, upstream]) {
+  const server = upstream.socket
+  entry.traffic = () => ({ up: server.bytesWritten, down: server.bytesRead })
+  for (const socket of [client, server]) {
     socket.setNoDelay(true)
     socket.setTimeout(limits.idleMs, () => socket.destroy())
   }
-  await splice(client, upstream)
+  await spliceTunnel(client, upstream)
   entry.finish({})
   return undefined
 }

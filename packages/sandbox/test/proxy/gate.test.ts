@@ -1,5 +1,5 @@
 import { type NetRule, parseAccessPolicy, parseHost, parseNetTarget } from '@cordon/policy'
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { denyByRule } from '../../src/proxy/denial.ts'
 import { Gate } from '../../src/proxy/gate.ts'
@@ -11,9 +11,13 @@ const request = (gate: Gate, url: string): boolean => {
   return gate.request(parseNetTarget(url), path).allowed
 }
 
+const open = (list: NetRule[], port: number, as: 'https' | 'tcp', how: 'auto' | 'off' = 'auto'): boolean =>
+  new Gate(list, how).opaque({ host, port }, as).allowed
+
+const intercepts = (list: NetRule[], port = 443, how: 'auto' | 'off' = 'auto'): boolean =>
+  new Gate(list, how).intercepts({ host, port })
+
 test('decision 0050: what bytes cannot show is decided by the port', () => {
-  const open = (list: NetRule[], port: number, as: 'https' | 'tcp', how: 'auto' | 'off' = 'auto'): boolean =>
-    new Gate(list, how).opaque({ host, port }, as).allowed
   const h = 'h.example'
   // A rule without a port stands for 80 and 443, and raw bytes have no default port.
   expect(open(rules({ host: h }), 443, 'https')).toBe(true)
@@ -29,6 +33,16 @@ test('decision 0050: what bytes cannot show is decided by the port', () => {
   expect(
     open(rules({ host: h, port: 80 }, { host: h, port: 80, scheme: 'http', allow: false }), 80, 'tcp'),
   ).toBe(false)
+  expect(
+    open(
+      rules({ host: h, port: 443 }, { host: h, port: 443, scheme: 'https', pathPrefix: '/a', allow: false }),
+      443,
+      'tcp',
+    ),
+  ).toBe(false)
+  expect(
+    open(rules({ host: h, port: 443 }, { host: h, port: 443, scheme: 'https', allow: false }), 443, 'tcp'),
+  ).toBe(false)
   // Without interception a path rule counts for its host, and a refusal wins.
   expect(open(rules({ host: h, pathPrefix: '/a' }), 443, 'https', 'off')).toBe(true)
   expect(open(rules({ host: h }, { host: h, pathPrefix: '/a', allow: false }), 443, 'https', 'off')).toBe(
@@ -37,8 +51,6 @@ test('decision 0050: what bytes cannot show is decided by the port', () => {
 })
 
 test('decision 0050: only hosts with rules that TLS hides are intercepted', () => {
-  const intercepts = (list: NetRule[], port = 443, how: 'auto' | 'off' = 'auto'): boolean =>
-    new Gate(list, how).intercepts({ host, port })
   const h = 'h.example'
   expect(intercepts(rules({ host: h }))).toBe(false)
   expect(intercepts(rules({ host: h, pathPrefix: '/' }))).toBe(false)

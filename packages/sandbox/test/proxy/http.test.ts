@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { Client, type Lab, rules, settled, startHttp, startLab } from './lab.ts'
+import { Client, type Lab, rules, settled, startHttp, startLab, startRaw } from './lab.ts'
 
 const hello = (): Promise<number> => startHttp((req, res) => res.end(`${req.headers.host} ${req.url}`))
 
@@ -159,6 +159,58 @@ test('SPEC 1.5 spellings of an address are one address, and only its own rule al
   expect(await status(named, '[::1]')).toBe('403 Forbidden')
 })
 
+test('SPEC 4.5 nothing that follows a refused request in the same packet is forwarded', async () => {
+  let requests = 0
+  const port = await startHttp((_, res) => res.end(String(++requests)))
+  const lab = await startLab(rules({ host: 'a.example', port }))
+  const good = `GET http://a.example:${port}/ HTTP/1.1\r\nHost: x\r\n`
+  const client = new Client(lab.port).send(
+    `${good}Host: y\r\n\r\n${good}\r\n${good}Connection: upgrade\r\nUpgrade: websocket\r\n\r\n`,
+  )
+  expect((await client.takeAll()).toString().match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 400'])
+  expect([requests, lab.asked]).toEqual([0, []])
+})
+
+for (const last of [
+  'CONNECT a.example:443 HTTP/1.1\r\n\r\n',
+  'GET http://a.example/ HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n',
+])
+  test(`a change of protocol behind an unanswered request closes the connection: ${last.slice(0, 7)}`, async () => {
+    const port = await startHttp(() => {})
+    const lab = await startLab(rules({ host: 'a.example', port }, { host: 'a.example' }))
+    const client = new Client(lab.port).send(
+      `GET http://a.example:${port}/ HTTP/1.1\r\nHost: x\r\n\r\n${last}`,
+    )
+    expect((await client.takeAll()).toString()).toBe('')
+    expect(await settled(lab, 2)).toMatchObject([
+      { allowed: false, reason: 'a change of protocol before the answer' },
+      { allowed: true },
+    ])
+  })
+
+test('SPEC 1.5 an international name is one name in Punycode, and raw Unicode in a request is refused', async () => {
+  const port = await hello()
+  const lab = await startLab(rules({ host: 'MÜNCHEN.example', port }))
+  const status = async (host: string): Promise<string> =>
+    (
+      await new Client(lab.port).send(`GET http://${host}:${port}/ HTTP/1.1\r\nHost: x\r\n\r\n`).takeAnswer()
+    ).status.slice(9)
+  expect(await status('xn--mnchen-3ya.example')).toBe('200 OK')
+  expect(await status('XN--MNCHEN-3YA.EXAMPLE.')).toBe('200 OK')
+  expect(await status('münchen.example')).toBe('400 Bad Request')
+  expect(await status('munchen.example')).toBe('403 Forbidden')
+})
+
+test('a head over the limit is a 431, and recorded', async () => {
+  const lab = await startLab(rules({ host: 'a.example' }), { limits: { maxHeadBytes: 4096 } })
+  const client = new Client(lab.port).send(`GET http://a.example/ HTTP/1.1\r\nX: ${'y'.repeat(8000)}\r\n\r\n`)
+  expect((await client.takeAnswer()).status).toBe('HTTP/1.1 431 Request Header Fields Too Large')
+  expect(await settled(lab, 1)).toMatchObject([
+    { allowed: false, reason: 'not a valid HTTP request (HPE_HEADER_OVERFLOW)' },
+  ])
+  expect(lab.asked).toEqual([])
+})
+
 test('bodies are counted exactly, both ways, with and without a length', async () => {
   const port = await startHttp((req, res) => {
     req.resume().on('end', () => res.end(Buffer.alloc(70_001)))
@@ -178,6 +230,37 @@ test('bodies are counted exactly, both ways, with and without a length', async (
     [123_456, 70_001],
     [3, 70_001],
   ])
+})
+
+test('a kept connection that the server drops: a safe request goes again, another is a 502', async () => {
+  const seen = new WeakSet<object>()
+  const port = await startHttp((req, res) => {
+    if (seen.has(req.socket)) req.socket.destroy()
+    seen.add(req.socket)
+    res.end('first')
+  })
+  const lab = await startLab(rules({ host: 'a.example', port }))
+  const client = new Client(lab.port)
+  const send = async (method: string): Promise<string> =>
+    (
+      await client.send(`${method} http://a.example:${port}/ HTTP/1.1\r\nHost: x\r\n\r\n`).takeAnswer()
+    ).status.slice(9)
+  expect([await send('GET'), await send('GET'), await send('POST')]).toEqual([
+    '200 OK',
+    '200 OK',
+    '502 Bad Gateway',
+  ])
+})
+
+test('a server that switches protocols unasked is a 502', async () => {
+  const port = await startRaw((socket) =>
+    socket.once('data', () =>
+      socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n'),
+    ),
+  )
+  const lab = await startLab(rules({ host: 'a.example', port }))
+  const client = new Client(lab.port).send(`GET http://a.example:${port}/ HTTP/1.1\r\nHost: x\r\n\r\n`)
+  expect((await client.takeAnswer()).status).toBe('HTTP/1.1 502 Bad Gateway')
 })
 
 test('an answer that breaks off does not look complete', async () => {

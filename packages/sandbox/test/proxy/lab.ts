@@ -56,7 +56,7 @@ export async function listen(server: Server, host = PUBLIC, port = 0): Promise<n
 
 export async function startHttp(handler: RequestListener, host = PUBLIC): Promise<number> {
   const server = createHttp(handler)
-  onTestFinished(() => void server.close().closeAllConnections())
+  onTestFinished(() => server.close().closeAllConnections())
   return listen(server, host)
 }
 
@@ -148,12 +148,12 @@ export async function connectTo(client: Client, target: string): Promise<string>
   return head.slice(0, head.indexOf('\r\n'))
 }
 
-/** What the proxy recorded, without clocks. */
-export const recorded = (lab: Lab): object[] =>
-  lab.proxy.decisions().map(({ time: _, durationMs: __, ...rest }) => rest)
-
-/** Waits until so many decisions are there. */
+/** Waits until so many decisions are there; clocks are left out. */
 export async function settled(lab: Lab, count: number): Promise<object[]> {
   while (lab.proxy.decisions().length < count) await new Promise((go) => setTimeout(go, 5))
-  return recorded(lab)
+  return lab.proxy.decisions().map((decision) => {
+    const { time, durationMs, ...rest } = decision
+    if (time <= 0 || durationMs < 0) throw new Error('a decision without a time')
+    return rest
+  })
 }

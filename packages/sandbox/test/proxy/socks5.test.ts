@@ -60,6 +60,14 @@ test('SPEC 4.5 SOCKS5 denials are reply 2, whatever the spelling', async () => {
   expect(decisions.every((d) => !(d as { allowed: boolean }).allowed)).toBe(true)
 })
 
+test('SOCKS5 names are ASCII: other bytes are not read by a guess', async () => {
+  const lab = await startLab(
+    rules({ host: 'ä.example' }, { host: Buffer.from('ä.example').toString('latin1') }),
+  )
+  expect(await socks(new Client(lab.port), byName('ä.example', 443))).toBe(2)
+  expect(lab.asked).toEqual([])
+})
+
 test('SOCKS5 BIND, UDP, authentication and unknown address types are refused', async () => {
   const lab = await startLab(rules({ host: 'a.example' }))
   const [bind, udp, type] = [byName('a.example', 443), byName('a.example', 443), byName('a.example', 443)]

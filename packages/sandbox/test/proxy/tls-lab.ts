@@ -1,63 +1,55 @@
+import 'reflect-metadata'
+import { webcrypto } from 'node:crypto'
+import { isIP } from 'node:net'
+import * as x509 from '@peculiar/x509'
 import { createServer as createHttps } from 'node:https'
 import { type RequestListener } from 'node:http'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
 import { once } from 'node:events'
-import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { type Client, listen, PUBLIC } from './lab.ts'
 
-/** A server certificate made by openssl, so that our own maker of certificates is not its own judge. */
-export function serverCertificate(...names: string[]): { key: string; cert: string } {
-  const dir = mkdtempSync(join(tmpdir(), 'cordon-tls-'))
-  try {
-    const [key, cert] = [join(dir, 'key.pem'), join(dir, 'cert.pem')]
-    const alt = names.map((name) => (/^[\d.]+$/.test(name) ? `IP:${name}` : `DNS:${name}`)).join(',')
-    execFileSync(
-      'openssl',
-      [
-        'req',
-        '-x509',
-        '-newkey',
-        'ec',
-        '-pkeyopt',
-        'ec_paramgen_curve:P-256',
-        '-nodes',
-        '-days',
-        '2',
-        '-subj',
-        '/CN=lab',
-        '-addext',
-        `subjectAltName=${alt}`,
-        '-keyout',
-        key,
-        '-out',
-        cert,
-      ],
-      { stdio: 'ignore' },
-    )
-    return { key: readFileSync(key, 'utf8'), cert: readFileSync(cert, 'utf8') }
-  } finally {
-    rmSync(dir, { recursive: true })
-  }
+export interface Certificate {
+  readonly key: string
+  readonly cert: string
+}
+
+/** A self-signed server certificate. The judges are Node's, curl's, git's and Python's TLS. */
+export async function serverCertificate(...names: string[]): Promise<Certificate> {
+  const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' }
+  const keys = await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify'])
+  const certificate = await x509.X509CertificateGenerator.createSelfSigned({
+    name: 'CN=lab',
+    notBefore: new Date(Date.now() - 3_600_000),
+    notAfter: new Date(Date.now() + 3_600_000),
+    keys,
+    signingAlgorithm: algorithm,
+    extensions: [
+      new x509.SubjectAlternativeNameExtension(
+        names.map((value) => ({ type: isIP(value) ? 'ip' : 'dns', value })),
+      ),
+    ],
+  })
+  const key = await webcrypto.subtle.exportKey('pkcs8', keys.privateKey)
+  return { key: x509.PemConverter.encode(key, 'PRIVATE KEY'), cert: certificate.toString('pem') }
 }
 
 export async function startHttps(
-  certificate: { key: string; cert: string },
+  certificate: Certificate,
   handler: RequestListener,
 ): Promise<{ port: number; server: ReturnType<typeof createHttps> }> {
   const server = createHttps(certificate, handler)
   server.on('tlsClientError', () => {})
-  onTestFinished(() => void server.close().closeAllConnections())
+  onTestFinished(() => server.close().closeAllConnections())
   return { port: await listen(server, PUBLIC), server }
 }
 
 /** TLS inside a tunnel that is already open. */
 export async function secure(client: Client, servername: string, ca: string): Promise<TLSSocket> {
   client.socket.removeAllListeners('data')
-  const socket = connectTls({ socket: client.socket, servername, ca, ALPNProtocols: ['http/1.1'] })
+  // An address is no server name (RFC 6066 §3): it is checked, not sent.
+  const name = /^[\d.]+$/.test(servername) ? { host: servername } : { servername }
+  const socket = connectTls({ socket: client.socket, ...name, ca, ALPNProtocols: ['http/1.1'] })
   onTestFinished(() => void socket.destroy())
   await once(socket, 'secureConnect')
   socket.on('error', () => {})

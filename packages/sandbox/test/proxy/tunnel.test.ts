@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { type Socket } from 'node:net'
 import { expect, test } from 'vitest'
 import { Client, connectTo, echo, rules, settled, startHttp, startLab, startRaw } from './lab.ts'
 import { ask, secure, serverCertificate, startHttps } from './tls-lab.ts'
@@ -77,6 +78,14 @@ test('a server that speaks first is heard where raw bytes are allowed', async ()
   expect((await client.take(11)).toString()).toBe('220 hello\r\n')
 })
 
+test('bytes right behind CONNECT, in the same packet, are not lost', async () => {
+  const port = await startRaw(echo)
+  const lab = await startLab(rules({ host: 'a.example', port }))
+  const client = new Client(lab.port).send(`CONNECT a.example:${port} HTTP/1.1\r\n\r\n\0early`)
+  await client.takeHead()
+  expect((await client.take(6)).toString()).toBe('\0early')
+})
+
 test('half-close is passed on: the server answers after the client has finished', async () => {
   const port = await startRaw((socket) => {
     let count = 0
@@ -103,11 +112,11 @@ test('decision 0050: HTTP inside a tunnel is decided request by request, with th
     '403 Forbidden',
     '200 OK',
   ])
-  expect(await get('/yes', 'b.example')).toBe('421 Misdirected Request')
+  expect(await get('/yes', `b.example:${port}`)).toBe('421 Misdirected Request')
   const other = new Client(lab.port)
   await connectTo(other, `a.example:${port}`)
   const { status } = await other
-    .send(`GET http://b.example/ HTTP/1.1\r\nHost: a.example:${port}\r\n\r\n`)
+    .send(`GET http://b.example:${port}/ HTTP/1.1\r\nHost: a.example:${port}\r\n\r\n`)
     .takeAnswer()
   expect(status).toBe('HTTP/1.1 421 Misdirected Request')
   const nested = new Client(lab.port)
@@ -139,7 +148,7 @@ for (const [name, bytes] of Object.entries({
   })
 
 test('SPEC 4.5 TLS that is not intercepted: the server name must be the requested host', async () => {
-  const certificate = serverCertificate('a.example', 'b.example')
+  const certificate = await serverCertificate('a.example', 'b.example')
   const { port } = await startHttps(certificate, (_, res) => res.end('tls'))
   const lab = await startLab(rules({ host: 'a.example', port }))
   const good = new Client(lab.port)
@@ -155,6 +164,28 @@ test('SPEC 4.5 TLS that is not intercepted: the server name must be the requeste
     'the TLS handshake names another server than a.example',
     'the TLS handshake names no server, expected a.example',
   ])
+})
+
+test('an end that breaks takes the other end with it, in both directions', async () => {
+  const servers: Socket[] = []
+  const port = await startRaw((socket) => {
+    servers.push(socket)
+    echo(socket)
+  })
+  const lab = await startLab(rules({ host: 'a.example', port }))
+  const open = async (): Promise<{ client: Client; server: Socket }> => {
+    const client = new Client(lab.port)
+    await connectTo(client, `a.example:${port}`)
+    await client.send('\0').take(1)
+    return { client, server: servers.at(-1)! }
+  }
+  const one = await open()
+  one.client.socket.resetAndDestroy()
+  await once(one.server, 'close')
+  const two = await open()
+  two.server.resetAndDestroy()
+  await two.client.takeAll()
+  expect((await settled(lab, 2)).length).toBe(2)
 })
 
 test('an idle tunnel, a silent client and a client that says nothing are closed and recorded', async () => {

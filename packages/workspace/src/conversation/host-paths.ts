@@ -1,4 +1,6 @@
+import { realpathSync } from 'node:fs'
 import { CordonError, quote } from '@cordon/policy'
+import { type Workspace } from '../place/workspace.ts'
 
 /**
  * SPEC 6.1: no absolute host path in any event. Which paths a text may mean nobody can know in general; the two
@@ -7,11 +9,13 @@ import { CordonError, quote } from '@cordon/policy'
 export class HostPaths {
   readonly #hidden: readonly { readonly pattern: RegExp; readonly shown: string }[]
 
-  constructor({ root, home }: { readonly root: string; readonly home: string }) {
-    this.#hidden = [
-      { path: root, shown: '.' },
-      { path: home, shown: '~' },
-    ]
+  /** A home that is a link has two paths; both name the user. `root` is canonical already. */
+  static of({ root, home }: Pick<Workspace, 'root' | 'home'>): HostPaths {
+    return new HostPaths({ root, homes: [home, ...realHome(home)] })
+  }
+
+  constructor({ root, homes }: { readonly root: string; readonly homes: readonly string[] }) {
+    this.#hidden = [{ path: root, shown: '.' }, ...homes.map((path) => ({ path, shown: '~' }))]
       .filter(({ path }) => path.length > 1)
       .sort((a, b) => b.path.length - a.path.length) // a root under the home first
       .map(({ path, shown }) => ({ pattern: patternOf(path), shown }))
@@ -19,9 +23,17 @@ export class HostPaths {
 
   /** For text that people, models and tools wrote: `/home/u/p/src/a.ts` becomes `./src/a.ts`. */
   hide<T>(value: T): T {
-    return mapText(value, (text) =>
-      this.#hidden.reduce((result, { pattern, shown }) => result.replace(pattern, () => shown), text),
-    ) as T
+    return mapText(value, (text) => this.#hideIn(text)) as T
+  }
+
+  /** Until nothing is left: what stands behind a hidden path may be one again. It ends, because each gets shorter. */
+  #hideIn(text: string): string {
+    let hidden = text
+    for (let before = ''; before !== hidden;) {
+      before = hidden
+      for (const { pattern, shown } of this.#hidden) hidden = hidden.replace(pattern, () => shown)
+    }
+    return hidden
   }
 
   /** The door of the log: whatever forgot to hide a path is stopped here. */
@@ -36,9 +48,17 @@ export class HostPaths {
   }
 }
 
+function realHome(home: string): string[] {
+  try {
+    return [realpathSync.native(home)]
+  } catch {
+    return [] // it does not exist, as a service's home often does not
+  }
+}
+
 /** Only whole components: `/home/ann` is not in `/home/anna`. A one-component path, as `/root`, is also in `src/root.ts`. */
 function patternOf(path: string): RegExp {
-  const before = path.lastIndexOf('/') === 0 ? '(?<![\\p{L}\\p{N}_.-])' : ''
+  const before = path.lastIndexOf('/') === 0 ? '(?<![\\p{L}\\p{N}_.~-])' : ''
   return new RegExp(`${before}${path.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')}(?![\\p{L}\\p{N}_-])`, 'gu')
 }
 

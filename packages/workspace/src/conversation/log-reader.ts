@@ -16,7 +16,10 @@ export interface LogLine {
  * The events in order, one at a time. Needs no lock: a last line that is not complete is an append in progress or one that a
  * crash cut short, never acknowledged, and is passed over. Damage anywhere else is an error.
  */
-export async function* readLog(file: string): AsyncGenerator<LogLine> {
+export async function* readLog(
+  file: string,
+  passedOver: (bytes: Buffer) => void = () => {},
+): AsyncGenerator<LogLine> {
   let damaged: number | undefined
   let number = 0
   for await (const { bytes, complete } of splitLines(file)) {
@@ -25,7 +28,10 @@ export async function* readLog(file: string): AsyncGenerator<LogLine> {
     if (damaged !== undefined) throw new UnreadableConversationError(file, 'it is not an event', damaged)
     const event = parseLine(bytes)
     if (event) yield { number, bytes, event }
-    else if (complete) damaged = number // forgiven if it turns out to be the last
+    else {
+      if (complete) damaged = number // forgiven if it turns out to be the last
+      passedOver(bytes)
+    }
   }
 }
 

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { CordonError } from '@cordon/policy'
-import { reason } from '../durable.ts'
+import { reason, writeAll } from '../durable.ts'
 import { type HeldLock } from '../lock.ts'
 import { AppendError } from './errors.ts'
 import { type ConversationEvent } from './events.ts'
@@ -92,9 +92,4 @@ interface Opened {
   readonly paths: HostPaths
   readonly size: number
   readonly recovery: Recovery | undefined
-}
-
-async function writeAll(handle: FileHandle, bytes: Buffer): Promise<void> {
-  for (let done = 0; done < bytes.length;)
-    done += (await handle.write(bytes, done, bytes.length - done)).bytesWritten
 }

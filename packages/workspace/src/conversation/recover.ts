@@ -1,6 +1,6 @@
-import { type FileHandle } from 'node:fs/promises'
+import { type FileHandle, open } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
-import { syncDirectory, writeDurable } from '../durable.ts'
+import { syncDirectory } from '../durable.ts'
 import { parseLine } from './log-reader.ts'
 
 export interface Recovery {
@@ -30,15 +30,26 @@ export async function recoverTail(
     return { size: size + 1, recovery: undefined }
   }
   const aside = `${file}.torn-${now.toISOString().replaceAll(':', '-')}`
-  await writeDurable(aside, bytes, 0o600)
+  await keepAside(aside, bytes)
+  await syncDirectory(dirname(file))
   await handle.truncate(start)
   await handle.datasync()
-  await syncDirectory(dirname(file))
   const note = `an incomplete last line of ${bytes.length} bytes was moved to ${basename(aside)}`
   return { size: start, recovery: { note, aside } }
 }
 
 const NEWLINE = 10
+
+/** Before it is cut. No temporary file: if this is interrupted, the log still has the line, and it is done again. */
+async function keepAside(aside: string, bytes: Uint8Array): Promise<void> {
+  const file = await open(aside, 'wx', 0o600)
+  try {
+    await file.writeFile(bytes)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+}
 
 /** The last line with its newline, if it has one. Reads backwards, so its cost is the line's, not the file's. */
 async function lastLine(handle: FileHandle, size: number): Promise<{ start: number; bytes: Buffer }> {

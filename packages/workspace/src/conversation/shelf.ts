@@ -1,6 +1,6 @@
-import { lstatSync, readdirSync, statSync } from 'node:fs'
+import { lstatSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { errorCode } from '../durable.ts'
+import { listIfThere } from '../list.ts'
 import { type Holder, type LockOptions } from '../lock.ts'
 import { lockFile, type Workspace } from '../place/workspace.ts'
 import { ConversationNotFoundError, UnreadableConversationError } from './errors.ts'
@@ -86,12 +86,3 @@ export const lockOptions = (shelf: Shelf, id: ConversationId, wait: number): Loc
 /** Shared files are as readable as the rest of the workspace; one's own are one's own. */
 export const fileMode = (keeping: Keeping): number => (keeping === 'shared' ? 0o644 : 0o600)
 export const dirMode = (keeping: Keeping): number => (keeping === 'shared' ? 0o755 : 0o700)
-
-export function listIfThere(dir: string): string[] {
-  try {
-    return readdirSync(dir)
-  } catch (error) {
-    if (errorCode(error) === 'ENOENT') return []
-    throw error
-  }
-}

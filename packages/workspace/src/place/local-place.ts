@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { type CanonicalPath } from '@cordon/policy'
-import { errorCode } from '../durable.ts'
+import { listIfThere } from '../list.ts'
 import { base32, type WorkspaceId } from './identity.ts'
 
 /** `workspace.json` in the user-local place: which directory it belongs to. */
@@ -53,22 +53,13 @@ export function readRecord(place: string): PlaceRecord | undefined {
 
 function candidates(places: string, id: WorkspaceId): { dir: string; record: PlaceRecord }[] {
   const suffix = new RegExp(`-${id}(?:\\.[a-z0-9]+)?$`)
-  return list(places)
+  return listIfThere(places)
     .filter((name) => suffix.test(name))
     .flatMap((name) => {
       const dir = join(places, name)
       const record = readRecord(dir)
       return record ? [{ dir, record }] : []
     })
-}
-
-function list(dir: string): string[] {
-  try {
-    return readdirSync(dir)
-  } catch (error) {
-    if (errorCode(error) === 'ENOENT') return []
-    throw error
-  }
 }
 
 /** Inode numbers are used again after a deletion, but not with the same nanosecond of birth. */

@@ -78,6 +78,10 @@ function isPrepared(workspace: Workspace): boolean {
   return stat !== undefined && isDeepStrictEqual(readRecord(workspace.local), recordOf(workspace))
 }
 
+/** A directory that nobody marked, used as a workspace all the same: its place is found by its path. */
+export const unmarkedWorkspace = (dir: string, around: Surroundings): Workspace =>
+  describeWorkspace(realDirectory(dir), around)
+
 function describeWorkspace(root: CanonicalPath, around: Surroundings): Workspace {
   const occupant: Occupant = { root, id: readId(root), slug: slugOf(root) }
   const places = placesOf(around)

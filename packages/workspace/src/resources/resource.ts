@@ -10,7 +10,7 @@ export type BlobHash = string & { readonly __brand: 'BlobHash' }
 export const isBlobHash = (text: unknown): text is BlobHash =>
   typeof text === 'string' && /^[0-9a-f]{64}$/.test(text)
 
-export const isBlobRef = (value: unknown): value is BlobRef =>
+const isBlobRef = (value: unknown): value is BlobRef =>
   typeof value === 'object' &&
   value !== null &&
   '$blob' in value &&

@@ -1,0 +1,51 @@
+import { expect, test } from 'vitest'
+import { configSchema, formatValue, mergeSources } from '../src/index.ts'
+
+type Node = { [key: string]: unknown; properties?: Record<string, Node>; additionalProperties?: Node | false }
+
+/** Every key of the schema with its first example; names of a person's choice are written `x`. */
+function examples(node: Node, path: readonly string[] = []): { key: string; value: unknown }[] {
+  const own = Array.isArray(node['examples'])
+    ? [{ key: path.join('.'), value: node['examples'][0] as unknown }]
+    : []
+  const inner = Object.entries(node.properties ?? {}).flatMap(([key, child]) =>
+    examples(child, [...path, key === '*' ? '"*"' : key]),
+  )
+  const named = node.additionalProperties ? examples(node.additionalProperties, [...path, 'x']) : []
+  return [...own, ...inner, ...named]
+}
+
+const SCHEMA = configSchema() as Node
+
+test('SPEC 2: what the schema gives as an example, the validation accepts', () => {
+  const all = examples(SCHEMA)
+  expect(all.length).toBeGreaterThan(30)
+  const complete = [
+    { layer: 'built-in', label: 'tool', text: '[conversation.tools.x]\nsource = "local"\n' },
+    { layer: 'built-in', label: 'server', text: '[providers.mcp.x]\ncommand = "npx"\n' },
+  ] as const
+  for (const { key, value } of all) {
+    const text = `${key} = ${formatValue(value)}`
+    expect(() => mergeSources([...complete, { layer: 'workspace', label: 'w', text }]), text).not.toThrow()
+  }
+})
+
+test('SPEC 2: the schema describes every key, and closes every table', () => {
+  const open: string[] = []
+  const visit = (node: Node, path: string): void => {
+    if (node['type'] === 'object' && node.additionalProperties === undefined) open.push(path)
+    for (const [key, child] of Object.entries(node.properties ?? {})) {
+      if (child['type'] !== 'object' && child['description'] === undefined)
+        open.push(`${path}.${key}: no description`)
+      visit(child, `${path}.${key}`)
+    }
+    if (node.additionalProperties) visit(node.additionalProperties, `${path}.x`)
+  }
+  visit(SCHEMA, '')
+  expect(open).toEqual(['.conversation.tools.x.questions.x.answer: no description'])
+})
+
+test('SPEC 2: the schema is draft 7, which editors of TOML read', () => {
+  expect(SCHEMA['$schema']).toBe('http://json-schema.org/draft-07/schema#')
+  expect(Object.keys(SCHEMA.properties!)).toEqual(['sandbox', 'conversation', 'providers', 'profiles'])
+})

@@ -1,0 +1,24 @@
+import { type FileHandle } from 'node:fs/promises'
+
+/** A piece of content, valid until the next one is asked for: its memory is used again. */
+export type Chunks = AsyncIterable<Uint8Array>
+
+const CHUNK = 1024 * 1024
+
+/** A file from its beginning, whatever its position. Reads the next piece while the caller works on this one. */
+export async function* chunksOf(file: FileHandle): AsyncGenerator<Uint8Array> {
+  const buffers = [Buffer.allocUnsafeSlow(CHUNK), Buffer.allocUnsafeSlow(CHUNK)]
+  let position = 0
+  let next = file.read(buffers[0]!, 0, CHUNK, 0)
+  try {
+    for (let i = 0; ; i++) {
+      const { bytesRead, buffer } = await next
+      if (bytesRead === 0) return
+      position += bytesRead
+      next = file.read(buffers[(i + 1) % 2]!, 0, CHUNK, position)
+      yield buffer.subarray(0, bytesRead)
+    }
+  } finally {
+    await next.catch(() => undefined) // or the file could be closed under a read
+  }
+}

@@ -1,0 +1,19 @@
+import { CordonError, show } from '@cordon/policy'
+
+/** The content was not kept. */
+export class BlobPutError extends CordonError {
+  readonly code = 'BLOB_PUT'
+  constructor(dir: string, problem: string) {
+    super(`cannot keep the content in ${show(dir)}: ${problem}`)
+  }
+}
+
+/** The content is not there, or is not what its name says: nothing that was read of it may be used. */
+export class BlobReadError extends CordonError {
+  readonly code = 'BLOB_READ'
+  readonly hash: string
+  constructor(hash: string, problem: string) {
+    super(`cannot read the blob ${hash}: ${problem}`)
+    this.hash = hash
+  }
+}

@@ -1,0 +1,136 @@
+import { randomBytes } from 'node:crypto'
+import { constants, lstatSync } from 'node:fs'
+import { type FileHandle, mkdir, open, rename, rm, utimes } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { type Readable } from 'node:stream'
+import { CordonError } from '@cordon/policy'
+import { dirMode, fileMode, type Keeping, type Shelf } from '../conversation/shelf.ts'
+import { reason, syncDirectory } from '../durable.ts'
+import { acquireLock, withLock } from '../lock.ts'
+import { lockFile, prepareLocal } from '../place/workspace.ts'
+import { type BlobHash, type BlobRef } from '../resources/resource.ts'
+import { type Chunks, chunksOf } from './chunks.ts'
+import { compress, hashOf } from './compress.ts'
+import { BlobPutError } from './errors.ts'
+import { openVerified, readVerified } from './verified.ts'
+
+/** What was touched less than this ago is not collected: a put may still be on its way into an event. */
+export const RECENT = 24 * 60 * 60 * 1000
+
+/** The temporary name of a blob that is being put; the random part names the lock its writer holds. */
+export const PUTTING = '.put-'
+
+/** Content by its SHA-256 (SPEC 6.2): `ab/cd/<rest>.blob.gz` under one directory. */
+export class BlobStore {
+  readonly dir: string
+  readonly keeping: Keeping
+  readonly #shelf: Shelf
+
+  constructor(shelf: Shelf, keeping: Keeping) {
+    this.dir = join(shelf.workspace[keeping], 'blobs')
+    this.keeping = keeping
+    this.#shelf = shelf
+  }
+
+  pathOf(hash: BlobHash): string {
+    return join(this.dir, hash.slice(0, 2), hash.slice(2, 4), `${hash.slice(4)}.blob.gz`)
+  }
+
+  has(hash: BlobHash): boolean {
+    return lstatSync(this.pathOf(hash), { throwIfNoEntry: false })?.isFile() ?? false
+  }
+
+  /** Hashes first: content that is there already costs one reading and no writing. */
+  async putFile(file: FileHandle): Promise<BlobRef> {
+    return this.#guard(async () => {
+      const known = await hashOf(chunksOf(file))
+      if (await this.#keepKnown(known.$blob)) return known
+      return this.put(chunksOf(file)) // hashed again: it may have changed between the two readings
+    })
+  }
+
+  /** On the disk when this returns. A crash at any point leaves all of it or none. */
+  async put(content: Chunks): Promise<BlobRef> {
+    return this.#guard(async () => {
+      await prepareLocal(this.#shelf.workspace, this.#shelf.holder)
+      const name = PUTTING + randomBytes(8).toString('hex')
+      const options = { what: 'a blob being put', holder: this.#shelf.holder, wait: 0 }
+      // Held while the temporary file is in use, so that a sweeper can tell it from one that a crash left.
+      const lock = await acquireLock(lockFile(this.#shelf.workspace, name.slice(1)), options)
+      const temp = join(this.dir, name)
+      try {
+        return await this.#putThrough(temp, content)
+      } finally {
+        await rm(temp, { force: true })
+        lock.retire()
+      }
+    })
+  }
+
+  /** The content, verified: the stream fails at its end if it was not what the reference says. */
+  get(ref: BlobRef): Readable {
+    return openVerified(this.pathOf(ref.$blob), ref)
+  }
+
+  /** As a whole, at most `limit` bytes of it. */
+  read(ref: BlobRef, limit: number): Promise<Buffer> {
+    return readVerified(this.pathOf(ref.$blob), ref, limit)
+  }
+
+  async #putThrough(temp: string, content: Chunks): Promise<BlobRef> {
+    await mkdir(this.dir, { recursive: true, mode: dirMode(this.keeping) })
+    if (lstatSync(this.dir).isSymbolicLink()) throw new BlobPutError(this.dir, 'it is a symbolic link')
+    const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants
+    const file = await open(temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, fileMode(this.keeping))
+    let ref: BlobRef
+    try {
+      ref = await compress(content, file)
+      if (await this.#keepKnown(ref.$blob)) return ref
+      await file.sync()
+    } finally {
+      await file.close()
+    }
+    const path = this.pathOf(ref.$blob)
+    const made = await mkdir(dirname(path), { recursive: true, mode: dirMode(this.keeping) })
+    await rename(temp, path)
+    await syncDirectory(dirname(path))
+    if (made !== undefined) for (const dir of [dirname(dirname(path)), this.dir]) await syncDirectory(dir)
+    return ref
+  }
+
+  /**
+   * False when the blob is not there. When it is, it must also stay: one that nothing references may be about to be
+   * collected, so its time is renewed, under the lock that the collector holds while it deletes.
+   */
+  async #keepKnown(hash: BlobHash): Promise<boolean> {
+    const now = this.#shelf.now()
+    const age = this.#ageOf(hash, now)
+    if (age === undefined) return false
+    if (age < RECENT / 2) return true
+    await prepareLocal(this.#shelf.workspace, this.#shelf.holder)
+    return withLock(this.collectorLock, { ...COLLECTOR, holder: this.#shelf.holder }, async () => {
+      if (this.#ageOf(hash, now) === undefined) return false
+      await utimes(this.pathOf(hash), now, now)
+      return true
+    })
+  }
+
+  #ageOf(hash: BlobHash, now: Date): number | undefined {
+    const stat = lstatSync(this.pathOf(hash), { throwIfNoEntry: false })
+    return stat?.isFile() ? now.getTime() - stat.mtimeMs : undefined
+  }
+
+  get collectorLock(): string {
+    return lockFile(this.#shelf.workspace, `blobs-${this.keeping}`)
+  }
+
+  async #guard<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work()
+    } catch (error) {
+      throw error instanceof CordonError ? error : new BlobPutError(this.dir, reason(error))
+    }
+  }
+}
+
+export const COLLECTOR = { what: 'the collection of blobs', wait: 60_000 }

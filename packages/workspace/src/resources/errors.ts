@@ -1,0 +1,21 @@
+import { CordonError, quote, show } from '@cordon/policy'
+
+/** What was named cannot be attached. Nothing was kept of it. */
+export class AttachError extends CordonError {
+  readonly code = 'ATTACH'
+  readonly input: string
+  constructor(input: string, problem: string) {
+    super(`cannot attach ${show(input)}: ${problem}`)
+    this.input = input
+  }
+}
+
+/** RFD D03, "Snapshot-only semantics". */
+export class NotRefreshableError extends CordonError {
+  readonly code = 'NOT_REFRESHABLE'
+  readonly uri: string
+  constructor(uri: string, why: string) {
+    super(`cannot refresh ${quote(uri)}: ${why}`)
+    this.uri = uri
+  }
+}

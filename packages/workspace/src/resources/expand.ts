@@ -1,0 +1,108 @@
+import { constants } from 'node:fs'
+import { open, readdir, realpath } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import picomatch from 'picomatch'
+import { below } from '@cordon/policy'
+import { errorCode, reason } from '../durable.ts'
+import { MARKER } from '../place/find-root.ts'
+import { AttachError } from './errors.ts'
+import { IgnoreRules } from './ignore-rules.ts'
+
+export interface ExpandContext {
+  readonly root: string
+  readonly home: string
+  /** What a relative path is relative to. */
+  readonly cwd: string
+}
+
+/**
+ * The canonical paths of the files that `input` names. A path that exists is that path, whatever characters it has;
+ * otherwise `*`, `?`, `[` and `{` make it a pattern. A file that is named is taken; what a directory or a pattern finds leaves out
+ * links, `.git`, `.cordon` and whatever the ignore files name.
+ */
+export async function* expandPath(input: string, context: ExpandContext): AsyncGenerator<string> {
+  if (input === '') throw new AttachError(input, 'the path is empty')
+  if (input.includes('\0')) throw new AttachError(input, 'the path contains a NUL byte')
+  const path = await canonical(input, input, context)
+  if (path !== undefined) {
+    if ((await kindOf(path, input)) === 'file') yield path
+    else yield* walk(path, input, await rulesAbove(path, context), () => true)
+    return
+  }
+  const { base, glob, isGlob } = picomatch.scan(input)
+  const start = isGlob ? await canonical(base === '' ? '.' : base, input, context) : undefined
+  if (start === undefined || (await kindOf(start, input)) !== 'directory')
+    throw new AttachError(input, isGlob ? 'nothing matches it' : 'it does not exist')
+  const matches = picomatch(glob)
+  yield* walk(start, input, await rulesAbove(start, context), (found) =>
+    matches(found.slice(start.length + 1)),
+  )
+}
+
+/** `~` expanded, every link resolved, so that also a mount leads outside. Undefined when it does not exist. */
+async function canonical(
+  path: string,
+  input: string,
+  { cwd, home }: ExpandContext,
+): Promise<string | undefined> {
+  const expanded = path === '~' || path.startsWith('~/') ? join(home, path.slice(1)) : path
+  try {
+    return utf8(await realpath(resolve(cwd, expanded), 'buffer'), input)
+  } catch (error) {
+    if (error instanceof AttachError) throw error
+    const code = errorCode(error)
+    if (code === 'ENOENT') return undefined
+    throw new AttachError(input, code === 'ELOOP' ? 'its links loop' : reason(error))
+  }
+}
+
+/** RFD D03, "Filename encoding". Decoding would turn two names into one. */
+function utf8(bytes: Buffer, input: string): string {
+  const text = bytes.toString('utf8')
+  if (!Buffer.from(text).equals(bytes)) throw new AttachError(input, 'its name is not valid UTF-8')
+  return text
+}
+
+async function kindOf(path: string, input: string): Promise<'file' | 'directory'> {
+  const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants
+  const handle = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
+  try {
+    const stat = await handle.stat()
+    if (stat.isFile()) return 'file'
+    if (stat.isDirectory()) return 'directory'
+  } finally {
+    await handle.close()
+  }
+  throw new AttachError(input, 'it is neither a file nor a directory')
+}
+
+/** In the workspace the ignore files above count, too, as they do for git. */
+async function rulesAbove(dir: string, { root }: ExpandContext): Promise<IgnoreRules> {
+  const inside = below(root, dir)
+  let rules = IgnoreRules.none
+  if (inside === undefined || inside === '.') return rules
+  let here = root
+  for (const part of inside.split('/')) {
+    rules = await rules.entering(here)
+    here = join(here, part)
+  }
+  return rules
+}
+
+async function* walk(
+  dir: string,
+  input: string,
+  above: IgnoreRules,
+  matches: (path: string) => boolean,
+): AsyncGenerator<string> {
+  const rules = await above.entering(dir)
+  const entries = await readdir(dir, { withFileTypes: true, encoding: 'buffer' })
+  const named = entries.map((entry) => ({ entry, path: join(dir, utf8(entry.name, input)) }))
+  for (const { entry, path } of named.sort((a, b) => (a.path < b.path ? -1 : 1)))
+    if (entry.isFile()) {
+      if (matches(path) && !rules.ignores(path, 'file')) yield path
+    } else if (entry.isDirectory() && !NEVER.test(path) && !rules.ignores(path, 'directory'))
+      yield* walk(path, input, rules, matches)
+}
+
+const NEVER = new RegExp(`/(?:\\.git|\\${MARKER})$`)

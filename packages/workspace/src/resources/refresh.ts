@@ -1,0 +1,33 @@
+import { realpath } from 'node:fs/promises'
+import { join } from 'node:path'
+import { below, CordonError, parseRelPath } from '@cordon/policy'
+import { reason } from '../durable.ts'
+import { type AttachContext, snapshot } from './attach.ts'
+import { NotRefreshableError } from './errors.ts'
+import { parseExternalUri, parseWorkspaceUri, workspaceUri } from './external-uri.ts'
+import { type Resource } from './resource.ts'
+
+/**
+ * `refresh_resource`: the workspace's file as it is now. What came from outside is a snapshot, and stays one. A model
+ * asks for this, so nothing outside is even opened; whether the policy lets it read the path is for the caller to check.
+ */
+export async function refreshResource(uri: string, context: AttachContext): Promise<Resource> {
+  if (parseExternalUri(uri))
+    throw new NotRefreshableError(
+      uri,
+      'it was attached from outside the workspace and is kept as it was then; the file may have moved, been deleted, ' +
+        'or not exist on this machine. Attach it again to add its present content.',
+    )
+  const path = parseWorkspaceUri(uri)
+  if (path === undefined) throw new NotRefreshableError(uri, 'only files of the workspace can be refreshed')
+  try {
+    const { root } = context.workspace
+    const real = await realpath(join(root, parseRelPath(path)))
+    const inside = below(root, real)
+    if (inside === undefined || workspaceUri(inside) !== uri)
+      throw new NotRefreshableError(uri, 'the path now leads to something else')
+    return await snapshot(real, path, context)
+  } catch (error) {
+    throw error instanceof CordonError ? error : new NotRefreshableError(uri, reason(error))
+  }
+}

@@ -94,14 +94,20 @@ for family, address in ((socket.AF_UNIX, 'sock'), (socket.AF_UNIX, '\\0' + ${JSO
     try: socket.socket(family).connect(address); print('reached')
     except OSError: print('no')
 `
-    const { stdout } = await place.runMeanwhile(['--', 'python3', '-c', script], { env: { PATH: '/usr/bin:/bin' } })
+    const { stdout } = await place.runMeanwhile(['--', 'python3', '-c', script], {
+      env: { PATH: '/usr/bin:/bin' },
+    })
     for (const server of servers) server.close()
     expect({ stdout, reached }).toEqual({ stdout: 'no\nno\nno\n', reached: [] })
   })
 
   test('a link or a #! line in the workspace opens no place of the person’s own', () => {
     const place = new Place(person)
-    const tool = place.write(join(place.home, 'tool/bin/run'), '#!/bin/sh\ncat "$(dirname "$0")/../lib/key"\n', 0o755)
+    const tool = place.write(
+      join(place.home, 'tool/bin/run'),
+      '#!/bin/sh\ncat "$(dirname "$0")/../lib/key"\n',
+      0o755,
+    )
     place.write(join(place.home, 'tool/lib/key'), CANARY)
     place.write('script', `#!${tool}\n`, 0o755)
     symlinkSync(tool, join(place.root, 'link'))
@@ -135,7 +141,14 @@ for family, address in ((socket.AF_UNIX, 'sock'), (socket.AF_UNIX, '\\0' + ${JSO
     place.config(
       '[profiles.p.access]\nfs = [{ path = ".", read = true, write = true, execute = true }, { path = "sub/.env" }, { path = ".env" }]\n',
     )
-    const ended = place.run(['--profile', 'p', '--', 'sh', '-c', `ln -s ${join(place.home, 'victim')} sub; echo x > .env`])
+    const ended = place.run([
+      '--profile',
+      'p',
+      '--',
+      'sh',
+      '-c',
+      `ln -s ${join(place.home, 'victim')} sub; echo x > .env`,
+    ])
     expect(ended.stderr).toBe(
       'cordon: the command ended with 0\n' +
         `  moved aside: ${place.root}/.env was made although a rule denies it; it is now ${place.root}/.env.denied-by-cordon-1\n`,

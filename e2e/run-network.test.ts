@@ -97,8 +97,14 @@ describe.each(PEOPLE)('SPEC 4.5 the network as $name', (person) => {
 
   test('a refusal has its reason and its TOML inside, and is reported once outside', async () => {
     const url = `http://127.0.0.1:${port}/`
-    expect(await get(['--allow-net', 'example.com'], url, url)).toMatchObject({ stdout: 'URLError\nURLError\n' })
-    const denied = await get(['--allow-net', 'example.com'], 'http://evil.example.com/x', 'http://evil.example.com/x')
+    expect(await get(['--allow-net', 'example.com'], url, url)).toMatchObject({
+      stdout: 'URLError\nURLError\n',
+    })
+    const denied = await get(
+      ['--allow-net', 'example.com'],
+      'http://evil.example.com/x',
+      'http://evil.example.com/x',
+    )
     const text =
       '403 cordon: network access denied: http://evil.example.com/x\n' +
       'no rule allows evil.example.com:80.\n' +
@@ -130,7 +136,9 @@ describe.each(PEOPLE)('SPEC 4.5 the network as $name', (person) => {
   test('the CA is a read-only file in memory, and of another run each time', async () => {
     const script = 'rm -f $SSL_CERT_FILE; echo x >> $NODE_EXTRA_CA_CERTS; tail -n 3 $NODE_EXTRA_CA_CERTS'
     const one = () =>
-      place.runMeanwhile(['-q', '--allow-net', 'https://example.com/x', '--', 'sh', '-c', script], { env: ENV })
+      place.runMeanwhile(['-q', '--allow-net', 'https://example.com/x', '--', 'sh', '-c', script], {
+        env: ENV,
+      })
     const [a, b] = await Promise.all([one(), one()])
     expect(a.stdout).toMatch(/-----END CERTIFICATE-----\n$/)
     expect(a.stdout).not.toBe(b.stdout)

@@ -11,7 +11,8 @@ describe.each(PEOPLE)('ordinary programs as $name', (person) => {
   /** Whether the person can start it outside; a machine without it says so in the report. */
   const has = (program: string, env: Readonly<Record<string, string>>): boolean => {
     const who = person.uid === undefined ? {} : { uid: person.uid, gid: person.gid! }
-    const works = spawnSync(program, ['--version'], { ...who, env, cwd: '/' }).status === 0
+    const works =
+      spawnSync(program, ['--version'], { ...who, env: { HOME: '/nowhere', ...env }, cwd: '/' }).status === 0
     if (!works) console.warn(`skipped: ${person.name} has no ${program}`)
     return works
   }
@@ -29,7 +30,10 @@ describe.each(PEOPLE)('ordinary programs as $name', (person) => {
 
   test.runIf(has('npm', SYSTEM.env!))('npm test', () => {
     const place = new Place(person)
-    place.write('package.json', JSON.stringify({ name: 'x', scripts: { test: 'node --version > out && echo passed' } }))
+    place.write(
+      'package.json',
+      JSON.stringify({ name: 'x', scripts: { test: 'node --version > out && echo passed' } }),
+    )
     expect(place.run(['--', 'npm', '--silent', 'test'], SYSTEM)).toMatchObject({
       code: 0,
       stdout: 'passed\n',
@@ -67,6 +71,9 @@ describe.each(PEOPLE)('ordinary programs as $name', (person) => {
   test('a script with #!/usr/bin/env', () => {
     const place = new Place(person)
     place.write('s.sh', '#!/usr/bin/env bash\necho "$BASH_VERSION" | grep -c . && echo "args $*"\n', 0o755)
-    expect(place.run(['--', './s.sh', 'a', 'b c'], SYSTEM)).toMatchObject({ code: 0, stdout: '1\nargs a b c\n' })
+    expect(place.run(['--', './s.sh', 'a', 'b c'], SYSTEM)).toMatchObject({
+      code: 0,
+      stdout: '1\nargs a b c\n',
+    })
   })
 })

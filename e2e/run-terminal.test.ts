@@ -26,7 +26,10 @@ describe.each(PEOPLE)('at a terminal as $name', (person) => {
   })
 
   test('Ctrl-C ends the program, and we end as it did', () => {
-    const { screen, code } = place.terminal(['--', 'sh', '-c', 'echo ready; exec sleep 100'], [['ready', '\u0003']])
+    const { screen, code } = place.terminal(
+      ['--', 'sh', '-c', 'echo ready; exec sleep 100'],
+      [['ready', '\u0003']],
+    )
     expect({ screen, code }).toEqual({ screen: 'ready\n^C', code: -2 })
   })
 
@@ -58,20 +61,18 @@ describe.each(PEOPLE)('at a terminal as $name', (person) => {
   })
 
   test('Ctrl-Z stops us with the program, and the caller’s shell can go on', () => {
-    const { missed, screen } = place.atShell(
-      [
-        ['bash-', 'PS1="> "\r'],
-        ['> ', ''],
-        ['> ', '$CORDON run -- sh -c "echo ready; cat"\r'],
-        ['ready\r\n', '\u001a'],
-        ['Stopped', ''],
-        ['> ', 'fg\r'],
-        ['run', 'hello\r'],
-        ['hello\r\nhello', '\u0004'],
-        ['> ', 'echo "code $?"\r'],
-        ['code 0', 'exit\r'],
-      ],
-    )
+    const { missed, screen } = place.atShell([
+      ['bash-', 'PS1="> "\r'],
+      ['> ', ''],
+      ['> ', '$CORDON run -- sh -c "echo ready; cat"\r'],
+      ['ready\r\n', '\u001a'],
+      ['Stopped', ''],
+      ['> ', 'fg\r'],
+      ['run', 'hello\r'],
+      ['hello\r\nhello', '\u0004'],
+      ['> ', 'echo "code $?"\r'],
+      ['code 0', 'exit\r'],
+    ])
     expect(missed, screen).toEqual([])
   })
 

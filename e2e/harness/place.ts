@@ -27,7 +27,8 @@ export const PROGRAM: { readonly node: string; readonly cordon: string } = (() =
   if ([CORDON, process.execPath].every(isOpen)) return { node: process.execPath, cordon: CORDON }
   const dir = temporary()
   const cli = dirname(dirname(CORDON))
-  for (const part of ['bin', 'dist', 'launcher']) cpSync(join(cli, part), join(dir, part), { recursive: true })
+  for (const part of ['bin', 'dist', 'launcher'])
+    cpSync(join(cli, part), join(dir, part), { recursive: true })
   cpSync(process.execPath, join(dir, 'node'))
   open(dir)
   return { node: join(dir, 'node'), cordon: join(dir, 'bin/cordon.cjs') }

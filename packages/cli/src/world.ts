@@ -40,7 +40,7 @@ export interface Stream {
   readonly style: (style: Style, text: string) => string
 }
 
-export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan'
+type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan'
 
 /** The only reader of `process` in the program. */
 export function openAmbientWorld(): World {

@@ -66,7 +66,7 @@ function refuseForeignDefault({ explain }: LoadedConfig): void {
   }
 }
 
-export class ReservedNameError extends CordonError {
+class ReservedNameError extends CordonError {
   readonly code = 'RESERVED_NAME'
   constructor(origin: string) {
     super(
@@ -89,7 +89,9 @@ function alarmsOf({ config, explain }: LoadedConfig): string[] {
         ? `THE WORKSPACE'S OWN FILES switch the sandbox off (${written}): the command runs with all your rights`
         : `the sandbox is off (${written}): the command runs with all your rights`,
     ]
-  return foreign ? [`the workspace's own files let commands run without what cannot be held (${written})`] : []
+  return foreign
+    ? [`the workspace's own files let commands run without what cannot be held (${written})`]
+    : []
 }
 
 /** The subject was found in the very list that is compiled. */

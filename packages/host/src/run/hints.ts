@@ -1,4 +1,4 @@
-import { isAbsolute, join, resolve } from 'node:path'
+import { dirname, isAbsolute, join, resolve } from 'node:path'
 import {
   type AccessPolicy,
   below,
@@ -67,7 +67,9 @@ function pathHint({ path, trouble }: PathMention, world: HintWorld): Hint[] {
   if (!isAbsolute(path) && !path.startsWith('~') && !path.startsWith('..')) return []
   if (!world.exists(absolute) || isGranted(absolute, world)) return []
   if (world.isSecret(absolute))
-    return [{ about: absolute, text: `${show(absolute)} is withheld from every confined program`, fix: undefined }]
+    return [
+      { about: absolute, text: `${show(absolute)} is withheld from every confined program`, fix: undefined },
+    ]
   if (world.isVisible(absolute)) return []
   const inHome = below(home, absolute)
   const shown = show(inHome === undefined ? absolute : `~/${inHome}`)
@@ -112,9 +114,15 @@ function inWorkspace(path: string, trouble: Trouble, world: HintWorld): Hint[] {
     {
       about: path,
       text: `${show(path)}: ${what} denied: ${first.because}${at}`,
-      fix: `${FLAG[first.question.capability as Capability]} ${show(path)}`,
+      // What is not there yet cannot be granted by itself: nothing can be mounted on it (SPEC 4.3).
+      fix: `${FLAG[first.question.capability as Capability]} ${show(nearest(path, world))}`,
     },
   ]
+}
+
+function nearest(path: string, world: HintWorld): string {
+  if (path === '.' || world.exists(join(world.root.path, path))) return path
+  return nearest(dirname(path), world)
 }
 
 /** The flag of `cordon run` that grants it. */
@@ -145,7 +153,11 @@ function variableHint(name: string, { policy, hasVariable }: HintWorld): Hint[] 
   const decision = new EnvIndex(policy.env).evaluate(name)
   if (decision.kind === 'allowed') return []
   return [
-    { about: name, text: `the variable ${show(name)} is set on the host, and not granted`, fix: `--env ${show(name)}` },
+    {
+      about: name,
+      text: `the variable ${show(name)} is set on the host, and not granted`,
+      fix: `--env ${show(name)}`,
+    },
   ]
 }
 

@@ -68,7 +68,7 @@ function pathsIn(line: string): PathMention[] {
   const found = [...line.matchAll(QUOTED), ...line.matchAll(BETWEEN_COLONS), ...line.matchAll(PATHS)]
   return found
     .map(([, path = '']) => ({ path: path.trim().replace(/[.,!?]+$/, ''), trouble }))
-    .filter(({ path }) => path !== '' && !path.includes('://') && !path.includes('\0'))
+    .filter(({ path }) => path !== '' && !/:\/\/|\0|^E[A-Z0-9]{3,}$/.test(path))
 }
 
 const QUOTED = /['"`‘]([^'"`‘’]+)['"`’]/g
@@ -80,7 +80,8 @@ const PATHS = /(?<=^|[\s'"`(=:[])((?:~|\.{1,2})?\/[^\s'"`:;,()[\]<>|&]+|[\w.@+-]
 const OFFLINE =
   /resolve|getaddrinfo|name resolution|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ENETUNREACH|EHOSTUNREACH|unreachable|connection refused|failed to connect|couldn't connect|could not connect|no such host|name or service not known|network is down/i
 
-const URLS = /(?<![a-z0-9+.-])([a-z][a-z0-9+.-]{0,20}):\/\/(?:[^\s/@'"]*@)?([\w.-]+|\[[0-9a-f:.]+\])(?::(\d{1,5}))?/gi
+const URLS =
+  /(?<![a-z0-9+.-])([a-z][a-z0-9+.-]{0,20}):\/\/(?:[^\s/@'"]*@)?([\w.-]+|\[[0-9a-f:.]+\])(?::(\d{1,5}))?/gi
 
 /** Where programs put a bare name: `Could not resolve host: example.com`, `lookup proxy.golang.org: …`. */
 const BARE_HOSTS =

@@ -67,7 +67,8 @@ const KEPT_INTERPRETERS = [
 const READ_AND_ENTER_BY_ALL = 0o005
 
 const isPublic = (path: string): boolean =>
-  ((statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & READ_AND_ENTER_BY_ALL) === READ_AND_ENTER_BY_ALL &&
+  ((statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & READ_AND_ENTER_BY_ALL) ===
+    READ_AND_ENTER_BY_ALL &&
   (path === '/' || isPublic(dirname(path)))
 
 function installationOf(file: string, { home, root }: RuntimeRequest): string {

@@ -16,7 +16,10 @@ function lazyBuiltins(code: string): string {
       names.push(name)
       return `${name} = () => require(${id})`
     })
-  return names.reduce((text, name) => text.replaceAll(new RegExp(`\\b${name}\\.`, 'g'), `${name}().`), declared)
+  return names.reduce(
+    (text, name) => text.replaceAll(new RegExp(`\\b${name}\\.`, 'g'), `${name}().`),
+    declared,
+  )
 }
 
 /** Used by everything, in Node's own start already. */

@@ -1,36 +1,32 @@
 import { readFileSync } from 'node:fs'
-import { defineConfig } from 'rolldown'
+import { defineConfig, type Plugin } from 'rolldown'
 
 const { version } = JSON.parse(readFileSync('packages/cli/package.json', 'utf8')) as { version: string }
 
+const resolve = { conditionNames: ['cordon-source', 'node', 'import', 'default'] }
+
 /**
- * Builtins are loaded when they are first used: node:crypto alone costs a tenth of Node's own start, and most commands
- * never hash anything. In our chunks a builtin is always `node_name.member`, so a call in its place is enough.
+ * Node's own modules load when something of theirs is first used: reading a file needs no `crypto` and no
+ * `child_process`, and each would cost some milliseconds of every call. Those of Node's own
+ * start are there already, and `process` must be itself when its methods are called.
  */
-function lazyBuiltins(code: string): string {
-  const names: string[] = []
-  const declared = code
-    .replaceAll(/^require\("node:[^"]+"\);$/gm, '') // left of an import of types
-    .replaceAll(/\b(node_\w+) = require\(("node:[^"]+")\)/g, (whole, name: string, id: string) => {
-      if (EAGER.has(id)) return whole
-      names.push(name)
-      return `${name} = () => require(${id})`
-    })
-  return names.reduce(
-    (text, name) => text.replaceAll(new RegExp(`\\b${name}\\.`, 'g'), `${name}().`),
-    declared,
-  )
+const lazyBuiltins: Plugin = {
+  name: 'lazy-builtins',
+  renderChunk: (code) => {
+    const uses = code.replaceAll(
+      /(?<==\s*)require\("(node:(?!(?:fs|path|os|events|process)")[\w/]+)"\)/g,
+      'lazily("$1")',
+    )
+    return `const lazily = (name) => new Proxy({}, { get: (_, key) => require(name)[key] });\n${uses}`
+  },
 }
 
-/** Used by everything, in Node's own start already. */
-const EAGER = new Set(['"node:path"', '"node:fs"', '"node:os"', '"node:buffer"', '"node:events"'])
-
 /** One bundle, lazy chunks: a command loads the rooms it enters, and `cordon --version` none. */
-export default defineConfig({
+const program = defineConfig({
   input: { main: 'packages/cli/src/main.ts' },
   platform: 'node',
-  plugins: [{ name: 'lazy-builtins', renderChunk: lazyBuiltins }],
-  resolve: { conditionNames: ['cordon-source', 'node', 'import', 'default'] },
+  plugins: [lazyBuiltins],
+  resolve,
   transform: { define: { CORDON_VERSION: JSON.stringify(version) } },
   // Rooms do nothing when they are entered: an import of types only must not load one.
   treeshake: { moduleSideEffects: (id) => !/\/packages\/\w+\/src\/(?!main)/.test(id) },
@@ -56,3 +52,21 @@ export default defineConfig({
     },
   },
 })
+
+/** What runs inside the sandbox: one file, so that one file has to be visible there (decision 0104). */
+const tools = defineConfig({
+  input: { tools: 'packages/tools/src/main.ts' },
+  platform: 'node',
+  resolve,
+  plugins: [lazyBuiltins],
+  treeshake: { moduleSideEffects: (id) => !/\/packages\/\w+\/src\/(?!main)/.test(id) },
+  output: {
+    dir: 'packages/cli/dist',
+    format: 'cjs',
+    entryFileNames: '[name].cjs',
+    codeSplitting: false,
+    minify: true,
+  },
+})
+
+export default [program, tools]

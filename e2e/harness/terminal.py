@@ -2,6 +2,7 @@
 
 stdin: JSON {"argv": [...], "cwd": "...", "env": {...}, "steps": [["expect text", "reply"], ...]}
        A reply [rows, columns] resizes the terminal.
+An expected text "file:PATH" waits for that file instead, for programs that say nothing.
 stdout: JSON {"code": exit code (negative: signal), "raw": everything the terminal received}
 """
 import fcntl, json, os, pty, select, struct, sys, termios, time
@@ -15,7 +16,10 @@ if pid == 0:
 screen, seen, steps = b"", 0, list(job["steps"])
 deadline = time.monotonic() + job.get("seconds", 20)
 while time.monotonic() < deadline:
-    if steps and steps[0][0].encode() in screen[seen:]:
+    if steps and steps[0][0].startswith("file:"):
+        if os.path.exists(steps[0][0][5:]):
+            os.write(terminal, steps.pop(0)[1].encode())
+    elif steps and steps[0][0].encode() in screen[seen:]:
         expected, reply = steps.pop(0)
         seen = screen.index(expected.encode(), seen) + len(expected.encode())
         if isinstance(reply, list):

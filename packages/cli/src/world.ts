@@ -1,8 +1,8 @@
 import { fstatSync, readFileSync } from 'node:fs'
 import { constants, homedir } from 'node:os'
 import { styleText } from 'node:util'
-import type { Person } from '@cordon/host'
-import { personAt } from './person.ts'
+import type { Person, Respondent } from '@cordon/host'
+import { personAt, respondentAt } from './person.ts'
 
 /** Everything a command may know of the process it runs in. Tests and embedders make their own. */
 export interface World {
@@ -22,6 +22,12 @@ export interface World {
   readonly streamsAreOne: boolean
   /** Who can be asked; undefined without a terminal. */
   readonly person: Person | undefined
+  /** Who can answer a tool's question; undefined without a terminal. */
+  readonly respondent: Respondent | undefined
+  /** The Node that runs us: what we ship runs on the same one. */
+  readonly node: string
+  /** All of standard input. */
+  readInput(): Promise<string>
   /** Sets the exit code; the process ends by itself when nothing is left to do. */
   finish(code: number): void
   /** Ends as if the signal had hit us, so that whoever started us sees what happened. */
@@ -31,6 +37,8 @@ export interface World {
    * Returns how to get them back.
    */
   passSignals(to: (signal: NodeJS.Signals) => void): () => void
+  /** The first signal that wants us to end, typed or sent, is told; the second one ends us. Returns how to stop. */
+  onInterrupt(told: (signal: NodeJS.Signals) => void): () => void
 }
 
 export interface Stream {
@@ -65,6 +73,11 @@ export function openAmbientWorld(): World {
     get person() {
       return personAt({ input: process.stdin, output: process.stderr })
     },
+    get respondent() {
+      return respondentAt({ input: process.stdin, output: process.stderr })
+    },
+    node: process.execPath,
+    readInput: async () => (await import('node:stream/consumers')).text(process.stdin),
     finish: (code) => {
       process.exitCode = code
     },
@@ -88,10 +101,18 @@ export function openAmbientWorld(): World {
         for (const signal of PASSED) process.off(signal, pass)
       }
     },
+    onInterrupt: (told) => {
+      for (const signal of ENDING) process.once(signal, told)
+      return () => {
+        for (const signal of ENDING) process.off(signal, told)
+      }
+    },
   }
 }
 
 const PASSED = ['SIGTERM', 'SIGHUP', 'SIGUSR1', 'SIGUSR2', 'SIGINT', 'SIGQUIT'] as const
+
+const ENDING = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 /** The kernel's session: the shell's pid with its start time, because pids are used again. */
 function terminalSession(pid: number): string {

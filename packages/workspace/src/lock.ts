@@ -25,7 +25,7 @@ export interface LockOptions {
  * the file, so it ends with the process however that ends, and nothing is guessed from times or pids.
  *
  * The lock file must never be opened by other means in this process: closing any descriptor of it would drop
- * the lock. It stays empty, and it is not deleted on release.
+ * the lock. It stays empty, and on release it stays where it is.
  */
 export class HeldLock {
   readonly file: string
@@ -50,6 +50,16 @@ export class HeldLock {
     if (!this.#database.isOpen) return
     // Before the lock goes, or it could be the next holder's note that is removed.
     if (inodeOf(this.file) === this.#inode) rmSync(noteOf(this.file), { force: true })
+    this.#database.close()
+  }
+
+  /** Releases a lock whose subject is gone, and its file with it: whoever waits notices that, and looks again. */
+  retire(): void {
+    if (!this.#database.isOpen) return
+    if (inodeOf(this.file) === this.#inode) {
+      rmSync(noteOf(this.file), { force: true })
+      rmSync(this.file)
+    }
     this.#database.close()
   }
 }

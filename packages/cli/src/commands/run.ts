@@ -1,13 +1,27 @@
-import { type AccessFlags, choosePolicy, type PolicyChoice, runConfined, type RunOutcome } from '@cordon/host'
+import {
+  type AccessFlags,
+  choosePolicy,
+  type ConversationChoice,
+  type PolicyChoice,
+  readChosenLayer,
+  runConfined,
+  type RunOutcome,
+} from '@cordon/host'
 import { type Command as Parser, Option } from 'commander'
 import type { Register } from '../command.ts'
 import { formatOutcome } from '../format/outcome.ts'
-import { cfgOption, repeatable } from '../options.ts'
+import {
+  cfgOption,
+  choiceOf as chosenConversation,
+  type ConfigOptions,
+  idOption,
+  noIdOption,
+  repeatable,
+} from '../options.ts'
 import { warn } from '../report.ts'
 import type { World } from '../world.ts'
 
-interface RunOptions extends AccessFlags {
-  readonly cfg: readonly string[]
+interface RunOptions extends AccessFlags, ConfigOptions {
   readonly tool?: string
   readonly profile?: string
   readonly quiet?: boolean
@@ -16,7 +30,9 @@ interface RunOptions extends AccessFlags {
 export const register: Register = (parser, world) => {
   declare(parser).action(async (command: [string, ...string[]], options: RunOptions) => {
     const { cwd, env, home, pid, uid, session, person } = world
-    const project = { cwd, surroundings: world, cfg: options.cfg, unmarked: 'allow' } as const
+    const place = { cwd, surroundings: world, cfg: options.cfg, unmarked: 'allow' } as const
+    const conversation = await readChosenLayer(place, world, conversationOf(options))
+    const project = { ...place, conversation }
     const compiler = { pid, uid, home, session, person }
     const chosen = await choosePolicy(project, compiler, choiceOf(options), options)
     warn(world, [...chosen.alarms, ...(options.quiet ? [] : chosen.warnings)])
@@ -51,6 +67,8 @@ function declare(parser: Parser): Parser {
     .addOption(repeatable('--allow-net <host[:port][/path]>', 'grant a host, or a part of one'))
     .addOption(repeatable('--env <name>', 'pass a variable on'))
     .addOption(cfgOption())
+    .addOption(idOption())
+    .addOption(noIdOption())
     .option('-q, --quiet', 'say nothing but what the command says')
     .passThroughOptions()
     .addHelpText(
@@ -62,7 +80,7 @@ environment, and an empty private home and /tmp. Its exit code, signals and stre
 Examples:
   cordon run -- npm test
   cordon run --read . --write build -- make
-  cordon run --allow-net registry.npmjs.org -- npm ci`,
+  cordon run --allow-net api.github.com -- ./fetch-issues.sh`,
     )
 }
 
@@ -72,6 +90,10 @@ const choiceOf = ({ tool, profile }: RunOptions): PolicyChoice =>
     : profile !== undefined
       ? { kind: 'profile', name: profile }
       : { kind: 'default' }
+
+/** A tool's policy is the one it has in the conversation, with its mounts; a plain run has nothing to do with any. */
+const conversationOf = (options: RunOptions): ConversationChoice =>
+  options.id === undefined && choiceOf(options).kind === 'default' ? 'none' : chosenConversation(options)
 
 /** The caller sees what it would have seen without us: the same code, or death by the same signal. */
 function finish(world: World, { exit }: RunOutcome): void {

@@ -71,7 +71,12 @@ export async function startConfined(request: ConfineRequest): Promise<ConfinedPr
       async (exit) => {
         const refused = ((await network?.close()) ?? []).filter((decision) => !decision.allowed)
         const world = hintWorld(request, plan, refused)
-        return { exit, refused, lost: plan.lost, hints: (said) => findHints([mentionedInErrors(said)], world) }
+        return {
+          exit,
+          refused,
+          lost: plan.lost,
+          hints: (said) => findHints([mentionedInErrors(said)], world),
+        }
       },
       async (error: unknown) => {
         await network?.close()

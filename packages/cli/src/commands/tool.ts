@@ -27,7 +27,9 @@ export const register: Register = (parser, world) => {
     async (options: CommonOptions) => {
       const { loaded } = await openProject(world, options)
       const tools = listTools(loaded.config)
-      world.out.write(options.json ? `${JSON.stringify(tools, undefined, 2)}\n` : formatTools(tools, world.out))
+      world.out.write(
+        options.json ? `${JSON.stringify(tools, undefined, 2)}\n` : formatTools(tools, world.out),
+      )
     },
   )
 

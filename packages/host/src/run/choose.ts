@@ -66,7 +66,7 @@ function refuseForeignDefault({ explain }: LoadedConfig): void {
   }
 }
 
-export class ReservedNameError extends CordonError {
+class ReservedNameError extends CordonError {
   readonly code = 'RESERVED_NAME'
   constructor(origin: string) {
     super(

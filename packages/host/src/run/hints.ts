@@ -1,4 +1,4 @@
-import { isAbsolute, join, resolve } from 'node:path'
+import { dirname, isAbsolute, join, resolve } from 'node:path'
 import {
   type AccessPolicy,
   below,
@@ -114,9 +114,15 @@ function inWorkspace(path: string, trouble: Trouble, world: HintWorld): Hint[] {
     {
       about: path,
       text: `${show(path)}: ${what} denied: ${first.because}${at}`,
-      fix: `${FLAG[first.question.capability as Capability]} ${show(path)}`,
+      // What is not there yet cannot be granted by itself: nothing can be mounted on it (SPEC 4.3).
+      fix: `${FLAG[first.question.capability as Capability]} ${show(nearest(path, world))}`,
     },
   ]
+}
+
+function nearest(path: string, world: HintWorld): string {
+  if (path === '.' || world.exists(join(world.root.path, path))) return path
+  return nearest(dirname(path), world)
 }
 
 /** The flag of `cordon run` that grants it. */

@@ -68,7 +68,7 @@ function pathsIn(line: string): PathMention[] {
   const found = [...line.matchAll(QUOTED), ...line.matchAll(BETWEEN_COLONS), ...line.matchAll(PATHS)]
   return found
     .map(([, path = '']) => ({ path: path.trim().replace(/[.,!?]+$/, ''), trouble }))
-    .filter(({ path }) => path !== '' && !path.includes('://') && !path.includes('\0'))
+    .filter(({ path }) => path !== '' && !/:\/\/|\0|^E[A-Z0-9]{3,}$/.test(path))
 }
 
 const QUOTED = /['"`‘]([^'"`‘’]+)['"`’]/g

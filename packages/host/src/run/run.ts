@@ -17,6 +17,7 @@ import {
   spawnConfined,
 } from '@cordon/sandbox'
 import { findHints, type Hint, type HintWorld } from './hints.ts'
+import { findLimits } from './limits.ts'
 import { mentionedInCommand, mentionedInErrors } from './mentions.ts'
 import type { Network } from './network.ts'
 import { runUnconfined } from './unconfined.ts'
@@ -74,7 +75,10 @@ async function runOn(kernel: KernelReport, request: RunRequest): Promise<RunOutc
       refused,
       lost: plan.lost,
       notes: plan.notes,
-      hints: findHints(mentions, hintWorld(request, plan, refused)),
+      hints: [
+        ...(failed ? findLimits(said, plan.limits) : []),
+        ...findHints(mentions, hintWorld(request, plan, refused)),
+      ],
     }
   } finally {
     await network?.close()

@@ -4,7 +4,7 @@ import { buildEnvironment, type Exit } from '@cordon/sandbox'
 import type { RunRequest } from './run.ts'
 
 /** The command did not start, and no sandbox was involved. */
-export class StartError extends CordonError {
+class StartError extends CordonError {
   readonly code = 'START'
   constructor(program: string, why: string) {
     super(`cannot start ${show(program)}: ${why}`)

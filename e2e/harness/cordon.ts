@@ -1,4 +1,4 @@
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { mkdtempSync, realpathSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -29,6 +29,21 @@ export function cordon({ cwd, home, env = {} }: Setting, ...args: string[]): End
   })
   if (error) throw error
   return { code: status, stdout, stderr }
+}
+
+/** The same without waiting, for what happens at once. */
+export function cordonMeanwhile({ cwd, home, env = {} }: Setting, ...args: string[]): Promise<Ended> {
+  const child = spawn(process.execPath, [CORDON, ...args], {
+    cwd,
+    env: { PATH: process.env['PATH'], HOME: home, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const text = { stdout: '', stderr: '' }
+  for (const name of ['stdout', 'stderr'] as const)
+    child[name].setEncoding('utf8').on('data', (data: string) => (text[name] += data))
+  return new Promise((resolve, reject) => {
+    child.on('error', reject).on('close', (code) => resolve({ code, ...text }))
+  })
 }
 
 export const temporary = (): string => realpathSync(mkdtempSync(join(tmpdir(), 'cordon-e2e-')))

@@ -28,8 +28,28 @@ export const COMMANDS: readonly Command[] = [
     load: () => import('./commands/policy.ts'),
   },
   {
+    name: 'doctor',
+    summary: 'say what this machine can hold, what is lost, and how to get it',
+    load: () => import('./commands/doctor.ts'),
+  },
+  {
     name: 'config',
     summary: 'show, explain, check and change the configuration',
     load: () => import('./commands/config.ts'),
+  },
+  {
+    name: 'mount',
+    summary: 'let tools reach a place outside the workspace, through a link in it',
+    load: () => import('./commands/mount.ts'),
+  },
+  {
+    name: 'conversation',
+    summary: 'list, show, search, fork and remove conversations',
+    load: () => import('./commands/conversation.ts'),
+  },
+  {
+    name: 'gc',
+    summary: 'remove stored content that no conversation needs any more',
+    load: () => import('./commands/gc.ts'),
   },
 ]

@@ -1,3 +1,4 @@
+import type { ConversationChoice } from '@cordon/host'
 import { type Command as Parser, Option } from 'commander'
 
 /** `--cfg key=value | file`, on every command that reads the configuration (SPEC 2). */
@@ -11,11 +12,29 @@ export const repeatable = (flags: string, description: string): Option =>
 
 export const jsonOption = (): Option => new Option('--json', 'print one JSON value for programs')
 
-/** What `--json` and `--cfg` look like to a command's action. */
-export interface CommonOptions {
+/** `--id` and `--no-id`: whose layer of the configuration counts (SPEC 2). */
+export const idOption = (): Option =>
+  new Option('--id <conversation>', 'in this conversation, by its id or enough of it; else in the last used')
+
+export const noIdOption = (): Option =>
+  new Option('--no-id', 'in no conversation: only what is configured in files')
+
+/** A command that reads the configuration as it is in a conversation. */
+export const withConfigOptions = (parser: Parser): Parser =>
+  parser.addOption(cfgOption()).addOption(idOption()).addOption(noIdOption())
+
+export interface ConfigOptions {
   readonly cfg: readonly string[]
+  /** Undefined: the last used one. False: none. */
+  readonly id?: string | false
+}
+
+export interface CommonOptions extends ConfigOptions {
   readonly json?: boolean
 }
 
-export const withCommonOptions = (parser: Parser): Parser =>
-  parser.addOption(cfgOption()).addOption(jsonOption())
+export const withCommonOptions = (parser: Parser): Parser => withConfigOptions(parser).addOption(jsonOption())
+
+/** As the host understands it. */
+export const choiceOf = ({ id }: Pick<ConfigOptions, 'id'>): ConversationChoice =>
+  id === undefined ? 'last used' : id === false ? 'none' : { id }

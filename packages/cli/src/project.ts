@@ -1,9 +1,10 @@
-import { compileProject, openAmbientProject, type Policies, type Project } from '@cordon/host'
+import { compileProject, openAmbientProjectIn, type Policies, type Project } from '@cordon/host'
+import { choiceOf, type ConfigOptions } from './options.ts'
 import type { World } from './world.ts'
 
 /** The workspace around the current directory, with every layer of its configuration. */
-export const openProject = (world: World, cfg: readonly string[]): Project =>
-  openAmbientProject({ cwd: world.cwd, surroundings: world, cfg })
+export const openProject = (world: World, options: ConfigOptions): Promise<Project> =>
+  openAmbientProjectIn({ cwd: world.cwd, surroundings: world, cfg: options.cfg }, world, choiceOf(options))
 
 /** Compiled without asking anybody anything: what is not approved grants nothing. */
 export const compileQuietly = (world: World, project: Project): Promise<Policies> =>

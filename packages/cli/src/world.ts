@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs'
-import { homedir } from 'node:os'
+import { fstatSync, readFileSync } from 'node:fs'
+import { constants, homedir } from 'node:os'
 import { styleText } from 'node:util'
 import type { Person, Respondent } from '@cordon/host'
 import { personAt, respondentAt } from './person.ts'
@@ -18,6 +18,8 @@ export interface World {
   readonly session: string
   readonly out: Stream
   readonly err: Stream
+  /** Standard output and standard error are the same file: `2>&1`. */
+  readonly streamsAreOne: boolean
   /** Who can be asked; undefined without a terminal. */
   readonly person: Person | undefined
   /** Who can answer a tool's question; undefined without a terminal. */
@@ -42,10 +44,11 @@ export interface World {
 export interface Stream {
   readonly isTerminal: boolean
   readonly write: (text: string | Uint8Array) => void
+  readonly sink: NodeJS.WriteStream
   readonly style: (style: Style, text: string) => string
 }
 
-export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan'
+type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan'
 
 /** The only reader of `process` in the program. */
 export function openAmbientWorld(): World {
@@ -63,6 +66,9 @@ export function openAmbientWorld(): World {
     },
     out: streamTo(process.stdout, env),
     err: streamTo(process.stderr, env),
+    get streamsAreOne() {
+      return identityOf(1) === identityOf(2)
+    },
     // Lazily: touching stdin opens it, and most commands never ask anything.
     get person() {
       return personAt({ input: process.stdin, output: process.stderr })
@@ -76,8 +82,14 @@ export function openAmbientWorld(): World {
       process.exitCode = code
     },
     dieBy: (signal) => {
-      process.removeAllListeners(signal)
-      process.kill(process.pid, signal)
+      const number = constants.signals[signal] ?? Number(signal.slice('SIG'.length))
+      process.exitCode = 128 + number // for a caller that made us ignore it
+      // Node ignores or uses some signals (SIGPIPE, SIGUSR1); taking a listener away restores what the kernel does.
+      if (signal in constants.signals && signal !== 'SIGKILL' && signal !== 'SIGSTOP') {
+        process.on(signal, () => {})
+        process.removeAllListeners(signal)
+      }
+      process.kill(process.pid, number)
     },
     passSignals: (to) => {
       const pass = (signal: NodeJS.Signals): void => {
@@ -118,12 +130,18 @@ const statFields = (pid: number): string[] =>
     .replace(/^.*\) /s, '')
     .split(' ')
 
+function identityOf(fd: number): string {
+  const { dev, ino } = fstatSync(fd)
+  return `${dev}:${ino}`
+}
+
 function streamTo(stream: NodeJS.WriteStream, env: World['env']): Stream {
   const isTerminal = stream.isTTY
   const coloured = wantsColour(isTerminal, env)
   return {
     isTerminal,
     write: (text) => void stream.write(text),
+    sink: stream,
     style: (style, text) => (coloured ? styleText(style, text, { validateStream: false }) : text),
   }
 }

@@ -4,20 +4,23 @@ import type { Readable, Writable } from 'node:stream'
 import type { SandboxConfig } from '@cordon/config'
 import { type AccessPolicy, below, type Root } from '@cordon/policy'
 import {
+  assumeKernel,
   buildEnvironment,
   type Confined,
   type Exit,
+  type KernelReport,
   type LostGuarantee,
   openAmbientSurvey,
   type Plan,
   planConfinement,
-  probeKernel,
   ProgramNotFoundError,
   type ProxyDecision,
   spawnConfined,
 } from '@cordon/sandbox'
 import { findHints, type Hint, type HintWorld } from './run/hints.ts'
-import { type Network, openNetwork } from './run/network.ts'
+import { findLimits } from './run/limits.ts'
+import { mentionedInErrors } from './run/mentions.ts'
+import type { Network } from './run/network.ts'
 
 /** One program and the policy it runs under, with its three streams in our hands. */
 export interface ConfineRequest {
@@ -33,6 +36,8 @@ export interface ConfineRequest {
   readonly runtime: readonly string[]
   /** Aborting kills it with everything it started. */
   readonly signal: AbortSignal
+  /** What the kernel can do; it is assumed to be able, and who is told otherwise (`isKernelRefusal`) probes it. */
+  readonly kernel?: KernelReport
 }
 
 export interface ConfinedProgram {
@@ -57,20 +62,26 @@ export async function startConfined(request: ConfineRequest): Promise<ConfinedPr
   const { argv, policy, signal } = request
   const env = buildEnvironment(policy, request.env)
   const plan = planFor(request, env)
-  const network = plan.proxyPort === undefined ? undefined : await openNetwork(policy.net, plan.proxyPort)
+  const network = plan.proxyPort === undefined ? undefined : await serve(policy, plan.proxyPort)
   try {
     const confined = spawnConfined(plan, {
       argv,
       env: { ...env, ...network?.env },
       signal,
       terminal: 'detach',
-      ...(network ? { onProxySocket: network.attach } : {}),
+      ...(network ? { onProxySocket: network.attach, files: network.files } : {}),
     })
     return { ...piped(confined), ended: whenEnded(request, plan, confined, network) }
   } catch (error) {
     await network?.close()
     throw error
   }
+}
+
+/** Loaded when it is needed: most tools have no network, and should not pay for an HTTP stack. */
+async function serve(policy: AccessPolicy, port: number): Promise<Network> {
+  const { openNetwork } = await import('./run/network.ts')
+  return openNetwork(policy.net, port)
 }
 
 async function whenEnded(
@@ -83,7 +94,11 @@ async function whenEnded(
     const exit = await confined.exit
     const refused = ((await network?.close()) ?? []).filter((decision) => !decision.allowed)
     const world = hintWorld(request, plan, refused)
-    return { exit, refused, lost: plan.lost, hints: (said) => findHints(said, world) }
+    const hints = (said: string): readonly Hint[] => [
+      ...findLimits(said, plan.limits),
+      ...findHints([mentionedInErrors(said)], world),
+    ]
+    return { exit, refused, lost: plan.lost, hints }
   } finally {
     await network?.close()
   }
@@ -134,12 +149,12 @@ interface Streams {
 }
 
 function planFor(request: ConfineRequest, env: Record<string, string>): Plan {
-  const { policy, root, home, cwd, argv, sandbox, runtime } = request
+  const { policy, root, home, cwd, argv, sandbox, runtime, kernel = assumeKernel() } = request
   const survey = openAmbientSurvey({ policy, root: root.path, home, cwd, argv0: argv[0], env, runtime })
   const { memory_mb, processes, tmp_mb, open_files } = sandbox.limits
   return planConfinement({
     policy,
-    kernel: probeKernel(),
+    kernel,
     survey,
     mode: sandbox.mode === 'warn' ? 'warn' : 'enforce',
     limits: {
@@ -166,6 +181,7 @@ const hintWorld = (
   // What the proxy knows exactly is not guessed at again.
   isKnown: (host: string) => refused.some((decision) => decision.host === host),
   hasVariable: (name: string) => env[name] !== undefined,
+  isSecret: (path: string) => survey.secrets.some((secret) => below(secret, path) !== undefined),
   isVisible: (path: string) =>
     [...survey.system, ...survey.runtime].some((entry) => below(entry.path, path) !== undefined) &&
     !survey.secrets.some((secret) => below(secret, path) !== undefined),

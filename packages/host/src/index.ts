@@ -8,7 +8,8 @@ export {
   type ProjectOptions,
 } from './project.ts'
 export { changeSetting, explainSetting, type Change } from './settings.ts'
-export { explainPolicies, type PolicyView } from './explain.ts'
+export { diagnose, type Diagnosis } from './diagnose.ts'
+export { explainPolicies, type Holding, type PolicyView } from './explain.ts'
 export { initProject } from './init.ts'
 export { choosePolicy, type PolicyChoice } from './run/choose.ts'
 export { type AccessFlags } from './run/flags.ts'
@@ -30,6 +31,32 @@ export { type LocalTool, NotRunnableError, resolveTool, UnknownToolError } from 
 export { parseQuestion, QuestionError, type Question } from './why/question.ts'
 export { type AnyRule } from './why/answer.ts'
 export { why, type Why } from './why/why.ts'
+export { type ConversationChoice, NoConversationError } from './conversation/choose.ts'
+export {
+  Conversations,
+  type ConversationView,
+  type Forked,
+  type ForkOptions,
+  type Found,
+  openAmbientConversations,
+} from './conversation/conversations.ts'
+export { type ConversationLayer, readConversationLayer } from './conversation/layer.ts'
+export { type ConversationUser, openAmbientProjectIn, readChosenLayer } from './conversation/open.ts'
+export {
+  changeMounts,
+  changeUnderLock,
+  type LockHolder,
+  type MountCommand,
+  type MountOutcome,
+  planIn,
+} from './mount/change.ts'
+export { confirmMounts, type MountAudience } from './mount/confirm.ts'
+export { MountError, MountFailedError, type MountProblem } from './mount/errors.ts'
+export { type MountMode } from './mount/grammar.ts'
+export { listMounts, type MountState, type MountView } from './mount/list.ts'
+export { type MountFlag, type MountPlan, type MountStep, type UnmountStep } from './mount/plan.ts'
+// The words of the workspace that the command line prints.
+export { type ConversationRef, type ConversationSummary, printEvent } from '@cordon/workspace'
 // The words of the configuration that the command line prints.
 export {
   ConfigError,

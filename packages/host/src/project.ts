@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { type LoadedConfig, mergeSources, readAmbientSources, type Source } from '@cordon/config'
 import { below, CordonError, openAmbientRoot, type Root, show } from '@cordon/policy'
 import {
+  type ConversationRef,
   openWorkspace,
   type Surroundings,
   unmarkedWorkspace,
@@ -9,6 +10,7 @@ import {
   type Workspace,
 } from '@cordon/workspace'
 import { BUILT_IN_TOOLS } from './built-in-tools.ts'
+import { type ConversationLayer, withoutGone } from './conversation/layer.ts'
 
 /** A workspace with its configuration read and merged: what every command that decides something starts from. */
 export interface Project {
@@ -16,6 +18,8 @@ export interface Project {
   readonly root: Root
   readonly sources: readonly Source[]
   readonly loaded: LoadedConfig
+  /** Whose layer is among the sources; undefined when none is. */
+  readonly conversation: ConversationRef | undefined
 }
 
 export interface ProjectOptions {
@@ -23,6 +27,8 @@ export interface ProjectOptions {
   readonly surroundings: Surroundings
   /** The `--cfg` arguments, in order. */
   readonly cfg: readonly string[]
+  /** SPEC 2: the layer of the conversation that the command is about. */
+  readonly conversation?: ConversationLayer | undefined
   /** What a command's own flags add, as the last layer. */
   readonly flags?: readonly Source[]
   /** `allow`: without a workspace the current directory is taken as it is, with nothing but defaults. */
@@ -42,11 +48,36 @@ export class NoWorkspaceError extends CordonError {
 /** Reads with the process's authority; throws ConfigError with every problem of every layer. */
 export function openAmbientProject(options: ProjectOptions): Project {
   const workspace = requireWorkspace(options)
-  const sources = [BUILT_IN_TOOLS, ...readAmbientSources(placesOf(workspace, options))]
-  return { workspace, root: openAmbientRoot(workspace.root), sources, loaded: mergeSources(sources) }
+  const others = [BUILT_IN_TOOLS, ...readAmbientSources(placesOf(workspace, options))]
+  const sources = withConversation(others, options.conversation)
+  return {
+    workspace,
+    root: openAmbientRoot(workspace.root),
+    sources,
+    loaded: mergeSources(sources),
+    conversation: options.conversation?.ref,
+  }
 }
 
-export function requireWorkspace({ cwd, surroundings, unmarked }: ProjectOptions): Workspace {
+/** With the conversation's deltas, as far as they speak of what is configured. */
+function withConversation(
+  others: readonly Source[],
+  conversation: ConversationLayer | undefined,
+): readonly Source[] {
+  if (!conversation || conversation.sources.length === 0) return others
+  const { config } = mergeSources(others)
+  const current = withoutGone(conversation.sources, {
+    tools: new Set(Object.keys(config.conversation.tools)),
+    servers: new Set(Object.keys(config.providers.mcp)),
+  })
+  return [...others, ...current] // merging puts every layer in its place
+}
+
+export function requireWorkspace({
+  cwd,
+  surroundings,
+  unmarked,
+}: Pick<ProjectOptions, 'cwd' | 'surroundings' | 'unmarked'>): Workspace {
   const workspace = openWorkspace(cwd, surroundings)
   if (workspace) return workspace
   if (unmarked !== 'allow') throw new NoWorkspaceError(cwd)

@@ -1,5 +1,6 @@
 import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { DatabaseSync } from 'node:sqlite'
+import { createRequire } from 'node:module'
+import type { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CordonError, quote, show } from '@cordon/policy'
 import { errorCode, reason } from './durable.ts'
@@ -24,7 +25,7 @@ export interface LockOptions {
  * the file, so it ends with the process however that ends, and nothing is guessed from times or pids.
  *
  * The lock file must never be opened by other means in this process: closing any descriptor of it would drop
- * the lock. It stays empty, and it is not deleted on release.
+ * the lock. It stays empty, and on release it stays where it is.
  */
 export class HeldLock {
   readonly file: string
@@ -49,6 +50,16 @@ export class HeldLock {
     if (!this.#database.isOpen) return
     // Before the lock goes, or it could be the next holder's note that is removed.
     if (inodeOf(this.file) === this.#inode) rmSync(noteOf(this.file), { force: true })
+    this.#database.close()
+  }
+
+  /** Releases a lock whose subject is gone, and its file with it: whoever waits notices that, and looks again. */
+  retire(): void {
+    if (!this.#database.isOpen) return
+    if (inodeOf(this.file) === this.#inode) {
+      rmSync(noteOf(this.file), { force: true })
+      rmSync(this.file)
+    }
     this.#database.close()
   }
 }
@@ -95,7 +106,7 @@ function lockOnce(file: string, options: Pick<LockOptions, 'what' | 'holder'>): 
   const before = inodeOf(file)
   let database: DatabaseSync | undefined
   try {
-    database = new DatabaseSync(file)
+    database = new (loadSqlite().DatabaseSync)(file)
     // Without the first, SQLite writes a journal beside an empty file, which a full disk refuses and a kill leaves.
     database.exec('PRAGMA journal_mode = MEMORY; PRAGMA busy_timeout = 0; BEGIN EXCLUSIVE')
     const inode = inodeOf(file)
@@ -112,6 +123,10 @@ function lockOnce(file: string, options: Pick<LockOptions, 'what' | 'holder'>): 
     database?.close()
   }
 }
+
+/** When it is needed: most commands read without a lock, and should not pay for a database engine. */
+const loadSqlite = (): typeof import('node:sqlite') =>
+  createRequire(import.meta.url)('node:sqlite') as typeof import('node:sqlite')
 
 const SQLITE_BUSY = 5
 

@@ -20,6 +20,7 @@ import {
   findConversation,
   forkConversation,
   grepConversations,
+  HostPaths,
   type Hit,
   lastUsedConversation,
   listConversations,
@@ -168,13 +169,28 @@ test('SPEC 6.1 one writer at a time: the second is told who holds it', async () 
   await add(shelf, ref, turn('two'))
 })
 
-test('appends that overlap keep their order', async () => {
+test('appends that overlap keep their order, and closing waits for all of them', async () => {
   const shelf = await freshShelf()
   const ref = await createConversation(shelf, { keeping: 'local' })
   const writer = await openConversation(shelf, ref, AT_ONCE)
-  const texts = Array.from({ length: 50 }, (_, i) => `t${i}${'x'.repeat(i % 2 === 0 ? 1_000_000 : 0)}`)
-  await Promise.all(texts.map((text) => writer.append(turn(text))))
+  const texts = Array.from({ length: 20 }, (_, i) => `t${i}`)
+  const appended = texts.map((text) => writer.append(turn(text)))
+  // Looked at only when those before it are on the disk.
+  let keptBefore: boolean | undefined
+  const last: ConversationEvent = {
+    kind: 'note',
+    at: AT,
+    get text() {
+      keptBefore ??= readFileSync(eventsFile(ref), 'utf8').includes('you said t19')
+      return 'last'
+    },
+  }
+  appended.push(writer.append([last]))
+  const refused = writer.append(turn(shelf.workspace.root)).catch((error: unknown) => error)
   await writer.close()
+  await Promise.all(appended)
+  expect(keptBefore).toBe(true)
+  expect(await refused).toMatchObject({ code: 'HOST_PATH' })
   expect(requests(await eventsOf(ref))).toEqual(texts)
 })
 
@@ -219,10 +235,23 @@ test('SPEC 6.1 a host path does not get into an event, and the refused event cha
   expect(requests(await eventsOf(ref))).toHaveLength(2)
 })
 
+test('SPEC 6.1 a home behind a link is hidden under both of its names', async () => {
+  const { base, workspace } = await freshWorkspace()
+  mkdirSync(join(base, 'disk2/ann'), { recursive: true })
+  symlinkSync(join(base, 'disk2/ann'), workspace.home)
+  const text = `${workspace.home}/a ${base}/disk2/ann/b ${workspace.root}/c`
+  expect(HostPaths.of(workspace).hide({ [text]: [text] })).toEqual({ '~/a ~/b ./c': ['~/a ~/b ./c'] })
+})
+
 test('titles, archiving and listing, without reading events', async () => {
   const shelf = await freshShelf()
   const a = await createConversation(shelf, { keeping: 'shared', title: 'First' })
-  const b = await createConversation(shelf, { keeping: 'local' })
+  const b = await createConversation(shelf, { keeping: 'local', title: `in ${shelf.workspace.root}` })
+  expect(
+    listConversations(shelf)
+      .map(({ title }) => String(title))
+      .sort(),
+  ).toEqual(['First', 'in .'])
   writeFileSync(eventsFile(a), 'not events at all\n\n\n')
   await titleConversation(shelf, b, `about ${shelf.workspace.root}/src`)
   await archiveConversation(shelf, a)
@@ -292,7 +321,7 @@ test('removing leaves nothing, and is refused while somebody writes', async () =
   await writer.close()
   await removeConversation(shelf, ref)
   expect(readdirSync(join(shelf.workspace.shared, 'conversations'))).toEqual([])
-  expect(existsSync(join(shelf.workspace.local, 'locks', `${ref.id}.lock`))).toBe(false)
+  expect(readdirSync(join(shelf.workspace.local, 'locks'))).toEqual([])
 })
 
 test('what a crash left half made or half removed is swept, what somebody works on is not', async () => {
@@ -308,7 +337,9 @@ test('what a crash left half made or half removed is swept, what somebody works 
   expect(readdirSync(parent).sort()).toEqual([made, going, ref.id, 'not-ours'].sort())
   expect(existsSync(join(ref.dir, 'meta.json.tmp'))).toBe(true)
   for (const lock of locks) lock.release()
+  tryLock(lockFile(shelf.workspace, '01m7fh87g0cccccc'), { what: 'x', holder: HOLDER })!.release() // never made
   await sweepConversations(shelf)
+  expect(readdirSync(join(shelf.workspace.local, 'locks'))).toEqual([`${ref.id}.lock`])
   expect(readdirSync(parent).sort()).toEqual([ref.id, 'not-ours'].sort())
   expect(readdirSync(ref.dir).sort()).toEqual(['events.jsonl', 'meta.json'])
 })

@@ -11,7 +11,13 @@ import {
 import { show } from '@cordon/policy'
 import type { Register } from '../command.ts'
 import { formatSettings } from '../format/settings.ts'
-import { cfgOption, type CommonOptions, withCommonOptions } from '../options.ts'
+import {
+  cfgOption,
+  type CommonOptions,
+  type ConfigOptions,
+  withCommonOptions,
+  withConfigOptions,
+} from '../options.ts'
 import { compileQuietly, openProject } from '../project.ts'
 import { warn } from '../report.ts'
 import type { World } from '../world.ts'
@@ -19,10 +25,10 @@ import type { World } from '../world.ts'
 export const register: Register = (parser, world) => {
   withCommonOptions(
     parser.command('show').description('print the effective configuration and where it comes from'),
-  ).action(({ cfg, json }: CommonOptions) => {
-    const { loaded } = openProject(world, cfg)
+  ).action(async (options: CommonOptions) => {
+    const { loaded } = await openProject(world, options)
     world.out.write(
-      json ? `${JSON.stringify(loaded.values, undefined, 2)}\n` : formatSettings(loaded, world.out),
+      options.json ? `${JSON.stringify(loaded.values, undefined, 2)}\n` : formatSettings(loaded, world.out),
     )
   })
 
@@ -30,23 +36,23 @@ export const register: Register = (parser, world) => {
     parser.command('explain').description('say where one value comes from and what it overrode'),
   )
     .argument('<key>', 'such as sandbox.mode or conversation.tools.fetch.access.net')
-    .action((key: string, { cfg, json }: CommonOptions) => {
-      const found = explainSetting(openProject(world, cfg), key)
+    .action(async (key: string, options: CommonOptions) => {
+      const found = explainSetting(await openProject(world, options), key)
       world.out.write(
-        json ? `${JSON.stringify(found, undefined, 2)}\n` : formatExplanation(key, found, world),
+        options.json ? `${JSON.stringify(found, undefined, 2)}\n` : formatExplanation(key, found, world),
       )
     })
 
-  parser
-    .command('validate')
-    .description('check every layer, and compile every policy; exit 2 and say everything that is wrong')
-    .addOption(cfgOption())
-    .action(async ({ cfg }: CommonOptions) => {
-      const project = openProject(world, cfg)
-      const { bySubject, warnings } = await compileQuietly(world, project)
-      warn(world, warnings)
-      world.out.write(`the configuration is valid; ${bySubject.size} policies compile\n`)
-    })
+  withConfigOptions(
+    parser
+      .command('validate')
+      .description('check every layer, and compile every policy; exit 2 and say everything that is wrong'),
+  ).action(async (options: ConfigOptions) => {
+    const project = await openProject(world, options)
+    const { bySubject, warnings } = await compileQuietly(world, project)
+    warn(world, warnings)
+    world.out.write(`the configuration is valid; ${bySubject.size} policies compile\n`)
+  })
 
   parser
     .command('schema')

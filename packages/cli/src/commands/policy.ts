@@ -1,45 +1,31 @@
-import { explainPolicies, type PolicyView } from '@cordon/host'
-import { show } from '@cordon/policy'
+import { explainPolicies } from '@cordon/host'
 import type { Register } from '../command.ts'
-import { formatTable } from '../format/table.ts'
-import { cfgOption, type CommonOptions, withCommonOptions } from '../options.ts'
+import { formatViews } from '../format/policies.ts'
+import { type CommonOptions, type ConfigOptions, withCommonOptions, withConfigOptions } from '../options.ts'
 import { compileAsking, compileQuietly, openProject } from '../project.ts'
 import { warn } from '../report.ts'
-import type { Stream } from '../world.ts'
 
 export const register: Register = (parser, world) => {
   withCommonOptions(parser.command('explain').description('show every rule of a policy, and who holds it'))
     .argument('[name]', 'a tool, an MCP server or a profile; all of them when left out')
-    .action(async (name: string | undefined, { cfg, json }: CommonOptions) => {
-      const project = openProject(world, cfg)
+    .action(async (name: string | undefined, options: CommonOptions) => {
+      const project = await openProject(world, options)
       const policies = await compileQuietly(world, project)
       warn(world, policies.warnings)
-      const views = explainPolicies(project, policies, name)
-      world.out.write(json ? `${JSON.stringify(views, undefined, 2)}\n` : formatViews(views, world.out))
+      const views = explainPolicies(project, policies, world, name)
+      world.out.write(
+        options.json ? `${JSON.stringify(views, undefined, 2)}\n` : formatViews(views, world.out),
+      )
     })
 
-  parser
-    .command('compile')
-    .description('compile every policy, and at a terminal ask about mounts that are not approved yet')
-    .addOption(cfgOption())
-    .action(async ({ cfg }: CommonOptions) => {
-      const project = openProject(world, cfg)
-      const policies = await compileAsking(world, project)
-      warn(world, policies.warnings)
-      world.out.write(`${policies.bySubject.size} policies compiled\n`)
-    })
+  withConfigOptions(
+    parser
+      .command('compile')
+      .description('compile every policy, and at a terminal ask about mounts that are not approved yet'),
+  ).action(async (options: ConfigOptions) => {
+    const project = await openProject(world, options)
+    const policies = await compileAsking(world, project)
+    warn(world, policies.warnings)
+    world.out.write(`${policies.bySubject.size} policies compiled\n`)
+  })
 }
-
-export const formatViews = (views: readonly PolicyView[], { style }: Pick<Stream, 'style'>): string =>
-  views
-    .map(({ subject, holdings }) => {
-      const rows = holdings.map(({ axis, about, says, holder, origin }) => [
-        `  ${axis}`,
-        show(about),
-        says,
-        holder,
-        origin ?? '',
-      ])
-      return `${style('bold', subject)}\n${formatTable(rows)}`
-    })
-    .join('\n')

@@ -13,33 +13,36 @@ import {
 import { CordonError, show } from '@cordon/policy'
 import type { Register } from '../command.ts'
 import { EXIT } from '../exit.ts'
+import { formatViews } from '../format/policies.ts'
 import { contentBytes, formatFailure, formatTools, runText, warningsOf } from '../format/tool.ts'
 import { type CommonOptions, withCommonOptions } from '../options.ts'
 import { compileQuietly, openProject } from '../project.ts'
 import { warn } from '../report.ts'
 import type { Stream, World } from '../world.ts'
-import { formatViews } from './policy.ts'
 
 export const register: Register = (parser, world) => {
   registerRun(parser, world)
 
   withCommonOptions(parser.command('ls').description('list the tools there are')).action(
-    ({ cfg, json }: CommonOptions) => {
-      const tools = listTools(openProject(world, cfg).loaded.config)
-      world.out.write(json ? `${JSON.stringify(tools, undefined, 2)}\n` : formatTools(tools, world.out))
+    async (options: CommonOptions) => {
+      const { loaded } = await openProject(world, options)
+      const tools = listTools(loaded.config)
+      world.out.write(
+        options.json ? `${JSON.stringify(tools, undefined, 2)}\n` : formatTools(tools, world.out),
+      )
     },
   )
 
   withCommonOptions(parser.command('show').description('show one tool: its arguments, command and policy'))
     .argument('<name>', 'a tool')
-    .action(async (name: string, { cfg, json }: CommonOptions) => {
-      const project = openProject(world, cfg)
+    .action(async (name: string, options: CommonOptions) => {
+      const project = await openProject(world, options)
       const view = viewTool(project.loaded.config, name, installation(world))
       const policies = await compileQuietly(world, project)
       // A builtin tool runs inside Cordon and has no policy of its own.
-      const policy = view.source === 'builtin' ? [] : explainPolicies(project, policies, name)
+      const policy = view.source === 'builtin' ? [] : explainPolicies(project, policies, world, name)
       world.out.write(
-        json
+        options.json
           ? `${JSON.stringify({ ...view, policy: policy[0]?.holdings ?? null }, undefined, 2)}\n`
           : formatView(view, world.out) + formatViews(policy, world.out),
       )
@@ -55,7 +58,7 @@ const registerRun: Register = (parser, world) => {
     .argument('<name>', 'a tool')
     .option('--args <json>', 'its arguments, a JSON object; - reads them from standard input', '{}')
     .action(async (name: string, options: RunOptions) => {
-      const project = openProject(world, options.cfg)
+      const project = await openProject(world, options)
       const { pid, uid, home, session, env } = world
       const compiler = { pid, uid, home, session, person: world.person }
       const prepared = await prepareOrRefuse(

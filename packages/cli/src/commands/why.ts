@@ -21,13 +21,13 @@ Examples:
   cordon why fetch net https://api.github.com/repos
   cordon why fetch env GITHUB_TOKEN`,
     )
-    .action(async (tool: string, capability: string, target: string, { cfg, json }: CommonOptions) => {
+    .action(async (tool: string, capability: string, target: string, options: CommonOptions) => {
       const question = parseQuestion(capability, target)
-      const project = openProject(world, cfg)
+      const project = await openProject(world, options)
       const policies = await compileQuietly(world, project)
       const found = why(project, policies, tool, question)
       world.out.write(
-        json ? `${JSON.stringify(whyJson(found), undefined, 2)}\n` : formatWhy(found, world.out),
+        options.json ? `${JSON.stringify(whyJson(found), undefined, 2)}\n` : formatWhy(found, world.out),
       )
       world.finish(found.allowed ? EXIT.ok : EXIT.denied)
     })

@@ -1,7 +1,7 @@
 import { CAPABILITIES, type EnvRule, type FsRule, type NetRule, parseHost, ROOT } from '@cordon/policy'
 
 /** The origin of a rule that nobody wrote. */
-export const BUILT_IN = 'built-in default'
+const BUILT_IN = 'built-in default'
 
 /** SPEC 4.2: the whole workspace, to read, write and execute. */
 export const DEFAULT_FS: readonly FsRule[] = [

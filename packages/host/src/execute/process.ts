@@ -1,4 +1,5 @@
 import { CordonError, show } from '@cordon/policy'
+import { isKernelRefusal, probeKernel } from '@cordon/sandbox'
 import { type ConfineRequest, type ProgramEnd, startConfined } from '../confine.ts'
 import { boundContent, keepHead, keepTail, type Kept } from './output.ts'
 import { failure, parseReply, type ToolReply } from './result.ts'
@@ -26,6 +27,16 @@ export interface ProcessOutcome {
 
 /** Never leaves anything running: a timeout, a cancelled call and endless output end it with all it started. */
 export async function runProcess(request: ProcessRequest): Promise<ProcessOutcome> {
+  try {
+    return await runOn(request)
+  } catch (error) {
+    if (!isKernelRefusal(error)) throw error
+    // Nothing ran yet. Now it is known what this kernel cannot do, and the plan does without it or refuses.
+    return runOn({ ...request, kernel: probeKernel() })
+  }
+}
+
+async function runOn(request: ProcessRequest): Promise<ProcessOutcome> {
   if (request.signal?.aborted) return { ...notStarted(failure(WHY.cancelled(request))), cancelled: true }
   const stop = new AbortController()
   let stopped: StopReason | undefined
@@ -46,6 +57,7 @@ export async function runProcess(request: ProcessRequest): Promise<ProcessOutcom
     return { ...reply, end, stderr: stderr(), cancelled: stopped === 'cancelled' }
   } catch (error) {
     // The program is not there, or the sandbox could not be built: the call failed, and says so exactly.
+    if (isKernelRefusal(error) && !request.kernel) throw error
     if (error instanceof CordonError) return notStarted(failure(error.message))
     if (!isRefusedSpawn(error)) throw error
     return notStarted(failure(`cannot start ${show(request.argv[0])}: ${SPAWN[error.code] ?? error.code}`))

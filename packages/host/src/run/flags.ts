@@ -10,7 +10,7 @@ export interface AccessFlags {
   readonly env: readonly string[]
 }
 
-export class FlagError extends CordonError {
+class FlagError extends CordonError {
   readonly code = 'FLAG'
 }
 
@@ -37,7 +37,7 @@ export function flagSources(flags: AccessFlags, key: readonly string[]): Source[
 type Rule = Readonly<Record<string, string | number | boolean>>
 
 /** `[scheme://]host[:port][/path]`. */
-export function parseAllowNet(text: string): Rule {
+function parseAllowNet(text: string): Rule {
   const parts = SHAPE.exec(text)?.groups
   const host = parts?.['host'] ?? ''
   if (!parts || !parseHost(host))

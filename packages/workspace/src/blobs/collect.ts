@@ -1,6 +1,6 @@
 import { lstatSync, unlinkSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { setImmediate as breathe } from 'node:timers/promises'
 import { type Shelf } from '../conversation/shelf.ts'
 import { listIfThere } from '../list.ts'
@@ -88,19 +88,18 @@ function* blobsOf(store: BlobStore): Generator<BlobHash[]> {
 
 const isPair = (name: string): boolean => /^[0-9a-f]{2}$/.test(name)
 
-/** Removes the temporary files of puts that were killed: whoever still puts holds the lock of that name. */
+/** Removes what puts that were killed left: whoever still puts holds the lock of that name. */
 export async function sweepBlobs(shelf: Shelf): Promise<void> {
-  for (const keeping of ['shared', 'local'] as const) {
-    const { dir } = new BlobStore(shelf, keeping)
-    for (const name of listIfThere(dir).filter((each) => each.startsWith(PUTTING))) {
-      await prepareLocal(shelf.workspace, shelf.holder)
-      const file = lockFile(shelf.workspace, name.slice(1))
-      const lock = tryLock(file, { what: 'a blob being put', holder: shelf.holder })
-      if (!lock) continue
-      await rm(join(dir, name), { force: true })
-      await rm(file, { force: true })
-      await rm(`${file}.holder`, { force: true })
-      lock.release()
-    }
+  const locks = dirname(lockFile(shelf.workspace, 'any'))
+  const dirs = [new BlobStore(shelf, 'shared').dir, new BlobStore(shelf, 'local').dir]
+  const temps = dirs.flatMap(listIfThere).filter((name) => name.startsWith(PUTTING))
+  const held = listIfThere(locks).filter((name) => `.${name}`.startsWith(PUTTING) && name.endsWith('.lock'))
+  const names = new Set([...temps, ...held.map((name) => `.${name.slice(0, -'.lock'.length)}`)])
+  if (names.size > 0) await prepareLocal(shelf.workspace, shelf.holder)
+  for (const name of names) {
+    const lock = tryLock(lockFile(shelf.workspace, name.slice(1)), { what: 'a blob', holder: shelf.holder })
+    if (!lock) continue
+    for (const dir of dirs) await rm(join(dir, name), { force: true })
+    lock.retire()
   }
 }

@@ -62,9 +62,7 @@ export class BlobStore {
         return await this.#putThrough(temp, content)
       } finally {
         await rm(temp, { force: true })
-        await rm(lock.file)
-        await rm(`${lock.file}.holder`, { force: true })
-        lock.release()
+        lock.retire()
       }
     })
   }

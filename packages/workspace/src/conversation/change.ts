@@ -2,7 +2,7 @@ import { rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { CordonError } from '@cordon/policy'
 import { reason, syncDirectory } from '../durable.ts'
-import { acquireLock, withLock } from '../lock.ts'
+import { acquireLock, type HeldLock, withLock } from '../lock.ts'
 import { prepareLocal } from '../place/workspace.ts'
 import { AppendError } from './errors.ts'
 import { HostPaths } from './host-paths.ts'
@@ -37,7 +37,7 @@ export async function openConversation(
   assertInPlace(ref)
   const options = { ...lockOptions(shelf, ref.id, waiting.wait), signal: waiting.signal }
   const lock = await acquireLock(conversationLock(shelf, ref.id), options)
-  return LogWriter.open(eventsFile(ref), lock, new HostPaths(shelf.workspace), shelf.now())
+  return LogWriter.open(eventsFile(ref), lock, HostPaths.of(shelf.workspace), shelf.now())
 }
 
 export const titleConversation = (shelf: Shelf, ref: ConversationRef, title: string): Promise<void> =>
@@ -51,13 +51,12 @@ export const unarchiveConversation = (shelf: Shelf, ref: ConversationRef): Promi
 
 /** Its blobs stay until the next collection finds them unreferenced. */
 export function removeConversation(shelf: Shelf, ref: ConversationRef): Promise<void> {
-  return underLock(shelf, ref, async () => {
+  return underLock(shelf, ref, async (lock) => {
     const going = join(dirname(ref.dir), GOING + ref.id)
     await rename(ref.dir, going)
     await syncDirectory(dirname(ref.dir))
     await rm(going, { recursive: true })
-    // Safe while it is held: whoever waits for it notices that its file is gone, and looks again.
-    await rm(conversationLock(shelf, ref.id))
+    lock.retire()
   })
 }
 
@@ -70,11 +69,15 @@ function changeMetadata(
   ref: ConversationRef,
   changes: { readonly [K in keyof Metadata]: Metadata[K] | undefined },
 ): Promise<void> {
-  const hidden = new HostPaths(shelf.workspace).hide(changes)
+  const hidden = HostPaths.of(shelf.workspace).hide(changes)
   return underLock(shelf, ref, () => writeMetadata(ref.dir, hidden, fileMode(ref.keeping)))
 }
 
-async function underLock(shelf: Shelf, ref: ConversationRef, work: () => Promise<void>): Promise<void> {
+async function underLock(
+  shelf: Shelf,
+  ref: ConversationRef,
+  work: (lock: HeldLock) => Promise<void>,
+): Promise<void> {
   await prepareLocal(shelf.workspace, shelf.holder)
   assertInPlace(ref)
   await withLock(conversationLock(shelf, ref.id), lockOptions(shelf, ref.id, BRIEFLY), work).catch(

@@ -1,33 +1,41 @@
-import { existsSync, statSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { tempOf } from '../durable.ts'
 import { listIfThere } from '../list.ts'
 import { tryLock } from '../lock.ts'
+import { lockFile } from '../place/workspace.ts'
 import { GOING } from './change.ts'
 import { isConversationId } from './id.ts'
 import { NEW } from './make.ts'
 import { metadataFile } from './metadata.ts'
-import { conversationLock, lockOptions, type Shelf, shelfDir } from './shelf.ts'
+import { allConversations, conversationLock, lockOptions, type Shelf, shelfDir } from './shelf.ts'
 
 /**
  * Removes what a killed process left half made or half removed. Each of these has an owner who holds the conversation's
  * lock while at work; so what can be locked is nobody's.
  */
 export async function sweepConversations(shelf: Shelf): Promise<void> {
-  if (statSync(join(shelf.workspace.local, 'locks'), { throwIfNoEntry: false }) === undefined) return
+  const kept = new Set<string>()
   for (const keeping of ['shared', 'local'] as const) {
     const parent = shelfDir(shelf, keeping)
     for (const name of listIfThere(parent)) {
       const leftover = leftoverOf(parent, name)
       if (leftover) await removeIfFree(shelf, leftover)
+      kept.add(name)
     }
+  }
+  // Locks of conversations that were never finished, or that are gone.
+  for (const name of listIfThere(dirname(lockFile(shelf.workspace, 'any')))) {
+    const id = name.slice(0, -'.lock'.length)
+    if (name.endsWith('.lock') && isConversationId(id) && !kept.has(id)) await removeIfFree(shelf, { id })
   }
 }
 
 interface Leftover {
   readonly id: string
-  readonly path: string
+  /** Undefined when only the lock is left. */
+  readonly path?: string
 }
 
 function leftoverOf(parent: string, name: string): Leftover | undefined {
@@ -38,12 +46,12 @@ function leftoverOf(parent: string, name: string): Leftover | undefined {
 }
 
 async function removeIfFree(shelf: Shelf, { id, path }: Leftover): Promise<void> {
-  if (!isConversationId(id)) return
+  if (!isConversationId(id) || !existsSync(dirname(conversationLock(shelf, id)))) return
   const lock = tryLock(conversationLock(shelf, id), lockOptions(shelf, id, 0))
   if (!lock) return
   try {
-    await rm(path, { recursive: true, force: true })
-    if (!path.endsWith('.tmp')) await rm(lock.file)
+    if (path !== undefined) await rm(path, { recursive: true, force: true })
+    if (!allConversations(shelf).some((ref) => ref.id === id)) lock.retire()
   } finally {
     lock.release()
   }

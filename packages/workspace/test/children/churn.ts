@@ -30,13 +30,12 @@ const ref = findConversation(shelf, id)
 
 const report = (acknowledged: object): void => void process.stdout.write(`${JSON.stringify(acknowledged)}\n`)
 
-async function putOld(): Promise<BlobRef> {
-  const blob = await shared.put(
+async function putSome(): Promise<BlobRef> {
+  return shared.put(
     (async function* () {
       for (let i = Math.random() * 4; i > 0; i--) yield randomBytes(50_000)
     })(),
   )
-  return blob
 }
 
 const makeOld = (blob: BlobRef): void => utimesSync(shared.pathOf(blob.$blob), 0, 0)
@@ -44,7 +43,7 @@ const makeOld = (blob: BlobRef): void => utimesSync(shared.pathOf(blob.$blob), 0
 const steps: readonly ((n: number) => Promise<void>)[] = [
   async (n) => {
     const writer = await openConversation(shelf, ref, { wait: 10_000 })
-    const blob = await putOld()
+    const blob = await putSome()
     const at = shelf.now().toISOString()
     const text = `${name}-${n}`
     const resources = [{ uri: 'file:///x', blob }]
@@ -53,11 +52,10 @@ const steps: readonly ((n: number) => Promise<void>)[] = [
       { kind: 'request', at, text, resources },
     ])
     report({ event: text, blob })
-    makeOld(blob) // referenced, so it stays
     await writer.close()
   },
-  async () => report({ blob: await putOld() }), // recent, so it stays
-  async () => makeOld(await putOld()), // garbage
+  async () => report({ blob: await putSome() }), // recent, so it stays
+  async () => makeOld(await putSome()), // garbage, for the collections of both
   async () => report({ fork: (await forkConversation(shelf, ref)).id }),
   async () => removeConversation(shelf, await forkConversation(shelf, ref)),
   async (n) => titleConversation(shelf, ref, `title ${n}`),

@@ -1,0 +1,33 @@
+import type { Stream } from '../world.ts'
+
+/** What models and tools wrote. On a terminal it must not move the cursor or change colours; in a pipe it stays whole. */
+export const foreign = (text: string, { isTerminal }: Pick<Stream, 'isTerminal'>): string =>
+  isTerminal
+    ? text.replace(/[^\P{C}\n\t]|[\p{Zl}\p{Zp}]/gu, (c) => `\\u{${c.codePointAt(0)!.toString(16)}}`)
+    : text
+
+/** At most so many characters, with a sign that there was more. */
+export const clip = (text: string, most: number): string => {
+  const points = Array.from(text)
+  return points.length <= most ? text : `${points.slice(0, most - 1).join('')}…`
+}
+
+/** Local time, to the minute: what a person compares with the clock on the wall. */
+export function formatTime(time: Date): string {
+  const two = (part: number): string => String(part).padStart(2, '0')
+  const day = [time.getFullYear(), two(time.getMonth() + 1), two(time.getDate())].join('-')
+  return `${day} ${two(time.getHours())}:${two(time.getMinutes())}`
+}
+
+/** Items with commas between them, in lines of at most so many characters where an item allows it. */
+export function wrapList(items: readonly string[], width: number): string[] {
+  const lines: string[] = []
+  for (const [i, item] of items.entries()) {
+    const piece = i < items.length - 1 ? `${item},` : item
+    const last = lines.at(-1)
+    if (last !== undefined && last.length + 1 + piece.length <= width)
+      lines[lines.length - 1] = `${last} ${piece}`
+    else lines.push(piece)
+  }
+  return lines
+}

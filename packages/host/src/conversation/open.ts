@@ -1,0 +1,35 @@
+import type { Shelf, Workspace } from '@cordon/workspace'
+import { openAmbientProject, type Project, type ProjectOptions, requireWorkspace } from '../project.ts'
+import { type ConversationChoice, findChosen } from './choose.ts'
+import { type ConversationLayer, readConversationLayer } from './layer.ts'
+
+/** Who uses conversations: a process, in a terminal session that remembers the last one. */
+export interface ConversationUser {
+  readonly pid: number
+  readonly session: string
+}
+
+export const shelfOf = (workspace: Workspace, { pid }: Pick<ConversationUser, 'pid'>): Shelf => ({
+  workspace,
+  holder: { pid, command: 'cordon' },
+  now: () => new Date(),
+})
+
+/** A project with the layer of the chosen conversation: the configuration that a query in it would run under. */
+export async function openAmbientProjectIn(
+  options: Omit<ProjectOptions, 'conversation'>,
+  user: ConversationUser,
+  choice: ConversationChoice,
+): Promise<Project> {
+  return openAmbientProject({ ...options, conversation: await readChosenLayer(options, user, choice) })
+}
+
+/** The layer alone, for who opens the project in a way of their own. */
+export async function readChosenLayer(
+  options: Omit<ProjectOptions, 'conversation'>,
+  user: ConversationUser,
+  choice: ConversationChoice,
+): Promise<ConversationLayer | undefined> {
+  const ref = await findChosen(shelfOf(requireWorkspace(options), user), user.session, choice)
+  return ref && readConversationLayer(ref)
+}

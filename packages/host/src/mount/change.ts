@@ -1,0 +1,152 @@
+import { realpathSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import { openAmbientAnchor } from '@cordon/files'
+import {
+  ApprovalStore,
+  type ConversationRef,
+  type LogWriter,
+  openConversation,
+  removeConversation,
+  type Shelf,
+  userConfigFile,
+  userDataDir,
+  useConversation,
+} from '@cordon/workspace'
+import { type ConversationChoice, findChosen, startConversation } from '../conversation/choose.ts'
+import { readConversationLayer } from '../conversation/layer.ts'
+import { type ConversationUser, shelfOf } from '../conversation/open.ts'
+import { openAmbientProject, type Project, type ProjectOptions, requireWorkspace } from '../project.ts'
+import { applyMounts } from './apply.ts'
+import { confirmMounts, type MountAudience } from './confirm.ts'
+import { MountFailedError } from './errors.ts'
+import { linkerFor } from './linker.ts'
+import type { MountPlace } from './place.ts'
+import { type MountFlag, type MountPlan, planMounts } from './plan.ts'
+
+export interface MountCommand {
+  readonly options: Omit<ProjectOptions, 'conversation'>
+  readonly user: ConversationUser & { readonly uid: number | undefined }
+  readonly conversation: ConversationChoice
+  readonly flags: readonly MountFlag[]
+  readonly audience: MountAudience
+}
+
+export type MountOutcome =
+  | { readonly kind: 'refused' }
+  /** There was nothing to do, so nothing was begun. */
+  | { readonly kind: 'nothing' }
+  | {
+      readonly kind: 'done'
+      readonly conversation: ConversationRef
+      readonly started: 'new' | 'known'
+      readonly plan: MountPlan
+    }
+
+/** `cordon mount add|rm`: validate everything, ask, and only then begin (SPEC 3.3). */
+export async function changeMounts(command: MountCommand): Promise<MountOutcome> {
+  const { options, user, flags, audience } = command
+  const shelf = shelfOf(requireWorkspace(options), user)
+  const known = await findChosen(shelf, user.session, command.conversation)
+  const confirmed = planIn(await projectIn(options, known), options, flags)
+  if (confirmed.steps.length === 0) return { kind: 'nothing' }
+  if (!(await confirmMounts(confirmed, audience))) return { kind: 'refused' }
+  const conversation = known ?? (await startConversation(shelf, user.session))
+  const plan = await changeIn(conversation, shelf, command, confirmed).catch(async (error: unknown) => {
+    // What went wrong first is what has to be told; an empty conversation does no harm.
+    if (!known) await removeConversation(shelf, conversation).catch(() => undefined)
+    throw error
+  })
+  await useConversation(shelf, user.session, conversation.id)
+  return { kind: 'done', conversation, started: known ? 'known' : 'new', plan }
+}
+
+async function changeIn(
+  conversation: ConversationRef,
+  shelf: Shelf,
+  { options, user, flags }: MountCommand,
+  confirmed: MountPlan,
+): Promise<MountPlan> {
+  const writer = await openConversation(shelf, conversation, { wait: PATIENCE })
+  try {
+    return await changeUnderLock(confirmed, { conversation, writer, shelf, uid: user.uid, options, flags })
+  } finally {
+    await writer.close()
+  }
+}
+
+/** Whoever holds the conversation's lock: its `writer`. */
+export interface LockHolder {
+  readonly conversation: ConversationRef
+  readonly writer: Pick<LogWriter, 'append'>
+  readonly shelf: Shelf
+  readonly uid: number | undefined
+  readonly options: MountCommand['options']
+  readonly flags: readonly MountFlag[]
+}
+
+/**
+ * The side effects, under the conversation's lock, so that what was read last is what is added to. Planned again: what
+ * is done must be what was confirmed. All of it is done, or none is left.
+ */
+export async function changeUnderLock(confirmed: MountPlan, holder: LockHolder): Promise<MountPlan> {
+  const { conversation, writer, shelf, uid, options, flags } = holder
+  const project = await projectIn(options, conversation)
+  const plan = planIn(project, options, flags)
+  if (!isDeepStrictEqual(plan.steps, confirmed.steps))
+    throw new MountFailedError('the configuration or the links changed meanwhile; run it again', [])
+  const { root, workspace } = project
+  const anchor = openAmbientAnchor(root.path)
+  try {
+    await applyMounts(plan, {
+      root,
+      anchor,
+      linker: linkerFor(options.surroundings.platform, anchor, root.path),
+      store: new ApprovalStore(workspace, { holder: shelf.holder, uid, now: shelf.now }),
+      append: (events) => writer.append(events),
+      now: shelf.now,
+    })
+  } finally {
+    anchor.close()
+  }
+  return plan
+}
+
+/** Other mounts take milliseconds; a query that holds the conversation for longer is named in the error. */
+const PATIENCE = 10_000
+
+const projectIn = async (
+  options: MountCommand['options'],
+  ref: ConversationRef | undefined,
+): Promise<Project> =>
+  openAmbientProject({ ...options, conversation: ref && (await readConversationLayer(ref)) })
+
+/** Validates the flags against a project, and changes nothing. Throws MountError with everything that is wrong. */
+export function planIn(
+  project: Project,
+  { cwd, surroundings }: Pick<ProjectOptions, 'cwd' | 'surroundings'>,
+  flags: readonly MountFlag[],
+): MountPlan {
+  const place: MountPlace = {
+    root: project.root,
+    cwd: realpathSync.native(cwd),
+    home: surroundings.home,
+    storage: [userDataDir(surroundings), dirname(userConfigFile(surroundings))].map(realPlace),
+  }
+  const anchor = openAmbientAnchor(project.root.path)
+  try {
+    return planMounts(flags, { ...project, place, anchor })
+  } finally {
+    anchor.close()
+  }
+}
+
+/** As far as it exists: a home behind a link must not hide what is in it. */
+function realPlace(path: string): string {
+  const parent = dirname(path)
+  try {
+    return realpathSync.native(path)
+  } catch {
+    return parent === path ? path : join(realPlace(parent), basename(path))
+  }
+}

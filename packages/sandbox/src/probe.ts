@@ -46,7 +46,12 @@ export function assumeKernel(launcher: LauncherState = findLauncher()): KernelRe
 
 function runProbe(launcher: LauncherState): string {
   if (launcher.state === 'missing') return ''
-  const { stdout } = spawnSync(launcher.path, ['--probe'], { encoding: 'utf8', env: {}, timeout: 10_000 })
+  const { stdout } = spawnSync(launcher.path, [], {
+    argv0: 'cordon-probe',
+    encoding: 'utf8',
+    env: {},
+    timeout: 10_000,
+  })
   return stdout
 }
 

@@ -9,6 +9,7 @@ import {
   readFileSync,
   readlinkSync,
   realpathSync,
+  rmSync,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -19,6 +20,7 @@ import {
   type ConfinementRequest,
   type Exit,
   findLauncher,
+  type LauncherState,
   openAmbientSurvey,
   type Plan,
   planConfinement,
@@ -38,20 +40,33 @@ export const IDENTITIES: readonly Identity[] =
     ? [{ name: 'root' }, { name: 'an ordinary user', as: { uid: 64_321, gid: 64_321 } }]
     : [{ name: 'an ordinary user' }]
 
+const made: string[] = []
+/** For `afterAll`: vitest ends its workers without an exit event. */
+export function removeWorlds(): void {
+  for (const dir of made) rmSync(dir, { recursive: true, force: true })
+}
+
+type Ready = Extract<LauncherState, { state: 'ready' }>
+
+let copied: Ready | undefined
+
 /** A launcher that the ordinary user can reach, wherever the repository lies. */
-export const LAUNCHER: Extract<ReturnType<typeof findLauncher>, { state: 'ready' }> = (() => {
+export function reachableLauncher(): Ready {
+  if (copied) return copied
   const built = findLauncher()
   if (built.state === 'missing') throw new Error(`${built.why}: run node packages/sandbox/launcher/build.js`)
   const path = join(scratchDir(), 'cordon-launch')
   copyFileSync(built.path, path)
   chmodSync(path, 0o755)
-  return { state: 'ready', path }
-})()
+  copied = { state: 'ready', path }
+  return copied
+}
 
-/** A new directory that everybody may enter. */
+/** A new directory that everybody may enter; gone when the tests are. */
 export function scratchDir(parent: string = tmpdir()): string {
   const dir = realpathSync(mkdtempSync(join(parent, 'cordon-sandbox-')))
   chmodSync(dir, 0o755)
+  made.push(dir)
   return dir
 }
 
@@ -125,7 +140,7 @@ export function start(request: Request): { readonly plan: Plan } & ReturnType<ty
   const confined = spawnConfined(plan, {
     argv: argv ?? ['sh', '-c', script],
     env: { ...BASE_ENV, HOME: world.home, ...env },
-    launcher: LAUNCHER,
+    launcher: spawn.launcher ?? reachableLauncher(),
     ...(who.as ? { as: who.as } : {}),
     ...spawn,
   })

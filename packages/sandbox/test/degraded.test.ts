@@ -1,8 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { UnenforceableError } from '@cordon/sandbox'
-import { describe, expect, test } from 'vitest'
-import { attempts, IDENTITIES, makeWorld, planFor, processesWith, run } from './confine.ts'
+import { afterAll, describe, expect, test } from 'vitest'
+import { attempts, IDENTITIES, makeWorld, planFor, processesWith, run, removeWorlds } from './confine.ts'
+
+afterAll(removeWorlds)
 
 const RWX = { read: true, write: true, execute: true }
 const simulate = { userns: false } as const

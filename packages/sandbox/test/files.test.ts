@@ -13,7 +13,7 @@ import {
 import { join } from 'node:path'
 import { type Writable } from 'node:stream'
 import { text } from 'node:stream/consumers'
-import { describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { encodeItems } from '../src/linux/encode.ts'
 import { type Item } from '../src/linux/items.ts'
 import {
@@ -21,12 +21,15 @@ import {
   BASE_ENV,
   give,
   IDENTITIES,
-  LAUNCHER,
+  reachableLauncher,
   planFor,
   makeWorld,
   run,
   scratchDir,
+  removeWorlds,
 } from './confine.ts'
+
+afterAll(removeWorlds)
 
 const RW = { read: true, write: true }
 const RWX = { read: true, write: true, execute: true }
@@ -169,11 +172,15 @@ describe.each(IDENTITIES)('as $name', (who) => {
     const world = makeWorld(who, { '.env': 'SECRET' })
     const plan = planFor({ who, world, access: { fs: [{ path: '.', ...RWX }, { path: '.env' }] } })
     const fd = openSync(join(world.root, '.env'), 'r')
-    const child = spawn(LAUNCHER.path, ['sh', '-c', 'ls /proc/self/fd; cat <&5; cat <&9; cat /dev/fd/*'], {
-      stdio: ['ignore', 'pipe', 'ignore', 'pipe', 'ignore', fd, 'ignore', 'ignore', 'ignore', fd],
-      env: BASE_ENV,
-      ...who.as,
-    })
+    const child = spawn(
+      reachableLauncher().path,
+      ['sh', '-c', 'ls /proc/self/fd; cat <&5; cat <&9; cat /dev/fd/*'],
+      {
+        stdio: ['ignore', 'pipe', 'ignore', 'pipe', 'ignore', fd, 'ignore', 'ignore', 'ignore', fd],
+        env: BASE_ENV,
+        ...who.as,
+      },
+    )
     const end: readonly Item[] = [
       { tag: 'cwd', path: world.root },
       { tag: 'exec', path: '/bin/sh' },

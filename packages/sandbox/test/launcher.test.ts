@@ -5,12 +5,16 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { findLauncher, LauncherMissingError, spawnConfined } from '@cordon/sandbox'
 import fc from 'fast-check'
-import { beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { encodeItems } from '../src/linux/encode.ts'
 import { type Item } from '../src/linux/items.ts'
 import { LaunchError, parseStatus } from '../src/status.ts'
-import { BASE_ENV, IDENTITIES, LAUNCHER, makeWorld, planFor, run } from './confine.ts'
+import { BASE_ENV, IDENTITIES, reachableLauncher, makeWorld, planFor, run, removeWorlds } from './confine.ts'
 
+afterAll(removeWorlds)
+
+/** As launcher/build.js chooses it. */
+const CC = process.env['CC'] ?? 'cc'
 const LAUNCHER_DIR = fileURLToPath(new URL('../launcher', import.meta.url))
 const dir = mkdtempSync(join(tmpdir(), 'cordon-parser-'))
 const parser = join(dir, 'parser')
@@ -27,7 +31,7 @@ beforeAll(() => {
     '-fsanitize=address,undefined',
     '-fno-sanitize-recover=all',
   ]
-  const { status, stderr } = spawnSync('cc', [...flags, 'test-parser.c', 'src/plan.c', '-o', parser], {
+  const { status, stderr } = spawnSync(CC, [...flags, 'test-parser.c', 'src/plan.c', '-o', parser], {
     cwd: LAUNCHER_DIR,
     encoding: 'utf8',
   })
@@ -101,6 +105,15 @@ test('paths that are not absolute, and tags that do not exist, are refused', () 
   expect(parse([relative, unknown])).toEqual(['22 0 0', '22 0 0']) // EINVAL at item 0
 })
 
+test('a string ends where its length says, and only there', () => {
+  const plan = (): Buffer => encodeItems([{ tag: 'exec', path: '/bin/true' }]).subarray(4)
+  const early = plan()
+  early[early.indexOf('/bin/true') + 4] = 0
+  const never = plan()
+  never[never.indexOf('/bin/true') + 9] = 0x41
+  expect(parse([early, never])).toEqual(['74 0 0', '74 0 0']) // EBADMSG at item 0
+})
+
 test('the launcher refuses a plan it cannot read, and says so', () => {
   const { status, output } = spawnSync(join(LAUNCHER_DIR, 'build/cordon-launch'), ['/bin/true'], {
     stdio: ['ignore', 'pipe', 'pipe', 'ignore'],
@@ -148,7 +161,7 @@ test('a directory swapped for a link after planning is not followed', async () =
   const confined = spawnConfined(plan, {
     argv: ['sh', '-c', 'cat d/secret'],
     env: BASE_ENV,
-    launcher: LAUNCHER,
+    launcher: reachableLauncher(),
   })
   await expect(confined.exit).rejects.toThrow(
     `the sandbox could not be built, so nothing was started: bind ${world.root}/d: ELOOP. A link appeared on that path after it was checked: try again.`,

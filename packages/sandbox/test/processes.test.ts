@@ -5,18 +5,21 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { LaunchError } from '@cordon/sandbox'
-import { describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import {
   attempts,
   cmdline,
   give,
   IDENTITIES,
-  LAUNCHER,
+  reachableLauncher,
   makeWorld,
   processesWith,
   run,
   start,
+  removeWorlds,
 } from './confine.ts'
+
+afterAll(removeWorlds)
 
 /** Calls system calls by number, so that no libc wrapper softens the answer. */
 const PROBE = `
@@ -243,7 +246,7 @@ describe.each(IDENTITIES)('as $name', (who) => {
         who,
         world,
         script: `setsid sleep ${mark} & echo ready; sleep ${mark}`,
-        launcher: LAUNCHER.path,
+        launcher: reachableLauncher().path,
       }),
     )
     await firstOutput(host)

@@ -3,8 +3,19 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { describe, expect, test } from 'vitest'
-import { give, IDENTITIES, type Identity, LAUNCHER, makeWorld, run, scratchDir } from './confine.ts'
+import { afterAll, describe, expect, test } from 'vitest'
+import {
+  give,
+  IDENTITIES,
+  type Identity,
+  reachableLauncher,
+  makeWorld,
+  run,
+  scratchDir,
+  removeWorlds,
+} from './confine.ts'
+
+afterAll(removeWorlds)
 
 const has = (program: string): boolean => spawnSync('sh', ['-c', `command -v ${program}`]).status === 0
 const SELF: Identity = { name: 'self' }
@@ -99,7 +110,7 @@ describe.runIf(has('script'))('at a terminal', () => {
     const world = makeWorld(who!)
     const dir = scratchDir()
     const orders = join(dir, 'orders.json')
-    writeFileSync(orders, JSON.stringify({ world, shell, launcher: LAUNCHER.path }))
+    writeFileSync(orders, JSON.stringify({ world, shell, launcher: reachableLauncher().path }))
     give(who!, dir)
     const driver = fileURLToPath(new URL('terminal.ts', import.meta.url))
     const out = join(dir, 'typescript')

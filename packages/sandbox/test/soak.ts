@@ -1,6 +1,6 @@
 // `npm run soak:agreement -w @cordon/sandbox [-- policies [first seed]]`: the differential test, 50,000 operations by default.
 import { compareOnePolicy, newTally } from './agreement.ts'
-import { IDENTITIES } from './confine.ts'
+import { IDENTITIES, removeWorlds } from './confine.ts'
 
 const OPERATIONS = 50
 const [policies = 1000, first = 1] = process.argv.slice(2).map(Number)
@@ -14,4 +14,5 @@ process.stdout.write(
 )
 for (const [why, count] of explained) process.stdout.write(`${count} explained: ${why}\n`)
 for (const each of unexplained) process.stdout.write(`UNEXPLAINED ${JSON.stringify(each)}\n`)
+removeWorlds()
 process.exitCode = unexplained.length === 0 ? 0 : 1

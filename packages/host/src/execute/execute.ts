@@ -89,6 +89,7 @@ async function runOnce(call: ToolCall, world: ToolWorld, input: Input): Promise<
   const { tool, policy } = call
   const data = callData(call, world, input)
   const argv = expandCommand(tool.command, data)
+  if (call.signal?.aborted) return { ...nothingRan(failure(CANCELLED)), cancelled: true }
   const stop = new AbortController()
   let stopped: 'timeout' | 'cancelled' | 'output' | undefined
   const stopFor = (why: NonNullable<typeof stopped>) => (): void => {
@@ -98,7 +99,6 @@ async function runOnce(call: ToolCall, world: ToolWorld, input: Input): Promise<
   const cancel = stopFor('cancelled')
   const timer = setTimeout(stopFor('timeout'), tool.config.timeout_secs * 1000)
   call.signal?.addEventListener('abort', cancel, { once: true })
-  if (call.signal?.aborted) cancel()
   try {
     const { root, home, env, sandbox } = world
     const program = await startConfined({
@@ -203,12 +203,14 @@ const isEndless = (total: number, most: number): boolean => total > rawLimits(mo
 
 const STDERR_KEPT = 64 * 1024
 
+const CANCELLED = 'the call was cancelled'
+
 const whyStopped = (why: 'timeout' | 'cancelled' | 'output', { config }: LocalTool): string => {
   switch (why) {
     case 'timeout':
       return `the tool was stopped after ${config.timeout_secs} s (timeout_secs)`
     case 'cancelled':
-      return 'the call was cancelled'
+      return CANCELLED
     case 'output':
       return `the tool was stopped: its answer is far larger than ${config.max_output_bytes} bytes (max_output_bytes)`
   }

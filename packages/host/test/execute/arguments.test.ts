@@ -117,7 +117,7 @@ const cases: readonly (readonly [schema: JsonSchema, good: unknown, bad: unknown
   [{ oneOf: [{ minimum: 1 }, { maximum: 5 }] }, 0, 3, 'x: fits 2 of the alternatives, and must fit one'],
   [{ not: { type: 'string' } }, 1, 'a', 'x: is one of the values that are excluded'],
   [
-    { if: { type: 'string' }, then: { minLength: 2 }, else: { minimum: 5 } },
+    JSON.parse('{"if":{"type":"string"},"then":{"minLength":2},"else":{"minimum":5}}') as JsonSchema,
     'ab',
     1,
     'x: must be at least 5',

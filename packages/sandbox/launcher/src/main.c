@@ -100,7 +100,8 @@ main (int argc, char **argv)
   struct plan plan;
   int err, status, item = NO_ITEM;
 
-  if (argc == 2 && strcmp (argv[1], "--probe") == 0)
+  /* By our own name and not by an argument: the arguments are the tool's, whatever they look like. */
+  if (argc > 0 && strcmp (argv[0], "cordon-probe") == 0)
     return probe ();
   prctl (PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
   forget_channel ();

@@ -235,7 +235,7 @@ seal (const struct builder *b, const struct item *item)
 }
 
 /* RLIMIT_NPROC does not bind uid 0, the namespace's own highest pid does. Kernels before 6.14 have one for the
- * whole machine and refuse to let us change it; `doctor` says so. */
+ * whole machine and refuse to let us change it; then RLIMIT_NPROC is all there is (docs/sandbox.md). */
 static void
 limit_pids (const struct builder *b, uint32_t highest)
 {

@@ -15,7 +15,8 @@ function workspace(config: string, files: Readonly<Record<string, string>> = {})
     mkdirSync(dirname(join(cwd, name)), { recursive: true })
     writeFileSync(join(cwd, name), text, { mode: name.endsWith('.sh') ? 0o755 : 0o644 })
   }
-  return { cwd, home: join(base, 'home') }
+  // Programs of the system only: a version manager's shim needs the home it was installed in.
+  return { cwd, home: join(base, 'home'), env: { PATH: '/usr/local/bin:/usr/bin:/bin' } }
 }
 
 const run = (setting: Setting, tool: string, args: unknown): Ended =>
@@ -209,7 +210,7 @@ path = ".env"
     stdout: '',
     stderr: `cordon: the tool ended with exit code 1:
 cat: .env: Permission denied
-  hint: .env: read, create, update, delete, execute denied: the rule for .env does not grant read (.cordon/config.toml:11:1)
+  hint: .env: read, update, delete, execute denied: the rule for .env does not grant read (.cordon/config.toml:11:1)
 `,
   })
   expect(run(setting, 'poke', {})).toMatchObject({ code: 1, stdout: '' })
@@ -526,6 +527,13 @@ test('arguments from standard input; no workspace; sandbox off', () => {
     stdout: '',
   })
   expect(run(setting, 'home', {})).toMatchObject({ code: 0, stdout: '\n' })
-  const off = cordon({ ...setting, env: { SECRET: 's' } }, 'tool', 'run', 'home', '--cfg', 'sandbox.mode=off')
+  const off = cordon(
+    { ...setting, env: { ...setting.env, SECRET: 's' } },
+    'tool',
+    'run',
+    'home',
+    '--cfg',
+    'sandbox.mode=off',
+  )
   expect(off).toEqual({ code: 0, stdout: 'private\ns\n', stderr: '' })
 })

@@ -4,20 +4,23 @@ import type { Readable, Writable } from 'node:stream'
 import type { SandboxConfig } from '@cordon/config'
 import { type AccessPolicy, below, type Root } from '@cordon/policy'
 import {
+  assumeKernel,
   buildEnvironment,
+  type Confined,
   type Exit,
+  type KernelReport,
   type LostGuarantee,
   openAmbientSurvey,
   type Plan,
   planConfinement,
-  probeKernel,
   ProgramNotFoundError,
   type ProxyDecision,
   spawnConfined,
 } from '@cordon/sandbox'
 import { findHints, type Hint, type HintWorld } from './run/hints.ts'
+import { findLimits } from './run/limits.ts'
 import { mentionedInErrors } from './run/mentions.ts'
-import { openNetwork } from './run/network.ts'
+import type { Network } from './run/network.ts'
 
 /** One program and the policy it runs under, with its three streams in our hands. */
 export interface ConfineRequest {
@@ -33,6 +36,8 @@ export interface ConfineRequest {
   readonly runtime: readonly string[]
   /** Aborting kills it with everything it started. */
   readonly signal: AbortSignal
+  /** What the kernel can do; it is assumed to be able, and who is told otherwise (`isKernelRefusal`) probes it. */
+  readonly kernel?: KernelReport
 }
 
 export interface ConfinedProgram {
@@ -57,32 +62,45 @@ export async function startConfined(request: ConfineRequest): Promise<ConfinedPr
   const { argv, policy, signal } = request
   const env = buildEnvironment(policy, request.env)
   const plan = planFor(request, env)
-  const network = plan.proxyPort === undefined ? undefined : await openNetwork(policy.net, plan.proxyPort)
-  const confined = spawnConfined(plan, {
-    argv,
-    env: { ...env, ...network?.env },
-    signal,
-    terminal: 'detach',
-    ...(network ? { onProxySocket: network.attach } : {}),
-  })
-  return {
-    ...piped(confined),
-    ended: confined.exit.then(
-      async (exit) => {
-        const refused = ((await network?.close()) ?? []).filter((decision) => !decision.allowed)
-        const world = hintWorld(request, plan, refused)
-        return {
-          exit,
-          refused,
-          lost: plan.lost,
-          hints: (said) => findHints([mentionedInErrors(said)], world),
-        }
-      },
-      async (error: unknown) => {
-        await network?.close()
-        throw error
-      },
-    ),
+  const network = plan.proxyPort === undefined ? undefined : await serve(policy, plan.proxyPort)
+  try {
+    const confined = spawnConfined(plan, {
+      argv,
+      env: { ...env, ...network?.env },
+      signal,
+      terminal: 'detach',
+      ...(network ? { onProxySocket: network.attach, files: network.files } : {}),
+    })
+    return { ...piped(confined), ended: whenEnded(request, plan, confined, network) }
+  } catch (error) {
+    await network?.close()
+    throw error
+  }
+}
+
+/** Loaded when it is needed: most tools have no network, and should not pay for an HTTP stack. */
+async function serve(policy: AccessPolicy, port: number): Promise<Network> {
+  const { openNetwork } = await import('./run/network.ts')
+  return openNetwork(policy.net, port)
+}
+
+async function whenEnded(
+  request: ConfineRequest,
+  plan: Plan,
+  confined: Confined,
+  network: Network | undefined,
+): Promise<ProgramEnd> {
+  try {
+    const exit = await confined.exit
+    const refused = ((await network?.close()) ?? []).filter((decision) => !decision.allowed)
+    const world = hintWorld(request, plan, refused)
+    const hints = (said: string): readonly Hint[] => [
+      ...findLimits(said, plan.limits),
+      ...findHints([mentionedInErrors(said)], world),
+    ]
+    return { exit, refused, lost: plan.lost, hints }
+  } finally {
+    await network?.close()
   }
 }
 
@@ -131,12 +149,12 @@ interface Streams {
 }
 
 function planFor(request: ConfineRequest, env: Record<string, string>): Plan {
-  const { policy, root, home, cwd, argv, sandbox, runtime } = request
+  const { policy, root, home, cwd, argv, sandbox, runtime, kernel = assumeKernel() } = request
   const survey = openAmbientSurvey({ policy, root: root.path, home, cwd, argv0: argv[0], env, runtime })
   const { memory_mb, processes, tmp_mb, open_files } = sandbox.limits
   return planConfinement({
     policy,
-    kernel: probeKernel(),
+    kernel,
     survey,
     mode: sandbox.mode === 'warn' ? 'warn' : 'enforce',
     limits: {

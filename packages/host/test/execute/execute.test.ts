@@ -92,6 +92,17 @@ test('a program that is not there is a failed call', async () => {
   }
 })
 
+test('a command line that is too long is a failed call', async () => {
+  for (const mode of ['enforce', 'off'] as const) {
+    const { reply } = await execute({ ...shell(''), command: ['echo', 'x'.repeat(200_000)] }, world(mode))
+    expect(reply).toMatchObject({
+      type: 'error',
+      message:
+        'cannot start echo: its command line is too long; a tool can read long arguments from standard input',
+    })
+  }
+})
+
 test('only our own tools are told that they are confined, and no configuration can claim it', async () => {
   const config = toolWith({ options: { confined: true, journal_key: 'mine', colour: 'red' } }).config
   const told = async (tool: Partial<LocalTool>, mode: 'enforce' | 'warn' | 'off'): Promise<unknown> => {

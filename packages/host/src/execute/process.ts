@@ -1,0 +1,165 @@
+import { CordonError, show } from '@cordon/policy'
+import { isKernelRefusal, probeKernel } from '@cordon/sandbox'
+import { type ConfineRequest, type ProgramEnd, startConfined } from '../confine.ts'
+import { boundContent, keepHead, keepTail, type Kept } from './output.ts'
+import { failure, parseReply, type ToolReply } from './result.ts'
+
+/** What is started, what it is told, and how long and how much it may answer. */
+export interface ProcessRequest extends Omit<ConfineRequest, 'signal'> {
+  readonly stdin: string
+  readonly seconds: number
+  readonly bytes: number
+  readonly signal: AbortSignal | undefined
+}
+
+/** One run of one process, understood. */
+export interface ProcessOutcome {
+  readonly reply: ToolReply
+  /** What is odd about the output. */
+  readonly notes: readonly string[]
+  /** True when somebody stopped it, rather than the tool itself. */
+  readonly cancelled: boolean
+  /** Undefined: nothing was started. */
+  readonly end: ProgramEnd | undefined
+  /** The last part of its error output. */
+  readonly stderr: string
+}
+
+/** Never leaves anything running: a timeout, a cancelled call and endless output end it with all it started. */
+export async function runProcess(request: ProcessRequest): Promise<ProcessOutcome> {
+  try {
+    return await runOn(request)
+  } catch (error) {
+    if (!isKernelRefusal(error)) throw error
+    // Nothing ran yet. Now it is known what this kernel cannot do, and the plan does without it or refuses.
+    return runOn({ ...request, kernel: probeKernel() })
+  }
+}
+
+async function runOn(request: ProcessRequest): Promise<ProcessOutcome> {
+  if (request.signal?.aborted) return { ...notStarted(failure(WHY.cancelled(request))), cancelled: true }
+  const stop = new AbortController()
+  let stopped: StopReason | undefined
+  const stopFor = (why: StopReason) => (): void => {
+    stopped ??= why
+    stop.abort()
+  }
+  const cancel = stopFor('cancelled')
+  const timer = setTimeout(stopFor('timeout'), Math.min(request.seconds * 1000, LONGEST_TIMER))
+  request.signal?.addEventListener('abort', cancel, { once: true })
+  try {
+    const program = await startConfined({ ...request, signal: stop.signal })
+    const stdout = keepHead(program.stdout, rawLimits(request.bytes), stopFor('output'))
+    const stderr = keepTail(program.stderr, STDERR_KEPT)
+    program.stdin.end(request.stdin)
+    const end = await program.ended
+    const reply = understand(stdout(), stderr(), end, stopped, request)
+    return { ...reply, end, stderr: stderr(), cancelled: stopped === 'cancelled' }
+  } catch (error) {
+    // The program is not there, or the sandbox could not be built: the call failed, and says so exactly.
+    if (isKernelRefusal(error) && !request.kernel) throw error
+    if (error instanceof CordonError) return notStarted(failure(error.message))
+    if (!isRefusedSpawn(error)) throw error
+    return notStarted(failure(`cannot start ${show(request.argv[0])}: ${SPAWN[error.code] ?? error.code}`))
+  } finally {
+    clearTimeout(timer)
+    request.signal?.removeEventListener('abort', cancel)
+  }
+}
+
+/** What the kernel says before there is a process. */
+const isRefusedSpawn = (error: unknown): error is Error & { readonly code: string } =>
+  error instanceof Error &&
+  error.message.startsWith('spawn ') &&
+  'code' in error &&
+  typeof error.code === 'string'
+
+const SPAWN: Readonly<Record<string, string>> = {
+  E2BIG: 'its command line is too long; a tool can read long arguments from standard input',
+  EAGAIN: 'there are too many processes',
+}
+
+type StopReason = 'timeout' | 'cancelled' | 'output'
+
+/** Beyond this, a timer of Node's fires at once. */
+const LONGEST_TIMER = 2 ** 31 - 1
+const STDERR_KEPT = 64 * 1024
+
+const WHY: Record<StopReason, (request: ProcessRequest) => string> = {
+  timeout: ({ seconds }) => `the tool was stopped after ${seconds} s (timeout_secs)`,
+  cancelled: () => 'the call was cancelled',
+  output: ({ bytes }) =>
+    `the tool was stopped: its answer is far larger than ${bytes} bytes (max_output_bytes)`,
+}
+
+const notStarted = (reply: ToolReply): ProcessOutcome => ({
+  reply,
+  notes: [],
+  cancelled: false,
+  end: undefined,
+  stderr: '',
+})
+
+/** JSON may need six bytes for one; so much is read before the content itself is bounded. */
+const rawLimits = (most: number): { readonly keep: number; readonly most: number } => ({
+  keep: 6 * most + 64 * 1024,
+  most: 6 * most + 64 * 1024 * 1024,
+})
+
+type Understood = Pick<ProcessOutcome, 'reply' | 'notes'>
+
+function understand(
+  kept: Kept,
+  stderr: string,
+  { exit }: ProgramEnd,
+  stopped: StopReason | undefined,
+  request: ProcessRequest,
+): Understood {
+  const stdout = kept.bytes
+  switch (stopped) {
+    case undefined:
+      return bounded(parseReply({ stdout, stderr, code: exit.code, signal: exit.signal }), kept, request)
+    case 'output':
+      // Endless text has a useful beginning; of an endless answer nothing can be understood.
+      if (!looksLikeAnswer(stdout))
+        return bounded(parseReply({ stdout, stderr, code: 0, signal: null }), kept, request)
+      return { reply: failure(WHY.output(request)), notes: [] }
+    case 'timeout':
+    case 'cancelled':
+      return { reply: failure(WHY[stopped](request)), notes: [] }
+  }
+}
+
+const looksLikeAnswer = (bytes: Buffer): boolean =>
+  /^\s*\{[^{}]{0,64}"type"\s*:\s*"(?:success|error|needs_input)"/.test(bytes.toString('latin1', 0, 256))
+
+/** Cuts what is too much, and says what else is odd about the output. */
+function bounded(reply: ToolReply, { bytes, total }: Kept, { bytes: most }: ProcessRequest): Understood {
+  if (reply.type !== 'success') return { reply, notes: [] }
+  const unread = total > bytes.length
+  if (unread && looksLikeAnswer(bytes)) {
+    const message = `the tool's answer has ${total} bytes, too many to be read (max_output_bytes = ${most})`
+    return { reply: failure(message), notes: [] }
+  }
+  const { content, cut } = boundContent(reply.content, most)
+  // Plain text that was not even read to its end: then the figure is what the tool wrote.
+  const stopped = total > rawLimits(most).most ? ', and the tool was stopped' : ''
+  const said = unread ? `output cut: ${most} of ${total} bytes kept (max_output_bytes)${stopped}` : cut
+  return {
+    reply: { type: 'success', content },
+    notes: [
+      ...(said === undefined ? [] : [said]),
+      ...(isUtf8({ bytes, total }) ? [] : ['the output is not UTF-8: what is not was replaced by �']),
+    ],
+  }
+}
+
+/** A cut may fall into the middle of a character: that is ours, not the tool's. */
+function isUtf8({ bytes, total }: Kept): boolean {
+  try {
+    new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: total > bytes.length })
+    return true
+  } catch {
+    return false
+  }
+}

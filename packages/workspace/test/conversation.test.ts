@@ -20,6 +20,7 @@ import {
   findConversation,
   forkConversation,
   grepConversations,
+  HostPaths,
   type Hit,
   lastUsedConversation,
   listConversations,
@@ -219,6 +220,14 @@ test('SPEC 6.1 a host path does not get into an event, and the refused event cha
   expect(requests(await eventsOf(ref))).toHaveLength(2)
 })
 
+test('SPEC 6.1 a home behind a link is hidden under both of its names', async () => {
+  const { base, workspace } = await freshWorkspace()
+  mkdirSync(join(base, 'disk2/ann'), { recursive: true })
+  symlinkSync(join(base, 'disk2/ann'), workspace.home)
+  const text = `${workspace.home}/a ${base}/disk2/ann/b ${workspace.root}/c`
+  expect(HostPaths.of(workspace).hide({ [text]: [text] })).toEqual({ '~/a ~/b ./c': ['~/a ~/b ./c'] })
+})
+
 test('titles, archiving and listing, without reading events', async () => {
   const shelf = await freshShelf()
   const a = await createConversation(shelf, { keeping: 'shared', title: 'First' })
@@ -313,7 +322,9 @@ test('what a crash left half made or half removed is swept, what somebody works 
   expect(readdirSync(parent).sort()).toEqual([made, going, ref.id, 'not-ours'].sort())
   expect(existsSync(join(ref.dir, 'meta.json.tmp'))).toBe(true)
   for (const lock of locks) lock.release()
+  tryLock(lockFile(shelf.workspace, '01m7fh87g0cccccc'), { what: 'x', holder: HOLDER })!.release() // never made
   await sweepConversations(shelf)
+  expect(readdirSync(join(shelf.workspace.local, 'locks'))).toEqual([`${ref.id}.lock`])
   expect(readdirSync(parent).sort()).toEqual([ref.id, 'not-ours'].sort())
   expect(readdirSync(ref.dir).sort()).toEqual(['events.jsonl', 'meta.json'])
 })

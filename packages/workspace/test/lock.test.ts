@@ -120,12 +120,13 @@ test('a holder whose lock file was deleted or replaced finds out before it acts'
   second.release()
 })
 
-test('releasing a lost lock leaves the note of the new holder alone', async () => {
+test.for(['release', 'retire'] as const)('to %s a lost lock leaves the new holder alone', async (how) => {
   const file = lockPath()
   const first = await acquireLock(file, options)
   renameSync(file, `${file}.moved`)
   const second = await acquireLock(file, { ...options, holder: { pid: 7, command: 'second' } })
-  first.release()
+  first[how]()
+  second.assertHeld()
   await expect(acquireLock(file, options)).rejects.toMatchObject({ holder: { pid: 7, command: 'second' } })
   second.release()
 })

@@ -37,7 +37,7 @@ export async function openConversation(
   assertInPlace(ref)
   const options = { ...lockOptions(shelf, ref.id, waiting.wait), signal: waiting.signal }
   const lock = await acquireLock(conversationLock(shelf, ref.id), options)
-  return LogWriter.open(eventsFile(ref), lock, new HostPaths(shelf.workspace), shelf.now())
+  return LogWriter.open(eventsFile(ref), lock, HostPaths.of(shelf.workspace), shelf.now())
 }
 
 export const titleConversation = (shelf: Shelf, ref: ConversationRef, title: string): Promise<void> =>
@@ -69,7 +69,7 @@ function changeMetadata(
   ref: ConversationRef,
   changes: { readonly [K in keyof Metadata]: Metadata[K] | undefined },
 ): Promise<void> {
-  const hidden = new HostPaths(shelf.workspace).hide(changes)
+  const hidden = HostPaths.of(shelf.workspace).hide(changes)
   return underLock(shelf, ref, () => writeMetadata(ref.dir, hidden, fileMode(ref.keeping)))
 }
 

@@ -1,4 +1,6 @@
+import { realpathSync } from 'node:fs'
 import { CordonError, quote } from '@cordon/policy'
+import { type Workspace } from '../place/workspace.ts'
 
 /**
  * SPEC 6.1: no absolute host path in any event. Which paths a text may mean nobody can know in general; the two
@@ -7,11 +9,13 @@ import { CordonError, quote } from '@cordon/policy'
 export class HostPaths {
   readonly #hidden: readonly { readonly pattern: RegExp; readonly shown: string }[]
 
-  constructor({ root, home }: { readonly root: string; readonly home: string }) {
-    this.#hidden = [
-      { path: root, shown: '.' },
-      { path: home, shown: '~' },
-    ]
+  /** A home that is a link has two paths; both name the user. `root` is canonical already. */
+  static of({ root, home }: Pick<Workspace, 'root' | 'home'>): HostPaths {
+    return new HostPaths({ root, homes: [home, ...realHome(home)] })
+  }
+
+  constructor({ root, homes }: { readonly root: string; readonly homes: readonly string[] }) {
+    this.#hidden = [{ path: root, shown: '.' }, ...homes.map((path) => ({ path, shown: '~' }))]
       .filter(({ path }) => path.length > 1)
       .sort((a, b) => b.path.length - a.path.length) // a root under the home first
       .map(({ path, shown }) => ({ pattern: patternOf(path), shown }))
@@ -41,6 +45,14 @@ export class HostPaths {
       }
       return text
     })
+  }
+}
+
+function realHome(home: string): string[] {
+  try {
+    return [realpathSync.native(home)]
+  } catch {
+    return [] // it does not exist, as a service's home often does not
   }
 }
 

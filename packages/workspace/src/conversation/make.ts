@@ -76,7 +76,7 @@ async function make(
       assertInPlace(made)
       await mkdir(dir, { mode: dirMode(keeping) })
       await fillLog(eventsFile({ dir }), fileMode(keeping), fill)
-      await writeMetadata(dir, new HostPaths(shelf.workspace).hide(metadata), fileMode(keeping))
+      await writeMetadata(dir, HostPaths.of(shelf.workspace).hide(metadata), fileMode(keeping))
       await rename(dir, made.dir)
       await syncDirectory(parent)
       return made

@@ -1,8 +1,8 @@
-import { constants } from 'node:fs'
+import { constants, type Dirent } from 'node:fs'
 import { open, readdir, realpath } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import picomatch from 'picomatch'
-import { below } from '@cordon/policy'
+import { below, quote, show } from '@cordon/policy'
 import { errorCode, reason } from '../durable.ts'
 import { MARKER } from '../place/find-root.ts'
 import { AttachError } from './errors.ts'
@@ -59,7 +59,8 @@ async function canonical(
 /** RFD D03, "Filename encoding". Decoding would turn two names into one. */
 function utf8(bytes: Buffer, input: string): string {
   const text = bytes.toString('utf8')
-  if (!Buffer.from(text).equals(bytes)) throw new AttachError(input, 'its name is not valid UTF-8')
+  if (!Buffer.from(text).equals(bytes))
+    throw new AttachError(input, `the name ${quote(text)} is not valid UTF-8`)
   return text
 }
 
@@ -95,14 +96,26 @@ async function* walk(
   above: IgnoreRules,
   matches: (path: string) => boolean,
 ): AsyncGenerator<string> {
-  const rules = await above.entering(dir)
-  const entries = await readdir(dir, { withFileTypes: true, encoding: 'buffer' })
+  const { rules, entries } = await enter(dir, input, above)
   const named = entries.map((entry) => ({ entry, path: join(dir, utf8(entry.name, input)) }))
   for (const { entry, path } of named.sort((a, b) => (a.path < b.path ? -1 : 1)))
     if (entry.isFile()) {
       if (matches(path) && !rules.ignores(path, 'file')) yield path
     } else if (entry.isDirectory() && !NEVER.test(path) && !rules.ignores(path, 'directory'))
       yield* walk(path, input, rules, matches)
+}
+
+/** What cannot be read is said by its name: the argument may be far above it. */
+async function enter(
+  dir: string,
+  input: string,
+  above: IgnoreRules,
+): Promise<{ readonly rules: IgnoreRules; readonly entries: readonly Dirent<Buffer>[] }> {
+  const fail = (what: string) => (error: unknown) => {
+    throw new AttachError(input, `${what}${show(dir)}: ${reason(error)}`)
+  }
+  const entries = await readdir(dir, { withFileTypes: true, encoding: 'buffer' }).catch(fail(''))
+  return { rules: await above.entering(dir).catch(fail('an ignore file in ')), entries }
 }
 
 const NEVER = new RegExp(`/(?:\\.git|\\${MARKER})$`)

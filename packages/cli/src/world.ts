@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { styleText } from 'node:util'
@@ -29,11 +30,15 @@ export interface World {
    * Returns how to get them back.
    */
   passSignals(to: (signal: NodeJS.Signals) => void): () => void
+  /** The first signal that asks us to stop is told instead, so that what was begun can be taken back; the second ends us. */
+  catchStop(told: (signal: NodeJS.Signals) => void): () => void
 }
 
 export interface Stream {
   readonly isTerminal: boolean
   readonly write: (text: string | Uint8Array) => void
+  /** All of it, no faster than it is taken. */
+  readonly pour: (content: AsyncIterable<Uint8Array>) => Promise<void>
   readonly style: (style: Style, text: string) => string
 }
 
@@ -76,8 +81,21 @@ export function openAmbientWorld(): World {
         for (const signal of PASSED) process.off(signal, pass)
       }
     },
+    catchStop: (told) => {
+      const release = (): void => {
+        for (const signal of STOPPING) process.off(signal, caught)
+      }
+      const caught = (signal: NodeJS.Signals): void => {
+        release()
+        told(signal)
+      }
+      for (const signal of STOPPING) process.on(signal, caught)
+      return release
+    },
   }
 }
+
+const STOPPING = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 const PASSED = ['SIGTERM', 'SIGHUP', 'SIGUSR1', 'SIGUSR2', 'SIGINT', 'SIGQUIT'] as const
 
@@ -103,6 +121,9 @@ function streamTo(stream: NodeJS.WriteStream, env: World['env']): Stream {
   return {
     isTerminal,
     write: (text) => void stream.write(text),
+    pour: async (content) => {
+      for await (const chunk of content) if (!stream.write(chunk)) await once(stream, 'drain')
+    },
     style: (style, text) => (coloured ? styleText(style, text, { validateStream: false }) : text),
   }
 }

@@ -191,6 +191,14 @@ test('a pattern finds files, unless it is the name of one', async () => {
   ])
   expect(await urisOf('src/[x].ts')).toEqual(['file:///src/%5Bx%5D.ts'])
   expect(await urisOf('~/Desktop/*.md')).toEqual([externalUri(join(base, 'home/Desktop/n.md'))])
+  // A pattern looks only where it can match: not below, and not at names that are nothing to it.
+  spawnSync('mkfifo', [join(root, 'src/deep/fifo')])
+  mkdirSync(join(root, 'src/closed'))
+  writeFileSync(Buffer.concat([Buffer.from(`${root}/src/closed/`), Buffer.from([0xff, 0x41])]), 'x')
+  writeFileSync(Buffer.concat([Buffer.from(`${root}/src/`), Buffer.from([0xff, 0x42])]), 'x')
+  expect(await urisOf('src/*.md')).toEqual(['file:///src/c.md'])
+  expect(await urisOf('*/c.md')).toEqual(['file:///src/c.md'])
+  await expect(urisOf('src/closed/*')).rejects.toThrow('the name "\uFFFDA" is not valid UTF-8')
   await expect(urisOf('nowhere/*.ts')).rejects.toThrow('cannot attach nowhere/*.ts: nothing matches it')
 })
 

@@ -350,7 +350,9 @@ test('SPEC 3.4 any rule with external = true counts; what is left empty is a den
   expect(ended.stdout).toContain('unmounted hand; it is no link, and was left where it is\n  fs_read_file\n')
   expect(lstatSync(join(here.cwd, 'hand/file')).isFile()).toBe(true)
   expect(why('fs_read_file', 'read', 'src')).toBe(1)
-  expect(cordon(here, 'policy', 'explain', 'fs_read_file').stdout).toContain('  fs   .               no read, create, update, delete, execute  kernel')
+  expect(cordon(here, 'policy', 'explain', 'fs_read_file').stdout).toContain(
+    '  fs   .               no read, create, update, delete, execute  kernel',
+  )
 })
 
 test('SPEC 3.3 --id names the conversation, and its layer is the only one that changes', () => {

@@ -25,7 +25,9 @@ beforeEach(async () => {
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
   port = (server.address() as AddressInfo).port
 })
-afterEach(() => void server.close().closeAllConnections())
+afterEach(() => {
+  server.close().closeAllConnections()
+})
 
 const add = (...what: string[]): Promise<Ended> => cordonMeanwhile(here, 'attachment', 'add', ...what)
 

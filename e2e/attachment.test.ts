@@ -353,6 +353,16 @@ test('content that was damaged on the disk is not passed on as if it were whole'
   })
 })
 
+/** Whether any process was started with these words. */
+const runs = (command: string): boolean =>
+  readdirSync('/proc').some((pid) => {
+    try {
+      return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').includes(command)
+    } catch {
+      return false // no process, or gone
+    }
+  })
+
 /** Where `cordon` starts, waits for something to appear, sends a signal, and says how it ended. */
 async function interrupted(
   signal: NodeJS.Signals,
@@ -392,7 +402,7 @@ test('Ctrl-C half-way leaves nothing: no event, no conversation, no temporary fi
     by: 'SIGTERM',
   })
   // It was killed before we ended; that it is gone takes the kernel a moment. It never being gone is a timeout.
-  while (spawnSync('pgrep', ['-f', unique]).status === 0) await sleep(20)
+  while (runs(unique)) await sleep(20)
   expect(conversations()).toEqual([])
   expect(run('ls').code).toBe(2)
   const left = readdirSync(here.home, { recursive: true, encoding: 'utf8' }).filter((path) =>

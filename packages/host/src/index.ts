@@ -1,4 +1,3 @@
-export { attachAll, type AttachHands } from './attachment/attach.ts'
 export {
   type Added,
   type AttachmentOptions,

@@ -78,20 +78,31 @@ export class Attachments {
   /** Everything is read and kept before the conversation is touched, or begun. One failure, and none of it is attached. */
   async add(texts: readonly string[], signal: AbortSignal): Promise<Added> {
     const { user, conversation: choice } = this.#options
-    const requests = texts.map(parseAttachment)
     const known = await findChosen(this.#shelf, user.session, choice)
-    await sweepBlobs(this.#shelf) // what a killed process left
-    const resources = await attachAll(requests, this.#hands(known, signal))
-    signal.throwIfAborted()
+    const resources = await this.read(texts, known, signal)
     const conversation = known ?? (await startConversation(this.#shelf, user.session))
     try {
       const items = await this.#record(conversation, resources, signal)
       await useConversation(this.#shelf, user.session, conversation.id)
       return { conversation, started: known ? 'known' : 'new', items }
     } catch (error) {
-      if (!known) await removeConversation(this.#shelf, conversation)
+      // Why it failed is what counts; an empty conversation that could not be removed does no harm.
+      if (!known) await removeConversation(this.#shelf, conversation).catch(() => undefined)
       throw error
     }
+  }
+
+  /** `--attach`: everything that was asked for, read and kept beside the conversation, and recorded nowhere yet. */
+  async read(
+    texts: readonly string[],
+    conversation: ConversationRef | undefined,
+    signal: AbortSignal,
+  ): Promise<readonly Resource[]> {
+    const requests = texts.map(parseAttachment) // all of them are understood before one is read
+    await sweepBlobs(this.#shelf) // what a killed process left
+    const resources = await attachAll(requests, this.#hands(conversation, signal))
+    signal.throwIfAborted()
+    return resources
   }
 
   async list(): Promise<{

@@ -3,7 +3,6 @@ import { basename } from 'node:path'
 import { InvalidUrlError, type NetRule, show } from '@cordon/policy'
 import { type GetOptions, getUnderRules } from '@cordon/sandbox'
 import { attachContent, type BlobStore, type Resource } from '@cordon/workspace'
-import { DEFAULT_NET } from '../compile/defaults.ts'
 import { inProfile } from './access.ts'
 import { AttachFailedError } from './errors.ts'
 import { bounded, Deadline } from './limits.ts'
@@ -74,7 +73,7 @@ async function get(
   signal: AbortSignal,
 ): Promise<IncomingMessage> {
   // Without a rule nothing is fetched, also where the sandbox is off and undeclared means unrestricted.
-  const asked = { ...network, rules: rules.length > 0 ? rules : DEFAULT_NET, headers: HEADERS, signal }
+  const asked = { ...network, rules, headers: HEADERS, signal }
   const got = await getUnderRules(current, asked).catch((error: unknown) => {
     throw error instanceof InvalidUrlError
       ? new AttachFailedError(url, `${where(url, current)}${error.reason}`)

@@ -30,11 +30,18 @@ test('by the URI that Cordon shows, also from elsewhere, and never more than tha
   const lab = new Lab()
   lab.write('src/ä [1].md', 'a')
   lab.write('src/1.md', 'b')
-  lab.write('link.md', '')
+  lab.write('one/only.md', 'c')
   const uri = 'file:///src/%C3%A4%20%5B1%5D.md'
   const { items } = await lab.open().add([uri], never)
   expect(items.map(({ attachment }) => attachment.uri)).toEqual([uri])
-  for (const other of ['file:///src', 'file:///../home', 'file:///src/*.md', 'file:///missing'])
+  for (const other of [
+    'file:///src',
+    'file:///one',
+    'file:///one/*',
+    'file:///../home',
+    'file:///src/*.md',
+    'file:///missing',
+  ])
     await expect(lab.open().add([other], never)).rejects.toMatchObject({ code: 'ATTACH' })
 })
 

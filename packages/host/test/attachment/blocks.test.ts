@@ -62,6 +62,8 @@ test('twice in one command, and back to an earlier content', async () => {
   expect(await outcome(before, file('file:///a', '1'))).toEqual([
     ['attached', '[file:///a is unchanged; its content is in turn 1]'],
   ])
+  const after = attachmentsIn(await blocksOf(...before, attach(file('file:///a', '1'))))
+  expect(after.map(({ resource }) => resource.text)).toEqual(['2', '1'])
 })
 
 test('SPEC 6.3 a later identical block is a reference, wherever the first came from', async () => {
@@ -94,7 +96,21 @@ test('a reference never points at what was taken out', async () => {
     [2, 'reference'],
   ])
   expect(attachmentsIn(await blocksOf(turn, request(one), gone))).toEqual([])
-  // Only that content, and only what a person attached.
+  // What a tool brought at that time is part of what was said, and stays.
+  const said: ConversationEvent = {
+    kind: 'tool_result',
+    at,
+    id: '1',
+    outcome: 'success',
+    text: '',
+    resources: [one],
+  }
+  const talk = deliverBlocks(await blocksOf(turn, said, request(one), gone))
+  expect(talk.map(({ by, delivery }) => [by, delivery.kind])).toEqual([
+    ['tool', 'full'],
+    ['person', 'detached'],
+  ])
+  // Only that content.
   const other: ConversationEvent = { ...gone, checksum: '0'.repeat(64) }
   expect(attachmentsIn(await blocksOf(turn, request(one), other)).length).toBe(1)
 })

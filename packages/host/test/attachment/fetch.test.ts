@@ -107,10 +107,12 @@ test('SPEC 1.5 every redirect is decided anew', async () => {
   expect(seen.every((each) => each.startsWith(`a.example:${port}/r?`))).toBe(true)
   seen.length = 0
   expect(await problem(fetched(`${start}?to=/r?to=/r?to=x`, rules))).toMatch(/^it redirects to /)
-  const loop = await serve((_, res) => res.writeHead(307, { location: '/' }).end())
+  let hops = 0
+  const loop = await serve((_, res) => res.writeHead(307, { location: `/${++hops}` }).end())
   expect(await problem(fetched(`https://a.example:${loop}/`, [rule('a.example', { port: loop })]))).toBe(
     'it redirects more than 5 times',
   )
+  expect(hops).toBe(6)
 })
 
 test('what a server can do wrong is an error, and nothing is kept of it', async () => {

@@ -37,12 +37,12 @@ export async function* expandPath(input: string, context: ExpandContext): AsyncG
   const found = {
     input,
     depth: depthOf(glob),
-    matches: (path: string) => matches(path.slice(start.length + 1)),
+    matches: (each: string) => matches(each.slice(start.length + 1)),
   }
   let some = false
-  for await (const path of walk(start, found, await rulesAbove(start, context))) {
+  for await (const match of walk(start, found, await rulesAbove(start, context))) {
     some = true
-    yield path
+    yield match
   }
   if (!some) throw new AttachError(input, 'nothing matches it')
 }

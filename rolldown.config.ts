@@ -1,24 +1,48 @@
 import { readFileSync } from 'node:fs'
-import { defineConfig } from 'rolldown'
+import { defineConfig, type Plugin } from 'rolldown'
 
 const { version } = JSON.parse(readFileSync('packages/cli/package.json', 'utf8')) as { version: string }
 
+const resolve = { conditionNames: ['cordon-source', 'node', 'import', 'default'] }
+
+/**
+ * Node's own modules load when something of theirs is first used: reading a file needs no `crypto` and no
+ * `child_process`, and each would cost some milliseconds of every call. Those of Node's own
+ * start are there already, and `process` must be itself when its methods are called.
+ */
+const lazyBuiltins: Plugin = {
+  name: 'lazy-builtins',
+  renderChunk: (code) => {
+    const uses = code.replaceAll(
+      /(?<==\s*)require\("(node:(?!(?:fs|path|os|events|process)")[\w/]+)"\)/g,
+      'lazily("$1")',
+    )
+    return `const lazily = (name) => new Proxy({}, { get: (_, key) => require(name)[key] });\n${uses}`
+  },
+}
+
 /** One bundle, lazy chunks: a command loads the rooms it enters, and `cordon --version` none. */
-export default defineConfig({
+const program = defineConfig({
   input: { main: 'packages/cli/src/main.ts' },
   platform: 'node',
-  resolve: { conditionNames: ['cordon-source', 'node', 'import', 'default'] },
+  plugins: [lazyBuiltins],
+  resolve,
   transform: { define: { CORDON_VERSION: JSON.stringify(version) } },
   // Rooms do nothing when they are entered: an import of types only must not load one.
   treeshake: { moduleSideEffects: (id) => !/\/packages\/\w+\/src\/(?!main)/.test(id) },
   output: {
     dir: 'packages/cli/dist',
-    format: 'esm',
+    // CommonJS: Node's ESM loader, and its facades of every builtin, cost more than all of our own start.
+    format: 'cjs',
+    entryFileNames: '[name].cjs',
+    chunkFileNames: '[name]-[hash].cjs',
     cleanDir: true,
     minify: { compress: true, mangle: false, codegen: false },
     codeSplitting: {
       includeDependenciesRecursively: false,
       groups: [
+        // Only a run with network rules pays for an HTTP stack.
+        { name: (id) => (/\/(sandbox\/src\/proxy|host\/src\/run\/network)\b/.test(id) ? 'proxy' : null) },
         {
           name: (id) =>
             /\/packages\/(policy|config|workspace|host|files|sandbox|tools)\//.exec(id)?.[1] ?? null,
@@ -28,3 +52,21 @@ export default defineConfig({
     },
   },
 })
+
+/** What runs inside the sandbox: one file, so that one file has to be visible there (decision 0104). */
+const tools = defineConfig({
+  input: { tools: 'packages/tools/src/main.ts' },
+  platform: 'node',
+  resolve,
+  plugins: [lazyBuiltins],
+  treeshake: { moduleSideEffects: (id) => !/\/packages\/\w+\/src\/(?!main)/.test(id) },
+  output: {
+    dir: 'packages/cli/dist',
+    format: 'cjs',
+    entryFileNames: '[name].cjs',
+    codeSplitting: false,
+    minify: true,
+  },
+})
+
+export default [program, tools]

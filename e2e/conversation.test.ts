@@ -1,4 +1,12 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import {
@@ -120,7 +128,7 @@ test('SPEC 6.5 grep: lines with conversation and place; exit 1 without a hit, 2 
   const two = await talk('Two', ...turn('x', 'a NEEDLE.* too'))
   expect(run('grep', 'needle')).toEqual(ok(`${one.id}:2:request: find the needle here\n`))
   expect(run('grep', '-i', 'needle').stdout.split('\n').length).toBe(3)
-  expect(run('grep', '-F', 'NEEDLE.*').stdout).toBe(`${two.id}:3:response: a NEEDLE.* too\n`)
+  expect(run('grep', '-F', '.*').stdout).toBe(`${two.id}:3:response: a NEEDLE.* too\n`)
   expect(json('grep', 'needle', '--id', one.id)).toEqual([
     { conversation: one.id, line: 2, kind: 'request', text: 'find the needle here' },
   ])
@@ -178,10 +186,21 @@ test('SPEC 6.5 rm asks at a terminal, needs --yes without one, and removes all o
 test('SPEC 6.2 gc: removes what nothing needs, says what it would, and stops at what it cannot read', async () => {
   const one = await talk('One')
   expect(cordon(here, 'gc')).toEqual(ok('removed 0 of 0 stored contents, 0 bytes\n'))
-  await new Blobs(shelf).shared.put(Readable.from([Buffer.from('just now')]))
+  const { shared } = new Blobs(shelf)
+  const put = async (text: string): Promise<string> =>
+    shared.pathOf((await shared.put(Readable.from([Buffer.from(text)]))).$blob)
+  const recent = await put('just now')
+  const old = await put('two days ago')
+  const then = new Date(Date.now() - 2 * 24 * 60 * 60 * 1000)
+  utimesSync(old, then, then)
+  const bytes = statSync(old).size
+  const kept = 'kept 1 that nothing needs, because they are recent\n'
   expect(cordon(here, 'gc', '--dry-run')).toEqual(
-    ok('would remove 0 of 1 stored contents, 0 bytes\nkept 1 that nothing needs, because they are recent\n'),
+    ok(`would remove 1 of 2 stored contents, ${bytes} bytes\n${kept}`),
   )
+  expect(existsSync(old)).toBe(true)
+  expect(cordon(here, 'gc')).toEqual(ok(`removed 1 of 2 stored contents, ${bytes} bytes\n${kept}`))
+  expect([existsSync(old), existsSync(recent)]).toEqual([false, true])
   expect(JSON.parse(cordon(here, 'gc', '--json').stdout)).toEqual({
     dry_run: false,
     removed: [],

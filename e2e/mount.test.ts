@@ -347,11 +347,13 @@ test('SPEC 3.4 any rule with external = true counts; what is left empty is a den
   mkdirSync(join(here.cwd, 'hand'))
   writeFileSync(join(here.cwd, 'hand/file'), '')
   const ended = rm('hand')
-  expect(ended.stdout).toContain('unmounted hand; it is no link, and was left where it is\n  fs_read_file\n')
+  expect(ended.stdout).toContain(
+    'unmounted hand; what has that name is not a link, and was left as it is\n  fs_read_file\n',
+  )
   expect(lstatSync(join(here.cwd, 'hand/file')).isFile()).toBe(true)
   expect(why('fs_read_file', 'read', 'src')).toBe(1)
-  expect(cordon(here, 'policy', 'explain', 'fs_read_file').stdout).toContain(
-    '  fs   .               no read, create, update, delete, execute  kernel',
+  expect(cordon(here, 'config', 'explain', 'conversation.tools.fs_read_file.access.fs').stdout).toContain(
+    `  { path = "." }  conversation ${conversations()[0]} (conversation)\n`,
   )
 })
 
@@ -404,3 +406,39 @@ test('SPEC 3.3 a failure half-way takes back what was made', () => {
   expect(ls('--id', id!)).toMatchObject([{ name: 'first' }])
   expect(why('fs_read_file', 'update', 'src')).toBe(0)
 })
+
+/** Ten confined processes. */
+const SLOW = { timeout: 120_000 }
+
+const confined = (tool: string, ...command: string[]): Ended =>
+  cordon(here, 'run', '-q', '--tool', tool, '--', ...command)
+
+test(
+  'SPEC 3.1 a confined tool reads through its mount and not beside it, and writes only with :rw',
+  SLOW,
+  () => {
+    const other = temporary()
+    writeFileSync(join(fork, 'src/lib.rs'), 'content')
+    writeFileSync(join(fork, '../beside'), 'secret')
+    writeFileSync(join(other, 'file'), 'secret')
+    add(`fs_read_file:ro=${fork}`, `fs_modify_file:rw=${other}:rw`)
+    expect(confined('fs_read_file', 'cat', 'ro/src/lib.rs')).toEqual({
+      code: 0,
+      stdout: 'content',
+      stderr: '',
+    })
+    for (const path of ['ro/../beside', join(fork, '../beside'), 'rw/file'])
+      expect({ path, ...confined('fs_read_file', 'cat', path) }).toMatchObject({ path, code: 1, stdout: '' })
+    expect(confined('fs_read_file', 'touch', 'ro/new').code).toBe(1)
+    expect(existsSync(join(fork, 'new'))).toBe(false)
+    expect(confined('fs_modify_file', 'touch', 'rw/new').code).toBe(0)
+    expect(existsSync(join(other, 'new'))).toBe(true)
+    // Retargeted: neither the old place nor the new one.
+    unlinkSync(join(here.cwd, 'ro'))
+    symlinkSync(join(fork, '..'), join(here.cwd, 'ro'))
+    for (const path of ['ro/beside', join(fork, 'src/lib.rs')])
+      expect({ path, ...confined('fs_read_file', 'cat', path) }).toMatchObject({ path, code: 1, stdout: '' })
+    rm('--all')
+    expect(confined('fs_modify_file', 'cat', join(other, 'file'))).toMatchObject({ code: 1, stdout: '' })
+  },
+)

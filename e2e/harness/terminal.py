@@ -1,9 +1,11 @@
 """Runs a command in a pseudo-terminal and plays a script against it.
 
 stdin: JSON {"argv": [...], "cwd": "...", "env": {...}, "steps": [["expect text", "reply"], ...]}
+       A reply [rows, columns] resizes the terminal.
+An expected text "file:PATH" waits for that file instead, for programs that say nothing.
 stdout: JSON {"code": exit code (negative: signal), "raw": everything the terminal received}
 """
-import json, os, pty, select, sys, time
+import fcntl, json, os, pty, select, struct, sys, termios, time
 
 job = json.load(sys.stdin)
 pid, terminal = pty.fork()
@@ -14,10 +16,16 @@ if pid == 0:
 screen, seen, steps = b"", 0, list(job["steps"])
 deadline = time.monotonic() + job.get("seconds", 20)
 while time.monotonic() < deadline:
-    if steps and steps[0][0].encode() in screen[seen:]:
+    if steps and steps[0][0].startswith("file:"):
+        if os.path.exists(steps[0][0][5:]):
+            os.write(terminal, steps.pop(0)[1].encode())
+    elif steps and steps[0][0].encode() in screen[seen:]:
         expected, reply = steps.pop(0)
         seen = screen.index(expected.encode(), seen) + len(expected.encode())
-        os.write(terminal, reply.encode())
+        if isinstance(reply, list):
+            fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", *reply, 0, 0))
+        else:
+            os.write(terminal, reply.encode())
     if not select.select([terminal], [], [], 0.05)[0]:
         continue
     try:

@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import { CORDON, type Setting } from './cordon.ts'
@@ -10,22 +11,38 @@ export interface Played {
   /** The same as a person reads it: no control sequences, LF for CRLF. */
   readonly screen: string
   /** Steps whose text never appeared. */
-  readonly missed: readonly [string, string][]
+  readonly missed: readonly Step[]
 }
 
+/** What is typed, or the size `[rows, columns]` that the window gets. */
+export type Step = readonly [expect: string, then: string | readonly [number, number]]
+
 /** Runs cordon in a real pseudo-terminal: when the first text of a step appears, the second is typed. */
-export function cordonAtTerminal(
+export const cordonAtTerminal = (
   { cwd, home, env = {} }: Setting,
   args: readonly string[],
-  steps: readonly (readonly [expect: string, type: string])[],
-): Played {
-  const job = {
+  steps: readonly Step[],
+): Played =>
+  play({
     argv: [process.execPath, CORDON, ...args],
     cwd,
-    env: { PATH: process.env['PATH'], HOME: home, TERM: 'xterm', ...env },
+    env: { PATH: process.env['PATH'] ?? '', HOME: home, TERM: 'xterm', ...env },
     steps,
-  }
-  const { stdout, stderr, status } = spawnSync('python3', [join(import.meta.dirname, 'terminal.py')], {
+  })
+
+export interface Job {
+  readonly argv: readonly string[]
+  readonly cwd: string
+  readonly env: Readonly<Record<string, string>>
+  readonly steps: readonly Step[]
+}
+
+const SCRIPT = readFileSync(join(import.meta.dirname, 'terminal.py'), 'utf8')
+
+export function play(job: Job, who: { readonly uid?: number; readonly gid?: number } = {}): Played {
+  const { stdout, stderr, status } = spawnSync('python3', ['-c', SCRIPT], {
+    ...who,
+    cwd: '/',
     input: JSON.stringify(job),
     encoding: 'utf8',
   })

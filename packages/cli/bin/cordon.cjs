@@ -3,8 +3,10 @@
 const [major, minor] = process.versions.node.split('.').map(Number)
 
 if (major > 22 || (major === 22 && minor >= 19)) {
-  require('node:module').enableCompileCache()
-  void import('../dist/main.js')
+  // Not Node's default below /tmp: what others can write there would be run with the person's rights.
+  const cache = process.env.XDG_CACHE_HOME || require('node:os').homedir() + '/.cache'
+  require('node:module').enableCompileCache(cache + '/cordon')
+  require('../dist/main.cjs')
 } else {
   require('./rerun.cjs')
 }

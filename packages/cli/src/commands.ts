@@ -18,6 +18,11 @@ export const COMMANDS: readonly Command[] = [
     load: () => import('./commands/why.ts'),
   },
   {
+    name: 'tool',
+    summary: 'run, list and show tools',
+    load: () => import('./commands/tool.ts'),
+  },
+  {
     name: 'policy',
     summary: 'explain and compile what tools may touch',
     load: () => import('./commands/policy.ts'),

@@ -5,6 +5,5 @@ const args = process.argv.slice(2)
 if (args.length === 1 && (args[0] === '--version' || args[0] === '-V')) {
   process.stdout.write(`${CORDON_VERSION}\n`)
 } else {
-  const { start } = await import('./start.ts')
-  await start(CORDON_VERSION)
+  void import('./start.ts').then(({ start }) => start(CORDON_VERSION))
 }

@@ -16,7 +16,8 @@ export const jsonOption = (): Option => new Option('--json', 'print one JSON val
 export const idOption = (): Option =>
   new Option('--id <conversation>', 'in this conversation, by its id or enough of it; else in the last used')
 
-const noIdOption = (): Option => new Option('--no-id', 'in no conversation: only what is configured in files')
+export const noIdOption = (): Option =>
+  new Option('--no-id', 'in no conversation: only what is configured in files')
 
 /** A command that reads the configuration as it is in a conversation. */
 export const withConfigOptions = (parser: Parser): Parser =>

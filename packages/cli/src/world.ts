@@ -1,9 +1,8 @@
-import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
-import { homedir } from 'node:os'
+import { fstatSync, readFileSync } from 'node:fs'
+import { constants, homedir } from 'node:os'
 import { styleText } from 'node:util'
-import type { Person } from '@cordon/host'
-import { personAt } from './person.ts'
+import type { Person, Respondent } from '@cordon/host'
+import { personAt, respondentAt } from './person.ts'
 
 /** Everything a command may know of the process it runs in. Tests and embedders make their own. */
 export interface World {
@@ -19,8 +18,16 @@ export interface World {
   readonly session: string
   readonly out: Stream
   readonly err: Stream
+  /** Standard output and standard error are the same file: `2>&1`. */
+  readonly streamsAreOne: boolean
   /** Who can be asked; undefined without a terminal. */
   readonly person: Person | undefined
+  /** Who can answer a tool's question; undefined without a terminal. */
+  readonly respondent: Respondent | undefined
+  /** The Node that runs us: what we ship runs on the same one. */
+  readonly node: string
+  /** All of standard input. */
+  readInput(): Promise<string>
   /** Sets the exit code; the process ends by itself when nothing is left to do. */
   finish(code: number): void
   /** Ends as if the signal had hit us, so that whoever started us sees what happened. */
@@ -30,15 +37,14 @@ export interface World {
    * Returns how to get them back.
    */
   passSignals(to: (signal: NodeJS.Signals) => void): () => void
-  /** The first signal that asks us to stop is told instead, so that what was begun can be taken back; the second ends us. */
-  catchStop(told: (signal: NodeJS.Signals) => void): () => void
+  /** The first signal that wants us to end, typed or sent, is told; the second one ends us. Returns how to stop. */
+  onInterrupt(told: (signal: NodeJS.Signals) => void): () => void
 }
 
 export interface Stream {
   readonly isTerminal: boolean
   readonly write: (text: string | Uint8Array) => void
-  /** All of it, no faster than it is taken. */
-  readonly pour: (content: AsyncIterable<Uint8Array>) => Promise<void>
+  readonly sink: NodeJS.WriteStream
   readonly style: (style: Style, text: string) => string
 }
 
@@ -60,16 +66,30 @@ export function openAmbientWorld(): World {
     },
     out: streamTo(process.stdout, env),
     err: streamTo(process.stderr, env),
+    get streamsAreOne() {
+      return identityOf(1) === identityOf(2)
+    },
     // Lazily: touching stdin opens it, and most commands never ask anything.
     get person() {
       return personAt({ input: process.stdin, output: process.stderr })
     },
+    get respondent() {
+      return respondentAt({ input: process.stdin, output: process.stderr })
+    },
+    node: process.execPath,
+    readInput: async () => (await import('node:stream/consumers')).text(process.stdin),
     finish: (code) => {
       process.exitCode = code
     },
     dieBy: (signal) => {
-      process.removeAllListeners(signal)
-      process.kill(process.pid, signal)
+      const number = constants.signals[signal] ?? Number(signal.slice('SIG'.length))
+      process.exitCode = 128 + number // for a caller that made us ignore it
+      // Node ignores or uses some signals (SIGPIPE, SIGUSR1); taking a listener away restores what the kernel does.
+      if (signal in constants.signals && signal !== 'SIGKILL' && signal !== 'SIGSTOP') {
+        process.on(signal, () => {})
+        process.removeAllListeners(signal)
+      }
+      process.kill(process.pid, number)
     },
     passSignals: (to) => {
       const pass = (signal: NodeJS.Signals): void => {
@@ -81,23 +101,18 @@ export function openAmbientWorld(): World {
         for (const signal of PASSED) process.off(signal, pass)
       }
     },
-    catchStop: (told) => {
-      const release = (): void => {
-        for (const signal of STOPPING) process.off(signal, caught)
+    onInterrupt: (told) => {
+      for (const signal of ENDING) process.once(signal, told)
+      return () => {
+        for (const signal of ENDING) process.off(signal, told)
       }
-      const caught = (signal: NodeJS.Signals): void => {
-        release()
-        told(signal)
-      }
-      for (const signal of STOPPING) process.on(signal, caught)
-      return release
     },
   }
 }
 
-const STOPPING = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
-
 const PASSED = ['SIGTERM', 'SIGHUP', 'SIGUSR1', 'SIGUSR2', 'SIGINT', 'SIGQUIT'] as const
+
+const ENDING = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 /** The kernel's session: the shell's pid with its start time, because pids are used again. */
 function terminalSession(pid: number): string {
@@ -115,15 +130,18 @@ const statFields = (pid: number): string[] =>
     .replace(/^.*\) /s, '')
     .split(' ')
 
+function identityOf(fd: number): string {
+  const { dev, ino } = fstatSync(fd)
+  return `${dev}:${ino}`
+}
+
 function streamTo(stream: NodeJS.WriteStream, env: World['env']): Stream {
   const isTerminal = stream.isTTY
   const coloured = wantsColour(isTerminal, env)
   return {
     isTerminal,
     write: (text) => void stream.write(text),
-    pour: async (content) => {
-      for await (const chunk of content) if (!stream.write(chunk)) await once(stream, 'drain')
-    },
+    sink: stream,
     style: (style, text) => (coloured ? styleText(style, text, { validateStream: false }) : text),
   }
 }

@@ -34,6 +34,20 @@ export { initProject } from './init.ts'
 export { choosePolicy, type PolicyChoice } from './run/choose.ts'
 export { type AccessFlags } from './run/flags.ts'
 export { runConfined, type RunOutcome } from './run/run.ts'
+export { type ConfinedProgram, type ConfineRequest, type ProgramEnd, startConfined } from './confine.ts'
+export { parseArguments } from './execute/arguments/validate.ts'
+export { SchemaError } from './execute/arguments/schema.ts'
+export { askConsent, type Consent, type Consenter } from './execute/consent.ts'
+export { executeTool, type ToolCall, type ToolOutcome, type ToolWorld } from './execute/execute.ts'
+export { listTools, type ToolSummary, type ToolView, viewTool } from './execute/list.ts'
+export { PatternError } from './execute/patterns.ts'
+export { PlaceholderError } from './execute/placeholders.ts'
+export { type PreparedTool, prepareTool } from './execute/prepare.ts'
+export { type Answer, type AnswerMemory, openAnswerMemory, type Respondent } from './execute/questions.ts'
+export { type ContentBlock, type ToolQuestion, type ToolReply } from './execute/result.ts'
+export { decideRunMode, type RunDecision } from './execute/run-mode.ts'
+export { type Installation } from './execute/shipped.ts'
+export { type LocalTool, NotRunnableError, resolveTool, UnknownToolError } from './execute/tool.ts'
 export { parseQuestion, QuestionError, type Question } from './why/question.ts'
 export { type AnyRule } from './why/answer.ts'
 export { why, type Why } from './why/why.ts'
@@ -47,13 +61,13 @@ export {
   openAmbientConversations,
 } from './conversation/conversations.ts'
 export { type ConversationLayer, readConversationLayer } from './conversation/layer.ts'
-export { type ConversationUser, openAmbientProjectIn } from './conversation/open.ts'
+export { type ConversationUser, openAmbientProjectIn, readChosenLayer } from './conversation/open.ts'
 export {
   changeMounts,
+  changeUnderLock,
+  type LockHolder,
   type MountCommand,
-  type MountHands,
   type MountOutcome,
-  performMounts,
   planIn,
 } from './mount/change.ts'
 export { confirmMounts, type MountAudience } from './mount/confirm.ts'

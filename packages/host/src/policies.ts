@@ -54,12 +54,15 @@ export async function compileProject(project: Project, compiler: Compiler): Prom
   })
   const subjects = subjectsOf(loaded.config).filter(compiler.only ?? (() => true))
   const bindings = bindingsOf(subjects, resolveThrough(root))
-  const approvals = await store.read()
-  const approved = compiler.person
-    ? await askForBindings(bindings, store, approvals, compiler.person)
-    : approvedBindings(bindings, approvals)
+  // Without an external rule nothing is asked of the store, and no file is opened.
+  const approvals = bindings.length === 0 ? undefined : await store.read()
+  const approved = !approvals
+    ? new Set<BindingKey>()
+    : compiler.person
+      ? await askForBindings(bindings, store, approvals, compiler.person)
+      : approvedBindings(bindings, approvals)
   const policies = await guardSecrets(project, compileWith(root, loaded, approved, subjects), compiler)
-  return { ...policies, warnings: [...approvals.warnings, ...policies.warnings] }
+  return { ...policies, warnings: [...(approvals?.warnings ?? []), ...policies.warnings] }
 }
 
 /** The same with the approvals already known: no prompt, no store. */

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { LAYERS, type LoadedConfig, mergeSources, readAmbientSources, type Source } from '@cordon/config'
+import { type LoadedConfig, mergeSources, readAmbientSources, type Source } from '@cordon/config'
 import { below, CordonError, openAmbientRoot, type Root, show } from '@cordon/policy'
 import {
   type ConversationRef,
@@ -59,7 +59,7 @@ export function openAmbientProject(options: ProjectOptions): Project {
   }
 }
 
-/** The conversation's deltas in their place among the layers, as far as they speak of what is configured. */
+/** With the conversation's deltas, as far as they speak of what is configured. */
 function withConversation(
   others: readonly Source[],
   conversation: ConversationLayer | undefined,
@@ -70,8 +70,7 @@ function withConversation(
     tools: new Set(Object.keys(config.conversation.tools)),
     servers: new Set(Object.keys(config.providers.mcp)),
   })
-  const later = others.filter(({ layer }) => LAYERS.indexOf(layer) > LAYERS.indexOf('conversation'))
-  return [...others.slice(0, others.length - later.length), ...current, ...later]
+  return [...others, ...current] // merging puts every layer in its place
 }
 
 export function requireWorkspace({

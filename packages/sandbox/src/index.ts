@@ -6,7 +6,7 @@ export {
   type NamespaceName,
 } from './kernel.ts'
 export { findLauncher, LauncherMissingError } from './launcher.ts'
-export { parseProbe, probeKernel } from './probe.ts'
+export { assumeKernel, parseProbe, probeKernel } from './probe.ts'
 export { buildEnvironment } from './environment.ts'
 export { openAmbientSurvey, type SurveyRequest } from './plan/ambient-survey.ts'
 export { type PathKind, type Place, type RuntimeEntry, type Survey, type SystemEntry } from './plan/survey.ts'
@@ -23,9 +23,10 @@ export {
   type SandboxMode,
   type WatchedPath,
 } from './plan/types.ts'
-export { type Confined, type Exit, spawnConfined, type SpawnOptions } from './spawn.ts'
+export { type Confined, type Exit, FILES, spawnConfined, type SpawnOptions } from './spawn.ts'
 export { type DeniedPath } from './denied-paths.ts'
-export { LaunchError } from './status.ts'
+export { isKernelRefusal, LaunchError } from './status.ts'
+export { sandboxProfile } from './darwin/profile.ts'
 export { serveProxy, type ProxyHandle, type ProxyTrust } from './proxy/serve.ts'
 export {
   type DecisionKind,

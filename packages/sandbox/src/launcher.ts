@@ -11,17 +11,21 @@ export class LauncherMissingError extends CordonError {
   }
 }
 
-const BUILT = fileURLToPath(new URL('../launcher/build/cordon-launch', import.meta.url))
+/** Beside this package's sources, beside a bundle, and in this repository seen from the bundle of the CLI. */
+const BUILT = ['../launcher/build/cordon-launch', '../../sandbox/launcher/build/cordon-launch'].map((path) =>
+  fileURLToPath(new URL(path, import.meta.url)),
+)
 
 /** Where the launcher is: as the caller says, as the package's install step built it, or nowhere. */
-export function findLauncher(path: string = BUILT): LauncherState {
+export function findLauncher(places: readonly string[] = BUILT): LauncherState {
   if (process.platform !== 'linux')
     return {
       state: 'missing',
       why: 'the launcher is for Linux',
       fix: 'On macOS sandbox-exec is used instead.',
     }
-  if (existsSync(path)) return { state: 'ready', path }
+  const path = places.find((each) => existsSync(each))
+  if (path !== undefined) return { state: 'ready', path }
   return {
     state: 'missing',
     why: 'its launcher was not built when the package was installed',

@@ -6,6 +6,7 @@ import { type LauncherState } from './kernel.ts'
 import { findLauncher, LauncherMissingError } from './launcher.ts'
 import { encodeItems } from './linux/encode.ts'
 import { type Flag, type Item } from './linux/items.ts'
+import { UnplannableError } from './plan/errors.ts'
 import { type Plan } from './plan/types.ts'
 import { LaunchError, parseStatus, type Status } from './status.ts'
 
@@ -22,6 +23,8 @@ export interface SpawnOptions {
   readonly signal?: AbortSignal
   /** SPEC 4.5: the socket inside the sandbox on which the host serves its proxy. Called before the program starts. */
   readonly onProxySocket?: (server: Server) => void
+  /** Texts that are readable inside, by path below `FILES`: kept in memory, never on the host's disk. */
+  readonly files?: ReadonlyMap<string, string>
   /** Whether the program shares the terminal's session (docs/decisions/0043). Default: when stdin is a terminal. */
   readonly terminal?: 'keep' | 'detach'
   /** For a host that is root: the user to be. */
@@ -62,21 +65,38 @@ export function spawnConfined(plan: Plan, options: SpawnOptions): Confined {
     env: options.env,
     ...options.as,
     stdio: [stdin, stdout, stderr, 'pipe', ...(plan.proxyPort === undefined ? [] : (['ipc'] as const))],
-    ...(options.signal ? { signal: options.signal, killSignal: 'SIGKILL' as const } : {}),
   })
   if (options.onProxySocket) receiveSocket(child, options.onProxySocket)
   const exit = collectExit(child, plan, items)
   const channel = child.stdio[3] as Duplex | null
   channel?.on('error', () => {}) // the launcher may be gone before it has read everything; its exit says why
   channel?.write(encodeItems(items))
+  const kill = (signal: NodeJS.Signals = 'SIGKILL'): void => {
+    // The launcher kills what is inside and waits for its end, so that `exit` does not come before it.
+    if (signal === 'SIGKILL') child.kill(KILL_ALL)
+    else child.kill(signal)
+  }
+  whenAborted(options.signal, exit, kill)
   return {
     pid: child.pid ?? -1,
     stdin: child.stdin,
     stdout: child.stdout,
     stderr: child.stderr,
     exit,
-    kill: (signal = 'SIGKILL') => void child.kill(signal),
+    kill,
   }
+}
+
+/** launcher/src/report.h, SIGNAL_KILL_ALL. */
+const KILL_ALL = 'SIGXCPU'
+
+function whenAborted(signal: AbortSignal | undefined, exit: Promise<unknown>, kill: () => void): void {
+  if (!signal) return
+  const abort = (): void => kill()
+  if (signal.aborted) abort()
+  signal.addEventListener('abort', abort)
+  const forget = (): void => signal.removeEventListener('abort', abort)
+  exit.then(forget, forget)
 }
 
 /** The plan holds for many calls; the directory, the program and the terminal belong to this one. */
@@ -88,9 +108,28 @@ function completeItems(plan: Plan, options: SpawnOptions): readonly Item[] {
       ? { tag: 'flags', flags: [...item.flags, 'keep-terminal' satisfies Flag] }
       : item
   return [
-    ...plan.items.map(flags),
+    ...withFiles(plan, options.files ?? new Map()).map(flags),
     { tag: 'cwd', path: options.cwd ?? plan.survey.cwd },
     { tag: 'exec', path: plan.survey.exe },
+  ]
+}
+
+/** Where `SpawnOptions.files` lie: on the sealed root, so that not even the program can change them. */
+export const FILES = '/run/cordon'
+
+/** Made before the root is sealed; there is none to make them on without namespaces. */
+function withFiles({ items, isolation }: Plan, files: ReadonlyMap<string, string>): readonly Item[] {
+  if (files.size === 0) return items
+  if (isolation !== 'namespaces')
+    throw new UnplannableError('without namespaces there is no place for files of its own')
+  const sealed = items.findIndex((item) => item.tag === 'seal')
+  return [
+    ...items.slice(0, sealed),
+    { tag: 'dir', path: '/run', mode: 0o755 },
+    { tag: 'dir', path: FILES, mode: 0o755 },
+    ...[...files].map(([path, text]) => ({ tag: 'content', path, text }) as const),
+    ...items.slice(sealed),
+    { tag: 'allow', path: FILES, rights: ['read-file', 'read-dir'] },
   ]
 }
 
@@ -104,8 +143,7 @@ function collectExit(child: ChildProcess, plan: Plan, items: readonly Item[]): P
   return new Promise((resolve, reject) => {
     const report = collectReport(child)
     child.once('error', (error) => {
-      // An abort is reported here and kills the launcher, whose exit then settles the promise.
-      if (child.pid === undefined) reject(error)
+      if (child.pid === undefined) reject(error) // it was never started; otherwise its end settles the promise
     })
     child.once('close', (code, signal) => {
       const statuses = report()

@@ -47,6 +47,22 @@ export class LaunchError extends CordonError {
   }
 }
 
+/** Whether the kernel could not do what was asked, so that another plan may work. Nothing was started. */
+export const isKernelRefusal = (error: unknown): error is LaunchError =>
+  error instanceof LaunchError && KERNEL_STEPS.includes(error.step)
+
+const KERNEL_STEPS = [
+  'namespaces',
+  'id-map',
+  'stage',
+  'private',
+  'proc',
+  'devpts',
+  'pivot',
+  'landlock',
+  'seccomp',
+]
+
 function adviceFor(step: string, errno: string): string {
   switch (step) {
     case 'exec':

@@ -6,16 +6,21 @@ import {
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
+  readlinkSync,
   realpathSync,
+  rmSync,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type AccessPolicy, parseAccessPolicy } from '@cordon/policy'
 import {
   type ConfinementRequest,
   type Exit,
   findLauncher,
+  type LauncherState,
   openAmbientSurvey,
   type Plan,
   planConfinement,
@@ -35,20 +40,33 @@ export const IDENTITIES: readonly Identity[] =
     ? [{ name: 'root' }, { name: 'an ordinary user', as: { uid: 64_321, gid: 64_321 } }]
     : [{ name: 'an ordinary user' }]
 
+const made: string[] = []
+/** For `afterAll`: vitest ends its workers without an exit event. */
+export function removeWorlds(): void {
+  for (const dir of made) rmSync(dir, { recursive: true, force: true })
+}
+
+type Ready = Extract<LauncherState, { state: 'ready' }>
+
+let copied: Ready | undefined
+
 /** A launcher that the ordinary user can reach, wherever the repository lies. */
-export const LAUNCHER: Extract<ReturnType<typeof findLauncher>, { state: 'ready' }> = (() => {
+export function reachableLauncher(): Ready {
+  if (copied) return copied
   const built = findLauncher()
   if (built.state === 'missing') throw new Error(`${built.why}: run node packages/sandbox/launcher/build.js`)
   const path = join(scratchDir(), 'cordon-launch')
   copyFileSync(built.path, path)
   chmodSync(path, 0o755)
-  return { state: 'ready', path }
-})()
+  copied = { state: 'ready', path }
+  return copied
+}
 
-/** A new directory that everybody may enter. */
+/** A new directory that everybody may enter; gone when the tests are. */
 export function scratchDir(parent: string = tmpdir()): string {
   const dir = realpathSync(mkdtempSync(join(parent, 'cordon-sandbox-')))
   chmodSync(dir, 0o755)
+  made.push(dir)
   return dir
 }
 
@@ -67,10 +85,10 @@ export function makeWorld(
   const world = { dir, root: join(dir, 'w'), home: join(dir, 'home') }
   mkdirSync(world.root, { recursive: true })
   mkdirSync(world.home, { recursive: true })
-  for (const [name, text] of Object.entries(files)) {
+  for (const [name, content] of Object.entries(files)) {
     const path = join(dir, name.startsWith('~/') ? `home/${name.slice(2)}` : `w/${name}`)
     mkdirSync(name.endsWith('/') ? path : dirname(path), { recursive: true })
-    if (!name.endsWith('/')) writeFileSync(path, text)
+    if (!name.endsWith('/')) writeFileSync(path, content)
   }
   give(who, dir)
   return world
@@ -122,7 +140,7 @@ export function start(request: Request): { readonly plan: Plan } & ReturnType<ty
   const confined = spawnConfined(plan, {
     argv: argv ?? ['sh', '-c', script],
     env: { ...BASE_ENV, HOME: world.home, ...env },
-    launcher: LAUNCHER,
+    launcher: spawn.launcher ?? reachableLauncher(),
     ...(who.as ? { as: who.as } : {}),
     ...spawn,
   })
@@ -141,4 +159,30 @@ async function text(stream: NodeJS.ReadableStream | null): Promise<string> {
   let all = ''
   if (stream) for await (const chunk of stream) all += String(chunk)
   return all
+}
+
+/** Each line of a script is tried alone; prints `ok` or `no` and the line. */
+export const attempts = (...lines: string[]): string =>
+  lines
+    .map((line) => `if (${line}) >/dev/null 2>&1; then echo 'ok ${line}'; else echo 'no ${line}'; fi`)
+    .join('\n')
+
+/** Pids whose command line starts with this, after a moment for the kernel to finish what it kills. */
+export async function processesWith(commandLine: string): Promise<readonly string[]> {
+  for (let tries = 0; ; tries++) {
+    const found = readdirSync('/proc').filter(
+      (pid) => /^\d+$/.test(pid) && cmdline(pid).startsWith(commandLine),
+    )
+    if (found.length === 0 || tries === 20) return found
+    await sleep(10)
+  }
+}
+
+export function cmdline(pid: string): string {
+  try {
+    readlinkSync(`/proc/${pid}/exe`)
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8')
+  } catch {
+    return '' // it is gone, or is only waiting to be collected
+  }
 }

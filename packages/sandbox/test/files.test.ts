@@ -1,24 +1,38 @@
+import { spawn } from 'node:child_process'
 import {
+  closeSync,
   existsSync,
   linkSync,
   mkdirSync,
+  openSync,
   readdirSync,
   readFileSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
-import { give, IDENTITIES, makeWorld, run, scratchDir } from './confine.ts'
+import { type Writable } from 'node:stream'
+import { text } from 'node:stream/consumers'
+import { afterAll, describe, expect, test } from 'vitest'
+import { encodeItems } from '../src/linux/encode.ts'
+import { type Item } from '../src/linux/items.ts'
+import {
+  attempts,
+  BASE_ENV,
+  give,
+  IDENTITIES,
+  reachableLauncher,
+  planFor,
+  makeWorld,
+  run,
+  scratchDir,
+  removeWorlds,
+} from './confine.ts'
+
+afterAll(removeWorlds)
 
 const RW = { read: true, write: true }
 const RWX = { read: true, write: true, execute: true }
-
-/** Each line of a script is tried alone; prints `ok` or `no` and the line. */
-const attempts = (...lines: string[]): string =>
-  lines
-    .map((line) => `if (${line}) >/dev/null 2>&1; then echo 'ok ${line}'; else echo 'no ${line}'; fi`)
-    .join('\n')
 
 describe.each(IDENTITIES)('as $name', (who) => {
   test('a workspace that is granted works', async () => {
@@ -154,18 +168,28 @@ describe.each(IDENTITIES)('as $name', (who) => {
     expect(readFileSync(join(world.root, 'app/.env'), 'utf8')).toBe('SECRET')
   })
 
-  test('a descriptor that the host holds open is not inherited', async () => {
+  test('a descriptor that the host left open is not inherited', async () => {
     const world = makeWorld(who, { '.env': 'SECRET' })
-    const { openSync, closeSync } = await import('node:fs')
+    const plan = planFor({ who, world, access: { fs: [{ path: '.', ...RWX }, { path: '.env' }] } })
     const fd = openSync(join(world.root, '.env'), 'r')
-    const { stdout } = await run({
-      who,
-      world,
-      access: { fs: [{ path: '.', ...RWX }, { path: '.env' }] },
-      script: `ls /proc/self/fd; for n in 3 4 5 6 7 8 9 10 ${fd}; do cat /proc/self/fd/$n /dev/fd/$n; done 2>/dev/null; exec 2>/dev/null; for n in 3 4 5 6 7 8 9; do eval "cat <&$n"; done`,
-    })
+    const child = spawn(
+      reachableLauncher().path,
+      ['sh', '-c', 'ls /proc/self/fd; cat <&5; cat <&9; cat /dev/fd/*'],
+      {
+        stdio: ['ignore', 'pipe', 'ignore', 'pipe', 'ignore', fd, 'ignore', 'ignore', 'ignore', fd],
+        env: BASE_ENV,
+        ...who.as,
+      },
+    )
+    const end: readonly Item[] = [
+      { tag: 'cwd', path: world.root },
+      { tag: 'exec', path: '/bin/sh' },
+    ]
+    ;(child.stdio[3] as Writable).write(encodeItems([...plan.items, ...end]))
+    child.stdio[3]?.on('data', () => {})
+    const out = await text(child.stdout!)
     closeSync(fd)
-    expect(stdout.split('\n')).toEqual(['0', '1', '2', '3', '']) // 3 is the directory that ls itself has open
+    expect(out.split('\n')).toEqual(['0', '1', '2', '3', '']) // 3 is the directory that ls itself has open
   })
 
   test('a denied path that does not exist yet is reported and moved aside', async () => {
@@ -298,7 +322,7 @@ describe.each(IDENTITIES)('as $name', (who) => {
       },
       script: 'ls -A; cat a/x c; echo n > a/n && ls a; touch t; cat b/y',
     })
-    expect(stdout).toBe('a\nc\nxcn\nx\n')
+    expect(stdout).toBe('xcn\nx\n')
     expect(readdirSync(world.root).toSorted()).toEqual(['a', 'b', 'c'])
   })
 

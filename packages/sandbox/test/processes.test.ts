@@ -1,12 +1,25 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { LaunchError } from '@cordon/sandbox'
-import { describe, expect, test } from 'vitest'
-import { give, IDENTITIES, LAUNCHER, makeWorld, run, start } from './confine.ts'
+import { afterAll, describe, expect, test } from 'vitest'
+import {
+  attempts,
+  cmdline,
+  give,
+  IDENTITIES,
+  reachableLauncher,
+  makeWorld,
+  processesWith,
+  run,
+  start,
+  removeWorlds,
+} from './confine.ts'
+
+afterAll(removeWorlds)
 
 /** Calls system calls by number, so that no libc wrapper softens the answer. */
 const PROBE = `
@@ -146,13 +159,31 @@ describe.each(IDENTITIES)('as $name', (who) => {
     const { stdout } = await run({
       who,
       world,
-      script: `ls -d /proc/[0-9]* | wc -l; kill -0 ${outside.pid} || echo gone; kill -9 1; kill -TERM 1; for f in environ root/ cwd/ fd/ mem maps; do ls /proc/1/$f >/dev/null 2>&1 && cat /proc/1/$f 2>/dev/null | wc -c; done; echo alive`,
+      script: `echo /proc/[0-9]*; kill -0 ${outside.pid} || echo gone; kill -9 1; kill -TERM 1; for f in environ root/ cwd/ fd/ mem maps; do ls /proc/1/$f >/dev/null 2>&1 && cat /proc/1/$f 2>/dev/null | wc -c; done; echo alive`,
     })
     const state = readFileSync(`/proc/${outside.pid}/stat`, 'utf8').split(' ')[2]
     outside.kill()
-    // pid 1, sh, ls, wc
-    expect(stdout.replaceAll(/^0\n/gm, '')).toBe('4\ngone\nalive\n')
+    expect(stdout.replaceAll(/^0\n/gm, '')).toBe('/proc/1 /proc/2\ngone\nalive\n')
     expect(state).toBe('S')
+  })
+
+  test('it leads a session of its own, with the umask of the host', async () => {
+    const world = makeWorld(who)
+    const { stdout } = await run({ who, world, script: "cut -d' ' -f1,6 /proc/$$/stat; umask" })
+    expect(stdout).toBe(`2 2\n${process.umask().toString(8).padStart(4, '0')}\n`)
+  })
+
+  test('the kernel settings that root owns cannot be written', async () => {
+    const world = makeWorld(who)
+    const lines = [
+      'cat /proc/sys/kernel/printk',
+      'echo 4 > /proc/sys/kernel/printk',
+      'echo h > /proc/sysrq-trigger',
+      'ls /sys',
+      'ls /run',
+    ]
+    const { stdout } = await run({ who, world, script: attempts(...lines) })
+    expect(stdout.trim().split('\n')).toEqual(lines.map((line, i) => `${i < 1 ? 'ok' : 'no'} ${line}`))
   })
 
   test('a daemon dies with the call', async () => {
@@ -215,7 +246,7 @@ describe.each(IDENTITIES)('as $name', (who) => {
         who,
         world,
         script: `setsid sleep ${mark} & echo ready; sleep ${mark}`,
-        launcher: LAUNCHER.path,
+        launcher: reachableLauncher().path,
       }),
     )
     await firstOutput(host)
@@ -372,26 +403,6 @@ async function untilThereAre(count: number, commandLine: string): Promise<readon
     const found = readdirSync('/proc').filter((pid) => cmdline(pid).startsWith(commandLine))
     if (found.length === count || tries === 200) return found
     await sleep(10)
-  }
-}
-
-/** Pids whose command line starts with this, after a moment for the kernel to finish what it kills. */
-async function processesWith(commandLine: string): Promise<readonly string[]> {
-  for (let tries = 0; ; tries++) {
-    const found = readdirSync('/proc').filter(
-      (pid) => /^\d+$/.test(pid) && cmdline(pid).startsWith(commandLine),
-    )
-    if (found.length === 0 || tries === 20) return found
-    await sleep(10)
-  }
-}
-
-function cmdline(pid: string): string {
-  try {
-    readlinkSync(`/proc/${pid}/exe`)
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8')
-  } catch {
-    return '' // it is gone, or is only waiting to be collected
   }
 }
 

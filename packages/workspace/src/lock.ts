@@ -1,5 +1,6 @@
 import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { DatabaseSync } from 'node:sqlite'
+import { createRequire } from 'node:module'
+import type { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CordonError, quote, show } from '@cordon/policy'
 import { errorCode, reason } from './durable.ts'
@@ -105,7 +106,7 @@ function lockOnce(file: string, options: Pick<LockOptions, 'what' | 'holder'>): 
   const before = inodeOf(file)
   let database: DatabaseSync | undefined
   try {
-    database = new DatabaseSync(file)
+    database = new (loadSqlite().DatabaseSync)(file)
     // Without the first, SQLite writes a journal beside an empty file, which a full disk refuses and a kill leaves.
     database.exec('PRAGMA journal_mode = MEMORY; PRAGMA busy_timeout = 0; BEGIN EXCLUSIVE')
     const inode = inodeOf(file)
@@ -122,6 +123,10 @@ function lockOnce(file: string, options: Pick<LockOptions, 'what' | 'holder'>): 
     database?.close()
   }
 }
+
+/** When it is needed: most commands read without a lock, and should not pay for a database engine. */
+const loadSqlite = (): typeof import('node:sqlite') =>
+  createRequire(import.meta.url)('node:sqlite') as typeof import('node:sqlite')
 
 const SQLITE_BUSY = 5
 

@@ -89,7 +89,7 @@ const damage: Record<string, (path: string, content: Buffer) => void> = {
     writeFileSync(path, gzipSync(content.subarray(0, -1))),
   'more than it should be': (path, content) =>
     writeFileSync(path, gzipSync(Buffer.concat([content, content]))),
-  'it unpacks to very much': (path) => writeFileSync(path, gzipSync(Buffer.alloc(64 * MIB))),
+  'it unpacks to very much': (path) => writeFileSync(path, gzipSync(Buffer.alloc(8 * MIB))),
   'it is not packed': (path, content) => writeFileSync(path, content),
   'it is empty': (path) => writeFileSync(path, ''),
 }

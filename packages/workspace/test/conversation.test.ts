@@ -169,13 +169,28 @@ test('SPEC 6.1 one writer at a time: the second is told who holds it', async () 
   await add(shelf, ref, turn('two'))
 })
 
-test('appends that overlap keep their order', async () => {
+test('appends that overlap keep their order, and closing waits for all of them', async () => {
   const shelf = await freshShelf()
   const ref = await createConversation(shelf, { keeping: 'local' })
   const writer = await openConversation(shelf, ref, AT_ONCE)
-  const texts = Array.from({ length: 50 }, (_, i) => `t${i}${'x'.repeat(i % 2 === 0 ? 1_000_000 : 0)}`)
-  await Promise.all(texts.map((text) => writer.append(turn(text))))
+  const texts = Array.from({ length: 20 }, (_, i) => `t${i}`)
+  const appended = texts.map((text) => writer.append(turn(text)))
+  // Looked at only when those before it are on the disk.
+  let keptBefore: boolean | undefined
+  const last: ConversationEvent = {
+    kind: 'note',
+    at: AT,
+    get text() {
+      keptBefore ??= readFileSync(eventsFile(ref), 'utf8').includes('you said t19')
+      return 'last'
+    },
+  }
+  appended.push(writer.append([last]))
+  const refused = writer.append(turn(shelf.workspace.root)).catch((error: unknown) => error)
   await writer.close()
+  await Promise.all(appended)
+  expect(keptBefore).toBe(true)
+  expect(await refused).toMatchObject({ code: 'HOST_PATH' })
   expect(requests(await eventsOf(ref))).toEqual(texts)
 })
 

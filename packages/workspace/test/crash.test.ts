@@ -20,7 +20,7 @@ import { expect, test } from 'vitest'
 import { freshWorkspace, HOLDER, kill, linesOf, startChild } from './fixture.ts'
 
 /** `npm run soak:workspace` sets 500. */
-const ROUNDS = Number(process.env['CORDON_ROUNDS'] ?? 4)
+const ROUNDS = Number(process.env['CORDON_ROUNDS'] ?? 2)
 
 interface Acknowledged {
   readonly started?: string

@@ -1,13 +1,19 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, realpathSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { type Holder, initWorkspace, type Surroundings, type Workspace } from '@cordon/workspace'
+import { onTestFinished } from 'vitest'
 
-export const tempDir = (): string => realpathSync(mkdtempSync(join(tmpdir(), 'cordon-ws-')))
+/** Gone when the test that asked for it is over. */
+export function tempDir(): string {
+  const dir = realpathSync(mkdtempSync(join(tmpdir(), 'cordon-ws-')))
+  onTestFinished(() => rmSync(dir, { recursive: true, force: true }))
+  return dir
+}
 
 export const HOLDER: Holder = { pid: process.pid, command: 'cordon test' }
 

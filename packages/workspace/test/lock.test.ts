@@ -144,21 +144,21 @@ test('a file that is no lock, or a directory that is not there, is an error and 
 })
 
 test('four processes and this one never overlap', async () => {
-  expect(await countTogether([])).toBe(600)
+  expect(await countTogether([])).toBe(300)
 })
 
 test('nor do they when each deletes the lock file before it lets go', async () => {
-  expect(await countTogether(['delete'])).toBe(600)
+  expect(await countTogether(['delete'])).toBe(300)
 })
 
 async function countTogether(afterwards: readonly string[]): Promise<number> {
   const dir = tempDir()
   const [lock, counter] = [join(dir, 'n.lock'), join(dir, 'n')]
   writeFileSync(counter, '0')
-  const children = Array.from({ length: 4 }, () => startChild('count', [lock, counter, '100', ...afterwards]))
+  const children = Array.from({ length: 4 }, () => startChild('count', [lock, counter, '50', ...afterwards]))
   const counting = { what: 'the counter', holder: HOLDER, wait: 60_000 }
   const here = async (): Promise<void> => {
-    for (let i = 0; i < 100; i++)
+    for (let i = 0; i < 50; i++)
       await withLock(lock, counting, async () => {
         const n = Number(readFileSync(counter, 'utf8'))
         await Promise.resolve()

@@ -1,3 +1,4 @@
+import { pipeline } from 'node:stream/promises'
 import {
   type Attachment,
   type Attachments,
@@ -91,7 +92,7 @@ function open(world: World, options: Partial<CommonOptions>): Attachments {
 async function add(world: World, what: readonly string[], options: CommonOptions): Promise<void> {
   const stopping = new AbortController()
   let stopped: NodeJS.Signals | undefined
-  const release = world.catchStop((signal) => {
+  const release = world.onInterrupt((signal) => {
     stopped = signal
     stopping.abort(new InterruptedError())
   })
@@ -138,7 +139,7 @@ async function print(world: World, asked: string, options: VersionOptions): Prom
   const found = await attachments.find(asked, sumOf(options))
   if (options.json) return writeJson(world, await whole(attachments, found))
   const { isTerminal } = world.out
-  if (!isTerminal) return world.out.pour(attachments.content(found))
+  if (!isTerminal) return pipeline(attachments.content(found), world.out.sink, { end: false })
   if (found.form === 'blob')
     throw new UsageError(
       `${show(found.uri)} is ${found.mimeType ?? 'binary'}, ${formatSize(found.size)}; a terminal cannot show it\n` +

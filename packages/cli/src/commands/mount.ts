@@ -111,7 +111,7 @@ function formatStep(step: MountPlan['steps'][number]): string {
     const whom = step.added.length === 0 ? ['as before'] : names(step.added)
     return lines(`mounted ${show(step.name)} → ${show(step.target)} (${step.mode})`, whom)
   }
-  const kept = step.link === 'not a link' ? '; it is no link, and was left where it is' : ''
+  const kept = step.link === 'not a link' ? '; what has that name is not a link, and was left as it is' : ''
   return lines(`unmounted ${show(step.name)}${kept}`, names(step.removed))
 }
 

@@ -1,13 +1,27 @@
-import { type AccessFlags, choosePolicy, type PolicyChoice, runConfined, type RunOutcome } from '@cordon/host'
-import type { Command as Parser } from 'commander'
+import {
+  type AccessFlags,
+  choosePolicy,
+  type ConversationChoice,
+  type PolicyChoice,
+  readChosenLayer,
+  runConfined,
+  type RunOutcome,
+} from '@cordon/host'
+import { type Command as Parser, Option } from 'commander'
 import type { Register } from '../command.ts'
 import { formatOutcome } from '../format/outcome.ts'
-import { cfgOption, repeatable } from '../options.ts'
+import {
+  cfgOption,
+  choiceOf as chosenConversation,
+  type ConfigOptions,
+  idOption,
+  noIdOption,
+  repeatable,
+} from '../options.ts'
 import { warn } from '../report.ts'
 import type { World } from '../world.ts'
 
-interface RunOptions extends AccessFlags {
-  readonly cfg: readonly string[]
+interface RunOptions extends AccessFlags, ConfigOptions {
   readonly tool?: string
   readonly profile?: string
   readonly quiet?: boolean
@@ -16,10 +30,12 @@ interface RunOptions extends AccessFlags {
 export const register: Register = (parser, world) => {
   declare(parser).action(async (command: [string, ...string[]], options: RunOptions) => {
     const { cwd, env, home, pid, uid, session, person } = world
-    const project = { cwd, surroundings: world, cfg: options.cfg, unmarked: 'allow' } as const
+    const place = { cwd, surroundings: world, cfg: options.cfg, unmarked: 'allow' } as const
+    const conversation = await readChosenLayer(place, world, conversationOf(options))
+    const project = { ...place, conversation }
     const compiler = { pid, uid, home, session, person }
     const chosen = await choosePolicy(project, compiler, choiceOf(options), options)
-    if (!options.quiet) warn(world, chosen.warnings)
+    warn(world, [...chosen.alarms, ...(options.quiet ? [] : chosen.warnings)])
     const { root, loaded } = chosen.project
     const outcome = await runConfined({
       argv: command,
@@ -30,8 +46,8 @@ export const register: Register = (parser, world) => {
       policy: chosen.policy,
       sandbox: loaded.config.sandbox,
       // A program at a terminal must keep it: shells and progress bars ask whether stderr is one.
-      stderr: world.err.isTerminal ? 'inherit' : 'tee',
-      onStderr: (chunk) => world.err.write(chunk),
+      // And where both streams are one, only the program itself keeps their order.
+      stderr: world.err.isTerminal || world.streamsAreOne ? 'inherit' : world.err.sink,
       onStart: (kill) => world.passSignals(kill),
     })
     if (!options.quiet) world.err.write(formatOutcome(outcome, world.err))
@@ -43,7 +59,7 @@ function declare(parser: Parser): Parser {
   return parser
     .usage('[options] -- <command> [args...]')
     .argument('<command...>', 'the program and its arguments')
-    .option('--tool <name>', "use a tool's policy")
+    .addOption(new Option('--tool <name>', "use a tool's policy").conflicts('profile'))
     .option('--profile <name>', 'use the policy of [profiles.<name>.access]')
     .addOption(repeatable('--read <path>', 'grant reading a path of the workspace'))
     .addOption(repeatable('--write <path>', 'grant reading and writing a path of the workspace'))
@@ -51,6 +67,8 @@ function declare(parser: Parser): Parser {
     .addOption(repeatable('--allow-net <host[:port][/path]>', 'grant a host, or a part of one'))
     .addOption(repeatable('--env <name>', 'pass a variable on'))
     .addOption(cfgOption())
+    .addOption(idOption())
+    .addOption(noIdOption())
     .option('-q, --quiet', 'say nothing but what the command says')
     .passThroughOptions()
     .addHelpText(
@@ -62,7 +80,7 @@ environment, and an empty private home and /tmp. Its exit code, signals and stre
 Examples:
   cordon run -- npm test
   cordon run --read . --write build -- make
-  cordon run --allow-net registry.npmjs.org -- npm ci`,
+  cordon run --allow-net api.github.com -- ./fetch-issues.sh`,
     )
 }
 
@@ -72,6 +90,10 @@ const choiceOf = ({ tool, profile }: RunOptions): PolicyChoice =>
     : profile !== undefined
       ? { kind: 'profile', name: profile }
       : { kind: 'default' }
+
+/** A tool's policy is the one it has in the conversation, with its mounts; a plain run has nothing to do with any. */
+const conversationOf = (options: RunOptions): ConversationChoice =>
+  options.id === undefined && choiceOf(options).kind === 'default' ? 'none' : chosenConversation(options)
 
 /** The caller sees what it would have seen without us: the same code, or death by the same signal. */
 function finish(world: World, { exit }: RunOutcome): void {

@@ -10,12 +10,10 @@ export function formatOutcome(outcome: RunOutcome, { style }: Pick<Stream, 'styl
     ...exit.createdDenied.map(
       ({ path, movedTo, why }) =>
         `${style('red', 'moved aside:')} ${show(path)} was made although a rule denies it` +
-        (movedTo === undefined ? `; it is still there: ${why}` : `; it is now ${show(movedTo)}`),
+        (movedTo === undefined ? `; it is still there: ${show(why ?? '')}` : `; it is now ${show(movedTo)}`),
     ),
     ...exit.pressure.map((text) => `${style('yellow', 'limit:')} ${text}`),
-    ...tally(
-      refused.map(({ host, port, url, reason }) => `${show(url ?? `${host}:${port ?? ''}`)}: ${reason}`),
-    ).map((text) => `${style('red', 'refused:')} ${text}`),
+    ...tally(refused).map(([text, fix]) => `${style('red', 'refused:')} ${text}${fix}`),
     ...hints.map(
       ({ text, fix }) =>
         `${style('cyan', 'hint:')} ${text}${fix === undefined ? '' : `\n    to allow it: ${fix}`}`,
@@ -26,9 +24,24 @@ export function formatOutcome(outcome: RunOutcome, { style }: Pick<Stream, 'styl
   return `${style('bold', `cordon: the command ${how}`)}\n${lines.map((line) => `  ${line}\n`).join('')}`
 }
 
-/** A program that retries is not worth a line each time. */
-function tally(lines: readonly string[]): string[] {
-  const counts = new Map<string, number>()
-  for (const line of lines) counts.set(line, (counts.get(line) ?? 0) + 1)
-  return [...counts].map(([line, count]) => (count === 1 ? line : `${line} (${count} times)`))
+/** A program that retries is not worth a line each time, and one that tries everything is not worth a screen. */
+function tally(refused: RunOutcome['refused']): [text: string, fix: string][] {
+  const groups = Map.groupBy(refused, ({ host, port, url, reason }) =>
+    [show(url ?? `${host}${port === undefined ? '' : `:${port}`}`), show(reason)].join(': '),
+  )
+  const lines = [...groups].map(([line, [first, ...more]]): [string, string] => [
+    more.length === 0 ? line : `${line} (${more.length + 1} times)`,
+    first ? fixFor(first) : '',
+  ])
+  const rest = lines.length - MOST_LINES
+  return rest > 0 ? [...lines.slice(0, MOST_LINES), [`and ${rest} others`, '']] : lines
+}
+
+const MOST_LINES = 20
+
+/** Only what no rule speaks of is granted by a flag alone; a rule that says no was written on purpose. */
+function fixFor({ host, port, url, rule, kind }: RunOutcome['refused'][number]): string {
+  if (rule || kind === 'unknown' || host === '') return ''
+  const usual = port === undefined || port === (url?.startsWith('http:') ? 80 : 443)
+  return `\n    to allow it: --allow-net ${show(usual ? host : `${host}:${port}`)}`
 }

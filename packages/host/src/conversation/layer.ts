@@ -14,7 +14,7 @@ export async function readConversationLayer(ref: ConversationRef): Promise<Conve
   return { ref, sources }
 }
 
-export const deltaSource = ({ id }: Pick<ConversationRef, 'id'>, delta: JsonObject): Source => ({
+const deltaSource = ({ id }: Pick<ConversationRef, 'id'>, delta: JsonObject): Source => ({
   layer: 'conversation',
   label: `conversation ${id}`,
   key: [],

@@ -1,7 +1,7 @@
 import type { Shelf, Workspace } from '@cordon/workspace'
 import { openAmbientProject, type Project, type ProjectOptions, requireWorkspace } from '../project.ts'
 import { type ConversationChoice, findChosen } from './choose.ts'
-import { readConversationLayer } from './layer.ts'
+import { type ConversationLayer, readConversationLayer } from './layer.ts'
 
 /** Who uses conversations: a process, in a terminal session that remembers the last one. */
 export interface ConversationUser {
@@ -21,7 +21,15 @@ export async function openAmbientProjectIn(
   user: ConversationUser,
   choice: ConversationChoice,
 ): Promise<Project> {
-  const shelf = shelfOf(requireWorkspace(options), user)
-  const ref = await findChosen(shelf, user.session, choice)
-  return openAmbientProject({ ...options, conversation: ref && (await readConversationLayer(ref)) })
+  return openAmbientProject({ ...options, conversation: await readChosenLayer(options, user, choice) })
+}
+
+/** The layer alone, for who opens the project in a way of their own. */
+export async function readChosenLayer(
+  options: Omit<ProjectOptions, 'conversation'>,
+  user: ConversationUser,
+  choice: ConversationChoice,
+): Promise<ConversationLayer | undefined> {
+  const ref = await findChosen(shelfOf(requireWorkspace(options), user), user.session, choice)
+  return ref && readConversationLayer(ref)
 }

@@ -9,7 +9,6 @@ import {
   openConversation,
   removeConversation,
   type Shelf,
-  type Surroundings,
   userConfigFile,
   userDataDir,
   useConversation,
@@ -53,17 +52,15 @@ export async function changeMounts(command: MountCommand): Promise<MountOutcome>
   if (confirmed.steps.length === 0) return { kind: 'nothing' }
   if (!(await confirmMounts(confirmed, audience))) return { kind: 'refused' }
   const conversation = known ?? (await startConversation(shelf, user.session))
-  try {
-    const plan = await changeIn(conversation, shelf, command, confirmed)
-    await useConversation(shelf, user.session, conversation.id)
-    return { kind: 'done', conversation, started: known ? 'known' : 'new', plan }
-  } catch (error) {
-    if (!known) await removeConversation(shelf, conversation)
+  const plan = await changeIn(conversation, shelf, command, confirmed).catch(async (error: unknown) => {
+    // What went wrong first is what has to be told; an empty conversation does no harm.
+    if (!known) await removeConversation(shelf, conversation).catch(() => undefined)
     throw error
-  }
+  })
+  await useConversation(shelf, user.session, conversation.id)
+  return { kind: 'done', conversation, started: known ? 'known' : 'new', plan }
 }
 
-/** Under the conversation's lock, so that what was read last is what is added to. */
 async function changeIn(
   conversation: ConversationRef,
   shelf: Shelf,
@@ -72,15 +69,47 @@ async function changeIn(
 ): Promise<MountPlan> {
   const writer = await openConversation(shelf, conversation, { wait: PATIENCE })
   try {
-    const project = await projectIn(options, conversation)
-    const plan = planIn(project, options, flags)
-    if (!isDeepStrictEqual(plan.steps, confirmed.steps))
-      throw new MountFailedError('the configuration or the links changed meanwhile; run it again', [])
-    await performMounts(plan, project, { writer, shelf, uid: user.uid, surroundings: options.surroundings })
-    return plan
+    return await changeUnderLock(confirmed, { conversation, writer, shelf, uid: user.uid, options, flags })
   } finally {
     await writer.close()
   }
+}
+
+/** Whoever holds the conversation's lock: its `writer`. */
+export interface LockHolder {
+  readonly conversation: ConversationRef
+  readonly writer: Pick<LogWriter, 'append'>
+  readonly shelf: Shelf
+  readonly uid: number | undefined
+  readonly options: MountCommand['options']
+  readonly flags: readonly MountFlag[]
+}
+
+/**
+ * The side effects, under the conversation's lock, so that what was read last is what is added to. Planned again: what
+ * is done must be what was confirmed. All of it is done, or none is left.
+ */
+export async function changeUnderLock(confirmed: MountPlan, holder: LockHolder): Promise<MountPlan> {
+  const { conversation, writer, shelf, uid, options, flags } = holder
+  const project = await projectIn(options, conversation)
+  const plan = planIn(project, options, flags)
+  if (!isDeepStrictEqual(plan.steps, confirmed.steps))
+    throw new MountFailedError('the configuration or the links changed meanwhile; run it again', [])
+  const { root, workspace } = project
+  const anchor = openAmbientAnchor(root.path)
+  try {
+    await applyMounts(plan, {
+      root,
+      anchor,
+      linker: linkerFor(options.surroundings.platform, anchor, root.path),
+      store: new ApprovalStore(workspace, { holder: shelf.holder, uid, now: shelf.now }),
+      append: (events) => writer.append(events),
+      now: shelf.now,
+    })
+  } finally {
+    anchor.close()
+  }
+  return plan
 }
 
 /** Other mounts take milliseconds; a query that holds the conversation for longer is named in the error. */
@@ -119,34 +148,5 @@ function realPlace(path: string): string {
     return realpathSync.native(path)
   } catch {
     return parent === path ? path : join(realPlace(parent), basename(path))
-  }
-}
-
-export interface MountHands {
-  /** Holds the conversation's lock. */
-  readonly writer: Pick<LogWriter, 'append'>
-  readonly shelf: Shelf
-  readonly uid: number | undefined
-  readonly surroundings: Surroundings
-}
-
-/** The side effects of a plan, by the holder of the conversation's lock. All of them, or none is left. */
-export async function performMounts(
-  plan: MountPlan,
-  { root, workspace }: Project,
-  { shelf, uid, writer, surroundings }: MountHands,
-): Promise<void> {
-  const anchor = openAmbientAnchor(root.path)
-  try {
-    await applyMounts(plan, {
-      root,
-      anchor,
-      linker: linkerFor(surroundings.platform, anchor, root.path),
-      store: new ApprovalStore(workspace, { holder: shelf.holder, uid, now: shelf.now }),
-      append: (events) => writer.append(events),
-      now: shelf.now,
-    })
-  } finally {
-    anchor.close()
   }
 }

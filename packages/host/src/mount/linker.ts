@@ -38,7 +38,7 @@ export const win32Linker = (root: string, makeLink: MakeLink = symlinkSync): Lin
 const isPrivilegeNotHeld = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === 'EPERM'
 
-export class LinkPrivilegeError extends CordonError {
+class LinkPrivilegeError extends CordonError {
   readonly code = 'LINK_PRIVILEGE'
   constructor(target: CanonicalPath) {
     super(

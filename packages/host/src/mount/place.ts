@@ -111,7 +111,7 @@ function realTarget(absolute: string, typed: string): CanonicalPath {
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
     if (code !== 'ENOENT' && code !== 'ENOTDIR')
-      throw new Unfit(`the target ${show(absolute)} cannot be reached: ${code}`)
+      throw new Unfit(`the target ${show(absolute)} cannot be reached: ${WORDS[code] ?? code}`)
     const hint = /:[a-z]{1,3}$/i.test(typed) ? '; the only modes are :ro and :rw' : ''
     throw new Unfit(`the target ${show(absolute)} does not exist${hint}`)
   }
@@ -119,3 +119,5 @@ function realTarget(absolute: string, typed: string): CanonicalPath {
   if (Buffer.from(text).equals(bytes)) return text as CanonicalPath
   throw new Unfit('the target has a name that is not valid UTF-8')
 }
+
+const WORDS: Readonly<Record<string, string>> = { EACCES: 'permission denied', ELOOP: 'a loop of links' }

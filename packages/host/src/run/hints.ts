@@ -1,19 +1,23 @@
-import { isAbsolute, join, resolve } from 'node:path'
+import { dirname, isAbsolute, join, resolve } from 'node:path'
 import {
   type AccessPolicy,
   below,
-  CAPABILITIES,
   type Capability,
+  CAPABILITIES,
   CordonError,
+  EnvIndex,
   type Root,
   show,
+  tomlString,
 } from '@cordon/policy'
 import { answer, type Answer } from '../why/answer.ts'
 import { type Question, parseQuestion } from '../why/question.ts'
-import { findMentions } from './mentions.ts'
+import type { HostMention, Mentions, PathMention, Trouble } from './mentions.ts'
 
 /** SPEC 4.7: a guess why a confined program failed, and what would change it. Always labelled as a hint. */
 export interface Hint {
+  /** The path, host or variable: one hint for each is enough. */
+  readonly about: string
   readonly text: string
   /** What to type or write; undefined when nothing of ours would help. */
   readonly fix: string | undefined
@@ -24,60 +28,101 @@ export interface HintWorld {
   readonly policy: AccessPolicy
   readonly cwd: string
   readonly home: string
-  /** Whether there is such a file, and such a variable, on the host. */
+  /** Whether there is such a file on the host. */
   readonly exists: (path: string) => boolean
+  /** Whether the program saw what is there on the host, or a private place of the same name. */
+  readonly isVisible: (path: string) => boolean
+  /** Whether it is withheld from every confined program, whatever the rules say (SPEC 4.3). */
+  readonly isSecret: (path: string) => boolean
   readonly hasVariable: (name: string) => boolean
   /** Whether it was already said exactly what happened to this host. */
   readonly isKnown: (host: string) => boolean
-  /** What the sandbox shows of the system anyway, so that nobody is told to grant it. */
-  readonly isVisible: (path: string) => boolean
 }
 
-/** Looks up in the policy whatever the text names. */
-export function findHints(text: string, world: HintWorld): Hint[] {
-  const { paths, hosts, variables } = findMentions(text)
-  return [
-    ...paths.flatMap((path) => pathHint(path, text, world)),
-    ...hosts.flatMap((host) => hostHint(host, world)),
+/** Looks up in the policy whatever is named; the first say is the most telling. */
+export function findHints(mentions: readonly Mentions[], world: HintWorld): Hint[] {
+  const withPort = new Set(
+    mentions.flatMap(({ hosts }) => hosts.filter(({ port }) => port !== '').map(({ host }) => host)),
+  )
+  const hints = mentions.flatMap(({ paths, hosts, variables }) => [
+    ...paths.flatMap((mention) => pathHint(mention, world)),
+    // Most programs name the port only once, where they name the whole URL.
+    ...hosts
+      .filter(({ host, port }) => port !== '' || !withPort.has(host))
+      .flatMap((mention) => hostHint(mention, world)),
     ...variables.flatMap((name) => variableHint(name, world)),
-  ].slice(0, MOST)
+  ])
+  const seen = new Set<string>()
+  return hints.filter(({ about }) => !seen.has(about) && seen.add(about)).slice(0, MOST)
 }
 
 const MOST = 5
 
-function pathHint(mentioned: string, text: string, world: HintWorld): Hint[] {
+function pathHint({ path, trouble }: PathMention, world: HintWorld): Hint[] {
   const { root, home, cwd } = world
-  const absolute = mentioned.startsWith('~') ? join(home, mentioned.slice(1)) : resolve(cwd, mentioned)
+  if (path.startsWith('~') && path !== '~' && !path.startsWith('~/')) return []
+  const absolute = path.startsWith('~') ? join(home, path.slice(1)) : resolve(cwd, path)
   const inside = below(root.path, absolute, root.foldCase)
-  if (inside !== undefined) return inWorkspace(inside, text, world)
-  if (!isAbsolute(mentioned) && !mentioned.startsWith('~') && !mentioned.startsWith('..')) return []
-  if (world.isVisible(absolute) || !world.exists(absolute)) return []
-  const shown = below(home, absolute) === undefined ? absolute : `~/${below(home, absolute)}`
+  if (inside !== undefined) return inWorkspace(inside, trouble, world)
+  if (!isAbsolute(path) && !path.startsWith('~') && !path.startsWith('..')) return []
+  if (!world.exists(absolute) || isGranted(absolute, world)) return []
+  if (world.isSecret(absolute))
+    return [
+      { about: absolute, text: `${show(absolute)} is withheld from every confined program`, fix: undefined },
+    ]
+  if (world.isVisible(absolute)) return []
+  const inHome = below(home, absolute)
+  const shown = show(inHome === undefined ? absolute : `~/${inHome}`)
+  const name = absolute.slice(absolute.lastIndexOf('/') + 1)
   return [
-    { text: `${show(shown)} exists on the host, and no rule grants it`, fix: 'cordon mount add NAME=PATH' },
+    {
+      about: absolute,
+      text: `${shown} exists on the host, and no rule grants it`,
+      fix: `ln -s ${shown} ${show(name)}, and --tool or --profile with { path = ${tomlString(name)}, external = true, read = true } in its access.fs`,
+    },
   ]
 }
 
-/** The message rarely says what was tried; the words of the kernel narrow it down. */
-function inWorkspace(path: string, text: string, world: HintWorld): Hint[] {
-  const wanted: readonly Capability[] = /Read-only file system|EROFS|cannot (?:create|remove|touch)/i.test(
-    text,
+/** What lies behind an approved mount is there under its own name, too. */
+const isGranted = (path: string, { policy }: HintWorld): boolean =>
+  policy.fs.some(
+    ({ approvedTarget, grants }) =>
+      approvedTarget !== undefined && grants.size > 0 && below(approvedTarget, path) !== undefined,
   )
-    ? ['create', 'update', 'delete']
-    : CAPABILITIES
-  const refused = wanted
+
+/** What the words leave open: a file that is not there was perhaps hidden, a read-only one was written to. */
+const WANTED: Record<Trouble, readonly Capability[]> = {
+  refused: CAPABILITIES,
+  'read-only': ['create', 'update', 'delete'],
+  absent: ['read'],
+  unsaid: ['read'],
+}
+
+function inWorkspace(path: string, trouble: Trouble, world: HintWorld): Hint[] {
+  const there = world.exists(join(world.root.path, path))
+  if (!there && trouble !== 'read-only' && trouble !== 'refused') return []
+  // Of what is there nothing is created, and of what is not there nothing is read, changed or removed.
+  const possible = WANTED[trouble].filter((capability) => (capability === 'create') !== there)
+  const refused = possible
     .map((capability) => ask(capability, path, world))
-    .filter((found) => found && !found.allowed)
+    .filter((found) => found !== undefined && !found.allowed)
   const first = refused[0]
   if (!first) return []
   const what = refused.map((found) => found?.question.capability).join(', ')
   const at = first.rule?.rule.origin === undefined ? '' : ` (${first.rule.rule.origin})`
   return [
     {
+      about: path,
       text: `${show(path)}: ${what} denied: ${first.because}${at}`,
-      fix: `${FLAG[first.question.capability as Capability]} ${show(path)}`,
+      // What is not there yet cannot be granted by itself: nothing can be mounted on it (SPEC 4.3).
+      fix: `${FLAG[first.question.capability as Capability]} ${show(nearest(path, world))}`,
     },
   ]
+}
+
+function nearest(path: string, world: HintWorld): string {
+  if (path === '.' || world.exists(join(world.root.path, path))) return path
+  return nearest(dirname(path), world)
 }
 
 /** The flag of `cordon run` that grants it. */
@@ -89,21 +134,35 @@ const FLAG: Record<Capability, string> = {
   execute: '--execute',
 }
 
-function hostHint(host: string, world: HintWorld): Hint[] {
-  const found = world.isKnown(host) ? undefined : ask('net', `https://${host}/`, world)
+function hostHint({ scheme, host, port }: HostMention, world: HintWorld): Hint[] {
+  if (world.isKnown(host)) return []
+  const target = port === '' ? host : `${host}:${port}`
+  const found = ask('net', `${scheme}://${target}/`, world)
   if (!found || found.allowed) return []
   return [
-    { text: `network access to ${show(host)} is denied: ${found.because}`, fix: `--allow-net ${show(host)}` },
+    {
+      about: target,
+      text: `network access to ${show(target)} is denied: ${found.because}`,
+      fix: `--allow-net ${show(target)}`,
+    },
   ]
 }
 
-function variableHint(name: string, world: HintWorld): Hint[] {
-  const found = world.hasVariable(name) ? ask('env', name, world) : undefined
-  if (!found || found.allowed) return []
+function variableHint(name: string, { policy, hasVariable }: HintWorld): Hint[] {
+  if (!hasVariable(name) || MINIMAL.test(name)) return []
+  const decision = new EnvIndex(policy.env).evaluate(name)
+  if (decision.kind === 'allowed') return []
   return [
-    { text: `the variable ${show(name)} is set on the host, and not granted`, fix: `--env ${show(name)}` },
+    {
+      about: name,
+      text: `the variable ${show(name)} is set on the host, and not granted`,
+      fix: `--env ${show(name)}`,
+    },
   ]
 }
+
+/** SPEC 4.2: passed on without a rule. One that a rule takes away was taken away on purpose. */
+const MINIMAL = /^(?:PATH|HOME|USER|LANG|LC_.*|TERM|TZ)$/
 
 /** A text may name anything; what is no sensible question has no answer. */
 function ask(

@@ -1,54 +1,116 @@
 /** What a text names that a policy could be about. A guess: the text was written for people. */
 export interface Mentions {
-  readonly paths: readonly string[]
-  readonly hosts: readonly string[]
+  readonly paths: readonly PathMention[]
+  readonly hosts: readonly HostMention[]
   readonly variables: readonly string[]
 }
 
-/** Reads a failed program's error output and its command line. Bounded: only the last part of a long text. */
-export function findMentions(text: string): Mentions {
-  const tail = text.slice(-LONGEST)
+export interface PathMention {
+  readonly path: string
+  readonly trouble: Trouble
+}
+
+/** In the words of the kernel; `unsaid` on a command line, which says what was wanted and not what happened. */
+export type Trouble = 'refused' | 'read-only' | 'absent' | 'unsaid'
+
+export interface HostMention {
+  readonly scheme: string
+  readonly host: string
+  readonly port: string
+}
+
+/** What a command line names: nothing is known about what became of it. */
+export function mentionedInCommand(argv: readonly string[]): Mentions {
+  const words = argv.slice(1, MOST_WORDS).map((word) => word.slice(0, LONGEST_LINE))
+  const values = words.flatMap((word) => [word, ...(/^-[^=]*=(.+)$/s.exec(word)?.slice(1) ?? [])])
   return {
-    paths: unique(tail.matchAll(PATH), clean),
-    hosts: unique(
-      HOST.flatMap((pattern) => [...tail.matchAll(pattern)]),
-      (host) => host.toLowerCase(),
+    paths: unique(
+      values
+        .filter((word) => !word.startsWith('-') && !/[\s\0]|:\/\//.test(word))
+        .map((path) => ({ path, trouble: 'unsaid' as const })),
     ),
-    variables: unique(
-      VARIABLE.flatMap((pattern) => [...tail.matchAll(pattern)]),
-      (name) => name,
-    ),
+    hosts: unique(values.flatMap((word) => [...word.matchAll(URLS)].map(hostOf))),
+    variables: [],
+  }
+}
+
+/** What a failed program complained about. Bounded: the last part of a long text, the start of a long line. */
+export function mentionedInErrors(text: string): Mentions {
+  const lines = text
+    .slice(-LONGEST)
+    .split(/[\r\n]+/)
+    .map((line) => line.slice(0, LONGEST_LINE))
+  return {
+    paths: unique(lines.flatMap(pathsIn)),
+    hosts: lines.some((line) => OFFLINE.test(line)) ? unique(lines.flatMap(hostsIn)) : [],
+    variables: unique(lines.flatMap(variablesIn)),
   }
 }
 
 const LONGEST = 64 * 1024
+const LONGEST_LINE = 1000
+const MOST_WORDS = 200
 const MOST = 20
 
-/** Absolute, in the home directory, or relative with a slash; up to what ends a path in a message. */
-const PATH =
-  /(?<=^|[\s'"`(=:[])((?:~|\.{1,2})?\/[^\s'"`:;,()[\]<>|&]+|[\w.-]+(?:\/[\w.@+-]+)+|\.env[\w.-]*)/gm
-
-const HOST: readonly RegExp[] = [
-  /\b[a-z][a-z0-9+.-]*:\/\/(?:[^\s/@'"]*@)?([\w.-]+|\[[0-9a-f:.]+\])/gi,
-  /resolve (?:host(?:name)?|address)?:? ?'?([\w.-]+\.[a-z]{2,})/gi,
-  /(?:ENOTFOUND|EAI_AGAIN|ECONNREFUSED|connect to|connecting to) ([\w.-]+\.[a-z]{2,})/gi,
-  /\bhost ['"]?([\w.-]+\.[a-z]{2,})/gi,
+const TROUBLE: readonly (readonly [Trouble, RegExp])[] = [
+  ['read-only', /Read-only file system|\bEROFS\b/i],
+  ['refused', /Permission denied|Operation not permitted|PermissionError|\bE(?:ACCES|PERM)\b/i],
+  [
+    'absent',
+    /No such file|not found|does not exist|doesn't exist|cannot find|couldn't find|could not find|\bENOENT\b|can't open|cannot open|not accessible/i,
+  ],
 ]
 
-const VARIABLE: readonly RegExp[] = [
-  /\$\{?([A-Z_][A-Z0-9_]{2,})\}?/g,
-  /\b([A-Z][A-Z0-9_]{2,}): (?:unbound variable|parameter not set|not set)/g,
-  /\b([A-Z][A-Z0-9_]{3,})\b(?= (?:is |environment |env |must |not |variable))/g,
-  /KeyError: '([A-Z][A-Z0-9_]+)'/g,
+/** Only lines that complain: a path in a stack trace or a progress line was found without trouble. */
+function pathsIn(line: string): PathMention[] {
+  const trouble = TROUBLE.find(([, words]) => words.test(line))?.[0]
+  if (!trouble) return []
+  const found = [...line.matchAll(QUOTED), ...line.matchAll(BETWEEN_COLONS), ...line.matchAll(PATHS)]
+  return found
+    .map(([, path = '']) => ({ path: path.trim().replace(/[.,!?]+$/, ''), trouble }))
+    .filter(({ path }) => path !== '' && !/:\/\/|\0|^E[A-Z0-9]{3,}$/.test(path))
+}
+
+const QUOTED = /['"`‘]([^'"`‘’]+)['"`’]/g
+/** `cat: notes.txt: Permission denied` names a file without a slash and without quotes. */
+const BETWEEN_COLONS = /(?<=: )([^:'"`\s]*[^:'"`\s\d][^:'"`\s]*)(?=: )/g
+const PATHS = /(?<=^|[\s'"`(=:[])((?:~|\.{1,2})?\/[^\s'"`:;,()[\]<>|&]+|[\w.@+-]+(?:\/[\w.@+-]+)+)/g
+
+/** Words for "there is no network"; without them a URL in the output is just a URL. */
+const OFFLINE =
+  /resolve|getaddrinfo|name resolution|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ENETUNREACH|EHOSTUNREACH|unreachable|connection refused|failed to connect|couldn't connect|could not connect|no such host|name or service not known|network is down/i
+
+const URLS =
+  /(?<![a-z0-9+.-])([a-z][a-z0-9+.-]{0,20}):\/\/(?:[^\s/@'"]*@)?([\w.-]+|\[[0-9a-f:.]+\])(?::(\d{1,5}))?/gi
+
+/** Where programs put a bare name: `Could not resolve host: example.com`, `lookup proxy.golang.org: …`. */
+const BARE_HOSTS =
+  /(?:resolve (?:host(?:name)?|address)?:? ?|ENOTFOUND |EAI_AGAIN |ECONNREFUSED |connect to |lookup |host=)['"]?((?:[\w-]{1,63}\.){1,10}[a-z]{2,63})(?::(\d{1,5}))?/gi
+
+const hostsIn = (line: string): HostMention[] => [
+  ...[...line.matchAll(URLS)].map(hostOf),
+  ...[...line.matchAll(BARE_HOSTS)].map(([, host = '', port = '']) => ({
+    scheme: 'https',
+    host: host.toLowerCase(),
+    port,
+  })),
 ]
 
-const clean = (path: string): string => path.replace(/[.,!?]+$/, '')
+const hostOf = ([, scheme = '', host = '', port = '']: RegExpExecArray): HostMention => ({
+  scheme: scheme.toLowerCase(),
+  host: host.toLowerCase(),
+  port,
+})
 
-function unique(matches: Iterable<RegExpMatchArray>, tidy: (text: string) => string): string[] {
-  const found = new Set<string>()
-  for (const match of matches) {
-    if (found.size >= MOST) break
-    if (match[1]) found.add(tidy(match[1]))
-  }
-  return [...found]
+/** Named together with a word that says it was missed. */
+const variablesIn = (line: string): string[] =>
+  MISSED.test(line) ? [...line.matchAll(NAMES)].map(([name]) => name) : []
+
+const MISSED =
+  /unbound variable|parameter not set|(?:is |was )?(?:not set|unset|undefined|missing|required|not defined)|must be set|KeyError|set the|please set|no value/i
+const NAMES = /(?<![\w-])[A-Z_][A-Z0-9_]{2,63}(?![\w-])/g
+
+function unique<T>(found: readonly T[]): T[] {
+  const seen = new Map(found.map((one) => [JSON.stringify(one), one]))
+  return [...seen.values()].slice(0, MOST)
 }

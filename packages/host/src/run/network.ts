@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:net'
 import type { NetRule } from '@cordon/policy'
-import { type ProxyDecision, serveProxy } from '@cordon/sandbox'
+import { FILES, type ProxyDecision, serveProxy } from '@cordon/sandbox'
 
 /** The filtering proxy of one confined process, ready before the process exists (SPEC 4.5). */
 export interface Network {
@@ -14,13 +14,16 @@ export interface Network {
   readonly close: () => Promise<readonly ProxyDecision[]>
 }
 
-const CERTIFICATE = '/tmp/.cordon/ca.pem'
-const BUNDLE = '/tmp/.cordon/ca-bundle.pem'
+const CERTIFICATE = `${FILES}/ca.pem`
+const BUNDLE = `${FILES}/ca-bundle.pem`
+
+/** Each can hold a URL of the program's choice; a program that asks a million times must not fill our memory. */
+const MOST_DECISIONS = 1000
 
 export async function openNetwork(rules: readonly NetRule[], port: number): Promise<Network> {
   // The real socket comes later, from inside; until then connections wait in the kernel's queue.
   const front = createServer()
-  const proxy = await serveProxy(front, { rules })
+  const proxy = await serveProxy(front, { rules, limits: { maxDecisions: MOST_DECISIONS } })
   let inside: Server | undefined
   let closed: Promise<void> | undefined
   return {

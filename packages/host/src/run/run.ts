@@ -1,10 +1,13 @@
-import { existsSync } from 'node:fs'
-import type { Readable } from 'node:stream'
+import { lstatSync } from 'node:fs'
+import type { Readable, Writable } from 'node:stream'
 import type { SandboxConfig } from '@cordon/config'
 import { type AccessPolicy, below, type Root } from '@cordon/policy'
 import {
+  assumeKernel,
   buildEnvironment,
   type Exit,
+  isKernelRefusal,
+  type KernelReport,
   type LostGuarantee,
   openAmbientSurvey,
   type Plan,
@@ -14,7 +17,10 @@ import {
   spawnConfined,
 } from '@cordon/sandbox'
 import { findHints, type Hint, type HintWorld } from './hints.ts'
-import { openNetwork } from './network.ts'
+import { findLimits } from './limits.ts'
+import { mentionedInCommand, mentionedInErrors } from './mentions.ts'
+import type { Network } from './network.ts'
+import { runUnconfined } from './unconfined.ts'
 
 export interface RunRequest {
   readonly argv: readonly [string, ...string[]]
@@ -24,9 +30,8 @@ export interface RunRequest {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly policy: AccessPolicy
   readonly sandbox: SandboxConfig
-  /** `tee`: error output passes through us, so that a failure can be explained better. */
-  readonly stderr: 'inherit' | 'tee'
-  readonly onStderr: (chunk: Buffer) => void
+  /** Where error output goes when it passes through us, so that a failure can be explained better. */
+  readonly stderr: 'inherit' | Writable
   readonly signal?: AbortSignal
   /** Called when the process is running, with how to pass a signal on to it; returns what to do when it has ended. */
   readonly onStart: (kill: (signal: NodeJS.Signals) => void) => () => void
@@ -44,43 +49,81 @@ export interface RunOutcome {
 
 /** SPEC 4.1: one command, confined by one policy, from plan to explanation. */
 export async function runConfined(request: RunRequest): Promise<RunOutcome> {
+  if (request.sandbox.mode === 'off')
+    return { exit: await runUnconfined(request), refused: [], lost: [], notes: [], hints: [] }
+  try {
+    return await runOn(assumeKernel(), request)
+  } catch (error) {
+    if (!isKernelRefusal(error)) throw error
+    return runOn(probeKernel(), request)
+  }
+}
+
+async function runOn(kernel: KernelReport, request: RunRequest): Promise<RunOutcome> {
   const { argv, policy } = request
   const env = buildEnvironment(policy, request.env)
-  const plan = planFor(request, env)
-  const network = plan.proxyPort === undefined ? undefined : await openNetwork(policy.net, plan.proxyPort)
-  const confined = spawnConfined(plan, {
-    argv,
-    env: { ...env, ...network?.env },
-    stdio: ['inherit', 'inherit', request.stderr === 'tee' ? 'pipe' : 'inherit'],
-    ...(request.signal ? { signal: request.signal } : {}),
-    ...(network ? { onProxySocket: network.attach } : {}),
-  })
-  const ended = request.onStart(confined.kill)
-  const said = collectTail(confined.stderr, request.onStderr)
+  const plan = planFor(kernel, request, env)
+  const network = plan.proxyPort === undefined ? undefined : await serve(policy, plan.proxyPort)
   try {
-    const exit = await confined.exit
+    const { exit, said } = await launch(request, plan, network, env)
     const decisions = (await network?.close()) ?? []
     const refused = decisions.filter((decision) => !decision.allowed)
-    const text = `${argv.join('\n')}\n${said()}`
+    const failed = exit.code !== 0
+    const mentions = failed ? [mentionedInErrors(said), mentionedInCommand(argv)] : []
     return {
       exit,
       refused,
       lost: plan.lost,
       notes: plan.notes,
-      hints: exit.code === 0 ? [] : findHints(text, hintWorld(request, plan, refused)),
+      hints: [
+        ...(failed ? findLimits(said, plan.limits) : []),
+        ...findHints(mentions, hintWorld(request, plan, refused)),
+      ],
     }
   } finally {
-    ended()
     await network?.close()
   }
 }
 
-function planFor({ policy, root, home, cwd, argv, sandbox }: RunRequest, env: Record<string, string>): Plan {
+/** Loaded when it is needed: most runs have no network, and should not pay for an HTTP stack. */
+async function serve(policy: AccessPolicy, port: number): Promise<Network> {
+  const { openNetwork } = await import('./network.ts')
+  return openNetwork(policy.net, port)
+}
+
+async function launch(
+  request: RunRequest,
+  plan: Plan,
+  network: Network | undefined,
+  env: Readonly<Record<string, string>>,
+): Promise<{ readonly exit: Exit; readonly said: string }> {
+  const confined = spawnConfined(plan, {
+    argv: request.argv,
+    env: { ...env, ...network?.env },
+    stdio: ['inherit', 'inherit', request.stderr === 'inherit' ? 'inherit' : 'pipe'],
+    ...(request.signal ? { signal: request.signal } : {}),
+    ...(network ? { onProxySocket: network.attach, files: network.files } : {}),
+  })
+  const ended = request.onStart(confined.kill)
+  const said =
+    request.stderr === 'inherit' || !confined.stderr ? () => '' : tee(confined.stderr, request.stderr)
+  try {
+    return { exit: await confined.exit, said: said() }
+  } finally {
+    ended()
+  }
+}
+
+function planFor(
+  kernel: KernelReport,
+  { policy, root, home, cwd, argv, sandbox }: RunRequest,
+  env: Record<string, string>,
+): Plan {
   const survey = openAmbientSurvey({ policy, root: root.path, home, cwd, argv0: argv[0], env })
   const { memory_mb, processes, tmp_mb, open_files } = sandbox.limits
   return planConfinement({
     policy,
-    kernel: probeKernel(),
+    kernel,
     survey,
     mode: sandbox.mode === 'warn' ? 'warn' : 'enforce',
     limits: {
@@ -94,30 +137,50 @@ function planFor({ policy, root, home, cwd, argv, sandbox }: RunRequest, env: Re
 
 const MIB = 1024 * 1024
 
-/** Passes everything on, and keeps the end of it for the hints. */
-function collectTail(stream: Readable | null, pass: (chunk: Buffer) => void): () => string {
-  let tail = Buffer.alloc(0)
-  stream?.on('data', (chunk: Buffer) => {
-    pass(chunk)
-    tail = Buffer.concat([tail, chunk]).subarray(-64 * 1024)
+/** Passes everything on, no faster than it is taken, and keeps the end of it for the hints. */
+function tee(from: Readable, to: Writable): () => string {
+  const kept: Buffer[] = []
+  let size = 0
+  from.on('data', (chunk: Buffer) => {
+    kept.push(chunk)
+    size += chunk.length
+    while (kept[0] && size - kept[0].length >= TAIL) size -= kept.shift()!.length
   })
-  return () => tail.toString('utf8')
+  from.pipe(to, { end: false })
+  // Nobody reads it any more: the program learns that as it would without us.
+  to.once('error', () => from.destroy())
+  return () => Buffer.concat(kept).toString('utf8')
 }
 
-const hintWorld = (
+const TAIL = 64 * 1024
+
+function hintWorld(
   { root, policy, cwd, home, env }: RunRequest,
-  { survey }: Plan,
+  { survey, isolation }: Plan,
   refused: readonly ProxyDecision[],
-): HintWorld => ({
-  root,
-  policy,
-  cwd,
-  home,
-  exists: (path: string) => existsSync(path),
-  // What the proxy knows exactly is not guessed at again.
-  isKnown: (host: string) => refused.some((decision) => decision.host === host),
-  hasVariable: (name: string) => env[name] !== undefined,
-  isVisible: (path: string) =>
-    [...survey.system, ...survey.runtime].some((entry) => below(entry.path, path) !== undefined) &&
-    !survey.secrets.some((secret) => below(secret, path) !== undefined),
-})
+): HintWorld {
+  const shown = [
+    ...[...survey.system, ...survey.runtime, ...NODES].map((entry) => entry.path),
+    ...survey.devices,
+  ]
+  const own = [survey.root, survey.home].flatMap(({ given, canonical }) => [given, canonical])
+  const places = isolation === 'namespaces' ? [...survey.scratch, ...own] : own
+  return {
+    root,
+    policy,
+    cwd,
+    home,
+    exists: (path) => lstatSync(path, { throwIfNoEntry: false }) !== undefined,
+    // A directory above something that is there is there as well; that the rest of it is not was no mistake.
+    isVisible: (path) =>
+      shown.some((each) => below(each, path) !== undefined) ||
+      [...shown, ...places].some((each) => below(path, each) !== undefined),
+    isSecret: (path) => survey.secrets.some((secret) => below(secret, path) !== undefined),
+    hasVariable: (name) => env[name] !== undefined,
+    // What the proxy knows exactly is not guessed at again.
+    isKnown: (host) => refused.some((decision) => decision.host === host),
+  }
+}
+
+/** There for every program, each of its own kind. */
+const NODES = [{ path: '/proc' }, { path: '/dev/pts' }, { path: '/dev/ptmx' }, { path: '/dev/fd' }]

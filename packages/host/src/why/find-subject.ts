@@ -1,5 +1,5 @@
-import type { Config } from '@cordon/config'
-import { quote } from '@cordon/policy'
+import { type Config, suggest } from '@cordon/config'
+import { quote, show } from '@cordon/policy'
 import type { Subject } from '../compile/subject.ts'
 import { QuestionError } from './question.ts'
 
@@ -17,7 +17,11 @@ export function findSubject(config: Config, subjects: readonly Subject[], name: 
       `${quote(name)} is a builtin tool: it runs inside Cordon and has no access of its own`,
     )
   const names = [...new Set(subjects.map((subject) => subject.name))]
-  throw new QuestionError(
-    `no tool, server or profile is named ${quote(name)}; there are: ${names.join(', ')}`,
-  )
+  throw new QuestionError(`no tool, server or profile is named ${quote(name)}; ${others(name, names)}`)
+}
+
+function others(name: string, names: readonly string[]): string {
+  const meant = suggest(name, names)
+  if (meant !== undefined) return `did you mean ${show(meant)}?`
+  return names.length === 0 ? 'none is configured' : `there are: ${names.map(show).join(', ')}`
 }

@@ -54,9 +54,11 @@ export class UnresolvableError extends FsAccessError {
   readonly code = 'PATH_UNRESOLVABLE'
   readonly fault = 'target'
   readonly input: string
+  readonly reason: string
   constructor(input: string, reason: string) {
     super(`cannot resolve path: ${show(input)} (${reason})`)
     this.input = input
+    this.reason = reason
   }
 }
 

@@ -1,4 +1,4 @@
-import { DeniedError, EscapeError } from './errors.ts'
+import { DeniedError, EscapeError, UnresolvableError } from './errors.ts'
 import { type CanonicalPath, type Capability, type FsRule, type RelPath } from '../rules.ts'
 import { canonicalize, canonicalizeRoot } from './canonical.ts'
 import { ignoresCase, sameFile } from './case-fold.ts'
@@ -75,7 +75,7 @@ function place(root: Root, index: FsIndex | undefined, path: RelPath, request: R
   if (index && named?.external && named.approvedTarget === undefined)
     throw new DeniedError({ capability: request.want, target: path, rule: named, grants: index.granting })
   const { input } = request
-  const absolute = canonicalize(root.path, path)
+  const absolute = resolve(root, index, path, request)
   const location =
     named?.approvedTarget === undefined
       ? placeInWorkspace(root, absolute, input)
@@ -86,6 +86,32 @@ function place(root: Root, index: FsIndex | undefined, path: RelPath, request: R
   if (boundary !== undefined && within(root, boundary, absolute) === undefined)
     throw new EscapeError(input, 'target', deciding?.path)
   return location
+}
+
+/**
+ * Inside the sandbox the kernel does not even let a tool look at what a rule withholds (SPEC 4.3). The rule is then the
+ * reason and not the error that it caused; the answer is no in either case.
+ */
+function resolve(
+  root: Root,
+  index: FsIndex | undefined,
+  path: RelPath,
+  { input, want }: Request,
+): CanonicalPath {
+  try {
+    return canonicalize(root.path, path)
+  } catch (error) {
+    const target = parseRelPath(input)
+    const rule = index?.governing(target)
+    if (
+      !index ||
+      !(error instanceof UnresolvableError) ||
+      error.reason !== 'EACCES' ||
+      rule?.grants.has(want)
+    )
+      throw error
+    throw new DeniedError({ capability: want, target, rule, grants: index.granting })
+  }
 }
 
 function placeInWorkspace(root: Root, absolute: CanonicalPath, input: string): Location {

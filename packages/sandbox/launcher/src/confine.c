@@ -59,7 +59,7 @@ set_limits (const struct plan *plan)
           die_at (STEP_LIMIT, (int) i, errno);
         /* A limit only ever falls: the host may itself be held to less. */
         limit.rlim_max = now.rlim_max < plan->items[i].value ? now.rlim_max : plan->items[i].value;
-        limit.rlim_cur = limit.rlim_max;
+        limit.rlim_cur = now.rlim_cur < limit.rlim_max ? now.rlim_cur : limit.rlim_max;
         if (setrlimit (plan->items[i].arg, &limit))
           die_at (STEP_LIMIT, (int) i, errno);
       }

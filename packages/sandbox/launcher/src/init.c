@@ -20,6 +20,7 @@ handled_signals (sigset_t *set)
 {
   sigemptyset (set);
   sigaddset (set, SIGCHLD);
+  sigaddset (set, SIGNAL_KILL_ALL);
   for (size_t i = 0; i < sizeof forwarded / sizeof forwarded[0]; i++)
     sigaddset (set, forwarded[i]);
 }
@@ -57,41 +58,50 @@ wait_for (int child)
   while (!reap (child, &status))
     {
       int sig = sigwaitinfo (&set, &info);
+      if (sig == SIGNAL_KILL_ALL)
+        kill (child, SIGKILL);
       /* What the terminal sends (SI_KERNEL) has reached the tool already: it is in that process group. */
-      if (sig > 0 && sig != SIGCHLD && info.si_code != SI_KERNEL)
+      else if (sig > 0 && sig != SIGCHLD && info.si_code != SI_KERNEL)
         kill (child, sig);
     }
   return status;
 }
 
-/* Without a pid namespace nothing dies by itself: children of the tool come to us when it ends. */
+/* Kills what /proc lists as our children. Returns whether there was any. */
+static int
+kill_children (void)
+{
+  char path[64], line[4096];
+  ssize_t got;
+  int fd;
+
+  snprintf (path, sizeof path, "/proc/self/task/%d/children", (int) getpid ());
+  fd = open (path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0)
+    return 0;
+  got = read (fd, line, sizeof line - 1);
+  close (fd);
+  if (got <= 0)
+    return 0;
+  line[got] = 0;
+  for (char *at = line, *end;; at = end)
+    {
+      long pid = strtol (at, &end, 10);
+      if (end == at)
+        return 1;
+      /* A number cut off at the end of the buffer is nobody's, or is read whole the next time. */
+      if (*end == ' ')
+        kill ((pid_t) pid, SIGKILL);
+    }
+}
+
+/* Without a pid namespace nothing dies by itself. We are the subreaper, so whoever loses his parent becomes our
+ * child: kill and collect until none is left. */
 static void
 kill_orphans (void)
 {
-  char path[64], line[4096];
-  for (;;)
-    {
-      ssize_t got;
-      int fd;
-      snprintf (path, sizeof path, "/proc/self/task/%d/children", (int) getpid ());
-      fd = open (path, O_RDONLY | O_CLOEXEC);
-      got = fd < 0 ? 0 : read (fd, line, sizeof line - 1);
-      if (fd >= 0)
-        close (fd);
-      if (got <= 0)
-        return;
-      line[got] = 0;
-      for (char *at = line, *end; *at; at = end)
-        {
-          long pid = strtol (at, &end, 10);
-          if (end == at)
-            break;
-          kill ((pid_t) pid, SIGKILL);
-        }
-      while (waitpid (-1, NULL, 0) > 0 || errno == EINTR)
-        if (waitpid (-1, NULL, WNOHANG) <= 0)
-          break;
-    }
+  while (kill_children ())
+    waitpid (-1, NULL, 0);
 }
 
 /* For the message after a failure: whether a limit was the likely cause. */
@@ -107,15 +117,6 @@ report_usage (const struct plan *plan)
   if (place && (plan->flags & FLAG_NAMESPACES) && statfs (place->path, &tmp) == 0)
     full = tmp.f_bavail == 0 || tmp.f_ffree == 0;
   dprintf (STATUS_FD, "usage peak_kib=%ld tmp_full=%d\n", usage.ru_maxrss, full);
-}
-
-static void
-report_exit (int status)
-{
-  if (WIFSIGNALED (status))
-    dprintf (STATUS_FD, "exit signal=%d\n", WTERMSIG (status));
-  else
-    dprintf (STATUS_FD, "exit code=%d\n", WEXITSTATUS (status));
 }
 
 _Noreturn void

@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 
 /* The child may go on once its ids are mapped. The supervisor keeps its end of the pipe open for as long as it
  * lives: if it died before we asked to die with it, the pipe says so. */
@@ -97,9 +98,10 @@ main (int argc, char **argv)
   unsigned char *bytes;
   size_t size;
   struct plan plan;
-  int err, item = NO_ITEM;
+  int err, status, item = NO_ITEM;
 
-  if (argc == 2 && strcmp (argv[1], "--probe") == 0)
+  /* By our own name and not by an argument: the arguments are the tool's, whatever they look like. */
+  if (argc > 0 && strcmp (argv[0], "cordon-probe") == 0)
     return probe ();
   prctl (PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
   forget_channel ();
@@ -111,6 +113,9 @@ main (int argc, char **argv)
     die_at (STEP_PLAN, item, err ? err : EINVAL);
   if (!host_lives ())
     return EXIT_LAUNCHER;
-  /* How the tool ended, pid 1 has reported; what we return says only whether it was started. */
-  return wait_for (start (&plan, argv + 1)) == 0 ? 0 : EXIT_LAUNCHER;
+  status = wait_for (start (&plan, argv + 1));
+  /* How the tool ended, pid 1 has reported, unless it was itself killed and the tool with it. */
+  if (WIFSIGNALED (status))
+    report_exit (status);
+  return status == 0 ? 0 : EXIT_LAUNCHER;
 }

@@ -27,6 +27,7 @@ enum tag
   TAG_CWD,
   TAG_EXEC,
   TAG_TMP_SIZE,  /* value: bytes of the tmpfs behind every private place */
+  TAG_CONTENT,   /* a new file on our tmpfs, other: its text */
   TAG_END
 };
 

@@ -1,5 +1,6 @@
 #include "report.h"
 
+#include <sys/wait.h>
 #include <unistd.h>
 
 const char *const step_name[STEP_COUNT] = {
@@ -10,6 +11,7 @@ const char *const step_name[STEP_COUNT] = {
   [STEP_DIR] = "dir",
   [STEP_FILE] = "file",
   [STEP_LINK] = "link",
+  [STEP_CONTENT] = "content",
   [STEP_PRIVATE] = "private",
   [STEP_BIND] = "bind",
   [STEP_PIN_LINK] = "pin-link",
@@ -40,4 +42,13 @@ die_at (enum step step, int item, int err)
 {
   dprintf (STATUS_FD, "failed %s item=%d errno=%d\n", step_name[step], item, err);
   _exit (EXIT_LAUNCHER);
+}
+
+void
+report_exit (int status)
+{
+  if (WIFSIGNALED (status))
+    dprintf (STATUS_FD, "exit signal=%d\n", WTERMSIG (status));
+  else
+    dprintf (STATUS_FD, "exit code=%d\n", WEXITSTATUS (status));
 }

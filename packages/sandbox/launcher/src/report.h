@@ -2,6 +2,7 @@
 #ifndef CORDON_REPORT_H
 #define CORDON_REPORT_H
 
+#include <signal.h>
 #include <stdio.h>
 
 /* The socket the host gave us: the plan comes in on it, and the status lines go out. */
@@ -10,6 +11,9 @@
 #define HANDLE_FD 4
 /* As env(1) and docker do for "the wrapper itself failed". */
 #define EXIT_LAUNCHER 125
+/* From the host: kill everything inside, and end when it has ended. A SIGKILL of the supervisor would also end it
+ * all, but the host could not know when. One that nobody sends to us otherwise, and whose default is to die. */
+#define SIGNAL_KILL_ALL SIGXCPU
 /* For what belongs to no item of the plan. */
 #define NO_ITEM (-1)
 
@@ -23,6 +27,7 @@ enum step
   STEP_DIR,
   STEP_FILE,
   STEP_LINK,
+  STEP_CONTENT,
   STEP_PRIVATE,
   STEP_BIND,
   STEP_PIN_LINK,
@@ -50,5 +55,8 @@ enum step
 extern const char *const step_name[STEP_COUNT];
 
 _Noreturn void die_at (enum step step, int item, int err);
+
+/* How a process ended, from its wait status. */
+void report_exit (int status);
 
 #endif

@@ -107,6 +107,32 @@ make_link (const struct builder *b, const struct item *item)
   return err;
 }
 
+/* A file whose text came with the plan: it lives in memory only, and goes with the sandbox. */
+static int
+make_content (const struct builder *b, const struct item *item)
+{
+  const char *name, *at = item->other;
+  size_t left = strlen (at);
+  int fd, err = 0, dir = open_parent (b, item->path, &name);
+  if (dir < 0)
+    return errno;
+  fd = openat (dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0444);
+  if (fd < 0)
+    err = errno;
+  close (dir);
+  while (err == 0 && left > 0)
+    {
+      ssize_t put = write (fd, at, left);
+      if (put < 0 && errno != EINTR)
+        err = errno;
+      if (put > 0)
+        at += put, left -= (size_t) put;
+    }
+  if (fd >= 0)
+    close (fd);
+  return err;
+}
+
 /* Clones the tree at from, sets attributes on all of it, and mounts the clone on to. */
 static int
 mount_clone (int from, int to, unsigned depth, uint64_t attributes)
@@ -126,9 +152,13 @@ mount_clone (int from, int to, unsigned depth, uint64_t attributes)
 static int
 bind_host (const struct builder *b, const struct item *item)
 {
+  struct stat st;
   int err, to, from = open_path (b->host, item->path);
   if (from < 0)
     return errno;
+  /* O_PATH opens a link itself; what was planned was no link. */
+  if (fstat (from, &st) || S_ISLNK (st.st_mode))
+    return close (from), ELOOP;
   to = open_path (b->root, item->path);
   err = to < 0 ? errno : mount_clone (from, to, AT_RECURSIVE, item->arg);
   if (to >= 0)
@@ -205,7 +235,7 @@ seal (const struct builder *b, const struct item *item)
 }
 
 /* RLIMIT_NPROC does not bind uid 0, the namespace's own highest pid does. Kernels before 6.14 have one for the
- * whole machine and refuse to let us change it; `doctor` says so. */
+ * whole machine and refuse to let us change it; then RLIMIT_NPROC is all there is (docs/sandbox.md). */
 static void
 limit_pids (const struct builder *b, uint32_t highest)
 {
@@ -248,6 +278,9 @@ build (struct builder *b, const struct plan *plan, int index)
       break;
     case TAG_LINK:
       step = STEP_LINK, err = make_link (b, item);
+      break;
+    case TAG_CONTENT:
+      step = STEP_CONTENT, err = make_content (b, item);
       break;
     case TAG_PRIVATE:
       step = STEP_PRIVATE, err = mount_stage_dir (b, item->path, item->arg, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
@@ -314,12 +347,12 @@ void
 root_enter (const struct plan *plan)
 {
   struct builder b = { 0 };
+  mode_t mask = umask (0);
 
-  umask (0);
   set_stage (&b, plan);
   for (uint32_t i = 0; i < plan->count; i++)
     build (&b, plan, (int) i);
-  umask (022);
+  umask (mask);
   /* The old root ends up on top of the new one and is taken off: pivot_root(2), NOTES. */
   if (fchdir (b.root) || syscall (__NR_pivot_root, ".", ".") || sys_umount (".", DETACH) || chdir ("/"))
     die_at (STEP_PIVOT, NO_ITEM, errno);

@@ -16,6 +16,7 @@
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <termios.h>
 
 #if defined(__x86_64__)
@@ -123,6 +124,9 @@ struct refused_argument
   (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET \
    | CLONE_NEWTIME)
 
+/* Newer than the headers may be; the same number everywhere. */
+#define NR_FCHMODAT2 452
+
 static const struct refused_argument refused_arguments[] = {
   { __NR_unshare, 0, ANY_BIT, NEW_NAMESPACES },
   /* CLONE_NEWTIME shares its bit with the exit signal of clone, which cannot make a time namespace. */
@@ -130,6 +134,17 @@ static const struct refused_argument refused_arguments[] = {
   /* Typing into the terminal that started us. */
   { __NR_ioctl, 1, EQUAL, TIOCSTI },
   { __NR_ioctl, 1, EQUAL, TIOCLINUX },
+  /* A file with these bits would outlive the sandbox, with the rights of whoever ran it for everybody else. open(2)
+   * can make one too, but an empty one: writing without capabilities takes the bits away. */
+  { __NR_fchmod, 1, ANY_BIT, S_ISUID | S_ISGID },
+  { __NR_fchmodat, 2, ANY_BIT, S_ISUID | S_ISGID },
+  { NR_FCHMODAT2, 2, ANY_BIT, S_ISUID | S_ISGID },
+  { __NR_mknodat, 2, ANY_BIT, S_ISUID | S_ISGID },
+#ifdef __x86_64__
+  { __NR_chmod, 1, ANY_BIT, S_ISUID | S_ISGID },
+  { __NR_creat, 1, ANY_BIT, S_ISUID | S_ISGID },
+  { __NR_mknod, 1, ANY_BIT, S_ISUID | S_ISGID },
+#endif
 };
 
 /* The longest filter: a load and a jump per entry, and what stands around them. */

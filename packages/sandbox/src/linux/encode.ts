@@ -20,6 +20,7 @@ const TAGS: Readonly<Record<Item['tag'], number>> = {
   cwd: 15,
   exec: 16,
   'tmp-size': 17,
+  content: 18,
 }
 
 const FLAGS: Readonly<Record<Flag, number>> = {
@@ -88,6 +89,8 @@ function fieldsOf(item: Item): Fields {
       return { path: item.path, arg: item.mode }
     case 'link':
       return { path: item.path, other: item.target }
+    case 'content':
+      return { path: item.path, other: item.text }
     case 'bind':
       return { path: item.path, arg: bits(item.attributes, ATTRIBUTES) }
     case 'cover':

@@ -6,6 +6,7 @@ export type Item =
   | { readonly tag: 'dir'; readonly path: string; readonly mode: number }
   | { readonly tag: 'file'; readonly path: string }
   | { readonly tag: 'link'; readonly path: string; readonly target: string }
+  | { readonly tag: 'content'; readonly path: string; readonly text: string }
   | { readonly tag: 'private'; readonly path: string; readonly mode: number }
   | { readonly tag: 'bind'; readonly path: string; readonly attributes: readonly MountAttribute[] }
   | { readonly tag: 'pin-link'; readonly path: string }

@@ -6,6 +6,8 @@ interface Mounted {
   readonly path: string
   /** On the launcher's tmpfs, where mount points are made; everywhere else they must exist. */
   readonly ours: boolean
+  /** Nothing of the host shows here, nor below. */
+  readonly covered?: boolean
   readonly attributes: readonly MountAttribute[]
 }
 
@@ -61,7 +63,7 @@ export class Layout {
   cover(path: string, inside: 'empty' | 'bound-back'): void {
     this.#prepare(path, 'dir')
     this.items.push({ tag: 'cover', path, inside })
-    this.#mounts.set(path, { path, ours: inside === 'bound-back', attributes: ['read-only'] })
+    this.#mounts.set(path, { path, ours: inside === 'bound-back', covered: true, attributes: ['read-only'] })
     if (inside === 'bound-back') this.#seals.push(path)
   }
 

@@ -34,13 +34,16 @@ const SYSTEM = [
 const SCRATCH = ['/tmp', '/var/tmp', '/dev/shm']
 const DEVICES = ['/dev/null', '/dev/zero', '/dev/full', '/dev/random', '/dev/urandom', '/dev/tty']
 
+/** Where configuration lies, and with it passwords. */
+const WITH_SECRETS = ['/etc', '/usr/local/etc']
+
 /** Looks at this host, with the authority of this process, for all that planning needs to know. */
 export function openAmbientSurvey(request: SurveyRequest): Survey {
   const root = placeOf(request.root)
   const home = placeOf(request.home)
   const system = SYSTEM.flatMap(systemEntry)
   const program = resolveProgram(request.argv0, request.cwd, request.env)
-  const { secrets, around } = findSecrets('/etc')
+  const found = WITH_SECRETS.filter((path) => existsSync(path)).map(findSecrets)
   const inSystem = (path: string): boolean =>
     system.some((entry) => entry.kind === 'bind' && encloses(entry.path, path))
   const runtime = installationsOf({
@@ -57,8 +60,8 @@ export function openAmbientSurvey(request: SurveyRequest): Survey {
     cwd: realpathSync.native(request.cwd),
     exe: program.exe,
     system,
-    secrets,
-    aroundSecrets: around,
+    secrets: found.flatMap(({ secrets }) => secrets),
+    aroundSecrets: found.flatMap(({ around }) => around),
     runtime,
     devices: DEVICES.filter((path) => existsSync(path)),
     kinds: kindsOf(request.policy, root.canonical),

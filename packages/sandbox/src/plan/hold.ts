@@ -14,7 +14,6 @@ export interface Hold {
   readonly cover: boolean
   readonly attributes: readonly MountAttribute[]
   readonly held: Readonly<Record<Capability, Held>>
-  readonly limits: Readonly<Partial<Record<Capability, string>>>
 }
 
 interface Question {
@@ -59,7 +58,6 @@ export function hold(question: Question): Hold {
     cover,
     attributes,
     held: Object.fromEntries(CAPABILITIES.map((c) => [c, answer(c)])) as Record<Capability, Held>,
-    limits: limitsOf(question),
   }
 }
 
@@ -76,20 +74,5 @@ function withheldByLandlock(capability: Capability, { inherited, means }: Questi
           capability === 'read' ? 'everything' : 'all writing'
         }`
       : `a wider rule grants ${capability}, and without namespaces nothing can be mounted to take it back`,
-  }
-}
-
-/** Where the kernel is stricter than the rule. */
-function limitsOf({ kind, grants, means }: Question): Partial<Record<Capability, string>> {
-  return {
-    ...(grants.has('create') && !grants.has('update') && means.landlockAbi > 0
-      ? { create: 'new files stay empty: writing into them is update' }
-      : {}),
-    ...(grants.has('delete') && means.mounts && kind === 'file'
-      ? {
-          delete:
-            'a file with a rule of its own is a mount point and cannot be removed while the process runs',
-        }
-      : {}),
   }
 }

@@ -1,4 +1,5 @@
-import { type AccessPolicy, CAPABILITIES, type NetRule } from '@cordon/policy'
+import { type AccessPolicy, CAPABILITIES, type Capability, type NetRule } from '@cordon/policy'
+import { limitsOf } from './limits.ts'
 import { type HeldRegion } from './regions-held.ts'
 import { type Held, type Holder, type Plan } from './types.ts'
 
@@ -35,38 +36,39 @@ export const holdersOf = (
 /** What `enforce` refuses: a rule that this machine cannot hold. What is merely watched or cooperative is not. */
 export const isRefused = ({ held }: Holder): boolean => held.by === 'not enforceable here'
 
-const fsHolders = (region: HeldRegion): readonly Holder[] =>
-  region.rules.flatMap((rule) =>
-    CAPABILITIES.map((capability): Holder => {
-      const granted = region.grants.has(capability)
-      const limit = region.hold.limits[capability]
-      const limits = [
-        ...(limit === undefined ? [] : [limit]),
-        ...(rule.grants.has(capability) && !granted ? [SHARED_TARGET] : []),
-        ...(region.kind === 'missing' && granted && !region.inherited.has(capability) ? [ABSENT] : []),
-      ]
-      return {
-        axis: 'fs',
-        rule,
-        capability,
-        granted: rule.grants.has(capability),
-        held: heldAt(region, capability),
-        limits,
-      }
-    }),
+/** Whether the table would hold anything to refuse, without making it. */
+export const cannotHold = (
+  policy: AccessPolicy,
+  regions: readonly HeldRegion[],
+  isolation: Plan['isolation'],
+): boolean =>
+  (isolation === 'landlock-only' && policy.net.some((rule) => rule.allow)) ||
+  regions.some(
+    (region) =>
+      region.rules.length > 0 &&
+      CAPABILITIES.some((each) => heldAt(region, each).by === 'not enforceable here'),
   )
 
-function heldAt(region: HeldRegion, capability: (typeof CAPABILITIES)[number]): Held {
+const fsHolders = (region: HeldRegion, index: number, all: readonly HeldRegion[]): readonly Holder[] =>
+  region.rules.flatMap((rule) =>
+    CAPABILITIES.map((capability): Holder => ({
+      axis: 'fs',
+      rule,
+      capability,
+      granted: rule.grants.has(capability),
+      held: heldAt(region, capability),
+      limits: limitsOf(region, capability, { rule, alone: all.length === 1, root: index === 0 }),
+    })),
+  )
+
+function heldAt(region: HeldRegion, capability: Capability): Held {
   if (region.kind !== 'missing' || region.grants.has(capability) || !region.inherited.has(capability))
     return region.hold.held[capability]
-  return { by: 'cooperative', why: UNBORN }
+  return {
+    by: 'cooperative',
+    why: 'the path does not exist, so nothing can be mounted on it; when the process ends it is looked for, reported and moved aside',
+  }
 }
-
-const UNBORN =
-  'the path does not exist, so nothing can be mounted on it; when the process ends it is looked for, reported and moved aside'
-const ABSENT = 'the path does not exist, so it cannot be granted: create it first'
-const SHARED_TARGET =
-  'another rule reaches the same place and withholds it; the kernel sees the place, not the name'
 
 function netHolder(rule: NetRule, isolation: Plan['isolation']): Holder {
   const held: Held =

@@ -1,8 +1,6 @@
 import { type KernelReport, type LostGuarantee } from '../kernel.ts'
 import { type Plan } from './types.ts'
 
-export type Lost = LostGuarantee
-
 /** What a run without namespaces, Landlock or seccomp does without, by name (SPEC 4.3). */
 export function lostWithout(kernel: KernelReport, isolation: Plan['isolation']): readonly LostGuarantee[] {
   return [

@@ -79,11 +79,15 @@ const layRegion =
   (layout, allowed) => {
     const { path, kind, grants, hold } = region
     if (kind === 'missing') return
-    const absent = layout.holding(path).ours
     if (hold.cover) {
-      // Where nothing of the host is mounted it is simply not there; a root must exist to be the cwd.
-      if (absent) return path === survey.root.canonical ? layout.dir(path) : undefined
-      return layout.cover(path, kind === 'dir' ? inside : 'empty')
+      // Where nothing of the host is mounted a path is simply not there. Not so the workspace: in a private
+      // place it could be made, and what is written to it would be lost without a word.
+      const { ours, covered = false } = layout.holding(path)
+      if ((ours || covered) && path !== survey.root.canonical) return
+      return layout.cover(
+        path,
+        path === survey.root.canonical ? 'bound-back' : kind === 'dir' ? inside : 'empty',
+      )
     }
     if (kind === 'link') return layout.pinLink(path)
     layout.bind(path, kind, hold.attributes)

@@ -1,12 +1,12 @@
 import { type Flag, type Item, type LimitName } from '../linux/items.ts'
-import { type Lost, lostWithout } from './lost.ts'
+import { lostWithout } from './lost.ts'
 import { UnenforceableError, UnplannableError } from './errors.ts'
-import { holdersOf, isRefused } from './holders.ts'
+import { cannotHold, holdersOf, isRefused } from './holders.ts'
 import { layOutNamespaces } from './namespaces.ts'
 import { allowOnly } from './landlock-only.ts'
 import { regionsOf } from './regions.ts'
 import { holdRegions } from './regions-held.ts'
-import { type ConfinementRequest, type Limits, type Plan } from './types.ts'
+import { type ConfinementRequest, type Holder, type Limits, type Plan } from './types.ts'
 import { watchMissing } from './watched.ts'
 
 /** Alone in its network namespace, so any port is free; programs are told it in HTTP_PROXY. */
@@ -29,12 +29,12 @@ export function planConfinement(request: ConfinementRequest): Plan {
   const proxyPort =
     isolation === 'namespaces' && policy.net.some((rule) => rule.allow) ? PROXY_PORT : undefined
   const limits = { ...DEFAULT_LIMITS, ...request.limits }
-  const holders = holdersOf(policy, held.regions, isolation)
-  const lost: readonly Lost[] = lostWithout(kernel, isolation)
-  if (mode === 'enforce') {
-    const refused = holders.filter(isRefused)
-    if (refused.length > 0) throw new UnenforceableError(refused, lost)
-  }
+  const lost = lostWithout(kernel, isolation)
+  // Five entries a rule, wanted by `explain` and by a refusal: not made for every spawn.
+  let table: readonly Holder[] | undefined
+  const holders = (): readonly Holder[] => (table ??= holdersOf(policy, held.regions, isolation))
+  if (mode === 'enforce' && cannotHold(policy, held.regions, isolation))
+    throw new UnenforceableError(holders().filter(isRefused), lost)
   return {
     survey,
     limits,
@@ -49,7 +49,9 @@ export function planConfinement(request: ConfinementRequest): Plan {
       ...(proxyPort === undefined ? [] : [{ tag: 'listen', port: proxyPort } as const]),
     ],
     regions: held.regions,
-    holders,
+    get holders() {
+      return holders()
+    },
     lost,
     watched: watchMissing(held.regions, survey),
     notes: held.notes,

@@ -1,4 +1,4 @@
-import { type Dirent, lstatSync, readdirSync } from 'node:fs'
+import { lstatSync, readdirSync } from 'node:fs'
 
 export interface Secrets {
   /** What nobody but its owner or group may read: the whole directory, or the file. */
@@ -39,24 +39,24 @@ function walk(dir: string, secrets: string[], around: string[], seen: Map<string
   seen.set(dir, changeTime(dir))
   let holds = false
   const open: string[] = []
-  for (const entry of list(dir)) {
-    const path = `${dir}/${entry.name}`
-    if (entry.isSymbolicLink()) continue // a link gives no access of its own
-    const mode = lstatSync(path, { throwIfNoEntry: false })?.mode ?? 0
-    const needed = entry.isDirectory() ? ENTER_BY_ALL : READ_BY_ALL
-    if ((mode & needed) !== needed) {
+  for (const name of list(dir)) {
+    const path = `${dir}/${name}`
+    const stats = lstatSync(path, { throwIfNoEntry: false })
+    if (!stats || stats.isSymbolicLink()) continue // a link gives no access of its own
+    const needed = stats.isDirectory() ? ENTER_BY_ALL : READ_BY_ALL
+    if ((stats.mode & needed) !== needed) {
       secrets.push(path)
       holds = true
-    } else if (entry.isDirectory() && walk(path, secrets, around, seen)) holds = true
+    } else if (stats.isDirectory() && walk(path, secrets, around, seen)) holds = true
     else open.push(path)
   }
   if (holds) around.push(...open)
   return holds
 }
 
-function list(dir: string): readonly Dirent[] {
+function list(dir: string): readonly string[] {
   try {
-    return readdirSync(dir, { withFileTypes: true })
+    return readdirSync(dir)
   } catch {
     return [] // it vanished
   }

@@ -1,0 +1,112 @@
+import { lstatSync, readdirSync, readFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, test } from 'vitest'
+import { PEOPLE, Place } from './harness/place.ts'
+
+describe.each(PEOPLE)('the life of a run, as $name', (person) => {
+  test('ten at once, each with its own home, /tmp and processes', async () => {
+    const place = new Place(person)
+    const script = 'echo $0 > ~/x; echo $0 > /tmp/x; sleep 0.3; cat ~/x /tmp/x; echo $0 > out-$0; exit $0'
+    const runs = Array.from({ length: 10 }, (_, i) =>
+      place.runMeanwhile(['--', 'sh', '-c', script, String(i)]),
+    )
+    const ended = await Promise.all(runs)
+    expect(ended.map(({ code, stdout, stderr }) => ({ code, stdout, stderr }))).toEqual(
+      Array.from({ length: 10 }, (_, i) => ({ code: i, stdout: `${i}\n${i}\n`, stderr: '' })),
+    )
+    expect(filesUnder(place.dir)).toEqual(Array.from({ length: 10 }, (_, i) => `w/out-${i}`))
+  })
+
+  test('SIGKILL of the host leaves no process and no file', async () => {
+    const place = new Place(person)
+    place.config(
+      '[profiles.p.access]\nfs = [{ path = ".", read = true, write = true, execute = true }, { path = "denied" }]\n',
+    )
+    const mark = `mark-${process.pid}-${person.uid ?? 'self'}`
+    const tmp = place.mkdir(join(place.dir, 'tmp'))
+    const script = 'echo x > ~/x; echo x > /tmp/x; (setsid sleep 300 &); echo ready; sleep 300'
+    const child = place.start(
+      ['--profile', 'p', '--allow-net', 'https://example.com/x', '--', 'sh', '-c', script, mark],
+      { env: place.env({ TMPDIR: tmp }) },
+    )
+    await once(child.stdout!, 'data')
+    expect(processesWith(mark).length).toBeGreaterThan(1)
+    child.kill('SIGKILL')
+    await once(child, 'exit')
+    for (let i = 0; i < 100 && processesWith(mark).length > 0; i++) await sleep(20)
+    expect(processesWith(mark)).toEqual([])
+    expect(filesUnder(place.dir)).toEqual(['w/.cordon/config.toml'])
+    expect(temporaryFilesOf(person.uid)).toEqual([])
+  })
+
+  test.each(['SIGTERM', 'SIGHUP', 'SIGUSR1', 'SIGINT'] as const)('%s reaches the program', async (signal) => {
+    const place = new Place(person)
+    const script = `trap 'echo got; exit 5' ${signal.slice(3)}; echo ready; while :; do sleep 0.05; done`
+    const child = place.start(['--', 'sh', '-c', script])
+    let out = ''
+    child.stdout!.on('data', (chunk: Buffer) => (out += chunk.toString()))
+    await once(child.stdout!, 'data')
+    child.kill(signal)
+    expect(await once(child, 'close')).toEqual([5, null])
+    expect(out).toBe('ready\ngot\n')
+  })
+
+  test('a reader that goes away ends the program, by SIGPIPE as without us', () => {
+    const place = new Place(person)
+    const status = `{ "$@"; echo $? > status; } | head -n 1; cat status`
+    expect(place.shell(status, ['run', '--', 'yes'])).toMatchObject({ stdout: 'y\n141\n' })
+    const errors = `{ "$@" 2>&1 >/dev/null; echo $? > status; } | head -n 1; cat status`
+    expect(place.shell(errors, ['run', '--', 'sh', '-c', 'yes >&2'])).toMatchObject({ stdout: 'y\n141\n' })
+  })
+
+  test('limits: a full /tmp, a memory hog and a fork bomb end with a clear message', () => {
+    const place = new Place(person)
+    place.config('[sandbox.limits]\ntmp_mb = 8\nmemory_mb = 256\nprocesses = 64\n')
+    const full = place.run(['--', 'sh', '-c', 'head -c 20000000 /dev/zero > /tmp/x'])
+    expect(full.code).toBe(1)
+    expect(full.stderr).toContain(
+      'limit: the private /tmp and home are full (limit 8 MiB): they are emptied when the process ends\n',
+    )
+    const hog = place.run(['--', 'python3', '-c', 'a = []\nwhile True: a.append(b"x" * 1000000)'], {
+      env: { PATH: '/usr/bin:/bin' },
+    })
+    expect(hog.code).toBe(1)
+    expect(hog.stderr).toContain('of memory (limit 256 MiB)\n')
+    const bomb = place.run(['--', 'python3', '-c', 'import os\nwhile True: os.fork()'], {
+      env: { PATH: '/usr/bin:/bin' },
+    })
+    expect(bomb.code).toBe(1)
+    expect(bomb.stderr).toContain(
+      'hint: the limit of 64 processes was probably reached\n    to allow it: sandbox.limits.processes = 128\n',
+    )
+  })
+})
+
+function filesUnder(dir: string, prefix = ''): string[] {
+  return readdirSync(join(dir, prefix), { withFileTypes: true })
+    .flatMap((entry) => {
+      const path = prefix === '' ? entry.name : `${prefix}/${entry.name}`
+      if (path === 'home/.cache') return [] // compiled code of our own program
+      return entry.isDirectory() ? filesUnder(dir, path) : [path]
+    })
+    .toSorted()
+}
+
+/** Of a user that is ours alone; root's are everybody's. */
+const temporaryFilesOf = (uid: number | undefined): string[] =>
+  ['/tmp', '/var/tmp', '/dev/shm']
+    .flatMap((dir) => readdirSync(dir).map((name) => join(dir, name)))
+    .filter((file) => uid !== undefined && lstatSync(file, { throwIfNoEntry: false })?.uid === uid)
+
+const processesWith = (mark: string): string[] =>
+  readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .filter((pid) => {
+      try {
+        return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(mark)
+      } catch {
+        return false
+      }
+    })

@@ -1,0 +1,172 @@
+import { createServer, type Server } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { serverCertificate } from '../packages/sandbox/test/proxy/tls-lab.ts'
+import { PEOPLE, Place } from './harness/place.ts'
+
+/** Prints the body, or the status and what a denial says. Honours the proxy variables as curl and pip do. */
+const GET = `
+import sys, urllib.request, urllib.error
+for url in sys.argv[1:]:
+    try: print(urllib.request.urlopen(url, timeout=20).read().decode())
+    except urllib.error.HTTPError as e: print(e.code, e.read().decode())
+    except Exception as e: print(type(e).__name__)
+`
+
+/** The same without the proxy, by every way there is. */
+const DIRECT = `
+import socket, sys
+port = int(sys.argv[1])
+def t(name, f):
+    try: f(); print(name, 'ok')
+    except OSError as e: print(name, 'refused')
+t('tcp', lambda: socket.create_connection(('127.0.0.1', port), 3).send(b'x'))
+t('tcp6', lambda: socket.create_connection(('::1', port), 3))
+t('outside', lambda: socket.create_connection(('192.0.2.1', 80), 3))
+t('udp', lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('192.0.2.1', 53)))
+t('dns', lambda: socket.getaddrinfo('example.com', 80))
+t('raw', lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, 1))
+t('unix', lambda: socket.socket(socket.AF_UNIX))
+`
+const ENV = { PATH: '/usr/bin:/bin' }
+
+let plain: Server
+let secure: Server
+let port: number
+let securePort: number
+const seen: string[] = []
+let root: string
+
+beforeAll(async () => {
+  const certificate = await serverCertificate('localhost')
+  root = certificate.cert
+  plain = createServer((request, response) => {
+    seen.push(request.url ?? '')
+    response.end(`hello ${request.url}`)
+  })
+  secure = createTlsServer(certificate, (request, response) => response.end(`secret ${request.url}`))
+  for (const server of [plain, secure]) await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  port = (plain.address() as AddressInfo).port
+  securePort = (secure.address() as AddressInfo).port
+})
+
+afterAll(() => {
+  plain.close()
+  secure.close()
+})
+
+describe.each(PEOPLE)('SPEC 4.5 the network as $name', (person) => {
+  const place = new Place(person)
+  const get = (flags: string[], ...urls: string[]) =>
+    place.runMeanwhile([...flags, '--', 'python3', '-c', GET, ...urls], { env: ENV })
+
+  test('no rules: nothing is reached, by no protocol', async () => {
+    const { stdout } = await place.runMeanwhile(['--', 'python3', '-c', DIRECT, String(port)], { env: ENV })
+    expect(stdout).toBe(
+      'tcp refused\ntcp6 refused\noutside refused\nudp refused\ndns refused\nraw refused\nunix refused\n',
+    )
+    expect(await get([], `http://127.0.0.1:${port}/`)).toMatchObject({ stdout: 'URLError\n', code: 0 })
+  })
+
+  test('a program that ignores the proxy has no network, whatever the rules', async () => {
+    const flags = ['--allow-net', `127.0.0.1:${port}`]
+    const { stdout } = await place.runMeanwhile([...flags, '--', 'python3', '-c', DIRECT, String(port)], {
+      env: ENV,
+    })
+    expect(stdout).toBe(
+      'tcp refused\ntcp6 refused\noutside refused\nudp refused\ndns refused\nraw refused\nunix refused\n',
+    )
+  })
+
+  test('a rule that names the host’s loopback reaches it, by port and path', async () => {
+    const url = `http://127.0.0.1:${port}`
+    expect(await get(['--allow-net', `127.0.0.1:${port}`], `${url}/a`)).toMatchObject({
+      stdout: 'hello /a\n',
+      stderr: '',
+    })
+    seen.length = 0
+    const narrow = await get(['--allow-net', `http://localhost:${port}/ok`], `http://localhost:${port}/ok/x`)
+    expect(narrow).toMatchObject({ stdout: 'hello /ok/x\n', stderr: '' })
+    const other = await get(['--allow-net', `http://localhost:${port}/ok`], `http://localhost:${port}/okay`)
+    expect(other.stdout.split('\n')[0]).toBe(
+      `403 cordon: network access denied: http://localhost:${port}/okay`,
+    )
+    expect(seen).toEqual(['/ok/x'])
+  })
+
+  test('a refusal has its reason and its TOML inside, and is reported once outside', async () => {
+    const url = `http://127.0.0.1:${port}/`
+    expect(await get(['--allow-net', 'example.com'], url, url)).toMatchObject({
+      stdout: 'URLError\nURLError\n',
+    })
+    const denied = await get(
+      ['--allow-net', 'example.com'],
+      'http://evil.example.com/x',
+      'http://evil.example.com/x',
+    )
+    const text =
+      '403 cordon: network access denied: http://evil.example.com/x\n' +
+      'no rule allows evil.example.com:80.\n' +
+      "To allow it, add this rule after the others of the tool's or profile's access:\n\n" +
+      '[[access.net]]\nhost = "evil.example.com"\nallow = true\n\n'
+    expect(denied).toMatchObject({
+      code: 0,
+      stdout: text + text,
+      stderr:
+        'cordon: the command ended with 0\n' +
+        '  refused: http://evil.example.com/x: no rule allows evil.example.com:80 (2 times)\n' +
+        '    to allow it: --allow-net evil.example.com\n',
+    })
+  })
+
+  test('a path rule on https holds inside the encryption, by the CA of the run', async () => {
+    const file = place.write(`${place.home}/root.pem`, root)
+    const url = `https://localhost:${securePort}`
+    const ended = await place.runMeanwhile(
+      ['--allow-net', `${url}/ok`, '--', 'python3', '-c', GET, `${url}/ok/1`, `${url}/no`],
+      { env: { ...ENV, SSL_CERT_FILE: file } },
+    )
+    expect(ended.stdout.split('\n').slice(0, 2)).toEqual([
+      'secret /ok/1',
+      `403 cordon: network access denied: ${url}/no`,
+    ])
+  })
+
+  test('the CA is a read-only file in memory, and of another run each time', async () => {
+    const script = 'rm -f $SSL_CERT_FILE; echo x >> $NODE_EXTRA_CA_CERTS; tail -n 3 $NODE_EXTRA_CA_CERTS'
+    const one = () =>
+      place.runMeanwhile(['-q', '--allow-net', 'https://example.com/x', '--', 'sh', '-c', script], {
+        env: ENV,
+      })
+    const [a, b] = await Promise.all([one(), one()])
+    expect(a.stdout).toMatch(/-----END CERTIFICATE-----\n$/)
+    expect(a.stdout).not.toBe(b.stdout)
+    expect(a.stderr).toBe(
+      "rm: cannot remove '/run/cordon/ca-bundle.pem': Read-only file system\n" +
+        'sh: 1: cannot create /run/cordon/ca.pem: Permission denied\n',
+    )
+  })
+
+  test('the proxy’s variables are ours, whatever the host has', async () => {
+    const env = { ...ENV, HTTP_PROXY: 'http://evil:1', NO_PROXY: '*', https_proxy: 'http://evil:1' }
+    const { stdout } = await place.runMeanwhile(
+      ['--env', '*', '--allow-net', 'example.com', '--', 'sh', '-c', 'env | grep -i proxy | sort'],
+      { env },
+    )
+    expect(stdout).toBe(
+      [
+        'ALL_PROXY=http://127.0.0.1:3128',
+        'HTTPS_PROXY=http://127.0.0.1:3128',
+        'HTTP_PROXY=http://127.0.0.1:3128',
+        'NODE_USE_ENV_PROXY=1',
+        'NO_PROXY=localhost,127.0.0.1,::1',
+        'all_proxy=http://127.0.0.1:3128',
+        'http_proxy=http://127.0.0.1:3128',
+        'https_proxy=http://127.0.0.1:3128',
+        'no_proxy=localhost,127.0.0.1,::1',
+        '',
+      ].join('\n'),
+    )
+  })
+})

@@ -1,0 +1,91 @@
+import { describe, expect, test } from 'vitest'
+import { PEOPLE, Place } from './harness/place.ts'
+
+/** Issue 4: interactive programs work. A real pseudo-terminal, and keys that are really typed. */
+describe.each(PEOPLE)('at a terminal as $name', (person) => {
+  const place = new Place(person)
+
+  test('all three streams are the terminal, with its size, also after it changed', () => {
+    const script =
+      'test -t 0 && test -t 1 && test -t 2 && echo three; trap "stty size; exit 0" WINCH; stty size; echo ready; ' +
+      'while :; do read x; done'
+    const { screen, code, missed } = place.terminal(
+      ['--', 'sh', '-c', `stty rows 30 cols 90; ${script}`],
+      [['ready', [40, 100]]],
+    )
+    expect({ screen, code, missed }).toEqual({
+      screen: 'three\n30 90\nready\n40 100\n',
+      code: 0,
+      missed: [],
+    })
+  })
+
+  test('programs colour their output', () => {
+    place.mkdir(`${place.root}/dir`)
+    expect(place.terminal(['--', 'ls', '-d', '--color=auto', 'dir'], []).raw).toContain('\u001b[01;34mdir')
+  })
+
+  test('Ctrl-C ends the program, and we end as it did', () => {
+    const { screen, code } = place.terminal(
+      ['--', 'sh', '-c', 'echo ready; exec sleep 100'],
+      [['ready', '\u0003']],
+    )
+    expect({ screen, code }).toEqual({ screen: 'ready\n^C', code: -2 })
+  })
+
+  test('Ctrl-C is the program’s to handle, once', () => {
+    const script = 'n=0; trap "n=\\$((n+1)); echo got" INT; echo ready; sleep 1; echo $n; exit 5'
+    const { screen, code } = place.terminal(['--', 'sh', '-c', script], [['ready', '\u0003']])
+    expect({ screen, code }).toEqual({ screen: 'ready\n^Cgot\n1\n', code: 5 })
+  })
+
+  test('a shell inside has job control: background, stop, foreground', () => {
+    const { screen, code, missed } = place.terminal(
+      ['--', 'bash', '--norc', '-i'],
+      [
+        ['bash-', 'PS1="> "; set +o history\r'],
+        ['> ', ''], // the echo of the line above
+        ['> ', 'sleep 100 &\r'],
+        ['> ', 'jobs\r'],
+        ['Running', ''],
+        ['> ', 'fg\r'],
+        ['sleep 100', '\u001a'],
+        ['Stopped', ''],
+        ['> ', 'kill %1; wait; echo "ended $?"\r'],
+        ['ended', ''],
+        ['> ', 'exit 6\r'],
+      ],
+    )
+    expect({ code, missed }).toEqual({ code: 6, missed: [] })
+    expect(screen).not.toContain('no job control')
+  })
+
+  test('Ctrl-Z stops us with the program, and the caller’s shell can go on', () => {
+    const { missed, screen } = place.atShell([
+      ['bash-', 'PS1="> "\r'],
+      ['> ', ''],
+      ['> ', '$CORDON run -- sh -c "echo ready; cat"\r'],
+      ['ready\r\n', '\u001a'],
+      ['Stopped', ''],
+      ['> ', 'fg\r'],
+      ['run', 'hello\r'],
+      ['hello\r\nhello', '\u0004'],
+      ['> ', 'echo "code $?"\r'],
+      ['code 0', 'exit\r'],
+    ])
+    expect(missed, screen).toEqual([])
+  })
+
+  test('a failure at a terminal is explained by the command line, since stderr is the program’s own', () => {
+    place.write(`${place.home}/.ssh/id_rsa`, 'key')
+    const { screen, code } = place.terminal(['--', 'cat', `${place.home}/.ssh/id_rsa`], [])
+    expect({ screen, code }).toEqual({
+      screen:
+        `cat: ${place.home}/.ssh/id_rsa: No such file or directory\n` +
+        'cordon: the command ended with 1\n' +
+        '  hint: ~/.ssh/id_rsa exists on the host, and no rule grants it\n' +
+        '    to allow it: ln -s ~/.ssh/id_rsa id_rsa, and --tool or --profile with { path = "id_rsa", external = true, read = true } in its access.fs\n',
+      code: 1,
+    })
+  })
+})

@@ -1,0 +1,209 @@
+import { createHash } from 'node:crypto'
+import { mkdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { PEOPLE, Place } from './harness/place.ts'
+
+describe.each(PEOPLE)('SPEC 4.8 cordon run as $name', (person) => {
+  const place = new Place(person)
+
+  test('passes the exit code on, and says nothing of its own', () => {
+    expect(place.run(['--', 'sh', '-c', 'echo out; echo err >&2; exit 7'])).toMatchObject({
+      code: 7,
+      signal: null,
+      stdout: 'out\n',
+      stderr: 'err\n',
+    })
+  })
+
+  test.each(['SIGTERM', 'SIGSEGV', 'SIGKILL', 'SIGINT', 'SIGABRT'] as const)(
+    'dies by the signal that killed the program: %s',
+    (signal) => {
+      const ended = place.run(['--', 'sh', '-c', `kill -${signal.slice(3)} $$`])
+      expect(ended).toMatchObject({ code: null, signal, stdout: '', stderr: '' })
+    },
+  )
+
+  test('passes bytes through unchanged, in both directions', () => {
+    const input = Buffer.from(Array.from({ length: 5_000_000 }, (_, i) => (i * 7919) % 256))
+    const { bytes, code } = place.run(['--', 'cat'], { input })
+    expect(code).toBe(0)
+    expect(sha256(bytes)).toBe(sha256(input))
+  })
+
+  test('passes a large stderr through, in order and whole', () => {
+    const script = 'i=0; while [ $i -lt 20000 ]; do echo "line $i" >&2; i=$((i+1)); done'
+    const lines = place.run(['--', 'sh', '-c', script]).stderr.trimEnd().split('\n')
+    expect(lines).toEqual(Array.from({ length: 20_000 }, (_, i) => `line ${i}`))
+  })
+
+  test('keeps the order of both streams when they are one', () => {
+    const script = 'for i in 1 2 3 4 5 6 7 8; do echo out $i; echo err $i >&2; done'
+    const { stdout } = spawnMerged(place, script)
+    expect(stdout).toBe(Array.from({ length: 8 }, (_, i) => `out ${i + 1}\nerr ${i + 1}\n`).join(''))
+  })
+
+  test('a private home and /tmp, empty, writable and gone afterwards', () => {
+    const script = 'ls -A ~; echo secret > ~/x; echo secret > /tmp/x; cat ~/x /tmp/x'
+    expect(place.run(['--', 'sh', '-c', script])).toMatchObject({ code: 0, stdout: 'secret\nsecret\n' })
+    expect(place.run(['--', 'sh', '-c', 'ls ~/x /tmp/x 2>/dev/null | wc -l'])).toMatchObject({
+      stdout: '0\n',
+    })
+  })
+
+  test('SPEC 4.6 only the minimal environment and what is granted', () => {
+    const env = {
+      LANG: 'C.UTF-8',
+      LC_TIME: 'C',
+      TZ: 'UTC',
+      USER: 'somebody',
+      TOKEN_A: 'a',
+      TOKEN_B: 'b',
+      LD_PRELOAD: '/nowhere.so',
+      LD_AUDIT: '/nowhere.so',
+      NODE_OPTIONS: '--no-warnings',
+      BASH_ENV: '/nowhere',
+      SSH_AUTH_SOCK: '/nowhere',
+    }
+    const names = (...flags: string[]): string[] =>
+      place
+        .run([...flags, '--', 'env', '-0'], { env })
+        .stdout.split('\0')
+        .map((line) => line.split('=')[0]!)
+        .filter((name) => name !== '' && name !== 'NODE_COMPILE_CACHE')
+        .toSorted()
+    const minimal = ['HOME', 'LANG', 'LC_TIME', 'PATH', 'TZ', 'USER']
+    expect(names()).toEqual(minimal)
+    expect(names('--env', 'TOKEN_A')).toEqual([...minimal, 'TOKEN_A'].toSorted())
+    expect(names('--env', 'TOKEN_*')).toEqual([...minimal, 'TOKEN_A', 'TOKEN_B'].toSorted())
+    expect(names('--env', '*')).toEqual([...minimal, 'SSH_AUTH_SOCK', 'TOKEN_A', 'TOKEN_B'].toSorted())
+    expect(names('--env', 'NODE_OPTIONS')).toEqual([...minimal, 'NODE_OPTIONS'].toSorted())
+  })
+
+  test('flags narrow: what is not named is not there', () => {
+    place.write('src/a', 'a')
+    place.write('secret', 's')
+    const script = 'cat src/a; cat secret; echo x > src/b; echo y > build/out && cat build/out'
+    place.mkdir(join(place.root, 'build'))
+    expect(place.run(['--read', 'src', '--write', 'build', '--', 'sh', '-c', script])).toMatchObject({
+      code: 0,
+      stdout: 'ay\n',
+    })
+    expect(readFileSync(join(place.root, 'build/out'), 'utf8')).toBe('y\n')
+  })
+
+  test('--quiet keeps our own words back, never the program', () => {
+    const args = ['--', 'sh', '-c', 'cat /etc/shadow; exit 9']
+    const loud = place.run(args)
+    expect(loud.stderr).toBe(
+      'cat: /etc/shadow: Permission denied\n' +
+        'cordon: the command ended with 9\n' +
+        '  hint: /etc/shadow is withheld from every confined program\n',
+    )
+    expect(place.run(['--quiet', ...args])).toMatchObject({
+      code: 9,
+      stderr: 'cat: /etc/shadow: Permission denied\n',
+    })
+  })
+})
+
+describe('a wrong command line', () => {
+  const place = new Place()
+  const usage = '(run with --help for the usage)\n'
+  test.each([
+    [[], `cordon: missing required argument 'command'\n${usage}`],
+    [['--tol', 'x', '--', 'true'], `cordon: unknown option '--tol'\n(Did you mean --tool?)\n${usage}`],
+    [['--', 'no-such-program'], 'cordon: cannot start no-such-program: it is in no directory of PATH\n'],
+    [
+      ['--tool', 'fs_read_fil', '--', 'true'],
+      'cordon: no tool, server or profile is named "fs_read_fil"; did you mean fs_read_file?\n',
+    ],
+    [
+      ['--profile', 'web', '--', 'true'],
+      'cordon: no tool, server or profile is named "web"; none is configured\n',
+    ],
+    [
+      ['--allow-net', 'a b', '--', 'true'],
+      'cordon: --allow-net "a b": expected [scheme://]host[:port][/path], such as api.github.com/repos\n',
+    ],
+    [
+      ['--tool', 'a', '--profile', 'b', '--', 'true'],
+      `cordon: option '--tool <name>' cannot be used with option '--profile <name>'\n${usage}`,
+    ],
+    [
+      ['--read', '/etc', '--', 'true'],
+      'cordon: error: `profiles."cordon run".access.fs[0].path`: path is outside the workspace: /etc (absolute paths are not permitted)\n' +
+        '  at --read /etc\n' +
+        '  fix: write a path below the workspace, such as path = "src"; to reach a place outside, link it into the workspace and write external = true\n',
+    ],
+  ])('%j', (args, stderr) => {
+    expect(place.run(args)).toMatchObject({ code: 2, stdout: '', stderr })
+  })
+
+  test('outside a workspace the current directory is one, except for a home', () => {
+    const bare = place.mkdir(join(place.dir, 'bare'))
+    expect(place.run(['--', 'sh', '-c', 'pwd; echo x > made; ls -A'], { cwd: bare })).toMatchObject({
+      code: 0,
+      stdout: `${bare}\nmade\n`,
+    })
+    for (const cwd of [place.home, place.dir, '/'])
+      expect(place.run(['--', 'true'], { cwd })).toMatchObject({
+        code: 2,
+        stderr:
+          `cordon: no workspace at or above ${cwd}\n` +
+          '  fix: run `cordon init` in the directory you want to work in\n',
+      })
+    mkdirSync(join(place.home, 'sub'))
+    place.give(join(place.home, 'sub'))
+    expect(place.run(['--', 'true'], { cwd: join(place.home, 'sub') })).toMatchObject({ code: 0 })
+  })
+})
+
+describe('SPEC 4.3 sandbox.mode', () => {
+  test('off runs with all rights, and a workspace that says so is named, also with --quiet', () => {
+    const place = new Place()
+    const file = place.write(join(place.home, 'notes'), 'mine')
+    place.config('# ours\n[sandbox]\nmode = "off"\n')
+    expect(place.run(['--quiet', '--', 'sh', '-c', `cat ${file}; exit 4`])).toMatchObject({
+      code: 4,
+      stdout: 'mine',
+      stderr:
+        'warning: THE WORKSPACE\'S OWN FILES switch the sandbox off (sandbox.mode = "off" at .cordon/config.toml:3:1): ' +
+        'the command runs with all your rights\n',
+    })
+  })
+
+  test('off by the person is one plain line, and signals and codes still pass', () => {
+    const place = new Place()
+    const off = ['--cfg', 'sandbox.mode=off']
+    const line =
+      'warning: the sandbox is off (sandbox.mode = "off" at --cfg sandbox.mode=off): the command runs with all your rights\n'
+    expect(place.run([...off, '--', 'sh', '-c', 'kill -TERM $$'])).toMatchObject({
+      signal: 'SIGTERM',
+      stderr: line,
+    })
+    expect(place.run([...off, '--', 'no-such-program'])).toMatchObject({
+      code: 2,
+      stderr: `${line}cordon: cannot start no-such-program: it does not exist or is not executable\n`,
+    })
+  })
+
+  test('warn in a workspace is said, and the sandbox is as strong as it can be', () => {
+    const place = new Place()
+    place.config('[sandbox]\nmode = "warn"\n')
+    const file = place.write(join(place.home, 'notes'), 'mine')
+    const ended = place.run(['--', 'sh', '-c', `test -e ${file} || echo absent`])
+    expect(ended).toMatchObject({
+      code: 0,
+      stdout: 'absent\n',
+      stderr:
+        'warning: the workspace\'s own files let commands run without what cannot be held (sandbox.mode = "warn" at .cordon/config.toml:2:1)\n',
+    })
+  })
+})
+
+const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
+
+/** Both streams into one pipe, as `2>&1` does. */
+const spawnMerged = (place: Place, script: string): { stdout: string } =>
+  place.shell(`"$@" 2>&1 | cat`, ['run', '--', 'sh', '-c', script])

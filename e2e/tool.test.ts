@@ -1,0 +1,531 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { CORDON, cordon, type Ended, type Setting, temporary } from './harness/cordon.ts'
+import { cordonAtTerminal } from './harness/terminal.ts'
+
+/** A workspace with these files and this configuration, and a home of its own. */
+function workspace(config: string, files: Readonly<Record<string, string>> = {}): Setting {
+  const base = temporary()
+  const cwd = join(base, 'ws')
+  mkdirSync(join(base, 'home'))
+  for (const [name, text] of Object.entries({ '.cordon/config.toml': config, ...files })) {
+    mkdirSync(dirname(join(cwd, name)), { recursive: true })
+    writeFileSync(join(cwd, name), text, { mode: name.endsWith('.sh') ? 0o755 : 0o644 })
+  }
+  return { cwd, home: join(base, 'home') }
+}
+
+const run = (setting: Setting, tool: string, args: unknown): Ended =>
+  cordon(setting, 'tool', 'run', tool, '--args', JSON.stringify(args))
+
+const FS_TOOLS = [
+  'fs_read_file',
+  'fs_list_files',
+  'fs_grep_files',
+  'fs_create_file',
+  'fs_modify_file',
+  'fs_delete_file',
+  'fs_move_file',
+  'unix_utils',
+]
+const NARROW = FS_TOOLS.map(
+  (tool) => `
+[[conversation.tools.${tool}.access.fs]]
+path = "."
+read = true
+write = true
+
+[[conversation.tools.${tool}.access.fs]]
+path = "private"
+`,
+).join('')
+const FILES = { 'a.txt': 'alpha\nbeta\n', 'b.txt': 'bravo\n', 'private/key.txt': 'alpha secret\n' }
+
+/** Every tool has its own rules, in its own lines. */
+const denied = (
+  tool: string,
+  capability: string,
+  target: string,
+): string => `cordon: access denied: ${capability} on ${target}
+  because: the rule private withholds it
+  granted: . (read, create, update, delete)
+  to allow:
+    [[access.fs]]
+    path = "${target}"
+    ${capability} = true
+  rule at: .cordon/config.toml:${FS_TOOLS.indexOf(tool) * 8 + 7}:1
+`
+
+test('SPEC 1.8: every fs tool does its work, and says exactly why it may not', () => {
+  const setting = workspace(NARROW, FILES)
+  const at = (name: string): string => join(setting.cwd, name)
+  expect(run(setting, 'fs_read_file', { path: 'a.txt' })).toEqual({
+    code: 0,
+    stdout: 'alpha\nbeta\n',
+    stderr: '',
+  })
+  expect(run(setting, 'fs_read_file', { path: 'private/key.txt' })).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: denied('fs_read_file', 'read', 'private/key.txt'),
+  })
+  expect(run(setting, 'fs_list_files', {})).toEqual({
+    code: 0,
+    stdout: expect.stringMatching(/^a\.txt\nb\.txt\n/),
+    stderr: '',
+  })
+  expect(run(setting, 'fs_list_files', { path: 'private' })).toMatchObject({
+    code: 1,
+    stderr: denied('fs_list_files', 'read', 'private'),
+  })
+  expect(run(setting, 'fs_grep_files', { pattern: 'alpha' })).toEqual({
+    code: 0,
+    stdout: expect.stringMatching(/^1:alpha\n1 matching line in 1 file; 2 files searched\. [^]*policy/),
+    stderr: '',
+  })
+  expect(run(setting, 'fs_grep_files', { pattern: 'x', path: 'private' })).toMatchObject({
+    code: 1,
+    stderr: denied('fs_grep_files', 'read', 'private'),
+  })
+  expect(run(setting, 'fs_create_file', { path: 'new/c.txt', content: 'c\n' })).toMatchObject({
+    code: 0,
+    stderr: '',
+  })
+  expect(readFileSync(at('new/c.txt'), 'utf8')).toBe('c\n')
+  expect(run(setting, 'fs_create_file', { path: 'private/c.txt', content: 'c\n' })).toMatchObject({
+    code: 1,
+    stderr: denied('fs_create_file', 'create', 'private/c.txt'),
+  })
+  const change = (path: string) => ({ edits: [{ path, old: 'alpha', new: 'omega' }] })
+  expect(run(setting, 'fs_modify_file', change('a.txt'))).toMatchObject({ code: 0, stderr: '' })
+  expect(readFileSync(at('a.txt'), 'utf8')).toBe('omega\nbeta\n')
+  expect(run(setting, 'fs_modify_file', change('private/key.txt'))).toMatchObject({
+    code: 1,
+    stderr: denied('fs_modify_file', 'update', 'private/key.txt'),
+  })
+  expect(run(setting, 'fs_move_file', { from: 'b.txt', to: 'new/b.txt' })).toMatchObject({
+    code: 0,
+    stderr: '',
+  })
+  expect(readFileSync(at('new/b.txt'), 'utf8')).toBe('bravo\n')
+  expect(run(setting, 'fs_move_file', { from: 'private/key.txt', to: 'k' })).toMatchObject({
+    code: 1,
+    stderr: denied('fs_move_file', 'delete', 'private/key.txt'),
+  })
+  expect(run(setting, 'fs_delete_file', { path: 'new/b.txt' })).toMatchObject({ code: 0, stderr: '' })
+  expect(existsSync(at('new/b.txt'))).toBe(false)
+  expect(run(setting, 'fs_delete_file', { path: 'private/key.txt' })).toMatchObject({
+    code: 1,
+    stderr: denied('fs_delete_file', 'delete', 'private/key.txt'),
+  })
+  expect(run(setting, 'unix_utils', { util: 'cat', args: ['a.txt'] })).toMatchObject({
+    code: 0,
+    stdout: 'omega\nbeta\n',
+  })
+  // SPEC 1.8: it checks no reads; the kernel does.
+  expect(run(setting, 'unix_utils', { util: 'cat', args: ['private/key.txt'] })).toMatchObject({
+    stdout: expect.not.stringContaining('secret'),
+  })
+  expect(readFileSync(at('private/key.txt'), 'utf8')).toBe('alpha secret\n')
+  expect(readdirSync(at('private'))).toEqual(['key.txt'])
+}, 60_000)
+
+/** Tools of one's own, each one line of a shell script or of Python. */
+const OWN = (name: string, command: readonly string[], more = ''): string => `
+[conversation.tools.${name}]
+source = "local"
+command = ${JSON.stringify(command)}
+${more}
+`
+const sh = (name: string, script: string, more = ''): string => OWN(name, ['sh', '-c', script], more)
+
+test('a shell script, a Python program and a plain command are tools', () => {
+  const python = readFileSync(join(import.meta.dirname, '../examples/tools/word_count.py'), 'utf8')
+  const setting = workspace(
+    [
+      OWN('script', ['./tools/say.sh', '{{tool.arguments.who}}']),
+      OWN('py', ['python3', 'tools/word_count.py']),
+      OWN('wc', ['wc', '-w', '--', '{{tool.arguments.path}}']),
+    ].join(''),
+    {
+      'tools/say.sh': '#!/bin/sh\nprintf "%s|" "$#" "$1" "$PWD"\ncat\n',
+      'tools/word_count.py': python,
+      'a b;c.txt': 'one two three\n',
+    },
+  )
+  const said = run(setting, 'script', { who: '$(id) "x" *' })
+  expect(said).toMatchObject({ code: 0, stderr: '' })
+  const [count, who, cwd, stdin] = said.stdout.split('|')
+  expect([count, who, cwd]).toEqual(['1', '$(id) "x" *', setting.cwd])
+  // SPEC 1.9: the policy that the kernel holds is the one the tool is told.
+  expect(JSON.parse(stdin ?? '')).toEqual({
+    context: {
+      root: setting.cwd,
+      action: 'run',
+      access: {
+        fs: [{ path: '.', read: true, create: true, update: true, delete: true, execute: true }],
+        net: [{ host: 'denied.invalid', allow: false }],
+        env: ['PATH', 'HOME', 'USER', 'LANG', 'LC_*', 'TERM', 'TZ'].map((name) => ({ name, read: true })),
+      },
+      workspace_id: expect.any(String),
+    },
+    tool: { name: 'script', arguments: { who: '$(id) "x" *' }, answers: {}, options: {} },
+  })
+  expect(run(setting, 'py', { path: 'a b;c.txt' })).toEqual({ code: 0, stdout: '3 words', stderr: '' })
+  expect(run(setting, 'py', { path: '../x' })).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: 'cordon: path escapes the workspace: ../x\n',
+  })
+  expect(run(setting, 'wc', { path: 'a b;c.txt' })).toEqual({ code: 0, stdout: '3 a b;c.txt\n', stderr: '' })
+  expect(run(setting, 'wc', {})).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: 'cordon: "{{tool.arguments.path}}": there is no tool.arguments.path in this call\n',
+  })
+})
+
+test('what a tool does not check, the kernel does', () => {
+  const rules = (tool: string): string => `
+[[conversation.tools.${tool}.access.fs]]
+path = "."
+read = true
+
+[[conversation.tools.${tool}.access.fs]]
+path = ".env"
+`
+  const setting = workspace(
+    sh('peek', 'cat .env') + rules('peek') + sh('poke', 'echo x > a.txt') + rules('poke'),
+    {
+      '.env': 'SECRET=1\n',
+      'a.txt': 'alpha\n',
+    },
+  )
+  expect(run(setting, 'peek', {})).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: `cordon: the tool ended with exit code 1:
+cat: .env: Permission denied
+  hint: .env: read, create, update, delete, execute denied: the rule for .env does not grant read (.cordon/config.toml:11:1)
+`,
+  })
+  expect(run(setting, 'poke', {})).toMatchObject({ code: 1, stdout: '' })
+  expect(readFileSync(join(setting.cwd, 'a.txt'), 'utf8')).toBe('alpha\n')
+  const home = workspace(sh('peek', `cat ${join(setting.home, 'key')}`))
+  writeFileSync(join(setting.home, 'key'), 'private\n')
+  const other = run(home, 'peek', {})
+  expect(other).toMatchObject({ code: 1, stdout: '' })
+  expect(other.stderr).toContain('exists on the host, and no rule grants it')
+})
+
+test('SPEC 6.5: a question is answered by the configuration, at the terminal, or not at all', () => {
+  const setting = workspace('', { 'a.txt': 'old\n' })
+  const args = { path: 'a.txt', content: 'new\n' }
+  const content = (): string => readFileSync(join(setting.cwd, 'a.txt'), 'utf8')
+  expect(run(setting, 'fs_create_file', args)).toEqual({
+    code: 1,
+    stdout: '',
+    stderr:
+      'cordon: the tool asks "a.txt exists (4 bytes). Replace it?", and there is no terminal to ask at\n' +
+      '  fix: write the answer into the configuration:\n' +
+      '    [conversation.tools.fs_create_file.questions.overwrite]\n' +
+      '    answer = true\n',
+  })
+  expect(content()).toBe('old\n')
+  const words = ['tool', 'run', 'fs_create_file', '--args', JSON.stringify(args)]
+  const asked = 'fs_create_file asks: a.txt exists (4 bytes). Replace it? [y/N] '
+  const no = cordonAtTerminal(setting, words, [[asked, 'n\r']])
+  expect(no).toMatchObject({ code: 1, missed: [] })
+  expect(content()).toBe('old\n')
+  const gone = cordonAtTerminal(setting, words, [[asked, '\u0003']])
+  expect(gone).toMatchObject({ code: 1, missed: [] })
+  expect(gone.screen).toContain('the tool asks "a.txt exists (4 bytes). Replace it?", and got no answer')
+  const yes = cordonAtTerminal(setting, words, [[asked, 'y\r']])
+  expect(yes).toMatchObject({ code: 0, missed: [] })
+  expect(content()).toBe('new\n')
+  const configured = '--cfg=conversation.tools.fs_create_file.questions.overwrite.answer=true'
+  expect(
+    cordon(
+      setting,
+      ...words.slice(0, 3),
+      '--args',
+      JSON.stringify({ ...args, content: 'third\n' }),
+      configured,
+    ),
+  ).toMatchObject({ code: 0 })
+  expect(content()).toBe('third\n')
+}, 60_000)
+
+test('a tool that asks without end is stopped', () => {
+  const ask = '{"type":"needs_input","question":{"id":"more","text":"More?","answer_type":"boolean"}}'
+  const setting = workspace(
+    sh('asks', `echo '${ask}'`, '\n[conversation.tools.asks.questions.more]\nanswer = true'),
+  )
+  expect(run(setting, 'asks', {})).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: 'cordon: the tool asked 16 questions and still has no result\n',
+  })
+})
+
+test('output of every kind: too much, not UTF-8, junk, nothing, too slow', () => {
+  const bound = 'max_output_bytes = 100'
+  const big = `printf '{"type":"success","content":[{"type":"text","text":"'; head -c 3000 /dev/zero | tr '\\0' x; printf '"}]}'`
+  const huge = big.replace('3000', '90000')
+  const setting = workspace(
+    sh('much', 'seq 1000', bound) +
+      sh('big', big, bound) +
+      sh('huge', huge, bound) +
+      sh('endless', 'yes', bound) +
+      sh('latin', "printf 'a\\377b'") +
+      sh('junk', "printf '{]\\000\\033[2J'") +
+      sh('nothing', ':') +
+      sh('slow', 'echo started; sleep 300', 'timeout_secs = 1') +
+      sh('dies', 'kill -SEGV $$'),
+  )
+  const first = Array.from({ length: 100 }, (_, i) => i + 1)
+    .join('\n')
+    .slice(0, 100)
+  expect(run(setting, 'much', {})).toEqual({
+    code: 0,
+    stdout: first,
+    stderr: 'warning: output cut: 100 of 3893 bytes kept (max_output_bytes)\n',
+  })
+  expect(run(setting, 'big', {})).toEqual({
+    code: 0,
+    stdout: 'x'.repeat(100),
+    stderr: 'warning: output cut: 100 of 3000 bytes kept (max_output_bytes)\n',
+  })
+  expect(run(setting, 'huge', {})).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: "cordon: the tool's answer has 90056 bytes, too many to be read (max_output_bytes = 100)\n",
+  })
+  const endless = run(setting, 'endless', {})
+  expect(endless).toMatchObject({ code: 0, stdout: 'y\n'.repeat(50) })
+  expect(endless.stderr).toMatch(
+    /^warning: output cut: 100 of 6\d{7} bytes kept \(max_output_bytes\), and the tool was stopped\n$/,
+  )
+  expect(run(setting, 'latin', {})).toEqual({
+    code: 0,
+    stdout: 'a\ufffdb',
+    stderr: 'warning: the output is not UTF-8: what is not was replaced by �\n',
+  })
+  expect(run(setting, 'junk', {})).toEqual({ code: 0, stdout: '{]\0\u001b[2J', stderr: '' })
+  expect(run(setting, 'nothing', {})).toEqual({ code: 0, stdout: '', stderr: '' })
+  expect(run(setting, 'slow', {})).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: 'cordon: the tool was stopped after 1 s (timeout_secs)\n',
+  })
+  expect(run(setting, 'dies', {})).toMatchObject({
+    code: 1,
+    stderr: 'cordon: the tool was ended by SIGSEGV and said nothing\n',
+  })
+}, 60_000)
+
+/** Whether anything runs with this word on its command line. */
+const isRunning = (word: string): boolean =>
+  readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .some((pid) => {
+      try {
+        return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').includes(word)
+      } catch {
+        return false // it ended while we looked
+      }
+    })
+
+/** A number nobody else sleeps for. */
+const unique = (): string => String(10_000_000 + Math.floor(Math.random() * 1e9))
+
+test('what a tool leaves behind ends with the call', () => {
+  const [kept, slow] = [unique(), unique()]
+  const setting = workspace(
+    sh('daemon', `(setsid sleep ${kept} >/dev/null 2>&1 &) ; echo done`) +
+      sh('slow', `(setsid sleep ${slow} &) ; sleep ${slow}`, 'timeout_secs = 1'),
+  )
+  expect(run(setting, 'daemon', {})).toEqual({ code: 0, stdout: 'done\n', stderr: '' })
+  expect(isRunning(kept)).toBe(false)
+  expect(run(setting, 'slow', {})).toMatchObject({ code: 1 })
+  expect(isRunning(slow)).toBe(false)
+})
+
+test('Ctrl-C and SIGTERM stop the tool with everything it started', async () => {
+  const word = unique()
+  const setting = workspace(sh('slow', `(setsid sleep ${word} &) ; echo ready > started; sleep ${word}`))
+  const started = join(setting.cwd, 'started')
+  const typed = cordonAtTerminal(setting, ['tool', 'run', 'slow'], [[`file:${started}`, '\u0003']])
+  expect(typed.code).toBe(-2)
+  expect(isRunning(word)).toBe(false)
+  rmSync(started)
+  const child = spawn(process.execPath, [CORDON, 'tool', 'run', 'slow'], {
+    cwd: setting.cwd,
+    env: { PATH: process.env['PATH'], HOME: setting.home },
+    stdio: 'ignore',
+  })
+  const ended = new Promise<string | null>((resolve) =>
+    child.once('close', (_code, signal) => resolve(signal)),
+  )
+  while (!existsSync(started)) await setTimeout(20)
+  expect(isRunning(word)).toBe(true)
+  child.kill('SIGTERM')
+  expect(await ended).toBe('SIGTERM')
+  expect(isRunning(word)).toBe(false)
+})
+
+test('SPEC 3.1: through an approved mount, and nothing beside it', () => {
+  const rules = ['fs_read_file', 'peek'].map(
+    (tool) => `
+[[conversation.tools.${tool}.access.fs]]
+path = "."
+read = true
+[[conversation.tools.${tool}.access.fs]]
+path = "fork"
+external = true
+read = true
+`,
+  )
+  const setting = workspace(OWN('peek', ['cat', '--', '{{tool.arguments.path}}']) + rules.join(''))
+  const outside = join(dirname(setting.cwd), 'outside')
+  for (const [name, text] of Object.entries({ 'fork/lib.rs': 'fn f() {}\n', 'beside/key': 'secret\n' })) {
+    mkdirSync(dirname(join(outside, name)), { recursive: true })
+    writeFileSync(join(outside, name), text)
+  }
+  symlinkSync(join(outside, 'fork'), join(setting.cwd, 'fork'))
+  symlinkSync('../beside/key', join(outside, 'fork/leak'))
+  expect(run(setting, 'peek', { path: 'fork/lib.rs' })).toMatchObject({ code: 1, stdout: '' })
+  expect(run(setting, 'fs_read_file', { path: 'fork/lib.rs' })).toMatchObject({ code: 1, stdout: '' })
+  const compiled = cordonAtTerminal(setting, ['policy', 'compile'], [['[y/N]', 'y\r']])
+  expect(compiled).toMatchObject({ code: 0, missed: [] })
+  for (const tool of ['peek', 'fs_read_file'])
+    expect(run(setting, tool, { path: 'fork/lib.rs' })).toEqual({
+      code: 0,
+      stdout: 'fn f() {}\n',
+      stderr: '',
+    })
+  expect(run(setting, 'fs_read_file', { path: 'fork/leak' })).toMatchObject({ code: 1, stdout: '' })
+  for (const path of ['fork/leak', join(outside, 'beside/key'), 'fork/../../outside/beside/key'])
+    expect(run(setting, 'peek', { path })).toMatchObject({ code: 1, stdout: '' })
+}, 60_000)
+
+test('what the proxy refused is said exactly', () => {
+  const script = 'import urllib.request as u; print(u.urlopen("http://other.example/x").read())'
+  const setting = workspace(
+    `${OWN('fetch', ['python3', '-c', script])}
+[[conversation.tools.fetch.access.net]]
+host = "api.example"
+allow = true
+`,
+  )
+  const outcome = run(setting, 'fetch', {})
+  expect(outcome).toMatchObject({ code: 1, stdout: '' })
+  expect(outcome.stderr).toMatch(/\n {2}refused: http:\/\/other\.example(?::80)?\/x: [^\n]+\n$/)
+})
+
+test('ls, show, and what cannot be run', () => {
+  const setting = workspace(
+    `${OWN(
+      'say',
+      ['echo', '{{tool.arguments.text}}'],
+      `description = "Say it."
+run = [{ arg = "/text", prefix = "a", mode = "unattended" }]
+[conversation.tools.say.parameters]
+type = "object"
+required = ["text"]
+additionalProperties = false
+[conversation.tools.say.parameters.properties.text]
+type = "string"
+`,
+    )}
+${OWN('off', ['true'], 'enable = false')}
+[conversation.tools.remote]
+source = "mcp.docs.search"
+[providers.mcp.docs]
+command = "docs-server"
+`,
+  )
+  const listed = cordon(setting, 'tool', 'ls', '--json')
+  const tools = JSON.parse(listed.stdout) as { name: string }[]
+  expect(tools.map((tool) => tool.name)).toEqual([...FS_TOOLS, 'say', 'off', 'remote'])
+  expect(tools.slice(-3)).toEqual([
+    {
+      name: 'say',
+      source: 'local',
+      run: [{ arg: '/text', prefix: 'a', mode: 'unattended' }],
+      enabled: true,
+      description: 'Say it.',
+    },
+    { name: 'off', source: 'local', run: 'ask', enabled: false },
+    { name: 'remote', source: 'mcp.docs.search', run: 'ask', enabled: true },
+  ])
+  expect(cordon(setting, 'tool', 'ls').stdout).toMatch(
+    /\nsay +local +by argument +enabled +Say it\.\noff +local +ask +disabled +-\n/,
+  )
+  const shown = cordon(setting, 'tool', 'show', 'say')
+  expect(shown).toMatchObject({ code: 0, stderr: '' })
+  expect(shown.stdout).toMatch(
+    /^say: Say it\.\n {2}source: +local\n {2}run mode: +by argument\n {2}command: +\["echo","\{\{tool\.arguments\.text\}\}"\]\n {2}arguments:\n/,
+  )
+  expect(JSON.parse(cordon(setting, 'tool', 'show', 'fs_read_file', '--json').stdout)).toMatchObject({
+    name: 'fs_read_file',
+    parameters: { required: ['path'] },
+    policy: [
+      { axis: 'fs', about: '.' },
+      { axis: 'net' },
+      ...Array.from({ length: 7 }, () => ({ axis: 'env' })),
+    ],
+  })
+  expect(run(setting, 'say', { text: 'hi' })).toEqual({ code: 0, stdout: 'hi\n', stderr: '' })
+  expect(run(setting, 'say', { txt: 'hi' })).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: 'cordon: invalid arguments: unknown argument "txt"; did you mean text?; text: is required\n',
+  })
+  expect(cordon(setting, 'tool', 'run', 'say', '--args', '{')).toMatchObject({ code: 2, stdout: '' })
+  expect(
+    JSON.parse(cordon(setting, 'tool', 'run', 'say', '--args', '{"text":"x"}', '--json').stdout),
+  ).toEqual({
+    type: 'success',
+    content: [{ type: 'text', text: 'x\n' }],
+    notes: [],
+  })
+  expect(run(setting, 'sya', {})).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: 'cordon: no tool is named "sya"; did you mean say?\n',
+  })
+  expect(run(setting, 'off', {})).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: 'cordon: tool off is switched off\n  fix: cordon config set conversation.tools.off.enable true\n',
+  })
+  expect(run(setting, 'remote', {})).toEqual({
+    code: 1,
+    stdout: '',
+    stderr:
+      'cordon: tool remote is offered by the MCP server docs: it runs through the gateway, not by `cordon tool run`\n',
+  })
+}, 60_000)
+
+test('arguments from standard input; no workspace; sandbox off', () => {
+  const setting = workspace(sh('home', 'cat "$HOME/key"; echo "$SECRET"'), { 'a.txt': 'alpha\n' })
+  writeFileSync(join(setting.home, 'key'), 'private\n')
+  const piped = spawnSync(process.execPath, [CORDON, 'tool', 'run', 'fs_read_file', '--args', '-'], {
+    cwd: setting.cwd,
+    env: { PATH: process.env['PATH'], HOME: setting.home },
+    input: '{"path":"a.txt"}',
+    encoding: 'utf8',
+  })
+  expect(piped).toMatchObject({ status: 0, stdout: 'alpha\n', stderr: '' })
+  expect(cordon({ ...setting, cwd: dirname(setting.cwd) }, 'tool', 'ls')).toMatchObject({
+    code: 2,
+    stdout: '',
+  })
+  expect(run(setting, 'home', {})).toMatchObject({ code: 0, stdout: '\n' })
+  const off = cordon({ ...setting, env: { SECRET: 's' } }, 'tool', 'run', 'home', '--cfg', 'sandbox.mode=off')
+  expect(off).toEqual({ code: 0, stdout: 'private\ns\n', stderr: '' })
+})

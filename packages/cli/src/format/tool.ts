@@ -1,0 +1,72 @@
+import type { ContentBlock, ToolOutcome, ToolSummary } from '@cordon/host'
+import { show } from '@cordon/policy'
+import type { Stream } from '../world.ts'
+import { formatTable } from './table.ts'
+
+/** What a tool gave back, for standard output: texts as they are, blobs as the bytes they stand for. */
+export function contentBytes(
+  content: readonly ContentBlock[],
+  { isTerminal }: Pick<Stream, 'isTerminal'>,
+): Buffer {
+  const parts = content.map((block) => {
+    const text = block.type === 'text' ? block.text : block.resource.text
+    if (text !== undefined) return Buffer.from(isTerminal ? plain(text) : text)
+    const bytes = Buffer.from((block.type === 'resource' && block.resource.blob) || '', 'base64')
+    return isTerminal ? Buffer.from(`(${bytes.length} bytes that are no text)\n`) : bytes
+  })
+  // Two blocks are two paragraphs of one output, never one word.
+  return Buffer.concat(
+    parts.flatMap((part, i) => (i < parts.length - 1 && part.at(-1) !== 10 ? [part, NEWLINE] : [part])),
+  )
+}
+
+const NEWLINE = Buffer.from('\n')
+
+/** Untrusted text that may have lines: everything else that could redraw the terminal is made visible. */
+const plain = (text: string): string =>
+  text.replace(/[^\P{C}\n\t]|[\p{Zl}\p{Zp}]/gu, (c) => `\\u{${c.codePointAt(0)!.toString(16)}}`)
+
+/** SPEC 4.7: the reason, then exactly what was refused, then guesses that are labelled as such. */
+export function formatFailure(
+  { reply, end, deniedAt, hints }: ToolOutcome,
+  { style }: Pick<Stream, 'style'>,
+): string {
+  if (reply.type !== 'error') return ''
+  const { exit, refused = [] } = end ?? {}
+  const lines = [
+    ...(deniedAt === undefined ? [] : [`rule at: ${deniedAt}`]),
+    ...reply.trace.map((line) => style('dim', `trace: ${plain(line)}`)),
+    ...(reply.transient ? ['the same call may work later'] : []),
+    ...refused.map(
+      ({ host, port, url, reason }) =>
+        `${style('red', 'refused:')} ${show(url ?? `${host}:${port ?? ''}`)}: ${reason}`,
+    ),
+    ...(exit?.pressure ?? []).map((text) => `${style('yellow', 'limit:')} ${text}`),
+    ...hints.map(({ text }) => `${style('cyan', 'hint:')} ${text}`),
+  ]
+  return `${plain(reply.message)}\n${[...new Set(lines)].map((line) => `  ${line}\n`).join('')}`
+}
+
+/** What a person should know whatever came of the call. */
+export const warningsOf = ({ end, notes }: ToolOutcome): string[] => [
+  ...notes,
+  ...(end?.lost ?? []).map(({ loss, why, fix }) => `not held: ${loss} (${why})\n    fix: ${fix}`),
+  ...(end?.exit.createdDenied ?? []).map(
+    ({ path, movedTo, why }) =>
+      `${show(path)} was made although a rule denies it` +
+      (movedTo === undefined ? `; it is still there: ${why}` : `; it is now ${show(movedTo)}`),
+  ),
+]
+
+export const formatTools = (tools: readonly ToolSummary[], { style }: Pick<Stream, 'style'>): string =>
+  formatTable(
+    tools.map(({ name, source, run, enabled, description }) => [
+      name,
+      source,
+      runText(run),
+      enabled ? 'enabled' : style('dim', 'disabled'),
+      show(description ?? '-'),
+    ]),
+  )
+
+export const runText = (run: ToolSummary['run']): string => (typeof run === 'string' ? run : 'by argument')

@@ -1,0 +1,80 @@
+import type { Readable } from 'node:stream'
+import type { ContentBlock } from './result.ts'
+
+/** What was kept of a stream, and how much there was. */
+export interface Kept {
+  readonly bytes: Buffer
+  readonly total: number
+}
+
+/** Keeps the beginning. What comes after is counted and forgotten; past `most` nobody waits for the end of it. */
+export function keepHead(
+  stream: Readable,
+  limits: { readonly keep: number; readonly most: number },
+  onTooMuch: () => void,
+): () => Kept {
+  const chunks: Buffer[] = []
+  let total = 0
+  let kept = 0
+  stream.on('data', (chunk: Buffer) => {
+    total += chunk.length
+    if (kept < limits.keep) {
+      const part = chunk.subarray(0, limits.keep - kept)
+      chunks.push(part)
+      kept += part.length
+    }
+    if (total > limits.most) onTooMuch()
+  })
+  return () => ({ bytes: Buffer.concat(chunks), total })
+}
+
+/** Keeps the end: the last lines of an error output say what went wrong. */
+export function keepTail(stream: Readable, keep: number): () => string {
+  let tail = Buffer.alloc(0)
+  stream.on('data', (chunk: Buffer) => {
+    tail = Buffer.concat([tail, chunk]).subarray(-keep)
+  })
+  return () => tail.toString('utf8')
+}
+
+/** Content that fits the bound, and in words what was left out of it. */
+export interface Bounded {
+  readonly content: readonly ContentBlock[]
+  readonly cut: string | undefined
+}
+
+/** Blocks in their order until the bound is reached: a text is cut between characters, a blob is whole or not there. */
+export function boundContent(content: readonly ContentBlock[], most: number): Bounded {
+  const kept: ContentBlock[] = []
+  let room = most
+  let total = 0
+  let dropped = 0
+  for (const block of content) {
+    const size = Buffer.byteLength(textOf(block))
+    total += size
+    if (size <= room) kept.push(block)
+    else if (room > 0 && !isBlob(block)) kept.push(withText(block, headOf(textOf(block), room)))
+    else dropped++
+    room = Math.max(0, room - size)
+  }
+  if (total <= most) return { content, cut: undefined }
+  const blocks = dropped === 0 ? '' : `; ${dropped} of ${content.length} parts left out`
+  return { content: kept, cut: `output cut: ${most} of ${total} bytes kept (max_output_bytes)${blocks}` }
+}
+
+const textOf = (block: ContentBlock): string =>
+  block.type === 'text' ? block.text : (block.resource.text ?? block.resource.blob ?? '')
+
+const isBlob = (block: ContentBlock): boolean =>
+  block.type === 'resource' && block.resource.text === undefined
+
+const withText = (block: ContentBlock, text: string): ContentBlock =>
+  block.type === 'text' ? { ...block, text } : { ...block, resource: { ...block.resource, text } }
+
+/** The longest beginning of at most so many bytes that ends between characters. */
+function headOf(text: string, most: number): string {
+  const bytes = Buffer.from(text).subarray(0, most + 1)
+  let end = Math.min(most, bytes.length)
+  while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end--
+  return bytes.toString('utf8', 0, end)
+}

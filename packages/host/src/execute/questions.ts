@@ -1,0 +1,84 @@
+import { describe, quote, show } from '@cordon/policy'
+import type { ToolQuestion } from './result.ts'
+
+export type Answer = string | number | boolean
+
+/** Somebody at a terminal who can be asked what a tool wants to know. */
+export interface Respondent {
+  /** Undefined: no answer, because of Ctrl-C or the end of input. */
+  answer(tool: string, question: ToolQuestion): Promise<Answer | undefined>
+}
+
+/** Answers that hold for later calls. Told apart by the whole question: a yes to one file is none to another. */
+export interface AnswerMemory {
+  find(tool: string, question: ToolQuestion): Answer | undefined
+  keep(tool: string, question: ToolQuestion, answer: Answer): void
+}
+
+export function openAnswerMemory(): AnswerMemory {
+  const answers = new Map<string, Answer>()
+  const key = (tool: string, { id, text }: ToolQuestion): string => JSON.stringify([tool, id, text])
+  return {
+    find: (tool, question) => answers.get(key(tool, question)),
+    keep: (tool, question, answer) => void answers.set(key(tool, question), answer),
+  }
+}
+
+export interface AnswerSources {
+  readonly remembered?: AnswerMemory
+  /** `conversation.tools.<name>.questions`, by question id. */
+  readonly configured: Readonly<Record<string, { readonly answer: Answer }>>
+  /** Undefined without a terminal. */
+  readonly respondent: Respondent | undefined
+}
+
+export type Answered =
+  | { readonly kind: 'answered'; readonly answer: Answer }
+  | { readonly kind: 'unanswered'; readonly why: string }
+
+/** SPEC 6.5: remembered, then configured, then asked; and without any of these the call fails and says why. */
+export async function answerQuestion(
+  tool: string,
+  question: ToolQuestion,
+  { remembered, configured, respondent }: AnswerSources,
+): Promise<Answered> {
+  const known = remembered?.find(tool, question)
+  if (known !== undefined) return { kind: 'answered', answer: known }
+  const written = Object.hasOwn(configured, question.id) ? configured[question.id] : undefined
+  if (written) return fit(question, written.answer, `conversation.tools.${tool}.questions.${question.id}`)
+  const asked = `the tool asks ${quote(question.text)}`
+  if (!respondent)
+    return {
+      kind: 'unanswered',
+      why:
+        `${asked}, and there is no terminal to ask at\n  fix: write the answer into the configuration:\n` +
+        `    [conversation.tools.${tool}.questions.${show(question.id)}]\n    answer = ${exampleFor(question)}`,
+    }
+  const answer = await respondent.answer(tool, question)
+  if (answer === undefined) return { kind: 'unanswered', why: `${asked}, and got no answer` }
+  const fitting = fit(question, answer, 'the answer')
+  if (fitting.kind === 'answered') remembered?.keep(tool, question, fitting.answer)
+  return fitting
+}
+
+function fit(question: ToolQuestion, answer: Answer, from: string): Answered {
+  const misfit = (wanted: string): Answered => ({
+    kind: 'unanswered',
+    why: `${from} is ${describe(answer)}, but the tool asks ${quote(question.text)}: ${wanted}`,
+  })
+  switch (question.answer_type) {
+    case 'boolean':
+      return typeof answer === 'boolean' ? { kind: 'answered', answer } : misfit('answer true or false')
+    case 'select': {
+      const options = question.options ?? []
+      return options.includes(String(answer))
+        ? { kind: 'answered', answer: String(answer) }
+        : misfit(`answer one of ${options.map(show).join(', ')}`)
+    }
+    case 'text':
+      return { kind: 'answered', answer: String(answer) }
+  }
+}
+
+const exampleFor = ({ answer_type, options }: ToolQuestion): string =>
+  answer_type === 'boolean' ? 'true' : JSON.stringify(options?.[0] ?? '…')

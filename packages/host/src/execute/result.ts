@@ -1,0 +1,140 @@
+import { describe, quote } from '@cordon/policy'
+
+/** What a tool gave back, after whatever it printed was understood (SPEC 6.5). */
+export type ToolReply =
+  | { readonly type: 'success'; readonly content: readonly ContentBlock[] }
+  | {
+      readonly type: 'error'
+      readonly message: string
+      readonly trace: readonly string[]
+      readonly transient: boolean
+    }
+  | { readonly type: 'needs_input'; readonly question: ToolQuestion }
+
+export type ContentBlock =
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'resource'; readonly resource: ToolResource }
+
+interface ToolResource {
+  readonly uri: string
+  readonly mimeType?: string
+  readonly text?: string
+  /** Base64. */
+  readonly blob?: string
+}
+
+export interface ToolQuestion {
+  readonly id: string
+  readonly text: string
+  readonly answer_type: 'boolean' | 'select' | 'text'
+  readonly options?: readonly string[]
+  readonly default?: boolean | string
+}
+
+/** How the process ended and all that was kept of its output. */
+export interface Printed {
+  readonly stdout: Buffer
+  readonly stderr: string
+  readonly code: number | null
+  readonly signal: string | null
+}
+
+/** Pure. A JSON object with one of the three types is an answer; everything else is plain text. */
+export function parseReply({ stdout, stderr, code, signal }: Printed): ToolReply {
+  const text = stdout.toString('utf8')
+  const answer = parseAnswer(text)
+  if (code === 0) return answer ?? { type: 'success', content: text === '' ? [] : [{ type: 'text', text }] }
+  // SPEC 6.5: a non-zero exit is an error, whatever was printed; the tool's own words for it come first.
+  if (answer?.type === 'error') return answer
+  const how = signal === null ? `ended with exit code ${code}` : `was ended by ${signal}`
+  const said = stderr.trim() || (answer ? '' : text.trim())
+  return failure(`the tool ${how}${said === '' ? ' and said nothing' : `:\n${said}`}`)
+}
+
+export const failure = (
+  message: string,
+  transient: 'transient' | 'lasting' = 'lasting',
+): Extract<ToolReply, { type: 'error' }> => ({
+  type: 'error',
+  message,
+  trace: [],
+  transient: transient === 'transient',
+})
+
+/** Undefined: not an answer of the protocol. One that is, and has the wrong shape, is an error that says so. */
+function parseAnswer(text: string): ToolReply | undefined {
+  if (!/^\s*\{/.test(text)) return undefined
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return undefined
+  }
+  if (!isRecord(value)) return undefined
+  switch (value['type']) {
+    case 'success':
+      return readSuccess(value)
+    case 'error':
+      return readError(value)
+    case 'needs_input':
+      return readQuestion(value['question'])
+    default:
+      return undefined
+  }
+}
+
+const misshapen = (what: string): ToolReply => failure(`the tool's answer has the wrong shape: ${what}`)
+
+function readSuccess({ content }: Fields): ToolReply {
+  // Some tools have one text to say and say it so.
+  if (typeof content === 'string') return { type: 'success', content: [{ type: 'text', text: content }] }
+  if (!Array.isArray(content)) return misshapen(`content must be a list, got ${describe(content)}`)
+  const wrong = content.findIndex((block) => !isBlock(block))
+  if (wrong >= 0) return misshapen(`content[${wrong}] is neither a text nor a resource`)
+  return { type: 'success', content: content as ContentBlock[] }
+}
+
+function isBlock(value: unknown): value is ContentBlock {
+  if (!isRecord(value)) return false
+  if (value['type'] === 'text') return typeof value['text'] === 'string'
+  const { resource } = value
+  if (value['type'] !== 'resource' || !isRecord(resource) || typeof resource['uri'] !== 'string') return false
+  const { text, blob, mimeType } = resource
+  return (
+    (typeof text === 'string') !== (typeof blob === 'string') &&
+    (mimeType === undefined || typeof mimeType === 'string')
+  )
+}
+
+function readError({ message, trace, transient }: Fields): ToolReply {
+  if (typeof message !== 'string') return misshapen(`message must be a string, got ${describe(message)}`)
+  const lines = Array.isArray(trace) ? trace.filter((line): line is string => typeof line === 'string') : []
+  return { type: 'error', message, trace: lines.slice(0, 100), transient: transient === true }
+}
+
+function readQuestion(value: unknown): ToolReply {
+  if (!isRecord(value)) return misshapen(`question must be an object, got ${describe(value)}`)
+  const { id, text, answer_type = 'text', options, default: preset } = value
+  if (typeof id !== 'string' || id === '' || typeof text !== 'string')
+    return misshapen('a question needs id and text')
+  if (answer_type !== 'boolean' && answer_type !== 'select' && answer_type !== 'text')
+    return misshapen(`answer_type must be boolean, select or text, got ${describe(answer_type)}`)
+  const choices = Array.isArray(options) && options.every((one) => typeof one === 'string') ? options : []
+  if (answer_type === 'select' && choices.length === 0)
+    return misshapen(`the question ${quote(id)} has no options to select from`)
+  return {
+    type: 'needs_input',
+    question: {
+      id,
+      text,
+      answer_type,
+      ...(answer_type === 'select' ? { options: choices } : {}),
+      ...(typeof preset === 'string' || typeof preset === 'boolean' ? { default: preset } : {}),
+    },
+  }
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+const isRecord = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,0 +1,68 @@
+import type { RunRule } from '@cordon/config'
+import { expect, test } from 'vitest'
+import { askConsent, type Consenter } from '../../src/execute/consent.ts'
+import { loadPatternTest } from '../../src/execute/patterns.ts'
+import { decideRunMode } from '../../src/execute/run-mode.ts'
+import { toolWith } from './support.ts'
+
+const rules: readonly RunRule[] = [
+  { arg: '/path', prefix: 'src/secret/', mode: 'skip' },
+  { arg: '/path', prefix: 'src/', mode: 'unattended' },
+  { arg: '/force', equals: false, mode: 'unattended' },
+  { arg: '/a~1b/0', pattern: '^v\\d+$', mode: 'edit' },
+]
+const never = (): never => {
+  throw new Error('no pattern here')
+}
+const decide = async (args: unknown) => decideRunMode(rules, args, await loadPatternTest(rules))
+
+test('one mode for every call', () => {
+  expect(decideRunMode('skip', {}, never)).toEqual({ mode: 'skip' })
+})
+
+test('the first rule that matches decides, otherwise it is asked', async () => {
+  expect(await decide({ path: 'src/secret/x' })).toEqual({ mode: 'skip', rule: rules[0] })
+  expect(await decide({ path: 'src/x' })).toEqual({ mode: 'unattended', rule: rules[1] })
+  expect(await decide({ path: 'docs/x', force: false })).toEqual({ mode: 'unattended', rule: rules[2] })
+  expect(await decide({ 'a/b': ['v12'] })).toEqual({ mode: 'edit', rule: rules[3] })
+  expect(await decide({ path: 'docs/x', force: true, 'a/b': ['v'] })).toEqual({ mode: 'ask' })
+  for (const odd of [null, [], 'src/', { path: 7 }, { path: null }, { path: ['src/'] }])
+    expect(await decide(odd)).toEqual({ mode: 'ask' })
+})
+
+test('a path that climbs out of the prefix is asked about', async () => {
+  expect(await decide({ path: 'src/../.env' })).toEqual({ mode: 'ask' })
+  expect(await decide({ path: 'src/a..b' })).toEqual({ mode: 'unattended', rule: rules[1] })
+})
+
+test('a pattern cannot blow up: linear time, and none that needs more', async () => {
+  const evil = { arg: '/x', pattern: '^(a+)+$', mode: 'unattended' } as const
+  const matches = await loadPatternTest([evil])
+  expect(decideRunMode([evil], { x: `${'a'.repeat(50_000)}b` }, matches)).toEqual({ mode: 'ask' })
+  expect(() => matches('(a)\\1', 'aa')).toThrow(
+    /^the pattern "\(a\)\\\\1" is not one that runs in linear time: /,
+  )
+})
+
+const consenter = (yes: boolean, edited?: unknown): Consenter => ({
+  confirms: () => Promise.resolve(yes),
+  edits: () => Promise.resolve(edited),
+})
+
+test('SPEC 6.5: consent by mode, and without anybody it is a no', async () => {
+  const call = { path: 'a' }
+  const outcome = async (run: 'ask' | 'unattended' | 'edit' | 'skip', who: Consenter | undefined) => {
+    const consent = await askConsent(toolWith({ run }), call, who)
+    return consent.kind === 'run' ? consent.arguments : consent.reason
+  }
+  expect(await outcome('unattended', undefined)).toBe(call)
+  expect(await outcome('ask', consenter(true))).toBe(call)
+  expect(await outcome('ask', consenter(false))).toBe('tool t: the call was declined')
+  expect(await outcome('edit', consenter(false, { path: 'b' }))).toEqual({ path: 'b' })
+  expect(await outcome('edit', consenter(true))).toBe('tool t: the call was declined')
+  expect(await outcome('skip', consenter(true))).toBe('tool t: its run mode is skip, so it was not run')
+  for (const mode of ['ask', 'edit'] as const)
+    expect(await outcome(mode, undefined)).toBe(
+      'tool t: its run mode needs a person, and there is nobody to ask; run = "unattended" would allow it',
+    )
+})

@@ -1,0 +1,236 @@
+import { existsSync, mkdirSync, mkdtempSync, realpathSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type AccessPolicy, openAmbientRoot, parseAccessPolicy } from '@cordon/policy'
+import { describe, expect, test } from 'vitest'
+import { findHints, type HintWorld } from '../src/run/hints.ts'
+import { mentionedInCommand, mentionedInErrors } from '../src/run/mentions.ts'
+
+const dir = realpathSync(mkdtempSync(join(tmpdir(), 'cordon-hints-')))
+const home = join(dir, 'home')
+const root = join(home, 'work')
+for (const path of ['.ssh', 'work/src', 'work/secret', '.cargo'])
+  mkdirSync(join(home, path), { recursive: true })
+for (const path of [
+  '.ssh/id_rsa',
+  '.gitconfig',
+  '.npmrc',
+  'work/src/a.ts',
+  'work/.env',
+  'work/run.sh',
+  'work/secret/k',
+])
+  writeFileSync(join(home, path), '')
+
+const NARROW = parseAccessPolicy({
+  fs: [
+    { path: '.', read: true },
+    { path: 'src', read: true, update: true },
+    { path: '.env' },
+    { path: 'secret' },
+  ],
+  net: [{ host: 'ok.example.com', allow: true }],
+  env: [{ name: 'GRANTED', read: true }],
+})
+const WIDE = parseAccessPolicy({
+  fs: [{ path: '.', read: true, write: true, execute: true }],
+  net: [{ host: 'denied.invalid' }],
+  env: [{ name: 'GRANTED', read: true }],
+})
+
+const world = (policy: AccessPolicy): HintWorld => ({
+  root: openAmbientRoot(root),
+  policy,
+  cwd: root,
+  home,
+  exists: (path) => existsSync(path),
+  isVisible: (path) => /^\/(?:usr|etc|proc)(?:\/|$)/.test(path) || root.startsWith(path) || path === '/tmp',
+  isSecret: (path) => path === '/etc/shadow',
+  hasVariable: (name) => ['GRANTED', 'API_TOKEN', 'PATH', 'HOME'].includes(name),
+  isKnown: (host) => host === 'known.example.com',
+})
+
+const said = (policy: AccessPolicy, text: string): string[] =>
+  findHints([mentionedInErrors(text)], world(policy)).map((hint) => hint.text)
+
+const typed = (policy: AccessPolicy, ...argv: string[]): string[] =>
+  findHints([mentionedInCommand(argv)], world(policy)).map((hint) => hint.text)
+
+const key = '~/.ssh/id_rsa exists on the host, and no rule grants it'
+
+describe('SPEC 4.7 real messages and what they mean', () => {
+  const file = join(home, '.ssh/id_rsa')
+  test.each<[string, AccessPolicy, string, string[]]>([
+    ['cat', WIDE, `cat: ${file}: No such file or directory`, [key]],
+    ['cat with a tilde', WIDE, `cat: '~/.ssh/id_rsa': No such file or directory`, [key]],
+    ['bash', WIDE, `bash: line 1: ${file}: No such file or directory`, [key]],
+    ['ssh', WIDE, `Warning: Identity file ${file} not accessible: No such file or directory.`, [key]],
+    ['python', WIDE, `FileNotFoundError: [Errno 2] No such file or directory: '${file}'`, [key]],
+    ['node', WIDE, `Error: ENOENT: no such file or directory, open '${file}'`, [key]],
+    ['git', WIDE, `fatal: could not read '${file}': No such file or directory`, [key]],
+    [
+      'cargo',
+      WIDE,
+      `error: could not load credentials from \`${join(home, '.cargo')}\`: not found`,
+      ['~/.cargo exists on the host, and no rule grants it'],
+    ],
+    [
+      'shadow',
+      WIDE,
+      'cat: /etc/shadow: Permission denied',
+      ['/etc/shadow is withheld from every confined program'],
+    ],
+    [
+      'cat hidden',
+      NARROW,
+      'cat: .env: Permission denied',
+      ['.env: read, update, delete, execute denied: the rule for .env does not grant read'],
+    ],
+    [
+      'ls hidden',
+      NARROW,
+      "ls: cannot open directory 'secret': Permission denied",
+      ['secret: read, update, delete, execute denied: the rule for secret does not grant read'],
+    ],
+    [
+      'touch',
+      NARROW,
+      "touch: cannot touch 'src/new': Permission denied",
+      ['src/new: create denied: the rule for src does not grant create'],
+    ],
+    [
+      'dash',
+      NARROW,
+      'sh: 1: cannot create build/x: Read-only file system',
+      ['build/x: create denied: the rule for . does not grant create'],
+    ],
+    [
+      'node EROFS',
+      NARROW,
+      "Error: EROFS: read-only file system, open 'package-lock.json'",
+      ['package-lock.json: create denied: the rule for . does not grant create'],
+    ],
+    [
+      'bash exec',
+      NARROW,
+      'bash: ./run.sh: Permission denied',
+      ['run.sh: update, delete, execute denied: the rule for . does not grant update'],
+    ],
+    [
+      'curl',
+      WIDE,
+      'curl: (6) Could not resolve host: example.com',
+      ['network access to example.com is denied: no rule covers example.com:443'],
+    ],
+    [
+      'git https',
+      WIDE,
+      "fatal: unable to access 'https://github.com/a/b.git/': Could not resolve host: github.com",
+      ['network access to github.com is denied: no rule covers github.com:443'],
+    ],
+    [
+      'npm',
+      WIDE,
+      'npm error request to https://registry.npmjs.org/left-pad failed, reason: getaddrinfo EAI_AGAIN registry.npmjs.org',
+      ['network access to registry.npmjs.org is denied: no rule covers registry.npmjs.org:443'],
+    ],
+    [
+      'cargo net',
+      WIDE,
+      'error: failed to get `serde`\nCaused by:\n  [6] Could not resolve hostname (Could not resolve host: index.crates.io)',
+      ['network access to index.crates.io is denied: no rule covers index.crates.io:443'],
+    ],
+    [
+      'node fetch',
+      WIDE,
+      'fetch http://a.example.com:8080/x\n[cause]: Error: getaddrinfo ENOTFOUND a.example.com',
+      ['network access to a.example.com:8080 is denied: no rule covers a.example.com:8080'],
+    ],
+    [
+      'bash -u',
+      WIDE,
+      'bash: line 1: API_TOKEN: unbound variable',
+      ['the variable API_TOKEN is set on the host, and not granted'],
+    ],
+    [
+      'python env',
+      WIDE,
+      "KeyError: 'API_TOKEN'",
+      ['the variable API_TOKEN is set on the host, and not granted'],
+    ],
+    [
+      'words',
+      WIDE,
+      'Error: environment variable API_TOKEN is not set',
+      ['the variable API_TOKEN is set on the host, and not granted'],
+    ],
+  ])('%s', (_, policy, text, hints) => {
+    expect(said(policy, text)).toEqual(hints)
+  })
+})
+
+describe('what is granted, shown or not to blame is not suggested', () => {
+  test.each<[string, AccessPolicy, string]>([
+    ['a granted path', WIDE, 'cat: src/a.ts: Permission denied'],
+    ['a path that is nowhere', WIDE, `cat: ${home}/nothing: No such file or directory`],
+    ['a system path', WIDE, 'cat: /usr/bin/nothing: No such file or directory'],
+    ['a private place', WIDE, 'cp: cannot stat /tmp: No such file or directory'],
+    ['a directory above the workspace', WIDE, `ls: cannot open directory '${home}': Permission denied`],
+    ['a stack trace', NARROW, `    at run (${root}/src/a.ts:3:1)\n    at ${home}/.npmrc`],
+    ['a compiler error', NARROW, 'src/a.ts:3:1 - error TS2304: Cannot find name'],
+    ['a URL in a message', WIDE, 'see https://docs.example.com/errors for help'],
+    ['a granted host', NARROW, 'curl: (7) Failed to connect to ok.example.com: https://ok.example.com/'],
+    ['what the proxy already said', WIDE, 'Could not resolve host: known.example.com'],
+    ['a granted variable', WIDE, 'GRANTED is not set'],
+    ['a variable the host has not', WIDE, 'OTHER_TOKEN is not set'],
+    ['a minimal variable', WIDE, 'PATH is not set'],
+    ['a variable in passing', WIDE, 'using API_TOKEN from the vault'],
+  ])('%s', (_, policy, text) => {
+    expect(said(policy, text)).toEqual([])
+  })
+})
+
+describe('the command line, when nothing else is known', () => {
+  test('names what is outside or hidden', () => {
+    expect(typed(WIDE, 'cat', join(home, '.ssh/id_rsa'))).toEqual([key])
+    expect(typed(WIDE, 'ssh', '-i', join(home, '.ssh/id_rsa'), 'host')).toEqual([key])
+    expect(typed(WIDE, 'tool', `--key=${join(home, '.ssh/id_rsa')}`)).toEqual([key])
+    expect(typed(NARROW, 'cat', '.env')).toEqual(['.env: read denied: the rule for .env does not grant read'])
+    expect(typed(WIDE, 'curl', 'https://example.com/x')).toEqual([
+      'network access to example.com is denied: no rule covers example.com:443',
+    ])
+  })
+
+  test('and not what is granted, though the program failed', () => {
+    expect(typed(NARROW, 'node', 'src/a.ts', 'run.sh', '--flag', '/usr/bin')).toEqual([])
+    expect(typed(WIDE, 'node', '-e', `throw ${join(home, '.ssh/id_rsa')} away`)).toEqual([])
+  })
+})
+
+test('says each thing once, and not too much', () => {
+  const lines = Array.from({ length: 50 }, (_, i) => `Could not resolve host: h${i}.example.com`)
+  expect(said(WIDE, [...lines, ...lines].join('\n'))).toHaveLength(5)
+  expect(said(WIDE, 'Could not resolve host: a.example.com\n'.repeat(9))).toHaveLength(1)
+})
+
+test.each([
+  ['a'.repeat(1 << 20)],
+  ['a.'.repeat(1 << 19)],
+  [`Permission denied ${'/a'.repeat(1 << 19)}`],
+  [`resolve ${'a-'.repeat(1 << 19)}`],
+  ['A_'.repeat(1 << 19)],
+  ["Permission denied '".repeat(1 << 15)],
+  ['ENOENT: : : : '.repeat(1 << 16)],
+  ['http://'.repeat(1 << 17)],
+  ['\u0000\u001b[2J\ud800'.repeat(1 << 17)],
+])('one MiB of junk ends: %#', (junk) => {
+  const hints = findHints([mentionedInErrors(junk), mentionedInCommand(['x', junk])], world(NARROW))
+  expect(hints.length).toBeLessThanOrEqual(5)
+})
+
+test('the fix is one that works: for what is not there yet, the directory it would be made in', () => {
+  const fixes = (text: string) => findHints([mentionedInErrors(text)], world(NARROW)).map((hint) => hint.fix)
+  expect(fixes("touch: cannot touch 'src/new': Permission denied")).toEqual(['--write src'])
+  expect(fixes('sh: 1: cannot create build/x: Read-only file system')).toEqual(['--write .'])
+  expect(fixes('cat: .env: Permission denied')).toEqual(['--read .env'])
+})

@@ -1,0 +1,269 @@
+import { expect, test } from 'vitest'
+import {
+  buildEnvironment,
+  parseProbe,
+  type Plan,
+  sandboxProfile,
+  UnenforceableError,
+  UnplannableError,
+} from '@cordon/sandbox'
+import { parseAccessPolicy } from '@cordon/policy'
+import { KERNEL, plan, SURVEY } from './survey.ts'
+
+const RWX = { read: true, write: true, execute: true }
+
+/** The items that speak of the workspace and the home, one a line. */
+const about = ({ items }: Plan, prefix: string): readonly string[] =>
+  items.flatMap((item) => {
+    if (!('path' in item) || !item.path.startsWith(prefix)) return []
+    const detail =
+      item.tag === 'bind'
+        ? item.attributes.join(',')
+        : item.tag === 'allow'
+          ? item.rights.join(',')
+          : item.tag === 'cover'
+            ? item.inside
+            : ''
+    return [`${item.tag} ${item.path} ${detail}`.trim()]
+  })
+
+const ALL =
+  'read-file,read-dir,make-reg,make-dir,make-sym,make-fifo,make-sock,refer,write-file,truncate,remove-file,remove-dir,execute'
+
+test('SPEC 4.2 without rules the workspace is bound back into a private home', () => {
+  expect(about(plan({}), '/home')).toEqual([
+    'dir /home',
+    'dir /home/u',
+    'private /home/u',
+    'dir /home/u/w',
+    'bind /home/u/w no-suid,no-dev',
+    `allow /home/u ${ALL}`,
+    `allow /home/u/w ${ALL}`,
+  ])
+})
+
+test('SPEC 4.3 a narrower rule is a mount, and the directories above it are pinned', () => {
+  const kinds = { 'a/src': 'dir', 'a/.env': 'file', vault: 'dir', 'vault/pub': 'dir' } as const
+  const access = {
+    fs: [
+      { path: '.', ...RWX },
+      { path: 'a/src', read: true },
+      { path: 'a/.env' },
+      { path: 'vault' },
+      { path: 'vault/pub', ...RWX },
+    ],
+  }
+  expect(about(plan(access, kinds), '/home/u/w')).toEqual([
+    'dir /home/u/w',
+    'bind /home/u/w no-suid,no-dev',
+    'bind /home/u/w/a no-suid,no-dev',
+    'cover /home/u/w/a/.env empty',
+    'bind /home/u/w/a/src read-only,no-exec,no-suid,no-dev',
+    'cover /home/u/w/vault bound-back',
+    'dir /home/u/w/vault/pub',
+    'bind /home/u/w/vault/pub no-suid,no-dev',
+    'seal /home/u/w/vault',
+    `allow /home/u/w ${ALL}`,
+    'allow /home/u/w/a/src read-file,read-dir',
+    `allow /home/u/w/vault/pub ${ALL}`,
+  ])
+})
+
+test('SPEC 4.3 the secrets of the system are covered, and the root is sealed last', () => {
+  const { items } = plan({})
+  expect(items.filter((item) => 'path' in item && item.path.startsWith('/etc'))).toEqual([
+    { tag: 'dir', path: '/etc', mode: 0o755 },
+    { tag: 'bind', path: '/etc', attributes: ['read-only', 'no-suid', 'no-dev'] },
+    { tag: 'cover', path: '/etc/shadow', inside: 'empty' },
+    { tag: 'allow', path: '/etc', rights: ['read-file', 'read-dir', 'execute'] },
+  ])
+  expect(items.filter((item) => item.tag === 'seal').map((item) => item.path)).toEqual(['/proc', '/'])
+})
+
+test('SPEC 4.7 what neither Landlock nor a mount can hold is refused by name', () => {
+  const access = {
+    fs: [
+      { path: '.', ...RWX },
+      { path: 'log', read: true, create: true },
+    ],
+  }
+  const kinds = { log: 'dir' } as const
+  expect(() => plan(access, kinds)).toThrow(UnenforceableError)
+  expect(messageOf(() => plan(access, kinds))).toBe(
+    'this machine cannot enforce the policy:\n' +
+      '  fs rule log: withholding update: a wider rule grants update; Landlock cannot take it back, and a mount could only take back all writing\n' +
+      '  fs rule log: withholding delete: a wider rule grants delete; Landlock cannot take it back, and a mount could only take back all writing\n' +
+      'Change the rules, or set `sandbox.mode = "warn"` to run without these guarantees.',
+  )
+  expect(
+    plan(access, kinds, { mode: 'warn' })
+      .holders.filter((h) => h.held.by === 'not enforceable here')
+      .map((h) => h.capability),
+  ).toEqual(['update', 'delete'])
+})
+
+test('SPEC 4.3 a private home gives way to a rule below it that only Landlock can hold', () => {
+  const made = plan({ fs: [{ path: '.', read: true, create: true }] })
+  expect(made.notes).toEqual([
+    '/home/u is empty but not writable: a rule below it withholds what that would lend it',
+  ])
+  expect(about(made, '/home/u')).toEqual([
+    'dir /home/u',
+    'private /home/u',
+    'dir /home/u/w',
+    'bind /home/u/w no-exec,no-suid,no-dev',
+    'seal /home/u',
+    'allow /home/u/w read-file,read-dir,make-reg,make-dir,make-sym,make-fifo,make-sock,refer',
+  ])
+})
+
+test('SPEC 4.3 without namespaces a narrower rule and a host rule are refused, and the losses are named', () => {
+  const kernel = { ...KERNEL, newRoot: { step: 'namespaces', errno: 'EPERM' } } as const
+  const access = {
+    fs: [{ path: '.', ...RWX }, { path: '.env' }],
+    net: [{ host: 'example.com', allow: true }],
+  }
+  const kinds = { '.env': 'file' } as const
+  expect(messageOf(() => plan(access, kinds, { kernel }))).toBe(
+    'this machine cannot enforce the policy:\n' +
+      (['read', 'create', 'update', 'delete', 'execute'] as const)
+        .map(
+          (c) =>
+            `  fs rule .env: withholding ${c}: a wider rule grants ${c}, and without namespaces nothing can be mounted to take it back\n`,
+        )
+        .join('') +
+      '  net rule example.com: without a network namespace the proxy cannot be the only way out\n' +
+      'To get it: allow unprivileged user namespaces: `sysctl kernel.apparmor_restrict_unprivileged_userns=0` on Ubuntu, `sysctl user.max_user_namespaces=15000` elsewhere, `--security-opt seccomp=unconfined` in a container.\n' +
+      'Change the rules, or set `sandbox.mode = "warn"` to run without these guarantees.',
+  )
+  expect(
+    plan(access, kinds, { kernel, mode: 'warn' }).lost.map(({ guarantee, why }) => [guarantee, why]),
+  ).toEqual(
+    ['private-home-and-tmp', 'narrower-rules', 'host-rules', 'process-isolation', 'process-cleanup'].map(
+      (name) => [name, 'the kernel refused a new root at step namespaces (EPERM)'],
+    ),
+  )
+  // Where a system directory holds a secret and nothing can be mounted over it, its entries are granted singly.
+  expect(about(plan({}, {}, { kernel }), '/etc')).toEqual(['allow /etc/passwd read-file,read-dir,execute'])
+})
+
+test('the root directory is no workspace', () => {
+  const survey = { ...SURVEY, root: { given: '/', canonical: '/' } }
+  expect(() => plan({}, {}, { survey })).toThrow(
+    new UnplannableError('the workspace may not be the root directory'),
+  )
+})
+
+test('SPEC 4.7 one place under two names gets what both grant', () => {
+  const target = { external: true, approved_target: '/data/x' }
+  const made = plan(
+    {
+      fs: [
+        { path: 'a', ...RWX, ...target },
+        { path: 'b', read: true, ...target },
+      ],
+    },
+    { '/data/x': 'dir' },
+  )
+  expect(about(made, '/data')).toEqual([
+    'dir /data',
+    'dir /data/x',
+    'bind /data/x read-only,no-exec,no-suid,no-dev',
+    'allow /data/x read-file,read-dir',
+  ])
+})
+
+test('SPEC 4.4 the macOS profile denies first and lets the deeper rule override', () => {
+  const access = {
+    fs: [
+      { path: '.', ...RWX },
+      { path: 'say "hi"\\n', read: true },
+      { path: 'vault' },
+      { path: 'vault/pub', read: true },
+      { path: 'fork', read: true, external: true, approved_target: '/data/fork' },
+    ],
+  }
+  const profile = sandboxProfile(
+    plan(access, { 'say "hi"\\n': 'file', vault: 'dir', 'vault/pub': 'dir', '/data/fork': 'dir' }),
+  )
+  expect(profile.split('\n').slice(0, 2)).toEqual(['(version 1)', '(deny default)'])
+  expect(profile.split('\n').filter((line) => line.includes('/data') || line.includes('/home'))).toEqual([
+    '(allow file-read-metadata (literal "/") (literal "/data") (literal "/home") (literal "/home/u") (literal "/home/u/w") (literal "/home/u/w/vault"))',
+    '(deny file-read* file-write* process-exec file-map-executable (subpath "/data/fork"))',
+    '(allow file-read* (subpath "/data/fork"))',
+    '(deny file-read* file-write* process-exec file-map-executable (subpath "/home/u/w"))',
+    '(allow file-read* file-write-create file-write-data file-write-mode file-write-owner file-write-times file-write-xattr file-write-flags file-write-unlink process-exec file-map-executable (subpath "/home/u/w"))',
+    '(deny file-read* file-write* process-exec file-map-executable (literal "/home/u/w/say \\"hi\\"\\\\n"))',
+    '(allow file-read* (literal "/home/u/w/say \\"hi\\"\\\\n"))',
+    '(deny file-read* file-write* process-exec file-map-executable (subpath "/home/u/w/vault"))',
+    '(deny file-read* file-write* process-exec file-map-executable (subpath "/home/u/w/vault/pub"))',
+    '(allow file-read* (subpath "/home/u/w/vault/pub"))',
+  ])
+  expect(profile).not.toContain('network')
+})
+
+test('SPEC 4.6 the environment is rebuilt from the minimal set and the grants', () => {
+  const host = {
+    PATH: '/bin',
+    HOME: '/h',
+    USER: 'u',
+    LANG: 'C',
+    LC_ALL: 'C',
+    TERM: 'x',
+    TZ: 'UTC',
+    SECRET: 's',
+    AWS_KEY: 'k',
+    LD_PRELOAD: '/evil.so',
+    LD_DEBUG: 'all',
+    NODE_OPTIONS: '--require=/evil',
+    BASH_ENV: '/evil',
+    MY_A: 'a',
+    MY_B: 'b',
+  }
+  const names = (env: unknown): readonly string[] =>
+    Object.keys(buildEnvironment(parseAccessPolicy({ env }), host))
+  const minimal = ['PATH', 'HOME', 'USER', 'LANG', 'LC_ALL', 'TERM', 'TZ']
+  expect(names([])).toEqual(minimal)
+  expect(
+    names([
+      { name: 'MY_*', read: true },
+      { name: 'MY_B', read: false },
+    ]),
+  ).toEqual([...minimal, 'MY_A'])
+  expect(names([{ name: '*', read: true }])).toEqual([...minimal, 'SECRET', 'AWS_KEY', 'MY_A', 'MY_B'])
+  expect(names([{ name: 'LD_*', read: true }])).toEqual(minimal)
+  expect(names([{ name: 'LD_PRELOAD', read: true }])).toEqual([...minimal, 'LD_PRELOAD'])
+  expect(
+    names([
+      { name: 'PATH', read: false },
+      { name: 'USER', read: false },
+    ]),
+  ).toEqual(['HOME', 'LANG', 'LC_ALL', 'TERM', 'TZ'])
+})
+
+test('a probe without answers counts as a kernel without anything', () => {
+  const report = parseProbe(KERNEL.launcher, '')
+  expect([report.landlockAbi, report.seccomp, report.newRoot]).toEqual([
+    0,
+    false,
+    { step: 'launcher', errno: 'it gave no answer' },
+  ])
+  expect(report.lost.map((each) => each.guarantee)).toEqual([
+    'private-home-and-tmp',
+    'narrower-rules',
+    'host-rules',
+    'process-isolation',
+    'process-cleanup',
+    'capability-rules',
+    'system-call-filter',
+  ])
+})
+
+function messageOf(act: () => unknown): string {
+  try {
+    act()
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error)
+  }
+  return 'nothing was thrown'
+}

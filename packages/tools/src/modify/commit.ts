@@ -1,0 +1,123 @@
+import { type FileVersion, FileError, type StagedFile } from '@cordon/files'
+import { CordonError, type Location, ROOT, splitEntry } from '@cordon/policy'
+import { type Access } from '../access.ts'
+import { type Anchors } from '../anchors.ts'
+import { count } from '../content.ts'
+import { ToolError } from '../report.ts'
+import { type Journal, type JournalPlace, journalPlace, newJournal, serializeJournal } from './journal.ts'
+import { removeJournal } from './recover.ts'
+
+/** A file as it was read and as it shall be. */
+export interface Change {
+  readonly path: string
+  readonly location: Location
+  readonly version: FileVersion
+  readonly old: Buffer
+  readonly new: Buffer
+}
+
+/** Another run holds the journal's place: recover and start over with fresh contents. */
+export class JournalTaken extends CordonError {
+  readonly code = 'TOOL_JOURNAL_TAKEN'
+  constructor() {
+    super('other changes are being made all the time; try again later')
+  }
+}
+
+/**
+ * All of them or none (decision 0073). Until the journal is there, nothing has changed; from then on the
+ * change is decided, and if this process dies the next run completes it from the journal.
+ */
+export async function commitChanges(
+  changes: readonly Change[],
+  access: Access,
+  anchors: Anchors,
+  key: string,
+): Promise<void> {
+  const [first, ...others] = changes
+  if (!first) return
+  // One file needs no journal: its replacement is atomic by itself (SPEC 6.4).
+  if (others.length === 0)
+    return anchors.of(first.location).writeFile(first.location.inside, first.new, { expect: first.version })
+  const staged: StagedFile[] = []
+  try {
+    // Every new content is on the disk before anything changes, so a full disk is found out in time.
+    for (const change of changes) staged.push(stage(change, anchors))
+    const place = journalPlace(access, anchors, access.governing(first.location.relative)?.path ?? ROOT)
+    const journal = newJournal(changes)
+    takePlace(place, journal, key)
+    exchange(changes, staged, anchors, { place, journal, key })
+    removeJournal(place, journal.id, key)
+  } finally {
+    for (const file of staged) await file.abort()
+  }
+}
+
+function stage({ location, new: content }: Change, anchors: Anchors): StagedFile {
+  const staged = anchors.of(location).stage(splitEntry(location.inside)?.parent ?? location.inside)
+  staged.writeNow(content)
+  return staged
+}
+
+/** The moment of decision: the journal appears whole, or not at all. */
+function takePlace(place: JournalPlace, journal: Journal, key: string): void {
+  try {
+    place.anchor.createExclusive(place.path, serializeJournal(journal, place, key), { mode: 0o600 })
+  } catch (error) {
+    if (error instanceof FileError && error.code === 'FILE_EXISTS') throw new JournalTaken()
+    throw error
+  }
+}
+
+interface Decided {
+  readonly place: JournalPlace
+  readonly journal: Journal
+  readonly key: string
+}
+
+function exchange(
+  changes: readonly Change[],
+  staged: readonly StagedFile[],
+  anchors: Anchors,
+  decided: Decided,
+): void {
+  for (const [i, change] of changes.entries()) {
+    try {
+      staged[i]?.commitNow(change.location.inside, { expect: change.version })
+    } catch (error) {
+      if (isNow(change, change.new, anchors)) continue // a run that found our journal was faster
+      undo(changes.slice(0, i), anchors, decided)
+      throw error
+    }
+  }
+}
+
+function undo(done: readonly Change[], anchors: Anchors, { place, journal, key }: Decided): void {
+  const failed: CordonError[] = []
+  const turned: Journal = { ...journal, direction: 'undo' }
+  place.anchor.writeFile(place.path, serializeJournal(turned, place, key), { mode: 0o600 })
+  for (const { location, old, new: written } of done.toReversed()) {
+    try {
+      const anchor = anchors.of(location)
+      using file = anchor.open(location.inside)
+      if (file.readAll().equals(written))
+        anchor.writeFile(location.inside, old, { expect: file.stat.version })
+    } catch (error) {
+      if (!(error instanceof CordonError)) throw error
+      failed.push(error)
+    }
+  }
+  if (failed.length === 0) return removeJournal(place, journal.id, key)
+  throw new ToolError(
+    `${count(failed.length, 'file')} could not be put back yet, the next run tries again: ${failed[0]?.message}`,
+  )
+}
+
+function isNow({ location }: Change, content: Buffer, anchors: Anchors): boolean {
+  try {
+    return anchors.of(location).readFile(location.inside).equals(content)
+  } catch (error) {
+    if (error instanceof FileError) return false
+    throw error
+  }
+}

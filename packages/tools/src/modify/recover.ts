@@ -1,0 +1,125 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { FileError } from '@cordon/files'
+import { type Context, CordonError, type RelPath, ROOT, splitEntry } from '@cordon/policy'
+import { Access } from '../access.ts'
+import { Anchors } from '../anchors.ts'
+import { count } from '../content.ts'
+import {
+  isWriterDead,
+  type Journal,
+  type JournalEntry,
+  type JournalPlace,
+  journalPlace,
+  parseJournal,
+} from './journal.ts'
+
+/** What a recovery found and did. */
+export interface Recovery {
+  /** Files brought to the state that their change had been decided for. */
+  readonly completed: number
+  /** Files that somebody changed, removed or forbade since; they were left as they are. */
+  readonly leftAlone: number
+}
+
+/** How long a journal whose writer may be alive is waited for. Completing it beside the writer is safe, only wasteful. */
+const PATIENCE_MS = 5000
+const JOURNAL_LIMIT = 256 * 1024 * 1024
+/** Each costs one look; a policy with more places to change files in is searched in the first ones. */
+const MOST_PLACES = 256
+
+/**
+ * Completes what an interrupted `fs_modify_file` left, within what this policy allows. Called by every
+ * run of that tool, and by a host that wants it done earlier.
+ */
+export async function recoverModifications(context: Context, key = ''): Promise<Recovery> {
+  using anchors = new Anchors()
+  const access = new Access(context)
+  return await recover(access, anchors, key)
+}
+
+export async function recover(access: Access, anchors: Anchors, key: string): Promise<Recovery> {
+  let [completed, leftAlone] = [0, 0]
+  for (const rulePath of placesToLook(access)) {
+    const place = openPlace(access, anchors, rulePath)
+    const journal = place && (await abandonedJournal(place, key))
+    if (!place || !journal) continue
+    for (const entry of journal.entries) {
+      if (complete(access, anchors, journal, entry)) completed++
+      else leftAlone++
+    }
+    removeJournal(place, journal.id, key)
+  }
+  return { completed, leftAlone }
+}
+
+export function describeRecovery({ completed, leftAlone }: Recovery): string[] {
+  if (completed + leftAlone === 0) return []
+  const rest = leftAlone > 0 ? ` ${count(leftAlone, 'file')} had been changed since and were left alone.` : ''
+  return [`An earlier change that was interrupted has been completed (${count(completed, 'file')}).${rest}`]
+}
+
+function placesToLook(access: Access): RelPath[] {
+  const paths = access.rules.filter(({ grants }) => grants.has('update')).map(({ path }) => path)
+  return access.rules.length === 0 ? [ROOT] : [...new Set(paths)].slice(0, MOST_PLACES)
+}
+
+function openPlace(access: Access, anchors: Anchors, rulePath: RelPath): JournalPlace | undefined {
+  try {
+    return journalPlace(access, anchors, rulePath)
+  } catch (error) {
+    if (error instanceof CordonError) return undefined // not there, or not where the rule says: nothing was changed in it
+    throw error
+  }
+}
+
+/** The journal there, once its writer is done with it or gone. Undefined when there is none. */
+async function abandonedJournal(place: JournalPlace, key: string): Promise<Journal | undefined> {
+  for (;;) {
+    const journal = readJournal(place, key)
+    if (!journal || isWriterDead(journal.value) || Date.now() - journal.since > PATIENCE_MS)
+      return journal?.value
+    await sleep(50)
+  }
+}
+
+function readJournal(place: JournalPlace, key: string): { value: Journal; since: number } | undefined {
+  try {
+    using file = place.anchor.open(place.path)
+    const value = parseJournal(file.readAll(JOURNAL_LIMIT).toString('utf8'), place, key)
+    return { value, since: file.stat.modifiedMs }
+  } catch (error) {
+    if (error instanceof FileError && error.code === 'FILE_NOT_FOUND') return undefined
+    throw error
+  }
+}
+
+/** Whether the file now is as decided. A file that is neither as before nor as after is somebody else's work. */
+function complete(access: Access, anchors: Anchors, { direction }: Journal, entry: JournalEntry): boolean {
+  const [from, to] = direction === 'forward' ? [entry.old, entry.new] : [entry.new, entry.old]
+  try {
+    const { inside, ...location } = access.locate(entry.path, 'update')
+    const anchor = anchors.of({ inside, ...location })
+    const parent = splitEntry(inside)?.parent
+    if (parent !== undefined) anchor.sweepTemps(parent)
+    using file = anchor.open(inside)
+    const content = file.readAll(JOURNAL_LIMIT)
+    if (content.equals(to)) return true
+    if (!content.equals(from)) return false
+    anchor.writeFile(inside, to, { expect: file.stat.version })
+    return true
+  } catch (error) {
+    if (error instanceof FileError && error.code === 'FILE_NO_SPACE') throw error // try again later, nothing is lost
+    if (error instanceof CordonError) return false
+    throw error
+  }
+}
+
+/** Only that very journal: another run may have completed it and put its own in the place. */
+export function removeJournal(place: JournalPlace, id: string, key: string): void {
+  if (readJournal(place, key)?.value.id !== id) return
+  try {
+    place.anchor.unlink(place.path)
+  } catch (error) {
+    if (!(error instanceof FileError && error.code === 'FILE_NOT_FOUND')) throw error
+  }
+}

@@ -1,0 +1,67 @@
+import { type Context } from '@cordon/policy'
+import { type Anchors } from './anchors.ts'
+import { type Infer, type ObjectSchema } from './schema.ts'
+
+/** One piece of a result. A resource's `uri` is workspace-rooted: no path of this host leaves the tool. */
+export type ContentBlock = TextBlock | ResourceBlock
+
+interface TextBlock {
+  readonly type: 'text'
+  readonly text: string
+}
+
+interface ResourceBlock {
+  readonly type: 'resource'
+  readonly resource: Resource
+}
+
+export type Resource =
+  | { readonly uri: string; readonly mimeType: string; readonly text: string }
+  | { readonly uri: string; readonly mimeType: string; readonly blob: string }
+
+/** SPEC 6.5: what a tool prints. After `needs_input` the host runs it again with the answer. */
+export type ToolResult =
+  | { readonly type: 'success'; readonly content: readonly ContentBlock[] }
+  | {
+      readonly type: 'error'
+      readonly message: string
+      readonly trace: readonly string[]
+      readonly transient: boolean
+    }
+  | { readonly type: 'needs_input'; readonly question: Question }
+
+export interface Question {
+  readonly id: string
+  readonly text: string
+  readonly answer_type: 'boolean' | 'select' | 'text'
+  readonly options?: readonly string[]
+  readonly default?: boolean | string
+}
+
+/** What a call has besides its arguments and its policy. */
+export interface ToolIo {
+  /** The only way to files. */
+  readonly anchors: Anchors
+  /** To questions that an earlier run asked, by the question's id. */
+  readonly answers: Readonly<Record<string, unknown>>
+  /** The tool's own settings, from the configuration. */
+  readonly options: Readonly<Record<string, unknown>>
+}
+
+export interface Tool {
+  readonly name: string
+  readonly description: string
+  readonly parameters: ObjectSchema
+  /** What would be done, for a person who is asked. Does no I/O. */
+  readonly describe: (args: unknown) => string
+  readonly run: (args: unknown, context: Context, io: ToolIo) => Promise<ToolResult>
+}
+
+/** A tool as its file writes it: with arguments of the type that its schema describes. */
+export interface ToolDefinition<S extends ObjectSchema> {
+  readonly name: string
+  readonly description: string
+  readonly parameters: S
+  readonly describe: (args: Infer<S>) => string
+  readonly run: (args: Infer<S>, context: Context, io: ToolIo) => ToolResult | Promise<ToolResult>
+}

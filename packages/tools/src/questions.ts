@@ -1,0 +1,25 @@
+import { type ToolIo, type ToolResult } from './protocol.ts'
+
+/** The id of the one question these tools ask. */
+const OVERWRITE = 'overwrite'
+
+export type Consent =
+  | { readonly kind: 'given' }
+  | { readonly kind: 'refused' }
+  | { readonly kind: 'ask'; readonly result: ToolResult }
+
+/** Whether something that exists may be replaced: by the argument, by an answer, or it must be asked. */
+export function mayOverwrite(asked: boolean | undefined, { answers }: ToolIo, question: string): Consent {
+  if (asked === true) return { kind: 'given' }
+  const answer = asked ?? answers[OVERWRITE]
+  if (answer === undefined)
+    return {
+      kind: 'ask',
+      result: {
+        type: 'needs_input',
+        question: { id: OVERWRITE, text: question, answer_type: 'boolean', default: false },
+      },
+    }
+  // Only a plain yes: anything else that came back is a no.
+  return answer === true ? { kind: 'given' } : { kind: 'refused' }
+}

@@ -1,0 +1,24 @@
+import { FileError } from '@cordon/files'
+import { CordonError, DeniedError } from '@cordon/policy'
+import { type ToolResult } from './protocol.ts'
+
+/** Something a tool refuses to do, in words that say what to do instead. */
+export class ToolError extends CordonError {
+  readonly code = 'TOOL_REFUSED'
+}
+
+/** SPEC 1.4: what the caller sees is the explanation, with the rule and the edit that would allow it. */
+export function reportError(error: unknown): ToolResult {
+  return {
+    type: 'error',
+    message: error instanceof DeniedError ? error.explanation : messageOf(error),
+    trace: [],
+    transient: error instanceof FileError && error.code === 'FILE_CHANGED',
+  }
+}
+
+function messageOf(error: unknown): string {
+  if (error instanceof CordonError) return error.message
+  // A bug of ours. Its stack names our own files, which help nobody who reads a conversation.
+  return `internal error: ${error instanceof Error ? error.message : String(error)}`
+}

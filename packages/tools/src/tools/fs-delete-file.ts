@@ -1,0 +1,25 @@
+import { show } from '@cordon/policy'
+import { success, text } from '../content.ts'
+import { defineTool } from '../define-tool.ts'
+import { type Tool } from '../protocol.ts'
+
+export const fsDeleteFile: Tool = defineTool({
+  name: 'fs_delete_file',
+  description: 'Delete a file, a link (never what it points to) or an empty directory.',
+  parameters: {
+    type: 'object',
+    properties: { path: { type: 'string', description: 'What to delete, relative to the workspace.' } },
+    required: ['path'],
+    additionalProperties: false,
+  },
+  describe: ({ path }) => `delete ${show(path)}`,
+  run({ path }, context, { anchors }) {
+    // SPEC 1.3: of the directory entry. The parent is resolved, the name itself is not.
+    const location = context.locate(path, 'delete')
+    const anchor = anchors.of(location)
+    const { kind } = anchor.stat(location.inside)
+    if (kind === 'directory') anchor.rmdir(location.inside)
+    else anchor.unlink(location.inside)
+    return success(text(`deleted ${show(location.relative)}${kind === 'file' ? '' : ` (${kind})`}`))
+  },
+})

@@ -1,0 +1,110 @@
+import { show } from '@cordon/policy'
+import { Access } from '../access.ts'
+import { count, success, text, workspaceUri } from '../content.ts'
+import { defineTool } from '../define-tool.ts'
+import { searchAll, searchCandidates } from '../grep/run-search.ts'
+import { type Query } from '../grep/ripgrep.ts'
+import { type Found, type SearchResult } from '../grep/search.ts'
+import { type ContentBlock, type Tool } from '../protocol.ts'
+import { ToolError } from '../report.ts'
+import { GlobFilter } from '../walk/glob-filter.ts'
+import { type Met, WorkspaceWalk } from '../walk/workspace-walk.ts'
+
+const LIMIT_MS = 60_000
+
+export const fsGrepFiles: Tool = defineTool({
+  name: 'fs_grep_files',
+  description:
+    'Search files of the workspace for a regular expression (the syntax of ripgrep). What was left out is said.',
+  parameters: {
+    type: 'object',
+    properties: {
+      pattern: { type: 'string', maxLength: 10_000, description: 'What to look for, in one line.' },
+      path: {
+        type: 'string',
+        description: 'A directory or a file, relative to the workspace; default all of it.',
+      },
+      literal: { type: 'boolean', description: 'The pattern is plain text, not a regular expression.' },
+      case: { type: 'string', enum: ['exact', 'ignore', 'smart'], description: 'Default exact.' },
+      whole_words: { type: 'boolean', description: 'Only matches that are whole words.' },
+      context: { type: 'integer', minimum: 0, maximum: 100, description: 'Lines around each match.' },
+      before: { type: 'integer', minimum: 0, maximum: 100, description: 'Lines before each match.' },
+      after: { type: 'integer', minimum: 0, maximum: 100, description: 'Lines after each match.' },
+      globs: {
+        type: 'array',
+        items: { type: 'string', maxLength: 1000 },
+        maxItems: 50,
+        description:
+          'Only files that match one of these, such as *.ts or src/**/*.md; !*.test.ts leaves out.',
+      },
+      hidden: { type: 'boolean', description: 'Search dotfiles, too.' },
+      no_ignore: { type: 'boolean', description: 'Search what .gitignore and .ignore leave out, too.' },
+      limit: {
+        type: 'integer',
+        minimum: 1,
+        maximum: 10_000,
+        description: 'The most matching lines; default 200.',
+      },
+    },
+    required: ['pattern'],
+    additionalProperties: false,
+  },
+  describe: ({ pattern, path = '.' }) => `search ${show(path)} for ${show(pattern)}`,
+  async run(args, context, { anchors, options }) {
+    const { pattern, path = '.', context: around = 0, limit = 200 } = args
+    if (pattern === '') throw new ToolError('the pattern is empty')
+    if (/[\0\n]/.test(pattern))
+      throw new ToolError('the pattern must be one line: it has a line break or a NUL')
+    const start = context.locate(path, 'read')
+    const walk = new WorkspaceWalk(new Access(context), anchors, {
+      globs: new GlobFilter(args.globs ?? []),
+      depth: 64,
+      hidden: args.hidden ? 'show' : 'skip',
+      ignoreFiles: args.no_ignore ? 'disregard' : 'respect',
+    })
+    const query: Query = {
+      pattern,
+      syntax: args.literal ? 'literal' : 'regex',
+      letterCase: args.case ?? 'exact',
+      words: args.whole_words ? 'whole' : 'any',
+      before: args.before ?? around,
+      after: args.after ?? around,
+    }
+    const limits = { matches: limit, milliseconds: LIMIT_MS }
+    const anchor = anchors.of(start)
+    const { relative: name, inside } = start
+    const one: Met = { name, anchor: start.anchor, inside, kind: 'file', open: () => anchor.open(inside) }
+    const isDirectory = anchor.stat(inside).kind === 'directory'
+    // Only here: the other tools start without looking for it.
+    const { rgPath } = await import('@vscode/ripgrep')
+    const result =
+      isDirectory && options['confined'] === true
+        ? await searchCandidates(walk.below(start), start, anchors, rgPath, query, limits)
+        : await searchAll(isDirectory ? walk.below(start) : [one], rgPath, query, limits)
+    const blocks = result.found.map(showFound)
+    return success(...blocks, text([...summary(result, limit), ...walk.unseen.describe()].join(' ')))
+  },
+})
+
+/** `12:text` for a match, `12-text` around it, as ripgrep prints them. */
+function showFound({ name, lines }: Found): ContentBlock {
+  const shown = lines.map(
+    ({ line, kind, text: content }) => `${line}${kind === 'match' ? ':' : '-'}${content}`,
+  )
+  const uri = workspaceUri(name, '#matches')
+  return { type: 'resource', resource: { uri, mimeType: 'text/plain', text: shown.join('\n') } }
+}
+
+function summary(result: SearchResult, limit: number): string[] {
+  const { matches, files, found, stopped, binary, tooLarge, unreadable } = result
+  const where = count(found.length, 'file')
+  const sentences = [`${count(matches, 'matching line')} in ${where}; ${count(files, 'file')} searched.`]
+  if (stopped === 'enough')
+    sentences.push(`Stopped after ${count(limit, 'match', 'matches')}; there may be more.`)
+  if (stopped === 'time')
+    sentences.push(`Stopped after ${LIMIT_MS / 1000} seconds; the rest was not searched.`)
+  if (binary > 0) sentences.push(`${count(binary, 'binary file')} skipped.`)
+  if (tooLarge > 0) sentences.push(`${count(tooLarge, 'file')} skipped: larger than 64 MiB.`)
+  if (unreadable > 0) sentences.push(`${count(unreadable, 'file')} could not be read.`)
+  return sentences
+}

@@ -1,0 +1,83 @@
+import { type EntryKind } from '@cordon/files'
+import { show } from '@cordon/policy'
+import { Access } from '../access.ts'
+import { count, success, text, workspaceUri } from '../content.ts'
+import { defineTool } from '../define-tool.ts'
+import { type Tool } from '../protocol.ts'
+import { GlobFilter } from '../walk/glob-filter.ts'
+import { WorkspaceWalk } from '../walk/workspace-walk.ts'
+
+export const fsListFiles: Tool = defineTool({
+  name: 'fs_list_files',
+  description:
+    'List what is in a directory of the workspace and below it. Directories end in /, links in @. What was left out is said.',
+  parameters: {
+    type: 'object',
+    properties: {
+      path: {
+        type: 'string',
+        description: 'The directory, relative to the workspace; default the workspace itself.',
+      },
+      globs: {
+        type: 'array',
+        items: { type: 'string', maxLength: 1000 },
+        maxItems: 50,
+        description:
+          'Only files that match one of these, such as *.ts or src/**/*.md; !*.test.ts leaves out.',
+      },
+      depth: { type: 'integer', minimum: 1, maximum: 64, description: 'How many levels; default all.' },
+      hidden: { type: 'boolean', description: 'Show dotfiles, too.' },
+      no_ignore: { type: 'boolean', description: 'Show what .gitignore and .ignore leave out, too.' },
+      limit: {
+        type: 'integer',
+        minimum: 1,
+        maximum: 100_000,
+        description: 'The most entries; default 1000.',
+      },
+    },
+    required: [],
+    additionalProperties: false,
+  },
+  describe: ({ path = '.', globs = [] }) =>
+    `list ${show(path)}${globs.length > 0 ? `, only ${globs.map(show).join(', ')}` : ''}`,
+  run(args, context, { anchors }) {
+    const { path = '.', globs = [], depth = 64, limit = 1000 } = args
+    const start = context.locate(path, 'read')
+    const walk = new WorkspaceWalk(new Access(context), anchors, {
+      globs: new GlobFilter(globs),
+      depth,
+      hidden: args.hidden ? 'show' : 'skip',
+      ignoreFiles: args.no_ignore ? 'disregard' : 'respect',
+    })
+    const lines: string[] = []
+    let more = false
+    for (const { name, kind } of walk.below(start)) {
+      if (globs.length > 0 && kind === 'directory') continue // globs ask for files
+      more = lines.length >= limit
+      if (more) break
+      lines.push(name + MARKS[kind])
+    }
+    const notes = [
+      more
+        ? `The first ${count(limit, 'entry', 'entries')}; there are more.`
+        : `${count(lines.length, 'entry', 'entries')}.`,
+    ]
+    notes.push(...walk.unseen.describe())
+    const listing = lines.sort().join('\n')
+    const uri = `${workspaceUri(start.relative)}${start.relative === '.' ? '' : '/'}`
+    return success(
+      { type: 'resource', resource: { uri, mimeType: 'inode/directory', text: listing } },
+      text(notes.join(' ')),
+    )
+  },
+})
+
+const MARKS: Readonly<Record<EntryKind, string>> = {
+  file: '',
+  directory: '/',
+  link: '@',
+  fifo: ' (fifo)',
+  socket: ' (socket)',
+  device: ' (device)',
+  unknown: ' (unknown)',
+}

@@ -1,0 +1,151 @@
+import { FileError } from '@cordon/files'
+import { show } from '@cordon/policy'
+import { Access } from '../access.ts'
+import { type Anchors } from '../anchors.ts'
+import { count, success, text } from '../content.ts'
+import { defineTool } from '../define-tool.ts'
+import { type Change, commitChanges, JournalTaken } from '../modify/commit.ts'
+import { describeRecovery, recover } from '../modify/recover.ts'
+import { replaceExactly } from '../modify/replace.ts'
+import { applyHunks, parseUnifiedDiff } from '../modify/unified-diff.ts'
+import { type Tool } from '../protocol.ts'
+import { ToolError } from '../report.ts'
+import { type Infer } from '../schema.ts'
+import { decode } from '../text/encoding.ts'
+
+const parameters = {
+  type: 'object',
+  properties: {
+    edits: {
+      type: 'array',
+      minItems: 1,
+      maxItems: 2000,
+      items: {
+        type: 'object',
+        properties: {
+          path: { type: 'string', description: 'The file, relative to the workspace.' },
+          old: {
+            type: 'string',
+            description: 'The exact text to replace; it must be in the file exactly once.',
+          },
+          new: { type: 'string', description: 'What to put in its place.' },
+          all: { type: 'boolean', description: 'Replace every occurrence.' },
+        },
+        required: ['path', 'old', 'new'],
+        additionalProperties: false,
+      },
+      description: 'Replacements, in order; several may be in one file.',
+    },
+    diff: {
+      type: 'string',
+      description: 'Instead of edits: a unified diff of files that exist, with exact context.',
+    },
+  },
+  required: [],
+  additionalProperties: false,
+} as const
+
+type Args = Infer<typeof parameters>
+
+/** What is to be done to one file's text, in order. */
+interface Edit {
+  readonly path: string
+  readonly apply: (text: string) => string
+}
+
+const LARGEST = 16 * 1024 * 1024
+const LARGEST_SUM = 64 * 1024 * 1024
+const MOST_FILES = 500
+const MOST_TRIES = 20
+
+export const fsModifyFile: Tool = defineTool({
+  name: 'fs_modify_file',
+  description:
+    'Change text files that exist, by exact replacement or by a unified diff. All the files are changed, or none.',
+  parameters,
+  describe: (args) => `change ${[...new Set(editsOf(args).map(({ path }) => path))].map(show).join(', ')}`,
+  async run(args, context, { anchors, options }) {
+    const edits = editsOf(args)
+    const access = new Access(context)
+    const key = typeof options['journal_key'] === 'string' ? options['journal_key'] : ''
+    const notes: string[] = []
+    for (let attempt = 1; ; attempt++) {
+      notes.push(...describeRecovery(await recover(access, anchors, key)))
+      const changes = prepare(edits, access, anchors)
+      const real = changes.filter((change) => !change.old.equals(change.new))
+      try {
+        await commitChanges(real, access, anchors, key)
+        return success(text([...real.map(describeChange), ...unchanged(changes), ...notes].join('\n')))
+      } catch (error) {
+        // Somebody else was faster, and nothing of ours is left: start over with what is there now.
+        const overtaken = error instanceof FileError && error.code === 'FILE_CHANGED'
+        if ((!overtaken && !(error instanceof JournalTaken)) || attempt === MOST_TRIES) throw error
+      }
+    }
+  },
+})
+
+function editsOf({ edits, diff }: Args): Edit[] {
+  if ((edits === undefined) === (diff === undefined)) throw new ToolError('give either edits or diff')
+  if (diff !== undefined)
+    return parseUnifiedDiff(diff).map((patch) => ({
+      path: patch.path,
+      apply: (old) => applyHunks(old, patch),
+    }))
+  return (edits ?? []).map((edit) => ({
+    path: edit.path,
+    apply: (old) => replaceExactly(edit.path, old, edit),
+  }))
+}
+
+/** Checks, reads and computes everything before anything is written. */
+function prepare(edits: readonly Edit[], access: Access, anchors: Anchors): Change[] {
+  // By the canonical name: two spellings of one file must not be two changes of it.
+  const byName = new Map<string, Change>()
+  let sum = 0
+  for (const { path, apply } of edits) {
+    const location = access.locate(path, 'update')
+    const earlier = byName.get(location.relative)
+    const change = earlier ?? { path, location, ...read(path, location, anchors) }
+    const next = Buffer.from(apply(textOf(path, earlier?.new ?? change.old)))
+    sum += earlier ? 0 : change.old.length + next.length
+    if (sum > LARGEST_SUM)
+      throw new ToolError(`the files are larger than ${LARGEST_SUM} bytes together; change fewer at once`)
+    byName.set(location.relative, { ...change, new: next })
+    if (byName.size > MOST_FILES) throw new ToolError(`more than ${MOST_FILES} files at once`)
+  }
+  return [...byName.values()].toSorted((a, b) => (a.location.relative < b.location.relative ? -1 : 1))
+}
+
+function read(
+  path: string,
+  location: Change['location'],
+  anchors: Anchors,
+): Pick<Change, 'version' | 'old' | 'new'> {
+  using file = anchors.of(location).open(location.inside)
+  const old = file.readAll(LARGEST)
+  textOf(path, old)
+  return { version: file.stat.version, old, new: old }
+}
+
+function textOf(path: string, bytes: Buffer): string {
+  const decoded = decode(bytes, 'utf-8')
+  if (decoded === undefined || decoded.includes('\0'))
+    throw new ToolError(`${show(path)} is not UTF-8 text, so it cannot be changed as text`)
+  return decoded
+}
+
+function describeChange({ location, old, new: next }: Change): string {
+  const [before, after] = [old, next].map((bytes) => bytes.toString('utf8').split('\n').length) as [
+    number,
+    number,
+  ]
+  const lines =
+    after === before ? 'same number of lines' : `${after > before ? '+' : ''}${count(after - before, 'line')}`
+  return `changed ${show(location.relative)} (${lines})`
+}
+
+const unchanged = (changes: readonly Change[]): string[] =>
+  changes
+    .filter((change) => change.old.equals(change.new))
+    .map(({ location }) => `${show(location.relative)} is as it was: the new text is the old text`)

@@ -1,0 +1,101 @@
+import { type Anchor, FileError } from '@cordon/files'
+import { type Capability, type Location, type RelPath, show } from '@cordon/policy'
+import { Access } from '../access.ts'
+import { failure, success, text } from '../content.ts'
+import { defineTool } from '../define-tool.ts'
+import { exists, makeParents } from '../parents.ts'
+import { type Tool } from '../protocol.ts'
+import { mayOverwrite } from '../questions.ts'
+import { ToolError } from '../report.ts'
+
+export const fsMoveFile: Tool = defineTool({
+  name: 'fs_move_file',
+  description:
+    'Move or rename a file, a link or a directory. An existing file is replaced only if that was asked for.',
+  parameters: {
+    type: 'object',
+    properties: {
+      from: { type: 'string', description: 'What to move, relative to the workspace.' },
+      to: { type: 'string', description: 'Its new path (not the directory to put it in).' },
+      overwrite: { type: 'boolean', description: 'Replace an existing file; without it you are asked.' },
+    },
+    required: ['from', 'to'],
+    additionalProperties: false,
+  },
+  describe: ({ from, to, overwrite }) =>
+    `move ${show(from)} to ${show(to)}${overwrite ? ', replacing it' : ''}`,
+  run({ from, to, overwrite }, context, io) {
+    const access = new Access(context)
+    const source = context.locate(from, 'delete')
+    const sourceAnchor = io.anchors.of(source)
+    const { kind } = sourceAnchor.stat(source.inside)
+    const target = locateTarget(access, to, (place) => exists(io.anchors.of(place), place.inside))
+    if (kind === 'directory') checkTree(access, source, target.place)
+    const { place } = target
+    if (target.state === 'there') {
+      const consent = mayOverwrite(
+        overwrite,
+        io,
+        `${show(place.relative)} exists. Replace it by ${show(source.relative)}?`,
+      )
+      if (consent.kind === 'ask') return consent.result
+      if (consent.kind === 'refused') return failure(`${show(place.relative)} exists and was not replaced`)
+    }
+    const anchor = io.anchors.of(place)
+    const takeBack = makeParents(access, anchor, place)
+    try {
+      rename(sourceAnchor, source.inside, anchor, place.inside, target.state === 'there' ? 'file' : 'nothing')
+    } catch (error) {
+      takeBack()
+      throw error
+    }
+    return success(text(`moved ${show(source.relative)} to ${show(place.relative)}`))
+  },
+})
+
+/** The new name is an entry, too: a link of that name is not followed. */
+function locateTarget(
+  access: Access,
+  path: string,
+  isThere: (place: Location) => boolean,
+): { place: Location; state: 'there' | 'free' } {
+  const place = access.placeEntry(path)
+  const there = isThere(place)
+  access.require(place.relative, there ? 'update' : 'create')
+  return { place, state: there ? 'there' : 'free' }
+}
+
+/**
+ * A directory takes along everything below it, so every rule below must allow it, too: what may not be
+ * deleted may not be moved away, a mount may not be carried off, and nothing may appear where a rule
+ * below the new name withholds `create`.
+ */
+function checkTree(access: Access, from: Location, to: Location): void {
+  requireBelow(access, from, 'delete')
+  requireBelow(access, to, 'create')
+}
+
+function requireBelow(access: Access, top: Location, want: Capability): void {
+  for (const rule of access.rulesBelow(top.relative)) {
+    if (access.isMountBelow(rule, top))
+      throw access.denied(top.relative, want, rule, `the mount ${show(rule.path)} lies below it`)
+    if (!rule.grants.has(want)) throw access.denied(rule.path, want, rule)
+  }
+}
+
+function rename(
+  source: Anchor,
+  from: RelPath,
+  anchor: Anchor,
+  to: RelPath,
+  replace: 'file' | 'nothing',
+): void {
+  try {
+    source.rename(from, to, { anchor, replace })
+  } catch (error) {
+    if (!(error instanceof FileError) || error.code !== 'FILE_CROSS_DEVICE') throw error
+    throw new ToolError(
+      `cannot move ${show(from)}: ${show(to)} is on another filesystem; create it there, then delete it here`,
+    )
+  }
+}

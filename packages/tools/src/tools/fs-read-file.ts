@@ -1,0 +1,217 @@
+import { type OpenFile } from '@cordon/files'
+import { type Location, show } from '@cordon/policy'
+import { count, mimeTypeOf, success, text, workspaceUri } from '../content.ts'
+import { defineTool } from '../define-tool.ts'
+import { type ContentBlock, type Tool, type ToolResult } from '../protocol.ts'
+import { ToolError } from '../report.ts'
+import { decode, type Encoding, SAMPLE, sniffEncoding, wholeCharacters } from '../text/encoding.ts'
+import { countLines, readLines, readTail } from '../text/line-range.ts'
+import { type Infer } from '../schema.ts'
+
+const FAR: number = Number.MAX_SAFE_INTEGER
+
+const parameters = {
+  type: 'object',
+  properties: {
+    path: { type: 'string', description: 'The file, relative to the workspace.' },
+    start_line: { type: 'integer', minimum: 1, maximum: FAR, description: 'The first line, from 1.' },
+    end_line: { type: 'integer', minimum: 1, maximum: FAR, description: 'The last line, included.' },
+    head: { type: 'integer', minimum: 1, maximum: FAR, description: 'Only the first lines.' },
+    tail: { type: 'integer', minimum: 1, maximum: FAR, description: 'Only the last lines.' },
+    start_byte: { type: 'integer', minimum: 0, maximum: FAR, description: 'The first byte, from 0.' },
+    length: { type: 'integer', minimum: 1, maximum: FAR, description: 'How many bytes from start_byte.' },
+    line_numbers: { type: 'boolean', description: 'Put its number before each line.' },
+    max_bytes: {
+      type: 'integer',
+      minimum: 1,
+      maximum: 8 * 1024 * 1024,
+      description: 'The most to return; default 262144. What is cut is said.',
+    },
+  },
+  required: ['path'],
+  additionalProperties: false,
+} as const
+
+type Args = Infer<typeof parameters>
+
+/** A part of a file as it will be shown, and how it is to be named. */
+interface Part {
+  readonly bytes: Uint8Array
+  /** For the URI: empty when it is the whole file. */
+  readonly fragment: string
+  readonly notes: readonly string[]
+  readonly firstLine?: number
+}
+
+export const fsReadFile: Tool = defineTool({
+  name: 'fs_read_file',
+  description:
+    'Read a file of the workspace: all of it, a range of lines, its first or last lines, or a range of bytes.',
+  parameters,
+  describe: (args) => `read ${show(args.path)}${describeSelection(args)}`,
+  run(args, context, { anchors }) {
+    checkSelection(args)
+    const location = context.locate(args.path, 'read')
+    using file = anchors.of(location).open(location.inside)
+    const encoding = sniffEncoding(file.readRange({ start: 0, length: SAMPLE }))
+    const result =
+      encoding === 'binary' ? readBinary(args, location, file) : readText(args, location, file, encoding)
+    if (result.type !== 'success' || file.statNow().version === file.stat.version) return result
+    return success(...result.content, text('The file changed while it was read.'))
+  },
+})
+
+function checkSelection(args: Args): void {
+  const families = [
+    args.start_line !== undefined || args.end_line !== undefined,
+    args.head !== undefined,
+    args.tail !== undefined,
+    args.start_byte !== undefined || args.length !== undefined,
+  ].filter(Boolean)
+  if (families.length > 1)
+    throw new ToolError('choose one of: start_line and end_line, head, tail, start_byte and length')
+  if ((args.end_line ?? FAR) < (args.start_line ?? 1)) throw new ToolError('end_line is before start_line')
+  if (args.line_numbers && (args.tail !== undefined || isByteRange(args)))
+    throw new ToolError(
+      'line_numbers needs lines counted from the beginning: use start_line and end_line, or head',
+    )
+}
+
+const isByteRange = (args: Args): boolean => args.start_byte !== undefined || args.length !== undefined
+const isLineRange = (args: Args): boolean =>
+  args.start_line !== undefined ||
+  args.end_line !== undefined ||
+  args.head !== undefined ||
+  args.tail !== undefined
+
+const limitOf = (args: Args): number => args.max_bytes ?? 256 * 1024
+
+function readText(
+  args: Args,
+  location: Location,
+  file: OpenFile,
+  encoding: Exclude<Encoding, 'binary'>,
+): ToolResult {
+  if (encoding === 'utf-16le' || encoding === 'utf-16be') return readUtf16(args, location, file, encoding)
+  const part = isByteRange(args) ? selectBytes(args, file) : selectLines(args, file)
+  const atStart = part.firstLine === 1 || (part.firstLine === undefined && (args.start_byte ?? 0) === 0)
+  const decoded = decode(part.bytes, encoding === 'utf-8-bom' && atStart ? encoding : 'utf-8')
+  if (decoded === undefined) return readBinary(args, location, file)
+  return showText(args, location, part, decoded)
+}
+
+function selectLines(args: Args, file: OpenFile): Part {
+  const limit = limitOf(args)
+  if (args.tail !== undefined) {
+    const { bytes, cut } = readTail(file, args.tail, limit)
+    const whole = bytes.length === file.stat.size
+    const notes = cut
+      ? [`Cut at the front to ${count(limit, 'byte')}: ${count(countLines(bytes), 'line')} shown.`]
+      : []
+    return { bytes, fragment: whole ? '' : `#tail=${countLines(bytes)}`, notes }
+  }
+  const from = args.start_line ?? 1
+  const { bytes, last, next, atEnd } = readLines(file, from, args.end_line ?? args.head ?? FAR, limit)
+  if (bytes.length === 0 && from > 1) throw new ToolError(`the file has fewer than ${from} lines`)
+  const notes: string[] = []
+  if (next !== undefined)
+    notes.push(`Cut after line ${last} (${count(limit, 'byte')}); go on with start_line = ${next}.`)
+  return {
+    bytes,
+    fragment: from === 1 && atEnd ? '' : `#line=${from},${last}`,
+    notes,
+    firstLine: from,
+  }
+}
+
+/** Whole characters only: a range may begin and end in the middle of one. */
+function selectBytes(args: Args, file: OpenFile): Part {
+  const bytes = rawBytes(args, file)
+  let from = 0
+  while (from < 3 && (args.start_byte ?? 0) > 0 && ((bytes[from] ?? 0) & 0xc0) === 0x80) from++
+  return describeBytes(args, file, wholeCharacters(bytes, from), bytes.length)
+}
+
+function rawBytes(args: Args, file: OpenFile): Buffer {
+  const start = args.start_byte ?? 0
+  if (start > file.stat.size) throw new ToolError(`the file has only ${count(file.stat.size, 'byte')}`)
+  return file.readRange({ start, length: Math.min(args.length ?? FAR, limitOf(args)) })
+}
+
+function describeBytes(args: Args, file: OpenFile, bytes: Uint8Array, read: number): Part {
+  const start = args.start_byte ?? 0
+  const wanted = Math.min(args.length ?? FAR, file.stat.size - start)
+  const notes = [`Bytes ${start} to ${start + read - 1} of ${file.stat.size}.`]
+  if (read < wanted) notes.push(`Cut to ${count(read, 'byte')}; go on with start_byte = ${start + read}.`)
+  const whole = start === 0 && read === file.stat.size
+  return whole
+    ? { bytes, fragment: '', notes: [] }
+    : { bytes, fragment: `#byte=${start},${start + read}`, notes }
+}
+
+const UTF16_LIMIT = 16 * 1024 * 1024
+
+/** Lines cannot be found without decoding, so it is decoded whole. */
+function readUtf16(
+  args: Args,
+  location: Location,
+  file: OpenFile,
+  encoding: 'utf-16le' | 'utf-16be',
+): ToolResult {
+  if (isByteRange(args)) return readBinary(args, location, file)
+  const decoded = decode(file.readAll(UTF16_LIMIT), encoding)
+  if (decoded === undefined) return readBinary(args, location, file)
+  const all = decoded.split(/(?<=\n)/)
+  const from = args.tail === undefined ? (args.start_line ?? 1) : Math.max(1, all.length - args.tail + 1)
+  const to = Math.min(args.end_line ?? args.head ?? FAR, all.length)
+  const shown = all.slice(from - 1, to).join('')
+  const limited = Buffer.from(shown).subarray(0, limitOf(args))
+  const bytes = wholeCharacters(limited)
+  const notes = [`Decoded from ${encoding.toUpperCase()}.`]
+  if (limited.length < Buffer.byteLength(shown)) notes.push(`Cut to ${count(bytes.length, 'byte')}.`)
+  const whole = from === 1 && to === all.length && notes.length === 1
+  const part: Part = { bytes, fragment: whole ? '' : `#line=${from},${to}`, notes, firstLine: from }
+  return showText(args, location, part, Buffer.from(bytes).toString('utf8'))
+}
+
+/** SPEC 1.8's contract for everything that is no text: base64, whole or a stated part. */
+function readBinary(args: Args, location: Location, file: OpenFile): ToolResult {
+  if (isLineRange(args) || args.line_numbers)
+    throw new ToolError(`${show(location.relative)} is not text: use start_byte and length`)
+  const bytes = rawBytes(args, file)
+  const part = describeBytes(args, file, bytes, bytes.length)
+  const uri = workspaceUri(location.relative, part.fragment)
+  const mimeType = mimeTypeOf(location.relative, 'binary')
+  return success(
+    { type: 'resource', resource: { uri, mimeType, blob: bytes.toString('base64') } },
+    ...noteBlock(part.notes),
+  )
+}
+
+function showText(args: Args, location: Location, part: Part, decoded: string): ToolResult {
+  const shown = args.line_numbers ? numberLines(decoded, part.firstLine ?? 1) : decoded
+  const uri = workspaceUri(location.relative, part.fragment)
+  const mimeType = args.line_numbers ? 'text/plain' : mimeTypeOf(location.relative, 'text')
+  return success({ type: 'resource', resource: { uri, mimeType, text: shown } }, ...noteBlock(part.notes))
+}
+
+function numberLines(decoded: string, first: number): string {
+  const lines = decoded.split('\n')
+  const ended = lines.at(-1) === ''
+  if (ended) lines.pop()
+  const width = String(first + lines.length - 1).length
+  const numbered = lines.map((line, i) => `${String(first + i).padStart(width)}\t${line}`)
+  return numbered.join('\n') + (ended && lines.length > 0 ? '\n' : '')
+}
+
+const noteBlock = (notes: readonly string[]): ContentBlock[] =>
+  notes.length > 0 ? [text(notes.join(' '))] : []
+
+function describeSelection(args: Args): string {
+  if (args.head !== undefined) return `, first ${count(args.head, 'line')}`
+  if (args.tail !== undefined) return `, last ${count(args.tail, 'line')}`
+  if (args.start_line !== undefined || args.end_line !== undefined)
+    return `, lines ${args.start_line ?? 1} to ${args.end_line ?? 'the end'}`
+  if (!isByteRange(args)) return ''
+  return `, ${args.length === undefined ? 'bytes' : count(args.length, 'byte')} from ${args.start_byte ?? 0}`
+}

@@ -1,0 +1,91 @@
+/** What one program may be given. An argument that begins with `-` must match `options`, all of it. */
+export interface Utility {
+  readonly options: RegExp
+  /** Whether the other arguments name files; then each must lie in the workspace (SPEC 1.8). */
+  readonly operands: 'paths' | 'text'
+  readonly mostOperands?: number
+}
+
+/** Options with a number or a list of fields, in one word: `-n5`, `--lines=5`. */
+const NUMBER = String.raw`[+-]?\d+[a-zA-Z]*`
+const options = (letters: string, ...more: string[]): RegExp =>
+  new RegExp(`^(?:${[`-[${letters}]+`, ...more].join('|')})$`, 'u')
+
+/**
+ * Programs that only read, with the options of theirs that only read: no output file (`sort -o`, the second
+ * operand of `uniq`), no program to start (`sort --compress-program`), no list of further files
+ * (`--files0-from`, `md5sum -c`), no walk that follows links (`diff -r`), nothing that waits for more
+ * (`tail -f`). What is not listed is refused.
+ */
+export const UTILITIES: Readonly<Record<string, Utility>> = {
+  base64: { options: options('di', '-w\\d+', '--wrap=\\d+', '--decode'), operands: 'paths' },
+  basename: { options: options('a', '-s.*', '--suffix=.*'), operands: 'text' },
+  cat: { options: options('AbeEnstTv'), operands: 'paths' },
+  cmp: { options: options('bls', '-n\\d+', '--bytes=\\d+'), operands: 'paths', mostOperands: 2 },
+  comm: { options: options('123z', '--(?:no)?check-order', '--total'), operands: 'paths', mostOperands: 2 },
+  cut: {
+    options: options(
+      'snz',
+      '-[bcf][\\d,-]+',
+      '-d.',
+      '--(?:bytes|characters|fields)=[\\d,-]+',
+      '--(?:output-)?delimiter=.*',
+      '--complement',
+    ),
+    operands: 'paths',
+  },
+  date: {
+    options: options('uR', '-d.*', '--date=.*', '--utc', '--iso-8601(?:=[a-z]+)?', '-I[a-z]*'),
+    operands: 'text',
+  },
+  diff: {
+    options: options('abBcdEiNqstTuwyZ', '-[UC]\\d+', '--unified=\\d+', '--brief', '--no-dereference'),
+    operands: 'paths',
+    mostOperands: 2,
+  },
+  dirname: { options: options('z'), operands: 'text' },
+  du: { options: options('abchklmsSx', '-d\\d+', '--max-depth=\\d+', '--apparent-size'), operands: 'paths' },
+  expand: { options: options('i', '-t[\\d,]+'), operands: 'paths' },
+  file: { options: options('bhikLNpr', '--brief', '--mime(?:-type|-encoding)?'), operands: 'paths' },
+  fold: { options: options('bs', '-w\\d+'), operands: 'paths' },
+  head: {
+    options: options('qvz', `-[nc]${NUMBER}`, `-\\d+`, `--(?:lines|bytes)=${NUMBER}`),
+    operands: 'paths',
+  },
+  join: {
+    options: options('iz', '-[av12jo][\\d.,]+', '-t.', '-e.*', '--header', '--(?:no)?check-order'),
+    operands: 'paths',
+    mostOperands: 2,
+  },
+  md5sum: { options: options('btz', '--tag'), operands: 'paths' },
+  nl: { options: options('p', '-b[atn]', '-w\\d+', '-s.*', '-v\\d+', '-i\\d+'), operands: 'paths' },
+  od: { options: options('abcdfilosvx', '-A[doxn]', '-t[a-zA-Z0-9]+', '-[jNw]\\d+'), operands: 'paths' },
+  paste: { options: options('sz', '-d.*'), operands: 'paths' },
+  rev: { options: options('0'), operands: 'paths' },
+  seq: { options: options('w', '-s.*', '-f.*', '-\\d+(?:\\.\\d+)?'), operands: 'text' },
+  sha256sum: { options: options('btz', '--tag'), operands: 'paths' },
+  sort: {
+    options: options(
+      'bcCdfghiMmnrRsuVz',
+      '-k[\\d.,a-zA-Z]+',
+      '-t.',
+      '--key=[\\d.,a-zA-Z]+',
+      '--(?:reverse|unique|numeric-sort|version-sort|stable)',
+    ),
+    operands: 'paths',
+  },
+  stat: { options: options('Lt', '-c.*', '--format=.*', '--printf=.*'), operands: 'paths' },
+  tac: { options: options('br', '-s.*'), operands: 'paths' },
+  tail: {
+    options: options('qvz', `-[nc]${NUMBER}`, `-\\d+`, `--(?:lines|bytes)=${NUMBER}`),
+    operands: 'paths',
+  },
+  tr: { options: options('cCdst'), operands: 'text', mostOperands: 2 },
+  unexpand: { options: options('a', '-t[\\d,]+'), operands: 'paths' },
+  uniq: {
+    options: options('cdDiuz', '-[fsw]\\d+', '--(?:count|repeated|unique)'),
+    operands: 'paths',
+    mostOperands: 1,
+  },
+  wc: { options: options('clLmw', '--(?:bytes|chars|lines|words)'), operands: 'paths' },
+}

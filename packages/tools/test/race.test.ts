@@ -1,0 +1,20 @@
+import { readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { RACED, raceTool } from './support/race.ts'
+import { Workspace } from './support/workspace.ts'
+
+for (const [name, claim] of RACED)
+  test(`SPEC 6.4 ${name} ${claim} while its directory is swapped for a link`, async () => {
+    const { done, refused } = await raceTool(new Workspace().base, name, (_, ms) => ms > 1000)
+    // Both must have happened, or the race was none.
+    expect([done > 0, refused > 0]).toEqual([true, true])
+  })
+
+test('the witness works: reading a file changes its access time', () => {
+  const workspace = new Workspace()
+  const file = workspace.path('a')
+  writeFileSync(file, 'x')
+  utimesSync(file, 1000, 2000)
+  readFileSync(file)
+  expect(statSync(file).atimeMs).toBeGreaterThan(1_000_000)
+})

@@ -63,7 +63,7 @@ export async function startConfined(request: ConfineRequest): Promise<ConfinedPr
     env: { ...env, ...network?.env },
     signal,
     terminal: 'detach',
-    ...(network ? { onProxySocket: network.attach } : {}),
+    ...(network ? { onProxySocket: network.attach, files: network.files } : {}),
   })
   return {
     ...piped(confined),

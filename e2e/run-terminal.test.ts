@@ -48,15 +48,19 @@ describe.each(PEOPLE)('at a terminal as $name', (person) => {
         ['> ', 'sleep 100 &\r'],
         ['> ', 'jobs\r'],
         ['Running', ''],
-        ['> ', 'fg\r'],
-        ['sleep 100', '\u001a'],
+        // `exec`: a shell cannot be stopped between its fork and the exec of its child.
+        ['> ', 'sh -c "echo up; exec cat"\r'],
+        ['up\r\n', '\u001a'],
         ['Stopped', ''],
+        ['> ', 'fg\r'],
+        ['cat', 'hello\r'],
+        ['hello\r\nhello', '\u0004'],
         ['> ', 'kill %1; wait; echo "ended $?"\r'],
         ['ended', ''],
         ['> ', 'exit 6\r'],
       ],
     )
-    expect({ code, missed }).toEqual({ code: 6, missed: [] })
+    expect({ code, missed }, screen).toEqual({ code: 6, missed: [] })
     expect(screen).not.toContain('no job control')
   })
 
@@ -64,7 +68,7 @@ describe.each(PEOPLE)('at a terminal as $name', (person) => {
     const { missed, screen } = place.atShell([
       ['bash-', 'PS1="> "\r'],
       ['> ', ''],
-      ['> ', '$CORDON run -- sh -c "echo ready; cat"\r'],
+      ['> ', '$CORDON run -- sh -c "echo ready; exec cat"\r'],
       ['ready\r\n', '\u001a'],
       ['Stopped', ''],
       ['> ', 'fg\r'],

@@ -48,6 +48,11 @@ export const COMMANDS: readonly Command[] = [
     load: () => import('./commands/conversation.ts'),
   },
   {
+    name: 'attachment',
+    summary: 'attach files, URLs and the output of commands to a conversation',
+    load: () => import('./commands/attachment.ts'),
+  },
+  {
     name: 'gc',
     summary: 'remove stored content that no conversation needs any more',
     load: () => import('./commands/gc.ts'),

@@ -13,8 +13,18 @@ export function reportError(world: World, error: unknown): number {
     return EXIT.denied
   }
   err.write(`${prefix} ${error instanceof DeniedError ? error.explanation : error.message}\n`)
-  return error instanceof FsAccessError && error.fault === 'target' ? EXIT.denied : EXIT.usage
+  const isFailure = FAILURES.has(error.code) || (error instanceof FsAccessError && error.fault === 'target')
+  return isFailure ? EXIT.denied : EXIT.usage
 }
+
+/** Nothing was wrong with what was typed. By code, because the modules that throw them are loaded only when needed. */
+const FAILURES: ReadonlySet<string> = new Set([
+  'ATTACH_FAILED',
+  'BLOB_PUT',
+  'BLOB_READ',
+  'CONVERSATION_APPEND',
+  'LOCK_HELD',
+])
 
 /** What a person should know, and what does not stop anything. */
 export function warn({ err }: World, warnings: readonly string[]): void {

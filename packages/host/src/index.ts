@@ -1,3 +1,23 @@
+export {
+  type Added,
+  type AttachmentOptions,
+  Attachments,
+  openAmbientAttachments,
+  type Refreshed,
+  type Removed,
+} from './attachment/attachments.ts'
+export {
+  type AddedItem,
+  type Attachment,
+  type AttachmentOrigin,
+  type Block,
+  type Blocks,
+  deliverBlocks,
+  type DeliveredBlock,
+  readBlocks,
+} from './attachment/blocks.ts'
+export { AttachFailedError, AttachmentNotFoundError, InterruptedError } from './attachment/errors.ts'
+export { type AttachRequest, parseAttachment } from './attachment/grammar.ts'
 export { type Person } from './approve/approve.ts'
 export { compileProject, type Compiler, type Policies, PolicyError } from './policies.ts'
 export {

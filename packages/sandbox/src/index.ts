@@ -35,5 +35,6 @@ export {
   type ProxyOptions,
   type Resolve,
 } from './proxy/options.ts'
+export { getUnderRules, type GetOptions, type Got } from './proxy/get.ts'
 export { netHolders, type NetHolder } from './proxy/holders.ts'
 export { type ProxyAddress, type TrustFiles } from './proxy/environment.ts'

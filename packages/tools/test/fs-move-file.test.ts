@@ -96,13 +96,11 @@ test('a directory is not moved over what a rule below it protects, nor with a mo
     read: true,
     write: true,
   }
-  const granted = '  granted: . (read, create, update, delete), dir/fork (read, create, update, delete)'
   expect(await move('dir', 'moved', mount)).toEqual(
     failed(
       [
         'access denied: delete on dir',
         '  because: the mount dir/fork lies below it',
-        granted,
         '  to allow: no rule can',
       ].join('\n'),
     ),

@@ -34,8 +34,10 @@ export {
 } from './conversation/change.ts'
 export { AppendError, ConversationNotFoundError, UnreadableConversationError } from './conversation/errors.ts'
 export {
+  type AttachEvent,
   type ConfigEvent,
   type ConversationEvent,
+  type DetachEvent,
   type InquiryEvent,
   type NoteEvent,
   type RequestEvent,
@@ -79,7 +81,7 @@ export { BlobPutError, BlobReadError } from './blobs/errors.ts'
 export { Blobs } from './blobs/payload.ts'
 export { type BlobStore } from './blobs/store.ts'
 export { StorageError } from './list.ts'
-export { type AttachContext, attachPath } from './resources/attach.ts'
+export { type About, type AttachContext, attachContent, attachPath } from './resources/attach.ts'
 export { checksum, Deliveries, type Delivery } from './resources/deliveries.ts'
 export { AttachError, NotRefreshableError } from './resources/errors.ts'
 export { externalUri, parseExternalUri, parseWorkspaceUri, workspaceUri } from './resources/external-uri.ts'

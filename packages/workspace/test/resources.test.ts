@@ -4,7 +4,10 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, wr
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import {
+  type About,
   type AttachContext,
+  attachContent,
+  AttachError,
   attachPath,
   Blobs,
   checksum,
@@ -188,6 +191,14 @@ test('a pattern finds files, unless it is the name of one', async () => {
   ])
   expect(await urisOf('src/[x].ts')).toEqual(['file:///src/%5Bx%5D.ts'])
   expect(await urisOf('~/Desktop/*.md')).toEqual([externalUri(join(base, 'home/Desktop/n.md'))])
+  // A pattern looks only where it can match: not below, and not at names that are nothing to it.
+  spawnSync('mkfifo', [join(root, 'src/deep/fifo')])
+  mkdirSync(join(root, 'src/closed'))
+  writeFileSync(Buffer.concat([Buffer.from(`${root}/src/closed/`), Buffer.from([0xff, 0x41])]), 'x')
+  writeFileSync(Buffer.concat([Buffer.from(`${root}/src/`), Buffer.from([0xff, 0x42])]), 'x')
+  expect(await urisOf('src/*.md')).toEqual(['file:///src/c.md'])
+  expect(await urisOf('*/c.md')).toEqual(['file:///src/c.md'])
+  await expect(urisOf('src/closed/*')).rejects.toThrow('the name "\uFFFDA" is not valid UTF-8')
   await expect(urisOf('nowhere/*.ts')).rejects.toThrow('cannot attach nowhere/*.ts: nothing matches it')
 })
 
@@ -196,7 +207,9 @@ test('an ignore file that cannot be read attaches nothing', async () => {
   mkdirSync(join(root, 'd'))
   writeFileSync(join(root, 'd/a'), '')
   symlinkSync('/etc/hostname', join(root, 'd/.gitignore'))
-  await expect(attachPath('d', context)).rejects.toThrow('cannot attach d: it is a symbolic link')
+  await expect(attachPath('d', context)).rejects.toThrow(
+    `cannot attach d: an ignore file in ${root}/d: it is a symbolic link`,
+  )
 })
 
 test('what cannot be attached is a clear error, and nothing hangs', async () => {
@@ -217,7 +230,43 @@ test('what cannot be attached is a clear error, and nothing hangs', async () => 
   expect(await errorOf('fifo')).toBe('cannot attach fifo: it is neither a file nor a directory')
   expect(await errorOf('/dev/null')).toBe('cannot attach /dev/null: it is neither a file nor a directory')
   expect(await errorOf('loop')).toBe('cannot attach loop: its links loop')
-  expect(await errorOf('.')).toBe('cannot attach .: its name is not valid UTF-8')
+  expect(await errorOf('.')).toBe('cannot attach .: the name "\uFFFDA" is not valid UTF-8')
+})
+
+test('content that is no file: MIME by content first, the source chooses among texts, nothing is lost', async () => {
+  const { blobs, context } = await scene()
+  const keep = async (bytes: Buffer, about: About): Promise<[string | undefined, boolean]> => {
+    const resource = await attachContent(piecesOf(bytes), about, context.store)
+    return [resource.mimeType, (await blobs.read(resource, 1e7)).equals(bytes)]
+  }
+  const uri = 'https://a.example/x'
+  const png = Buffer.concat([Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'), Buffer.alloc(300_000, 7)])
+  expect(await keep(png, { uri, textType: 'text/html' })).toEqual(['image/png', true])
+  expect(await keep(Buffer.from('<p>'), { uri, textType: 'text/html' })).toEqual(['text/html', true])
+  expect(await keep(Buffer.from('{}'), { uri, name: 'a.json', textType: 'text/html' })).toEqual([
+    'application/json',
+    true,
+  ])
+  expect(await keep(Buffer.alloc(0), { uri })).toEqual(['text/plain', true])
+  const late = Buffer.concat([Buffer.alloc(70_000, 'a'), Buffer.from([0xff])])
+  expect(await keep(late, { uri })).toEqual(['text/plain', true])
+})
+
+/** As a socket delivers them, in memory that is used again. */
+async function* piecesOf(bytes: Buffer): AsyncGenerator<Uint8Array> {
+  const memory = Buffer.alloc(1000)
+  for (let at = 0; at < bytes.length; at += memory.length)
+    yield memory.subarray(0, bytes.copy(memory, 0, at, at + memory.length))
+}
+
+test('an interrupted snapshot throws the reason and leaves no temporary file', async () => {
+  const { root, context } = await scene()
+  writeFileSync(join(root, 'large'), Buffer.alloc(8 * 1024 * 1024, 1))
+  const stopped = new AbortController()
+  stopped.abort(new AttachError('large', 'stopped'))
+  await expect(attachPath('large', { ...context, signal: stopped.signal })).rejects.toThrow('stopped')
+  expect(readdirSync(root).toSorted()).toEqual(['.cordon', 'large'])
+  expect(readdirSync(join(root, '.cordon'))).toEqual(['id'])
 })
 
 test('refresh_resource: the workspace file as it is now; external and escaping ones are refused unread', async () => {

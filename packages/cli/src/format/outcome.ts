@@ -6,7 +6,11 @@ import type { Stream } from '../world.ts'
 export function formatOutcome(outcome: RunOutcome, { style }: Pick<Stream, 'style'>): string {
   const { exit, refused, lost, hints } = outcome
   const lines = [
-    ...lost.map(({ loss, why, fix }) => `${style('yellow', 'not held:')} ${loss} (${why})\n    fix: ${fix}`),
+    ...lost.map(({ loss, why, fix }, i) => {
+      // One cause takes several guarantees: it is said once, under the last of them.
+      const cause = lost[i + 1]?.fix === fix ? '' : `\n    why: ${why}\n    fix: ${fix}`
+      return `${style('yellow', 'not held:')} ${loss}${cause}`
+    }),
     ...exit.createdDenied.map(
       ({ path, movedTo, why }) =>
         `${style('red', 'moved aside:')} ${show(path)} was made although a rule denies it` +

@@ -5,14 +5,18 @@ export type Chunks = AsyncIterable<Uint8Array>
 
 const CHUNK = 1024 * 1024
 
-/** A file from its beginning, whatever its position. Reads the next piece while the caller works on this one. */
-export async function* chunksOf(file: FileHandle): AsyncGenerator<Uint8Array> {
+/**
+ * A file from its beginning, whatever its position. Reads the next piece while the caller works on this one. Throws
+ * the signal's reason between two pieces once it is aborted.
+ */
+export async function* chunksOf(file: FileHandle, signal?: AbortSignal): AsyncGenerator<Uint8Array> {
   const buffers = [Buffer.allocUnsafeSlow(CHUNK), Buffer.allocUnsafeSlow(CHUNK)]
   let position = 0
   let next = file.read(buffers[0]!, 0, CHUNK, 0)
   try {
     for (let i = 0; ; i++) {
       const { bytesRead, buffer } = await next
+      signal?.throwIfAborted()
       if (bytesRead === 0) return
       position += bytesRead
       next = file.read(buffers[(i + 1) % 2]!, 0, CHUNK, position)

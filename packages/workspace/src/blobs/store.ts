@@ -41,11 +41,11 @@ export class BlobStore {
   }
 
   /** Hashes first: content that is there already costs one reading and no writing. */
-  async putFile(file: FileHandle): Promise<BlobRef> {
+  async putFile(file: FileHandle, signal?: AbortSignal): Promise<BlobRef> {
     return this.#guard(async () => {
-      const known = await hashOf(chunksOf(file))
+      const known = await hashOf(chunksOf(file, signal))
       if (await this.#keepKnown(known.$blob)) return known
-      return this.put(chunksOf(file)) // hashed again: it may have changed between the two readings
+      return this.put(chunksOf(file, signal)) // hashed again: it may have changed between the two readings
     })
   }
 

@@ -22,6 +22,22 @@ export interface RequestEvent extends Stamped {
   readonly resources: readonly Resource[]
 }
 
+/** What a person attached outside a request. It goes to the model with the next one. */
+export interface AttachEvent extends Stamped {
+  readonly kind: 'attach'
+  readonly resources: readonly Resource[]
+}
+
+/**
+ * The earlier blocks with this URI and content are no longer part of the conversation. The log only grows, so they stay
+ * in it, and so does their content, until the conversation is removed.
+ */
+export interface DetachEvent extends Stamped {
+  readonly kind: 'detach'
+  readonly uri: string
+  readonly checksum: string
+}
+
 export interface ResponseEvent extends Stamped {
   readonly kind: 'response'
   readonly text: string
@@ -67,6 +83,8 @@ export type ConversationEvent =
   | ConfigEvent
   | TurnEvent
   | RequestEvent
+  | AttachEvent
+  | DetachEvent
   | ResponseEvent
   | ToolCallEvent
   | ToolResultEvent
@@ -112,6 +130,8 @@ const SHAPES: Readonly<
   config: { delta: isObject },
   turn: {},
   request: { text: isText, resources: isResources },
+  attach: { resources: isResources },
+  detach: { uri: isText, checksum: isText },
   response: { text: isText },
   tool_call: { id: isText, tool: isText, arguments: isPresent },
   tool_result: { id: isText, outcome: isText, text: isText, resources: isResources },

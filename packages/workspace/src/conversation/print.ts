@@ -6,6 +6,10 @@ export function printEvent(event: StoredEvent): string | undefined {
   switch (event.kind) {
     case 'request':
       return section('You', event.text, event.resources)
+    case 'attach':
+      return section('Attached', '', event.resources)
+    case 'detach':
+      return `> removed ${event.uri}\n`
     case 'response':
       return section(event.model === undefined ? 'Assistant' : `Assistant (${event.model})`, event.text, [])
     case 'tool_call':

@@ -2,6 +2,7 @@ import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { below, CordonError } from '@cordon/policy'
+import { type Chunks } from '../blobs/chunks.ts'
 import { type BlobStore } from '../blobs/store.ts'
 import { reason } from '../durable.ts'
 import { type Workspace } from '../place/workspace.ts'
@@ -17,6 +18,8 @@ export interface AttachContext {
   readonly cwd: string
   /** The store beside the conversation that will hold the resource. */
   readonly store: BlobStore
+  /** Its reason, a CordonError, is thrown once it is aborted; nothing half-kept is left. */
+  readonly signal?: AbortSignal | undefined
 }
 
 /** More than this from one argument is taken for a mistake, such as attaching `/`. */
@@ -48,7 +51,7 @@ const READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
 export async function snapshot(
   path: string,
   input: string,
-  { workspace, store }: AttachContext,
+  { workspace, store, signal }: AttachContext,
 ): Promise<Resource> {
   const file = await open(path, READ)
   try {
@@ -56,7 +59,7 @@ export async function snapshot(
     const { mimeType, form } = contentType(await headOf(file), path)
     const inside = below(workspace.root, path)
     const uri = inside === undefined ? externalUri(path) : workspaceUri(inside)
-    return { uri, mimeType, [form]: await store.putFile(file), name: basename(path) }
+    return { uri, mimeType, [form]: await store.putFile(file, signal), name: basename(path) }
   } finally {
     await file.close()
   }
@@ -66,4 +69,47 @@ async function headOf(file: FileHandle): Promise<Uint8Array> {
   const head = Buffer.alloc(HEAD)
   const { bytesRead } = await file.read(head, 0, HEAD, 0)
   return head.subarray(0, bytesRead)
+}
+
+export interface About {
+  readonly uri: string
+  /** What it is called, where it has a name. */
+  readonly name?: string | undefined
+  /** Which kind of text its source says it is; counts only for text whose name says nothing. */
+  readonly textType?: string | undefined
+}
+
+/** Content that is no file, such as an answer or the output of a command, read and kept now. */
+export async function attachContent(content: Chunks, about: About, store: BlobStore): Promise<Resource> {
+  const { uri, name, textType } = about
+  const { head, whole } = await peek(content)
+  const { mimeType, form } = contentType(head, name ?? '')
+  const shown = form === 'text' && mimeType === 'text/plain' ? (textType ?? mimeType) : mimeType
+  return { uri, mimeType: shown, [form]: await store.put(whole), ...(name === undefined ? {} : { name }) }
+}
+
+/** The beginning, and all of it. */
+async function peek(content: Chunks): Promise<{ readonly head: Uint8Array; readonly whole: Chunks }> {
+  const pieces = content[Symbol.asyncIterator]()
+  const held: Uint8Array[] = []
+  let length = 0
+  while (length < HEAD) {
+    const { value, done } = await pieces.next()
+    if (done) break
+    held.push(Uint8Array.from(value)) // a copy: the piece's memory is used again
+    length += value.length
+  }
+  return { head: Buffer.concat(held).subarray(0, HEAD), whole: chained(held, pieces) }
+}
+
+async function* chained(
+  held: readonly Uint8Array[],
+  rest: AsyncIterator<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
+  try {
+    yield* held
+    for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value
+  } finally {
+    await rest.return?.()
+  }
 }

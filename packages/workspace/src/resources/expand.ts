@@ -1,8 +1,8 @@
-import { constants } from 'node:fs'
+import { constants, type Dirent } from 'node:fs'
 import { open, readdir, realpath } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import picomatch from 'picomatch'
-import { below } from '@cordon/policy'
+import { below, quote, show } from '@cordon/policy'
 import { errorCode, reason } from '../durable.ts'
 import { MARKER } from '../place/find-root.ts'
 import { AttachError } from './errors.ts'
@@ -26,7 +26,7 @@ export async function* expandPath(input: string, context: ExpandContext): AsyncG
   const path = await canonical(input, input, context)
   if (path !== undefined) {
     if ((await kindOf(path, input)) === 'file') yield path
-    else yield* walk(path, input, await rulesAbove(path, context), () => true)
+    else yield* walk(path, { input, depth: Infinity, matches: () => true }, await rulesAbove(path, context))
     return
   }
   const { base, glob, isGlob } = picomatch.scan(input)
@@ -34,10 +34,21 @@ export async function* expandPath(input: string, context: ExpandContext): AsyncG
   if (start === undefined || (await kindOf(start, input)) !== 'directory')
     throw new AttachError(input, isGlob ? 'nothing matches it' : 'it does not exist')
   const matches = picomatch(glob)
-  yield* walk(start, input, await rulesAbove(start, context), (found) =>
-    matches(found.slice(start.length + 1)),
-  )
+  const found = {
+    input,
+    depth: depthOf(glob),
+    matches: (each: string) => matches(each.slice(start.length + 1)),
+  }
+  let some = false
+  for await (const match of walk(start, found, await rulesAbove(start, context))) {
+    some = true
+    yield match
+  }
+  if (!some) throw new AttachError(input, 'nothing matches it')
 }
+
+/** `*.pdf` in the home directory must not walk all of it. Where a pattern may reach is not always plain. */
+const depthOf = (glob: string): number => (/\*\*|[{(]/.test(glob) ? Infinity : glob.split('/').length)
 
 /** `~` expanded, every link resolved, so that also a mount leads outside. Undefined when it does not exist. */
 async function canonical(
@@ -59,7 +70,8 @@ async function canonical(
 /** RFD D03, "Filename encoding". Decoding would turn two names into one. */
 function utf8(bytes: Buffer, input: string): string {
   const text = bytes.toString('utf8')
-  if (!Buffer.from(text).equals(bytes)) throw new AttachError(input, 'its name is not valid UTF-8')
+  if (!Buffer.from(text).equals(bytes))
+    throw new AttachError(input, `the name ${quote(text)} is not valid UTF-8`)
   return text
 }
 
@@ -89,20 +101,39 @@ async function rulesAbove(dir: string, { root }: ExpandContext): Promise<IgnoreR
   return rules
 }
 
-async function* walk(
+interface Search {
+  readonly input: string
+  /** How many levels there are to look at. */
+  readonly depth: number
+  readonly matches: (path: string) => boolean
+}
+
+async function* walk(dir: string, search: Search, above: IgnoreRules): AsyncGenerator<string> {
+  const { input, depth, matches } = search
+  const { rules, entries } = await enter(dir, input, above)
+  const named = entries.map((entry) => ({ entry, path: join(dir, entry.name.toString('utf8')) }))
+  for (const { entry, path } of named.sort((a, b) => (a.path < b.path ? -1 : 1))) {
+    const wanted = entry.isFile()
+      ? matches(path) && !rules.ignores(path, 'file')
+      : entry.isDirectory() && depth > 1 && !NEVER.test(path) && !rules.ignores(path, 'directory')
+    if (!wanted) continue
+    utf8(entry.name, input)
+    if (entry.isFile()) yield path
+    else yield* walk(path, { ...search, depth: depth - 1 }, rules)
+  }
+}
+
+/** What cannot be read is said by its name: the argument may be far above it. */
+async function enter(
   dir: string,
   input: string,
   above: IgnoreRules,
-  matches: (path: string) => boolean,
-): AsyncGenerator<string> {
-  const rules = await above.entering(dir)
-  const entries = await readdir(dir, { withFileTypes: true, encoding: 'buffer' })
-  const named = entries.map((entry) => ({ entry, path: join(dir, utf8(entry.name, input)) }))
-  for (const { entry, path } of named.sort((a, b) => (a.path < b.path ? -1 : 1)))
-    if (entry.isFile()) {
-      if (matches(path) && !rules.ignores(path, 'file')) yield path
-    } else if (entry.isDirectory() && !NEVER.test(path) && !rules.ignores(path, 'directory'))
-      yield* walk(path, input, rules, matches)
+): Promise<{ readonly rules: IgnoreRules; readonly entries: readonly Dirent<Buffer>[] }> {
+  const fail = (what: string) => (error: unknown) => {
+    throw new AttachError(input, `${what}${show(dir)}: ${reason(error)}`)
+  }
+  const entries = await readdir(dir, { withFileTypes: true, encoding: 'buffer' }).catch(fail(''))
+  return { rules: await above.entering(dir).catch(fail('an ignore file in ')), entries }
 }
 
 const NEVER = new RegExp(`/(?:\\.git|\\${MARKER})$`)

@@ -1,0 +1,35 @@
+import type { Source } from '@cordon/config'
+import type { AccessPolicy } from '@cordon/policy'
+import { compileProject, type Compiler } from '../policies.ts'
+import type { Project } from '../project.ts'
+
+/** Whose rules hold for what is fetched and run to be attached (decision 0111): `[profiles.attach.access]`. */
+const PROFILE = 'attach'
+
+/** Makes the profile known where nobody wrote it. An empty list declares nothing, so it compiles to the defaults. */
+export const ATTACH_PROFILE: Source = {
+  layer: 'flags',
+  label: 'cordon attachment',
+  key: ['profiles', PROFILE, 'access', 'fs'],
+  value: [],
+}
+
+export interface AttachAccess {
+  readonly policy: AccessPolicy
+  readonly warnings: readonly string[]
+}
+
+/** The project was opened with `ATTACH_PROFILE` among its flags. */
+export async function compileAttachAccess(project: Project, compiler: Compiler): Promise<AttachAccess> {
+  const { bySubject, warnings } = await compileProject(project, {
+    ...compiler,
+    only: ({ kind, name }) => kind === 'profile' && name === PROFILE,
+  })
+  const [policy] = bySubject.values()
+  if (!policy) throw new Error('the profile of attachments did not compile')
+  return { policy, warnings }
+}
+
+/** The rule as it has to be written for this profile. */
+export const inProfile = (toml: string): string =>
+  toml.replace('[[access.net]]', `[[profiles.${PROFILE}.access.net]]`)

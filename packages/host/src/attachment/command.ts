@@ -1,0 +1,81 @@
+import type { Readable } from 'node:stream'
+import type { SandboxConfig } from '@cordon/config'
+import { type AccessPolicy, type Root, show } from '@cordon/policy'
+import type { ProxyDecision } from '@cordon/sandbox'
+import { attachContent, type BlobStore, HostPaths, type Resource } from '@cordon/workspace'
+import { type ConfinedProgram, startConfined } from '../confine.ts'
+import { AttachFailedError } from './errors.ts'
+import { commandUri } from './grammar.ts'
+import { bounded, Deadline } from './limits.ts'
+
+export interface CommandContext {
+  readonly policy: AccessPolicy
+  readonly sandbox: SandboxConfig
+  readonly root: Root
+  readonly home: string
+  readonly cwd: string
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly store: BlobStore
+  readonly signal: AbortSignal
+  readonly limits?: Partial<typeof LIMITS> | undefined
+}
+
+const MIB = 1024 * 1024
+const LIMITS = { bytes: 64 * MIB, seconds: 120 }
+
+type Argv = readonly [string, ...string[]]
+
+/** What a command writes to its standard output, confined by the profile's policy (decision 0111). It must succeed. */
+export async function attachCommand(argv: Argv, context: CommandContext): Promise<Resource> {
+  // A path of this machine is hidden, as in every event; what the command was run with is not changed.
+  const uri = HostPaths.of({ root: context.root.path, home: context.home }).hide(commandUri(argv))
+  if (context.sandbox.mode === 'off')
+    throw new AttachFailedError(uri, 'commands run confined, and sandbox.mode is "off"')
+  const limits = { ...LIMITS, ...context.limits }
+  const deadline = new Deadline(context.signal, limits.seconds)
+  let program: ConfinedProgram | undefined
+  try {
+    program = await startConfined({ ...context, argv, runtime: [], signal: deadline.signal })
+    program.stdin.end()
+    const tooLarge = (): Error => new AttachFailedError(uri, `it wrote more than ${limits.bytes / MIB} MiB`)
+    const content = succeeding(uri, program, bounded(program.stdout, limits.bytes, tooLarge))
+    return await attachContent(content, { uri }, context.store)
+  } catch (error) {
+    throw deadline.explain(error, (why) => new AttachFailedError(uri, why))
+  } finally {
+    deadline.end() // kills it, if it still runs
+    await program?.ended.catch(() => undefined)
+  }
+}
+
+/** The content ends only when the command has ended well; otherwise it breaks off, and nothing is kept. */
+async function* succeeding(
+  uri: string,
+  { stderr, ended }: ConfinedProgram,
+  output: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
+  const said = tailOf(stderr)
+  ended.catch(() => undefined) // awaited below; until then it is not unhandled
+  yield* output
+  const { exit, refused } = await ended
+  if (exit.code === 0) return
+  const how = exit.signal ? `was ended by ${exit.signal}` : `ended with ${exit.code}`
+  throw new AttachFailedError(
+    uri,
+    [`the command ${how}`, ...refused.map(formatRefused), ...said()].join('\n  '),
+  )
+}
+
+const formatRefused = ({ host, port, reason }: ProxyDecision): string =>
+  `refused: ${show(host)}:${port ?? ''}: ${reason}`
+
+const LINES = 10
+
+/** The last lines of it. Also keeps the pipe from filling up. */
+function tailOf(stream: Readable): () => string[] {
+  let tail = Buffer.alloc(0)
+  stream.on('data', (chunk: Buffer) => {
+    tail = Buffer.concat([tail, chunk]).subarray(-4096)
+  })
+  return () => tail.toString('utf8').split('\n').filter(Boolean).slice(-LINES).map(show)
+}

@@ -209,7 +209,7 @@ path = ".env"
     stdout: '',
     stderr: `cordon: the tool ended with exit code 1:
 cat: .env: Permission denied
-  hint: .env: read, create, update, delete, execute denied: the rule for .env does not grant read (.cordon/config.toml:11:1)
+  hint: .env: read, update, delete, execute denied: the rule for .env does not grant read (.cordon/config.toml:11:1)
 `,
   })
   expect(run(setting, 'poke', {})).toMatchObject({ code: 1, stdout: '' })

@@ -1,5 +1,6 @@
 /** A promise of SPEC 4 that a kernel may be unable to keep. `explain` and `doctor` print these names. */
 export type Guarantee =
+  | 'workspace-boundary'
   | 'private-home-and-tmp'
   | 'narrower-rules'
   | 'capability-rules'

@@ -249,6 +249,7 @@ test('a probe without answers counts as a kernel without anything', () => {
     { step: 'launcher', errno: 'it gave no answer' },
   ])
   expect(report.lost.map((each) => each.guarantee)).toEqual([
+    'workspace-boundary',
     'private-home-and-tmp',
     'narrower-rules',
     'host-rules',
@@ -257,6 +258,25 @@ test('a probe without answers counts as a kernel without anything', () => {
     'capability-rules',
     'system-call-filter',
   ])
+})
+
+test('SPEC 4.3 enforce: with neither a new root nor Landlock nothing runs, also without rules', () => {
+  const silent = parseProbe(KERNEL.launcher, '')
+  expect(messageOf(() => plan({}, {}, { kernel: silent }))).toBe(
+    'this machine cannot enforce the policy:\n' +
+      '  nothing keeps a program from the files outside the workspace: the launcher did not say what this kernel can do\n' +
+      'To get it: build the launcher again (`npm rebuild`): it may be older than the rest.\n' +
+      'Change the rules, or set `sandbox.mode = "warn"` to run without these guarantees.',
+  )
+  const old = { ...KERNEL, landlockAbi: 0, newRoot: { step: 'unshare', errno: 'EPERM' } }
+  expect(() => plan({}, {}, { kernel: old })).toThrow(UnenforceableError)
+  expect(plan({}, {}, { kernel: old, mode: 'warn' }).lost[0]).toMatchObject({
+    guarantee: 'workspace-boundary',
+    why: 'the kernel permits neither a new root nor Landlock',
+  })
+  // Either of the two is enough.
+  expect(plan({}, {}, { kernel: { ...old, landlockAbi: 3 } }).isolation).toBe('landlock-only')
+  expect(plan({}, {}, { kernel: { ...old, newRoot: 'works' } }).isolation).toBe('namespaces')
 })
 
 function messageOf(act: () => unknown): string {

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import type { SandboxConfig } from '@cordon/config'
 import { type AccessPolicy, type Root, show } from '@cordon/policy'
-import type { ProxyDecision } from '@cordon/sandbox'
+import { probeKernel, type ProxyDecision } from '@cordon/sandbox'
 import { attachContent, type BlobStore, HostPaths, type Resource } from '@cordon/workspace'
 import { type ConfinedProgram, startConfined } from '../confine.ts'
 import { AttachFailedError } from './errors.ts'
@@ -35,7 +35,9 @@ export async function attachCommand(argv: Argv, context: CommandContext): Promis
   const deadline = new Deadline(context.signal, limits.seconds)
   let program: ConfinedProgram | undefined
   try {
-    program = await startConfined({ ...context, argv, runtime: [], signal: deadline.signal })
+    // Asked, not assumed: a start that the kernel refuses would have to be made twice.
+    const kernel = probeKernel()
+    program = await startConfined({ ...context, argv, runtime: [], kernel, signal: deadline.signal })
     program.stdin.end()
     const tooLarge = (): Error => new AttachFailedError(uri, `it wrote more than ${limits.bytes / MIB} MiB`)
     const content = succeeding(uri, program, bounded(program.stdout, limits.bytes, tooLarge))

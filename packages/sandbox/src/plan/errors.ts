@@ -13,7 +13,11 @@ export class UnenforceableError extends CordonError {
   readonly refused: readonly Holder[]
   readonly lost: readonly LostGuarantee[]
   constructor(refused: readonly Holder[], lost: readonly LostGuarantee[]) {
-    const lines = refused.map((holder) => `  ${describeHolder(holder)}`)
+    const boundary = lost.filter(({ guarantee }) => guarantee === 'workspace-boundary')
+    const lines = [
+      ...boundary.map(({ loss, why }) => `  ${loss}: ${why}`),
+      ...refused.map((holder) => `  ${describeHolder(holder)}`),
+    ]
     const fix = lost[0] ? `\nTo get it: ${lost[0].fix}.` : ''
     super(
       `this machine cannot enforce the policy:\n${lines.join('\n')}${fix}\n` +

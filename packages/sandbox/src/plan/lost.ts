@@ -4,10 +4,29 @@ import { type Plan } from './types.ts'
 /** What a run without namespaces, Landlock or seccomp does without, by name (SPEC 4.3). */
 export function lostWithout(kernel: KernelReport, isolation: Plan['isolation']): readonly LostGuarantee[] {
   return [
+    ...(hasBoundary(kernel, isolation) ? [] : [withoutBoundary(kernel)]),
     ...(isolation === 'landlock-only' ? withoutNamespaces(kernel) : []),
     ...(kernel.landlockAbi === 0 ? [WITHOUT_LANDLOCK] : []),
     ...(kernel.seccomp ? [] : [WITHOUT_SECCOMP]),
   ]
+}
+
+/** Whether anything at all keeps a program from the files that no rule speaks of. */
+export const hasBoundary = ({ landlockAbi }: KernelReport, isolation: Plan['isolation']): boolean =>
+  isolation === 'namespaces' || landlockAbi > 0
+
+function withoutBoundary({ newRoot }: KernelReport): LostGuarantee {
+  const silent = newRoot !== 'works' && newRoot.step === 'launcher'
+  return {
+    guarantee: 'workspace-boundary',
+    loss: 'nothing keeps a program from the files outside the workspace',
+    why: silent
+      ? 'the launcher did not say what this kernel can do'
+      : 'the kernel permits neither a new root nor Landlock',
+    fix: silent
+      ? 'build the launcher again (`npm rebuild`): it may be older than the rest'
+      : 'use Linux 5.13 or later with `landlock` in the `lsm=` boot parameter, or allow unprivileged user namespaces',
+  }
 }
 
 function withoutNamespaces({ newRoot }: KernelReport): readonly LostGuarantee[] {

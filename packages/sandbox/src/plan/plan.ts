@@ -1,5 +1,5 @@
 import { type Flag, type Item, type LimitName } from '../linux/items.ts'
-import { lostWithout } from './lost.ts'
+import { hasBoundary, lostWithout } from './lost.ts'
 import { UnenforceableError, UnplannableError } from './errors.ts'
 import { cannotHold, holdersOf, isRefused } from './holders.ts'
 import { layOutNamespaces } from './namespaces.ts'
@@ -33,7 +33,8 @@ export function planConfinement(request: ConfinementRequest): Plan {
   // Five entries a rule, wanted by `explain` and by a refusal: not made for every spawn.
   let table: readonly Holder[] | undefined
   const holders = (): readonly Holder[] => (table ??= holdersOf(policy, held.regions, isolation))
-  if (mode === 'enforce' && cannotHold(policy, held.regions, isolation))
+  // The workspace's boundary is declared by every policy, also by one without rules (SPEC 1.1).
+  if (mode === 'enforce' && (!hasBoundary(kernel, isolation) || cannotHold(policy, held.regions, isolation)))
     throw new UnenforceableError(holders().filter(isRefused), lost)
   return {
     survey,

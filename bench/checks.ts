@@ -8,7 +8,7 @@ import { compare } from './measure.ts'
 const FILES = 100_000
 const PER_DIRECTORY = 100
 
-export function run(): void {
+function run(): void {
   const root = realpathSync(mkdtempSync(join(tmpdir(), 'cordon-bench-')))
   try {
     onePath(root)
@@ -56,3 +56,5 @@ function largeTree(root: string): void {
     rounds: 3,
   })
 }
+
+run()

@@ -3,7 +3,7 @@ import { mergeSources } from '@cordon/config'
 import { parse } from 'smol-toml'
 import { compare } from './measure.ts'
 
-export function run(): void {
+function run(): void {
   const text = configOfLines(5_000)
   const source = { layer: 'workspace', label: '.cordon/config.toml', text } as const
   compare({
@@ -44,3 +44,5 @@ function configOfLines(lines: number): string {
   }
   return out.join('\n')
 }
+
+run()

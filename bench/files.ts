@@ -20,7 +20,7 @@ import { type Anchor, openAmbientAnchor } from '@cordon/files'
 import { type CanonicalPath, parseRelPath } from '@cordon/policy'
 import { compare } from './measure.ts'
 
-export function run(): void {
+function run(): void {
   const base = realpathSync(mkdtempSync(join(tmpdir(), 'cordon-bench-')))
   const anchor = openAmbientAnchor(base as CanonicalPath)
   try {
@@ -112,3 +112,5 @@ function walk(anchor: Anchor, base: string): void {
     batch: 1,
   })
 }
+
+run()

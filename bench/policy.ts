@@ -3,7 +3,7 @@ import { evaluateFs, FsIndex, type FsRule, parseFsRule, parseRelPath, Problems }
 import { isAuthorized, preparsePolicySet, statefulIsAuthorized } from '@cedar-policy/cedar-wasm/nodejs'
 import { compare } from './measure.ts'
 
-export function run(): void {
+function run(): void {
   const [few, many] = [rules(10), rules(10_000)]
   const [small, large] = [new FsIndex(few), new FsIndex(many)]
   const target = parseRelPath('packages/p3/src/lib/deep/file.ts')
@@ -67,3 +67,5 @@ function scan(all: readonly FsRule[], target: string): FsRule | undefined {
   }
   return winner
 }
+
+run()

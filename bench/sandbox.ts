@@ -78,6 +78,35 @@ async function benchSpawn(): Promise<void> {
     )
 }
 
+/** A peer, when it is there: `npm i --no-save @anthropic-ai/sandbox-runtime`, and bubblewrap, socat and ripgrep. */
+interface SandboxRuntime {
+  readonly SandboxManager: {
+    initialize(config: unknown): Promise<void>
+    wrapWithSandbox(command: string): Promise<string>
+  }
+}
+
+async function benchSandboxRuntime(): Promise<void> {
+  const name = '@anthropic-ai/sandbox-runtime'
+  const peer = (await import(name).catch(() => undefined)) as SandboxRuntime | undefined
+  if (!peer) return say(`${name} is not installed, so it is not compared`)
+  const root = join(dir, 'peer')
+  mkdirSync(root)
+  await peer.SandboxManager.initialize({
+    network: { allowedDomains: [], deniedDomains: [] },
+    filesystem: { denyRead: [], allowWrite: ['.'], denyWrite: [] },
+  })
+  const plan = planFor(parseAccessPolicy({}), root, '/bin/true')
+  const wrapped = async (): Promise<void> => {
+    const command = await peer.SandboxManager.wrapWithSandbox('/bin/true')
+    await bare(['/bin/sh', '-c', command], root)()
+  }
+  const times = await compare({ confined: confined(plan, ['/bin/true']), peer: wrapped }, 30)
+  say(
+    `spawn: confined against ${name} ${ms(times.peer)}: ratio ${ratio(times.confined, times.peer)} (bound 0.2)`,
+  )
+}
+
 /** The whole way from rules to a process: survey, plan and spawn. */
 async function benchRules(): Promise<void> {
   const root = join(dir, 'rules')
@@ -125,7 +154,7 @@ async function benchFiles(): Promise<void> {
   }
 }
 
-const parts = { spawn: benchSpawn, rules: benchRules, files: benchFiles }
+const parts = { spawn: benchSpawn, peer: benchSandboxRuntime, rules: benchRules, files: benchFiles }
 const chosen = process.argv.slice(2)
 try {
   for (const [name, part] of Object.entries(parts))
@@ -133,3 +162,5 @@ try {
 } finally {
   rmSync(dir, { recursive: true, force: true })
 }
+// The peer leaves helpers running that would keep us.
+process.exit()

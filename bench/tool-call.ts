@@ -9,7 +9,7 @@ import { median, pretty } from './measure.ts'
 const CLI = join(import.meta.dirname, '../packages/cli')
 const ROUNDS = 41
 
-export async function run(): Promise<void> {
+async function run(): Promise<void> {
   const base = mkdtempSync(join(tmpdir(), 'cordon-bench-'))
   try {
     await measure(base)
@@ -79,3 +79,5 @@ const node = (
     child.stdout.resume()
     child.once('close', (code) => (code === 0 ? resolve() : reject(new Error(`node ended with ${code}`))))
   })
+
+await run()

@@ -10,7 +10,7 @@ import { compare } from './measure.ts'
 const FILES = 50_000
 const PER_DIRECTORY = 100
 
-export async function run(): Promise<void> {
+async function run(): Promise<void> {
   const base = realpathSync(mkdtempSync(join(tmpdir(), 'cordon-bench-')))
   try {
     const main = await bundle(join(import.meta.dirname, '../node_modules/.cache/cordon-bench'))
@@ -124,3 +124,5 @@ function plant(tree: string): number {
   }
   return bytes
 }
+
+await run()

@@ -131,8 +131,8 @@ describe('SPEC 4.7 real messages and what they mean', () => {
     [
       'npm',
       WIDE,
-      'npm error request to https://registry.npmjs.org/left-pad failed, reason: getaddrinfo EAI_AGAIN registry.npmjs.org',
-      ['network access to registry.npmjs.org is denied: no rule covers registry.npmjs.org:443'],
+      'npm error request to https://packages.example.org/left-pad failed, reason: getaddrinfo EAI_AGAIN packages.example.org',
+      ['network access to packages.example.org is denied: no rule covers packages.example.org:443'],
     ],
     [
       'cargo net',
@@ -195,6 +195,7 @@ describe('the command line, when nothing else is known', () => {
     expect(typed(WIDE, 'cat', join(home, '.ssh/id_rsa'))).toEqual([key])
     expect(typed(WIDE, 'ssh', '-i', join(home, '.ssh/id_rsa'), 'host')).toEqual([key])
     expect(typed(WIDE, 'tool', `--key=${join(home, '.ssh/id_rsa')}`)).toEqual([key])
+    expect(typed(WIDE, 'sh', '-c', `cat <${join(home, '.ssh/id_rsa')}; ls ~/.ssh/id_rsa`)).toEqual([key])
     expect(typed(NARROW, 'cat', '.env')).toEqual(['.env: read denied: the rule for .env does not grant read'])
     expect(typed(WIDE, 'curl', 'https://example.com/x')).toEqual([
       'network access to example.com is denied: no rule covers example.com:443',
@@ -203,7 +204,7 @@ describe('the command line, when nothing else is known', () => {
 
   test('and not what is granted, though the program failed', () => {
     expect(typed(NARROW, 'node', 'src/a.ts', 'run.sh', '--flag', '/usr/bin')).toEqual([])
-    expect(typed(WIDE, 'node', '-e', `throw ${join(home, '.ssh/id_rsa')} away`)).toEqual([])
+    expect(typed(NARROW, 'node', '-e', 'throw .env/away or src/a.ts away')).toEqual([])
   })
 })
 

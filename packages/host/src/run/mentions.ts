@@ -24,15 +24,20 @@ export function mentionedInCommand(argv: readonly string[]): Mentions {
   const words = argv.slice(1, MOST_WORDS).map((word) => word.slice(0, LONGEST_LINE))
   const values = words.flatMap((word) => [word, ...(/^-[^=]*=(.+)$/s.exec(word)?.slice(1) ?? [])])
   return {
-    paths: unique(
-      values
-        .filter((word) => !word.startsWith('-') && !/[\s\0]|:\/\//.test(word))
-        .map((path) => ({ path, trouble: 'unsaid' as const })),
-    ),
+    paths: unique(values.flatMap(pathsOfWord).map((path) => ({ path, trouble: 'unsaid' as const }))),
     hosts: unique(values.flatMap((word) => [...word.matchAll(URLS)].map(hostOf))),
     variables: [],
   }
 }
+
+/** A word may be a path; a script for `sh -c` may name some, of which only the rooted ones are sure to be paths. */
+function pathsOfWord(word: string): string[] {
+  if (word.startsWith('-') || word.includes('\0')) return []
+  if (/\s/.test(word)) return [...word.matchAll(ROOTED)].map(([, path = '']) => path)
+  return word.includes('://') ? [] : [word]
+}
+
+const ROOTED = /(?<=^|[\s'"`(=;&|<>])(~?\/[^\s'"`:;,()[\]<>|&$*?{}]+)/g
 
 /** What a failed program complained about. Bounded: the last part of a long text, the start of a long line. */
 export function mentionedInErrors(text: string): Mentions {

@@ -21,6 +21,9 @@ const lazyBuiltins: Plugin = {
   },
 }
 
+const PROXY = /\/(sandbox\/src\/proxy|host\/src\/run\/network)\b/
+const EXPLAINED = /\/sandbox\/src\/proxy\/(holders|gate|readings)\b/
+
 /** One bundle, lazy chunks: a command loads the rooms it enters, and `cordon --version` none. */
 const program = defineConfig({
   input: { main: 'packages/cli/src/main.ts' },
@@ -41,8 +44,8 @@ const program = defineConfig({
     codeSplitting: {
       includeDependenciesRecursively: false,
       groups: [
-        // Only a run with network rules pays for an HTTP stack.
-        { name: (id) => (/\/(sandbox\/src\/proxy|host\/src\/run\/network)\b/.test(id) ? 'proxy' : null) },
+        // Only a run with network rules pays for an HTTP stack; `explain` needs to know who holds them, and no more.
+        { name: (id) => (PROXY.test(id) && !EXPLAINED.test(id) ? 'proxy' : null) },
         {
           name: (id) =>
             /\/packages\/(policy|config|workspace|host|files|sandbox|tools)\//.exec(id)?.[1] ?? null,

@@ -19,14 +19,14 @@ export interface Setting {
   readonly env?: Readonly<Record<string, string>>
 }
 
-/** Compiled code is kept apart, so that a test can say what a command left in the home: nothing. */
-export const COMPILED = { XDG_CACHE_HOME: join(tmpdir(), `cordon-e2e-cache-${process.getuid?.() ?? ''}`) }
+/** Of our own compiled code: outside every home, because tests look at what a command left there. */
+export const CACHE = join(tmpdir(), `cordon-e2e-cache-${process.getuid?.() ?? 0}`)
 
 /** Runs without a terminal, as in a script: no standard input, pipes for the rest. */
 export function cordon({ cwd, home, env = {} }: Setting, ...args: string[]): Ended {
   const { status, stdout, stderr, error } = spawnSync(process.execPath, [CORDON, ...args], {
     cwd,
-    env: { PATH: process.env['PATH'], HOME: home, ...COMPILED, ...env },
+    env: { PATH: process.env['PATH'], HOME: home, XDG_CACHE_HOME: CACHE, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
     encoding: 'utf8',
   })
@@ -38,7 +38,7 @@ export function cordon({ cwd, home, env = {} }: Setting, ...args: string[]): End
 export function cordonMeanwhile({ cwd, home, env = {} }: Setting, ...args: string[]): Promise<Ended> {
   const child = spawn(process.execPath, [CORDON, ...args], {
     cwd,
-    env: { PATH: process.env['PATH'], HOME: home, ...COMPILED, ...env },
+    env: { PATH: process.env['PATH'], HOME: home, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const text = { stdout: '', stderr: '' }

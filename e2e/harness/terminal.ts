@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
-import { COMPILED, CORDON, type Setting } from './cordon.ts'
+import { CACHE, CORDON, type Setting } from './cordon.ts'
 
 export interface Played {
   readonly code: number
@@ -26,7 +26,7 @@ export const cordonAtTerminal = (
   play({
     argv: [process.execPath, CORDON, ...args],
     cwd,
-    env: { PATH: process.env['PATH'] ?? '', HOME: home, TERM: 'xterm', ...COMPILED, ...env },
+    env: { PATH: process.env['PATH'] ?? '', HOME: home, XDG_CACHE_HOME: CACHE, TERM: 'xterm', ...env },
     steps,
   })
 

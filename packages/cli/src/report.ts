@@ -23,6 +23,8 @@ const FAILURES: ReadonlySet<string> = new Set([
   'BLOB_PUT',
   'BLOB_READ',
   'CONVERSATION_APPEND',
+  'LAUNCHER_MISSING',
+  'LAUNCH_FAILED',
   'LOCK_HELD',
 ])
 

@@ -1,8 +1,5 @@
 import { spawn } from 'node:child_process'
-import { existsSync } from 'node:fs'
 import type { Readable, Writable } from 'node:stream'
-import type { SandboxConfig } from '@cordon/config'
-import { type AccessPolicy, below, type Root } from '@cordon/policy'
 import {
   assumeKernel,
   buildEnvironment,
@@ -10,30 +7,19 @@ import {
   type Exit,
   type KernelReport,
   type LostGuarantee,
-  openAmbientSurvey,
   type Plan,
-  planConfinement,
   ProgramNotFoundError,
   type ProxyDecision,
   spawnConfined,
 } from '@cordon/sandbox'
-import { findHints, type Hint, type HintWorld } from './run/hints.ts'
+import { type Confinement, hintWorld, networkFor, planFor } from './planning.ts'
+import { findHints, type Hint } from './run/hints.ts'
 import { findLimits } from './run/limits.ts'
 import { mentionedInErrors } from './run/mentions.ts'
 import type { Network } from './run/network.ts'
 
 /** One program and the policy it runs under, with its three streams in our hands. */
-export interface ConfineRequest {
-  readonly argv: readonly [string, ...string[]]
-  readonly cwd: string
-  readonly root: Root
-  readonly home: string
-  /** The host's environment; what of it the program sees is the policy's business. */
-  readonly env: Readonly<Record<string, string | undefined>>
-  readonly policy: AccessPolicy
-  readonly sandbox: SandboxConfig
-  /** Paths outside the policy that the program cannot start without. */
-  readonly runtime: readonly string[]
+export interface ConfineRequest extends Confinement {
   /** Aborting kills it with everything it started. */
   readonly signal: AbortSignal
   /** What the kernel can do; it is assumed to be able, and who is told otherwise (`isKernelRefusal`) probes it. */
@@ -61,8 +47,8 @@ export async function startConfined(request: ConfineRequest): Promise<ConfinedPr
   if (request.sandbox.mode === 'off') return startBare(request)
   const { argv, policy, signal } = request
   const env = buildEnvironment(policy, request.env)
-  const plan = planFor(request, env)
-  const network = plan.proxyPort === undefined ? undefined : await serve(policy, plan.proxyPort)
+  const plan = planFor(request.kernel ?? assumeKernel(), request, env)
+  const network = await networkFor(policy, plan)
   try {
     const confined = spawnConfined(plan, {
       argv,
@@ -76,12 +62,6 @@ export async function startConfined(request: ConfineRequest): Promise<ConfinedPr
     await network?.close()
     throw error
   }
-}
-
-/** Loaded when it is needed: most tools have no network, and should not pay for an HTTP stack. */
-async function serve(policy: AccessPolicy, port: number): Promise<Network> {
-  const { openNetwork } = await import('./run/network.ts')
-  return openNetwork(policy.net, port)
 }
 
 async function whenEnded(
@@ -147,42 +127,3 @@ interface Streams {
   readonly stdout: Readable | null
   readonly stderr: Readable | null
 }
-
-function planFor(request: ConfineRequest, env: Record<string, string>): Plan {
-  const { policy, root, home, cwd, argv, sandbox, runtime, kernel = assumeKernel() } = request
-  const survey = openAmbientSurvey({ policy, root: root.path, home, cwd, argv0: argv[0], env, runtime })
-  const { memory_mb, processes, tmp_mb, open_files } = sandbox.limits
-  return planConfinement({
-    policy,
-    kernel,
-    survey,
-    mode: sandbox.mode === 'warn' ? 'warn' : 'enforce',
-    limits: {
-      ...(memory_mb === undefined ? {} : { memory: memory_mb * MIB }),
-      ...(processes === undefined ? {} : { processes }),
-      ...(tmp_mb === undefined ? {} : { tmp: tmp_mb * MIB }),
-      ...(open_files === undefined ? {} : { files: open_files }),
-    },
-  })
-}
-
-const MIB = 1024 * 1024
-
-const hintWorld = (
-  { root, policy, cwd, home, env }: ConfineRequest,
-  { survey }: Plan,
-  refused: readonly ProxyDecision[],
-): HintWorld => ({
-  root,
-  policy,
-  cwd,
-  home,
-  exists: (path: string) => existsSync(path),
-  // What the proxy knows exactly is not guessed at again.
-  isKnown: (host: string) => refused.some((decision) => decision.host === host),
-  hasVariable: (name: string) => env[name] !== undefined,
-  isSecret: (path: string) => survey.secrets.some((secret) => below(secret, path) !== undefined),
-  isVisible: (path: string) =>
-    [...survey.system, ...survey.runtime].some((entry) => below(entry.path, path) !== undefined) &&
-    !survey.secrets.some((secret) => below(secret, path) !== undefined),
-})

@@ -20,13 +20,10 @@ export function shippedTool(name: string, { node, tools }: Installation): Shippe
   if (!tool) return undefined
   return {
     parameters: { ...tool.parameters },
-    command: [node, ...NODE_OPTIONS, tools, name],
+    command: [node, tools, name],
     runtime: [tools, ...(name === SEARCH ? ripgrepOf(tools) : [])],
   }
 }
-
-/** The host's own settings for Node are not the tool's; what a tool does needs none of these. */
-const NODE_OPTIONS: readonly string[] = ['--no-warnings']
 
 const SEARCH = 'fs_grep_files'
 

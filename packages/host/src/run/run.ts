@@ -1,7 +1,4 @@
-import { lstatSync } from 'node:fs'
 import type { Readable, Writable } from 'node:stream'
-import type { SandboxConfig } from '@cordon/config'
-import { type AccessPolicy, below, type Root } from '@cordon/policy'
 import {
   assumeKernel,
   buildEnvironment,
@@ -9,27 +6,19 @@ import {
   isKernelRefusal,
   type KernelReport,
   type LostGuarantee,
-  openAmbientSurvey,
   type Plan,
-  planConfinement,
   probeKernel,
   type ProxyDecision,
   spawnConfined,
 } from '@cordon/sandbox'
-import { findHints, type Hint, type HintWorld } from './hints.ts'
+import { type Confinement, hintWorld, networkFor, planFor } from '../planning.ts'
+import { findHints, type Hint } from './hints.ts'
 import { findLimits } from './limits.ts'
 import { mentionedInCommand, mentionedInErrors } from './mentions.ts'
 import type { Network } from './network.ts'
 import { runUnconfined } from './unconfined.ts'
 
-export interface RunRequest {
-  readonly argv: readonly [string, ...string[]]
-  readonly cwd: string
-  readonly root: Root
-  readonly home: string
-  readonly env: Readonly<Record<string, string | undefined>>
-  readonly policy: AccessPolicy
-  readonly sandbox: SandboxConfig
+export interface RunRequest extends Confinement {
   /** Where error output goes when it passes through us, so that a failure can be explained better. */
   readonly stderr: 'inherit' | Writable
   readonly signal?: AbortSignal
@@ -63,7 +52,7 @@ async function runOn(kernel: KernelReport, request: RunRequest): Promise<RunOutc
   const { argv, policy } = request
   const env = buildEnvironment(policy, request.env)
   const plan = planFor(kernel, request, env)
-  const network = plan.proxyPort === undefined ? undefined : await serve(policy, plan.proxyPort)
+  const network = await networkFor(policy, plan)
   try {
     const { exit, said } = await launch(request, plan, network, env)
     const decisions = (await network?.close()) ?? []
@@ -83,12 +72,6 @@ async function runOn(kernel: KernelReport, request: RunRequest): Promise<RunOutc
   } finally {
     await network?.close()
   }
-}
-
-/** Loaded when it is needed: most runs have no network, and should not pay for an HTTP stack. */
-async function serve(policy: AccessPolicy, port: number): Promise<Network> {
-  const { openNetwork } = await import('./network.ts')
-  return openNetwork(policy.net, port)
 }
 
 async function launch(
@@ -114,29 +97,6 @@ async function launch(
   }
 }
 
-function planFor(
-  kernel: KernelReport,
-  { policy, root, home, cwd, argv, sandbox }: RunRequest,
-  env: Record<string, string>,
-): Plan {
-  const survey = openAmbientSurvey({ policy, root: root.path, home, cwd, argv0: argv[0], env })
-  const { memory_mb, processes, tmp_mb, open_files } = sandbox.limits
-  return planConfinement({
-    policy,
-    kernel,
-    survey,
-    mode: sandbox.mode === 'warn' ? 'warn' : 'enforce',
-    limits: {
-      ...(memory_mb === undefined ? {} : { memory: memory_mb * MIB }),
-      ...(processes === undefined ? {} : { processes }),
-      ...(tmp_mb === undefined ? {} : { tmp: tmp_mb * MIB }),
-      ...(open_files === undefined ? {} : { files: open_files }),
-    },
-  })
-}
-
-const MIB = 1024 * 1024
-
 /** Passes everything on, no faster than it is taken, and keeps the end of it for the hints. */
 function tee(from: Readable, to: Writable): () => string {
   const kept: Buffer[] = []
@@ -153,34 +113,3 @@ function tee(from: Readable, to: Writable): () => string {
 }
 
 const TAIL = 64 * 1024
-
-function hintWorld(
-  { root, policy, cwd, home, env }: RunRequest,
-  { survey, isolation }: Plan,
-  refused: readonly ProxyDecision[],
-): HintWorld {
-  const shown = [
-    ...[...survey.system, ...survey.runtime, ...NODES].map((entry) => entry.path),
-    ...survey.devices,
-  ]
-  const own = [survey.root, survey.home].flatMap(({ given, canonical }) => [given, canonical])
-  const places = isolation === 'namespaces' ? [...survey.scratch, ...own] : own
-  return {
-    root,
-    policy,
-    cwd,
-    home,
-    exists: (path) => lstatSync(path, { throwIfNoEntry: false }) !== undefined,
-    // A directory above something that is there is there as well; that the rest of it is not was no mistake.
-    isVisible: (path) =>
-      shown.some((each) => below(each, path) !== undefined) ||
-      [...shown, ...places].some((each) => below(path, each) !== undefined),
-    isSecret: (path) => survey.secrets.some((secret) => below(secret, path) !== undefined),
-    hasVariable: (name) => env[name] !== undefined,
-    // What the proxy knows exactly is not guessed at again.
-    isKnown: (host) => refused.some((decision) => decision.host === host),
-  }
-}
-
-/** There for every program, each of its own kind. */
-const NODES = [{ path: '/proc' }, { path: '/dev/pts' }, { path: '/dev/ptmx' }, { path: '/dev/fd' }]

@@ -13,6 +13,7 @@ export interface AttachHands extends AttachContext {
   readonly env: Readonly<Record<string, string | undefined>>
   /** The rules and the configuration they come from. Asked for only when something is fetched or run. */
   readonly access: () => Promise<AttachAccess & { readonly project: Project }>
+  readonly warn: CommandContext['warn']
   readonly network?: FetchContext['network']
   readonly limits?: (FetchContext['limits'] & CommandContext['limits']) | undefined
 }
@@ -31,7 +32,7 @@ export async function attachAll(
 }
 
 export async function attachOne(request: AttachRequest, hands: AttachHands): Promise<readonly Resource[]> {
-  const { store, signal, network, limits, cwd, env } = hands
+  const { store, signal, network, limits, cwd, env, warn } = hands
   switch (request.kind) {
     case 'path':
       return attachPath(request.path, hands)
@@ -45,7 +46,7 @@ export async function attachOne(request: AttachRequest, hands: AttachHands): Pro
       const { policy, project } = await hands.access()
       const { root, workspace, loaded } = project
       const { sandbox } = loaded.config
-      const context = { policy, sandbox, root, home: workspace.home, cwd, env, store, signal, limits }
+      const context = { policy, sandbox, root, home: workspace.home, cwd, env, store, signal, limits, warn }
       return [await attachCommand(request.argv, context)]
     }
   }

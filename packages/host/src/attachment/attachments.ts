@@ -186,6 +186,7 @@ export class Attachments {
       signal,
       env: surroundings.env,
       access: () => (access ??= compile()),
+      warn,
       network,
       limits,
     }

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import type { SandboxConfig } from '@cordon/config'
 import { type AccessPolicy, type Root, show } from '@cordon/policy'
-import { probeKernel, type ProxyDecision } from '@cordon/sandbox'
+import { type KernelReport, probeKernel, type ProxyDecision } from '@cordon/sandbox'
 import { attachContent, type BlobStore, HostPaths, type Resource } from '@cordon/workspace'
 import { type ConfinedProgram, startConfined } from '../confine.ts'
 import { AttachFailedError } from './errors.ts'
@@ -18,6 +18,10 @@ export interface CommandContext {
   readonly store: BlobStore
   readonly signal: AbortSignal
   readonly limits?: Partial<typeof LIMITS> | undefined
+  /** SPEC 4.3 `warn`: what could not be held, in words. */
+  readonly warn: (warnings: readonly string[]) => void
+  /** What the kernel can do, where it is not asked. A seam for tests. */
+  readonly kernel?: KernelReport | undefined
 }
 
 const MIB = 1024 * 1024
@@ -36,12 +40,15 @@ export async function attachCommand(argv: Argv, context: CommandContext): Promis
   let program: ConfinedProgram | undefined
   try {
     // Asked, not assumed: a start that the kernel refuses would have to be made twice.
-    const kernel = probeKernel()
+    const kernel = context.kernel ?? probeKernel()
     program = await startConfined({ ...context, argv, runtime: [], kernel, signal: deadline.signal })
     program.stdin.end()
     const tooLarge = (): Error => new AttachFailedError(uri, `it wrote more than ${limits.bytes / MIB} MiB`)
     const content = succeeding(uri, program, bounded(program.stdout, limits.bytes, tooLarge))
-    return await attachContent(content, { uri }, context.store)
+    const resource = await attachContent(content, { uri }, context.store)
+    const { lost } = await program.ended
+    context.warn(lost.map(({ loss, why }) => `not held while ${uri} ran: ${loss} (${why})`))
+    return resource
   } catch (error) {
     throw deadline.explain(error, (why) => new AttachFailedError(uri, why))
   } finally {

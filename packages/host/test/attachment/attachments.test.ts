@@ -3,6 +3,9 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { externalUri, readConversation, type StoredEvent } from '@cordon/workspace'
 import { expect, test } from 'vitest'
+import { openAmbientRoot, parseAccessPolicy } from '@cordon/policy'
+import { probeKernel } from '@cordon/sandbox'
+import { attachCommand } from '../../src/attachment/command.ts'
 import { InterruptedError } from '../../src/attachment/errors.ts'
 import { Lab, never, serve } from './lab.ts'
 
@@ -153,6 +156,32 @@ test('commands run confined: no network, nothing outside, limits, and failures w
   )
   const { attachments } = await lab.open().list()
   expect(attachments.length).toBe(1)
+})
+
+test('SPEC 4.3 warn: what could not be held is said, and the command runs; enforce refuses it', async () => {
+  const lab = new Lab()
+  lab.write('a.md', 'x')
+  const said: string[] = []
+  const attach = (mode: 'warn' | 'enforce'): Promise<unknown> =>
+    attachCommand(['cat', 'a.md'], {
+      policy: parseAccessPolicy({ fs: [{ path: '.', read: true, write: true, execute: true }] }),
+      sandbox: { mode, sensitive: [], limits: {} },
+      root: openAmbientRoot(lab.root),
+      home: lab.home,
+      cwd: lab.root,
+      env: { PATH: process.env['PATH'] },
+      store: lab.blobs.shared,
+      signal: never,
+      warn: (warnings) => said.push(...warnings),
+      kernel: { ...probeKernel(), landlockAbi: 0, newRoot: { step: 'unshare', errno: 'EPERM' } },
+    })
+  await expect(attach('enforce')).rejects.toMatchObject({ code: 'UNENFORCEABLE' })
+  expect(said).toEqual([])
+  await attach('warn')
+  expect(said[0]).toBe(
+    'not held while command:cat a.md ran: nothing keeps a program from the files outside the workspace ' +
+      '(the kernel permits neither a new root nor Landlock)',
+  )
 })
 
 test('a path of this machine in a command is hidden in its URI', async () => {

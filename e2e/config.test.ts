@@ -37,6 +37,11 @@ test('SPEC 2 init makes a workspace that validates, and is safe to repeat', () =
   })
   expect(readFileSync(join(cwd, '.cordon/config.toml'), 'utf8')).toBe(text)
   expect(readFileSync(join(cwd, '.cordon/id'), 'utf8')).toBe(id)
+  // The first line tells editors where the schema is, and there it is.
+  expect(text).toMatch(/^#:schema \.\/config\.schema\.json\n/)
+  expect(readFileSync(join(cwd, '.cordon/config.schema.json'), 'utf8')).toBe(
+    cordon({ ...here, cwd }, 'config', 'schema').stdout,
+  )
   expect(cordon({ ...here, cwd }, 'config', 'validate')).toEqual({
     code: 0,
     stdout: 'the configuration is valid; 8 policies compile\n',

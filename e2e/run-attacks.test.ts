@@ -114,7 +114,7 @@ for family, address in ((socket.AF_UNIX, 'sock'), (socket.AF_UNIX, '\\0' + ${JSO
     for (const name of ['script', 'link']) {
       const ended = place.run(['--', `./${name}`])
       expect(ended).toMatchObject({
-        code: 2,
+        code: 1,
         stdout: '',
         stderr:
           `cordon: the sandbox could not be built, so nothing was started: exec ${place.root}/${name}: ENOENT. ` +

@@ -26,7 +26,7 @@ export const CACHE = join(tmpdir(), `cordon-e2e-cache-${process.getuid?.() ?? 0}
 export function cordon({ cwd, home, env = {} }: Setting, ...args: string[]): Ended {
   const { status, stdout, stderr, error } = spawnSync(process.execPath, [CORDON, ...args], {
     cwd,
-    env: { PATH: process.env['PATH'], HOME: home, XDG_CACHE_HOME: CACHE, ...env },
+    env: { PATH: process.env['PATH'], HOME: home, XDG_CACHE_HOME: CACHE, CORDON_BACKGROUND: 'off', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
     encoding: 'utf8',
   })

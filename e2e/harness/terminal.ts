@@ -26,7 +26,14 @@ export const cordonAtTerminal = (
   play({
     argv: [process.execPath, CORDON, ...args],
     cwd,
-    env: { PATH: process.env['PATH'] ?? '', HOME: home, XDG_CACHE_HOME: CACHE, TERM: 'xterm', ...env },
+    env: {
+      PATH: process.env['PATH'] ?? '',
+      HOME: home,
+      XDG_CACHE_HOME: CACHE,
+      CORDON_BACKGROUND: 'off',
+      TERM: 'xterm',
+      ...env,
+    },
     steps,
   })
 

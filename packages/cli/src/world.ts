@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process'
 import { fstatSync, readFileSync } from 'node:fs'
 import { constants, homedir } from 'node:os'
 import { styleText } from 'node:util'
@@ -26,6 +27,8 @@ export interface World {
   readonly respondent: Respondent | undefined
   /** The Node that runs us: what we ship runs on the same one. */
   readonly node: string
+  /** Starts another `cordon` that nobody waits for. */
+  startDetached(args: readonly string[]): void
   /** All of standard input. */
   readInput(): Promise<string>
   /** Sets the exit code; the process ends by itself when nothing is left to do. */
@@ -77,6 +80,12 @@ export function openAmbientWorld(): World {
       return respondentAt({ input: process.stdin, output: process.stderr })
     },
     node: process.execPath,
+    startDetached: (args) => {
+      const options = { cwd: process.cwd(), env, detached: true, stdio: 'ignore' } as const
+      spawn(process.execPath, [process.argv[1]!, ...args], options)
+        .on('error', () => {})
+        .unref()
+    },
     readInput: async () => (await import('node:stream/consumers')).text(process.stdin),
     finish: (code) => {
       process.exitCode = code

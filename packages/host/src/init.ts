@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { newConfigText, writeConfigFile } from '@cordon/config'
 import { type Holder, initWorkspace, type Surroundings, type Workspace } from '@cordon/workspace'
+import { writeSchemaBeside } from './schema-file.ts'
 
 export interface Initialised {
   readonly workspace: Workspace
@@ -19,6 +20,7 @@ export async function initProject(
   const file = join(workspace.shared, 'config.toml')
   if (existsSync(file)) return { workspace, configFile: undefined }
   writeConfigFile(file, newConfigText() + STARTER, undefined)
+  writeSchemaBeside(file)
   return { workspace, configFile: file }
 }
 

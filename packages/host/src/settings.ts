@@ -20,6 +20,7 @@ import {
   type Project,
   requireWorkspace,
 } from './project.ts'
+import { writeSchemaBeside } from './schema-file.ts'
 import { textOf, withText } from './sources.ts'
 import { QuestionError } from './why/question.ts'
 
@@ -50,6 +51,7 @@ export function changeSetting(options: ProjectOptions, { layer, key, value }: Ch
   mergeSources(withText(sources, layer, text))
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
   writeConfigFile(file, text, isNew ? undefined : was)
+  if (isNew) writeSchemaBeside(file)
   return file
 }
 

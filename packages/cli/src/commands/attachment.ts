@@ -9,7 +9,7 @@ import {
 import { show } from '@cordon/policy'
 import { type Command as Parser, Option } from 'commander'
 import type { Register } from '../command.ts'
-import { writeJson } from '../conversations.ts'
+import { collectInBackground, writeJson } from '../conversations.ts'
 import { attachmentJson, formatAdded, formatAttachments, formatSize } from '../format/attachments.ts'
 import { foreign } from '../format/text.ts'
 import { cfgOption, choiceOf, type CommonOptions, idOption, jsonOption } from '../options.ts'
@@ -33,7 +33,10 @@ Examples:
   cordon attachment add https://example.com/spec.html
   cordon attachment add 'command:git diff --stat'`,
     )
-    .action((what: readonly string[], options: CommonOptions) => add(world, what, options))
+    .action(async (what: readonly string[], options: CommonOptions) => {
+      await add(world, what, options)
+      collectInBackground(world)
+    })
 
   command(parser, 'ls', 'list what is attached; ↗ marks what came from outside the workspace').action(
     (options: CommonOptions) => list(world, options),

@@ -3,7 +3,14 @@ import type { Conversations } from '@cordon/host'
 import { show } from '@cordon/policy'
 import type { Command as Parser } from 'commander'
 import type { Register } from '../command.ts'
-import { chosen, ID, type JsonOption, openConversations, writeJson } from '../conversations.ts'
+import {
+  chosen,
+  ID,
+  type JsonOption,
+  collectInBackground,
+  openConversations,
+  writeJson,
+} from '../conversations.ts'
 import { EXIT } from '../exit.ts'
 import { conversationJson, formatConversation, formatConversations } from '../format/conversations.ts'
 import { clip } from '../format/text.ts'
@@ -118,6 +125,7 @@ const registerRemoving: Register = (parser, world) => {
         return world.finish(EXIT.denied)
       }
       for (const ref of wanted) await conversations.remove(ref)
+      collectInBackground(world)
       if (json)
         writeJson(
           world,

@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import {
   archiveConversation,
   Blobs,
@@ -23,6 +24,7 @@ import {
 import { CordonError } from '@cordon/policy'
 import { type ProjectOptions, requireWorkspace } from '../project.ts'
 import { type ConversationChoice, requireChosen } from './choose.ts'
+import { isDue } from './due.ts'
 import { type ConversationUser, shelfOf } from './open.ts'
 
 /** The conversations of the workspace around a directory. Reads no configuration, so a broken one is no obstacle. */
@@ -108,6 +110,11 @@ export class Conversations {
       await sweepBlobs(this.#shelf)
     }
     return collectBlobs(this.#shelf, { action })
+  }
+
+  /** SPEC 6.2: whether a day has passed since the last collection in the background; the asker then makes one. */
+  isCollectionDue(): boolean {
+    return isDue(join(this.#shelf.workspace.local, 'collected'), this.#shelf.now())
   }
 
   events(ref: ConversationRef): AsyncGenerator<StoredEvent> {

@@ -1,0 +1,39 @@
+import { mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { cordon, temporary } from './harness/cordon.ts'
+
+/** Every stored content below the workspace. */
+const blobs = (cwd: string): string[] =>
+  readdirSync(join(cwd, '.cordon/blobs'), { recursive: true, encoding: 'utf8' }).filter((name) =>
+    name.endsWith('.gz'),
+  )
+
+test('SPEC 6.2 once a day, what nothing needs is collected in the background', async () => {
+  const here = { cwd: temporary(), home: temporary(), env: { CORDON_BACKGROUND: 'on' } }
+  const quiet = { ...here, env: {} }
+  mkdirSync(join(here.cwd, '.cordon'))
+  writeFileSync(join(here.cwd, 'a.txt'), 'one')
+  const added = JSON.parse(cordon(quiet, 'attachment', 'add', 'a.txt', '--json').stdout) as {
+    conversation: string
+  }
+  expect(cordon(quiet, 'conversation', 'rm', added.conversation, '--yes').code).toBe(0)
+  const [old] = blobs(here.cwd)
+  const longAgo = new Date(Date.now() - 48 * 60 * 60 * 1000)
+  utimesSync(join(here.cwd, '.cordon/blobs', old!), longAgo, longAgo)
+
+  writeFileSync(join(here.cwd, 'b.txt'), 'two')
+  expect(cordon(here, 'attachment', 'add', 'b.txt')).toMatchObject({ code: 0, stderr: '' })
+  for (let tries = 0; blobs(here.cwd).includes(old!) && tries < 100; tries++) await sleep(100)
+  expect(blobs(here.cwd)).toHaveLength(1)
+  expect(blobs(here.cwd)).not.toContain(old)
+
+  // The second one of the day starts nothing.
+  const places = join(here.home, '.local/share/cordon/workspace')
+  const [place] = readdirSync(places).filter((name) => !name.startsWith('.'))
+  const before = statSync(join(places, place!, 'collected')).mtimeMs
+  writeFileSync(join(here.cwd, 'c.txt'), 'three')
+  expect(cordon(here, 'attachment', 'add', 'c.txt').code).toBe(0)
+  expect(statSync(join(places, place!, 'collected')).mtimeMs).toBe(before)
+})

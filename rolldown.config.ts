@@ -44,6 +44,8 @@ const program = defineConfig({
     codeSplitting: {
       includeDependenciesRecursively: false,
       groups: [
+        // Only who fetches something, or runs a tool, pays for what that needs.
+        { name: (id) => /\/host\/src\/(attachment|execute)\//.exec(id)?.[1] ?? null },
         // Only a run with network rules pays for an HTTP stack; `explain` needs to know who holds them, and no more.
         { name: (id) => (PROXY.test(id) && !EXPLAINED.test(id) ? 'proxy' : null) },
         {

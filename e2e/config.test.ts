@@ -132,6 +132,7 @@ test('SPEC 2 the broken example: everything that is wrong, at once', () => {
     'cordon: error: `sandbox.mode`: expected "enforce", "warn" or "off", got "enforced"',
     'error: `conversation.tools.fetch` is a local tool without a `command`',
     'error: unknown key `conversation.tools.fetch.comand`',
+    'error: `conversation.tools.fetch.access.fs[0].path`: path is outside the workspace: /etc (absolute paths are not permitted)',
     'error: `conversation.tools.fetch.access.fs[0].read`: expected true or false, got "yes"',
     'error: `conversation.tools.fetch.access.net[0].host`: "*.github.com" is not a host name or address: there are no wildcards, list each host',
     'error: `conversation.tools.fetch.access.env[0].name`: "A*B": * is only allowed at the end',

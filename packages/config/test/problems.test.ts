@@ -214,6 +214,7 @@ test('SPEC 2: all problems at once, of all layers, in the order a person would g
     '~/.config/cordon/config.toml:2 x',
     '.cordon/config.toml:1 conversation.tools.a',
     '.cordon/config.toml:2 conversation.tools.a.rnu',
+    '.cordon/config.toml:4 profiles.p.access.fs[0].path',
     '.cordon/config.toml:5 profiles.p.access.fs[0].read',
   ])
 })

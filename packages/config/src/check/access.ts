@@ -28,7 +28,6 @@ function readRules<Axis extends keyof typeof RULE_PARSERS>(
   const sound = findings.sound.get(cell)
   if (sound) return sound as unknown as AccessConfig[Axis]
   for (const [i, { value }] of cell.elements.entries()) {
-    if (findings.isBroken([...path, i])) continue
     const problems = new Problems()
     RULE_PARSERS[axis](value, '', problems)
     report(findings, [...path, i], problems)
@@ -41,6 +40,8 @@ function report(findings: Findings, path: Path, problems: Problems): void {
   for (const { at, message } of problems.list) {
     const field = /^\w+/.exec(at)?.[0]
     const where = field === undefined ? path : [...path, field]
+    // What the schema already said about this field is said once; its neighbours still get their say (SPEC 2).
+    if (findings.isBroken(where)) continue
     findings.add(where, `\`${formatKeyPath(where)}\`: ${message}`, field && RULE_FIXES[field])
   }
 }

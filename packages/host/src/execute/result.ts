@@ -1,4 +1,5 @@
 import { describe, quote } from '@cordon/policy'
+import type { Question } from '@cordon/tools'
 
 /** What a tool gave back, after whatever it printed was understood (SPEC 6.5). */
 export type ToolReply =
@@ -23,13 +24,8 @@ interface ToolResource {
   readonly blob?: string
 }
 
-export interface ToolQuestion {
-  readonly id: string
-  readonly text: string
-  readonly answer_type: 'boolean' | 'select' | 'text'
-  readonly options?: readonly string[]
-  readonly default?: boolean | string
-}
+/** The same words for the tools we ship and for everybody's. */
+export type ToolQuestion = Question
 
 /** How the process ended and all that was kept of its output. */
 export interface Printed {

@@ -14,8 +14,6 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
-extern char **environ;
-
 /* Nothing to regain: with an empty bounding set and NOROOT not even uid 0 gets a capability by exec. */
 static void
 drop_capabilities (void)
@@ -86,12 +84,13 @@ enter_cwd (const struct plan *plan)
 }
 
 _Noreturn void
-confine_and_exec (const struct plan *plan, char **argv)
+confine_and_exec (const struct plan *plan)
 {
   int index = NO_ITEM;
   const struct item *program = plan_find (plan, TAG_EXEC, &index);
+  char **argv = plan_strings (plan, TAG_ARG), **env = plan_strings (plan, TAG_ENV);
 
-  if (program == NULL)
+  if (program == NULL || argv == NULL || argv[0] == NULL || env == NULL)
     die_at (STEP_EXEC, NO_ITEM, EINVAL);
   reset_signals ();
   enter_cwd (plan);
@@ -107,6 +106,6 @@ confine_and_exec (const struct plan *plan, char **argv)
     landlock_apply (plan);
   set_limits (plan);
   seccomp_apply (plan);
-  execve (program->path, argv, environ);
+  execve (program->path, argv, env);
   die_at (STEP_EXEC, index, errno);
 }

@@ -3,8 +3,14 @@ import { configSchema, formatValue, mergeSources } from '../src/index.ts'
 
 type Node = { [key: string]: unknown; properties?: Record<string, Node>; additionalProperties?: Node | false }
 
+const SCHEMA = configSchema() as Node & { definitions: Record<string, Node> }
+
+const resolve = (node: Node): Node =>
+  typeof node['$ref'] === 'string' ? SCHEMA.definitions[node['$ref'].replace('#/definitions/', '')]! : node
+
 /** Every key of the schema with its first example; names of a person's choice are written `x`. */
-function examples(node: Node, path: readonly string[] = []): { key: string; value: unknown }[] {
+function examples(at: Node, path: readonly string[] = []): { key: string; value: unknown }[] {
+  const node = resolve(at)
   const own = Array.isArray(node['examples'])
     ? [{ key: path.join('.'), value: node['examples'][0] as unknown }]
     : []
@@ -14,8 +20,6 @@ function examples(node: Node, path: readonly string[] = []): { key: string; valu
   const named = node.additionalProperties ? examples(node.additionalProperties, [...path, 'x']) : []
   return [...own, ...inner, ...named]
 }
-
-const SCHEMA = configSchema() as Node
 
 test('SPEC 2: what the schema gives as an example, the validation accepts', () => {
   const all = examples(SCHEMA)
@@ -34,12 +38,13 @@ test('SPEC 2: the schema describes every key, and closes every table', () => {
   const open: string[] = []
   const visit = (node: Node, path: string): void => {
     if (node['type'] === 'object' && node.additionalProperties === undefined) open.push(path)
-    for (const [key, child] of Object.entries(node.properties ?? {})) {
+    for (const [key, at] of Object.entries(node.properties ?? {})) {
+      const child = resolve(at)
       if (child['type'] !== 'object' && child['description'] === undefined)
         open.push(`${path}.${key}: no description`)
       visit(child, `${path}.${key}`)
     }
-    if (node.additionalProperties) visit(node.additionalProperties, `${path}.x`)
+    if (node.additionalProperties) visit(resolve(node.additionalProperties), `${path}.x`)
   }
   visit(SCHEMA, '')
   expect(open).toEqual(['.conversation.tools.x.questions.x.answer: no description'])

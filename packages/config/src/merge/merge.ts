@@ -1,6 +1,8 @@
 import { type ConfigProblem } from '../errors.ts'
 import { type Path } from '../layers.ts'
-import { childShape, rootShape, type Shape } from '../schema/shape.ts'
+import { definition } from '../schema/definition.ts'
+import { childSchema } from '../schema/lookup.ts'
+import { LIST_MERGE, type ListMerge, type Schema } from '../schema/schema.ts'
 import { type Document, type Table } from '../toml/document.ts'
 import { formatKeyPath } from '../toml/key-path.ts'
 import {
@@ -25,7 +27,7 @@ export function mergeDocuments(
   const [first] = documents
   const root = newTable({ document: first, mark: first.root }, [])
   for (const document of documents)
-    merge.table(root, document.values, rootShape(), { document, mark: document.root })
+    merge.table(root, document.values, definition, { document, mark: document.root })
   return root
 }
 
@@ -38,14 +40,14 @@ class Merge {
     this.#problems = problems
   }
 
-  table(into: TableCell, values: Table, shape: Shape | undefined, written: Written): void {
+  table(into: TableCell, values: Table, schema: Schema | undefined, written: Written): void {
     for (const key of Object.keys(values)) {
       this.#path.push(key)
       const at: Written = { document: written.document, mark: written.mark?.keys?.get(key) }
       const cell = this.#cell(
         into.cells.get(key),
         { value: values[key], written: at },
-        childShape(shape, key),
+        childSchema(schema, key),
       )
       if (cell) into.cells.set(key, cell)
       this.#path.pop()
@@ -53,27 +55,28 @@ class Merge {
   }
 
   /** What stands there now; undefined when the layer says nothing that can be used. */
-  #cell(before: Cell | undefined, layer: WrittenValue, shape: Shape | undefined): Cell | undefined {
+  #cell(before: Cell | undefined, layer: WrittenValue, schema: Schema | undefined): Cell | undefined {
     const { value, written } = layer
     if (this.#path.at(-1) === '__proto__') {
       this.#problems.push(noSuchName(written, this.#path))
       return undefined
     }
     // The elements of a rule list are looked at one by one later, and are flat or wrong.
-    const isWhole = shape?.list ? !Array.isArray(value) : !isTable(value)
+    const merge = schema?.[LIST_MERGE]
+    const isWhole = merge ? !Array.isArray(value) : !isTable(value)
     if (this.#path.length > DEEPEST || (isWhole && isDeep(value))) {
       this.#problems.push(tooDeep(written, this.#path))
       return undefined
     }
-    if (shape?.list) return this.#rules(before, layer, shape)
+    if (schema && merge) return this.#rules(before, layer, schema, merge)
     if (!isTable(value)) return { kind: 'value', value, written, overrode: overridden(before) }
     const table = before?.kind === 'table' ? before : newTable(written, overridden(before))
-    this.table(table, value, shape, written)
+    this.table(table, value, schema, written)
     return table
   }
 
-  #rules(before: Cell | undefined, layer: WrittenValue, shape: Shape): Cell | undefined {
-    const list = readListLayer(layer, shape, this.#path)
+  #rules(before: Cell | undefined, layer: WrittenValue, schema: Schema, merge: ListMerge): Cell | undefined {
+    const list = readListLayer(layer, schema, merge, this.#path)
     switch (list.kind) {
       case 'scalar':
         return { kind: 'value', ...layer, overrode: overridden(before) }

@@ -1,9 +1,8 @@
-import * as z from 'zod/mini'
 import { type ConfigProblem } from '../errors.ts'
 import { type Path } from '../layers.ts'
-import { type ListMerge, longForm } from '../schema/definition.ts'
+import { checkValue } from '../schema/check.ts'
 import { describeToml, explainIssues } from '../schema/issues.ts'
-import { type Shape } from '../schema/shape.ts'
+import { type ListMerge, longForm, type Schema } from '../schema/schema.ts'
 import { formatKey, formatKeyPath } from '../toml/key-path.ts'
 import { formatValue } from '../toml/value.ts'
 import {
@@ -32,27 +31,31 @@ type ReadLayer =
   | { readonly kind: 'scalar' }
   | { readonly kind: 'wrong'; readonly problems: readonly ConfigProblem[] }
 
-const anyLongForm = longForm(z.array(z.unknown()))
+interface LongForm {
+  readonly strategy?: Strategy
+  readonly dedup?: boolean
+  readonly value: readonly unknown[]
+}
+const anyLongForm = longForm({ type: 'array' })
 
 /** SPEC 2: a plain list, or the long form with its strategy. `run` may also be one mode. */
-export function readListLayer(layer: WrittenValue, shape: Shape, path: Path): ReadLayer {
+export function readListLayer(layer: WrittenValue, schema: Schema, merge: ListMerge, path: Path): ReadLayer {
   const { value, written } = layer
-  const merge = shape.list!
   if (Array.isArray(value))
     return { kind: 'rules', strategy: merge.strategy, dedup: 'none', elements: elementsOf(value, written) }
   if (!isTable(value) || !['strategy', 'dedup', 'value'].some((key) => Object.hasOwn(value, key)))
     return typeof value === 'string' && merge.strategy === 'replace'
       ? { kind: 'scalar' }
-      : { kind: 'wrong', problems: [notAList(layer, shape, path)] }
-  const parsed = anyLongForm.safeParse(value)
-  if (!parsed.success)
+      : { kind: 'wrong', problems: [notAList(layer, schema, path)] }
+  const issues = checkValue(anyLongForm, value)
+  if (issues.length > 0)
     return {
       kind: 'wrong',
-      problems: explainIssues(parsed.error.issues, value, path, (inner) => ({
+      problems: explainIssues(issues, path, (inner) => ({
         ...originOf({ document: written.document, mark: nearestMark(written, inner.slice(path.length)) }),
       })),
     }
-  const { strategy = 'append', dedup = false } = parsed.data
+  const { strategy = 'append', dedup = false, value: rules } = value as unknown as LongForm
   if (strategy === 'replace' && !merge.reducible)
     return { kind: 'wrong', problems: [notReducible(written, path)] }
   const list: Written = { document: written.document, mark: written.mark?.keys?.get('value') ?? written.mark }
@@ -60,7 +63,7 @@ export function readListLayer(layer: WrittenValue, shape: Shape, path: Path): Re
     kind: 'rules',
     strategy,
     dedup: dedup ? merge.decides : 'none',
-    elements: elementsOf(parsed.data.value, list),
+    elements: elementsOf(rules, list),
   }
 }
 
@@ -123,16 +126,17 @@ function nearestMark({ mark }: Written, path: Path): Written['mark'] {
   return here
 }
 
-function notAList({ value, written }: WrittenValue, shape: Shape, path: Path): ConfigProblem {
+function notAList({ value, written }: WrittenValue, schema: Schema, path: Path): ConfigProblem {
   const key = formatKeyPath(path)
   const name = formatKey(String(path.at(-1)))
+  const example = schema.examples?.[0]
   return {
     origin: originOf(written),
     key,
     message: `\`${key}\`: expected a list of rules, got ${describeToml(value)}`,
     fix: isTable(value)
       ? `write a list, ${name} = [${formatValue(value)}], or start the table with [[${key}]]`
-      : `write ${name} = ${formatValue(Array.isArray(shape.example) ? shape.example : [shape.example])}`,
+      : `write ${name} = ${formatValue(Array.isArray(example) ? example : [example])}`,
   }
 }
 

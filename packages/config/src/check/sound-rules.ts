@@ -1,4 +1,4 @@
-import { type Cell, isTable, originTextOf, type RulesCell, type TableCell } from '../merge/cell.ts'
+import { type Cell, isTable, type RulesCell, type TableCell } from '../merge/cell.ts'
 import { definition } from '../schema/definition.ts'
 import { Problems } from '@cordon/policy'
 import { RULE_PARSERS } from './rule-parsers.ts'
@@ -49,7 +49,7 @@ function readSoundList(cell: RulesCell, axis: (typeof AXES)[number]): readonly o
     for (const key of Object.keys(value)) if (!Object.hasOwn(known, key)) return undefined
     const rule: { origin?: string } | undefined = parse(value, '', problems)
     if (!rule) return undefined
-    rule.origin = originTextOf(written)
+    rule.origin = written.originText
     rules.push(rule)
   }
   return rules

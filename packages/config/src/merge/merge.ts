@@ -5,18 +5,9 @@ import { childSchema } from '../schema/lookup.ts'
 import { LIST_MERGE, type ListMerge, type Schema } from '../schema/schema.ts'
 import { type Document, type Table } from '../toml/document.ts'
 import { formatKeyPath } from '../toml/key-path.ts'
-import {
-  type Cell,
-  DEEPEST,
-  isDeep,
-  isTable,
-  originOf,
-  plainValue,
-  type TableCell,
-  type Written,
-  type WrittenValue,
-} from './cell.ts'
+import { type Cell, DEEPEST, isDeep, isTable, plainValue, type TableCell, type WrittenValue } from './cell.ts'
 import { joinRules, readListLayer } from './rule-list.ts'
+import { Written } from './written.ts'
 
 /** SPEC 2: tables are merged key by key, rule lists as their strategy says, and of anything else the later wins. */
 export function mergeDocuments(
@@ -25,9 +16,8 @@ export function mergeDocuments(
 ): TableCell {
   const merge = new Merge(problems)
   const [first] = documents
-  const root = newTable({ document: first, mark: first.root }, [])
-  for (const document of documents)
-    merge.table(root, document.values, definition, { document, mark: document.root })
+  const root = newTable(Written.in(first), [])
+  for (const document of documents) merge.table(root, document.values, definition, Written.in(document))
   return root
 }
 
@@ -43,10 +33,9 @@ class Merge {
   table(into: TableCell, values: Table, schema: Schema | undefined, written: Written): void {
     for (const key of Object.keys(values)) {
       this.#path.push(key)
-      const at: Written = { document: written.document, mark: written.mark?.keys?.get(key) }
       const cell = this.#cell(
         into.cells.get(key),
-        { value: values[key], written: at },
+        { value: values[key], written: written.child(key) },
         childSchema(schema, key),
       )
       if (cell) into.cells.set(key, cell)
@@ -101,7 +90,7 @@ const overridden = (before: Cell | undefined): readonly WrittenValue[] =>
 const NOTHING: readonly WrittenValue[] = []
 
 const tooDeep = (written: Written, path: Path): ConfigProblem => ({
-  origin: originOf(written),
+  origin: written.origin,
   key: formatKeyPath(path.slice(0, 3)),
   message: `\`${formatKeyPath(path.slice(0, 3))}\` holds more than ${DEEPEST} levels of tables and lists`,
   fix: 'write it flatter',
@@ -109,7 +98,7 @@ const tooDeep = (written: Written, path: Path): ConfigProblem => ({
 
 /** No key of ours, and in ordinary objects not a key at all: it must not get any further. */
 const noSuchName = (written: Written, path: Path): ConfigProblem => ({
-  origin: originOf(written),
+  origin: written.origin,
   key: formatKeyPath(path),
   message: `\`${formatKeyPath(path)}\` is not a name that can be used`,
   fix: 'choose another name',

@@ -5,15 +5,8 @@ import { describeToml, explainIssues } from '../schema/issues.ts'
 import { type ListMerge, longForm, type Schema } from '../schema/schema.ts'
 import { formatKey, formatKeyPath } from '../toml/key-path.ts'
 import { formatValue } from '../toml/value.ts'
-import {
-  type Cell,
-  isTable,
-  originOf,
-  plainValue,
-  type RulesCell,
-  type Written,
-  type WrittenValue,
-} from './cell.ts'
+import { type Cell, isTable, plainValue, type RulesCell, type WrittenValue } from './cell.ts'
+import { type Written } from './written.ts'
 
 type Strategy = 'append' | 'prepend' | 'replace'
 
@@ -51,19 +44,16 @@ export function readListLayer(layer: WrittenValue, schema: Schema, merge: ListMe
   if (issues.length > 0)
     return {
       kind: 'wrong',
-      problems: explainIssues(issues, path, (inner) => ({
-        ...originOf({ document: written.document, mark: nearestMark(written, inner.slice(path.length)) }),
-      })),
+      problems: explainIssues(issues, path, (inner) => written.below(inner.slice(path.length)).origin),
     }
   const { strategy = 'append', dedup = false, value: rules } = value as unknown as LongForm
   if (strategy === 'replace' && !merge.reducible)
     return { kind: 'wrong', problems: [notReducible(written, path)] }
-  const list: Written = { document: written.document, mark: written.mark?.keys?.get('value') ?? written.mark }
   return {
     kind: 'rules',
     strategy,
     dedup: dedup ? merge.decides : 'none',
-    elements: elementsOf(rules, list),
+    elements: elementsOf(rules, written.child('value')),
   }
 }
 
@@ -116,22 +106,15 @@ const identity = (value: unknown): string =>
     isTable(inner) ? Object.entries(inner).toSorted(([a], [b]) => (a < b ? -1 : 1)) : inner,
   )
 
-const elementsOf = (values: readonly unknown[], { document, mark }: Written): WrittenValue[] =>
-  values.map((value, i) => ({ value, written: { document, mark: mark?.items?.[i] ?? mark } }))
-
-function nearestMark({ mark }: Written, path: Path): Written['mark'] {
-  let here = mark
-  for (const part of path)
-    here = (typeof part === 'string' ? here?.keys?.get(part) : here?.items?.[part]) ?? here
-  return here
-}
+const elementsOf = (values: readonly unknown[], written: Written): WrittenValue[] =>
+  values.map((value, i) => ({ value, written: written.child(i) }))
 
 function notAList({ value, written }: WrittenValue, schema: Schema, path: Path): ConfigProblem {
   const key = formatKeyPath(path)
   const name = formatKey(String(path.at(-1)))
   const example = schema.examples?.[0]
   return {
-    origin: originOf(written),
+    origin: written.origin,
     key,
     message: `\`${key}\`: expected a list of rules, got ${describeToml(value)}`,
     fix: isTable(value)
@@ -141,7 +124,7 @@ function notAList({ value, written }: WrittenValue, schema: Schema, path: Path):
 }
 
 const notReducible = (written: Written, path: Path): ConfigProblem => ({
-  origin: originOf(written),
+  origin: written.origin,
   key: formatKeyPath(path),
   message: `\`${formatKeyPath(path)}\` can be extended, not replaced`,
   fix: 'write strategy = "append", or leave the strategy out',

@@ -50,6 +50,13 @@ test('SPEC 2: the schema describes every key, and closes every table', () => {
   expect(open).toEqual(['.conversation.tools.x.questions.x.answer: no description'])
 })
 
+test('SPEC 2: every reference of the printed schema leads somewhere, and nothing stands there unused', () => {
+  const printed = JSON.stringify(SCHEMA)
+  const used = new Set([...printed.matchAll(/"\$ref":"#\/definitions\/(\w+)"/g)].map(([, name]) => name))
+  expect([...used].toSorted()).toEqual(Object.keys(SCHEMA.definitions).toSorted())
+  expect(printed.match(/"\$ref":/g)?.length).toBe(printed.match(/"\$ref":"#\/definitions\/\w+"/g)?.length)
+})
+
 test('SPEC 2: the schema is draft 7, which editors of TOML read', () => {
   expect(SCHEMA['$schema']).toBe('http://json-schema.org/draft-07/schema#')
   expect(Object.keys(SCHEMA.properties!)).toEqual(['sandbox', 'conversation', 'providers', 'profiles'])

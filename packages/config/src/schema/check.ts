@@ -16,7 +16,7 @@ export interface WrongValue {
   readonly got: unknown
 }
 
-export interface UnknownKeys {
+interface UnknownKeys {
   readonly kind: 'unknown keys'
   readonly path: Path
   readonly schema: Schema

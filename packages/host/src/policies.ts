@@ -27,8 +27,6 @@ export interface Compiler {
   readonly session: string
   /** Undefined: nobody can be asked, so nothing new is approved (SPEC 3.2). */
   readonly person: Person | undefined
-  /** Who is compiled; everybody when absent. What nobody is about to use needs no answers. */
-  readonly only?: (subject: Subject) => boolean
 }
 
 /** SPEC 3.1: one policy that does not compile stops everything, and all that is wrong is said at once. */
@@ -43,16 +41,21 @@ export class PolicyError extends CordonError {
 
 /**
  * Compiles all policies of a project. With a person, new mounts (SPEC 3.2) and grants of sensitive paths
- * (SPEC 4.9) are asked about; without one, mounts grant nothing, and warnings say so.
+ * (SPEC 4.9) are asked about; without one, mounts grant nothing, and warnings say so. What nobody is about to use
+ * (`only`) needs no answers.
  */
-export async function compileProject(project: Project, compiler: Compiler): Promise<Policies> {
+export async function compileProject(
+  project: Project,
+  compiler: Compiler,
+  only: (subject: Subject) => boolean = () => true,
+): Promise<Policies> {
   const { root, loaded, workspace } = project
   const store = new ApprovalStore(workspace, {
     holder: { pid: compiler.pid, command: 'cordon' },
     uid: compiler.uid,
     now: () => new Date(),
   })
-  const subjects = subjectsOf(loaded.config).filter(compiler.only ?? (() => true))
+  const subjects = subjectsOf(loaded.config).filter(only)
   const bindings = bindingsOf(subjects, resolveThrough(root))
   // Without an external rule nothing is asked of the store, and no file is opened.
   const approvals = bindings.length === 0 ? undefined : await store.read()

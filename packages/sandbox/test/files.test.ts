@@ -186,18 +186,17 @@ describe.each(IDENTITIES)('as $name', (who) => {
     const world = makeWorld(who, { '.env': 'SECRET' })
     const plan = planFor({ who, world, access: { fs: [{ path: '.', ...RWX }, { path: '.env' }] } })
     const fd = openSync(join(world.root, '.env'), 'r')
-    const child = spawn(
-      reachableLauncher().path,
-      ['sh', '-c', 'ls /proc/self/fd; cat <&5; cat <&9; cat /dev/fd/*'],
-      {
-        stdio: ['ignore', 'pipe', 'ignore', 'pipe', 'ignore', fd, 'ignore', 'ignore', 'ignore', fd],
-        env: BASE_ENV,
-        ...who.as,
-      },
-    )
+    const child = spawn(reachableLauncher().path, [], {
+      argv0: 'cordon-launch',
+      stdio: ['ignore', 'pipe', 'ignore', 'pipe', 'ignore', fd, 'ignore', 'ignore', 'ignore', fd],
+      ...who.as,
+    })
+    const command = ['sh', '-c', 'ls /proc/self/fd; cat <&5; cat <&9; cat /dev/fd/*']
     const end: readonly Item[] = [
       { tag: 'cwd', path: world.root },
       { tag: 'exec', path: '/bin/sh' },
+      ...command.map((word): Item => ({ tag: 'arg', text: word })),
+      { tag: 'env', text: `PATH=${BASE_ENV.PATH}` },
     ]
     ;(child.stdio[3] as Writable).write(encodeItems([...plan.items, ...end]))
     child.stdio[3]?.on('data', () => {})

@@ -1,5 +1,6 @@
 import type { Source } from '@cordon/config'
 import type { AccessPolicy } from '@cordon/policy'
+import type { Subject } from '../compile/subject.ts'
 import { compileProject, type Compiler } from '../policies.ts'
 import type { Project } from '../project.ts'
 
@@ -21,10 +22,8 @@ export interface AttachAccess {
 
 /** The project was opened with `ATTACH_PROFILE` among its flags. */
 export async function compileAttachAccess(project: Project, compiler: Compiler): Promise<AttachAccess> {
-  const { bySubject, warnings } = await compileProject(project, {
-    ...compiler,
-    only: ({ kind, name }) => kind === 'profile' && name === PROFILE,
-  })
+  const only = ({ kind, name }: Subject): boolean => kind === 'profile' && name === PROFILE
+  const { bySubject, warnings } = await compileProject(project, compiler, only)
   const [policy] = bySubject.values()
   if (!policy) throw new Error('the profile of attachments did not compile')
   return { policy, warnings }

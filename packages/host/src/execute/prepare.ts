@@ -1,4 +1,5 @@
 import type { AccessPolicy } from '@cordon/policy'
+import type { Subject } from '../compile/subject.ts'
 import { compileProject, type Compiler } from '../policies.ts'
 import type { Project } from '../project.ts'
 import { openJournalKey } from './journal-key.ts'
@@ -21,8 +22,8 @@ export async function prepareTool(
   installation: Installation,
 ): Promise<PreparedTool> {
   const tool = resolveTool(project.loaded.config, name, installation)
-  const only: Compiler['only'] = (subject) => subject.kind === 'tool' && subject.name === name
-  const { bySubject, warnings } = await compileProject(project, { ...compiler, only })
+  const only = (subject: Subject): boolean => subject.kind === 'tool' && subject.name === name
+  const { bySubject, warnings } = await compileProject(project, compiler, only)
   const [policy] = [...bySubject.values()]
   if (!policy) throw new Error('a local tool did not compile')
   const journal = name === 'fs_modify_file' ? { journalKey: openJournalKey(project.workspace) } : {}

@@ -48,7 +48,7 @@ export async function choosePolicy(
   )
   const { kind, name } = findSubject(config, candidates, choice.kind === 'default' ? PLAIN : choice.name)
   const only = (subject: Subject): boolean => subject.kind === kind && subject.name === name
-  const { bySubject, warnings } = await compileProject(project, { ...compiler, only })
+  const { bySubject, warnings } = await compileProject(project, compiler, only)
   const [[subject, policy] = never()] = bySubject
   return { project, subject, policy, warnings, alarms: alarmsOf(project.loaded) }
 }

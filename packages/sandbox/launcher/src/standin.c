@@ -28,6 +28,18 @@ open_report (void)
   return syscall (SYS_close_range, STATUS_FD + 1, ~0u, 0) ? errno : 0;
 }
 
+/* Node reads without waiting when it has asked the person something. Nobody expects that of a stream he is given. */
+static void
+make_streams_wait (void)
+{
+  for (int fd = 0; fd < 3; fd++)
+    {
+      int flags = fcntl (fd, F_GETFL);
+      if (flags >= 0 && flags & O_NONBLOCK)
+        fcntl (fd, F_SETFL, flags & ~O_NONBLOCK);
+    }
+}
+
 /* A program at a terminal must keep it: shells and progress bars ask whether stderr is one. And where both streams are
  * one file, only the program itself keeps their order. */
 static int
@@ -110,6 +122,7 @@ stand_in (char **argv)
   if (err || argv[0] == NULL)
     _exit (EXIT_LAUNCHER);
   signal (SIGPIPE, SIG_IGN);
+  make_streams_wait ();
   err = environment_take_plan (&bytes, &size);
   if (err == 0)
     err = plan_parse (bytes, size, &plan, &item);

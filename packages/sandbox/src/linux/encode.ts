@@ -58,7 +58,10 @@ interface Fields {
 /** The plan as the launcher reads it: a length, a header, and records of fixed fields and two strings. */
 export function encodeItems(items: readonly Item[]): Buffer {
   const fields = items.map(fieldsOf)
-  const room = fields.reduce((sum, { path = '', other = '' }) => sum + RECORD_BYTES + (path.length + other.length) * 3 + 2, 12)
+  const room = fields.reduce(
+    (sum, { path = '', other = '' }) => sum + RECORD_BYTES + (path.length + other.length) * 3 + 2,
+    12,
+  )
   const out = Buffer.allocUnsafe(room)
   const view = new DataView(out.buffer, out.byteOffset, room)
   const put = (at: number, value: number): void => view.setUint32(at, value, true)

@@ -1,16 +1,15 @@
 import { Command as Parser, CommanderError } from 'commander'
 import type { Command } from './command.ts'
-import { COMMANDS } from './commands.ts'
 import { EXIT } from './exit.ts'
 import { reportError } from './report.ts'
 import type { World } from './world.ts'
 
 /** Parses the command line, loads the one command it names and runs it. Never throws. */
-export async function run(world: World, version: string): Promise<void> {
+export async function run(commands: readonly Command[], world: World, version: string): Promise<void> {
   const parser = topLevel(world, version)
-  const typed = typedCommand(world.argv)
+  const typed = typedCommand(commands, world.argv)
   try {
-    for (const command of COMMANDS) {
+    for (const command of commands) {
       const sub = parser.command(command.name).description(command.summary)
       if (command === typed) (await command.load()).register(sub, world)
     }
@@ -24,10 +23,10 @@ export async function run(world: World, version: string): Promise<void> {
 }
 
 /** `cordon why …` and `cordon help why` both need the real module; for the rest a line of help is enough. */
-function typedCommand(argv: readonly string[]): Command | undefined {
+function typedCommand(commands: readonly Command[], argv: readonly string[]): Command | undefined {
   const words = argv.filter((word) => !word.startsWith('-'))
   const name = words[0] === 'help' ? words[1] : words[0]
-  return COMMANDS.find((command) => command.name === name)
+  return commands.find((command) => command.name === name)
 }
 
 function topLevel(world: World, version: string): Parser {

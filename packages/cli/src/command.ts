@@ -10,3 +10,6 @@ export interface Command {
 
 /** Declares arguments, options, subcommands and what runs; what runs ends with `world.finish(code)`. */
 export type Register = (parser: Parser, world: World) => void
+
+/** Apart from the other commands: it is a program of its own as well. */
+export const RUN = { name: 'run', summary: 'run a command with exactly the access you grant' } as const

@@ -1,12 +1,8 @@
-import type { Command } from './command.ts'
+import { type Command, RUN } from './command.ts'
 
 /** In the order of `cordon --help`: what a person does first comes first. */
 export const COMMANDS: readonly Command[] = [
-  {
-    name: 'run',
-    summary: 'run a command with exactly the access you grant',
-    load: () => import('./commands/run.ts'),
-  },
+  { ...RUN, load: () => import('./commands/run.ts') },
   {
     name: 'init',
     summary: 'make the current directory a workspace',

@@ -29,6 +29,8 @@ export interface World {
   readonly node: string
   /** How this process was started. */
   readonly commandLine: readonly [string, ...string[]]
+  /** To be called before this process becomes another one: nothing of Node's own end happens then. */
+  readonly beforeLeaving: () => void
   /** Starts another `cordon` that nobody waits for. */
   startDetached(args: readonly string[]): void
   /** All of standard input. */
@@ -56,7 +58,7 @@ export interface Stream {
 type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan'
 
 /** The only reader of `process` in the program. */
-export function openAmbientWorld(): World {
+export function openAmbientWorld(beforeLeaving: () => void = () => {}): World {
   const { env } = process
   // `cordon … | head` is not an error of ours. Nor is a closed stderr; there is nobody left to tell.
   const out = once(() => process.stdout.on('error', (error) => process.exit(isPipe(error) ? 0 : 1)))
@@ -86,6 +88,7 @@ export function openAmbientWorld(): World {
     },
     node: process.execPath,
     commandLine: [process.execPath, ...process.execArgv, ...process.argv.slice(1)],
+    beforeLeaving,
     startDetached: (args) => {
       const options = { cwd: process.cwd(), env, detached: true, stdio: 'ignore' } as const
       spawn(process.execPath, [process.argv[1]!, ...args], options)

@@ -1,5 +1,4 @@
 import { closeSync, readFileSync } from 'node:fs'
-import { flushCompileCache } from 'node:module'
 import { type Call, itemsFor } from './call.ts'
 import { type Exit, exitFrom } from './exit.ts'
 import { findLauncher } from './launcher.ts'
@@ -17,6 +16,8 @@ export interface Succession extends Call {
   readonly commandLine: readonly [string, ...string[]]
   /** Its environment: what the host gets again. The program gets `env`. */
   readonly hostEnv: Readonly<Record<string, string | undefined>>
+  /** An exec is not an end: no handler of Node's runs. */
+  readonly beforeLeaving: () => void
 }
 
 /**
@@ -31,9 +32,9 @@ export function takeOver(plan: Plan, succession: Succession): void {
   const planned = encodeItems(items).subarray(FRAME).toString('base64').replace(/=+$/, '')
   const argv = ['cordon', ...succession.commandLine]
   const env = { ...succession.hostEnv, [PLAN]: planned }
-  // An exec is not an end: what V8 compiled would be lost to the next process.
-  flushCompileCache()
-  if (sizeOf(argv, env) < MOST) process.execve?.(launcher.path, argv, env)
+  if (sizeOf(argv, env) > MOST || !process.execve) return
+  succession.beforeLeaving()
+  process.execve(launcher.path, argv, env)
 }
 
 /** The length in front is for who reads it from a pipe. */

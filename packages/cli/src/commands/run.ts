@@ -53,6 +53,7 @@ export const register: Register = (parser, world) => {
       onStart: (kill) => world.passSignals(kill),
       successor: {
         commandLine: world.commandLine,
+        beforeLeaving: world.beforeLeaving,
         wanted: options.quiet ? 'unless-started' : 'unless-succeeded',
         report,
       },

@@ -36,6 +36,7 @@ export interface RunRequest extends Confinement {
 export interface Successor {
   readonly commandLine: readonly [string, ...string[]]
   readonly wanted: Succession['wanted']
+  readonly beforeLeaving: () => void
   /** We are the one who was started again, and this is what the launcher had to say. */
   readonly report: string | undefined
 }

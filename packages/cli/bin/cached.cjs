@@ -1,0 +1,43 @@
+// Starts a bundle with what V8 made of it the last time. Node's own compile cache is written before a module has run and
+// so knows none of the functions that it calls; they are half of the time of a start (docs/decisions/0094).
+const fs = require('node:fs')
+const Module = require('node:module')
+const { dirname } = require('node:path')
+const { Script } = require('node:vm')
+
+module.exports = (file, cache) => {
+  const { size, ino, ctimeMs } = fs.statSync(file)
+  // V8 itself compares no more than the length of the source; a file that was written anew has another time of change.
+  const kept = `${cache}/run-${process.version}-${[size, ino, ctimeMs].join('-')}`
+  const source = fs.readFileSync(file, 'utf8')
+  const script = new Script(`(function (exports, require, __filename) {${source}\n})`, {
+    filename: file,
+    cachedData: read(kept),
+  })
+  // A module like any other, so that the parts which are loaded later find it.
+  const own = new Module(file)
+  own.filename = file
+  Module._cache[file] = own
+  script.runInThisContext()(own.exports, (id) => own.require(id), file)
+  void own.exports.start(() => script.cachedDataRejected !== false && write(kept, script.createCachedData()))
+}
+
+function read(path) {
+  try {
+    return fs.readFileSync(path)
+  } catch {
+    return undefined
+  }
+}
+
+/** Whole or not at all: another start may be reading. Without it everything works, only slower. */
+function write(path, data) {
+  const fresh = `${path}.${process.pid}`
+  try {
+    fs.mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+    fs.writeFileSync(fresh, data, { mode: 0o600, flag: 'wx' })
+    fs.renameSync(fresh, path)
+  } catch {
+    fs.rmSync(fresh, { force: true })
+  }
+}

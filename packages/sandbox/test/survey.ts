@@ -20,6 +20,7 @@ export const SURVEY: Survey = {
     { kind: 'link', path: '/bin', target: 'usr/bin' },
     { kind: 'bind', path: '/etc' },
   ],
+  configuration: ['/etc'],
   secrets: ['/etc/shadow'],
   aroundSecrets: ['/etc/passwd'],
   runtime: [],

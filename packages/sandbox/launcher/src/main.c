@@ -11,6 +11,7 @@
 #include "probe.h"
 #include "report.h"
 #include "root.h"
+#include "secrets.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +32,6 @@ wait_for_supervisor (int ready)
   struct pollfd lives = { .fd = ready };
   if (read (ready, &byte, 1) != 1 || poll (&lives, 1, 0) != 0)
     _exit (EXIT_LAUNCHER);
-  close (ready);
 }
 
 static _Noreturn void
@@ -42,9 +42,10 @@ sandbox (const struct plan *plan, char **argv, int ready)
   wait_for_supervisor (ready);
   if (plan->flags & FLAG_NAMESPACES)
     {
-      root_enter (plan);
+      root_enter (plan, ready);
       listen_and_hand_over (plan);
     }
+  close (ready);
   init_run (plan, argv);
 }
 
@@ -73,6 +74,8 @@ start (const struct plan *plan, char **argv)
     die_at (STEP_ID_MAP, NO_ITEM, err);
   if (write (pipe_fds[1], "", 1) != 1)
     die_at (STEP_FORK, NO_ITEM, errno);
+  if (isolated)
+    secrets_send (plan, pipe_fds[1]);
   return child;
 }
 

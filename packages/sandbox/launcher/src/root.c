@@ -4,10 +4,12 @@
 
 #include "kernel.h"
 #include "report.h"
+#include "secrets.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -27,6 +29,7 @@ struct builder
   int stage;   /* the tmpfs itself */
   dev_t ours;  /* its device: the only one we ever create anything on */
   int made;    /* for names on the stage */
+  int secrets; /* where the supervisor's lists arrive */
 };
 
 static const char *
@@ -222,6 +225,20 @@ cover (struct builder *b, const struct item *item)
   return err;
 }
 
+/* What the supervisor found. A path that is gone by now ends it: it may come back when nothing covers it. */
+static int
+cover_private (struct builder *b)
+{
+  char *paths = NULL;
+  size_t size = 0;
+  int err = secrets_receive (b->secrets, &paths, &size);
+
+  for (char *path = paths; err == 0 && path < paths + size; path += strlen (path) + 1)
+    err = cover (b, &(struct item) { .tag = TAG_COVER, .path = path });
+  free (paths);
+  return err;
+}
+
 static int
 seal (const struct builder *b, const struct item *item)
 {
@@ -294,6 +311,9 @@ build (struct builder *b, const struct plan *plan, int index)
     case TAG_COVER:
       step = STEP_COVER, err = cover (b, item);
       break;
+    case TAG_COVER_PRIVATE:
+      step = STEP_COVER, err = cover_private (b);
+      break;
     case TAG_SEAL:
       step = STEP_SEAL, err = seal (b, item);
       break;
@@ -344,9 +364,9 @@ set_stage (struct builder *b, const struct plan *plan)
 }
 
 void
-root_enter (const struct plan *plan)
+root_enter (const struct plan *plan, int secrets)
 {
-  struct builder b = { 0 };
+  struct builder b = { .secrets = secrets };
   mode_t mask = umask (0);
 
   set_stage (&b, plan);

@@ -21,6 +21,7 @@ const TAGS: Readonly<Record<Item['tag'], number>> = {
   exec: 16,
   'tmp-size': 17,
   content: 18,
+  'cover-private': 19,
 }
 
 const FLAGS: Readonly<Record<Flag, number>> = {
@@ -103,6 +104,7 @@ function fieldsOf(item: Item): Fields {
       return { arg: item.port }
     case 'file':
     case 'pin-link':
+    case 'cover-private':
     case 'seal':
     case 'devpts':
     case 'cwd':

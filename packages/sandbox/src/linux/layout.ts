@@ -67,6 +67,11 @@ export class Layout {
     if (inside === 'bound-back') this.#seals.push(path)
   }
 
+  /** What is there now and not for everybody; the launcher finds it. A later mount lies on top. */
+  coverPrivate(path: string): void {
+    this.items.push({ tag: 'cover-private', path })
+  }
+
   pinLink(path: string): void {
     const base = this.holding(path)
     if (base.ours || base.attributes.includes('read-only')) return

@@ -20,7 +20,11 @@ export function layOutSystem(layout: Layout, survey: Survey): void {
     if (entry.kind === 'link') layout.link(entry.path, entry.target)
     else layout.bind(entry.path, 'dir', BASELINE_ATTRIBUTES)
   }
-  for (const path of survey.secrets) layout.cover(path, 'empty')
+}
+
+/** After the system, below everything that a rule mounts. */
+export function coverSecrets(layout: Layout, survey: Survey): void {
+  for (const path of survey.configuration) layout.coverPrivate(path)
 }
 
 export function layOutDevices(layout: Layout, survey: Survey, processes: number): void {

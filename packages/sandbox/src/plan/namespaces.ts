@@ -7,6 +7,7 @@ import {
   allowSystem,
   BASELINE_ATTRIBUTES,
   BASELINE_RIGHTS,
+  coverSecrets,
   layOutDevices,
   layOutSystem,
 } from './baseline.ts'
@@ -21,6 +22,7 @@ export function layOutNamespaces(held: HeldRegions, survey: Survey, processes: n
   const allowed: Item[] = []
   layOutSystem(layout, survey)
   layOutDevices(layout, survey, processes)
+  coverSecrets(layout, survey)
   for (const step of stepsOf(held, survey)) step.lay(layout, allowed)
   layOutLinks(layout, held, survey)
   return [

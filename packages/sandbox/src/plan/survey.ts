@@ -9,7 +9,12 @@ export interface Survey {
   readonly exe: string
   /** System directories of the baseline: bound, or repeated as the link they are. */
   readonly system: readonly SystemEntry[]
-  /** Paths under the system directories that no confined process may read (SPEC 4.3). */
+  /** Directories of configuration in the system: what in them is not for everybody is for no confined process (SPEC 4.3). */
+  readonly configuration: readonly string[]
+  /**
+   * What that is. Looked for when somebody asks, since it takes longer than all the rest: where there are namespaces the
+   * launcher looks for itself.
+   */
   readonly secrets: readonly string[]
   /** Siblings of the secrets on the way down, for kernels where nothing can be mounted over them. */
   readonly aroundSecrets: readonly string[]

@@ -60,11 +60,16 @@ test.runIf(isRoot)('SPEC 4.3 being in the group of /etc/shadow does not help', a
 })
 
 /** Runs a script with `etc` in the workspace treated as /etc is. */
-async function runIn(who: Identity, world: World, script: string): Promise<readonly string[]> {
+async function runIn(
+  who: Identity,
+  world: World,
+  script: string,
+  when: 'in-turn' | 'last' = 'last',
+): Promise<readonly string[]> {
   const plan = planFor({ who, world })
   const items = plan.items.flatMap((item): readonly Item[] =>
     item.tag === 'bind' && item.path === world.root
-      ? [item, { tag: 'cover-private', path: join(world.root, 'etc') }]
+      ? [item, { tag: 'cover-private', path: join(world.root, 'etc'), when }]
       : [item],
   )
   const { stdin, stdout, exit } = spawnConfined(
@@ -110,15 +115,16 @@ describe.each(IDENTITIES)('a directory treated as /etc, as its owner, $name', (w
     symlinkSync('closed/inside', join(etc, 'link'))
     makeWorld(who, {}, world.dir)
     const script = `export LC_ALL=C; cat etc/open; echo; find etc -type f -exec cat {} + ; cat etc/closed/inside etc/link; chmod 644 etc/key; mv etc/closed etc/away; echo; ${unreadable('etc')} | sort`
-    expect(await runIn(who, world, script)).toEqual([
-      'open',
-      'open',
-      ...['closed', ...names]
-        .map((name) => `etc/${name}`)
-        .join('\n')
-        .split('\n')
-        .toSorted(),
-    ])
+    for (const when of ['in-turn', 'last'] as const)
+      expect(await runIn(who, world, script, when)).toEqual([
+        'open',
+        'open',
+        ...['closed', ...names]
+          .map((name) => `etc/${name}`)
+          .join('\n')
+          .split('\n')
+          .toSorted(),
+      ])
   })
 
   test('more secrets than a pipe holds', async () => {

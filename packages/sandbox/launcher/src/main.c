@@ -20,42 +20,46 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-/* The child may go on once its ids are mapped. The supervisor keeps its end of the pipe open for as long as it
- * lives: if it died before we asked to die with it, the pipe says so. */
+/* The child may go on once its ids are mapped; an eventfd, because a pipe would wake it on the supervisor's processor,
+ * which is busy then. The supervisor keeps its end of the pipe open for as long as it lives: if it died before we asked
+ * to die with it, the pipe says so. */
 static void
-wait_for_supervisor (int ready)
+wait_for_supervisor (int mapped, int supervisor)
 {
-  char byte;
-  struct pollfd lives = { .fd = ready };
-  if (read (ready, &byte, 1) != 1 || poll (&lives, 1, 0) != 0)
+  eventfd_t value;
+  struct pollfd either[2] = { { .fd = mapped, .events = POLLIN }, { .fd = supervisor } };
+  if (poll (either, 2, -1) < 1 || either[1].revents != 0 || eventfd_read (mapped, &value))
     _exit (EXIT_LAUNCHER);
+  close (mapped);
 }
 
 static _Noreturn void
-sandbox (const struct plan *plan, char **argv, int ready)
+sandbox (const struct plan *plan, char **argv, int mapped, int supervisor)
 {
   /* After the fork: becoming another user namespace's root would have cleared it. */
   prctl (PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-  wait_for_supervisor (ready);
+  wait_for_supervisor (mapped, supervisor);
   if (plan->flags & FLAG_NAMESPACES)
     {
-      root_enter (plan, ready);
+      root_enter (plan, supervisor);
       listen_and_hand_over (plan);
     }
-  close (ready);
+  else
+    close (supervisor);
   init_run (plan, argv);
 }
 
 static int
 start (const struct plan *plan, char **argv)
 {
-  int pipe_fds[2], child, err = 0;
+  int pipe_fds[2], child, listening, err = 0, mapped = eventfd (0, EFD_CLOEXEC);
   int isolated = (plan->flags & FLAG_NAMESPACES) != 0;
 
-  if (pipe2 (pipe_fds, O_CLOEXEC))
+  if (mapped < 0 || pipe2 (pipe_fds, O_CLOEXEC))
     die_at (STEP_FORK, NO_ITEM, errno);
   child = namespaces_fork (isolated ? ALL_NAMESPACES : 0);
   if (child < 0)
@@ -63,17 +67,19 @@ start (const struct plan *plan, char **argv)
   if (child == 0)
     {
       close (pipe_fds[1]);
-      sandbox (plan, argv, pipe_fds[0]);
+      sandbox (plan, argv, mapped, pipe_fds[0]);
     }
   close (pipe_fds[0]);
   /* Only pid 1 uses it; when that closes it, the host sees that no more will come. */
-  close (HANDLE_FD);
+  if (plan_find (plan, TAG_LISTEN, &listening))
+    close (HANDLE_FD);
   if (isolated)
     err = namespaces_map_ids (child);
   if (err)
     die_at (STEP_ID_MAP, NO_ITEM, err);
-  if (write (pipe_fds[1], "", 1) != 1)
+  if (eventfd_write (mapped, 1))
     die_at (STEP_FORK, NO_ITEM, errno);
+  close (mapped);
   if (isolated)
     secrets_send (plan, pipe_fds[1]);
   return child;

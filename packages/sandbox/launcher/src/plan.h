@@ -28,7 +28,7 @@ enum tag
   TAG_EXEC,
   TAG_TMP_SIZE,  /* value: bytes of the tmpfs behind every private place */
   TAG_CONTENT,   /* a new file on our tmpfs, other: its text */
-  TAG_COVER_PRIVATE, /* whatever below path is not for everybody becomes unreadable (secrets.h) */
+  TAG_COVER_PRIVATE, /* whatever below path is not for everybody becomes unreadable (secrets.h); arg: 1 for last of all */
   TAG_END
 };
 

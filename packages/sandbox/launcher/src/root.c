@@ -312,7 +312,8 @@ build (struct builder *b, const struct plan *plan, int index)
       step = STEP_COVER, err = cover (b, item);
       break;
     case TAG_COVER_PRIVATE:
-      step = STEP_COVER, err = cover_private (b);
+      if (!item->arg)
+        step = STEP_COVER, err = cover_private (b);
       break;
     case TAG_SEAL:
       step = STEP_SEAL, err = seal (b, item);
@@ -363,19 +364,37 @@ set_stage (struct builder *b, const struct plan *plan)
     die_at (STEP_STAGE, NO_ITEM, errno);
 }
 
+static struct builder b;
+
 void
 root_enter (const struct plan *plan, int secrets)
 {
-  struct builder b = { .secrets = secrets };
   mode_t mask = umask (0);
+
+  b.secrets = secrets;
 
   set_stage (&b, plan);
   for (uint32_t i = 0; i < plan->count; i++)
     build (&b, plan, (int) i);
   umask (mask);
-  /* The old root ends up on top of the new one and is taken off: pivot_root(2), NOTES. */
-  if (fchdir (b.root) || syscall (__NR_pivot_root, ".", ".") || sys_umount (".", DETACH) || chdir ("/"))
+  if (fchdir (b.root) || syscall (__NR_pivot_root, ".", "."))
     die_at (STEP_PIVOT, NO_ITEM, errno);
+}
+
+void
+root_finish (const struct plan *plan)
+{
+  for (uint32_t i = 0; i < plan->count; i++)
+    if (plan->items[i].tag == TAG_COVER_PRIVATE && plan->items[i].arg)
+      {
+        int err = cover_private (&b);
+        if (err)
+          die_at (STEP_COVER, (int) i, err);
+      }
+  /* The old root has ended up on top of the new one and is taken off: pivot_root(2), NOTES. */
+  if (sys_umount (".", DETACH) || chdir ("/"))
+    die_at (STEP_PIVOT, NO_ITEM, errno);
+  close (b.secrets);
   close (b.host);
   close (b.stage);
   close (b.root);

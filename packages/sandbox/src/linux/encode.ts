@@ -96,6 +96,8 @@ function fieldsOf(item: Item): Fields {
       return { path: item.path, arg: bits(item.attributes, ATTRIBUTES) }
     case 'cover':
       return { path: item.path, arg: item.inside === 'bound-back' ? 1 : 0 }
+    case 'cover-private':
+      return { path: item.path, arg: item.when === 'last' ? 1 : 0 }
     case 'allow':
       return { path: item.path, value: bits(item.rights, RIGHT_BITS) }
     case 'proc':
@@ -104,7 +106,6 @@ function fieldsOf(item: Item): Fields {
       return { arg: item.port }
     case 'file':
     case 'pin-link':
-    case 'cover-private':
     case 'seal':
     case 'devpts':
     case 'cwd':

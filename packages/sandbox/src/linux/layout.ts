@@ -67,9 +67,9 @@ export class Layout {
     if (inside === 'bound-back') this.#seals.push(path)
   }
 
-  /** What is there now and not for everybody; the launcher finds it. A later mount lies on top. */
-  coverPrivate(path: string): void {
-    this.items.push({ tag: 'cover-private', path })
+  /** What is there and not for everybody; the launcher finds it. Last is sooner done, in turn a later mount lies on top. */
+  coverPrivate(path: string, when: 'in-turn' | 'last'): void {
+    this.items.push({ tag: 'cover-private', path, when })
   }
 
   pinLink(path: string): void {

@@ -17,6 +17,11 @@ export interface SurveyRequest {
   readonly env: Readonly<Record<string, string>>
   /** More read-and-execute paths outside the policy, such as the host's own interpreter. */
   readonly runtime?: readonly string[]
+  /**
+   * When the secrets of `/etc` are looked for. Default `at-start`, by the launcher: what is there then is covered. `now` takes
+   * ten milliseconds and saves one at each start, for a plan that is used many times.
+   */
+  readonly secrets?: 'at-start' | 'now'
 }
 
 const SYSTEM = [
@@ -63,6 +68,7 @@ export function openAmbientSurvey(request: SurveyRequest): Survey {
     exe: program.exe,
     system,
     configuration,
+    secretsFound: request.secrets ?? 'at-start',
     get secrets() {
       return secrets().flatMap((each) => each.secrets)
     },

@@ -22,8 +22,13 @@ export function layOutNamespaces(held: HeldRegions, survey: Survey, processes: n
   const allowed: Item[] = []
   layOutSystem(layout, survey)
   layOutDevices(layout, survey, processes)
-  coverSecrets(layout, survey)
-  for (const step of stepsOf(held, survey)) step.lay(layout, allowed)
+  const steps = stepsOf(held, survey)
+  coverSecrets(
+    layout,
+    survey,
+    steps.map(({ path }) => path),
+  )
+  for (const step of steps) step.lay(layout, allowed)
   layOutLinks(layout, held, survey)
   return [
     ...layout.seal(),

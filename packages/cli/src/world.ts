@@ -27,6 +27,8 @@ export interface World {
   readonly respondent: Respondent | undefined
   /** The Node that runs us: what we ship runs on the same one. */
   readonly node: string
+  /** How this process was started. */
+  readonly commandLine: readonly [string, ...string[]]
   /** Starts another `cordon` that nobody waits for. */
   startDetached(args: readonly string[]): void
   /** All of standard input. */
@@ -56,6 +58,9 @@ type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan'
 /** The only reader of `process` in the program. */
 export function openAmbientWorld(): World {
   const { env } = process
+  // `cordon … | head` is not an error of ours. Nor is a closed stderr; there is nobody left to tell.
+  const out = once(() => process.stdout.on('error', (error) => process.exit(isPipe(error) ? 0 : 1)))
+  const err = once(() => process.stderr.on('error', () => {}))
   return {
     argv: process.argv.slice(2),
     cwd: process.cwd(),
@@ -67,19 +72,20 @@ export function openAmbientWorld(): World {
     get session() {
       return terminalSession(process.pid)
     },
-    out: streamTo(process.stdout, env),
-    err: streamTo(process.stderr, env),
+    out: streamTo(out, env),
+    err: streamTo(err, env),
     get streamsAreOne() {
       return identityOf(1) === identityOf(2)
     },
     // Lazily: touching stdin opens it, and most commands never ask anything.
     get person() {
-      return personAt({ input: process.stdin, output: process.stderr })
+      return personAt({ input: process.stdin, output: err() })
     },
     get respondent() {
-      return respondentAt({ input: process.stdin, output: process.stderr })
+      return respondentAt({ input: process.stdin, output: err() })
     },
     node: process.execPath,
+    commandLine: [process.execPath, ...process.execArgv, ...process.argv.slice(1)],
     startDetached: (args) => {
       const options = { cwd: process.cwd(), env, detached: true, stdio: 'ignore' } as const
       spawn(process.execPath, [process.argv[1]!, ...args], options)
@@ -144,14 +150,25 @@ function identityOf(fd: number): string {
   return `${dev}:${ino}`
 }
 
-function streamTo(stream: NodeJS.WriteStream, env: World['env']): Stream {
-  const isTerminal = stream.isTTY
-  const coloured = wantsColour(isTerminal, env)
+const once = <T>(make: () => T): (() => T) => {
+  let made: T | undefined
+  return () => (made ??= make())
+}
+
+const isPipe = (error: NodeJS.ErrnoException): boolean => error.code === 'EPIPE'
+
+/** Node's stream is made when it is first used: a command that succeeds in silence has no need of it. */
+function streamTo(open: () => NodeJS.WriteStream, env: World['env']): Stream {
   return {
-    isTerminal,
-    write: (text) => void stream.write(text),
-    sink: stream,
-    style: (style, text) => (coloured ? styleText(style, text, { validateStream: false }) : text),
+    get isTerminal() {
+      return open().isTTY
+    },
+    get sink() {
+      return open()
+    },
+    write: (text) => void open().write(text),
+    style: (style, text) =>
+      wantsColour(open().isTTY, env) ? styleText(style, text, { validateStream: false }) : text,
   }
 }
 

@@ -1,6 +1,6 @@
 import { DEFAULT_SERVER } from './defaults.ts'
 import { type ConfigOrigin, type Path } from './layers.ts'
-import { type Cell, findCell, originOf, type WrittenValue } from './merge/cell.ts'
+import { type Cell, findCell, type WrittenValue } from './merge/cell.ts'
 
 export interface ExplainedValue {
   readonly value: unknown
@@ -21,13 +21,13 @@ export function explainPath(root: Cell, path: Path): Explanation | undefined {
   const { value, written, cell } = found
   return {
     value,
-    origin: originOf(written),
+    origin: written.origin,
     ...(cell?.kind === 'rules' ? { elements: cell.elements.map(explained) } : {}),
     overrode: (cell?.overrode ?? []).map(explained),
   }
 }
 
-const explained = ({ value, written }: WrittenValue): ExplainedValue => ({ value, origin: originOf(written) })
+const explained = ({ value, written }: WrittenValue): ExplainedValue => ({ value, origin: written.origin })
 
 /** A tool's value that comes from `conversation.tools.*`, or a server's that nobody wrote. */
 function explainDefault(root: Cell, path: Path): Explanation | undefined {

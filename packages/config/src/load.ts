@@ -9,6 +9,7 @@ import { type Explanation, explainPath } from './explain.ts'
 import { type ConfigOrigin, LAYERS, type Path, type Source } from './layers.ts'
 import { nearestOrigin, plainTable, type TableCell } from './merge/cell.ts'
 import { mergeDocuments } from './merge/merge.ts'
+import { checkValue } from './schema/check.ts'
 import { definition } from './schema/definition.ts'
 import { explainIssues } from './schema/issues.ts'
 import { Document, readDocument } from './toml/document.ts'
@@ -63,13 +64,13 @@ export function mergeLayers(sources: readonly Source[]): {
 
 /** The definition's own findings, with the place of each. */
 export function checkShape(findings: Findings): void {
-  const result = definition.safeParse(findings.values)
-  if (result.success) return
+  const issues = checkValue(definition, findings.values)
+  if (issues.length === 0) return
   const locate = (path: Path): ConfigOrigin => {
     findings.markBroken(path)
     return nearestOrigin(findings.root, path)
   }
-  findings.problems.push(...explainIssues(result.error.issues, findings.values, [], locate))
+  findings.problems.push(...explainIssues(issues, [], locate))
 }
 
 function readConfig(findings: Findings): Config {

@@ -96,6 +96,36 @@ const CASES: readonly [name: string, toml: string, message: string][] = [
     'error: `profiles.p.access.fs.strategy`: expected "append", "prepend" or "replace", got "merge"\n  at .cordon/config.toml:2:8\n  fix: write strategy = "append"',
   ],
   [
+    'an unknown key in the long form',
+    '[profiles.p.access]\nfs = { stratgy = "append", value = [], x = 1 }\n',
+    'error: unknown key `profiles.p.access.fs.stratgy`\n  at .cordon/config.toml:2:8\n  fix: did you mean `strategy`?\n\nerror: unknown key `profiles.p.access.fs.x`\n  at .cordon/config.toml:2:40\n  fix: take it out; `profiles.p.access.fs` knows strategy, dedup, value',
+  ],
+  [
+    'a long form with nothing in it',
+    '[profiles.p.access]\nfs = { dedup = 1 }\n',
+    'error: `profiles.p.access.fs.value` is missing\n  at .cordon/config.toml:2:1\n\nerror: `profiles.p.access.fs.dedup`: expected true or false, got 1\n  at .cordon/config.toml:2:8\n  fix: write dedup = true',
+  ],
+  [
+    'a date where a table belongs',
+    'sandbox = 1979-05-27\n',
+    'error: `sandbox`: expected a table, got a date\n  at .cordon/config.toml:1:1',
+  ],
+  [
+    'no words, and one that is none of the modes',
+    '[conversation.tools.c]\nsource = "local"\ncommand = []\nrun = "aks"\n',
+    'error: `conversation.tools.c.command`: expected something that is not empty, got a list\n  at .cordon/config.toml:3:1\n  fix: write command = ["python3", "tools/search.py"]\n\nerror: `conversation.tools.c.run`: expected "ask", "unattended", "edit" or "skip", a list or a table, got "aks"\n  at .cordon/config.toml:4:1\n  fix: write run = "ask"',
+  ],
+  [
+    'numbers that are none of the right kind',
+    '[sandbox.limits]\nprocesses = 1.5\ntmp_mb = 1e300\ncpu_secs = nan\nopen_files = "9"\n',
+    'error: `sandbox.limits.processes`: expected a whole number, got 1.5\n  at .cordon/config.toml:2:1\n  fix: write processes = 512\n\nerror: `sandbox.limits.tmp_mb`: expected at most 1099511627776, got 1e+300\n  at .cordon/config.toml:3:1\n  fix: write tmp_mb = 1024\n\nerror: `sandbox.limits.cpu_secs`: expected a number, got NaN\n  at .cordon/config.toml:4:1\n  fix: write cpu_secs = 600\n\nerror: `sandbox.limits.open_files`: expected a number, got "9"\n  at .cordon/config.toml:5:1\n  fix: write open_files = 1024',
+  ],
+  [
+    'a name of every object, in a rule',
+    'profiles.p.access.fs = [{ path = ".", constructor = 1, __proto__ = 2 }]\n',
+    'error: unknown key `profiles.p.access.fs[0].constructor`\n  at .cordon/config.toml:1:39\n  fix: take it out; `profiles.p.access.fs[0]` knows path, read, write, create, update, delete, execute, external\n\nerror: unknown key `profiles.p.access.fs[0].__proto__`\n  at .cordon/config.toml:1:56\n  fix: take it out; `profiles.p.access.fs[0]` knows path, read, write, create, update, delete, execute, external',
+  ],
+  [
     'a single rule where a list belongs',
     '[profiles.p.access]\nfs = { path = "src", read = true }\n',
     'error: `profiles.p.access.fs`: expected a list of rules, got a table\n  at .cordon/config.toml:2:1\n  fix: write a list, fs = [{ path = "src", read = true }], or start the table with [[profiles.p.access.fs]]',

@@ -3,8 +3,14 @@ import { configSchema, formatValue, mergeSources } from '../src/index.ts'
 
 type Node = { [key: string]: unknown; properties?: Record<string, Node>; additionalProperties?: Node | false }
 
+const SCHEMA = configSchema() as Node & { definitions: Record<string, Node> }
+
+const resolve = (node: Node): Node =>
+  typeof node['$ref'] === 'string' ? SCHEMA.definitions[node['$ref'].replace('#/definitions/', '')]! : node
+
 /** Every key of the schema with its first example; names of a person's choice are written `x`. */
-function examples(node: Node, path: readonly string[] = []): { key: string; value: unknown }[] {
+function examples(at: Node, path: readonly string[] = []): { key: string; value: unknown }[] {
+  const node = resolve(at)
   const own = Array.isArray(node['examples'])
     ? [{ key: path.join('.'), value: node['examples'][0] as unknown }]
     : []
@@ -14,8 +20,6 @@ function examples(node: Node, path: readonly string[] = []): { key: string; valu
   const named = node.additionalProperties ? examples(node.additionalProperties, [...path, 'x']) : []
   return [...own, ...inner, ...named]
 }
-
-const SCHEMA = configSchema() as Node
 
 test('SPEC 2: what the schema gives as an example, the validation accepts', () => {
   const all = examples(SCHEMA)
@@ -34,15 +38,23 @@ test('SPEC 2: the schema describes every key, and closes every table', () => {
   const open: string[] = []
   const visit = (node: Node, path: string): void => {
     if (node['type'] === 'object' && node.additionalProperties === undefined) open.push(path)
-    for (const [key, child] of Object.entries(node.properties ?? {})) {
+    for (const [key, at] of Object.entries(node.properties ?? {})) {
+      const child = resolve(at)
       if (child['type'] !== 'object' && child['description'] === undefined)
         open.push(`${path}.${key}: no description`)
       visit(child, `${path}.${key}`)
     }
-    if (node.additionalProperties) visit(node.additionalProperties, `${path}.x`)
+    if (node.additionalProperties) visit(resolve(node.additionalProperties), `${path}.x`)
   }
   visit(SCHEMA, '')
   expect(open).toEqual(['.conversation.tools.x.questions.x.answer: no description'])
+})
+
+test('SPEC 2: every reference of the printed schema leads somewhere, and nothing stands there unused', () => {
+  const printed = JSON.stringify(SCHEMA)
+  const used = new Set([...printed.matchAll(/"\$ref":"#\/definitions\/(\w+)"/g)].map(([, name]) => name))
+  expect([...used].toSorted()).toEqual(Object.keys(SCHEMA.definitions).toSorted())
+  expect(printed.match(/"\$ref":/g)?.length).toBe(printed.match(/"\$ref":"#\/definitions\/\w+"/g)?.length)
 })
 
 test('SPEC 2: the schema is draft 7, which editors of TOML read', () => {

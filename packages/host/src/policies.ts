@@ -83,11 +83,12 @@ export function compileWith(
 async function guardSecrets(
   { root, loaded, workspace }: Project,
   policies: Policies,
-  { home, person, session }: Compiler,
+  compiler: Compiler,
 ): Promise<Policies> {
   const patterns = [...SENSITIVE, ...loaded.config.sandbox.sensitive]
-  const grants = sensitiveGrants(policies.bySubject, { root: root.path, home, patterns })
+  const grants = sensitiveGrants(policies.bySubject, { root: root.path, home: compiler.home, patterns })
   if (grants.length === 0) return policies
+  const { person, session } = compiler
   const memory = openSessionMemory(join(workspace.local, 'sessions', `${session}.json`))
   const refused = person ? await refusedGrants(grants, memory, person) : []
   const warnings = grants

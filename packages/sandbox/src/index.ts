@@ -23,7 +23,10 @@ export {
   type SandboxMode,
   type WatchedPath,
 } from './plan/types.ts'
-export { type Confined, type Exit, FILES, spawnConfined, type SpawnOptions } from './spawn.ts'
+export { FILES } from './call.ts'
+export { type Exit } from './exit.ts'
+export { type Confined, spawnConfined, type SpawnOptions } from './spawn.ts'
+export { type End, endFrom, type Succession, takeAmbientReport, takeOver } from './take-over.ts'
 export { type DeniedPath } from './denied-paths.ts'
 export { isKernelRefusal, LaunchError } from './status.ts'
 export { sandboxProfile } from './darwin/profile.ts'

@@ -1,5 +1,5 @@
 import { chmodSync, chownSync, mkdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { LaunchError, spawnConfined } from '@cordon/sandbox'
 import { afterAll, describe, expect, test } from 'vitest'
 import { type Item } from '../src/linux/items.ts'
@@ -28,7 +28,9 @@ const UNMAPPED = 65_534
 function launcherInGroup(group: number): { readonly state: 'ready'; readonly path: string } {
   const path = join(scratchDir(), 'in-group')
   const setpriv = `setpriv --reuid ${USER.uid} --regid ${USER.gid} --groups ${group}`
-  writeFileSync(path, `#!/bin/sh\nexec ${setpriv} -- ${reachableLauncher().path} "$@"\n`)
+  // Found on PATH, because the launcher must be called by its own name.
+  const found = `PATH=${dirname(reachableLauncher().path)}:$PATH`
+  writeFileSync(path, `#!/bin/sh\n${found} exec ${setpriv} -- cordon-launch "$@"\n`)
   chmodSync(path, 0o755)
   return { state: 'ready', path }
 }

@@ -6,6 +6,7 @@ import {
   readChosenLayer,
   runConfined,
   type RunOutcome,
+  takeAmbientReport,
 } from '@cordon/host'
 import { type Command as Parser, Option } from 'commander'
 import type { Register } from '../command.ts'
@@ -29,13 +30,14 @@ interface RunOptions extends AccessFlags, ConfigOptions {
 
 export const register: Register = (parser, world) => {
   declare(parser).action(async (command: [string, ...string[]], options: RunOptions) => {
-    const { cwd, env, home, pid, uid, session, person } = world
+    const { cwd, env, home, pid, uid } = world
     const place = { cwd, surroundings: world, cfg: options.cfg, unmarked: 'allow' } as const
     const conversation = await readChosenLayer(place, world, conversationOf(options))
-    const project = { ...place, conversation }
-    const compiler = { pid, uid, home, session, person }
-    const chosen = await choosePolicy(project, compiler, choiceOf(options), options)
-    warn(world, [...chosen.alarms, ...(options.quiet ? [] : chosen.warnings)])
+    const report = takeAmbientReport(env)
+    // Started again after the command has ended: everything was asked and said before.
+    const compiler = report === undefined ? world : { pid, uid, home, session: '', person: undefined }
+    const chosen = await choosePolicy({ ...place, conversation }, compiler, choiceOf(options), options)
+    if (report === undefined) warn(world, [...chosen.alarms, ...(options.quiet ? [] : chosen.warnings)])
     const { root, loaded } = chosen.project
     const outcome = await runConfined({
       argv: command,
@@ -47,8 +49,13 @@ export const register: Register = (parser, world) => {
       sandbox: loaded.config.sandbox,
       // A program at a terminal must keep it: shells and progress bars ask whether stderr is one.
       // And where both streams are one, only the program itself keeps their order.
-      stderr: world.err.isTerminal || world.streamsAreOne ? 'inherit' : world.err.sink,
+      stderr: () => (world.err.isTerminal || world.streamsAreOne ? 'inherit' : world.err.sink),
       onStart: (kill) => world.passSignals(kill),
+      successor: {
+        commandLine: world.commandLine,
+        wanted: options.quiet ? 'unless-started' : 'unless-succeeded',
+        report,
+      },
     })
     if (!options.quiet) world.err.write(formatOutcome(outcome, world.err))
     finish(world, outcome)

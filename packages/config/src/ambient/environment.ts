@@ -1,6 +1,8 @@
 import { type ConfigProblem } from '../errors.ts'
 import { labelFor, type Source } from '../layers.ts'
-import { childShape, rootShape, type Shape } from '../schema/shape.ts'
+import { definition } from '../schema/definition.ts'
+import { childSchema } from '../schema/lookup.ts'
+import { type Schema } from '../schema/schema.ts'
 import { parseValue } from '../toml/value.ts'
 
 const PREFIX = 'CORDON_CFG_'
@@ -30,7 +32,7 @@ function readVariable(name: string, text: string, problems: ConfigProblem[]): So
     return []
   }
   const spelled = name.slice(PREFIX.length).toLowerCase()
-  const paths = spelled.includes(SEPARATOR) ? [spelled.split(SEPARATOR)] : readings(rootShape(), spelled)
+  const paths = spelled.includes(SEPARATOR) ? [spelled.split(SEPARATOR)] : readings(definition, spelled)
   const [key] = paths
   if (!key || key.includes(''))
     return wrong(
@@ -51,14 +53,14 @@ function readVariable(name: string, text: string, problems: ConfigProblem[]): So
 export const VALUE_FIX = 'write a TOML value such as true, 5, "text", ["a", "b"] or { a = 1 }'
 
 /** Every way to read words joined by single underscores as a key that holds a value. */
-function readings(shape: Shape, spelled: string): string[][] {
+function readings(schema: Schema, spelled: string): string[][] {
   const found: string[][] = []
   for (const [head, rest] of splits(spelled)) {
-    const inner = childShape(shape, head)
+    const inner = childSchema(schema, head)
     if (!inner) continue
     if (rest === undefined) {
-      if (!inner.keys) found.push([head])
-    } else if (inner.keys) found.push(...readings(inner, rest).map((tail) => [head, ...tail]))
+      if (inner.type !== 'object') found.push([head])
+    } else if (inner.type === 'object') found.push(...readings(inner, rest).map((tail) => [head, ...tail]))
   }
   return found
 }

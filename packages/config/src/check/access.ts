@@ -1,7 +1,7 @@
 import { type CommandRule, parseCommandRule, Problems } from '@cordon/policy'
 import { type AccessConfig, type Named } from '../config.ts'
 import { type Path } from '../layers.ts'
-import { cellAt, originTextOf, plainValue } from '../merge/cell.ts'
+import { cellAt, plainValue } from '../merge/cell.ts'
 import { formatKeyPath } from '../toml/key-path.ts'
 import { type Findings } from './findings.ts'
 import { RULE_PARSERS } from './rule-parsers.ts'
@@ -61,7 +61,7 @@ function readCommands(findings: Findings, path: readonly string[]): Named<Comman
     if (findings.isBroken(here)) continue
     const problems = new Problems()
     const rule = parseCommandRule(plainValue(rules), '', problems)
-    if (rule) commands[program] = { ...rule, origin: originTextOf(rules.written) }
+    if (rule) commands[program] = { ...rule, origin: rules.written.originText }
     else report(findings, here, problems)
   }
   return commands

@@ -1,6 +1,6 @@
 import { type EnvRule, isEnvName, quote } from '@cordon/policy'
 import { type McpServerConfig, type Named, type ToolConfig } from '../config.ts'
-import { cellAt, originTextOf } from '../merge/cell.ts'
+import { cellAt } from '../merge/cell.ts'
 import { DEFAULT_SERVER } from '../defaults.ts'
 import { formatKeyPath } from '../toml/key-path.ts'
 import { readAccess } from './access.ts'
@@ -40,7 +40,7 @@ function readVariables(findings: Findings, path: readonly string[]): EnvRule[] {
   return cell.elements.flatMap(({ value, written }, i) => {
     if (typeof value !== 'string') return []
     if (isEnvName(value) && !value.includes('*'))
-      return [{ name: value, read: true, origin: originTextOf(written) }]
+      return [{ name: value, read: true, origin: written.originText }]
     findings.add(
       [...path, i],
       `\`${key}[${i}]\`: ${quote(value)} is not a variable name`,

@@ -1,5 +1,5 @@
-import { type Cell, isTable, originTextOf, type RulesCell, type TableCell } from '../merge/cell.ts'
-import { shapeAt } from '../schema/shape.ts'
+import { type Cell, isTable, type RulesCell, type TableCell } from '../merge/cell.ts'
+import { definition } from '../schema/definition.ts'
 import { Problems } from '@cordon/policy'
 import { RULE_PARSERS } from './rule-parsers.ts'
 
@@ -36,18 +36,20 @@ function visitAccess(access: TableCell, sound: Map<Cell, readonly object[]>): vo
 }
 
 const AXES = ['fs', 'net', 'env'] as const
+const { fsRule: fs, netRule: net, envRule: env } = definition.definitions
+const RULES = { fs, net, env }
 
 function readSoundList(cell: RulesCell, axis: (typeof AXES)[number]): readonly object[] | undefined {
-  const known = shapeAt(['profiles', '', 'access', axis, 0])!.keys!
+  const known = RULES[axis].properties!
   const parse = RULE_PARSERS[axis]
   const problems = new Problems()
   const rules: object[] = []
   for (const { value, written } of cell.elements) {
     if (!isTable(value)) return undefined
-    for (const key of Object.keys(value)) if (!known.has(key)) return undefined
+    for (const key of Object.keys(value)) if (!Object.hasOwn(known, key)) return undefined
     const rule: { origin?: string } | undefined = parse(value, '', problems)
     if (!rule) return undefined
-    rule.origin = originTextOf(written)
+    rule.origin = written.originText
     rules.push(rule)
   }
   return rules

@@ -4,7 +4,8 @@ import { parse } from 'smol-toml'
 import { ConfigError, type ConfigProblem } from '../errors.ts'
 import { type ConfigOrigin } from '../layers.ts'
 import { DEEPEST, isDeep, isTable } from '../merge/cell.ts'
-import { shapeAt } from '../schema/shape.ts'
+import { schemaAt } from '../schema/lookup.ts'
+import { LIST_MERGE } from '../schema/schema.ts'
 import { readDocument, Document, type Table } from '../toml/document.ts'
 import { parseKeyPath } from '../toml/key-path.ts'
 import { markToml } from '../toml/marks.ts'
@@ -48,7 +49,7 @@ export function setValue(text: string, key: string, value: string, label = 'the 
       `\`${key}\` is not a key`,
       'write the parts with dots between them: sandbox.mode',
     )
-  const isList = shapeAt(path)?.list !== undefined
+  const isList = schemaAt(path)?.[LIST_MERGE] !== undefined
   const isAppend = isList && value.startsWith('+')
   const parsed = parseValue(isAppend ? value.slice(1) : value)
   if (parsed.kind === 'broken')

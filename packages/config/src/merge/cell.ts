@@ -1,13 +1,7 @@
 import { TomlDate } from 'smol-toml'
 import { type ConfigOrigin, type Path } from '../layers.ts'
-import { type Document, type Table } from '../toml/document.ts'
-import { type Mark } from '../toml/marks.ts'
-
-/** Where something was written. Turned into a line and column only when somebody asks. */
-export interface Written {
-  readonly document: Document
-  readonly mark: Mark | undefined
-}
+import { type Table } from '../toml/document.ts'
+import { type Written } from './written.ts'
 
 export interface WrittenValue {
   readonly value: unknown
@@ -34,9 +28,6 @@ export interface RulesCell extends CellBase {
 
 /** One place of the merged config: what is there, who wrote it, and what it replaced. */
 export type Cell = TableCell | ValueCell | RulesCell
-
-export const originOf = ({ document, mark }: Written): ConfigOrigin => document.origin(mark)
-export const originTextOf = ({ document, mark }: Written): string => document.originText(mark)
 
 export const isTable = (value: unknown): value is Table =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof TomlDate)
@@ -106,22 +97,19 @@ export function cellAt(root: Cell, path: readonly string[]): Cell | undefined {
 }
 
 function inside({ value, written }: WrittenValue, path: Path): Found | undefined {
-  let { mark } = written
   let here = value
   for (const part of path) {
     if (typeof here !== 'object' || here === null || !Object.hasOwn(here, part)) return undefined
     here = (here as Table)[part]
-    // A value source has no marks: its label is all there is to know.
-    mark = (typeof part === 'number' ? mark?.items?.[part] : mark?.keys?.get(part)) ?? mark
   }
-  return { value: here, written: { document: written.document, mark } }
+  return { value: here, written: written.below(path) }
 }
 
 /** Where the path is, or the nearest place above it that was written: for messages about what is missing. */
 export function nearestOrigin(root: Cell, path: Path): ConfigOrigin {
   for (let length = path.length; length > 0; length--) {
     const found = findCell(root, path.slice(0, length))
-    if (found) return originOf(found.written)
+    if (found) return found.written.origin
   }
-  return originOf(root.written)
+  return root.written.origin
 }

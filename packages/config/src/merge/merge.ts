@@ -1,20 +1,13 @@
 import { type ConfigProblem } from '../errors.ts'
 import { type Path } from '../layers.ts'
-import { childShape, rootShape, type Shape } from '../schema/shape.ts'
+import { definition } from '../schema/definition.ts'
+import { childSchema } from '../schema/lookup.ts'
+import { LIST_MERGE, type ListMerge, type Schema } from '../schema/schema.ts'
 import { type Document, type Table } from '../toml/document.ts'
 import { formatKeyPath } from '../toml/key-path.ts'
-import {
-  type Cell,
-  DEEPEST,
-  isDeep,
-  isTable,
-  originOf,
-  plainValue,
-  type TableCell,
-  type Written,
-  type WrittenValue,
-} from './cell.ts'
+import { type Cell, DEEPEST, isDeep, isTable, plainValue, type TableCell, type WrittenValue } from './cell.ts'
 import { joinRules, readListLayer } from './rule-list.ts'
+import { Written } from './written.ts'
 
 /** SPEC 2: tables are merged key by key, rule lists as their strategy says, and of anything else the later wins. */
 export function mergeDocuments(
@@ -23,9 +16,8 @@ export function mergeDocuments(
 ): TableCell {
   const merge = new Merge(problems)
   const [first] = documents
-  const root = newTable({ document: first, mark: first.root }, [])
-  for (const document of documents)
-    merge.table(root, document.values, rootShape(), { document, mark: document.root })
+  const root = newTable(Written.in(first), [])
+  for (const document of documents) merge.table(root, document.values, definition, Written.in(document))
   return root
 }
 
@@ -38,14 +30,13 @@ class Merge {
     this.#problems = problems
   }
 
-  table(into: TableCell, values: Table, shape: Shape | undefined, written: Written): void {
+  table(into: TableCell, values: Table, schema: Schema | undefined, written: Written): void {
     for (const key of Object.keys(values)) {
       this.#path.push(key)
-      const at: Written = { document: written.document, mark: written.mark?.keys?.get(key) }
       const cell = this.#cell(
         into.cells.get(key),
-        { value: values[key], written: at },
-        childShape(shape, key),
+        { value: values[key], written: written.child(key) },
+        childSchema(schema, key),
       )
       if (cell) into.cells.set(key, cell)
       this.#path.pop()
@@ -53,27 +44,28 @@ class Merge {
   }
 
   /** What stands there now; undefined when the layer says nothing that can be used. */
-  #cell(before: Cell | undefined, layer: WrittenValue, shape: Shape | undefined): Cell | undefined {
+  #cell(before: Cell | undefined, layer: WrittenValue, schema: Schema | undefined): Cell | undefined {
     const { value, written } = layer
     if (this.#path.at(-1) === '__proto__') {
       this.#problems.push(noSuchName(written, this.#path))
       return undefined
     }
     // The elements of a rule list are looked at one by one later, and are flat or wrong.
-    const isWhole = shape?.list ? !Array.isArray(value) : !isTable(value)
+    const merge = schema?.[LIST_MERGE]
+    const isWhole = merge ? !Array.isArray(value) : !isTable(value)
     if (this.#path.length > DEEPEST || (isWhole && isDeep(value))) {
       this.#problems.push(tooDeep(written, this.#path))
       return undefined
     }
-    if (shape?.list) return this.#rules(before, layer, shape)
+    if (schema && merge) return this.#rules(before, layer, schema, merge)
     if (!isTable(value)) return { kind: 'value', value, written, overrode: overridden(before) }
     const table = before?.kind === 'table' ? before : newTable(written, overridden(before))
-    this.table(table, value, shape, written)
+    this.table(table, value, schema, written)
     return table
   }
 
-  #rules(before: Cell | undefined, layer: WrittenValue, shape: Shape): Cell | undefined {
-    const list = readListLayer(layer, shape, this.#path)
+  #rules(before: Cell | undefined, layer: WrittenValue, schema: Schema, merge: ListMerge): Cell | undefined {
+    const list = readListLayer(layer, schema, merge, this.#path)
     switch (list.kind) {
       case 'scalar':
         return { kind: 'value', ...layer, overrode: overridden(before) }
@@ -98,7 +90,7 @@ const overridden = (before: Cell | undefined): readonly WrittenValue[] =>
 const NOTHING: readonly WrittenValue[] = []
 
 const tooDeep = (written: Written, path: Path): ConfigProblem => ({
-  origin: originOf(written),
+  origin: written.origin,
   key: formatKeyPath(path.slice(0, 3)),
   message: `\`${formatKeyPath(path.slice(0, 3))}\` holds more than ${DEEPEST} levels of tables and lists`,
   fix: 'write it flatter',
@@ -106,7 +98,7 @@ const tooDeep = (written: Written, path: Path): ConfigProblem => ({
 
 /** No key of ours, and in ordinary objects not a key at all: it must not get any further. */
 const noSuchName = (written: Written, path: Path): ConfigProblem => ({
-  origin: originOf(written),
+  origin: written.origin,
   key: formatKeyPath(path),
   message: `\`${formatKeyPath(path)}\` is not a name that can be used`,
   fix: 'choose another name',

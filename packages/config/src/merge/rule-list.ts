@@ -1,20 +1,12 @@
-import * as z from 'zod/mini'
 import { type ConfigProblem } from '../errors.ts'
 import { type Path } from '../layers.ts'
-import { type ListMerge, longForm } from '../schema/definition.ts'
+import { checkValue } from '../schema/check.ts'
 import { describeToml, explainIssues } from '../schema/issues.ts'
-import { type Shape } from '../schema/shape.ts'
+import { type ListMerge, longForm, type Schema } from '../schema/schema.ts'
 import { formatKey, formatKeyPath } from '../toml/key-path.ts'
 import { formatValue } from '../toml/value.ts'
-import {
-  type Cell,
-  isTable,
-  originOf,
-  plainValue,
-  type RulesCell,
-  type Written,
-  type WrittenValue,
-} from './cell.ts'
+import { type Cell, isTable, plainValue, type RulesCell, type WrittenValue } from './cell.ts'
+import { type Written } from './written.ts'
 
 type Strategy = 'append' | 'prepend' | 'replace'
 
@@ -32,35 +24,36 @@ type ReadLayer =
   | { readonly kind: 'scalar' }
   | { readonly kind: 'wrong'; readonly problems: readonly ConfigProblem[] }
 
-const anyLongForm = longForm(z.array(z.unknown()))
+interface LongForm {
+  readonly strategy?: Strategy
+  readonly dedup?: boolean
+  readonly value: readonly unknown[]
+}
+const anyLongForm = longForm({ type: 'array' })
 
 /** SPEC 2: a plain list, or the long form with its strategy. `run` may also be one mode. */
-export function readListLayer(layer: WrittenValue, shape: Shape, path: Path): ReadLayer {
+export function readListLayer(layer: WrittenValue, schema: Schema, merge: ListMerge, path: Path): ReadLayer {
   const { value, written } = layer
-  const merge = shape.list!
   if (Array.isArray(value))
     return { kind: 'rules', strategy: merge.strategy, dedup: 'none', elements: elementsOf(value, written) }
   if (!isTable(value) || !['strategy', 'dedup', 'value'].some((key) => Object.hasOwn(value, key)))
     return typeof value === 'string' && merge.strategy === 'replace'
       ? { kind: 'scalar' }
-      : { kind: 'wrong', problems: [notAList(layer, shape, path)] }
-  const parsed = anyLongForm.safeParse(value)
-  if (!parsed.success)
+      : { kind: 'wrong', problems: [notAList(layer, schema, path)] }
+  const issues = checkValue(anyLongForm, value)
+  if (issues.length > 0)
     return {
       kind: 'wrong',
-      problems: explainIssues(parsed.error.issues, value, path, (inner) => ({
-        ...originOf({ document: written.document, mark: nearestMark(written, inner.slice(path.length)) }),
-      })),
+      problems: explainIssues(issues, path, (inner) => written.below(inner.slice(path.length)).origin),
     }
-  const { strategy = 'append', dedup = false } = parsed.data
+  const { strategy = 'append', dedup = false, value: rules } = value as unknown as LongForm
   if (strategy === 'replace' && !merge.reducible)
     return { kind: 'wrong', problems: [notReducible(written, path)] }
-  const list: Written = { document: written.document, mark: written.mark?.keys?.get('value') ?? written.mark }
   return {
     kind: 'rules',
     strategy,
     dedup: dedup ? merge.decides : 'none',
-    elements: elementsOf(parsed.data.value, list),
+    elements: elementsOf(rules, written.child('value')),
   }
 }
 
@@ -113,31 +106,25 @@ const identity = (value: unknown): string =>
     isTable(inner) ? Object.entries(inner).toSorted(([a], [b]) => (a < b ? -1 : 1)) : inner,
   )
 
-const elementsOf = (values: readonly unknown[], { document, mark }: Written): WrittenValue[] =>
-  values.map((value, i) => ({ value, written: { document, mark: mark?.items?.[i] ?? mark } }))
+const elementsOf = (values: readonly unknown[], written: Written): WrittenValue[] =>
+  values.map((value, i) => ({ value, written: written.child(i) }))
 
-function nearestMark({ mark }: Written, path: Path): Written['mark'] {
-  let here = mark
-  for (const part of path)
-    here = (typeof part === 'string' ? here?.keys?.get(part) : here?.items?.[part]) ?? here
-  return here
-}
-
-function notAList({ value, written }: WrittenValue, shape: Shape, path: Path): ConfigProblem {
+function notAList({ value, written }: WrittenValue, schema: Schema, path: Path): ConfigProblem {
   const key = formatKeyPath(path)
   const name = formatKey(String(path.at(-1)))
+  const example = schema.examples?.[0]
   return {
-    origin: originOf(written),
+    origin: written.origin,
     key,
     message: `\`${key}\`: expected a list of rules, got ${describeToml(value)}`,
     fix: isTable(value)
       ? `write a list, ${name} = [${formatValue(value)}], or start the table with [[${key}]]`
-      : `write ${name} = ${formatValue(Array.isArray(shape.example) ? shape.example : [shape.example])}`,
+      : `write ${name} = ${formatValue(Array.isArray(example) ? example : [example])}`,
   }
 }
 
 const notReducible = (written: Written, path: Path): ConfigProblem => ({
-  origin: originOf(written),
+  origin: written.origin,
   key: formatKeyPath(path),
   message: `\`${formatKeyPath(path)}\` can be extended, not replaced`,
   fix: 'write strategy = "append", or leave the strategy out',

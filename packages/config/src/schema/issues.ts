@@ -1,63 +1,40 @@
 import { quote } from '@cordon/policy'
 import { TomlDate } from 'smol-toml'
-import type * as z from 'zod/mini'
 import { type ConfigProblem } from '../errors.ts'
 import { type ConfigOrigin, type Path } from '../layers.ts'
 import { suggest } from '../suggest.ts'
 import { formatKey, formatKeyPath } from '../toml/key-path.ts'
 import { formatValue } from '../toml/value.ts'
-import { shapeAt } from './shape.ts'
+import { type Issue, type WrongValue } from './check.ts'
+import { type Schema } from './schema.ts'
 
-type Issue = z.core.$ZodIssue
 export type Locate = (path: Path) => ConfigOrigin
 
-/** What the definition found, as sentences that say what to write instead. `base` is where `value` stands. */
-export const explainIssues = (
-  issues: readonly Issue[],
-  value: unknown,
-  base: Path,
-  locate: Locate,
-): ConfigProblem[] => issues.flatMap((issue) => explainIssue(issue, value, base, locate))
+/** What the definition found, as sentences that say what to write instead. `base` is where the value stands. */
+export const explainIssues = (issues: readonly Issue[], base: Path, locate: Locate): ConfigProblem[] =>
+  issues.flatMap((issue) => {
+    const path = [...base, ...issue.path]
+    return issue.kind === 'unknown keys'
+      ? issue.keys.map((name) => unknownKey(path, name, issue.schema, locate))
+      : [wrongValue(path, issue, locate)]
+  })
 
-function explainIssue(issue: Issue, root: unknown, base: Path, locate: Locate): ConfigProblem[] {
-  const inner = issue.path.map((part) => (typeof part === 'symbol' ? String(part) : part))
-  const path = [...base, ...inner]
+function wrongValue(path: Path, issue: WrongValue, locate: Locate): ConfigProblem {
   const key = formatKeyPath(path)
-  const got = valueAt(root, inner)
-  const problem = (message: string, fix?: string): ConfigProblem[] => [
-    { origin: locate(path), key, message: `\`${key}\`${message}`, ...(fix === undefined ? {} : { fix }) },
-  ]
-  if (issue.code === 'unrecognized_keys')
-    return issue.keys.slice(0, MOST_KEYS).map((name) => unknownKey(path, name, locate))
-  if (issue.code === 'invalid_union') {
-    const branch = likelyBranch(issue.errors)
-    if (branch)
-      return branch.flatMap((one) =>
-        explainIssue({ ...one, path: [...issue.path, ...one.path] }, root, base, locate),
-      )
-    return problem(
-      `: expected ${anyOf(issue.errors.flat().map(expectation))}, got ${describeToml(got)}`,
-      example(path),
-    )
+  const { got, schema } = issue
+  const fix = closest(path, issue) ?? example(path, schema) ?? fallback(path, issue)
+  return {
+    origin: locate(path),
+    key,
+    message:
+      got === undefined
+        ? `\`${key}\` is missing`
+        : `\`${key}\`: expected ${expectation(issue)}, got ${describeToml(got)}`,
+    ...(fix === undefined ? {} : { fix }),
   }
-  if (got === undefined) return problem(' is missing', example(path))
-  return problem(
-    `: expected ${expectation(issue)}, got ${describeToml(got)}`,
-    closest(issue, got, path) ?? example(path) ?? fallback(issue, path),
-  )
 }
 
-/** Of one table; more would only make a hostile file expensive to report. */
-const MOST_KEYS = 100
-
-/** The alternative that was meant: the one that got furthest into the value before it failed. */
-function likelyBranch(branches: readonly (readonly Issue[])[]): readonly Issue[] | undefined {
-  return branches.find((issues) =>
-    issues.every((issue) => issue.path.length > 0 || issue.code === 'unrecognized_keys'),
-  )
-}
-
-function unknownKey(path: Path, name: string, locate: Locate): ConfigProblem {
+function unknownKey(path: Path, name: string, schema: Schema, locate: Locate): ConfigProblem {
   const here = [...path, name]
   const key = formatKeyPath(here)
   const base = { origin: locate(here), key }
@@ -67,7 +44,7 @@ function unknownKey(path: Path, name: string, locate: Locate): ConfigProblem {
       message: '`conversation.tools.*.access`: the defaults of all tools cannot grant access',
       fix: 'grant it to each tool by name: [conversation.tools.<name>.access]',
     }
-  const known = [...(shapeAt(path)?.keys?.keys() ?? [])]
+  const known = Object.keys(schema.properties ?? {})
   const meant = suggest(name, known)
   return {
     ...base,
@@ -79,38 +56,33 @@ function unknownKey(path: Path, name: string, locate: Locate): ConfigProblem {
   }
 }
 
-function expectation(issue: Issue): string {
-  switch (issue.code) {
-    case 'invalid_type':
-      return TYPE_NAMES[issue.expected] ?? issue.expected
-    case 'invalid_value':
-      return anyOf(issue.values.map((value) => formatValue(value)))
-    case 'too_small':
-      return issue.origin === 'string' || issue.origin === 'array'
-        ? 'something that is not empty'
-        : `at least ${issue.minimum}`
-    case 'too_big':
-      return `at most ${issue.maximum}`
-    case 'invalid_format':
+function expectation({ kind, schema }: WrongValue): string {
+  switch (kind) {
+    case 'wrong kind':
+      return kindOf(schema)
+    case 'no whole number':
+      return 'a whole number'
+    case 'too small':
+      return schema.minimum === undefined ? 'something that is not empty' : `at least ${schema.minimum}`
+    case 'too big':
+      return `at most ${schema.maximum}`
+    case 'wrong format':
       return '"local", "builtin", "mcp.<server>" or "mcp.<server>.<tool>"'
-    case 'invalid_element':
-    case 'invalid_key':
-    case 'invalid_union':
-    case 'not_multiple_of':
-    case 'unrecognized_keys':
-    case 'custom':
-      return 'another value'
   }
 }
 
-const TYPE_NAMES: Readonly<Record<string, string>> = {
+function kindOf(schema: Schema): string {
+  if (schema.anyOf) return anyOf(schema.anyOf.map(kindOf))
+  return schema.enum ? anyOf(schema.enum.map(formatValue)) : TYPE_NAMES[schema.type!]
+}
+
+const TYPE_NAMES: Readonly<Record<NonNullable<Schema['type']>, string>> = {
   string: 'text in quotes',
   boolean: 'true or false',
   number: 'a number',
-  int: 'a whole number',
+  integer: 'a number',
   array: 'a list',
   object: 'a table',
-  record: 'a table',
 }
 
 function anyOf(choices: readonly string[]): string {
@@ -119,32 +91,24 @@ function anyOf(choices: readonly string[]): string {
   return all.length === 0 ? last : `${all.join(', ')} or ${last}`
 }
 
-function closest(issue: Issue, got: unknown, path: Path): string | undefined {
-  if (issue.code !== 'invalid_value' || typeof got !== 'string') return undefined
-  const meant = suggest(got, issue.values.map(String))
+function closest(path: Path, { schema, got }: WrongValue): string | undefined {
+  if (!schema.enum || typeof got !== 'string') return undefined
+  const meant = suggest(got, schema.enum)
   return meant === undefined ? undefined : `write ${formatKey(String(path.at(-1)))} = ${formatValue(meant)}`
 }
 
-function example(path: Path): string | undefined {
+function example(path: Path, schema: Schema): string | undefined {
   const name = path.at(-1)
-  const value = shapeAt(path)?.example
+  const value = schema.examples?.[0]
   if (typeof name !== 'string' || value === undefined) return undefined
   return `write ${formatKey(name)} = ${formatValue(value)}`
 }
 
-function fallback(issue: Issue, path: Path): string | undefined {
+function fallback(path: Path, { schema, got }: WrongValue): string | undefined {
   const name = path.at(-1)
-  if (typeof name !== 'string') return undefined
-  if (issue.code === 'invalid_value') return `write ${formatKey(name)} = ${formatValue(issue.values[0])}`
-  return issue.code === 'invalid_type' && issue.expected === 'array'
+  return schema.type === 'array' && got !== undefined && typeof name === 'string'
     ? `write ${formatKey(name)} = […]`
     : undefined
-}
-
-function valueAt(root: unknown, path: Path): unknown {
-  let here = root
-  for (const part of path) here = (here as Readonly<Record<string | number, unknown>> | undefined)?.[part]
-  return here
 }
 
 /** What a wrong value is, in TOML's words; never long, never able to redraw the terminal. */

@@ -9,14 +9,18 @@ export type Table = Record<string, unknown>
 export class Document {
   readonly source: Source
   readonly values: Table
-  readonly root: Mark | undefined
+  #root: Mark | undefined
   #lines: number[] | undefined
   #lastLine = 0
 
-  constructor(source: Source, values: Table, root: Mark | undefined) {
+  constructor(source: Source, values: Table) {
     this.source = source
     this.values = values
-    this.root = root
+  }
+
+  /** Undefined: the source is no text. */
+  get root(): Mark | undefined {
+    return (this.#root ??= 'text' in this.source ? markToml(this.source.text).root : undefined)
   }
 
   origin(mark: Mark | undefined): ConfigOrigin {
@@ -62,10 +66,9 @@ function lineStarts(text: string): number[] {
 
 /** The document, or what is wrong with its TOML. */
 export function readDocument(source: Source): Document | ConfigProblem {
-  if (!('text' in source)) return new Document(source, nest(source.key, source.value), undefined)
+  if (!('text' in source)) return new Document(source, nest(source.key, source.value))
   try {
-    const values = parse(source.text) as Table
-    return new Document(source, values, markToml(source.text).root)
+    return new Document(source, parse(source.text))
   } catch (error) {
     if (error instanceof TomlError) return syntaxProblem(source.text, source, error)
     throw error

@@ -30,6 +30,7 @@ export async function readChosenLayer(
   user: ConversationUser,
   choice: ConversationChoice,
 ): Promise<ConversationLayer | undefined> {
+  if (choice === 'none') return undefined
   const ref = await findChosen(shelfOf(requireWorkspace(options), user), user.session, choice)
   return ref && readConversationLayer(ref)
 }

@@ -2,6 +2,8 @@ import type { Readable, Writable } from 'node:stream'
 import {
   assumeKernel,
   buildEnvironment,
+  type End,
+  endFrom,
   type Exit,
   isKernelRefusal,
   type KernelReport,
@@ -10,6 +12,8 @@ import {
   probeKernel,
   type ProxyDecision,
   spawnConfined,
+  type Succession,
+  takeOver,
 } from '@cordon/sandbox'
 import { type Confinement, hintWorld, networkFor, planFor } from '../planning.ts'
 import { findHints, type Hint } from './hints.ts'
@@ -20,10 +24,20 @@ import { runUnconfined } from './unconfined.ts'
 
 export interface RunRequest extends Confinement {
   /** Where error output goes when it passes through us, so that a failure can be explained better. */
-  readonly stderr: 'inherit' | Writable
+  readonly stderr: () => 'inherit' | Writable
   readonly signal?: AbortSignal
   /** Called when the process is running, with how to pass a signal on to it; returns what to do when it has ended. */
   readonly onStart: (kill: (signal: NodeJS.Signals) => void) => () => void
+  /** Absent: whoever calls waits for the end, whatever it costs. */
+  readonly successor?: Successor
+}
+
+/** How this process lets the launcher take its place, and is started again when there is something to explain. */
+export interface Successor {
+  readonly commandLine: readonly [string, ...string[]]
+  readonly wanted: Succession['wanted']
+  /** We are the one who was started again, and this is what the launcher had to say. */
+  readonly report: string | undefined
 }
 
 export interface RunOutcome {
@@ -44,33 +58,52 @@ export async function runConfined(request: RunRequest): Promise<RunOutcome> {
     return await runOn(assumeKernel(), request)
   } catch (error) {
     if (!isKernelRefusal(error)) throw error
-    return runOn(probeKernel(), request)
+    // Nothing was started. What this kernel can do is asked, and then waited for: we may be the successor already.
+    const { successor: _, ...waiting } = request
+    return runOn(probeKernel(), waiting)
   }
 }
 
 async function runOn(kernel: KernelReport, request: RunRequest): Promise<RunOutcome> {
-  const { argv, policy } = request
+  const { argv, policy, successor } = request
   const env = buildEnvironment(policy, request.env)
   const plan = planFor(kernel, request, env)
+  if (successor?.report !== undefined)
+    return explain(request, plan, endFrom(successor.report, plan, { argv, env }), [])
+  // What is lost is said at the end, by who is still there then.
+  if (successor && plan.lost.length === 0) takeOver(plan, { ...successor, argv, env, hostEnv: request.env })
   const network = await networkFor(policy, plan)
   try {
-    const { exit, said } = await launch(request, plan, network, env)
+    const end = await launch(request, plan, network, env)
     const decisions = (await network?.close()) ?? []
-    const refused = decisions.filter((decision) => !decision.allowed)
-    const failed = exit.code !== 0
-    const mentions = failed ? [mentionedInErrors(said), mentionedInCommand(argv)] : []
-    return {
-      exit,
-      refused,
-      lost: plan.lost,
-      notes: plan.notes,
-      hints: [
-        ...(failed ? findLimits(said, plan.limits) : []),
-        ...findHints(mentions, hintWorld(request, plan, refused)),
-      ],
-    }
+    return explain(
+      request,
+      plan,
+      end,
+      decisions.filter((decision) => !decision.allowed),
+    )
   } finally {
     await network?.close()
+  }
+}
+
+function explain(
+  request: RunRequest,
+  plan: Plan,
+  { exit, said }: End,
+  refused: readonly ProxyDecision[],
+): RunOutcome {
+  const failed = exit.code !== 0
+  const mentions = failed ? [mentionedInErrors(said), mentionedInCommand(request.argv)] : []
+  return {
+    exit,
+    refused,
+    lost: plan.lost,
+    notes: plan.notes,
+    hints: [
+      ...(failed ? findLimits(said, plan.limits) : []),
+      ...findHints(mentions, hintWorld(request, plan, refused)),
+    ],
   }
 }
 
@@ -79,17 +112,17 @@ async function launch(
   plan: Plan,
   network: Network | undefined,
   env: Readonly<Record<string, string>>,
-): Promise<{ readonly exit: Exit; readonly said: string }> {
+): Promise<End> {
+  const stderr = request.stderr()
   const confined = spawnConfined(plan, {
     argv: request.argv,
     env: { ...env, ...network?.env },
-    stdio: ['inherit', 'inherit', request.stderr === 'inherit' ? 'inherit' : 'pipe'],
+    stdio: ['inherit', 'inherit', stderr === 'inherit' ? 'inherit' : 'pipe'],
     ...(request.signal ? { signal: request.signal } : {}),
     ...(network ? { onProxySocket: network.attach, files: network.files } : {}),
   })
   const ended = request.onStart(confined.kill)
-  const said =
-    request.stderr === 'inherit' || !confined.stderr ? () => '' : tee(confined.stderr, request.stderr)
+  const said = stderr === 'inherit' || !confined.stderr ? () => '' : tee(confined.stderr, stderr)
   try {
     return { exit: await confined.exit, said: said() }
   } finally {

@@ -14,8 +14,6 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
-extern char **environ;
-
 /* Nothing to regain: with an empty bounding set and NOROOT not even uid 0 gets a capability by exec. */
 static void
 drop_capabilities (void)
@@ -97,12 +95,13 @@ wait_for_gate (int gate)
 }
 
 _Noreturn void
-confine_and_exec (const struct plan *plan, char **argv, int gate)
+confine_and_exec (const struct plan *plan, int gate)
 {
   int index = NO_ITEM;
   const struct item *program = plan_find (plan, TAG_EXEC, &index);
+  char **argv = plan_strings (plan, TAG_ARG), **env = plan_strings (plan, TAG_ENV);
 
-  if (program == NULL)
+  if (program == NULL || argv == NULL || argv[0] == NULL || env == NULL)
     die_at (STEP_EXEC, NO_ITEM, EINVAL);
   reset_signals ();
   enter_cwd (plan);
@@ -119,6 +118,6 @@ confine_and_exec (const struct plan *plan, char **argv, int gate)
   set_limits (plan);
   seccomp_apply (plan);
   wait_for_gate (gate);
-  execve (program->path, argv, environ);
+  execve (program->path, argv, env);
   die_at (STEP_EXEC, index, errno);
 }

@@ -4,6 +4,7 @@
 #include "kernel.h"
 #include "report.h"
 #include "root.h"
+#include "wait.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,60 +14,6 @@
 #include <sys/resource.h>
 #include <sys/statfs.h>
 #include <sys/wait.h>
-
-static const int forwarded[] = { SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2, SIGALRM, SIGCONT, SIGWINCH };
-
-static void
-handled_signals (sigset_t *set)
-{
-  sigemptyset (set);
-  sigaddset (set, SIGCHLD);
-  sigaddset (set, SIGNAL_KILL_ALL);
-  for (size_t i = 0; i < sizeof forwarded / sizeof forwarded[0]; i++)
-    sigaddset (set, forwarded[i]);
-}
-
-void
-signals_block (void)
-{
-  sigset_t set;
-  handled_signals (&set);
-  sigprocmask (SIG_BLOCK, &set, NULL);
-}
-
-/* Reaps everything that is ready. Returns whether child was among it. */
-static int
-reap (int child, int *status)
-{
-  for (;;)
-    {
-      int one, pid = waitpid (-1, &one, WNOHANG);
-      if (pid == child)
-        return *status = one, 1;
-      if (pid <= 0)
-        return 0;
-    }
-}
-
-int
-wait_for (int child)
-{
-  sigset_t set;
-  siginfo_t info;
-  int status;
-
-  handled_signals (&set);
-  while (!reap (child, &status))
-    {
-      int sig = sigwaitinfo (&set, &info);
-      if (sig == SIGNAL_KILL_ALL)
-        kill (child, SIGKILL);
-      /* What the terminal sends (SI_KERNEL) has reached the tool already: it is in that process group. */
-      else if (sig > 0 && sig != SIGCHLD && info.si_code != SI_KERNEL)
-        kill (child, sig);
-    }
-  return status;
-}
 
 /* Kills what /proc lists as our children. Returns whether there was any. */
 static int
@@ -105,23 +52,43 @@ kill_orphans (void)
     waitpid (-1, NULL, 0);
 }
 
-/* For the message after a failure: whether a limit was the likely cause. */
-static void
-report_usage (const struct plan *plan)
+/* A process that came this near to its limit may have met it, in parts of a hundred. */
+#define NEAR 90
+
+static int
+memory_is_near (const struct plan *plan, long peak_kib)
 {
-  struct rusage usage;
+  for (uint32_t i = 0; i < plan->count; i++)
+    if (plan->items[i].tag == TAG_LIMIT && plan->items[i].arg == RLIMIT_DATA)
+      return (uint64_t) peak_kib > plan->items[i].value / 1024 / 100 * NEAR;
+  return 0;
+}
+
+static int
+private_is_full (const struct plan *plan)
+{
   struct statfs tmp;
-  int index, full = 0;
+  int index;
   const struct item *place = plan_find (plan, TAG_PRIVATE, &index);
 
+  return place && (plan->flags & FLAG_NAMESPACES) && statfs (place->path, &tmp) == 0
+         && (tmp.f_bavail == 0 || tmp.f_ffree == 0);
+}
+
+/* Whether a limit was the likely cause of a failure. */
+static void
+report_pressure (const struct plan *plan)
+{
+  struct rusage usage;
+  int full = private_is_full (plan);
+
   getrusage (RUSAGE_CHILDREN, &usage);
-  if (place && (plan->flags & FLAG_NAMESPACES) && statfs (place->path, &tmp) == 0)
-    full = tmp.f_bavail == 0 || tmp.f_ffree == 0;
-  dprintf (STATUS_FD, "usage peak_kib=%ld tmp_full=%d\n", usage.ru_maxrss, full);
+  if (full || memory_is_near (plan, usage.ru_maxrss))
+    dprintf (STATUS_FD, "usage peak_kib=%ld tmp_full=%d\n", usage.ru_maxrss, full);
 }
 
 _Noreturn void
-init_run (const struct plan *plan, char **argv)
+init_run (const struct plan *plan)
 {
   int child, status, gate[2];
 
@@ -129,6 +96,9 @@ init_run (const struct plan *plan, char **argv)
     die_at (STEP_FORK, NO_ITEM, errno);
   if (!(plan->flags & FLAG_NAMESPACES))
     prctl (PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+  /* The tool is of the same user: it must not look into us through /proc, also where Landlock is missing. Its own
+   * exec gives it back to the tool. */
+  prctl (PR_SET_DUMPABLE, 0, 0, 0, 0);
   child = fork ();
   if (child < 0)
     die_at (STEP_FORK, NO_ITEM, errno);
@@ -136,10 +106,8 @@ init_run (const struct plan *plan, char **argv)
     {
       prctl (PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
       close (gate[1]);
-      confine_and_exec (plan, argv, gate[0]);
+      confine_and_exec (plan, gate[0]);
     }
-  /* The tool is of the same user: it must not look into us through /proc, also where Landlock is missing. */
-  prctl (PR_SET_DUMPABLE, 0, 0, 0, 0);
   /* The tool's streams are the tool's: a reader must see their end when the tool is done. */
   close (0);
   close (1);
@@ -152,8 +120,8 @@ init_run (const struct plan *plan, char **argv)
   if (write (gate[1], "", 1) != 1 && errno != EPIPE)
     die_at (STEP_FORK, NO_ITEM, errno);
   close (gate[1]);
-  status = wait_for (child);
-  report_usage (plan);
+  status = wait_for (child, SIGNALS_SENT, NULL);
+  report_pressure (plan);
   report_exit (status);
   if (!(plan->flags & FLAG_NAMESPACES))
     kill_orphans ();

@@ -57,6 +57,8 @@ has_path (uint32_t tag)
     case TAG_LIMIT:
     case TAG_LISTEN:
     case TAG_TMP_SIZE:
+    case TAG_ARG:
+    case TAG_ENV:
       return 0;
     default:
       return 1;
@@ -145,6 +147,18 @@ plan_read (int fd, unsigned char **bytes, size_t *size)
     return ENOMEM;
   *size = length;
   return read_exactly (fd, *bytes, length);
+}
+
+char **
+plan_strings (const struct plan *plan, uint32_t tag)
+{
+  size_t found = 0;
+  char **strings = calloc ((size_t) plan->count + 1, sizeof *strings);
+
+  for (uint32_t i = 0; strings && i < plan->count; i++)
+    if (plan->items[i].tag == tag)
+      strings[found++] = (char *) plan->items[i].path;
+  return strings;
 }
 
 const struct item *

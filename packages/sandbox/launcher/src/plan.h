@@ -29,6 +29,8 @@ enum tag
   TAG_TMP_SIZE,  /* value: bytes of the tmpfs behind every private place */
   TAG_CONTENT,   /* a new file on our tmpfs, other: its text */
   TAG_COVER_PRIVATE, /* whatever below path is not for everybody becomes unreadable (secrets.h); arg: 1 for last of all */
+  TAG_ARG,       /* path: one word of the tool's command line, from its name on */
+  TAG_ENV,       /* path: NAME=value, one variable of the tool's environment */
   TAG_END
 };
 
@@ -39,6 +41,7 @@ enum plan_flag
   FLAG_KEEP_TERMINAL = 1 << 2, /* stay in the session of the terminal */
   FLAG_UNIX_SOCKETS = 1 << 3,
   FLAG_INET_SOCKETS = 1 << 4,
+  FLAG_EXPLAIN = 1 << 5,       /* to a stand-in: the host has something to say when the tool failed */
 };
 
 struct item
@@ -63,6 +66,9 @@ int plan_parse (const unsigned char *bytes, size_t size, struct plan *plan, int 
 
 /* Reads one length-prefixed plan; 0 or an errno. */
 int plan_read (int fd, unsigned char **bytes, size_t *size);
+
+/* The paths of all items with this tag, and a NULL: an argv, or an environ. NULL without memory. */
+char **plan_strings (const struct plan *plan, uint32_t tag);
 
 /* The first item with this tag, or NULL; *index is its place in the plan. */
 const struct item *plan_find (const struct plan *plan, uint32_t tag, int *index);

@@ -36,12 +36,18 @@ const char *const step_name[STEP_COUNT] = {
   [STEP_EXEC] = "exec",
 };
 
-/* A half-built sandbox never runs the tool (SPEC 4.3). Reports the plan index, not the
- * path: the host holds the string, so nothing needs escaping. */
+/* The plan's index, not the path: the host holds the string, so nothing needs escaping. */
+void
+report_failed (enum step step, int item, int err)
+{
+  dprintf (STATUS_FD, "failed %s item=%d errno=%d\n", step_name[step], item, err);
+}
+
+/* A half-built sandbox never runs the tool (SPEC 4.3). */
 _Noreturn void
 die_at (enum step step, int item, int err)
 {
-  dprintf (STATUS_FD, "failed %s item=%d errno=%d\n", step_name[step], item, err);
+  report_failed (step, item, err);
   _exit (EXIT_LAUNCHER);
 }
 

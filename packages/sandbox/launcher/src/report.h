@@ -1,11 +1,13 @@
-/* What the launcher tells the host, one line a fact, on STATUS_FD. Parsed by src/status.ts. */
+/* What the launcher tells the host, one line a fact, on STATUS_FD. Parsed by src/status.ts. Of a tool that simply
+ * succeeded there is one line, TOOL_SUCCEEDED, and no more. */
 #ifndef CORDON_REPORT_H
 #define CORDON_REPORT_H
 
 #include <signal.h>
 #include <stdio.h>
 
-/* The socket the host gave us: the plan comes in on it, and the status lines go out. */
+/* The socket the host gave us: the plan comes in on it, and the status lines go out. Without a host that waits, a
+ * file in memory for the one that comes after us. */
 #define STATUS_FD 3
 /* Node's IPC channel; there only when the plan wants a listening socket handed over (SPEC 4.5). */
 #define HANDLE_FD 4
@@ -55,6 +57,11 @@ enum step
 
 extern const char *const step_name[STEP_COUNT];
 
+#define TOOL_SUCCEEDED "exit code=0\n"
+
+void report_failed (enum step step, int item, int err);
+
+/* For every process but the supervisor, which has something to do afterwards. */
 _Noreturn void die_at (enum step step, int item, int err);
 
 /* How a process ended, from its wait status. */

@@ -3,7 +3,6 @@
 #include "secrets.h"
 
 #include "kernel.h"
-#include "report.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -155,25 +154,26 @@ send_list (int to, const struct paths *list)
   return err == EPIPE ? 0 : err;
 }
 
-void
-secrets_send (const struct plan *plan, int to)
+int
+secrets_send (const struct plan *plan, int to, int *item)
 {
   struct walk walk = { 0 };
+  void (*before) (int) = signal (SIGPIPE, SIG_IGN);
+  int err = 0;
 
-  signal (SIGPIPE, SIG_IGN);
-  for (uint32_t i = 0; i < plan->count; i++)
+  for (uint32_t i = 0; err == 0 && i < plan->count; i++)
     if (plan->items[i].tag == TAG_COVER_PRIVATE)
       {
-        int err;
+        *item = (int) i;
         walk.secrets.size = 0;
         err = find (&walk, plan->items[i].path);
         if (err == 0)
           err = send_list (to, &walk.secrets);
-        if (err)
-          die_at (STEP_SECRETS, (int) i, err);
       }
   free (walk.open.text);
   free (walk.secrets.text);
+  signal (SIGPIPE, before);
+  return err;
 }
 
 static int

@@ -22,6 +22,8 @@ const TAGS: Readonly<Record<Item['tag'], number>> = {
   'tmp-size': 17,
   content: 18,
   'cover-private': 19,
+  arg: 20,
+  env: 21,
 }
 
 const FLAGS: Readonly<Record<Flag, number>> = {
@@ -30,6 +32,7 @@ const FLAGS: Readonly<Record<Flag, number>> = {
   'keep-terminal': 4,
   'unix-sockets': 8,
   'inet-sockets': 16,
+  explain: 32,
 }
 
 /** RLIMIT_* of the kernel's generic table, which x86-64 and arm64 share. */
@@ -56,26 +59,38 @@ interface Fields {
 /** The plan as the launcher reads it: a length, a header, and records of fixed fields and two strings. */
 export function encodeItems(items: readonly Item[]): Buffer {
   const fields = items.map(fieldsOf)
-  const strings = fields.map(({ path = '', other = '' }) => Buffer.from(`${path}\0${other}\0`))
-  const size = 12 + strings.reduce((sum, text) => sum + RECORD_BYTES + text.length, 0)
-  const out = Buffer.allocUnsafe(size)
-  out.writeUInt32LE(size - 4, 0)
-  out.writeUInt32LE(MAGIC, 4)
-  out.writeUInt32LE(items.length, 8)
-  let at = 12
-  for (const [index, { arg = 0, value = 0, path = '' }] of fields.entries()) {
-    const text = strings[index]!
-    const pathSize = Buffer.byteLength(path) + 1
-    out.writeUInt32LE(TAGS[items[index]!.tag], at)
-    out.writeUInt32LE(arg, at + 4)
-    out.writeBigUInt64LE(BigInt(value), at + 8)
-    out.writeUInt32LE(pathSize, at + 16)
-    out.writeUInt32LE(text.length - pathSize, at + 20)
-    text.copy(out, at + RECORD_BYTES)
-    at += RECORD_BYTES + text.length
+  const room = fields.reduce(
+    (sum, { path = '', other = '' }) => sum + RECORD_BYTES + (path.length + other.length) * 3 + 2,
+    12,
+  )
+  const out = Buffer.allocUnsafe(room)
+  const view = new DataView(out.buffer, out.byteOffset, room)
+  const put = (at: number, value: number): void => view.setUint32(at, value, true)
+  const text = (at: number, value: string): number => {
+    const size = out.write(value, at)
+    out[at + size] = 0
+    return size + 1
   }
-  return out
+  put(4, MAGIC)
+  put(8, items.length)
+  let at = 12
+  for (const [index, { arg = 0, value = 0, path = '', other = '' }] of fields.entries()) {
+    const pathSize = text(at + RECORD_BYTES, path)
+    const otherSize = text(at + RECORD_BYTES + pathSize, other)
+    put(at, TAGS[items[index]!.tag])
+    put(at + 4, arg)
+    put(at + 8, value % HALF)
+    put(at + 12, Math.floor(value / HALF))
+    put(at + 16, pathSize)
+    put(at + 20, otherSize)
+    at += RECORD_BYTES + pathSize + otherSize
+  }
+  put(0, at - 4)
+  return out.subarray(0, at)
 }
+
+/** A 64-bit number is written as two of 32: no number here is above 2^53. */
+const HALF = 2 ** 32
 
 function fieldsOf(item: Item): Fields {
   switch (item.tag) {
@@ -104,6 +119,9 @@ function fieldsOf(item: Item): Fields {
       return { path: item.path, arg: item.highestPid }
     case 'listen':
       return { arg: item.port }
+    case 'arg':
+    case 'env':
+      return { path: item.text }
     case 'file':
     case 'pin-link':
     case 'seal':

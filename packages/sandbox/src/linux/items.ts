@@ -19,8 +19,10 @@ export type Item =
   | { readonly tag: 'listen'; readonly port: number }
   | { readonly tag: 'cwd'; readonly path: string }
   | { readonly tag: 'exec'; readonly path: string }
+  | { readonly tag: 'arg'; readonly text: string }
+  | { readonly tag: 'env'; readonly text: string }
 
-export type Flag = 'namespaces' | 'landlock' | 'keep-terminal' | 'unix-sockets' | 'inet-sockets'
+export type Flag = 'namespaces' | 'landlock' | 'keep-terminal' | 'unix-sockets' | 'inet-sockets' | 'explain'
 export type LimitName = 'data' | 'processes' | 'files' | 'core'
 export type MountAttribute = 'read-only' | 'no-exec' | 'no-suid' | 'no-dev'
 

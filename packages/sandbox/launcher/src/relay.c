@@ -1,0 +1,95 @@
+#include "relay.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+int
+relay_open (struct relay *relay, int to)
+{
+  int fds[2];
+  if (pipe2 (fds, O_CLOEXEC))
+    return -1;
+  relay->from = fds[0];
+  relay->to = to;
+  relay->at = relay->end = 0;
+  return fds[1];
+}
+
+int
+relay_is_open (const struct relay *relay)
+{
+  return relay != NULL && relay->from >= 0;
+}
+
+struct pollfd
+relay_wants (const struct relay *relay)
+{
+  if (relay->at < relay->end)
+    return (struct pollfd) { .fd = relay->to, .events = POLLOUT };
+  return (struct pollfd) { .fd = relay->from, .events = POLLIN };
+}
+
+static int
+is_passing (ssize_t result)
+{
+  return result > 0 || (result < 0 && (errno == EINTR || errno == EAGAIN));
+}
+
+/* Only as much as a pipe with room takes without blocking: a signal must always find us waiting. */
+static int
+put (struct relay *relay)
+{
+  size_t left = relay->end - relay->at;
+  ssize_t done = write (relay->to, relay->kept + relay->at, left < PIPE_BUF ? left : PIPE_BUF);
+  if (done > 0)
+    relay->at += (size_t) done;
+  return is_passing (done);
+}
+
+static int
+get (struct relay *relay)
+{
+  ssize_t got;
+  if (relay->end == sizeof relay->kept)
+    {
+      memcpy (relay->kept, relay->kept + RELAY_TAIL, RELAY_TAIL);
+      relay->at = relay->end = RELAY_TAIL;
+    }
+  got = read (relay->from, relay->kept + relay->end, sizeof relay->kept - relay->end);
+  if (got > 0)
+    relay->end += (size_t) got;
+  return is_passing (got);
+}
+
+void
+relay_move (struct relay *relay)
+{
+  /* The tool is done, or nobody reads it any more: the tool learns that as it would without us. */
+  if (!(relay->at < relay->end ? put (relay) : get (relay)))
+    relay_close (relay);
+}
+
+void
+relay_close (struct relay *relay)
+{
+  close (relay->from);
+  relay->from = -1;
+}
+
+void
+relay_write_tail (const struct relay *relay, int fd)
+{
+  size_t size = relay->end < RELAY_TAIL ? relay->end : RELAY_TAIL;
+  const char *at = relay->kept + relay->end - size;
+  while (size > 0)
+    {
+      ssize_t done = write (fd, at, size);
+      if (done <= 0)
+        return;
+      at += done;
+      size -= (size_t) done;
+    }
+}

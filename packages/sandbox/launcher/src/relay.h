@@ -1,0 +1,37 @@
+/* Passes the tool's stderr on, no faster than it is taken, and keeps the end of it: the host looks there for what went
+ * wrong (SPEC 4.7). */
+#ifndef CORDON_RELAY_H
+#define CORDON_RELAY_H
+
+#include <poll.h>
+#include <stddef.h>
+
+#define RELAY_TAIL (64u << 10)
+
+struct relay
+{
+  int from;   /* the tool writes to the other end; -1 when it is done */
+  int to;
+  size_t at;  /* what of kept has been passed on */
+  size_t end; /* what of kept is there */
+  char kept[2 * RELAY_TAIL];
+};
+
+/* Returns the end that becomes the tool's stderr, or -1 with errno. */
+int relay_open (struct relay *relay, int to);
+
+/* Also right for no relay at all, NULL. */
+int relay_is_open (const struct relay *relay);
+
+/* What to wait for: that there is something to read, or room to write what was read. */
+struct pollfd relay_wants (const struct relay *relay);
+
+/* To be called when that has come. */
+void relay_move (struct relay *relay);
+
+void relay_close (struct relay *relay);
+
+/* Writes the last RELAY_TAIL bytes that came through. */
+void relay_write_tail (const struct relay *relay, int fd);
+
+#endif

@@ -1,0 +1,83 @@
+import { closeSync, readFileSync } from 'node:fs'
+import { flushCompileCache } from 'node:module'
+import { type Call, itemsFor } from './call.ts'
+import { type Exit, exitFrom } from './exit.ts'
+import { findLauncher } from './launcher.ts'
+import { encodeItems } from './linux/encode.ts'
+import { type Plan } from './plan/types.ts'
+
+/**
+ * The launcher in the place of this process (decision 0093): Node does not stay to wait. When there is something to
+ * explain, the launcher starts it again, which reads in the report how the call ended.
+ */
+export interface Succession extends Call {
+  /** When the host is wanted again: only if nothing could be started, or also if the program failed. */
+  readonly wanted: 'unless-started' | 'unless-succeeded'
+  /** The command line of this process. */
+  readonly commandLine: readonly [string, ...string[]]
+  /** Its environment: what the host gets again. The program gets `env`. */
+  readonly hostEnv: Readonly<Record<string, string | undefined>>
+}
+
+/**
+ * Returns only when it cannot be done; the call is then to be spawned. A proxy needs a host that stays, and what has to
+ * be looked for afterwards must be looked for by who knows that it was not there before.
+ */
+export function takeOver(plan: Plan, succession: Succession): void {
+  const launcher = findLauncher()
+  if (launcher.state === 'missing' || plan.proxyPort !== undefined || plan.watched.length > 0) return
+  const items = itemsFor(plan, succession, succession.wanted === 'unless-succeeded' ? ['explain'] : [])
+  // Nothing that Node has opened survives an exec, so the plan goes as text (launcher/src/environment.c).
+  const planned = encodeItems(items).subarray(FRAME).toString('base64').replace(/=+$/, '')
+  const argv = ['cordon', ...succession.commandLine]
+  const env = { ...succession.hostEnv, [PLAN]: planned }
+  // An exec is not an end: what V8 compiled would be lost to the next process.
+  flushCompileCache()
+  if (sizeOf(argv, env) < MOST) process.execve?.(launcher.path, argv, env)
+}
+
+/** The length in front is for who reads it from a pipe. */
+const FRAME = 4
+const PLAN = 'CORDON_PLAN'
+
+/** The kernel takes this much from everybody, less what it needs itself; a failed exec would end us. */
+const MOST = 120 * 1024
+
+function sizeOf(argv: readonly string[], env: Readonly<Record<string, string | undefined>>): number {
+  const texts = [...argv, ...Object.entries(env).map(([name, value]) => `${name}=${value}`)]
+  const pointer = 8
+  return texts.reduce((sum, text) => sum + Buffer.byteLength(text) + 1 + pointer, 0)
+}
+
+/** How the call ended that this process was started again for. */
+export interface End {
+  readonly exit: Exit
+  /** The end of what it wrote to stderr; empty where that is a terminal, or the same file as stdout. */
+  readonly said: string
+}
+
+/** launcher/src/report.h and environment.h. */
+const REPORT_FD = 3
+const ENDED = 'CORDON_ENDED'
+
+/** The launcher's report, when this process was started again because of it; it can be read once. */
+export function takeAmbientReport(env: Readonly<Record<string, string | undefined>>): string | undefined {
+  if (env[ENDED] === undefined) return undefined
+  try {
+    return readFileSync(REPORT_FD, 'utf8')
+  } finally {
+    closeSync(REPORT_FD)
+  }
+}
+
+/** Throws `LaunchError` when the sandbox could not be built. The plan is made anew, from the same command line. */
+export function endFrom(report: string, plan: Plan, call: Call): End {
+  const split = report.indexOf('\n\n') + 1
+  const items = itemsFor(plan, call, [])
+  return {
+    exit: exitFrom(report.slice(0, split), plan, items, { code: EXIT_LAUNCHER, signal: null }),
+    said: report.slice(split + 1),
+  }
+}
+
+const EXIT_LAUNCHER = 125

@@ -73,6 +73,7 @@ function adviceFor(step: string, errno: string): string {
       return 'The working directory is not granted: start in a directory that a rule covers.'
     case 'bind':
     case 'cover':
+    case 'secrets':
     case 'pin-link':
     case 'landlock-rule':
       return errno === 'ELOOP'

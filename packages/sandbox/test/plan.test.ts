@@ -74,10 +74,38 @@ test('SPEC 4.3 the secrets of the system are covered, and the root is sealed las
   expect(items.filter((item) => 'path' in item && item.path.startsWith('/etc'))).toEqual([
     { tag: 'dir', path: '/etc', mode: 0o755 },
     { tag: 'bind', path: '/etc', attributes: ['read-only', 'no-suid', 'no-dev'] },
-    { tag: 'cover', path: '/etc/shadow', inside: 'empty' },
+    { tag: 'cover-private', path: '/etc', when: 'last' },
     { tag: 'allow', path: '/etc', rights: ['read-file', 'read-dir', 'execute'] },
   ])
   expect(items.filter((item) => item.tag === 'seal').map((item) => item.path)).toEqual(['/proc', '/'])
+})
+
+test('SPEC 4.3 secrets that were found when planning are covered by name', () => {
+  const made = plan({}, {}, { survey: { ...SURVEY, secretsFound: 'now' } })
+  expect(about(made, '/etc')).toEqual([
+    'dir /etc',
+    'bind /etc read-only,no-suid,no-dev',
+    'cover /etc/shadow empty',
+    'allow /etc read-file,read-dir,execute',
+  ])
+})
+
+test('SPEC 4.3 a rule inside /etc lies above the covers', () => {
+  const made = plan(
+    {
+      fs: [{ path: 'ca', read: true, external: true, approved_target: '/etc/ssl/private' }],
+    },
+    { '/etc/ssl/private': 'dir', ca: 'link' },
+  )
+  expect(
+    made.items.flatMap((item) =>
+      item.tag === 'cover-private'
+        ? [item.when]
+        : item.tag === 'bind' && item.path.startsWith('/etc/')
+          ? [item.path]
+          : [],
+    ),
+  ).toEqual(['in-turn', '/etc/ssl/private'])
 })
 
 test('SPEC 4.7 what neither Landlock nor a mount can hold is refused by name', () => {

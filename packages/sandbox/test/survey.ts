@@ -20,6 +20,8 @@ export const SURVEY: Survey = {
     { kind: 'link', path: '/bin', target: 'usr/bin' },
     { kind: 'bind', path: '/etc' },
   ],
+  configuration: ['/etc'],
+  secretsFound: 'at-start',
   secrets: ['/etc/shadow'],
   aroundSecrets: ['/etc/passwd'],
   runtime: [],

@@ -38,11 +38,13 @@ drop_capabilities (void)
     die_at (STEP_CAPABILITIES, NO_ITEM, errno);
 }
 
-/* STATUS_FD stays to report a failed exec, and closes with a successful one. */
+/* STATUS_FD stays to report a failed exec, and closes with a successful one; so does the gate, which is above it. */
 static void
-close_fds (void)
+close_fds (int gate)
 {
-  if (fcntl (STATUS_FD, F_SETFD, FD_CLOEXEC) || syscall (__NR_close_range, STATUS_FD + 1, ~0u, 0))
+  if (fcntl (STATUS_FD, F_SETFD, FD_CLOEXEC)
+      || (gate > STATUS_FD + 1 && syscall (__NR_close_range, STATUS_FD + 1, gate - 1, 0))
+      || syscall (__NR_close_range, gate + 1, ~0u, 0))
     die_at (STEP_CLOSE_FDS, NO_ITEM, errno);
 }
 
@@ -83,8 +85,17 @@ enter_cwd (const struct plan *plan)
     die_at (STEP_CWD, index, cwd == NULL ? EINVAL : errno);
 }
 
+/* Pid 1 finishes the root while we confine ourselves. */
+static void
+wait_for_gate (int gate)
+{
+  char byte;
+  if (read (gate, &byte, 1) != 1)
+    _exit (EXIT_LAUNCHER);
+}
+
 _Noreturn void
-confine_and_exec (const struct plan *plan)
+confine_and_exec (const struct plan *plan, int gate)
 {
   int index = NO_ITEM;
   const struct item *program = plan_find (plan, TAG_EXEC, &index);
@@ -97,7 +108,7 @@ confine_and_exec (const struct plan *plan)
   if (prctl (PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
     die_at (STEP_NO_NEW_PRIVS, NO_ITEM, errno);
   drop_capabilities ();
-  close_fds ();
+  close_fds (gate);
   /* With a terminal the session stays, or Ctrl-C and job control would not reach the tool; what a shared
    * session would allow, typing into the terminal, seccomp refuses (docs/decisions/0043). */
   if (!(plan->flags & FLAG_KEEP_TERMINAL) && setsid () < 0)
@@ -106,6 +117,7 @@ confine_and_exec (const struct plan *plan)
     landlock_apply (plan);
   set_limits (plan);
   seccomp_apply (plan);
+  wait_for_gate (gate);
   execve (program->path, argv, env);
   die_at (STEP_EXEC, index, errno);
 }

@@ -4,6 +4,6 @@
 #include "plan.h"
 
 /* From here on it is the tool's process: gives up everything and becomes argv (SPEC 4.3). */
-_Noreturn void confine_and_exec (const struct plan *plan);
+_Noreturn void confine_and_exec (const struct plan *plan, int gate);
 
 #endif

@@ -3,6 +3,7 @@
 #include "confine.h"
 #include "kernel.h"
 #include "report.h"
+#include "root.h"
 #include "wait.h"
 
 #include <errno.h>
@@ -89,8 +90,10 @@ report_pressure (const struct plan *plan)
 _Noreturn void
 init_run (const struct plan *plan)
 {
-  int child, status;
+  int child, status, gate[2];
 
+  if (pipe2 (gate, O_CLOEXEC))
+    die_at (STEP_FORK, NO_ITEM, errno);
   if (!(plan->flags & FLAG_NAMESPACES))
     prctl (PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   /* The tool is of the same user: it must not look into us through /proc, also where Landlock is missing. Its own
@@ -102,12 +105,21 @@ init_run (const struct plan *plan)
   if (child == 0)
     {
       prctl (PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-      confine_and_exec (plan);
+      close (gate[1]);
+      confine_and_exec (plan, gate[0]);
     }
   /* The tool's streams are the tool's: a reader must see their end when the tool is done. */
   close (0);
   close (1);
   close (2);
+  close (gate[0]);
+  if (plan->flags & FLAG_NAMESPACES)
+    root_finish (plan);
+  /* It may have failed by now; then it has said so. */
+  signal (SIGPIPE, SIG_IGN);
+  if (write (gate[1], "", 1) != 1 && errno != EPIPE)
+    die_at (STEP_FORK, NO_ITEM, errno);
+  close (gate[1]);
   status = wait_for (child, SIGNALS_SENT, NULL);
   report_pressure (plan);
   report_exit (status);

@@ -47,6 +47,16 @@ struct net_port_attr
   uint64_t port;
 };
 
+/* What getdents64(2) fills in; older libcs have no name for it. */
+struct linux_dirent64
+{
+  uint64_t d_ino;
+  int64_t d_off;
+  unsigned short d_reclen;
+  unsigned char d_type;
+  char d_name[];
+};
+
 /* <sys/mount.h> and <linux/mount.h> exclude each other in older libcs, and only the second knows
  * mount_setattr. */
 #define DETACH 2

@@ -28,7 +28,8 @@ enum tag
   TAG_EXEC,
   TAG_TMP_SIZE,  /* value: bytes of the tmpfs behind every private place */
   TAG_CONTENT,   /* a new file on our tmpfs, other: its text */
-  TAG_ARG = 20,  /* path: one word of the tool's command line, from its name on */
+  TAG_COVER_PRIVATE, /* whatever below path is not for everybody becomes unreadable (secrets.h); arg: 1 for last of all */
+  TAG_ARG,       /* path: one word of the tool's command line, from its name on */
   TAG_ENV,       /* path: NAME=value, one variable of the tool's environment */
   TAG_END
 };

@@ -16,6 +16,7 @@ const char *const step_name[STEP_COUNT] = {
   [STEP_BIND] = "bind",
   [STEP_PIN_LINK] = "pin-link",
   [STEP_COVER] = "cover",
+  [STEP_SECRETS] = "secrets",
   [STEP_SEAL] = "seal",
   [STEP_PROC] = "proc",
   [STEP_DEVPTS] = "devpts",

@@ -4,10 +4,12 @@
 
 #include "kernel.h"
 #include "report.h"
+#include "secrets.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -27,6 +29,7 @@ struct builder
   int stage;   /* the tmpfs itself */
   dev_t ours;  /* its device: the only one we ever create anything on */
   int made;    /* for names on the stage */
+  int secrets; /* where the supervisor's lists arrive */
 };
 
 static const char *
@@ -222,6 +225,20 @@ cover (struct builder *b, const struct item *item)
   return err;
 }
 
+/* What the supervisor found. A path that is gone by now ends it: it may come back when nothing covers it. */
+static int
+cover_private (struct builder *b)
+{
+  char *paths = NULL;
+  size_t size = 0;
+  int err = secrets_receive (b->secrets, &paths, &size);
+
+  for (char *path = paths; err == 0 && path < paths + size; path += strlen (path) + 1)
+    err = cover (b, &(struct item) { .tag = TAG_COVER, .path = path });
+  free (paths);
+  return err;
+}
+
 static int
 seal (const struct builder *b, const struct item *item)
 {
@@ -294,6 +311,10 @@ build (struct builder *b, const struct plan *plan, int index)
     case TAG_COVER:
       step = STEP_COVER, err = cover (b, item);
       break;
+    case TAG_COVER_PRIVATE:
+      if (!item->arg)
+        step = STEP_COVER, err = cover_private (b);
+      break;
     case TAG_SEAL:
       step = STEP_SEAL, err = seal (b, item);
       break;
@@ -343,19 +364,37 @@ set_stage (struct builder *b, const struct plan *plan)
     die_at (STEP_STAGE, NO_ITEM, errno);
 }
 
+static struct builder b;
+
 void
-root_enter (const struct plan *plan)
+root_enter (const struct plan *plan, int secrets)
 {
-  struct builder b = { 0 };
   mode_t mask = umask (0);
+
+  b.secrets = secrets;
 
   set_stage (&b, plan);
   for (uint32_t i = 0; i < plan->count; i++)
     build (&b, plan, (int) i);
   umask (mask);
-  /* The old root ends up on top of the new one and is taken off: pivot_root(2), NOTES. */
-  if (fchdir (b.root) || syscall (__NR_pivot_root, ".", ".") || sys_umount (".", DETACH) || chdir ("/"))
+  if (fchdir (b.root) || syscall (__NR_pivot_root, ".", "."))
     die_at (STEP_PIVOT, NO_ITEM, errno);
+}
+
+void
+root_finish (const struct plan *plan)
+{
+  for (uint32_t i = 0; i < plan->count; i++)
+    if (plan->items[i].tag == TAG_COVER_PRIVATE && plan->items[i].arg)
+      {
+        int err = cover_private (&b);
+        if (err)
+          die_at (STEP_COVER, (int) i, err);
+      }
+  /* The old root has ended up on top of the new one and is taken off: pivot_root(2), NOTES. */
+  if (sys_umount (".", DETACH) || chdir ("/"))
+    die_at (STEP_PIVOT, NO_ITEM, errno);
+  close (b.secrets);
   close (b.host);
   close (b.stage);
   close (b.root);

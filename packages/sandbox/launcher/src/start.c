@@ -6,51 +6,56 @@
 #include "namespaces.h"
 #include "report.h"
 #include "root.h"
+#include "secrets.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
-/* The child may go on once its ids are mapped. The supervisor keeps its end of the pipe open for as long as it
- * lives: if it died before we asked to die with it, the pipe says so. */
+/* The child may go on once its ids are mapped; an eventfd, because a pipe would wake it on the supervisor's processor,
+ * which is busy then. The supervisor keeps its end of the pipe open for as long as it lives: if it died before we asked
+ * to die with it, the pipe says so. */
 static void
-wait_for_supervisor (int ready)
+wait_for_supervisor (int mapped, int supervisor)
 {
-  char byte;
-  struct pollfd lives = { .fd = ready };
-  if (read (ready, &byte, 1) != 1 || poll (&lives, 1, 0) != 0)
+  eventfd_t value;
+  struct pollfd either[2] = { { .fd = mapped, .events = POLLIN }, { .fd = supervisor } };
+  if (poll (either, 2, -1) < 1 || either[1].revents != 0 || eventfd_read (mapped, &value))
     _exit (EXIT_LAUNCHER);
-  close (ready);
+  close (mapped);
 }
 
 static _Noreturn void
-sandbox (const struct plan *plan, int errors, int ready)
+sandbox (const struct plan *plan, int errors, int mapped, int supervisor)
 {
   /* After the fork: becoming another user namespace's root would have cleared it. */
   prctl (PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
   environment_wipe ();
   if (errors >= 0 && dup2 (errors, STDERR_FILENO) < 0)
     die_at (STEP_FORK, NO_ITEM, errno);
-  wait_for_supervisor (ready);
+  wait_for_supervisor (mapped, supervisor);
   if (plan->flags & FLAG_NAMESPACES)
     {
-      root_enter (plan);
+      root_enter (plan, supervisor);
       listen_and_hand_over (plan);
     }
+  else
+    close (supervisor);
   init_run (plan);
 }
 
 int
 start (const struct plan *plan, int errors)
 {
-  int pipe_fds[2], child, err = 0;
+  int pipe_fds[2], child, err = 0, item = NO_ITEM, mapped = eventfd (0, EFD_CLOEXEC);
   int isolated = (plan->flags & FLAG_NAMESPACES) != 0;
 
-  if (pipe2 (pipe_fds, O_CLOEXEC))
+  if (mapped < 0 || pipe2 (pipe_fds, O_CLOEXEC))
     return report_failed (STEP_FORK, NO_ITEM, errno), -1;
   child = namespaces_fork (isolated ? ALL_NAMESPACES : 0);
   if (child < 0)
@@ -58,17 +63,20 @@ start (const struct plan *plan, int errors)
   if (child == 0)
     {
       close (pipe_fds[1]);
-      sandbox (plan, errors, pipe_fds[0]);
+      sandbox (plan, errors, mapped, pipe_fds[0]);
     }
   close (pipe_fds[0]);
   if (isolated)
     err = namespaces_map_ids (child);
   if (err)
     report_failed (STEP_ID_MAP, NO_ITEM, err);
-  else if (write (pipe_fds[1], "", 1) == 1)
+  else if (eventfd_write (mapped, 1))
+    report_failed (STEP_FORK, NO_ITEM, err = errno);
+  else if (isolated && (err = secrets_send (plan, pipe_fds[1], &item)))
+    report_failed (STEP_SECRETS, item, err);
+  close (mapped);
+  if (err == 0)
     return child;
-  else
-    report_failed (STEP_FORK, NO_ITEM, errno);
   close (pipe_fds[1]); /* the child sees it, and ends */
   return -1;
 }

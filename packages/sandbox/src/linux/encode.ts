@@ -21,6 +21,7 @@ const TAGS: Readonly<Record<Item['tag'], number>> = {
   exec: 16,
   'tmp-size': 17,
   content: 18,
+  'cover-private': 19,
   arg: 20,
   env: 21,
 }
@@ -110,6 +111,8 @@ function fieldsOf(item: Item): Fields {
       return { path: item.path, arg: bits(item.attributes, ATTRIBUTES) }
     case 'cover':
       return { path: item.path, arg: item.inside === 'bound-back' ? 1 : 0 }
+    case 'cover-private':
+      return { path: item.path, arg: item.when === 'last' ? 1 : 0 }
     case 'allow':
       return { path: item.path, value: bits(item.rights, RIGHT_BITS) }
     case 'proc':

@@ -11,6 +11,7 @@ export type Item =
   | { readonly tag: 'bind'; readonly path: string; readonly attributes: readonly MountAttribute[] }
   | { readonly tag: 'pin-link'; readonly path: string }
   | { readonly tag: 'cover'; readonly path: string; readonly inside: 'empty' | 'bound-back' }
+  | { readonly tag: 'cover-private'; readonly path: string; readonly when: 'in-turn' | 'last' }
   | { readonly tag: 'seal'; readonly path: string }
   | { readonly tag: 'proc'; readonly path: string; readonly highestPid: number }
   | { readonly tag: 'devpts'; readonly path: string }

@@ -67,6 +67,11 @@ export class Layout {
     if (inside === 'bound-back') this.#seals.push(path)
   }
 
+  /** What is there and not for everybody; the launcher finds it. Last is sooner done, in turn a later mount lies on top. */
+  coverPrivate(path: string, when: 'in-turn' | 'last'): void {
+    this.items.push({ tag: 'cover-private', path, when })
+  }
+
   pinLink(path: string): void {
     const base = this.holding(path)
     if (base.ours || base.attributes.includes('read-only')) return

@@ -2,6 +2,7 @@ import { type LandlockRight } from '../linux/items.ts'
 import { type Layout } from '../linux/layout.ts'
 import { type Item, type MountAttribute } from '../linux/items.ts'
 import { rightsOf } from '../linux/landlock.ts'
+import { encloses } from './paths.ts'
 import { type Survey } from './survey.ts'
 
 /** SPEC 4.3: what every program gets outside the policy. */
@@ -20,7 +21,18 @@ export function layOutSystem(layout: Layout, survey: Survey): void {
     if (entry.kind === 'link') layout.link(entry.path, entry.target)
     else layout.bind(entry.path, 'dir', BASELINE_ATTRIBUTES)
   }
-  for (const path of survey.secrets) layout.cover(path, 'empty')
+}
+
+/** After the system, below everything that a rule mounts there. */
+export function coverSecrets(layout: Layout, survey: Survey, mounted: readonly string[]): void {
+  if (survey.secretsFound === 'now') {
+    for (const path of survey.secrets) layout.cover(path, 'empty')
+    return
+  }
+  const isTouched = (dir: string): boolean =>
+    mounted.some((path) => encloses(dir, path) || encloses(path, dir))
+  const when = survey.configuration.some(isTouched) ? 'in-turn' : 'last'
+  for (const path of survey.configuration) layout.coverPrivate(path, when)
 }
 
 export function layOutDevices(layout: Layout, survey: Survey, processes: number): void {

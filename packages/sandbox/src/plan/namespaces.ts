@@ -7,6 +7,7 @@ import {
   allowSystem,
   BASELINE_ATTRIBUTES,
   BASELINE_RIGHTS,
+  coverSecrets,
   layOutDevices,
   layOutSystem,
 } from './baseline.ts'
@@ -21,7 +22,13 @@ export function layOutNamespaces(held: HeldRegions, survey: Survey, processes: n
   const allowed: Item[] = []
   layOutSystem(layout, survey)
   layOutDevices(layout, survey, processes)
-  for (const step of stepsOf(held, survey)) step.lay(layout, allowed)
+  const steps = stepsOf(held, survey)
+  coverSecrets(
+    layout,
+    survey,
+    steps.map(({ path }) => path),
+  )
+  for (const step of steps) step.lay(layout, allowed)
   layOutLinks(layout, held, survey)
   return [
     ...layout.seal(),

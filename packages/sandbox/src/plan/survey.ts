@@ -9,7 +9,11 @@ export interface Survey {
   readonly exe: string
   /** System directories of the baseline: bound, or repeated as the link they are. */
   readonly system: readonly SystemEntry[]
-  /** Paths under the system directories that no confined process may read (SPEC 4.3). */
+  /** Directories of configuration in the system: what in them is not for everybody is for no confined process (SPEC 4.3). */
+  readonly configuration: readonly string[]
+  /** Who looks for it where there are namespaces: the launcher at each start, or this survey for all starts of a plan. */
+  readonly secretsFound: 'at-start' | 'now'
+  /** What that is. Looked for when somebody asks: it takes longer than all the rest of the survey. */
   readonly secrets: readonly string[]
   /** Siblings of the secrets on the way down, for kernels where nothing can be mounted over them. */
   readonly aroundSecrets: readonly string[]

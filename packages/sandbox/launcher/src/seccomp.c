@@ -104,6 +104,14 @@ static struct refused refused[] = {
 #endif
 };
 
+/* Without an IPC namespace these are the host's, and neither Landlock nor a path stands before them. */
+static struct refused refused_without_namespaces[] = {
+  { __NR_shmget, EPERM },   { __NR_shmat, EPERM },  { __NR_shmctl, EPERM },     { __NR_msgget, EPERM },
+  { __NR_msgsnd, EPERM },   { __NR_msgrcv, EPERM }, { __NR_msgctl, EPERM },     { __NR_semget, EPERM },
+  { __NR_semop, EPERM },    { __NR_semctl, EPERM }, { __NR_semtimedop, EPERM }, { __NR_mq_open, EPERM },
+  { __NR_mq_unlink, EPERM },
+};
+
 /* Refused when (argument & mask) == value; with ANY_BIT, when any bit of the mask is set. Only the low
  * word is compared: the kernel takes these arguments as 32 bits, so the high word must not matter. */
 enum compare
@@ -146,6 +154,9 @@ static const struct refused_argument refused_arguments[] = {
   { __NR_mknod, 1, ANY_BIT, S_ISUID | S_ISGID },
 #endif
 };
+
+/* A limit of processor time kills like a signal, and Landlock's scope does not see it: only one's own (pid 0). */
+static const struct refused_argument others_limits = { __NR_prlimit64, 0, ANY_BIT, ~0u };
 
 /* The longest filter: a load and a jump per entry, and what stands around them. */
 #define MOST_INSTRUCTIONS 512
@@ -274,6 +285,12 @@ seccomp_apply (const struct plan *plan)
   emit_architecture (&f);
   qsort (refused, LENGTH (refused), sizeof refused[0], by_number);
   emit_refused (&f, refused, LENGTH (refused));
+  if (!(plan->flags & FLAG_NAMESPACES))
+    {
+      qsort (refused_without_namespaces, LENGTH (refused_without_namespaces), sizeof refused[0], by_number);
+      emit_refused (&f, refused_without_namespaces, LENGTH (refused_without_namespaces));
+      emit_argument (&f, &others_limits);
+    }
   for (size_t i = 0; i < LENGTH (refused_arguments); i++)
     emit_argument (&f, &refused_arguments[i]);
   /* Last: it leaves the accumulator with something else than the number. */

@@ -7,6 +7,7 @@
 #include "report.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/sched.h>
@@ -37,6 +38,11 @@ struct refused
   uint32_t err;
 };
 
+/* Newer than the headers may be; the same numbers everywhere. */
+#define NR_QUOTACTL_FD 443
+#define NR_FCHMODAT2 452
+#define NR_OPEN_TREE_ATTR 467
+
 static struct refused refused[] = {
   /* A second way into the kernel that no filter sees. ENOSYS: callers fall back. */
   { __NR_io_uring_setup, ENOSYS },
@@ -61,6 +67,7 @@ static struct refused refused[] = {
   { __NR_pivot_root, EPERM },
   { __NR_chroot, EPERM },
   { __NR_open_tree, EPERM },
+  { NR_OPEN_TREE_ATTR, EPERM },
   { __NR_move_mount, EPERM },
   { __NR_fsopen, EPERM },
   { __NR_fsconfig, EPERM },
@@ -71,6 +78,7 @@ static struct refused refused[] = {
   { __NR_open_by_handle_at, EPERM },
   { __NR_name_to_handle_at, EPERM },
   { __NR_quotactl, EPERM },
+  { NR_QUOTACTL_FD, EPERM },
   /* Where kernels break. */
   { __NR_bpf, EPERM },
   { __NR_userfaultfd, EPERM },
@@ -132,9 +140,6 @@ struct refused_argument
   (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET \
    | CLONE_NEWTIME)
 
-/* Newer than the headers may be; the same number everywhere. */
-#define NR_FCHMODAT2 452
-
 static const struct refused_argument refused_arguments[] = {
   { __NR_unshare, 0, ANY_BIT, NEW_NAMESPACES },
   /* CLONE_NEWTIME shares its bit with the exit signal of clone, which cannot make a time namespace. */
@@ -142,6 +147,8 @@ static const struct refused_argument refused_arguments[] = {
   /* Typing into the terminal that started us. */
   { __NR_ioctl, 1, EQUAL, TIOCSTI },
   { __NR_ioctl, 1, EQUAL, TIOCLINUX },
+  /* Its owner may hold up whoever opens a file for writing, which for root is most of /etc. */
+  { __NR_fcntl, 1, EQUAL, F_SETLEASE },
   /* A file with these bits would outlive the sandbox, with the rights of whoever ran it for everybody else. open(2)
    * can make one too, but an empty one: writing without capabilities takes the bits away. */
   { __NR_fchmod, 1, ANY_BIT, S_ISUID | S_ISGID },

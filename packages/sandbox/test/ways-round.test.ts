@@ -236,6 +236,30 @@ attempt('memory', lambda: os.open('/proc/${host.pid}/mem', os.O_RDWR))
   )
 
   byNumber(
+    'without namespaces: another terminal of the same person is neither read nor written',
+    async () => {
+      const world = makeWorld(who)
+      const other = spawn(
+        PYTHON,
+        ['-c', 'import os, time; a, b = os.openpty(); print(os.ttyname(b), flush=True); time.sleep(60)'],
+        { stdio: ['ignore', 'pipe', 'ignore'], ...who.as },
+      )
+      const [name] = (await once(other.stdout, 'data')) as [Buffer]
+      const terminal = JSON.stringify(name.toString().trim())
+      const lines = await tryAll(
+        `
+attempt('read', lambda: os.open(${terminal}, os.O_RDONLY | os.O_NOCTTY))
+attempt('write', lambda: os.open(${terminal}, os.O_WRONLY | os.O_NOCTTY))
+attempt('list', lambda: os.listdir('/dev/pts'))
+`,
+        { world, plan: { simulate: { userns: false } } },
+      )
+      other.kill()
+      expect(lines).toEqual(['read EACCES', 'write EACCES', 'list EACCES'])
+    },
+  )
+
+  byNumber(
     'newer ways to the mount tree, and a lease that would hold up writers on the host, are refused',
     async () => {
       const lines = await tryAll(

@@ -5,6 +5,7 @@ export type Guarantee =
   | 'narrower-rules'
   | 'capability-rules'
   | 'host-rules'
+  | 'file-metadata'
   | 'process-isolation'
   | 'process-cleanup'
   | 'system-call-filter'

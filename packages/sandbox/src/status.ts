@@ -71,6 +71,10 @@ function adviceFor(step: string, errno: string): string {
         : 'The program or its interpreter is not there inside the sandbox.'
     case 'cwd':
       return 'The working directory is not granted: start in a directory that a rule covers.'
+    case 'close-fds':
+      return errno === 'EISDIR'
+        ? 'Its standard input, output or error is a directory, from which every rule could be walked around: give it a file or a pipe.'
+        : 'See `cordon doctor`.'
     case 'bind':
     case 'cover':
     case 'secrets':

@@ -74,6 +74,7 @@ describe.each(IDENTITIES)('without user namespaces, as $name', (who) => {
       'private-home-and-tmp',
       'narrower-rules',
       'host-rules',
+      'file-metadata',
       'process-isolation',
       'process-cleanup',
     ])

@@ -167,9 +167,14 @@ test('SPEC 4.3 without namespaces a narrower rule and a host rule are refused, a
   expect(
     plan(access, kinds, { kernel, mode: 'warn' }).lost.map(({ guarantee, why }) => [guarantee, why]),
   ).toEqual(
-    ['private-home-and-tmp', 'narrower-rules', 'host-rules', 'process-isolation', 'process-cleanup'].map(
-      (name) => [name, 'the kernel refused a new root at step namespaces (EPERM)'],
-    ),
+    [
+      'private-home-and-tmp',
+      'narrower-rules',
+      'host-rules',
+      'file-metadata',
+      'process-isolation',
+      'process-cleanup',
+    ].map((name) => [name, 'the kernel refused a new root at step namespaces (EPERM)']),
   )
   // Where a system directory holds a secret and nothing can be mounted over it, its entries are granted singly.
   expect(about(plan({}, {}, { kernel }), '/etc')).toEqual(['allow /etc/passwd read-file,read-dir,execute'])
@@ -281,6 +286,7 @@ test('a probe without answers counts as a kernel without anything', () => {
     'private-home-and-tmp',
     'narrower-rules',
     'host-rules',
+    'file-metadata',
     'process-isolation',
     'process-cleanup',
     'capability-rules',

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 /* Nothing to regain: with an empty bounding set and NOROOT not even uid 0 gets a capability by exec. */
 static void
@@ -36,6 +37,17 @@ drop_capabilities (void)
          0, 0, 0);
   if (syscall (SYS_capset, &header, none))
     die_at (STEP_CAPABILITIES, NO_ITEM, errno);
+}
+
+/* Of the host's files only those that were handed over open may pass. A directory would be a way around the root: what
+ * is mounted over a path does not cover what is reached from a directory that was opened outside. */
+static void
+refuse_directories (void)
+{
+  struct stat st;
+  for (int fd = 0; fd < STATUS_FD; fd++)
+    if (fstat (fd, &st) == 0 && S_ISDIR (st.st_mode))
+      die_at (STEP_CLOSE_FDS, NO_ITEM, EISDIR);
 }
 
 /* STATUS_FD stays to report a failed exec, and closes with a successful one; so does the gate, which is above it. */
@@ -108,6 +120,7 @@ confine_and_exec (const struct plan *plan, int gate)
   if (prctl (PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
     die_at (STEP_NO_NEW_PRIVS, NO_ITEM, errno);
   drop_capabilities ();
+  refuse_directories ();
   close_fds (gate);
   /* With a terminal the session stays, or Ctrl-C and job control would not reach the tool; what a shared
    * session would allow, typing into the terminal, seccomp refuses (docs/decisions/0043). */

@@ -7,6 +7,7 @@
 #include "report.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/sched.h>
@@ -37,6 +38,11 @@ struct refused
   uint32_t err;
 };
 
+/* Newer than the headers may be; the same numbers everywhere. */
+#define NR_QUOTACTL_FD 443
+#define NR_FCHMODAT2 452
+#define NR_OPEN_TREE_ATTR 467
+
 static struct refused refused[] = {
   /* A second way into the kernel that no filter sees. ENOSYS: callers fall back. */
   { __NR_io_uring_setup, ENOSYS },
@@ -61,6 +67,7 @@ static struct refused refused[] = {
   { __NR_pivot_root, EPERM },
   { __NR_chroot, EPERM },
   { __NR_open_tree, EPERM },
+  { NR_OPEN_TREE_ATTR, EPERM },
   { __NR_move_mount, EPERM },
   { __NR_fsopen, EPERM },
   { __NR_fsconfig, EPERM },
@@ -71,6 +78,7 @@ static struct refused refused[] = {
   { __NR_open_by_handle_at, EPERM },
   { __NR_name_to_handle_at, EPERM },
   { __NR_quotactl, EPERM },
+  { NR_QUOTACTL_FD, EPERM },
   /* Where kernels break. */
   { __NR_bpf, EPERM },
   { __NR_userfaultfd, EPERM },
@@ -104,6 +112,14 @@ static struct refused refused[] = {
 #endif
 };
 
+/* Without an IPC namespace these are the host's, and neither Landlock nor a path stands before them. */
+static struct refused refused_without_namespaces[] = {
+  { __NR_shmget, EPERM },   { __NR_shmat, EPERM },  { __NR_shmctl, EPERM },     { __NR_msgget, EPERM },
+  { __NR_msgsnd, EPERM },   { __NR_msgrcv, EPERM }, { __NR_msgctl, EPERM },     { __NR_semget, EPERM },
+  { __NR_semop, EPERM },    { __NR_semctl, EPERM }, { __NR_semtimedop, EPERM }, { __NR_mq_open, EPERM },
+  { __NR_mq_unlink, EPERM },
+};
+
 /* Refused when (argument & mask) == value; with ANY_BIT, when any bit of the mask is set. Only the low
  * word is compared: the kernel takes these arguments as 32 bits, so the high word must not matter. */
 enum compare
@@ -124,9 +140,6 @@ struct refused_argument
   (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET \
    | CLONE_NEWTIME)
 
-/* Newer than the headers may be; the same number everywhere. */
-#define NR_FCHMODAT2 452
-
 static const struct refused_argument refused_arguments[] = {
   { __NR_unshare, 0, ANY_BIT, NEW_NAMESPACES },
   /* CLONE_NEWTIME shares its bit with the exit signal of clone, which cannot make a time namespace. */
@@ -134,6 +147,8 @@ static const struct refused_argument refused_arguments[] = {
   /* Typing into the terminal that started us. */
   { __NR_ioctl, 1, EQUAL, TIOCSTI },
   { __NR_ioctl, 1, EQUAL, TIOCLINUX },
+  /* Its owner may hold up whoever opens a file for writing, which for root is most of /etc. */
+  { __NR_fcntl, 1, EQUAL, F_SETLEASE },
   /* A file with these bits would outlive the sandbox, with the rights of whoever ran it for everybody else. open(2)
    * can make one too, but an empty one: writing without capabilities takes the bits away. */
   { __NR_fchmod, 1, ANY_BIT, S_ISUID | S_ISGID },
@@ -146,6 +161,9 @@ static const struct refused_argument refused_arguments[] = {
   { __NR_mknod, 1, ANY_BIT, S_ISUID | S_ISGID },
 #endif
 };
+
+/* A limit of processor time kills like a signal, and Landlock's scope does not see it: only one's own (pid 0). */
+static const struct refused_argument others_limits = { __NR_prlimit64, 0, ANY_BIT, ~0u };
 
 /* The longest filter: a load and a jump per entry, and what stands around them. */
 #define MOST_INSTRUCTIONS 512
@@ -274,6 +292,12 @@ seccomp_apply (const struct plan *plan)
   emit_architecture (&f);
   qsort (refused, LENGTH (refused), sizeof refused[0], by_number);
   emit_refused (&f, refused, LENGTH (refused));
+  if (!(plan->flags & FLAG_NAMESPACES))
+    {
+      qsort (refused_without_namespaces, LENGTH (refused_without_namespaces), sizeof refused[0], by_number);
+      emit_refused (&f, refused_without_namespaces, LENGTH (refused_without_namespaces));
+      emit_argument (&f, &others_limits);
+    }
   for (size_t i = 0; i < LENGTH (refused_arguments); i++)
     emit_argument (&f, &refused_arguments[i]);
   /* Last: it leaves the accumulator with something else than the number. */

@@ -52,9 +52,11 @@ export const allowSystem = (survey: Survey): readonly Item[] =>
 
 export const allowDevices = (survey: Survey): readonly Item[] => [
   ...survey.devices.map((path) => allow(path, DEVICE_RIGHTS)),
-  allow('/dev/pts', TERMINAL_RIGHTS),
   allow('/proc', READ_RIGHTS),
 ]
+
+/** Only of a devpts of its own: the host's holds everybody's terminals, to be read and written. */
+export const allowOwnTerminals = (): Item => allow('/dev/pts', TERMINAL_RIGHTS)
 
 export const allow = (path: string, rights: readonly LandlockRight[]): Item => ({
   tag: 'allow',

@@ -43,6 +43,10 @@ const NEED_NAMESPACES = [
   ['private-home-and-tmp', 'the home directory and /tmp are refused instead of private and empty'],
   ['narrower-rules', 'a rule cannot take back what a wider rule grants'],
   ['host-rules', 'no network at all: rules that allow hosts cannot be served'],
+  [
+    'file-metadata',
+    'size, permissions, times and attributes of files outside the workspace can be seen, and changed where they are yours',
+  ],
   ['process-isolation', 'other processes can be seen, though not read or signalled'],
   ['process-cleanup', 'a background process can survive when the host is killed'],
 ] as const

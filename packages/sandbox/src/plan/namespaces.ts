@@ -4,6 +4,7 @@ import { Layout } from '../linux/layout.ts'
 import {
   allow,
   allowDevices,
+  allowOwnTerminals,
   allowSystem,
   BASELINE_ATTRIBUTES,
   BASELINE_RIGHTS,
@@ -34,6 +35,7 @@ export function layOutNamespaces(held: HeldRegions, survey: Survey, processes: n
     ...layout.seal(),
     ...allowSystem(survey),
     ...allowDevices(survey),
+    allowOwnTerminals(),
     ...allowed,
     ...allowListing(held),
   ]

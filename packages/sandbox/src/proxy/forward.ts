@@ -4,6 +4,7 @@ import { type Duplex } from 'node:stream'
 import { codeOf } from './dial.ts'
 import { requestHeaders, responseHeaders, upgradeHead } from './headers.ts'
 import { type Entry } from './journal.ts'
+import { longBodyLength, relayLongBody } from './long-body.ts'
 import { type AskedRequest, DialError, type OriginAgent } from './origin-agent.ts'
 import { type Asked } from './request-head.ts'
 import { answer, answerDenial } from './responses.ts'
@@ -18,7 +19,7 @@ export interface Exchange {
   readonly idleMs: number
 }
 
-/** One allowed request to its server and the answer back. Heads are written anew; bodies are piped. */
+/** One allowed request to its server and the answer back. Heads are written anew; bodies are passed on. */
 export function forward(exchange: Exchange): void {
   const { req, res, entry } = exchange
   let up = 0
@@ -31,8 +32,7 @@ export function forward(exchange: Exchange): void {
     let over = false
     upstream.once('response', (answered) => {
       over = true
-      answered.on('data', (chunk: Buffer) => (down += chunk.length))
-      relay(exchange, answered)
+      relay(exchange, upstream, answered, (bytes) => (down += bytes))
     })
     // A switch of protocols that nobody asked for ends the connection without an error.
     upstream.once('close', () => {
@@ -63,7 +63,7 @@ export function forwardUpgrade(exchange: Exchange, client: Duplex): void {
   upstream.on('error', (error) => fail(exchange, error))
   upstream.once('response', (answered) => {
     res.once('close', () => entry.finish({}))
-    relay(exchange, answered)
+    relay(exchange, upstream, answered, () => {})
   })
   upstream.once('upgrade', (answered, server: Socket, early: Buffer) => {
     client.off('close', leave)
@@ -95,7 +95,10 @@ function openRequest({ req, asked, agent, idleMs }: Exchange, headers: string[])
   return upstream
 }
 
-function relay({ res, entry }: Exchange, answered: IncomingMessage): void {
+type Count = (bytes: number) => void
+
+function relay(exchange: Exchange, upstream: ClientRequest, answered: IncomingMessage, count: Count): void {
+  const { res, entry } = exchange
   try {
     res.writeHead(answered.statusCode ?? 502, answered.statusMessage ?? '', responseHeaders(answered))
   } catch (error) {
@@ -105,7 +108,13 @@ function relay({ res, entry }: Exchange, answered: IncomingMessage): void {
     return
   }
   // A body that breaks off must not look complete to the client.
-  answered.once('error', () => res.destroy())
+  answered.on('error', () => {
+    if (!res.writableEnded) res.destroy()
+  })
+  const length = longBodyLength(exchange.req.method, answered)
+  const intake = upstream.socket ? exchange.agent.intakeOf(upstream.socket) : undefined
+  if (length !== undefined && intake) return relayLongBody(length, { upstream, answered, res, intake, count })
+  answered.on('data', (chunk: Buffer) => count(chunk.length))
   answered.pipe(res)
 }
 

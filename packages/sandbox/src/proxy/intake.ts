@@ -16,6 +16,15 @@ export class LargeReads {
   }
 }
 
+/** What a sink is to get of a connection. */
+export interface Share {
+  /** At least one byte. */
+  readonly length: number
+  count(bytes: number): void
+  /** Called in the turn that has the last byte. */
+  done(): void
+}
+
 /**
  * A connection whose reads we size ourselves. Node reads 64 KiB at a time into fresh memory; a tunnel that
  * fills its buffer gets a larger one, used again as soon as it was written out: 1.5 times the throughput,
@@ -26,6 +35,7 @@ export class Intake {
   readonly #free: Buffer[] = []
   #size = SMALLEST
   #sink: Writable | undefined
+  #due: (Share & { left: number }) | undefined
   readonly #large: LargeReads
 
   constructor(options: TcpNetConnectOpts, large: LargeReads) {
@@ -50,6 +60,16 @@ export class Intake {
     socket.resume()
   }
 
+  /**
+   * The next so many bytes go to `sink`, past whoever reads the stream. Then no more is read: the stream's
+   * reader has missed a part, so the connection is good for nothing else.
+   */
+  pourExactly(sink: Writable, share: Share): void {
+    this.#sink = sink
+    this.#due = { ...share, left: share.length }
+    this.socket.resume()
+  }
+
   #next(): Buffer {
     const reused = this.#free.pop()
     return reused?.length === this.#size ? reused : Buffer.allocUnsafeSlow(this.#size)
@@ -63,14 +83,28 @@ export class Intake {
     if (!this.#sink) return socket.push(buffer.subarray(0, length))
     const sink = this.#sink
     if (sink.destroyed) return false
-    const goOn = sink.write(buffer.subarray(0, length), () => {
+    const taken = this.#take(length)
+    const goOn = sink.write(buffer.subarray(0, taken), () => {
       if (this.#free.length === 0) this.#free.push(buffer)
     })
+    if (this.#due?.left === 0) {
+      this.#due.done()
+      return false
+    }
     if (!goOn) {
       socket.pause()
       sink.once('drain', () => socket.resume())
     }
     return true
+  }
+
+  #take(length: number): number {
+    const due = this.#due
+    if (!due) return length
+    const taken = Math.min(length, due.left)
+    due.left -= taken
+    due.count(taken)
+    return taken
   }
 
   #grow(): void {

@@ -32,6 +32,7 @@ export class OriginAgent extends Agent {
   readonly #gate: Gate
   readonly #roots: Roots
   readonly #once = new WeakSet<Duplex>()
+  readonly #plain = new WeakMap<Duplex, Intake>()
   #seed: Seed | undefined
 
   constructor(dialer: Dialer, gate: Gate, roots: Roots, seed: Seed | undefined) {
@@ -66,6 +67,11 @@ export class OriginAgent extends Agent {
     super.destroy()
   }
 
+  /** Where the bytes of a plain connection come in; inside TLS there is no such place. */
+  intakeOf(stream: Duplex): Intake | undefined {
+    return this.#plain.get(stream)
+  }
+
   async #open(asked: Asked): Promise<Duplex> {
     const { host, port, scheme } = asked.target
     const permits = (literal: HostName): boolean =>
@@ -75,6 +81,7 @@ export class OriginAgent extends Agent {
     if (dialed.kind !== 'open') throw new DialError(dialed)
     const secure = scheme === 'https' || scheme === 'wss'
     const stream = secure ? await this.#secure(dialed.intake.socket, host) : dialed.intake.socket
+    if (!secure) this.#plain.set(stream, dialed.intake)
     if (dialed.named !== undefined) this.#once.add(stream)
     return stream
   }

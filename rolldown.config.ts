@@ -14,12 +14,23 @@ const lazyBuiltins: Plugin = {
   name: 'lazy-builtins',
   renderChunk: (code) => {
     const uses = code.replaceAll(
-      /(?<==\s*)require\("(node:(?!(?:fs|path|os|events|process)")[\w/]+)"\)/g,
+      /(?<=(?:=|^)\s*)require\("(node:(?!(?:fs|path|os|events|process)")[\w/]+)"\)/gm,
       'lazily("$1")',
     )
     return `const lazily = (name) => new Proxy({}, { get: (_, key) => require(name)[key] });\n${uses}`
   },
 }
+
+/** One byte a character: bin/cached.cjs reads it as it is. */
+const inAscii: Plugin = {
+  name: 'in-ascii',
+  generateBundle: (_, bundle) => {
+    for (const file of Object.values(bundle)) if (file.type === 'chunk') file.code = escape(file.code)
+  },
+}
+
+const escape = (code: string): string =>
+  code.replaceAll(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
 /** Rooms do nothing when they are entered: an import of types only must not load one. */
 const treeshake = { moduleSideEffects: (id: string) => !/\/packages\/\w+\/src\/(?!main)/.test(id) }
@@ -54,10 +65,14 @@ const PROXY =
 /** `cordon run` once more, in one file that starts faster (decision 0094); only what the proxy needs stays apart. */
 const run = defineConfig({
   ...common,
+  plugins: [lazyBuiltins, inAscii],
   input: { run: 'packages/cli/src/main-run.ts' },
   preserveEntrySignatures: 'allow-extension',
   output: {
     ...output,
+    minify: { compress: true, mangle: false, codegen: true },
+    postBanner: ({ name }) => (name === 'run' ? '(function (exports, require, __filename) {' : ''),
+    postFooter: ({ name }) => (name === 'run' ? '})' : ''),
     codeSplitting: {
       includeDependenciesRecursively: false,
       groups: [{ name: (id) => (PROXY.test(id) ? 'run-network' : 'run'), debugName: 'run' }],

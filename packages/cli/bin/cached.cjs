@@ -9,16 +9,16 @@ module.exports = (file, cache) => {
   const { size, ino, ctimeMs } = fs.statSync(file)
   // V8 itself compares no more than the length of the source; a file that was written anew has another time of change.
   const kept = `${cache}/run-${process.version}-${[size, ino, ctimeMs].join('-')}`
-  const source = fs.readFileSync(file, 'utf8')
-  const script = new Script(`(function (exports, require, __filename) {${source}\n})`, {
-    filename: file,
-    cachedData: read(kept),
-  })
-  // A module like any other, so that the parts which are loaded later find it.
+  const script = new Script(fs.readFileSync(file, 'latin1'), { filename: file, cachedData: read(kept) })
+  // A module like any other, so that the parts which are loaded later find it. Those are cached by Node.
   const own = new Module(file)
   own.filename = file
   Module._cache[file] = own
-  script.runInThisContext()(own.exports, (id) => own.require(id), file)
+  const load = (id) => {
+    if (id.startsWith('.')) Module.enableCompileCache(cache)
+    return own.require(id)
+  }
+  script.runInThisContext()(own.exports, load, file)
   void own.exports.start(() => script.cachedDataRejected !== false && write(kept, script.createCachedData()))
 }
 

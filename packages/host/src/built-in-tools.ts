@@ -1,6 +1,6 @@
 import type { Source } from '@cordon/config'
 import { tomlString } from '@cordon/policy'
-import { TOOLS } from '@cordon/tools'
+import { DESCRIPTIONS } from '@cordon/tools'
 
 /**
  * The tools that are there without any configuration (SPEC 1.8): local ones, which check themselves. Their schemas and
@@ -9,8 +9,10 @@ import { TOOLS } from '@cordon/tools'
 export const BUILT_IN_TOOLS: Source = {
   layer: 'built-in',
   label: 'built-in tools',
-  text: TOOLS.map(
-    ({ name, description }) =>
-      `[conversation.tools.${name}]\nsource = "local"\ndescription = ${tomlString(description)}\n`,
-  ).join('\n'),
+  text: Object.entries(DESCRIPTIONS)
+    .map(
+      ([name, description]) =>
+        `[conversation.tools.${name}]\nsource = "local"\ndescription = ${tomlString(description)}\n`,
+    )
+    .join('\n'),
 }

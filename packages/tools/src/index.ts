@@ -1,5 +1,6 @@
 export { Anchors } from './anchors.ts'
 export { defineTool } from './define-tool.ts'
+export { DESCRIPTIONS } from './descriptions.ts'
 export { recoverModifications } from './modify/recover.ts'
 export {
   type ContentBlock,

@@ -3,6 +3,7 @@ import { show } from '@cordon/policy'
 import { Access } from '../access.ts'
 import { count, failure, success, text } from '../content.ts'
 import { defineTool } from '../define-tool.ts'
+import { DESCRIPTIONS } from '../descriptions.ts'
 import { makeParents } from '../parents.ts'
 import { type Tool } from '../protocol.ts'
 import { mayOverwrite } from '../questions.ts'
@@ -10,8 +11,7 @@ import { ToolError } from '../report.ts'
 
 export const fsCreateFile: Tool = defineTool({
   name: 'fs_create_file',
-  description:
-    'Create a file with its missing directories. An existing file is replaced only if that was asked for.',
+  description: DESCRIPTIONS.fs_create_file,
   parameters: {
     type: 'object',
     properties: {

@@ -1,11 +1,12 @@
 import { show } from '@cordon/policy'
 import { success, text } from '../content.ts'
 import { defineTool } from '../define-tool.ts'
+import { DESCRIPTIONS } from '../descriptions.ts'
 import { type Tool } from '../protocol.ts'
 
 export const fsDeleteFile: Tool = defineTool({
   name: 'fs_delete_file',
-  description: 'Delete a file, a link (never what it points to) or an empty directory.',
+  description: DESCRIPTIONS.fs_delete_file,
   parameters: {
     type: 'object',
     properties: { path: { type: 'string', description: 'What to delete, relative to the workspace.' } },

@@ -2,6 +2,7 @@ import { show } from '@cordon/policy'
 import { Access } from '../access.ts'
 import { count, success, text, workspaceUri } from '../content.ts'
 import { defineTool } from '../define-tool.ts'
+import { DESCRIPTIONS } from '../descriptions.ts'
 import { searchAll, searchCandidates } from '../grep/run-search.ts'
 import { type Query } from '../grep/ripgrep.ts'
 import { type Found, type SearchResult } from '../grep/search.ts'
@@ -14,8 +15,7 @@ const LIMIT_MS = 60_000
 
 export const fsGrepFiles: Tool = defineTool({
   name: 'fs_grep_files',
-  description:
-    'Search files of the workspace for a regular expression (the syntax of ripgrep). What was left out is said.',
+  description: DESCRIPTIONS.fs_grep_files,
   parameters: {
     type: 'object',
     properties: {

@@ -3,14 +3,14 @@ import { show } from '@cordon/policy'
 import { Access } from '../access.ts'
 import { count, success, text, workspaceUri } from '../content.ts'
 import { defineTool } from '../define-tool.ts'
+import { DESCRIPTIONS } from '../descriptions.ts'
 import { type Tool } from '../protocol.ts'
 import { GlobFilter } from '../walk/glob-filter.ts'
 import { WorkspaceWalk } from '../walk/workspace-walk.ts'
 
 export const fsListFiles: Tool = defineTool({
   name: 'fs_list_files',
-  description:
-    'List what is in a directory of the workspace and below it. Directories end in /, links in @. What was left out is said.',
+  description: DESCRIPTIONS.fs_list_files,
   parameters: {
     type: 'object',
     properties: {

@@ -4,6 +4,7 @@ import { Access } from '../access.ts'
 import { type Anchors } from '../anchors.ts'
 import { count, success, text } from '../content.ts'
 import { defineTool } from '../define-tool.ts'
+import { DESCRIPTIONS } from '../descriptions.ts'
 import { type Change, commitChanges, JournalTaken } from '../modify/commit.ts'
 import { describeRecovery, recover } from '../modify/recover.ts'
 import { replaceExactly } from '../modify/replace.ts'
@@ -60,8 +61,7 @@ const MOST_TRIES = 20
 
 export const fsModifyFile: Tool = defineTool({
   name: 'fs_modify_file',
-  description:
-    'Change text files that exist, by exact replacement or by a unified diff. All the files are changed, or none.',
+  description: DESCRIPTIONS.fs_modify_file,
   parameters,
   describe: (args) => `change ${[...new Set(editsOf(args).map(({ path }) => path))].map(show).join(', ')}`,
   async run(args, context, { anchors, options }) {

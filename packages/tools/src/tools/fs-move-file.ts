@@ -3,6 +3,7 @@ import { type Capability, type Location, type RelPath, show } from '@cordon/poli
 import { Access } from '../access.ts'
 import { failure, success, text } from '../content.ts'
 import { defineTool } from '../define-tool.ts'
+import { DESCRIPTIONS } from '../descriptions.ts'
 import { exists, makeParents } from '../parents.ts'
 import { type Tool } from '../protocol.ts'
 import { mayOverwrite } from '../questions.ts'
@@ -10,8 +11,7 @@ import { ToolError } from '../report.ts'
 
 export const fsMoveFile: Tool = defineTool({
   name: 'fs_move_file',
-  description:
-    'Move or rename a file, a link or a directory. An existing file is replaced only if that was asked for.',
+  description: DESCRIPTIONS.fs_move_file,
   parameters: {
     type: 'object',
     properties: {

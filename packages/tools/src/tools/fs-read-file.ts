@@ -2,6 +2,7 @@ import { type OpenFile } from '@cordon/files'
 import { type Location, show } from '@cordon/policy'
 import { count, mimeTypeOf, success, text, workspaceUri } from '../content.ts'
 import { defineTool } from '../define-tool.ts'
+import { DESCRIPTIONS } from '../descriptions.ts'
 import { type ContentBlock, type Tool, type ToolResult } from '../protocol.ts'
 import { ToolError } from '../report.ts'
 import { decode, type Encoding, SAMPLE, sniffEncoding, wholeCharacters } from '../text/encoding.ts'
@@ -45,8 +46,7 @@ interface Part {
 
 export const fsReadFile: Tool = defineTool({
   name: 'fs_read_file',
-  description:
-    'Read a file of the workspace: all of it, a range of lines, its first or last lines, or a range of bytes.',
+  description: DESCRIPTIONS.fs_read_file,
   parameters,
   describe: (args) => `read ${show(args.path)}${describeSelection(args)}`,
   run(args, context, { anchors }) {

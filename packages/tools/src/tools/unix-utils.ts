@@ -2,6 +2,7 @@ import { show } from '@cordon/policy'
 import { Access } from '../access.ts'
 import { count, success, text } from '../content.ts'
 import { defineTool } from '../define-tool.ts'
+import { DESCRIPTIONS } from '../descriptions.ts'
 import { type ContentBlock, type Tool } from '../protocol.ts'
 import { ToolError } from '../report.ts'
 import { type Captured, capture } from '../unix/capture.ts'
@@ -15,8 +16,7 @@ const LIMITS = { milliseconds: 10_000, bytes: 256 * 1024 }
  */
 export const unixUtils: Tool = defineTool({
   name: 'unix_utils',
-  description:
-    'Run one read-only text utility in the workspace. No shell: no pipes, no quotes, no wildcards.',
+  description: DESCRIPTIONS.unix_utils,
   parameters: {
     type: 'object',
     properties: {

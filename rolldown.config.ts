@@ -14,7 +14,7 @@ const lazyBuiltins: Plugin = {
   name: 'lazy-builtins',
   renderChunk: (code) => {
     const uses = code.replaceAll(
-      /(?<=(?:=|^)\s*)require\("(node:(?!(?:fs|path|os|events|process)")[\w/]+)"\)/gm,
+      /(?<=(?:=|^)\s*)require\("(node:(?!(?:fs|path|events|process)")[\w/]+)"\)/gm,
       'lazily("$1")',
     )
     return `const lazily = (name) => new Proxy({}, { get: (_, key) => require(name)[key] });\n${uses}`
@@ -59,10 +59,12 @@ const program = defineConfig({
   output: { ...output, cleanDir: true },
 })
 
+/** What `cordon run` needs only now and then: the proxy, and the parser of unusual command lines. */
 const PROXY =
   /\/sandbox\/src\/proxy\/(?!holders|gate|readings)|\/host\/src\/run\/network|\/node_modules\/(?!commander|smol-toml)/
+const PARSER = /\/node_modules\/commander\/|\/cli\/src\/(?:cli|options|commands\/run)\.ts$/
 
-/** `cordon run` once more, in one file that starts faster (decision 0094); only what the proxy needs stays apart. */
+/** `cordon run` once more, in one file that starts faster (decision 0094); what is seldom needed stays apart. */
 const run = defineConfig({
   ...common,
   plugins: [lazyBuiltins, inAscii],
@@ -75,7 +77,12 @@ const run = defineConfig({
     postFooter: ({ name }) => (name === 'run' ? '})' : ''),
     codeSplitting: {
       includeDependenciesRecursively: false,
-      groups: [{ name: (id) => (PROXY.test(id) ? 'run-network' : 'run'), debugName: 'run' }],
+      groups: [
+        {
+          name: (id) => (PROXY.test(id) ? 'run-network' : PARSER.test(id) ? 'run-parser' : 'run'),
+          debugName: 'run',
+        },
+      ],
     },
   },
 })

@@ -1,5 +1,7 @@
-import type { ConversationChoice } from '@cordon/host'
 import { type Command as Parser, Option } from 'commander'
+import type { ConfigOptions } from './config-options.ts'
+
+export { choiceOf, type ConfigOptions } from './config-options.ts'
 
 /** `--cfg key=value | file`, on every command that reads the configuration (SPEC 2). */
 export const cfgOption = (): Option =>
@@ -23,18 +25,8 @@ export const noIdOption = (): Option =>
 export const withConfigOptions = (parser: Parser): Parser =>
   parser.addOption(cfgOption()).addOption(idOption()).addOption(noIdOption())
 
-export interface ConfigOptions {
-  readonly cfg: readonly string[]
-  /** Undefined: the last used one. False: none. */
-  readonly id?: string | false
-}
-
 export interface CommonOptions extends ConfigOptions {
   readonly json?: boolean
 }
 
 export const withCommonOptions = (parser: Parser): Parser => withConfigOptions(parser).addOption(jsonOption())
-
-/** As the host understands it. */
-export const choiceOf = ({ id }: Pick<ConfigOptions, 'id'>): ConversationChoice =>
-  id === undefined ? 'last used' : id === false ? 'none' : { id }

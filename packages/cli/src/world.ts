@@ -67,7 +67,7 @@ export function openAmbientWorld(beforeLeaving: () => void = () => {}): World {
     argv: process.argv.slice(2),
     cwd: process.cwd(),
     env,
-    home: homedir(),
+    home: env['HOME'] || homedir(), // the same, without loading anything
     platform: process.platform,
     uid: process.getuid?.(),
     pid: process.pid,

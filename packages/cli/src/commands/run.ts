@@ -1,66 +1,12 @@
-import {
-  type AccessFlags,
-  choosePolicy,
-  type ConversationChoice,
-  type PolicyChoice,
-  readChosenLayer,
-  runConfined,
-  type RunOutcome,
-  takeAmbientReport,
-} from '@cordon/host'
 import { type Command as Parser, Option } from 'commander'
 import type { Register } from '../command.ts'
-import { formatOutcome } from '../format/outcome.ts'
-import {
-  cfgOption,
-  choiceOf as chosenConversation,
-  type ConfigOptions,
-  idOption,
-  noIdOption,
-  repeatable,
-} from '../options.ts'
-import { warn } from '../report.ts'
-import type { World } from '../world.ts'
-
-interface RunOptions extends AccessFlags, ConfigOptions {
-  readonly tool?: string
-  readonly profile?: string
-  readonly quiet?: boolean
-}
+import { cfgOption, idOption, noIdOption, repeatable } from '../options.ts'
+import { runCommand, type RunOptions } from '../run-command.ts'
 
 export const register: Register = (parser, world) => {
-  declare(parser).action(async (command: [string, ...string[]], options: RunOptions) => {
-    const { cwd, env, home, pid, uid } = world
-    const place = { cwd, surroundings: world, cfg: options.cfg, unmarked: 'allow' } as const
-    const conversation = await readChosenLayer(place, world, conversationOf(options))
-    const report = takeAmbientReport(env)
-    // Started again after the command has ended: everything was asked and said before.
-    const compiler = report === undefined ? world : { pid, uid, home, session: '', person: undefined }
-    const chosen = await choosePolicy({ ...place, conversation }, compiler, choiceOf(options), options)
-    if (report === undefined) warn(world, [...chosen.alarms, ...(options.quiet ? [] : chosen.warnings)])
-    const { root, loaded } = chosen.project
-    const outcome = await runConfined({
-      argv: command,
-      cwd,
-      root,
-      home,
-      env,
-      policy: chosen.policy,
-      sandbox: loaded.config.sandbox,
-      // A program at a terminal must keep it: shells and progress bars ask whether stderr is one.
-      // And where both streams are one, only the program itself keeps their order.
-      stderr: () => (world.err.isTerminal || world.streamsAreOne ? 'inherit' : world.err.sink),
-      onStart: (kill) => world.passSignals(kill),
-      successor: {
-        commandLine: world.commandLine,
-        beforeLeaving: world.beforeLeaving,
-        wanted: options.quiet ? 'unless-started' : 'unless-succeeded',
-        report,
-      },
-    })
-    if (!options.quiet) world.err.write(formatOutcome(outcome, world.err))
-    finish(world, outcome)
-  })
+  declare(parser).action((command: [string, ...string[]], options: RunOptions) =>
+    runCommand(world, command, options),
+  )
 }
 
 function declare(parser: Parser): Parser {
@@ -90,21 +36,4 @@ Examples:
   cordon run --read . --write build -- make
   cordon run --allow-net api.github.com -- ./fetch-issues.sh`,
     )
-}
-
-const choiceOf = ({ tool, profile }: RunOptions): PolicyChoice =>
-  tool !== undefined
-    ? { kind: 'tool', name: tool }
-    : profile !== undefined
-      ? { kind: 'profile', name: profile }
-      : { kind: 'default' }
-
-/** A tool's policy is the one it has in the conversation, with its mounts; a plain run has nothing to do with any. */
-const conversationOf = (options: RunOptions): ConversationChoice =>
-  options.id === undefined && choiceOf(options).kind === 'default' ? 'none' : chosenConversation(options)
-
-/** The caller sees what it would have seen without us: the same code, or death by the same signal. */
-function finish(world: World, { exit }: RunOutcome): void {
-  if (exit.signal) world.dieBy(exit.signal)
-  else world.finish(exit.code ?? 1)
 }

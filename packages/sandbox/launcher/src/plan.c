@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A record on the wire, native byte order: the host is the same machine. Two strings follow,
- * each with its terminating NUL counted. */
+/* A record on the wire, native byte order: the host is the same machine. Its two strings, each with its terminating NUL
+ * counted, follow after all records. */
 struct record
 {
   uint32_t tag;
@@ -66,11 +66,11 @@ has_path (uint32_t tag)
 }
 
 static int
-take_item (struct cursor *cursor, struct item *item)
+take_item (struct cursor *records, struct cursor *strings, struct item *item)
 {
   struct record record;
-  if (take (cursor, &record, sizeof record) || take_string (cursor, record.path_size, &item->path)
-      || take_string (cursor, record.other_size, &item->other))
+  if (take (records, &record, sizeof record) || take_string (strings, record.path_size, &item->path)
+      || take_string (strings, record.other_size, &item->other))
     return EBADMSG;
   item->tag = record.tag;
   item->arg = record.arg;
@@ -85,7 +85,7 @@ take_item (struct cursor *cursor, struct item *item)
 int
 plan_parse (const unsigned char *bytes, size_t size, struct plan *plan, int *item)
 {
-  struct cursor cursor = { bytes, size };
+  struct cursor cursor = { bytes, size }, strings;
   uint32_t magic, count;
 
   *item = -1;
@@ -95,13 +95,15 @@ plan_parse (const unsigned char *bytes, size_t size, struct plan *plan, int *ite
   /* Each record is at least its header and two NULs, which bounds count before calloc sees it. */
   if (magic != PLAN_MAGIC || count > cursor.left / (sizeof (struct record) + 2))
     return EBADMSG;
+  strings.at = cursor.at + count * sizeof (struct record);
+  strings.left = cursor.left - count * sizeof (struct record);
   plan->items = calloc ((size_t) count + 1, sizeof *plan->items);
   if (plan->items == NULL)
     return ENOMEM;
   for (plan->count = 0; plan->count < count; plan->count++)
     {
       struct item *next = &plan->items[plan->count];
-      int err = take_item (&cursor, next);
+      int err = take_item (&cursor, &strings, next);
       *item = (int) plan->count;
       if (err)
         return err;
@@ -111,7 +113,7 @@ plan_parse (const unsigned char *bytes, size_t size, struct plan *plan, int *ite
         plan->tmp_size = next->value;
     }
   *item = -1;
-  return cursor.left == 0 ? 0 : EBADMSG;
+  return strings.left == 0 ? 0 : EBADMSG;
 }
 
 static int

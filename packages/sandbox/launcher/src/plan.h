@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PLAN_MAGIC 0x314e4c50u /* "PLN1" */
+#define PLAN_MAGIC 0x324e4c50u /* "PLN2" */
 #define PLAN_MAX_BYTES (8u << 20)
 
 enum tag

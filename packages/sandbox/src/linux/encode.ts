@@ -46,7 +46,9 @@ const ATTRIBUTES: Readonly<Record<MountAttribute, number>> = {
   'no-exec': 8,
 }
 
-const MAGIC = 0x314e4c50
+/** "PLN2": another launcher than ours would refuse it. */
+const MAGIC = 0x324e4c50
+const HEADER_BYTES = 12
 const RECORD_BYTES = 24
 
 interface Fields {
@@ -56,38 +58,31 @@ interface Fields {
   readonly other?: string
 }
 
-/** The plan as the launcher reads it: a length, a header, and records of fixed fields and two strings. */
+/** The plan as the launcher reads it: a length, a header, records of fixed fields, and then their strings. */
 export function encodeItems(items: readonly Item[]): Buffer {
   const fields = items.map(fieldsOf)
-  const room = fields.reduce(
-    (sum, { path = '', other = '' }) => sum + RECORD_BYTES + (path.length + other.length) * 3 + 2,
-    12,
-  )
-  const out = Buffer.allocUnsafe(room)
-  const view = new DataView(out.buffer, out.byteOffset, room)
-  const put = (at: number, value: number): void => view.setUint32(at, value, true)
-  const text = (at: number, value: string): number => {
-    const size = out.write(value, at)
-    out[at + size] = 0
-    return size + 1
-  }
+  const text = Buffer.from(fields.map(({ path = '', other = '' }) => `${path}\0${other}\0`).join(''))
+  // Nearly always every character is a byte, and then nothing has to be counted.
+  const sizeOf = text.length === lengthOf(fields) ? (part: string) => part.length : Buffer.byteLength
+  const head = new DataView(new ArrayBuffer(HEADER_BYTES + items.length * RECORD_BYTES))
+  const put = (at: number, value: number): void => head.setUint32(at, value, true)
+  put(0, head.byteLength + text.length - 4)
   put(4, MAGIC)
   put(8, items.length)
-  let at = 12
   for (const [index, { arg = 0, value = 0, path = '', other = '' }] of fields.entries()) {
-    const pathSize = text(at + RECORD_BYTES, path)
-    const otherSize = text(at + RECORD_BYTES + pathSize, other)
+    const at = HEADER_BYTES + index * RECORD_BYTES
     put(at, TAGS[items[index]!.tag])
     put(at + 4, arg)
     put(at + 8, value % HALF)
     put(at + 12, Math.floor(value / HALF))
-    put(at + 16, pathSize)
-    put(at + 20, otherSize)
-    at += RECORD_BYTES + pathSize + otherSize
+    put(at + 16, sizeOf(path) + 1)
+    put(at + 20, sizeOf(other) + 1)
   }
-  put(0, at - 4)
-  return out.subarray(0, at)
+  return Buffer.concat([new Uint8Array(head.buffer), text])
 }
+
+const lengthOf = (fields: readonly Fields[]): number =>
+  fields.reduce((sum, { path = '', other = '' }) => sum + path.length + other.length + 2, 0)
 
 /** A 64-bit number is written as two of 32: no number here is above 2^53. */
 const HALF = 2 ** 32

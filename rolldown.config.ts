@@ -72,7 +72,7 @@ const run = defineConfig({
   preserveEntrySignatures: 'allow-extension',
   output: {
     ...output,
-    minify: { compress: true, mangle: false, codegen: true },
+    minify: true,
     postBanner: ({ name }) => (name === 'run' ? '(function (exports, require, __filename) {' : ''),
     postFooter: ({ name }) => (name === 'run' ? '})' : ''),
     codeSplitting: {

@@ -24,7 +24,7 @@ function planFor(
   policy: AccessPolicy,
   root: string,
   argv0: string,
-  secrets: 'at-start' | 'now' = 'at-start',
+  secrets: 'at-start' | 'now' = 'now',
 ): Plan {
   const survey = openAmbientSurvey({ policy, root, home: homedir(), cwd: root, argv0, env, secrets })
   return planConfinement({ policy, survey, kernel: probeKernel(), mode: 'enforce' })
@@ -70,7 +70,7 @@ async function benchSpawn(): Promise<void> {
   const root = join(dir, 'empty')
   mkdirSync(root)
   // A plan that is used many times knows the secrets of /etc; one for a single call lets the launcher look.
-  const plan = planFor(parseAccessPolicy({}), root, '/bin/true', 'now')
+  const plan = planFor(parseAccessPolicy({}), root, '/bin/true')
   const looking = planFor(parseAccessPolicy({}), root, '/bin/true', 'at-start')
   const subjects = {
     bare: bare(['/bin/true'], root),

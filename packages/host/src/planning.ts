@@ -27,7 +27,16 @@ export interface Confinement {
 
 export function planFor(kernel: KernelReport, request: Confinement, env: Record<string, string>): Plan {
   const { policy, root, home, cwd, argv, sandbox, runtime = [] } = request
-  const survey = openAmbientSurvey({ policy, root: root.path, home, cwd, argv0: argv[0], env, runtime })
+  const survey = openAmbientSurvey({
+    policy,
+    root: root.path,
+    home,
+    cwd,
+    argv0: argv[0],
+    env,
+    runtime,
+    secrets: 'at-start', // every call is planned anew
+  })
   const { memory_mb, processes, tmp_mb, open_files } = sandbox.limits
   return planConfinement({
     policy,

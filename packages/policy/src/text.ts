@@ -1,15 +1,19 @@
+const PRINTABLE_ASCII = /^[ -~]*$/
 const UNSAFE = /[\p{C}\p{Zl}\p{Zp}]/gu
+
+/** Most text is ASCII, and then the classes of Unicode need not be compiled: a part of every start. */
+const escapeUnsafe = (text: string, escape: (hex: string) => string): string =>
+  PRINTABLE_ASCII.test(text) ? text : text.replace(UNSAFE, (c) => escape(c.codePointAt(0)!.toString(16)))
 
 /** Untrusted text in a message: control and bidi characters must not redraw the terminal. */
 export const quote = (text: string): string =>
-  JSON.stringify(clip(text)).replace(UNSAFE, (c) => `\\u{${c.codePointAt(0)!.toString(16)}}`)
+  escapeUnsafe(JSON.stringify(clip(text)), (hex) => `\\u{${hex}}`)
 
 /** A TOML string to be pasted: whole, and with TOML's own escapes. */
 export const tomlString = (text: string): string =>
-  JSON.stringify(text).replace(UNSAFE, (c) => {
-    const hex = c.codePointAt(0)!.toString(16)
-    return hex.length <= 4 ? `\\u${hex.padStart(4, '0')}` : `\\U${hex.padStart(8, '0')}`
-  })
+  escapeUnsafe(JSON.stringify(text), (hex) =>
+    hex.length <= 4 ? `\\u${hex.padStart(4, '0')}` : `\\U${hex.padStart(8, '0')}`,
+  )
 
 /** Plain text stays as it was typed, so that messages can be compared and copied; anything else is quoted. */
 export const show = (text: string): string =>

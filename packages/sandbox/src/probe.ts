@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { release } from 'node:os'
 import { type KernelReport, type LauncherState, type NamespaceName } from './kernel.ts'
 import { findLauncher } from './launcher.ts'
@@ -25,13 +26,14 @@ export function probeKernel(launcher: LauncherState = findLauncher()): KernelRep
  * it is time to probe.
  */
 export function assumeKernel(launcher: LauncherState = findLauncher()): KernelReport {
-  const [major = 0, minor = 0] = release().split('.').map(Number)
+  if (remembered || launcher.state === 'missing' || platform() !== 'linux') return probeKernel(launcher)
+  const running = readFileSync('/proc/sys/kernel/osrelease', 'utf8').trim() // `node:os` need not be loaded for it
+  const [major = 0, minor = 0] = running.split('.').map(Number)
   const isNew = major > 6 || (major === 6 && minor >= 2) // since then Landlock, if there, has ABI 3 or more
-  if (remembered || launcher.state === 'missing' || platform() !== 'linux' || !isNew)
-    return probeKernel(launcher)
+  if (!isNew) return probeKernel(launcher)
   return {
     platform: 'linux',
-    release: release(),
+    release: running,
     launcher,
     landlockAbi: ABI_WITH_TRUNCATE,
     seccomp: true,

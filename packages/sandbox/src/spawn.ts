@@ -102,7 +102,7 @@ function collectExit(child: ChildProcess, plan: Plan, items: readonly Item[]): P
       try {
         resolve(exitFrom(report, plan, items, { code, signal }))
       } catch (error) {
-        reject(error as Error)
+        reject(error)
       }
     })
   })

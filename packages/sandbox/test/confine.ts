@@ -124,6 +124,7 @@ export const BASE_ENV = { PATH: '/usr/local/bin:/usr/bin:/bin' }
 export function planFor({ world, access = {}, argv, env = {}, plan = {} }: Request): Plan {
   const policy: AccessPolicy = parseAccessPolicy(access)
   const survey = openAmbientSurvey({
+    secrets: 'at-start',
     policy,
     root: world.root,
     home: world.home,

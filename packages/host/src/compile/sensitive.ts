@@ -80,8 +80,8 @@ function matchingPattern(rule: FsRule, { root, home, patterns }: SensitiveOption
   const names = rule.path.split('/')
   return patterns.find((pattern) => {
     if (pattern.startsWith('~/')) return touches(place, join(home, pattern.slice(2)))
-    const name = nameMatcher(pattern.replace(/^\*\*\//, ''))
-    return names.some((part) => name.test(part))
+    const parts = pattern.replace(/^\*\*\//, '').split('*')
+    return names.some((name) => fits(name, parts))
   })
 }
 
@@ -89,10 +89,16 @@ function matchingPattern(rule: FsRule, { root, home, patterns }: SensitiveOption
 const touches = (place: string, secret: string): boolean =>
   below(secret, place) !== undefined || below(place, secret) !== undefined
 
-const nameMatcher = (pattern: string): RegExp =>
-  new RegExp(
-    `^${pattern
-      .split('*')
-      .map((text) => text.replace(/[\\^$.|?+()[\]{}]/g, '\\$&'))
-      .join('.*')}$`,
-  )
+/** Whether a name is made of these parts, in their order, with any characters between them. */
+function fits(name: string, [first = '', ...rest]: readonly string[]): boolean {
+  const last = rest.pop()
+  if (last === undefined) return name === first
+  if (!name.startsWith(first) || !name.endsWith(last)) return false
+  let at = first.length
+  for (const part of rest) {
+    const found = name.indexOf(part, at)
+    if (found < 0) return false
+    at = found + part.length
+  }
+  return at <= name.length - last.length
+}

@@ -33,7 +33,7 @@ export interface RunRequest extends Confinement {
 }
 
 /** How this process lets the launcher take its place, and is started again when there is something to explain. */
-export interface Successor {
+interface Successor {
   readonly commandLine: readonly [string, ...string[]]
   readonly wanted: Succession['wanted']
   readonly beforeLeaving: () => void

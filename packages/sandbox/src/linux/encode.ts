@@ -63,7 +63,8 @@ export function encodeItems(items: readonly Item[]): Buffer {
   const fields = items.map(fieldsOf)
   const text = Buffer.from(fields.map(({ path = '', other = '' }) => `${path}\0${other}\0`).join(''))
   // Nearly always every character is a byte, and then nothing has to be counted.
-  const sizeOf = text.length === lengthOf(fields) ? (part: string) => part.length : Buffer.byteLength
+  const isAscii = text.length === lengthOf(fields)
+  const sizeOf = (part: string): number => (isAscii ? part.length : Buffer.byteLength(part))
   const head = new DataView(new ArrayBuffer(HEADER_BYTES + items.length * RECORD_BYTES))
   const put = (at: number, value: number): void => head.setUint32(at, value, true)
   put(0, head.byteLength + text.length - 4)

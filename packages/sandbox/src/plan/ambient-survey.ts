@@ -18,8 +18,8 @@ export interface SurveyRequest {
   /** More read-and-execute paths outside the policy, such as the host's own interpreter. */
   readonly runtime?: readonly string[]
   /**
-   * When the secrets of `/etc` are looked for. Default `at-start`, by the launcher: what is there then is covered. `now` takes
-   * ten milliseconds and saves one at each start, for a plan that is used many times.
+   * When the secrets of `/etc` are looked for. Default `now`: they are part of the plan, which takes ten milliseconds once
+   * and is as old as the plan is. `at-start`, for a plan that is used once: the launcher looks, in one.
    */
   readonly secrets?: 'at-start' | 'now'
 }
@@ -68,7 +68,7 @@ export function openAmbientSurvey(request: SurveyRequest): Survey {
     exe: program.exe,
     system,
     configuration,
-    secretsFound: request.secrets ?? 'at-start',
+    secretsFound: request.secrets ?? 'now',
     get secrets() {
       return secrets().flatMap((each) => each.secrets)
     },

@@ -37,8 +37,8 @@ export const randomId = (): WorkspaceId => base32(randomBytes(8)) as WorkspaceId
 /** The directory's name in what is safe and readable in another directory's name. */
 export function slugOf(root: string): string {
   const plain = basename(root).normalize('NFKD').toLowerCase()
-  const slug = plain
-    .replace(/\p{M}/gu, '')
+  const unmarked = /^[ -~]*$/.test(plain) ? plain : plain.replace(/\p{M}/gu, '')
+  const slug = unmarked
     .replace(/[^a-z0-9]+/g, '-')
     .slice(0, 32)
     .replace(/^-|-$/g, '')

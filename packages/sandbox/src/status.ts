@@ -66,6 +66,7 @@ const KERNEL_STEPS = [
 function adviceFor(step: string, errno: string): string {
   switch (step) {
     case 'exec':
+      if (errno === 'E2BIG') return 'The command line and the environment are too long.'
       return errno === 'EACCES'
         ? 'No rule grants execute there, or the file is not executable.'
         : 'The program or its interpreter is not there inside the sandbox.'

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { type Duplex } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { afterAll, describe, expect, test } from 'vitest'
+import { itemsFor } from '../src/call.ts'
 import { encodeItems } from '../src/linux/encode.ts'
 import {
   attempts,
@@ -144,15 +145,15 @@ print('swapped', *sorted(seen))
     for (const stream of [0, 1, 2]) {
       const fd = openSync(world.root, 'r')
       const streams = [0, 1, 2].map((each) => (each === stream ? fd : ('ignore' as const)))
-      const child = spawn(
-        reachableLauncher().path,
-        [PYTHON, '-c', `import os; os.write(3, os.read(os.open('.env', 0, dir_fd=${stream}), 9))`],
-        { stdio: [...streams, 'pipe'], env: BASE_ENV, ...who.as },
-      )
+      const child = spawn(reachableLauncher().path, [], {
+        argv0: 'cordon-launch',
+        stdio: [...streams, 'pipe'],
+        ...who.as,
+      })
       const channel = child.stdio[3] as Duplex
-      channel.write(
-        encodeItems([...plan.items, { tag: 'cwd', path: world.root }, { tag: 'exec', path: PYTHON }]),
-      )
+      const script = `import os; os.write(3, os.read(os.open('.env', 0, dir_fd=${stream}), 9))`
+      const call = { argv: [PYTHON, '-c', script], cwd: world.root, env: BASE_ENV } as const
+      channel.write(encodeItems(itemsFor({ ...plan, survey: { ...plan.survey, exe: PYTHON } }, call, [])))
       const [said] = await Promise.all([text(channel), once(child, 'close')])
       closeSync(fd)
       expect(said.split('\n')[0]).toBe('failed close-fds item=-1 errno=21')
@@ -185,16 +186,15 @@ print('swapped', *sorted(seen))
     const mounts = (): string => readFileSync('/proc/self/mountinfo', 'utf8')
     const before = mounts()
     const plan = planFor({ who, world, access: { fs: [{ path: '.', ...RWX }, { path: '.env' }] } })
-    const child = spawn(reachableLauncher().path, ['sh', '-c', 'echo ready; sleep 60'], {
+    const child = spawn(reachableLauncher().path, [], {
+      argv0: 'cordon-launch',
       stdio: ['ignore', 'pipe', 'ignore', 'pipe'],
-      env: BASE_ENV,
       ...who.as,
     })
     const channel = child.stdio[3] as Duplex
     channel.on('error', () => {}).resume()
-    channel.write(
-      encodeItems([...plan.items, { tag: 'cwd', path: world.root }, { tag: 'exec', path: '/bin/sh' }]),
-    )
+    const call = { argv: ['sh', '-c', 'echo ready; sleep 60'], cwd: world.root, env: BASE_ENV } as const
+    channel.write(encodeItems(itemsFor(plan, call, [])))
     await once(child.stdout!, 'data')
     const during = mounts()
     child.kill('SIGKILL')

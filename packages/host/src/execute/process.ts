@@ -1,5 +1,5 @@
 import { CordonError, show } from '@cordon/policy'
-import { isKernelRefusal, probeKernel } from '@cordon/sandbox'
+import { isKernelRefusal, LaunchError, probeKernel } from '@cordon/sandbox'
 import { type ConfineRequest, type ProgramEnd, startConfined } from '../confine.ts'
 import { boundContent, keepHead, keepTail, type Kept } from './output.ts'
 import { failure, parseReply, type ToolReply } from './result.ts'
@@ -58,16 +58,18 @@ async function runOn(request: ProcessRequest): Promise<ProcessOutcome> {
   } catch (error) {
     // The program is not there, or the sandbox could not be built: the call failed, and says so exactly.
     if (isKernelRefusal(error) && !request.kernel) throw error
+    const refused = error instanceof LaunchError ? error.errno : isRefusedSpawn(error) ? error.code : ''
+    const why = SPAWN[refused] ?? (error instanceof CordonError ? undefined : refused)
+    if (why) return notStarted(failure(`cannot start ${show(request.argv[0])}: ${why}`))
     if (error instanceof CordonError) return notStarted(failure(error.message))
-    if (!isRefusedSpawn(error)) throw error
-    return notStarted(failure(`cannot start ${show(request.argv[0])}: ${SPAWN[error.code] ?? error.code}`))
+    throw error
   } finally {
     clearTimeout(timer)
     request.signal?.removeEventListener('abort', cancel)
   }
 }
 
-/** What the kernel says before there is a process. */
+/** What the kernel says before there is a process; it says the same inside the sandbox. */
 const isRefusedSpawn = (error: unknown): error is Error & { readonly code: string } =>
   error instanceof Error &&
   error.message.startsWith('spawn ') &&

@@ -47,7 +47,7 @@ serve_host (void)
     die_at (STEP_PLAN, item, err);
   if (!host_lives ())
     return EXIT_LAUNCHER;
-  child = start (&plan, -1);
+  child = start (&plan, NULL);
   if (child < 0)
     return EXIT_LAUNCHER;
   /* Only pid 1 uses it; when that closes it, the host sees that no more will come. */

@@ -13,9 +13,27 @@ relay_open (struct relay *relay, int to)
   if (pipe2 (fds, O_CLOEXEC))
     return -1;
   relay->from = fds[0];
+  relay->into = fds[1];
   relay->to = to;
   relay->at = relay->end = 0;
-  return fds[1];
+  return 0;
+}
+
+/* Nobody there keeps the other end, or the tool would never learn that its reader is gone. */
+int
+relay_enter (struct relay *relay)
+{
+  if (dup2 (relay->into, STDERR_FILENO) < 0)
+    return -1;
+  close (relay->into);
+  close (relay->from);
+  return 0;
+}
+
+void
+relay_leave_tool (struct relay *relay)
+{
+  close (relay->into);
 }
 
 int

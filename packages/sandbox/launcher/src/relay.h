@@ -10,17 +10,24 @@
 
 struct relay
 {
-  int from;   /* the tool writes to the other end; -1 when it is done */
+  int from;   /* what the tool writes comes out here; -1 when it is done */
+  int into;   /* the tool's end */
   int to;
   size_t at;  /* what of kept has been passed on */
   size_t end; /* what of kept is there */
   char kept[2 * RELAY_TAIL];
 };
 
-/* Returns the end that becomes the tool's stderr, or -1 with errno. */
+/* 0 or -1. */
 int relay_open (struct relay *relay, int to);
 
-/* Also right for no relay at all, NULL. */
+/* In every process that the tool comes from: its stderr is now ours. 0 or -1 with errno. */
+int relay_enter (struct relay *relay);
+
+/* In the process that relays, when the tool's has been started. */
+void relay_leave_tool (struct relay *relay);
+
+/* A relay that was never opened, and none at all (NULL), are not. */
 int relay_is_open (const struct relay *relay);
 
 /* What to wait for: that there is something to read, or room to write what was read. */

@@ -54,15 +54,13 @@ may_relay (void)
 static void
 run (struct plan *plan, struct relay *relay)
 {
-  int child, status, errors = -1;
+  int child, status;
 
   if (isatty (STDIN_FILENO))
     plan->flags |= FLAG_KEEP_TERMINAL;
-  if (may_relay ())
-    errors = relay_open (relay, STDERR_FILENO);
-  child = start (plan, errors);
-  if (errors >= 0)
-    close (errors);
+  if (may_relay () && relay_open (relay, STDERR_FILENO))
+    return report_failed (STEP_FORK, NO_ITEM, errno);
+  child = start (plan, relay);
   if (child < 0)
     return;
   status = wait_for (child, plan->flags & FLAG_KEEP_TERMINAL ? SIGNALS_SENT : SIGNALS_ALL, relay);

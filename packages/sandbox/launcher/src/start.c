@@ -31,12 +31,12 @@ wait_for_supervisor (int mapped, int supervisor)
 }
 
 static _Noreturn void
-sandbox (const struct plan *plan, int errors, int mapped, int supervisor)
+sandbox (const struct plan *plan, struct relay *relay, int mapped, int supervisor)
 {
   /* After the fork: becoming another user namespace's root would have cleared it. */
   prctl (PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
   environment_wipe ();
-  if (errors >= 0 && dup2 (errors, STDERR_FILENO) < 0)
+  if (relay_is_open (relay) && relay_enter (relay))
     die_at (STEP_FORK, NO_ITEM, errno);
   wait_for_supervisor (mapped, supervisor);
   if (plan->flags & FLAG_NAMESPACES)
@@ -50,7 +50,7 @@ sandbox (const struct plan *plan, int errors, int mapped, int supervisor)
 }
 
 int
-start (const struct plan *plan, int errors)
+start (const struct plan *plan, struct relay *relay)
 {
   int pipe_fds[2], child, err = 0, item = NO_ITEM, mapped = eventfd (0, EFD_CLOEXEC);
   int isolated = (plan->flags & FLAG_NAMESPACES) != 0;
@@ -63,9 +63,11 @@ start (const struct plan *plan, int errors)
   if (child == 0)
     {
       close (pipe_fds[1]);
-      sandbox (plan, errors, mapped, pipe_fds[0]);
+      sandbox (plan, relay, mapped, pipe_fds[0]);
     }
   close (pipe_fds[0]);
+  if (relay_is_open (relay))
+    relay_leave_tool (relay);
   if (isolated)
     err = namespaces_map_ids (child);
   if (err)

@@ -2,9 +2,10 @@
 #define CORDON_START_H
 
 #include "plan.h"
+#include "relay.h"
 
-/* Starts pid 1 of the sandbox, which starts the tool. errors becomes their stderr, unless it is -1. Returns its pid, or
+/* Starts pid 1 of the sandbox, which starts the tool; their stderr goes through relay if that is open. Returns the pid, or
  * -1 when it could not be started, which has been reported then. */
-int start (const struct plan *plan, int errors);
+int start (const struct plan *plan, struct relay *relay);
 
 #endif

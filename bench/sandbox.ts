@@ -142,42 +142,57 @@ async function benchRules(): Promise<void> {
   say(`rules: ${(((times.many - times.few) * 1000) / 1000).toFixed(1)} µs for each of 1,000 (bound 20)`)
 }
 
+/** Files of 4 KB, as the sources of a project are, and of a tenth: the smaller they are, the more of the time is opening. */
 async function benchFiles(): Promise<void> {
-  const root = join(dir, 'files')
-  for (let i = 0; i < 5000; i++) {
-    const at = join(root, 'repo', `d${i % 100}`)
-    mkdirSync(at, { recursive: true })
-    writeFileSync(join(at, `f${i}.txt`), `line ${i}\n`.repeat(40))
-  }
-  const git = (...args: string[]): void => {
-    spawnSync('git', ['-c', 'user.name=b', '-c', 'user.email=b@b', ...args], { cwd: join(root, 'repo') })
-  }
-  git('init', '-q')
-  git('add', '.')
-  git('commit', '-qm', 'all')
-  // Several times in one shell: once takes 40 ms, of which a start alone would be 6 %.
-  const once = 'grep -r "line 4999" repo > /dev/null'
-  const walk = ['/bin/sh', '-c', Array.from({ length: GREPS }, () => once).join('; ')] as const
-  const clone = ['/bin/sh', '-c', 'rm -rf copy && git clone -q --no-hardlinks repo copy'] as const
-  for (const [name, argv, rounds] of [
-    [`grep -r (${GREPS} times)`, walk, 20],
-    ['git clone', clone, 8],
+  for (const [size, lines] of [
+    ['4 KB', 400],
+    ['0.4 KB', 40],
   ] as const) {
-    const plan = planFor(parseAccessPolicy({}), root, '/bin/sh')
-    const subjects = { outside: bare(argv, root), inside: confined(plan, argv) }
-    const alone = buildLandlockAlone()
-    const times =
-      alone === undefined
-        ? { ...(await compare(subjects, rounds)), alone: undefined }
-        : await compare({ ...subjects, alone: bare([alone, root, ...argv], root) }, rounds)
-    say(
-      `${name} of 5,000 files: inside ${ms(times.inside)}, outside ${ms(times.outside)}: ratio ${ratio(times.inside, times.outside)} (bound 1.1)`,
-    )
-    if (times.alone !== undefined)
-      say(
-        `  of which Landlock alone, with one rule and without a sandbox: ${ratio(times.alone, times.outside)}`,
-      )
+    const root = join(dir, `files-${lines}`)
+    makeRepository(join(root, 'repo'), lines)
+    // Several times in one shell: once takes 40 ms, of which a start alone would be 6 %.
+    const once = 'grep -r "line 4999" repo > /dev/null'
+    const walk = ['/bin/sh', '-c', Array.from({ length: GREPS }, () => once).join('; ')] as const
+    const clone = ['/bin/sh', '-c', 'rm -rf copy && git clone -q --no-hardlinks repo copy'] as const
+    await benchWorkload(`grep -r (${GREPS} times) of 5,000 files of ${size}`, walk, root, 20)
+    await benchWorkload(`git clone of 5,000 files of ${size}`, clone, root, 6)
   }
+}
+
+function makeRepository(root: string, lines: number): void {
+  for (let i = 0; i < 5000; i++) {
+    const at = join(root, `d${i % 100}`)
+    mkdirSync(at, { recursive: true })
+    writeFileSync(join(at, `f${i}.txt`), `line ${i}\n`.repeat(lines))
+  }
+  for (const args of [
+    ['init', '-q'],
+    ['add', '.'],
+    ['commit', '-qm', 'all'],
+  ])
+    spawnSync('git', ['-c', 'user.name=b', '-c', 'user.email=b@b', ...args], { cwd: root })
+}
+
+async function benchWorkload(
+  name: string,
+  argv: readonly [string, ...string[]],
+  root: string,
+  rounds: number,
+): Promise<void> {
+  const plan = planFor(parseAccessPolicy({}), root, '/bin/sh')
+  const subjects = { outside: bare(argv, root), inside: confined(plan, argv) }
+  const alone = buildLandlockAlone()
+  const times =
+    alone === undefined
+      ? { ...(await compare(subjects, rounds)), alone: undefined }
+      : await compare({ ...subjects, alone: bare([alone, root, ...argv], root) }, rounds)
+  say(
+    `${name}: inside ${ms(times.inside)}, outside ${ms(times.outside)}: ratio ${ratio(times.inside, times.outside)} (bound 1.1)`,
+  )
+  if (times.alone !== undefined)
+    say(
+      `  of which Landlock alone, with one rule and without a sandbox: ${ratio(times.alone, times.outside)}`,
+    )
 }
 
 const GREPS = 4

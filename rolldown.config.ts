@@ -64,7 +64,7 @@ const PROXY =
   /\/sandbox\/src\/proxy\/(?!holders|gate|readings)|\/host\/src\/run\/network|\/node_modules\/(?!commander|smol-toml)/
 const PARSER = /\/node_modules\/commander\/|\/cli\/src\/(?:cli|options|commands\/run)\.ts$/
 
-/** `cordon run` once more, in one file that starts faster (decision 0094); what is seldom needed stays apart. */
+/** `cordon run` once more, in one file that starts faster (decision 0095); what is seldom needed stays apart. */
 const run = defineConfig({
   ...common,
   plugins: [lazyBuiltins, inAscii],

@@ -1,5 +1,5 @@
 // Starts a bundle with what V8 made of it the last time. Node's own compile cache is written before a module has run and
-// so knows none of the functions that it calls; they are half of the time of a start (docs/decisions/0094).
+// so knows none of the functions that it calls; they are half of the time of a start (docs/decisions/0095).
 const fs = require('node:fs')
 const Module = require('node:module')
 const { dirname } = require('node:path')
@@ -38,6 +38,14 @@ function write(path, data) {
     fs.writeFileSync(fresh, data, { mode: 0o600, flag: 'wx' })
     fs.renameSync(fresh, path)
   } catch {
-    fs.rmSync(fresh, { force: true })
+    remove(fresh)
+  }
+}
+
+function remove(path) {
+  try {
+    fs.rmSync(path, { force: true })
+  } catch {
+    // it was never there
   }
 }

@@ -22,7 +22,7 @@ const OFTEN: ReadonlyMap<string, 'read' | 'write' | 'execute' | 'allowNet' | 'en
 ])
 
 /**
- * `run [--name word]… -- command…`, the form that scripts and agents write, read without loading a parser (decision 0094).
+ * `run [--name word]… -- command…`, the form that scripts and agents write, read without loading a parser (decision 0095).
  * Undefined: it is written in another way, or wrong, and the parser knows what to make of it.
  */
 export function readPlainRun([run, ...words]: readonly string[]): PlainRun | undefined {

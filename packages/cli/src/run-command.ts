@@ -6,6 +6,7 @@ import {
   readChosenLayer,
   runConfined,
   type RunOutcome,
+  seenIn,
   takeAmbientReport,
 } from '@cordon/host'
 import { type ConfigOptions, choiceOf as chosenConversation } from './config-options.ts'
@@ -25,16 +26,35 @@ export async function runCommand(
   command: readonly [string, ...string[]],
   options: RunOptions,
 ): Promise<void> {
+  const report = takeAmbientReport(world.env)
+  const ended = report === undefined ? undefined : seenIn(report)
+  try {
+    const outcome = await run(world, command, options, report)
+    if (!options.quiet) world.err.write(formatOutcome(outcome, world.err))
+    finish(world, outcome.exit)
+  } catch (error) {
+    // Whatever the command did to the configuration, or to the workspace, it ended as it did.
+    if (!ended) throw error
+    finish(world, ended)
+  }
+}
+
+async function run(
+  world: World,
+  command: readonly [string, ...string[]],
+  options: RunOptions,
+  report: string | undefined,
+): Promise<RunOutcome> {
   const { cwd, env, home, pid, uid } = world
   const place = { cwd, surroundings: world, cfg: options.cfg, unmarked: 'allow' } as const
   const conversation = await readChosenLayer(place, world, conversationOf(options))
-  const report = takeAmbientReport(env)
-  // Started again after the command has ended: everything was asked and said before.
-  const compiler = report === undefined ? world : { pid, uid, home, session: '', person: undefined }
+  // Started again after the command has ended: everything was asked and said before, and nothing will be run.
+  const isOver = report !== undefined && seenIn(report) !== undefined
+  const compiler = isOver ? { pid, uid, home, session: '', person: undefined } : world
   const chosen = await choosePolicy({ ...place, conversation }, compiler, choiceOf(options), options)
   if (report === undefined) warn(world, [...chosen.alarms, ...(options.quiet ? [] : chosen.warnings)])
   const { root, loaded } = chosen.project
-  const outcome = await runConfined({
+  return runConfined({
     argv: command,
     cwd,
     root,
@@ -53,8 +73,6 @@ export async function runCommand(
       report,
     },
   })
-  if (!options.quiet) world.err.write(formatOutcome(outcome, world.err))
-  finish(world, outcome)
 }
 
 const choiceOf = ({ tool, profile }: RunOptions): PolicyChoice =>
@@ -69,7 +87,7 @@ const conversationOf = (options: RunOptions): ConversationChoice =>
   options.id === undefined && choiceOf(options).kind === 'default' ? 'none' : chosenConversation(options)
 
 /** The caller sees what it would have seen without us: the same code, or death by the same signal. */
-function finish(world: World, { exit }: RunOutcome): void {
-  if (exit.signal) world.dieBy(exit.signal)
-  else world.finish(exit.code ?? 1)
+function finish(world: World, { code, signal }: Pick<RunOutcome['exit'], 'code' | 'signal'>): void {
+  if (signal) world.dieBy(signal)
+  else world.finish(code ?? 1)
 }

@@ -26,7 +26,7 @@ export {
 export { FILES } from './call.ts'
 export { type Exit } from './exit.ts'
 export { type Confined, spawnConfined, type SpawnOptions } from './spawn.ts'
-export { type End, endFrom, type Succession, takeAmbientReport, takeOver } from './take-over.ts'
+export { type End, endFrom, seenIn, type Succession, takeAmbientReport, takeOver } from './take-over.ts'
 export { type DeniedPath } from './denied-paths.ts'
 export { isKernelRefusal, LaunchError } from './status.ts'
 export { sandboxProfile } from './darwin/profile.ts'

@@ -1,12 +1,13 @@
 import { closeSync, readFileSync } from 'node:fs'
 import { type Call, itemsFor } from './call.ts'
-import { type Exit, exitFrom } from './exit.ts'
+import { type Exit, exitFrom, type Seen } from './exit.ts'
 import { findLauncher } from './launcher.ts'
 import { encodeItems } from './linux/encode.ts'
 import { type Plan } from './plan/types.ts'
+import { parseStatus } from './status.ts'
 
 /**
- * The launcher in the place of this process (decision 0093): Node does not stay to wait. When there is something to
+ * The launcher in the place of this process (decision 0094): Node does not stay to wait. When there is something to
  * explain, the launcher starts it again, which reads in the report how the call ended.
  */
 export interface Succession extends Call {
@@ -82,3 +83,11 @@ export function endFrom(report: string, plan: Plan, call: Call): End {
 }
 
 const EXIT_LAUNCHER = 125
+
+/** How the program ended, from the report alone. Undefined: it was never started. */
+export function seenIn(report: string): Seen | undefined {
+  const statuses = report.slice(0, report.indexOf('\n\n')).split('\n').map(parseStatus)
+  const end = statuses.find((status) => status?.kind === 'exit' || status?.kind === 'signal')
+  if (!end || statuses.some((status) => status?.kind === 'failed')) return undefined
+  return end.kind === 'exit' ? { code: end.code, signal: null } : { code: null, signal: end.signal }
+}

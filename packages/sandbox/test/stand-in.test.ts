@@ -8,7 +8,7 @@ import { BASE_ENV, IDENTITIES, makeWorld, planFor, reachableLauncher, removeWorl
 
 afterAll(removeWorlds)
 
-/** Decision 0093: the launcher in the place of the host. The host that is called again prints what it is told. */
+/** Decision 0094: the launcher in the place of the host. The host that is called again prints what it is told. */
 describe.each(IDENTITIES)('the launcher in the place of the host, as $name', (who) => {
   const AGAIN = ['/bin/sh', '-c', 'echo "called again"; cat <&3'] as const
 

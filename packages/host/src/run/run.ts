@@ -53,24 +53,30 @@ export interface RunOutcome {
 
 /** SPEC 4.1: one command, confined by one policy, from plan to explanation. */
 export async function runConfined(request: RunRequest): Promise<RunOutcome> {
-  if (request.sandbox.mode === 'off')
-    return { exit: await runUnconfined(request), refused: [], lost: [], notes: [], hints: [] }
+  const { successor, ...waiting } = request
   try {
-    return await runOn(assumeKernel(), request)
+    // First of all: whatever the configuration says by now, a command that has ended is not run again.
+    if (successor?.report !== undefined) return explainReport(request, successor.report)
+    return await start(assumeKernel(), request)
   } catch (error) {
     if (!isKernelRefusal(error)) throw error
-    // Nothing was started. What this kernel can do is asked, and then waited for: we may be the successor already.
-    const { successor: _, ...waiting } = request
-    return runOn(probeKernel(), waiting)
+    // Nothing was started. What this kernel can do is asked, and the end is waited for.
+    return start(probeKernel(), waiting)
   }
 }
 
-async function runOn(kernel: KernelReport, request: RunRequest): Promise<RunOutcome> {
+function explainReport(request: RunRequest, report: string): RunOutcome {
+  const env = buildEnvironment(request.policy, request.env)
+  const plan = planFor(assumeKernel(), request, env)
+  return explain(request, plan, endFrom(report, plan, { argv: request.argv, env }), [])
+}
+
+async function start(kernel: KernelReport, request: RunRequest): Promise<RunOutcome> {
   const { argv, policy, successor } = request
+  if (request.sandbox.mode === 'off')
+    return { exit: await runUnconfined(request), refused: [], lost: [], notes: [], hints: [] }
   const env = buildEnvironment(policy, request.env)
   const plan = planFor(kernel, request, env)
-  if (successor?.report !== undefined)
-    return explain(request, plan, endFrom(successor.report, plan, { argv, env }), [])
   // What is lost is said at the end, by who is still there then.
   if (successor && plan.lost.length === 0) takeOver(plan, { ...successor, argv, env, hostEnv: request.env })
   const network = await networkFor(policy, plan)

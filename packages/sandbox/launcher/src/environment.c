@@ -25,11 +25,14 @@ environment_find (char **argv)
 }
 
 void
-environment_wipe (void)
+environment_wipe (const char *name)
 {
   static char *none[] = { NULL };
+  size_t room = (size_t) (last - first);
   environ = none;
-  explicit_bzero (first, (size_t) (last - first));
+  explicit_bzero (first, room);
+  if (strlen (name) < room)
+    strcpy (first, name);
 }
 
 static int

@@ -13,7 +13,8 @@ void environment_find (char **argv);
 /* Takes CORDON_PLAN, in base64 without padding, out of the environment. 0 or an errno. */
 int environment_take_plan (unsigned char **bytes, size_t *size);
 
-/* In a process that the tool can see: nothing of the host's arguments and environment stays in its memory. */
-void environment_wipe (void);
+/* In a process that the tool can see: nothing of the host's arguments and environment stays in its memory. It is listed
+ * under this name from then on. */
+void environment_wipe (const char *name);
 
 #endif

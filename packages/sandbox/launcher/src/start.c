@@ -35,7 +35,7 @@ sandbox (const struct plan *plan, struct relay *relay, int mapped, int superviso
 {
   /* After the fork: becoming another user namespace's root would have cleared it. */
   prctl (PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-  environment_wipe ();
+  environment_wipe ("cordon-init");
   if (relay_is_open (relay) && relay_enter (relay))
     die_at (STEP_FORK, NO_ITEM, errno);
   wait_for_supervisor (mapped, supervisor);

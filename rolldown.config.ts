@@ -59,10 +59,18 @@ const program = defineConfig({
   output: { ...output, cleanDir: true },
 })
 
-/** What `cordon run` needs only now and then: the proxy, and the parser of unusual command lines. */
+/** What `cordon run` needs only now and then: the proxy, the parser of unusual command lines, and what explains a failure. */
 const PROXY =
   /\/sandbox\/src\/proxy\/(?!holders|gate|readings)|\/host\/src\/run\/network|\/node_modules\/(?!commander|smol-toml)/
 const PARSER = /\/node_modules\/commander\/|\/cli\/src\/(?:cli|options|commands\/run)\.ts$/
+const AFTERWARDS =
+  /\/host\/src\/(?:run\/(?:waiting|hints|limits|mentions|unconfined)|why\/answer)|\/sandbox\/src\/(?:spawn|exit|ended|denied-paths)\.ts|\/cli\/src\/format\//
+
+const RUN_PARTS = [
+  ['run-network', PROXY],
+  ['run-parser', PARSER],
+  ['run-afterwards', AFTERWARDS],
+] as const
 
 /** `cordon run` once more, in one file that starts faster (decision 0095); what is seldom needed stays apart. */
 const run = defineConfig({
@@ -79,7 +87,7 @@ const run = defineConfig({
       includeDependenciesRecursively: false,
       groups: [
         {
-          name: (id) => (PROXY.test(id) ? 'run-network' : PARSER.test(id) ? 'run-parser' : 'run'),
+          name: (id) => RUN_PARTS.find(([, those]) => those.test(id))?.[0] ?? 'run',
           debugName: 'run',
         },
       ],

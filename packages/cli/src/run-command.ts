@@ -10,7 +10,6 @@ import {
   takeAmbientReport,
 } from '@cordon/host'
 import { type ConfigOptions, choiceOf as chosenConversation } from './config-options.ts'
-import { formatOutcome } from './format/outcome.ts'
 import { warn } from './report.ts'
 import type { World } from './world.ts'
 
@@ -30,7 +29,10 @@ export async function runCommand(
   const ended = report === undefined ? undefined : seenIn(report)
   try {
     const outcome = await run(world, command, options, report)
-    if (!options.quiet) world.err.write(formatOutcome(outcome, world.err))
+    if (!options.quiet) {
+      const { formatOutcome } = await import('./format/outcome.ts')
+      world.err.write(formatOutcome(outcome, world.err))
+    }
     finish(world, outcome.exit)
   } catch (error) {
     // Whatever the command did to the configuration, or to the workspace, it ended as it did.

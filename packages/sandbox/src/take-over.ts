@@ -1,6 +1,6 @@
 import { closeSync, readFileSync } from 'node:fs'
 import { type Call, itemsFor } from './call.ts'
-import { type Exit, exitFrom, type Seen } from './exit.ts'
+import { type Seen } from './exit.ts'
 import { findLauncher } from './launcher.ts'
 import { encodeItems } from './linux/encode.ts'
 import { type Plan } from './plan/types.ts'
@@ -51,13 +51,6 @@ function sizeOf(argv: readonly string[], env: Readonly<Record<string, string | u
   return texts.reduce((sum, text) => sum + Buffer.byteLength(text) + 1 + pointer, 0)
 }
 
-/** How the call ended that this process was started again for. */
-export interface End {
-  readonly exit: Exit
-  /** The end of what it wrote to stderr; empty where that is a terminal, or the same file as stdout. */
-  readonly said: string
-}
-
 /** launcher/src/report.h and environment.h. */
 const REPORT_FD = 3
 const ENDED = 'CORDON_ENDED'
@@ -71,18 +64,6 @@ export function takeAmbientReport(env: Readonly<Record<string, string | undefine
     closeSync(REPORT_FD)
   }
 }
-
-/** Throws `LaunchError` when the sandbox could not be built. The plan is made anew, from the same command line. */
-export function endFrom(report: string, plan: Plan, call: Call): End {
-  const split = report.indexOf('\n\n') + 1
-  const items = itemsFor(plan, call, [])
-  return {
-    exit: exitFrom(report.slice(0, split), plan, items, { code: EXIT_LAUNCHER, signal: null }),
-    said: report.slice(split + 1),
-  }
-}
-
-const EXIT_LAUNCHER = 125
 
 /** How the program ended, from the report alone. Undefined: it was never started. */
 export function seenIn(report: string): Seen | undefined {

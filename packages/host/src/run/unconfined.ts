@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { CordonError, show } from '@cordon/policy'
 import { buildEnvironment, type Exit } from '@cordon/sandbox'
-import type { RunRequest } from './run.ts'
+import type { RunRequest } from './request.ts'
 
 /** The command did not start, and no sandbox was involved. */
 class StartError extends CordonError {

@@ -68,7 +68,7 @@ test('SPEC 2 every layer, later over earlier, and explain names them all', () =>
     `sandbox.mode = "enforce"  deep/.cordon.toml:1:9 (directory)
   instead of "warn"  .cordon/config.toml:3:1 (workspace)
   instead of "off"  ~/.config/cordon/config.toml:2:1 (user)
-  instead of "enforce"  built-in defaults:2:1 (built-in)
+  instead of "enforce"  built-in defaults (built-in)
 `,
   )
   expect(value({ ...deep, cwd: deep.cwd }, '--cfg', 'sandbox.mode=off')).toBe('off')

@@ -235,7 +235,7 @@ test('SPEC 2 the layer of the conversation: between the environment and --cfg, i
   expect(cordon(here, 'config', 'explain', 'sandbox.mode').stdout).toBe(
     `sandbox.mode = "warn"  conversation ${one.id} (conversation)
   instead of "off"  conversation ${one.id} (conversation)
-  instead of "enforce"  built-in defaults:2:1 (built-in)
+  instead of "enforce"  built-in defaults (built-in)
 `,
   )
 })

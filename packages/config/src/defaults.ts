@@ -1,20 +1,25 @@
 import { type McpServerConfig } from './config.ts'
-import { type TextSource } from './layers.ts'
+import { type ValueSource } from './layers.ts'
 
-/** The bottom of every stack, in the same words as any other layer. */
-export const DEFAULTS: TextSource = {
+/** The bottom of every stack, and a layer like any other. No text, so that a start need not parse any. */
+export const DEFAULTS: ValueSource = {
   layer: 'built-in',
   label: 'built-in defaults',
-  text: `[sandbox]
-mode = "enforce"
-
-[conversation.tools."*"]
-enable = true
-run = "ask"
-result = "unattended"
-timeout_secs = 120
-max_output_bytes = 1048576
-`,
+  key: [],
+  value: {
+    sandbox: { mode: 'enforce' },
+    conversation: {
+      tools: {
+        '*': {
+          enable: true,
+          run: 'ask',
+          result: 'unattended',
+          timeout_secs: 120,
+          max_output_bytes: 1048576,
+        },
+      },
+    },
+  },
 }
 
 /** Servers have no `*`, so what a server leaves out is filled in from here. */

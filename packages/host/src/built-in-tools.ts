@@ -1,5 +1,4 @@
 import type { Source } from '@cordon/config'
-import { tomlString } from '@cordon/policy'
 import { DESCRIPTIONS } from '@cordon/tools'
 
 /**
@@ -9,10 +8,8 @@ import { DESCRIPTIONS } from '@cordon/tools'
 export const BUILT_IN_TOOLS: Source = {
   layer: 'built-in',
   label: 'built-in tools',
-  text: Object.entries(DESCRIPTIONS)
-    .map(
-      ([name, description]) =>
-        `[conversation.tools.${name}]\nsource = "local"\ndescription = ${tomlString(description)}\n`,
-    )
-    .join('\n'),
+  key: ['conversation', 'tools'],
+  value: Object.fromEntries(
+    Object.entries(DESCRIPTIONS).map(([name, description]) => [name, { source: 'local', description }]),
+  ),
 }

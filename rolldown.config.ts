@@ -21,7 +21,7 @@ const lazyBuiltins: Plugin = {
   },
 }
 
-/** One byte a character: bin/cached.cjs reads it as it is. */
+/** One byte a character: bin/cordon.cjs reads it as it is. */
 const inAscii: Plugin = {
   name: 'in-ascii',
   generateBundle: (_, bundle) => {

@@ -8,6 +8,7 @@ export default defineConfig({
   ssr: { resolve: { conditions } },
   test: {
     include: ['packages/*/test/**/*.test.ts', 'e2e/**/*.test.ts'],
+    globalSetup: 'scripts/test-dir.ts',
     testTimeout: 30_000,
     coverage: { provider: 'v8', include: ['packages/*/src/**'], reporter: ['text-summary', 'html'] },
   },

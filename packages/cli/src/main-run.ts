@@ -7,7 +7,7 @@ import { openAmbientWorld } from './world.ts'
 declare const CORDON_VERSION: string
 
 /**
- * `cordon run` as a program of its own (decision 0095): one file, which bin/cached.cjs starts with what V8 made of it the
+ * `cordon run` as a program of its own (decision 0095): one file, which bin/cordon.cjs starts with what V8 made of it the
  * last time. `keepCode` keeps that, and is called before the process becomes another one.
  */
 export async function start(keepCode: () => void): Promise<void> {

@@ -1,4 +1,12 @@
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { PEOPLE, Place } from './harness/place.ts'
@@ -40,13 +48,18 @@ describe.each(PEOPLE)('started again after the command, by $name', (person) => {
     const place = new Place(person)
     const cache = join(place.home, '.cache/cordon')
     const kept = (): string[] =>
-      existsSync(cache) ? readdirSync(cache).filter((name) => name.startsWith('run-')) : []
+      existsSync(cache) ? readdirSync(cache).filter((each) => each.startsWith('run-')) : []
     place.run(['--', 'true'])
-    expect(kept()).toHaveLength(1)
-    // Damaged, it is not used, and made anew.
-    writeFileSync(join(cache, kept()[0]!), 'damaged')
+    const [name = '', ...others] = kept()
+    expect(others).toEqual([])
+    // Damaged, it is not used, and made anew; what is old is forgotten then.
+    const old = join(cache, 'run-old')
+    writeFileSync(old, '')
+    utimesSync(old, 1, 1)
+    writeFileSync(join(cache, name), 'damaged')
     expect(place.run(['--', 'echo', 'fine'])).toMatchObject({ code: 0, stdout: 'fine\n' })
-    expect(readFileSync(join(cache, kept()[0]!)).length).toBeGreaterThan(10_000)
+    expect(readFileSync(join(cache, name)).length).toBeGreaterThan(10_000)
+    expect(existsSync(old)).toBe(false)
   })
 
   test('without a place for it everything works', () => {

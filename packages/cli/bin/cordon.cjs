@@ -56,9 +56,18 @@ function write(path, data) {
     fs.mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
     fs.writeFileSync(fresh, data, { mode: 0o600, flag: 'wx' })
     fs.renameSync(fresh, path)
+    forgetOld(dirname(path))
   } catch {
     remove(fresh)
   }
+}
+
+// Of versions that were not used for a month.
+function forgetOld(cache) {
+  const month = 30 * 24 * 60 * 60 * 1000
+  for (const name of fs.readdirSync(cache))
+    if (name.startsWith('run-') && Date.now() - fs.statSync(join(cache, name)).mtimeMs > month)
+      remove(join(cache, name))
 }
 
 function remove(path) {

@@ -108,7 +108,8 @@ export class Requests {
     }
     const entry = journal.open(subject(session, asked))
     entry.allow(verdict.rule)
-    if (req.headers.expect !== undefined) res.writeContinue()
+    // RFC 9110 §10.1.1: in HTTP/1.0 the header means nothing, and the client would take this for the answer.
+    if (req.headers.expect !== undefined && req.httpVersion !== '1.0') res.writeContinue()
     forward({ req, res, asked, agent: session.agent, entry, idleMs: this.#shared.limits.idleMs })
   }
 

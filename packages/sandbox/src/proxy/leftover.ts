@@ -1,12 +1,11 @@
 import { type IncomingMessage } from 'node:http'
 
 /**
- * Decision 0057: the answer is there before the end of the body. The parser reads on, so that it alone
+ * Decision 0057: the answer is there, maybe before the end of the body. The parser reads on, so that it alone
  * says where the next request begins, and what is left of the body goes nowhere. Without this nobody
  * reads any more, and the connection hangs until it counts as idle.
  */
 export function discardRest(req: IncomingMessage): void {
-  if (req.complete) return
   let left = MOST
   req.unpipe()
   req.on('data', (chunk: Buffer) => {

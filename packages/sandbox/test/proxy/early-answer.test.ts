@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { type Socket } from 'node:net'
 import { expect, test } from 'vitest'
 import { Client, type Lab, rules, settled, startLab, startRaw } from './lab.ts'
 
@@ -12,22 +14,33 @@ interface World {
   readonly lab: Lab
   /** The request lines that the server saw at the start of what it read. */
   readonly seen: string[]
+  /** Reads on where an upload was left unread, until the other side has closed. */
+  readonly leftByClient: () => Promise<unknown>
 }
 
 /** A server that answers on the first bytes of a request, and reads no more of an upload. */
 async function startHasty(rule: { pathPrefix?: string } = {}): Promise<World> {
   const seen: string[] = []
+  const unread: Socket[] = []
   const port = await startRaw((socket) =>
     socket.on('data', (bytes) => {
       const line = bytes.toString('latin1').split('\r\n')[0]!
       seen.push(line)
       if (line.startsWith('POST')) {
-        socket.pause()
+        unread.push(socket.pause())
         socket.write('HTTP/1.1 413 Payload Too Large\r\nContent-Length: 8\r\n\r\ntoo long')
       } else socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok')
     }),
   )
-  return { port, lab: await startLab(rules({ host: 'a.example', port, ...rule })), seen }
+  const leftByClient = (): Promise<unknown> =>
+    Promise.all(
+      unread.map((socket) => {
+        const over = Promise.race([once(socket, 'end'), once(socket, 'close')])
+        socket.removeAllListeners('data').resume()
+        return over
+      }),
+    )
+  return { port, lab: await startLab(rules({ host: 'a.example', port, ...rule })), seen, leftByClient }
 }
 
 const FRAMINGS: Record<string, (body: Buffer) => { framing: string; pieces: (Buffer | string)[] }> = {
@@ -40,7 +53,7 @@ const FRAMINGS: Record<string, (body: Buffer) => { framing: string; pieces: (Buf
 
 for (const [name, frame] of Object.entries(FRAMINGS))
   test(`an answer before the end of an upload ${name}: the rest goes nowhere, the next request is decided anew`, async () => {
-    const { port, lab, seen } = await startHasty()
+    const { port, lab, seen, leftByClient } = await startHasty()
     const client = new Client(lab.port)
     const { framing, pieces } = frame(bodyFor(port))
     client.send(`POST http://a.example:${port}/up HTTP/1.1\r\nHost: x\r\n${framing}\r\n\r\n`)
@@ -54,6 +67,7 @@ for (const [name, frame] of Object.entries(FRAMINGS))
     client.send(`GET http://a.example:${port}/next HTTP/1.1\r\nHost: x\r\n\r\n`)
     expect(await client.takeAnswer()).toMatchObject({ status: 'HTTP/1.1 200 OK', body: 'ok' })
     expect(seen).toEqual(['POST /up HTTP/1.1', 'GET /next HTTP/1.1'])
+    await leftByClient()
     expect(await settled(lab, 3)).toMatchObject([
       { url: `http://a.example:${port}/up`, allowed: true, bytesDown: 8 },
       { url: 'http://b.example/', allowed: false, bytesUp: 0, bytesDown: 0 },

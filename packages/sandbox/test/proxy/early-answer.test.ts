@@ -1,7 +1,8 @@
 import { once } from 'node:events'
 import { type Socket } from 'node:net'
 import { expect, test } from 'vitest'
-import { Client, type Lab, rules, settled, startLab, startRaw } from './lab.ts'
+import { Client, connectTo, type Lab, rules, settled, startLab, startRaw } from './lab.ts'
+import { ask, secure, serverCertificate, startHttps } from './tls-lab.ts'
 
 const LENGTH = 8 << 20
 
@@ -128,3 +129,27 @@ async function sendUntilCut({ socket }: Client, chunk: Buffer): Promise<number> 
   }
   return sent
 }
+
+test('an answer before the end of an upload inside an intercepted tunnel: the next request is decided anew', async () => {
+  const certificate = await serverCertificate('a.example')
+  const seen: string[] = []
+  const { port } = await startHttps(certificate, (req, res) => {
+    seen.push(`${req.method} ${req.url}`)
+    req.on('error', () => {})
+    res.writeHead(413, { 'Content-Length': 8 }).end('too long')
+  })
+  const lab = await startLab(rules({ host: 'a.example', port, pathPrefix: '/up' }), {
+    upstreamRoots: [certificate.cert],
+  })
+  const client = new Client(lab.port)
+  await connectTo(client, `a.example:${port}`)
+  const socket = await secure(client, 'a.example', lab.proxy.ca!.certPem)
+  const head = (line: string): string => `${line} HTTP/1.1\r\nHost: a.example:${port}\r\n`
+  const body = Buffer.alloc(LENGTH, `${head('GET /up/smuggled')}\r\n`)
+  const upload = `${head('POST /up')}Content-Length: ${LENGTH}\r\n\r\n${body.toString('latin1', 0, 1000)}`
+  expect(await ask(socket, upload)).toEqual({ status: '413 Payload Too Large', body: 'too long' })
+  socket.write(body.subarray(1000))
+  expect((await ask(socket, `${head('GET /other')}\r\n`)).status).toBe('403 Forbidden')
+  expect((await ask(socket, `${head('GET /up/next')}\r\n`)).status).toBe('413 Payload Too Large')
+  expect(seen).toEqual(['POST /up', 'GET /up/next'])
+})

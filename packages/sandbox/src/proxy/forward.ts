@@ -4,6 +4,7 @@ import { type Duplex } from 'node:stream'
 import { codeOf } from './dial.ts'
 import { requestHeaders, responseHeaders, upgradeHead } from './headers.ts'
 import { type Entry } from './journal.ts'
+import { discardRest } from './leftover.ts'
 import { longBodyLength, relayLongBody } from './long-body.ts'
 import { type AskedRequest, DialError, type OriginAgent } from './origin-agent.ts'
 import { type Asked } from './request-head.ts'
@@ -26,6 +27,7 @@ export function forward(exchange: Exchange): void {
   let down = 0
   entry.traffic = () => ({ up, down })
   res.once('close', () => entry.finish({}))
+  res.once('finish', () => discardRest(req))
   const send = (): void => {
     const upstream = openRequest(exchange, requestHeaders(req, exchange.asked.hostHeader))
     res.once('close', () => upstream.destroy())

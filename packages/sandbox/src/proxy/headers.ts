@@ -30,7 +30,9 @@ export function requestHeaders(req: IncomingMessage, host: string, upgrade?: 'we
   return headers
 }
 
-export const responseHeaders = (res: IncomingMessage): string[] => [...endToEnd(res, new Set())].flat()
+/** RFC 9110 §8.6: a 204 has no length. A client that believed one would take the next answer for its body. */
+export const responseHeaders = (res: IncomingMessage): string[] =>
+  [...endToEnd(res, res.statusCode === 204 ? FRAMING : NONE)].flat()
 
 /** The head of a switch to another protocol, which the two ends speak from then on. */
 export function upgradeHead(res: IncomingMessage): string {
@@ -40,7 +42,8 @@ export function upgradeHead(res: IncomingMessage): string {
   return `${lines.join('\r\n')}\r\n\r\n`
 }
 
-const FRAMING = new Set(['content-length'])
+const NONE: ReadonlySet<string> = new Set()
+const FRAMING: ReadonlySet<string> = new Set(['content-length'])
 const NOT_FORWARDED = new Set(['host', 'content-length', 'expect'])
 const BODILESS = new Set(['GET', 'HEAD', 'DELETE', 'OPTIONS', 'TRACE'])
 

@@ -8,6 +8,7 @@ import type { Authority } from './authority.ts'
 import { codeOf } from './dial.ts'
 import { denyByRule } from './denial.ts'
 import { forward, forwardUpgrade } from './forward.ts'
+import { discardRest } from './leftover.ts'
 import { OriginAgent, type Seed } from './origin-agent.ts'
 import { type Asked, type BadRequest, readRequestHead, type RequestOrigin } from './request-head.ts'
 import { answer, answerDenial, plainResponse } from './responses.ts'
@@ -101,10 +102,14 @@ export class Requests {
     const asked = readRequestHead(req, session.origin, 'request')
     if ('status' in asked) return this.#refuse(req, res, asked)
     const verdict = gate.request(asked.target, asked.rawPath)
-    if (!verdict.allowed) return this.#deny(session, res, asked, verdict.rule)
+    if (!verdict.allowed) {
+      discardRest(req)
+      return this.#deny(session, res, asked, verdict.rule)
+    }
     const entry = journal.open(subject(session, asked))
     entry.allow(verdict.rule)
-    if (req.headers.expect !== undefined) res.writeContinue()
+    // RFC 9110 §10.1.1: in HTTP/1.0 the header means nothing, and the client would take this for the answer.
+    if (req.headers.expect !== undefined && req.httpVersion !== '1.0') res.writeContinue()
     forward({ req, res, asked, agent: session.agent, entry, idleMs: this.#shared.limits.idleMs })
   }
 

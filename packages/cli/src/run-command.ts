@@ -70,6 +70,7 @@ async function run(
     onStart: (kill) => world.passSignals(kill),
     successor: {
       commandLine: world.commandLine,
+      code: world.code,
       beforeLeaving: world.beforeLeaving,
       wanted: options.quiet ? 'unless-started' : 'unless-succeeded',
       report,

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
-import { fstatSync, readFileSync } from 'node:fs'
+import { fstatSync, readFileSync, realpathSync } from 'node:fs'
 import { constants, homedir } from 'node:os'
+import { dirname } from 'node:path'
 import { styleText } from 'node:util'
 import type { Person, Respondent } from '@cordon/host'
 import { personAt, respondentAt } from './person.ts'
@@ -29,6 +30,8 @@ export interface World {
   readonly node: string
   /** How this process was started. */
   readonly commandLine: readonly [string, ...string[]]
+  /** Where the code of this process lies: Node, and the directory of the package. */
+  readonly code: readonly string[]
   /** To be called before this process becomes another one: nothing of Node's own end happens then. */
   readonly beforeLeaving: () => void
   /** Starts another `cordon` that nobody waits for. */
@@ -63,6 +66,7 @@ export function openAmbientWorld(beforeLeaving: () => void = () => {}): World {
   // `cordon … | head` is not an error of ours. Nor is a closed stderr; there is nobody left to tell.
   const out = once(() => process.stdout.on('error', (error) => process.exit(isPipe(error) ? 0 : 1)))
   const err = once(() => process.stderr.on('error', () => {}))
+  const ownScript = once(() => realpathSync(process.argv[1]!))
   return {
     argv: process.argv.slice(2),
     cwd: process.cwd(),
@@ -87,7 +91,13 @@ export function openAmbientWorld(beforeLeaving: () => void = () => {}): World {
       return respondentAt({ input: process.stdin, output: err() })
     },
     node: process.execPath,
-    commandLine: [process.execPath, ...process.execArgv, ...process.argv.slice(1)],
+    // By its real name: a link could be another one by then.
+    get commandLine() {
+      return [process.execPath, ...process.execArgv, ownScript(), ...process.argv.slice(2)] as const
+    },
+    get code() {
+      return [process.execPath, dirname(dirname(ownScript()))]
+    },
     beforeLeaving,
     startDetached: (args) => {
       const options = { cwd: process.cwd(), env, detached: true, stdio: 'ignore' } as const

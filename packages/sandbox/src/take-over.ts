@@ -1,4 +1,4 @@
-import { closeSync, readFileSync } from 'node:fs'
+import { closeSync, readFileSync, readlinkSync } from 'node:fs'
 import { below } from '@cordon/policy'
 import { type Call, itemsFor } from './call.ts'
 import { type Seen } from './exit.ts'
@@ -89,17 +89,27 @@ function sizeOf(argv: readonly string[], env: Readonly<Record<string, string | u
   return texts.reduce((sum, text) => sum + Buffer.byteLength(text) + 1 + pointer, 0)
 }
 
-/** launcher/src/report.h and environment.h. */
+/** launcher/src/report.h, standin.c and environment.h. */
 const REPORT_FD = 3
+const REPORT = '/memfd:cordon-report (deleted)'
 const ENDED = 'CORDON_ENDED'
 
 /** The launcher's report, when this process was started again because of it; it can be read once. */
 export function takeAmbientReport(env: Readonly<Record<string, string | undefined>>): string | undefined {
-  if (env[ENDED] === undefined) return undefined
+  if (env[ENDED] === undefined || !isReport()) return undefined
   try {
     return readFileSync(REPORT_FD, 'utf8')
   } finally {
     closeSync(REPORT_FD)
+  }
+}
+
+/** The variable may be somebody's who started us, and the descriptor one of Node's own. */
+function isReport(): boolean {
+  try {
+    return readlinkSync(`/proc/self/fd/${REPORT_FD}`) === REPORT
+  } catch {
+    return false
   }
 }
 

@@ -69,7 +69,10 @@ export function openAmbientWorld(beforeLeaving: () => void = () => {}): World {
   const ownScript = once(() => realpathSync(process.argv[1]!))
   return {
     argv: process.argv.slice(2),
-    cwd: process.cwd(),
+    // Lazily: the command that ended may have removed it, and how it ended is told all the same.
+    get cwd() {
+      return process.cwd()
+    },
     env,
     home: env['HOME'] || homedir(), // the same, without loading anything
     platform: process.platform,

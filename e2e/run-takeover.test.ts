@@ -102,10 +102,45 @@ describe.each(PEOPLE)('a host that comes back, for $name', (person) => {
 
   test('a stderr that cannot take what is written does not end the command; one that is closed does', () => {
     const place = new Place(person)
-    const args = ['run', '--', 'sh', '-c', 'echo a >&2; sleep 0.2; echo b >&2; echo done; exit 3']
-    expect(place.shell('"$@" 2> /dev/full', args)).toMatchObject({ code: 3, stdout: 'done\n' })
+    const command = ['--', 'sh', '-c', 'echo a >&2; sleep 0.2; echo b >&2; echo done; exit 3']
+    const args = ['run', ...command]
+    for (const flags of [[], ['--allow-net', 'example.com']])
+      // with a network Node stays
+      expect(place.shell('"$@" 2> /dev/full', ['run', ...flags, ...command])).toMatchObject({
+        code: 3,
+        stdout: 'done\n',
+      })
     const closed = place.shell('{ "$@"; echo $?; } 2>&1 >&3 3>&- | :', args)
     expect(closed.stdout).not.toContain('done')
+  })
+})
+
+/** What a caller may leave out, or say in bytes that Node cannot. */
+describe.each(PEOPLE)('a caller who is $name', (person) => {
+  test('words that are not UTF-8 are refused: the command would get others', () => {
+    const place = new Place(person)
+    const script = 'word="$(printf "caf\\351")"; "$@" "$word"; echo $?; "$@" "$(printf "caf\\357\\277\\275")"'
+    const { stdout, stderr } = place.shell(script, ['run', '--', 'echo'])
+    expect(stdout).toBe('2\ncaf\uFFFD\n')
+    expect(stderr).toBe(
+      'cordon: an argument is not UTF-8, and would reach the command as another: caf\uFFFD\n',
+    )
+  })
+
+  test('a directory that is gone, and a home that nobody knows, are said', () => {
+    const place = new Place(person)
+    const gone = place.shell('mkdir gone; cd gone; rmdir ../gone; "$@"', ['run', '--', 'true'])
+    expect([gone.code, gone.stderr]).toEqual([
+      2,
+      'cordon: the current directory does not exist any more\n  fix: change to one that does\n',
+    ])
+    const homeless = place.shell('unset HOME; "$@"', ['run', '--', 'echo', 'fine'])
+    if (person.uid === undefined) expect(homeless.code).toBe(0)
+    else
+      expect([homeless.code, homeless.stderr]).toEqual([
+        2,
+        'cordon: there is no home: HOME is not an absolute path, and nobody knows this user\n  fix: set HOME\n',
+      ])
   })
 })
 

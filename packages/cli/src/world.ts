@@ -1,9 +1,10 @@
 import { spawn } from 'node:child_process'
 import { fstatSync, readFileSync, realpathSync } from 'node:fs'
-import { constants, homedir } from 'node:os'
+import { constants } from 'node:os'
 import { dirname } from 'node:path'
 import { styleText } from 'node:util'
 import type { Person, Respondent } from '@cordon/host'
+import { ambientDirectory, ambientHome, requireExactWords } from './ambient.ts'
 import { personAt, respondentAt } from './person.ts'
 
 /** Everything a command may know of the process it runs in. Tests and embedders make their own. */
@@ -30,6 +31,8 @@ export interface World {
   readonly node: string
   /** How this process was started. */
   readonly commandLine: readonly [string, ...string[]]
+  /** Throws when a word of the command line is not what was typed. */
+  readonly requireExactWords: (words: readonly string[]) => void
   /** Where the code of this process lies: Node, and the directory of the package. */
   readonly code: readonly string[]
   /** To be called before this process becomes another one: nothing of Node's own end happens then. */
@@ -66,15 +69,18 @@ export function openAmbientWorld(beforeLeaving: () => void = () => {}): World {
   // `cordon … | head` is not an error of ours. Nor is a closed stderr; there is nobody left to tell.
   const out = once(() => process.stdout.on('error', (error) => process.exit(isPipe(error) ? 0 : 1)))
   const err = once(() => process.stderr.on('error', () => {}))
+  const home = once(() => ambientHome(env))
   const ownScript = once(() => realpathSync(process.argv[1]!))
   return {
     argv: process.argv.slice(2),
     // Lazily: the command that ended may have removed it, and how it ended is told all the same.
     get cwd() {
-      return process.cwd()
+      return ambientDirectory()
     },
     env,
-    home: env['HOME'] || homedir(), // the same, without loading anything
+    get home() {
+      return home()
+    },
     platform: process.platform,
     uid: process.getuid?.(),
     pid: process.pid,
@@ -98,6 +104,7 @@ export function openAmbientWorld(beforeLeaving: () => void = () => {}): World {
     get commandLine() {
       return [process.execPath, ...process.execArgv, ownScript(), ...process.argv.slice(2)] as const
     },
+    requireExactWords,
     get code() {
       return [process.execPath, dirname(dirname(ownScript()))]
     },

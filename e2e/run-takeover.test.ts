@@ -40,14 +40,19 @@ describe.each(PEOPLE)('a host that comes back, for $name', (person) => {
 
   const PLANT = 'require("fs").writeFileSync(process.env.HOME + "/escaped", ""); process.exit(0)'
 
-  test('a command that rewrites the cordon of its workspace is not followed by what it wrote', () => {
-    const place = new Place(person)
-    const { node, bin } = installIn(place)
-    const script = 'for file in node_modules/cordon/bin/*.cjs; do echo "$1" > "$file"; done; exit 3'
-    const { status } = start(place, [node, bin, 'run', '--', 'sh', '-c', script, 'sh', PLANT])
-    expect(readFileSync(bin, 'utf8')).toBe(`${PLANT}\n`) // it is the workspace's file
-    expect([status, existsSync(join(place.home, 'escaped'))]).toEqual([3, false])
-  })
+  // With a network Node stays in any case; all that it needs afterwards has been loaded before.
+  test.each([[[]], [['--allow-net', 'example.com']]])(
+    'a command that rewrites the cordon of its workspace is not followed by what it wrote: %j',
+    (flags) => {
+      const place = new Place(person)
+      const { node, bin } = installIn(place)
+      const script =
+        'for file in node_modules/cordon/*/*.cjs; do echo "$1" > "$file"; done; cat /root/x; exit 3'
+      const { status } = start(place, [node, bin, 'run', ...flags, '--', 'sh', '-c', script, 'sh', PLANT])
+      expect(readFileSync(bin, 'utf8')).toBe(`${PLANT}\n`) // it is the workspace's file
+      expect([status, existsSync(join(place.home, 'escaped'))]).toEqual([3, false])
+    },
+  )
 
   test('nor is one that turns the link it was started by, or a file that Node was told to load', () => {
     const place = new Place(person)

@@ -70,7 +70,7 @@ export function openAmbientWorld(beforeLeaving: () => void = () => {}): World {
   const out = once(() => process.stdout.on('error', (error) => process.exit(isPipe(error) ? 0 : 1)))
   const err = once(() => process.stderr.on('error', () => {}))
   const home = once(() => ambientHome(env))
-  const ownScript = once(() => realpathSync(process.argv[1]!))
+  const ownScript = once(() => realpathSync.native(process.argv[1]!))
   return {
     argv: process.argv.slice(2),
     // Lazily: the command that ended may have removed it, and how it ended is told all the same.

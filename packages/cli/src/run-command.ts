@@ -48,6 +48,7 @@ async function run(
   report: string | undefined,
 ): Promise<RunOutcome> {
   const { cwd, env, home, pid, uid } = world
+  world.requireExactWords(command)
   const place = { cwd, surroundings: world, cfg: options.cfg, unmarked: 'allow' } as const
   const conversation = await readChosenLayer(place, world, conversationOf(options))
   // Started again after the command has ended: everything was asked and said before, and nothing will be run.
@@ -70,6 +71,7 @@ async function run(
     onStart: (kill) => world.passSignals(kill),
     successor: {
       commandLine: world.commandLine,
+      code: world.code,
       beforeLeaving: world.beforeLeaving,
       wanted: options.quiet ? 'unless-started' : 'unless-succeeded',
       report,

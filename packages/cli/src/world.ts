@@ -1,8 +1,10 @@
 import { spawn } from 'node:child_process'
-import { fstatSync, readFileSync } from 'node:fs'
-import { constants, homedir } from 'node:os'
+import { fstatSync, readFileSync, realpathSync } from 'node:fs'
+import { constants } from 'node:os'
+import { dirname } from 'node:path'
 import { styleText } from 'node:util'
 import type { Person, Respondent } from '@cordon/host'
+import { ambientDirectory, ambientHome, requireExactWords } from './ambient.ts'
 import { personAt, respondentAt } from './person.ts'
 
 /** Everything a command may know of the process it runs in. Tests and embedders make their own. */
@@ -29,6 +31,10 @@ export interface World {
   readonly node: string
   /** How this process was started. */
   readonly commandLine: readonly [string, ...string[]]
+  /** Throws when a word of the command line is not what was typed. */
+  readonly requireExactWords: (words: readonly string[]) => void
+  /** Where the code of this process lies: Node, and the directory of the package. */
+  readonly code: readonly string[]
   /** To be called before this process becomes another one: nothing of Node's own end happens then. */
   readonly beforeLeaving: () => void
   /** Starts another `cordon` that nobody waits for. */
@@ -63,11 +69,18 @@ export function openAmbientWorld(beforeLeaving: () => void = () => {}): World {
   // `cordon … | head` is not an error of ours. Nor is a closed stderr; there is nobody left to tell.
   const out = once(() => process.stdout.on('error', (error) => process.exit(isPipe(error) ? 0 : 1)))
   const err = once(() => process.stderr.on('error', () => {}))
+  const home = once(() => ambientHome(env))
+  const ownScript = once(() => realpathSync.native(process.argv[1]!))
   return {
     argv: process.argv.slice(2),
-    cwd: process.cwd(),
+    // Lazily: the command that ended may have removed it, and how it ended is told all the same.
+    get cwd() {
+      return ambientDirectory()
+    },
     env,
-    home: env['HOME'] || homedir(), // the same, without loading anything
+    get home() {
+      return home()
+    },
     platform: process.platform,
     uid: process.getuid?.(),
     pid: process.pid,
@@ -87,7 +100,14 @@ export function openAmbientWorld(beforeLeaving: () => void = () => {}): World {
       return respondentAt({ input: process.stdin, output: err() })
     },
     node: process.execPath,
-    commandLine: [process.execPath, ...process.execArgv, ...process.argv.slice(1)],
+    // By its real name: a link could be another one by then.
+    get commandLine() {
+      return [process.execPath, ...process.execArgv, ownScript(), ...process.argv.slice(2)] as const
+    },
+    requireExactWords,
+    get code() {
+      return [process.execPath, dirname(dirname(ownScript()))]
+    },
     beforeLeaving,
     startDetached: (args) => {
       const options = { cwd: process.cwd(), env, detached: true, stdio: 'ignore' } as const

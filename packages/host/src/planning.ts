@@ -78,7 +78,7 @@ export function hintWorld(
     policy,
     cwd,
     home,
-    exists: (path) => lstatSync(path, { throwIfNoEntry: false }) !== undefined,
+    exists,
     // A directory above something that is there is there as well; that the rest of it is not was no mistake.
     isVisible: (path) =>
       shown.some((each) => below(each, path) !== undefined) ||
@@ -87,6 +87,15 @@ export function hintWorld(
     hasVariable: (name) => env[name] !== undefined,
     // What the proxy knows exactly is not guessed at again.
     isKnown: (host) => refused.some((decision) => decision.host === host),
+  }
+}
+
+/** What we cannot look at, or what is too long for a name, is nothing that we could say anything of. */
+function exists(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) !== undefined
+  } catch {
+    return false
   }
 }
 

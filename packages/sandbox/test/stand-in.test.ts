@@ -18,13 +18,14 @@ describe.each(IDENTITIES)('the launcher in the place of the host, as $name', (wh
     readonly plan?: string
     readonly env?: Readonly<Record<string, string>>
     readonly input?: Buffer
+    readonly again?: readonly string[]
   }
 
-  function standIn({ script = '', flags = ['explain'], plan, env = {}, input }: Case) {
+  function standIn({ script = '', flags = ['explain'], plan, env = {}, input, again = AGAIN }: Case) {
     const world = makeWorld(who)
     const items = itemsFor(planFor({ who, world }), { argv: ['sh', '-c', script], env: BASE_ENV }, flags)
     const made = encodeItems(items).subarray(4).toString('base64').replaceAll('=', '')
-    return spawnSync(reachableLauncher().path, [...AGAIN], {
+    return spawnSync(reachableLauncher().path, [...again], {
       argv0: 'cordon',
       cwd: world.root,
       encoding: 'utf8',
@@ -59,6 +60,13 @@ describe.each(IDENTITIES)('the launcher in the place of the host, as $name', (wh
   test('without anything to explain it ends as the program did', () => {
     expect(standIn({ script: 'exit 7', flags: [] })).toMatchObject({ status: 7, stdout: '' })
     expect(standIn({ script: 'kill -TERM $$', flags: [] })).toMatchObject({ signal: 'SIGTERM', stdout: '' })
+  })
+
+  test('when the host is gone by then, it ends as the program did', () => {
+    const again = ['/nonexistent/node']
+    expect(standIn({ script: 'exit 7', again })).toMatchObject({ status: 7, stdout: '' })
+    expect(standIn({ script: 'kill -TERM $$', again })).toMatchObject({ signal: 'SIGTERM', stdout: '' })
+    expect(standIn({ plan: 'AAAA', again })).toMatchObject({ status: 125, stdout: '' })
   })
 
   test('what could not be started is always explained', () => {

@@ -16,6 +16,7 @@ export interface RunRequest extends Confinement {
 /** How this process lets the launcher take its place, and is started again when there is something to explain. */
 interface Successor {
   readonly commandLine: readonly [string, ...string[]]
+  readonly code: readonly string[]
   readonly wanted: Succession['wanted']
   readonly beforeLeaving: () => void
   /** We are the one who was started again, and this is what the launcher had to say. */

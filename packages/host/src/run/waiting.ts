@@ -102,8 +102,10 @@ function tee(from: Readable, to: Writable): () => string {
     while (kept[0] && size - kept[0].length >= TAIL) size -= kept.shift()!.length
   })
   from.pipe(to, { end: false })
-  // Nobody reads it any more: the program learns that as it would without us.
-  to.once('error', () => from.destroy())
+  // Nobody reads it any more: the program learns that as it would without us. A full disk is no reason to end it.
+  to.once('error', ({ code }: NodeJS.ErrnoException) =>
+    code === 'EPIPE' || code === 'ECONNRESET' ? from.destroy() : from.resume(),
+  )
   return () => Buffer.concat(kept).toString('utf8')
 }
 

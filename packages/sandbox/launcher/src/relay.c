@@ -61,10 +61,15 @@ static int
 put (struct relay *relay)
 {
   size_t left = relay->end - relay->at;
-  ssize_t done = write (relay->to, relay->kept + relay->at, left < PIPE_BUF ? left : PIPE_BUF);
+  size_t size = left < PIPE_BUF ? left : PIPE_BUF;
+  ssize_t done = write (relay->to, relay->kept + relay->at, size);
   if (done > 0)
     relay->at += (size_t) done;
-  return is_passing (done);
+  if (is_passing (done))
+    return 1;
+  /* A full disk is no reason to end the tool: it would have lost this much without us, and gone on. */
+  relay->at += size;
+  return errno != EPIPE && errno != ECONNRESET;
 }
 
 static int

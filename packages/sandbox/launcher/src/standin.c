@@ -94,7 +94,7 @@ end_alike (const char *report)
 
 /* The host again, with the report and the end of what the tool said, to explain. */
 static _Noreturn void
-call_host (char **argv, const struct relay *relay)
+call_host (char **argv, const struct relay *relay, const char *report)
 {
   if (write (STATUS_FD, "\n", 1) == 1)
     relay_write_tail (relay, STATUS_FD);
@@ -103,6 +103,8 @@ call_host (char **argv, const struct relay *relay)
   signal (SIGPIPE, SIG_DFL);
   signals_unblock ();
   execv (argv[0], argv);
+  /* It is gone, perhaps by an update meanwhile: nobody explains, and the end is what it was. */
+  end_alike (report);
   _exit (EXIT_LAUNCHER);
 }
 
@@ -134,5 +136,5 @@ stand_in (char **argv)
     _exit (0);
   if (!(plan.flags & FLAG_EXPLAIN))
     end_alike (report);
-  call_host (argv, &relay);
+  call_host (argv, &relay, report);
 }

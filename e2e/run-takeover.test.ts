@@ -1,0 +1,199 @@
+import { spawnSync } from 'node:child_process'
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { PEOPLE, Place, PROGRAM } from './harness/place.ts'
+
+const isRoot = process.getuid?.() === 0
+
+/** Decision 0094: Node leaves, and comes back after the command. Attacks on what it comes back to. */
+describe.each(PEOPLE)('a host that comes back, for $name', (person) => {
+  /** A cordon of the project's own, as `npm install` in a workspace makes it. */
+  function installIn(place: Place): { readonly node: string; readonly bin: string } {
+    const dir = place.mkdir(join(place.root, 'node_modules/cordon'))
+    for (const part of ['bin', 'dist', 'launcher'])
+      cpSync(join(dirname(dirname(PROGRAM.cordon)), part), join(dir, part), { recursive: true })
+    const own = spawnSync('chown', ['-R', `${statSync(place.root).uid}`, join(place.root, 'node_modules')])
+    expect(own.status).toBe(0)
+    return { node: PROGRAM.node, bin: join(dir, 'bin/cordon.cjs') }
+  }
+
+  const start = (place: Place, argv: readonly string[], env: Record<string, string> = {}) =>
+    spawnSync(argv[0]!, argv.slice(1), {
+      cwd: place.root,
+      env: place.env(env),
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'pipe'],
+      timeout: 20_000,
+      killSignal: 'SIGKILL',
+      ...(person.uid === undefined ? {} : { uid: person.uid, gid: person.gid! }),
+    })
+
+  const PLANT = 'require("fs").writeFileSync(process.env.HOME + "/escaped", ""); process.exit(0)'
+
+  // With a network Node stays in any case; all that it needs afterwards has been loaded before.
+  test.each([[[]], [['--allow-net', 'example.com']]])(
+    'a command that rewrites the cordon of its workspace is not followed by what it wrote: %j',
+    (flags) => {
+      const place = new Place(person)
+      const { node, bin } = installIn(place)
+      const script =
+        'for file in node_modules/cordon/*/*.cjs; do echo "$1" > "$file"; done; cat /root/x; exit 3'
+      const { status } = start(place, [node, bin, 'run', ...flags, '--', 'sh', '-c', script, 'sh', PLANT])
+      expect(readFileSync(bin, 'utf8')).toBe(`${PLANT}\n`) // it is the workspace's file
+      expect([status, existsSync(join(place.home, 'escaped'))]).toEqual([3, false])
+    },
+  )
+
+  test('nor is one that turns the link it was started by, or a file that Node was told to load', () => {
+    const place = new Place(person)
+    symlinkSync(PROGRAM.cordon, join(place.root, 'cordon'))
+    place.write('loaded.cjs', '')
+    const script = 'rm -f cordon; echo "$1" | tee cordon > loaded.cjs; exit 3'
+    const command = ['run', '--', 'sh', '-c', script, 'sh', PLANT]
+    expect(start(place, [PROGRAM.node, join(place.root, 'cordon'), ...command]).status).toBe(3)
+    place.write('loaded.cjs', '')
+    const loading = { NODE_OPTIONS: '--require ./loaded.cjs' }
+    expect(start(place, [PROGRAM.node, PROGRAM.cordon, ...command], loading).status).toBe(3)
+    place.write('loaded.cjs', '')
+    const flagged = ['--require', './loaded.cjs', PROGRAM.cordon]
+    expect(start(place, [PROGRAM.node, ...flagged, ...command]).status).toBe(3)
+    expect(existsSync(join(place.home, 'escaped'))).toBe(false)
+  })
+
+  test('a command that removes the cordon of its workspace, or where it was started, ends as it did', () => {
+    const place = new Place(person)
+    const { node, bin } = installIn(place)
+    const removing = [node, bin, 'run', '--', 'sh', '-c', 'rm -r node_modules; exit 3']
+    expect(start(place, removing)).toMatchObject({ status: 3, stderr: '' })
+    const gone = place.mkdir(join(place.root, 'gone'))
+    const ended = place.run(['--', 'sh', '-c', 'rmdir ../gone; exit 4'], { cwd: gone })
+    expect([ended.code, ended.stderr]).toEqual([4, ''])
+  })
+
+  test('variables of ours in the caller’s environment say nothing', () => {
+    const place = new Place(person)
+    const env = { CORDON_ENDED: '1', CORDON_PLAN: 'AAAA' }
+    const command = ['--', 'sh', '-c', 'env | grep CORDON; echo ran; exit 3']
+    expect(place.run(command, { env })).toMatchObject({ code: 3, stdout: 'ran\n', stderr: '' })
+    place.write('forged', 'exit code=0\n\n')
+    const forged = place.shell('CORDON_ENDED=1 "$@" 3< forged', ['run', ...command])
+    expect(forged).toMatchObject({ code: 3, stdout: 'ran\n', stderr: '' })
+  })
+
+  test('a name too long to be looked up is no reason to fail in another way', () => {
+    const place = new Place(person)
+    const long = `/${'x'.repeat(125_000)}` // too much to be handed over: this Node stays
+    expect(place.run(['--', 'sh', '-c', 'exit 4', 'sh', long])).toMatchObject({ code: 4, stderr: '' })
+    const said = place.run([
+      '--',
+      'sh',
+      '-c',
+      'cat missing /root/.ssh/id_rsa "$1"; exit 5',
+      'sh',
+      long.slice(0, 9000),
+    ])
+    expect(said.code).toBe(5)
+  })
+
+  test('a stderr that cannot take what is written does not end the command; one that is closed does', () => {
+    const place = new Place(person)
+    const command = ['--', 'sh', '-c', 'echo a >&2; sleep 0.2; echo b >&2; echo done; exit 3']
+    const args = ['run', ...command]
+    for (const flags of [[], ['--allow-net', 'example.com']])
+      // with a network Node stays
+      expect(place.shell('"$@" 2> /dev/full', ['run', ...flags, ...command])).toMatchObject({
+        code: 3,
+        stdout: 'done\n',
+      })
+    const closed = place.shell('{ "$@"; echo $?; } 2>&1 >&3 3>&- | :', args)
+    expect(closed.stdout).not.toContain('done')
+  })
+})
+
+/** What a caller may leave out, or say in bytes that Node cannot. */
+describe.each(PEOPLE)('a caller who is $name', (person) => {
+  test('words that are not UTF-8 are refused: the command would get others', () => {
+    const place = new Place(person)
+    const script = 'word="$(printf "caf\\351")"; "$@" "$word"; echo $?; "$@" "$(printf "caf\\357\\277\\275")"'
+    const { stdout, stderr } = place.shell(script, ['run', '--', 'echo'])
+    expect(stdout).toBe('2\ncaf\uFFFD\n')
+    expect(stderr).toBe(
+      'cordon: an argument is not UTF-8, and would reach the command as another: caf\uFFFD\n',
+    )
+  })
+
+  test('a directory that is gone, and a home that nobody knows, are said', () => {
+    const place = new Place(person)
+    const gone = place.shell('mkdir gone; cd gone; rmdir ../gone; "$@"', ['run', '--', 'true'])
+    expect([gone.code, gone.stderr]).toEqual([
+      2,
+      'cordon: the current directory does not exist any more\n  fix: change to one that does\n',
+    ])
+    const homeless = place.shell('unset HOME; "$@"', ['run', '--', 'echo', 'fine'])
+    if (person.uid === undefined) expect(homeless.code).toBe(0)
+    else
+      expect([homeless.code, homeless.stderr]).toEqual([
+        2,
+        'cordon: there is no home: HOME is not an absolute path, and nobody knows this user\n  fix: set HOME\n',
+      ])
+  })
+})
+
+/** Compiled code is run with all rights: it is taken only from where nobody else can have put it. */
+describe('where compiled code is kept', () => {
+  const kept = (cache: string): boolean =>
+    existsSync(cache) && readdirSync(cache).some((name) => name.startsWith('run-'))
+
+  test.each(PEOPLE)('not in a workspace, marked or not, and not at a relative place, for $name', (person) => {
+    const place = new Place(person)
+    const sub = place.mkdir(join(place.root, 'sub'))
+    const bare = place.mkdir(join(place.dir, 'bare'))
+    for (const [cwd, cache] of [
+      [sub, join(place.root, '.cache')],
+      [bare, join(bare, '.cache')],
+    ] as const) {
+      expect(place.run(['--', 'true'], { cwd, env: { XDG_CACHE_HOME: cache } }).code).toBe(0)
+      expect(existsSync(cache)).toBe(false)
+    }
+    expect(place.run(['--', 'true'], { env: { XDG_CACHE_HOME: 'cache' } }).code).toBe(0)
+    expect(readdirSync(place.root).toSorted()).toEqual(['.cordon', 'sub'])
+    expect(kept(join(place.home, '.cache/cordon'))).toBe(true) // as if it had not been said
+  })
+
+  test.each(PEOPLE)('not where everybody can write, for $name', (person) => {
+    const place = new Place(person)
+    const cache = place.mkdir(join(place.dir, 'cache/cordon'))
+    chmodSync(cache, 0o777)
+    const env = { XDG_CACHE_HOME: dirname(cache) }
+    expect(place.run(['--', 'true'], { env }).code).toBe(0)
+    expect(readdirSync(cache)).toEqual([])
+    chmodSync(cache, 0o700)
+    chmodSync(dirname(cache), 0o777)
+    expect(place.run(['--', 'true'], { env }).code).toBe(0)
+    expect(readdirSync(cache)).toEqual([])
+    chmodSync(dirname(cache), 0o1777)
+    expect(place.run(['--', 'true'], { env }).code).toBe(0)
+    expect(kept(cache)).toBe(true)
+  })
+
+  test.runIf(isRoot)('not in another’s home, which `sudo` may leave us', () => {
+    const theirs = new Place(PEOPLE[1])
+    const root = new Place(PEOPLE[0])
+    expect(root.run(['--', 'true'], { env: { HOME: theirs.home } }).code).toBe(0)
+    expect(readdirSync(theirs.home)).toEqual([])
+    mkdirSync(join(root.home, '.cache'))
+    theirs.mkdir(join(root.home, '.cache/cordon'))
+    expect(root.run(['--', 'true']).code).toBe(0)
+    expect(readdirSync(join(root.home, '.cache/cordon'))).toEqual([])
+  })
+})

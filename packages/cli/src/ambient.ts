@@ -1,0 +1,37 @@
+import { readFileSync } from 'node:fs'
+import { userInfo } from 'node:os'
+import { isAbsolute } from 'node:path'
+import { show } from '@cordon/policy'
+import { UsageError } from './usage.ts'
+
+/** What a process may be started without, or with something that Node cannot say. Each is asked for when it is needed. */
+
+export function ambientDirectory(): string {
+  try {
+    return process.cwd()
+  } catch {
+    throw new UsageError('the current directory does not exist any more\n  fix: change to one that does')
+  }
+}
+
+/** HOME, as every program takes it; what the user database says is for who started us without one. */
+export function ambientHome({ HOME = '' }: NodeJS.ProcessEnv): string {
+  if (isAbsolute(HOME)) return HOME
+  try {
+    return userInfo().homedir
+  } catch {
+    throw new UsageError(
+      'there is no home: HOME is not an absolute path, and nobody knows this user\n  fix: set HOME',
+    )
+  }
+}
+
+/** Node writes U+FFFD for every byte that is not UTF-8: the command would be started with other words than were typed. */
+export function requireExactWords(words: readonly string[]): void {
+  if (!words.some((word) => word.includes('\uFFFD'))) return
+  const typed = readFileSync('/proc/self/cmdline').toString('latin1').split('\0')
+  const exact = new Set(typed)
+  const changed = words.find((word) => !exact.has(Buffer.from(word).toString('latin1')))
+  if (changed !== undefined)
+    throw new UsageError(`an argument is not UTF-8, and would reach the command as another: ${show(changed)}`)
+}

@@ -79,8 +79,9 @@ function start(file, cache) {
     return own.require(id)
   }
   script.runInThisContext()(own.exports, load, file)
-  const isStale = () => script.cachedDataRejected !== false
-  void own.exports.start(() => kept && isStale() && write(kept, script.createCachedData()))
+  const keep = () => kept && script.cachedDataRejected !== false && write(kept, script.createCachedData())
+  process.once('exit', keep)
+  void own.exports.start(keep)
 }
 
 function read(path) {

@@ -1,4 +1,5 @@
-import { chmodSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { chmodSync, mkdtempSync, realpathSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
@@ -7,5 +8,8 @@ export default function setUp(): () => void {
   const dir = mkdtempSync(join(realpathSync(tmpdir()), 'cordon-tests-'))
   chmodSync(dir, 0o1777) // the tests are several users
   process.env['TMPDIR'] = dir
-  return () => rmSync(dir, { recursive: true, force: true, maxRetries: 3 })
+  return () => {
+    spawnSync('chmod', ['-R', 'u+rwX', dir]) // some tests take their own rights away
+    spawnSync('rm', ['-rf', dir], { stdio: 'inherit' })
+  }
 }

@@ -47,7 +47,7 @@ describe.each(PEOPLE)('a host that comes back, for $name', (person) => {
       const place = new Place(person)
       const { node, bin } = installIn(place)
       const script =
-        'for file in node_modules/cordon/*/*.cjs; do echo "$1" > "$file"; done; cat /root/x; exit 3'
+        'for file in node_modules/cordon/*/*.cjs; do echo "$1" > "$file"; done; cat /nowhere/x; exit 3'
       const { status } = start(place, [node, bin, 'run', ...flags, '--', 'sh', '-c', script, 'sh', PLANT])
       expect(readFileSync(bin, 'utf8')).toBe(`${PLANT}\n`) // it is the workspace's file
       expect([status, existsSync(join(place.home, 'escaped'))]).toEqual([3, false])
@@ -98,7 +98,7 @@ describe.each(PEOPLE)('a host that comes back, for $name', (person) => {
       '--',
       'sh',
       '-c',
-      'cat missing /root/.ssh/id_rsa "$1"; exit 5',
+      'cat missing /nowhere/id_rsa "$1"; exit 5',
       'sh',
       long.slice(0, 9000),
     ])

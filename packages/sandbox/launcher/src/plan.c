@@ -1,5 +1,7 @@
 #include "plan.h"
 
+#include "bytes.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,25 +116,6 @@ plan_parse (const unsigned char *bytes, size_t size, struct plan *plan, int *ite
     }
   *item = -1;
   return strings.left == 0 ? 0 : EBADMSG;
-}
-
-static int
-read_exactly (int fd, void *out, size_t size)
-{
-  unsigned char *at = out;
-  while (size > 0)
-    {
-      ssize_t got = read (fd, at, size);
-      if (got == 0)
-        return EPIPE;
-      if (got < 0 && errno == EINTR)
-        continue;
-      if (got < 0)
-        return errno;
-      at += got;
-      size -= (size_t) got;
-    }
-  return 0;
 }
 
 int

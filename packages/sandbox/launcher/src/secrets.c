@@ -2,6 +2,7 @@
  * group, permissions alone would not protect it. The same rule as src/plan/secrets.ts, which a test compares. */
 #include "secrets.h"
 
+#include "bytes.h"
 #include "kernel.h"
 
 #include <dirent.h>
@@ -174,23 +175,6 @@ secrets_send (const struct plan *plan, int to, int *item)
   free (walk.secrets.text);
   signal (SIGPIPE, before);
   return err;
-}
-
-static int
-read_exactly (int fd, void *bytes, size_t size)
-{
-  char *at = bytes;
-  while (size > 0)
-    {
-      ssize_t got = read (fd, at, size);
-      if (got == 0)
-        return EPIPE;
-      if (got < 0 && errno != EINTR)
-        return errno;
-      if (got > 0)
-        at += got, size -= (size_t) got;
-    }
-  return 0;
 }
 
 int

@@ -8,14 +8,27 @@ import { fileURLToPath } from 'node:url'
 const here = dirname(fileURLToPath(import.meta.url))
 const FLAGS = ['-O2', '-Wall', '-Wextra', '-Werror', '-std=c11', '-D_GNU_SOURCE', '-fstack-protector-strong']
 
+// The first that this compiler can do. Static: nothing of the environment or of the system's libraries is loaded.
+// With libc/ instead of the system's libc it starts ten times as fast (docs/decisions/0096).
+const WAYS = [
+  {
+    sources: ['src', 'libc'],
+    flags: ['-static', '-nostdlib', '-mstack-protector-guard=global', '-U_FORTIFY_SOURCE'],
+  },
+  { sources: ['src'], flags: ['-static'] },
+  { sources: ['src'], flags: [] },
+]
+
 const note = (text) => process.stderr.write(`@cordon/sandbox: ${text}\n`)
 
-function compile(output, extra) {
-  const sources = readdirSync(join(here, 'src'))
+const filesIn = (dir) =>
+  readdirSync(join(here, dir))
     .filter((name) => name.endsWith('.c'))
-    .map((name) => join(here, 'src', name))
+    .map((name) => join(here, dir, name))
+
+function compile(output, { sources, flags }) {
   const cc = process.env.CC ?? 'cc'
-  return spawnSync(cc, [...FLAGS, ...extra, ...sources, '-o', output], { encoding: 'utf8' })
+  return spawnSync(cc, [...FLAGS, ...flags, ...sources.flatMap(filesIn), '-o', output], { encoding: 'utf8' })
 }
 
 function build() {
@@ -23,14 +36,15 @@ function build() {
   mkdirSync(join(here, 'build'), { recursive: true })
   const output = join(here, 'build', 'cordon-launch')
   const fresh = `${output}.${process.pid}`
-  // Static where libc allows it: nothing of the environment or of the system's libraries is then loaded.
-  for (const extra of [['-static'], []]) {
-    const { error, status, stderr } = compile(fresh, extra)
+  let said = ''
+  for (const way of WAYS) {
+    const { error, status, stderr } = compile(fresh, way)
     if (error)
       return note(`no C compiler (${error.code}): confined calls will refuse to run until it is built`)
     if (status === 0) return renameSync(fresh, output)
-    if (extra.length === 0) note(`the launcher does not compile here:\n${stderr}`)
+    said = stderr
   }
+  note(`the launcher does not compile here:\n${said}`)
 }
 
 build()

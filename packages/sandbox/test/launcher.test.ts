@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -19,19 +19,13 @@ const LAUNCHER_DIR = fileURLToPath(new URL('../launcher', import.meta.url))
 const dir = mkdtempSync(join(tmpdir(), 'cordon-parser-'))
 const parser = join(dir, 'parser')
 
+const SANITIZED =
+  '-g -O1 -Wall -Wextra -Werror -std=c11 -D_GNU_SOURCE -fsanitize=address,undefined -fno-sanitize-recover=all'.split(
+    ' ',
+  )
+
 beforeAll(() => {
-  const flags = [
-    '-g',
-    '-O1',
-    '-Wall',
-    '-Wextra',
-    '-Werror',
-    '-std=c11',
-    '-D_GNU_SOURCE',
-    '-fsanitize=address,undefined',
-    '-fno-sanitize-recover=all',
-  ]
-  const { status, stderr } = spawnSync(CC, [...flags, 'test-parser.c', 'src/plan.c', '-o', parser], {
+  const { status, stderr } = spawnSync(CC, [...SANITIZED, 'test-parser.c', 'src/plan.c', '-o', parser], {
     cwd: LAUNCHER_DIR,
     encoding: 'utf8',
   })
@@ -168,11 +162,68 @@ test('a directory swapped for a link after planning is not followed', async () =
   )
 })
 
+/** The install step and what it builds, in a place of their own. */
+function copyLauncher(): string {
+  const place = mkdtempSync(join(dir, 'build-'))
+  for (const part of ['build.js', 'src', 'libc'])
+    cpSync(join(LAUNCHER_DIR, part), join(place, part), { recursive: true })
+  writeFileSync(join(place, 'package.json'), '{"type":"module"}')
+  return place
+}
+
+/** Built by a compiler that does not know the options of `refused`. */
+function buildWith(refused: readonly string[]): { readonly said: string; readonly launcher: string } {
+  const place = copyLauncher()
+  const cc = join(place, 'cc')
+  const cases = refused.map((option) => `*' ${option} '*) echo "no ${option}" >&2; exit 1;;`).join(' ')
+  writeFileSync(cc, `#!/bin/sh\ncase " $* " in ${cases} esac\nexec ${CC} "$@"\n`, { mode: 0o755 })
+  const { status, stderr } = spawnSync(process.execPath, [join(place, 'build.js')], {
+    env: { ...process.env, CC: cc },
+    encoding: 'utf8',
+  })
+  expect(status).toBe(0)
+  return { said: stderr, launcher: join(place, 'build/cordon-launch') }
+}
+
+const probe = (launcher: string): string =>
+  spawnSync(launcher, [], { argv0: 'cordon-probe', encoding: 'utf8' }).stdout
+
+test('the launcher needs no libc, and uses one where the compiler cannot do without', () => {
+  const own = buildWith([])
+  expect(own.said).toBe('')
+  expect(probe(own.launcher)).toMatch(/^landlock \d+\nseccomp \d+\nnamespace-user \d+\n/)
+  const built = [own, buildWith(['-nostdlib']), buildWith(['-static'])]
+  expect(built.map(({ said, launcher }) => [said, probe(launcher)])).toEqual(
+    built.map(() => ['', probe(own.launcher)]),
+  )
+  const text = built.map(({ launcher }) => readFileSync(launcher, 'latin1'))
+  expect(text.map((each) => each.includes('GLIBC_'))).toEqual([false, true, true])
+}, 60_000)
+
+test('a compiler that cannot build it is quoted, and the installation succeeds', () => {
+  expect(buildWith(['-O2']).said).toBe('@cordon/sandbox: the launcher does not compile here:\nno -O2\n\n')
+})
+
+/** Functions of launcher/libc that a test can put beside those of the system's libc. */
+const REPLACED =
+  `memcpy memset memchr explicit_bzero strlen strcmp strncmp strcpy strchr strrchr strstr malloc calloc
+  realloc free qsort snprintf dprintf strtol atoi environ getenv setenv unsetenv`.split(/\s+/)
+
+test('what stands in for libc does what libc does', () => {
+  const cc = (...args: string[]): void => {
+    const { status, stderr } = spawnSync(CC, [...SANITIZED, ...args], { cwd: dir, encoding: 'utf8' })
+    expect([status, stderr]).toEqual([0, ''])
+  }
+  const renamed = REPLACED.map((name) => `-D${name}=ours_${name}`)
+  cc(...renamed, '-c', join(LAUNCHER_DIR, 'libc/text.c'), join(LAUNCHER_DIR, 'libc/memory.c'))
+  cc(join(LAUNCHER_DIR, 'test-libc.c'), 'text.o', 'memory.o', '-o', 'test-libc')
+  const seed = Math.floor(Math.random() * 2 ** 31)
+  const { stdout, stderr } = spawnSync(join(dir, 'test-libc'), [String(seed)], { encoding: 'utf8' })
+  expect([seed, stdout, stderr]).toEqual([seed, '20000 rounds\n', ''])
+}, 60_000)
+
 test('without a compiler the installation succeeds with a note, and calls say what is missing', async () => {
-  const empty = join(dir, 'empty')
-  mkdirSync(join(empty, 'src'), { recursive: true })
-  writeFileSync(join(empty, 'package.json'), '{"type":"module"}')
-  copyFileSync(join(LAUNCHER_DIR, 'build.js'), join(empty, 'build.js'))
+  const empty = copyLauncher()
   const { status, stderr } = spawnSync(process.execPath, [join(empty, 'build.js')], {
     env: { PATH: empty },
     encoding: 'utf8',

@@ -66,8 +66,7 @@ try_root (void)
         _exit (EXIT_LAUNCHER);
       root_enter (&plan, -1);
       root_finish (&plan);
-      printf ("root works\n");
-      fflush (stdout);
+      dprintf (1, "root works\n");
       _exit (0);
     }
   err = namespaces_map_ids (child);
@@ -87,11 +86,10 @@ probe (void)
 
   /* Failures of try_root are printed like the other lines. */
   dup2 (1, STATUS_FD);
-  printf ("landlock %d\n", abi < 0 ? 0 : abi);
-  printf ("seccomp %d\n", syscall (__NR_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) ? errno : 0);
+  dprintf (1, "landlock %d\n", abi < 0 ? 0 : abi);
+  dprintf (1, "seccomp %d\n", syscall (__NR_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) ? errno : 0);
   for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-    printf ("namespace-%s %d\n", kinds[i].name, try_namespace (kinds[i].flag));
-  fflush (stdout);
+    dprintf (1, "namespace-%s %d\n", kinds[i].name, try_namespace (kinds[i].flag));
   try_root ();
   return 0;
 }

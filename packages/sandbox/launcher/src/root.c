@@ -233,6 +233,9 @@ cover_private (struct builder *b)
   size_t size = 0;
   int err = secrets_receive (b->secrets, &paths, &size);
 
+  /* The supervisor could not find it out, and has said why. */
+  if (err == EPIPE)
+    _exit (EXIT_LAUNCHER);
   for (char *path = paths; err == 0 && path < paths + size; path += strlen (path) + 1)
     err = cover (b, &(struct item) { .tag = TAG_COVER, .path = path });
   free (paths);

@@ -111,7 +111,7 @@ call_host (char **argv, const struct relay *relay, const char *report)
 _Noreturn void
 stand_in (char **argv)
 {
-  static struct relay relay = { .from = -1 };
+  static struct relay relay;
   char report[512];
   unsigned char *bytes;
   size_t size;
@@ -121,6 +121,7 @@ stand_in (char **argv)
 
   if (err || argv[0] == NULL)
     _exit (EXIT_LAUNCHER);
+  relay.from = -1;
   signal (SIGPIPE, SIG_IGN);
   make_streams_wait ();
   err = environment_take_plan (&bytes, &size);

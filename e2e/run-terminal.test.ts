@@ -111,6 +111,30 @@ describe.each(PEOPLE)('at a terminal as $name', (person) => {
     },
   )
 
+  test('SPEC 4.9 a no grants nothing and is asked again; a yes is asked for once a session', () => {
+    const asked = new Place(person)
+    asked.config(
+      '[profiles.p.access]\nfs = [{ path = ".", read = true, execute = true }, { path = ".env", read = true }]\n',
+    )
+    asked.write('.env', 'SECRET\n')
+    const command = '$CORDON run -q --profile p -- cat .env\r'
+    const { missed, screen } = asked.atShell([
+      ['bash-', 'PS1="> "\r'],
+      ['> ', ''],
+      ['> ', command],
+      ['[y/N] ', 'n\n'],
+      ['cat: .env: ', ''],
+      ['> ', command],
+      ['[y/N] ', 'y\n'],
+      ['SECRET\r\n', ''],
+      ['> ', command],
+      ['SECRET\r\n', ''],
+      ['> ', 'exit\r'],
+    ])
+    expect(missed, screen).toEqual([])
+    expect(screen.match(/\[y\/N\]/g), screen).toHaveLength(2)
+  })
+
   test('a failure at a terminal is explained by the command line, since stderr is the program’s own', () => {
     place.write(`${place.home}/.ssh/id_rsa`, 'key')
     const { screen, code } = place.terminal(['--', 'cat', `${place.home}/.ssh/id_rsa`], [])

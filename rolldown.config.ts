@@ -32,6 +32,15 @@ const inAscii: Plugin = {
 const escape = (code: string): string =>
   code.replaceAll(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
+/** In a script of `node:vm` every `import()` throws; a static import of Node's own loads no sooner. */
+const withoutImports: Plugin = {
+  name: 'without-imports',
+  generateBundle: (_, { 'run.cjs': file }) => {
+    if (file?.type === 'chunk' && /\bimport\s*\(/.test(file.code))
+      throw new Error('run.cjs: import() of a module of Node’s own; import it statically')
+  },
+}
+
 /** Rooms do nothing when they are entered: an import of types only must not load one. */
 const treeshake = { moduleSideEffects: (id: string) => !/\/packages\/\w+\/src\/(?!main)/.test(id) }
 
@@ -75,7 +84,7 @@ const RUN_PARTS = [
 /** `cordon run` once more, in one file that starts faster (decision 0095); what is seldom needed stays apart. */
 const run = defineConfig({
   ...common,
-  plugins: [lazyBuiltins, inAscii],
+  plugins: [lazyBuiltins, inAscii, withoutImports],
   input: { run: 'packages/cli/src/main-run.ts' },
   preserveEntrySignatures: 'allow-extension',
   output: {

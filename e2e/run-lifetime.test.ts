@@ -1,6 +1,8 @@
-import { lstatSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, lstatSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { once } from 'node:events'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { PEOPLE, Place } from './harness/place.ts'
@@ -67,7 +69,7 @@ describe.each(PEOPLE)('the life of a run, as $name', (person) => {
     const full = place.run(['--', 'sh', '-c', 'head -c 20000000 /dev/zero > /tmp/x'])
     expect(full.code).toBe(1)
     expect(full.stderr).toContain(
-      'limit: the private /tmp and home are full (limit 8 MiB): they are emptied when the process ends\n',
+      'limit: the private /tmp and home are full (limits 8 MiB and 262144 files): they are emptied when the process ends\n',
     )
     const hog = place.run(['--', 'python3', '-c', 'a = []\nwhile True: a.append(b"x" * 1000000)'], {
       env: { PATH: '/usr/bin:/bin' },
@@ -81,6 +83,47 @@ describe.each(PEOPLE)('the life of a run, as $name', (person) => {
     expect(bomb.stderr).toContain(
       'hint: the limit of 64 processes was probably reached\n    to allow it: sandbox.limits.processes = 128\n',
     )
+  })
+
+  test('limits: more files than the private places take end with a clear message, and the host is as before', async () => {
+    const place = new Place(person)
+    const mounts = readFileSync('/proc/self/mountinfo', 'utf8')
+    // Fills all that is private, says so in the workspace, which is the host's, and waits there.
+    const script = `
+import errno, os, sys, time
+def make(path):
+    try: os.close(os.open(path, os.O_CREAT | os.O_WRONLY))
+    except OSError as e: return errno.errorcode[e.errno]
+os.mkdir('/tmp/many')
+made = 0
+while made < 300000 and (error := make('/tmp/many/%d' % made)) is None: made += 1
+others = [make(os.path.join(dir, 'x')) for dir in (os.environ['HOME'], '/tmp', '/var/tmp', '/dev/shm', '.')]
+print(made > 262000, error, others, flush=True)
+while not os.path.exists('go'): time.sleep(0.02)
+sys.exit(3)
+`
+    const child = place.start(['--', '/usr/bin/python3', '-c', script])
+    const said = Promise.all([text(child.stdout!), text(child.stderr!), once(child, 'close')])
+    while (!existsSync(join(place.root, 'x')) && child.exitCode === null) await sleep(20)
+    // Meanwhile: the real places take files, and another command has private places of its own.
+    for (const dir of [tmpdir(), place.home]) {
+      const file = join(dir, `room-${process.pid}`)
+      writeFileSync(file, 'room', { flag: 'wx' })
+      rmSync(file)
+    }
+    expect(place.run(['--', 'sh', '-c', 'touch /tmp/y ~/y && echo room'])).toMatchObject({ stdout: 'room\n' })
+    place.write('go', '')
+    const [stdout, stderr, [code]] = await said
+    expect({ stdout, stderr, code }).toEqual({
+      stdout: "True ENOSPC ['ENOSPC', 'ENOSPC', 'ENOSPC', 'ENOSPC', None]\n",
+      stderr:
+        'cordon: the command ended with 3\n' +
+        '  limit: the private /tmp and home are full (limits 1024 MiB and 262144 files): they are emptied when the process ends\n',
+      code: 3,
+    })
+    expect(filesUnder(place.dir)).toEqual(['w/go', 'w/x'])
+    expect(temporaryFilesOf(person.uid)).toEqual([])
+    expect(readFileSync('/proc/self/mountinfo', 'utf8')).toBe(mounts)
   })
 })
 

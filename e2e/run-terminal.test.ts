@@ -80,6 +80,61 @@ describe.each(PEOPLE)('at a terminal as $name', (person) => {
     expect(missed, screen).toEqual([])
   })
 
+  // With a network Node stays beside the command; otherwise the launcher takes its place, and its streams.
+  test.each(['', 'net = [{ host = "example.com", allow = true }]\n'])(
+    'a command that starts after the person was asked waits for what is typed, at a terminal as it was: %j',
+    (net) => {
+      const asked = new Place(person)
+      const fs = '[{ path = ".", read = true, execute = true }, { path = ".env", read = true }]'
+      asked.config(`[profiles.p.access]\nfs = ${fs}\n${net}`)
+      asked.write('.env', '')
+      // Node reads a terminal without waiting; a `cat` that gets such a stream says EAGAIN and ends.
+      const streams =
+        'import fcntl, os; print([bool(fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_NONBLOCK) for fd in (0, 1, 2)])'
+      const script = `/usr/bin/python3 -c "${streams}"; stty -a | grep -o ' -\\?icanon\\| -\\?echo '; echo ready; cat`
+      const { screen, code, missed } = asked.terminal(
+        ['--profile', 'p', '--', 'sh', '-c', script],
+        [
+          ['[y/N] ', 'y\n'],
+          ['ready\r\n', 'hello\r'],
+          ['hello\r\nhello', '\u0004'],
+        ],
+      )
+      // A line editor ends its line twice.
+      expect({ screen: screen.replaceAll('\r', ''), code, missed }).toEqual({
+        screen:
+          'profile p is granted read on .env, where secrets live (**/.env*)\n  at .cordon/config.toml:2:52\n\n' +
+          'Grant it for this session? [y/N] y\n[False, False, False]\n icanon\n echo \nready\nhello\nhello\n',
+        code: 0,
+        missed: [],
+      })
+    },
+  )
+
+  test('SPEC 4.9 a no grants nothing and is asked again; a yes is asked for once a session', () => {
+    const asked = new Place(person)
+    asked.config(
+      '[profiles.p.access]\nfs = [{ path = ".", read = true, execute = true }, { path = ".env", read = true }]\n',
+    )
+    asked.write('.env', 'SECRET\n')
+    const command = '$CORDON run -q --profile p -- cat .env\r'
+    const { missed, screen } = asked.atShell([
+      ['bash-', 'PS1="> "\r'],
+      ['> ', ''],
+      ['> ', command],
+      ['[y/N] ', 'n\n'],
+      ['cat: .env: ', ''],
+      ['> ', command],
+      ['[y/N] ', 'y\n'],
+      ['SECRET\r\n', ''],
+      ['> ', command],
+      ['SECRET\r\n', ''],
+      ['> ', 'exit\r'],
+    ])
+    expect(missed, screen).toEqual([])
+    expect(screen.match(/\[y\/N\]/g), screen).toHaveLength(2)
+  })
+
   test('a failure at a terminal is explained by the command line, since stderr is the program’s own', () => {
     place.write(`${place.home}/.ssh/id_rsa`, 'key')
     const { screen, code } = place.terminal(['--', 'cat', `${place.home}/.ssh/id_rsa`], [])

@@ -1,3 +1,4 @@
+import { createInterface } from 'node:readline/promises'
 import type { Answer, Person, Respondent, ToolQuestion } from '@cordon/host'
 import { show } from '@cordon/policy'
 
@@ -54,7 +55,6 @@ const isYes = (reply: string | undefined): boolean => /^y(?:es)?$/i.test(reply?.
 
 /** One line; undefined at the end of input and after Ctrl-C. */
 async function askLine({ input, output }: Terminal, question: string): Promise<string | undefined> {
-  const { createInterface } = await import('node:readline/promises')
   // Everything but the last line is printed first: readline redraws what it is given.
   const end = question.lastIndexOf('\n') + 1
   output.write(question.slice(0, end))

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { fstatSync, readFileSync, realpathSync } from 'node:fs'
 import { constants } from 'node:os'
 import { dirname } from 'node:path'
+import { text as readText } from 'node:stream/consumers'
 import { styleText } from 'node:util'
 import type { Person, Respondent } from '@cordon/host'
 import { ambientDirectory, ambientHome, requireExactWords } from './ambient.ts'
@@ -115,7 +116,7 @@ export function openAmbientWorld(beforeLeaving: () => void = () => {}): World {
         .on('error', () => {})
         .unref()
     },
-    readInput: async () => (await import('node:stream/consumers')).text(process.stdin),
+    readInput: () => readText(process.stdin),
     finish: (code) => {
       process.exitCode = code
     },

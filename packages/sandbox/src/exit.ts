@@ -39,7 +39,7 @@ function pressureOf(status: Status, { limits }: Plan): readonly string[] {
   return [
     ...(status.tmpFull
       ? [
-          `the private /tmp and home are full (limit ${inMiB(limits.tmp)} MiB): they are emptied when the process ends`,
+          `the private /tmp and home are full (limits ${inMiB(limits.tmp)} MiB and ${MOST_FILES} files): they are emptied when the process ends`,
         ]
       : []),
     ...(status.peakBytes > limits.memory * NEAR
@@ -48,6 +48,8 @@ function pressureOf(status: Status, { limits }: Plan): readonly string[] {
   ]
 }
 
+/** launcher/src/root.c, `nr_inodes`: together with directories and links. */
+const MOST_FILES = 262_144
 /** launcher/src/init.c says nothing below it. */
 const NEAR = 0.9
 const inMiB = (bytes: number): number => Math.round(bytes / 1024 / 1024)

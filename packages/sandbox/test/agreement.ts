@@ -9,9 +9,9 @@ import {
   type FsRule,
   parseAccessPolicy,
 } from '@cordon/policy'
-import { type Plan } from '@cordon/sandbox'
+import { type Plan, UnenforceableError } from '@cordon/sandbox'
 import { LIMITS } from '../src/plan/limits.ts'
-import { give, type Identity, makeWorld, start, type World } from './confine.ts'
+import { give, type Identity, makeWorld, planFor, type Request, start, type World } from './confine.ts'
 
 /** The executor inside: one operation a line, one answer a line. */
 const AGENT = `
@@ -89,6 +89,8 @@ interface Disagreement {
 }
 
 export interface Tally {
+  /** Under which mode each ran: `warn` where `enforce` refuses. */
+  readonly policies: Record<'enforce' | 'warn', number>
   operations: number
   granted: number
   refused: number
@@ -97,6 +99,7 @@ export interface Tally {
 }
 
 export const newTally = (): Tally => ({
+  policies: { enforce: 0, warn: 0 },
   operations: 0,
   granted: 0,
   refused: 0,
@@ -116,11 +119,17 @@ function randomFrom(seed: number): <Value>(from: readonly Value[]) => Value {
   return (from) => from[Math.floor(next() * from.length)]!
 }
 
+export interface Comparison {
+  readonly who: Identity
+  readonly seed: number
+  readonly count: number
+  /** Without namespaces only Landlock and seccomp are left (SPEC 4.3). */
+  readonly isolation: Plan['isolation']
+}
+
 /** One random policy, one confined process, `count` random operations: each compared with the cooperative answer. */
 export async function compareOnePolicy(
-  who: Identity,
-  seed: number,
-  count: number,
+  { who, seed, count, isolation }: Comparison,
   tally: Tally,
 ): Promise<void> {
   const pick = randomFrom(seed)
@@ -128,13 +137,11 @@ export async function compareOnePolicy(
   const rules = randomRules(pick)
   const access = { fs: rules }
   const context = new Context({ root: world.root, action: 'run', access: parseAccessPolicy(access) })
-  const confined = start({
-    who,
-    world,
-    access,
-    argv: [process.execPath, '--input-type=module', '-e', AGENT],
-    plan: { mode: 'warn' },
-  })
+  const argv = [process.execPath, '--input-type=module', '-e', AGENT] as const
+  const asked = { who, world, access, argv, plan: LESS[isolation] }
+  const mode = isRefused(asked) ? 'warn' : 'enforce'
+  tally.policies[mode]++
+  const confined = start({ ...asked, plan: { ...asked.plan, mode } })
   const lines = createInterface({ input: confined.stdout! })
   const answers = lines[Symbol.asyncIterator]()
   for (let i = 0; i < count; i++) {
@@ -146,11 +153,24 @@ export async function compareOnePolicy(
       throw new Error(
         `the executor ended: ${JSON.stringify([rules, await confined.exit, String(confined.stderr?.read())])}`,
       )
-    judge({ operation, kernel: answer.value, expected, plan: confined.plan, rules }, tally)
+    judge({ operation, kernel: answer.value, expected, plan: confined.plan, mode, rules }, tally)
   }
   confined.stdin!.end()
   closeLines(lines)
   await confined.exit
+}
+
+const LESS = { namespaces: {}, 'landlock-only': { simulate: { userns: false } } } as const
+
+/** What `enforce` refuses is not run there at all; `warn` shows whether it was refused for what is true. */
+function isRefused(asked: Request): boolean {
+  try {
+    planFor({ ...asked, plan: { ...asked.plan, mode: 'enforce' } })
+    return false
+  } catch (error) {
+    if (error instanceof UnenforceableError) return true
+    throw error
+  }
 }
 
 const closeLines = (lines: Interface): void => lines.close()
@@ -277,6 +297,7 @@ interface Case {
   readonly kernel: string
   readonly expected: Refused | undefined
   readonly plan: Plan
+  readonly mode: 'enforce' | 'warn'
   readonly rules: unknown
 }
 
@@ -288,7 +309,7 @@ function judge(each: Case, tally: Tally): void {
   else if (refused) tally.refused++
   const agree = kernel === 'ok' ? expected === undefined : !refused || expected !== undefined
   if (agree) return
-  const why = kernel === 'ok' ? explainGrant(expected!, plan, operation) : explainRefusal(operation, plan)
+  const why = kernel === 'ok' ? explainGrant(expected!, each) : explainRefusal(operation, plan)
   if (why === undefined)
     tally.unexplained.push({
       rules,
@@ -299,15 +320,21 @@ function judge(each: Case, tally: Tally): void {
   else tally.explained.set(why, (tally.explained.get(why) ?? 0) + 1)
 }
 
-/** The kernel let it pass, the rule would not: the table must say that it is not held here. */
-function explainGrant({ capability, rule }: Refused, plan: Plan, [name]: Operation): string | undefined {
+/** The kernel let it pass, the rule would not: the table must say that it is not held here, and `enforce` have refused it. */
+function explainGrant(
+  { capability, rule }: Refused,
+  { plan, mode, operation: [name] }: Case,
+): string | undefined {
   const holder = plan.holders.find(
     (each) => each.axis === 'fs' && each.rule.path === rule?.path && each.capability === capability,
   )
-  if (holder?.held.by === 'not enforceable here') return 'not enforceable here'
+  if (holder?.held.by === 'not enforceable here') return mode === 'warn' ? 'not enforceable here' : undefined
   if (holder?.held.by === 'cooperative') return 'cooperative'
   if (name === 'chmod' && holder?.limits.includes(LIMITS.metadata) === true) return LIMITS.metadata
   if (name === 'rename' && holder?.limits.includes(LIMITS.replaceable) === true) return LIMITS.replaceable
+  // Without a root of its own every file is there, and its metadata is not Landlock's to guard.
+  const lost = plan.lost.find((each) => each.guarantee === 'file-metadata')
+  if (name === 'chmod' && lost) return lost.loss
   return undefined
 }
 
@@ -321,7 +348,8 @@ function explainRefusal([name, path, other]: Operation, plan: Plan): string | un
   if (name === 'create' && has(LIMITS.emptyFiles)) return LIMITS.emptyFiles
   if ((name === 'rename' || name === 'link') && has(LIMITS.crossing)) return LIMITS.crossing
   if (name === 'rename' && has(LIMITS.replacing)) return LIMITS.replacing
-  if ((name === 'delete' || name === 'rename') && has(LIMITS.mountPoint)) return LIMITS.mountPoint
+  if (plan.isolation === 'namespaces' && (name === 'delete' || name === 'rename') && has(LIMITS.mountPoint))
+    return LIMITS.mountPoint
   const own = involved.filter((each) => each.axis === 'fs' && paths.includes(each.rule.path))
   if (own.some((each) => each.limits.includes(LIMITS.parentDecides))) return LIMITS.parentDecides
   if (name === 'execute' && has(LIMITS.blindExecution)) return LIMITS.blindExecution

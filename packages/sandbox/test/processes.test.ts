@@ -281,7 +281,7 @@ describe.each(IDENTITIES)('as $name', (who) => {
     const full = await run({ who, world, plan: { limits }, script: 'head -c 20000000 /dev/zero > /tmp/x' })
     expect(full.code).not.toBe(0)
     expect(full.pressure).toEqual([
-      'the private /tmp and home are full (limit 8 MiB): they are emptied when the process ends',
+      'the private /tmp and home are full (limits 8 MiB and 262144 files): they are emptied when the process ends',
     ])
   })
 

@@ -20,7 +20,7 @@ describe.each(PEOPLE)('SPEC 4.3 a kernel without user namespaces, as $name', (pe
         '  not held: the home directory and /tmp are refused instead of private and empty\n' +
         '  not held: a rule cannot take back what a wider rule grants\n' +
         '  not held: no network at all: rules that allow hosts cannot be served\n' +
-        '  not held: size, permissions, times and attributes of files outside the workspace can be seen, and changed where they are yours\n' +
+        '  not held: size, permissions, times and attributes of every file can be seen, and changed where it is yours\n' +
         '  not held: other processes can be seen, though not read or signalled\n' +
         '  not held: a background process can survive when the host is killed\n' +
         '  hint: ~/notes exists on the host, and no rule grants it\n' +

@@ -144,6 +144,7 @@ export async function compareOnePolicy(
   const confined = start({ ...asked, plan: { ...asked.plan, mode } })
   const lines = createInterface({ input: confined.stdout! })
   const answers = lines[Symbol.asyncIterator]()
+  const moved: string[] = []
   for (let i = 0; i < count; i++) {
     const operation = randomOperation(pick, world)
     const expected = decide(context, world, operation)
@@ -153,7 +154,8 @@ export async function compareOnePolicy(
       throw new Error(
         `the executor ended: ${JSON.stringify([rules, await confined.exit, String(confined.stderr?.read())])}`,
       )
-    judge({ operation, kernel: answer.value, expected, plan: confined.plan, mode, rules }, tally)
+    judge({ operation, kernel: answer.value, expected, plan: confined.plan, mode, moved, rules }, tally)
+    if (answer.value === 'ok' && operation[2] !== undefined) moved.push(operation[2])
   }
   confined.stdin!.end()
   closeLines(lines)
@@ -298,6 +300,8 @@ interface Case {
   readonly expected: Refused | undefined
   readonly plan: Plan
   readonly mode: 'enforce' | 'warn'
+  /** Where something lies that came from another path. */
+  readonly moved: readonly string[]
   readonly rules: unknown
 }
 
@@ -323,7 +327,7 @@ function judge(each: Case, tally: Tally): void {
 /** The kernel let it pass, the rule would not: the table must say that it is not held here, and `enforce` have refused it. */
 function explainGrant(
   { capability, rule }: Refused,
-  { plan, mode, operation: [name] }: Case,
+  { plan, mode, moved, operation: [name, path] }: Case,
 ): string | undefined {
   const holder = plan.holders.find(
     (each) => each.axis === 'fs' && each.rule.path === rule?.path && each.capability === capability,
@@ -332,9 +336,13 @@ function explainGrant(
   if (holder?.held.by === 'cooperative') return 'cooperative'
   if (name === 'chmod' && holder?.limits.includes(LIMITS.metadata) === true) return LIMITS.metadata
   if (name === 'rename' && holder?.limits.includes(LIMITS.replaceable) === true) return LIMITS.replaceable
+  const movable = plan.holders.some(
+    (each) => each.capability === capability && each.limits.includes(LIMITS.movable),
+  )
+  if (movable && moved.some((at) => path === at || path.startsWith(`${at}/`))) return LIMITS.movable
   // Without a root of its own every file is there, and its metadata is not Landlock's to guard.
   const lost = plan.lost.find((each) => each.guarantee === 'file-metadata')
-  if (name === 'chmod' && lost) return lost.loss
+  if (name === 'chmod' && lost && !rule) return lost.loss
   return undefined
 }
 

@@ -257,8 +257,30 @@ emit_refused (struct filter *f, const struct refused *calls, size_t count)
 
 #define SOCKET_TYPE_MASK 0xf
 
-/* socket(2) for the allowed families only, and no raw sockets in them. socketpair(2) is unaffected: its
- * two ends reach nobody else. EAFNOSUPPORT: programs take it for a kernel built without that family. */
+/* Pairs of unix sockets only. Their two ends reach nobody else, unless they are for datagrams: such an end can be turned to
+ * any socket whose path is there, by connect(2) or with each message. SOCK_RAW is another name for those. */
+static void
+emit_pairs (struct filter *f, uint32_t flags)
+{
+  int any_type = (flags & FLAG_UNIX_SOCKETS) != 0;
+
+  IF_EQUAL (f, __NR_socketpair, any_type ? 4 : 9);
+  LOAD (f, LOW_WORD (0));
+  UNLESS_EQUAL (f, AF_UNIX, 1);
+  RETURN (f, ERRNO (EAFNOSUPPORT));
+  if (!any_type)
+    {
+      LOAD (f, LOW_WORD (1));
+      emit (f, BPF_ALU | BPF_AND | BPF_K, SOCKET_TYPE_MASK, 0, 0);
+      UNLESS_EQUAL (f, SOCK_STREAM, 2);
+      UNLESS_EQUAL (f, SOCK_SEQPACKET, 1);
+      RETURN (f, ERRNO (EAFNOSUPPORT));
+    }
+  LOAD (f, NUMBER);
+}
+
+/* socket(2) for the allowed families only, and no raw sockets in them. EAFNOSUPPORT: programs take it for a kernel built
+ * without that family. */
 static void
 emit_sockets (struct filter *f, uint32_t flags)
 {
@@ -300,6 +322,7 @@ seccomp_apply (const struct plan *plan)
     }
   for (size_t i = 0; i < LENGTH (refused_arguments); i++)
     emit_argument (&f, &refused_arguments[i]);
+  emit_pairs (&f, plan->flags);
   /* Last: it leaves the accumulator with something else than the number. */
   emit_sockets (&f, plan->flags);
   RETURN (&f, SECCOMP_RET_ALLOW);

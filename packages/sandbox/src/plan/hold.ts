@@ -12,6 +12,7 @@ export interface Means {
 /** How one region is held: what is mounted there, and who answers for each capability. */
 export interface Hold {
   readonly cover: boolean
+  /** None where nothing can be mounted. */
   readonly attributes: readonly MountAttribute[]
   readonly held: Readonly<Record<Capability, Held>>
 }
@@ -37,12 +38,14 @@ export function hold(question: Question): Hold {
   // A file is its own mount point: it cannot be removed or replaced, so only its content is in question.
   const writing =
     kind === 'file' ? grants.has('update') : WRITING.some((capability) => grants.has(capability))
-  const attributes: readonly MountAttribute[] = [
-    ...(writing ? [] : (['read-only'] as const)),
-    ...(grants.has('execute') ? [] : (['no-exec'] as const)),
-    'no-suid',
-    'no-dev',
-  ]
+  const attributes: readonly MountAttribute[] = means.mounts
+    ? [
+        ...(writing ? [] : (['read-only'] as const)),
+        ...(grants.has('execute') ? [] : (['no-exec'] as const)),
+        'no-suid',
+        'no-dev',
+      ]
+    : []
   const answer = (capability: Capability): Held => {
     if (grants.has(capability))
       return { by: 'kernel', mechanism: means.landlockAbi > 0 ? 'landlock' : 'mount' }

@@ -17,6 +17,8 @@ export const LIMITS = {
   replacing: 'replacing a file by renaming another over it also needs delete',
   replaceable: 'with create and delete a file can be removed and made anew, by rename in one step',
   metadata: 'permissions, times and attributes can still be changed: Landlock guards the content',
+  movable:
+    'the kernel grants it to what lies there, not to the name: moved elsewhere it is still granted, and what is put there later is not',
   absent: 'the path does not exist, so it cannot be granted: create it first',
   sharedTarget:
     'another rule reaches the same place and withholds it; the kernel sees the place, not the name',
@@ -35,20 +37,23 @@ export function limitsOf(
   { rule, alone, root }: Around,
 ): readonly string[] {
   const granted = region.grants.has(capability)
+  const mounts = region.hold.attributes.length > 0
+  // Nothing is mounted on a path that is not there, so nothing makes it read-only either.
+  const mounted = mounts && region.kind !== 'missing'
   const names: (keyof typeof LIMITS)[] = []
   if (rule.grants.has(capability) && !granted) names.push('sharedTarget')
   if (region.kind === 'missing' && granted && !region.inherited.has(capability)) names.push('absent')
   if (granted && (capability === 'create' || capability === 'delete')) {
-    if (!alone) names.push('crossing', 'mountPoint')
+    if (!alone) names.push('crossing')
+    if (!alone && mounts) names.push('mountPoint')
     if (!root) names.push('parentDecides')
   }
+  if (granted && !root && !mounts && region.kind !== 'missing') names.push('movable')
   if (granted && capability === 'create' && !region.grants.has('update')) names.push('emptyFiles')
   if (granted && capability === 'execute' && !region.grants.has('read')) names.push('blindExecution')
   if (granted && capability === 'update' && !region.grants.has('delete')) names.push('replacing')
   if (!granted && capability === 'update' && isLoose(region, 'create') && isLoose(region, 'delete'))
     names.push('replaceable')
-  // Nothing is mounted on a path that is not there, so nothing makes it read-only either.
-  const mounted = region.kind !== 'missing'
   const writable = !(mounted && (region.hold.cover || region.hold.attributes.includes('read-only')))
   if (!granted && capability === 'update' && writable) names.push('metadata')
   return names.map((name) => LIMITS[name])

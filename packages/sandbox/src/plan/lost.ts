@@ -45,7 +45,7 @@ const NEED_NAMESPACES = [
   ['host-rules', 'no network at all: rules that allow hosts cannot be served'],
   [
     'file-metadata',
-    'size, permissions, times and attributes of files outside the workspace can be seen, and changed where they are yours',
+    'size, permissions, times and attributes of every file can be seen, and changed where it is yours',
   ],
   ['process-isolation', 'other processes can be seen, though not read or signalled'],
   ['process-cleanup', 'a background process can survive when the host is killed'],

@@ -68,14 +68,19 @@ const program = defineConfig({
   output: { ...output, cleanDir: true },
 })
 
-/** What `cordon run` needs only now and then: the proxy, the parser of unusual command lines, and what explains a failure. */
+/**
+ * What `cordon run` needs only now and then: the proxy, its certificates when a rule looks into https, the parser of
+ * unusual command lines, and what explains a failure.
+ */
+const CERTIFICATES = /\/sandbox\/src\/proxy\/authority|\/node_modules\/(?!commander|smol-toml|ipaddr\.js)/
 const PROXY =
-  /\/sandbox\/src\/proxy\/(?!holders|gate|readings)|\/host\/src\/run\/network|\/node_modules\/(?!commander|smol-toml)/
+  /\/sandbox\/src\/proxy\/(?!holders|gate|readings)|\/host\/src\/run\/network|\/node_modules\/ipaddr\.js/
 const PARSER = /\/node_modules\/commander\/|\/cli\/src\/(?:cli|options|commands\/run)\.ts$/
 const AFTERWARDS =
   /\/host\/src\/(?:run\/(?:waiting|hints|limits|mentions|unconfined)|why\/answer)|\/sandbox\/src\/(?:spawn|exit|ended|denied-paths)\.ts|\/cli\/src\/format\//
 
 const RUN_PARTS = [
+  ['run-certificates', CERTIFICATES],
   ['run-network', PROXY],
   ['run-parser', PARSER],
   ['run-afterwards', AFTERWARDS],

@@ -28,6 +28,22 @@ function run(): void {
       batch: 1,
       atMost: 1.35,
     })
+    compare({
+      title: 'cordon run -- /bin/true where nobody ran cordon init',
+      ours: { name: 'cordon run -- /bin/true', run: node(dir, cordon, 'run', '--', '/bin/true') },
+      theirs: nothing,
+      batch: 1,
+      atMost: 1.6,
+    })
+    compare({
+      title: 'the same with a host to filter, for which Node stays',
+      ours: {
+        name: 'cordon run --allow-net',
+        run: node(dir, cordon, 'run', '--allow-net', 'example.com', '--', '/bin/true'),
+      },
+      theirs: nothing,
+      batch: 1,
+    })
     node(dir, cordon, 'init')()
     compare({
       title: 'cordon run -- /bin/true in a new workspace against node -e 0',

@@ -12,7 +12,14 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { initWorkspace, openWorkspace, prepareLocal, userConfigFile, userDataDir } from '@cordon/workspace'
+import {
+  initWorkspace,
+  openWorkspace,
+  prepareLocal,
+  unmarkedWorkspace,
+  userConfigFile,
+  userDataDir,
+} from '@cordon/workspace'
 import { expect, test } from 'vitest'
 import { around, freshWorkspace, HOLDER, tempDir } from './fixture.ts'
 
@@ -44,6 +51,13 @@ test('a directory marked by hand has an id without having to be written to', () 
   const first = openWorkspace(base, around(base))!
   expect(openWorkspace(base, around(base))).toEqual(first)
   expect(existsSync(join(base, '.cordon/id'))).toBe(false)
+})
+
+test('the id of a directory without one follows from its path, the same in every version', () => {
+  expect(unmarkedWorkspace('/', around('/')).id).toBe('f32c619y')
+  const [one, other] = ['one', 'other'].map((name) => join(tempDir(), name))
+  for (const dir of [one!, other!]) mkdirSync(dir)
+  expect(unmarkedWorkspace(one!, around('/')).id).not.toBe(unmarkedWorkspace(other!, around('/')).id)
 })
 
 test('the user-local place is closed to others, also if it was made by hand', async () => {

@@ -13,7 +13,7 @@ export function parseHost(text: unknown): HostName | undefined {
   const bracketed = text.startsWith('[') && text.endsWith(']')
   const address = bracketed ? text.slice(1, -1) : text
   if (bracketed || IPV6.test(address)) return IPV6.test(address) ? convert(`[${address}]`) : undefined
-  if (text === '' || FORBIDDEN.test(text)) return undefined
+  if (text === '' || isForbidden(text)) return undefined
   // The dot is stripped after converting, because conversion produces dots of its own (U+3002).
   const host = convert(text)?.replace(/\.$/, '')
   return host === undefined || host.split('.').includes('') ? undefined : (host as HostName)
@@ -23,7 +23,7 @@ export function parseHost(text: unknown): HostName | undefined {
 const LONGEST_HOST = 1024
 const IPV6 = /^[0-9a-fA-F.]*:[0-9a-fA-F:.]+$/
 /** `*` is refused because whoever writes `*.example.com` expects a wildcard, and there is none. */
-const FORBIDDEN = /[\p{C}\p{Z}/\\?#@:%<>^|[\]*"'`{}]/u
+const isForbidden = (text: string): boolean => /[\p{C}\p{Z}/\\?#@:%<>^|[\]*"'`{}]/u.test(text)
 
 function convert(host: string): HostName | undefined {
   try {

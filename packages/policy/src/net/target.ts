@@ -31,7 +31,7 @@ export function parseNetTarget(input: unknown): NetTarget {
   if (input.length > LONGEST_URL) fail(`it is longer than ${LONGEST_URL} characters`)
   if (!input.isWellFormed()) fail('it is not valid Unicode')
   // Browsers read `\` as `/` and drop tabs; RFC 3986 does neither. Such a URL has two meanings.
-  if (AMBIGUOUS.test(input)) fail('it contains a space, a control character or a backslash')
+  if (isAmbiguous(input)) fail('it contains a space, a control character or a backslash')
   const match = URL_SHAPE.exec(input)
   if (!match?.groups) return fail('expected scheme://host[:port][/path]')
   const { scheme = '', authority = '', path = '' } = match.groups
@@ -46,7 +46,7 @@ export function parseNetTarget(input: unknown): NetTarget {
 }
 
 const LONGEST_URL = 65_536
-const AMBIGUOUS = /[\p{Cc}\p{Z}\\]/u
+const isAmbiguous = (text: string): boolean => /[\p{Cc}\p{Z}\\]/u.test(text)
 const URL_SHAPE = /^(?<scheme>[a-zA-Z][a-zA-Z0-9+.-]*):\/\/(?<authority>[^/?#]*)(?<path>[^?#]*)/
 const AUTHORITY = /^(?<host>\[[^\]]*\]|[^:]*)(?::(?<port>[0-9]{0,5}))?$/
 

@@ -148,7 +148,7 @@ describe('a wrong command line', () => {
         code: 2,
         stderr:
           `cordon: no workspace at or above ${cwd}\n` +
-          '  fix: run `cordon init` in the directory you want to work in\n',
+          "  fix: start in a project's directory; your home, and what is above it, would give away all you have\n",
       })
     mkdirSync(join(place.home, 'sub'))
     place.give(join(place.home, 'sub'))

@@ -35,6 +35,19 @@ test('examples/workspace: every command of its README does what is said beside i
   }
 })
 
+test('examples/workspace: why the mount grants nothing, and how it would', () => {
+  expect(cordon(example(), 'why', 'fs_modify_file', 'read', 'fork/src/lib.rs')).toEqual({
+    code: 1,
+    stdout:
+      'denied: tool fs_modify_file, read fork/src/lib.rs\n' +
+      '  because: the mount fork is not approved, or its link is broken, so it grants nothing\n' +
+      '  rule at: .cordon/config.toml:22:1\n' +
+      '  to allow it, at a terminal:\n' +
+      '    cordon policy compile\n',
+    stderr: '',
+  })
+})
+
 test('examples/workspace: the mount is read through once it is approved, and nothing beside it', () => {
   const here = example()
   const cat = (path: string) => cordon(here, 'run', '--tool', 'fs_modify_file', '--', 'cat', path)

@@ -164,8 +164,8 @@ for family, address in ((socket.AF_UNIX, 'sock'), (socket.AF_UNIX, '\\0' + ${JSO
     expect(ended.stderr).toBe(
       'cordon: the command ended with 1\n' +
         '  hint: "~/a\\u001b[2Jb" exists on the host, and no rule grants it\n' +
-        '    to allow it: ln -s "~/a\\u001b[2Jb" "a\\u001b[2Jb", and --tool or --profile with ' +
-        '{ path = "a\\u001b[2Jb", external = true, read = true } in its access.fs\n',
+        '    to allow it: ln -s "~/a\\u001b[2Jb" "a\\u001b[2Jb", --tool or --profile with ' +
+        '{ path = "a\\u001b[2Jb", external = true, read = true } in its access.fs, and cordon policy compile to approve it\n',
     )
   })
 })

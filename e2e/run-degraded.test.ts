@@ -24,7 +24,7 @@ describe.each(PEOPLE)('SPEC 4.3 a kernel without user namespaces, as $name', (pe
         '  not held: other processes can be seen, though not read or signalled\n' +
         '  not held: a background process can survive when the host is killed\n' +
         '  hint: ~/notes exists on the host, and no rule grants it\n' +
-        '    to allow it: ln -s ~/notes notes, and --tool or --profile with { path = "notes", external = true, read = true } in its access.fs\n',
+        '    to allow it: ln -s ~/notes notes, --tool or --profile with { path = "notes", external = true, read = true } in its access.fs, and cordon policy compile to approve it\n',
     )
   })
 

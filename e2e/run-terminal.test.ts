@@ -143,7 +143,7 @@ describe.each(PEOPLE)('at a terminal as $name', (person) => {
         `cat: ${place.home}/.ssh/id_rsa: No such file or directory\n` +
         'cordon: the command ended with 1\n' +
         '  hint: ~/.ssh/id_rsa exists on the host, and no rule grants it\n' +
-        '    to allow it: ln -s ~/.ssh/id_rsa id_rsa, and --tool or --profile with { path = "id_rsa", external = true, read = true } in its access.fs\n',
+        '    to allow it: ln -s ~/.ssh/id_rsa id_rsa, --tool or --profile with { path = "id_rsa", external = true, read = true } in its access.fs, and cordon policy compile to approve it\n',
       code: 1,
     })
   })

@@ -116,12 +116,9 @@ describe('a wrong command line', () => {
     [['--', 'no-such-program'], 'cordon: cannot start no-such-program: it is in no directory of PATH\n'],
     [
       ['--tool', 'fs_read_fil', '--', 'true'],
-      'cordon: no tool, server or profile is named "fs_read_fil"; did you mean fs_read_file?\n',
+      'cordon: no tool or server is named "fs_read_fil"; did you mean fs_read_file?\n',
     ],
-    [
-      ['--profile', 'web', '--', 'true'],
-      'cordon: no tool, server or profile is named "web"; none is configured\n',
-    ],
+    [['--profile', 'web', '--', 'true'], 'cordon: no profile is named "web"; none is configured\n'],
     [
       ['--allow-net', 'a b', '--', 'true'],
       'cordon: --allow-net "a b": expected [scheme://]host[:port][/path], such as api.github.com/repos\n',
@@ -151,7 +148,7 @@ describe('a wrong command line', () => {
         code: 2,
         stderr:
           `cordon: no workspace at or above ${cwd}\n` +
-          '  fix: run `cordon init` in the directory you want to work in\n',
+          "  fix: start in a project's directory; your home, and what is above it, would give away all you have\n",
       })
     mkdirSync(join(place.home, 'sub'))
     place.give(join(place.home, 'sub'))

@@ -222,6 +222,14 @@ cat: .env: Permission denied
   expect(other.stderr).toContain('exists on the host, and no rule grants it')
 })
 
+test('at a terminal the output ends its line, for the sake of the prompt; elsewhere it is the tool’s own', () => {
+  const setting = workspace('', { 'a.txt': 'no end of line' })
+  const words = ['tool', 'run', 'fs_list_files']
+  const listed = 'a.txt\n1 entry. 1 dotfile left out (hidden = true shows them).'
+  expect(cordon(setting, ...words)).toEqual({ code: 0, stdout: listed, stderr: '' })
+  expect(cordonAtTerminal(setting, words, [])).toMatchObject({ code: 0, screen: `${listed}\n` })
+})
+
 test('SPEC 6.5: a question is answered by the configuration, at the terminal, or not at all', () => {
   const setting = workspace('', { 'a.txt': 'old\n' })
   const args = { path: 'a.txt', content: 'new\n' }

@@ -38,10 +38,8 @@ export interface ProjectOptions {
 /** No directory upwards is marked by `.cordon/`. */
 export class NoWorkspaceError extends CordonError {
   readonly code = 'NO_WORKSPACE'
-  constructor(cwd: string) {
-    super(
-      `no workspace at or above ${show(cwd)}\n  fix: run \`cordon init\` in the directory you want to work in`,
-    )
+  constructor(cwd: string, fix = 'run `cordon init` in the directory you want to work in') {
+    super(`no workspace at or above ${show(cwd)}\n  fix: ${fix}`)
   }
 }
 
@@ -83,7 +81,11 @@ export function requireWorkspace({
   if (unmarked !== 'allow') throw new NoWorkspaceError(cwd)
   const here = unmarkedWorkspace(cwd, surroundings)
   // Nobody said that everything they own is to be a workspace.
-  if (below(here.root, surroundings.home) !== undefined) throw new NoWorkspaceError(cwd)
+  if (below(here.root, surroundings.home) !== undefined)
+    throw new NoWorkspaceError(
+      cwd,
+      "start in a project's directory; your home, and what is above it, would give away all you have",
+    )
   return here
 }
 

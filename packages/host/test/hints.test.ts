@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, mkdtempSync, realpathSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type AccessPolicy, openAmbientRoot, parseAccessPolicy } from '@cordon/policy'
@@ -21,6 +21,8 @@ for (const path of [
   'work/secret/k',
 ])
   writeFileSync(join(home, path), '')
+
+symlinkSync('../.ssh/id_rsa', join(root, 'key'))
 
 const NARROW = parseAccessPolicy({
   fs: [
@@ -234,4 +236,19 @@ test('the fix is one that works: for what is not there yet, the directory it wou
   expect(fixes("touch: cannot touch 'src/new': Permission denied")).toEqual(['--write src'])
   expect(fixes('sh: 1: cannot create build/x: Read-only file system')).toEqual(['--write .'])
   expect(fixes('cat: .env: Permission denied')).toEqual(['--read .env'])
+})
+
+test('no flag is suggested that would be refused: for a link that leads out, and for a mount that waits', () => {
+  const mount = parseAccessPolicy({ fs: [{ path: 'key', external: true, read: true }] })
+  const hints = (policy: AccessPolicy) => findHints([mentionedInCommand(['cat', 'key'])], world(policy))
+  expect(hints(WIDE)).toEqual([
+    { about: 'key', text: 'key: read denied: path escapes the workspace: key', fix: undefined },
+  ])
+  expect(hints(mount)).toEqual([
+    {
+      about: 'key',
+      text: 'key: read denied: the mount key is not approved, or its link is broken, so it grants nothing',
+      fix: 'cordon policy compile, at a terminal',
+    },
+  ])
 })

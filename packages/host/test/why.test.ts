@@ -68,6 +68,21 @@ read = true
   })
 })
 
+test('SPEC 4.7 a mount that nobody approved: the rule and the reason, and no edit', async () => {
+  write(`${tool}
+[[conversation.tools.t.access.fs]]
+path = "out"
+external = true
+read = true
+`)
+  expect(await ask('read', 'out/passwd')).toMatchObject({
+    allowed: false,
+    because: 'the mount out is not approved, or its link is broken, so it grants nothing',
+    rule: { axis: 'fs', rule: { path: 'out', origin: '.cordon/config.toml:5:1' } },
+    fix: undefined,
+  })
+})
+
 test('SPEC 4.7 what lies outside is denied, and no edit is suggested', async () => {
   write(tool)
   expect(await ask('read', 'out/passwd')).toMatchObject({

@@ -24,9 +24,11 @@ export const register: Register = (parser, world) => {
     .addHelpText(
       'after',
       `
-The content is kept in the conversation and stays when the source changes or goes. A directory is its files, without
-what ignore files name. What lies outside the workspace is kept without its path. URLs need a rule in
-[[profiles.attach.access.net]]; commands run confined by [profiles.attach.access].
+The content is kept in the conversation and stays when the source changes or
+goes. A directory is its files, without what ignore files name. What lies
+outside the workspace is kept without its path. URLs need a rule in
+[[profiles.attach.access.net]]; commands run confined by
+[profiles.attach.access].
 
 Examples:
   cordon attachment add README.md 'src/**/*.ts' ~/Downloads/report.pdf

@@ -9,7 +9,8 @@ export const register: Register = (parser, world) => {
     .addHelpText(
       'after',
       `
-Content that was used less than a day ago stays. When a conversation cannot be read, nothing is removed.`,
+Content that was used less than a day ago stays. When a conversation cannot be
+read, nothing is removed.`,
     )
     .action(async ({ json, dryRun }: JsonOption & { readonly dryRun?: boolean }) => {
       const { garbage, bytes, referenced, recent } = await openConversations(world).collect(

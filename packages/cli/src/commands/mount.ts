@@ -35,7 +35,8 @@ export const register: Register = (parser, world) => {
     .addHelpText(
       'after',
       `
-Read-only for all enabled local tools, or for the one that is named; :rw needs the name of a tool.
+Read-only for all enabled local tools, or for the one that is named; :rw needs
+the name of a tool.
 
 Examples:
   cordon mount add fork=~/code/forks/serde-yaml

@@ -14,7 +14,8 @@ export const register: Register = (parser, world) => {
     .addHelpText(
       'after',
       `
-Exit code: 0 allowed, 1 denied, 2 a question or a configuration that makes no sense.
+Exit code: 0 allowed, 1 denied, 2 a question or a configuration that makes no
+sense.
 
 Examples:
   cordon why fs_read_file read src/main.ts
@@ -61,8 +62,13 @@ export function formatWhy(found: Why, { style }: Pick<Stream, 'style'>): string 
   for (const other of others)
     lines.push(style('dim', `  lost:    ${ruleText(other)} at ${other.rule.origin ?? '?'}`))
   if (fix) lines.push('  to allow it:', `    ${setCommand(fix)}`)
+  else if (isUnapproved(rule)) lines.push('  to allow it, at a terminal:', '    cordon policy compile')
   return `${lines.join('\n')}\n`
 }
+
+/** SPEC 3.2: an approval revives it, not a rule. */
+const isUnapproved = (any: AnyRule | undefined): boolean =>
+  any?.axis === 'fs' && any.rule.external && any.rule.approvedTarget === undefined
 
 const setCommand = ({ layer, key, value }: NonNullable<Why['fix']>): string =>
   `cordon config set ${layer === 'workspace' ? '' : `--${layer} `}${shellWord(key)} ${shellWord(value)}`

@@ -14,9 +14,12 @@ export function contentBytes(
     const bytes = Buffer.from((block.type === 'resource' && block.resource.blob) || '', 'base64')
     return isTerminal ? Buffer.from(`(${bytes.length} bytes that are no text)\n`) : bytes
   })
-  // Two blocks are two paragraphs of one output, never one word.
+  // Two blocks are two paragraphs of one output, never one word; nor is the last one and the prompt of a shell.
+  const ended = isTerminal ? parts.length : parts.length - 1
   return Buffer.concat(
-    parts.flatMap((part, i) => (i < parts.length - 1 && part.at(-1) !== 10 ? [part, NEWLINE] : [part])),
+    parts.flatMap((part, i) =>
+      i < ended && part.length > 0 && part.at(-1) !== 10 ? [part, NEWLINE] : [part],
+    ),
   )
 }
 

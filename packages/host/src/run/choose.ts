@@ -46,7 +46,12 @@ export async function choosePolicy(
       (each.kind === 'profile') !== (choice.kind === 'tool') &&
       (choice.kind === 'default') === (each.name === PLAIN),
   )
-  const { kind, name } = findSubject(config, candidates, choice.kind === 'default' ? PLAIN : choice.name)
+  const { kind, name } = findSubject(
+    config,
+    candidates,
+    choice.kind === 'default' ? PLAIN : choice.name,
+    choice.kind === 'tool' ? 'tool or server' : 'profile',
+  )
   const only = (subject: Subject): boolean => subject.kind === kind && subject.name === name
   const { bySubject, warnings } = await compileProject(project, compiler, only)
   const [[subject, policy] = never()] = bySubject

@@ -78,7 +78,7 @@ function pathHint({ path, trouble }: PathMention, world: HintWorld): Hint[] {
     {
       about: absolute,
       text: `${shown} exists on the host, and no rule grants it`,
-      fix: `ln -s ${shown} ${show(name)}, and --tool or --profile with { path = ${tomlString(name)}, external = true, read = true } in its access.fs`,
+      fix: `ln -s ${shown} ${show(name)}, --tool or --profile with { path = ${tomlString(name)}, external = true, read = true } in its access.fs, and cordon policy compile to approve it`,
     },
   ]
 }
@@ -114,10 +114,22 @@ function inWorkspace(path: string, trouble: Trouble, world: HintWorld): Hint[] {
     {
       about: path,
       text: `${show(path)}: ${what} denied: ${first.because}${at}`,
-      // What is not there yet cannot be granted by itself: nothing can be mounted on it (SPEC 4.3).
-      fix: `${FLAG[first.question.capability as Capability]} ${show(nearest(path, world))}`,
+      fix: fixInWorkspace(first, path, world),
     },
   ]
+}
+
+function fixInWorkspace(
+  { question, canonical, rule }: Answer,
+  path: string,
+  world: HintWorld,
+): string | undefined {
+  if (rule?.axis === 'fs' && rule.rule.external && rule.rule.approvedTarget === undefined)
+    return 'cordon policy compile, at a terminal'
+  // It leads out, or nowhere: a flag for it would be refused.
+  if (canonical === undefined) return undefined
+  // What is not there yet cannot be granted by itself: nothing can be mounted on it (SPEC 4.3).
+  return `${FLAG[question.capability as Capability]} ${show(nearest(path, world))}`
 }
 
 function nearest(path: string, world: HintWorld): string {

@@ -4,7 +4,13 @@ import type { Subject } from '../compile/subject.ts'
 import { QuestionError } from './question.ts'
 
 /** A tool by its name, else a server, else a profile. A tool of a stateful server runs under the server's policy. */
-export function findSubject(config: Config, subjects: readonly Subject[], name: string): Subject {
+export function findSubject(
+  config: Config,
+  subjects: readonly Subject[],
+  name: string,
+  /** What the subjects are, where only some kinds were asked about. */
+  kinds = 'tool, server or profile',
+): Subject {
   const source = config.conversation.tools[name]?.source
   const owner = source?.kind === 'mcp' ? source.server : undefined
   for (const kind of ['tool', 'server', 'profile'] as const) {
@@ -17,7 +23,7 @@ export function findSubject(config: Config, subjects: readonly Subject[], name: 
       `${quote(name)} is a builtin tool: it runs inside Cordon and has no access of its own`,
     )
   const names = [...new Set(subjects.map((subject) => subject.name))]
-  throw new QuestionError(`no tool, server or profile is named ${quote(name)}; ${others(name, names)}`)
+  throw new QuestionError(`no ${kinds} is named ${quote(name)}; ${others(name, names)}`)
 }
 
 function others(name: string, names: readonly string[]): string {

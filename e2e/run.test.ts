@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { mkdirSync, readFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { PEOPLE, Place } from './harness/place.ts'
@@ -92,6 +92,25 @@ describe.each(PEOPLE)('SPEC 4.8 cordon run as $name', (person) => {
     expect(readFileSync(join(place.root, 'build/out'), 'utf8')).toBe('y\n')
   })
 
+  test('a path is meant from where one stands, by whatever name one came there', () => {
+    place.write('part/src/a', 'a')
+    place.write('src/b', 'b')
+    const part = join(place.root, 'part')
+    const link = join(place.dir, 'link')
+    symlinkSync(place.root, link)
+    const seen = (...flags: string[]): string =>
+      place.run([...flags, '--', 'sh', '-c', 'cat ../src/b src/a ../top 2> /dev/null'], { cwd: part }).stdout
+    place.write('top', 't')
+    expect(seen('--read', 'src')).toBe('a')
+    expect(seen('--read', '.')).toBe('a')
+    for (const typed of ['../src', join(place.root, 'src'), join(link, 'src')])
+      expect([typed, seen('--read', 'src', '--read', typed)]).toEqual([typed, 'ba'])
+    expect(seen('--read', '..')).toBe('bat')
+    expect(place.run(['--read', 'src', '--', 'touch', 'src/new'], { cwd: part }).stderr).toMatch(
+      /^ {4}to allow it: --write src$/m,
+    )
+  })
+
   test('--quiet keeps our own words back, never the program', () => {
     const args = ['--', 'sh', '-c', 'cat /etc/shadow; exit 9']
     const loud = place.run(args)
@@ -129,9 +148,19 @@ describe('a wrong command line', () => {
     ],
     [
       ['--read', '/etc', '--', 'true'],
-      'cordon: error: `profiles."cordon run".access.fs[0].path`: path is outside the workspace: /etc (absolute paths are not permitted)\n' +
-        '  at --read /etc\n' +
-        '  fix: write a path below the workspace, such as path = "src"; to reach a place outside, link it into the workspace and write external = true\n',
+      `cordon: --read /etc: it lies outside the workspace ${place.root}\n` +
+        '  fix: link it into the workspace, and grant the link with external = true in a profile or tool (docs/mounts.md)\n',
+    ],
+    [
+      ['--write', 'build', '--', 'true'],
+      'cordon: --write build: there is no such file or directory, and what does not exist cannot be granted\n' +
+        '  fix: make it first, or grant the directory it will be made in\n',
+    ],
+    [['--execute', '', '--', 'true'], 'cordon: --execute "": expected a path\n'],
+    [
+      ['--read', '--', 'ls'],
+      'cordon: --read --: there is no such file or directory, and what does not exist cannot be granted\n' +
+        '  fix: make it first, or grant the directory it will be made in\n',
     ],
   ])('%j', (args, stderr) => {
     expect(place.run(args)).toMatchObject({ code: 2, stdout: '', stderr })

@@ -30,7 +30,7 @@ export interface ProjectOptions {
   /** SPEC 2: the layer of the conversation that the command is about. */
   readonly conversation?: ConversationLayer | undefined
   /** What a command's own flags add, as the last layer. */
-  readonly flags?: readonly Source[]
+  readonly flags?: (workspace: Workspace) => readonly Source[]
   /** `allow`: without a workspace the current directory is taken as it is, with nothing but defaults. */
   readonly unmarked?: 'refuse' | 'allow'
 }
@@ -92,7 +92,7 @@ export function requireWorkspace({
 /** SPEC 2: where the layers of this workspace are read from. */
 export function placesOf(
   workspace: Workspace,
-  { cwd, surroundings, cfg, flags = [] }: ProjectOptions,
+  { cwd, surroundings, cfg, flags = () => [] }: ProjectOptions,
 ): Parameters<typeof readAmbientSources>[0] {
   return {
     root: workspace.root,
@@ -101,7 +101,7 @@ export function placesOf(
     userWorkspaceDir: workspace.local,
     env: surroundings.env,
     cfg,
-    flags,
+    flags: flags(workspace),
   }
 }
 

@@ -31,8 +31,7 @@ function declare(parser: Parser): Parser {
 Without options the command may read, write and execute in the workspace, and
 read what the system has installed. It has no network, a minimal environment,
 and an empty private home and /tmp. Exit code, signals and streams pass through.
-A <path> is relative to the workspace's root, wherever you stand; what does not
-exist yet cannot be granted.
+A <path> is in the workspace, and exists: what does not cannot be granted.
 
 Examples:
   cordon run -- npm test

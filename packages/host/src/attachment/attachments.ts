@@ -171,7 +171,7 @@ export class Attachments {
     const { workspace } = this.#shelf
     const store = this.#blobs.beside(known ?? { keeping: 'shared' })
     const compile = async (): ReturnType<AttachHands['access']> => {
-      const flags = [...(options.flags ?? []), ATTACH_PROFILE]
+      const flags = () => [...(options.flags?.(workspace) ?? []), ATTACH_PROFILE]
       const choice = known ?? 'none'
       const project = await openAmbientProjectIn({ ...options, flags }, user, choice)
       const access = await compileAttachAccess(project, user)

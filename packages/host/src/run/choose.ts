@@ -30,7 +30,6 @@ export async function choosePolicy(
   choice: PolicyChoice,
   flags: AccessFlags,
 ): Promise<Chosen> {
-  const sources = flagSources(flags, keyOf(choice))
   // An empty list declares nothing, and makes the profile known, so that it compiles to the defaults.
   const plain = {
     layer: 'flags',
@@ -38,7 +37,10 @@ export async function choosePolicy(
     key: [...keyOf({ kind: 'default' }), 'fs'],
     value: [],
   } as const
-  const project = openAmbientProject({ ...options, flags: [...sources, plain] })
+  const project = openAmbientProject({
+    ...options,
+    flags: ({ root }) => [...flagSources(flags, keyOf(choice), { root, cwd: options.cwd }), plain],
+  })
   const { config } = project.loaded
   refuseForeignDefault(project.loaded)
   const candidates = subjectsOf(config).filter(

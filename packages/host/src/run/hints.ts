@@ -1,4 +1,4 @@
-import { dirname, isAbsolute, join, resolve } from 'node:path'
+import { dirname, isAbsolute, join, relative, resolve } from 'node:path'
 import {
   type AccessPolicy,
   below,
@@ -129,7 +129,13 @@ function fixInWorkspace(
   // It leads out, or nowhere: a flag for it would be refused.
   if (canonical === undefined) return undefined
   // What is not there yet cannot be granted by itself: nothing can be mounted on it (SPEC 4.3).
-  return `${FLAG[question.capability as Capability]} ${show(nearest(path, world))}`
+  return `${FLAG[question.capability as Capability]} ${typed(nearest(path, world), world)}`
+}
+
+/** As the person would type it, standing where the command was started. */
+function typed(path: string, { root, cwd }: HintWorld): string {
+  const from = relative(cwd, join(root.path, path)) || '.'
+  return show(from.startsWith('-') ? `./${from}` : from)
 }
 
 function nearest(path: string, world: HintWorld): string {

@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { cpSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
 import { CORDON, cordon, temporary } from './harness/cordon.ts'
 import { cordonAtTerminal } from './harness/terminal.ts'
@@ -56,6 +56,31 @@ test('outside a workspace it says how to make one', () => {
     stdout: '',
     stderr: `cordon: no workspace at or above ${here.cwd}\n  fix: run \`cordon init\` in the directory you want to work in\n`,
   })
+})
+
+test('a home that becomes a workspace is worth a warning', () => {
+  const home = temporary()
+  expect(cordon({ cwd: here.cwd, home }, 'init', home)).toEqual({
+    code: 0,
+    stdout: `workspace at ${home}\nwrote .cordon/config.toml\n`,
+    stderr:
+      'cordon: warning: your home lies in it: commands and tools would have everything you have\n' +
+      `  fix: remove ${home}/.cordon again, and run this in a project's directory\n`,
+  })
+})
+
+test('a program that was not built says so', () => {
+  const bin = join(temporary(), 'bin')
+  cpSync(dirname(CORDON), bin, { recursive: true })
+  for (const command of ['run', 'why']) {
+    const { status, stderr } = spawnSync(process.execPath, [join(bin, 'cordon.cjs'), command], {
+      encoding: 'utf8',
+    })
+    expect([status, stderr]).toEqual([
+      2,
+      'cordon: it has not been built, or is being built.\n  fix: run `npm run build` in the clone\n',
+    ])
+  }
 })
 
 test('colour only on a terminal, and not with NO_COLOR', () => {

@@ -11,11 +11,18 @@ if (major < 22 || (major === 22 && minor < 19)) {
   require('./rerun.cjs')
 } else {
   const cache = placeForCode()
-  if (process.argv[2] === 'run') {
-    start(join(__dirname, '../dist/run.cjs'), cache)
+  const isRun = process.argv[2] === 'run'
+  const file = join(__dirname, '../dist', isRun ? 'run.cjs' : 'main.cjs')
+  if (!fs.existsSync(file)) {
+    console.error(
+      'cordon: it has not been built, or is being built.\n  fix: run `npm run build` in the clone',
+    )
+    process.exitCode = 2
+  } else if (isRun) {
+    start(file, cache)
   } else {
     if (cache) Module.enableCompileCache(cache)
-    require('../dist/main.cjs')
+    require(file)
   }
 }
 

@@ -166,6 +166,7 @@ describe('where compiled code is kept', () => {
       expect(existsSync(cache)).toBe(false)
     }
     expect(place.run(['--', 'true'], { env: { XDG_CACHE_HOME: 'cache' } }).code).toBe(0)
+    place.run(['--', 'true'], { env: { HOME: 'cache', XDG_DATA_HOME: place.home } })
     expect(readdirSync(place.root).toSorted()).toEqual(['.cordon', 'sub'])
     expect(kept(join(place.home, '.cache/cordon'))).toBe(true) // as if it had not been said
   })

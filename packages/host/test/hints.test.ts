@@ -1,7 +1,8 @@
+import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, realpathSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type AccessPolicy, openAmbientRoot, parseAccessPolicy } from '@cordon/policy'
+import { type AccessPolicy, openAmbientRoot, parseAccessPolicy, shellWord } from '@cordon/policy'
 import { describe, expect, test } from 'vitest'
 import { findHints, type HintWorld } from '../src/run/hints.ts'
 import { mentionedInCommand, mentionedInErrors } from '../src/run/mentions.ts'
@@ -235,3 +236,26 @@ test('the fix is one that works: for what is not there yet, the directory it wou
   expect(fixes('sh: 1: cannot create build/x: Read-only file system')).toEqual(['--write .'])
   expect(fixes('cat: .env: Permission denied')).toEqual(['--read .env'])
 })
+
+test('a fix is pasted into a shell, which runs nothing of a name that somebody else chose', () => {
+  const names = ['$(touch pwned)', 'a b;c', "it's", 'esc\u001b[2J$(id)', '"`id`"']
+  for (const name of names) writeFileSync(join(root, name), '')
+  const mentions = { paths: names.map((path) => ({ path, trouble: 'read-only' as const })), hosts: [], variables: [] }
+  expect(findHints([mentions], world(NARROW)).map(({ fix }) => fix)).toEqual([
+    "--write '$(touch pwned)'",
+    "--write 'a b;c'",
+    "--write 'it'\\''s'",
+    "--write $'esc\\u001b[2J$(id)'",
+    "--write '\"`id`\"'",
+  ])
+  for (const name of [...names, 'é\u2028\u{e0001}\\', ''])
+    expect(spawnSync('bash', ['-c', `printf %s ${shellWord(name)}`], BASH).stdout).toBe(name)
+  writeFileSync(join(home, '$(id)'), '')
+  expect(findHints([mentionedInCommand(['cat', join(home, '$(id)')])], world(NARROW))).toMatchObject([
+    {
+      fix: `ln -s ~/'$(id)' '$(id)', and --tool or --profile with { path = "$(id)", external = true, read = true } in its access.fs`,
+    },
+  ])
+})
+
+const BASH = { encoding: 'utf8', env: { LC_ALL: 'C.UTF-8', PATH: process.env['PATH'] } } as const

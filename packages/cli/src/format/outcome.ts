@@ -1,5 +1,5 @@
 import type { RunOutcome } from '@cordon/host'
-import { show } from '@cordon/policy'
+import { shellWord, show } from '@cordon/policy'
 import type { Stream } from '../world.ts'
 
 /** SPEC 4.8: what was denied, at the end, on stderr. Empty when there is nothing to say. */
@@ -47,5 +47,5 @@ const MOST_LINES = 20
 function fixFor({ host, port, url, rule, kind }: RunOutcome['refused'][number]): string {
   if (rule || kind === 'unknown' || host === '') return ''
   const usual = port === undefined || port === (url?.startsWith('http:') ? 80 : 443)
-  return `\n    to allow it: --allow-net ${show(usual ? host : `${host}:${port}`)}`
+  return `\n    to allow it: --allow-net ${shellWord(usual ? host : `${host}:${port}`)}`
 }

@@ -7,6 +7,7 @@ import {
   CordonError,
   EnvIndex,
   type Root,
+  shellWord,
   show,
   tomlString,
 } from '@cordon/policy'
@@ -72,13 +73,14 @@ function pathHint({ path, trouble }: PathMention, world: HintWorld): Hint[] {
     ]
   if (world.isVisible(absolute)) return []
   const inHome = below(home, absolute)
-  const shown = show(inHome === undefined ? absolute : `~/${inHome}`)
+  const shown = inHome === undefined ? absolute : `~/${inHome}`
+  const word = inHome === undefined ? shellWord(absolute) : `~/${shellWord(inHome)}`
   const name = absolute.slice(absolute.lastIndexOf('/') + 1)
   return [
     {
       about: absolute,
-      text: `${shown} exists on the host, and no rule grants it`,
-      fix: `ln -s ${shown} ${show(name)}, and --tool or --profile with { path = ${tomlString(name)}, external = true, read = true } in its access.fs`,
+      text: `${show(shown)} exists on the host, and no rule grants it`,
+      fix: `ln -s ${word} ${shellWord(name)}, and --tool or --profile with { path = ${tomlString(name)}, external = true, read = true } in its access.fs`,
     },
   ]
 }
@@ -115,7 +117,7 @@ function inWorkspace(path: string, trouble: Trouble, world: HintWorld): Hint[] {
       about: path,
       text: `${show(path)}: ${what} denied: ${first.because}${at}`,
       // What is not there yet cannot be granted by itself: nothing can be mounted on it (SPEC 4.3).
-      fix: `${FLAG[first.question.capability as Capability]} ${show(nearest(path, world))}`,
+      fix: `${FLAG[first.question.capability as Capability]} ${shellWord(nearest(path, world))}`,
     },
   ]
 }
@@ -143,7 +145,7 @@ function hostHint({ scheme, host, port }: HostMention, world: HintWorld): Hint[]
     {
       about: target,
       text: `network access to ${show(target)} is denied: ${found.because}`,
-      fix: `--allow-net ${show(target)}`,
+      fix: `--allow-net ${shellWord(target)}`,
     },
   ]
 }
@@ -156,7 +158,7 @@ function variableHint(name: string, { policy, hasVariable }: HintWorld): Hint[] 
     {
       about: name,
       text: `the variable ${show(name)} is set on the host, and not granted`,
-      fix: `--env ${show(name)}`,
+      fix: `--env ${shellWord(name)}`,
     },
   ]
 }

@@ -30,7 +30,11 @@ const NARROW = parseAccessPolicy({
     { path: '.env' },
     { path: 'secret' },
   ],
-  net: [{ host: 'ok.example.com', allow: true }],
+  net: [
+    { host: 'ok.example.com', allow: true },
+    { host: 'part.example.com', path_prefix: '/repo.git', allow: true },
+    { host: 'b\u00fccher.example', allow: true },
+  ],
   env: [{ name: 'GRANTED', read: true }],
 })
 const WIDE = parseAccessPolicy({
@@ -86,6 +90,18 @@ describe('SPEC 4.7 real messages and what they mean', () => {
       NARROW,
       'cat: .env: Permission denied',
       ['.env: read, update, delete, execute denied: the rule for .env does not grant read'],
+    ],
+    [
+      'ls here',
+      parseAccessPolicy({ fs: [{ path: 'src', read: true }] }),
+      "ls: cannot open directory '.': Permission denied",
+      ['.: read, update, delete, execute denied: no rule covers that path'],
+    ],
+    [
+      'a host in another script',
+      WIDE,
+      'could not connect to https://b\u00fccher.example/x',
+      ['network access to xn--bcher-kva.example is denied: no rule covers xn--bcher-kva.example:443'],
     ],
     [
       'ls hidden',
@@ -181,6 +197,9 @@ describe('what is granted, shown or not to blame is not suggested', () => {
     ['a compiler error', NARROW, 'src/a.ts:3:1 - error TS2304: Cannot find name'],
     ['a URL in a message', WIDE, 'see https://docs.example.com/errors for help'],
     ['a granted host', NARROW, 'curl: (7) Failed to connect to ok.example.com: https://ok.example.com/'],
+    ['a granted part of a host', NARROW, 'fatal: https://part.example.com/repo.git/info/refs: could not connect'],
+    ['a host of which a part is granted', NARROW, 'Could not resolve host: part.example.com'],
+    ['a granted host in another script', NARROW, 'could not connect to https://b\u00fccher.example/'],
     ['what the proxy already said', WIDE, 'Could not resolve host: known.example.com'],
     ['a granted variable', WIDE, 'GRANTED is not set'],
     ['a variable the host has not', WIDE, 'OTHER_TOKEN is not set'],

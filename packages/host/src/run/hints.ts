@@ -136,10 +136,12 @@ const FLAG: Record<Capability, string> = {
   execute: '--execute',
 }
 
-function hostHint({ scheme, host, port }: HostMention, world: HintWorld): Hint[] {
-  if (world.isKnown(host)) return []
+function hostHint({ scheme, host, port, path }: HostMention, world: HintWorld): Hint[] {
+  // Where a part of the host is granted, the proxy was there to say exactly what else was refused.
+  if (world.isKnown(host) || world.policy.net.some((rule) => rule.allow && rule.host === host && path === ''))
+    return []
   const target = port === '' ? host : `${host}:${port}`
-  const found = ask('net', `${scheme}://${target}/`, world)
+  const found = ask('net', `${scheme}://${target}${path || '/'}`, world)
   if (!found || found.allowed) return []
   return [
     {

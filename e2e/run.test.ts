@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { mkdirSync, readFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { PEOPLE, Place } from './harness/place.ts'
@@ -35,6 +35,34 @@ describe.each(PEOPLE)('SPEC 4.8 cordon run as $name', (person) => {
     const script = 'i=0; while [ $i -lt 20000 ]; do echo "line $i" >&2; i=$((i+1)); done'
     const lines = place.run(['--', 'sh', '-c', script]).stderr.trimEnd().split('\n')
     expect(lines).toEqual(Array.from({ length: 20_000 }, (_, i) => `line ${i}`))
+  })
+
+  test('says why a granted path cannot be made, and that a mount waits for approval', () => {
+    expect(place.run(['--read', '.', '--write', 'build', '--', 'mkdir', 'build'])).toMatchObject({
+      code: 1,
+      stderr:
+        "mkdir: cannot create directory 'build': Read-only file system\n" +
+        'cordon: the command ended with 1\n' +
+        '  hint: build: the rule for build holds only once it exists, and . does not grant create\n' +
+        '    to allow it: mkdir -p build first, or --write .\n',
+    })
+    const mounted = new Place(person)
+    mounted.config(
+      '[profiles.p.access]\nfs = [{ path = ".", read = true }, { path = "fork", external = true, read = true }]\n',
+    )
+    mounted.write(`${mounted.dir}/outside/f`, '')
+    symlinkSync(`${mounted.dir}/outside`, join(mounted.root, 'fork'))
+    expect(mounted.run(['-q', '--profile', 'p', '--', 'cat', 'fork/f']).stderr).toBe(
+      'cat: fork/f: Not a directory\n',
+    )
+    expect(mounted.run(['--profile', 'p', '--', 'cat', 'fork/f']).stderr).toBe(
+      'warning: profile p: the rule for fork leads to a target that is not approved; it grants nothing until it is\n' +
+        '  at .cordon/config.toml:2:36\n' +
+        'cat: fork/f: Not a directory\n' +
+        'cordon: the command ended with 1\n' +
+        '  hint: fork/f: read denied: the mount fork is not approved, or its link is broken, so it grants nothing (.cordon/config.toml:2:36)\n' +
+        '    to allow it: cordon policy compile, which asks about it at a terminal\n',
+    )
   })
 
   test('keeps the order of both streams when they are one', () => {

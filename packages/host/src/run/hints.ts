@@ -11,7 +11,7 @@ import {
   show,
   tomlString,
 } from '@cordon/policy'
-import { answer, type Answer } from '../why/answer.ts'
+import { answer, type Answer, type AnyRule } from '../why/answer.ts'
 import { type Question, parseQuestion } from '../why/question.ts'
 import type { HostMention, Mentions, PathMention, Trouble } from './mentions.ts'
 
@@ -105,19 +105,48 @@ function inWorkspace(path: string, trouble: Trouble, world: HintWorld): Hint[] {
   if (!there && trouble !== 'read-only' && trouble !== 'refused') return []
   // Of what is there nothing is created, and of what is not there nothing is read, changed or removed.
   const possible = WANTED[trouble].filter((capability) => (capability === 'create') !== there)
-  const refused = possible
-    .map((capability) => ask(capability, path, world))
-    .filter((found) => found !== undefined && !found.allowed)
+  const refused = possible.flatMap((capability) => {
+    const found = ask(capability, path, world)
+    return found && !found.allowed ? [found] : []
+  })
   const first = refused[0]
-  if (!first) return []
-  const what = refused.map((found) => found?.question.capability).join(', ')
+  if (!first) return there ? [] : notThereYet(path, world)
+  const what = refused.map(({ question }) => question.capability).join(', ')
   const at = first.rule?.rule.origin === undefined ? '' : ` (${first.rule.rule.origin})`
   return [
     {
       about: path,
       text: `${show(path)}: ${what} denied: ${first.because}${at}`,
-      // What is not there yet cannot be granted by itself: nothing can be mounted on it (SPEC 4.3).
-      fix: `${FLAG[first.question.capability as Capability]} ${shellWord(nearest(path, world))}`,
+      fix: isMount(first.rule) ? ASKS : flagsFor(refused, shellWord(nearest(path, world))),
+    },
+  ]
+}
+
+/** A flag cannot approve a target; only a person can (SPEC 3.2). */
+const isMount = (found: AnyRule | undefined): boolean => found?.axis === 'fs' && found.rule.external === true
+
+const ASKS = 'cordon policy compile, which asks about it at a terminal'
+
+/** Who may not even read wants that first. A program that was refused a file it can read wanted to change or to run it. */
+function flagsFor(refused: readonly Answer[], path: string): string {
+  const flags = new Set(refused.map(({ question }) => FLAG[question.capability as Capability]))
+  return [...(flags.has('--read') ? ['--read'] : flags)].map((flag) => `${flag} ${path}`).join(', or ')
+}
+
+/**
+ * A rule grants it, and yet it could not be made: nothing can be mounted on what is not there yet (SPEC 4.3), so the
+ * directory above decides.
+ */
+function notThereYet(path: string, world: HintWorld): Hint[] {
+  const rule = ask('create', path, world)?.rule
+  if (rule?.axis !== 'fs' || world.exists(join(world.root.path, rule.rule.path))) return []
+  const above = nearest(path, world)
+  if (ask('create', above, world)?.allowed) return []
+  return [
+    {
+      about: path,
+      text: `${show(path)}: the rule for ${show(rule.rule.path)} holds only once it exists, and ${show(above)} does not grant create`,
+      fix: `mkdir -p ${shellWord(rule.rule.path)} first, or --write ${shellWord(above)}`,
     },
   ]
 }

@@ -1,5 +1,6 @@
 import {
   type AccessPolicy,
+  DeniedError,
   type EnvRule,
   EnvIndex,
   evaluateFs,
@@ -69,12 +70,13 @@ function answerFs(root: Root, rules: readonly FsRule[], question: Question & { a
   } catch (error) {
     // Bad input is a wrong question; a bad target is an answer: no, and why.
     if (!(error instanceof FsAccessError) || error.fault === 'input') throw error
+    const rule = error instanceof DeniedError ? error.denied.rule : undefined
     return {
       question,
       allowed: false,
       canonical: undefined,
-      rule: undefined,
-      because: error.message,
+      rule: rule && { axis: 'fs', rule },
+      because: rule ? fsReason(rule, question.capability, false) : error.message,
       others: [],
     }
   }

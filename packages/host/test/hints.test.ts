@@ -312,9 +312,9 @@ test.each([
   ['grep', 'grep: memory exhausted', 'memory_mb'],
   ['java', 'java.lang.OutOfMemoryError: unable to create native thread', 'memory_mb'],
   ['python', 'OSError: [Errno 24] Too many open files', 'open_files'],
-])('a limit in the words of %s', (_, text, key) => {
+])('a limit in the words of %s', (_, text, limit) => {
   const limits = { memory: 2 ** 30, processes: 9, files: 9, tmp: 2 ** 20 }
-  expect(findLimits(text, limits).map(({ about }) => about)).toEqual([key])
+  expect(findLimits(text, limits).map(({ about }) => about)).toEqual([limit])
 })
 
 const BASH = { encoding: 'utf8', env: { LC_ALL: 'C.UTF-8', PATH: process.env['PATH'] } } as const

@@ -123,7 +123,7 @@ function inWorkspace(path: string, trouble: Trouble, world: HintWorld): Hint[] {
 }
 
 /** A flag cannot approve a target; only a person can (SPEC 3.2). */
-const isMount = (found: AnyRule | undefined): boolean => found?.axis === 'fs' && found.rule.external === true
+const isMount = (found: AnyRule | undefined): boolean => found?.axis === 'fs' && found.rule.external
 
 const ASKS = 'cordon policy compile, which asks about it at a terminal'
 

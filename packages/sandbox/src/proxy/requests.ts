@@ -187,7 +187,8 @@ export class Requests {
   }
 
   #deny(session: Session, res: ServerResponse, asked: Asked, rule: NetRule | undefined): void {
-    const denial = denyByRule(asked.target, asked.target.scheme, rule)
+    const part = this.#shared.gate.tunnel(asked.target).allowed ? partOf(asked) : ''
+    const denial = denyByRule({ ...asked.target, part }, asked.target.scheme, rule)
     this.#shared.journal.refuse(subject(session, asked), rule, denial.reason)
     answerDenial(res, asked, denial)
   }
@@ -210,6 +211,17 @@ const contained =
       req.socket.destroy()
     }
   }
+
+/** As a rule would write it. A long one is kept once, in the URL. */
+function partOf({ target }: Asked): string {
+  const names = target.segments.map((segment) =>
+    encodeURIComponent(Buffer.from(segment, 'latin1').toString()),
+  )
+  const path = `/${names.join('/')}`
+  return path.length > LONGEST_PART ? '' : path
+}
+
+const LONGEST_PART = 200
 
 const UNHEARD = "the client left before its first request: it may not trust the run's certificate authority"
 

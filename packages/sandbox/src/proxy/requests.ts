@@ -9,6 +9,7 @@ import { codeOf } from './dial.ts'
 import { denyByRule } from './denial.ts'
 import { forward, forwardUpgrade } from './forward.ts'
 import { discardRest } from './leftover.ts'
+import { isDeceptive } from './readings.ts'
 import { OriginAgent, type Seed } from './origin-agent.ts'
 import { type Asked, type BadRequest, readRequestHead, type RequestOrigin } from './request-head.ts'
 import { answer, answerDenial, plainResponse } from './responses.ts'
@@ -212,8 +213,9 @@ const contained =
     }
   }
 
-/** As a rule would write it. A long one is kept once, in the URL. */
-function partOf({ target }: Asked): string {
+/** As a rule would write it. One that can be read in several ways needs more; a long one is kept once, in the URL. */
+function partOf({ target, rawPath }: Asked): string {
+  if (isDeceptive(rawPath)) return ''
   const names = target.segments.map((segment) =>
     encodeURIComponent(Buffer.from(segment, 'latin1').toString()),
   )

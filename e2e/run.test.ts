@@ -65,6 +65,24 @@ describe.each(PEOPLE)('SPEC 4.8 cordon run as $name', (person) => {
     )
   })
 
+  test('sandbox.mode = "warn" runs what cannot be held, and says what that is', () => {
+    const loose = new Place(person)
+    const rest = 'read = true, write = true, execute = true'
+    const fs = `[{ path = ".", ${rest} }, { path = "log", read = true, create = true }]`
+    loose.config(`[profiles.p.access]\nfs = ${fs}\n`)
+    loose.write('log/old', '')
+    const args = ['--profile', 'p', '--', 'rm', 'log/old']
+    expect(loose.run(args)).toMatchObject({ code: 2 })
+    expect(loose.run(['--cfg', 'sandbox.mode=warn', ...args])).toMatchObject({
+      code: 0,
+      stderr:
+        'cordon: the command ended with 0\n' +
+        '  not held: what the rule for log says of update, delete\n' +
+        '    why: of what a wider rule grants, the kernel can take back all writing, or execute, or everything, and nothing between\n' +
+        '    fix: write the narrower rule at the top, and wider ones below it\n',
+    })
+  })
+
   test('keeps the order of both streams when they are one', () => {
     const script = 'for i in 1 2 3 4 5 6 7 8; do echo out $i; echo err $i >&2; done'
     const { stdout } = spawnMerged(place, script)

@@ -83,6 +83,17 @@ describe.each(PEOPLE)('SPEC 4.8 cordon run as $name', (person) => {
     })
   })
 
+  test('a script without a #! line is said to be one', () => {
+    place.write('plain', 'echo hi\n', 0o755)
+    expect(place.run(['--', './plain'])).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr:
+        `cordon: the sandbox could not be built, so nothing was started: exec ${place.root}/plain: ENOEXEC. ` +
+        'It is neither a program nor a script with a #! line: name its interpreter.\n',
+    })
+  })
+
   test('keeps the order of both streams when they are one', () => {
     const script = 'for i in 1 2 3 4 5 6 7 8; do echo out $i; echo err $i >&2; done'
     const { stdout } = spawnMerged(place, script)

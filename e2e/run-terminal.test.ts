@@ -150,6 +150,7 @@ describe.each(PEOPLE)('at a terminal as $name', (person) => {
       ['> ', 'exit\r'],
     ])
     expect(missed, screen).toEqual([])
+    expect(screen).toContain('this command is granted read on .env, where secrets live (**/.env*)')
   })
 
   test('a failure at a terminal is explained by the command line, since stderr is the program’s own', () => {

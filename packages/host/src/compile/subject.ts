@@ -13,8 +13,12 @@ export interface Subject {
   readonly key: readonly string[]
 }
 
+/** The profile that the flags of `cordon run` build on, without `--tool` or `--profile`. Nobody else may use the name. */
+export const PLAIN = 'cordon run'
+
 /** For people. A profile's name is whatever the workspace's files say, and must not redraw the terminal. */
-export const labelOf = ({ kind, name }: Pick<Subject, 'kind' | 'name'>): string => `${kind} ${show(name)}`
+export const labelOf = ({ kind, name }: Pick<Subject, 'kind' | 'name'>): string =>
+  kind === 'profile' && name === PLAIN ? 'this command' : `${kind} ${show(name)}`
 
 /** SPEC 3.1: all of them are compiled, and all errors reported, before anything runs. */
 export const subjectsOf = (config: Config): Subject[] => [

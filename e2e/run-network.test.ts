@@ -138,6 +138,17 @@ describe.each(PEOPLE)('SPEC 4.5 the network as $name', (person) => {
     )
   })
 
+  test('what was allowed and could not be reached is not taken for a refusal', async () => {
+    const script = `${GET}\nsys.exit(3)`
+    const urls = ['http://a.invalid/', 'https://a.invalid/', 'https://a.invalid/']
+    const flags = ['--allow-net', 'a.invalid', '--', 'python3', '-c', script, ...urls]
+    const { code, stderr } = await place.runMeanwhile(flags, { env: ENV })
+    expect({ code, stderr: stderr.replace(/\(E\w+\)/, '(CODE)') }).toEqual({
+      code: 3,
+      stderr: 'cordon: the command ended with 3\n  allowed, but: a.invalid cannot be resolved (CODE)\n',
+    })
+  })
+
   test('what is refused whatever is granted comes without advice', async () => {
     const send = `
 import os, socket, sys

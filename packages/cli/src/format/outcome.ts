@@ -4,7 +4,7 @@ import type { Stream } from '../world.ts'
 
 /** SPEC 4.8: what was denied, at the end, on stderr. Empty when there is nothing to say. */
 export function formatOutcome(outcome: RunOutcome, { style }: Pick<Stream, 'style'>): string {
-  const { exit, refused, lost, hints } = outcome
+  const { exit, refused, unreached, lost, hints } = outcome
   const lines = [
     ...lost.map(({ loss, why, fix }, i) => {
       // One cause takes several guarantees: it is said once, under the last of them.
@@ -18,6 +18,7 @@ export function formatOutcome(outcome: RunOutcome, { style }: Pick<Stream, 'styl
     ),
     ...exit.pressure.map((text) => `${style('yellow', 'limit:')} ${text}`),
     ...tally(refused).map(([text, fix]) => `${style('red', 'refused:')} ${text}${fix}`),
+    ...unreached.slice(0, MOST_LINES).map((reason) => `${style('yellow', 'allowed, but:')} ${show(reason)}`),
     ...hints.map(
       ({ text, fix }) =>
         `${style('cyan', 'hint:')} ${text}${fix === undefined ? '' : `\n    to allow it: ${fix}`}`,

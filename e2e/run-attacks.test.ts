@@ -101,6 +101,37 @@ for family, address in ((socket.AF_UNIX, 'sock'), (socket.AF_UNIX, '\\0' + ${JSO
     expect({ stdout, reached }).toEqual({ stdout: 'no\nno\nno\n', reached: [] })
   })
 
+  test('a name that the workspace’s files chose does not redraw the terminal', () => {
+    const place = new Place(person)
+    place.write('.env', '')
+    place.config(
+      '[profiles."\\u001b[2Jci".access]\n' +
+        'fs = [{ path = ".env", read = true }, { path = "out", external = true, read = true }]\n' +
+        'net = [{ host = "a.example", path_prefix = "/\\u001b[2J", allow = false }]\n',
+    )
+    symlinkSync(place.dir, join(place.root, 'out'))
+    const name = '\u001b[2Jci'
+    const shown = String.raw`profile "\u001b[2Jci"`
+    const ran = place.run(['--profile', name, '--', 'true'], { cwd: place.root })
+    expect(ran.stderr.split('\n').slice(0, 3)).toEqual([
+      `warning: ${shown}: the rule for out leads to a target that is not approved; it grants nothing until it is`,
+      '  at .cordon/config.toml:2:39',
+      `warning: ${shown} is granted read on .env, where secrets live (**/.env*)`,
+    ])
+    expect(place.cordon(['why', name, 'net', 'https://a.example/%1b%5b2J']).stdout).toBe(
+      `denied: ${shown}, net https://a.example/%1b%5b2J\n` +
+        String.raw`  really:  https://a.example:443/%1B%5B2J` +
+        '\n' +
+        String.raw`  because: the rule for "a.example/\u001b[2J" says no` +
+        '\n  rule at: .cordon/config.toml:3:8\n  to allow it:\n' +
+        String.raw`    cordon config set 'profiles."\u001b[2Jci".access.net' '+{ host = "a.example", path_prefix = "/\u001b[2J", allow = true }'` +
+        '\n',
+    )
+    const explained = place.cordon(['policy', 'explain', name])
+    expect(explained.stdout.split('\n')[0]).toBe(shown)
+    expect(explained.stdout + explained.stderr).not.toContain('\u001b')
+  })
+
   test('a link or a #! line in the workspace opens no place of the person’s own', () => {
     const place = new Place(person)
     const tool = place.write(
@@ -164,7 +195,7 @@ for family, address in ((socket.AF_UNIX, 'sock'), (socket.AF_UNIX, '\\0' + ${JSO
     expect(ended.stderr).toBe(
       'cordon: the command ended with 1\n' +
         '  hint: "~/a\\u001b[2Jb" exists on the host, and no rule grants it\n' +
-        '    to allow it: ln -s "~/a\\u001b[2Jb" "a\\u001b[2Jb", --tool or --profile with ' +
+        "    to allow it: ln -s ~/$'a\\u001b[2Jb' $'a\\u001b[2Jb', --tool or --profile with " +
         '{ path = "a\\u001b[2Jb", external = true, read = true } in its access.fs, and cordon policy compile to approve it\n',
     )
   })

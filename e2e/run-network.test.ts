@@ -131,6 +131,54 @@ describe.each(PEOPLE)('SPEC 4.5 the network as $name', (person) => {
       'secret /ok/1',
       `403 cordon: network access denied: ${url}/no`,
     ])
+    expect(ended.stderr).toBe(
+      'cordon: the command ended with 0\n' +
+        `  refused: ${url}/no: no rule allows localhost:${securePort}/no\n` +
+        `    to allow it: --allow-net localhost:${securePort}/no\n`,
+    )
+  })
+
+  test('what was allowed and could not be reached is not taken for a refusal', async () => {
+    const script = `${GET}\nsys.exit(3)`
+    const urls = ['http://a.invalid/', 'https://a.invalid/', 'https://a.invalid/']
+    const flags = ['--allow-net', 'a.invalid', '--', 'python3', '-c', script, ...urls]
+    const { code, stderr } = await place.runMeanwhile(flags, { env: ENV })
+    expect({ code, stderr: stderr.replace(/\(E\w+\)/, '(CODE)') }).toEqual({
+      code: 3,
+      stderr: 'cordon: the command ended with 3\n  allowed, but: a.invalid cannot be resolved (CODE)\n',
+    })
+  })
+
+  test('what is refused whatever is granted comes without advice', async () => {
+    const send = `
+import os, socket, sys
+for text in sys.argv[1:]:
+    s = socket.create_connection(('127.0.0.1', int(os.environ['HTTP_PROXY'].split(':')[-1])))
+    s.sendall(text.encode().decode('unicode_escape').encode())
+    while s.recv(9999): pass
+`
+    const where = `localhost:${port}`
+    const { stderr } = await place.runMeanwhile(
+      [
+        '--allow-net',
+        where,
+        '--',
+        'python3',
+        '-c',
+        send,
+        `CONNECT ${where} HTTP/1.1\\r\\n\\r\\nGET / HTTP/1.1\\r\\nHost: evil.example\\r\\n\\r\\n`,
+        'GET /origin HTTP/1.1\\r\\n\\r\\n',
+        'GET http://x$(id).example/ HTTP/1.1\\r\\nConnection: close\\r\\n\\r\\n',
+      ],
+      { env: ENV },
+    )
+    expect(stderr).toBe(
+      'cordon: the command ended with 0\n' +
+        `  refused: ${where}: it is for another host than ${where}, where this tunnel leads\n` +
+        '  refused: a request: this is a proxy: the target must be a whole http URL\n' +
+        '  refused: http://x$(id).example/: no rule allows x$(id).example:80\n' +
+        "    to allow it: --allow-net 'x$(id).example'\n",
+    )
   })
 
   test('the CA is a read-only file in memory, and of another run each time', async () => {

@@ -132,6 +132,19 @@ describe.each(PEOPLE)('a caller who is $name', (person) => {
     )
   })
 
+  test('a directory whose name is not UTF-8 is not taken for another of nearly the same name', () => {
+    const place = new Place(person)
+    const script =
+      'd="$(printf "caf\\351")"; e="$(printf "caf\\357\\277\\275")"; mkdir "$d" "$e"; ' +
+      '(cd "$d"; "$@" touch d; echo $?); (cd "$e"; "$@" touch e; echo $?); ls "$d" "$e" | grep -c "^[de]$"'
+    const { stdout, stderr } = place.shell(script, ['run', '--'])
+    expect(stdout).toBe('2\n0\n1\n')
+    expect(stderr).toBe(
+      `cordon: the name of the current directory is not UTF-8, and would be read as another: ${place.root}/caf\uFFFD\n` +
+        '  fix: rename it, or work elsewhere\n',
+    )
+  })
+
   test('a directory that is gone, and a home that nobody knows, are said', () => {
     const place = new Place(person)
     const gone = place.shell('mkdir gone; cd gone; rmdir ../gone; "$@"', ['run', '--', 'true'])
@@ -166,6 +179,7 @@ describe('where compiled code is kept', () => {
       expect(existsSync(cache)).toBe(false)
     }
     expect(place.run(['--', 'true'], { env: { XDG_CACHE_HOME: 'cache' } }).code).toBe(0)
+    place.run(['--', 'true'], { env: { HOME: 'cache', XDG_DATA_HOME: place.home } })
     expect(readdirSync(place.root).toSorted()).toEqual(['.cordon', 'sub'])
     expect(kept(join(place.home, '.cache/cordon'))).toBe(true) // as if it had not been said
   })

@@ -135,6 +135,24 @@ describe.each(PEOPLE)('at a terminal as $name', (person) => {
     expect(screen.match(/\[y\/N\]/g), screen).toHaveLength(2)
   })
 
+  test('a question that was stopped by Ctrl-Z is still a question afterwards', () => {
+    const asked = new Place(person)
+    asked.write('.env', 'SECRET\n')
+    const { missed, screen } = asked.atShell([
+      ['bash-', 'PS1="> "\r'],
+      ['> ', ''],
+      ['> ', '$CORDON run --read .env -- cat .env\r'],
+      ['[y/N] ', '\u001a'],
+      ['Stopped', ''],
+      ['> ', 'fg\r'],
+      ['[y/N] ', 'y\r'],
+      ['SECRET\r\n', ''],
+      ['> ', 'exit\r'],
+    ])
+    expect(missed, screen).toEqual([])
+    expect(screen).toContain('this command is granted read on .env, where secrets live (**/.env*)')
+  })
+
   test('a failure at a terminal is explained by the command line, since stderr is the program’s own', () => {
     place.write(`${place.home}/.ssh/id_rsa`, 'key')
     const { screen, code } = place.terminal(['--', 'cat', `${place.home}/.ssh/id_rsa`], [])

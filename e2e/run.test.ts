@@ -37,6 +37,67 @@ describe.each(PEOPLE)('SPEC 4.8 cordon run as $name', (person) => {
     expect(lines).toEqual(Array.from({ length: 20_000 }, (_, i) => `line ${i}`))
   })
 
+  test('says why a granted path cannot be made, and that a mount waits for approval', () => {
+    const unmade = new Place(person)
+    unmade.config(
+      '[profiles.p.access]\nfs = [{ path = ".", read = true }, { path = "build", read = true, write = true }]\n',
+    )
+    expect(unmade.run(['--profile', 'p', '--', 'mkdir', 'build'])).toMatchObject({
+      code: 1,
+      stderr:
+        "mkdir: cannot create directory 'build': Read-only file system\n" +
+        'cordon: the command ended with 1\n' +
+        '  hint: build: the rule for build holds only once it exists, and . does not grant create\n' +
+        '    to allow it: mkdir -p build first, or --write .\n',
+    })
+    const mounted = new Place(person)
+    mounted.config(
+      '[profiles.p.access]\nfs = [{ path = ".", read = true }, { path = "fork", external = true, read = true }]\n',
+    )
+    mounted.write(`${mounted.dir}/outside/f`, '')
+    symlinkSync(`${mounted.dir}/outside`, join(mounted.root, 'fork'))
+    expect(mounted.run(['-q', '--profile', 'p', '--', 'cat', 'fork/f']).stderr).toBe(
+      'cat: fork/f: Not a directory\n',
+    )
+    expect(mounted.run(['--profile', 'p', '--', 'cat', 'fork/f']).stderr).toBe(
+      'warning: profile p: the rule for fork leads to a target that is not approved; it grants nothing until it is\n' +
+        '  at .cordon/config.toml:2:36\n' +
+        'cat: fork/f: Not a directory\n' +
+        'cordon: the command ended with 1\n' +
+        '  hint: fork/f: read denied: the mount fork is not approved, or its link is broken, so it grants nothing (.cordon/config.toml:2:36)\n' +
+        '    to allow it: cordon policy compile, which asks about it at a terminal\n',
+    )
+  })
+
+  test('sandbox.mode = "warn" runs what cannot be held, and says what that is', () => {
+    const loose = new Place(person)
+    const rest = 'read = true, write = true, execute = true'
+    const fs = `[{ path = ".", ${rest} }, { path = "log", read = true, create = true }]`
+    loose.config(`[profiles.p.access]\nfs = ${fs}\n`)
+    loose.write('log/old', '')
+    const args = ['--profile', 'p', '--', 'rm', 'log/old']
+    expect(loose.run(args)).toMatchObject({ code: 2 })
+    expect(loose.run(['--cfg', 'sandbox.mode=warn', ...args])).toMatchObject({
+      code: 0,
+      stderr:
+        'cordon: the command ended with 0\n' +
+        '  not held: what the rule for log says of update, delete\n' +
+        '    why: of what a wider rule grants, the kernel can take back all writing, or execute, or everything, and nothing between\n' +
+        '    fix: write the narrower rule at the top, and wider ones below it\n',
+    })
+  })
+
+  test('a script without a #! line is said to be one', () => {
+    place.write('plain', 'echo hi\n', 0o755)
+    expect(place.run(['--', './plain'])).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr:
+        `cordon: the sandbox could not be built, so nothing was started: exec ${place.root}/plain: ENOEXEC. ` +
+        'It is neither a program nor a script with a #! line: name its interpreter.\n',
+    })
+  })
+
   test('keeps the order of both streams when they are one', () => {
     const script = 'for i in 1 2 3 4 5 6 7 8; do echo out $i; echo err $i >&2; done'
     const { stdout } = spawnMerged(place, script)

@@ -32,9 +32,10 @@ if (major < 22 || (major === 22 && minor < 19)) {
 function placeForCode() {
   try {
     const { XDG_CACHE_HOME = '', HOME = require('node:os').homedir() } = process.env
-    // The XDG specification: a relative path is invalid and ignored.
+    // The XDG specification: a relative path is invalid and ignored. A relative home is none: it may be a workspace's.
+    if (!isAbsolute(XDG_CACHE_HOME) && !isAbsolute(HOME)) return undefined
     const place = (isAbsolute(XDG_CACHE_HOME) ? XDG_CACHE_HOME : HOME + '/.cache') + '/cordon'
-    const there = isAbsolute(place) ? nearest(place) : '/'
+    const there = nearest(place)
     const real = fs.realpathSync.native(there)
     if (isInUnmarked(process.cwd(), real, HOME) || !isSafe(real)) return undefined
     if (there !== place) fs.mkdirSync(place, { recursive: true, mode: 0o700 })

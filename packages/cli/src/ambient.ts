@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { isAbsolute } from 'node:path'
 import { show } from '@cordon/policy'
@@ -7,11 +7,26 @@ import { UsageError } from './usage.ts'
 /** What a process may be started without, or with something that Node cannot say. Each is asked for when it is needed. */
 
 export function ambientDirectory(): string {
+  const cwd = currentDirectory()
+  if (cwd.includes('\uFFFD') && !isHere(cwd))
+    throw new UsageError(
+      `the name of the current directory is not UTF-8, and would be read as another: ${show(cwd)}\n  fix: rename it, or work elsewhere`,
+    )
+  return cwd
+}
+
+function currentDirectory(): string {
   try {
     return process.cwd()
   } catch {
     throw new UsageError('the current directory does not exist any more\n  fix: change to one that does')
   }
+}
+
+/** Node writes U+FFFD in names, too, and there may be a directory of that very name. */
+function isHere(path: string): boolean {
+  const [there, here] = [statSync(path, { throwIfNoEntry: false }), statSync('.')]
+  return there?.ino === here.ino && there.dev === here.dev
 }
 
 /** HOME, as every program takes it; what the user database says is for who started us without one. */

@@ -62,6 +62,8 @@ async function askLine({ input, output }: Terminal, question: string): Promise<s
   const stopped = new AbortController()
   lines.once('SIGINT', () => stopped.abort())
   lines.once('close', () => stopped.abort())
+  // After Ctrl-Z and fg readline leaves its input paused: nothing would be waited for, and we would end with 0.
+  lines.on('SIGCONT', () => lines.resume())
   try {
     return await lines.question(question.slice(end), { signal: stopped.signal })
   } catch (error) {

@@ -8,6 +8,7 @@ import {
   planConfinement,
   probeKernel,
 } from '@cordon/sandbox'
+import { labelOf } from './compile/subject.ts'
 import type { Policies } from './policies.ts'
 import type { Project } from './project.ts'
 import { findSubject } from './why/find-subject.ts'
@@ -46,7 +47,7 @@ export function explainPolicies(
   const subjects = [...bySubject.keys()]
   const wanted = name === undefined ? subjects : [findSubject(project.loaded.config, subjects, name)]
   return wanted.map((subject) => ({
-    subject: `${subject.kind} ${subject.name}`,
+    subject: labelOf(subject),
     holdings: holdingsOf(project, bySubject.get(subject)!, world),
   }))
 }

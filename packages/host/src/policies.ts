@@ -8,7 +8,7 @@ import { type BindingKey, bindingsOf } from './compile/bindings.ts'
 import { compile, type Notice } from './compile/compile.ts'
 import { resolveThrough } from './compile/resolve.ts'
 import { describeGrant, SENSITIVE, type SensitiveGrant, sensitiveGrants } from './compile/sensitive.ts'
-import { type Subject, subjectsOf } from './compile/subject.ts'
+import { labelOf, type Subject, subjectsOf } from './compile/subject.ts'
 import type { Project } from './project.ts'
 
 /** Every subject's policy, ready to be handed to a process. */
@@ -118,4 +118,4 @@ const withhold = (
   )
 
 const formatNotice = ({ subject, origin, message }: Notice): string =>
-  `${subject.kind} ${subject.name}: ${message}${origin === undefined ? '' : `\n  at ${origin}`}`
+  `${labelOf(subject)}: ${message}${origin === undefined ? '' : `\n  at ${origin}`}`

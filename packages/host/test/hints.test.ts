@@ -1,9 +1,11 @@
+import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type AccessPolicy, openAmbientRoot, parseAccessPolicy } from '@cordon/policy'
+import { type AccessPolicy, openAmbientRoot, parseAccessPolicy, shellWord } from '@cordon/policy'
 import { describe, expect, test } from 'vitest'
 import { findHints, type HintWorld } from '../src/run/hints.ts'
+import { findLimits } from '../src/run/limits.ts'
 import { mentionedInCommand, mentionedInErrors } from '../src/run/mentions.ts'
 
 const dir = realpathSync(mkdtempSync(join(tmpdir(), 'cordon-hints-')))
@@ -31,7 +33,11 @@ const NARROW = parseAccessPolicy({
     { path: '.env' },
     { path: 'secret' },
   ],
-  net: [{ host: 'ok.example.com', allow: true }],
+  net: [
+    { host: 'ok.example.com', allow: true },
+    { host: 'part.example.com', path_prefix: '/repo.git', allow: true },
+    { host: 'b\u00fccher.example', allow: true },
+  ],
   env: [{ name: 'GRANTED', read: true }],
 })
 const WIDE = parseAccessPolicy({
@@ -87,6 +93,18 @@ describe('SPEC 4.7 real messages and what they mean', () => {
       NARROW,
       'cat: .env: Permission denied',
       ['.env: read, update, delete, execute denied: the rule for .env does not grant read'],
+    ],
+    [
+      'ls here',
+      parseAccessPolicy({ fs: [{ path: 'src', read: true }] }),
+      "ls: cannot open directory '.': Permission denied",
+      ['.: read, update, delete, execute denied: no rule covers that path'],
+    ],
+    [
+      'a host in another script',
+      WIDE,
+      'could not connect to https://b\u00fccher.example/x',
+      ['network access to xn--bcher-kva.example is denied: no rule covers xn--bcher-kva.example:443'],
     ],
     [
       'ls hidden',
@@ -182,6 +200,13 @@ describe('what is granted, shown or not to blame is not suggested', () => {
     ['a compiler error', NARROW, 'src/a.ts:3:1 - error TS2304: Cannot find name'],
     ['a URL in a message', WIDE, 'see https://docs.example.com/errors for help'],
     ['a granted host', NARROW, 'curl: (7) Failed to connect to ok.example.com: https://ok.example.com/'],
+    [
+      'a granted part of a host',
+      NARROW,
+      'fatal: https://part.example.com/repo.git/info/refs: could not connect',
+    ],
+    ['a host of which a part is granted', NARROW, 'Could not resolve host: part.example.com'],
+    ['a granted host in another script', NARROW, 'could not connect to https://b\u00fccher.example/'],
     ['what the proxy already said', WIDE, 'Could not resolve host: known.example.com'],
     ['a granted variable', WIDE, 'GRANTED is not set'],
     ['a variable the host has not', WIDE, 'OTHER_TOKEN is not set'],
@@ -236,6 +261,7 @@ test('the fix is one that works: for what is not there yet, the directory it wou
   expect(fixes("touch: cannot touch 'src/new': Permission denied")).toEqual(['--write src'])
   expect(fixes('sh: 1: cannot create build/x: Read-only file system')).toEqual(['--write .'])
   expect(fixes('cat: .env: Permission denied')).toEqual(['--read .env'])
+  expect(fixes('bash: ./run.sh: Permission denied')).toEqual(['--write run.sh, or --execute run.sh'])
 })
 
 test('no flag is suggested that would be refused: for a link that leads out, and for a mount that waits', () => {
@@ -248,7 +274,64 @@ test('no flag is suggested that would be refused: for a link that leads out, and
     {
       about: 'key',
       text: 'key: read denied: the mount key is not approved, or its link is broken, so it grants nothing',
-      fix: 'cordon policy compile, at a terminal',
+      fix: 'cordon policy compile, which asks about it at a terminal',
     },
   ])
 })
+
+test('a granted path that does not exist is not there to be granted: the directory above decides', () => {
+  const policy = parseAccessPolicy({
+    fs: [
+      { path: '.', read: true },
+      { path: 'build/out', read: true, write: true },
+    ],
+  })
+  const asked = "mkdir: cannot create directory 'build/out/x': Read-only file system"
+  expect(findHints([mentionedInErrors(asked)], world(policy))).toEqual([
+    {
+      about: 'build/out/x',
+      text: 'build/out/x: the rule for build/out holds only once it exists, and . does not grant create',
+      fix: 'mkdir -p build/out first, or --write .',
+    },
+  ])
+  expect(said(WIDE, "touch: cannot touch 'new': Permission denied")).toEqual([])
+})
+
+test('a fix is pasted into a shell, which runs nothing of a name that somebody else chose', () => {
+  const names = ['$(touch pwned)', 'a b;c', "it's", 'esc\u001b[2J$(id)', '"`id`"']
+  for (const name of names) writeFileSync(join(root, name), '')
+  const mentions = {
+    paths: names.map((path) => ({ path, trouble: 'read-only' as const })),
+    hosts: [],
+    variables: [],
+  }
+  expect(findHints([mentions], world(NARROW)).map(({ fix }) => fix)).toEqual([
+    "--write '$(touch pwned)'",
+    "--write 'a b;c'",
+    "--write 'it'\\''s'",
+    "--write $'esc\\u001b[2J$(id)'",
+    '--write \'"`id`"\'',
+  ])
+  for (const name of [...names, 'é\u2028\u{e0001}\\', ''])
+    expect(spawnSync('bash', ['-c', `printf %s ${shellWord(name)}`], BASH).stdout).toBe(name)
+  writeFileSync(join(home, '$(id)'), '')
+  expect(findHints([mentionedInCommand(['cat', join(home, '$(id)')])], world(NARROW))).toMatchObject([
+    {
+      fix: `ln -s ~/'$(id)' '$(id)', --tool or --profile with { path = "$(id)", external = true, read = true } in its access.fs, and cordon policy compile to approve it`,
+    },
+  ])
+})
+
+test.each([
+  ['dash', 'sh: 0: Cannot fork', 'processes'],
+  ['bash', 'bash: fork: retry: Resource temporarily unavailable', 'processes'],
+  ['busybox', "sh: can't fork: Resource", 'processes'],
+  ['grep', 'grep: memory exhausted', 'memory_mb'],
+  ['java', 'java.lang.OutOfMemoryError: unable to create native thread', 'memory_mb'],
+  ['python', 'OSError: [Errno 24] Too many open files', 'open_files'],
+])('a limit in the words of %s', (_, text, limit) => {
+  const limits = { memory: 2 ** 30, processes: 9, files: 9, tmp: 2 ** 20 }
+  expect(findLimits(text, limits).map(({ about }) => about)).toEqual([limit])
+})
+
+const BASH = { encoding: 'utf8', env: { LC_ALL: 'C.UTF-8', PATH: process.env['PATH'] } } as const

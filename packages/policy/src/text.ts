@@ -32,6 +32,17 @@ const clip = (text: string): string =>
     ? text
     : `${text.slice(0, LONGEST_SHOWN).toWellFormed()}… (${text.length} characters)`
 
+/**
+ * A word to be pasted, which a shell reads as it is: whole, and with nothing in it that the shell would run. Control
+ * characters need `$'…'`; a shell that does not know it still runs nothing.
+ */
+export function shellWord(text: string): string {
+  if (/^[\w.,/:@%+-]+$/.test(text)) return text
+  if (!text.search(/^[^\p{C}\p{Zl}\p{Zp}]*$/u)) return `'${text.replaceAll("'", `'\\''`)}'`
+  const escaped = text.replace(/[\\']/g, (c) => `\\${c}`)
+  return `$'${escapeUnsafe(escaped, (hex) => (hex.length <= 4 ? `\\u${hex.padStart(4, '0')}` : `\\U${hex.padStart(8, '0')}`))}'`
+}
+
 /** What a wrong value is, in a few words: never the value itself when it could be long. */
 export function describe(value: unknown): string {
   if (value === null) return 'null'

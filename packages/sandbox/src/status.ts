@@ -67,6 +67,8 @@ function adviceFor(step: string, errno: string): string {
   switch (step) {
     case 'exec':
       if (errno === 'E2BIG') return 'The command line and the environment are too long.'
+      if (errno === 'ENOEXEC')
+        return 'It is neither a program nor a script with a #! line: name its interpreter.'
       return errno === 'EACCES'
         ? 'No rule grants execute there, or the file is not executable.'
         : 'The program or its interpreter is not there inside the sandbox.'

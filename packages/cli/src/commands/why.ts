@@ -1,5 +1,5 @@
 import { type AnyRule, parseQuestion, why, type Why } from '@cordon/host'
-import { show } from '@cordon/policy'
+import { shellWord, show } from '@cordon/policy'
 import type { Register } from '../command.ts'
 import { EXIT } from '../exit.ts'
 import { type CommonOptions, withCommonOptions } from '../options.ts'
@@ -72,10 +72,6 @@ const isUnapproved = (any: AnyRule | undefined): boolean =>
 
 const setCommand = ({ layer, key, value }: NonNullable<Why['fix']>): string =>
   `cordon config set ${layer === 'workspace' ? '' : `--${layer} `}${shellWord(key)} ${shellWord(value)}`
-
-/** A word that a POSIX shell reads as it is. */
-const shellWord = (word: string): string =>
-  /^[\w.,/:@%+-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
 
 function ruleData(any: AnyRule): Record<string, unknown> {
   switch (any.axis) {

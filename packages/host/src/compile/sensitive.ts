@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { type AccessPolicy, below, type FsRule, show } from '@cordon/policy'
-import type { Subject } from './subject.ts'
+import { labelOf, type Subject } from './subject.ts'
 
 // SPEC 4.9: where secrets live. `~/x` is a place in the home directory with everything below it; `**/x` is a
 // name anywhere, with `*` for any characters. Configuration adds to this list and cannot shorten it.
@@ -72,7 +72,7 @@ export function sensitiveGrants(
 }
 
 export const describeGrant = ({ subject, rule, pattern }: SensitiveGrant): string =>
-  `${subject.kind} ${subject.name} is granted ${[...rule.grants].join(', ')} on ${show(rule.path)}, ` +
+  `${labelOf(subject)} is granted ${[...rule.grants].join(', ')} on ${show(rule.path)}, ` +
   `where secrets live (${pattern})`
 
 function matchingPattern(rule: FsRule, { root, home, patterns }: SensitiveOptions): string | undefined {

@@ -1,5 +1,5 @@
 import type { AccessConfig, Config } from '@cordon/config'
-import type { EnvRule } from '@cordon/policy'
+import { type EnvRule, show } from '@cordon/policy'
 
 /** Whatever runs under a policy of its own: a tool, an MCP server, or a profile of `cordon run`. */
 export interface Subject {
@@ -12,6 +12,13 @@ export interface Subject {
   /** Where its access is written in the config, for errors and suggested edits. */
   readonly key: readonly string[]
 }
+
+/** The profile that the flags of `cordon run` build on, without `--tool` or `--profile`. Nobody else may use the name. */
+export const PLAIN = 'cordon run'
+
+/** For people. A profile's name is whatever the workspace's files say, and must not redraw the terminal. */
+export const labelOf = ({ kind, name }: Pick<Subject, 'kind' | 'name'>): string =>
+  kind === 'profile' && name === PLAIN ? 'this command' : `${kind} ${show(name)}`
 
 /** SPEC 3.1: all of them are compiled, and all errors reported, before anything runs. */
 export const subjectsOf = (config: Config): Subject[] => [

@@ -1,6 +1,6 @@
 import { formatOrigin, type LoadedConfig } from '@cordon/config'
 import { type AccessPolicy, CordonError } from '@cordon/policy'
-import { type Subject, subjectsOf } from '../compile/subject.ts'
+import { PLAIN, type Subject, subjectsOf } from '../compile/subject.ts'
 import { compileProject, type Compiler } from '../policies.ts'
 import { openAmbientProject, type Project, type ProjectOptions } from '../project.ts'
 import { findSubject } from '../why/find-subject.ts'
@@ -20,9 +20,6 @@ export interface Chosen {
   /** The sandbox is off or weaker than it could be, and who said so. Never to be kept from the person. */
   readonly alarms: readonly string[]
 }
-
-/** The profile that flags without `--tool` or `--profile` build on. */
-const PLAIN = 'cordon run'
 
 export async function choosePolicy(
   options: ProjectOptions,

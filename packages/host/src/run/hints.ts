@@ -7,6 +7,7 @@ import {
   CordonError,
   EnvIndex,
   type Root,
+  shellWord,
   show,
   tomlString,
 } from '@cordon/policy'
@@ -72,13 +73,14 @@ function pathHint({ path, trouble }: PathMention, world: HintWorld): Hint[] {
     ]
   if (world.isVisible(absolute)) return []
   const inHome = below(home, absolute)
-  const shown = show(inHome === undefined ? absolute : `~/${inHome}`)
+  const shown = inHome === undefined ? absolute : `~/${inHome}`
+  const word = inHome === undefined ? shellWord(absolute) : `~/${shellWord(inHome)}`
   const name = absolute.slice(absolute.lastIndexOf('/') + 1)
   return [
     {
       about: absolute,
-      text: `${shown} exists on the host, and no rule grants it`,
-      fix: `ln -s ${shown} ${show(name)}, --tool or --profile with { path = ${tomlString(name)}, external = true, read = true } in its access.fs, and cordon policy compile to approve it`,
+      text: `${show(shown)} exists on the host, and no rule grants it`,
+      fix: `ln -s ${word} ${shellWord(name)}, --tool or --profile with { path = ${tomlString(name)}, external = true, read = true } in its access.fs, and cordon policy compile to approve it`,
     },
   ]
 }
@@ -103,39 +105,59 @@ function inWorkspace(path: string, trouble: Trouble, world: HintWorld): Hint[] {
   if (!there && trouble !== 'read-only' && trouble !== 'refused') return []
   // Of what is there nothing is created, and of what is not there nothing is read, changed or removed.
   const possible = WANTED[trouble].filter((capability) => (capability === 'create') !== there)
-  const refused = possible
-    .map((capability) => ask(capability, path, world))
-    .filter((found) => found !== undefined && !found.allowed)
+  const refused = possible.flatMap((capability) => {
+    const found = ask(capability, path, world)
+    return found && !found.allowed ? [found] : []
+  })
   const first = refused[0]
-  if (!first) return []
-  const what = refused.map((found) => found?.question.capability).join(', ')
+  if (!first) return there ? [] : notThereYet(path, world)
+  const what = refused.map(({ question }) => question.capability).join(', ')
   const at = first.rule?.rule.origin === undefined ? '' : ` (${first.rule.rule.origin})`
   return [
     {
       about: path,
       text: `${show(path)}: ${what} denied: ${first.because}${at}`,
-      fix: fixInWorkspace(first, path, world),
+      fix: fixInWorkspace(refused, path, world),
     },
   ]
 }
 
-function fixInWorkspace(
-  { question, canonical, rule }: Answer,
-  path: string,
-  world: HintWorld,
-): string | undefined {
-  if (rule?.axis === 'fs' && rule.rule.external && rule.rule.approvedTarget === undefined)
-    return 'cordon policy compile, at a terminal'
-  // It leads out, or nowhere: a flag for it would be refused.
-  if (canonical === undefined) return undefined
-  // What is not there yet cannot be granted by itself: nothing can be mounted on it (SPEC 4.3).
-  return `${FLAG[question.capability as Capability]} ${typed(nearest(path, world), world)}`
+/**
+ * A rule grants it, and yet it could not be made: nothing can be mounted on what is not there yet (SPEC 4.3), so the
+ * directory above decides.
+ */
+function notThereYet(path: string, world: HintWorld): Hint[] {
+  const rule = ask('create', path, world)?.rule
+  if (rule?.axis !== 'fs' || world.exists(join(world.root.path, rule.rule.path))) return []
+  const above = nearest(path, world)
+  if (ask('create', above, world)?.allowed) return []
+  return [
+    {
+      about: path,
+      text: `${show(path)}: the rule for ${show(rule.rule.path)} holds only once it exists, and ${show(above)} does not grant create`,
+      fix: `mkdir -p ${typed(rule.rule.path, world)} first, or --write ${typed(above, world)}`,
+    },
+  ]
 }
+
+/** Who may not even read wants that first. A program that was refused a file it can read wanted to change or to run it. */
+function fixInWorkspace(refused: readonly Answer[], path: string, world: HintWorld): string | undefined {
+  // A flag cannot approve a target; only a person can (SPEC 3.2).
+  if (refused.some(({ rule }) => rule?.axis === 'fs' && rule.rule.external)) return ASKS
+  // It leads out, or nowhere: a flag for it would be refused.
+  if (refused.some(({ canonical }) => canonical === undefined)) return undefined
+  const flags = new Set(refused.map(({ question }) => FLAG[question.capability as Capability]))
+  // What is not there yet cannot be granted by itself: nothing can be mounted on it (SPEC 4.3).
+  const place = typed(nearest(path, world), world)
+  return [...(flags.has('--read') ? ['--read'] : flags)].map((flag) => `${flag} ${place}`).join(', or ')
+}
+
+const ASKS = 'cordon policy compile, which asks about it at a terminal'
 
 /** As the person would type it, standing where the command was started. */
 function typed(path: string, { root, cwd }: HintWorld): string {
   const from = relative(cwd, join(root.path, path)) || '.'
-  return show(from.startsWith('-') ? `./${from}` : from)
+  return shellWord(from.startsWith('-') ? `./${from}` : from)
 }
 
 function nearest(path: string, world: HintWorld): string {
@@ -152,16 +174,18 @@ const FLAG: Record<Capability, string> = {
   execute: '--execute',
 }
 
-function hostHint({ scheme, host, port }: HostMention, world: HintWorld): Hint[] {
-  if (world.isKnown(host)) return []
+function hostHint({ scheme, host, port, path }: HostMention, world: HintWorld): Hint[] {
+  // Where a part of the host is granted, the proxy was there to say exactly what else was refused.
+  if (world.isKnown(host) || world.policy.net.some((rule) => rule.allow && rule.host === host && path === ''))
+    return []
   const target = port === '' ? host : `${host}:${port}`
-  const found = ask('net', `${scheme}://${target}/`, world)
+  const found = ask('net', `${scheme}://${target}${path || '/'}`, world)
   if (!found || found.allowed) return []
   return [
     {
       about: target,
       text: `network access to ${show(target)} is denied: ${found.because}`,
-      fix: `--allow-net ${show(target)}`,
+      fix: `--allow-net ${shellWord(target)}`,
     },
   ]
 }
@@ -174,7 +198,7 @@ function variableHint(name: string, { policy, hasVariable }: HintWorld): Hint[] 
     {
       about: name,
       text: `the variable ${show(name)} is set on the host, and not granted`,
-      fix: `--env ${show(name)}`,
+      fix: `--env ${shellWord(name)}`,
     },
   ]
 }

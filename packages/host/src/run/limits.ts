@@ -21,7 +21,8 @@ const SYMPTOMS: readonly {
   readonly limit: (limits: Limits) => number
 }[] = [
   {
-    words: /Resource temporarily unavailable|fork: retry|can't start new thread|\bEAGAIN\b|unable to fork/i,
+    words:
+      /Resource temporarily unavailable|fork: retry|can't start new thread|\bEAGAIN\b|(?:cannot|can't|unable to) fork/i,
     about: 'processes',
     key: 'processes',
     limit: ({ processes }) => processes,
@@ -33,7 +34,8 @@ const SYMPTOMS: readonly {
     limit: ({ files }) => files,
   },
   {
-    words: /Cannot allocate memory|MemoryError|out of memory|\bENOMEM\b|bad_alloc|memory allocation of/i,
+    words:
+      /Cannot allocate memory|MemoryError|out of memory|\bENOMEM\b|bad_alloc|memory allocation of|memory exhausted|OutOfMemory/i,
     about: 'MiB of memory',
     key: 'memory_mb',
     limit: ({ memory }) => memory / MIB,

@@ -1,3 +1,5 @@
+import { parseHost } from '@cordon/policy'
+
 /** What a text names that a policy could be about. A guess: the text was written for people. */
 export interface Mentions {
   readonly paths: readonly PathMention[]
@@ -17,6 +19,8 @@ export interface HostMention {
   readonly scheme: string
   readonly host: string
   readonly port: string
+  /** Empty when no path was named. */
+  readonly path: string
 }
 
 /** What a command line names: nothing is known about what became of it. */
@@ -25,7 +29,7 @@ export function mentionedInCommand(argv: readonly string[]): Mentions {
   const values = words.flatMap((word) => [word, ...(/^-[^=]*=(.+)$/s.exec(word)?.slice(1) ?? [])])
   return {
     paths: unique(values.flatMap(pathsOfWord).map((path) => ({ path, trouble: 'unsaid' as const }))),
-    hosts: unique(values.flatMap((word) => [...word.matchAll(URLS)].map(hostOf))),
+    hosts: unique(values.flatMap(urlsIn)),
     variables: [],
   }
 }
@@ -72,9 +76,12 @@ function pathsIn(line: string): PathMention[] {
   if (!trouble) return []
   const found = [...line.matchAll(QUOTED), ...line.matchAll(BETWEEN_COLONS), ...line.matchAll(PATHS)]
   return found
-    .map(([, path = '']) => ({ path: path.trim().replace(/[.,!?]+$/, ''), trouble }))
+    .map(([, path = '']) => ({ path: withoutStop(path.trim()), trouble }))
     .filter(({ path }) => path !== '' && !/:\/\/|\0|^E[A-Z0-9]{3,}$/.test(path))
 }
+
+/** The end of a sentence is no part of a name; but `.` alone is a directory. */
+const withoutStop = (path: string): string => (/^[./]+$/.test(path) ? path : path.replace(/[.,:;!?]+$/, ''))
 
 const QUOTED = /['"`‘]([^'"`‘’]+)['"`’]/g
 /** `cat: notes.txt: Permission denied` names a file without a slash and without quotes. */
@@ -86,26 +93,27 @@ const OFFLINE =
   /resolve|getaddrinfo|name resolution|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ENETUNREACH|EHOSTUNREACH|unreachable|connection refused|failed to connect|couldn't connect|could not connect|no such host|name or service not known|network is down/i
 
 const URLS =
-  /(?<![a-z0-9+.-])([a-z][a-z0-9+.-]{0,20}):\/\/(?:[^\s/@'"]*@)?([\w.-]+|\[[0-9a-f:.]+\])(?::(\d{1,5}))?/gi
+  /(?<![a-z0-9+.-])([a-z][a-z0-9+.-]{0,20}):\/\/(?:[^\s/@'"]*@)?([^\s/?#:@'"`<>()[\]{}\\|,;]+|\[[0-9a-f:.]+\])(?::(\d{1,5}))?(\/[^\s?#'"`<>()[\]{}\\|]*)?/gi
 
 /** Where programs put a bare name: `Could not resolve host: example.com`, `lookup proxy.golang.org: …`. */
 const BARE_HOSTS =
   /(?:resolve (?:host(?:name)?|address)?:? ?|ENOTFOUND |EAI_AGAIN |ECONNREFUSED |connect to |lookup |host=)['"]?((?:[\w-]{1,63}\.){1,10}[a-z]{2,63})(?::(\d{1,5}))?/gi
 
 const hostsIn = (line: string): HostMention[] => [
-  ...[...line.matchAll(URLS)].map(hostOf),
-  ...[...line.matchAll(BARE_HOSTS)].map(([, host = '', port = '']) => ({
-    scheme: 'https',
-    host: host.toLowerCase(),
-    port,
-  })),
+  ...urlsIn(line),
+  ...[...line.matchAll(BARE_HOSTS)].flatMap(([, host = '', port = '']) => mention('https', host, port, '')),
 ]
 
-const hostOf = ([, scheme = '', host = '', port = '']: RegExpExecArray): HostMention => ({
-  scheme: scheme.toLowerCase(),
-  host: host.toLowerCase(),
-  port,
-})
+const urlsIn = (text: string): HostMention[] =>
+  [...text.matchAll(URLS)].flatMap(([, scheme = '', host = '', port = '', path = '']) =>
+    mention(scheme.toLowerCase(), host, port, withoutStop(path)),
+  )
+
+/** In the one spelling that rules are written in; what is no host is not mentioned. */
+function mention(scheme: string, text: string, port: string, path: string): HostMention[] {
+  const host = parseHost(text)
+  return host === undefined ? [] : [{ scheme, host, port, path }]
+}
 
 /** Named together with a word that says it was missed. */
 const variablesIn = (line: string): string[] =>

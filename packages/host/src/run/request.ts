@@ -27,6 +27,8 @@ export interface RunOutcome {
   readonly exit: Exit
   /** Exactly what the proxy refused. */
   readonly refused: readonly ProxyDecision[]
+  /** What it allowed in vain, in words: else it would be taken for a refusal. */
+  readonly unreached: readonly string[]
   readonly lost: readonly LostGuarantee[]
   readonly notes: readonly string[]
   /** Only when the program failed; always a guess. */

@@ -26,8 +26,7 @@ export async function runWaiting(
   try {
     const end = await launch(request, plan, network, env)
     const decisions = (await network?.close()) ?? []
-    const refused = decisions.filter((decision) => !decision.allowed)
-    return explain(request, plan, end, refused)
+    return explain(request, plan, end, decisions)
   } finally {
     await network?.close()
   }
@@ -37,6 +36,7 @@ export async function runWaiting(
 export const runBare = async (request: RunRequest): Promise<RunOutcome> => ({
   exit: await runUnconfined(request),
   refused: [],
+  unreached: [],
   lost: [],
   notes: [],
   hints: [],
@@ -53,13 +53,16 @@ function explain(
   request: RunRequest,
   plan: Plan,
   { exit, said }: End,
-  refused: readonly ProxyDecision[],
+  decisions: readonly ProxyDecision[],
 ): RunOutcome {
   const failed = exit.code !== 0
+  const refused = decisions.filter((decision) => !decision.allowed)
+  const unreached = decisions.filter((decision) => failed && decision.failed)
   const mentions = failed ? [mentionedInErrors(said), mentionedInCommand(request.argv)] : []
   return {
     exit,
     refused,
+    unreached: [...new Set(unreached.map(({ reason }) => reason))],
     lost: plan.lost,
     notes: plan.notes,
     hints: [

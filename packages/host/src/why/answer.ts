@@ -112,7 +112,7 @@ function answerNet(rules: readonly NetRule[], question: Question & { axis: 'net'
     canonical,
     rule: rule && { axis: 'net', rule },
     because: rule
-      ? `the rule for ${rule.host}${rule.pathPrefix ?? ''} ${rule.allow ? 'allows it' : 'says no'}`
+      ? `the rule for ${show(`${rule.host}${rule.pathPrefix ?? ''}`)} ${rule.allow ? 'allows it' : 'says no'}`
       : `no rule covers ${target.host}${port}`,
     others: rules
       .filter((other) => other !== rule && new NetIndex([other]).evaluate(target).kind !== 'unmatched')

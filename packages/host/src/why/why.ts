@@ -2,6 +2,7 @@ import { mergeSources } from '@cordon/config'
 import { compileWith, type Policies } from '../policies.ts'
 import type { Project } from '../project.ts'
 import { type Answer, answer } from './answer.ts'
+import { labelOf } from '../compile/subject.ts'
 import { findSubject } from './find-subject.ts'
 import { type Edit, findEdit } from './fix.ts'
 import type { Question } from './question.ts'
@@ -16,7 +17,7 @@ export interface Why extends Answer {
 export function why(project: Project, policies: Policies, name: string, question: Question): Why {
   const subject = findSubject(project.loaded.config, [...policies.bySubject.keys()], name)
   const found = answer(project.root, policies.bySubject.get(subject)!, question)
-  const subjectLabel = `${subject.kind} ${subject.name}`
+  const subjectLabel = labelOf(subject)
   if (found.allowed) return { ...found, subject: subjectLabel, fix: undefined }
   const ask = (sources: Project['sources']): Answer => {
     const loaded = mergeSources(sources)

@@ -1,5 +1,6 @@
 import { type KernelReport, type LostGuarantee } from '../kernel.ts'
-import { type Plan } from './types.ts'
+import { show } from '@cordon/policy'
+import { type Holder, type Plan } from './types.ts'
 
 /** What a run without namespaces, Landlock or seccomp does without, by name (SPEC 4.3). */
 export function lostWithout(kernel: KernelReport, isolation: Plan['isolation']): readonly LostGuarantee[] {
@@ -9,6 +10,19 @@ export function lostWithout(kernel: KernelReport, isolation: Plan['isolation']):
     ...(kernel.landlockAbi === 0 ? [WITHOUT_LANDLOCK] : []),
     ...(kernel.seccomp ? [] : [WITHOUT_SECCOMP]),
   ]
+}
+
+/** What `warn` runs without, where the kernel has everything and the rules ask for more (docs/sandbox.md). */
+export function lostOf(refused: readonly Holder[]): readonly LostGuarantee[] {
+  const paths = refused.flatMap((holder) =>
+    holder.axis === 'fs' ? [{ ...holder, path: holder.rule.path }] : [],
+  )
+  return [...Map.groupBy(paths, ({ path }) => path)].map(([path, all]) => ({
+    guarantee: 'narrower-rules',
+    loss: `what the rule for ${show(path)} says of ${all.map(({ capability }) => capability).join(', ')}`,
+    why: 'of what a wider rule grants, the kernel can take back all writing, or execute, or everything, and nothing between',
+    fix: 'write the narrower rule at the top, and wider ones below it',
+  }))
 }
 
 /** Whether anything at all keeps a program from the files that no rule speaks of. */

@@ -1,5 +1,5 @@
 import { type Flag, type Item, type LimitName } from '../linux/items.ts'
-import { hasBoundary, lostWithout } from './lost.ts'
+import { hasBoundary, lostOf, lostWithout } from './lost.ts'
 import { UnenforceableError, UnplannableError } from './errors.ts'
 import { cannotHold, holdersOf, isRefused } from './holders.ts'
 import { layOutNamespaces } from './namespaces.ts'
@@ -34,7 +34,8 @@ export function planConfinement(request: ConfinementRequest): Plan {
   let table: readonly Holder[] | undefined
   const holders = (): readonly Holder[] => (table ??= holdersOf(policy, held.regions, isolation))
   // The workspace's boundary is declared by every policy, also by one without rules (SPEC 1.1).
-  if (mode === 'enforce' && (!hasBoundary(kernel, isolation) || cannotHold(policy, held.regions, isolation)))
+  const holdsAll = !cannotHold(policy, held.regions, isolation)
+  if (mode === 'enforce' && (!hasBoundary(kernel, isolation) || !holdsAll))
     throw new UnenforceableError(holders().filter(isRefused), lost)
   return {
     survey,
@@ -53,7 +54,8 @@ export function planConfinement(request: ConfinementRequest): Plan {
     get holders() {
       return holders()
     },
-    lost,
+    lost:
+      holdsAll || isolation === 'landlock-only' ? lost : [...lost, ...lostOf(holders().filter(isRefused))],
     watched: watchMissing(held.regions, survey),
     notes: held.notes,
     proxyPort,

@@ -8,13 +8,17 @@ export interface Denial {
   readonly fix: string | undefined
 }
 
-/** SPEC 1.4 for the network: the host, the rule or its absence, and the exact TOML. */
-export function denyByRule(place: Place, scheme: string, rule: NetRule | undefined): Denial {
+/** SPEC 1.4 for the network: the host, the rule or its absence, and the exact TOML. `part` is a path, where others are granted. */
+export function denyByRule(
+  { host: asked, port, part = '' }: Place & { readonly part?: string },
+  scheme: string,
+  rule: NetRule | undefined,
+): Denial {
   if (!rule) {
-    const port = DEFAULT_PORTS[scheme] === place.port ? {} : { port: place.port }
+    const at = DEFAULT_PORTS[scheme] === port ? {} : { port }
     return {
-      reason: `no rule allows ${place.host}:${place.port}`,
-      fix: ruleToml({ host: place.host, ...port }),
+      reason: `no rule allows ${asked}:${port}${part}`,
+      fix: ruleToml({ host: asked, ...at, ...(part === '' ? {} : { pathPrefix: part }) }),
     }
   }
   const { host, origin, pathPrefix } = rule

@@ -127,6 +127,6 @@ function fail({ res, asked, entry }: Exchange, error: Error): void {
   }
   const dialed = error instanceof DialError && error.dialed.kind === 'failed' ? error.dialed : undefined
   const reason = dialed?.reason ?? `${asked.target.host} broke the connection (${codeOf(error)})`
-  entry.finish({ reason })
+  entry.finish({ reason, failed: true })
   answer(res, dialed?.timedOut ? 504 : 502, `cordon: ${reason}.\n`)
 }

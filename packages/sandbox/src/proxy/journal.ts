@@ -70,6 +70,7 @@ interface Outcome {
   readonly allowed: boolean
   readonly rule: NetRule | undefined
   readonly reason: string
+  readonly failed?: true
 }
 
 export class Entry {

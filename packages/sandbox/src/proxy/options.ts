@@ -53,6 +53,8 @@ export interface ProxyDecision {
   readonly port: number | undefined
   readonly url?: string
   readonly allowed: boolean
+  /** Allowed, and then the name could not be found, the server not be reached or not be understood: `reason` says it. */
+  readonly failed?: true
   readonly rule: { readonly index: number; readonly origin?: string } | undefined
   readonly reason: string
   /** Tunnels: every byte after the handshake with us. Requests: the bodies, and all that follows an upgrade. */

@@ -32,6 +32,8 @@ export function readRequestHead(
   const wrong = wrongFraming(req) ?? (hosts.length > 1 ? 'it has more than one Host header' : undefined)
   if (wrong !== undefined) return bad(wrong)
   const match = TARGET.exec(req.url ?? '')
+  if (!match?.groups && /[^!-~]|[#\\]/.test(req.url ?? ''))
+    return bad('its URL holds a character that two servers could read differently')
   if (!match?.groups)
     return bad(origin ? 'its target is not a path' : 'this is a proxy: the target must be a whole http URL')
   const { scheme, authority, path = '', query = '' } = match.groups

@@ -9,6 +9,7 @@ import { codeOf } from './dial.ts'
 import { denyByRule } from './denial.ts'
 import { forward, forwardUpgrade } from './forward.ts'
 import { discardRest } from './leftover.ts'
+import { isDeceptive } from './readings.ts'
 import { OriginAgent, type Seed } from './origin-agent.ts'
 import { type Asked, type BadRequest, readRequestHead, type RequestOrigin } from './request-head.ts'
 import { answer, answerDenial, plainResponse } from './responses.ts'
@@ -187,7 +188,8 @@ export class Requests {
   }
 
   #deny(session: Session, res: ServerResponse, asked: Asked, rule: NetRule | undefined): void {
-    const denial = denyByRule(asked.target, asked.target.scheme, rule)
+    const part = this.#shared.gate.tunnel(asked.target).allowed ? partOf(asked) : ''
+    const denial = denyByRule({ ...asked.target, part }, asked.target.scheme, rule)
     this.#shared.journal.refuse(subject(session, asked), rule, denial.reason)
     answerDenial(res, asked, denial)
   }
@@ -210,6 +212,18 @@ const contained =
       req.socket.destroy()
     }
   }
+
+/** As a rule would write it. One that can be read in several ways needs more; a long one is kept once, in the URL. */
+function partOf({ target, rawPath }: Asked): string {
+  if (isDeceptive(rawPath)) return ''
+  const names = target.segments.map((segment) =>
+    encodeURIComponent(Buffer.from(segment, 'latin1').toString()),
+  )
+  const path = `/${names.join('/')}`
+  return path.length > LONGEST_PART ? '' : path
+}
+
+const LONGEST_PART = 200
 
 const UNHEARD = "the client left before its first request: it may not trust the run's certificate authority"
 

@@ -49,7 +49,7 @@ export async function openTunnel(
       entry.finish({ rule: hope.rule, reason: dialed.denial.reason })
       return handshake.deny(place, dialed.denial)
     case 'failed':
-      entry.finish({ allowed: true, rule: hope.rule, reason: dialed.reason })
+      entry.finish({ allowed: true, rule: hope.rule, reason: dialed.reason, failed: true })
       return handshake.fail(dialed.reason, dialed.timedOut)
     case 'open':
       break

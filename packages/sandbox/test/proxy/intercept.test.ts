@@ -27,9 +27,9 @@ test('SPEC 4.5 a path rule on https: every request in the tunnel is decided, on 
   expect(await get('/admin')).toEqual({
     status: '403 Forbidden',
     body:
-      `cordon: network access denied: https://a.example:${port}/admin\nno rule allows a.example:${port}.\n` +
+      `cordon: network access denied: https://a.example:${port}/admin\nno rule allows a.example:${port}/admin.\n` +
       "To allow it, add this rule after the others of the tool's or profile's access:\n\n" +
-      `[[access.net]]\nhost = "a.example"\nport = ${port}\nallow = true\n`,
+      `[[access.net]]\nhost = "a.example"\nport = ${port}\npath_prefix = "/admin"\nallow = true\n`,
   })
   expect((await get('/repos/y')).status).toBe('200 OK')
   expect((await get('/repos/..%2fadmin')).status).toBe('403 Forbidden')

@@ -80,6 +80,45 @@ describe.each(PEOPLE)('at a terminal as $name', (person) => {
     expect(missed, screen).toEqual([])
   })
 
+  test('what a program could leave behind at a terminal: not another discipline, not stopped, not for itself alone, not unwaiting', () => {
+    place.write(
+      'leave.py',
+      `
+import errno, fcntl, os, struct, termios
+def attempt(name, *request):
+    try: fcntl.ioctl(0, *request); print(name, 'done')
+    except OSError as e: print(name, errno.errorcode[e.errno])
+attempt('discipline', termios.TIOCSETD, struct.pack('i', 27))
+attempt('exclusive', termios.TIOCEXCL)
+attempt('stop', termios.TCXONC, termios.TCOOFF)
+attempt('keyboard', 0x4b45, 4)
+attempt('screen', 0x5602, bytes(8))
+attempt('size', termios.TIOCGWINSZ, bytes(8))
+os.set_blocking(0, False)
+`,
+    )
+    const after = 'import os; fd = os.open("/dev/tty", os.O_RDWR); print("waits", os.get_blocking(0))'
+    const { missed, screen } = place.atShell([
+      ['bash-', 'PS1="> "\r'],
+      ['> ', ''],
+      ['> ', `$CORDON run -q -- /usr/bin/python3 leave.py; /usr/bin/python3 -c '${after}'\r`],
+      ['waits ', ''],
+      ['> ', 'exit\r'],
+    ])
+    expect({ said: screen.match(/\w+ (?:EPERM|done|True|False)/g), missed }, screen).toEqual({
+      said: [
+        'discipline EPERM',
+        'exclusive EPERM',
+        'stop EPERM',
+        'keyboard EPERM',
+        'screen EPERM',
+        'size done',
+        'waits True',
+      ],
+      missed: [],
+    })
+  })
+
   // With a network Node stays beside the command; otherwise the launcher takes its place, and its streams.
   test.each(['', 'net = [{ host = "example.com", allow = true }]\n'])(
     'a command that starts after the person was asked waits for what is typed, at a terminal as it was: %j',

@@ -1,13 +1,38 @@
-import { readFileSync } from 'node:fs'
+import { copyFileSync, existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { UnenforceableError } from '@cordon/sandbox'
 import { afterAll, describe, expect, test } from 'vitest'
-import { attempts, IDENTITIES, makeWorld, planFor, processesWith, run, removeWorlds } from './confine.ts'
+import { itemsFor } from '../src/call.ts'
+import { encodeItems } from '../src/linux/encode.ts'
+import { type Item } from '../src/linux/items.ts'
+import {
+  attempts,
+  BASE_ENV,
+  give,
+  IDENTITIES,
+  makeWorld,
+  planFor,
+  processesWith,
+  reachableLauncher,
+  removeWorlds,
+  run,
+} from './confine.ts'
 
 afterAll(removeWorlds)
 
 const RWX = { read: true, write: true, execute: true }
 const simulate = { userns: false } as const
+
+/** As a host does it: the plan goes in on descriptor 3, what happened comes out on it. */
+const LAUNCH = `
+import os, socket, subprocess
+ours, theirs = socket.socketpair()
+launcher = subprocess.Popen(['cordon-launch'], executable='./launch', env={}, close_fds=False,
+    preexec_fn=lambda: os.dup2(theirs.fileno(), 3))
+theirs.close()
+ours.sendall(open('plan', 'rb').read())
+print(ours.makefile().read(), end='')
+`
 
 describe.each(IDENTITIES)('without user namespaces, as $name', (who) => {
   test('Landlock and seccomp still hold the workspace, the home and the secrets', async () => {
@@ -79,6 +104,32 @@ describe.each(IDENTITIES)('without user namespaces, as $name', (who) => {
       'process-cleanup',
     ])
   })
+
+  test.runIf(existsSync('/usr/bin/python3'))(
+    'inside another sandbox, where paths are opened step by step: it works, and no link is followed',
+    async () => {
+      const world = makeWorld(who, { 'launch.py': LAUNCH, a: 'a', 'dir/b': 'b' })
+      copyFileSync(reachableLauncher().path, join(world.root, 'launch'))
+      symlinkSync('dir', join(world.root, 'link'))
+      const call = { argv: ['sh', '-c', 'cat a; cat /etc/shadow || exit 4'], env: BASE_ENV } as const
+      const items = itemsFor(planFor({ who, world, plan: { simulate } }), call, [])
+      const launch = async (planned: readonly Item[]): Promise<string> => {
+        writeFileSync(join(world.root, 'plan'), encodeItems(planned))
+        give(who, world.dir)
+        return (await run({ who, world, argv: ['/usr/bin/python3', 'launch.py'] })).stdout
+      }
+      const through = (name: string): Item => ({
+        tag: 'allow',
+        path: join(world.root, name),
+        rights: ['read-file'],
+      })
+      expect(await launch([...items, through('dir/b')])).toBe('aexit code=4\n')
+      for (const name of ['link/b', 'link'])
+        expect(await launch([...items, through(name)])).toBe(
+          `failed landlock-rule item=${items.length} errno=40\nexit code=125\n`,
+        )
+    },
+  )
 
   test('background processes still end with the call', async () => {
     const world = makeWorld(who)

@@ -60,9 +60,27 @@ close_fds (int gate)
     die_at (STEP_CLOSE_FDS, NO_ITEM, errno);
 }
 
+/* What the kernel counts for all processes of a user, those on the host with them: at most half of it is ours. */
+static void
+take_half (void)
+{
+  static const int counted[] = { RLIMIT_SIGPENDING, RLIMIT_MSGQUEUE };
+  for (size_t i = 0; i < sizeof counted / sizeof counted[0]; i++)
+    {
+      struct rlimit limit;
+      if (getrlimit (counted[i], &limit) || limit.rlim_max == RLIM_INFINITY)
+        continue;
+      limit.rlim_max /= 2;
+      limit.rlim_cur = limit.rlim_cur < limit.rlim_max ? limit.rlim_cur : limit.rlim_max;
+      if (setrlimit (counted[i], &limit))
+        die_at (STEP_LIMIT, NO_ITEM, errno);
+    }
+}
+
 static void
 set_limits (const struct plan *plan)
 {
+  take_half ();
   for (uint32_t i = 0; i < plan->count; i++)
     if (plan->items[i].tag == TAG_LIMIT)
       {

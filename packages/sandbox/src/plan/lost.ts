@@ -47,7 +47,10 @@ const NEED_NAMESPACES = [
     'file-metadata',
     'size, permissions, times and attributes of every file can be seen, and changed where it is yours',
   ],
-  ['process-isolation', 'other processes can be seen, though not read or signalled'],
+  [
+    'process-isolation',
+    'other processes, their command lines and connections can be seen; they cannot be read otherwise, signalled or slowed',
+  ],
   ['process-cleanup', 'a background process can survive when the host is killed'],
 ] as const
 

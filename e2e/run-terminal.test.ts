@@ -119,6 +119,39 @@ os.set_blocking(0, False)
     })
   })
 
+  test('a program whose input is elsewhere writes to the terminal, and does not read what is typed there', () => {
+    place.write(
+      'read.py',
+      `
+import errno, os
+def attempt(name, f):
+    try: print(name, f())
+    except OSError as e: print(name, errno.errorcode[e.errno])
+for fd in (1, 2):
+    attempt('terminal', lambda: os.isatty(fd))
+    attempt('columns', lambda: os.get_terminal_size(fd).columns >= 0)
+    os.set_blocking(fd, False)
+    attempt('read', lambda: os.read(fd, 9))
+    os.set_blocking(fd, True)
+    attempt('reopened', lambda: os.open('/proc/self/fd/%d' % fd, os.O_RDWR))
+    attempt('written', lambda: os.write(os.open('/proc/self/fd/%d' % fd, os.O_WRONLY), b''))
+attempt('by-name', lambda: os.open('/dev/tty', os.O_RDONLY))
+`,
+    )
+    const { missed, screen } = place.atShell([
+      ['bash-', 'PS1="> "\r'],
+      ['> ', ''],
+      ['> ', '$CORDON run -q -- /usr/bin/python3 read.py < /dev/null\r'],
+      ['by-name ', ''],
+      ['> ', 'exit\r'],
+    ])
+    const each = ['terminal True', 'columns True', 'read EBADF', 'reopened EACCES', 'written 0']
+    expect({ said: screen.match(/[a-z-]+ (?:E[A-Z]+|True|False|\d+(?=\r?\n))/g), missed }, screen).toEqual({
+      said: [...each, ...each, 'by-name ENXIO'],
+      missed: [],
+    })
+  })
+
   // With a network Node stays beside the command; otherwise the launcher takes its place, and its streams.
   test.each(['', 'net = [{ host = "example.com", allow = true }]\n'])(
     'a command that starts after the person was asked waits for what is typed, at a terminal as it was: %j',

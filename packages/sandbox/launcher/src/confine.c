@@ -77,6 +77,25 @@ take_half (void)
     }
 }
 
+/* Whoever has left the terminal's session reads from it at any time, also from the background, what is typed for somebody
+ * else: job control stops only who is in it. A terminal to write to is opened for reading too, so it is opened anew.
+ * Before the capabilities go: a root's terminal may be of the user who became root. Where even that fails, it stays. */
+static void
+give_up_reading (void)
+{
+  for (int fd = 1; fd < STATUS_FD; fd++)
+    if (isatty (fd))
+      {
+        char path[32];
+        int written;
+        snprintf (path, sizeof path, "/proc/self/fd/%d", fd);
+        written = open (path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
+        if (written >= 0 && dup2 (written, fd) < 0)
+          die_at (STEP_SESSION, NO_ITEM, errno);
+        close (written);
+      }
+}
+
 static void
 set_limits (const struct plan *plan)
 {
@@ -137,6 +156,8 @@ confine_and_exec (const struct plan *plan, int gate)
   enter_cwd (plan);
   if (prctl (PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
     die_at (STEP_NO_NEW_PRIVS, NO_ITEM, errno);
+  if (!(plan->flags & FLAG_KEEP_TERMINAL))
+    give_up_reading ();
   drop_capabilities ();
   refuse_directories ();
   close_fds (gate);

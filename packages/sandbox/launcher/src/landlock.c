@@ -89,13 +89,18 @@ allow_path (int ruleset, const struct item *item, uint64_t handled)
   return err;
 }
 
-/* A terminal that we were given stays usable by its other names (/dev/stdout). */
+/* A terminal that we were given stays usable by its other names (/dev/stdout), for what it was opened for. */
 static void
 allow_terminals (int ruleset, uint64_t handled)
 {
   for (int fd = 0; fd < 3; fd++)
-    if (isatty (fd) && add_rule (ruleset, fd, FILE_RIGHTS & handled & ~LANDLOCK_ACCESS_FS_EXECUTE))
-      die_at (STEP_LANDLOCK, NO_ITEM, errno);
+    {
+      uint64_t rights = FILE_RIGHTS & handled & ~LANDLOCK_ACCESS_FS_EXECUTE;
+      if ((fcntl (fd, F_GETFL) & O_ACCMODE) == O_WRONLY)
+        rights &= ~LANDLOCK_ACCESS_FS_READ_FILE;
+      if (isatty (fd) && add_rule (ruleset, fd, rights))
+        die_at (STEP_LANDLOCK, NO_ITEM, errno);
+    }
 }
 
 static int

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
+#include <linux/fscrypt.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
@@ -153,6 +154,11 @@ struct refused_argument
 #define CONSOLE_CALLS 0x4b00
 #define SCREEN_CALLS 0x5600
 
+/* Of <linux/btrfs.h> and bcachefs: a second copy of a whole subvolume, with what we have covered in it. */
+#define BTRFS_SNAPSHOT 0x50009401
+#define BTRFS_SNAPSHOT_V2 0x50009417
+#define BCACHEFS_SUBVOLUME 0x4020bc10
+
 #define IOPRIO_WHO_GROUP 2
 
 /* F_SETDELEG of Linux 6.19: a lease by another name, also on directories. */
@@ -173,6 +179,12 @@ static const struct refused_argument refused_arguments[] = {
   { __NR_ioctl, 1, EQUAL, TCXONC },
   { __NR_ioctl, 1, LAST_BYTE_ANY, CONSOLE_CALLS },
   { __NR_ioctl, 1, LAST_BYTE_ANY, SCREEN_CALLS },
+  /* From any file of one's own in it, older kernels copy the subvolume: a home, of which the workspace is a part. */
+  { __NR_ioctl, 1, EQUAL, BTRFS_SNAPSHOT },
+  { __NR_ioctl, 1, EQUAL, BTRFS_SNAPSHOT_V2 },
+  { __NR_ioctl, 1, EQUAL, BCACHEFS_SUBVOLUME },
+  /* A filesystem has a keyring too, and what is put there stays until it is unmounted. */
+  { __NR_ioctl, 1, EQUAL, FS_IOC_ADD_ENCRYPTION_KEY },
   /* With a terminal our process group is that of whoever started us, and a group does not end at a pid namespace. */
   { __NR_setpriority, 0, EQUAL, PRIO_PGRP },
   { __NR_ioprio_set, 0, EQUAL, IOPRIO_WHO_GROUP },

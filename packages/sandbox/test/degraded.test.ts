@@ -1,6 +1,6 @@
 import { copyFileSync, existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { UnenforceableError } from '@cordon/sandbox'
+import { probeKernel, UnenforceableError } from '@cordon/sandbox'
 import { afterAll, describe, expect, test } from 'vitest'
 import { itemsFor } from '../src/call.ts'
 import { encodeItems } from '../src/linux/encode.ts'
@@ -22,6 +22,24 @@ afterAll(removeWorlds)
 
 const RWX = { read: true, write: true, execute: true }
 const simulate = { userns: false } as const
+
+const EMPTY = `
+import ctypes, errno, os
+libc = ctypes.CDLL(None, use_errno=True)
+def call(*args):
+    if libc.syscall(*args) < 0: raise OSError(ctypes.get_errno(), '')
+def attempt(name, f):
+    try: print(name, f())
+    except OSError as e: print(name, errno.errorcode[e.errno])
+kept = os.environ['HOME'].encode() + b'/kept'
+attempt('truncate', lambda: call(76, kept, 0))
+attempt('open', lambda: call(2, kept, os.O_RDONLY | os.O_TRUNC))
+attempt('open-neither', lambda: call(2, kept, os.O_ACCMODE | os.O_TRUNC))
+attempt('openat', lambda: call(257, -100, kept, os.O_RDONLY | os.O_TRUNC))
+attempt('own', lambda: os.truncate('a', 0))
+attempt('writing', lambda: open('a', 'w').close())
+attempt('open-descriptor', lambda: os.ftruncate(os.open('a', os.O_RDWR), 9))
+`
 
 /** As a host does it: the plan goes in on descriptor 3, what happened comes out on it. */
 const LAUNCH = `
@@ -128,6 +146,26 @@ describe.each(IDENTITIES)('without user namespaces, as $name', (who) => {
         expect(await launch([...items, through(name)])).toBe(
           `failed landlock-rule item=${items.length} errno=40\nexit code=125\n`,
         )
+    },
+  )
+
+  test.runIf(process.arch === 'x64' && existsSync('/usr/bin/python3'))(
+    'on a kernel whose Landlock does not see it: no file is emptied without being opened for writing',
+    async () => {
+      const world = makeWorld(who, { a: 'one', '~/kept': 'kept', 'try.py': EMPTY })
+      const { stdout, stderr } = await run({
+        who,
+        world,
+        argv: ['/usr/bin/python3', 'try.py'],
+        // The real one sees it, and answers EACCES: so the answer tells who was asked.
+        plan: { simulate, kernel: { ...probeKernel(), landlockAbi: 2 } },
+      })
+      const refused = ['truncate', 'open', 'open-neither', 'openat', 'own']
+      expect({ lines: stdout.trim().split('\n'), stderr }).toEqual({
+        lines: [...refused.map((name) => `${name} EPERM`), 'writing None', 'open-descriptor None'],
+        stderr: '',
+      })
+      expect(readFileSync(join(world.home, 'kept'), 'utf8')).toBe('kept')
     },
   )
 

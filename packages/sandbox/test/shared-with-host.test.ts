@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { probeKernel } from '@cordon/sandbox'
 import { afterAll, describe, expect, test } from 'vitest'
 import { give, IDENTITIES, makeWorld, removeWorlds, run, start } from './confine.ts'
 
@@ -14,7 +15,7 @@ const withoutNamespaces = { simulate: { userns: false } } as const
 const byNumber = test.runIf(process.arch === 'x64' && existsSync(PYTHON))
 
 const TRY = `
-import ctypes, errno, fcntl, os, resource, struct, sys
+import ctypes, errno, fcntl, os, resource, signal, struct, sys
 libc = ctypes.CDLL(None, use_errno=True)
 def call(*args):
     result = libc.syscall(*args)
@@ -105,6 +106,23 @@ sys.stdin.read()
       await confined.exit
       expect(said).toBe('group EPERM\ngroup-io EPERM\nown None\n')
       expect(supervisor).toEqual(scheduling(process.pid))
+    },
+  )
+
+  byNumber.each([
+    ['with', probeKernel().landlockAbi, 'None'],
+    ['without', 0, 'EPERM'],
+  ] as const)(
+    '%s a scope for signals: one to the group does not leave the sandbox',
+    async (_, landlockAbi, answer) => {
+      const { stdout, stderr } = await run({
+        ...prepare(
+          "attempt('group', lambda: os.kill(0, signal.SIGURG))\nattempt('own', lambda: os.kill(os.getpid(), 0))",
+        ),
+        plan: { mode: 'warn', kernel: { ...probeKernel(), landlockAbi } },
+        spawn: { terminal: 'keep' },
+      })
+      expect({ stdout, stderr }).toEqual({ stdout: `group ${answer}\nown None\n`, stderr: '' })
     },
   )
 

@@ -110,13 +110,10 @@ allow_port (int ruleset, const struct item *item)
   return syscall (__NR_landlock_add_rule, ruleset, RULE_NET_PORT, &rule, 0) ? errno : 0;
 }
 
-/* The first ABI with scopes. */
-#define SCOPES 6
-
 static size_t
 attr_size (int abi)
 {
-  if (abi >= SCOPES)
+  if (abi >= ABI_WITH_SCOPES)
     return sizeof (struct ruleset_attr);
   return abi >= 4 ? 2 * sizeof (uint64_t) : sizeof (uint64_t);
 }
@@ -160,7 +157,7 @@ landlock_keep_signals (void)
   struct ruleset_attr attr = { .scoped = SCOPE_SIGNAL };
   int ruleset, held;
 
-  if (landlock_abi () < SCOPES || prctl (PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+  if (landlock_abi () < ABI_WITH_SCOPES || prctl (PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
     return 0;
   ruleset = (int) syscall (__NR_landlock_create_ruleset, &attr, sizeof attr, 0);
   if (ruleset < 0)

@@ -218,6 +218,16 @@ static const struct refused_argument refused_on_others[] = {
   { __NR_sched_setattr, 0, ANY_BIT, ~0u },
 };
 
+/* Nor does a signal to the group end at a pid namespace. The group is somebody else's only with a terminal, and
+ * Landlock's scope, where there is one, lets such a signal reach those inside. */
+static const struct refused_argument refused_on_group = { __NR_kill, 0, EQUAL, 0 };
+
+static int
+is_group_shared (uint32_t flags)
+{
+  return flags & FLAG_KEEP_TERMINAL && !(flags & FLAG_LANDLOCK && landlock_abi () >= ABI_WITH_SCOPES);
+}
+
 /* The longest filter: a load and a jump per entry, and what stands around them. */
 #define MOST_INSTRUCTIONS 768
 
@@ -304,6 +314,19 @@ emit_creation (struct filter *f, uint32_t nr, uint32_t flags)
   IF_ANY_BIT (f, O_CREAT | (O_TMPFILE & ~O_DIRECTORY), 3);
   LOAD (f, LOW_WORD (flags + 1));
   IF_ANY_BIT (f, S_ISUID | S_ISGID, 1);
+  RETURN (f, ERRNO (EPERM));
+  LOAD (f, NUMBER);
+}
+
+/* Emptying a file without opening it for writing: what a Landlock before ABI 3 does not see. */
+static void
+emit_truncation (struct filter *f, uint32_t nr, uint32_t flags)
+{
+  IF_EQUAL (f, nr, 6);
+  LOAD (f, LOW_WORD (flags));
+  emit (f, BPF_ALU | BPF_AND | BPF_K, O_TRUNC | O_ACCMODE, 0, 0);
+  UNLESS_EQUAL (f, O_TRUNC | O_RDONLY, 1);
+  IF_EQUAL (f, O_TRUNC | O_ACCMODE, 1);
   RETURN (f, ERRNO (EPERM));
   LOAD (f, NUMBER);
 }
@@ -408,6 +431,16 @@ seccomp_apply (const struct plan *plan)
       emit_arguments (&f, refused_on_others, LENGTH (refused_on_others));
     }
   emit_arguments (&f, refused_arguments, LENGTH (refused_arguments));
+  if (is_group_shared (plan->flags))
+    emit_arguments (&f, &refused_on_group, 1);
+  if (plan->flags & FLAG_NO_TRUNCATION)
+    {
+      emit_refused (&f, &(struct refused) { __NR_truncate, EPERM }, 1);
+      emit_truncation (&f, __NR_openat, 2);
+#ifdef __x86_64__
+      emit_truncation (&f, __NR_open, 1);
+#endif
+    }
   emit_creation (&f, __NR_openat, 2);
 #ifdef __x86_64__
   emit_creation (&f, __NR_open, 1);

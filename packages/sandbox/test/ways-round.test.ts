@@ -294,7 +294,7 @@ attempt('lock', lambda: fcntl.lockf(os.open('try.py', os.O_RDWR), fcntl.LOCK_EX)
     },
   )
 
-  byNumber('pid 1 of the sandbox cannot be looked into, nor its report be forged', async () => {
+  byNumber('pid 1 of the sandbox cannot be looked into, nor its report be forged or kept back', async () => {
     const world = makeWorld(who)
     const lines = await tryAll(
       `
@@ -305,10 +305,11 @@ for name in ('syscall', 'stack'): # root may open them; reading is what is asked
 attempt('write', lambda: os.open('/proc/1/fd/3', os.O_WRONLY))
 attempt('pidfd', lambda: call(438, call(434, 1, 0), 3, 0))
 attempt('kill', lambda: os.kill(1, 9))
+attempt('limit', lambda: resource.prlimit(1, resource.RLIMIT_FSIZE, (0, 0)) and 'opened')
 `,
       { world },
     )
     expect(lines.filter((line) => / (?:opened|\d+)$/.test(line))).toEqual([])
-    expect(lines).toHaveLength(13)
+    expect(lines).toHaveLength(14)
   })
 })

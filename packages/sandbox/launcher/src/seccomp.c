@@ -187,6 +187,8 @@ static const struct refused_argument refused_arguments[] = {
   { __NR_ioctl, 1, EQUAL, FS_IOC_ADD_ENCRYPTION_KEY },
   /* With a terminal our process group is that of whoever started us, and a group does not end at a pid namespace. */
   { __NR_setpriority, 0, EQUAL, PRIO_PGRP },
+  /* Pid 1 is of the same user. With a limit on the size of files it could not say how the tool ended. */
+  { __NR_prlimit64, 0, EQUAL, 1 },
   { __NR_ioprio_set, 0, EQUAL, IOPRIO_WHO_GROUP },
   /* Its owner may hold up whoever opens a file for writing, which for root is most of /etc. */
   { __NR_fcntl, 1, EQUAL, F_SETLEASE },

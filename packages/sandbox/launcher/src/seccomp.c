@@ -13,6 +13,7 @@
 #include <linux/fscrypt.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
+#include <netinet/in.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -41,6 +42,9 @@ struct refused
 };
 
 /* Newer than the headers may be; the same numbers everywhere. */
+#ifndef IPPROTO_MPTCP
+#define IPPROTO_MPTCP 262
+#endif
 #define NR_QUOTACTL_FD 443
 #define NR_FCHMODAT2 452
 #define NR_OPEN_TREE_ATTR 467
@@ -391,6 +395,9 @@ emit_pairs (struct filter *f, uint32_t flags)
   LOAD (f, NUMBER);
 }
 
+/* What programs use. The name of any other is enough to load its module into the kernel. */
+static const uint32_t protocols[] = { 0, IPPROTO_ICMP, IPPROTO_TCP, IPPROTO_UDP, IPPROTO_ICMPV6, IPPROTO_MPTCP };
+
 /* socket(2) for the allowed families only, and no raw sockets in them. EAFNOSUPPORT: programs take it for a kernel built
  * without that family. */
 static void
@@ -406,7 +413,7 @@ emit_sockets (struct filter *f, uint32_t flags)
       allowed[count++] = AF_INET;
       allowed[count++] = AF_INET6;
     }
-  IF_EQUAL (f, __NR_socket, (uint8_t) (count + 6));
+  IF_EQUAL (f, __NR_socket, (uint8_t) (count + 6 + LENGTH (protocols) + 2));
   LOAD (f, LOW_WORD (0));
   for (uint8_t i = 0; i < count; i++)
     UNLESS_EQUAL (f, allowed[i], (uint8_t) (count - i));
@@ -415,6 +422,10 @@ emit_sockets (struct filter *f, uint32_t flags)
   emit (f, BPF_ALU | BPF_AND | BPF_K, SOCKET_TYPE_MASK, 0, 0);
   IF_EQUAL (f, SOCK_RAW, 1);
   RETURN (f, ERRNO (EPERM));
+  LOAD (f, LOW_WORD (2));
+  for (size_t i = 0; i < LENGTH (protocols); i++)
+    UNLESS_EQUAL (f, protocols[i], (uint8_t) (LENGTH (protocols) - i));
+  RETURN (f, ERRNO (EPROTONOSUPPORT));
 }
 
 void

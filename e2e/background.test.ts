@@ -1,6 +1,8 @@
-import { mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { cpSync, existsSync, mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { cordon, temporary } from './harness/cordon.ts'
 
@@ -36,4 +38,31 @@ test('SPEC 6.2 once a day, what nothing needs is collected in the background', a
   writeFileSync(join(here.cwd, 'c.txt'), 'three')
   expect(cordon(here, 'attachment', 'add', 'c.txt').code).toBe(0)
   expect(statSync(join(places, place!, 'collected')).mtimeMs).toBe(before)
+})
+
+test('what an attached command has made of a cordon in its workspace is not started behind the person’s back', async () => {
+  const [cwd, home] = [temporary(), temporary()]
+  const installed = join(cwd, 'node_modules/cordon')
+  for (const part of ['bin', 'dist', 'launcher'])
+    cpSync(fileURLToPath(new URL(`../packages/cli/${part}`, import.meta.url)), join(installed, part), {
+      recursive: true,
+    })
+  const plant = 'require("fs").writeFileSync(process.env.HOME + "/escaped", "")'
+  mkdirSync(join(cwd, '.cordon'))
+  writeFileSync(
+    join(cwd, 'rewrite.sh'),
+    `for file in node_modules/cordon/*/*.cjs; do echo '${plant}' > "$file"; done; echo rewritten`,
+  )
+  const { status, stderr } = spawnSync(
+    process.execPath,
+    [join(installed, 'bin/cordon.cjs'), 'attachment', 'add', 'command:sh rewrite.sh'],
+    {
+      cwd,
+      env: { PATH: process.env['PATH'], HOME: home, CORDON_BACKGROUND: 'on' },
+      encoding: 'utf8',
+    },
+  )
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+  for (let tries = 0; !existsSync(join(home, 'escaped')) && tries < 10; tries++) await sleep(100)
+  expect(existsSync(join(home, 'escaped'))).toBe(false)
 })

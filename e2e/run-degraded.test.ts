@@ -21,7 +21,7 @@ describe.each(PEOPLE)('SPEC 4.3 a kernel without user namespaces, as $name', (pe
         '  not held: a rule cannot take back what a wider rule grants\n' +
         '  not held: no network at all: rules that allow hosts cannot be served\n' +
         '  not held: size, permissions, times and attributes of every file can be seen, and changed where it is yours\n' +
-        '  not held: other processes can be seen, though not read or signalled\n' +
+        '  not held: other processes, their command lines and connections can be seen; they cannot be read otherwise, signalled or slowed\n' +
         '  not held: a background process can survive when the host is killed\n' +
         '  hint: ~/notes exists on the host, and no rule grants it\n' +
         '    to allow it: ln -s ~/notes notes, --tool or --profile with { path = "notes", external = true, read = true } in its access.fs, and cordon policy compile to approve it\n',

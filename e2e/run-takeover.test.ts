@@ -15,6 +15,29 @@ import { PEOPLE, Place, PROGRAM } from './harness/place.ts'
 
 const isRoot = process.getuid?.() === 0
 
+/** V8 compares the length of the source only, and Node a checksum of it: both are those of the real one. */
+const POISON = `
+const fs = require('node:fs'), vm = require('node:vm'), { crc32 } = require('node:zlib')
+const source = fs.readFileSync('source.cjs', 'utf8'), plant = process.argv[2] + '//'
+const planted = plant + 'x'.repeat(source.length - plant.length)
+const parameters = ['exports', 'require', 'module', '__filename', '__dirname']
+const { cachedData } = vm.compileFunction(planted, parameters, { produceCachedData: true })
+const HEADER = 20
+fs.rmSync('cache')
+fs.symlinkSync('kept', 'cache')
+for (const file of fs.globSync('kept/*/*')) {
+  const kept = fs.readFileSync(file)
+  const words = [0, 4, 8, 12, 16].map((at) => kept.readUInt32LE(at))
+  if (!words.includes(crc32(source))) continue
+  const head = Buffer.from(kept.subarray(0, HEADER)), body = kept.subarray(HEADER)
+  head.writeUInt32LE(cachedData.length, 4 * words.indexOf(body.length))
+  head.writeUInt32LE(crc32(cachedData), 4 * words.indexOf(crc32(body)))
+  fs.writeFileSync(file, Buffer.concat([head, cachedData]))
+  console.log('poisoned')
+}
+process.exit(3)
+`
+
 /** Decision 0094: Node leaves, and comes back after the command. Attacks on what it comes back to. */
 describe.each(PEOPLE)('a host that comes back, for $name', (person) => {
   /** A cordon of the project's own, as `npm install` in a workspace makes it. */
@@ -69,6 +92,31 @@ describe.each(PEOPLE)('a host that comes back, for $name', (person) => {
     expect(start(place, [PROGRAM.node, ...flagged, ...command]).status).toBe(3)
     expect(existsSync(join(place.home, 'escaped'))).toBe(false)
   })
+
+  test.each(['itself', 'by a link'])(
+    'nor is one that rewrites what V8 made of us, where Node was told to keep it: %s',
+    (how) => {
+      const place = new Place(person)
+      const env = { NODE_COMPILE_CACHE: 'cache' }
+      const kept = place.mkdir(join(how === 'itself' ? place.root : place.home, 'kept'))
+      symlinkSync(kept, join(place.root, 'cache'))
+      place.write('source.cjs', readFileSync(PROGRAM.cordon, 'utf8'))
+      place.write('poison.cjs', POISON)
+      // Kept at an end of Node's own, which a command that fails brings about.
+      expect(start(place, [PROGRAM.node, PROGRAM.cordon, 'run', '--', 'false'], env).status).toBe(1)
+      // What an attacker could make for himself; the test takes what is there.
+      if (how === 'by a link') cpSync(kept, join(place.root, 'kept'), { recursive: true })
+      expect(spawnSync('chown', ['-R', `${statSync(place.root).uid}`, join(place.root, 'kept')]).status).toBe(
+        0,
+      )
+      const poison = ['run', '--', PROGRAM.node, 'poison.cjs', PLANT]
+      expect(start(place, [PROGRAM.node, PROGRAM.cordon, ...poison], env)).toMatchObject({
+        status: 3,
+        stdout: 'poisoned\n',
+      })
+      expect(existsSync(join(place.home, 'escaped'))).toBe(false)
+    },
+  )
 
   test('a command that removes the cordon of its workspace, or where it was started, ends as it did', () => {
     const place = new Place(person)

@@ -80,6 +80,78 @@ describe.each(PEOPLE)('at a terminal as $name', (person) => {
     expect(missed, screen).toEqual([])
   })
 
+  test('what a program could leave behind at a terminal: not another discipline, not stopped, not for itself alone, not unwaiting', () => {
+    place.write(
+      'leave.py',
+      `
+import errno, fcntl, os, struct, termios
+def attempt(name, *request):
+    try: fcntl.ioctl(0, *request); print(name, 'done')
+    except OSError as e: print(name, errno.errorcode[e.errno])
+attempt('discipline', termios.TIOCSETD, struct.pack('i', 27))
+attempt('exclusive', termios.TIOCEXCL)
+attempt('stop', termios.TCXONC, termios.TCOOFF)
+attempt('keyboard', 0x4b45, 4)
+attempt('screen', 0x5602, bytes(8))
+attempt('size', termios.TIOCGWINSZ, bytes(8))
+os.set_blocking(0, False)
+`,
+    )
+    const after = 'import os; fd = os.open("/dev/tty", os.O_RDWR); print("waits", os.get_blocking(0))'
+    const { missed, screen } = place.atShell([
+      ['bash-', 'PS1="> "\r'],
+      ['> ', ''],
+      ['> ', `$CORDON run -q -- /usr/bin/python3 leave.py; /usr/bin/python3 -c '${after}'\r`],
+      ['waits ', ''],
+      ['> ', 'exit\r'],
+    ])
+    expect({ said: screen.match(/\w+ (?:EPERM|done|True|False)/g), missed }, screen).toEqual({
+      said: [
+        'discipline EPERM',
+        'exclusive EPERM',
+        'stop EPERM',
+        'keyboard EPERM',
+        'screen EPERM',
+        'size done',
+        'waits True',
+      ],
+      missed: [],
+    })
+  })
+
+  test('a program whose input is elsewhere writes to the terminal, and does not read what is typed there', () => {
+    place.write(
+      'read.py',
+      `
+import errno, os
+def attempt(name, f):
+    try: print(name, f())
+    except OSError as e: print(name, errno.errorcode[e.errno])
+for fd in (1, 2):
+    attempt('terminal', lambda: os.isatty(fd))
+    attempt('columns', lambda: os.get_terminal_size(fd).columns >= 0)
+    os.set_blocking(fd, False)
+    attempt('read', lambda: os.read(fd, 9))
+    os.set_blocking(fd, True)
+    attempt('reopened', lambda: os.open('/proc/self/fd/%d' % fd, os.O_RDWR))
+    attempt('written', lambda: os.write(os.open('/proc/self/fd/%d' % fd, os.O_WRONLY), b''))
+attempt('by-name', lambda: os.open('/dev/tty', os.O_RDONLY))
+`,
+    )
+    const { missed, screen } = place.atShell([
+      ['bash-', 'PS1="> "\r'],
+      ['> ', ''],
+      ['> ', '$CORDON run -q -- /usr/bin/python3 read.py < /dev/null\r'],
+      ['by-name ', ''],
+      ['> ', 'exit\r'],
+    ])
+    const each = ['terminal True', 'columns True', 'read EBADF', 'reopened EACCES', 'written 0']
+    expect({ said: screen.match(/[a-z-]+ (?:E[A-Z]+|True|False|\d+(?=\r?\n))/g), missed }, screen).toEqual({
+      said: [...each, ...each, 'by-name ENXIO'],
+      missed: [],
+    })
+  })
+
   // With a network Node stays beside the command; otherwise the launcher takes its place, and its streams.
   test.each(['', 'net = [{ host = "example.com", allow = true }]\n'])(
     'a command that starts after the person was asked waits for what is typed, at a terminal as it was: %j',

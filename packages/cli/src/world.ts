@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
-import { fstatSync, readFileSync, realpathSync } from 'node:fs'
+import { fstatSync, readFileSync, readlinkSync, realpathSync } from 'node:fs'
 import { constants } from 'node:os'
-import { dirname } from 'node:path'
+import { basename, delimiter, dirname, join, resolve } from 'node:path'
 import { text as readText } from 'node:stream/consumers'
 import { styleText } from 'node:util'
 import type { Person, Respondent } from '@cordon/host'
@@ -34,7 +34,7 @@ export interface World {
   readonly commandLine: readonly [string, ...string[]]
   /** Throws when a word of the command line is not what was typed. */
   readonly requireExactWords: (words: readonly string[]) => void
-  /** Where the code of this process lies: Node, and the directory of the package. */
+  /** Where the code of this process lies: Node, the directory of the package, and what else Node was told to read. */
   readonly code: readonly string[]
   /** To be called before this process becomes another one: nothing of Node's own end happens then. */
   readonly beforeLeaving: () => void
@@ -107,7 +107,7 @@ export function openAmbientWorld(beforeLeaving: () => void = () => {}): World {
     },
     requireExactWords,
     get code() {
-      return [process.execPath, dirname(dirname(ownScript()))]
+      return [process.execPath, dirname(dirname(ownScript())), ...placesOfCode(env)]
     },
     beforeLeaving,
     startDetached: (args) => {
@@ -177,6 +177,38 @@ function identityOf(fd: number): string {
 const once = <T>(make: () => T): (() => T) => {
   let made: T | undefined
   return () => (made ??= make())
+}
+
+/** Modules, and what V8 made of modules: Node takes code from there without being asked again. */
+const placesOfCode = (env: World['env']): readonly string[] =>
+  [env['NODE_COMPILE_CACHE'], ...(env['NODE_PATH'] ?? '').split(delimiter)].flatMap((place) =>
+    place ? namesOn(resolve(place)) : [],
+  )
+
+/** As many as the kernel follows. */
+const MOST_LINKS = 40
+
+/** Every link on the way, which could be another one by then, and last the place itself, there or not. */
+function namesOn(path: string, links = 0): readonly string[] {
+  const parent = dirname(path)
+  if (parent === path || links > MOST_LINKS) return [path]
+  const above = namesOn(parent, links)
+  const dir = above.at(-1)!
+  const name = join(dir, basename(path))
+  const target = targetOf(name)
+  return [
+    ...above.slice(0, -1),
+    name,
+    ...(target === undefined ? [] : namesOn(resolve(dir, target), links + 1)),
+  ]
+}
+
+function targetOf(name: string): string | undefined {
+  try {
+    return readlinkSync(name)
+  } catch {
+    return undefined // no link, or nothing at all
+  }
 }
 
 const isPipe = (error: NodeJS.ErrnoException): boolean => error.code === 'EPIPE'

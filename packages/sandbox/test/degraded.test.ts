@@ -1,13 +1,56 @@
-import { readFileSync } from 'node:fs'
+import { copyFileSync, existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { UnenforceableError } from '@cordon/sandbox'
+import { probeKernel, UnenforceableError } from '@cordon/sandbox'
 import { afterAll, describe, expect, test } from 'vitest'
-import { attempts, IDENTITIES, makeWorld, planFor, processesWith, run, removeWorlds } from './confine.ts'
+import { itemsFor } from '../src/call.ts'
+import { encodeItems } from '../src/linux/encode.ts'
+import { type Item } from '../src/linux/items.ts'
+import {
+  attempts,
+  BASE_ENV,
+  give,
+  IDENTITIES,
+  makeWorld,
+  planFor,
+  processesWith,
+  reachableLauncher,
+  removeWorlds,
+  run,
+} from './confine.ts'
 
 afterAll(removeWorlds)
 
 const RWX = { read: true, write: true, execute: true }
 const simulate = { userns: false } as const
+
+const EMPTY = `
+import ctypes, errno, os
+libc = ctypes.CDLL(None, use_errno=True)
+def call(*args):
+    if libc.syscall(*args) < 0: raise OSError(ctypes.get_errno(), '')
+def attempt(name, f):
+    try: print(name, f())
+    except OSError as e: print(name, errno.errorcode[e.errno])
+kept = os.environ['HOME'].encode() + b'/kept'
+attempt('truncate', lambda: call(76, kept, 0))
+attempt('open', lambda: call(2, kept, os.O_RDONLY | os.O_TRUNC))
+attempt('open-neither', lambda: call(2, kept, os.O_ACCMODE | os.O_TRUNC))
+attempt('openat', lambda: call(257, -100, kept, os.O_RDONLY | os.O_TRUNC))
+attempt('own', lambda: os.truncate('a', 0))
+attempt('writing', lambda: open('a', 'w').close())
+attempt('open-descriptor', lambda: os.ftruncate(os.open('a', os.O_RDWR), 9))
+`
+
+/** As a host does it: the plan goes in on descriptor 3, what happened comes out on it. */
+const LAUNCH = `
+import os, socket, subprocess
+ours, theirs = socket.socketpair()
+launcher = subprocess.Popen(['cordon-launch'], executable='./launch', env={}, close_fds=False,
+    preexec_fn=lambda: os.dup2(theirs.fileno(), 3))
+theirs.close()
+ours.sendall(open('plan', 'rb').read())
+print(ours.makefile().read(), end='')
+`
 
 describe.each(IDENTITIES)('without user namespaces, as $name', (who) => {
   test('Landlock and seccomp still hold the workspace, the home and the secrets', async () => {
@@ -79,6 +122,52 @@ describe.each(IDENTITIES)('without user namespaces, as $name', (who) => {
       'process-cleanup',
     ])
   })
+
+  test.runIf(existsSync('/usr/bin/python3'))(
+    'inside another sandbox, where paths are opened step by step: it works, and no link is followed',
+    async () => {
+      const world = makeWorld(who, { 'launch.py': LAUNCH, a: 'a', 'dir/b': 'b' })
+      copyFileSync(reachableLauncher().path, join(world.root, 'launch'))
+      symlinkSync('dir', join(world.root, 'link'))
+      const call = { argv: ['sh', '-c', 'cat a; cat /etc/shadow || exit 4'], env: BASE_ENV } as const
+      const items = itemsFor(planFor({ who, world, plan: { simulate } }), call, [])
+      const launch = async (planned: readonly Item[]): Promise<string> => {
+        writeFileSync(join(world.root, 'plan'), encodeItems(planned))
+        give(who, world.dir)
+        return (await run({ who, world, argv: ['/usr/bin/python3', 'launch.py'] })).stdout
+      }
+      const through = (name: string): Item => ({
+        tag: 'allow',
+        path: join(world.root, name),
+        rights: ['read-file'],
+      })
+      expect(await launch([...items, through('dir/b')])).toBe('aexit code=4\n')
+      for (const name of ['link/b', 'link'])
+        expect(await launch([...items, through(name)])).toBe(
+          `failed landlock-rule item=${items.length} errno=40\nexit code=125\n`,
+        )
+    },
+  )
+
+  test.runIf(process.arch === 'x64' && existsSync('/usr/bin/python3'))(
+    'on a kernel whose Landlock does not see it: no file is emptied without being opened for writing',
+    async () => {
+      const world = makeWorld(who, { a: 'one', '~/kept': 'kept', 'try.py': EMPTY })
+      const { stdout, stderr } = await run({
+        who,
+        world,
+        argv: ['/usr/bin/python3', 'try.py'],
+        // The real one sees it, and answers EACCES: so the answer tells who was asked.
+        plan: { simulate, kernel: { ...probeKernel(), landlockAbi: 2 } },
+      })
+      const refused = ['truncate', 'open', 'open-neither', 'openat', 'own']
+      expect({ lines: stdout.trim().split('\n'), stderr }).toEqual({
+        lines: [...refused.map((name) => `${name} EPERM`), 'writing None', 'open-descriptor None'],
+        stderr: '',
+      })
+      expect(readFileSync(join(world.home, 'kept'), 'utf8')).toBe('kept')
+    },
+  )
 
   test('background processes still end with the call', async () => {
     const world = makeWorld(who)

@@ -176,6 +176,15 @@ test('SPEC 4.3 without namespaces a narrower rule and a host rule are refused, a
       'process-cleanup',
     ].map((name) => [name, 'the kernel refused a new root at step namespaces (EPERM)']),
   )
+  // Before Landlock's scopes nothing keeps signals inside.
+  const isolationLost = (landlockAbi: number): unknown =>
+    plan({}, {}, { kernel: { ...kernel, landlockAbi } }).lost.find(
+      (each) => each.guarantee === 'process-isolation',
+    )?.loss
+  expect([6, 5].map(isolationLost)).toEqual([
+    'other processes, their command lines and connections can be seen; they cannot be read otherwise, signalled or slowed',
+    'other processes, their command lines and connections can be seen, and your own be ended by a signal; they cannot be read otherwise or slowed',
+  ])
   // Where a system directory holds a secret and nothing can be mounted over it, its entries are granted singly.
   expect(about(plan({}, {}, { kernel }), '/etc')).toEqual(['allow /etc/passwd read-file,read-dir,execute'])
 })

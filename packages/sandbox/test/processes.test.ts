@@ -67,6 +67,9 @@ for name, family, kind in [('unix', socket.AF_UNIX, socket.SOCK_STREAM), ('netli
         socket.socket(family, kind, 1 if name == 'raw' else 0); print('socket-' + name, 'ok')
     except OSError as e:
         print('socket-' + name, errno.errorcode[e.errno])
+for name, kind, protocol in [('tcp', 1, 6), ('udp', 2, 17), ('udplite', 2, 136), ('sctp', 1, 132), ('sctp-packets', 5, 132),
+    ('dccp', 6, 33), ('l2tp', 2, 115), ('smc', 1, 256), ('high-word', 2, 0xf00000088)]:
+    call('protocol-' + name, 41, 2, kind, ctypes.c_long(protocol))
 a, b = socket.socketpair(); a.send(b'x'); print('socketpair', b.recv(1).decode())
 `
 
@@ -108,6 +111,15 @@ const REFUSED = {
   'socket-vsock': 'EAFNOSUPPORT',
   'socket-raw': 'EPERM',
   'socket-inet': 'ok',
+  'protocol-tcp': 'ok',
+  'protocol-udp': 'ok',
+  'protocol-udplite': 'EPROTONOSUPPORT',
+  'protocol-sctp': 'EPROTONOSUPPORT',
+  'protocol-sctp-packets': 'EPROTONOSUPPORT',
+  'protocol-dccp': 'EPROTONOSUPPORT',
+  'protocol-l2tp': 'EPROTONOSUPPORT',
+  'protocol-smc': 'EPROTONOSUPPORT',
+  'protocol-high-word': 'EPROTONOSUPPORT',
   socketpair: 'x',
 }
 

@@ -260,7 +260,7 @@ attempt('list', lambda: os.listdir('/dev/pts'))
   )
 
   byNumber(
-    'newer ways to the mount tree, and a lease that would hold up writers on the host, are refused',
+    'newer ways to the mount tree, a lease that would hold up writers on the host, a copy of the whole subvolume and a key that stays are refused',
     async () => {
       const lines = await tryAll(
         `
@@ -269,6 +269,12 @@ attempt('open_tree_attr', lambda: call(467, 0, 0, 0, 0, 0))
 attempt('quotactl_fd', lambda: call(443, 0, 0, 0, 0))
 attempt('lease', lambda: fcntl.fcntl(os.open('try.py', 0), fcntl.F_SETLEASE, fcntl.F_RDLCK))
 attempt('lease-high-word', lambda: call(72, os.open('try.py', 0), ctypes.c_long(0xf00000400), 0))
+attempt('delegation', lambda: fcntl.fcntl(os.open('.', 0), 1040, 0))
+here = os.open('.', os.O_RDONLY)
+attempt('btrfs-snapshot', lambda: call(16, here, ctypes.c_ulong(0x50009401), 0))
+attempt('btrfs-snapshot-v2', lambda: call(16, here, ctypes.c_ulong(0x50009417), 0))
+attempt('bcachefs-snapshot', lambda: call(16, here, ctypes.c_ulong(0x4020bc10), 0))
+attempt('filesystem-key', lambda: call(16, here, ctypes.c_ulong(0xc0506617), 0))
 attempt('lock', lambda: fcntl.lockf(os.open('try.py', os.O_RDWR), fcntl.LOCK_EX))
 `,
         { world: makeWorld(who) },
@@ -278,12 +284,17 @@ attempt('lock', lambda: fcntl.lockf(os.open('try.py', os.O_RDWR), fcntl.LOCK_EX)
         'quotactl_fd EPERM',
         'lease EPERM',
         'lease-high-word EPERM',
+        'delegation EPERM',
+        'btrfs-snapshot EPERM',
+        'btrfs-snapshot-v2 EPERM',
+        'bcachefs-snapshot EPERM',
+        'filesystem-key EPERM',
         'lock None',
       ])
     },
   )
 
-  byNumber('pid 1 of the sandbox cannot be looked into, nor its report be forged', async () => {
+  byNumber('pid 1 of the sandbox cannot be looked into, nor its report be forged or kept back', async () => {
     const world = makeWorld(who)
     const lines = await tryAll(
       `
@@ -294,10 +305,11 @@ for name in ('syscall', 'stack'): # root may open them; reading is what is asked
 attempt('write', lambda: os.open('/proc/1/fd/3', os.O_WRONLY))
 attempt('pidfd', lambda: call(438, call(434, 1, 0), 3, 0))
 attempt('kill', lambda: os.kill(1, 9))
+attempt('limit', lambda: resource.prlimit(1, resource.RLIMIT_FSIZE, (0, 0)) and 'opened')
 `,
       { world },
     )
     expect(lines.filter((line) => / (?:opened|\d+)$/.test(line))).toEqual([])
-    expect(lines).toHaveLength(13)
+    expect(lines).toHaveLength(14)
   })
 })

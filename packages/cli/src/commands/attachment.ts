@@ -37,7 +37,8 @@ Examples:
     )
     .action(async (what: readonly string[], options: CommonOptions) => {
       await add(world, what, options)
-      collectInBackground(world)
+      // A command may have written the cordon that would be started: then another time.
+      if (!what.some((each) => /^command:/i.test(each))) collectInBackground(world)
     })
 
   command(parser, 'ls', 'list what is attached; ↗ marks what came from outside the workspace').action(

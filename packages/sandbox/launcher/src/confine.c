@@ -60,9 +60,46 @@ close_fds (int gate)
     die_at (STEP_CLOSE_FDS, NO_ITEM, errno);
 }
 
+/* What the kernel counts for all processes of a user, those on the host with them: at most half of it is ours. */
+static void
+take_half (void)
+{
+  static const int counted[] = { RLIMIT_SIGPENDING, RLIMIT_MSGQUEUE };
+  for (size_t i = 0; i < sizeof counted / sizeof counted[0]; i++)
+    {
+      struct rlimit limit;
+      if (getrlimit (counted[i], &limit) || limit.rlim_max == RLIM_INFINITY)
+        continue;
+      limit.rlim_max /= 2;
+      limit.rlim_cur = limit.rlim_cur < limit.rlim_max ? limit.rlim_cur : limit.rlim_max;
+      if (setrlimit (counted[i], &limit))
+        die_at (STEP_LIMIT, NO_ITEM, errno);
+    }
+}
+
+/* Whoever has left the terminal's session reads from it at any time, also from the background, what is typed for somebody
+ * else: job control stops only who is in it. A terminal to write to is opened for reading too, so it is opened anew.
+ * Before the capabilities go: a root's terminal may be of the user who became root. Where even that fails, it stays. */
+static void
+give_up_reading (void)
+{
+  for (int fd = 1; fd < STATUS_FD; fd++)
+    if (isatty (fd))
+      {
+        char path[32];
+        int written;
+        snprintf (path, sizeof path, "/proc/self/fd/%d", fd);
+        written = open (path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
+        if (written >= 0 && dup2 (written, fd) < 0)
+          die_at (STEP_SESSION, NO_ITEM, errno);
+        close (written);
+      }
+}
+
 static void
 set_limits (const struct plan *plan)
 {
+  take_half ();
   for (uint32_t i = 0; i < plan->count; i++)
     if (plan->items[i].tag == TAG_LIMIT)
       {
@@ -119,6 +156,8 @@ confine_and_exec (const struct plan *plan, int gate)
   enter_cwd (plan);
   if (prctl (PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
     die_at (STEP_NO_NEW_PRIVS, NO_ITEM, errno);
+  if (!(plan->flags & FLAG_KEEP_TERMINAL))
+    give_up_reading ();
   drop_capabilities ();
   refuse_directories ();
   close_fds (gate);

@@ -2,6 +2,7 @@
 
 #include "confine.h"
 #include "kernel.h"
+#include "landlock.h"
 #include "report.h"
 #include "root.h"
 #include "wait.h"
@@ -44,10 +45,13 @@ kill_children (void)
 }
 
 /* Without a pid namespace nothing dies by itself. We are the subreaper, so whoever loses his parent becomes our
- * child: kill and collect until none is left. */
+ * child: kill and collect until none is left. One by one would never end with somebody who forks and exits without
+ * a pause; at once is possible where the kernel keeps our signals to those whom we started. */
 static void
-kill_orphans (void)
+kill_orphans (int signals_kept)
 {
+  if (signals_kept)
+    kill (-1, SIGKILL);
   while (kill_children ())
     waitpid (-1, NULL, 0);
 }
@@ -90,12 +94,15 @@ report_pressure (const struct plan *plan)
 _Noreturn void
 init_run (const struct plan *plan)
 {
-  int child, status, gate[2];
+  int child, status, gate[2], signals_kept = 0;
 
   if (pipe2 (gate, O_CLOEXEC))
     die_at (STEP_FORK, NO_ITEM, errno);
   if (!(plan->flags & FLAG_NAMESPACES))
-    prctl (PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+    {
+      prctl (PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+      signals_kept = plan->flags & FLAG_LANDLOCK && landlock_keep_signals ();
+    }
   /* The tool is of the same user: it must not look into us through /proc, also where Landlock is missing. Its own
    * exec gives it back to the tool. */
   prctl (PR_SET_DUMPABLE, 0, 0, 0, 0);
@@ -124,6 +131,6 @@ init_run (const struct plan *plan)
   report_pressure (plan);
   report_exit (status);
   if (!(plan->flags & FLAG_NAMESPACES))
-    kill_orphans ();
+    kill_orphans (signals_kept);
   _exit (0);
 }

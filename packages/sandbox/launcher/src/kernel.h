@@ -38,6 +38,7 @@ struct ruleset_attr
 };
 #define NET_BIND_TCP (1ULL << 0)
 #define NET_CONNECT_TCP (1ULL << 1)
+#define ABI_WITH_SCOPES 6
 #define SCOPE_ABSTRACT_UNIX (1ULL << 0)
 #define SCOPE_SIGNAL (1ULL << 1)
 #define RULE_NET_PORT 2

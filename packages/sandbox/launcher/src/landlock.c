@@ -5,6 +5,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 
 /* The highest right of each ABI, so that a kernel is asked for all it knows and for nothing more. */
@@ -41,10 +44,44 @@ add_rule (int ruleset, int fd, uint64_t rights)
   return syscall (__NR_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) ? errno : 0;
 }
 
+/* As openat2 with RESOLVE_NO_SYMLINKS, where that is refused: inside another sandbox of ours. */
+static int
+open_by_steps (const char *path)
+{
+  char name[NAME_MAX + 1];
+  struct stat st;
+  int fd = open ("/", O_PATH | O_CLOEXEC);
+
+  while (fd >= 0)
+    {
+      size_t size = 0;
+      int next;
+      while (*path == '/')
+        path++;
+      if (*path == 0)
+        break;
+      for (; path[size] && path[size] != '/'; size++)
+        if (size == NAME_MAX)
+          return close (fd), errno = ENAMETOOLONG, -1;
+        else
+          name[size] = path[size];
+      name[size] = 0;
+      path += size;
+      next = openat (fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+      close (fd);
+      fd = next;
+      if (fd >= 0 && (fstat (fd, &st) || S_ISLNK (st.st_mode)))
+        return close (fd), errno = ELOOP, -1;
+    }
+  return fd;
+}
+
 static int
 allow_path (int ruleset, const struct item *item, uint64_t handled)
 {
   int err, fd = sys_openat2 (AT_FDCWD, item->path, O_PATH | O_CLOEXEC, RESOLVE_NO_SYMLINKS);
+  if (fd < 0 && errno == ENOSYS)
+    fd = open_by_steps (item->path);
   if (fd < 0)
     return errno;
   err = add_rule (ruleset, fd, item->value & handled);
@@ -52,13 +89,18 @@ allow_path (int ruleset, const struct item *item, uint64_t handled)
   return err;
 }
 
-/* A terminal that we were given stays usable by its other names (/dev/stdout). */
+/* A terminal that we were given stays usable by its other names (/dev/stdout), for what it was opened for. */
 static void
 allow_terminals (int ruleset, uint64_t handled)
 {
   for (int fd = 0; fd < 3; fd++)
-    if (isatty (fd) && add_rule (ruleset, fd, FILE_RIGHTS & handled & ~LANDLOCK_ACCESS_FS_EXECUTE))
-      die_at (STEP_LANDLOCK, NO_ITEM, errno);
+    {
+      uint64_t rights = FILE_RIGHTS & handled & ~LANDLOCK_ACCESS_FS_EXECUTE;
+      if ((fcntl (fd, F_GETFL) & O_ACCMODE) == O_WRONLY)
+        rights &= ~LANDLOCK_ACCESS_FS_READ_FILE;
+      if (isatty (fd) && add_rule (ruleset, fd, rights))
+        die_at (STEP_LANDLOCK, NO_ITEM, errno);
+    }
 }
 
 static int
@@ -71,7 +113,7 @@ allow_port (int ruleset, const struct item *item)
 static size_t
 attr_size (int abi)
 {
-  if (abi >= 6)
+  if (abi >= ABI_WITH_SCOPES)
     return sizeof (struct ruleset_attr);
   return abi >= 4 ? 2 * sizeof (uint64_t) : sizeof (uint64_t);
 }
@@ -107,4 +149,21 @@ landlock_apply (const struct plan *plan)
   if (syscall (__NR_landlock_restrict_self, ruleset, 0))
     die_at (STEP_LANDLOCK, NO_ITEM, errno);
   close (ruleset);
+}
+
+int
+landlock_keep_signals (void)
+{
+  struct ruleset_attr attr = { .scoped = SCOPE_SIGNAL };
+  int ruleset, held;
+
+  if (landlock_abi () < ABI_WITH_SCOPES || prctl (PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+    return 0;
+  ruleset = (int) syscall (__NR_landlock_create_ruleset, &attr, sizeof attr, 0);
+  if (ruleset < 0)
+    return 0;
+  held = syscall (__NR_landlock_restrict_self, ruleset, 0) == 0;
+  close (ruleset);
+  /* Whoever started us is outside: asked for rather than believed, for much depends on it. */
+  return held && kill ((pid_t) syscall (SYS_getppid), 0) < 0 && errno == EPERM;
 }

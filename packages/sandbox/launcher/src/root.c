@@ -266,6 +266,36 @@ limit_pids (const struct builder *b, uint32_t highest)
   close (fd);
 }
 
+/* The kernel counts these for a user and not for a namespace: whoever takes them all takes them from every other program of the
+ * same user, which for root is the system. At most half of them is ours. */
+static void
+take_half (const struct builder *b, const char *all, const char *ours)
+{
+  char text[24];
+  ssize_t got;
+  int fd = openat (b->root, all, O_RDONLY | O_CLOEXEC);
+
+  if (fd < 0)
+    return;
+  got = read (fd, text, sizeof text - 1);
+  close (fd);
+  if (got <= 0)
+    return;
+  text[got] = 0;
+  fd = openat (b->root, ours, O_WRONLY | O_CLOEXEC);
+  if (fd < 0)
+    return;
+  dprintf (fd, "%ld", strtol (text, NULL, 10) / 2);
+  close (fd);
+}
+
+static void
+limit_watching (const struct builder *b)
+{
+  take_half (b, "proc/sys/fs/inotify/max_user_instances", "proc/sys/user/max_inotify_instances");
+  take_half (b, "proc/sys/fs/inotify/max_user_watches", "proc/sys/user/max_inotify_watches");
+}
+
 /* procfs and devpts of our own namespaces. Paths of the plan are ours up to here, so mount(2) by name
  * follows nothing that the host's disk could have changed. */
 static int
@@ -326,7 +356,10 @@ build (struct builder *b, const struct plan *plan, int index)
       step = STEP_PROC;
       err = mount_fresh (b, "proc", item->path, MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
       if (err == 0 && item->arg)
-        limit_pids (b, item->arg);
+        {
+          limit_pids (b, item->arg);
+          limit_watching (b);
+        }
       break;
     case TAG_DEVPTS:
       step = STEP_DEVPTS;

@@ -10,12 +10,15 @@
 #include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
+#include <linux/fscrypt.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
+#include <netinet/in.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <termios.h>
@@ -39,6 +42,9 @@ struct refused
 };
 
 /* Newer than the headers may be; the same numbers everywhere. */
+#ifndef IPPROTO_MPTCP
+#define IPPROTO_MPTCP 262
+#endif
 #define NR_QUOTACTL_FD 443
 #define NR_FCHMODAT2 452
 #define NR_OPEN_TREE_ATTR 467
@@ -48,8 +54,11 @@ static struct refused refused[] = {
   { __NR_io_uring_setup, ENOSYS },
   { __NR_io_uring_enter, ENOSYS },
   { __NR_io_uring_register, ENOSYS },
-  /* Its flags are behind a pointer, where a filter cannot look. ENOSYS: libc falls back to clone. */
+  /* Their flags and modes are behind a pointer, where a filter cannot look. ENOSYS: callers fall back to clone and openat. */
   { __NR_clone3, ENOSYS },
+  { __NR_openat2, ENOSYS },
+  /* How many requests may wait is one number for the whole machine, and one call can take it all. */
+  { __NR_io_setup, ENOSYS },
   /* Other processes. */
   { __NR_ptrace, EPERM },
   { __NR_process_vm_readv, EPERM },
@@ -112,20 +121,25 @@ static struct refused refused[] = {
 #endif
 };
 
-/* Without an IPC namespace these are the host's, and neither Landlock nor a path stands before them. */
+/* Without an IPC namespace these are the host's, and neither Landlock nor a path stands before them. Nor does Landlock
+ * stand before watching: a directory that may not be listed would tell the names in it as they are used. */
 static struct refused refused_without_namespaces[] = {
   { __NR_shmget, EPERM },   { __NR_shmat, EPERM },  { __NR_shmctl, EPERM },     { __NR_msgget, EPERM },
   { __NR_msgsnd, EPERM },   { __NR_msgrcv, EPERM }, { __NR_msgctl, EPERM },     { __NR_semget, EPERM },
   { __NR_semop, EPERM },    { __NR_semctl, EPERM }, { __NR_semtimedop, EPERM }, { __NR_mq_open, EPERM },
-  { __NR_mq_unlink, EPERM },
+  { __NR_mq_unlink, EPERM }, { __NR_inotify_init1, ENOSYS }, { __NR_fanotify_init, ENOSYS },
+#ifdef __x86_64__
+  { __NR_inotify_init, ENOSYS },
+#endif
 };
 
-/* Refused when (argument & mask) == value; with ANY_BIT, when any bit of the mask is set. Only the low
- * word is compared: the kernel takes these arguments as 32 bits, so the high word must not matter. */
+/* Refused when the argument is the value, when any bit of the value is set in it, or when they differ in the last byte only.
+ * Only the low word is compared: the kernel takes these arguments as 32 bits, so the high word must not matter. */
 enum compare
 {
   EQUAL,
-  ANY_BIT
+  ANY_BIT,
+  LAST_BYTE_ANY
 };
 
 struct refused_argument
@@ -140,6 +154,21 @@ struct refused_argument
   (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET \
    | CLONE_NEWTIME)
 
+/* Of the kernel's <linux/kd.h> and <linux/vt.h>: the keyboard, the screen and the switching of a text console. */
+#define CONSOLE_CALLS 0x4b00
+#define SCREEN_CALLS 0x5600
+
+/* Of <linux/btrfs.h> and bcachefs: a second copy of a whole subvolume, with what we have covered in it. */
+#define BTRFS_SNAPSHOT 0x50009401
+#define BTRFS_SNAPSHOT_V2 0x50009417
+#define BCACHEFS_SUBVOLUME 0x4020bc10
+
+#define IOPRIO_WHO_GROUP 2
+
+/* F_SETDELEG of Linux 6.19: a lease by another name, also on directories. */
+#define SET_DELEGATION (1024 + 16)
+
+/* Rows about one call stand together. */
 static const struct refused_argument refused_arguments[] = {
   { __NR_unshare, 0, ANY_BIT, NEW_NAMESPACES },
   /* CLONE_NEWTIME shares its bit with the exit signal of clone, which cannot make a time namespace. */
@@ -147,10 +176,29 @@ static const struct refused_argument refused_arguments[] = {
   /* Typing into the terminal that started us. */
   { __NR_ioctl, 1, EQUAL, TIOCSTI },
   { __NR_ioctl, 1, EQUAL, TIOCLINUX },
+  /* What would stay with that terminal when we are gone, and no `reset` undoes: another line discipline, nobody else may
+   * open it, its output stopped, its keyboard switched off. */
+  { __NR_ioctl, 1, EQUAL, TIOCSETD },
+  { __NR_ioctl, 1, EQUAL, TIOCEXCL },
+  { __NR_ioctl, 1, EQUAL, TCXONC },
+  { __NR_ioctl, 1, LAST_BYTE_ANY, CONSOLE_CALLS },
+  { __NR_ioctl, 1, LAST_BYTE_ANY, SCREEN_CALLS },
+  /* From any file of one's own in it, older kernels copy the subvolume: a home, of which the workspace is a part. */
+  { __NR_ioctl, 1, EQUAL, BTRFS_SNAPSHOT },
+  { __NR_ioctl, 1, EQUAL, BTRFS_SNAPSHOT_V2 },
+  { __NR_ioctl, 1, EQUAL, BCACHEFS_SUBVOLUME },
+  /* A filesystem has a keyring too, and what is put there stays until it is unmounted. */
+  { __NR_ioctl, 1, EQUAL, FS_IOC_ADD_ENCRYPTION_KEY },
+  /* With a terminal our process group is that of whoever started us, and a group does not end at a pid namespace. */
+  { __NR_setpriority, 0, EQUAL, PRIO_PGRP },
+  /* Pid 1 is of the same user. With a limit on the size of files it could not say how the tool ended. */
+  { __NR_prlimit64, 0, EQUAL, 1 },
+  { __NR_ioprio_set, 0, EQUAL, IOPRIO_WHO_GROUP },
   /* Its owner may hold up whoever opens a file for writing, which for root is most of /etc. */
   { __NR_fcntl, 1, EQUAL, F_SETLEASE },
-  /* A file with these bits would outlive the sandbox, with the rights of whoever ran it for everybody else. open(2)
-   * can make one too, but an empty one: writing without capabilities takes the bits away. */
+  { __NR_fcntl, 1, EQUAL, SET_DELEGATION },
+  /* A file with these bits would outlive the sandbox, with the rights of whoever ran it for everybody else. See also
+   * emit_creation. */
   { __NR_fchmod, 1, ANY_BIT, S_ISUID | S_ISGID },
   { __NR_fchmodat, 2, ANY_BIT, S_ISUID | S_ISGID },
   { NR_FCHMODAT2, 2, ANY_BIT, S_ISUID | S_ISGID },
@@ -162,11 +210,32 @@ static const struct refused_argument refused_arguments[] = {
 #endif
 };
 
-/* A limit of processor time kills like a signal, and Landlock's scope does not see it: only one's own (pid 0). */
-static const struct refused_argument others_limits = { __NR_prlimit64, 0, ANY_BIT, ~0u };
+/* Without a pid namespace the processes of the host have numbers here, and Landlock's scope is about signals only. A limit of
+ * processor time kills like one; never to be scheduled is not much better. So only oneself (0), and no group or user. */
+static const struct refused_argument refused_on_others[] = {
+  { __NR_prlimit64, 0, ANY_BIT, ~0u },
+  { __NR_setpriority, 0, ANY_BIT, PRIO_PGRP | PRIO_USER },
+  { __NR_setpriority, 1, ANY_BIT, ~0u },
+  { __NR_ioprio_set, 0, ANY_BIT, IOPRIO_WHO_GROUP },
+  { __NR_ioprio_set, 1, ANY_BIT, ~0u },
+  { __NR_sched_setaffinity, 0, ANY_BIT, ~0u },
+  { __NR_sched_setscheduler, 0, ANY_BIT, ~0u },
+  { __NR_sched_setparam, 0, ANY_BIT, ~0u },
+  { __NR_sched_setattr, 0, ANY_BIT, ~0u },
+};
+
+/* Nor does a signal to the group end at a pid namespace. The group is somebody else's only with a terminal, and
+ * Landlock's scope, where there is one, lets such a signal reach those inside. */
+static const struct refused_argument refused_on_group = { __NR_kill, 0, EQUAL, 0 };
+
+static int
+is_group_shared (uint32_t flags)
+{
+  return flags & FLAG_KEEP_TERMINAL && !(flags & FLAG_LANDLOCK && landlock_abi () >= ABI_WITH_SCOPES);
+}
 
 /* The longest filter: a load and a jump per entry, and what stands around them. */
-#define MOST_INSTRUCTIONS 512
+#define MOST_INSTRUCTIONS 768
 
 struct filter
 {
@@ -208,15 +277,62 @@ emit_architecture (struct filter *f)
 #endif
 }
 
-static void
-emit_argument (struct filter *f, const struct refused_argument *r)
+/* The rows about the first row's call, after one look at the number: most calls are none of them. Returns how many. */
+static size_t
+emit_call_arguments (struct filter *f, const struct refused_argument *rows, size_t count)
 {
-  IF_EQUAL (f, r->nr, 4);
-  LOAD (f, LOW_WORD (r->index));
-  if (r->compare == EQUAL)
-    IF_EQUAL (f, r->value, 1);
-  else
-    IF_ANY_BIT (f, r->value, 1);
+  size_t same = 0;
+  uint8_t body = 1;
+
+  for (; same < count && rows[same].nr == rows->nr; same++)
+    body = (uint8_t) (body + (rows[same].compare == LAST_BYTE_ANY ? 4 : 3));
+  IF_EQUAL (f, rows->nr, body);
+  for (size_t i = 0; i < same; i++)
+    {
+      LOAD (f, LOW_WORD (rows[i].index));
+      if (rows[i].compare == LAST_BYTE_ANY)
+        emit (f, BPF_ALU | BPF_AND | BPF_K, ~0xffu, 0, 0);
+      if (rows[i].compare == ANY_BIT)
+        IF_ANY_BIT (f, rows[i].value, 1);
+      else
+        IF_EQUAL (f, rows[i].value, 1);
+      RETURN (f, ERRNO (EPERM));
+    }
+  LOAD (f, NUMBER);
+  return same;
+}
+
+static void
+emit_arguments (struct filter *f, const struct refused_argument *rows, size_t count)
+{
+  for (size_t at = 0; at < count;)
+    at += emit_call_arguments (f, rows + at, count - at);
+}
+
+/* No file is made with those bits either. Writing would not always take them away again: from a file whose group may not
+ * execute it the kernel does not, and an access list gives that permission back without a chmod. The mode counts only
+ * when something is made; otherwise it is whatever was in the register. */
+static void
+emit_creation (struct filter *f, uint32_t nr, uint32_t flags)
+{
+  IF_EQUAL (f, nr, 6);
+  LOAD (f, LOW_WORD (flags));
+  IF_ANY_BIT (f, O_CREAT | (O_TMPFILE & ~O_DIRECTORY), 3);
+  LOAD (f, LOW_WORD (flags + 1));
+  IF_ANY_BIT (f, S_ISUID | S_ISGID, 1);
+  RETURN (f, ERRNO (EPERM));
+  LOAD (f, NUMBER);
+}
+
+/* Emptying a file without opening it for writing: what a Landlock before ABI 3 does not see. */
+static void
+emit_truncation (struct filter *f, uint32_t nr, uint32_t flags)
+{
+  IF_EQUAL (f, nr, 6);
+  LOAD (f, LOW_WORD (flags));
+  emit (f, BPF_ALU | BPF_AND | BPF_K, O_TRUNC | O_ACCMODE, 0, 0);
+  UNLESS_EQUAL (f, O_TRUNC | O_RDONLY, 1);
+  IF_EQUAL (f, O_TRUNC | O_ACCMODE, 1);
   RETURN (f, ERRNO (EPERM));
   LOAD (f, NUMBER);
 }
@@ -279,6 +395,9 @@ emit_pairs (struct filter *f, uint32_t flags)
   LOAD (f, NUMBER);
 }
 
+/* What programs use. The name of any other is enough to load its module into the kernel. */
+static const uint32_t protocols[] = { 0, IPPROTO_ICMP, IPPROTO_TCP, IPPROTO_UDP, IPPROTO_ICMPV6, IPPROTO_MPTCP };
+
 /* socket(2) for the allowed families only, and no raw sockets in them. EAFNOSUPPORT: programs take it for a kernel built
  * without that family. */
 static void
@@ -294,7 +413,7 @@ emit_sockets (struct filter *f, uint32_t flags)
       allowed[count++] = AF_INET;
       allowed[count++] = AF_INET6;
     }
-  IF_EQUAL (f, __NR_socket, (uint8_t) (count + 6));
+  IF_EQUAL (f, __NR_socket, (uint8_t) (count + 6 + LENGTH (protocols) + 2));
   LOAD (f, LOW_WORD (0));
   for (uint8_t i = 0; i < count; i++)
     UNLESS_EQUAL (f, allowed[i], (uint8_t) (count - i));
@@ -303,6 +422,10 @@ emit_sockets (struct filter *f, uint32_t flags)
   emit (f, BPF_ALU | BPF_AND | BPF_K, SOCKET_TYPE_MASK, 0, 0);
   IF_EQUAL (f, SOCK_RAW, 1);
   RETURN (f, ERRNO (EPERM));
+  LOAD (f, LOW_WORD (2));
+  for (size_t i = 0; i < LENGTH (protocols); i++)
+    UNLESS_EQUAL (f, protocols[i], (uint8_t) (LENGTH (protocols) - i));
+  RETURN (f, ERRNO (EPROTONOSUPPORT));
 }
 
 void
@@ -318,10 +441,23 @@ seccomp_apply (const struct plan *plan)
     {
       qsort (refused_without_namespaces, LENGTH (refused_without_namespaces), sizeof refused[0], by_number);
       emit_refused (&f, refused_without_namespaces, LENGTH (refused_without_namespaces));
-      emit_argument (&f, &others_limits);
+      emit_arguments (&f, refused_on_others, LENGTH (refused_on_others));
     }
-  for (size_t i = 0; i < LENGTH (refused_arguments); i++)
-    emit_argument (&f, &refused_arguments[i]);
+  emit_arguments (&f, refused_arguments, LENGTH (refused_arguments));
+  if (is_group_shared (plan->flags))
+    emit_arguments (&f, &refused_on_group, 1);
+  if (plan->flags & FLAG_NO_TRUNCATION)
+    {
+      emit_refused (&f, &(struct refused) { __NR_truncate, EPERM }, 1);
+      emit_truncation (&f, __NR_openat, 2);
+#ifdef __x86_64__
+      emit_truncation (&f, __NR_open, 1);
+#endif
+    }
+  emit_creation (&f, __NR_openat, 2);
+#ifdef __x86_64__
+  emit_creation (&f, __NR_open, 1);
+#endif
   emit_pairs (&f, plan->flags);
   /* Last: it leaves the accumulator with something else than the number. */
   emit_sockets (&f, plan->flags);

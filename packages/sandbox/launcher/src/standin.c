@@ -131,6 +131,8 @@ stand_in (char **argv)
     report_failed (STEP_PLAN, item, err);
   else
     run (&plan, &relay);
+  /* Nor does the next program at this terminal, whatever ours did to it. */
+  make_streams_wait ();
   got = pread (STATUS_FD, report, sizeof report - 1, 0);
   report[got > 0 ? got : 0] = 0;
   if (strcmp (report, TOOL_SUCCEEDED) == 0)

@@ -33,6 +33,7 @@ const FLAGS: Readonly<Record<Flag, number>> = {
   'unix-sockets': 8,
   'inet-sockets': 16,
   explain: 32,
+  'no-truncation': 64,
 }
 
 /** RLIMIT_* of the kernel's generic table, which x86-64 and arm64 share. */

@@ -22,7 +22,14 @@ export type Item =
   | { readonly tag: 'arg'; readonly text: string }
   | { readonly tag: 'env'; readonly text: string }
 
-export type Flag = 'namespaces' | 'landlock' | 'keep-terminal' | 'unix-sockets' | 'inet-sockets' | 'explain'
+export type Flag =
+  | 'namespaces'
+  | 'landlock'
+  | 'keep-terminal'
+  | 'unix-sockets'
+  | 'inet-sockets'
+  | 'explain'
+  | 'no-truncation'
 export type LimitName = 'data' | 'processes' | 'files' | 'core'
 export type MountAttribute = 'read-only' | 'no-exec' | 'no-suid' | 'no-dev'
 

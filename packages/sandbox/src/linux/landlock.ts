@@ -37,3 +37,6 @@ export const rightsOf = (grants: Iterable<Capability>): readonly LandlockRight[]
 
 /** Truncation escapes a kernel older than this, and with it a part of `update`. */
 export const ABI_WITH_TRUNCATE = 3
+
+/** And signals to others escape one older than this. */
+export const ABI_WITH_SCOPES = 6

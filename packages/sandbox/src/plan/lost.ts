@@ -1,5 +1,6 @@
-import { type KernelReport, type LostGuarantee } from '../kernel.ts'
 import { show } from '@cordon/policy'
+import { type Guarantee, type KernelReport, type LostGuarantee } from '../kernel.ts'
+import { ABI_WITH_SCOPES } from '../linux/landlock.ts'
 import { type Holder, type Plan } from './types.ts'
 
 /** What a run without namespaces, Landlock or seccomp does without, by name (SPEC 4.3). */
@@ -43,17 +44,23 @@ function withoutBoundary({ newRoot }: KernelReport): LostGuarantee {
   }
 }
 
-function withoutNamespaces({ newRoot }: KernelReport): readonly LostGuarantee[] {
+function withoutNamespaces({ newRoot, landlockAbi }: KernelReport): readonly LostGuarantee[] {
   const why =
     newRoot === 'works'
       ? 'user namespaces were switched off for this run'
       : `the kernel refused a new root at step ${newRoot.step} (${newRoot.errno})`
   const fix =
     'allow unprivileged user namespaces: `sysctl kernel.apparmor_restrict_unprivileged_userns=0` on Ubuntu, `sysctl user.max_user_namespaces=15000` elsewhere, `--security-opt seccomp=unconfined` in a container'
-  return NEED_NAMESPACES.map(([guarantee, loss]) => ({ guarantee, loss, why, fix }))
+  return NEED_NAMESPACES.map(([guarantee, loss, before]) => ({
+    guarantee,
+    loss: before !== undefined && landlockAbi < ABI_WITH_SCOPES ? before : loss,
+    why,
+    fix,
+  }))
 }
 
-const NEED_NAMESPACES = [
+/** Each with what it says on a kernel before Landlock's scopes, where that is more. */
+const NEED_NAMESPACES: readonly (readonly [Guarantee, string, string?])[] = [
   ['private-home-and-tmp', 'the home directory and /tmp are refused instead of private and empty'],
   ['narrower-rules', 'a rule cannot take back what a wider rule grants'],
   ['host-rules', 'no network at all: rules that allow hosts cannot be served'],
@@ -61,9 +68,13 @@ const NEED_NAMESPACES = [
     'file-metadata',
     'size, permissions, times and attributes of every file can be seen, and changed where it is yours',
   ],
-  ['process-isolation', 'other processes can be seen, though not read or signalled'],
+  [
+    'process-isolation',
+    'other processes, their command lines and connections can be seen; they cannot be read otherwise, signalled or slowed',
+    'other processes, their command lines and connections can be seen, and your own be ended by a signal; they cannot be read otherwise or slowed',
+  ],
   ['process-cleanup', 'a background process can survive when the host is killed'],
-] as const
+]
 
 const WITHOUT_LANDLOCK: LostGuarantee = {
   guarantee: 'capability-rules',

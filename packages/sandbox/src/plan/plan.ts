@@ -1,3 +1,4 @@
+import { ABI_WITH_TRUNCATE } from '../linux/landlock.ts'
 import { type Flag, type Item, type LimitName } from '../linux/items.ts'
 import { hasBoundary, lostOf, lostWithout } from './lost.ts'
 import { UnenforceableError, UnplannableError } from './errors.ts'
@@ -70,6 +71,10 @@ function flagsOf(
   return [
     ...(isolation === 'namespaces' ? (['namespaces'] as const) : []),
     ...(kernel.landlockAbi > 0 ? (['landlock'] as const) : []),
+    // In a root of its own what is not granted is absent, or mounted read-only; without Landlock nothing would be won.
+    ...(isolation === 'landlock-only' && kernel.landlockAbi > 0 && kernel.landlockAbi < ABI_WITH_TRUNCATE
+      ? (['no-truncation'] as const)
+      : []),
     ...(unixSockets === 'private' ? (['unix-sockets'] as const) : []),
     // In an empty network namespace a socket reaches nothing and programs fail as they do offline. Without
     // one, having no socket at all is the only thing that holds.

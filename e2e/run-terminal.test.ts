@@ -64,6 +64,82 @@ describe.each(PEOPLE)('at a terminal as $name', (person) => {
     expect(screen).not.toContain('no job control')
   })
 
+  test('a shell that gives the terminal back when it ends, as dash does, can', () => {
+    const { screen, code, missed } = place.terminal(
+      ['--', 'sh', '-i'],
+      [
+        [' ', 'PS1="> "; ps -o pgid= -p $$ | grep -q " 0$" && echo "no group"\r'],
+        ['> ', ''],
+        ['> ', 'sh -c "echo up; exec cat"\r'],
+        ['up\r\n', '\u001a'],
+        ['Stopped', ''],
+        ['> ', 'fg\r'],
+        ['cat', 'hello\r'],
+        ['hello\r\nhello', '\u0004'],
+        ['> ', 'exit 6\r'],
+      ],
+    )
+    expect({ code, missed }, screen).toEqual({ code: 6, missed: [] })
+    expect(screen).not.toMatch(/no group\n|Cannot set tty/)
+  })
+
+  test('a command that stops itself is stopped for the caller’s shell too, and goes on in the background or in front', () => {
+    const { missed, screen } = place.atShell([
+      ['bash-', 'PS1="> "\r'],
+      ['> ', ''],
+      ['> ', `$CORDON run -- sh -c 'kill -STOP $$; echo on; kill -STOP $$; read x; echo "got $x"'\r`],
+      ['Stopped', ''],
+      ['> ', 'bg\r'],
+      ['on\r\n', 'until jobs | grep Stopped; do sleep 0.1; done\r'], // a shell tells of it at its next prompt
+      ['Stopped', ''],
+      ['> ', 'fg\r'],
+      ['run', 'hello\r'],
+      ['got hello', ''],
+      ['> ', 'echo "code $?"\r'],
+      ['code 0', 'exit\r'],
+    ])
+    expect(missed, screen).toEqual([])
+  })
+
+  test('after it the terminal is the caller’s, also of a script without job control', () => {
+    const { missed, screen } = place.atShell([
+      ['bash-', 'PS1="> "\r'],
+      ['> ', ''],
+      ['> ', `sh -c '$CORDON run -- sh -c "read x; echo one \\$x"; read y; echo "two $y"; cat'\r`],
+      ['', 'a\r'],
+      ['one a', 'b\r'],
+      ['two b', 'c\r'],
+      ['c\r\nc', '\u0004'],
+      ['> ', 'exit\r'],
+    ])
+    expect(missed, screen).toEqual([])
+  })
+
+  test('Ctrl-C ends a script around it, as without us', () => {
+    const { missed, screen } = place.atShell([
+      ['bash-', 'PS1="> "\r'],
+      ['> ', ''],
+      ['> ', `bash -c '$CORDON run -- sh -c "echo ready; exec sleep 100"; echo went on'\r`],
+      ['ready\r\n', '\u0003'],
+      ['> ', 'echo "code $?"\r'],
+      ['code 130', 'exit\r'],
+    ])
+    expect(missed, screen).toEqual([])
+    expect(screen).not.toMatch(/^went on/m)
+  })
+
+  test('in a pipeline the terminal stays with all of it', () => {
+    const { missed, screen } = place.atShell([
+      ['bash-', 'PS1="> "\r'],
+      ['> ', ''],
+      ['> ', `$CORDON run -- echo text | sh -c 'read x < /dev/tty; cat; echo "typed $x"'\r`],
+      ['', 'k\r'],
+      ['typed k', ''],
+      ['> ', 'exit\r'],
+    ])
+    expect(missed, screen).toEqual([])
+  })
+
   test('Ctrl-Z stops us with the program, and the caller’s shell can go on', () => {
     const { missed, screen } = place.atShell([
       ['bash-', 'PS1="> "\r'],

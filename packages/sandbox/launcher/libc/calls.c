@@ -124,6 +124,18 @@ setsid (void)
   return (pid_t) CALL0 (SYS_setsid);
 }
 
+pid_t
+getpgrp (void)
+{
+  return (pid_t) CALL1 (SYS_getpgid, 0);
+}
+
+int
+setpgid (pid_t pid, pid_t group)
+{
+  return (int) CALL2 (SYS_setpgid, pid, group);
+}
+
 int
 prctl (int option, ...)
 {

@@ -4,6 +4,7 @@
 #include "landlock.h"
 #include "report.h"
 #include "seccomp.h"
+#include "terminal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -153,6 +154,8 @@ confine_and_exec (const struct plan *plan, int gate)
   if (program == NULL || argv == NULL || argv[0] == NULL || env == NULL)
     die_at (STEP_EXEC, NO_ITEM, EINVAL);
   reset_signals ();
+  if (plan->flags & FLAG_OWN_GROUP)
+    terminal_take ();
   enter_cwd (plan);
   if (prctl (PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
     die_at (STEP_NO_NEW_PRIVS, NO_ITEM, errno);

@@ -5,6 +5,7 @@
 #include "landlock.h"
 #include "report.h"
 #include "root.h"
+#include "terminal.h"
 #include "wait.h"
 
 #include <errno.h>
@@ -115,6 +116,8 @@ init_run (const struct plan *plan)
       close (gate[1]);
       confine_and_exec (plan, gate[0]);
     }
+  if (plan->flags & FLAG_OWN_GROUP)
+    terminal_keep ();
   /* The tool's streams are the tool's: a reader must see their end when the tool is done. */
   close (0);
   close (1);

@@ -14,6 +14,7 @@
 #include "report.h"
 #include "standin.h"
 #include "start.h"
+#include "terminal.h"
 #include "wait.h"
 
 #include <poll.h>
@@ -54,6 +55,7 @@ serve_host (void)
   if (plan_find (&plan, TAG_LISTEN, &item))
     close (HANDLE_FD);
   status = wait_for (child, SIGNALS_SENT, NULL);
+  terminal_return (0);
   /* How the tool ended, pid 1 has reported, unless it was itself killed and the tool with it. */
   if (WIFSIGNALED (status))
     report_exit (status);

@@ -16,6 +16,8 @@
 /* From the host: kill everything inside, and end when it has ended. A SIGKILL of the supervisor would also end it
  * all, but the host could not know when. One that nobody sends to us otherwise, and whose default is to die. */
 #define SIGNAL_KILL_ALL SIGXCPU
+/* From the supervisor to pid 1: the tool belongs in front (terminal.h). */
+#define SIGNAL_IN_FRONT SIGXFSZ
 /* For what belongs to no item of the plan. */
 #define NO_ITEM (-1)
 

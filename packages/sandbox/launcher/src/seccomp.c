@@ -231,7 +231,7 @@ static const struct refused_argument refused_on_group = { __NR_kill, 0, EQUAL, 0
 static int
 is_group_shared (uint32_t flags)
 {
-  return flags & FLAG_KEEP_TERMINAL && !(flags & FLAG_LANDLOCK && landlock_abi () >= ABI_WITH_SCOPES);
+  return flags & FLAG_KEEP_TERMINAL && !(flags & FLAG_OWN_GROUP) && !(flags & FLAG_LANDLOCK && landlock_abi () >= ABI_WITH_SCOPES);
 }
 
 /* The longest filter: a load and a jump per entry, and what stands around them. */

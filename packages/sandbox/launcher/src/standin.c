@@ -5,6 +5,7 @@
 #include "relay.h"
 #include "report.h"
 #include "start.h"
+#include "terminal.h"
 #include "wait.h"
 
 #include <errno.h>
@@ -79,17 +80,26 @@ die_by (int sig)
   _exit (128 + sig);
 }
 
+/* What the tool died of, or 0. */
+static int
+signal_in (const char *report)
+{
+  const char *sig = strstr (report, "exit signal=");
+  return sig ? atoi (sig + strlen ("exit signal=")) : 0;
+}
+
 /* As the tool did. Returns when it was never started. */
 static void
 end_alike (const char *report)
 {
-  const char *code = strstr (report, "exit code="), *sig = strstr (report, "exit signal=");
+  const char *code = strstr (report, "exit code=");
+  int sig = signal_in (report);
   if (strstr (report, "failed ") == report)
     return;
   if (code)
     _exit (atoi (code + strlen ("exit code=")));
   if (sig)
-    die_by (atoi (sig + strlen ("exit signal=")));
+    die_by (sig);
 }
 
 /* The host again, with the report and the end of what the tool said, to explain. */
@@ -135,6 +145,7 @@ stand_in (char **argv)
   make_streams_wait ();
   got = pread (STATUS_FD, report, sizeof report - 1, 0);
   report[got > 0 ? got : 0] = 0;
+  terminal_return (signal_in (report));
   if (strcmp (report, TOOL_SUCCEEDED) == 0)
     _exit (0);
   if (!(plan.flags & FLAG_EXPLAIN))

@@ -7,6 +7,7 @@
 #include "report.h"
 #include "root.h"
 #include "secrets.h"
+#include "terminal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -50,11 +51,14 @@ sandbox (const struct plan *plan, struct relay *relay, int mapped, int superviso
 }
 
 int
-start (const struct plan *plan, struct relay *relay)
+start (struct plan *plan, struct relay *relay)
 {
   int pipe_fds[2], child, err = 0, item = NO_ITEM, mapped = eventfd (0, EFD_CLOEXEC);
   int isolated = (plan->flags & FLAG_NAMESPACES) != 0;
 
+  plan->flags &= ~(uint32_t) FLAG_OWN_GROUP;
+  if (isolated && plan->flags & FLAG_KEEP_TERMINAL && terminal_lend ())
+    plan->flags |= FLAG_OWN_GROUP;
   if (mapped < 0 || pipe2 (pipe_fds, O_CLOEXEC))
     return report_failed (STEP_FORK, NO_ITEM, errno), -1;
   child = namespaces_fork (isolated ? ALL_NAMESPACES : 0);

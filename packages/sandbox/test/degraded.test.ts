@@ -169,6 +169,17 @@ describe.each(IDENTITIES)('without user namespaces, as $name', (who) => {
     },
   )
 
+  test('a file can be linked and moved from one directory of the workspace to another', async () => {
+    const world = makeWorld(who, { 'p/a': 'a', 'q/': '' })
+    const { stdout, stderr } = await run({
+      who,
+      world,
+      plan: { simulate },
+      script: 'ln p/a q/linked && mv p q && echo q/* q/p/*',
+    })
+    expect({ stdout, stderr }).toEqual({ stdout: 'q/linked q/p q/p/a\n', stderr: '' })
+  })
+
   test('background processes still end with the call', async () => {
     const world = makeWorld(who)
     const mark = `6${process.pid}${who.as ? 1 : 0}`

@@ -154,7 +154,9 @@ landlock_apply (const struct plan *plan)
 int
 landlock_keep_signals (void)
 {
-  struct ruleset_attr attr = { .scoped = SCOPE_SIGNAL };
+  /* Moving between directories is the one right that every domain takes away, also without a word about it. */
+  struct ruleset_attr attr = { .handled_access_fs = LANDLOCK_ACCESS_FS_REFER, .scoped = SCOPE_SIGNAL };
+  static const struct item everywhere = { .tag = TAG_ALLOW, .value = LANDLOCK_ACCESS_FS_REFER, .path = "/" };
   int ruleset, held;
 
   if (landlock_abi () < ABI_WITH_SCOPES || prctl (PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
@@ -162,7 +164,8 @@ landlock_keep_signals (void)
   ruleset = (int) syscall (__NR_landlock_create_ruleset, &attr, sizeof attr, 0);
   if (ruleset < 0)
     return 0;
-  held = syscall (__NR_landlock_restrict_self, ruleset, 0) == 0;
+  held = allow_path (ruleset, &everywhere, attr.handled_access_fs) == 0
+         && syscall (__NR_landlock_restrict_self, ruleset, 0) == 0;
   close (ruleset);
   /* Whoever started us is outside: asked for rather than believed, for much depends on it. */
   return held && kill ((pid_t) syscall (SYS_getppid), 0) < 0 && errno == EPERM;

@@ -324,6 +324,18 @@ emit_creation (struct filter *f, uint32_t nr, uint32_t flags)
   LOAD (f, NUMBER);
 }
 
+/* What makes or empties nothing is what most programs do most, and no table is about it: so it is answered first. The kernel
+ * cannot remember the answer, because for other flags it is another. */
+static void
+emit_plain_open (struct filter *f)
+{
+  IF_EQUAL (f, __NR_openat, 4);
+  LOAD (f, LOW_WORD (2));
+  emit (f, BPF_JMP | BPF_JSET | BPF_K, O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY), 1, 0);
+  RETURN (f, SECCOMP_RET_ALLOW);
+  LOAD (f, NUMBER);
+}
+
 /* Emptying a file without opening it for writing: what a Landlock before ABI 3 does not see. */
 static void
 emit_truncation (struct filter *f, uint32_t nr, uint32_t flags)
@@ -435,6 +447,7 @@ seccomp_apply (const struct plan *plan)
   struct sock_fprog program;
 
   emit_architecture (&f);
+  emit_plain_open (&f);
   qsort (refused, LENGTH (refused), sizeof refused[0], by_number);
   emit_refused (&f, refused, LENGTH (refused));
   if (!(plan->flags & FLAG_NAMESPACES))

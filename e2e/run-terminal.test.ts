@@ -140,21 +140,25 @@ describe.each(PEOPLE)('at a terminal as $name', (person) => {
     expect(missed, screen).toEqual([])
   })
 
-  test('Ctrl-Z stops us with the program, and the caller’s shell can go on', () => {
-    const { missed, screen } = place.atShell([
-      ['bash-', 'PS1="> "\r'],
-      ['> ', ''],
-      ['> ', '$CORDON run -- sh -c "echo ready; exec cat"\r'],
-      ['ready\r\n', '\u001a'],
-      ['Stopped', ''],
-      ['> ', 'fg\r'],
-      ['run', 'hello\r'],
-      ['hello\r\nhello', '\u0004'],
-      ['> ', 'echo "code $?"\r'],
-      ['code 0', 'exit\r'],
-    ])
-    expect(missed, screen).toEqual([])
-  })
+  // With a network Node stays beside the command.
+  test.each(['', '--allow-net example.com '])(
+    'Ctrl-Z stops us with the program, and the caller’s shell can go on: %j',
+    (net) => {
+      const { missed, screen } = place.atShell([
+        ['bash-', 'PS1="> "\r'],
+        ['> ', ''],
+        ['> ', `$CORDON run ${net}-- sh -c "echo ready; exec cat"\r`],
+        ['ready\r\n', '\u001a'],
+        ['Stopped', ''],
+        ['> ', 'fg\r'],
+        ['run', 'hello\r'],
+        ['hello\r\nhello', '\u0004'],
+        ['> ', 'echo "code $?"\r'],
+        ['code 0', 'exit\r'],
+      ])
+      expect(missed, screen).toEqual([])
+    },
+  )
 
   test('what a program could leave behind at a terminal: not another discipline, not stopped, not for itself alone, not unwaiting', () => {
     place.write(

@@ -107,6 +107,8 @@ init_run (const struct plan *plan)
   /* The tool is of the same user: it must not look into us through /proc, also where Landlock is missing. Its own
    * exec gives it back to the tool. */
   prctl (PR_SET_DUMPABLE, 0, 0, 0, 0);
+  if (plan->flags & FLAG_OWN_GROUP)
+    terminal_keep ();
   child = fork ();
   if (child < 0)
     die_at (STEP_FORK, NO_ITEM, errno);
@@ -116,8 +118,6 @@ init_run (const struct plan *plan)
       close (gate[1]);
       confine_and_exec (plan, gate[0]);
     }
-  if (plan->flags & FLAG_OWN_GROUP)
-    terminal_keep ();
   /* The tool's streams are the tool's: a reader must see their end when the tool is done. */
   close (0);
   close (1);

@@ -57,6 +57,9 @@ terminal_take (void)
 void
 terminal_keep (void)
 {
+  /* A shell continues all of the supervisor's group; the tool must wait until the terminal is its own. */
+  if (setpgid (0, 0))
+    die_at (STEP_SESSION, NO_ITEM, errno);
   inside = 1;
   kept = fcntl (STDIN_FILENO, F_DUPFD_CLOEXEC, STATUS_FD + 1);
 }

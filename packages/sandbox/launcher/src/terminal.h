@@ -14,7 +14,7 @@ int terminal_lend (void);
 /* In the tool's process: its own group, in front. */
 void terminal_take (void);
 
-/* In pid 1, before it closes its streams: keeps the terminal. */
+/* In pid 1, before it starts the tool: keeps the terminal, and leaves the supervisor's group. */
 void terminal_keep (void);
 
 /* In pid 1: whether the terminal was kept. */

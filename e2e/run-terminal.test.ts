@@ -132,8 +132,11 @@ describe.each(PEOPLE)('at a terminal as $name', (person) => {
     const { missed, screen } = place.atShell([
       ['bash-', 'PS1="> "\r'],
       ['> ', ''],
-      ['> ', `$CORDON run -- echo text | sh -c 'read x < /dev/tty; cat; echo "typed $x"'\r`],
-      ['', 'k\r'],
+      [
+        '> ',
+        `$CORDON run -- sh -c 'echo text; sleep 1' | sh -c 'read a; echo "$a?"; read x < /dev/tty; echo "typed $x"'\r`,
+      ],
+      ['text?', 'k\r'],
       ['typed k', ''],
       ['> ', 'exit\r'],
     ])

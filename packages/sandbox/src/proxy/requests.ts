@@ -168,7 +168,9 @@ export class Requests {
     const session = this.#sessions.get(socket)
     if (session?.refused) return // answered already; the answer closes the connection
     const code = codeOf(error)
-    const parsed = code.startsWith('HPE_') || code.startsWith('ERR_HTTP_')
+    // In the middle of a body: that request is recorded, and there was no other.
+    const left = code === 'HPE_INVALID_EOF_STATE' && (session?.answering ?? 0) > 0
+    const parsed = !left && (code.startsWith('HPE_') || code.startsWith('ERR_HTTP_'))
     const reason = parsed ? `not a valid HTTP request (${code})` : `the connection broke (${code})`
     if (parsed) {
       if (session) session.refused = true

@@ -247,10 +247,9 @@ for (const [name, head, part] of [
       await until(() => Buffer.concat(heard).toString().split('y'.repeat(10)).length === i + 2)
       client.socket[leave]()
     }
+    const once = { kind: 'http', allowed: true }
     const decisions = await settled(lab, LEAVE.length)
-    expect(decisions.map(({ kind, allowed }) => ({ kind, allowed }))).toEqual(
-      LEAVE.map(() => ({ kind: 'http', allowed: true })),
-    )
+    expect(decisions).toMatchObject(LEAVE.map(() => once))
   })
 
 test('decision 0053: a switch to anything but WebSocket is not offered, and the request goes on without', async () => {

@@ -242,8 +242,12 @@ function randomOperation(pick: ReturnType<typeof randomFrom>, world: World): Ope
 }
 
 function isProgram(path: string): boolean {
-  const stats = lstatSync(path, { throwIfNoEntry: false })
-  return stats !== undefined && stats.isFile() && (stats.mode & 0o111) !== 0
+  try {
+    const stats = lstatSync(path)
+    return stats.isFile() && (stats.mode & 0o111) !== 0
+  } catch {
+    return false // it was moved away, or a directory above it was replaced by a file
+  }
 }
 
 /** Renaming something to itself does nothing, and asks nobody. */

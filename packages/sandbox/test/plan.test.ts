@@ -330,3 +330,13 @@ function messageOf(act: () => unknown): string {
   }
   return 'nothing was thrown'
 }
+
+test.each([
+  [{ update: true }, true],
+  [{ update: true, delete: true }, true],
+  [{ update: true, create: true }, true],
+  [{ update: true, create: true, delete: true }, false],
+])('SPEC 4.7 replacing by rename needs more than update: %j', (grants, said) => {
+  const update = plan({ fs: [{ path: '.', ...grants }] }).holders.find((each) => each.capability === 'update')
+  expect(update?.limits.some((limit) => limit.startsWith('replacing a file'))).toBe(said)
+})

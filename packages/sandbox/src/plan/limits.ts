@@ -14,7 +14,7 @@ export const LIMITS = {
   blindExecution: 'the kernel reads what it executes: without read nothing starts',
   crossing:
     'moving or linking from one rule to another is refused as between filesystems; programs copy instead',
-  replacing: 'replacing a file by renaming another over it also needs delete',
+  replacing: 'replacing a file by renaming another over it also needs create and delete',
   replaceable: 'with create and delete a file can be removed and made anew, by rename in one step',
   metadata: 'permissions, times and attributes can still be changed: Landlock guards the content',
   movable:
@@ -51,7 +51,8 @@ export function limitsOf(
   if (granted && !root && !mounts && region.kind !== 'missing') names.push('movable')
   if (granted && capability === 'create' && !region.grants.has('update')) names.push('emptyFiles')
   if (granted && capability === 'execute' && !region.grants.has('read')) names.push('blindExecution')
-  if (granted && capability === 'update' && !region.grants.has('delete')) names.push('replacing')
+  if (granted && capability === 'update' && !(region.grants.has('create') && region.grants.has('delete')))
+    names.push('replacing')
   if (!granted && capability === 'update' && isLoose(region, 'create') && isLoose(region, 'delete'))
     names.push('replaceable')
   const writable = !(mounted && (region.hold.cover || region.hold.attributes.includes('read-only')))

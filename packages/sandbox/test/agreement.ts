@@ -1,4 +1,4 @@
-import { chmodSync, copyFileSync, lstatSync, mkdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, copyFileSync, lstatSync, mkdirSync, writeFileSync, type Stats } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface, type Interface } from 'node:readline'
 import {
@@ -223,8 +223,11 @@ function randomOperation(pick: ReturnType<typeof randomFrom>, world: World): Ope
       return [name, pick(NEW)]
     case 'rename':
       return renameTo(pick(anywhere), pick(anywhere))
-    case 'link':
-      return [name, pick(FILES), pick(NEW)]
+    case 'link': {
+      // A directory may have been moved there, which nobody can link.
+      const [from, to] = [pick(FILES), pick(NEW)]
+      return isDirectory(join(world.root, from)) ? ['list', '.'] : [name, from, to]
+    }
     case 'execute': {
       // Another file may have been moved there, and what has no x bit nobody can execute.
       const programs = FILES.filter((file) => file.endsWith('x') && isProgram(join(world.root, file)))
@@ -241,13 +244,20 @@ function randomOperation(pick: ReturnType<typeof randomFrom>, world: World): Ope
   }
 }
 
-function isProgram(path: string): boolean {
+/** Undefined: it was moved away, or a directory above it was replaced by a file. */
+function lookAt(path: string): Stats | undefined {
   try {
-    const stats = lstatSync(path)
-    return stats.isFile() && (stats.mode & 0o111) !== 0
+    return lstatSync(path)
   } catch {
-    return false // it was moved away, or a directory above it was replaced by a file
+    return undefined
   }
+}
+
+const isDirectory = (path: string): boolean => lookAt(path)?.isDirectory() === true
+
+function isProgram(path: string): boolean {
+  const stats = lookAt(path)
+  return stats !== undefined && stats.isFile() && (stats.mode & 0o111) !== 0
 }
 
 /** Renaming something to itself does nothing, and asks nobody. */

@@ -340,3 +340,13 @@ test.each([
   const update = plan({ fs: [{ path: '.', ...grants }] }).holders.find((each) => each.capability === 'update')
   expect(update?.limits.some((limit) => limit.startsWith('replacing a file'))).toBe(said)
 })
+
+test('SPEC 4.7 a path that does not exist has no more than the region around it, whatever lies above that', () => {
+  const access = {
+    fs: [{ path: '.', read: true }, { path: 'd' }, { path: 'd/n', read: true }],
+  }
+  const read = plan(access, { d: 'dir', 'd/n': 'missing' }).holders.find(
+    (each) => each.axis === 'fs' && each.rule.path === 'd/n' && each.capability === 'read',
+  )
+  expect(read?.limits).toContain('the path does not exist, so it cannot be granted: create it first')
+})

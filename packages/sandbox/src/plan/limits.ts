@@ -42,7 +42,8 @@ export function limitsOf(
   const mounted = mounts && region.kind !== 'missing'
   const names: (keyof typeof LIMITS)[] = []
   if (rule.grants.has(capability) && !granted) names.push('sharedTarget')
-  if (region.kind === 'missing' && granted && !region.inherited.has(capability)) names.push('absent')
+  const before = mounts ? region.above : region.inherited
+  if (region.kind === 'missing' && granted && !before.has(capability)) names.push('absent')
   if (granted && (capability === 'create' || capability === 'delete')) {
     if (!alone) names.push('crossing')
     if (!alone && mounts) names.push('mountPoint')

@@ -8,6 +8,8 @@ export interface HeldRegion extends Region {
   readonly hold: Hold
   /** What the regions and places above grant. */
   readonly inherited: ReadonlySet<Capability>
+  /** What the region right above grants: all that a path has before it exists, where mounts hold that region to it. */
+  readonly above: ReadonlySet<Capability>
 }
 
 /** A private, empty, writable place inside (SPEC 4.3). */
@@ -63,7 +65,13 @@ function holdAll(
       ...(above.at(-1)?.grants ?? NOTHING),
     ])
     const kind = region.kind === 'file' || region.kind === 'link' ? 'file' : 'dir'
-    const held = { ...region, inherited, hold: hold({ kind, grants: region.grants, inherited, means }) }
+    const nearest = above.at(-1)?.grants ?? outside(region.path, places, survey)
+    const held = {
+      ...region,
+      inherited,
+      above: new Set(nearest),
+      hold: hold({ kind, grants: region.grants, inherited, means }),
+    }
     done.push(held)
     above.push(held)
   }

@@ -85,8 +85,6 @@ describe.each(PEOPLE)('at a terminal as $name', (person) => {
 
   test('a command that stops itself is stopped for the caller’s shell too, and goes on in the background or in front', () => {
     const { missed, screen } = place.atShell([
-      ['bash-', 'PS1="> "\r'],
-      ['> ', ''],
       ['> ', `$CORDON run -- sh -c 'kill -STOP $$; echo on; kill -STOP $$; read x; echo "got $x"'\r`],
       ['Stopped', ''],
       ['> ', 'bg\r'],
@@ -103,8 +101,6 @@ describe.each(PEOPLE)('at a terminal as $name', (person) => {
 
   test('after it the terminal is the caller’s, also of a script without job control', () => {
     const { missed, screen } = place.atShell([
-      ['bash-', 'PS1="> "\r'],
-      ['> ', ''],
       ['> ', `sh -c '$CORDON run -- sh -c "read x; echo one \\$x"; read y; echo "two $y"; cat'\r`],
       ['', 'a\r'],
       ['one a', 'b\r'],
@@ -117,8 +113,6 @@ describe.each(PEOPLE)('at a terminal as $name', (person) => {
 
   test('Ctrl-C ends a script around it, as without us', () => {
     const { missed, screen } = place.atShell([
-      ['bash-', 'PS1="> "\r'],
-      ['> ', ''],
       ['> ', `bash -c '$CORDON run -- sh -c "echo ready; exec sleep 100"; echo went on'\r`],
       ['ready\r\n', '\u0003'],
       ['> ', 'echo "code $?"\r'],
@@ -130,8 +124,6 @@ describe.each(PEOPLE)('at a terminal as $name', (person) => {
 
   test('in a pipeline the terminal stays with all of it', () => {
     const { missed, screen } = place.atShell([
-      ['bash-', 'PS1="> "\r'],
-      ['> ', ''],
       [
         '> ',
         `$CORDON run -- sh -c 'echo text; sleep 1' | sh -c 'read a; echo "$a?"; read x < /dev/tty; echo "typed $x"'\r`,
@@ -148,8 +140,6 @@ describe.each(PEOPLE)('at a terminal as $name', (person) => {
     'Ctrl-Z stops us with the program, and the caller’s shell can go on: %j',
     (net) => {
       const { missed, screen } = place.atShell([
-        ['bash-', 'PS1="> "\r'],
-        ['> ', ''],
         ['> ', `$CORDON run ${net}-- sh -c "echo ready; exec cat"\r`],
         ['ready\r\n', '\u001a'],
         ['Stopped', ''],
@@ -182,8 +172,6 @@ os.set_blocking(0, False)
     )
     const after = 'import os; fd = os.open("/dev/tty", os.O_RDWR); print("waits", os.get_blocking(0))'
     const { missed, screen } = place.atShell([
-      ['bash-', 'PS1="> "\r'],
-      ['> ', ''],
       ['> ', `$CORDON run -q -- /usr/bin/python3 leave.py; /usr/bin/python3 -c '${after}'\r`],
       ['waits ', ''],
       ['> ', 'exit\r'],
@@ -222,8 +210,6 @@ attempt('by-name', lambda: os.open('/dev/tty', os.O_RDONLY))
 `,
     )
     const { missed, screen } = place.atShell([
-      ['bash-', 'PS1="> "\r'],
-      ['> ', ''],
       ['> ', '$CORDON run -q -- /usr/bin/python3 read.py < /dev/null\r'],
       ['by-name ', ''],
       ['> ', 'exit\r'],
@@ -274,8 +260,6 @@ attempt('by-name', lambda: os.open('/dev/tty', os.O_RDONLY))
     asked.write('.env', 'SECRET\n')
     const command = '$CORDON run -q --profile p -- cat .env\r'
     const { missed, screen } = asked.atShell([
-      ['bash-', 'PS1="> "\r'],
-      ['> ', ''],
       ['> ', command],
       ['[y/N] ', 'n\n'],
       ['cat: .env: ', ''],
@@ -294,8 +278,6 @@ attempt('by-name', lambda: os.open('/dev/tty', os.O_RDONLY))
     const asked = new Place(person)
     asked.write('.env', 'SECRET\n')
     const { missed, screen } = asked.atShell([
-      ['bash-', 'PS1="> "\r'],
-      ['> ', ''],
       ['> ', '$CORDON run --read .env -- cat .env\r'],
       ['[y/N] ', '\u001a'],
       ['Stopped', ''],

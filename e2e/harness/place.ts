@@ -130,7 +130,12 @@ export class Place {
   /** An interactive shell of the person, outside; `$CORDON` starts ours. */
   atShell(steps: readonly Step[]): Played {
     const env = this.env({ TERM: 'xterm', CORDON: `${PROGRAM.node} ${PROGRAM.cordon}` })
-    return play({ argv: ['bash', '--norc', '-i'], cwd: this.root, env, steps }, this.#who())
+    const prompt: Step[] = [
+      ['bash-', 'PS1="> "\r'],
+      ['> ', ''], // the echo of the line above
+    ]
+    const all = [...prompt, ...steps]
+    return play({ argv: ['bash', '--norc', '-i'], cwd: this.root, env, steps: all }, this.#who())
   }
 
   /** The same while this process goes on, to serve what the command asks for. */

@@ -170,18 +170,3 @@ test('SPEC 4.7 the suggested edit, applied, makes the same question answer allow
   )
   await fc.assert(property, { numRuns: 150 })
 })
-
-test('SPEC 3.2 a mount that nobody approved is the reason, with its rule', async () => {
-  write(`${tool}
-[[conversation.tools.t.access.fs]]
-path = "out"
-external = true
-read = true
-`)
-  expect(await ask('read', 'out/passwd')).toMatchObject({
-    allowed: false,
-    because: 'the mount out is not approved, or its link is broken, so it grants nothing',
-    rule: { axis: 'fs', rule: { path: 'out', origin: '.cordon/config.toml:5:1' } },
-    fix: undefined,
-  })
-})

@@ -3,26 +3,18 @@ import { existsSync, lstatSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { give, IDENTITIES, makeWorld, removeWorlds, run } from './confine.ts'
+import { byNumber, PYTHON, TRY } from './python.ts'
 
 afterAll(removeWorlds)
 
-const PYTHON = '/usr/bin/python3'
 const SETUID_OR_SETGID = 0o6000
 
 /**
  * Every way to make a file with a mode. What is written into one whose group may not execute it keeps its setgid bit, and
  * an access list gives that permission without a chmod: so not even an empty one may be made.
  */
-const MAKE = `
-import ctypes, errno, os, struct
-libc = ctypes.CDLL(None, use_errno=True)
-def call(*args):
-    result = libc.syscall(*args)
-    if result < 0: raise OSError(ctypes.get_errno(), '')
-    return result
-def attempt(name, f):
-    try: print(name, oct(os.fstat(f()).st_mode))
-    except OSError as e: print(name, errno.errorcode[e.errno])
+const MAKE = `${TRY}
+def made(name, f): attempt(name, lambda: oct(os.fstat(f()).st_mode))
 MAKE = os.O_CREAT | os.O_RDWR
 def acl(*entries): return struct.pack('<I', 2) + b''.join(struct.pack('<HHI', *each, 0xffffffff) for each in entries)
 def filled():
@@ -35,20 +27,20 @@ def linked():
     os.link('/proc/self/fd/%d' % fd, 'linked', follow_symlinks=True)
     return fd
 os.umask(0)
-attempt('filled', filled)
-attempt('linked', linked)
-attempt('openat', lambda: os.open('a', MAKE, 0o4755))
-attempt('open', lambda: call(2, b'b', MAKE, 0o4755))
-attempt('open-high-word', lambda: call(2, b'c', MAKE, ctypes.c_long(0xf000009ed)))
-attempt('creat', lambda: call(85, b'd', 0o4755))
-attempt('openat2', lambda: call(437, -100, b'e', struct.pack('<QQQ', MAKE, 0o2644, 0), 24))
-attempt('mknod', lambda: call(133, b'f', 0o104755, 0) or os.open('f', 0))
-attempt('plain', lambda: os.open('plain', MAKE, 0o755))
-attempt('nothing-made', lambda: call(2, b'plain', os.O_RDONLY, 0o7777))
+made('filled', filled)
+made('linked', linked)
+made('openat', lambda: os.open('a', MAKE, 0o4755))
+made('open', lambda: call(2, b'b', MAKE, 0o4755))
+made('open-high-word', lambda: call(2, b'c', MAKE, ctypes.c_long(0xf000009ed)))
+made('creat', lambda: call(85, b'd', 0o4755))
+made('openat2', lambda: call(437, -100, b'e', struct.pack('<QQQ', MAKE, 0o2644, 0), 24))
+made('mknod', lambda: call(133, b'f', 0o104755, 0) or os.open('f', 0))
+made('plain', lambda: os.open('plain', MAKE, 0o755))
+made('nothing-made', lambda: call(2, b'plain', os.O_RDONLY, 0o7777))
 `
 
 describe.each(IDENTITIES)('as $name', (who) => {
-  test.runIf(process.arch === 'x64' && existsSync(PYTHON)).each([
+  byNumber.each([
     ['with namespaces', {}],
     ['without namespaces', { simulate: { userns: false } }],
   ] as const)('%s: no file is left that gives its user or group to others', async (_, plan) => {

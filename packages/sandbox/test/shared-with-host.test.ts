@@ -1,29 +1,17 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { probeKernel } from '@cordon/sandbox'
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect } from 'vitest'
 import { give, IDENTITIES, makeWorld, removeWorlds, run, start } from './confine.ts'
+import { byNumber, PYTHON, TRY } from './python.ts'
 
 afterAll(removeWorlds)
 
-const PYTHON = '/usr/bin/python3'
 const withoutNamespaces = { simulate: { userns: false } } as const
 
-/** System calls by their number need the machine they are numbers of. */
-const byNumber = test.runIf(process.arch === 'x64' && existsSync(PYTHON))
-
-const TRY = `
-import ctypes, errno, fcntl, os, resource, signal, struct, sys
-libc = ctypes.CDLL(None, use_errno=True)
-def call(*args):
-    result = libc.syscall(*args)
-    if result < 0: raise OSError(ctypes.get_errno(), '')
-    return result
-def attempt(name, f):
-    try: print(name, f(), flush=True)
-    except OSError as e: print(name, errno.errorcode[e.errno], flush=True)
+const SCHEDULING = `${TRY}
 ATTRIBUTES = struct.pack('<IIQiIQQQ', 48, 5, 0, 0, 0, 0, 0, 0)
 IDLE_IO = 3 << 13
 `
@@ -40,7 +28,7 @@ function scheduling(pid: number): readonly (string | undefined)[] {
 describe.each(IDENTITIES)('as $name', (who) => {
   const prepare = (lines: string): Pick<Parameters<typeof run>[0], 'who' | 'world' | 'argv'> => {
     const world = makeWorld(who)
-    writeFileSync(join(world.root, 'try.py'), TRY + lines)
+    writeFileSync(join(world.root, 'try.py'), SCHEDULING + lines)
     give(who, world.dir)
     return { who, world, argv: [PYTHON, 'try.py'] }
   }

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, existsSync, openSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { closeSync, openSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Duplex } from 'node:stream'
 import { text } from 'node:stream/consumers'
@@ -18,26 +18,13 @@ import {
   removeWorlds,
   run,
 } from './confine.ts'
+import { byNumber, PYTHON, TRY } from './python.ts'
 
 afterAll(removeWorlds)
 
 const RWX = { read: true, write: true, execute: true }
-const PYTHON = '/usr/bin/python3'
 
-/** System calls by their number need the machine they are numbers of. */
-const byNumber = test.runIf(process.arch === 'x64' && existsSync(PYTHON))
-
-/** Each attempt on its own line: what it gave, or the name of the error. */
-const TRY = `
-import ctypes, errno, os, resource, signal, socket, sys, threading
-libc = ctypes.CDLL(None, use_errno=True)
-def call(*args):
-    result = libc.syscall(*args)
-    if result < 0: raise OSError(ctypes.get_errno(), '')
-    return result
-def attempt(name, f):
-    try: print(name, f())
-    except OSError as e: print(name, errno.errorcode[e.errno])
+const MOVE = `${TRY}
 def exchange(a, b): return call(316, -100, a.encode(), -100, b.encode(), 2)
 `
 
@@ -46,7 +33,7 @@ describe.each(IDENTITIES)('as $name', (who) => {
     lines: string,
     more: Partial<Parameters<typeof run>[0]> & Pick<Parameters<typeof run>[0], 'world'>,
   ): Promise<readonly string[]> => {
-    writeFileSync(join(more.world.root, 'try.py'), TRY + lines)
+    writeFileSync(join(more.world.root, 'try.py'), MOVE + lines)
     give(who, more.world.dir)
     const { stdout, stderr } = await run({ who, argv: [PYTHON, 'try.py'], ...more })
     expect(stderr).toBe('')

@@ -42,8 +42,8 @@ enum plan_flag
   FLAG_UNIX_SOCKETS = 1 << 3,
   FLAG_INET_SOCKETS = 1 << 4,
   FLAG_EXPLAIN = 1 << 5,       /* to a stand-in: the host has something to say when the tool failed */
-  FLAG_OWN_GROUP = 1 << 7,     /* never from the host: the tool has the terminal to itself (terminal.h) */
   FLAG_NO_TRUNCATION = 1 << 6, /* the host's files are there, and this Landlock lets them be emptied */
+  FLAG_OWN_GROUP = 1 << 7,     /* never from the host: the tool has the terminal to itself (terminal.h) */
 };
 
 struct item

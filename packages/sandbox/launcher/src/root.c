@@ -3,6 +3,7 @@
 #include "root.h"
 
 #include "kernel.h"
+#include "limits.h"
 #include "report.h"
 #include "secrets.h"
 
@@ -254,48 +255,6 @@ seal (const struct builder *b, const struct item *item)
   return err;
 }
 
-/* RLIMIT_NPROC does not bind uid 0, the namespace's own highest pid does. Kernels before 6.14 have one for the
- * whole machine and refuse to let us change it; then RLIMIT_NPROC is all there is (docs/sandbox.md). */
-static void
-limit_pids (const struct builder *b, uint32_t highest)
-{
-  int fd = openat (b->root, "proc/sys/kernel/pid_max", O_WRONLY | O_CLOEXEC);
-  if (fd < 0)
-    return;
-  dprintf (fd, "%u", highest);
-  close (fd);
-}
-
-/* The kernel counts these for a user and not for a namespace: whoever takes them all takes them from every other program of the
- * same user, which for root is the system. At most half of them is ours. */
-static void
-take_half (const struct builder *b, const char *all, const char *ours)
-{
-  char text[24];
-  ssize_t got;
-  int fd = openat (b->root, all, O_RDONLY | O_CLOEXEC);
-
-  if (fd < 0)
-    return;
-  got = read (fd, text, sizeof text - 1);
-  close (fd);
-  if (got <= 0)
-    return;
-  text[got] = 0;
-  fd = openat (b->root, ours, O_WRONLY | O_CLOEXEC);
-  if (fd < 0)
-    return;
-  dprintf (fd, "%ld", strtol (text, NULL, 10) / 2);
-  close (fd);
-}
-
-static void
-limit_watching (const struct builder *b)
-{
-  take_half (b, "proc/sys/fs/inotify/max_user_instances", "proc/sys/user/max_inotify_instances");
-  take_half (b, "proc/sys/fs/inotify/max_user_watches", "proc/sys/user/max_inotify_watches");
-}
-
 /* procfs and devpts of our own namespaces. Paths of the plan are ours up to here, so mount(2) by name
  * follows nothing that the host's disk could have changed. */
 static int
@@ -357,8 +316,8 @@ build (struct builder *b, const struct plan *plan, int index)
       err = mount_fresh (b, "proc", item->path, MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
       if (err == 0 && item->arg)
         {
-          limit_pids (b, item->arg);
-          limit_watching (b);
+          limits_of_pids (b->root, item->arg);
+          limits_of_watching (b->root);
         }
       break;
     case TAG_DEVPTS:

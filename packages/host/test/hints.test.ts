@@ -260,6 +260,7 @@ test('the fix is one that works: for what is not there yet, the directory it wou
   const fixes = (text: string) => findHints([mentionedInErrors(text)], world(NARROW)).map((hint) => hint.fix)
   expect(fixes("touch: cannot touch 'src/new': Permission denied")).toEqual(['--write src'])
   expect(fixes('sh: 1: cannot create build/x: Read-only file system')).toEqual(['--write .'])
+  expect(fixes('sh: 1: cannot create notes: Read-only file system')).toEqual(['--write .'])
   expect(fixes('cat: .env: Permission denied')).toEqual(['--read .env'])
   expect(fixes('bash: ./run.sh: Permission denied')).toEqual(['--write run.sh, or --execute run.sh'])
 })

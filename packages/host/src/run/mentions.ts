@@ -74,7 +74,7 @@ const TROUBLE: readonly (readonly [Trouble, RegExp])[] = [
 function pathsIn(line: string): PathMention[] {
   const trouble = TROUBLE.find(([, words]) => words.test(line))?.[0]
   if (!trouble) return []
-  const found = [...line.matchAll(QUOTED), ...line.matchAll(BETWEEN_COLONS), ...line.matchAll(PATHS)]
+  const found = [QUOTED, BETWEEN_COLONS, AFTER_CANNOT, PATHS].flatMap((shape) => [...line.matchAll(shape)])
   return found
     .map(([, path = '']) => ({ path: withoutStop(path.trim()), trouble }))
     .filter(({ path }) => path !== '' && !/:\/\/|\0|^E[A-Z0-9]{3,}$/.test(path))
@@ -83,6 +83,8 @@ function pathsIn(line: string): PathMention[] {
 /** The end of a sentence is no part of a name; but `.` alone is a directory. */
 const withoutStop = (path: string): string => (/^[./]+$/.test(path) ? path : path.replace(/[.,:;!?]+$/, ''))
 
+/** `sh: 1: cannot create notes: Read-only file system`, as dash says it. */
+const AFTER_CANNOT = /\bcannot (?:create|open) ([^:'"`\s]+)(?=: )/g
 const QUOTED = /['"`‘]([^'"`‘’]+)['"`’]/g
 /** `cat: notes.txt: Permission denied` names a file without a slash and without quotes. */
 const BETWEEN_COLONS = /(?<=: )([^:'"`\s]*[^:'"`\s\d][^:'"`\s]*)(?=: )/g

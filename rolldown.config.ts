@@ -1,22 +1,23 @@
 import { readFileSync } from 'node:fs'
 import { defineConfig, type InputOptions, type Plugin } from 'rolldown'
 
+// One program of many packages (decision 0001).
 const { version } = JSON.parse(readFileSync('packages/cli/package.json', 'utf8')) as { version: string }
 
-const resolve = { conditionNames: ['cordon-source', 'node', 'import', 'default'] }
+// Rolldown adds `import` or `require` by how a module is asked for; pg asks by `require`, and must get that one.
+const resolve = { conditionNames: ['cordon-source', 'node', 'default'] }
 
 /**
  * Node's own modules load when something of theirs is first used: reading a file needs no `crypto` and no
  * `child_process`, and each would cost some milliseconds of every call. Those of Node's own
- * start are there already, and `process` must be itself when its methods are called.
+ * start are there already, and `process` is there under its own name (decisions 0092 and 0147).
  */
 const lazyBuiltins: Plugin = {
   name: 'lazy-builtins',
   renderChunk: (code) => {
-    const uses = code.replaceAll(
-      /(?<=(?:=|^)\s*)require\("(node:(?!(?:fs|path|events|process)")[\w/]+)"\)/gm,
-      'lazily("$1")',
-    )
+    const uses = code
+      .replaceAll(/(?<=(?:=|^)\s*)require\("node:process"\)/gm, 'globalThis.process')
+      .replaceAll(/(?<=(?:=|^)\s*)require\("(node:(?!(?:fs|path|events)")[\w/]+)"\)/gm, 'lazily("$1")')
     return `const lazily = (name) => new Proxy({}, { get: (_, key) => require(name)[key] });\n${uses}`
   },
 }
@@ -35,9 +36,10 @@ const escape = (code: string): string =>
 /** In a script of `node:vm` every `import()` throws; a static import of Node's own loads no sooner. */
 const withoutImports: Plugin = {
   name: 'without-imports',
-  generateBundle: (_, { 'run.cjs': file }) => {
-    if (file?.type === 'chunk' && /\bimport\s*\(/.test(file.code))
-      throw new Error('run.cjs: import() of a module of Node’s own; import it statically')
+  generateBundle: (_, bundle) => {
+    for (const file of Object.values(bundle))
+      if (file.type === 'chunk' && file.dynamicImports.some((name) => !(name in bundle)))
+        throw new Error(`${file.fileName}: import() of a module of Node’s own; import it statically`)
   },
 }
 
@@ -49,7 +51,7 @@ const common = {
   plugins: [lazyBuiltins],
   resolve,
   treeshake,
-  transform: { define: { CORDON_VERSION: JSON.stringify(version) } },
+  transform: { define: { CORDON_VERSION: JSON.stringify(version), CORDON_PROXY: '"proxy.cjs"' } },
 } satisfies InputOptions
 
 const output = {
@@ -68,45 +70,66 @@ const program = defineConfig({
   output: { ...output, cleanDir: true },
 })
 
+/** A script for `node:vm`: the whole file is one function. */
+const asFunction = (entry: string) =>
+  ({
+    postBanner: ({ name }: { name: string }) =>
+      name === entry ? '(function (exports, require, __filename) {' : '',
+    postFooter: ({ name }: { name: string }) => (name === entry ? '})' : ''),
+  }) as const
+
 /**
- * What `cordon run` needs only now and then: the proxy, its certificates when a rule looks into https, the parser of
- * unusual command lines, and what explains a failure.
+ * A command once more, in one file that starts faster (decisions 0120 and 0201). It is run by bin/cordon.cjs, with the code
+ * that V8 made of it.
  */
-const CERTIFICATES = /\/sandbox\/src\/proxy\/authority|\/node_modules\/(?!commander|smol-toml|ipaddr\.js)/
-const PROXY =
-  /\/sandbox\/src\/proxy\/(?!holders|gate|readings)|\/host\/src\/run\/network|\/node_modules\/ipaddr\.js/
-const PARSER = /\/node_modules\/commander\/|\/cli\/src\/(?:cli|options|commands\/run)\.ts$/
-const AFTERWARDS =
-  /\/host\/src\/(?:run\/(?:waiting|hints|limits|mentions|unconfined)|why\/answer)|\/sandbox\/src\/(?:spawn|exit|ended|denied-paths)\.ts|\/cli\/src\/format\//
-
-const RUN_PARTS = [
-  ['run-certificates', CERTIFICATES],
-  ['run-network', PROXY],
-  ['run-parser', PARSER],
-  ['run-afterwards', AFTERWARDS],
-] as const
-
-/** `cordon run` once more, in one file that starts faster (decision 0095); what is seldom needed stays apart. */
 const run = defineConfig({
   ...common,
   plugins: [lazyBuiltins, inAscii, withoutImports],
   input: { run: 'packages/cli/src/main-run.ts' },
+  output: { ...output, ...asFunction('run'), minify: true, codeSplitting: false },
+})
+
+/** Most tools have no pattern in the schema of their arguments, so what reads patterns stays apart. */
+const tool = defineConfig({
+  ...common,
+  plugins: [lazyBuiltins, inAscii, withoutImports],
+  input: { tool: 'packages/cli/src/main-tool.ts' },
   preserveEntrySignatures: 'allow-extension',
   output: {
     ...output,
+    ...asFunction('tool'),
     minify: true,
-    postBanner: ({ name }) => (name === 'run' ? '(function (exports, require, __filename) {' : ''),
-    postFooter: ({ name }) => (name === 'run' ? '})' : ''),
     codeSplitting: {
       includeDependenciesRecursively: false,
       groups: [
-        {
-          name: (id) => RUN_PARTS.find(([, those]) => those.test(id))?.[0] ?? 'run',
-          debugName: 'run',
-        },
+        { name: (id) => (/\/node_modules\/re2js\//.test(id) ? 'tool-patterns' : 'tool'), debugName: 'tool' },
       ],
     },
   },
+})
+
+/** What makes certificates is seven times the rest. It is needed before the start or never, so it is a file like any other. */
+const certificatesApart: Plugin = {
+  name: 'certificates-apart',
+  resolveId: (id) => (id === './authority.ts' ? '\0certificates' : null),
+  load: (id) =>
+    id === '\0certificates'
+      ? "const load = require\nexport const createAuthority = (now) => load('./proxy-certificates.cjs').createAuthority(now)"
+      : null,
+}
+
+const certificates = defineConfig({
+  ...common,
+  input: { 'proxy-certificates': 'packages/sandbox/src/proxy/authority.ts' },
+  output: { ...output, minify: true, codeSplitting: false },
+})
+
+/** The proxy in one file, run from memory at the first connection (decision 0212). */
+const proxy = defineConfig({
+  ...common,
+  plugins: [certificatesApart, lazyBuiltins, inAscii, withoutImports],
+  input: { proxy: 'packages/sandbox/src/proxy/serve.ts' },
+  output: { ...output, ...asFunction('proxy'), minify: true, codeSplitting: false },
 })
 
 /** What runs inside the sandbox: one file, so that one file has to be visible there (decision 0104). */
@@ -116,4 +139,27 @@ const tools = defineConfig({
   output: { ...output, codeSplitting: false, minify: true },
 })
 
-export default [program, run, tools]
+/** The provider's page, beside the program that serves it (decision 0191). */
+const page = defineConfig({
+  input: { console: 'packages/console/src/main.tsx' },
+  platform: 'browser',
+  tsconfig: 'packages/console/tsconfig.json',
+  plugins: [
+    {
+      name: 'page-files',
+      buildStart() {
+        for (const fileName of ['index.html', 'icon.svg', 'console.css'])
+          this.emitFile({ type: 'asset', fileName, source: readFileSync(`packages/console/src/${fileName}`) })
+      },
+    },
+  ],
+  output: {
+    dir: 'packages/cli/dist/console',
+    format: 'esm',
+    entryFileNames: '[name].js',
+    codeSplitting: false,
+    minify: true,
+  },
+})
+
+export default [program, run, tool, proxy, certificates, tools, page]

@@ -1,15 +1,24 @@
+import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 
 // Sources, not dist: a test never passes against a stale build.
-const conditions = ['cordon-source', 'node', 'import', 'default']
+// Node itself adds `import` or `require`; named here, a `require` would be given ES modules.
+const conditions = ['cordon-source', 'node', 'default']
 
 export default defineConfig({
-  resolve: { conditions },
+  resolve: {
+    conditions,
+    alias: { 'fast-check': fileURLToPath(new URL('scripts/fast-check.ts', import.meta.url)) },
+  },
   ssr: { resolve: { conditions } },
   test: {
     include: ['packages/*/test/**/*.test.ts', 'e2e/**/*.test.ts'],
     globalSetup: 'scripts/test-dir.ts',
-    testTimeout: 30_000,
+    // Vitest would take one less than there are cores; most of our time is spent waiting for processes.
+    maxWorkers: 2,
+    // Far more than any test takes: a busy machine is no failure.
+    testTimeout: 120_000,
+    hookTimeout: 120_000, // a database server is started in one
     coverage: { provider: 'v8', include: ['packages/*/src/**'], reporter: ['text-summary', 'html'] },
   },
 })

@@ -17,7 +17,7 @@ function run(): void {
 
 /** What people write: tools with settings, rules in both spellings, servers, comments. */
 function configOfLines(lines: number): string {
-  const out: string[] = ['# generated', '[sandbox]', 'mode = "warn"', '']
+  const out: string[] = ['# generated', '[sandbox.limits]', 'processes = 512', '']
   for (let i = 0; out.length < lines; i++) {
     out.push(
       `[conversation.tools.tool_${i}] # number ${i}`,

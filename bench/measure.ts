@@ -1,6 +1,6 @@
 /**
  * Ratios measured in one run: both sides take turns in short rounds, so that whatever else the machine
- * does hits both, and the median of the rounds is compared.
+ * does hits both, and the median of the rounds is compared (decision 0007).
  */
 export interface Side {
   readonly name: string

@@ -15,7 +15,7 @@ import { type Duplex } from 'node:stream'
 import { connect as connectTls } from 'node:tls'
 import { fileURLToPath } from 'node:url'
 import { parseHost } from '@cordon/policy'
-import { serveProxy } from '@cordon/sandbox'
+import { openProxy } from '@cordon/sandbox'
 
 const MIB = Number(process.env['CORDON_BENCH_MIB'] ?? 1024)
 const TOTAL = MIB * 1024 * 1024
@@ -68,7 +68,7 @@ async function runProxy(): Promise<void> {
   const port = await listen(server)
   const [ports, { cert }] = ((await once(process, 'message')) as [[Ports, Certificate]])[0]
   const host = parseHost(HOST)!
-  const proxy = await serveProxy(server, {
+  const proxy = await openProxy({
     rules: Object.entries(ports).map(([name, p]) =>
       name === 'https'
         ? { host, port: p, pathPrefix: '/ruled', allow: true }
@@ -76,7 +76,12 @@ async function runProxy(): Promise<void> {
     ),
     upstreamRoots: [cert],
   })
-  process.send!({ port, ca: proxy.ca!.certPem })
+  proxy.serve(server)
+  // As a program inside finds it that knows no proxy: an address that stands for the server.
+  const door = createServer()
+  const doorPort = await listen(door)
+  proxy.serve(door, { host, port: ports.raw })
+  process.send!({ port, door: doorPort, ca: proxy.ca!.certPem })
   process.on('message', () => {
     globalThis.gc?.()
     process.send!(process.memoryUsage().rss)
@@ -89,17 +94,19 @@ async function runClient(wanted: string[]): Promise<void> {
   serverProcess.send(certificate)
   const [ports] = (await once(serverProcess, 'message')) as [Ports]
   proxyProcess.send([ports, certificate])
-  const [proxy] = (await once(proxyProcess, 'message')) as [{ port: number; ca: string }]
+  const [proxy] = (await once(proxyProcess, 'message')) as [{ port: number; door: number; ca: string }]
   const via = (port: number): string => `CONNECT ${HOST}:${port} HTTP/1.1\r\n\r\n`
   const get = (port: number, url = '/'): string => `GET ${url} ${head(port)}\r\n`
   const put = (port: number, url = '/'): string => `PUT ${url} ${head(port)}Content-Length: ${TOTAL}\r\n\r\n`
   const url = (port: number): string => `http://${HOST}:${port}/`
   const rows: Record<string, [direct: () => Promise<number>, proxied: () => Promise<number>]> = {
     'CONNECT down': [() => receive(ports.raw, '\0'), () => receive(proxy.port, `${via(ports.raw)}\0`)],
+    'its own address, down': [() => receive(ports.raw, '\0'), () => receive(proxy.door, '\0')],
     'CONNECT up': [
       () => send(ports.raw, 'P/\r\n\r\n'),
       () => send(proxy.port, `${via(ports.raw)}P/\r\n\r\n`),
     ],
+    'its own address, up': [() => send(ports.raw, 'P/\r\n\r\n'), () => send(proxy.door, 'P/\r\n\r\n')],
     'http down': [
       () => receive(ports.http, get(ports.http)),
       () => receive(proxy.port, get(ports.http, url(ports.http))),
@@ -129,7 +136,12 @@ async function runClient(wanted: string[]): Promise<void> {
       `${name.padEnd(30)} ${(ours / fast).toFixed(2)} of direct (${ours.toFixed(0)} of ${fast.toFixed(0)} MiB/s)`,
     )
   }
-  if (wanted.length === 0) await parallel(proxyProcess, proxy.port, ports.raw)
+  if (wanted.length === 0) {
+    await parallel(proxyProcess, 'tunnels', () =>
+      echoOnce(proxy.port, `CONNECT ${HOST}:${ports.raw} HTTP/1.1\r\n\r\n`),
+    )
+    await parallel(proxyProcess, 'connections to its own address', () => echoOnce(proxy.door))
+  }
   serverProcess.kill()
   proxyProcess.kill()
 }
@@ -138,21 +150,27 @@ function head(port: number): string {
   return `HTTP/1.1\r\nHost: ${HOST}:${port}\r\nConnection: close\r\n`
 }
 
-async function parallel(proxyProcess: ChildProcess, proxy: number, target: number): Promise<void> {
+async function parallel(
+  proxyProcess: ChildProcess,
+  what: string,
+  open: () => Promise<Socket>,
+): Promise<void> {
   const before = await rss(proxyProcess)
-  const sockets = await Promise.all(Array.from({ length: PARALLEL }, () => echoOnce(proxy, target)))
+  const sockets = await Promise.all(Array.from({ length: PARALLEL }, open))
   const after = await rss(proxyProcess)
   console.log(
-    `${PARALLEL} parallel tunnels: ${mib(after - before)} MiB over ${mib(before)} MiB, ` +
+    `${PARALLEL} parallel ${what}: ${mib(after - before)} MiB over ${mib(before)} MiB, ` +
       `${((after - before) / PARALLEL / 1024).toFixed(0)} KiB each`,
   )
   for (const socket of sockets) socket.destroy()
 }
 
-async function echoOnce(proxy: number, target: number): Promise<Socket> {
-  const socket = connect(proxy, HOST)
-  socket.write(`CONNECT ${HOST}:${target} HTTP/1.1\r\n\r\n`)
-  await once(socket, 'data')
+async function echoOnce(port: number, request?: string): Promise<Socket> {
+  const socket = connect(port, HOST)
+  if (request !== undefined) {
+    socket.write(request)
+    await once(socket, 'data')
+  }
   socket.write(Buffer.alloc(16 << 10, 1))
   let got = 0
   while (got < 16 << 10) got += ((await once(socket, 'data')) as [Buffer])[0].length

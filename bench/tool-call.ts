@@ -1,9 +1,10 @@
-/** One confined tool call, end to end, against an empty Node (issue 6); `cordon tool run` for information. */
+/** One confined tool call, end to end, and `cordon tool run`, against an empty Node; and a hundred calls in one session. */
 import { spawn } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { executeTool, openAmbientProject, prepareTool } from '@cordon/host'
+import { openAmbientProject, ToolSession } from '@cordon/host'
+import { runTool } from '@cordon/tools'
 import { median, pretty } from './measure.ts'
 
 const CLI = join(import.meta.dirname, '../packages/cli')
@@ -23,7 +24,7 @@ async function measure(base: string): Promise<void> {
   mkdirSync(join(cwd, '.cordon'), { recursive: true })
   writeFileSync(join(cwd, 'a.txt'), 'hello\n')
   const env = { PATH: process.env['PATH'], HOME: base }
-  const call = await prepareCall(cwd, env)
+  const call = prepareCall(cwd, env)
   const cli = [join(CLI, 'bin/cordon.cjs'), 'tool', 'run', 'fs_read_file', '--args', '{"path":"a.txt"}']
   const sides = {
     'fs_read_file, confined': call,
@@ -39,33 +40,75 @@ async function measure(base: string): Promise<void> {
       if (round >= 0) times.get(name)?.push(Number(process.hrtime.bigint() - start))
     }
   const [ours = Number.NaN, bare = Number.NaN, whole = Number.NaN] = [...times.values()].map(median)
-  const held = ours / bare <= 1.8 ? 'within' : 'MISSES'
+  const verdict = (ratio: number, most: number): string =>
+    `ratio ${ratio.toFixed(2)}  (${ratio <= most ? 'within' : 'MISSES'} ≤ ${most})`
   console.log(`one confined tool call against node -e 0
-  fs_read_file, confined: ${pretty(ours)}   node -e 0: ${pretty(bare)}   ratio ${(ours / bare).toFixed(2)}  (${held} ≤ 1.8)
-  cordon tool run, whole program: ${pretty(whole)}   ratio ${(whole / bare).toFixed(2)}  (for information)`)
+  fs_read_file, confined: ${pretty(ours)}   node -e 0: ${pretty(bare)}   ${verdict(ours / bare, 1.8)}
+  cordon tool run, whole program: ${pretty(whole)}   ${verdict(whole / bare, 2.5)}
+a hundred calls in one session`)
+  await measureSession(cwd, env)
 }
 
-/** As a host does it: the configuration and the policy once, then call after call. */
-async function prepareCall(
+/** As a host does it, with a process for every call. */
+function prepareCall(cwd: string, env: Readonly<Record<string, string | undefined>>): () => Promise<void> {
+  const session = openSession(cwd, env, 'none')
+  return async () => {
+    const { reply } = await session.call('fs_read_file', { path: 'a.txt' })
+    if (reply.type !== 'success') throw new Error(reply.message)
+  }
+}
+
+function openSession(
   cwd: string,
   env: Readonly<Record<string, string | undefined>>,
-): Promise<() => Promise<void>> {
-  const surroundings = { env, home: homedir(), platform: process.platform, uid: process.getuid?.() }
-  const project = openAmbientProject({ cwd, surroundings, cfg: [] })
-  const compiler = {
-    pid: process.pid,
-    uid: process.getuid?.(),
-    home: homedir(),
-    session: 'bench',
-    person: undefined,
-  }
-  const installation = { node: process.execPath, tools: join(CLI, 'dist/tools.cjs') }
-  const { tool, policy } = await prepareTool(project, 'fs_read_file', compiler, installation)
-  const world = { root: project.root, home: homedir(), env, sandbox: project.loaded.config.sandbox }
-  const answers = { configured: {}, respondent: undefined }
-  return async () => {
-    const { reply } = await executeTool({ tool, arguments: { path: 'a.txt' }, policy, answers }, world)
-    if (reply.type !== 'success') throw new Error(reply.message)
+  workers: 'stay' | 'none',
+): ToolSession {
+  const [home, uid] = [homedir(), process.getuid?.()]
+  const surroundings = { env, home, platform: process.platform, uid }
+  return new ToolSession({
+    project: () => openAmbientProject({ cwd, surroundings, cfg: [] }),
+    compiler: { pid: process.pid, uid, home, session: 'bench', person: undefined },
+    env,
+    installation: { node: process.execPath, tools: join(CLI, 'dist/tools.cjs') },
+    workers,
+  })
+}
+
+const CALLS = 100
+
+/** Calls of one tool, each with the number of the call. */
+const IN_A_SESSION: Readonly<Record<string, (i: number) => object>> = {
+  fs_read_file: () => ({ path: 'a.txt' }),
+  fs_list_files: () => ({ path: '.' }),
+  fs_create_file: (i) => ({ path: `new${i}.txt`, content: 'x' }),
+  fs_modify_file: (i) => ({ edits: [{ path: 'b.txt', old: `v${i};`, new: `v${i + 1};` }] }),
+  fs_grep_files: () => ({ pattern: 'hello' }),
+}
+
+/** A hundred calls in one session, each beside the same operation in this process (issue 12). */
+async function measureSession(cwd: string, env: Readonly<Record<string, string | undefined>>): Promise<void> {
+  for (const [name, args] of Object.entries(IN_A_SESSION)) {
+    writeFileSync(join(cwd, 'b.txt'), 'v0;\n')
+    await using session = openSession(cwd, env, 'stay')
+    const sides = [
+      (i: number) => session.call(name, args(i)).then(({ reply }) => reply),
+      (i: number) => {
+        const tool = { name, arguments: args(i), options: { confined: true } }
+        return runTool(name, JSON.stringify({ context: { root: cwd, action: 'run', access: null }, tool }))
+      },
+    ]
+    const times: number[][] = [[], []]
+    for (let i = 0; i < 2 * CALLS; i++) {
+      const start = process.hrtime.bigint()
+      const reply = await sides[i % 2]!(i)
+      times[i % 2]!.push(Number(process.hrtime.bigint() - start))
+      if (reply.type !== 'success') throw new Error(JSON.stringify(reply))
+    }
+    const [ours = Number.NaN, alone = Number.NaN] = times.map(median)
+    const held = ours - alone <= 5e6 ? 'within' : 'MISSES'
+    console.log(
+      `  ${name}: ${pretty(ours)} a call (the first ${pretty(times[0]![0]!)}), the operation alone ${pretty(alone)}: ${pretty(ours - alone)} on top  (${held} ≤ 5 ms)`,
+    )
   }
 }
 

@@ -1,5 +1,5 @@
 // What is kept, against the plain commands that do the least that could be done. Ratios, measured in one run.
-// Sizes: CORDON_BENCH_MIB (1024), CORDON_BENCH_BLOBS (100000), CORDON_BENCH_CONVERSATIONS (5000).
+// Sizes: CORDON_BENCH_FILES (2000), CORDON_BENCH_MIB (1024), CORDON_BENCH_BLOBS (100000), CORDON_BENCH_CONVERSATIONS (5000).
 import { execFileSync, spawnSync } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
 import {
@@ -13,11 +13,12 @@ import {
   writeFileSync,
   writeSync,
 } from 'node:fs'
-import { open } from 'node:fs/promises'
+import { open, readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import {
+  attachPath,
   Blobs,
   collectBlobs,
   type ConversationEvent,
@@ -29,6 +30,7 @@ import {
   tryLock,
 } from '@cordon/workspace'
 
+const FILES = Number(process.env['CORDON_BENCH_FILES'] ?? 2000)
 const MIB = Number(process.env['CORDON_BENCH_MIB'] ?? 1024)
 const BLOBS = Number(process.env['CORDON_BENCH_BLOBS'] ?? 100_000)
 const CONVERSATIONS = Number(process.env['CORDON_BENCH_CONVERSATIONS'] ?? 5_000)
@@ -180,6 +182,39 @@ async function putOnce(base: string, path: string): Promise<void> {
   process.stdout.write(JSON.stringify({ time, grown: (process.resourceUsage().maxRSS - before) / 1024 }))
 }
 
+/**
+ * Small files of about 4 KB, each with content of its own. Against reading and hashing them one after the other, as the
+ * simplest program does; durable, compressed and named by content is what the difference buys. Taken in turns.
+ */
+async function benchAttach(base: string): Promise<void> {
+  const [plain, first, again]: [number[], number[], number[]] = [[], [], []]
+  for (let round = 0; round < 5; round++) {
+    const shelf = await openShelf(join(base, `attach${round}`))
+    const { root } = shelf.workspace
+    mkdirSync(join(root, 'd'))
+    for (let i = 0; i < FILES; i++)
+      writeFileSync(join(root, 'd', `${i}.txt`), `round ${round}, file ${i}\n`.repeat(200))
+    execFileSync('sync')
+    const context = { workspace: shelf.workspace, cwd: root, store: new Blobs(shelf).shared }
+    plain.push(
+      await timed(async () => {
+        for (const name of readdirSync(join(root, 'd')))
+          createHash('sha256')
+            .update(await readFile(join(root, 'd', name)))
+            .digest('hex')
+      }),
+    )
+    first.push(await timed(() => attachPath('d', context)))
+    again.push(await timed(() => attachPath('d', context)))
+  }
+  const [read, kept, known] = [plain, first, again].map(median) as [number, number, number]
+  say(
+    `attach ${FILES} small files / read and hash them (at most 3)`,
+    `${(kept / read).toFixed(2)}  (${ms(kept)} / ${ms(read)})`,
+  )
+  say(`attach them again / read and hash them`, `${(known / read).toFixed(2)}  (${ms(known)})`)
+}
+
 /** A tenth and the whole: linear is a ratio of ten. By processor time, which other programs disturb less. */
 async function benchCollect(base: string): Promise<void> {
   const times: number[] = []
@@ -227,6 +262,7 @@ else {
     await benchAppend(shelf)
     await benchList(shelf)
     await benchLock(shelf)
+    await benchAttach(fresh)
     await benchPut(fresh)
     await benchCollect(fresh)
   } finally {

@@ -1,16 +1,7 @@
-import {
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, expect, test } from 'vitest'
-import { cordon, temporary } from './harness/cordon.ts'
+import { cordon, temporary, trust } from './harness/cordon.ts'
 import { cordonAtTerminal } from './harness/terminal.ts'
 
 let here: { cwd: string; home: string }
@@ -37,6 +28,7 @@ read = true
 write = true
 `,
   )
+  trust(here)
 })
 
 const compile = ['policy', 'compile']
@@ -49,7 +41,7 @@ function store(): { dir: string; file: string } {
 
 const readApprovals = (): unknown => JSON.parse(readFileSync(store().file, 'utf8'))
 
-test('SPEC 3.2 a new mount is asked about with the words of the seed, and remembered', () => {
+test('SPEC 3.2 a new mount is asked about with its own words, and remembered', () => {
   const { code, screen, missed } = cordonAtTerminal(here, compile, [['[y/N] ', 'y\n']])
   expect({ code, missed }).toEqual({ code: 0, missed: [] })
   expect(screen).toContain(`Approve this target binding?
@@ -66,6 +58,7 @@ edits do not re-prompt while the target is unchanged.
 
 Approve? [y/N] `)
   expect(readApprovals()).toEqual({
+    configs: [expect.objectContaining({ path: '.cordon/config.toml' })],
     mounts: [
       {
         rule_path: 'fork',
@@ -118,15 +111,15 @@ test('SPEC 3.2 without a terminal nothing is granted, and a warning says so', ()
       )
       .join(''),
   )
-  expect(existsSync(join(here.home, '.local'))).toBe(false)
+  expect(readApprovals()).not.toHaveProperty('mounts')
 })
 
 test('SPEC 3.2 editing the store by hand pre-seeds it', () => {
-  cordonAtTerminal(here, compile, [['[y/N] ', 'y\n']])
   const { file } = store()
+  const before = readApprovals() as object
   writeFileSync(
     file,
-    JSON.stringify({ mounts: [{ rule_path: 'fork', canonical_target: fork }], plugins: [1] }),
+    JSON.stringify({ ...before, mounts: [{ rule_path: 'fork', canonical_target: fork }], plugins: [1] }),
   )
   expect(cordon(here, 'why', 'fs_read_file', 'read', 'fork/src/lib.rs').code).toBe(0)
 })
@@ -136,8 +129,20 @@ test('SPEC 3.2 a malformed store is empty, warned about, and kept aside', () => 
   const { dir, file } = store()
   writeFileSync(file, '{"mounts": [')
   const ended = cordon(here, ...compile)
-  expect(ended.stderr).toContain('approvals are ignored')
-  cordonAtTerminal(here, compile, [['[y/N] ', 'y\n']])
+  // It trusts nothing either, so that there is nothing to compile.
+  expect(ended).toEqual({
+    code: 2,
+    stdout: '',
+    stderr:
+      'cordon: nobody has trusted what these files of the workspace say, and this command needs it\n' +
+      '  .cordon/config.toml (new)\n' +
+      `  because: approvals are ignored: ${file}: it is not JSON; nothing counts as approved\n` +
+      '  fix: run `cordon trust`, which shows what they would grant; without a terminal `cordon trust show`, then `cordon trust --yes`\n',
+  })
+  cordonAtTerminal(here, compile, [
+    ['[y/N/v] ', 'y\n'],
+    ['[y/N] ', 'y\n'],
+  ])
   expect(readApprovals()).toMatchObject({ mounts: [{ rule_path: 'fork' }] })
   const aside = readdirSync(dir).filter((name) => name.startsWith('approvals.json.bad-'))
   expect(aside.map((name) => readFileSync(join(dir, name), 'utf8'))).toEqual(['{"mounts": ['])
@@ -157,6 +162,7 @@ test('SPEC 4.9 granting a sensitive path warns, and at a terminal asks once a se
     join(here.cwd, '.cordon/config.toml'),
     'conversation.tools.fs_read_file.access.fs = [{ path = ".env", read = true }]\n',
   )
+  trust(here)
   const what = 'tool fs_read_file is granted read on .env, where secrets live (**/.env*)'
   expect(cordon(here, ...compile)).toEqual({
     code: 0,

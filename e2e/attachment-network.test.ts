@@ -3,7 +3,7 @@ import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { cordon, cordonMeanwhile, type Ended, temporary } from './harness/cordon.ts'
+import { cordon, cordonMeanwhile, type Ended, temporary, trust } from './harness/cordon.ts'
 
 const FILE = join(import.meta.dirname, '../packages/host/test/attachment/loopback.pem')
 const PEM = readFileSync(FILE, 'utf8')
@@ -33,7 +33,8 @@ const add = (...what: string[]): Promise<Ended> => cordonMeanwhile(here, 'attach
 
 const rule = (host: string): string =>
   `[[profiles.attach.access.net]]\nhost = "${host}"\nport = ${port}\nallow = true\n`
-const indented = (toml: string): string => toml.trimEnd().replaceAll(/^/gm, '    ')
+const edit = (host: string, path: string): string =>
+  `    cordon config set profiles.attach.access.net '+{ host = "${host}", scheme = "https", port = ${port}, path_prefix = "${path}", allow = true }'`
 
 test('SPEC 6.3, 4.5 https on loopback: only by a rule that names it, and the error holds that rule', async () => {
   const url = `https://localhost:${port}/spec`
@@ -43,14 +44,14 @@ test('SPEC 6.3, 4.5 https on loopback: only by a rule that names it, and the err
     stdout: '',
     stderr: `cordon: cannot attach ${url}: network access denied
   because: no rule allows localhost:${port}
-  to allow:
-${indented(rule('localhost'))}
+  to allow it:
+${edit('localhost', '/spec')}
 `,
   })
   expect(asked).toEqual([])
   // What the error says, pasted.
-  const toml = denied.stderr.split('to allow:\n')[1]!.replaceAll(/^ {4}/gm, '')
-  writeFileSync(join(here.cwd, '.cordon/config.toml'), toml)
+  const [, key = '', value = ''] = /config set (\S+) '(.*)'/.exec(denied.stderr) ?? []
+  expect(cordon(here, 'config', 'set', key, value).code).toBe(0)
   const added = await add(url)
   expect(added.stderr).toBe('')
   expect(added.stdout).toMatch(
@@ -63,14 +64,17 @@ ${indented(rule('localhost'))}
   expect(cordon(here, 'why', 'attach', 'net', `https://127.0.0.1:${port}/`).code).toBe(1)
   // By an address that no rule names, and by a redirect to it: no.
   expect((await add(`https://127.0.0.1:${port}/spec`)).code).toBe(1)
+  expect((await add(`https://localhost:${port}/away`)).stderr).toContain(`no rule allows localhost:${port}\n`)
+  writeFileSync(join(here.cwd, '.cordon/config.toml'), rule('localhost'))
+  trust(here)
   const away = await add(`https://localhost:${port}/away`)
   expect(away).toEqual({
     code: 1,
     stdout: '',
     stderr: `cordon: cannot attach https://localhost:${port}/away: it redirects to https://127.0.0.1:${port}/private: network access denied
   because: no rule allows 127.0.0.1:${port}
-  to allow:
-${indented(rule('127.0.0.1'))}
+  to allow it:
+${edit('127.0.0.1', '/private')}
 `,
   })
   expect(asked).toEqual(['/spec', '/away'])
@@ -81,6 +85,7 @@ ${indented(rule('127.0.0.1'))}
 
 test('a server that the machine does not trust, and one that is not there', async () => {
   writeFileSync(join(here.cwd, '.cordon/config.toml'), rule('localhost'))
+  trust(here)
   here.env = {}
   expect(await add(`https://localhost:${port}/spec`)).toEqual({
     code: 1,

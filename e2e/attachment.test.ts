@@ -14,7 +14,7 @@ import {
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeEach, expect, test } from 'vitest'
-import { cordon, CORDON, type Ended, temporary } from './harness/cordon.ts'
+import { cordon, CORDON, type Ended, temporary, trust } from './harness/cordon.ts'
 import { cordonAtTerminal } from './harness/terminal.ts'
 
 let here: { cwd: string; home: string }
@@ -204,7 +204,7 @@ test('RFD D03 privacy: no byte under the workspace and nothing listed names wher
   mkdirSync(join(secret, 'tiefer'))
   writeFileSync(join(secret, 'report.pdf'), PDF)
   writeFileSync(join(secret, 'tiefer/notes.md'), 'the content')
-  symlinkSync(secret, join(here.cwd, 'fork'))
+  expect(cordon(here, 'mount', 'add', `fork=${secret}`).code).toBe(0)
   const outputs = [
     run('add', `${secret}/report.pdf`),
     run('add', secret),
@@ -235,7 +235,7 @@ test('RFD D03 privacy: no byte under the workspace and nothing listed names wher
 test('SPEC 6.3 through a mount is outside; a link inside is what it leads to', () => {
   writeFileSync(join(secret, 'lib.rs'), 'fn main() {}')
   writeFileSync(join(here.cwd, 'a.md'), 'a')
-  symlinkSync(secret, join(here.cwd, 'fork'))
+  expect(cordon(here, 'mount', 'add', `fork=${secret}`).code).toBe(0)
   symlinkSync('a.md', join(here.cwd, 'alias.md'))
   expect(run('add', 'fork/lib.rs', 'fork', 'alias.md').code).toBe(0)
   expect(listed().map(({ uri, origin }) => [uri, origin])).toEqual([
@@ -245,6 +245,7 @@ test('SPEC 6.3 through a mount is outside; a link inside is what it leads to', (
 })
 
 test('SPEC 6.3 directories and patterns, with ignore files, from where one stands', () => {
+  expect(cordon(here, 'init').code).toBe(0)
   for (const dir of ['src/deep', 'node_modules/x', 'docs'])
     mkdirSync(join(here.cwd, dir), { recursive: true })
   for (const file of ['src/a.ts', 'src/deep/b.ts', 'src/c.log', 'node_modules/x/i.ts', 'docs/d.md'])
@@ -273,7 +274,7 @@ test('SPEC 6.3 what cannot be attached: a clear error each, exit 2, and nothing 
     })
   refused('missing.md', 'it does not exist')
   refused('*.rs', 'nothing matches it')
-  refused('names', 'the name "a\uFFFD" is not valid UTF-8')
+  refused('names', `the name $'a\\xff' in ${here.cwd}/names is not valid UTF-8`)
   refused('fifo', 'it is neither a file nor a directory')
   refused('/dev/zero', 'it is neither a file nor a directory')
   refused('http://localhost/', 'what http sends can be changed on the way; write https://')
@@ -414,7 +415,7 @@ test('Ctrl-C half-way leaves nothing: no event, no conversation, no temporary fi
 const UNSHARE = [['-m'], ['-Urm']].find((flags) => spawnSync('unshare', [...flags, 'true']).status === 0)
 
 test.skipIf(UNSHARE === undefined)('a full disk: a clear error, exit 1, and the earlier state intact', () => {
-  const small = join(here.cwd, 'small')
+  const small = join(here.cwd, '../small') // inside the workspace, a mark made by hand would not count
   mkdirSync(small)
   writeFileSync(join(secret, 'large'), randomBytes(4 << 20))
   const node = `"${process.execPath}" "${CORDON}"`
@@ -429,5 +430,138 @@ test.skipIf(UNSHARE === undefined)('a full disk: a clear error, exit 1, and the 
   expect({ stdout, stderr }).toEqual({
     stdout: 'exit 1\nkept\n2\n',
     stderr: `cordon: cannot keep the content in ${small}/.cordon/blobs: the disk is full\n`,
+  })
+})
+
+test('SPEC 4.9 what may be secret is left out of directories and patterns, and that is said', () => {
+  mkdirSync(join(here.cwd, 'app/keys'), { recursive: true })
+  for (const name of [
+    'app/main.ts',
+    'app/.env',
+    'app/.env.local',
+    'app/keys/id_rsa',
+    'app/keys/tls.pem',
+    'app/environment.md',
+  ])
+    writeFileSync(join(here.cwd, name), name)
+  const uris = (): string[] => listed().map(({ uri }) => uri)
+  const said =
+    'warning: left out, because it may be secret: app/.env, app/.env.local, app/keys/id_rsa, app/keys/tls.pem; ' +
+    'name a file to attach it, or add --sensitive\n'
+  const added = run('add', '.')
+  expect([added.code, added.stderr]).toEqual([0, said])
+  expect(uris()).toEqual(['file:///app/environment.md', 'file:///app/main.ts'])
+  expect(run('add', 'app/keys')).toEqual({
+    code: 2,
+    stdout: '',
+    stderr:
+      'warning: left out, because it may be secret: id_rsa, tls.pem; name a file to attach it, or add --sensitive\n' +
+      'cordon: cannot attach app/keys: all that it finds may be secret; name the files one by one\n',
+  })
+  expect(run('add', 'app/.e*').code).toBe(2)
+  expect(uris()).toHaveLength(2)
+  // Named by a person: it is meant.
+  expect(run('add', 'app/.env')).toMatchObject({ code: 0, stderr: '' })
+  expect(uris()).toContain('file:///app/.env')
+  expect(run('add', '--sensitive', '.')).toMatchObject({ code: 0, stderr: '' })
+  expect(uris()).toHaveLength(6)
+})
+
+test('SPEC 4.9 the attack: a file that became a link to a key is not what the person named', () => {
+  mkdirSync(join(here.home, '.ssh'))
+  const key = join(here.home, '.ssh/id_rsa')
+  writeFileSync(key, 'PRIVATE KEY')
+  mkdirSync(join(here.cwd, 'd'))
+  writeFileSync(join(here.cwd, 'README.md'), 'read me')
+  const swap = `rm README.md; ln -s ${key} README.md; rmdir d; ln -s ${here.home}/.ssh d`
+  expect(cordon(here, 'run', '--', 'sh', '-c', swap).code).toBe(0)
+  const refused = (input: string, path: string): Ended => ({
+    code: 2,
+    stdout: '',
+    stderr: `cordon: cannot attach ${input}: a link leads out of the workspace, to ${path}; name that path itself to attach it\n`,
+  })
+  expect(run('add', 'README.md')).toEqual(refused('README.md', key))
+  expect(run('add', '--sensitive', 'README.md')).toEqual(refused('README.md', key))
+  expect(run('add', 'd/id_rsa')).toEqual(refused('d/id_rsa', key))
+  for (const input of ['d', 'd/*', './d/'])
+    expect(run('add', input)).toEqual(refused(input, `${here.home}/.ssh`))
+  expect(run('add', 'file:///README.md')).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: 'cordon: cannot attach file:///README.md: there is no such file in the workspace\n',
+  })
+  // In the workspace, too, a link is not the name of a secret; and a link of the person's own to one is asked about.
+  writeFileSync(join(here.cwd, '.env'), 'TOKEN=1')
+  symlinkSync('.env', join(here.cwd, 'notes.md'))
+  symlinkSync(key, join(here.home, 'k'))
+  for (const [input, path] of [
+    ['notes.md', join(here.cwd, '.env')],
+    [join(here.home, 'k'), key],
+  ] as const) {
+    expect(run('add', input)).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: `cordon: cannot attach ${input}: a link leads to ${path}, which may be secret; name that path itself to attach it\n`,
+    })
+    expect(run('add', '--sensitive', input).code).toBe(0)
+  }
+  expect(conversations()).toHaveLength(1)
+  expect(run('add', key).code).toBe(0)
+  const args = ['attachment', 'add', 'README.md']
+  const asked = `README.md: a link leads out of the workspace, to ${key}. Attach that? [y/N] `
+  expect(cordonAtTerminal(here, args, [[asked, 'n\n']])).toMatchObject({ code: 2, missed: [] })
+  expect(cordonAtTerminal(here, args, [[asked, 'y\n']])).toMatchObject({ code: 0, missed: [] })
+})
+
+test('SPEC 4.9 the configuration adds patterns of its own, and the home directory has its places', () => {
+  writeFileSync(join(here.cwd, '.cordon/config.toml'), '[sandbox]\nsensitive = ["**/*.secret"]\n')
+  trust(here)
+  mkdirSync(join(here.home, '.ssh'))
+  for (const [dir, name] of [
+    [here.cwd, 'a.secret'],
+    [here.cwd, 'a.txt'],
+    [here.home, '.ssh/config'],
+    [here.home, 'notes'],
+  ] as const)
+    writeFileSync(join(dir, name), name)
+  expect(run('add', '*').stderr).toContain('left out, because it may be secret: a.secret;')
+  expect(run('add', here.home).stderr).toContain('left out, because it may be secret: .ssh/config;')
+  expect(listed().map(({ uri }) => uri.replace(/[0-9a-f]{64}/, 'H'))).toEqual([
+    'file:///a.txt',
+    'external:H/notes',
+  ])
+})
+
+test('SPEC 6.2 a damaged blob is repaired by attaching the file again', () => {
+  writeFileSync(join(here.cwd, 'notes.md'), 'what I know\n')
+  run('add', 'notes.md')
+  const hash = sha256('what I know\n')
+  const blob = join(here.cwd, '.cordon/blobs', hash.slice(0, 2), hash.slice(2, 4), `${hash.slice(4)}.blob.gz`)
+  writeFileSync(blob, 'rubbish')
+  expect(run('print', 'notes.md')).toMatchObject({
+    stderr: `cordon: cannot read the blob ${hash}: its content is not what its name says; the file is damaged\n`,
+  })
+  expect(run('add', 'notes.md').code).toBe(0)
+  expect(run('print', 'notes.md')).toEqual(ok('what I know\n'))
+  expect(readdirSync(join(blob, '..'))).toEqual([`${hash.slice(4)}.blob.gz`])
+})
+
+test('at a terminal a long addition counts its files, and leaves nothing of that behind', () => {
+  for (let i = 0; i < 250; i++) writeFileSync(join(here.cwd, `${i}.txt`), String(i))
+  const { raw, code } = cordonAtTerminal(here, ['attachment', 'add', '.'], [])
+  expect(code).toBe(0)
+  expect(raw).toContain('\r100 files read\r200 files read\r\u001B[Kattached file:///0.txt')
+})
+
+test('a search through the home directory leaves out what Cordon keeps there, whose locks reading would drop', () => {
+  writeFileSync(join(here.home, 'notes'), 'n')
+  run('add', join(here.home, 'notes'))
+  run('add', here.home)
+  expect(listed()).toHaveLength(1)
+  const own = join(here.home, '.local/share/cordon/workspace')
+  expect(run('add', own)).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: `cordon: cannot attach ${own}: Cordon keeps its own files there\n`,
   })
 })

@@ -10,7 +10,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, expect, test } from 'vitest'
-import { CORDON, cordon, type Setting, temporary } from './harness/cordon.ts'
+import { CORDON, cordon, type Setting, temporary, trust } from './harness/cordon.ts'
 
 let here: { cwd: string; home: string }
 let file: string
@@ -50,49 +50,51 @@ test('SPEC 2 init makes a workspace that validates, and is safe to repeat', () =
 })
 
 test('SPEC 2 every layer, later over earlier, and explain names them all', () => {
+  const key = 'conversation.tools.fs_read_file.timeout_secs'
+  const says = (seconds: number): string => `${key} = ${seconds}\n`
   mkdirSync(join(here.home, '.config/cordon'), { recursive: true })
-  writeFileSync(join(here.home, '.config/cordon/config.toml'), '[sandbox]\nmode = "off"\n')
-  writeFileSync(file, '\n[sandbox]\nmode = "warn"\n')
+  writeFileSync(join(here.home, '.config/cordon/config.toml'), says(1))
+  writeFileSync(file, `\n\n${says(2)}`)
   mkdirSync(join(here.cwd, 'deep/er'), { recursive: true })
-  writeFileSync(join(here.cwd, 'deep/.cordon.toml'), 'sandbox.mode = "enforce"\n')
+  writeFileSync(join(here.cwd, 'deep/.cordon.toml'), says(3))
   const deep = { ...here, cwd: join(here.cwd, 'deep/er') }
+  trust(deep)
   const value = (setting: Setting, ...more: string[]): unknown =>
-    (
-      JSON.parse(cordon(setting, 'config', 'explain', 'sandbox.mode', '--json', ...more).stdout) as {
-        value: unknown
-      }
-    ).value
-  expect(value(here)).toBe('warn')
-  expect(value(deep)).toBe('enforce')
-  expect(cordon(deep, 'config', 'explain', 'sandbox.mode').stdout).toBe(
-    `sandbox.mode = "enforce"  deep/.cordon.toml:1:9 (directory)
-  instead of "warn"  .cordon/config.toml:3:1 (workspace)
-  instead of "off"  ~/.config/cordon/config.toml:2:1 (user)
-  instead of "enforce"  built-in defaults (built-in)
+    (JSON.parse(cordon(setting, 'config', 'explain', key, '--json', ...more).stdout) as { value: unknown })
+      .value
+  expect(value(here)).toBe(2)
+  expect(value(deep)).toBe(3)
+  expect(cordon(deep, 'config', 'explain', key).stdout).toBe(
+    `${key} = 3  deep/.cordon.toml:1:33 (directory)
+  instead of 2  .cordon/config.toml:3:33 (workspace)
+  instead of 1  ~/.config/cordon/config.toml:1:33 (user)
 `,
   )
-  expect(value({ ...deep, cwd: deep.cwd }, '--cfg', 'sandbox.mode=off')).toBe('off')
+  expect(value({ ...deep, cwd: deep.cwd }, '--cfg', `${key}=9`)).toBe(9)
   expect(
     value({
       ...deep,
-      env: { CORDON_CFG_SANDBOX__MODE: 'warn' },
+      env: { CORDON_CFG_CONVERSATION__TOOLS__FS_READ_FILE__TIMEOUT_SECS: '4' },
     }),
-  ).toBe('warn')
+  ).toBe(4)
 })
 
 test('SPEC 2 config set keeps comments and order, validates first, and bad input changes nothing', () => {
   const before =
-    '# mine\n[sandbox] # here\nmode = "warn" # for now\n\n[profiles.x.access]\nfs = [{ path = ".", read = true }]\n'
+    '# mine\n[conversation.tools."*"] # here\nrun = "skip" # for now\n\n[profiles.x.access]\nfs = [{ path = ".", read = true }]\n'
   writeFileSync(file, before)
-  expect(cordon(here, 'config', 'set', 'sandbox.mode', 'enforce')).toEqual({
+  trust(here)
+  expect(cordon(here, 'config', 'set', 'conversation.tools."*".run', 'ask')).toEqual({
     code: 0,
     stdout: `changed ${file}\n`,
     stderr: '',
   })
-  expect(readFileSync(file, 'utf8')).toBe(before.replace('"warn"', '"enforce"'))
+  expect(readFileSync(file, 'utf8')).toBe(before.replace('"skip"', '"ask"'))
   const kept = readFileSync(file, 'utf8')
   for (const [key, value] of [
     ['sandbox.mode', 'enforced'],
+    ['sandbox.mode', 'warn'],
+    ['sandbox.limits.processes', '1025'],
     ['sandbox.mdoe', 'warn'],
     ['profiles.x.access.fs', '+{ path = "/etc", read = true }'],
     ['profiles.x.access.fs', '+{ path = '],
@@ -103,6 +105,23 @@ test('SPEC 2 config set keeps comments and order, validates first, and bad input
     expect(readFileSync(file, 'utf8')).toBe(kept)
     expect(readdirSync(join(here.cwd, '.cordon'))).toEqual(['config.toml'])
   }
+})
+
+test('SPEC 2.1 config set refuses what files cannot say, and the command it names works as pasted', () => {
+  const { code, stderr } = cordon(here, 'config', 'set', 'sandbox.mode', 'warn')
+  expect({ code, stderr }).toEqual({
+    code: 2,
+    stderr:
+      'cordon: error: `sandbox.mode`: the files of a workspace cannot set it, only a person can\n' +
+      '  at workspace:4:1\n' +
+      '  fix: take it out; if you want it: cordon config set --user-workspace sandbox.mode warn\n',
+  })
+  expect(existsSync(file)).toBe(false)
+  const pasted = /: cordon (config set .*)$/m.exec(stderr)![1]!.split(' ')
+  expect(cordon(here, ...pasted).code).toBe(0)
+  expect(cordon(here, 'config', 'explain', 'sandbox.mode').stdout).toContain(
+    'sandbox.mode = "warn"  ~/.local/',
+  )
 })
 
 test('SPEC 2 set starts a file that is not there, in the layer that was asked for', () => {
@@ -130,6 +149,7 @@ test('SPEC 2 the broken example: everything that is wrong, at once', () => {
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
   expect(stderr.match(/^(?:cordon: )?error: .*$/gm)).toEqual([
     'cordon: error: `sandbox.mode`: expected "enforce", "warn" or "off", got "enforced"',
+    'error: `sandbox.mode`: the files of a workspace cannot set it, only a person can',
     'error: `conversation.tools.fetch` is a local tool without a `command`',
     'error: unknown key `conversation.tools.fetch.comand`',
     'error: `conversation.tools.fetch.access.fs[0].path`: path is outside the workspace: /etc (absolute paths are not permitted)',
@@ -157,7 +177,8 @@ const bad: Record<string, { make: () => void; says: RegExp }> = {
 for (const [name, { make, says }] of Object.entries(bad)) {
   test(`SPEC 2 bad input: ${name}: exit 2, the file named, nothing written`, () => {
     make()
-    const listing = readdirSync(join(here.cwd, '.cordon'))
+    cordon(here, 'trust', '--yes') // what can be read is trusted, so that it is looked at; the rest is no obstacle
+    const listing = [join(here.cwd, '.cordon'), here.home].map((dir) => readdirSync(dir, { recursive: true }))
     for (const args of [
       ['config', 'validate'],
       ['why', 'fs_read_file', 'read', 'x'],
@@ -168,8 +189,9 @@ for (const [name, { make, says }] of Object.entries(bad)) {
       expect(stderr).toMatch(says)
       expect(stderr).not.toContain('unexpected error')
     }
-    expect(readdirSync(join(here.cwd, '.cordon'))).toEqual(listing)
-    expect(existsSync(join(here.home, '.local'))).toBe(false)
+    expect(
+      [join(here.cwd, '.cordon'), here.home].map((dir) => readdirSync(dir, { recursive: true })),
+    ).toEqual(listing)
   })
 }
 

@@ -19,7 +19,7 @@ import {
   type Shelf,
 } from '@cordon/workspace'
 import { beforeEach, expect, test } from 'vitest'
-import { cordon, type Ended, temporary } from './harness/cordon.ts'
+import { cordon, type Ended, temporary, trust } from './harness/cordon.ts'
 import { cordonAtTerminal } from './harness/terminal.ts'
 
 let here: { cwd: string; home: string }
@@ -264,8 +264,10 @@ test('SPEC 2 a conversation outlives a tool that it has rules for', async () => 
   })
   run('use', one.id)
   writeFileSync(file, tool)
+  trust(here)
   expect(cordon(here, 'why', 't', 'read', 'other').code).toBe(1)
   writeFileSync(file, '')
+  trust(here)
   expect(cordon(here, 'config', 'validate')).toEqual(ok('the configuration is valid; 8 policies compile\n'))
   expect(readFileSync(join(one.dir, 'events.jsonl'), 'utf8')).toContain('"src"')
 })

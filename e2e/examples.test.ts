@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { cpSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { CORDON, cordon, temporary } from './harness/cordon.ts'
+import { CORDON, cordon, temporary, trust } from './harness/cordon.ts'
 import { cordonAtTerminal } from './harness/terminal.ts'
 
 /** A copy of the example, with its links as they are, and a home of its own. */
@@ -12,6 +12,13 @@ function example(): { cwd: string; home: string } {
   return { cwd: join(base, 'workspace'), home: temporary() }
 }
 
+/** The same after a person has trusted it, as its README says first. */
+function trustedExample(): { cwd: string; home: string } {
+  const here = example()
+  trust(here)
+  return here
+}
+
 /** The commands of the example's README, with what its comments say of them. */
 const lines = readFileSync(join(import.meta.dirname, '../examples/workspace/README.md'), 'utf8')
   .split('\n')
@@ -19,7 +26,7 @@ const lines = readFileSync(join(import.meta.dirname, '../examples/workspace/READ
 
 test('examples/workspace: every command of its README does what is said beside it', () => {
   const here = example()
-  expect(lines).toHaveLength(10)
+  expect(lines).toHaveLength(13)
   for (const line of lines) {
     const [command = '', says = ''] = line.split(/\s+# /)
     const script = command.replaceAll('npx cordon', `'${process.execPath}' '${CORDON}'`)
@@ -36,7 +43,7 @@ test('examples/workspace: every command of its README does what is said beside i
 })
 
 test('examples/workspace: why the mount grants nothing, and how it would', () => {
-  expect(cordon(example(), 'why', 'fs_modify_file', 'read', 'fork/src/lib.rs')).toEqual({
+  expect(cordon(trustedExample(), 'why', 'fs_modify_file', 'read', 'fork/src/lib.rs')).toEqual({
     code: 1,
     stdout:
       'denied: tool fs_modify_file, read fork/src/lib.rs\n' +
@@ -49,7 +56,7 @@ test('examples/workspace: why the mount grants nothing, and how it would', () =>
 })
 
 test('examples/workspace: the mount is read through once it is approved, and nothing beside it', () => {
-  const here = example()
+  const here = trustedExample()
   const cat = (path: string) => cordon(here, 'run', '--tool', 'fs_modify_file', '--', 'cat', path)
   expect(cat('fork/src/lib.rs')).toMatchObject({ code: 1, stdout: '' })
   expect(cordonAtTerminal(here, ['policy', 'compile'], [['[y/N] ', 'y\n']]).code).toBe(0)

@@ -12,7 +12,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, expect, test } from 'vitest'
-import { cordon, cordonMeanwhile, type Ended, temporary } from './harness/cordon.ts'
+import { cordon, cordonMeanwhile, type Ended, temporary, trust } from './harness/cordon.ts'
 import { cordonAtTerminal, type Played } from './harness/terminal.ts'
 
 let here: { cwd: string; home: string }
@@ -25,6 +25,7 @@ beforeEach(() => {
   writeFileSync(join(fork, 'src/lib.rs'), '')
   mkdirSync(join(here.cwd, '.cordon'))
   writeFileSync(join(here.cwd, '.cordon/config.toml'), ONLY_TWO)
+  trust(here)
 })
 
 // The rest are switched off, so that the lists below stay short.
@@ -53,11 +54,12 @@ const conversations = (): string[] => {
 }
 const here0 = (): string[] => readdirSync(here.cwd).toSorted()
 
-/** A refused command leaves nothing: no link, no directory, no conversation, no file in the home directory. */
+/** A refused command leaves nothing: no link, no directory, no conversation, no approval. */
 function expectNothingDone(): void {
   expect(here0()).toEqual(['.cordon'])
   expect(readdirSync(join(here.cwd, '.cordon'))).toEqual(['config.toml'])
-  expect(readdirSync(here.home)).toEqual([])
+  expect(readdirSync(here.home)).toEqual(['.local']) // what the test's own configuration is trusted by
+  expect(approvals()).toBeUndefined()
 }
 
 function approvals(): unknown {
@@ -205,6 +207,7 @@ test('SPEC 3.3 re-running adds only what is new: a tool that was switched on lat
   )
   expect(readFileSync(log, 'utf8')).toBe(before)
   writeFileSync(join(here.cwd, '.cordon/config.toml'), '')
+  trust(here)
   expect(why('unix_utils', 'read', 'fork/src/lib.rs')).toBe(1)
   expect(add(`fs_grep_files:fork=${fork}`).stdout).toContain('(ro)\n  fs_grep_files\n')
   expect(add(`fork=${fork}`).stdout).toContain(
@@ -344,6 +347,7 @@ test('SPEC 3.4 any rule with external = true counts; what is left empty is a den
     join(here.cwd, '.cordon/config.toml'),
     `conversation.tools.fs_read_file.access.fs = [{ path = "hand", external = true, read = true }]\n`,
   )
+  trust(here)
   mkdirSync(join(here.cwd, 'hand'))
   writeFileSync(join(here.cwd, 'hand/file'), '')
   const ended = rm('hand')
@@ -386,7 +390,8 @@ test('SPEC 3.3 --json says what was done', () => {
 })
 
 test('SPEC 3.3 a failure half-way takes back what was made', () => {
-  // The approval store is somebody's FIFO: unusable, which shows only when it is to be written.
+  // The approval store is a directory: unusable, which shows only when it is to be written, where no file must be trusted.
+  rmSync(join(here.cwd, '.cordon/config.toml'))
   add(`fs_read_file:first=${fork}`)
   const places = join(here.home, '.local/share/cordon/workspace')
   const file = join(

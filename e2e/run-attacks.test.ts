@@ -123,7 +123,7 @@ for family, address in ((socket.AF_UNIX, 'sock'), (socket.AF_UNIX, '\\0' + ${JSO
         '\n' +
         String.raw`  because: the rule for "a.example/\u001b[2J" says no` +
         '\n  rule at: .cordon/config.toml:3:8\n  to allow it:\n' +
-        String.raw`    cordon config set 'profiles."\u001b[2Jci".access.net' '+{ host = "a.example", path_prefix = "/\u001b[2J", allow = true }'` +
+        String.raw`    cordon config set 'profiles."\u001b[2Jci".access.net' '+{ host = "a.example", scheme = "https", port = 443, path_prefix = "/%1B%5B2J", allow = true }'` +
         '\n',
     )
     const explained = place.cordon(['policy', 'explain', name])
@@ -144,7 +144,7 @@ for family, address in ((socket.AF_UNIX, 'sock'), (socket.AF_UNIX, '\\0' + ${JSO
     for (const name of ['script', 'link']) {
       const ended = place.run(['--', `./${name}`])
       expect(ended).toMatchObject({
-        code: 1,
+        code: 127,
         stdout: '',
         stderr:
           `cordon: the sandbox could not be built, so nothing was started: exec ${place.root}/${name}: ENOENT. ` +
@@ -159,7 +159,7 @@ for family, address in ((socket.AF_UNIX, 'sock'), (socket.AF_UNIX, '\\0' + ${JSO
     const place = new Place(person)
     place.config('[profiles."cordon run".access]\nnet = [{ host = "evil.example", allow = true }]\n')
     expect(place.run(['--', 'true'])).toMatchObject({
-      code: 2,
+      code: 125,
       stderr:
         'cordon: .cordon/config.toml:2:1: the profile "cordon run" is what the command has without --profile; give yours another name\n',
     })
@@ -181,7 +181,13 @@ for family, address in ((socket.AF_UNIX, 'sock'), (socket.AF_UNIX, '\\0' + ${JSO
     ])
     expect(ended.stderr).toBe(
       'cordon: the command ended with 0\n' +
-        `  moved aside: ${place.root}/.env was made although a rule denies it; it is now ${place.root}/.env.denied-by-cordon-1\n`,
+        ['.env', 'sub']
+          .map((name) => join(place.root, name))
+          .map(
+            (path) =>
+              `  moved aside: ${path} was made while the command ran, although a rule denies it; it is now ${path}.denied-by-cordon-1\n`,
+          )
+          .join(''),
     )
     expect(readFileSync(victim, 'utf8')).toBe(CANARY)
     expect(readdirSync(join(place.home, 'victim'))).toEqual(['.env'])
@@ -193,9 +199,8 @@ for family, address in ((socket.AF_UNIX, 'sock'), (socket.AF_UNIX, '\\0' + ${JSO
     const ended = place.run(['--', 'sh', '-c', 'exit 1', join(place.home, 'a\u001b[2Jb')])
     expect(ended.stderr).toBe(
       'cordon: the command ended with 1\n' +
-        '  hint: "~/a\\u001b[2Jb" exists on the host, and no rule grants it\n' +
-        "    to allow it: ln -s ~/$'a\\u001b[2Jb' $'a\\u001b[2Jb', --tool or --profile with " +
-        '{ path = "a\\u001b[2Jb", external = true, read = true } in its access.fs, and cordon policy compile to approve it\n',
+        '  hint: "~/a\\u001b[2Jb" exists on the host, and is not granted\n' +
+        "    to allow it: --read ~/$'a\\u001b[2Jb'\n",
     )
   })
 })

@@ -112,7 +112,7 @@ for _ in range(20):
             s.sendall(b'GET http://evil.example/%d/%s HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n' % (number, b'x' * 16000))
     for s in clients:
         left = b''
-        while left.count(b'HTTP/1.1 403') < 10 or not left.endswith(b'allow = true\\n'):
+        while left.count(b'HTTP/1.1 403') < 10 or not left.endswith(b"allow = true }'\\n"):
             data = s.recv(1 << 20)
             if not data: raise SystemExit('closed')
             left += data

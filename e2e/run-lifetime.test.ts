@@ -10,7 +10,8 @@ import { PEOPLE, Place } from './harness/place.ts'
 describe.each(PEOPLE)('the life of a run, as $name', (person) => {
   test('ten at once, each with its own home, /tmp and processes', async () => {
     const place = new Place(person)
-    const script = 'echo $0 > ~/x; echo $0 > /tmp/x; sleep 0.3; cat ~/x /tmp/x; echo $0 > out-$0; exit $0'
+    const script =
+      'echo $0 > ~/x; echo $0 > /tmp/x; sleep 0.3; cat ~/x /tmp/x; rm ~/x; echo $0 > out-$0; exit $0'
     const runs = Array.from({ length: 10 }, (_, i) =>
       place.runMeanwhile(['--', 'sh', '-c', script, String(i)]),
     )
@@ -28,6 +29,7 @@ describe.each(PEOPLE)('the life of a run, as $name', (person) => {
     )
     const mark = `mark-${process.pid}-${person.uid ?? 'self'}`
     const tmp = place.mkdir(join(place.dir, 'tmp'))
+    const before = filesUnder(place.dir)
     const script = 'echo x > ~/x; echo x > /tmp/x; (setsid sleep 300 &); echo ready; sleep 300'
     const child = place.start(
       ['--profile', 'p', '--allow-net', 'https://example.com/x', '--', 'sh', '-c', script, mark],
@@ -39,7 +41,11 @@ describe.each(PEOPLE)('the life of a run, as $name', (person) => {
     await once(child, 'exit')
     for (let i = 0; i < 100 && processesWith(mark).length > 0; i++) await sleep(20)
     expect(processesWith(mark)).toEqual([])
-    expect(filesUnder(place.dir)).toEqual(['w/.cordon/config.toml'])
+    // But the record of what the next command has to look for (decision 0136), which then goes too.
+    const isRecord = (file: string): boolean => /^home\/\.local\/share\/cordon\/.*\/\.unfinished\//.test(file)
+    expect(filesUnder(place.dir).filter((file) => !isRecord(file))).toEqual(before)
+    expect(place.run(['--', 'true'])).toMatchObject({ code: 0, stderr: '' })
+    expect(filesUnder(place.dir).filter(isRecord)).toEqual([])
     expect(temporaryFilesOf(person.uid)).toEqual([])
   })
 

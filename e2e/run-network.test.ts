@@ -69,13 +69,13 @@ describe.each(PEOPLE)('SPEC 4.5 the network as $name', (person) => {
     expect(await get([], `http://127.0.0.1:${port}/`)).toMatchObject({ stdout: 'URLError\n', code: 0 })
   })
 
-  test('a program that ignores the proxy has no network, whatever the rules', async () => {
+  test('a program that knows no proxy reaches what the rules allow, and nothing else', async () => {
     const flags = ['--allow-net', `127.0.0.1:${port}`]
     const { stdout } = await place.runMeanwhile([...flags, '--', 'python3', '-c', DIRECT, String(port)], {
       env: ENV,
     })
     expect(stdout).toBe(
-      'tcp refused\ntcp6 refused\noutside refused\nudp refused\ndns refused\nraw refused\nunix refused\n',
+      'tcp ok\ntcp6 refused\noutside refused\nudp refused\ndns refused\nraw refused\nunix refused\n',
     )
   })
 
@@ -95,7 +95,7 @@ describe.each(PEOPLE)('SPEC 4.5 the network as $name', (person) => {
     expect(seen).toEqual(['/ok/x'])
   })
 
-  test('a refusal has its reason and its TOML inside, and is reported once outside', async () => {
+  test('a refusal has its reason and the edit inside, and is reported once outside', async () => {
     const url = `http://127.0.0.1:${port}/`
     expect(await get(['--allow-net', 'example.com'], url, url)).toMatchObject({
       stdout: 'URLError\nURLError\n',
@@ -107,13 +107,14 @@ describe.each(PEOPLE)('SPEC 4.5 the network as $name', (person) => {
     )
     const text =
       '403 cordon: network access denied: http://evil.example.com/x\n' +
-      'no rule allows evil.example.com:80.\n' +
-      "To allow it, add this rule after the others of the tool's or profile's access:\n\n" +
-      '[[access.net]]\nhost = "evil.example.com"\nallow = true\n\n'
+      '  because: no rule allows evil.example.com:80\n' +
+      '  to allow it (WHOSE is conversation.tools.NAME or profiles.NAME):\n' +
+      `    cordon config set WHOSE.access.net '+{ host = "evil.example.com", scheme = "http", port = 80, path_prefix = "/x", allow = true }'\n\n`
     expect(denied).toMatchObject({
       code: 0,
       stdout: text + text,
       stderr:
+        'cordon: refused: http://evil.example.com/x: no rule allows evil.example.com:80; to allow it: --allow-net evil.example.com\n' +
         'cordon: the command ended with 0\n' +
         '  refused: http://evil.example.com/x: no rule allows evil.example.com:80 (2 times)\n' +
         '    to allow it: --allow-net evil.example.com\n',
@@ -132,7 +133,8 @@ describe.each(PEOPLE)('SPEC 4.5 the network as $name', (person) => {
       `403 cordon: network access denied: ${url}/no`,
     ])
     expect(ended.stderr).toBe(
-      'cordon: the command ended with 0\n' +
+      `cordon: refused: ${url}/no: no rule allows localhost:${securePort}/no; to allow it: --allow-net localhost:${securePort}/no\n` +
+        'cordon: the command ended with 0\n' +
         `  refused: ${url}/no: no rule allows localhost:${securePort}/no\n` +
         `    to allow it: --allow-net localhost:${securePort}/no\n`,
     )
@@ -173,7 +175,9 @@ for text in sys.argv[1:]:
       { env: ENV },
     )
     expect(stderr).toBe(
-      'cordon: the command ended with 0\n' +
+      `cordon: refused: ${where}: it is for another host than ${where}, where this tunnel leads\n` +
+        "cordon: refused: http://x$(id).example/: no rule allows x$(id).example:80; to allow it: --allow-net 'x$(id).example'\n" +
+        'cordon: the command ended with 0\n' +
         `  refused: ${where}: it is for another host than ${where}, where this tunnel leads\n` +
         '  refused: a request: this is a proxy: the target must be a whole http URL\n' +
         '  refused: http://x$(id).example/: no rule allows x$(id).example:80\n' +
@@ -207,7 +211,6 @@ for text in sys.argv[1:]:
         'ALL_PROXY=http://127.0.0.1:3128',
         'HTTPS_PROXY=http://127.0.0.1:3128',
         'HTTP_PROXY=http://127.0.0.1:3128',
-        'NODE_USE_ENV_PROXY=1',
         'NO_PROXY=localhost,127.0.0.1,::1',
         'all_proxy=http://127.0.0.1:3128',
         'http_proxy=http://127.0.0.1:3128',

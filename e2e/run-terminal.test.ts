@@ -2,6 +2,10 @@ import { describe, expect, test } from 'vitest'
 import { PEOPLE, Place } from './harness/place.ts'
 
 /** Issue 4: interactive programs work. A real pseudo-terminal, and keys that are really typed. */
+/** SPEC 4.7: stderr is the program's own, so all that is known is that it failed. */
+const SEE_MORE = (code: number): string =>
+  `cordon: the command ended with ${code}; if the sandbox may be why, see more with: cordon run --why …\n`
+
 describe.each(PEOPLE)('at a terminal as $name', (person) => {
   const place = new Place(person)
 
@@ -33,10 +37,32 @@ describe.each(PEOPLE)('at a terminal as $name', (person) => {
     expect({ screen, code }).toEqual({ screen: 'ready\n^C', code: -2 })
   })
 
+  test('SPEC 4.8 a host is refused: said when it happens, once; Ctrl-C ends with the summary', () => {
+    const script =
+      'for i in 1 2 3; do curl -s -o /dev/null http://evil.example/; done; echo waits; exec sleep 100'
+    const { screen, raw, code, missed } = place.terminal(
+      ['--', 'sh', '-c', script],
+      [
+        ['to allow it: --allow-net evil.example', ''],
+        ['waits', '\u0003'],
+      ],
+    )
+    const reason = 'http://evil.example/: no rule allows evil.example:80'
+    expect({ screen: screen.replaceAll('\r', ''), code, missed }).toEqual({
+      screen:
+        `cordon: refused: ${reason}; to allow it: --allow-net evil.example\nwaits\n^C` +
+        `cordon: the command was ended by SIGINT\n  refused: ${reason} (3 times)\n    to allow it: --allow-net evil.example\n`,
+      code: -2,
+      missed: [],
+    })
+    // Over whatever the program has on its line, and to the left also where the terminal is raw.
+    expect(raw.startsWith('\r\u001b[K')).toBe(true)
+  })
+
   test('Ctrl-C is the program’s to handle, once', () => {
     const script = 'n=0; trap "n=\\$((n+1)); echo got" INT; echo ready; sleep 1; echo $n; exit 5'
     const { screen, code } = place.terminal(['--', 'sh', '-c', script], [['ready', '\u0003']])
-    expect({ screen, code }).toEqual({ screen: 'ready\n^Cgot\n1\n', code: 5 })
+    expect({ screen, code }).toEqual({ screen: `ready\n^Cgot\n1\n${SEE_MORE(5)}`, code: 5 })
   })
 
   test('a shell inside has job control: background, stop, foreground', () => {
@@ -99,10 +125,31 @@ describe.each(PEOPLE)('at a terminal as $name', (person) => {
     expect(missed, screen).toEqual([])
   })
 
+  test('stopped, sent to the background and fetched to the front again, it has the keyboard', () => {
+    // One process: a shell that is stopped while it starts another one is stuck, with and without us.
+    const program = `import time; print("up", flush=True); time.sleep(1); print("later", flush=True); time.sleep(1)
+print("got", input(), flush=True); time.sleep(30)`
+    place.write('wait.py', program)
+    const { missed, screen } = place.atShell([
+      ['> ', '$CORDON run -- /usr/bin/python3 wait.py\r'],
+      ['up\r\n', '\u001a'],
+      ['Stopped', ''],
+      ['> ', 'bg\r'],
+      ['later\r\n', 'fg\r'],
+      // A shell gives the terminal to a job that runs without telling it.
+      ['wait.py', 'typed\r'],
+      ['got typed', '\u0003'],
+      ['KeyboardInterrupt', ''],
+      ['> ', 'echo "code $?"\r'],
+      ['code 130', 'exit\r'],
+    ])
+    expect(missed, screen).toEqual([])
+  })
+
   test('after it the terminal is the caller’s, also of a script without job control', () => {
     const { missed, screen } = place.atShell([
-      ['> ', `sh -c '$CORDON run -- sh -c "read x; echo one \\$x"; read y; echo "two $y"; cat'\r`],
-      ['', 'a\r'],
+      ['> ', `sh -c 'echo on; $CORDON run -- sh -c "read x; echo one \\$x"; read y; echo "two $y"; cat'\r`],
+      ['on\r\n', 'a\r'],
       ['one a', 'b\r'],
       ['two b', 'c\r'],
       ['c\r\nc', '\u0004'],
@@ -122,6 +169,72 @@ describe.each(PEOPLE)('at a terminal as $name', (person) => {
     expect(screen).not.toMatch(/^went on/m)
   })
 
+  test('a signal that is sent, not typed, reaches the command at a terminal too', () => {
+    const { missed, screen } = place.atShell([
+      [
+        '> ',
+        `$CORDON run -- sh -c 'trap "echo got; exit 5" INT; echo ready; while :; do sleep 0.1; done' &\r`,
+      ],
+      ['ready\r\n', 'kill -INT $!; wait $!; echo "code $?"\r'],
+      ['got', ''],
+      ['code 5', "sh -c '(sleep 0.7; kill -INT $$) & "],
+      [
+        '',
+        `exec $CORDON run -- sh -c "trap \\"echo in front; exit 6\\" INT; while :; do sleep 0.1; done"'\r`,
+      ],
+      ['in front', 'echo "code $?"\r'],
+      ['code 6', 'exit\r'],
+    ])
+    expect(missed, screen).toEqual([])
+  })
+
+  test('in the background it leaves alone how somebody else has set the terminal, and so it does at its end', () => {
+    const KEPT = 'stty -a | grep -q " -echo " && echo "kept $((n += 1))"; stty echo'
+    const { missed, screen } = place.atShell([
+      ['> ', `n=0; $CORDON run -- sleep 1 & stty -echo; wait; ${KEPT}\r`],
+      ['kept 1', `$CORDON run -- stty -echo; ${KEPT}\r`],
+      ['kept 2', `$CORDON run -- sh -c "stty -echo; exit 3"; ${KEPT}\r`],
+      ['kept 3', 'exit\r'],
+    ])
+    expect(missed, screen).toEqual([])
+  })
+
+  test('what is said at the end is said from the front, also where the background may not write', () => {
+    place.write(`${place.home}/secret`, '')
+    const { missed, screen } = place.atShell([
+      ['> ', 'stty tostop; $CORDON run -- cat ~/secret; echo "code $?"\r'],
+      ['~/secret exists', ''],
+      ['code 1', 'stty -tostop\r'],
+      ['> ', 'exit\r'],
+    ])
+    expect(missed, screen).toEqual([])
+  })
+
+  test('from the background it is stopped by what stops any program there: reading, and writing with tostop', () => {
+    const { missed, screen } = place.atShell([
+      ['> ', '$CORDON run -- sh -c "read x; echo got \\$x" &\r'],
+      ['> ', 'until jobs | grep Stopped; do sleep 0.1; done; fg\r'],
+      ['Stopped', ''],
+      ['run', 'line\r'],
+      ['got line', 'stty tostop; $CORDON run -- sh -c "echo written" &\r'],
+      ['> ', 'until jobs | grep Stopped; do sleep 0.1; done; fg\r'],
+      ['Stopped', ''],
+      ['\r\nwritten', ''],
+      ['> ', 'exit\r'],
+    ])
+    expect(missed, screen).toEqual([])
+  })
+
+  test('killed, it gives the terminal of an interactive shell back', () => {
+    const { missed, screen } = place.atShell([
+      ['> ', `sh -c '(sleep 1; kill -9 $$) & exec $CORDON run -- sleep 100'\r`],
+      ['Killed', ''],
+      ['> ', 'echo "still $((1 + 1))"\r'],
+      ['still 2', 'exit\r'],
+    ])
+    expect(missed, screen).toEqual([])
+  })
+
   test('in a pipeline the terminal stays with all of it', () => {
     const { missed, screen } = place.atShell([
       [
@@ -135,7 +248,6 @@ describe.each(PEOPLE)('at a terminal as $name', (person) => {
     expect(missed, screen).toEqual([])
   })
 
-  // With a network Node stays beside the command.
   test.each(['', '--allow-net example.com '])(
     'Ctrl-Z stops us with the program, and the caller’s shell can go on: %j',
     (net) => {
@@ -221,7 +333,6 @@ attempt('by-name', lambda: os.open('/dev/tty', os.O_RDONLY))
     })
   })
 
-  // With a network Node stays beside the command; otherwise the launcher takes its place, and its streams.
   test.each(['', 'net = [{ host = "example.com", allow = true }]\n'])(
     'a command that starts after the person was asked waits for what is typed, at a terminal as it was: %j',
     (net) => {
@@ -297,8 +408,8 @@ attempt('by-name', lambda: os.open('/dev/tty', os.O_RDONLY))
       screen:
         `cat: ${place.home}/.ssh/id_rsa: No such file or directory\n` +
         'cordon: the command ended with 1\n' +
-        '  hint: ~/.ssh/id_rsa exists on the host, and no rule grants it\n' +
-        '    to allow it: ln -s ~/.ssh/id_rsa id_rsa, --tool or --profile with { path = "id_rsa", external = true, read = true } in its access.fs, and cordon policy compile to approve it\n',
+        '  hint: ~/.ssh/id_rsa exists on the host, and is not granted\n' +
+        '    to allow it: --read ~/.ssh/id_rsa\n',
       code: 1,
     })
   })

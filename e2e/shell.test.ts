@@ -1,5 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process'
-import { cpSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
 import { CORDON, cordon, temporary } from './harness/cordon.ts'
@@ -58,15 +58,19 @@ test('outside a workspace it says how to make one', () => {
   })
 })
 
-test('a home that becomes a workspace is worth a warning', () => {
-  const home = temporary()
-  expect(cordon({ cwd: here.cwd, home }, 'init', home)).toEqual({
-    code: 0,
-    stdout: `workspace at ${home}\nwrote .cordon/config.toml\n`,
-    stderr:
-      'cordon: warning: your home lies in it: commands and tools would have everything you have\n' +
-      `  fix: remove ${home}/.cordon again, and run this in a project's directory\n`,
-  })
+test('a home, or what is above it, does not become a workspace, and nothing is made', () => {
+  const above = temporary()
+  const home = join(above, 'home')
+  mkdirSync(home)
+  for (const dir of [home, above]) {
+    expect(cordon({ cwd: here.cwd, home }, 'init', dir)).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: `cordon: no workspace at or above ${dir}\n  fix: start in a project's directory; your home, and what is above it, would give away all you have\n`,
+    })
+    expect(existsSync(join(dir, '.cordon'))).toBe(false)
+  }
+  expect(readdirSync(home)).toEqual([])
 })
 
 test('a program that was not built says so', () => {
@@ -77,8 +81,8 @@ test('a program that was not built says so', () => {
       encoding: 'utf8',
     })
     expect([status, stderr]).toEqual([
-      2,
-      'cordon: it has not been built, or is being built.\n  fix: run `npm run build` in the clone\n',
+      command === 'run' ? 125 : 2,
+      'cordon: it has not been built, or is being built\n  fix: run `npm run build` in the clone\n',
     ])
   }
 })
@@ -97,13 +101,4 @@ test('a closed pipe is not an error', async () => {
   child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
   const code = await new Promise((resolve) => child.on('exit', resolve))
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-})
-
-test('an old Node runs the pinned one, with arguments and exit code', () => {
-  const old = join(here.cwd, 'old-node.cjs')
-  writeFileSync(old, "Object.defineProperty(process.versions, 'node', { value: '20.1.0' })")
-  const run = (...args: string[]) =>
-    spawnSync(process.execPath, ['--require', old, CORDON, ...args], { encoding: 'utf8', cwd: here.cwd })
-  expect(run('--version').stdout).toBe(`${version}\n`)
-  expect(run('wyh').status).toBe(2)
 })

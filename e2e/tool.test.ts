@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, 
 import { dirname, join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { CORDON, cordon, type Ended, type Setting, temporary } from './harness/cordon.ts'
+import { CORDON, cordon, type Ended, type Setting, temporary, trust } from './harness/cordon.ts'
 import { cordonAtTerminal } from './harness/terminal.ts'
 
 /** A workspace with these files and this configuration, and a home of its own. */
@@ -16,7 +16,9 @@ function workspace(config: string, files: Readonly<Record<string, string>> = {})
     writeFileSync(join(cwd, name), text, { mode: name.endsWith('.sh') ? 0o755 : 0o644 })
   }
   // Programs of the system only: a version manager's shim needs the home it was installed in.
-  return { cwd, home: join(base, 'home'), env: { PATH: '/usr/local/bin:/usr/bin:/bin' } }
+  const here = { cwd, home: join(base, 'home'), env: { PATH: '/usr/local/bin:/usr/bin:/bin' } }
+  trust(here)
+  return here
 }
 
 const run = (setting: Setting, tool: string, args: unknown): Ended =>
@@ -53,10 +55,8 @@ const denied = (
 ): string => `cordon: access denied: ${capability} on ${target}
   because: the rule private withholds it
   granted: . (read, create, update, delete)
-  to allow:
-    [[access.fs]]
-    path = "${target}"
-    ${capability} = true
+  to allow it:
+    cordon config set conversation.tools.${tool}.access.fs '+{ path = "${target}", ${capability} = true }'
   rule at: .cordon/config.toml:${FS_TOOLS.indexOf(tool) * 8 + 7}:1
 `
 
@@ -84,7 +84,9 @@ test('SPEC 1.8: every fs tool does its work, and says exactly why it may not', (
   })
   expect(run(setting, 'fs_grep_files', { pattern: 'alpha' })).toEqual({
     code: 0,
-    stdout: expect.stringMatching(/^1:alpha\n1 matching line in 1 file; 2 files searched\. [^]*policy/),
+    stdout: expect.stringMatching(
+      /^a\.txt:1:alpha\n1 matching line in 1 file; 2 files searched\. [^]*policy/,
+    ),
     stderr: '',
   })
   expect(run(setting, 'fs_grep_files', { pattern: 'x', path: 'private' })).toMatchObject({
@@ -162,7 +164,17 @@ test('a shell script, a Python program and a plain command are tools', () => {
   const [count, who, cwd, stdin] = said.stdout.split('|')
   expect([count, who, cwd]).toEqual(['1', '$(id) "x" *', setting.cwd])
   // SPEC 1.9: the policy that the kernel holds is the one the tool is told.
-  expect(JSON.parse(stdin ?? '')).toEqual({
+  const told = JSON.parse(stdin ?? '') as { context: { access: { fs: { path: string; guard?: string }[] } } }
+  const { access } = told.context
+  // SPEC 4.10: with the guard, which is marked as such.
+  expect(access.fs.find(({ path }) => path === '.cordon')).toEqual({
+    path: '.cordon',
+    read: true,
+    execute: true,
+    guard: 'told',
+  })
+  access.fs = access.fs.filter(({ guard }) => guard === undefined)
+  expect(told).toEqual({
     context: {
       root: setting.cwd,
       action: 'run',
@@ -208,7 +220,7 @@ path = ".env"
   expect(run(setting, 'peek', {})).toEqual({
     code: 1,
     stdout: '',
-    stderr: `cordon: the tool ended with exit code 1:
+    stderr: `cordon: the tool ended with 1:
 cat: .env: Permission denied
   hint: .env: read, update, delete, execute denied: the rule for .env does not grant read (.cordon/config.toml:11:1)
 `,
@@ -219,7 +231,7 @@ cat: .env: Permission denied
   writeFileSync(join(setting.home, 'key'), 'private\n')
   const other = run(home, 'peek', {})
   expect(other).toMatchObject({ code: 1, stdout: '' })
-  expect(other.stderr).toContain('exists on the host, and no rule grants it')
+  expect(other.stderr).toContain('exists on the host, and is not granted')
 })
 
 test('at a terminal the output ends its line, for the sake of the prompt; elsewhere it is the tool’s own', () => {
@@ -238,10 +250,8 @@ test('SPEC 6.5: a question is answered by the configuration, at the terminal, or
     code: 1,
     stdout: '',
     stderr:
-      'cordon: the tool asks "a.txt exists (4 bytes). Replace it?", and there is no terminal to ask at\n' +
-      '  fix: write the answer into the configuration:\n' +
-      '    [conversation.tools.fs_create_file.questions.overwrite]\n' +
-      '    answer = true\n',
+      'cordon: the tool asks "a.txt exists (4 bytes). Replace it?", and nobody can be asked; ' +
+      'the same call with the argument overwrite answers it (overwrite = true)\n',
   })
   expect(content()).toBe('old\n')
   const words = ['tool', 'run', 'fs_create_file', '--args', JSON.stringify(args)]
@@ -479,15 +489,17 @@ command = "docs-server"
   expect(shown.stdout).toMatch(
     /^say: Say it\.\n {2}source: +local\n {2}run mode: +by argument\n {2}command: +\["echo","\{\{tool\.arguments\.text\}\}"\]\n {2}arguments:\n/,
   )
-  expect(JSON.parse(cordon(setting, 'tool', 'show', 'fs_read_file', '--json').stdout)).toMatchObject({
-    name: 'fs_read_file',
-    parameters: { required: ['path'] },
-    policy: [
-      { axis: 'fs', about: '.' },
-      { axis: 'net' },
-      ...Array.from({ length: 7 }, () => ({ axis: 'env' })),
-    ],
-  })
+  const view = JSON.parse(cordon(setting, 'tool', 'show', 'fs_read_file', '--json').stdout) as {
+    policy: { axis: string; about: string; guard: boolean }[]
+  }
+  expect(view).toMatchObject({ name: 'fs_read_file', parameters: { required: ['path'] } })
+  const written = view.policy.filter(({ guard }) => !guard).map(({ axis, about }) => [axis, about].join(' '))
+  expect([...new Set(written)]).toEqual([
+    'fs .',
+    'net every host',
+    ...['PATH', 'HOME', 'USER', 'LANG', 'LC_*', 'TERM', 'TZ'].map((name) => `env ${name}`),
+  ])
+  expect(view.policy.some(({ about, guard }) => about === '.cordon' && guard)).toBe(true)
   expect(run(setting, 'say', { text: 'hi' })).toEqual({ code: 0, stdout: 'hi\n', stderr: '' })
   expect(run(setting, 'say', { txt: 'hi' })).toEqual({
     code: 2,
@@ -501,6 +513,7 @@ command = "docs-server"
     type: 'success',
     content: [{ type: 'text', text: 'x\n' }],
     notes: [],
+    hints: [],
   })
   expect(run(setting, 'sya', {})).toEqual({
     code: 2,
@@ -544,4 +557,30 @@ test('arguments from standard input; no workspace; sandbox off', () => {
     'sandbox.mode=off',
   )
   expect(off).toEqual({ code: 0, stdout: 'private\ns\n', stderr: '' })
+})
+
+test('SPEC 4.7: what exists on the host is said to the person, marked so, and never to who reads the reply', () => {
+  const peek = `
+[conversation.tools.peek]
+source = "local"
+run = "unattended"
+command = ["cat", "{{tool.arguments.path}}"]
+parameters = { type = "object", properties = { path = { type = "string" } } }
+`
+  const setting = workspace(peek)
+  const secret = join(setting.home, 'secret')
+  const call = () =>
+    cordon(setting, 'tool', 'run', 'peek', '--json', '--args', JSON.stringify({ path: secret }))
+  const reply = (ended: Ended) => {
+    const { hints, ...rest } = JSON.parse(ended.stdout) as { hints: unknown[] }
+    return { hints, rest }
+  }
+  const without = reply(call())
+  writeFileSync(secret, '')
+  const withIt = reply(call())
+  expect(without.hints).toEqual([])
+  expect(withIt.hints).toMatchObject([
+    { text: '~/secret exists on the host, and is not granted', audience: 'person' },
+  ])
+  expect(withIt.rest).toEqual(without.rest)
 })

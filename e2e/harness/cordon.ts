@@ -34,6 +34,12 @@ export function cordon({ cwd, home, env = {} }: Setting, ...args: string[]): End
   return { code: status, stdout, stderr }
 }
 
+/** What a test wrote as configuration is trusted from now on: as in a script, after a person has looked (SPEC 2.1). */
+export function trust(here: Setting): void {
+  const { code, stderr } = cordon(here, 'trust', '--yes')
+  if (code !== 0) throw new Error(`cordon trust: ${stderr}`)
+}
+
 /** The same without waiting, for what happens at once. */
 export function cordonMeanwhile({ cwd, home, env = {} }: Setting, ...args: string[]): Promise<Ended> {
   const child = spawn(process.execPath, [CORDON, ...args], {

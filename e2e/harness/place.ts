@@ -78,8 +78,22 @@ export class Place {
     return file
   }
 
+  /** A configuration that is in effect: written and trusted. */
   config(toml: string): void {
     this.write('.cordon/config.toml', toml)
+    this.trust()
+  }
+
+  /** The person uses it: its mark counts also for the directories below (docs/decisions/0148). */
+  init(): void {
+    const { code, stderr } = this.cordon(['init'])
+    if (code !== 0) throw new Error(`cordon init: ${stderr}`)
+  }
+
+  /** Whatever was written as configuration, from the root to here (SPEC 2.1). */
+  trust(cwd?: string): void {
+    const { code, stderr } = this.cordon(['trust', '--yes'], cwd === undefined ? {} : { cwd })
+    if (code !== 0) throw new Error(`cordon trust: ${stderr}`)
   }
 
   give(path: string): void {
@@ -139,8 +153,21 @@ export class Place {
   }
 
   /** The same while this process goes on, to serve what the command asks for. */
-  async runMeanwhile(args: readonly string[], { env }: Pick<Options, 'env'> = {}): Promise<Ended> {
-    const child = this.start(args, { env: this.env(env) })
+  runMeanwhile(args: readonly string[], { env }: Pick<Options, 'env'> = {}): Promise<Ended> {
+    return this.cordonMeanwhile(['run', ...args], { env })
+  }
+
+  /** `cordon …` while this process goes on. */
+  async cordonMeanwhile(
+    args: readonly string[],
+    { env, cwd }: { readonly env?: Options['env']; readonly cwd?: string } = {},
+  ): Promise<Ended> {
+    const child = spawn(PROGRAM.node, [PROGRAM.cordon, ...args], {
+      ...this.#who(),
+      cwd: cwd ?? this.root,
+      env: this.env(env),
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
     const out: Buffer[] = []
     const err: Buffer[] = []
     child.stdout?.on('data', (chunk: Buffer) => out.push(chunk))
@@ -167,7 +194,7 @@ export class Place {
 }
 
 export interface Options {
-  readonly env?: Readonly<Record<string, string>>
+  readonly env?: Readonly<Record<string, string>> | undefined
   readonly input?: string | Uint8Array
   readonly cwd?: string
 }

@@ -13,7 +13,7 @@ from pathlib import Path
 from urllib.parse import unquote_to_bytes
 
 VECTORS = Path(__file__).resolve().parents[2] / "packages" / "policy" / "vectors"
-DEFAULT_PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443, "ftp": 21}
+DEFAULT_PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443, "ftp": 21, "ssh": 22}
 
 
 class Refused(Exception):

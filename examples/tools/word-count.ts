@@ -25,10 +25,13 @@ try {
   }
 } catch (error) {
   // The explanation names the rule that decided and the edit that would allow it.
-  const message =
+  const failure =
     error instanceof DeniedError
-      ? error.explanation
-      : String(error instanceof CordonError ? error.message : error)
-  print({ type: 'error', message, trace: [], transient: false })
+      ? {
+          message: error.explanation,
+          denied: { capability: error.denied.capability, target: error.denied.target },
+        }
+      : { message: String(error instanceof CordonError ? error.message : error) }
+  print({ type: 'error', ...failure, trace: [], transient: false })
   process.exitCode = 1
 }

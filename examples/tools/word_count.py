@@ -13,7 +13,9 @@ LARGE = 1_000_000
 
 
 class Refused(Exception):
-    pass
+    def __init__(self, message, denied=None):
+        super().__init__(message)
+        self.denied = denied
 
 
 def normal(path):
@@ -73,7 +75,7 @@ def check_read(context, path):
     rule = governing(rules, relative)
     tombstone = rule and rule.get("external") and not rule.get("approved_target")
     if rules and (not rule or tombstone or not rule.get("read")):
-        raise Refused(f"access denied: read on {relative}")
+        raise Refused(f"access denied: read on {relative}", {"capability": "read", "target": relative})
     return real
 
 
@@ -100,5 +102,7 @@ if __name__ == "__main__":
         result = run(json.load(sys.stdin))
     except (Refused, OSError, ValueError, KeyError, TypeError) as error:
         result = {"type": "error", "message": str(error), "trace": [], "transient": False}
+        if getattr(error, "denied", None):
+            result["denied"] = error.denied
     print(json.dumps(result))
     sys.exit(1 if result["type"] == "error" else 0)

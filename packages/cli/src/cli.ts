@@ -1,7 +1,6 @@
 import { Command as Parser, CommanderError } from 'commander'
-import type { Command } from './command.ts'
-import { EXIT } from './exit.ts'
-import { reportError } from './report.ts'
+import { type Command, RUN } from './command.ts'
+import { EXIT, reportError, reportRunError, RUN_EXIT } from './report.ts'
 import type { World } from './world.ts'
 
 /** Parses the command line, loads the one command it names and runs it. Never throws. */
@@ -16,9 +15,11 @@ export async function run(commands: readonly Command[], world: World, version: s
     if (world.argv.length === 0) return parser.outputHelp()
     await parser.parseAsync(world.argv, { from: 'user' })
   } catch (error) {
+    const isRun = typed?.name === RUN.name
     // Help ends parsing by throwing, with exit code 0; every other CommanderError is a wrong command line.
-    if (error instanceof CommanderError) world.finish(error.exitCode === 0 ? EXIT.ok : EXIT.usage)
-    else world.finish(reportError(world, error))
+    if (error instanceof CommanderError)
+      world.finish(error.exitCode === 0 ? EXIT.ok : isRun ? RUN_EXIT.failed : EXIT.usage)
+    else world.finish((isRun ? reportRunError : reportError)(world, error))
   }
 }
 

@@ -11,5 +11,6 @@ export interface Command {
 /** Declares arguments, options, subcommands and what runs; what runs ends with `world.finish(code)`. */
 export type Register = (parser: Parser, world: World) => void
 
-/** Apart from the other commands: it is a program of its own as well. */
+/** Apart from the other commands: these are programs of their own as well. */
 export const RUN = { name: 'run', summary: 'run a command with exactly the access you grant' } as const
+export const TOOL = { name: 'tool', summary: 'run, list and show tools' } as const

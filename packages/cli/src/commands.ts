@@ -1,7 +1,12 @@
-import { type Command, RUN } from './command.ts'
+import { run } from './cli.ts'
+import { type Command, RUN, TOOL } from './command.ts'
+import { openAmbientWorld } from './world.ts'
+
+/** Not in main.ts, so that `cordon --version` loads nothing of it. */
+export const start = (version: string): Promise<void> => run(COMMANDS, openAmbientWorld(), version)
 
 /** In the order of `cordon --help`: what a person does first comes first. */
-export const COMMANDS: readonly Command[] = [
+const COMMANDS: readonly Command[] = [
   { ...RUN, load: () => import('./commands/run.ts') },
   {
     name: 'init',
@@ -9,14 +14,20 @@ export const COMMANDS: readonly Command[] = [
     load: () => import('./commands/init.ts'),
   },
   {
+    name: 'trust',
+    summary: 'show what the files of a workspace would grant, and let them, or not',
+    load: () => import('./commands/trust.ts'),
+  },
+  {
     name: 'why',
     summary: 'say which rule decides about a path, a URL or a variable, and how to change it',
     load: () => import('./commands/why.ts'),
   },
+  { ...TOOL, load: () => import('./commands/tool.ts') },
   {
-    name: 'tool',
-    summary: 'run, list and show tools',
-    load: () => import('./commands/tool.ts'),
+    name: 'profile',
+    summary: 'list, show and copy the profiles of cordon run',
+    load: () => import('./commands/profile.ts'),
   },
   {
     name: 'policy',
@@ -34,6 +45,11 @@ export const COMMANDS: readonly Command[] = [
     load: () => import('./commands/config.ts'),
   },
   {
+    name: 'mcp',
+    summary: 'confine MCP servers, and offer them and the tools here to any MCP client',
+    load: () => import('./commands/mcp.ts'),
+  },
+  {
     name: 'mount',
     summary: 'let tools reach a place outside the workspace, through a link in it',
     load: () => import('./commands/mount.ts'),
@@ -47,6 +63,16 @@ export const COMMANDS: readonly Command[] = [
     name: 'attachment',
     summary: 'attach files, URLs and the output of commands to a conversation',
     load: () => import('./commands/attachment.ts'),
+  },
+  {
+    name: 'provider',
+    summary: 'let agents elsewhere use files of this host, by signed and recorded requests',
+    load: () => import('./commands/provider.ts'),
+  },
+  {
+    name: 'audit',
+    summary: 'check, show and export what the provider recorded',
+    load: () => import('./commands/audit.ts'),
   },
   {
     name: 'gc',

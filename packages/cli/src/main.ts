@@ -5,5 +5,5 @@ const args = process.argv.slice(2)
 if (args.length === 1 && (args[0] === '--version' || args[0] === '-V')) {
   process.stdout.write(`${CORDON_VERSION}\n`)
 } else {
-  void import('./start.ts').then(({ start }) => start(CORDON_VERSION))
+  void import('./commands.ts').then(({ start }) => start(CORDON_VERSION))
 }

@@ -1,7 +1,21 @@
+import { realpathSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { type Command as Parser, Option } from 'commander'
-import type { ConfigOptions } from './config-options.ts'
+import type { ConversationChoice } from '@cordon/host'
+import { show } from '@cordon/policy'
+import { UsageError } from './report.ts'
+import type { World } from './world.ts'
 
-export { choiceOf, type ConfigOptions } from './config-options.ts'
+/** What every command that reads the configuration may be told about it. */
+export interface ConfigOptions {
+  readonly cfg: readonly string[]
+  /** Undefined: the last used one. False: none. */
+  readonly id?: string | false
+}
+
+/** As the host understands it. */
+export const choiceOf = ({ id }: Pick<ConfigOptions, 'id'>): ConversationChoice =>
+  id === undefined ? 'last used' : id === false ? 'none' : { id }
 
 /** `--cfg key=value | file`, on every command that reads the configuration (SPEC 2). */
 export const cfgOption = (): Option =>
@@ -11,6 +25,10 @@ export const repeatable = (flags: string, description: string): Option =>
   new Option(flags, description)
     .argParser((value: string, before: string[]) => [...before, value])
     .default([], 'none')
+
+export interface JsonOption {
+  readonly json?: boolean
+}
 
 export const jsonOption = (): Option => new Option('--json', 'print one JSON value for programs')
 
@@ -25,8 +43,25 @@ export const noIdOption = (): Option =>
 export const withConfigOptions = (parser: Parser): Parser =>
   parser.addOption(cfgOption()).addOption(idOption()).addOption(noIdOption())
 
-export interface CommonOptions extends ConfigOptions {
-  readonly json?: boolean
-}
+export interface CommonOptions extends ConfigOptions, JsonOption {}
 
 export const withCommonOptions = (parser: Parser): Parser => withConfigOptions(parser).addOption(jsonOption())
+
+export interface WorkspaceOption {
+  readonly workspace?: string
+}
+
+/** Clients start their servers anywhere: in a home, or at the top of the disk. */
+export const workspaceOption = (): Option =>
+  new Option('--workspace <directory>', 'work there instead of in the current directory')
+
+/** The same world, standing elsewhere. */
+export function standingIn(world: World, { workspace }: WorkspaceOption): World {
+  if (workspace === undefined) return world
+  try {
+    const cwd = realpathSync.native(resolve(world.cwd, workspace))
+    return Object.create(world, { cwd: { value: cwd } }) as World
+  } catch {
+    throw new UsageError(`--workspace ${show(workspace)}: there is no such directory`)
+  }
+}

@@ -1,8 +1,9 @@
 import { createInterface } from 'node:readline/promises'
-import type { Answer, Person, Respondent, ToolQuestion } from '@cordon/host'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Answer, Person, Respondent, Reviewer, ToolQuestion } from '@cordon/host'
 import { show } from '@cordon/policy'
 
-/** Streams a person could be behind. */
+/** Streams a person could be behind (decision 0008). */
 export interface Terminal {
   readonly input: NodeJS.ReadStream
   readonly output: NodeJS.WriteStream
@@ -11,7 +12,19 @@ export interface Terminal {
 /** Undefined without a terminal on both sides: then nobody can be asked, and the answer to all is no. */
 export function personAt({ input, output }: Terminal): Person | undefined {
   if (!input.isTTY || !output.isTTY) return undefined
-  return { confirms: async (question) => isYes(await askLine({ input, output }, question)) }
+  return { confirms: async (question) => isYes(await askNow({ input, output }, question)) }
+}
+
+/** The same person, asked whether files may speak (SPEC 2.1). */
+export function reviewerAt({ input, output }: Terminal): Reviewer | undefined {
+  if (!input.isTTY || !output.isTTY) return undefined
+  return {
+    reviews: async (question) => {
+      const reply = await askNow({ input, output }, question)
+      if (isYes(reply)) return 'yes'
+      return /^v(?:iew)?$/i.test(reply?.trim() ?? '') ? 'view' : 'no'
+    },
+  }
 }
 
 /** The same person, asked by a tool (SPEC 6.5). Every text of the tool's is shown, not trusted. */
@@ -52,6 +65,24 @@ function answerFrom({ answer_type, options = [], default: preset }: ToolQuestion
 
 /** Only `y` and `yes` are a yes; Enter, anything else, end of input and Ctrl-C are a no. */
 const isYes = (reply: string | undefined): boolean => /^y(?:es)?$/i.test(reply?.trim() ?? '')
+
+/** What was typed before the question was there does not answer it (SPEC 2.1, 3.2). */
+async function askNow({ input, output }: Terminal, question: string): Promise<string | undefined> {
+  const dropped: Buffer[] = []
+  const drop = (typed: Buffer): unknown => dropped.push(typed)
+  input.setRawMode(true) // so that also half a line can be read, and is not there for the next Enter
+  input.on('data', drop)
+  await sleep(SETTLE)
+  input.off('data', drop)
+  input.pause()
+  input.setRawMode(false)
+  if (Buffer.concat(dropped).includes(CTRL_C)) return undefined // typed in this moment, when it ends nothing by itself
+  return askLine({ input, output }, question)
+}
+
+/** Far longer than it takes to read what the terminal holds, in milliseconds; and nobody notices it. */
+const SETTLE = 30
+const CTRL_C = 3
 
 /** One line; undefined at the end of input and after Ctrl-C. */
 async function askLine({ input, output }: Terminal, question: string): Promise<string | undefined> {

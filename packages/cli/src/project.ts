@@ -1,10 +1,33 @@
-import { compileProject, openAmbientProjectIn, type Policies, type Project } from '@cordon/host'
+import { dirname, join } from 'node:path'
+import {
+  compileProject,
+  type Installation,
+  openAmbientProjectIn,
+  type Policies,
+  type Project,
+  type TrustTerms,
+} from '@cordon/host'
 import { choiceOf, type ConfigOptions } from './options.ts'
+import { warn } from './report.ts'
 import type { World } from './world.ts'
 
-/** The workspace around the current directory, with every layer of its configuration. */
-export const openProject = (world: World, options: ConfigOptions): Promise<Project> =>
-  openAmbientProjectIn({ cwd: world.cwd, surroundings: world, cfg: options.cfg }, world, choiceOf(options))
+/** The workspace around the current directory, with every layer of its configuration that counts. */
+export async function openProject(
+  world: World,
+  options: ConfigOptions,
+  needs: TrustTerms['needs'] = 'files',
+): Promise<Project> {
+  const place = { cwd: world.cwd, surroundings: world, cfg: options.cfg, trust: trustTerms(world, needs) }
+  const project = await openAmbientProjectIn(place, world, choiceOf(options))
+  warn(world, project.notices)
+  return project
+}
+
+/** SPEC 2.1: how a command of this process meets files that nobody has trusted. */
+export const trustTerms = (
+  world: Pick<World, 'pid' | 'reviewer'>,
+  needs: TrustTerms['needs'],
+): TrustTerms => ({ needs, pid: world.pid, reviewer: () => world.reviewer })
 
 /** Compiled without asking anybody anything: what is not approved grants nothing. */
 export const compileQuietly = (world: World, project: Project): Promise<Policies> =>
@@ -21,3 +44,9 @@ function compileFor(
 ): Promise<Policies> {
   return compileProject(project, { pid, uid, home, session, person })
 }
+
+/** Decision 0104: the bundle lies beside this one. */
+export const installation = ({ node }: World): Installation => ({
+  node,
+  tools: join(dirname(import.meta.filename), 'tools.cjs'),
+})

@@ -1,6 +1,16 @@
-import { CordonError, DeniedError, FsAccessError } from '@cordon/policy'
-import { EXIT } from './exit.ts'
+import { CordonError, DeniedError, type ErrorCode, FsAccessError } from '@cordon/policy'
 import type { World } from './world.ts'
+
+/** What a script can rely on. Every command ends with one of these, or with the code of what it ran. */
+export const EXIT = { ok: 0, denied: 1, usage: 2 } as const
+
+/** SPEC 4.8: `cordon run` ends as its command does, and with one of these when there was none, as a shell or env(1) would (decision 0122). */
+export const RUN_EXIT = { failed: 125, notExecutable: 126, notFound: 127 } as const
+
+/** The command line itself makes no sense, or misses something that only a person can say. */
+export class UsageError extends CordonError {
+  readonly code = 'USAGE'
+}
 
 /** The one place where an error becomes text and an exit code. */
 export function reportError(world: World, error: unknown): number {
@@ -17,18 +27,50 @@ export function reportError(world: World, error: unknown): number {
   return isFailure ? EXIT.denied : EXIT.usage
 }
 
+/** SPEC 4.8: of `cordon run`, whose exit code is its command's as soon as there is one. */
+export function reportRunError(world: World, error: unknown): number {
+  reportError(world, error)
+  if (!(error instanceof CordonError)) return RUN_EXIT.failed
+  const { code } = error
+  if (code === 'PROGRAM_NOT_FOUND') return RUN_EXIT.notFound
+  if (code === 'NOT_EXECUTABLE') return RUN_EXIT.notExecutable
+  const isExec = code === 'LAUNCH_FAILED' && 'step' in error && error.step === 'exec'
+  if (!isExec) return RUN_EXIT.failed
+  return 'errno' in error && error.errno === 'ENOENT' ? RUN_EXIT.notFound : RUN_EXIT.notExecutable
+}
+
 /** Nothing was wrong with what was typed. By code, because the modules that throw them are loaded only when needed. */
-const FAILURES: ReadonlySet<string> = new Set([
+const FAILURES: ReadonlySet<ErrorCode> = new Set([
   'ATTACH_FAILED',
+  'AUDIT_BROKEN',
   'BLOB_PUT',
   'BLOB_READ',
+  'CLIENT_FILE',
   'CONVERSATION_APPEND',
+  'DATABASE',
+  'IMPORTS',
+  'INSTALL',
   'LAUNCHER_MISSING',
   'LAUNCH_FAILED',
+  'LISTEN',
   'LOCK_HELD',
+  'PRIVATE_FILE',
 ])
 
 /** What a person should know, and what does not stop anything. */
 export function warn({ err }: World, warnings: readonly string[]): void {
-  for (const warning of warnings) err.write(`${err.style('yellow', 'warning:')} ${warning}\n`)
+  const said = SAID.get(err) ?? new Set()
+  SAID.set(err, said)
+  for (const warning of warnings) {
+    if (said.has(warning)) continue
+    said.add(warning)
+    err.write(`${err.style('yellow', 'warning:')} ${warning}\n`)
+  }
 }
+
+/** Once is enough, whichever parts of a command come to the same conclusion. */
+const SAID = new WeakMap<World['err'], Set<string>>()
+
+/** What `--json` prints: one value, nothing around it. */
+export const writeJson = ({ out }: World, value: unknown): void =>
+  out.write(`${JSON.stringify(value, undefined, 2)}\n`)

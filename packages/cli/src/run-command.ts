@@ -1,23 +1,41 @@
 import {
   type AccessFlags,
   choosePolicy,
+  type Chosen,
+  type Confinement,
   type ConversationChoice,
+  explainRun,
   type PolicyChoice,
   readChosenLayer,
   runConfined,
   type RunOutcome,
-  seenIn,
-  takeAmbientReport,
+  SHIPPED_NAMES,
 } from '@cordon/host'
-import { type ConfigOptions, choiceOf as chosenConversation } from './config-options.ts'
+import {
+  formatLosses,
+  formatOutcome,
+  formatRefusal,
+  formatSeeMore,
+  outcomeJson,
+  stillThere,
+} from './format/outcome.ts'
+import { formatViews } from './format/policies.ts'
+import { type ConfigOptions, choiceOf as chosenConversation } from './options.ts'
+import { trustTerms } from './project.ts'
 import { warn } from './report.ts'
 import type { World } from './world.ts'
 
 export interface RunOptions extends AccessFlags, ConfigOptions {
   readonly tool?: string
-  readonly profile?: string
+  readonly profile: readonly string[]
   readonly quiet?: boolean
+  readonly here?: boolean
+  readonly why?: boolean
+  readonly jsonFd?: number
 }
+
+/** In which ways this start has gone: each needs code of its own (bin/cordon.cjs, decision 0148). */
+export const ways = new Set<'files' | 'succeeds' | 'fails'>()
 
 /** `cordon run` (SPEC 4.8), once its command line has been read. */
 export async function runCommand(
@@ -25,73 +43,89 @@ export async function runCommand(
   command: readonly [string, ...string[]],
   options: RunOptions,
 ): Promise<void> {
-  const report = takeAmbientReport(world.env)
-  const ended = report === undefined ? undefined : seenIn(report)
-  try {
-    const outcome = await run(world, command, options, report)
-    if (!options.quiet) {
-      const { formatOutcome } = await import('./format/outcome.ts')
-      world.err.write(formatOutcome(outcome, world.err))
-    }
-    finish(world, outcome.exit)
-  } catch (error) {
-    // Whatever the command did to the configuration, or to the workspace, it ended as it did.
-    if (!ended) throw error
-    finish(world, ended)
-  }
+  const report = options.jsonFd === undefined ? undefined : world.openDescriptor(options.jsonFd)
+  const { request, chosen } = await prepare(world, command, options)
+  // A program at a terminal must keep it: shells and progress bars ask whether stderr is one.
+  // And where both streams are one, only the program itself keeps their order.
+  const isOwn = world.err.isTerminal || world.streamsAreOne
+  const keepErrors = options.why === true || (!options.quiet && !isOwn)
+  world.leaveTerminalAlone()
+  const outcome = await runConfined({
+    ...request,
+    keepErrors,
+    beforeStart: (told) => warn(world, formatLosses(told, options.quiet ?? false)),
+    ...(options.quiet
+      ? {}
+      : { onRefused: (decision) => world.err.write(formatRefusal(decision, world.err)) }),
+    onStart: (kill) => world.passSignals(kill),
+  })
+  const told = options.quiet ? stillThere(outcome) : outcome
+  world.err.write(formatOutcome(told, world.err))
+  if (!options.quiet && world.err.isTerminal && !keepErrors && isUnexplained(outcome))
+    world.err.write(formatSeeMore(outcome, world.err))
+  report?.(`${JSON.stringify(outcomeJson(outcome, chosen.label))}\n`)
+  ways.add(outcome.exit.code === 0 ? 'succeeds' : 'fails')
+  // The caller sees what it would have seen without us: the same code, or death by the same signal.
+  const { code, signal } = outcome.exit
+  if (signal) world.dieBy(signal)
+  else world.end(code ?? 1)
 }
 
-async function run(
+/** `cordon run --show`: what the command would have, in the words of `policy explain`. Nothing is started. */
+export async function showRun(
   world: World,
   command: readonly [string, ...string[]],
   options: RunOptions,
-  report: string | undefined,
-): Promise<RunOutcome> {
-  const { cwd, env, home, pid, uid } = world
-  world.requireExactWords(command)
-  const place = { cwd, surroundings: world, cfg: options.cfg, unmarked: 'allow' } as const
-  const conversation = await readChosenLayer(place, world, conversationOf(options))
-  // Started again after the command has ended: everything was asked and said before, and nothing will be run.
-  const isOver = report !== undefined && seenIn(report) !== undefined
-  const compiler = isOver ? { pid, uid, home, session: '', person: undefined } : world
-  const chosen = await choosePolicy({ ...place, conversation }, compiler, choiceOf(options), options)
-  if (report === undefined) warn(world, [...chosen.alarms, ...(options.quiet ? [] : chosen.warnings)])
-  const { root, loaded } = chosen.project
-  return runConfined({
-    argv: command,
-    cwd,
-    root,
-    home,
-    env,
-    policy: chosen.policy,
-    sandbox: loaded.config.sandbox,
-    // A program at a terminal must keep it: shells and progress bars ask whether stderr is one.
-    // And where both streams are one, only the program itself keeps their order.
-    stderr: () => (world.err.isTerminal || world.streamsAreOne ? 'inherit' : world.err.sink),
-    onStart: (kill) => world.passSignals(kill),
-    successor: {
-      commandLine: world.commandLine,
-      code: world.code,
-      beforeLeaving: world.beforeLeaving,
-      wanted: options.quiet ? 'unless-started' : 'unless-succeeded',
-      report,
-    },
-  })
+): Promise<void> {
+  const { request, chosen } = await prepare(world, command, options)
+  world.out.write(formatViews([explainRun(request, chosen.label)], world.out))
 }
 
-const choiceOf = ({ tool, profile }: RunOptions): PolicyChoice =>
-  tool !== undefined
-    ? { kind: 'tool', name: tool }
-    : profile !== undefined
-      ? { kind: 'profile', name: profile }
-      : { kind: 'default' }
+interface Prepared {
+  readonly request: Confinement
+  readonly chosen: Chosen
+}
+
+async function prepare(
+  world: World,
+  command: readonly [string, ...string[]],
+  options: RunOptions,
+): Promise<Prepared> {
+  const { cwd, env, home } = world
+  world.requireExactWords(command)
+  const choice = choiceOf(options)
+  const place = {
+    cwd,
+    surroundings: world,
+    cfg: options.cfg,
+    trust: trustTerms(world, needsFiles(choice) ? 'files' : 'nothing'),
+    unmarked: options.here ? 'here' : 'allow',
+  } as const
+  const conversation = await readChosenLayer(place, world, conversationOf(options))
+  const chosen = await choosePolicy({ ...place, conversation }, world, choice, options)
+  warn(world, [...chosen.alarms, ...(options.quiet ? [] : chosen.warnings)])
+  const { root, workspace, sources } = chosen.project
+  if (sources.some((source) => 'text' in source)) ways.add('files')
+  const { policy, outside, replaced, sandbox } = chosen
+  const { unfinished } = workspace
+  const granted = { policy, outside, replaced, sandbox }
+  return { chosen, request: { argv: command, cwd, root, home, env, unfinished, ...granted } }
+}
+
+/** SPEC 2.1: without --tool and --profile nothing of what the files say is needed, nor for a profile that is shipped. */
+const needsFiles = (choice: PolicyChoice): boolean =>
+  choice.kind === 'tool' ||
+  (choice.kind === 'profiles' && !choice.names.every((name) => SHIPPED_NAMES.includes(name)))
+
+/** It failed, and there is nothing that anybody could make of it. Who pressed Ctrl-C knows why it ended. */
+const isUnexplained = ({ exit, refused, hints }: RunOutcome): boolean =>
+  exit.code !== 0 && exit.signal === null && refused.length === 0 && hints.length === 0
+
+function choiceOf({ tool, profile: [first, ...more] }: RunOptions): PolicyChoice {
+  if (tool !== undefined) return { kind: 'tool', name: tool }
+  return first === undefined ? { kind: 'default' } : { kind: 'profiles', names: [first, ...more] }
+}
 
 /** A tool's policy is the one it has in the conversation, with its mounts; a plain run has nothing to do with any. */
 const conversationOf = (options: RunOptions): ConversationChoice =>
   options.id === undefined && choiceOf(options).kind === 'default' ? 'none' : chosenConversation(options)
-
-/** The caller sees what it would have seen without us: the same code, or death by the same signal. */
-function finish(world: World, { code, signal }: Pick<RunOutcome['exit'], 'code' | 'signal'>): void {
-  if (signal) world.dieBy(signal)
-  else world.finish(code ?? 1)
-}

@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process'
-import { fstatSync, readFileSync, readlinkSync, realpathSync } from 'node:fs'
+import { closeSync, fstatSync, realpathSync, writeSync } from 'node:fs'
 import { constants } from 'node:os'
-import { basename, delimiter, dirname, join, resolve } from 'node:path'
+import { dirname, join } from 'node:path'
 import { text as readText } from 'node:stream/consumers'
 import { styleText } from 'node:util'
-import type { Person, Respondent } from '@cordon/host'
-import { ambientDirectory, ambientHome, requireExactWords } from './ambient.ts'
-import { personAt, respondentAt } from './person.ts'
+import { isTerminal, type Person, type Respondent, type Reviewer, startOf, statFields } from '@cordon/host'
+import { ambientDirectory, ambientHome, requireExactWords, requireOpen } from './ambient.ts'
+import { personAt, respondentAt, reviewerAt, type Terminal } from './person.ts'
 
 /** Everything a command may know of the process it runs in. Tests and embedders make their own. */
 export interface World {
@@ -20,32 +20,38 @@ export interface World {
   readonly pid: number
   /** The same for every command typed in one terminal. */
   readonly session: string
-  readonly out: Stream
+  readonly out: Stream & { readonly sink: NodeJS.WriteStream }
   readonly err: Stream
   /** Standard output and standard error are the same file: `2>&1`. */
   readonly streamsAreOne: boolean
   /** Who can be asked; undefined without a terminal. */
   readonly person: Person | undefined
+  /** Who can look at what files want; undefined without a terminal. */
+  readonly reviewer: Reviewer | undefined
   /** Who can answer a tool's question; undefined without a terminal. */
   readonly respondent: Respondent | undefined
   /** The Node that runs us: what we ship runs on the same one. */
   readonly node: string
-  /** How this process was started. */
-  readonly commandLine: readonly [string, ...string[]]
+  /** What others start to start us: the script that finds its Node, by its whole path. */
+  readonly program: string
   /** Throws when a word of the command line is not what was typed. */
   readonly requireExactWords: (words: readonly string[]) => void
-  /** Where the code of this process lies: Node, the directory of the package, and what else Node was told to read. */
-  readonly code: readonly string[]
-  /** To be called before this process becomes another one: nothing of Node's own end happens then. */
-  readonly beforeLeaving: () => void
+  /** A descriptor that who started us opened for us. Throws when there is none. Returns how to write to it. */
+  openDescriptor(fd: number): (text: string) => void
   /** Starts another `cordon` that nobody waits for. */
   startDetached(args: readonly string[]): void
+  /** Standard input as a stream, for who speaks a protocol on it. */
+  readonly input: NodeJS.ReadStream
   /** All of standard input. */
   readInput(): Promise<string>
   /** Sets the exit code; the process ends by itself when nothing is left to do. */
   finish(code: number): void
+  /** Ends the process at once. For a command that has nothing left to do or to write: Node need not take its heap down. */
+  end(code: number): void
   /** Ends as if the signal had hit us, so that whoever started us sees what happened. */
   dieBy(signal: NodeJS.Signals): void
+  /** Node would set the terminal, at its end, back to how it was at its start, also from the background. It does not now. */
+  leaveTerminalAlone(): void
   /**
    * While something runs for us, signals are its business. What is typed at a terminal reaches it by itself.
    * Returns how to get them back.
@@ -58,23 +64,20 @@ export interface World {
 export interface Stream {
   readonly isTerminal: boolean
   readonly write: (text: string | Uint8Array) => void
-  readonly sink: NodeJS.WriteStream
   readonly style: (style: Style, text: string) => string
 }
 
 type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan'
 
 /** The only reader of `process` in the program. */
-export function openAmbientWorld(beforeLeaving: () => void = () => {}): World {
-  const { env } = process
-  // `cordon … | head` is not an error of ours. Nor is a closed stderr; there is nobody left to tell.
+export function openAmbientWorld(): World {
+  // Once: each look at a variable of Node's own is a call into the system, and every layer looks at all of them.
+  const env = { ...process.env }
+  // `cordon … | head` is not an error of ours.
   const out = once(() => process.stdout.on('error', (error) => process.exit(isPipe(error) ? 0 : 1)))
-  const err = once(() => process.stderr.on('error', () => {}))
   const home = once(() => ambientHome(env))
-  const ownScript = once(() => realpathSync.native(process.argv[1]!))
   return {
     argv: process.argv.slice(2),
-    // Lazily: the command that ended may have removed it, and how it ended is told all the same.
     get cwd() {
       return ambientDirectory()
     },
@@ -88,38 +91,50 @@ export function openAmbientWorld(beforeLeaving: () => void = () => {}): World {
     get session() {
       return terminalSession(process.pid)
     },
-    out: streamTo(out, env),
-    err: streamTo(err, env),
+    out: {
+      ...streamTo(STDOUT, env),
+      write: (text) => void out().write(text),
+      get sink() {
+        return out()
+      },
+    },
+    err: { ...streamTo(STDERR, env), write: say },
     get streamsAreOne() {
       return identityOf(1) === identityOf(2)
     },
-    // Lazily: touching stdin opens it, and most commands never ask anything.
+    // Lazily: touching stdin opens it, and most commands never ask anything; nor where there is nobody to ask.
     get person() {
-      return personAt({ input: process.stdin, output: err() })
+      return atTerminal(personAt)
+    },
+    get reviewer() {
+      return atTerminal(reviewerAt)
     },
     get respondent() {
-      return respondentAt({ input: process.stdin, output: err() })
+      return atTerminal(respondentAt)
     },
     node: process.execPath,
-    // By its real name: a link could be another one by then.
-    get commandLine() {
-      return [process.execPath, ...process.execArgv, ownScript(), ...process.argv.slice(2)] as const
+    get program() {
+      return join(dirname(realpathSync(process.argv[1]!)), 'cordon')
     },
     requireExactWords,
-    get code() {
-      return [process.execPath, dirname(dirname(ownScript())), ...placesOfCode(env)]
+    openDescriptor: (fd) => {
+      requireOpen(fd)
+      return (text) => writeAll(fd, text)
     },
-    beforeLeaving,
     startDetached: (args) => {
       const options = { cwd: process.cwd(), env, detached: true, stdio: 'ignore' } as const
       spawn(process.execPath, [process.argv[1]!, ...args], options)
         .on('error', () => {})
         .unref()
     },
+    get input() {
+      return process.stdin
+    },
     readInput: () => readText(process.stdin),
     finish: (code) => {
       process.exitCode = code
     },
+    end: (code) => process.exit(code),
     dieBy: (signal) => {
       const number = constants.signals[signal] ?? Number(signal.slice('SIG'.length))
       process.exitCode = 128 + number // for a caller that made us ignore it
@@ -130,10 +145,17 @@ export function openAmbientWorld(beforeLeaving: () => void = () => {}): World {
       }
       process.kill(process.pid, number)
     },
+    leaveTerminalAlone: () => {
+      // It compares what its streams were with what they are, and leaves alone what is not the same any more.
+      process.once('exit', () => {
+        for (const fd of [STDIN, STDOUT, STDERR]) closeSync(fd)
+      })
+    },
     passSignals: (to) => {
       const pass = (signal: NodeJS.Signals): void => {
-        const typed = signal === 'SIGINT' || signal === 'SIGQUIT'
-        if (!typed || !process.stdin.isTTY) to(signal)
+        const typed =
+          (signal === 'SIGINT' || signal === 'SIGQUIT') && isTerminal(STDIN) && isInFront(process.pid)
+        if (!typed) to(signal)
       }
       for (const signal of PASSED) process.on(signal, pass)
       return () => {
@@ -149,7 +171,21 @@ export function openAmbientWorld(beforeLeaving: () => void = () => {}): World {
   }
 }
 
-const PASSED = ['SIGTERM', 'SIGHUP', 'SIGUSR1', 'SIGUSR2', 'SIGINT', 'SIGQUIT'] as const
+const atTerminal = <T>(who: (at: Terminal) => T | undefined): T | undefined =>
+  isTerminal(STDIN) && isTerminal(STDERR) ? who({ input: process.stdin, output: process.stderr }) : undefined
+
+const [STDIN, STDOUT, STDERR] = [0, 1, 2] as const
+
+const PASSED = [
+  'SIGTERM',
+  'SIGHUP',
+  'SIGUSR1',
+  'SIGUSR2',
+  'SIGALRM',
+  'SIGWINCH',
+  'SIGINT',
+  'SIGQUIT',
+] as const
 
 const ENDING = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
@@ -157,17 +193,17 @@ const ENDING = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 function terminalSession(pid: number): string {
   try {
     const leader = Number(statFields(pid)[3])
-    return `${leader}-${statFields(leader)[19]}`
+    return `${leader}-${startOf(leader)}`
   } catch {
     return `pid-${pid}` // no procfs, or the leader is gone: a session of one command
   }
 }
 
-/** What follows the name in parentheses: state, parent, group, session … and as the 20th the start time. */
-const statFields = (pid: number): string[] =>
-  readFileSync(`/proc/${pid}/stat`, 'utf8')
-    .replace(/^.*\) /s, '')
-    .split(' ')
+/** Whether our process group is the one that gets what is typed: Ctrl-C has then reached the command as well. */
+function isInFront(pid: number): boolean {
+  const [, , group, , , inFront] = statFields(pid)
+  return group === inFront
+}
 
 function identityOf(fd: number): string {
   const { dev, ino } = fstatSync(fd)
@@ -179,55 +215,34 @@ const once = <T>(make: () => T): (() => T) => {
   return () => (made ??= make())
 }
 
-/** Modules, and what V8 made of modules: Node takes code from there without being asked again. */
-const placesOfCode = (env: World['env']): readonly string[] =>
-  [env['NODE_COMPILE_CACHE'], ...(env['NODE_PATH'] ?? '').split(delimiter)].flatMap((place) =>
-    place ? namesOn(resolve(place)) : [],
-  )
-
-/** As many as the kernel follows. */
-const MOST_LINKS = 40
-
-/** Every link on the way, which could be another one by then, and last the place itself, there or not. */
-function namesOn(path: string, links = 0): readonly string[] {
-  const parent = dirname(path)
-  if (parent === path || links > MOST_LINKS) return [path]
-  const above = namesOn(parent, links)
-  const dir = above.at(-1)!
-  const name = join(dir, basename(path))
-  const target = targetOf(name)
-  return [
-    ...above.slice(0, -1),
-    name,
-    ...(target === undefined ? [] : namesOn(resolve(dir, target), links + 1)),
-  ]
-}
-
-function targetOf(name: string): string | undefined {
-  try {
-    return readlinkSync(name)
-  } catch {
-    return undefined // no link, or nothing at all
-  }
-}
-
 const isPipe = (error: NodeJS.ErrnoException): boolean => error.code === 'EPIPE'
 
-/** Node's stream is made when it is first used: a command that succeeds in silence has no need of it. */
-function streamTo(open: () => NodeJS.WriteStream, env: World['env']): Stream {
-  return {
-    get isTerminal() {
-      return open().isTTY
-    },
-    get sink() {
-      return open()
-    },
-    write: (text) => void open().write(text),
-    style: (style, text) =>
-      wantsColour(open().isTTY, env) ? styleText(style, text, { validateStream: false }) : text,
+/** Without Node's stream: that is made when it is first written to, and a command that succeeds in silence has no need of it. */
+const streamTo = (fd: number, env: World['env']): Pick<Stream, 'isTerminal' | 'style'> => ({
+  isTerminal: isTerminal(fd),
+  style: (style, text) =>
+    wantsColour(isTerminal(fd), env) ? styleText(style, text, { validateStream: false }) : text,
+})
+
+/**
+ * What we have to say ourselves is short, and goes to the descriptor as it is: Node's stream would make a pipe that others
+ * write to as well refuse what it has no room for. Nobody there to read it is no error of ours.
+ */
+const say = (text: string | Uint8Array): void => writeAll(STDERR, text)
+
+function writeAll(fd: number, text: string | Uint8Array): void {
+  for (let left = Buffer.from(text); left.length > 0;) {
+    try {
+      left = left.subarray(writeSync(fd, left))
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') return
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, MOMENT) // somebody else made it so: when there is room
+    }
   }
 }
 
+const MOMENT = 5
+
 /** Colour only on a terminal; NO_COLOR (any non-empty value) and TERM=dumb turn it off. */
-const wantsColour = (isTerminal: boolean, env: World['env']): boolean =>
-  isTerminal && !env['NO_COLOR'] && env['TERM'] !== 'dumb'
+const wantsColour = (toTerminal: boolean, env: World['env']): boolean =>
+  toTerminal && !env['NO_COLOR'] && env['TERM'] !== 'dumb'

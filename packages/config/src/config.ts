@@ -1,26 +1,37 @@
-import { type CommandRule, type EnvRule, type FsRule, type NetRule } from '@cordon/policy'
+import {
+  type Capability,
+  type CommandRule,
+  type EnvRule,
+  type FsRule,
+  type NetRule,
+  type RelPath,
+} from '@cordon/policy'
 
 /** The effective configuration, under the names it has in TOML. Tables of names have no prototype. */
 export interface Config {
   readonly sandbox: SandboxConfig
-  readonly conversation: { readonly tools: Named<ToolConfig> }
+  readonly conversation: { readonly tools: Named<ToolConfig>; readonly defaults: ToolDefaults }
   readonly providers: { readonly mcp: Named<McpServerConfig> }
   readonly profiles: Named<ProfileConfig>
 }
 
 export type Named<T> = Readonly<Record<string, T>>
 
-export type SandboxMode = 'enforce' | 'warn' | 'off'
+type SandboxMode = 'enforce' | 'warn' | 'off'
 
 export interface SandboxConfig {
   readonly mode: SandboxMode
   /** SPEC 4.9: patterns beyond the built-in list, which the host holds and nothing here can shorten. */
   readonly sensitive: readonly string[]
+  /** SPEC 4.10: paths that are guarded beside the built-in ones, from the workspace's root. */
+  readonly guard: readonly RelPath[]
+  /** SPEC 4.5: whether unix sockets with names can be made and connected to. */
+  readonly unix_sockets: 'pairs' | 'private'
   /** Absent: the sandbox's own default. */
   readonly limits: SandboxLimits
 }
 
-export interface SandboxLimits {
+interface SandboxLimits {
   readonly memory_mb?: number
   readonly processes?: number
   readonly tmp_mb?: number
@@ -47,27 +58,31 @@ export type ToolSource =
   /** `tool` is the name on the server, when it differs from the name here. */
   | { readonly kind: 'mcp'; readonly server: string; readonly tool?: string }
 
-/** One tool, with the defaults of `conversation.tools.*` filled in. */
-export interface ToolConfig {
+/** `conversation.tools.*`: what holds for every tool that says nothing else, also for one that nobody configured. */
+export interface ToolDefaults {
   readonly enable: boolean
+  readonly run: RunMode | readonly RunRule[]
+  readonly result: ResultMode
+  readonly timeout_secs: number
+  readonly max_output_bytes: number
+}
+
+/** One tool, with the defaults of `conversation.tools.*` filled in. */
+export interface ToolConfig extends ToolDefaults {
   readonly source: ToolSource
   readonly description?: string
   /** Words of the command line, never a shell's text. */
   readonly command?: readonly string[]
   /** JSON Schema of the arguments. */
   readonly parameters?: Readonly<Record<string, unknown>>
-  readonly run: RunMode | readonly RunRule[]
-  readonly result: ResultMode
   readonly options: Readonly<Record<string, unknown>>
   /** Configured answers to the tool's questions, by question id. */
   readonly questions: Named<{ readonly answer: string | number | boolean }>
-  readonly timeout_secs: number
-  readonly max_output_bytes: number
   /** Absent: no layer declares any (SPEC 4.2 says what that means). */
   readonly access?: AccessConfig
 }
 
-export type ResultMode = 'ask' | 'unattended' | 'edit' | 'skip'
+type ResultMode = 'ask' | 'unattended' | 'edit' | 'skip'
 
 /** SPEC 5.1. */
 export interface McpServerConfig {
@@ -76,13 +91,30 @@ export interface McpServerConfig {
   readonly stateful: boolean
   readonly optional: boolean
   readonly startup_timeout_secs: number
+  /** Of a stateless server: a process for the next call of a tool is started ahead of it. */
+  readonly spare: boolean
   /** SPEC 5.2: the deprecated `variables` as the exact reads they stand for. */
   readonly variables: readonly EnvRule[]
   readonly access?: AccessConfig
 }
 
+/** SPEC 4.8: what `cordon run --profile` uses. All but `access` and `description` is a person's to say. */
 export interface ProfileConfig {
+  readonly description?: string
   readonly access: AccessConfig
+  readonly outside: readonly OutsideConfig[]
+  /** SPEC 4.5. Absent: what `sandbox` says. */
+  readonly unixSockets?: 'pairs' | 'private'
+}
+
+/** A place outside the workspace. One whose path ends in a slash is a directory, and made if it is missing and written to. */
+export interface OutsideConfig {
+  /** Absolute, or from the home: `~/.claude/`. */
+  readonly path: string
+  readonly grants: ReadonlySet<Capability>
+  /** A file that is copied in, and written back whole at the end. */
+  readonly replace: boolean
+  readonly origin: string
 }
 
 /**

@@ -7,7 +7,11 @@ export const DEFAULTS: ValueSource = {
   label: 'built-in defaults',
   key: [],
   value: {
-    sandbox: { mode: 'enforce' },
+    sandbox: {
+      mode: 'enforce',
+      // The sandbox's own, so that everybody can see what they are, and files cannot raise them (SPEC 2.1).
+      limits: { memory_mb: 8192, processes: 1024, tmp_mb: 1024, open_files: 8192 },
+    },
     conversation: {
       tools: {
         '*': {
@@ -25,10 +29,11 @@ export const DEFAULTS: ValueSource = {
 /** Servers have no `*`, so what a server leaves out is filled in from here. */
 export const DEFAULT_SERVER: Pick<
   McpServerConfig,
-  'arguments' | 'stateful' | 'optional' | 'startup_timeout_secs'
+  'arguments' | 'stateful' | 'optional' | 'startup_timeout_secs' | 'spare'
 > = {
   arguments: [],
   stateful: true,
   optional: false,
   startup_timeout_secs: 60,
+  spare: false,
 }

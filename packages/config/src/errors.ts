@@ -25,8 +25,8 @@ export class ConfigError extends CordonError {
 
 const MOST_SHOWN = 100
 
-/** The seed's form (RFD D44): `error: …`, then where, then the way out. */
-export const formatProblem = (problem: ConfigProblem): string => formatAs('error', problem)
+/** `error: …`, then where, then the way out. */
+const formatProblem = (problem: ConfigProblem): string => formatAs('error', problem)
 
 export const formatWarning = (problem: ConfigProblem): string => formatAs('warning', problem)
 

@@ -2,7 +2,7 @@ import { DEFAULT_SERVER } from './defaults.ts'
 import { type ConfigOrigin, type Path } from './layers.ts'
 import { type Cell, findCell, type WrittenValue } from './merge/cell.ts'
 
-export interface ExplainedValue {
+interface ExplainedValue {
   readonly value: unknown
   readonly origin: ConfigOrigin
 }

@@ -1,28 +1,27 @@
-export { LAYERS, formatOrigin } from './layers.ts'
-export type { ConfigOrigin, LayerName, Path, Source, TextSource, ValueSource } from './layers.ts'
-export { ConfigError, formatProblem, formatWarning, type ConfigProblem } from './errors.ts'
+export { authorOf, LAYERS, formatOrigin } from './layers.ts'
+export type { Author, LayerName, Source } from './layers.ts'
+export { ConfigError, formatWarning, type ConfigProblem } from './errors.ts'
 export type {
   AccessConfig,
   Config,
   McpServerConfig,
-  Named,
+  OutsideConfig,
   ProfileConfig,
-  ResultMode,
   RunMode,
   RunRule,
   SandboxConfig,
-  SandboxLimits,
-  SandboxMode,
   ToolConfig,
   ToolSource,
 } from './config.ts'
 export { mergeSources, type LoadedConfig } from './load.ts'
-export { type ExplainedValue, type Explanation } from './explain.ts'
-export { configFiles, readAmbientSources, type AmbientPlaces } from './ambient/sources.ts'
-export { readAmbientText, type ConfigFile, type ReadText } from './ambient/read-file.ts'
+export { isDeep, isTable } from './merge/cell.ts'
+export { type Explanation } from './explain.ts'
+export { readAmbientSources, type AmbientPlaces, type AmbientSources } from './ambient/sources.ts'
+export { readAmbientText } from './ambient/read-file.ts'
+export { uncheckedValues } from './toml/document.ts'
 export { formatKey, formatKeyPath, parseKeyPath } from './toml/key-path.ts'
-export { formatValue, parseValue, type ParsedValue } from './toml/value.ts'
-export { ConfigEditError, setValue } from './edit/set-value.ts'
-export { ConfigWriteError, newConfigText, writeConfigFile } from './edit/write-file.ts'
-export { configSchema } from './schema/json-schema.ts'
-export { suggest } from './suggest.ts'
+export { formatValue } from './toml/value.ts'
+export { removeToml, setToml } from './edit/edit-toml.ts'
+export { setValue } from './edit/set-value.ts'
+export { configSchema } from './schema/lookup.ts'
+export { suggest } from '@cordon/policy'

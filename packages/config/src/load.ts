@@ -1,8 +1,10 @@
-import { readAccess } from './check/access.ts'
-import { Findings, tableOf } from './check/findings.ts'
+import { checkFiles } from './check/files.ts'
+import { Findings } from './check/findings.ts'
 import { checkWhereAccessIs, readServers } from './check/mcp.ts'
-import { readTools } from './check/tools.ts'
-import { type Config, type Named, type ProfileConfig, type SandboxConfig } from './config.ts'
+import { readProfiles } from './check/profiles.ts'
+import { readSandbox } from './check/sandbox.ts'
+import { readToolDefaults, readTools } from './check/tools.ts'
+import { type Config } from './config.ts'
 import { DEFAULTS } from './defaults.ts'
 import { ConfigError, type ConfigProblem } from './errors.ts'
 import { type Explanation, explainPath } from './explain.ts'
@@ -26,9 +28,10 @@ export interface LoadedConfig {
 
 /** SPEC 2. Pure. Sources are laid over each other by layer, within a layer in the order given. */
 export function mergeSources(sources: readonly Source[]): LoadedConfig {
-  const { root, problems } = mergeLayers([DEFAULTS, ...sources])
+  const { root, problems, documents } = mergeLayers([DEFAULTS, ...sources])
   const findings = new Findings(root, problems)
   checkShape(findings)
+  checkFiles(documents, problems)
   const config = readConfig(findings)
   if (problems.length > 0) throw new ConfigError(problems.toSorted(byPlace))
   return {
@@ -51,15 +54,17 @@ const byPlace = ({ origin: a }: ConfigProblem, { origin: b }: ConfigProblem): nu
 export function mergeLayers(sources: readonly Source[]): {
   root: TableCell
   problems: ConfigProblem[]
+  documents: readonly Document[]
 } {
   const inOrder = sources.toSorted((a, b) => LAYERS.indexOf(a.layer) - LAYERS.indexOf(b.layer))
   const read = inOrder.map(readDocument)
   const unreadable = read.filter((one): one is ConfigProblem => !(one instanceof Document))
   if (unreadable.length > 0) throw new ConfigError(unreadable)
   const problems: ConfigProblem[] = []
-  const [first, ...others] = read.filter((one) => one instanceof Document)
+  const documents = read.filter((one) => one instanceof Document)
+  const [first, ...others] = documents
   const root = mergeDocuments([first!, ...others], problems)
-  return { root, problems }
+  return { root, problems, documents }
 }
 
 /** The definition's own findings, with the place of each. */
@@ -76,19 +81,12 @@ export function checkShape(findings: Findings): void {
 function readConfig(findings: Findings): Config {
   const servers = readServers(findings)
   const tools = readTools(findings, servers)
+  const defaults = readToolDefaults(findings)
   checkWhereAccessIs(findings, servers, tools)
-  const { mode, sensitive, limits } = tableOf(findings.values['sandbox']) as Partial<SandboxConfig>
   return {
-    sandbox: { mode: mode ?? 'enforce', sensitive: sensitive ?? [], limits: limits ?? {} },
-    conversation: { tools },
+    sandbox: readSandbox(findings),
+    conversation: { tools, defaults },
     providers: { mcp: servers },
     profiles: readProfiles(findings),
   }
-}
-
-function readProfiles(findings: Findings): Named<ProfileConfig> {
-  const profiles = Object.create(null) as Record<string, ProfileConfig>
-  for (const name of Object.keys(tableOf(findings.values['profiles'])))
-    profiles[name] = { access: readAccess(findings, ['profiles', name, 'access']) }
-  return profiles
 }

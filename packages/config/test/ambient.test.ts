@@ -31,14 +31,21 @@ function world(files: Readonly<Record<string, string>>, more: Partial<AmbientPla
     userConfigFile: join(home, '.config/cordon/config.toml'),
     userWorkspaceDir: join(home, 'data/work-1'),
     cfg: [],
+    strangerIn: () => undefined,
     ...more,
     env: { HOME: home, ...more.env },
   }
 }
 
+function sourcesOf(places: AmbientPlaces): readonly Source[] {
+  const { sources, problems } = readAmbientSources(places)
+  if (problems.length > 0) throw new ConfigError(problems)
+  return sources
+}
+
 function messageOf(places: AmbientPlaces): string {
   try {
-    mergeSources(readAmbientSources(places))
+    mergeSources(sourcesOf(places))
   } catch (error) {
     expect(error).toBeInstanceOf(ConfigError)
     return (error as ConfigError).message
@@ -63,7 +70,7 @@ test('SPEC 2: every layer in its order, each later one wins and all origins are 
     'home/data/work-1/config.toml': mode(5),
     'work/a/b/extra.toml': mode(8),
   })
-  const sources = readAmbientSources({
+  const sources = sourcesOf({
     ...places,
     cwd: join(places.root, 'a/b'),
     env: { ...places.env, CORDON_CFG_SANDBOX__LIMITS__PROCESSES: '6' },
@@ -84,16 +91,17 @@ test('SPEC 2: every layer in its order, each later one wins and all origins are 
     { value: 3, layer: 'directory', label: '.cordon.toml', ...at },
     { value: 2, layer: 'workspace', label: '.cordon/config.toml', ...at },
     { value: 1, layer: 'user', label: '~/.config/cordon/config.toml', ...at },
+    { value: 1024, layer: 'built-in', label: 'built-in defaults' },
   ])
 })
 
 test('SPEC 2: with no file at all there are the defaults', () => {
-  expect(mergeSources(readAmbientSources(world({}))).config.sandbox.mode).toBe('enforce')
+  expect(mergeSources(sourcesOf(world({}))).config.sandbox.mode).toBe('enforce')
 })
 
 test('decision 0033: variables in both spellings, and names they cannot spell in the value', () => {
   const { config } = mergeSources(
-    readAmbientSources(
+    sourcesOf(
       world(
         {},
         {
@@ -181,17 +189,17 @@ test('a link loop, a FIFO, a file above it, and too much: each is named, all are
   at ~/.config/cordon/config.toml
   fix: split it, or take out what is not configuration
 
-error: cannot read the config file: its symbolic links go round in a circle
+error: cannot read the config file: it is a symbolic link, or reached through one
   at .cordon/config.toml
-  fix: point the link at a real file, or take it away
+  fix: put the file itself there: what a link leads to may be in the hands of others
 
 error: cannot read the config file: it is not a regular file
   at .cordon.toml
   fix: put a regular file in its place, or take it away
 
-error: cannot read the config file: something above it is a file, not a directory
+error: cannot read the config file: something above it is a file or a link, not a directory
   at ~/data/work-1/config.toml
-  fix: put a directory there, or take the file away`,
+  fix: put a directory there, or take it away`,
   )
 })
 
@@ -209,8 +217,10 @@ test('no permission, as an ordinary user', () => {
   chmodSync(dirname(places.root), 0o755)
   chmodSync(join(places.root, '.cordon/config.toml'), 0o000)
   const script = `
-    import { readAmbientSources } from '@cordon/config'
-    try { readAmbientSources(${JSON.stringify(places)}); console.log('read') } catch (error) { console.log(error.code, error.message) }`
+    import { ConfigError, readAmbientSources } from '@cordon/config'
+    const { problems } = readAmbientSources(${JSON.stringify(places)})
+    const error = new ConfigError(problems)
+    console.log(problems.length === 0 ? 'read' : error.code, error.message)`
   const node = [
     process.execPath,
     '--conditions=cordon-source',

@@ -79,15 +79,15 @@ test('SPEC 2: a merged rule list is what the definition says, and each rule know
 })
 
 const KEYS = [
-  ['sandbox', 'mode'],
-  ['sandbox', 'limits', 'memory_mb'],
+  ['conversation', 'tools', '*', 'result'],
+  ['conversation', 'tools', '*', 'max_output_bytes'],
   ['conversation', 'tools', '*', 'timeout_secs'],
   ['conversation', 'tools', 'x', 'description'],
   ['conversation', 'tools', 'x', 'options', 'a'],
 ] as const
 const VALUES: Readonly<Record<string, readonly unknown[]>> = {
-  mode: ['enforce', 'warn'],
-  memory_mb: [1, 2],
+  result: ['ask', 'skip'],
+  max_output_bytes: [1, 2],
   timeout_secs: [3, 4],
   description: ['d', 'e'],
   a: [true, 'x', [1]],

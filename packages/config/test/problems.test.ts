@@ -16,7 +16,7 @@ function messageOf(...sources: Source[]): unknown {
 
 const SERVER = '[providers.mcp.github]\ncommand = "npx"\n'
 
-test('SPEC 5.2: access on a tool of a stateful server, in the words of RFD D44', () => {
+test('SPEC 5.2: access on a tool of a stateful server', () => {
   const tool = '[conversation.tools.github_search]\nsource = "mcp.github"\naccess.fs = [{ path = "." }]\n'
   expect(messageOf(workspace(SERVER + tool)))
     .toBe(`error: \`conversation.tools.github_search.access\` is not enforceable on a tool
@@ -83,7 +83,7 @@ const CASES: readonly [name: string, toml: string, message: string][] = [
   [
     'a value that is nearly right',
     '[sandbox]\nmode = "enforced"\n',
-    'error: `sandbox.mode`: expected "enforce", "warn" or "off", got "enforced"\n  at .cordon/config.toml:2:1\n  fix: write mode = "enforce"',
+    'error: `sandbox.mode`: expected "enforce", "warn" or "off", got "enforced"\n  at .cordon/config.toml:2:1\n  fix: write mode = "enforce"\n\nerror: `sandbox.mode`: the files of a workspace cannot set it, only a person can\n  at .cordon/config.toml:2:1\n  fix: take it out; if you want it: cordon config set --user-workspace sandbox.mode VALUE',
   ],
   [
     'a number that makes no sense',
@@ -289,6 +289,7 @@ test('SPEC 5.1, 5.2: a server with its defaults, and variables as the reads they
     arguments: [],
     stateful: true,
     optional: false,
+    spare: false,
     startup_timeout_secs: 60,
     variables: [{ name: 'GITHUB_TOKEN', read: true, origin: '.cordon/config.toml:3:14' }],
   })
@@ -333,4 +334,29 @@ test('a config that is deeper than any stack, and one with more mistakes than a 
       .split('\n')
       .at(-1),
   ).toBe('… and 4900 more problems')
+})
+
+test('SPEC 2: what a later layer covers with a table is wrong all the same', () => {
+  const flags = {
+    layer: 'flags',
+    label: 'cordon run',
+    key: ['profiles', 'cordon run', 'access', 'fs'],
+    value: [],
+  } as const
+  expect(messageOf(workspace('profiles = 3\n'), flags)).toBe(messageOf(workspace('profiles = 3\n')))
+  expect(messageOf(workspace('profiles = 3\n'), flags)).toBe(
+    'error: `profiles`: expected a table, got 3\n  at .cordon/config.toml:1:1',
+  )
+  const named = { ...flags, key: ['profiles', 'p', 'access', 'fs'] }
+  expect(messageOf(workspace('profiles.p.access = true\n'), named)).toBe(
+    messageOf(workspace('profiles.p.access = true\n')),
+  )
+})
+
+test('SPEC 5.1: a spare process is for stateless servers, and said to do nothing for others', () => {
+  const text = '[providers.mcp.a]\ncommand = "a"\nspare = true\n'
+  expect(mergeSources([workspace(text)]).warnings.map(({ message }) => message)).toEqual([
+    '`providers.mcp.a.spare` does nothing: a stateful server has its process for the whole session',
+  ])
+  expect(mergeSources([workspace(`${text}stateful = false\n`)]).warnings).toEqual([])
 })

@@ -30,7 +30,7 @@ test('SPEC 2: what the schema gives as an example, the validation accepts', () =
   ] as const
   for (const { key, value } of all) {
     const text = `${key} = ${formatValue(value)}`
-    expect(() => mergeSources([...complete, { layer: 'workspace', label: 'w', text }]), text).not.toThrow()
+    expect(() => mergeSources([...complete, { layer: 'user', label: 'u', text }]), text).not.toThrow()
   }
 })
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { parse } from 'smol-toml'
 import { expect, test } from 'vitest'
-import { formatValue, mergeSources, newConfigText, setValue } from '../src/index.ts'
+import { formatValue, mergeSources, setValue } from '../src/index.ts'
 import { markToml } from '../src/toml/marks.ts'
 import { tomlDocument } from './random-toml.ts'
 
@@ -67,7 +67,7 @@ test('config set replaces random values in random places, and nothing else', () 
 })
 
 test('rules added one by one to an empty file', () => {
-  let text = newConfigText()
+  let text = '#:schema ./config.schema.json\n'
   text = setValue(text, 'conversation.tools.x.access.fs', '+{ path = "src", read = true }')
   text = setValue(text, 'conversation.tools.x.access.fs', '+{ path = ".env" }')
   text = setValue(text, 'conversation.tools.x.source', 'builtin')

@@ -10,15 +10,34 @@ import {
 } from 'node:fs'
 import { type Readable } from 'node:stream'
 import { type CanonicalPath, type RelPath, ROOT, splitEntry } from '@cordon/policy'
+import {
+  type BoundedList,
+  type Bounds,
+  listSome,
+  type TreeEntry,
+  treeOf,
+  type TreeOptions,
+} from './bounded.ts'
 import { type Directory, type Guarantee, type OpenedFile } from './directory.ts'
 import { describeStats, type FileStat } from './entry.ts'
-import { errnoOf, FileError, fileError, type Operation } from './errors.ts'
+import {
+  errnoOf,
+  FileError,
+  fileError,
+  type Operation,
+  refuseIfStopped,
+  type Stoppable,
+  WrongKind,
+} from './errors.ts'
 import { ExactDirectory, exactIsAvailable } from './exact.ts'
-import { Handles } from './handles.ts'
+import { type AnchorOptions, Handles, type Held } from './handles.ts'
+import { type Content, type VersionedContent } from './hash.ts'
+import { DiskDirectory, type DiskOptions } from './kernel-filesystems.ts'
 import { type Entry, listEntries } from './list.ts'
 import { moveEntry, type MoveOptions } from './move.ts'
 import { type ByteRange, OpenFile } from './open-file.ts'
-import { syncDirectory, type WriteOptions } from './publish.ts'
+import { durably, inspectTarget, orTakeBack, syncDirectory, type WriteOptions } from './publish.ts'
+import { type Removal, type RemoveOptions, removeTree } from './remove.ts'
 import { StagedFile } from './staged-file.ts'
 import { sweepDirectory } from './sweep.ts'
 import { VerifiedDirectory } from './verified.ts'
@@ -35,9 +54,9 @@ export class Anchor implements Disposable {
   readonly #handles: Handles
   readonly #swept = new Map<RelPath, number>()
 
-  constructor(top: Directory) {
+  constructor(top: Directory, options: AnchorOptions = {}) {
     this.guarantee = top.guarantee
-    this.#handles = new Handles(top)
+    this.#handles = new Handles(top, options)
   }
 
   /** A regular file, for reading. */
@@ -70,6 +89,36 @@ export class Anchor implements Disposable {
 
   readStream(path: RelPath, range?: ByteRange): Readable {
     return this.#openAs(path, 'read', openForReading).stream(range)
+  }
+
+  /** Of the whole content, streamed; a file that is written meanwhile is an error. */
+  async hash(path: RelPath, options: Stoppable = {}): Promise<VersionedContent> {
+    using file = this.#openAs(path, 'read', openForReading)
+    return await file.content(async () => refuseIfStopped(options, { operation: 'read', path }))
+  }
+
+  /**
+   * A file's content under another name, here or below another anchor, with its mode. Replaces nothing unless
+   * asked; all or nothing. Says what was copied.
+   */
+  async copy(from: RelPath, to: RelPath, options: CopyOptions = {}): Promise<Content> {
+    const target = options.anchor ?? this
+    using source = this.#openAs(from, 'copy', openForReading)
+    const subject = { operation: 'copy', path: this.#handles.shown(from) } as const
+    if (options.source !== undefined && source.stat.version !== options.source)
+      throw new FileError('FILE_CHANGED', subject, 'is not the version that was looked at')
+    const expect = options.replace === 'file' ? options.replaces : 'missing'
+    target.#handles.withParent(to, 'copy', (directory, name) =>
+      // Before anything is copied; again, and for good, when it is given its name.
+      inspectTarget({ directory, name }, expect, { operation: 'copy', path: to }),
+    )
+    await using staged = target.#stageFor(to, 'long')
+    const { sha256, size } = await source.content(async (chunk) => {
+      refuseIfStopped(options, { operation: 'copy', path: from })
+      await staged.write(chunk)
+    })
+    await staged.commit(to, { mode: source.stat.mode, ...(expect === undefined ? {} : { expect }) })
+    return { sha256, size }
   }
 
   /** All or nothing, and durable when it returns: temporary file, fsync, rename, fsync of the directory. */
@@ -107,19 +156,42 @@ export class Anchor implements Disposable {
   mkdir(path: RelPath, { mode = 0o777 }: { readonly mode?: number } = {}): void {
     this.#handles.withParent(path, 'make directory', (directory, name) => {
       directory.at((base) => mkdirSync(`${base}/${name}`, mode))
-      syncDirectory(directory)
+      orTakeBack(
+        () => syncDirectory(directory),
+        () => directory.at((base) => rmdirSync(`${base}/${name}`)),
+      )
     })
   }
 
-  /** With its missing parents. A directory that is there is fine; a link or a file there is an error. */
-  mkdirp(path: RelPath, options: { readonly mode?: number } = {}): void {
+  /**
+   * With its missing parents; says which it made, the outermost first. All or nothing: an error leaves none of them.
+   * A directory that is there is fine; a link or a file there is an error.
+   */
+  mkdirp(path: RelPath, options: { readonly mode?: number } = {}): RelPath[] {
     try {
       this.#handles.withDirectory(path, 'make directory', () => undefined)
+      return []
     } catch (error) {
       const entry = splitEntry(path)
       if (!(error instanceof FileError) || error.code !== 'FILE_NOT_FOUND' || !entry) throw error
-      this.mkdirp(entry.parent, options)
-      this.#mkdirUnlessThere(path, options)
+      const above = this.mkdirp(entry.parent, options)
+      try {
+        return this.#mkdirUnlessThere(path, options) ? [...above, path] : above
+      } catch (failure) {
+        this.removeEmpty(above)
+        throw failure
+      }
+    }
+  }
+
+  /** Takes back what `mkdirp` made, the innermost first. One that somebody uses by now stays. */
+  removeEmpty(made: readonly RelPath[]): void {
+    for (const path of made.toReversed()) {
+      try {
+        this.rmdir(path)
+      } catch (error) {
+        if (!(error instanceof FileError)) throw error
+      }
     }
   }
 
@@ -132,32 +204,53 @@ export class Anchor implements Disposable {
 
   /** Removes the entry: of a link the link, of a FIFO the name. Not for directories. */
   unlink(path: RelPath): void {
-    this.#handles.withParent(path, 'remove', (directory, name) =>
-      directory.at((base) => unlinkSync(`${base}/${name}`)),
-    )
+    this.#remove(path, unlinkSync)
   }
 
   /** Only an empty directory. */
   rmdir(path: RelPath): void {
-    this.#handles.withParent(path, 'remove', (directory, name) =>
-      directory.at((base) => rmdirSync(`${base}/${name}`)),
-    )
+    this.#remove(path, rmdirSync)
   }
 
-  /** Moves an entry, here or to another anchor on the same filesystem. Replaces nothing unless asked. */
+  /**
+   * Removes a directory and everything below it; a link below is removed, not followed. Never throws for what the
+   * filesystem refuses: `Removal` says what was removed and what ended it.
+   */
+  async removeTree(path: RelPath, options: RemoveOptions = {}): Promise<Removal> {
+    const { held, name } = this.#handles.reachParent(path, 'remove')
+    try {
+      const removal = await removeTree(held.directory, name, path, options)
+      if (options.dryRun !== true) syncDirectory(held.directory)
+      return removal
+    } catch (error) {
+      throw fileError(error, this.#handles.subject('remove', path))
+    } finally {
+      held.release()
+    }
+  }
+
+  /** Makes what was removed, moved or made directly in this directory safe from a power cut. */
+  sync(path: RelPath): void {
+    this.#handles.withDirectory(path, 'sync', syncDirectory)
+  }
+
+  /**
+   * Moves an entry, here or to another anchor. Replaces nothing unless asked. A file or a link also moves to another
+   * filesystem, by copy, publish and remove; a directory does not.
+   */
   rename(from: RelPath, to: RelPath, options: MoveOptions & { readonly anchor?: Anchor } = {}): void {
     const target = options.anchor ?? this
     this.#handles.withParent(from, 'move', (source, name) =>
       target.#handles.withParent(to, 'move', (directory, newName) => {
-        const old = { directory: source, name, path: from }
-        moveEntry(old, { directory, name: newName, path: to }, options)
+        const old = { directory: source, name, path: this.#handles.shown(from) }
+        moveEntry(old, { directory, name: newName, path: target.#handles.shown(to) }, options)
       }),
     )
   }
 
   /** Of the entry itself: a link is a link. */
   stat(path: RelPath): FileStat {
-    return path === ROOT
+    return path === ROOT && !this.#handles.isFile
       ? this.#handles.withDirectory(path, 'look at', (directory) => statIn(directory, '.'))
       : this.#handles.withParent(path, 'look at', statIn)
   }
@@ -170,7 +263,7 @@ export class Anchor implements Disposable {
       if (Buffer.from(text).equals(bytes)) return text
       throw new FileError(
         'FILE_INVALID',
-        { operation: 'look at', path },
+        this.#handles.subject('look at', path),
         'points to a name that is not UTF-8',
       )
     })
@@ -180,9 +273,20 @@ export class Anchor implements Disposable {
     return this.#handles.withDirectory(path, 'list', listEntries)
   }
 
+  /** The first of them, within bounds: nothing beyond them is read. */
+  listSome(path: RelPath, bounds: Bounds): BoundedList<Entry> {
+    return this.#handles.withDirectory(path, 'list', (directory) => listSome(directory, bounds))
+  }
+
+  /** Everything below, within bounds, for display. */
+  tree(path: RelPath, options: TreeOptions): BoundedList<TreeEntry> {
+    return treeOf(() => this.#handles.reach(path, { operation: 'list', path }), path, options)
+  }
+
   /** Lazily, parents before children; see `WalkOptions` for what is entered. */
   walk(path: RelPath = ROOT, options: WalkOptions = {}): Generator<WalkEntry> {
-    return walkDirectory(() => this.#handles.reach(path, { operation: 'list', path }), path, options)
+    const reach = (): Held => this.#handles.reachDirectory(path, 'list')
+    return walkDirectory({ reach, path, shown: (each) => this.#handles.shown(each) }, options)
   }
 
   /** Removes what crashed writers left in this directory (decision 0012); says how many files that were. */
@@ -200,7 +304,7 @@ export class Anchor implements Disposable {
   }
 
   #openAs(path: RelPath, operation: Operation, open: OpenIn): OpenFile {
-    return new OpenFile(path, this.#handles.withParent(path, operation, open), operation)
+    return new OpenFile(this.#handles.shown(path), this.#handles.withParent(path, operation, open), operation)
   }
 
   #reading<T>(path: RelPath, read: (file: OpenFile) => T): T {
@@ -217,12 +321,12 @@ export class Anchor implements Disposable {
   }
 
   #stageIn(directory: RelPath, path: RelPath, life: 'one call' | 'long'): StagedFile {
-    const held = this.#handles.reach(directory, { operation: 'write', path })
+    const held = this.#handles.reach(directory, this.#handles.subject('write', path))
     try {
       this.#sweepSometimes(directory, held.directory)
     } catch (error) {
       held.release()
-      throw fileError(error, { operation: 'write', path })
+      throw fileError(error, this.#handles.subject('write', path))
     }
     return new StagedFile(this.#handles, held, path, life)
   }
@@ -242,25 +346,64 @@ export class Anchor implements Disposable {
     }
   }
 
-  #mkdirUnlessThere(path: RelPath, options: { readonly mode?: number }): void {
+  /** Durable when it returns: what was removed does not come back with the next start of the machine. */
+  #remove(path: RelPath, call: (path: string) => void): void {
+    this.#handles.withParent(path, 'remove', (directory, name) =>
+      durably([directory], () => directory.at((base) => call(`${base}/${name}`))),
+    )
+  }
+
+  /** Whether it was made here. */
+  #mkdirUnlessThere(path: RelPath, options: { readonly mode?: number }): boolean {
     try {
       this.mkdir(path, options)
+      return true
     } catch (error) {
       if (!(error instanceof FileError) || error.code !== 'FILE_EXISTS') throw error
       this.#handles.withDirectory(path, 'make directory', () => undefined) // made meanwhile, or something else
+      return false
     }
   }
 }
 
-/** Uses the process's authority once, to reach the directory; everything after goes by the handle. */
-export function openAmbientAnchor(path: CanonicalPath): Anchor {
+/**
+ * Uses the process's authority once, to reach the directory; everything after goes by the handle. `path` may also be
+ * a file, as the target of a mount is now and then: then its directory is held and only that file is there.
+ */
+export function openAmbientAnchor(path: CanonicalPath, shownAs: RelPath = ROOT): Anchor {
   try {
-    return new Anchor(
-      exactIsAvailable() ? ExactDirectory.openAmbient(path) : VerifiedDirectory.openAmbient(path),
-    )
+    return new Anchor(openDirectory(path), { shownAs })
+  } catch (error) {
+    if (!(error instanceof WrongKind) || error.kind !== 'file')
+      throw fileError(error, { operation: 'open', path })
+    return openAmbientFile(path, shownAs)
+  }
+}
+
+/** A directory, and nothing of the kernel (`/proc`, `/sys`, …) is entered, wherever it is mounted (SPEC 7.3). */
+export function openAmbientDiskAnchor(path: CanonicalPath, options: DiskOptions = {}): Anchor {
+  try {
+    return new Anchor(new DiskDirectory(openDirectory(path), options))
   } catch (error) {
     throw fileError(error, { operation: 'open', path })
   }
+}
+
+function openAmbientFile(path: CanonicalPath, shownAs: RelPath): Anchor {
+  const slash = path.lastIndexOf('/')
+  try {
+    return new Anchor(openDirectory(path.slice(0, slash) || '/'), { shownAs, only: path.slice(slash + 1) })
+  } catch (error) {
+    throw fileError(error, { operation: 'open', path }) // a directory above it is a file
+  }
+}
+
+const openDirectory = (path: string): Directory =>
+  exactIsAvailable() ? ExactDirectory.openAmbient(path) : VerifiedDirectory.openAmbient(path)
+
+/** `replace: 'file'`: an existing regular file may be replaced. */
+export interface CopyOptions extends MoveOptions, Stoppable {
+  readonly anchor?: Anchor
 }
 
 const statIn = (directory: Directory, name: string): FileStat =>

@@ -1,25 +1,8 @@
-import { CordonError, show } from '@cordon/policy'
+import { CordonError, type ErrorCode, show } from '@cordon/policy'
 import { type EntryKind } from './entry.ts'
 
-/** Stable, and complete: a caller can switch over it exhaustively. */
-export type FileErrorCode =
-  | 'FILE_NOT_FOUND'
-  | 'FILE_EXISTS'
-  | 'FILE_NOT_REGULAR'
-  | 'FILE_NOT_DIRECTORY'
-  | 'FILE_NOT_EMPTY'
-  /** A link where none is followed: it was there, or it was put there in a race. */
-  | 'FILE_IS_LINK'
-  | 'FILE_NO_SPACE'
-  | 'FILE_NO_PERMISSION'
-  /** Not what it was when it was looked at: swapped, shrunk, or written by somebody else. */
-  | 'FILE_CHANGED'
-  | 'FILE_TOO_LARGE'
-  | 'FILE_TOO_DEEP'
-  | 'FILE_CROSS_DEVICE'
-  /** The request itself cannot be carried out on this name: the anchor itself, a name that is too long. */
-  | 'FILE_INVALID'
-  | 'FILE_IO'
+/** Stable, and complete: a caller can switch over it exhaustively. docs/errors.md says what each means. */
+export type FileErrorCode = Extract<ErrorCode, `FILE_${string}`>
 
 export type Operation =
   | 'open'
@@ -31,9 +14,11 @@ export type Operation =
   | 'link'
   | 'remove'
   | 'move'
+  | 'copy'
   | 'look at'
   | 'list'
   | 'sweep'
+  | 'sync'
 
 /** What was being done to which path, for the message. `at` is the component that failed, if another. */
 export interface Subject {
@@ -42,11 +27,11 @@ export interface Subject {
   readonly at?: string
 }
 
-/** Everything anchored I/O refuses or fails at. Its message names paths below the anchor, never handles. */
+/** Everything anchored I/O refuses or fails at. Its message names paths as the caller knows them, never handles. */
 export class FileError extends CordonError {
   readonly code: FileErrorCode
   readonly operation: Operation
-  /** Below the anchor; absolute only when the anchor itself could not be opened. */
+  /** As the caller knows it (`shownAs` of the anchor); absolute only when the anchor itself could not be opened. */
   readonly path: string
   /** The component that failed: `path` itself or a directory on the way to it. */
   readonly at: string
@@ -77,6 +62,12 @@ export class WrongKind extends Error {
 /** Thrown inside the package when a directory is no longer where it was found. */
 export class Moved extends Error {}
 
+/** Thrown inside the package when a directory belongs to a filesystem of the kernel. */
+export class NotOnDisk extends Error {}
+
+/** Thrown inside the package for the directory that whoever made the anchor keeps for itself. */
+export class Closed extends Error {}
+
 /**
  * The typed error for what a system call threw. Node's own message and `path` are dropped, because they
  * name handles (`/proc/self/fd/23/…`), which say nothing to a reader. A bug stays what it is.
@@ -85,6 +76,9 @@ export function fileError(thrown: unknown, subject: Subject): unknown {
   if (thrown instanceof WrongKind) return wrongKind(thrown, subject)
   if (thrown instanceof Moved)
     return new FileError('FILE_CHANGED', subject, 'was moved or replaced meanwhile')
+  if (thrown instanceof NotOnDisk)
+    return new FileError('FILE_INVALID', subject, 'is of the kernel, not of a disk')
+  if (thrown instanceof Closed) return new FileError('FILE_NO_PERMISSION', subject, 'is not for anybody here')
   const errno = errnoOf(thrown)
   if (errno === undefined || thrown instanceof FileError) return thrown
   const [code, reason] = REASONS[errno] ?? (['FILE_IO', `failed with ${errno}`] as const)
@@ -116,6 +110,7 @@ const REASONS: Readonly<Record<string, readonly [FileErrorCode, string]>> = {
   EROFS: ['FILE_NO_PERMISSION', 'is on a read-only filesystem'],
   ENAMETOOLONG: ['FILE_INVALID', 'has a component that is too long'],
   EINVAL: ['FILE_INVALID', 'cannot be used for this'],
+  EBUSY: ['FILE_BUSY', 'is a mount point or in use by the system, and was left as it is'],
   EXDEV: ['FILE_CROSS_DEVICE', 'is on another filesystem'],
   ESTALE: ['FILE_CHANGED', 'was moved or replaced meanwhile'],
 }
@@ -124,3 +119,12 @@ export const errnoOf = (thrown: unknown): string | undefined =>
   thrown instanceof Error && 'errno' in thrown && 'code' in thrown && typeof thrown.code === 'string'
     ? thrown.code
     : undefined
+
+/** What takes long can be stopped between two steps; what it had begun is taken back or reported. */
+export interface Stoppable {
+  readonly signal?: AbortSignal
+}
+
+export function refuseIfStopped({ signal }: Stoppable, subject: Subject): void {
+  if (signal?.aborted) throw new FileError('FILE_STOPPED', subject, 'was not finished: it was stopped')
+}

@@ -18,7 +18,7 @@ const O_PATH = 0o10000000
 /**
  * SPEC 6.4 on Linux. The directory is a handle, and `/proc/self/fd/<handle>/<name>` is the kernel's own
  * way to say "this name in exactly that directory", whatever its path has become. It is what `openat`
- * does, which Node does not offer.
+ * does, which Node does not offer (decision 0010).
  */
 export class ExactDirectory implements Directory {
   readonly guarantee = 'exact'

@@ -1,4 +1,4 @@
-import { type RelPath, ROOT, splitEntry } from '@cordon/policy'
+import { joinRel, type RelPath, ROOT, splitEntry } from '@cordon/policy'
 import { type Directory } from './directory.ts'
 import { FileError, fileError, type Operation, type Subject } from './errors.ts'
 
@@ -7,6 +7,9 @@ const MOST_CACHED = 16
 
 /** No `RelPath` has such a component. A string that was only cast to one must not get out by it. */
 const CLIMBS: ReadonlySet<string> = new Set(['', '.', '..'])
+
+/** What is only done to files; of the anchor, which is a directory, that is what there is to say. */
+const ON_FILES: ReadonlySet<Operation> = new Set(['open', 'read', 'write', 'append to'])
 
 /** A directory that several users share; the last one to release it closes it. */
 export class Held {
@@ -26,6 +29,13 @@ export class Held {
   }
 }
 
+export interface AnchorOptions {
+  /** What the caller calls the anchor, for messages: `fork/a` is the file `a` of the mount `fork`. */
+  readonly shownAs?: RelPath
+  /** The anchor is this one file of the directory that is held: `.` names it, and there is nothing else. */
+  readonly only?: string
+}
+
 /**
  * From paths to held directories, one component at a time, following no link. The directories used last
  * stay open, and each is used again only after the kernel has said that it still is where it was
@@ -36,22 +46,38 @@ export class Handles {
   /** Where the anchor was when it was opened. If it moves, nothing kept is in place any more. */
   readonly #home: string | undefined
   readonly #cached = new Map<RelPath, Held>()
+  readonly #shownAs: RelPath
+  readonly #only: string | undefined
   #open = true
 
-  constructor(top: Directory) {
+  constructor(top: Directory, { shownAs = ROOT, only }: AnchorOptions) {
     this.#top = new Held(top)
+    this.#shownAs = shownAs
+    this.#only = only
     const home = top.whereabouts()
     this.#home = home === '/' ? '' : home
   }
 
+  get isFile(): boolean {
+    return this.#only !== undefined
+  }
+
+  /** What an operation is about, for messages. */
+  subject(operation: Operation, path: RelPath): Subject {
+    return { operation, path: this.shown(path) }
+  }
+
+  shown(path: RelPath): RelPath {
+    return joinRel(this.#shownAs, path)
+  }
+
   /** Runs `act` on the directory that holds the entry; whatever it throws is given its path. */
   withParent<T>(path: RelPath, operation: Operation, act: (directory: Directory, name: string) => T): T {
-    const { parent, name } = this.entry(path, operation)
-    const held = this.reach(parent, { operation, path })
+    const { held, name } = this.reachParent(path, operation)
     try {
       return act(held.directory, name)
     } catch (error) {
-      throw fileError(error, { operation, path })
+      throw fileError(error, this.subject(operation, path))
     } finally {
       held.release()
     }
@@ -59,14 +85,22 @@ export class Handles {
 
   /** The same for a directory itself, which may be the anchor. */
   withDirectory<T>(path: RelPath, operation: Operation, act: (directory: Directory) => T): T {
-    const held = this.reach(path, { operation, path })
+    const subject = this.subject(operation, path)
+    const held = this.reachDirectory(path, operation)
     try {
       return act(held.directory)
     } catch (error) {
-      throw fileError(error, { operation, path })
+      throw fileError(error, subject)
     } finally {
       held.release()
     }
+  }
+
+  /** As `reach`, for a caller that wants the directory itself and not an entry in it. */
+  reachDirectory(path: RelPath, operation: Operation): Held {
+    const subject = this.subject(operation, path)
+    if (this.#only !== undefined) throw this.#notDirectory(subject)
+    return this.reach(path, subject)
   }
 
   /** The caller releases what it gets. */
@@ -88,16 +122,22 @@ export class Handles {
   /** As `reach`, with the entry's own name. */
   reachParent(path: RelPath, operation: Operation): { held: Held; name: string } {
     const { parent, name } = this.entry(path, operation)
-    return { held: this.reach(parent, { operation, path }), name }
+    return { held: this.reach(parent, this.subject(operation, path)), name }
   }
 
-  /** The directory and the name in it; the anchor itself is nobody's entry. */
+  /** The directory and the name in it; the anchor itself is an entry of no directory here. */
   entry(path: RelPath, operation: Operation): { parent: RelPath; name: string } {
     const entry = splitEntry(path)
+    if (this.#only !== undefined) {
+      if (entry) throw this.#notDirectory(this.subject(operation, path))
+      return { parent: ROOT, name: this.#only }
+    }
     if (entry && !CLIMBS.has(entry.name)) return entry
-    if (entry)
-      throw new FileError('FILE_INVALID', { operation, path }, 'is not a normal path below the anchor')
-    throw new FileError('FILE_INVALID', { operation, path }, 'is the anchor itself, not an entry in it')
+    const subject = this.subject(operation, path)
+    if (entry) throw new FileError('FILE_INVALID', subject, 'is not a normal path')
+    if (ON_FILES.has(operation))
+      throw new FileError('FILE_NOT_REGULAR', subject, 'is not a regular file (directory)')
+    throw new FileError('FILE_INVALID', subject, 'is the directory that everything here lies in')
   }
 
   close(): void {
@@ -108,6 +148,10 @@ export class Handles {
     this.#top.release()
   }
 
+  #notDirectory(subject: Subject): FileError {
+    return new FileError('FILE_NOT_DIRECTORY', { ...subject, at: this.#shownAs }, 'is not a directory')
+  }
+
   #step(path: RelPath, subject: Subject): Held {
     const { parent, name } = this.entry(path, subject.operation)
     const above = this.reach(parent, subject)
@@ -116,7 +160,7 @@ export class Handles {
       this.#keep(path, held)
       return held
     } catch (error) {
-      throw fileError(error, { ...subject, at: path })
+      throw fileError(error, { ...subject, at: this.shown(path) })
     } finally {
       above.release()
     }

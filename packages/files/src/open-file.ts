@@ -12,9 +12,10 @@ import { type RelPath } from '@cordon/policy'
 import { type OpenedFile } from './directory.ts'
 import { describeStats, type FileStat } from './entry.ts'
 import { FileError, fileError, type Operation } from './errors.ts'
+import { digest, type VersionedContent } from './hash.ts'
 
 /** What one `readFile` may hold in memory, unless the caller says otherwise. */
-export const READ_LIMIT: number = 64 * 1024 * 1024
+const READ_LIMIT: number = 64 * 1024 * 1024
 
 export interface ByteRange {
   /** The first byte. */
@@ -84,6 +85,18 @@ export class OpenFile implements Disposable {
       filled += got
     }
     return buffer
+  }
+
+  /**
+   * All of it, a chunk at a time, with its hash; `take` must be done with a chunk when it resolves. A file that is
+   * written meanwhile is an error.
+   */
+  async content(take?: (chunk: Uint8Array) => Promise<void>): Promise<VersionedContent> {
+    try {
+      return await digest(this.fd, take)
+    } catch (error) {
+      throw fileError(error, { operation: this.#operation, path: this.path })
+    }
   }
 
   /** For what is too big to hold. The stream owns the file from now on and closes it. */

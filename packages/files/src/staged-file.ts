@@ -1,9 +1,10 @@
 import { closeSync, constants, fsync, fsyncSync, unlinkSync, write, writeSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { type RelPath } from '@cordon/policy'
-import { fileError, Moved, errnoOf, type Operation } from './errors.ts'
+import { errnoOf, fileError, Moved, type Subject } from './errors.ts'
 import { type Handles, type Held } from './handles.ts'
-import { inspectTarget, type Place, publish, setMode, type WriteOptions } from './publish.ts'
+import { settleExpect, settleExpectNow } from './hash.ts'
+import { inspectTarget, type Slot, publish, setMode, type WriteOptions } from './publish.ts'
 import { guardTemp } from './temp-guard.ts'
 import { newTempName } from './temp-name.ts'
 
@@ -18,7 +19,7 @@ export class StagedFile implements AsyncDisposable {
   readonly #handles: Handles
   readonly #held: Held
   readonly #name: string
-  readonly #subject: { operation: Operation; path: RelPath }
+  readonly #subject: Subject
   readonly #life: 'one call' | 'long'
   readonly #unguard: () => void
   #fd: number
@@ -30,7 +31,7 @@ export class StagedFile implements AsyncDisposable {
     this.#handles = handles
     this.#held = held
     this.#name = newTempName()
-    this.#subject = { operation: 'write', path }
+    this.#subject = handles.subject('write', path)
     this.#life = life
     try {
       this.#fd = held.directory.createRegular(this.#name, constants.O_WRONLY, 0o600)
@@ -66,12 +67,13 @@ export class StagedFile implements AsyncDisposable {
   /** Durable when it resolves. The path may be in another directory than the temporary file. */
   commit(path: RelPath, options: WriteOptions = {}): Promise<void> {
     return this.#alone(async () => {
+      const subject = this.#handles.subject('write', path)
       const { fd, target, release } = this.#prepare(path, options)
       try {
         await fsyncAsync(fd)
-        this.#publish(path, target, options)
+        this.#publish(path, target, await settleExpect(target, options.expect, subject))
       } catch (error) {
-        throw fileError(error, { operation: 'write', path })
+        throw fileError(error, subject)
       } finally {
         release()
       }
@@ -79,13 +81,14 @@ export class StagedFile implements AsyncDisposable {
   }
 
   commitNow(path: RelPath, options: WriteOptions = {}): void {
+    const subject = this.#handles.subject('write', path)
     const { fd, target, release } = this.#prepare(path, options)
     try {
       fsyncSync(fd)
-      this.#publish(path, target, options)
+      this.#publish(path, target, settleExpectNow(target, options.expect, subject))
     } catch (error) {
       this.#discard()
-      throw fileError(error, { operation: 'write', path })
+      throw fileError(error, subject)
     } finally {
       release()
     }
@@ -117,20 +120,17 @@ export class StagedFile implements AsyncDisposable {
     return this.#running
   }
 
-  #prepare(
-    path: RelPath,
-    { expect, mode }: WriteOptions,
-  ): { fd: number; target: Place; release: () => void } {
+  #prepare(path: RelPath, { expect, mode }: WriteOptions): { fd: number; target: Slot; release: () => void } {
     return this.#orDiscard(() => {
       const fd = this.#open()
       const { held, name } = this.#reachTarget(path)
       const target = { directory: held.directory, name }
       try {
-        const old = inspectTarget(target, expect, { operation: 'write', path })
+        const old = inspectTarget(target, expect, this.#handles.subject('write', path))
         setMode(fd, old, mode)
       } catch (error) {
         held.release()
-        throw fileError(error, { operation: 'write', path })
+        throw fileError(error, this.#handles.subject('write', path))
       }
       return { fd, target, release: () => held.release() }
     })
@@ -142,8 +142,8 @@ export class StagedFile implements AsyncDisposable {
     return { held: this.#held.retain(), name: this.#handles.entry(path, 'write').name }
   }
 
-  #publish(path: RelPath, target: Place, { expect }: WriteOptions): void {
-    inspectTarget(target, expect, { operation: 'write', path })
+  #publish(path: RelPath, target: Slot, expect: WriteOptions['expect']): void {
+    inspectTarget(target, expect, this.#handles.subject('write', path))
     try {
       publish({ directory: this.#held.directory, name: this.#name }, target, expect)
     } catch (error) {

@@ -7,6 +7,13 @@ import { type Held } from './handles.ts'
 import { type Entry, listEntries } from './list.ts'
 import { OpenFile } from './open-file.ts'
 
+/** What a walk is told by its anchor: `shown` is what the caller calls a path. */
+export interface WalkStart {
+  readonly reach: () => Held
+  readonly path: RelPath
+  readonly shown: (path: RelPath) => RelPath
+}
+
 export interface WalkOptions {
   /** How many levels of directories are entered; each one holds a file descriptor. Default 64. */
   readonly maxDepth?: number
@@ -27,9 +34,12 @@ export class WalkEntry {
   /** 1 for what lies directly in the directory that is walked. */
   readonly depth: number
   readonly #directory: Directory
+  readonly #shown: WalkStart['shown']
 
-  constructor(directory: Directory, parent: RelPath, entry: Entry, depth: number) {
+  constructor(level: Level, shown: WalkStart['shown'], entry: Entry, depth: number) {
+    const { directory, path: parent } = level
     this.#directory = directory
+    this.#shown = shown
     this.parent = parent
     this.path = entry.name === undefined ? undefined : joinRel(parent, entry.name)
     this.bytes = entry.bytes
@@ -43,9 +53,9 @@ export class WalkEntry {
     if (path === undefined) throw new Error('an entry whose name is not UTF-8 cannot be opened')
     try {
       const name = path.slice(path.lastIndexOf('/') + 1)
-      return new OpenFile(path, this.#directory.openRegular(name, constants.O_RDONLY), 'read')
+      return new OpenFile(this.#shown(path), this.#directory.openRegular(name, constants.O_RDONLY), 'read')
     } catch (error) {
-      throw fileError(error, { operation: 'open', path })
+      throw fileError(error, { operation: 'open', path: this.#shown(path) })
     }
   }
 }
@@ -61,15 +71,11 @@ interface Level {
  * them are closed when the caller stops. Links are reported and not followed; what vanishes or is
  * swapped for a link while the walk is under way is passed over.
  */
-export function* walkDirectory(
-  reach: () => Held,
-  start: RelPath,
-  options: WalkOptions,
-): Generator<WalkEntry> {
-  const top = reach()
+export function* walkDirectory(start: WalkStart, options: WalkOptions): Generator<WalkEntry> {
+  const top = start.reach()
   const levels: Level[] = []
   try {
-    levels.push(openLevel(top.directory, start))
+    levels.push(openLevel(top.directory, start.path, start))
     for (let level = levels.at(-1); level; level = levels.at(-1)) {
       const { value, done } = level.entries.next()
       if (done) {
@@ -77,11 +83,11 @@ export function* walkDirectory(
         if (level.directory !== top.directory) level.directory.close()
         continue
       }
-      const entry = new WalkEntry(level.directory, level.path, value, levels.length)
+      const entry = new WalkEntry(level, start.shown, value, levels.length)
       yield entry
       if (entry.kind !== 'directory' || entry.path === undefined) continue
       if (options.enter && !options.enter(entry.path)) continue
-      const below = descend(level.directory, entry.path, levels.length, options)
+      const below = descend(level.directory, entry.path, levels.length, start, options)
       if (below) levels.push(below)
     }
   } finally {
@@ -90,24 +96,27 @@ export function* walkDirectory(
   }
 }
 
-function descend(above: Directory, path: RelPath, depth: number, options: WalkOptions): Level | undefined {
+function descend(
+  above: Directory,
+  path: RelPath,
+  depth: number,
+  start: WalkStart,
+  options: WalkOptions,
+): Level | undefined {
+  const subject = { operation: 'list', path: start.shown(path) } as const
   const { maxDepth = MOST_LEVELS, unreadable } = options
   try {
     if (depth >= maxDepth)
-      throw new FileError(
-        'FILE_TOO_DEEP',
-        { operation: 'list', path },
-        `is more than ${maxDepth} levels deep`,
-      )
+      throw new FileError('FILE_TOO_DEEP', subject, `is more than ${maxDepth} levels deep`)
     const directory = above.openDirectory(path.slice(path.lastIndexOf('/') + 1))
     try {
-      return openLevel(directory, path)
+      return openLevel(directory, path, start)
     } catch (error) {
       directory.close()
       throw error
     }
   } catch (thrown) {
-    const error = fileError(thrown, { operation: 'list', path })
+    const error = fileError(thrown, subject)
     if (!(error instanceof FileError)) throw error
     if (GONE.has(error.code)) return undefined
     if (!unreadable) throw error
@@ -123,10 +132,10 @@ const GONE: ReadonlySet<string> = new Set([
   'FILE_CHANGED',
 ])
 
-function openLevel(directory: Directory, path: RelPath): Level {
+function openLevel(directory: Directory, path: RelPath, { shown }: WalkStart): Level {
   try {
     return { directory, path, entries: listEntries(directory).values() }
   } catch (error) {
-    throw fileError(error, { operation: 'list', path })
+    throw fileError(error, { operation: 'list', path: shown(path) })
   }
 }

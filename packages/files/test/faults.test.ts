@@ -69,22 +69,37 @@ test.skipIf(!canMount)('a full disk: a clear error, the old content, no leftover
     create: full('write', 'new'),
     stream: full('write', 'f'),
     append: full('append to', 'log'),
+    copy: full('write', 'copy'),
     leaked: 0,
     f: 'old',
-    names: ['f'],
+    names: ['f', 'half'],
   })
 })
 
-test.skipIf(!canMount)('a mount below the anchor is entered, and a move across it is refused', () => {
+test.skipIf(!canMount)('a mount below the anchor is entered, and a file moves across it', () => {
   const { inside } = makePlace()
   writeFileSync(join(inside, 'f'), '')
   for (const name of ['d', 'e']) mkdirSync(join(inside, name))
   expect(act(mounted(inside, 'mount -t tmpfs none "$0/d"'), 'mounts', inside)).toEqual({
-    move: 'cannot move d/f: it is on another filesystem',
+    move: 'done',
     moveDirectory: 'cannot move d/e: it is on another filesystem',
     write: 'done',
     read: 'x',
-    names: [['d', 'e', 'f'], ['g']],
+    names: [
+      ['d', 'e'],
+      ['f', 'g'],
+    ],
+  })
+})
+
+test.skipIf(!canMount)('a recursive removal enters no other filesystem, and says what stopped it', () => {
+  const { inside } = makePlace()
+  mkdirSync(join(inside, 't/m'), { recursive: true })
+  const script = 'mount -t tmpfs none "$0/t/m"; echo x > "$0/t/m/f"'
+  expect(act(mounted(inside, script), 'removal', inside)).toEqual({
+    failed: 'cannot remove t/m: it is on another filesystem',
+    files: 0,
+    kept: 'x\n',
   })
 })
 

@@ -1,8 +1,9 @@
 import { linkSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type Anchor } from '../src/index.ts'
-import { IMPLEMENTATIONS, makePlace, openHandles, refusal, rel } from './place.ts'
+import { fastPlace, IMPLEMENTATIONS, makePlace, openHandles, refusal, rel } from './place.ts'
 
 describe.each(IMPLEMENTATIONS)('moving, $name', ({ open }) => {
   function setUp(): { anchor: Anchor; inside: string; outside: string } {
@@ -26,6 +27,31 @@ describe.each(IMPLEMENTATIONS)('moving, $name', ({ open }) => {
     expect(readdirSync(inside).sort()).toEqual(['b', 'd', 'empty'])
     expect(readFileSync(join(inside, 'd/full/f'), 'utf8')).toBe('f')
     expect(anchor.readlink(rel('d/link'))).toBe('a')
+  })
+
+  test('what was looked at is what is moved and replaced, if the caller says so; else nothing is', () => {
+    const { anchor, inside } = setUp()
+    const [source, replaces] = [anchor.stat(rel('a')).version, anchor.stat(rel('b')).version]
+    const changed = (name: string): object => ({
+      code: 'FILE_CHANGED',
+      message: `cannot move ${name}: it is not the version that was looked at`,
+    })
+    const move = (): void => anchor.rename(rel('a'), rel('b'), { replace: 'file', source, replaces })
+    writeFileSync(join(inside, 'b'), 'other')
+    expect(refusal(move)).toEqual(changed('b'))
+    writeFileSync(join(inside, 'a'), 'other')
+    expect(refusal(move)).toEqual(changed('a'))
+    expect(readdirSync(inside)).toContain('a')
+  })
+
+  test.skipIf(fastPlace() === tmpdir())('another filesystem is refused if the caller says so', () => {
+    const { anchor, inside } = setUp()
+    const there = makePlace(fastPlace()).inside
+    using other = open(there)
+    expect(
+      refusal(() => anchor.rename(rel('a'), rel('a'), { anchor: other, across: 'refuse' })),
+    ).toMatchObject({ code: 'FILE_CROSS_DEVICE' })
+    expect([readdirSync(there), readFileSync(join(inside, 'a'), 'utf8')]).toEqual([[], 'a'])
   })
 
   test('nothing is replaced unless asked, not even an empty directory', () => {

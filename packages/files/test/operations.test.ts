@@ -186,8 +186,8 @@ describe.each(IMPLEMENTATIONS)('SPEC 6.4 $name', ({ name: guarantee, open }) => 
     await new Promise((done) => server.close(done))
     anchor.unlink(rel('fifo'))
     expect(refusal(() => anchor.readFile(ROOT))).toEqual({
-      code: 'FILE_INVALID',
-      message: 'cannot read .: it is the anchor itself, not an entry in it',
+      code: 'FILE_NOT_REGULAR',
+      message: 'cannot read .: it is not a regular file (directory)',
     })
   })
 

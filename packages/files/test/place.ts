@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync } from 'node:fs'
+import { accessSync, constants, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type CanonicalPath, parseRelPath, type RelPath } from '@cordon/policy'
@@ -13,9 +13,19 @@ export const IMPLEMENTATIONS = [
   { name: 'verified', open: (path: string) => new Anchor(VerifiedDirectory.openAmbient(path)) },
 ] as const
 
+/** In memory where there is such a place: for what is about names, not disks. */
+export function fastPlace(): string {
+  try {
+    accessSync('/dev/shm', constants.W_OK)
+    return '/dev/shm'
+  } catch {
+    return tmpdir()
+  }
+}
+
 /** A directory to work in, and one beside it that nothing may touch. Both go when the test ends. */
-export function makePlace(): { inside: CanonicalPath; outside: CanonicalPath } {
-  const base = realpathSync(mkdtempSync(join(tmpdir(), 'cordon-files-')))
+export function makePlace(where: string = tmpdir()): { inside: CanonicalPath; outside: CanonicalPath } {
+  const base = realpathSync(mkdtempSync(join(where, 'cordon-files-')))
   onTestFinished(() => rmSync(base, { recursive: true, force: true }))
   for (const name of ['inside', 'outside']) mkdirSync(join(base, name))
   return { inside: join(base, 'inside') as CanonicalPath, outside: join(base, 'outside') as CanonicalPath }

@@ -1,19 +1,8 @@
-import { accessSync, constants, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { IMPLEMENTATIONS, openHandles } from './place.ts'
+import { fastPlace, IMPLEMENTATIONS, openHandles } from './place.ts'
 import { race } from './race.ts'
-
-/** In memory where there is such a place, because what is raced here is names, not disks. */
-function fastPlace(): string {
-  try {
-    accessSync('/dev/shm', constants.W_OK)
-    return '/dev/shm'
-  } catch {
-    return tmpdir()
-  }
-}
 
 test('SPEC 6.4 a swapped directory loses to an error: nothing outside is touched, nothing inside lost', async () => {
   const base = mkdtempSync(join(fastPlace(), 'cordon-race-'))
@@ -28,4 +17,9 @@ test('SPEC 6.4 a swapped directory loses to an error: nothing outside is touched
     expect(counts[name]?.['done'], name).toBeGreaterThan(0)
     expect(counts[name]?.['FILE_IS_LINK'], name).toBeGreaterThan(0)
   }
+  for (const name of ['copy', 'hash', 'remove tree', 'write if match']) {
+    expect(counts[name]?.['done'], name).toBeGreaterThan(0)
+    expect(Object.keys(counts[name] ?? {}).length, name).toBeGreaterThan(1)
+  }
+  expect(counts['remove outside']?.['done']).toBeUndefined()
 })

@@ -8,6 +8,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
+import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { parseRelPath as rel, type RelPath } from '@cordon/policy'
 import { type Anchor, FileError } from '../src/index.ts'
@@ -64,6 +65,8 @@ function build(base: string): { inside: string; outside: string } {
     for (const name of FILES) writeFileSync(join(top, 'a/d', name), text)
     writeFileSync(join(top, 'a/d/sub', `only-${text}`), text)
   }
+  mkdirSync(join(outside, 'a/d/only-outside/sub'), { recursive: true })
+  writeFileSync(join(outside, 'a/d/only-outside/sub/f'), SECRET)
   for (let i = 0; i < 50; i++) writeFileSync(join(outside, 'a/d', `victim-${i}`), SECRET)
   symlinkSync(join(outside, 'a'), join(inside, 'a-link'))
   symlinkSync(join(outside, 'a/d'), join(inside, 'a/d-link'))
@@ -90,6 +93,12 @@ class Run {
     this.#try('read victim', () => this.#mine(anchor.readFile(at(`victim-${round % 50}`))))
     this.#try('list', () => this.#names(anchor.list(rel('a/d')).map(({ name }) => String(name))))
     this.#try('walk', () => this.#names([...anchor.walk(rel('a'))].map(({ path }) => String(path))))
+    this.#try('list some', () =>
+      this.#names(anchor.listSome(rel('a/d'), BOUNDS).entries.map(({ name }) => String(name))),
+    )
+    this.#try('tree', () =>
+      this.#names(anchor.tree(rel('a'), { ...BOUNDS, depth: 9 }).entries.map(({ path }) => String(path))),
+    )
     this.#try('write', () => anchor.writeFile(at('f'), 'mine'))
     this.#try('unlink victim', () => anchor.unlink(at(`victim-${round % 50}`)))
     this.#try('sweep', () => anchor.sweepTemps(rel('a/d')))
@@ -109,6 +118,25 @@ class Run {
     })
     await this.#tryAsync('stream out', async () => {
       this.#mine(Buffer.concat(await anchor.readStream(rel('a/d/g')).toArray()))
+    })
+    await this.#tryAsync('hash', async () => this.#mustBe((await anchor.hash(at('f'))).size, 'mine'.length))
+    await this.#tryAsync('write if match', () =>
+      anchor.writeStream(at('f'), [Buffer.from('mine')], { expect: { sha256: MINE } }),
+    )
+    await this.#tryAsync('copy', async () => {
+      const name = `copy-${this.kept.size}`
+      await anchor.copy(at('f'), at(name))
+      this.kept.set(name, 'mine')
+    })
+    await this.#tryAsync('remove tree', async () => {
+      anchor.mkdirp(rel('a/d/tree/below'))
+      const { failed } = await anchor.removeTree(rel('a/d/tree'))
+      if (failed) throw failed
+    })
+    // On the outside there is one, too: with every file that must survive.
+    await this.#tryAsync('remove outside', async () => {
+      const { failed } = await anchor.removeTree(rel('a/d/only-outside'))
+      if (failed) throw failed
     })
     await this.#tryAsync('stage', async () => {
       const staged = anchor.stage(rel('a/d'))
@@ -186,6 +214,9 @@ class Run {
     counts[what] = (counts[what] ?? 0) + 1
   }
 }
+
+const BOUNDS = { entries: 10_000, bytes: 1_000_000 }
+const MINE = createHash('sha256').update('mine').digest('hex')
 
 const at = (name: string): RelPath => rel(`a/d/${name}`)
 

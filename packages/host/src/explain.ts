@@ -1,16 +1,14 @@
 import { type AccessPolicy, CAPABILITIES, type Origin } from '@cordon/policy'
-import {
-  buildEnvironment,
-  type Held,
-  type Holder,
-  netHolders,
-  openAmbientSurvey,
-  planConfinement,
-  probeKernel,
-} from '@cordon/sandbox'
-import { labelOf } from './compile/subject.ts'
+import { buildEnvironment, type Held, type Holder, nameOf, netHolders, probeKernel } from '@cordon/sandbox'
+import { holdsItself, onlyReads } from './compile/boundary.ts'
+import { DEFAULT_NET } from './compile/defaults.ts'
+import { WRITING } from './compile/names.ts'
+import { labelOf, type Subject } from './compile/subject.ts'
+import { planFor } from './confine/plan.ts'
+import type { Confinement } from './confine/program.ts'
 import type { Policies } from './policies.ts'
 import type { Project } from './project.ts'
+import { planOf, type RunPlace } from './why/enforced.ts'
 import { findSubject } from './why/find-subject.ts'
 
 /** SPEC 4.7: what one rule says about one or more capabilities, and who makes it so. */
@@ -20,51 +18,129 @@ export interface Holding {
   readonly about: string
   readonly capabilities: readonly string[]
   readonly granted: boolean
-  readonly holder: Held['by']
+  /** `tool`: the shipped tool itself (SPEC 4.12). */
+  readonly holder: Held['by'] | 'tool'
   /** How, or why not, and where the kernel is stricter than the rule. */
   readonly detail: readonly string[]
   readonly origin: Origin | undefined
+  /** SPEC 4.10: nobody wrote the rule. */
+  readonly guard: boolean
 }
 
 /** `policy explain`: one subject and who holds each of its rules. */
 export interface PolicyView {
   readonly subject: string
   readonly holdings: readonly Holding[]
-}
-
-export interface ExplainWorld {
-  readonly cwd: string
-  readonly home: string
-  readonly env: Readonly<Record<string, string | undefined>>
+  /** What else the plan says: what is not a matter of one rule. */
+  readonly notes: readonly string[]
+  /** What this machine cannot hold, in words; of one command only. */
+  readonly lost?: readonly string[]
 }
 
 export function explainPolicies(
   project: Project,
   { bySubject }: Policies,
-  world: ExplainWorld,
+  world: RunPlace,
   name?: string,
 ): PolicyView[] {
   const subjects = [...bySubject.keys()]
   const wanted = name === undefined ? subjects : [findSubject(project.loaded.config, subjects, name)]
   return wanted.map((subject) => ({
     subject: labelOf(subject),
-    holdings: holdingsOf(project, bySubject.get(subject)!, world),
+    ...viewOf(project, subject, bySubject.get(subject)!, world),
   }))
 }
 
 /** From the very plan that a run would use, so that the table cannot say anything else than what happens. */
-function holdingsOf(project: Project, policy: AccessPolicy, { cwd, home, env }: ExplainWorld): Holding[] {
-  const survey = openAmbientSurvey({
-    policy,
-    root: project.root.path,
-    home,
-    cwd,
-    argv0: '/bin/sh',
-    env: buildEnvironment(policy, env),
-  })
-  const { holders } = planConfinement({ policy, kernel: probeKernel(), survey, mode: 'warn' })
-  return mergeAlike(holders.map((holder) => describe(holder, policy)))
+function viewOf(
+  project: Project,
+  subject: Subject,
+  policy: AccessPolicy,
+  place: RunPlace,
+): Omit<PolicyView, 'subject'> {
+  const { loaded } = project
+  // What would be refused is shown as well.
+  const sandbox = { ...loaded.config.sandbox, mode: 'warn' as const }
+  const lenient = { ...project, loaded: { ...loaded, config: { ...loaded.config, sandbox } } }
+  const { holders, notes } = planOf(lenient, subject, policy, { ...place, kernel: probeKernel() })
+  if (onlyReads(loaded.config, subject)) {
+    const reading = holders.filter(({ axis, capability }) => axis !== 'fs' || capability === 'read')
+    return { holdings: describeHolders(reading, policy), notes }
+  }
+  if (!holdsItself(loaded.config, subject)) return { holdings: describeHolders(holders, policy), notes }
+  const rest = holders.filter(({ axis }) => axis !== 'fs' && axis !== 'net')
+  const own = ownHoldings(policy, holders)
+  return { holdings: mergeAlike([...own, ...rest.map((holder) => describe(holder, policy))]), notes }
 }
+
+/** What one command would have, from the very plan that it would run under; nothing is started (SPEC 4.8). */
+export function explainRun(request: Confinement, label: string): PolicyView {
+  const sandbox = { ...request.sandbox, mode: 'warn' as const }
+  const env = buildEnvironment(request.policy, request.env)
+  const { holders, lost, notes } = planFor(probeKernel(), { ...request, sandbox }, env)
+  const files = (request.replaced ?? []).map(({ path, origin }): Holding => ({
+    axis: 'fs',
+    about: path,
+    capabilities: ['read', 'create', 'update', 'delete'],
+    granted: true,
+    holder: 'kernel',
+    detail: ['copy', 'it is copied in, and written back at the end if it changed'],
+    origin,
+    guard: false,
+  }))
+  return {
+    subject: label,
+    holdings: [...describeHolders(holders, request.policy), ...files],
+    notes,
+    lost: lost.map(({ loss }) => loss),
+  }
+}
+
+const describeHolders = (holders: readonly Holder[], policy: AccessPolicy): Holding[] =>
+  mergeAlike(holders.map((holder) => describe(holder, policy)))
+
+/**
+ * SPEC 4.12: the plan is of the boundary, and the rules are of the policy. Where the boundary can be written to, the tool
+ * holds create, update and delete, and reading where the rule withholds it; all else the kernel holds as it says.
+ */
+function ownHoldings(policy: AccessPolicy, holders: readonly Holder[]): Holding[] {
+  const outer = new Map(
+    holders.flatMap((holder) =>
+      holder.axis === 'fs' ? [[`${holder.rule.path}\0${holder.capability}`, holder] as const] : [],
+    ),
+  )
+  const last = new Map(policy.fs.map((rule) => [rule.path, rule]))
+  const files = [...last.values()].flatMap((rule) =>
+    CAPABILITIES.map((capability): Holding => {
+      const kernel = outer.get(`${rule.path}\0${capability}`)
+      const granted = rule.grants.has(capability)
+      const ours = kernel === undefined || kernel.granted !== granted || (granted && WRITING.has(capability))
+      return {
+        axis: 'fs',
+        about: rule.path,
+        capabilities: [capability],
+        granted,
+        holder: ours ? 'tool' : kernel.held.by,
+        detail: ours ? [capability === 'execute' ? STARTS_NOTHING : HOLDS_ITSELF] : detailOf(kernel.held),
+        origin: rule.origin,
+        guard: rule.guard !== undefined,
+      }
+    }),
+  )
+  return [...files, { ...NO_NETWORK, about: 'every host', origin: undefined }]
+}
+
+const HOLDS_ITSELF =
+  'the tool is ours and holds it itself: it replaces files by a rename, for which the kernel must grant more'
+const STARTS_NOTHING = 'the tool starts no file, and the kernel lets it start none'
+const NO_NETWORK = {
+  axis: 'net',
+  capabilities: ['connect'],
+  granted: false,
+  holder: 'kernel',
+  detail: ['empty network namespace'],
+  guard: false,
+} as const
 
 function describe(holder: Holder, policy: AccessPolicy): Holding {
   const held = holder.axis === 'net' ? heldNet(holder, policy) : holder.held
@@ -74,14 +150,16 @@ function describe(holder: Holder, policy: AccessPolicy): Holding {
     capabilities: [holder.axis === 'env' ? 'read' : holder.capability],
     granted: holder.granted,
     holder: held.by,
-    detail: [
-      ...('mechanism' in held ? [held.mechanism] : []),
-      ...('why' in held && held.why ? [held.why] : []),
-      ...holder.limits,
-    ],
+    detail: [...detailOf(held), ...holder.limits],
     origin: holder.rule.origin,
+    guard: holder.axis === 'fs' && holder.rule.guard !== undefined,
   }
 }
+
+const detailOf = (held: Held): readonly string[] => [
+  ...('mechanism' in held ? [held.mechanism] : []),
+  ...('why' in held && held.why ? [held.why] : []),
+]
 
 /** With a proxy in place, it holds what is refused as well, and knows better than the plan what it can see. */
 function heldNet(holder: Holder & { axis: 'net' }, { net }: AccessPolicy): Held {
@@ -94,8 +172,9 @@ function heldNet(holder: Holder & { axis: 'net' }, { net }: AccessPolicy): Held 
 function aboutOf(holder: Holder): string {
   switch (holder.axis) {
     case 'fs':
-      return holder.rule.path
+      return nameOf(holder.rule)
     case 'net': {
+      if (DEFAULT_NET.includes(holder.rule)) return 'every host'
       const { scheme, host, port, pathPrefix } = holder.rule
       return `${scheme ? `${scheme}://` : ''}${host}${port === undefined ? '' : `:${port}`}${pathPrefix ?? ''}`
     }

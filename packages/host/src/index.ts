@@ -1,92 +1,91 @@
-export {
-  type Added,
-  type AttachmentOptions,
-  Attachments,
-  openAmbientAttachments,
-  type Refreshed,
-  type Removed,
-} from './attachment/attachments.ts'
-export {
-  type AddedItem,
-  type Attachment,
-  type AttachmentOrigin,
-  type Block,
-  type Blocks,
-  deliverBlocks,
-  type DeliveredBlock,
-  readBlocks,
-} from './attachment/blocks.ts'
-export { AttachFailedError, AttachmentNotFoundError, InterruptedError } from './attachment/errors.ts'
-export { type AttachRequest, parseAttachment } from './attachment/grammar.ts'
+export { type Added, Attachments, openAmbientAttachments, type Removed } from './attachment/attachments.ts'
+export { type Attachment, type AttachmentOrigin } from './attachment/blocks.ts'
+export { InterruptedError } from './attachment/errors.ts'
 export { type Person } from './approve/approve.ts'
-export { compileProject, type Compiler, type Policies, PolicyError } from './policies.ts'
+export { compileProject, type Policies } from './policies.ts'
 export {
-  NoWorkspaceError,
   openAmbientProject,
   type EditableLayer,
   type Project,
   type ProjectOptions,
+  withWaiting,
 } from './project.ts'
-export { changeSetting, explainSetting, type Change } from './settings.ts'
-export { diagnose, type Diagnosis } from './diagnose.ts'
-export { explainPolicies, type Holding, type PolicyView } from './explain.ts'
+export { changeSetting, explainSetting, type Change, workspaceIfAny } from './settings.ts'
+export { findServer, listServers, type ServerView } from './mcp/catalog.ts'
+export {
+  type Added as AddedServer,
+  addServer,
+  removeServer,
+  type ChangeWorld,
+  type Updated,
+  updateServer,
+} from './mcp/change.ts'
+export { type EntryStyle, type ImportedFile, launchOf, performImport } from './mcp/clients/import.ts'
+export { type ImportPlan, type ImportStep, planImport } from './mcp/clients/plan.ts'
+export { CLIENT_TITLES } from './mcp/clients/places.ts'
+export { readRecords } from './mcp/clients/records.ts'
+export { type ClientSurvey, surveyClients, surveyNamed } from './mcp/clients/survey.ts'
+export { type Undone, undoImports } from './mcp/clients/undo.ts'
+export { lookAlike } from './mcp/install/install.ts'
+export { diagnose, type Diagnosis, type DoctorNotice } from './diagnose.ts'
+export { explainPolicies, explainRun, type Holding, type PolicyView } from './explain.ts'
 export { initProject } from './init.ts'
-export { choosePolicy, type PolicyChoice } from './run/choose.ts'
-export { type AccessFlags } from './run/flags.ts'
-export { runConfined } from './run/run.ts'
-export { type RunOutcome } from './run/request.ts'
-export { seenIn, takeAmbientReport } from '@cordon/sandbox'
-export { type ConfinedProgram, type ConfineRequest, type ProgramEnd, startConfined } from './confine.ts'
-export { parseArguments } from './execute/arguments/validate.ts'
-export { SchemaError } from './execute/arguments/schema.ts'
-export { askConsent, type Consent, type Consenter } from './execute/consent.ts'
-export { executeTool, type ToolCall, type ToolOutcome, type ToolWorld } from './execute/execute.ts'
+export { copyProfile, findProfile, listProfiles, type ProfileView } from './profiles/profiles.ts'
+export { SHIPPED_NAMES, shippedProfiles } from './profiles/shipped.ts'
+export { choosePolicy, type Chosen, type PolicyChoice } from './run/choose.ts'
+export { type AccessFlags, parseAllowNet } from './run/flags.ts'
+export { howEnded } from './confine/program.ts'
+export { type Confinement } from './confine/program.ts'
+export { describeDenied } from './confine/unfinished.ts'
+export { type Forewarning, runConfined, type RunOutcome } from './run/run.ts'
+export { type ToolOutcome } from './execute/execute.ts'
+export { ToolSession } from './execute/session.ts'
 export { listTools, type ToolSummary, type ToolView, viewTool } from './execute/list.ts'
-export { PatternError } from './execute/patterns.ts'
-export { PlaceholderError } from './execute/placeholders.ts'
-export { type PreparedTool, prepareTool } from './execute/prepare.ts'
-export { type Answer, type AnswerMemory, openAnswerMemory, type Respondent } from './execute/questions.ts'
-export { type ContentBlock, type ToolQuestion, type ToolReply } from './execute/result.ts'
-export { decideRunMode, type RunDecision } from './execute/run-mode.ts'
+export { openSecret } from './execute/journal-key.ts'
+export { type Answer, type Respondent } from './execute/questions.ts'
+export { type ContentBlock, type ToolQuestion } from './execute/result.ts'
 export { type Installation } from './execute/shipped.ts'
-export { type LocalTool, NotRunnableError, resolveTool, UnknownToolError } from './execute/tool.ts'
-export { parseQuestion, QuestionError, type Question } from './why/question.ts'
+export { NotRunnableError } from './execute/tool.ts'
+export { parseQuestion, type Question } from './why/question.ts'
 export { type AnyRule } from './why/answer.ts'
+export { asAsked, whyRun } from './why/run.ts'
 export { why, type Why } from './why/why.ts'
-export { type ConversationChoice, NoConversationError } from './conversation/choose.ts'
+export { type ConversationChoice } from './conversation/choose.ts'
 export {
   Conversations,
   type ConversationView,
-  type Forked,
-  type ForkOptions,
   type Found,
   openAmbientConversations,
 } from './conversation/conversations.ts'
-export { type ConversationLayer, readConversationLayer } from './conversation/layer.ts'
-export { type ConversationUser, openAmbientProjectIn, readChosenLayer } from './conversation/open.ts'
-export {
-  changeMounts,
-  changeUnderLock,
-  type LockHolder,
-  type MountCommand,
-  type MountOutcome,
-  planIn,
-} from './mount/change.ts'
-export { confirmMounts, type MountAudience } from './mount/confirm.ts'
-export { MountError, MountFailedError, type MountProblem } from './mount/errors.ts'
-export { type MountMode } from './mount/grammar.ts'
-export { listMounts, type MountState, type MountView } from './mount/list.ts'
-export { type MountFlag, type MountPlan, type MountStep, type UnmountStep } from './mount/plan.ts'
+export { openAmbientProjectIn, readChosenLayer } from './conversation/open.ts'
+export { changeMounts, type MountOutcome } from './mount/change.ts'
+export { listMounts, type MountView } from './mount/list.ts'
+export { type MountFlag, type MountPlan } from './mount/plan.ts'
+export { type Reviewer, askToTrust, problemsOf } from './trust/ask.ts'
+export { surveyTrust, type TrustSurvey } from './trust/change.ts'
+export { type TrustTerms } from './trust/gate.ts'
+export { type TrustItem, type Waiting } from './trust/items.ts'
+export { differenceOf } from './trust/difference.ts'
+export { reviewText, summaryText } from './trust/review.ts'
+export { summarize } from './trust/summary.ts'
 // The words of the workspace that the command line prints.
-export { type ConversationRef, type ConversationSummary, printEvent } from '@cordon/workspace'
+export { type ConversationSummary, printEvent, sha256 as digestOf } from '@cordon/workspace'
 // The words of the configuration that the command line prints.
 export {
-  ConfigError,
   configSchema,
   formatKeyPath,
   formatOrigin,
   formatValue,
   formatWarning,
+  isDeep,
   type Explanation,
   type LoadedConfig,
+  uncheckedValues,
 } from '@cordon/config'
+export { isTerminal } from '@cordon/sandbox'
+export { startOf, statFields, userDataDir } from '@cordon/workspace'
+export { Checkup, type DoctorCall, type Examination, type Suggestion } from './mcp/doctor.ts'
+export { acceptServer, serverChangeText } from './mcp/server-trust.ts'
+export { Gateway } from './gateway/gateway.ts'
+export { serveHttp } from './gateway/http.ts'
+export { serveStdio } from './gateway/stdio.ts'

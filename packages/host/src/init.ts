@@ -1,8 +1,9 @@
-import { existsSync } from 'node:fs'
+import { existsSync, realpathSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { newConfigText, writeConfigFile } from '@cordon/config'
-import { type Holder, initWorkspace, type Surroundings, type Workspace } from '@cordon/workspace'
-import { writeSchemaBeside } from './schema-file.ts'
+import { type LockHolder, initWorkspace, type Surroundings, type Workspace } from '@cordon/workspace'
+import { newConfigText, writeConfigFile, writeSchemaBeside } from './config-file.ts'
+import { refuseHome, refuseUnfit } from './project.ts'
+import { keepTrusted } from './trust/change.ts'
 
 export interface Initialised {
   readonly workspace: Workspace
@@ -14,15 +15,40 @@ export interface Initialised {
 export async function initProject(
   directory: string,
   surroundings: Surroundings,
-  holder: Holder,
+  holder: LockHolder,
 ): Promise<Initialised> {
+  if (existsSync(directory)) {
+    const real = realpathSync.native(directory)
+    refuseUnfit(real)
+    refuseHome(real, surroundings)
+  }
   const workspace = await initWorkspace(directory, surroundings, holder)
+  writeIgnore(join(workspace.shared, '.gitignore'))
   const file = join(workspace.shared, 'config.toml')
   if (existsSync(file)) return { workspace, configFile: undefined }
-  writeConfigFile(file, newConfigText() + STARTER, undefined)
+  const text = newConfigText() + STARTER
+  writeConfigFile(file, text, undefined)
+  await keepTrusted(workspace, { surroundings, trust: holder }, text)
   writeSchemaBeside(file)
   return { workspace, configFile: file }
 }
+
+/** What is there already is somebody's own, a link to anywhere as well. */
+function writeIgnore(file: string): void {
+  try {
+    writeFileSync(file, IGNORED, { flag: 'wx' })
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
+  }
+}
+
+const IGNORED = `# What Cordon keeps here and is not for a repository; take a line out to share it.
+/id
+/config.schema.json
+/conversations/
+/blobs/
+*.tmp
+`
 
 /** Everything here is a comment: an untouched workspace runs on the defaults. */
 const STARTER = `

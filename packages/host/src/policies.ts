@@ -1,11 +1,12 @@
-import { join } from 'node:path'
 import type { LoadedConfig } from '@cordon/config'
-import { type AccessPolicy, CordonError, type Root } from '@cordon/policy'
-import { ApprovalStore } from '@cordon/workspace'
+import { type AccessPolicy, below, CordonError, type FsRule, show } from '@cordon/policy'
+import { nameOf } from '@cordon/sandbox'
+import { ApprovalStore, makePrivateDirectory } from '@cordon/workspace'
 import { approvedBindings, askForBindings, type Person } from './approve/approve.ts'
-import { openSessionMemory, refusedGrants } from './approve/session.ts'
+import { refusedGrants, sessionMemoryOf } from './approve/session.ts'
 import { type BindingKey, bindingsOf } from './compile/bindings.ts'
 import { compile, type Notice } from './compile/compile.ts'
+import { isGuarded, ledToGuarded, withGuard } from './compile/guard.ts'
 import { resolveThrough } from './compile/resolve.ts'
 import { describeGrant, SENSITIVE, type SensitiveGrant, sensitiveGrants } from './compile/sensitive.ts'
 import { labelOf, type Subject, subjectsOf } from './compile/subject.ts'
@@ -30,7 +31,7 @@ export interface Compiler {
 }
 
 /** SPEC 3.1: one policy that does not compile stops everything, and all that is wrong is said at once. */
-export class PolicyError extends CordonError {
+class PolicyError extends CordonError {
   readonly code = 'POLICY'
   readonly notices: readonly Notice[]
   constructor(notices: readonly Notice[]) {
@@ -47,7 +48,7 @@ export class PolicyError extends CordonError {
 export async function compileProject(
   project: Project,
   compiler: Compiler,
-  only: (subject: Subject) => boolean = () => true,
+  { only = () => true, typed = [] }: CompileScope = {},
 ): Promise<Policies> {
   const { root, loaded, workspace } = project
   const store = new ApprovalStore(workspace, {
@@ -64,22 +65,90 @@ export async function compileProject(
     : compiler.person
       ? await askForBindings(bindings, store, approvals, compiler.person)
       : approvedBindings(bindings, approvals)
-  const policies = await guardSecrets(project, compileWith(root, loaded, approved, subjects), compiler)
-  return { ...policies, warnings: [...(approvals?.warnings ?? []), ...policies.warnings] }
+  const compiled = compileWith(project, loaded, approved, subjects, typed)
+  makeOwnPlaces(
+    project,
+    [...compiled.bySubject.values()].flatMap(({ fs }) => fs),
+  )
+  const policies = await guardSecrets(project, compiled, compiler)
+  // When a project was opened with files in it, what is wrong with the store was said then.
+  const known = new Set(project.notices)
+  const warnings = (approvals?.warnings ?? []).filter((warning) => !known.has(warning))
+  return { ...policies, warnings: [...warnings, ...policies.warnings] }
+}
+
+/**
+ * SPEC 4.10: Cordon's own places are never writable, and what is not there cannot be held. So where one lies in what a
+ * policy grants, it is made before anything confined could make it.
+ */
+export function makeOwnPlaces({ root, guard }: Project, rules: readonly FsRule[]): void {
+  const targets = rules.flatMap((rule) => ('outside' in rule ? nameOf(rule) : (rule.approvedTarget ?? [])))
+  for (const place of guard.ownDirectories())
+    if ([root.path, ...targets].some((dir) => below(dir, place) !== undefined)) makeIfPossible(place)
+}
+
+function makeIfPossible(place: string): void {
+  try {
+    makePrivateDirectory(place)
+  } catch {
+    // nobody can make it, then
+  }
+}
+
+export interface CompileScope {
+  readonly only?: (subject: Subject) => boolean
+  /** What flags say of paths: the last rules of every subject. */
+  readonly typed?: readonly FsRule[]
 }
 
 /** The same with the approvals already known: no prompt, no store. */
 export function compileWith(
-  root: Root,
+  { root, guard }: Pick<Project, 'root' | 'guard'>,
   loaded: LoadedConfig,
   approved: ReadonlySet<BindingKey>,
   subjects: readonly Subject[] = subjectsOf(loaded.config),
+  typed: readonly FsRule[] = [],
 ): Policies {
-  const undeclared = loaded.config.sandbox.mode === 'off' ? 'unrestricted' : 'defaults'
-  const resolve = resolveThrough(root)
-  const { policies, warnings, errors } = compile(subjects, { resolve, approved, undeclared })
+  const { mode, guard: more } = loaded.config.sandbox
+  // SPEC 4.8: a flag that names a guarded path adds to what there is; any other one declares the axis.
+  const guarded = { root, survey: guard, more }
+  const lifting = typed.filter(({ path }) => isGuarded(path, guarded))
+  const declaring = typed.filter((rule) => !lifting.includes(rule))
+  const { policies, warnings, errors } = compile(
+    subjects.map((subject) => withRules(subject, declaring)),
+    {
+      resolve: resolveThrough(root),
+      approved,
+      undeclared: mode === 'off' ? 'unrestricted' : 'defaults',
+    },
+  )
   if (errors.length > 0) throw new PolicyError(errors)
-  return { bySubject: policies, approved, warnings: warnings.map(formatNotice) }
+  const bySubject = new Map(
+    [...policies].map(([subject, policy]) => [
+      subject,
+      { ...policy, fs: withGuard(policy.fs, guarded, lifting) },
+    ]),
+  )
+  const unseen = guard.blindSpots.map(
+    ({ path, why }) => `the guard does not see everything: ${show(path)} ${why}`,
+  )
+  const led = [...policies].flatMap(([subject, { fs }]) =>
+    ledToGuarded(fs, guarded).map(({ path, written, origin }) =>
+      formatNotice({
+        subject,
+        origin,
+        message: `the rule for ${show(written ?? path)} leads by a link to ${show(path)}, which is guarded, and does not let it be written; who means that names ${show(path)}`,
+      }),
+    ),
+  )
+  return { bySubject, approved, warnings: [...warnings.map(formatNotice), ...unseen, ...led] }
+}
+
+const withRules = (subject: Subject, rules: readonly FsRule[]): Subject => {
+  if (rules.length === 0) return subject
+  const { fs, net, env, commands } = subject.access ?? { fs: [], net: [], env: [] }
+  const access = { fs: [...fs, ...rules], net, env, ...(commands ? { commands } : {}) }
+  return { ...subject, access }
 }
 
 /** SPEC 4.9: granting a sensitive path warns, and at a terminal asks; what is refused grants nothing. */
@@ -92,7 +161,7 @@ async function guardSecrets(
   const grants = sensitiveGrants(policies.bySubject, { root: root.path, home: compiler.home, patterns })
   if (grants.length === 0) return policies
   const { person, session } = compiler
-  const memory = openSessionMemory(join(workspace.local, 'sessions', `${session}.json`))
+  const memory = sessionMemoryOf(workspace, session)
   const refused = person ? await refusedGrants(grants, memory, person) : []
   const warnings = grants
     .filter((grant) => !memory.has(grant.key))

@@ -1,38 +1,65 @@
-import { join } from 'node:path'
-import { type LoadedConfig, mergeSources, readAmbientSources, type Source } from '@cordon/config'
-import { below, CordonError, openAmbientRoot, type Root, show } from '@cordon/policy'
+import { dirname, join } from 'node:path'
+import { ConfigError, type LoadedConfig, mergeSources, readAmbientSources, type Source } from '@cordon/config'
+import { below, type CanonicalPath, CordonError, openAmbientRoot, type Root, show } from '@cordon/policy'
+import { UnplannableError, whyNoWorkspace } from '@cordon/sandbox'
 import {
   type ConversationRef,
+  isKept,
+  isNews,
+  type MarksThatCount,
+  marksThatDoNotCount,
   openWorkspace,
+  repositoryAround,
+  strangerIn,
+  trailOf,
   type Surroundings,
   unmarkedWorkspace,
+  userCacheDir,
   userConfigFile,
+  userDataDir,
   type Workspace,
 } from '@cordon/workspace'
 import { BUILT_IN_TOOLS } from './built-in-tools.ts'
+import { refuseForeignDefault } from './compile/reserved.ts'
+import { SENSITIVE } from './compile/sensitive.ts'
 import { type ConversationLayer, withoutGone } from './conversation/layer.ts'
+import { GuardSurvey } from './guard/survey.ts'
+import { type Gate, passGate, type TrustTerms } from './trust/gate.ts'
+import { finishKilledRuns } from './confine/unfinished.ts'
 
 /** A workspace with its configuration read and merged: what every command that decides something starts from. */
-export interface Project {
+export interface Project extends Pick<Gate, 'waiting' | 'unreadable' | 'notices'> {
   readonly workspace: Workspace
   readonly root: Root
   readonly sources: readonly Source[]
   readonly loaded: LoadedConfig
   /** Whose layer is among the sources; undefined when none is. */
   readonly conversation: ConversationRef | undefined
+  /** SPEC 4.10: what nothing confined may change here. */
+  readonly guard: GuardSurvey
 }
 
 export interface ProjectOptions {
+  /** Where the person stands, as the kernel names it: without links. */
   readonly cwd: string
   readonly surroundings: Surroundings
   /** The `--cfg` arguments, in order. */
   readonly cfg: readonly string[]
   /** SPEC 2: the layer of the conversation that the command is about. */
   readonly conversation?: ConversationLayer | undefined
+  /** Profiles that come with Cordon, where they are asked for. */
+  readonly shipped?: readonly Source[]
   /** What a command's own flags add, as the last layer. */
   readonly flags?: (workspace: Workspace) => readonly Source[]
-  /** `allow`: without a workspace the current directory is taken as it is, with nothing but defaults. */
-  readonly unmarked?: 'refuse' | 'allow'
+  /**
+   * `allow`: without a mark the repository around is taken, or the current directory, as it is, with nothing but defaults.
+   * `here`: the current directory, whatever lies around it.
+   */
+  readonly unmarked?: 'refuse' | 'allow' | 'here'
+  /** Which marks make a workspace; by default those that this user made or used (docs/decisions/0128). */
+  readonly marks?: MarksThatCount
+  /** SPEC 2.1. Absent: the files are needed, and nobody can be asked about them. */
+  readonly trust?: TrustTerms | undefined
 }
 
 /** No directory upwards is marked by `.cordon/`. */
@@ -43,28 +70,103 @@ export class NoWorkspaceError extends CordonError {
   }
 }
 
-/** Reads with the process's authority; throws ConfigError with every problem of every layer. */
-export function openAmbientProject(options: ProjectOptions): Project {
-  const workspace = requireWorkspace(options)
-  const others = [BUILT_IN_TOOLS, ...readAmbientSources(placesOf(workspace, options))]
-  const sources = withConversation(others, options.conversation)
-  return {
-    workspace,
-    root: openAmbientRoot(workspace.root),
-    sources,
-    loaded: mergeSources(sources),
-    conversation: options.conversation?.ref,
+/** Between one look at it and the next, somebody put a link where a directory was. */
+class ExchangedError extends CordonError {
+  readonly code = 'NO_WORKSPACE'
+  constructor(path: string) {
+    super(`${show(path)} leads elsewhere by now\n  fix: start again, and see who changes it`)
   }
 }
 
+/**
+ * Reads with the process's authority, and takes of the files what is trusted (SPEC 2.1). Throws ConfigError with every
+ * problem of every layer, NotTrustedError when the files are needed.
+ */
+export async function openAmbientProject(options: ProjectOptions): Promise<Project> {
+  const workspace = requireWorkspace(options)
+  // Before anything of it is read: what a killed run left is not to be obeyed.
+  const finished = finishKilledRuns(workspace.unfinished)
+  const found = readAmbientSources(placesOf(workspace, options))
+  const gate = await passGate(workspace, options.surroundings, found, options.conversation, options.trust)
+  const sources = withConversation(
+    [BUILT_IN_TOOLS, ...(options.shipped ?? []), ...gate.sources],
+    gate.conversation,
+  )
+  const root = openAmbientRoot(workspace.root)
+  if (root.path !== workspace.root) throw new ExchangedError(workspace.root)
+  return {
+    workspace,
+    root,
+    sources,
+    loaded: load(sources),
+    conversation: options.conversation?.ref,
+    guard: guardOf(workspace, options),
+    waiting: gate.waiting,
+    unreadable: gate.unreadable,
+    notices: [
+      ...newlyWide(workspace, options),
+      ...workspace.passedOver.map(notInEffect),
+      ...finished,
+      ...gate.notices,
+    ],
+  }
+}
+
+/** SPEC 2: every command validates all of it. */
+function load(sources: readonly Source[]): LoadedConfig {
+  const loaded = mergeSources(sources)
+  refuseForeignDefault(loaded)
+  return loaded
+}
+
+const notInEffect = (dir: string): string =>
+  `${show(dir)} is marked as a workspace, and not in effect; if it is yours: run \`cordon init\` in it`
+
+/** A person's own file may be a link, to where their dotfiles are kept: so each is named beside its directory. */
+const guardOf = (workspace: Workspace, { cwd, surroundings }: ProjectOptions): GuardSurvey => {
+  const { user, 'user-workspace': local } = layerFile(workspace, surroundings)
+  return new GuardSurvey({
+    root: workspace.root,
+    cwd,
+    home: surroundings.home,
+    own: [dirname(user), userDataDir(surroundings), userCacheDir(surroundings)],
+    secret: [userDataDir(surroundings)],
+    ownFiles: [user, local],
+    gitConfigs: gitConfigsOf(surroundings),
+  })
+}
+
+/** Where git looks for what holds in every repository, unless its variables say otherwise. */
+function gitConfigsOf({ home, env }: Surroundings): readonly string[] {
+  const xdg = env['XDG_CONFIG_HOME'] || join(home, '.config')
+  const user = env['GIT_CONFIG_GLOBAL']
+  return [
+    env['GIT_CONFIG_SYSTEM'] || '/etc/gitconfig',
+    ...(user ? [user] : [join(xdg, 'git/config'), join(home, '.gitconfig')]),
+  ].filter((path) => path.startsWith('/'))
+}
+
+/** The project as it would be if everything were trusted: to check it, never to run anything (SPEC 2.1). */
+export function withWaiting(project: Project): Project {
+  if (project.unreadable.length > 0) throw new ConfigError(project.unreadable)
+  if (project.waiting.length === 0) return project
+  const all = project.waiting.flatMap((item) => item.sources)
+  const foreign = all.filter(({ layer }) => layer === 'conversation')
+  const files = all.filter(({ layer }) => layer !== 'conversation')
+  // Among the directories' files the deeper one comes later; all else is put in its place by its layer.
+  const others = [...project.sources, ...files].toSorted((a, b) => depthOf(a) - depthOf(b))
+  const sources = withConversation(others, foreign)
+  return { ...project, sources, loaded: load(sources), waiting: [] }
+}
+
+const depthOf = (source: Source): number =>
+  source.layer === 'directory' && 'text' in source ? (source.path?.split('/').length ?? 0) : 0
+
 /** With the conversation's deltas, as far as they speak of what is configured. */
-function withConversation(
-  others: readonly Source[],
-  conversation: ConversationLayer | undefined,
-): readonly Source[] {
-  if (!conversation || conversation.sources.length === 0) return others
+function withConversation(others: readonly Source[], conversation: readonly Source[]): readonly Source[] {
+  if (conversation.length === 0) return others
   const { config } = mergeSources(others)
-  const current = withoutGone(conversation.sources, {
+  const current = withoutGone(conversation, {
     tools: new Set(Object.keys(config.conversation.tools)),
     servers: new Set(Object.keys(config.providers.mcp)),
   })
@@ -75,18 +177,76 @@ export function requireWorkspace({
   cwd,
   surroundings,
   unmarked,
-}: Pick<ProjectOptions, 'cwd' | 'surroundings' | 'unmarked'>): Workspace {
-  const workspace = openWorkspace(cwd, surroundings)
-  if (workspace) return workspace
-  if (unmarked !== 'allow') throw new NoWorkspaceError(cwd)
-  const here = unmarkedWorkspace(cwd, surroundings)
-  // Nobody said that everything they own is to be a workspace.
-  if (below(here.root, surroundings.home) !== undefined)
+  marks,
+}: Pick<ProjectOptions, 'cwd' | 'surroundings' | 'unmarked' | 'marks'>): Workspace {
+  const workspace = openWorkspace(cwd, surroundings, marks)
+  if (workspace && unmarked !== 'here') return fit(workspace, cwd)
+  if (unmarked === undefined || unmarked === 'refuse') {
+    const [mark] = marksThatDoNotCount(cwd, surroundings)
+    throw new NoWorkspaceError(cwd, mark && `${notInEffect(mark)}, or work there`)
+  }
+  const root = unmarked === 'here' ? cwd : unmarkedRoot(cwd as CanonicalPath, surroundings)
+  const here = fit(unmarkedWorkspace(root, surroundings), cwd)
+  refuseHome(here.root, surroundings)
+  refuseSecrets(here.root, surroundings)
+  return here
+}
+
+/**
+ * SPEC, "Words". The repository around, unless it is no fit workspace. A directory between for which this person keeps
+ * something of their own stays the workspace that it was.
+ */
+function unmarkedRoot(cwd: CanonicalPath, surroundings: Surroundings): CanonicalPath {
+  const around = repositoryAround(cwd, surroundings)
+  if (around === undefined || around === cwd || whyNoWorkspace(around) !== undefined) return cwd
+  for (let dir = cwd; dir !== around; dir = dirname(dir) as CanonicalPath)
+    if (isKept(dir, surroundings)) return dir
+  return around
+}
+
+/** Said once: it is more than the directory one stands in. */
+function newlyWide({ root }: Workspace, { cwd, surroundings }: ProjectOptions): readonly string[] {
+  if (root === cwd || openWorkspace(cwd, surroundings)?.root === root) return []
+  if (repositoryAround(cwd as CanonicalPath, surroundings) !== root || !isNews('wide', root, surroundings))
+    return []
+  return [
+    `the workspace is ${show(root)}, the git repository around here; with --here it is just this directory`,
+  ]
+}
+
+/** SPEC 4.9: nor that where secrets live is one. A link may have led here, in a recipe or a task that nobody looked at. */
+function refuseSecrets(directory: string, { home }: Pick<Surroundings, 'home'>): void {
+  const pattern = SENSITIVE.find(
+    (each) => each.startsWith('~/') && below(join(home, each.slice(2)), directory) !== undefined,
+  )
+  if (pattern !== undefined)
     throw new NoWorkspaceError(
-      cwd,
+      directory,
+      `start in a project's directory; secrets live here (${pattern}). If you mean it: run \`cordon init\` here`,
+    )
+}
+
+/** Nobody said that everything they own is to be a workspace. */
+export function refuseHome(directory: string, { home }: Pick<Surroundings, 'home'>): void {
+  const real = trailOf('/', home).at(-1)?.path ?? home
+  if ([home, real].some((path) => below(directory, path) !== undefined))
+    throw new NoWorkspaceError(
+      directory,
       "start in a project's directory; your home, and what is above it, would give away all you have",
     )
-  return here
+}
+
+/** Whether or not it is marked: a mark came with the files. */
+function fit(workspace: Workspace, cwd: string): Workspace {
+  // What the kernel says of where we are has no links. One that is there now was put there since, by somebody else.
+  if (below(workspace.root, cwd) === undefined) throw new ExchangedError(cwd)
+  refuseUnfit(workspace.root)
+  return workspace
+}
+
+export function refuseUnfit(directory: string): void {
+  const unfit = whyNoWorkspace(directory)
+  if (unfit !== undefined) throw new UnplannableError(unfit)
 }
 
 /** SPEC 2: where the layers of this workspace are read from. */
@@ -102,6 +262,7 @@ export function placesOf(
     env: surroundings.env,
     cfg,
     flags: flags(workspace),
+    strangerIn: (stat) => strangerIn(stat, surroundings),
   }
 }
 

@@ -1,27 +1,33 @@
-import { existsSync, mkdirSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import {
+  ConfigError,
   type Explanation,
+  type LoadedConfig,
   mergeSources,
-  newConfigText,
   parseKeyPath,
   readAmbientSources,
+  readAmbientText,
+  removeToml,
   setValue,
   type Source,
-  writeConfigFile,
 } from '@cordon/config'
-import { CordonError, quote } from '@cordon/policy'
+import { CordonError, quote, show } from '@cordon/policy'
+import { makePrivateDirectory, prepareLocal, userConfigFile, type Workspace } from '@cordon/workspace'
 import { BUILT_IN_TOOLS } from './built-in-tools.ts'
+import { newConfigText, textOf, withText, writeConfigFile, writeSchemaBeside } from './config-file.ts'
 import {
   type EditableLayer,
   layerFile,
-  type ProjectOptions,
+  NoWorkspaceError,
+  openAmbientProject,
   placesOf,
   type Project,
+  type ProjectOptions,
   requireWorkspace,
 } from './project.ts'
-import { writeSchemaBeside } from './schema-file.ts'
-import { textOf, withText } from './sources.ts'
+import { keepTrusted } from './trust/change.ts'
+import { type Gate, passGate } from './trust/gate.ts'
 import { QuestionError } from './why/question.ts'
 
 /** Where the value of a key comes from, and what it overrode (SPEC 2). */
@@ -34,33 +40,112 @@ export function explainSetting(project: Project, key: string): Explanation {
 export interface Change {
   readonly layer: EditableLayer
   readonly key: string
-  readonly value: string
+  /** Undefined: the file says nothing of it any more. */
+  readonly value: string | undefined
 }
 
 /**
- * Edits one key of one file, keeping comments and order. The whole configuration is validated with the edit
- * in it before anything is written, so bad input changes nothing. Returns the file.
+ * Edits one key of one file, keeping comments and order. A file that came with the workspace stays trusted if it
+ * was (SPEC 2.1), and must be: else the edit would be made in text that nobody has looked at. Returns the file.
  */
-export function changeSetting(options: ProjectOptions, { layer, key, value }: Change): string {
-  const workspace = requireWorkspace(options)
-  const file = layerFile(workspace, options.surroundings)[layer]
-  const sources = [BUILT_IN_TOOLS, ...readAmbientSources(placesOf(workspace, options))]
+export const changeSetting = (options: ProjectOptions, { layer, key, value }: Change): Promise<Changed> =>
+  changeLayer(options, layer, (text) => (value === undefined ? unset(text, key) : setValue(text, key, value)))
+
+function unset(text: string, key: string): string {
+  const left = removeToml(text, parseKeyPath(key) ?? [])
+  if (left === undefined)
+    throw new QuestionError(
+      `${quote(key)} cannot be taken out without rewriting other parts of the file\n  fix: open the file and take it out yourself`,
+    )
+  if (left === text)
+    throw new QuestionError(`${quote(key)} is not set in this file; cordon config explain says where it is`)
+  return left
+}
+
+export interface Changed {
+  readonly file: string
+  readonly notices: readonly string[]
+}
+
+/**
+ * Rewrites one layer's file. The whole configuration is validated with the edit in it before anything is written, so bad
+ * input changes nothing. A person's own file can be edited outside every workspace.
+ */
+export async function changeLayer(
+  options: ProjectOptions,
+  layer: EditableLayer,
+  edit: (text: string) => string,
+): Promise<Changed> {
+  const workspace = layer === 'user' ? workspaceIfAny(options) : requireWorkspace(options)
+  const file = workspace
+    ? layerFile(workspace, options.surroundings)[layer]
+    : userConfigFile(options.surroundings)
+  const gate = workspace ? await gateOf(workspace, options) : personal(file)
+  const sources = [BUILT_IN_TOOLS, ...gate.sources]
   const isNew = !existsSync(file)
   const was = textOf(sources, layer)
-  const text = edited(isNew ? newConfigText() : was, sources, key, value)
+  const text = edited(isNew ? newConfigText() : was, sources, edit)
+  if (text === was) return { file, notices: gate.notices }
   mergeSources(withText(sources, layer, text))
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  // Recorded, so that the file stays the workspace's whatever becomes of its id (docs/decisions/0145).
+  if (workspace && layer === 'user-workspace')
+    await prepareLocal(workspace, { pid: options.trust?.pid ?? 0, command: 'cordon' })
+  makePrivateDirectory(dirname(file))
   writeConfigFile(file, text, isNew ? undefined : was)
+  if (workspace && layer === 'workspace') await keepTrusted(workspace, options, text)
   if (isNew) writeSchemaBeside(file)
-  return file
+  return { file, notices: gate.notices }
+}
+
+/** Undefined where there is none, and where a home or what is above it would be one. */
+export function workspaceIfAny(options: ProjectOptions): Workspace | undefined {
+  try {
+    return requireWorkspace(options)
+  } catch (error) {
+    if (error instanceof NoWorkspaceError) return undefined
+    throw error
+  }
+}
+
+const gateOf = (workspace: Workspace, options: ProjectOptions): Promise<Gate> =>
+  passGate(
+    workspace,
+    options.surroundings,
+    readAmbientSources(placesOf(workspace, options)),
+    undefined,
+    options.trust,
+  )
+
+/** Where there is no workspace, a person's own file is all there is. */
+function personal(file: string): Pick<Gate, 'sources' | 'notices'> {
+  const read = readAmbientText({ layer: 'user', label: show(file), file })
+  if (read.kind === 'unreadable') throw new ConfigError([read.problem])
+  return {
+    sources: read.kind === 'text' ? [{ layer: 'user', label: show(file), text: read.text }] : [],
+    notices: [],
+  }
 }
 
 /** An edit may repair a wrong value. But when it cannot be made, what is wrong with the files comes first. */
-function edited(text: string, sources: readonly Source[], key: string, value: string): string {
+function edited(text: string, sources: readonly Source[], edit: (text: string) => string): string {
   try {
-    return setValue(text, key, value)
+    return edit(text)
   } catch (error) {
     if (error instanceof CordonError) mergeSources(sources)
     throw error
   }
+}
+
+/** The configuration that is in effect here; outside every workspace, what a person's own file says. */
+export async function loadAnywhere(options: ProjectOptions): Promise<{
+  readonly loaded: LoadedConfig
+  readonly project: Project | undefined
+  readonly notices: readonly string[]
+}> {
+  if (workspaceIfAny(options)) {
+    const project = await openAmbientProject(options)
+    return { loaded: project.loaded, project, notices: project.notices }
+  }
+  const { sources } = personal(userConfigFile(options.surroundings))
+  return { loaded: mergeSources([BUILT_IN_TOOLS, ...sources]), project: undefined, notices: [] }
 }

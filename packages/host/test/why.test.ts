@@ -9,6 +9,7 @@ import { openAmbientProject, type ProjectOptions } from '../src/project.ts'
 import { changeSetting } from '../src/settings.ts'
 import { parseQuestion } from '../src/why/question.ts'
 import { why, type Why } from '../src/why/why.ts'
+import { TRUSTING } from './trusting.ts'
 
 let base: string
 let root: string
@@ -23,7 +24,7 @@ beforeAll(() => {
   symlinkSync('../a/b', join(root, 'd/link'))
   symlinkSync('/etc', join(root, 'out'))
   const surroundings = { env: {}, platform: 'linux', home: join(base, 'home'), uid: process.getuid?.() }
-  options = { cwd: root, surroundings, cfg: [] }
+  options = { cwd: root, surroundings, cfg: [], trust: TRUSTING }
   compiler = {
     pid: process.pid,
     uid: surroundings.uid,
@@ -35,11 +36,19 @@ beforeAll(() => {
 
 afterAll(() => rmSync(base, { recursive: true }))
 
+const place = () => ({ cwd: root, home: compiler.home, env: { PATH: process.env['PATH'] } })
+
 const write = (toml: string): void => writeFileSync(join(root, '.cordon/config.toml'), toml)
 
-async function ask(capability: string, target: string): Promise<Why> {
-  const project = openAmbientProject(options)
-  return why(project, await compileProject(project, compiler), 't', parseQuestion(capability, target))
+async function ask(capability: string, target: string, name = 't'): Promise<Why> {
+  const project = await openAmbientProject(options)
+  return why(
+    project,
+    await compileProject(project, compiler),
+    name,
+    parseQuestion(capability, target),
+    place(),
+  )
 }
 
 const tool = '[conversation.tools.t]\nsource = "local"\ncommand = ["true"]\n'
@@ -100,8 +109,9 @@ test('SPEC 4.7 an edit that a later layer would override is suggested where it c
     join(root, 'sub/.cordon.toml'),
     'conversation.tools.t.access.fs = { strategy = "replace", value = [{ path = ".", read = true }] }\n',
   )
-  const project = openAmbientProject({ ...options, cwd: join(root, 'sub') })
-  const found = why(project, await compileProject(project, compiler), 't', parseQuestion('update', 'f'))
+  const project = await openAmbientProject({ ...options, cwd: join(root, 'sub') })
+  const policies = await compileProject(project, compiler)
+  const found = why(project, policies, 't', parseQuestion('update', 'f'), place())
   expect(found).toMatchObject({ allowed: false, fix: { layer: 'user-workspace' } })
 })
 
@@ -157,16 +167,95 @@ test('SPEC 4.7 the suggested edit, applied, makes the same question answer allow
     fc.array(netRule, { maxLength: 4 }),
     fc.array(envRule, { maxLength: 4 }),
     question,
-    async (fs, net, env, [capability, target]) => {
+    fc.constantFrom('t', 'fs_modify_file'),
+    async (fs, net, env, [capability, target], name) => {
       write(
-        `${tool}[conversation.tools.t.access]\nfs = ${inline(fs)}\nnet = ${inline(net)}\nenv = ${inline(env)}\n`,
+        `${tool}[conversation.tools.${name}.access]\nfs = ${inline(fs)}\nnet = ${inline(net)}\nenv = ${inline(env)}\n`,
       )
-      const before = await ask(capability, target)
+      const before = await ask(capability, target, name)
       if (before.allowed) return
+      // Of a program that is not ours the kernel holds every rule, and some it cannot hold beside others.
+      const isFile = (CAPABILITIES as readonly string[]).includes(capability)
+      if (!before.fix && name === 't' && isFile) return
+      // A directory with a rule of its own goes only where the one above is writable, which takes two rules.
+      if (!before.fix && capability === 'delete' && ['a', 'd/link/c'].includes(target)) return
       expect(before.fix, `no edit for ${capability} ${target}`).toBeDefined()
-      changeSetting(options, before.fix!)
-      expect(await ask(capability, target)).toMatchObject({ allowed: true })
+      await changeSetting(options, before.fix!)
+      expect(await ask(capability, target, name)).toMatchObject({ allowed: true })
     },
   )
-  await fc.assert(property, { numRuns: 150 })
+  await fc.assert(property, { numRuns: 300 })
+})
+
+const rule = (path: string, ...granted: string[]): string =>
+  `[[conversation.tools.t.access.fs]]\npath = "${path}"\n${granted.map((name) => `${name} = true\n`).join('')}`
+
+test('SPEC 4.7 for a program that is not ours, what the kernel adds to the rule', async () => {
+  write(`${tool}${rule('.', 'read')}${rule('a', 'read', 'update')}${rule('new/deep', 'read', 'write')}`)
+  expect(await ask('update', 'a/f')).toMatchObject({
+    allowed: true,
+    notes: ['replacing a file by renaming another over it also needs create and delete'],
+  })
+  expect(await ask('create', 'new/deep/x')).toMatchObject({
+    allowed: true,
+    notes: ['the path does not exist, so it cannot be granted: create it first'],
+  })
+  expect(await ask('read', 'a/f')).toMatchObject({ allowed: true, notes: [] })
+})
+
+test('SPEC 4.7 an edit that this machine cannot enforce is not suggested', async () => {
+  // A rule on the file alone would make every call fail: what is hidden cannot be shown in part and written.
+  write(`${tool}${rule('.', 'read', 'write')}${rule('a/b')}`)
+  const found = await ask('update', 'a/b/c/f')
+  expect(found).toMatchObject({
+    allowed: false,
+    because: 'the rule for a/b does not grant update',
+    fix: { value: '+{ path = "a/b/c/f", read = true, update = true }' },
+  })
+  await changeSetting(options, found.fix!)
+  expect(await ask('update', 'a/b/c/f')).toMatchObject({ allowed: true })
+  // The same at a place where nothing that grants it can be held: nothing is suggested.
+  write(`${tool}${rule('a/b', 'create', 'update')}`)
+  expect(await ask('delete', 'f')).toMatchObject({ allowed: false, fix: undefined })
+})
+
+test('SPEC 4.7 a policy that this machine cannot enforce grants nothing, and why says so', async () => {
+  write(`${tool}${rule('.', 'read', 'write')}${rule('a', 'read', 'create')}`)
+  expect(await ask('read', 'f')).toMatchObject({
+    allowed: false,
+    because:
+      'this machine cannot enforce the policy, so every call fails; `cordon policy explain` says why: a',
+  })
+})
+
+test('SPEC 4.12 a shipped tool that writes needs no more than its rule says', async () => {
+  const own = (text: string): string => text.replaceAll('tools.t.', 'tools.fs_delete_file.')
+  write(
+    own(
+      `${rule('.', 'read')}${rule('a', 'read', 'create')}${rule('d', 'read', 'delete')}${rule('new/deep', 'create')}`,
+    ),
+  )
+  const asked = (capability: string, target: string): Promise<Why> =>
+    ask(capability, target, 'fs_delete_file')
+  expect(await asked('create', 'a/x')).toMatchObject({ allowed: true, notes: [] })
+  expect(await asked('create', 'new/deep/x')).toMatchObject({ allowed: true, notes: [] })
+  expect(await asked('delete', 'd/f')).toMatchObject({ allowed: true, notes: [] })
+  // The directory of a rule is a mount point where what lies around it is not writable.
+  write(own(`${rule('.', 'read')}${rule('d', 'read', 'delete')}`))
+  expect(await asked('delete', 'd')).toMatchObject({
+    allowed: false,
+    because: 'its rule begins here, and the directory above is not writable for the tool',
+    fix: { value: '+{ path = ".", read = true, delete = true }' },
+  })
+})
+
+test('a way over a link that no rule shows is not there inside, and the edit names it', async () => {
+  write(`[[conversation.tools.fs_modify_file.access.fs]]\npath = "a/b/c"\nupdate = true\n`)
+  expect(await ask('update', 'a/b/c/f', 'fs_modify_file')).toMatchObject({ allowed: true })
+  expect(await ask('update', 'd/link/c/f', 'fs_modify_file')).toMatchObject({
+    allowed: false,
+    canonical: 'a/b/c/f',
+    because: 'the way leads over a link in a directory that no rule shows',
+    fix: { value: '+{ path = "d/link/c/f", update = true }' },
+  })
 })

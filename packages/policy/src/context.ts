@@ -26,6 +26,8 @@ export interface ContextData {
   readonly access: AccessPolicy | null
   readonly workspaceId?: string
   readonly conversationId?: string
+  /** Who asks, for the edits that errors suggest. Beside the context on the wire (`tool.name`), not in it. */
+  readonly tool?: string | undefined
 }
 
 /**
@@ -72,10 +74,7 @@ export class Context {
 
   /** The check with everything that anchored I/O needs to act on exactly what was checked (SPEC 6.4). */
   locate(path: string, want: Capability): Location {
-    const location =
-      want === 'delete'
-        ? locateEntry(this.#root, this.#fs, path)
-        : locateObject(this.#root, this.#fs, path, want)
+    const location = this.#place(path, want)
     if (!this.#fs) return location
     const decision = evaluateFs(this.#fs, location.relative, want)
     if (decision.kind === 'granted') return location
@@ -84,7 +83,19 @@ export class Context {
       target: location.relative,
       rule: decision.kind === 'withheld' ? decision.rule : undefined,
       grants: this.#fs.granting,
+      tool: this.data.tool,
     })
+  }
+
+  #place(path: string, want: Capability): Location {
+    try {
+      return want === 'delete'
+        ? locateEntry(this.#root, this.#fs, path)
+        : locateObject(this.#root, this.#fs, path, want)
+    } catch (error) {
+      if (!(error instanceof DeniedError)) throw error
+      throw new DeniedError({ ...error.denied, tool: this.data.tool })
+    }
   }
 
   checkNet(url: string): void {
@@ -96,6 +107,7 @@ export class Context {
       target,
       rule: decision.kind === 'refused' ? decision.rule : undefined,
       grants: this.data.access?.net.filter((rule) => rule.allow) ?? [],
+      tool: this.data.tool,
     })
   }
 
@@ -108,7 +120,7 @@ export class Context {
     const decision = this.#env?.evaluate(name)
     if (!decision || decision.kind === 'allowed') return
     const rule = decision.kind === 'refused' ? decision.rule : undefined
-    throw new EnvDeniedError({ variable: name, rule, grants })
+    throw new EnvDeniedError({ variable: name, rule, grants, tool: this.data.tool })
   }
 
   checkCommand(invocation: Invocation): void {
@@ -130,11 +142,11 @@ export class Context {
 }
 
 /** From the JSON on a tool's standard input. Reports everything that is wrong with it at once. */
-export function parseContext(value: unknown): Context {
+export function parseContext(value: unknown, { tool }: Pick<ContextData, 'tool'> = {}): Context {
   const problems = new Problems()
   const data = readContext(value, problems)
   problems.throwIfAny('invalid context')
-  return new Context(data)
+  return new Context(tool === undefined ? data : { ...data, tool })
 }
 
 function readContext(value: unknown, problems: Problems): ContextData {

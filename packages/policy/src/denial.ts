@@ -5,7 +5,7 @@ export interface Denial {
   readonly because: string
   /** What is granted on this axis, so that the reader knows what is possible; left out when no rule matters. */
   readonly granted?: readonly string[]
-  /** The exact TOML that would allow it, or a sentence when no rule could. */
+  /** What to paste, or a sentence when no rule could. */
   readonly toAllow: readonly string[] | string
 }
 
@@ -15,8 +15,8 @@ export function explain({ asked, because, granted, toAllow }: Denial): string {
     `  because: ${because}`,
     ...(granted ? [`  granted: ${list(granted)}`] : []),
     ...(typeof toAllow === 'string'
-      ? [`  to allow: ${toAllow}`]
-      : ['  to allow:', ...toAllow.map((line) => `    ${line}`)]),
+      ? [`  to allow it: ${toAllow}`]
+      : ['  to allow it:', ...toAllow.map((line) => `    ${line}`)]),
   ].join('\n')
 }
 

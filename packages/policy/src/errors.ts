@@ -1,6 +1,8 @@
+import { type ErrorCode } from './error-codes.ts'
+
 /** Every error a Cordon package throws on purpose: a stable code, fields, and a message a person can act on. */
 export abstract class CordonError extends Error {
-  abstract readonly code: string
+  abstract readonly code: ErrorCode
   override get name(): string {
     return this.constructor.name
   }

@@ -6,18 +6,20 @@ export {
   type CommandRule,
   type EnvRule,
   type FsRule,
+  type Guard,
   type HostName,
   type NetRule,
   type Origin,
   type RelPath,
 } from './rules.ts'
+export { type ErrorCode } from './error-codes.ts'
+export { suggest } from './did-you-mean.ts'
 export { CordonError, ParseError, type Problem } from './errors.ts'
 export {
   DeniedError,
   EscapeError,
   FsAccessError,
   type FsDenial,
-  grantToml,
   InvalidPathError,
   OutsideError,
   UnresolvableError,
@@ -35,9 +37,21 @@ export { below, joinRel, parseRelPath, ROOT, splitEntry } from './fs/rel-path.ts
 export { parseHost } from './net/host.ts'
 export { NetIndex, type NetDecision } from './net/net-index.ts'
 export { DEFAULT_PORTS, InvalidUrlError, parseNetTarget, type NetTarget } from './net/target.ts'
-export { EnvIndex, type EnvDecision } from './env/env-index.ts'
+export { parseWorkspaceUri, workspaceUri } from './fs/uri.ts'
+export { EnvIndex, type EnvDecision, isMinimalEnv, MINIMAL_ENV } from './env/env-index.ts'
 export { evaluateCommand, type CommandDecision, type Invocation } from './commands/evaluate.ts'
 export { Problems } from './wire/fields.ts'
 export { isEnvName, parseCommandRule, parseEnvRule, parseFsRule, parseNetRule } from './wire/parse-rule.ts'
 export { parseAccessPolicy } from './wire/parse-policy.ts'
 export { serializeAccessPolicy } from './wire/serialize.ts'
+export {
+  type Edit,
+  editFor,
+  envRuleAllowing,
+  formatRule,
+  fsRulesAllowing,
+  isDefaultFs,
+  netRuleAllowing,
+  type RuleData,
+  setCommand,
+} from './suggest.ts'

@@ -10,13 +10,20 @@ export type Origin = string
 export interface FsRule {
   /** Workspace-relative. Canonical for ordinary rules, lexical for external ones; `.` is the root. */
   readonly path: RelPath
+  /** As it was written, where a link leads from there to `path`. Like the origin it never crosses the wire. */
+  readonly written?: RelPath
   readonly grants: ReadonlySet<Capability>
   /** SPEC 3.1: this rule's path leaves the workspace through a link, on purpose. */
   readonly external: boolean
   /** Where an external rule may land. Absent on an external rule: a tombstone, which grants nothing. */
   readonly approvedTarget?: string
+  /** SPEC 4.10: nobody wrote it. It takes writing back from what lies around it. */
+  readonly guard?: Guard
   readonly origin?: Origin
 }
+
+/** What becomes of something new at a guarded path, once the process has ended. */
+export type Guard = 'told' | 'moved-aside'
 
 /** SPEC 1.5. */
 export interface NetRule {

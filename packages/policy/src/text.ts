@@ -7,9 +7,14 @@ const PRINTABLE_ASCII = /^[ -~]*$/
 const escapeUnsafe = (text: string, escape: (hex: string) => string): string =>
   PRINTABLE_ASCII.test(text)
     ? text
-    : text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (c) => escape(c.codePointAt(0)!.toString(16)))
+    : text.replace(/[\p{C}\p{Zl}\p{Zp}\p{DI}\u00a0\u1680\u2000-\u200a\u202f\u205f\u2800\u3000]/gu, (c) =>
+        escape(c.codePointAt(0)!.toString(16)),
+      )
 
-/** Untrusted text in a message: control and bidi characters must not redraw the terminal. */
+/**
+ * Untrusted text in a message: control and bidi characters must not redraw the terminal, and what cannot be seen (the
+ * default ignorable characters, and blanks that are no space) must not make one name look like another.
+ */
 export const quote = (text: string): string =>
   escapeUnsafe(JSON.stringify(clip(text)), (hex) => `\\u{${hex}}`)
 
@@ -21,7 +26,9 @@ export const tomlString = (text: string): string =>
 
 /** Plain text stays as it was typed, so that messages can be compared and copied; anything else is quoted. */
 export const show = (text: string): string =>
-  text !== '' && text.length <= LONGEST_SHOWN && !text.search(/^[^\p{C}\p{Zl}\p{Zp}"]+$/u)
+  text !== '' &&
+  text.length <= LONGEST_SHOWN &&
+  !text.search(/^[^\p{C}\p{Zl}\p{Zp}\p{DI}\u00a0\u1680\u2000-\u200a\u202f\u205f\u2800\u3000"]+$/u)
     ? text
     : quote(text)
 
@@ -38,7 +45,8 @@ const clip = (text: string): string =>
  */
 export function shellWord(text: string): string {
   if (/^[\w.,/:@%+-]+$/.test(text)) return text
-  if (!text.search(/^[^\p{C}\p{Zl}\p{Zp}]*$/u)) return `'${text.replaceAll("'", `'\\''`)}'`
+  if (!text.search(/^[^\p{C}\p{Zl}\p{Zp}\p{DI}\u00a0\u1680\u2000-\u200a\u202f\u205f\u2800\u3000]*$/u))
+    return `'${text.replaceAll("'", `'\\''`)}'`
   const escaped = text.replace(/[\\']/g, (c) => `\\${c}`)
   return `$'${escapeUnsafe(escaped, (hex) => (hex.length <= 4 ? `\\u${hex.padStart(4, '0')}` : `\\U${hex.padStart(8, '0')}`))}'`
 }

@@ -41,6 +41,7 @@ test('SPEC 1.9 the document lists every file of vectors, every default port and 
   const ports = Object.entries(DEFAULT_PORTS).map(([scheme, port]) => `${scheme} ${port}`)
   expect(document).toContain(`${ports.join(', ')}. No other scheme has one.`)
   const example = /```json\n(.*?)```/s.exec(document)![1]!
-  const context = parseContext({ ...(JSON.parse(example) as object), root: '/' })
+  const { context: shown } = JSON.parse(example) as { context: object }
+  const context = parseContext({ ...shown, root: '/' })
   expect(context.data.access?.fs.length).toBe(3)
 })

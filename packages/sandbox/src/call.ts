@@ -1,25 +1,51 @@
+import { type Socket as UdpSocket } from 'node:dgram'
+import { type Server } from 'node:net'
+import { type LauncherState } from './kernel.ts'
 import { type Flag, type Item } from './linux/items.ts'
 import { UnplannableError } from './plan/errors.ts'
+import { type InsideSocket } from './plan/network.ts'
 import { type Plan } from './plan/types.ts'
 
-/** What belongs to one call; the plan holds for many. */
-export interface Call {
+/** One start of a program; the plan that it is started under holds for many. */
+export interface SpawnOptions {
   /** `argv[0]` is what the program is called; what is started is the plan's `survey.exe`. */
   readonly argv: readonly [string, ...string[]]
   readonly cwd?: string
   /** Exactly this, nothing more: see `buildEnvironment`. */
   readonly env: Readonly<Record<string, string>>
-  /** Texts that are readable inside, by path below `FILES`: kept in memory, never on the host's disk. */
+  /** Texts that are readable inside, by path, such as below `FILES`: kept in memory, never on the host's disk. */
   readonly files?: ReadonlyMap<string, string>
+  readonly stdio?: readonly [Stdio, Stdio, Stdio]
+  /** Stderr passes through the launcher, no faster than it is taken, and `Exit.said` is the end of it. */
+  readonly keepErrors?: boolean
+  /** Aborting kills everything inside. */
+  readonly signal?: AbortSignal
+  /** What files that are copied in hold, by their path; undefined where there is none yet (SPEC 4.8). */
+  readonly replaced?: ReadonlyMap<string, Uint8Array | undefined>
+  /** SPEC 4.5: serves the network inside. Called once for each of the plan's sockets; who connects before, waits. */
+  readonly onSocket?: (socket: InsideSocket, handle: Server | UdpSocket) => void
+  /** Whether the program shares the terminal's session (docs/decisions/0043). Default: when stdin is a terminal. */
+  readonly terminal?: 'keep' | 'detach'
+  /** For a host that is root: the user to be. */
+  readonly as?: { readonly uid: number; readonly gid: number }
+  /** Where the launcher is, when it is not where the package's install step puts it. */
+  readonly launcher?: LauncherState
 }
 
-/** Where `Call.files` lie: on the sealed root, so that not even the program can change them. */
+type Stdio = 'pipe' | 'inherit' | 'ignore'
+
+/** Where our own files lie: on the sealed root, so that not even the program can change them (decision 0090). */
 export const FILES = '/run/cordon'
 
 /** Everything the launcher has to be told. */
 export const itemsFor = (
   plan: Plan,
-  { argv, cwd = plan.survey.cwd, env, files = new Map() }: Call,
+  {
+    argv,
+    cwd = plan.survey.cwd,
+    env,
+    files = new Map(),
+  }: Pick<SpawnOptions, 'argv' | 'cwd' | 'env' | 'files'>,
   more: readonly Flag[],
 ): readonly Item[] => [
   ...withFiles(plan, files).map((item) =>
@@ -39,10 +65,19 @@ function withFiles({ items, isolation }: Plan, files: ReadonlyMap<string, string
   const sealed = items.findIndex((item) => item.tag === 'seal')
   return [
     ...items.slice(0, sealed),
-    { tag: 'dir', path: '/run', mode: 0o755 },
-    { tag: 'dir', path: FILES, mode: 0o755 },
+    ...directories(files.keys()),
     ...[...files].map(([path, text]) => ({ tag: 'content', path, text }) as const),
     ...items.slice(sealed),
-    { tag: 'allow', path: FILES, rights: ['read-file', 'read-dir'] },
+    ...[...files.keys()].map((path) => ({ tag: 'allow', path, rights: ['read-file'] }) as const),
   ]
+}
+
+/** Those that are not of the system, which nobody could make anything in: on the way to the files, parents first. */
+function directories(paths: Iterable<string>): readonly Item[] {
+  const made = new Set<string>()
+  for (const path of paths)
+    if (/^\/(?:run|mnt)\//.test(path))
+      for (let at = path.indexOf('/', 1); at !== -1; at = path.indexOf('/', at + 1))
+        made.add(path.slice(0, at))
+  return [...made].map((path) => ({ tag: 'dir', path, mode: 0o755 }))
 }

@@ -1,56 +1,168 @@
-import { closeSync, constants, lstatSync, openSync, renameSync } from 'node:fs'
-import { type FsRule } from '@cordon/policy'
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  rmdirSync,
+  type Stats,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { type WatchedPath } from './plan/types.ts'
 
-/** Something at a path where a rule allows nothing to be made. */
+/** Something at a path where a rule allows nothing to be made (decision 0042). */
 export interface DeniedPath {
-  readonly rule: FsRule
   readonly path: string
   /** Undefined when it could not be moved; `why` then says so. */
   readonly movedTo: string | undefined
   readonly why?: string
 }
 
-/**
- * SPEC 4.3: a path that did not exist could not be held by a mount, so after the process and all its children have
- * ended it is looked for, and what is there gets a name that no rule protects and no program expects.
- */
-export const moveDeniedAside = (watched: readonly WatchedPath[]): readonly DeniedPath[] =>
-  watched.flatMap(({ rule, base, path }) => moveAside(rule, base, path) ?? [])
+/** What came into being at paths that were not there. */
+export interface NewPaths {
+  readonly createdDenied: readonly DeniedPath[]
+  /** SPEC 4.10: guarded paths that are new. They stay, and are told. */
+  readonly appeared: readonly string[]
+}
 
 /**
- * Component by component, and the last step in the directory that was held: a link on the way leads elsewhere, and
- * elsewhere is not what the rule speaks of, also when another run in the same workspace makes it one just now.
+ * SPEC 4.3 and 4.10: a path that did not exist could not be held by a mount, so after the process and all its children
+ * have ended it is looked for. What a rule denies gets a name that no rule protects and no program expects.
  */
-function moveAside(rule: FsRule, base: string, path: string): DeniedPath | undefined {
+export function lookForNew(watched: readonly WatchedPath[]): NewPaths {
+  const createdDenied: DeniedPath[] = []
+  const appeared: string[] = []
+  for (const each of watched) {
+    if (!isThere(each.path)) continue // nearly always; what can be reached through a link is there
+    const found = lookPatiently(each)
+    if (typeof found === 'string') appeared.push(found)
+    else if (found) createdDenied.push(found)
+  }
+  return { createdDenied, appeared }
+}
+
+/** A tree that changes under our eyes is looked at again, but not for ever. */
+function lookPatiently(watched: WatchedPath): ReturnType<typeof lookAt> {
+  for (let tries = 1; ; tries++)
+    try {
+      return lookAt(watched)
+    } catch (error) {
+      if (!(error instanceof ChangedError)) throw error
+      if (tries === MOST_TRIES)
+        return { path: watched.path, movedTo: undefined, why: 'it is being changed all the time' }
+    }
+}
+
+const MOST_TRIES = 100
+
+/**
+ * Component by component, and each step in the directory that was held, also when another run in the same workspace
+ * puts a link there just now. No path that is watched has a link on it, so one that is there is new: when the path can
+ * be reached through it, the link is what was made.
+ */
+function lookAt({ base, path, guard }: WatchedPath): DeniedPath | string | undefined {
   const names = path.slice(base.length + 1).split('/')
-  const name = names.pop()!
   let dir: number | undefined
+  let at = base
   try {
     dir = openSync(base, DIRECTORY)
-    for (const each of names) {
-      const next = openSync(`/proc/self/fd/${dir}/${each}`, DIRECTORY)
-      closeSync(dir)
+    for (const [i, name] of names.entries()) {
+      const here: number = dir
+      const held = `/proc/self/fd/${here}`
+      const stats = reaching(here, () => lstatSync(`${held}/${name}`, { throwIfNoEntry: false }))
+      const rest = names.slice(i + 1)
+      if (!stats) return undefined
+      at = `${at}/${name}`
+      if (rest.length === 0 || (stats.isSymbolicLink() && isThere(`${held}/${name}/${rest.join('/')}`)))
+        return guard === 'told' ? at : reaching(here, () => moveAside(held, name, at, stats))
+      const next: number = reaching(here, () => openSync(`${held}/${name}`, DIRECTORY))
+      closeSync(here)
       dir = next
     }
-    return rename(rule, path, `/proc/self/fd/${dir}`, name)
+    return undefined
   } catch (error) {
+    if (error instanceof ChangedError) throw error
     if (GONE.has((error as NodeJS.ErrnoException).code)) return undefined
-    return { rule, path, movedTo: undefined, why: String(error) }
+    const why = (error as NodeJS.ErrnoException).code ?? String(error)
+    return guard === 'told' ? at : { path, movedTo: undefined, why }
   } finally {
     if (dir !== undefined) closeSync(dir)
   }
 }
 
-const DIRECTORY = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW
+/** Linux; Node has no name for it. A directory is held also when its mode lets nobody read it. */
+const O_PATH = 0o10000000
+const DIRECTORY = O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW
+
+/** Whoever made something in a directory of ours may have taken the owner's rights from it: they come back for a moment. */
+function reaching<T>(dir: number, act: () => T): T {
+  try {
+    return act()
+  } catch (error) {
+    const mode = fstatSync(dir).mode & 0o7777
+    if (!REFUSED.has((error as NodeJS.ErrnoException).code) || (mode & 0o700) === 0o700) throw error
+    const held = `/proc/self/fd/${dir}`
+    chmodSync(held, mode | 0o700)
+    try {
+      return act()
+    } finally {
+      chmodSync(held, mode)
+    }
+  }
+}
+
+const REFUSED = new Set<string | undefined>(['EACCES', 'EPERM'])
 const GONE = new Set<string | undefined>(['ENOENT', 'ENOTDIR', 'ELOOP'])
 
-function rename(rule: FsRule, path: string, dir: string, name: string): DeniedPath | undefined {
-  if (!lstatSync(`${dir}/${name}`, { throwIfNoEntry: false })) return undefined
+/** Where we may not look, something could be. */
+function isThere(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) !== undefined
+  } catch (error) {
+    return !GONE.has((error as NodeJS.ErrnoException).code)
+  }
+}
+
+/**
+ * Another run may do the same at the same moment, so the new name is taken first, and nothing is ever replaced. What is
+ * taken fits only what was seen: a directory that stands there by now is not renamed in the place of a link.
+ */
+function moveAside(dir: string, name: string, path: string, seen: Stats): DeniedPath | undefined {
   for (let n = 1; ; n++) {
-    const aside = `${name}.denied-by-cordon-${n}`
-    if (lstatSync(`${dir}/${aside}`, { throwIfNoEntry: false })) continue
-    renameSync(`${dir}/${name}`, `${dir}/${aside}`)
-    return { rule, path, movedTo: path.slice(0, -name.length) + aside }
+    // Whoever made many such names does not keep us busy.
+    const aside = `${name}.denied-by-cordon-${n <= MOST_NUMBERS ? n : Math.random().toString(36).slice(2)}`
+    const taken = takeName(`${dir}/${aside}`, seen)
+    if (!taken) continue
+    try {
+      renameSync(`${dir}/${name}`, `${dir}/${aside}`)
+      return { path, movedTo: path.slice(0, -name.length) + aside }
+    } catch (error) {
+      taken.giveBack()
+      const { code } = error as NodeJS.ErrnoException
+      if (code === 'ENOENT') return undefined
+      if (code === 'EISDIR' || code === 'ENOTDIR') throw new ChangedError()
+      throw error
+    }
+  }
+}
+
+/** The path became something else between the look and the move. */
+class ChangedError extends Error {}
+
+const MOST_NUMBERS = 1000
+
+/** A directory can only be renamed over an empty directory, anything else over a file. */
+function takeName(path: string, stats: Stats): { readonly giveBack: () => void } | undefined {
+  try {
+    if (stats.isDirectory()) mkdirSync(path)
+    else writeFileSync(path, '', { flag: 'wx' })
+    return { giveBack: () => (stats.isDirectory() ? rmdirSync(path) : unlinkSync(path)) }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return undefined
+    throw error
   }
 }

@@ -1,8 +1,4 @@
-import { type AccessPolicy, EnvIndex } from '@cordon/policy'
-
-/** SPEC 4.2: what a process gets when nothing is declared. */
-const MINIMAL: readonly string[] = ['PATH', 'HOME', 'USER', 'LANG', 'TERM', 'TZ']
-const MINIMAL_PREFIX = 'LC_'
+import { type AccessPolicy, EnvIndex, isMinimalEnv } from '@cordon/policy'
 
 /** SPEC 4.6: variables that make a program load or run something: only a rule with their exact name grants them. */
 const LOADING = [
@@ -38,13 +34,11 @@ export function buildEnvironment(
     const exact = decision.kind !== 'unmatched' && decision.rule.name === name
     const wanted =
       decision.kind === 'unmatched'
-        ? isMinimal(name)
+        ? isMinimalEnv(name)
         : decision.kind === 'allowed' && (exact || !makesLoad(name))
     if (wanted) kept[name] = value
   }
   return kept
 }
-
-const isMinimal = (name: string): boolean => MINIMAL.includes(name) || name.startsWith(MINIMAL_PREFIX)
 
 const makesLoad = (name: string): boolean => LOADING.some((pattern) => pattern.test(name))

@@ -1,38 +1,83 @@
-import { type DeniedPath, moveDeniedAside } from './denied-paths.ts'
+import { constants } from 'node:os'
+import { lookForNew, type NewPaths } from './denied-paths.ts'
+import { changedSince, type GuardedFile } from './guarded-files.ts'
 import { type Item } from './linux/items.ts'
 import { type Plan } from './plan/types.ts'
+import { type Carriers, type Replaced } from './replaced.ts'
 import { LaunchError, parseStatus, type Status } from './status.ts'
 
 /** How a confined process ended, and what the sandbox noticed. */
-export interface Exit {
+export interface Exit extends NewPaths {
   readonly code: number | null
   readonly signal: NodeJS.Signals | null
-  /** What should not exist and came into being (SPEC 4.3), and where it was moved to. */
-  readonly createdDenied: readonly DeniedPath[]
+  /** Guarded files that are not what they were at the start, whoever changed them. */
+  readonly changed: readonly string[]
   /** Limits that were reached, in words: the likely cause of a failure. */
   readonly pressure: readonly string[]
+  /** SPEC 4.3: what was written to the private home and is gone, by its path there; `more` where not all was looked at. */
+  readonly left: { readonly paths: readonly string[]; readonly more: boolean }
+  readonly replaced: readonly Replaced[]
+  /** The end of what it wrote to stderr, where that was kept (`SpawnOptions.keepErrors`). */
+  readonly said: string
 }
 
 /** How the launcher itself ended, as far as anybody saw it. */
-export type Seen = Pick<Exit, 'code' | 'signal'>
+type Seen = Pick<Exit, 'code' | 'signal'> & {
+  /** All processes together reached the limit of memory, and the kernel ended them. */
+  readonly ranOut?: boolean
+  readonly guarded: readonly GuardedFile[]
+  readonly carriers: Pick<Carriers, 'results'>
+}
 
 /**
- * The end of a call from the launcher's report, one line a fact. Throws `LaunchError` when the sandbox could not be built.
- * `items` is what the launcher was told: it answers with their numbers.
+ * The end of a call from the launcher's report: one line a fact, an empty line, and the end of stderr if it was kept.
+ * Throws `LaunchError` when the sandbox could not be built. `items` is what the launcher was told: it answers with their
+ * numbers. `seen` is how the launcher itself ended.
  */
 export function exitFrom(report: string, plan: Plan, items: readonly Item[], seen: Seen): Exit {
-  const statuses = report.split('\n').flatMap((line) => parseStatus(line) ?? [])
+  const empty = report.indexOf('\n\n')
+  const facts = empty < 0 ? report : report.slice(0, empty)
+  const statuses = facts.split('\n').flatMap((line) => parseStatus(line) ?? [])
   const failed = statuses.find((status) => status.kind === 'failed')
   if (failed) throw new LaunchError({ ...failed, item: items[failed.item] })
   const end = statuses.find((status) => status.kind === 'exit' || status.kind === 'signal')
   return {
-    // Without a report the launcher itself was killed, and everything inside with it.
-    code: end ? (end.kind === 'exit' ? end.code : null) : seen.signal ? null : seen.code,
+    // Without a report the launcher, or pid 1, was killed, and everything inside with it: however that looks, it is no success.
+    code: end ? (end.kind === 'exit' ? end.code : null) : seen.signal ? null : seen.code || EXIT_LAUNCHER,
     signal: end ? (end.kind === 'signal' ? end.signal : null) : seen.signal,
-    createdDenied: moveDeniedAside(plan.watched),
-    pressure: statuses.flatMap((status) => pressureOf(status, plan)),
+    ...lookForNew(plan.watched),
+    changed: changedSince(seen.guarded),
+    pressure: [
+      ...(seen.ranOut
+        ? [
+            `all processes together reached the limit of ${inMiB(plan.limits.memory)} MiB of memory (sandbox.limits.memory_mb)`,
+          ]
+        : []),
+      ...statuses.flatMap((status) => [...pressureOf(status, plan), ...timeUpOf(status, plan)]),
+    ],
+    left: leftOf(statuses, plan, items),
+    replaced: seen.carriers.results(statuses, items),
+    said: empty < 0 ? '' : report.slice(empty + 2),
   }
 }
+
+/** What the plan itself put there is nothing that anybody wrote. */
+function leftOf(statuses: readonly Status[], { survey }: Plan, items: readonly Item[]): Exit['left'] {
+  const told = statuses.filter((status) => status.kind === 'left')
+  if (told.length === 0) return { paths: [], more: false }
+  const made = new Set(
+    items.flatMap((item) => (item.tag === 'link' || item.tag === 'replaced' ? [item.path] : [])),
+  )
+  return {
+    paths: told
+      .flatMap(({ path }) => (path === undefined ? [] : [`${survey.home.canonical}/${path}`]))
+      .filter((path) => !made.has(path)),
+    more: told.some(({ path }) => path === undefined),
+  }
+}
+
+/** launcher/src/report.h. */
+const EXIT_LAUNCHER = 125
 
 function pressureOf(status: Status, { limits }: Plan): readonly string[] {
   if (status.kind !== 'usage') return []
@@ -46,6 +91,16 @@ function pressureOf(status: Status, { limits }: Plan): readonly string[] {
       ? [`a process used ${inMiB(status.peakBytes)} MiB of memory (limit ${inMiB(limits.memory)} MiB)`]
       : []),
   ]
+}
+
+/** SIGXCPU is what the limit of processor time sends. A shell says it by 128 and its number, as anybody could. */
+function timeUpOf(status: Status, { limits: { cpu } }: Plan): readonly string[] {
+  if (cpu === undefined) return []
+  const limit = `${cpu} s of processor time (sandbox.limits.cpu_secs = ${cpu})`
+  if (status.kind === 'signal' && status.signal === 'SIGXCPU') return [`a process used ${limit}`]
+  if (status.kind === 'exit' && status.code === 128 + constants.signals.SIGXCPU)
+    return [`a process probably used ${limit}`]
+  return []
 }
 
 /** launcher/src/root.c, `nr_inodes`: together with directories and links. */

@@ -1,44 +1,40 @@
-export {
-  type Guarantee,
-  type KernelReport,
-  type LauncherState,
-  type LostGuarantee,
-  type NamespaceName,
-} from './kernel.ts'
+export { type KernelReport, type LauncherState, type LostGuarantee } from './kernel.ts'
 export { findLauncher, LauncherMissingError } from './launcher.ts'
+export { findDelegatedCgroup } from './cgroup.ts'
 export { assumeKernel, parseProbe, probeKernel } from './probe.ts'
 export { buildEnvironment } from './environment.ts'
-export { openAmbientSurvey, type SurveyRequest } from './plan/ambient-survey.ts'
-export { type PathKind, type Place, type RuntimeEntry, type Survey, type SystemEntry } from './plan/survey.ts'
-export { ProgramNotFoundError } from './plan/program.ts'
-export { DEFAULT_LIMITS, planConfinement, PROXY_PORT } from './plan/plan.ts'
+export { isInSystem, linksOnTheWay, openAmbientSurvey } from './plan/ambient-survey.ts'
+export { type PathKind, type Survey } from './plan/survey.ts'
+export { findProgram, NotExecutableError, ProgramNotFoundError } from './plan/program.ts'
+export { DEFAULT_LIMITS, planConfinement } from './plan/plan.ts'
+export { type InsideSocket, type NetworkPlan } from './plan/network.ts'
+export { LIMITS } from './plan/limits.ts'
+export { placeRules } from './plan/regions.ts'
+export { whyNoWorkspace } from './plan/no-workspace.ts'
+export { type Replaced } from './replaced.ts'
+export { nameOf, type OutsideRule, whyNotOutside } from './plan/outside.ts'
 export { UnenforceableError, UnplannableError } from './plan/errors.ts'
 export {
-  type ConfinementRequest,
   type Held,
   type Holder,
   type Limits,
+  type Loss,
   type Plan,
-  type Rule,
-  type SandboxMode,
+  type PlanRequest,
   type WatchedPath,
 } from './plan/types.ts'
-export { FILES } from './call.ts'
+export { FILES, type SpawnOptions } from './call.ts'
 export { type Exit } from './exit.ts'
-export { type Confined, spawnConfined, type SpawnOptions } from './spawn.ts'
-export { type End, endFrom } from './ended.ts'
-export { seenIn, type Succession, takeAmbientReport, takeOver } from './take-over.ts'
-export { type DeniedPath } from './denied-paths.ts'
+export { type Confined, spawnConfined } from './spawn.ts'
+export { changedSince, guardedFiles } from './guarded-files.ts'
+export { type DeniedPath, lookForNew } from './denied-paths.ts'
 export { isKernelRefusal, LaunchError } from './status.ts'
 export { sandboxProfile } from './darwin/profile.ts'
-export { serveProxy, type ProxyHandle, type ProxyTrust } from './proxy/serve.ts'
-export {
-  type DecisionKind,
-  type ProxyDecision,
-  type ProxyLimits,
-  type ProxyOptions,
-  type Resolve,
-} from './proxy/options.ts'
-export { getUnderRules, type GetOptions, type Got } from './proxy/get.ts'
-export { netHolders, type NetHolder } from './proxy/holders.ts'
-export { type ProxyAddress, type TrustFiles } from './proxy/environment.ts'
+export { openProxy, type ProxyHandle } from './proxy/serve.ts'
+export { needsAuthority } from './proxy/gate.ts'
+export { proxyEnv } from './proxy/environment.ts'
+export { parseUpstream } from './proxy/upstream.ts'
+export { type NetWish, type ProxyDecision, type ProxyOptions } from './proxy/options.ts'
+export { getUnderRules, type GetOptions } from './proxy/get.ts'
+export { netHolders } from './proxy/holders.ts'
+export { isTerminal } from './spawn.ts'

@@ -3,12 +3,16 @@ export type Guarantee =
   | 'workspace-boundary'
   | 'private-home-and-tmp'
   | 'narrower-rules'
+  | 'guard'
   | 'capability-rules'
   | 'host-rules'
   | 'file-metadata'
   | 'process-isolation'
   | 'process-cleanup'
   | 'system-call-filter'
+  | 'total-memory'
+  | 'host-sockets'
+  | 'command-rules'
 
 export interface LostGuarantee {
   readonly guarantee: Guarantee
@@ -36,5 +40,7 @@ export interface KernelReport {
   readonly namespaces: Readonly<Record<NamespaceName, string | undefined>>
   /** Whether a whole new root could be built and entered: namespaces may be granted and still be useless. */
   readonly newRoot: 'works' | { readonly step: string; readonly errno: string }
+  /** We run inside a sandbox of our own, which lets nobody make namespaces. Landlock stacks. */
+  readonly nested?: true
   readonly lost: readonly LostGuarantee[]
 }

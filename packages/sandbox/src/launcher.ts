@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
+import { dirname, join } from 'node:path'
 import { CordonError } from '@cordon/policy'
 import { type LauncherState } from './kernel.ts'
 
@@ -12,12 +12,12 @@ export class LauncherMissingError extends CordonError {
 }
 
 /** Beside this package's sources, beside a bundle, and in this repository seen from the bundle of the CLI. */
-const BUILT = ['../launcher/build/cordon-launch', '../../sandbox/launcher/build/cordon-launch'].map((path) =>
-  fileURLToPath(new URL(path, import.meta.url)),
-)
+const BUILT = ['../launcher/build/cordon-launch', '../../sandbox/launcher/build/cordon-launch']
+
+const builtPlaces = (): readonly string[] => BUILT.map((path) => join(dirname(import.meta.filename), path))
 
 /** Where the launcher is: as the caller says, as the package's install step built it, or nowhere. */
-export function findLauncher(places: readonly string[] = BUILT): LauncherState {
+export function findLauncher(places: readonly string[] = builtPlaces()): LauncherState {
   if (process.platform !== 'linux')
     return {
       state: 'missing',

@@ -23,7 +23,7 @@ export function probeKernel(launcher: LauncherState = findLauncher()): KernelRep
 /**
  * The same without asking, for a start that should be quick: a kernel new enough is taken to have everything. That is
  * safe, because the launcher fails at whatever is missing before anything runs; then `isKernelRefusal`, and
- * it is time to probe.
+ * it is time to probe (decision 0091).
  */
 export function assumeKernel(launcher: LauncherState = findLauncher()): KernelReport {
   if (remembered || launcher.state === 'missing' || platform() !== 'linux') return probeKernel(launcher)
@@ -78,9 +78,19 @@ export function parseProbe(launcher: LauncherState, text: string): KernelReport 
     seccomp: number('seccomp') === 0,
     namespaces,
     newRoot: newRootOf(lines),
+    ...(isNested() ? { nested: true as const } : {}),
     lost: [],
   } satisfies KernelReport
   return { ...known, lost: lostWithout(known, known.newRoot === 'works' ? 'namespaces' : 'landlock-only') }
+}
+
+/** Pid 1 of a sandbox is the launcher. */
+function isNested(): boolean {
+  try {
+    return readFileSync('/proc/1/comm', 'utf8') === 'cordon-launch\n'
+  } catch {
+    return false
+  }
 }
 
 function newRootOf(lines: readonly string[]): KernelReport['newRoot'] {

@@ -1,30 +1,20 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { type Socket as UdpSocket } from 'node:dgram'
 import { type Server } from 'node:net'
-import { type Duplex, type Readable, type Writable } from 'node:stream'
+import { type Readable, type Writable } from 'node:stream'
+import { fstatSync } from 'node:fs'
 import { isatty } from 'node:tty'
-import { type Call, itemsFor } from './call.ts'
+import { itemsFor, type SpawnOptions } from './call.ts'
+import { type Channel, openFileChannel, openSocketChannel } from './channel.ts'
+import { type Cgroup, memorySettings, openCgroup } from './cgroup.ts'
 import { type Exit, exitFrom } from './exit.ts'
-import { type LauncherState } from './kernel.ts'
+import { type GuardedFile, guardedFiles } from './guarded-files.ts'
 import { findLauncher, LauncherMissingError } from './launcher.ts'
 import { encodeItems } from './linux/encode.ts'
 import { type Item } from './linux/items.ts'
+import { type Carriers, openCarriers } from './replaced.ts'
+import { type InsideSocket } from './plan/network.ts'
 import { type Plan } from './plan/types.ts'
-
-type Stdio = 'pipe' | 'inherit' | 'ignore'
-
-export interface SpawnOptions extends Call {
-  readonly stdio?: readonly [Stdio, Stdio, Stdio]
-  /** Aborting kills everything inside. */
-  readonly signal?: AbortSignal
-  /** SPEC 4.5: the socket inside the sandbox on which the host serves its proxy. Called before the program starts. */
-  readonly onProxySocket?: (server: Server) => void
-  /** Whether the program shares the terminal's session (docs/decisions/0043). Default: when stdin is a terminal. */
-  readonly terminal?: 'keep' | 'detach'
-  /** For a host that is root: the user to be. */
-  readonly as?: { readonly uid: number; readonly gid: number }
-  /** Where the launcher is, when it is not where the package's install step puts it. */
-  readonly launcher?: LauncherState
-}
 
 export interface Confined {
   readonly pid: number
@@ -41,20 +31,48 @@ export function spawnConfined(plan: Plan, options: SpawnOptions): Confined {
   const launcher = options.launcher ?? findLauncher()
   if (launcher.state === 'missing') throw new LauncherMissingError(launcher)
   const [stdin, stdout, stderr] = options.stdio ?? ['pipe', 'pipe', 'pipe']
-  const terminal = options.terminal ?? (stdin === 'inherit' && isatty(0) ? 'keep' : 'detach')
-  const items = itemsFor(plan, options, terminal === 'keep' ? ['keep-terminal'] : [])
-  const child = spawn(launcher.path, [], {
-    argv0: 'cordon-launch',
-    cwd: '/',
-    env: {},
-    ...options.as,
-    stdio: [stdin, stdout, stderr, 'pipe', ...(plan.proxyPort === undefined ? [] : (['ipc'] as const))],
-  })
-  if (options.onProxySocket) receiveSocket(child, options.onProxySocket)
-  const exit = collectExit(child, plan, items)
-  const channel = child.stdio[3] as Duplex | null
-  channel?.on('error', () => {}) // the launcher may be gone before it has read everything; its exit says why
-  channel?.write(encodeItems(items))
+  const terminal = options.terminal ?? (stdin === 'inherit' && isTerminal(0) ? 'keep' : 'detach')
+  const network = options.onSocket ? plan.network : undefined
+  const files = new Map([...(network?.files ?? []), ...(options.files ?? [])])
+  const items: readonly Item[] = [
+    ...itemsFor(plan, { ...options, files }, [
+      ...(terminal === 'keep' ? (['keep-terminal'] as const) : []),
+      ...(options.keepErrors ? (['keep-errors'] as const) : []),
+    ]),
+    ...(network?.sockets ?? []).map((socket): Item => ({
+      tag: 'listen',
+      address: socket.address,
+      port: socket.port,
+      over: socket.serves === 'names' ? socket.over : 'tcp',
+    })),
+    { tag: 'host', pid: process.pid },
+  ]
+  const cgroup = plan.cgroup && openCgroup(plan.cgroup.parent, memorySettings(plan.cgroup.memory))
+  const guarded = guardedFiles(plan) // as they are before anything is started
+  const bytes = encodeItems(items)
+  // In its cgroup before it starts anybody.
+  const channel = (cgroup ? undefined : openFileChannel(bytes)) ?? openSocketChannel(bytes)
+  const carriers = openCarriers(items, options.replaced ?? new Map())
+  const handle = network ? ('ipc' as const) : ('ignore' as const)
+  const more = carriers.stdio.length === 0 && handle === 'ignore' ? [] : [handle, ...carriers.stdio]
+  let child: ChildProcess
+  try {
+    child = spawn(launcher.path, [], {
+      argv0: 'cordon-launch',
+      cwd: '/',
+      env: {},
+      ...options.as,
+      stdio: [stdin, stdout, stderr, channel.stdio, ...more],
+    })
+  } catch (error) {
+    channel.close()
+    carriers.close()
+    throw error
+  }
+  if (network && options.onSocket) receiveSockets(child, network.sockets, options.onSocket)
+  const exit = collectExit(child, { plan, items, cgroup, channel, guarded, carriers })
+  if (cgroup && child.pid !== undefined) joinOrKill(cgroup, child)
+  channel.send(child)
   const kill = (signal: NodeJS.Signals = 'SIGKILL'): void => {
     // The launcher kills what is inside and waits for its end, so that `exit` does not come before it.
     if (signal === 'SIGKILL') child.kill(KILL_ALL)
@@ -83,27 +101,69 @@ function whenAborted(signal: AbortSignal | undefined, exit: Promise<unknown>, ki
   exit.then(forget, forget)
 }
 
-function receiveSocket(child: ChildProcess, onProxySocket: (server: Server) => void): void {
-  child.once('message', (_message, handle) => {
-    if (handle) onProxySocket(handle as Server)
+function receiveSockets(
+  child: ChildProcess,
+  sockets: readonly InsideSocket[],
+  onSocket: NonNullable<SpawnOptions['onSocket']>,
+): void {
+  child.on('message', (number, handle) => {
+    const socket = sockets[Number(number)]
+    if (socket && handle) onSocket(socket, handle as Server | UdpSocket)
   })
 }
 
-function collectExit(child: ChildProcess, plan: Plan, items: readonly Item[]): Promise<Exit> {
+function joinOrKill(cgroup: Cgroup, child: ChildProcess): void {
+  try {
+    cgroup.join(child.pid!)
+  } catch (error) {
+    child.kill('SIGKILL')
+    throw error
+  }
+}
+
+interface Launched {
+  readonly plan: Plan
+  readonly items: readonly Item[]
+  readonly cgroup: Cgroup | undefined
+  readonly channel: Channel
+  readonly guarded: readonly GuardedFile[]
+  readonly carriers: Carriers
+}
+
+function collectExit(
+  child: ChildProcess,
+  { plan, items, cgroup, channel, guarded, carriers }: Launched,
+): Promise<Exit> {
   return new Promise((resolve, reject) => {
-    let report = ''
-    const channel = child.stdio[3] as Duplex | null
-    channel?.setEncoding('utf8')
-    channel?.on('data', (chunk: string) => (report += chunk))
+    const close = (): void => {
+      channel.close()
+      carriers.close()
+      cgroup?.close()
+    }
     child.once('error', (error) => {
-      if (child.pid === undefined) reject(error) // it was never started; otherwise its end settles the promise
+      if (child.pid !== undefined) return // its end settles the promise
+      close()
+      reject(error)
     })
     child.once('close', (code, signal) => {
+      if (child.pid === undefined) return // it was never started
       try {
-        resolve(exitFrom(report, plan, items, { code, signal }))
+        const ranOut = cgroup?.ranOut() ?? false
+        resolve(exitFrom(channel.report(), plan, items, { code, signal, ranOut, guarded, carriers }))
       } catch (error) {
         reject(error)
+      } finally {
+        close()
       }
     })
   })
+}
+
+/** Node's `tty` is asked only about what could be one: loading it is a part of every start. */
+export function isTerminal(fd: number): boolean {
+  try {
+    return fstatSync(fd).isCharacterDevice() && isatty(fd)
+  } catch {
+    return false // it is closed
+  }
 }

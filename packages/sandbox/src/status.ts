@@ -7,20 +7,39 @@ export type Status =
   | { readonly kind: 'failed'; readonly step: string; readonly item: number; readonly errno: string }
   | { readonly kind: 'exit'; readonly code: number }
   | { readonly kind: 'signal'; readonly signal: NodeJS.Signals }
+  /** Below the private home. Undefined: there was more than was looked at. */
+  | { readonly kind: 'left'; readonly path: string | undefined }
+  | { readonly kind: 'replaced'; readonly item: number; readonly errno: string | undefined }
   | { readonly kind: 'usage'; readonly peakBytes: number; readonly tmpFull: boolean }
 
 export function parseStatus(line: string): Status | undefined {
+  // First what is nearly always the whole report: the other patterns are not even compiled then.
+  const code = /^exit code=(\d+)$/.exec(line)
+  if (code) return { kind: 'exit', code: Number(code[1]) }
+  if (line === '') return undefined
   const failed = /^failed ([a-z-]+) item=(-?\d+) errno=(\d+)$/.exec(line)
   if (failed)
     return { kind: 'failed', step: failed[1]!, item: Number(failed[2]), errno: errnoName(Number(failed[3])) }
-  const code = /^exit code=(\d+)$/.exec(line)
-  if (code) return { kind: 'exit', code: Number(code[1]) }
   const signal = /^exit signal=(\d+)$/.exec(line)
   if (signal) return { kind: 'signal', signal: signalName(Number(signal[1])) }
+  const left = /^left (?:path=(.+)|more)$/.exec(line)
+  if (left) return { kind: 'left', path: left[1] === undefined ? undefined : unescapePath(left[1]) }
+  const replaced = /^replaced item=(\d+) errno=(\d+)$/.exec(line)
+  if (replaced) {
+    const errno = Number(replaced[2])
+    return { kind: 'replaced', item: Number(replaced[1]), errno: errno === 0 ? undefined : errnoName(errno) }
+  }
   const usage = /^usage peak_kib=(\d+) tmp_full=([01])$/.exec(line)
   if (usage) return { kind: 'usage', peakBytes: Number(usage[1]) * 1024, tmpFull: usage[2] === '1' }
   return undefined
 }
+
+/** launcher/src/left.c writes every other byte as `%2f`. What is no UTF-8 is shown as what it is not. */
+const unescapePath = (text: string): string =>
+  Buffer.from(
+    text.replaceAll(/%([0-9a-f]{2})/g, (_, hex: string) => String.fromCharCode(parseInt(hex, 16))),
+    'latin1',
+  ).toString('utf8')
 
 export const errnoName = (errno: number): string =>
   Object.entries(constants.errno).find(([, value]) => value === errno)?.[0] ?? `errno ${errno}`
@@ -75,9 +94,11 @@ function adviceFor(step: string, errno: string): string {
     case 'cwd':
       return 'The working directory is not granted: start in a directory that a rule covers.'
     case 'close-fds':
-      return errno === 'EISDIR'
-        ? 'Its standard input, output or error is a directory, from which every rule could be walked around: give it a file or a pipe.'
-        : 'See `cordon doctor`.'
+      if (errno === 'EISDIR')
+        return 'Its standard input, output or error is a directory, from which every rule could be walked around: give it a file or a pipe.'
+      if (errno === 'EAFNOSUPPORT')
+        return 'Its standard input, output or error is a socket of the host, through which it would have the host’s network: put a pipe between, with `cat |` before the command or `| cat` after it.'
+      return 'See `cordon doctor`.'
     case 'bind':
     case 'cover':
     case 'secrets':

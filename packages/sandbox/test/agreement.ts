@@ -6,8 +6,10 @@ import {
   type Capability,
   Context,
   DeniedError,
+  FsIndex,
   type FsRule,
   parseAccessPolicy,
+  parseRelPath,
 } from '@cordon/policy'
 import { type Plan, UnenforceableError } from '@cordon/sandbox'
 import { LIMITS } from '../src/plan/limits.ts'
@@ -29,6 +31,7 @@ const act = {
   // Not truncateSync: it opens for reading as well.
   truncate: (p) => fs.closeSync(fs.openSync(p, fs.constants.O_WRONLY | fs.constants.O_TRUNC)),
   chmod: (p) => fs.chmodSync(p, 0o755),
+  fchmod: (p) => { const fd = fs.openSync(p); try { fs.fchmodSync(fd, 0o755) } finally { fs.closeSync(fd) } },
   delete: (p) => fs.lstatSync(p).isDirectory() ? fs.rmdirSync(p) : fs.unlinkSync(p),
   rename: (p, q) => fs.renameSync(p, q),
   link: (p, q) => fs.linkSync(p, q),
@@ -52,6 +55,7 @@ type Name =
   | 'append'
   | 'truncate'
   | 'chmod'
+  | 'fchmod'
   | 'delete'
   | 'rename'
   | 'link'
@@ -68,6 +72,7 @@ const NAMES: readonly Name[] = [
   'append',
   'truncate',
   'chmod',
+  'fchmod',
   'delete',
   'rename',
   'link',
@@ -208,8 +213,30 @@ function randomRules(pick: ReturnType<typeof randomFrom>): readonly Record<strin
     ...Object.fromEntries(grants().map((each) => [each, true])),
   })
   const paths = RULE_PATHS.filter(() => pick([0, 0, 1]) === 1)
-  return [...(pick([0, 1, 1, 1, 1, 1]) === 1 || paths.length === 0 ? [rule('.')] : []), ...paths.map(rule)]
+  const rules = [
+    ...(pick([0, 1, 1, 1, 1, 1]) === 1 || paths.length === 0 ? [rule('.')] : []),
+    ...paths.map(rule),
+  ]
+  return [...rules, ...guardsOf(rules, (path) => !paths.includes(path) && pick([0, 0, 1]) === 1, pick)]
 }
+
+/** SPEC 4.10, as the compiler adds them: what the rule around it grants, less writing. */
+function guardsOf(
+  rules: readonly Record<string, unknown>[],
+  wanted: (path: string) => boolean,
+  pick: ReturnType<typeof randomFrom>,
+): readonly Record<string, unknown>[] {
+  const index = new FsIndex(parseAccessPolicy({ fs: rules }).fs)
+  return RULE_PATHS.filter(wanted).flatMap((path) => {
+    const around = index.governing(parseRelPath(path))
+    if (!around || !WRITING.some((each) => around.grants.has(each))) return []
+    const kept = [...around.grants].filter((each) => !WRITING.includes(each))
+    const guard = pick(['told', 'moved-aside'])
+    return [{ path, guard, ...Object.fromEntries(kept.map((each) => [each, true])) }]
+  })
+}
+
+const WRITING: readonly Capability[] = ['create', 'update', 'delete']
 
 function randomOperation(pick: ReturnType<typeof randomFrom>, world: World): Operation {
   const name = pick(NAMES)
@@ -240,6 +267,7 @@ function randomOperation(pick: ReturnType<typeof randomFrom>, world: World): Ope
     case 'append':
     case 'truncate':
     case 'chmod':
+    case 'fchmod':
       return [name, pick([...FILES, ...NEW])]
   }
 }
@@ -286,6 +314,11 @@ function decide(context: Context, world: World, [name, path, other]: Operation):
       case 'truncate':
       case 'chmod':
         return [[path, 'update']]
+      case 'fchmod':
+        return [
+          [path, 'read'],
+          [path, 'update'],
+        ]
       case 'delete':
         return [[path, 'delete']]
       case 'rename':
@@ -346,17 +379,20 @@ function explainGrant(
   const holder = plan.holders.find(
     (each) => each.axis === 'fs' && each.rule.path === rule?.path && each.capability === capability,
   )
+  // Nobody wrote the guard's rules, so `enforce` runs without them, and says so.
+  if (holder?.held.by === 'not enforceable here' && rule?.guard !== undefined)
+    return plan.lost.some(({ guarantee }) => guarantee === 'guard') ? 'guard' : undefined
   if (holder?.held.by === 'not enforceable here') return mode === 'warn' ? 'not enforceable here' : undefined
   if (holder?.held.by === 'cooperative') return 'cooperative'
-  if (name === 'chmod' && holder?.limits.includes(LIMITS.metadata) === true) return LIMITS.metadata
+  const metadata = [LIMITS.metadata, ...(name === 'fchmod' ? [LIMITS.openMetadata] : [])].find(
+    (limit) => (name === 'chmod' || name === 'fchmod') && holder?.limits.includes(limit),
+  )
+  if (metadata !== undefined) return metadata
   if (name === 'rename' && holder?.limits.includes(LIMITS.replaceable) === true) return LIMITS.replaceable
   const movable = plan.holders.some(
     (each) => each.capability === capability && each.limits.includes(LIMITS.movable),
   )
   if (movable && moved.some((at) => path === at || path.startsWith(`${at}/`))) return LIMITS.movable
-  // Without a root of its own every file is there, and its metadata is not Landlock's to guard.
-  const lost = plan.lost.find((each) => each.guarantee === 'file-metadata')
-  if (name === 'chmod' && lost && !rule) return lost.loss
   return undefined
 }
 
@@ -367,6 +403,7 @@ function explainRefusal([name, path, other]: Operation, plan: Plan): string | un
     (each) => each.axis === 'fs' && paths.some((at) => governs(plan, each.rule, at)),
   )
   const has = (limit: string): boolean => involved.some((each) => each.limits.includes(limit))
+  if (name === 'chmod' && has(LIMITS.unnamed)) return LIMITS.unnamed
   if (name === 'create' && has(LIMITS.emptyFiles)) return LIMITS.emptyFiles
   if ((name === 'rename' || name === 'link') && has(LIMITS.crossing)) return LIMITS.crossing
   if (name === 'rename' && has(LIMITS.replacing)) return LIMITS.replacing

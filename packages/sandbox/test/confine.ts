@@ -17,7 +17,7 @@ import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type AccessPolicy, parseAccessPolicy } from '@cordon/policy'
 import {
-  type ConfinementRequest,
+  type PlanRequest,
   type Exit,
   findLauncher,
   type LauncherState,
@@ -109,7 +109,7 @@ export interface Request {
   readonly script?: string
   readonly argv?: readonly [string, ...string[]]
   readonly env?: Readonly<Record<string, string>>
-  readonly plan?: Partial<ConfinementRequest>
+  readonly plan?: Partial<PlanRequest>
   readonly spawn?: Partial<SpawnOptions>
 }
 

@@ -11,18 +11,18 @@ describe.each(IDENTITIES)('the table of holders without namespaces, as $name', (
       .filter((each) => each.axis === 'fs' && each.rule.path === path && each.capability === capability)
       .flatMap((each) => each.limits)
 
-  test('permissions in a read-only workspace can be changed', async () => {
-    const world = makeWorld(who, { a: 'a' })
+  test('permissions in a read-only workspace can be changed through an open file, and not by name', async () => {
+    const world = makeWorld(who, { a: 'a', 'fchmod.py': "import os; os.fchmod(os.open('a', 0), 0o700)" })
     const outcome = await run({
       who,
       world,
       plan,
       access: { fs: [{ path: '.', read: true }] },
-      script: attempts('chmod 700 a'),
+      script: attempts('chmod 700 a', 'python3 fchmod.py'),
     })
-    expect(outcome.stdout).toBe('ok chmod 700 a\n')
+    expect(outcome.stdout).toBe('no chmod 700 a\nok python3 fchmod.py\n')
     expect(limits(outcome, '.', 'update')).toEqual([
-      'permissions, times and attributes can still be changed: Landlock guards the content',
+      'permissions, times and attributes can still be changed through a file that may be opened: Landlock guards the content',
     ])
   })
 

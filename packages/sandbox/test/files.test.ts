@@ -223,6 +223,7 @@ describe.each(IDENTITIES)('as $name', (who) => {
     })
     expect(createdDenied.map(({ path, movedTo }) => [path, movedTo])).toEqual([
       [`${world.root}/.env`, `${world.root}/.env.denied-by-cordon-1`],
+      [`${world.root}/link`, `${world.root}/link.denied-by-cordon-1`],
       [`${world.root}/up/.env`, `${world.root}/up/.env.denied-by-cordon-1`],
     ])
     expect(plan.holders.filter((h) => h.capability === 'create').map((h) => h.held.by)).toEqual([
@@ -232,7 +233,12 @@ describe.each(IDENTITIES)('as $name', (who) => {
       'cooperative',
       'cooperative',
     ])
-    expect(readdirSync(world.root).toSorted()).toEqual(['.env.denied-by-cordon-1', 'd', 'link', 'up'])
+    expect(readdirSync(world.root).toSorted()).toEqual([
+      '.env.denied-by-cordon-1',
+      'd',
+      'link.denied-by-cordon-1',
+      'up',
+    ])
     expect(readdirSync(join(world.root, 'd'))).toEqual(['x'])
   })
 

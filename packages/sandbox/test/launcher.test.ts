@@ -1,17 +1,19 @@
+import { parseProbe } from '../src/probe.ts'
 import { spawnSync } from 'node:child_process'
-import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, cpSync, existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { findLauncher, LauncherMissingError, spawnConfined } from '@cordon/sandbox'
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { encodeItems } from '../src/linux/encode.ts'
 import { type Item } from '../src/linux/items.ts'
 import { LaunchError, parseStatus } from '../src/status.ts'
 import { BASE_ENV, IDENTITIES, reachableLauncher, makeWorld, planFor, run, removeWorlds } from './confine.ts'
 
 afterAll(removeWorlds)
+afterEach(() => void vi.unstubAllEnvs())
 
 /** As launcher/build.js chooses it. */
 const CC = process.env['CC'] ?? 'cc'
@@ -165,61 +167,116 @@ test('a directory swapped for a link after planning is not followed', async () =
 /** The install step and what it builds, in a place of their own. */
 function copyLauncher(): string {
   const place = mkdtempSync(join(dir, 'build-'))
-  for (const part of ['build.js', 'src', 'libc'])
+  for (const part of ['build.js', 'src'])
     cpSync(join(LAUNCHER_DIR, part), join(place, part), { recursive: true })
   writeFileSync(join(place, 'package.json'), '{"type":"module"}')
+  chmodSync(dir, 0o755)
+  chmodSync(place, 0o755)
   return place
 }
 
-/** Built by a compiler that does not know the options of `refused`. */
-function buildWith(refused: readonly string[]): { readonly said: string; readonly launcher: string } {
-  const place = copyLauncher()
+interface Built {
+  readonly status: number | null
+  readonly said: string
+  readonly launcher: string
+}
+
+/** What the install step makes of `place`, with a compiler that does for some option what `cases` says, as in `sh`. */
+function buildWith(
+  cases: Readonly<Record<string, string>>,
+  place = copyLauncher(),
+  ...args: string[]
+): Built {
   const cc = join(place, 'cc')
-  const cases = refused.map((option) => `*' ${option} '*) echo "no ${option}" >&2; exit 1;;`).join(' ')
-  writeFileSync(cc, `#!/bin/sh\ncase " $* " in ${cases} esac\nexec ${CC} "$@"\n`, { mode: 0o755 })
-  const { status, stderr } = spawnSync(process.execPath, [join(place, 'build.js')], {
+  const lines = Object.entries(cases).map(([option, does]) => `*' ${option} '*) ${does};;`)
+  writeFileSync(cc, `#!/bin/sh\ncase " $* " in ${lines.join(' ')} esac\nexec ${CC} "$@"\n`, { mode: 0o755 })
+  const { status, stderr } = spawnSync(process.execPath, [join(place, 'build.js'), ...args], {
     env: { ...process.env, CC: cc },
     encoding: 'utf8',
   })
-  expect(status).toBe(0)
-  return { said: stderr, launcher: join(place, 'build/cordon-launch') }
+  return { status, said: stderr, launcher: join(place, 'build/cordon-launch') }
 }
 
-const probe = (launcher: string): string =>
-  spawnSync(launcher, [], { argv0: 'cordon-probe', encoding: 'utf8' }).stdout
+const refuse = (option: string): string => `echo "no ${option}" >&2; exit 1`
+const NO_STATIC = { '-static-pie': refuse('-static-pie'), '-static': refuse('-static') }
 
-test('the launcher needs no libc, and uses one where the compiler cannot do without', () => {
-  const own = buildWith([])
-  expect(own.said).toBe('')
-  expect(probe(own.launcher)).toMatch(/^landlock \d+\nseccomp \d+\nnamespace-user \d+\n/)
-  const built = [own, buildWith(['-nostdlib']), buildWith(['-static'])]
-  expect(built.map(({ said, launcher }) => [said, probe(launcher)])).toEqual(
-    built.map(() => ['', probe(own.launcher)]),
+const probe = (launcher: string): string =>
+  spawnSync(launcher, [], { argv0: 'cordon-probe', env: {}, encoding: 'utf8' }).stdout
+
+/** Whether the kernel starts the system's dynamic linker for it. */
+const isDynamic = (launcher: string): boolean =>
+  spawnSync('readelf', ['--program-headers', launcher], { encoding: 'utf8' }).stdout.includes('INTERP')
+
+test('the launcher is static where the system has a static libc, and else dynamic, and it is said which', () => {
+  const usual = buildWith({})
+  expect(probe(usual.launcher)).toMatch(/^landlock \d+\nseccomp \d+\nnamespace-user \d+\n/)
+  const fixed = buildWith({ '-static-pie': refuse('-static-pie') })
+  // As musl-gcc does: it ends with success, and what it made cannot run.
+  const broken = buildWith({
+    '-static-pie': 'for out; do :; done; echo "#!/bin/false" > "$out"; chmod +x "$out"; exit',
+  })
+  const dynamic = buildWith(NO_STATIC)
+  expect(
+    [usual, fixed, broken, dynamic].map(({ status, said, launcher }) => [
+      status,
+      said,
+      isDynamic(launcher),
+      probe(launcher) === probe(usual.launcher),
+    ]),
+  ).toEqual([
+    [0, '@cordon/sandbox: the launcher is static, at a random address\n', false, true],
+    [0, '@cordon/sandbox: the launcher is static\n', false, true],
+    [0, '@cordon/sandbox: the launcher is static\n', false, true],
+    [0, '@cordon/sandbox: the launcher is dynamic, because there is no static libc\n', true, true],
+  ])
+}, 120_000)
+
+test('attack: what the environment asks the dynamic linker for is not loaded into a dynamic launcher', async () => {
+  const [who] = IDENTITIES
+  const { launcher } = buildWith(NO_STATIC)
+  const marker = join(dir, 'loaded')
+  const source = join(dir, 'preload.c')
+  const library = join(dir, 'preload.so')
+  writeFileSync(
+    source,
+    `#include <fcntl.h>\n__attribute__ ((constructor)) static void loaded (void) { open ("${marker}", O_CREAT | O_WRONLY, 0644); }\n`,
   )
-  const text = built.map(({ launcher }) => readFileSync(launcher, 'latin1'))
-  expect(text.map((each) => each.includes('GLIBC_'))).toEqual([false, true, true])
+  expect(spawnSync(CC, ['-shared', '-fPIC', source, '-o', library]).status).toBe(0)
+  const env = { LD_PRELOAD: library, LD_AUDIT: library }
+  // It would be, if the launcher were given the environment: else this proves nothing.
+  spawnSync(launcher, { env })
+  expect(existsSync(marker)).toBe(true)
+  rmSync(marker)
+  for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value)
+  const ready = { state: 'ready', path: launcher } as const
+  vi.resetModules() // what the kernel can do is remembered
+  const { probeKernel } = await import('@cordon/sandbox')
+  const { stdout } = await run({
+    who: who!,
+    world: makeWorld(who!),
+    script: 'echo ran',
+    spawn: { launcher: ready },
+  })
+  expect([stdout, probeKernel(ready).landlockAbi > 0, existsSync(marker)]).toEqual(['ran\n', true, false])
 }, 60_000)
 
 test('a compiler that cannot build it is quoted, and the installation succeeds', () => {
-  expect(buildWith(['-O2']).said).toBe('@cordon/sandbox: the launcher does not compile here:\nno -O2\n\n')
+  expect(buildWith({ '-O2': refuse('-O2') })).toMatchObject({
+    status: 0,
+    said: '@cordon/sandbox: the launcher cannot be built here:\nno -O2\n\n',
+  })
 })
 
-/** Functions of launcher/libc that a test can put beside those of the system's libc. */
-const REPLACED =
-  `memcpy memset memchr explicit_bzero strlen strcmp strncmp strcpy strchr strrchr strstr malloc calloc
-  realloc free qsort snprintf dprintf strtol atoi environ getenv setenv unsetenv`.split(/\s+/)
-
-test('what stands in for libc does what libc does', () => {
-  const cc = (...args: string[]): void => {
-    const { status, stderr } = spawnSync(CC, [...SANITIZED, ...args], { cwd: dir, encoding: 'utf8' })
-    expect([status, stderr]).toEqual([0, ''])
-  }
-  const renamed = REPLACED.map((name) => `-D${name}=ours_${name}`)
-  cc(...renamed, '-c', join(LAUNCHER_DIR, 'libc/text.c'), join(LAUNCHER_DIR, 'libc/memory.c'))
-  cc(join(LAUNCHER_DIR, 'test-libc.c'), 'text.o', 'memory.o', '-o', 'test-libc')
-  const seed = Math.floor(Math.random() * 2 ** 31)
-  const { stdout, stderr } = spawnSync(join(dir, 'test-libc'), [String(seed)], { encoding: 'utf8' })
-  expect([seed, stdout, stderr]).toEqual([seed, '20000 rounds\n', ''])
+test('a warning is an error in our own builds, and nobody else is kept from the launcher by one', () => {
+  const place = copyLauncher()
+  writeFileSync(join(place, 'src/warned.c'), 'static int never_used;\n')
+  expect([buildWith(NO_STATIC, place).status, existsSync(join(place, 'build/cordon-launch'))]).toEqual([
+    0,
+    true,
+  ])
+  rmSync(join(place, 'build'), { recursive: true })
+  const { status, said, launcher } = buildWith(NO_STATIC, place, '--strict')
+  expect([status, said.includes('[-Werror=unused-variable]'), existsSync(launcher)]).toEqual([1, true, false])
 }, 60_000)
 
 test('without a compiler the installation succeeds with a note, and calls say what is missing', async () => {
@@ -230,7 +287,7 @@ test('without a compiler the installation succeeds with a note, and calls say wh
   })
   expect([status, stderr, existsSync(join(empty, 'build/cordon-launch'))]).toEqual([
     0,
-    '@cordon/sandbox: no C compiler (ENOENT): confined calls will refuse to run until it is built\n',
+    '@cordon/sandbox: warning: no C compiler (ENOENT), so the launcher was not built and nothing can be confined; install one (apt install gcc libc6-dev, or the like), then: npm rebuild @cordon/sandbox\n',
     false,
   ])
   const launcher = findLauncher([join(empty, 'build/cordon-launch')])
@@ -242,4 +299,16 @@ test('without a compiler the installation succeeds with a note, and calls say wh
       fix: 'Install a C compiler (`apt install gcc libc6-dev` or the like) and run `npm rebuild @cordon/sandbox`.',
     }),
   )
+})
+
+test('SPEC 4.7 without a launcher one thing is lost, and not for want of Landlock', () => {
+  const { lost } = parseProbe({ state: 'missing', why: 'it was not built', fix: 'Build it.' }, '')
+  expect(lost).toEqual([
+    {
+      guarantee: 'workspace-boundary',
+      loss: 'nothing can be confined, so nothing runs',
+      why: 'it was not built',
+      fix: 'Build it.',
+    },
+  ])
 })

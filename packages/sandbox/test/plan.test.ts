@@ -15,7 +15,7 @@ const RWX = { read: true, write: true, execute: true }
 /** The items that speak of the workspace and the home, one a line. */
 const about = ({ items }: Plan, prefix: string): readonly string[] =>
   items.flatMap((item) => {
-    if (!('path' in item) || !item.path.startsWith(prefix)) return []
+    if (!('path' in item) || item.tag === 'left' || !item.path.startsWith(prefix)) return []
     const detail =
       item.tag === 'bind'
         ? item.attributes.join(',')
@@ -192,7 +192,9 @@ test('SPEC 4.3 without namespaces a narrower rule and a host rule are refused, a
 test('the root directory is no workspace', () => {
   const survey = { ...SURVEY, root: { given: '/', canonical: '/' } }
   expect(() => plan({}, {}, { survey })).toThrow(
-    new UnplannableError('the workspace may not be the root directory'),
+    new UnplannableError(
+      "/ cannot be a workspace: it holds much more than one project, and everything in it would be given away\n  fix: start in a project's directory",
+    ),
   )
 })
 
@@ -349,4 +351,56 @@ test('SPEC 4.7 a path that does not exist has no more than the region around it,
     (each) => each.axis === 'fs' && each.rule.path === 'd/n' && each.capability === 'read',
   )
   expect(read?.limits).toContain('the path does not exist, so it cannot be granted: create it first')
+})
+
+test('SPEC 4.3 where no rule grants execute the private places do not either', () => {
+  const flagsOf = ({ items }: Plan): readonly string[] =>
+    items.flatMap((item) => (item.tag === 'flags' ? item.flags : []))
+  const without = plan({ fs: [{ path: '.', read: true, write: true }] })
+  expect(flagsOf(without)).toContain('no-execution')
+  expect(about(without, '/tmp').at(-1)).toBe(`allow /tmp ${ALL.replace(',execute', '')}`)
+  for (const fs of [
+    [],
+    [
+      { path: '.', read: true },
+      { path: 'bin', read: true, execute: true },
+    ],
+  ])
+    expect(flagsOf(plan({ fs }, { bin: 'dir' }))).not.toContain('no-execution')
+})
+
+test('SPEC 4.3 of an installation that files chose, private parts are covered above its mount', () => {
+  const app = { kind: 'bind', path: '/opt/app', is: 'dir', publicOnly: true } as const
+  const survey = { ...SURVEY, runtime: [app], secrets: ['/etc/shadow', '/opt/app/etc/key'] }
+  const covers = (more: Partial<typeof SURVEY> = {}, access: unknown = {}): readonly string[] =>
+    plan(access, {}, { survey: { ...survey, ...more } }).items.flatMap((item) =>
+      item.tag === 'cover-private'
+        ? [`${item.path} ${item.when}`]
+        : (item.tag === 'cover' || item.tag === 'bind') && /^\/(?:opt|etc)/.test(item.path)
+          ? [`${item.tag} ${item.path}`]
+          : [],
+    )
+  expect(covers()).toEqual(['bind /etc', '/etc last', 'bind /opt/app', '/opt/app last'])
+  // The launcher's lists come in the order of the plan: when one has to be in turn, all are.
+  const inside = { fs: [{ path: 'm', external: true, approved_target: '/opt/app/lib', read: true }] }
+  const kinds = new Map([['/opt/app/lib', 'dir' as const]])
+  expect(covers({ kinds }, inside)).toEqual([
+    'bind /etc',
+    '/etc in-turn',
+    'bind /opt/app',
+    '/opt/app in-turn',
+    'bind /opt/app/lib',
+  ])
+  expect(covers({ secretsFound: 'now' })).toEqual([
+    'bind /etc',
+    'cover /etc/shadow',
+    'bind /opt/app',
+    'cover /opt/app/etc/key',
+  ])
+  // Nothing can be mounted over it: its other entries are granted one by one.
+  const kernel = { ...KERNEL, newRoot: { step: 'namespaces', errno: 'EPERM' } } as const
+  const around = { ...survey, aroundSecrets: ['/opt/app/bin'] }
+  expect(about(plan({}, {}, { survey: around, kernel }), '/opt')).toEqual([
+    'allow /opt/app/bin read-file,read-dir,execute',
+  ])
 })

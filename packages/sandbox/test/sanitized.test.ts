@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { chmodSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { type Server } from 'node:net'
+import { type Socket } from 'node:net'
 import { join } from 'node:path'
 import { type Duplex } from 'node:stream'
 import { text } from 'node:stream/consumers'
@@ -143,9 +143,11 @@ async function outcomeOf(who: Identity, scene: Scene, launcher: LauncherState): 
 
 const RWX = { read: true, write: true, execute: true }
 
-const serve = (server: Server): void => {
-  server.on('connection', (socket) => socket.end('from host'))
-  server.unref()
+const serve: Request['spawn'] = {
+  onSocket: ({ serves }, handle) => {
+    if (serves === 'proxy') handle.on('connection', (socket: Socket) => socket.end('from host'))
+    handle.unref()
+  },
 }
 
 /** The sanitizer's shadow counts as data: with the usual limit in force not even a failed exec could be reported. */
@@ -187,14 +189,16 @@ const SCENES: Readonly<Record<string, Scene>> = {
     },
     script: 'ls -A; cat a/x c b/y; touch t',
   },
-  'a proxy socket handed to the host, and files from memory': {
-    access: { net: [{ host: 'example.com', allow: true }] },
+  'sockets handed to the host, addresses of its own, and files from memory': {
+    access: {
+      net: ['example.com', '10.0.0.5', '[fd00::5]', 'localhost'].map((host) => ({ host, allow: true })),
+    },
     argv: [
       '/usr/bin/python3',
       '-c',
       "import socket; print(socket.create_connection(('127.0.0.1', 3128), 5).recv(20)); print(open('/run/cordon/x').read())",
     ],
-    spawn: { onProxySocket: serve, files: new Map([['/run/cordon/x', 'text\n'.repeat(20_000)]]) },
+    spawn: { ...serve, files: new Map([['/run/cordon/x', 'text\n'.repeat(20_000)]]) },
   },
   'unix sockets of its own, and the session kept': {
     plan: { unixSockets: 'private' },

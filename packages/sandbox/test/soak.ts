@@ -1,4 +1,4 @@
-// `npm run soak:agreement -w @cordon/sandbox [-- policies [first seed [landlock-only]]]`: the differential test, 50,000
+// `npm run soak:agreement [-- policies [first seed [landlock-only]]]`: the differential test, 50,000
 // operations by default.
 import { compareOnePolicy, newTally } from './agreement.ts'
 import { IDENTITIES, removeWorlds } from './confine.ts'

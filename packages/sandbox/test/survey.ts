@@ -1,6 +1,6 @@
 import { parseAccessPolicy } from '@cordon/policy'
 import {
-  type ConfinementRequest,
+  type PlanRequest,
   type KernelReport,
   type PathKind,
   type Plan,
@@ -27,6 +27,8 @@ export const SURVEY: Survey = {
   runtime: [],
   devices: ['/dev/null'],
   kinds: new Map(),
+  links: [],
+  resolving: { hostname: 'machine', hosts: '/etc/hosts', resolver: '/run/resolve/stub.conf' },
 }
 
 export const KERNEL: KernelReport = {
@@ -51,7 +53,7 @@ export const KERNEL: KernelReport = {
 export function plan(
   access: unknown,
   kinds: Readonly<Record<string, PathKind>> = {},
-  more: Partial<ConfinementRequest> = {},
+  more: Partial<PlanRequest> = {},
 ): Plan {
   return planConfinement({
     policy: parseAccessPolicy(access),

@@ -113,15 +113,20 @@ export class Access {
 const isStrictlyBelow = (base: RelPath, path: RelPath): boolean =>
   path !== base && path !== ROOT && (base === ROOT || path.startsWith(`${base}/`))
 
+/** What the caller calls the directory that holds a location: `.` for the workspace, else the mount's name. */
+export function anchorName({ relative, inside }: Pick<Location, 'relative' | 'inside'>): RelPath {
+  if (relative === inside) return ROOT
+  return inside === ROOT ? relative : ((relative.slice(0, -inside.length - 1) || ROOT) as RelPath)
+}
+
 /** Names below an anchor as the rules know them: the mount's name instead of its target. */
 export class Names {
   readonly #prefix: RelPath
   readonly #anchor: CanonicalPath
 
-  constructor({ anchor, relative, inside }: Location) {
-    this.#anchor = anchor
-    this.#prefix = (inside === ROOT ? relative : relative.slice(0, -inside.length - 1) || ROOT) as RelPath
-    if (relative === inside) this.#prefix = ROOT
+  constructor(location: Location) {
+    this.#anchor = location.anchor
+    this.#prefix = anchorName(location)
   }
 
   relative(inside: RelPath): RelPath {

@@ -1,4 +1,3 @@
-import { type RelPath, ROOT } from '@cordon/policy'
 import { type ContentBlock, type ToolResult } from './protocol.ts'
 
 export const text = (content: string): ContentBlock => ({ type: 'text', text: content })
@@ -12,9 +11,20 @@ export const failure = (message: string): ToolResult => ({
   transient: false,
 })
 
-/** Workspace-rooted (SPEC 6.3): `file:///src/a.ts` is `src/a.ts`, wherever the workspace is. */
-export const workspaceUri = (relative: RelPath, fragment = ''): string =>
-  `file:///${relative === ROOT ? '' : relative.split('/').map(encodeURIComponent).join('/')}${fragment}`
+/**
+ * A path in a list of paths, one a line: as it is, or as a JSON string where a line break or another control character in
+ * it could make it look like two, or a quote like a quoted one.
+ */
+export const showName = (name: string): string =>
+  name.search(/[\p{C}\p{Zl}\p{Zp}"]/u) < 0 ? name : quoteWhole(name)
+
+/** `quote` cuts what is long; a name must stay one that can be used. */
+const quoteWhole = (name: string): string =>
+  JSON.stringify(name).replaceAll(/[\p{C}\p{Zl}\p{Zp}]/gu, (c) =>
+    Array.from({ length: c.length }, (_, i) => `\\u${c.charCodeAt(i).toString(16).padStart(4, '0')}`).join(
+      '',
+    ),
+  )
 
 /** `3 files`, `1 file`: a count that a sentence can use. Without Intl, which takes 20 ms to load. */
 export const count = (n: number, one: string, many = `${one}s`): string =>

@@ -1,27 +1,19 @@
 import { type Anchor, FileError } from '@cordon/files'
-import { type Location, type RelPath, ROOT, splitEntry } from '@cordon/policy'
-import { type Access, Names } from './access.ts'
+import { type RelPath, splitEntry } from '@cordon/policy'
 
 /**
- * Makes the missing directories above an entry, each with its own `create` (SPEC 1.2). Returns what takes
- * them back if the entry is not made after all.
+ * Makes an entry and, before it, the missing directories above it; if it is not made, they go again (SPEC 4.12). They need
+ * no grant of their own: between a rule and what it grants the rule itself covers them, and above a rule they are
+ * the only way to what it grants (decision 0170).
  */
-export function makeParents(access: Access, anchor: Anchor, location: Location): () => void {
-  const names = new Names(location)
-  const missing: RelPath[] = []
-  for (
-    let at = splitEntry(location.inside)?.parent;
-    at !== undefined && at !== ROOT;
-    at = splitEntry(at)?.parent
-  ) {
-    if (exists(anchor, at)) break
-    missing.unshift(at)
-  }
-  for (const directory of missing) access.require(names.relative(directory), 'create')
-  const deepest = missing.at(-1)
-  if (deepest !== undefined) anchor.mkdirp(deepest)
-  return () => {
-    for (const directory of missing.toReversed()) removeIfEmpty(anchor, directory)
+export function withParents<T>(anchor: Anchor, entry: RelPath, make: () => T): T {
+  const parent = splitEntry(entry)?.parent
+  const made = parent === undefined ? [] : anchor.mkdirp(parent)
+  try {
+    return make()
+  } catch (error) {
+    anchor.removeEmpty(made)
+    throw error
   }
 }
 
@@ -33,14 +25,5 @@ export function exists(anchor: Anchor, inside: RelPath): boolean {
   } catch (error) {
     if (error instanceof FileError && error.code === 'FILE_NOT_FOUND') return false
     throw error
-  }
-}
-
-function removeIfEmpty(anchor: Anchor, directory: RelPath): void {
-  try {
-    anchor.rmdir(directory)
-  } catch (error) {
-    // Somebody uses it by now: it stays.
-    if (!(error instanceof FileError)) throw error
   }
 }

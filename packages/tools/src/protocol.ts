@@ -1,4 +1,4 @@
-import { type Context } from '@cordon/policy'
+import { type Context, type FsDenial } from '@cordon/policy'
 import { type Anchors } from './anchors.ts'
 import { type Infer, type ObjectSchema } from './schema.ts'
 
@@ -15,20 +15,24 @@ interface ResourceBlock {
   readonly resource: Resource
 }
 
-export type Resource =
+type Resource =
   | { readonly uri: string; readonly mimeType: string; readonly text: string }
   | { readonly uri: string; readonly mimeType: string; readonly blob: string }
 
 /** SPEC 6.5: what a tool prints. After `needs_input` the host runs it again with the answer. */
 export type ToolResult =
   | { readonly type: 'success'; readonly content: readonly ContentBlock[] }
-  | {
-      readonly type: 'error'
-      readonly message: string
-      readonly trace: readonly string[]
-      readonly transient: boolean
-    }
+  | ToolFailure
   | { readonly type: 'needs_input'; readonly question: Question }
+
+export interface ToolFailure {
+  readonly type: 'error'
+  readonly message: string
+  readonly trace: readonly string[]
+  readonly transient: boolean
+  /** SPEC 1.4: what the tool's own check refused. The host, which knows the origins of rules, says where the rule stands. */
+  readonly denied?: Pick<FsDenial, 'capability' | 'target'>
+}
 
 export interface Question {
   readonly id: string
@@ -36,6 +40,8 @@ export interface Question {
   readonly answer_type: 'boolean' | 'select' | 'text'
   readonly options?: readonly string[]
   readonly default?: boolean | string
+  /** The argument of the call that answers it, for a caller who can be asked only by another call. */
+  readonly argument?: string
 }
 
 /** What a call has besides its arguments and its policy. */

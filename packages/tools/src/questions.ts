@@ -17,7 +17,13 @@ export function mayOverwrite(asked: boolean | undefined, { answers }: ToolIo, qu
       kind: 'ask',
       result: {
         type: 'needs_input',
-        question: { id: OVERWRITE, text: question, answer_type: 'boolean', default: false },
+        question: {
+          id: OVERWRITE,
+          text: question,
+          answer_type: 'boolean',
+          default: false,
+          argument: 'overwrite',
+        },
       },
     }
   // Only a plain yes: anything else that came back is a no.

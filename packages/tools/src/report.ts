@@ -8,13 +8,14 @@ export class ToolError extends CordonError {
 }
 
 /** SPEC 1.4: what the caller sees is the explanation, with the rule and the edit that would allow it. */
-export function reportError(error: unknown): ToolResult {
-  return {
-    type: 'error',
-    message: error instanceof DeniedError ? error.explanation : messageOf(error),
-    trace: [],
-    transient: error instanceof FileError && error.code === 'FILE_CHANGED',
+export function reportError(error: unknown, tool?: string): ToolResult {
+  if (error instanceof DeniedError) {
+    const { capability, target } = error.denied
+    const message = new DeniedError({ ...error.denied, tool }).explanation
+    return { type: 'error', message, trace: [], transient: false, denied: { capability, target } }
   }
+  const transient = error instanceof FileError && error.code === 'FILE_CHANGED'
+  return { type: 'error', message: messageOf(error), trace: [], transient }
 }
 
 function messageOf(error: unknown): string {

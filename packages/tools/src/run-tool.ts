@@ -1,5 +1,5 @@
 import { Anchors } from './anchors.ts'
-import { parseContext, ParseError, quote } from '@cordon/policy'
+import { CordonError, parseContext, ParseError, quote } from '@cordon/policy'
 import { success, text } from './content.ts'
 import { type ToolIo, type ToolResult } from './protocol.ts'
 import { reportError, ToolError } from './report.ts'
@@ -14,19 +14,29 @@ interface Call {
 }
 
 /** One call of one tool. Never throws: whatever goes wrong is a result that says so. */
-export async function runTool(name: string | undefined, stdin: string): Promise<ToolResult> {
+export const runTool = async (name: string | undefined, stdin: string): Promise<ToolResult> =>
+  (await performCall(name, stdin)).result
+
+/** The same, and whether it ended in a way that our code foresaw: an error that nobody typed is a bug of ours. */
+export async function performCall(
+  name: string | undefined,
+  stdin: string,
+): Promise<{ readonly result: ToolResult; readonly sound: boolean }> {
+  let called = name
   try {
     const input = parseInput(stdin)
-    const tool = findTool(name ?? input.name)
-    if (!tool) throw new ToolError(unknownTool(name ?? input.name))
+    called ??= input.name
+    const tool = findTool(called)
+    if (!tool) throw new ToolError(unknownTool(called))
     const context = parseContext(input.call.context)
     // SPEC 1.9: the policy goes with both actions, but describing touches nothing.
-    if (context.data.action === 'format_arguments') return success(text(tool.describe(input.call.arguments)))
+    if (context.data.action === 'format_arguments')
+      return { result: success(text(tool.describe(input.call.arguments))), sound: true }
     using anchors = new Anchors()
     const io: ToolIo = { anchors, answers: input.call.answers, options: input.call.options }
-    return await tool.run(input.call.arguments, context, io)
+    return { result: await tool.run(input.call.arguments, context, io), sound: true }
   } catch (error) {
-    return reportError(error)
+    return { result: reportError(error, called), sound: error instanceof CordonError }
   }
 }
 

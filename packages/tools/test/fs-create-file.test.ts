@@ -34,6 +34,7 @@ test('an existing file is replaced only when that was asked for, or answered', a
       text: 'a exists (3 bytes). Replace it?',
       answer_type: 'boolean',
       default: false,
+      argument: 'overwrite',
     },
   })
   for (const answer of [false, 'yes', 1])
@@ -48,7 +49,7 @@ test('an existing file is replaced only when that was asked for, or answered', a
   expect(statSync(workspace.path('a')).mode & 0o777).toBe(0o640)
 })
 
-test('SPEC 1.8 create for a new file, update for an existing one, create for each directory', async () => {
+test('SPEC 1.8 create for a new file, update for an existing one', async () => {
   const workspace = new Workspace({ 'make/old': 'x', 'change/old': 'x' })
   const access = {
     fs: [{ path: 'make', create: true }, { path: 'change', update: true }, { path: 'make/no' }],
@@ -62,12 +63,12 @@ test('SPEC 1.8 create for a new file, update for an existing one, create for eac
   expect(await create('make/no/x')).toMatchObject(denied('create', 'make/no/x'))
   expect(await create('elsewhere/x')).toMatchObject(denied('create', 'elsewhere/x'))
   expect(readdirSync(workspace.root).sort()).toEqual(['change', 'make'])
-  // The file itself is granted, the directory on the way to it is not.
+  // Decision 0170: the directories on the way to what is granted need no grant of their own, and get nothing else.
   const narrow = { fs: [{ path: 'p/q/file', create: true }] }
-  expect(await workspace.run('fs_create_file', { path: 'p/q/file' }, { access: narrow })).toMatchObject(
-    denied('create', 'p'),
-  )
+  const inNarrow = (path: string) => workspace.run('fs_create_file', { path }, { access: narrow })
+  expect(await inNarrow('p/q/other')).toMatchObject(denied('create', 'p/q/other'))
   expect(existsSync(workspace.path('p'))).toBe(false)
+  expect(await inNarrow('p/q/file')).toEqual(said('created p/q/file (0 bytes)'))
 })
 
 test('links: an inside one is written through, an outside or dangling one is an escape', async () => {
@@ -93,7 +94,7 @@ test('bad input', async () => {
   )
   expect(await create({ path: 'x', content: '\ud800' })).toEqual(failed('content is not valid Unicode'))
   expect(await create({ path: 'x', encoding: 'latin1' })).toEqual(
-    failed('invalid arguments: encoding: expected one of utf-8, base64, got the string "latin1"'),
+    failed('invalid arguments: encoding: expected one of "utf-8", "base64", got the string "latin1"'),
   )
   expect(await create({ path: `${'d'.repeat(300)}/x` })).toMatchObject({ type: 'error' })
   expect(readdirSync(workspace.root).sort()).toEqual(['dir', 'file'])

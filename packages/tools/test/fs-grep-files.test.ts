@@ -10,7 +10,11 @@ const found = (files: Readonly<Record<string, readonly string[]>>, note: string)
   content: [
     ...Object.entries(files).map(([name, lines]) => ({
       type: 'resource',
-      resource: { uri: `file:///${name}#matches`, mimeType: 'text/plain', text: lines.join('\n') },
+      resource: {
+        uri: `file:///${name}#matches`,
+        mimeType: 'text/plain',
+        text: lines.map((line) => line.replace(/^(\d+)([:-])/, `${name}$2$1$2`)).join('\n'),
+      },
     })),
     { type: 'text', text: note },
   ],
@@ -144,4 +148,20 @@ test('invalid and catastrophic patterns, limits', async () => {
   )
   const long = await grep(workspace, { pattern: '!' })
   expect(JSON.stringify(long).length).toBeLessThan(10_000)
+})
+
+test('a name with a line break cannot look like two, here and in a list', async () => {
+  const workspace = new Workspace({ 'a\nb.ts': 'needle\n', 'say "hi"': 'needle\n' })
+  const texts = async (tool: string, args: object): Promise<string[]> => {
+    const result = await workspace.run(tool, args)
+    if (result.type !== 'success') throw new Error('it failed')
+    return result.content.flatMap((block) =>
+      block.type === 'resource' && 'text' in block.resource ? [block.resource.text] : [],
+    )
+  }
+  expect(await texts('fs_grep_files', { pattern: 'needle' })).toEqual([
+    String.raw`"a\nb.ts":1:needle`,
+    String.raw`"say \"hi\"":1:needle`,
+  ])
+  expect(await texts('fs_list_files', {})).toEqual([String.raw`"a\nb.ts"` + '\n' + String.raw`"say \"hi\""`])
 })

@@ -85,7 +85,7 @@ test('what does not fit says what would help, and nothing is changed anywhere', 
   expect(content(workspace, 'b')).toBe('b')
   expect(await workspace.run('fs_modify_file', {})).toEqual(failed('give either edits or diff'))
   expect(await workspace.run('fs_modify_file', { edits: [] })).toEqual(
-    failed('invalid arguments: edits: must have at least 1 items'),
+    failed('invalid arguments: edits: must have at least 1 item'),
   )
   expect(readdirSync(workspace.root).sort()).toEqual(['a', 'b', 'bin'])
 })

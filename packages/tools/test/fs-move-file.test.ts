@@ -36,7 +36,13 @@ test('nothing is replaced unless asked, and never a directory or a link', async 
     workspace.run('fs_move_file', { from: 'a', to, ...more }, { answers })
   expect(await move('b')).toEqual({
     type: 'needs_input',
-    question: { id: 'overwrite', text: 'b exists. Replace it by a?', answer_type: 'boolean', default: false },
+    question: {
+      id: 'overwrite',
+      text: 'b exists. Replace it by a?',
+      answer_type: 'boolean',
+      default: false,
+      argument: 'overwrite',
+    },
   })
   expect(await move('b', {}, { overwrite: false })).toEqual(failed('b exists and was not replaced'))
   expect(await move('dir', { overwrite: true })).toEqual(
@@ -79,12 +85,10 @@ test('a directory is not moved over what a rule below it protects, nor with a mo
         'access denied: delete on dir/keep',
         '  because: the rule dir/keep withholds it',
         '  granted: . (read, create, update, delete), dir/keep (read)',
-        '  to allow:',
-        '    [[access.fs]]',
-        '    path = "dir/keep"',
-        '    read = true',
-        '    delete = true',
+        '  to allow it:',
+        `    cordon config set conversation.tools.fs_move_file.access.fs '+{ path = "dir/keep", read = true, delete = true }'`,
       ].join('\n'),
+      { capability: 'delete', target: 'dir/keep' },
     ),
   )
   expect(await move('dir', 'to', { path: 'to/y', read: true })).toMatchObject(denied('create on to/y'))
@@ -101,8 +105,9 @@ test('a directory is not moved over what a rule below it protects, nor with a mo
       [
         'access denied: delete on dir',
         '  because: the mount dir/fork lies below it',
-        '  to allow: no rule can',
+        '  to allow it: no rule can',
       ].join('\n'),
+      { capability: 'delete', target: 'dir' },
     ),
   )
   expect(await move('dir/fork', 'moved', mount)).toMatchObject(denied('delete on dir/fork'))

@@ -69,17 +69,25 @@ test('what is cut is said, with where to go on', async () => {
     showed('file:///a#line=1,2', 'one\ntwo\n', 'Cut after line 2 (9 bytes); go on with start_line = 3.'),
   )
   expect(await workspace.run('fs_read_file', { path: 'long', max_bytes: 5 })).toEqual(
-    showed('file:///long#line=1,1', 'ää', 'Cut after line 1 (5 bytes); go on with start_line = 2.'),
+    showed(
+      'file:///long#line=1,1',
+      'ää',
+      'Cut in line 1, which is longer than 5 bytes; go on with start_byte = 4.',
+    ),
   )
   expect(await workspace.run('fs_read_file', { path: 'a', tail: 4, max_bytes: 7 })).toEqual(
-    showed('file:///a#tail=1', 'four\n', 'Cut at the front to 7 bytes: 1 line shown.'),
+    showed(
+      'file:///a#tail=1',
+      'four\n',
+      'Cut at the front to 7 bytes: 1 line shown, from start_byte = 14 on.',
+    ),
   )
 })
 
 test('bytes: whole characters of text, and where to go on', async () => {
   const workspace = new Workspace({ a: 'aäöü' })
   expect(await workspace.run('fs_read_file', { path: 'a', start_byte: 2, length: 4 })).toEqual(
-    showed('file:///a#byte=2,6', 'ö', 'Bytes 2 to 5 of 7.'),
+    showed('file:///a#byte=2,5', 'ö', 'Bytes 2 to 4 of 7. Cut to 3 bytes; go on with start_byte = 5.'),
   )
   expect(await workspace.run('fs_read_file', { path: 'a', start_byte: 1, max_bytes: 2 })).toEqual(
     showed('file:///a#byte=1,3', 'ä', 'Bytes 1 to 2 of 7. Cut to 2 bytes; go on with start_byte = 3.'),
@@ -121,11 +129,10 @@ test('SPEC 1.8 read is checked, and the explanation reaches the caller', async (
         'access denied: read on secret/key',
         '  because: the rule secret withholds it',
         '  granted: . (read)',
-        '  to allow:',
-        '    [[access.fs]]',
-        '    path = "secret/key"',
-        '    read = true',
+        '  to allow it:',
+        `    cordon config set conversation.tools.fs_read_file.access.fs '+{ path = "secret/key", read = true }'`,
       ].join('\n'),
+      { capability: 'read', target: 'secret/key' },
     ),
   )
   symlinkSync('secret/key', workspace.path('alias'))
@@ -239,4 +246,36 @@ test('SPEC 3.1 through a mount: its files by the mount’s name, its escapes ref
   expect(await workspace.run('fs_read_file', { path: 'fork/etc/passwd' }, { access })).toEqual(
     failed('path escapes the workspace: fork/etc/passwd (it leaves the approved target of the mount fork)'),
   )
+})
+
+test('a line without an end is read piece by piece, from wherever it begins, and nothing is lost', async () => {
+  const line = 'äb'.repeat(1000)
+  const workspace = new Workspace({ a: `one\n${line}`, b: `${line}\n` })
+  const read = async (args: object): Promise<{ text: string; note: string }> => {
+    const result = await workspace.run('fs_read_file', { max_bytes: 700, ...args })
+    const [block, note] = result.type === 'success' ? result.content : []
+    const text = block?.type === 'resource' && 'text' in block.resource ? block.resource.text : ''
+    return { text, note: note?.type === 'text' ? note.text : '' }
+  }
+  let { text, note } = await read({ path: 'a', start_line: 2 })
+  for (let next = /start_byte = (\d+)/.exec(note); next; next = /go on with start_byte = (\d+)/.exec(note)) {
+    const more = await read({ path: 'a', start_byte: Number(next[1]) })
+    text += more.text
+    note = more.note
+  }
+  expect(text).toBe(line)
+  const wide = '\uFEFF' + 'ä🙂'.repeat(900)
+  workspace.write('wide', Buffer.from(wide, 'utf16le'))
+  let parts = await read({ path: 'wide' })
+  let all = parts.text
+  for (
+    let next = /go on with start_byte = (\d+)/.exec(parts.note);
+    next;
+    next = /go on with start_byte = (\d+)/.exec(parts.note)
+  ) {
+    parts = await read({ path: 'wide', start_byte: Number(next[1]) })
+    all += parts.text
+  }
+  expect(all).toBe(wide.slice(1))
+  expect((await read({ path: 'b', tail: 1 })).text).toBe(`${line}\n`.slice(-(Math.floor(699 / 3) * 2) - 1))
 })

@@ -36,7 +36,7 @@ function leaveJournal(
 ): void {
   using anchors = new Anchors()
   const access = new Access(parseContext({ root: workspace.root, action: 'run' }))
-  const place = journalPlace(access, anchors, ROOT)
+  const place = journalPlace(access, anchors, ROOT)!
   const whole = { ...newJournal(journal.entries), ...journal }
   const dead = { ...whole, writer: { ...whole.writer, pid: 2 ** 22 } }
   writeFileSync(workspace.path(NAME), serializeJournal(dead, place, key))

@@ -3,10 +3,10 @@ import { createRequire } from 'node:module'
 import type { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CordonError, quote, show } from '@cordon/policy'
-import { errorCode, reason } from './durable.ts'
+import { errorCode, reason } from './small-files.ts'
 
 /** Who takes a lock, for the message others get to see. `command` without arguments: they can hold secrets. */
-export interface Holder {
+export interface LockHolder {
   readonly pid: number
   readonly command: string
 }
@@ -14,7 +14,7 @@ export interface Holder {
 export interface LockOptions {
   /** What the lock protects, as it reads in a message: `conversation 01j…`. */
   readonly what: string
-  readonly holder: Holder
+  readonly holder: LockHolder
   /** Milliseconds to wait for another holder; 0 asks once. */
   readonly wait: number
   readonly signal?: AbortSignal | undefined
@@ -138,13 +138,13 @@ function inodeOf(file: string): bigint | undefined {
 }
 
 /** What the holder wrote about itself. A hint for people: never a reason to take or to break a lock. */
-export interface LockNote extends Holder {
+export interface LockNote extends LockHolder {
   readonly since: string
 }
 
 const noteOf = (file: string): string => `${file}.holder`
 
-function writeNote(file: string, holder: Holder): void {
+function writeNote(file: string, holder: LockHolder): void {
   const note: LockNote = { ...holder, since: new Date().toISOString() }
   try {
     writeFileSync(noteOf(file), JSON.stringify(note), { mode: 0o600 })
@@ -184,7 +184,7 @@ export class LockHeldError extends CordonError {
   }
 }
 
-export class LockLostError extends CordonError {
+class LockLostError extends CordonError {
   readonly code = 'LOCK_LOST'
   readonly file: string
   constructor(what: string, file: string) {
@@ -193,7 +193,7 @@ export class LockLostError extends CordonError {
   }
 }
 
-export class LockUnavailableError extends CordonError {
+class LockUnavailableError extends CordonError {
   readonly code = 'LOCK_UNAVAILABLE'
   readonly file: string
   constructor(what: string, file: string, why: string) {

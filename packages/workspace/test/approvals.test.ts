@@ -10,7 +10,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { type CanonicalPath, parseRelPath } from '@cordon/policy'
-import { ApprovalStore, type Workspace } from '@cordon/workspace'
+import { ApprovalStore, sha256, type Workspace } from '@cordon/workspace'
 import { expect, test } from 'vitest'
 import { freshWorkspace, HOLDER } from './fixture.ts'
 
@@ -32,7 +32,7 @@ function seed(workspace: Workspace, text: string): void {
   writeFileSync(join(workspace.local, 'approvals.json'), text)
 }
 
-test('SPEC 3.2 the file has the shape of the seed, mode 0600, and no temp file beside it', async () => {
+test('SPEC 3.2 the file has its documented shape, mode 0600, and no temp file beside it', async () => {
   const { workspace, store } = await fresh()
   await store.approve(rule('fork'), target('/code/forks/serde-yaml'))
   expect(readFileSync(store.file, 'utf8')).toBe(`{
@@ -88,7 +88,7 @@ test('revoking forgets one rule path and says what it was', async () => {
 test('a store that was never written is empty, and reading it makes nothing', async () => {
   const { workspace, store } = await fresh()
   expect((await store.read()).mounts).toEqual([])
-  expect(() => statSync(workspace.local)).toThrow('ENOENT')
+  expect(() => statSync(join(workspace.local, 'approvals.json'))).toThrow('ENOENT')
 })
 
 test('hand-editing pre-seeds, and everything it holds survives a change', async () => {
@@ -191,4 +191,132 @@ test('a directory where the file should be: empty with a warning, and a change i
     code: 'APPROVALS',
     message: `cannot change the approvals in ${store.file}: it is not a regular file`,
   })
+})
+
+const TEXT = '[sandbox]\nlimits.processes = 5\n'
+
+test('SPEC 2.1 a trusted text: its digest under its path, and the text beside it; mounts stay', async () => {
+  const { store } = await fresh()
+  await store.approve(rule('fork'), target('/f'))
+  await store.trust([{ path: '.cordon/config.toml', text: TEXT }])
+  expect(JSON.parse(readFileSync(store.file, 'utf8'))).toEqual({
+    mounts: [{ rule_path: 'fork', canonical_target: '/f', approved_at: '2026-05-26T13:00:00Z' }],
+    configs: [
+      { path: '.cordon/config.toml', sha256: sha256(TEXT), trusted_at: '2026-05-26T13:00:00Z', text: TEXT },
+    ],
+  })
+  expect(statSync(store.file).mode & 0o777).toBe(0o600)
+  const approvals = await store.read()
+  expect(approvals.trusts('.cordon/config.toml', TEXT)).toBe(true)
+  expect(approvals.trusts('.cordon/config.toml', `${TEXT} `)).toBe(false)
+  expect(approvals.trusts('sub/.cordon.toml', TEXT)).toBe(false)
+  expect(approvals.lookup(rule('fork'), target('/f'))).toBe('approved')
+})
+
+test('SPEC 2.1 another text takes the place of the first; the same again writes nothing', async () => {
+  const { store } = await fresh()
+  await store.trust([
+    { path: '.cordon.toml', text: 'a' },
+    { path: 'sub/.cordon.toml', text: 'b' },
+  ])
+  const { ino } = statSync(store.file)
+  await store.trust([{ path: '.cordon.toml', text: 'a' }])
+  expect(statSync(store.file).ino).toBe(ino)
+  await store.trust([{ path: '.cordon.toml', text: 'c' }])
+  const approvals = await store.read()
+  expect(approvals.configs.map(({ path, text }) => [path, text])).toEqual([
+    ['sub/.cordon.toml', 'b'],
+    ['.cordon.toml', 'c'],
+  ])
+  expect(approvals.trusts('.cordon.toml', 'a')).toBe(false)
+})
+
+test('SPEC 2.1 revoking forgets one path or all of them, and nothing else', async () => {
+  const { store } = await fresh()
+  await store.approve(rule('fork'), target('/f'))
+  await store.trust([
+    { path: '.cordon.toml', text: 'a' },
+    { path: 'b/.cordon.toml', text: 'b' },
+    { path: 'c/.cordon.toml', text: 'c' },
+  ])
+  expect(await store.distrust(['.cordon.toml', 'never'])).toEqual(['.cordon.toml'])
+  expect((await store.read()).configs.map(({ path }) => path)).toEqual(['b/.cordon.toml', 'c/.cordon.toml'])
+  expect(await store.distrust('all')).toEqual(['b/.cordon.toml', 'c/.cordon.toml'])
+  expect(await store.distrust('all')).toEqual([])
+  const approvals = await store.read()
+  expect([approvals.configs, approvals.mounts.length]).toEqual([[], 1])
+})
+
+test('SPEC 2.1 the digest rules: a text that a hand put beside another digest is not trusted', async () => {
+  const { workspace, store } = await fresh()
+  const entry = { path: '.cordon.toml', sha256: sha256('what was trusted'), trusted_at: 'then', text: 'evil' }
+  seed(workspace, JSON.stringify({ configs: [entry] }))
+  const approvals = await store.read()
+  expect(approvals.trusts('.cordon.toml', 'evil')).toBe(false)
+  expect(approvals.trusts('.cordon.toml', 'what was trusted')).toBe(true)
+  // And for the difference it is no text at all.
+  expect(approvals.lastTrusted('.cordon.toml')).toEqual({
+    path: '.cordon.toml',
+    sha256: entry.sha256,
+    trusted_at: 'then',
+  })
+})
+
+test('SPEC 2.1 pre-seeding by hand, and entries that trust nothing', async () => {
+  const { workspace, store } = await fresh()
+  const digest = sha256('x')
+  seed(
+    workspace,
+    JSON.stringify({
+      configs: [
+        { path: './sub//.cordon.toml', sha256: digest },
+        { path: '../.cordon.toml', sha256: digest },
+        { path: '/.cordon.toml', sha256: digest },
+        { path: '.cordon.toml', sha256: digest.toUpperCase() },
+        { path: '.cordon.toml', sha256: digest.slice(1) },
+        { path: '.cordon.toml' },
+        null,
+      ],
+    }),
+  )
+  const approvals = await store.read()
+  expect(approvals.trusts('sub/.cordon.toml', 'x')).toBe(true)
+  expect(approvals.trusts('.cordon.toml', 'x')).toBe(false)
+  expect(approvals.warnings).toEqual(
+    [1, 2, 3, 4, 5, 6].map(
+      (i) => `an approval is ignored: ${store.file}: configs[${i}] is not a path with a SHA-256 digest`,
+    ),
+  )
+})
+
+test('SPEC 2.1 a malformed store trusts nothing, and is kept aside when it is replaced', async () => {
+  for (const text of ['{"configs": {}}', '{"configs": [', '"configs"']) {
+    const { workspace, store } = await fresh()
+    seed(workspace, text)
+    const approvals = await store.read()
+    expect([approvals.configs, approvals.trusts('.cordon.toml', ''), approvals.warnings.length]).toEqual([
+      [],
+      false,
+      1,
+    ])
+    await store.trust([{ path: '.cordon.toml', text: '' }])
+    expect((await store.read()).trusts('.cordon.toml', '')).toBe(true)
+    expect(readFileSync(`${store.file}.bad-2026-05-26T13-00-00.123Z`, 'utf8')).toBe(text)
+  }
+})
+
+test('SPEC 2.1 a long text is trusted, and not kept; a store that would be too large to read is refused', async () => {
+  const { workspace, store } = await fresh()
+  const long = '#'.repeat(100_000)
+  await store.trust([{ path: '.cordon.toml', text: long }])
+  const approvals = await store.read()
+  expect(approvals.trusts('.cordon.toml', long)).toBe(true)
+  expect(approvals.lastTrusted('.cordon.toml')?.text).toBeUndefined()
+  seed(workspace, JSON.stringify({ notes: 'x'.repeat(16 * 1024 * 1024 - 100) }))
+  const before = statSync(store.file).size
+  await expect(store.trust([{ path: '.cordon.toml', text: 'x'.repeat(1000) }])).rejects.toMatchObject({
+    code: 'APPROVALS',
+    message: `cannot change the approvals in ${store.file}: it would become too large; \`cordon trust revoke\` makes room`,
+  })
+  expect(statSync(store.file).size).toBe(before)
 })

@@ -110,6 +110,73 @@ test.for(Object.keys(damage))('SPEC 6.2 verified on read: %s', async (how) => {
   await expect(store.read(ref, MIB)).rejects.toBeInstanceOf(BlobReadError)
 })
 
+test.for(Object.keys(damage))('a damaged blob is repaired by keeping its content again: %s', async (how) => {
+  const { store, root } = await fresh()
+  const content = randomBytes(300_000)
+  writeFileSync(join(root, 'f'), content)
+  const putAgain = [
+    () => putPath(store, join(root, 'f')),
+    () => store.put(pieces(content)),
+    async () => {
+      await using batch = store.openBatch()
+      await batch.add(content)
+      await batch.commit()
+    },
+  ]
+  const ref = await store.put(pieces(content))
+  for (const put of putAgain) {
+    damage[how]!(store.pathOf(ref.$blob), content)
+    await put()
+    expect((await store.read(ref, MIB)).equals(content)).toBe(true)
+    expect(filesUnder(store.dir)).toEqual([store.pathOf(ref.$blob)])
+  }
+})
+
+test('a large blob that a reader found damaged is repaired, too, and the note of it goes', async () => {
+  const { store, root } = await fresh()
+  const content = randomBytes(3 * MIB)
+  writeFileSync(join(root, 'f'), content)
+  const ref = await putPath(store, join(root, 'f'))
+  const path = store.pathOf(ref.$blob)
+  const packed = readFileSync(path)
+  packed[MIB] = packed[MIB]! ^ 1
+  writeFileSync(path, packed)
+  await expect(store.read(ref, 4 * MIB)).rejects.toBeInstanceOf(BlobReadError)
+  await putPath(store, join(root, 'f'))
+  expect((await store.read(ref, 4 * MIB)).equals(content)).toBe(true)
+  expect(filesUnder(store.dir)).toEqual([path])
+})
+
+test('a batch: nothing before the commit, all after it, each content once', async () => {
+  const { store } = await fresh()
+  const contents = Array.from({ length: 40 }, (_, i) => Buffer.from(`content ${i % 30}`))
+  {
+    await using batch = store.openBatch()
+    for (const content of contents) await batch.add(content)
+    expect(filesUnder(store.dir).filter((path) => path.endsWith('.blob.gz'))).toEqual([])
+  }
+  expect(readdirSync(store.dir)).toEqual([])
+  await using batch = store.openBatch()
+  const refs = []
+  for (const content of contents) refs.push(await batch.add(content))
+  await batch.commit()
+  for (const [i, ref] of refs.entries()) expect((await store.read(ref, 100)).equals(contents[i]!)).toBe(true)
+  expect(filesUnder(store.dir)).toHaveLength(30)
+})
+
+test('what a killed batch left is swept; a batch that is under way is not', async () => {
+  const { workspace } = await freshWorkspace()
+  const shelf = { workspace, holder: HOLDER, now: () => new Date() }
+  const store = new Blobs(shelf).shared
+  await using batch = store.openBatch()
+  await batch.add(Buffer.from('alive'))
+  mkdirSync(join(store.dir, '.put-0123456789abcdef'))
+  writeFileSync(join(store.dir, '.put-0123456789abcdef/half'), 'x')
+  await sweepBlobs(shelf)
+  await batch.commit()
+  expect(filesUnder(store.dir)).toHaveLength(1)
+})
+
 test('a blob that is missing, a link, or larger than the reader wants is an error', async () => {
   const { blobs, store, root } = await fresh()
   const content = randomBytes(1000)

@@ -27,8 +27,9 @@ test.skipIf(UNSHARE === undefined)(
       'BLOB_PUT: cannot keep the content in /w/.cordon/blobs: the disk is full',
       'CONVERSATION_APPEND: cannot add to the conversation in /w/.cordon/conversations/<id>/events.jsonl: the disk is full',
       'APPROVALS: cannot change the approvals in /data/cordon/workspace/w-<id>/approvals.json: the disk is full',
+      'APPROVALS: cannot change the approvals in /data/cordon/workspace/w-<id>/approvals.json: the disk is full',
       'CONVERSATION_APPEND: cannot add to the conversation in /w/.cordon/conversations/.new-<id>: the disk is full',
     ])
-    expect(after).toEqual({ texts: ['kept', 'after'], approved: ['kept'], left: '' })
+    expect(after).toEqual({ texts: ['kept', 'after'], approved: ['kept'], trusts: ['kept'], left: '' })
   },
 )

@@ -1,11 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { type Holder, initWorkspace, type Surroundings, type Workspace } from '@cordon/workspace'
+import { type LockHolder, initWorkspace, type Surroundings, type Workspace } from '@cordon/workspace'
 import { onTestFinished } from 'vitest'
 
 /** Gone when the test that asked for it is over. */
@@ -15,7 +15,7 @@ export function tempDir(): string {
   return dir
 }
 
-export const HOLDER: Holder = { pid: process.pid, command: 'cordon test' }
+export const HOLDER: LockHolder = { pid: process.pid, command: 'cordon test' }
 
 /** A home of its own, so that a test never sees the places of another one or of the person who runs it. */
 export const around = (base: string, changes: Partial<Surroundings> = {}): Surroundings => ({
@@ -28,8 +28,15 @@ export const around = (base: string, changes: Partial<Surroundings> = {}): Surro
 
 export async function freshWorkspace(name = 'project'): Promise<{ base: string; workspace: Workspace }> {
   const base = tempDir()
-  mkdirSync(join(base, name))
-  return { base, workspace: await initWorkspace(join(base, name), around(base), HOLDER) }
+  const root = join(base, name)
+  mkdirSync(root)
+  // Marked in the tick of its birth, a directory looks as if its filesystem kept no time of birth.
+  for (;;) {
+    chmodSync(root, 0o755)
+    const { birthtimeNs, ctimeNs } = statSync(root, { bigint: true })
+    if (birthtimeNs !== ctimeNs) break
+  }
+  return { base, workspace: await initWorkspace(root, around(base), HOLDER) }
 }
 
 /** Runs `test/children/<name>.ts` as a process of its own, so that it can be killed at any point. */

@@ -4,6 +4,7 @@ import {
   cpSync,
   existsSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -25,6 +26,7 @@ import { around, freshWorkspace, HOLDER, tempDir } from './fixture.ts'
 
 test('a workspace is found from any directory below it, and nothing is written to find it', async () => {
   const { base, workspace } = await freshWorkspace('My Projekt (ä)')
+  const before = readdirSync(workspace.local)
   const deep = join(workspace.root, 'a/b')
   mkdirSync(deep, { recursive: true })
   expect(openWorkspace(deep, around(base))).toEqual(workspace)
@@ -34,7 +36,7 @@ test('a workspace is found from any directory below it, and nothing is written t
     local: join(base, 'data/cordon/workspace', `my-projekt-a-${workspace.id}`),
   })
   expect(workspace.id).toMatch(/^[a-z0-9]{8}$/)
-  expect(existsSync(workspace.local)).toBe(false)
+  expect(readdirSync(workspace.local)).toEqual(before)
   expect(openWorkspace(base, around(base))).toBeUndefined()
 })
 
@@ -62,6 +64,7 @@ test('the id of a directory without one follows from its path, the same in every
 
 test('the user-local place is closed to others, also if it was made by hand', async () => {
   const { workspace } = await freshWorkspace()
+  rmSync(workspace.local, { recursive: true })
   mkdirSync(workspace.local, { recursive: true })
   chmodSync(workspace.local, 0o755)
   await prepareLocal(workspace, HOLDER)
@@ -106,6 +109,7 @@ test('a fresh checkout at the same path, with the same id, finds the place of th
 
 test('two copies that look at the same moment do not share a place', async () => {
   const { base, workspace } = await freshWorkspace('project')
+  rmSync(workspace.local, { recursive: true })
   cpSync(workspace.root, join(base, 'x/project'), { recursive: true })
   const copy = openWorkspace(join(base, 'x/project'), around(base))!
   expect(copy.local).toBe(workspace.local) // neither is recorded yet
@@ -124,11 +128,11 @@ test('a damaged record gives the place to nobody', async () => {
 })
 
 test.for([
-  ['../../../../etc', 'an id that climbs'],
-  ['', 'an empty id'],
-  ['a'.repeat(5000), 'a long id'],
-  ['ABCDEFGH', 'capitals'],
-])('%j (%s) is refused as an id, and init renews it', async ([id]) => {
+  ['an id that climbs', '../../../../etc'],
+  ['an empty id', ''],
+  ['a long id', 'a'.repeat(5000)],
+  ['an id in capitals', 'ABCDEFGH'],
+])('%s is refused, and init renews it', async ([, id]) => {
   const base = tempDir()
   mkdirSync(join(base, '.cordon'))
   writeFileSync(join(base, '.cordon/id'), id!)
@@ -162,7 +166,21 @@ test('a marker that another user put above us is refused', () => {
       `run anything; take it over with chown, or set CORDON_TRUST_UID=${owner}`,
   )
   const trusting = around(base, { ...me, env: { CORDON_TRUST_UID: String(owner) } })
-  expect(openWorkspace(join(base, 'mine'), trusting)?.root).toBe(base)
+  expect(openWorkspace(join(base, 'mine'), trusting, 'any')?.root).toBe(base)
+})
+
+test('SPEC 2.1 a mark that this user neither made nor used counts for its own directory, and not for those below', async () => {
+  const base = tempDir()
+  const deep = join(base, 'clone/src')
+  mkdirSync(deep, { recursive: true })
+  mkdirSync(join(base, 'clone/.cordon'))
+  const me = around(base)
+  expect(openWorkspace(join(base, 'clone'), me)?.root).toBe(join(base, 'clone'))
+  expect(openWorkspace(deep, me)).toBeUndefined()
+  expect(unmarkedWorkspace(deep, me)).toMatchObject({ root: deep, passedOver: [join(base, 'clone')] })
+  expect(openWorkspace(deep, me, 'any')?.root).toBe(join(base, 'clone'))
+  await prepareLocal(openWorkspace(join(base, 'clone'), me)!, HOLDER)
+  expect(openWorkspace(deep, me)?.root).toBe(join(base, 'clone'))
 })
 
 test('the places of a user follow the platform, and a relative XDG path is ignored', () => {
@@ -172,4 +190,36 @@ test('the places of a user follow the platform, and a relative XDG path is ignor
   expect(userDataDir({ ...plain, env: { XDG_DATA_HOME: '/d' } })).toBe('/d/cordon')
   expect(userConfigFile({ ...plain, env: { XDG_CONFIG_HOME: '/c' } })).toBe('/c/cordon/config.toml')
   expect(userConfigFile(plain)).toBe('/home/u/.config/cordon/config.toml')
+})
+
+test('SPEC 2.1 inside another workspace a mark counts only where this user made it', async () => {
+  const { base, workspace } = await freshWorkspace()
+  const inner = join(workspace.root, 'src')
+  mkdirSync(join(inner, '.cordon/deeper/.cordon'), { recursive: true })
+  expect(openWorkspace(inner, around(base))).toEqual({ ...workspace, passedOver: [inner] })
+  expect(openWorkspace(join(inner, '.cordon/deeper'), around(base))?.passedOver).toEqual([
+    join(inner, '.cordon/deeper'),
+    inner,
+  ])
+  const made = await initWorkspace(inner, around(base), HOLDER)
+  expect(made.root).toBe(inner)
+  expect(openWorkspace(inner, around(base))).toEqual(made)
+  expect(openWorkspace(join(inner, '.cordon/deeper'), around(base))).toEqual({
+    ...made,
+    passedOver: [join(inner, '.cordon/deeper')],
+  })
+})
+
+test('SPEC 2.1 an id that is changed in place leads to the same place; another directory at the path does not', async () => {
+  const { base, workspace } = await freshWorkspace()
+  await prepareLocal(workspace, HOLDER)
+  writeFileSync(join(workspace.root, '.cordon/id'), 'another1\n')
+  const changed = openWorkspace(workspace.root, around(base))!
+  expect(changed.local).toBe(workspace.local)
+  await prepareLocal(changed, HOLDER)
+  rmSync(join(workspace.root, '.cordon/id'))
+  expect(openWorkspace(workspace.root, around(base))?.local).toBe(workspace.local)
+  renameSync(workspace.root, join(base, 'moved'))
+  mkdirSync(join(workspace.root, '.cordon'), { recursive: true })
+  expect(openWorkspace(workspace.root, around(base))?.local).not.toBe(workspace.local)
 })

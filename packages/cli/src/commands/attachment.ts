@@ -9,23 +9,27 @@ import {
 import { show } from '@cordon/policy'
 import { type Command as Parser, Option } from 'commander'
 import type { Register } from '../command.ts'
-import { collectInBackground, writeJson } from '../conversations.ts'
+import { collectInBackground } from '../conversations.ts'
 import { attachmentJson, formatAdded, formatAttachments, formatSize } from '../format/attachments.ts'
 import { foreign } from '../format/text.ts'
 import { cfgOption, choiceOf, type CommonOptions, idOption, jsonOption } from '../options.ts'
-import { warn } from '../report.ts'
-import { UsageError } from '../usage.ts'
+import { trustTerms } from '../project.ts'
+import { UsageError, warn, writeJson } from '../report.ts'
 import type { World } from '../world.ts'
 
 export const register: Register = (parser, world) => {
   command(parser, 'add', 'attach to the conversation, as it is now')
     .argument('<what...>', 'PATH, pattern, https://… or command:…')
+    .addOption(
+      new Option('--sensitive', 'take also what may be secret (.env, keys) from directories and patterns'),
+    )
     .addOption(cfgOption())
     .addHelpText(
       'after',
       `
 The content is kept in the conversation and stays when the source changes or
-goes. A directory is its files, without what ignore files name. What lies
+goes. A directory is its files, without what ignore files name and what may
+be secret (.env, keys); a file that is named is always taken. What lies
 outside the workspace is kept without its path. URLs need a rule in
 [[profiles.attach.access.net]]; commands run confined by
 [profiles.attach.access].
@@ -35,7 +39,7 @@ Examples:
   cordon attachment add https://example.com/spec.html
   cordon attachment add 'command:git diff --stat'`,
     )
-    .action(async (what: readonly string[], options: CommonOptions) => {
+    .action(async (what: readonly string[], options: AddOptions) => {
       await add(world, what, options)
       // A command may have written the cordon that would be started: then another time.
       if (!what.some((each) => /^command:/i.test(each))) collectInBackground(world)
@@ -70,6 +74,10 @@ Examples:
 const command = (parser: Parser, name: string, summary: string): Parser =>
   parser.command(name).description(summary).addOption(idOption()).addOption(jsonOption())
 
+interface AddOptions extends CommonOptions {
+  readonly sensitive?: boolean
+}
+
 interface VersionOptions extends Partial<CommonOptions> {
   readonly checksum?: string
 }
@@ -84,18 +92,20 @@ function sumOf({ checksum }: VersionOptions): string | undefined {
   )
 }
 
-function open(world: World, options: Partial<CommonOptions>): Attachments {
+function open(world: World, options: Partial<AddOptions>, onProgress?: (files: number) => void): Attachments {
   const { cwd, pid, uid, home, session, person } = world
   return openAmbientAttachments({
-    project: { cwd, surroundings: world, cfg: options.cfg ?? [] },
+    project: { cwd, surroundings: world, cfg: options.cfg ?? [], trust: trustTerms(world, 'files') },
     user: { pid, uid, home, session, person },
     conversation: choiceOf(options),
     warn: (warnings) => warn(world, warnings),
+    sensitive: options.sensitive ? 'take' : 'leave out',
+    ...(onProgress ? { onProgress } : {}),
   })
 }
 
 /** Ctrl-C takes back what was begun, and then ends us as it would have. */
-async function add(world: World, what: readonly string[], options: CommonOptions): Promise<void> {
+async function add(world: World, what: readonly string[], options: AddOptions): Promise<void> {
   const stopping = new AbortController()
   let stopped: NodeJS.Signals | undefined
   const release = world.onInterrupt((signal) => {
@@ -103,7 +113,10 @@ async function add(world: World, what: readonly string[], options: CommonOptions
     stopping.abort(new InterruptedError())
   })
   try {
-    const added = await open(world, options).add(what, stopping.signal)
+    const progress = countOnTerminal(world.err)
+    const added = await open(world, options, progress.report)
+      .add(what, stopping.signal)
+      .finally(progress.clear)
     if (options.json)
       writeJson(world, {
         conversation: added.conversation.id,
@@ -122,6 +135,20 @@ async function add(world: World, what: readonly string[], options: CommonOptions
   } finally {
     release()
   }
+}
+
+/** One line that is written over, from the hundredth file on: fewer are done before it could be read. */
+function countOnTerminal(err: World['err']): {
+  readonly report: (files: number) => void
+  readonly clear: () => void
+} {
+  let shown = false
+  const report = (files: number): void => {
+    if (!err.isTerminal || files % 100 !== 0) return
+    shown = true
+    err.write(`\r${files} files read`)
+  }
+  return { report, clear: () => void (shown && err.write('\r\u001B[K')) }
 }
 
 async function list(world: World, options: CommonOptions): Promise<void> {

@@ -3,14 +3,12 @@ import {
   changeSetting,
   configSchema,
   type EditableLayer,
-  type Explanation,
   explainSetting,
-  formatOrigin,
-  formatValue,
+  withWaiting,
 } from '@cordon/host'
 import { show } from '@cordon/policy'
 import type { Register } from '../command.ts'
-import { formatSettings } from '../format/settings.ts'
+import { formatExplanation, formatSettings, formatWaiting } from '../format/settings.ts'
 import {
   cfgOption,
   type CommonOptions,
@@ -18,18 +16,17 @@ import {
   withCommonOptions,
   withConfigOptions,
 } from '../options.ts'
-import { compileQuietly, openProject } from '../project.ts'
-import { warn } from '../report.ts'
+import { compileQuietly, openProject, trustTerms } from '../project.ts'
+import { warn, writeJson } from '../report.ts'
 import type { World } from '../world.ts'
 
 export const register: Register = (parser, world) => {
   withCommonOptions(
     parser.command('show').description('print the effective configuration and where it comes from'),
   ).action(async (options: CommonOptions) => {
-    const { loaded } = await openProject(world, options)
-    world.out.write(
-      options.json ? `${JSON.stringify(loaded.values, undefined, 2)}\n` : formatSettings(loaded, world.out),
-    )
+    const { loaded, waiting } = await openProject(world, options, 'nothing')
+    if (options.json) writeJson(world, loaded.values)
+    else world.out.write(formatSettings(loaded, world.out) + formatWaiting(waiting, world.out))
   })
 
   withCommonOptions(
@@ -37,10 +34,9 @@ export const register: Register = (parser, world) => {
   )
     .argument('<key>', 'such as sandbox.mode or conversation.tools.fetch.access.net')
     .action(async (key: string, options: CommonOptions) => {
-      const found = explainSetting(await openProject(world, options), key)
-      world.out.write(
-        options.json ? `${JSON.stringify(found, undefined, 2)}\n` : formatExplanation(key, found, world),
-      )
+      const found = explainSetting(await openProject(world, options, 'nothing'), key)
+      if (options.json) writeJson(world, found)
+      else world.out.write(formatExplanation(key, found, world.out))
     })
 
   withConfigOptions(
@@ -48,7 +44,8 @@ export const register: Register = (parser, world) => {
       .command('validate')
       .description('check every layer, and compile every policy; exit 2 and say everything that is wrong'),
   ).action(async (options: ConfigOptions) => {
-    const project = await openProject(world, options)
+    // SPEC 2.1: also what nobody has trusted yet is checked; none of it takes effect.
+    const project = withWaiting(await openProject(world, options, 'nothing'))
     const { bySubject, warnings } = await compileQuietly(world, project)
     warn(world, warnings)
     world.out.write(`the configuration is valid; ${bySubject.size} policies compile\n`)
@@ -57,9 +54,10 @@ export const register: Register = (parser, world) => {
   parser
     .command('schema')
     .description('print the JSON Schema of the configuration, for editors')
-    .action(() => world.out.write(`${JSON.stringify(configSchema(), undefined, 2)}\n`))
+    .action(() => writeJson(world, configSchema()))
 
   registerSet(parser, world)
+  registerUnset(parser, world)
 }
 
 const registerSet: Register = (parser, world) => {
@@ -71,11 +69,30 @@ const registerSet: Register = (parser, world) => {
     .option('--user', "write to the user's own configuration, for all workspaces")
     .option('--user-workspace', "write to the user's own configuration of this workspace")
     .addOption(cfgOption())
-    .action((key: string, value: string, options: SetOptions) => {
-      const change: Change = { layer: layerOf(options), key, value }
-      const file = changeSetting({ cwd: world.cwd, surroundings: world, cfg: options.cfg }, change)
-      world.out.write(`changed ${show(file)}\n`)
+    .action(async (key: string, value: string, options: SetOptions) => {
+      await change(world, options, { layer: layerOf(options), key, value })
     })
+}
+
+const registerUnset: Register = (parser, world) => {
+  parser
+    .command('unset')
+    .description('take one key out of a config file, keeping all else')
+    .argument('<key>', 'such as sandbox.mode, or a whole rule list')
+    .option('--user', "in the user's own configuration, for all workspaces")
+    .option('--user-workspace', "in the user's own configuration of this workspace")
+    .addOption(cfgOption())
+    .action((key: string, options: SetOptions) =>
+      change(world, options, { layer: layerOf(options), key, value: undefined }),
+    )
+}
+
+async function change(world: World, { cfg }: SetOptions, edit: Change): Promise<void> {
+  // An edit of the files needs them; one of a person's own place does not.
+  const trust = trustTerms(world, edit.layer === 'workspace' ? 'files' : 'nothing')
+  const { file, notices } = await changeSetting({ cwd: world.cwd, surroundings: world, cfg, trust }, edit)
+  warn(world, notices)
+  world.out.write(`changed ${show(file)}\n`)
 }
 
 interface SetOptions {
@@ -86,18 +103,3 @@ interface SetOptions {
 
 const layerOf = ({ user, userWorkspace }: SetOptions): EditableLayer =>
   user ? 'user' : userWorkspace ? 'user-workspace' : 'workspace'
-
-function formatExplanation(
-  key: string,
-  { value, origin, elements, overrode }: Explanation,
-  { out }: World,
-): string {
-  const at = (place: Explanation['origin']): string =>
-    out.style('dim', `${formatOrigin(place)} (${place.layer})`)
-  const lines = elements
-    ? [`${key}:`, ...elements.map((element) => `  ${formatValue(element.value)}  ${at(element.origin)}`)]
-    : [`${key} = ${formatValue(value)}  ${at(origin)}`]
-  for (const earlier of overrode)
-    lines.push(`  instead of ${formatValue(earlier.value)}  ${at(earlier.origin)}`)
-  return `${lines.join('\n')}\n`
-}

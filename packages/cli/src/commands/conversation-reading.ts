@@ -1,11 +1,10 @@
 import { type Conversations, type Found, printEvent } from '@cordon/host'
 import { quote, show } from '@cordon/policy'
 import type { Register } from '../command.ts'
-import { chosen, ID, type JsonOption, openConversations, writeJson } from '../conversations.ts'
-import { EXIT } from '../exit.ts'
+import { chosen, ID, openConversations } from '../conversations.ts'
 import { foreign } from '../format/text.ts'
-import { jsonOption } from '../options.ts'
-import { UsageError } from '../usage.ts'
+import { jsonOption, type JsonOption } from '../options.ts'
+import { EXIT, UsageError, writeJson } from '../report.ts'
 import type { World } from '../world.ts'
 
 export const registerReading: Register = (parser, world) => {

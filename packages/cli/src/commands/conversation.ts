@@ -3,19 +3,11 @@ import type { Conversations } from '@cordon/host'
 import { show } from '@cordon/policy'
 import type { Command as Parser } from 'commander'
 import type { Register } from '../command.ts'
-import {
-  chosen,
-  ID,
-  type JsonOption,
-  collectInBackground,
-  openConversations,
-  writeJson,
-} from '../conversations.ts'
-import { EXIT } from '../exit.ts'
+import { chosen, ID, collectInBackground, openConversations } from '../conversations.ts'
 import { conversationJson, formatConversation, formatConversations } from '../format/conversations.ts'
 import { clip } from '../format/text.ts'
-import { jsonOption } from '../options.ts'
-import { UsageError } from '../usage.ts'
+import { jsonOption, type JsonOption } from '../options.ts'
+import { EXIT, UsageError, writeJson } from '../report.ts'
 import type { World } from '../world.ts'
 import { registerReading } from './conversation-reading.ts'
 

@@ -1,6 +1,7 @@
 import type { Register } from '../command.ts'
-import { type JsonOption, openConversations, writeJson } from '../conversations.ts'
-import { jsonOption } from '../options.ts'
+import { openConversations } from '../conversations.ts'
+import { jsonOption, type JsonOption } from '../options.ts'
+import { writeJson } from '../report.ts'
 
 export const register: Register = (parser, world) => {
   parser

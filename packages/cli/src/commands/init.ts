@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { initProject } from '@cordon/host'
-import { below, show } from '@cordon/policy'
+import { show } from '@cordon/policy'
 import type { Register } from '../command.ts'
 
 export const register: Register = (parser, world) => {
@@ -10,11 +10,6 @@ export const register: Register = (parser, world) => {
       command: 'cordon init',
     })
     world.out.write(`workspace at ${show(workspace.root)}\n`)
-    if (below(workspace.root, world.home) !== undefined)
-      world.err.write(
-        'cordon: warning: your home lies in it: commands and tools would have everything you have\n' +
-          `  fix: remove ${show(workspace.shared)} again, and run this in a project's directory\n`,
-      )
     world.out.write(configFile ? 'wrote .cordon/config.toml\n' : 'kept .cordon/config.toml as it is\n')
   })
 }

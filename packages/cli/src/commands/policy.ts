@@ -3,7 +3,7 @@ import type { Register } from '../command.ts'
 import { formatViews } from '../format/policies.ts'
 import { type CommonOptions, type ConfigOptions, withCommonOptions, withConfigOptions } from '../options.ts'
 import { compileAsking, compileQuietly, openProject } from '../project.ts'
-import { warn } from '../report.ts'
+import { warn, writeJson } from '../report.ts'
 
 export const register: Register = (parser, world) => {
   withCommonOptions(parser.command('explain').description('show every rule of a policy, and who holds it'))
@@ -13,9 +13,8 @@ export const register: Register = (parser, world) => {
       const policies = await compileQuietly(world, project)
       warn(world, policies.warnings)
       const views = explainPolicies(project, policies, world, name)
-      world.out.write(
-        options.json ? `${JSON.stringify(views, undefined, 2)}\n` : formatViews(views, world.out),
-      )
+      if (options.json) writeJson(world, views)
+      else world.out.write(formatViews(views, world.out))
     })
 
   withConfigOptions(

@@ -1,41 +1,76 @@
-import { type Command as Parser, Option } from 'commander'
+import { type Command as Parser, InvalidArgumentError, Option } from 'commander'
 import type { Register } from '../command.ts'
 import { cfgOption, idOption, noIdOption, repeatable } from '../options.ts'
-import { runCommand, type RunOptions } from '../run-command.ts'
+import { runCommand, type RunOptions, showRun } from '../run-command.ts'
+import type { World } from '../world.ts'
 
 export const register: Register = (parser, world) => {
-  declare(parser).action((command: [string, ...string[]], options: RunOptions) =>
-    runCommand(world, command, options),
-  )
+  withRunOptions(parser)
+    .addHelpText('after', HELP)
+    .action((words: string[], options: ShowableOptions) => runOrShow(parser, world, words, options))
 }
 
-function declare(parser: Parser): Parser {
+export interface ShowableOptions extends RunOptions {
+  readonly show?: boolean
+}
+
+/** Also of `cordon mcp wrap`. */
+export function runOrShow(
+  parser: Parser,
+  world: World,
+  [program, ...args]: readonly string[],
+  { show, ...options }: ShowableOptions,
+): Promise<void> {
+  if (show) return showRun(world, [program ?? '/bin/sh', ...args], options)
+  if (program === undefined) return parser.error("error: missing required argument 'command'")
+  return runCommand(world, [program, ...args], options)
+}
+
+/** Also of `cordon mcp wrap`. */
+export function withRunOptions(parser: Parser): Parser {
   return parser
     .usage('[options] -- <command> [args...]')
-    .argument('<command...>', 'the program and its arguments')
+    .argument('[command...]', 'the program and its arguments')
     .addOption(new Option('--tool <name>', "use a tool's policy").conflicts('profile'))
-    .option('--profile <name>', 'use the policy of [profiles.<name>.access]')
-    .addOption(repeatable('--read <path>', 'grant reading a path of the workspace'))
-    .addOption(repeatable('--write <path>', 'grant reading and writing a path of the workspace'))
-    .addOption(repeatable('--execute <path>', 'grant reading and executing a path of the workspace'))
+    .addOption(repeatable('--profile <name>', 'use a profile: a shipped one (cordon profile ls) or your own'))
+    .addOption(repeatable('--read <path>', 'grant reading a file or directory'))
+    .addOption(repeatable('--write <path>', 'grant reading and writing a file or directory'))
+    .addOption(repeatable('--execute <path>', 'grant reading and executing a file or directory'))
     .addOption(repeatable('--allow-net <host[:port][/path]>', 'grant a host, or a part of one'))
     .addOption(repeatable('--env <name>', 'pass a variable on'))
+    .option('--unix-sockets', 'allow unix sockets of its own; those of the host stay out of reach')
     .addOption(cfgOption())
     .addOption(idOption())
     .addOption(noIdOption())
+    .option('--here', 'take just the current directory as the workspace')
+    .option('--show', 'print what the command would have, and start nothing')
+    .option('--why', 'pass its error output through us, so that more can be explained; at a terminal')
+    .addOption(
+      new Option('--json-fd <n>', 'write the outcome as one JSON object to this file descriptor').argParser(
+        parseFd,
+      ),
+    )
     .option('-q, --quiet', 'say nothing but what the command says')
     .passThroughOptions()
-    .addHelpText(
-      'after',
-      `
-Without options the command may read, write and execute in the workspace, and
-read what the system has installed. It has no network, a minimal environment,
-and an empty private home and /tmp. Exit code, signals and streams pass through.
-A <path> is in the workspace, and exists: what does not cannot be granted.
+}
+
+const HELP = `
+Without options the command may read, write and execute in the workspace (the
+directory marked by cordon init, else the git repository around, else the
+current directory), and read what the system has installed. It has no network, a
+minimal environment, and an empty private home and /tmp. Exit code, signals and streams pass through.
+A <path> exists: what does not cannot be granted. One outside the workspace adds
+to this. One in it replaces the default there: only what is named is left.
 
 Examples:
   cordon run -- npm test
+  cordon run --read ~/shared --write ../other -- make
   cordon run --read . --write build -- make
-  cordon run --allow-net api.github.com -- ./fetch-issues.sh`,
-    )
+  cordon run --allow-net api.github.com -- ./fetch-issues.sh`
+
+/** The first three are the command's. */
+function parseFd(text: string): number {
+  if (!/^(?:[3-9]|[1-9]\d{1,3})$/.test(text))
+    throw new InvalidArgumentError('a number from 3 on, as in `3> outcome.json`.')
+  return Number(text)
 }

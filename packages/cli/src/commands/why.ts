@@ -1,16 +1,38 @@
-import { type AnyRule, parseQuestion, why, type Why } from '@cordon/host'
-import { shellWord, show } from '@cordon/policy'
+import { asAsked, choosePolicy, parseQuestion, type Question, why, type Why, whyRun } from '@cordon/host'
 import type { Register } from '../command.ts'
-import { EXIT } from '../exit.ts'
+import { formatWhy, whyJson } from '../format/why.ts'
 import { type CommonOptions, withCommonOptions } from '../options.ts'
-import { compileQuietly, openProject } from '../project.ts'
-import type { Stream } from '../world.ts'
+import { compileQuietly, openProject, trustTerms } from '../project.ts'
+import { EXIT, warn, writeJson } from '../report.ts'
+import type { World } from '../world.ts'
+
+async function ask(world: World, tool: string, question: Question, options: CommonOptions): Promise<Why> {
+  const project = await openProject(world, options)
+  const asked = asAsked(question, tool, project, world)
+  if ('because' in asked) return asked
+  return why(project, await compileQuietly(world, project), tool, asked, world)
+}
+
+/** Of what `cordon run` would give a command here, without any option. */
+async function askRun(world: World, question: Question, { cfg }: CommonOptions): Promise<Why> {
+  const place = { cwd: world.cwd, surroundings: world, cfg, unmarked: 'allow' } as const
+  const none = { read: [], write: [], execute: [], allowNet: [], env: [] }
+  const compiler = { ...world, person: undefined }
+  const chosen = await choosePolicy(
+    { ...place, trust: trustTerms(world, 'nothing') },
+    compiler,
+    { kind: 'default' },
+    none,
+  )
+  warn(world, chosen.alarms)
+  return whyRun(chosen, question, world)
+}
 
 export const register: Register = (parser, world) => {
   withCommonOptions(parser)
-    .argument('<tool>', 'a tool, an MCP server or a profile')
+    .argument('<tool>', 'a tool, an MCP server or a profile; run: a plain cordon run')
     .argument('<capability>', 'read, create, update, delete or execute; net; env')
-    .argument('<target>', 'a path in the workspace, a URL, or the name of a variable')
+    .argument('<target>', 'a path, a URL, or the name of a variable')
     .addHelpText(
       'after',
       `
@@ -19,79 +41,16 @@ sense.
 
 Examples:
   cordon why fs_read_file read src/main.ts
+  cordon why run read ~/.ssh
   cordon why fetch net https://api.github.com/repos
   cordon why fetch env GITHUB_TOKEN`,
     )
     .action(async (tool: string, capability: string, target: string, options: CommonOptions) => {
       const question = parseQuestion(capability, target)
-      const project = await openProject(world, options)
-      const policies = await compileQuietly(world, project)
-      const found = why(project, policies, tool, question)
-      world.out.write(
-        options.json ? `${JSON.stringify(whyJson(found), undefined, 2)}\n` : formatWhy(found, world.out),
-      )
+      const found =
+        tool === 'run' ? await askRun(world, question, options) : await ask(world, tool, question, options)
+      if (options.json) writeJson(world, whyJson(found))
+      else world.out.write(formatWhy(found, world.out))
       world.finish(found.allowed ? EXIT.ok : EXIT.denied)
     })
 }
-
-/** The shape that scripts rely on: these seven keys are always there. */
-export function whyJson(found: Why): Record<string, unknown> {
-  const { question, allowed, canonical, rule, because, others, fix, subject } = found
-  return {
-    allowed,
-    subject,
-    capability: question.capability,
-    target: question.target,
-    canonical: canonical ?? null,
-    rule: rule ? ruleData(rule) : null,
-    origin: rule?.rule.origin ?? null,
-    because,
-    others: others.map((other) => ({ ...ruleData(other), origin: other.rule.origin ?? null })),
-    fix: fix ? { ...fix, command: setCommand(fix) } : null,
-  }
-}
-
-/** For people: the answer first, then why, then how to change it. */
-export function formatWhy(found: Why, { style }: Pick<Stream, 'style'>): string {
-  const { question, allowed, canonical, rule, because, others, fix, subject } = found
-  const verdict = allowed ? style('green', 'allowed') : style('red', 'denied')
-  const lines = [`${verdict}: ${subject}, ${question.capability} ${show(question.target)}`]
-  if (canonical !== undefined && canonical !== question.target) lines.push(`  really:  ${show(canonical)}`)
-  lines.push(`  because: ${because}`)
-  if (rule?.rule.origin) lines.push(`  rule at: ${rule.rule.origin}`)
-  for (const other of others)
-    lines.push(style('dim', `  lost:    ${ruleText(other)} at ${other.rule.origin ?? '?'}`))
-  if (fix) lines.push('  to allow it:', `    ${setCommand(fix)}`)
-  else if (isUnapproved(rule)) lines.push('  to allow it, at a terminal:', '    cordon policy compile')
-  return `${lines.join('\n')}\n`
-}
-
-/** SPEC 3.2: an approval revives it, not a rule. */
-const isUnapproved = (any: AnyRule | undefined): boolean =>
-  any?.axis === 'fs' && any.rule.external && any.rule.approvedTarget === undefined
-
-const setCommand = ({ layer, key, value }: NonNullable<Why['fix']>): string =>
-  `cordon config set ${layer === 'workspace' ? '' : `--${layer} `}${shellWord(key)} ${shellWord(value)}`
-
-function ruleData(any: AnyRule): Record<string, unknown> {
-  switch (any.axis) {
-    case 'fs': {
-      const { path, grants, external } = any.rule
-      return { path, grants: [...grants], ...(external ? { external } : {}) }
-    }
-    case 'net': {
-      const { host, scheme, port, pathPrefix, allow } = any.rule
-      return { host, scheme, port, path_prefix: pathPrefix, allow }
-    }
-    case 'env':
-      return { name: any.rule.name, read: any.rule.read }
-  }
-}
-
-const ruleText = (any: AnyRule): string =>
-  Object.entries(ruleData(any))
-    .filter(([, value]) => value !== undefined)
-    .map(
-      ([key, value]) => `${key} ${Array.isArray(value) ? value.join('+') || 'nothing' : show(String(value))}`,
-    )
-    .join(', ')

@@ -1,7 +1,7 @@
 import type { Added, Attachment, AttachmentOrigin } from '@cordon/host'
 import { show } from '@cordon/policy'
 import type { Stream } from '../world.ts'
-import { formatTable } from './table.ts'
+import { formatTable } from './text.ts'
 
 const OUTSIDE = '↗'
 

@@ -1,8 +1,7 @@
 import type { ConversationSummary, ConversationView } from '@cordon/host'
 import { show } from '@cordon/policy'
 import type { Stream } from '../world.ts'
-import { formatTable } from './table.ts'
-import { clip, formatTime } from './text.ts'
+import { clip, formatTable, formatTime } from './text.ts'
 
 /** One line each; a star marks the one that commands use when none is named. */
 export function formatConversations(

@@ -1,21 +1,34 @@
-import type { RunOutcome } from '@cordon/host'
+import { describeDenied, type Forewarning, howEnded, type RunOutcome } from '@cordon/host'
 import { shellWord, show } from '@cordon/policy'
 import type { Stream } from '../world.ts'
 
+type ProxyDecision = RunOutcome['refused'][number]
+
+/** SPEC 4.11: one warning each, before the command starts. `--quiet` keeps back what nobody declared. */
+export function formatLosses({ lost, notes }: Forewarning, quiet: boolean): string[] {
+  const said = quiet ? lost.filter(({ declared }) => declared) : lost
+  return [
+    ...said.map(({ loss, why, fix }, i) => {
+      // One cause takes several guarantees: it is said once, under the last of them.
+      const cause = said[i + 1]?.fix === fix ? '' : `\n  why: ${why}\n  fix: ${fix}`
+      return `not held here: ${loss}${cause}`
+    }),
+    ...(quiet ? [] : notes),
+  ]
+}
+
 /** SPEC 4.8: what was denied, at the end, on stderr. Empty when there is nothing to say. */
 export function formatOutcome(outcome: RunOutcome, { style }: Pick<Stream, 'style'>): string {
-  const { exit, refused, unreached, lost, hints } = outcome
+  const { exit, refused, unreached, left, notices, hints } = outcome
   const lines = [
-    ...lost.map(({ loss, why, fix }, i) => {
-      // One cause takes several guarantees: it is said once, under the last of them.
-      const cause = lost[i + 1]?.fix === fix ? '' : `\n    why: ${why}\n    fix: ${fix}`
-      return `${style('yellow', 'not held:')} ${loss}${cause}`
-    }),
     ...exit.createdDenied.map(
-      ({ path, movedTo, why }) =>
-        `${style('red', 'moved aside:')} ${show(path)} was made although a rule denies it` +
-        (movedTo === undefined ? `; it is still there: ${show(why ?? '')}` : `; it is now ${show(movedTo)}`),
+      (denied) =>
+        `${style('red', denied.movedTo === undefined ? 'still there:' : 'moved aside:')} ${describeDenied(denied)}`,
     ),
+    ...changedTexts(exit.changed).map((text) => `${style('red', 'changed:')} ${text}`),
+    ...toldOf(exit.appeared).map((text) => `${style('yellow', 'new:')} ${text}`),
+    ...notices.map((text) => `${style('yellow', 'note:')} ${text}`),
+    ...leftTexts(left).map((text) => `${style('yellow', 'gone:')} ${text}`),
     ...exit.pressure.map((text) => `${style('yellow', 'limit:')} ${text}`),
     ...tally(refused).map(([text, fix]) => `${style('red', 'refused:')} ${text}${fix}`),
     ...unreached.slice(0, MOST_LINES).map((reason) => `${style('yellow', 'allowed, but:')} ${show(reason)}`),
@@ -25,17 +38,74 @@ export function formatOutcome(outcome: RunOutcome, { style }: Pick<Stream, 'styl
     ),
   ]
   if (lines.length === 0) return ''
-  const how = exit.signal ? `was ended by ${exit.signal}` : `ended with ${exit.code ?? 'no exit code'}`
-  return `${style('bold', `cordon: the command ${how}`)}\n${lines.map((line) => `  ${line}\n`).join('')}`
+  return `${style('bold', `cordon: the command ${howEnded(exit)}`)}\n${lines.map((line) => `  ${line}\n`).join('')}`
+}
+
+/** What is said also with `--quiet`: a rule is broken, and nobody has mended it. */
+export const stillThere = ({ exit }: RunOutcome): RunOutcome => ({
+  exit: {
+    ...exit,
+    createdDenied: exit.createdDenied.filter(({ movedTo }) => movedTo === undefined),
+    appeared: [],
+    changed: [],
+    pressure: [],
+  },
+  refused: [],
+  unreached: [],
+  left: undefined,
+  notices: [],
+  hints: [],
+})
+
+/** SPEC 4.3: what was written to the private home, and how to keep it the next time. */
+function leftTexts(left: RunOutcome['left']): string[] {
+  if (!left) return []
+  const { names, others, first, keep } = left
+  const more = others === undefined ? ' and more' : others > 0 ? ` and ${others} others` : ''
+  return [
+    `${names.map(show).join(', ')}${more}: written to the private home, which is no more` +
+      (first === undefined ? '' : `\n    to keep it, first: ${first}`) +
+      (keep === undefined ? '' : `\n    to keep it: ${keep}`),
+  ]
+}
+
+/** SPEC 4.10: the host replaced a guarded file, say, and so uncovered it for the command. */
+export const changedTexts = (changed: readonly string[]): string[] =>
+  changed.map(
+    (path) =>
+      `${show(path)} was changed while the command ran: look at it, the host obeys or runs it by itself later`,
+  )
+
+/** SPEC 4.10: new files that somebody should look at before the host runs them. */
+export function toldOf(appeared: readonly string[]): string[] {
+  const rest = appeared.length - MOST_LINES
+  return [
+    ...appeared
+      .slice(0, MOST_LINES)
+      .map((path) => `${show(path)} was made, which the host obeys or runs by itself later`),
+    ...(rest > 0 ? [`and ${rest} others of that kind`] : []),
+  ]
+}
+
+/** SPEC 4.8: a refusal while the command runs, in the same words as at the end. */
+export function formatRefusal(
+  decision: ProxyDecision,
+  { style, isTerminal }: Pick<Stream, 'style' | 'isTerminal'>,
+): string {
+  const flag = flagFor(decision)
+  const fix = flag === undefined ? '' : `; to allow it: ${flag}`
+  const line = `${style('bold', 'cordon:')} ${style('red', 'refused:')} ${textOf(decision)}${fix}`
+  // Whatever the program has on its line goes; a terminal that it has set up for itself does not go back to the left alone.
+  return isTerminal ? `\r\u001b[K${line}\r\n` : `${line}\n`
 }
 
 /** A program that retries is not worth a line each time, and one that tries everything is not worth a screen. */
 function tally(refused: RunOutcome['refused']): [text: string, fix: string][] {
-  const groups = Map.groupBy(refused, ({ host, port, url, reason }) =>
-    [whatFor(url ?? `${host}${port === undefined ? '' : `:${port}`}`), show(reason)].join(': '),
-  )
-  const lines = [...groups].map(([line, [first, ...more]]): [string, string] => [
-    more.length === 0 ? line : `${line} (${more.length + 1} times)`,
+  const connected = new Set(refused.flatMap(({ kind, host }) => (kind === 'name' ? [] : [host])))
+  const told = refused.filter(({ kind, host }) => kind !== 'name' || !connected.has(host))
+  const lines = [...Map.groupBy(told, textOf)].map(([line, [first, ...more]]): [string, string] => [
+    // Of a name both kinds of address are asked for, and by some programs again and again.
+    more.length === 0 || first?.kind === 'name' ? line : `${line} (${more.length + 1} times)`,
     first ? fixFor(first) : '',
   ])
   const rest = lines.length - MOST_LINES
@@ -44,17 +114,49 @@ function tally(refused: RunOutcome['refused']): [text: string, fix: string][] {
 
 const MOST_LINES = 20
 
+const textOf = ({ host, port, url, reason }: ProxyDecision): string =>
+  [whatFor(url ?? `${host}${port === undefined ? '' : `:${port}`}`), show(reason)].join(': ')
+
 /** Some never said what they wanted. */
 const whatFor = (place: string): string => (place === '' ? 'a request' : show(place))
 
-/**
- * Only what no rule speaks of is granted by a flag alone: a rule that says no was written on purpose, and what could
- * not be read is refused whatever is granted.
- */
-function fixFor({ host, port, url, rule, reason }: RunOutcome['refused'][number]): string {
-  const unspoken = `no rule allows ${host}:${port}` // sandbox/src/proxy/denial.ts; a path may follow
-  const part = reason.slice(unspoken.length)
-  if (rule || !reason.startsWith(unspoken) || !/^(?:\/.*)?$/.test(part)) return ''
-  const usual = port === (url?.startsWith('http:') ? 80 : 443)
-  return `\n    to allow it: --allow-net ${shellWord(`${host}${usual ? '' : `:${port}`}${part}`)}`
+const fixFor = (decision: ProxyDecision): string => {
+  const flag = flagFor(decision)
+  return flag === undefined ? '' : `\n    to allow it: ${flag}`
 }
+
+/** Only what no rule speaks of is granted by a flag alone. */
+function flagFor({ wish, url }: ProxyDecision): string | undefined {
+  if (!wish) return undefined
+  const usual = wish.port === undefined || wish.port === (url?.startsWith('http:') ? 80 : 443)
+  const scheme = wish.scheme === undefined ? '' : `${wish.scheme}://`
+  return `--allow-net ${shellWord(`${scheme}${wish.host}${usual ? '' : `:${wish.port}`}${wish.path ?? ''}`)}`
+}
+
+/** SPEC 4.7, at a terminal: stderr is the program's own, so all that is known is that it failed. */
+export const formatSeeMore = ({ exit }: RunOutcome, { style }: Pick<Stream, 'style'>): string =>
+  `${style('bold', `cordon: the command ended with ${exit.code ?? 'no exit code'}`)}; if the sandbox may be why, see more with: cordon run --why …\n`
+
+/** What `--json-fd` writes: these keys are always there. */
+export const outcomeJson = (
+  { exit, refused, unreached, left, notices, hints }: RunOutcome,
+  subject: string,
+): Record<string, unknown> => ({
+  subject,
+  code: exit.code,
+  signal: exit.signal,
+  refused: refused.map(({ host, port, url, reason }) => ({
+    host,
+    port: port ?? null,
+    url: url ?? null,
+    reason,
+  })),
+  unreached,
+  denied_paths: exit.createdDenied.map(({ path, movedTo }) => ({ path, moved_to: movedTo ?? null })),
+  appeared: exit.appeared,
+  changed: exit.changed,
+  limits: exit.pressure,
+  gone: left ? { names: left.names, others: left.others ?? null, keep: left.keep ?? null } : null,
+  notices,
+  hints: hints.map(({ text, fix }) => ({ text, fix: fix ?? null })),
+})

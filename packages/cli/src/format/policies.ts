@@ -1,16 +1,41 @@
 import type { Holding, PolicyView } from '@cordon/host'
 import { show } from '@cordon/policy'
 import type { Stream } from '../world.ts'
-import { formatTable } from './table.ts'
+import { formatTable } from './text.ts'
 
 /** `policy explain` for people: a line a fate, and below it how, where it is not plain. */
 export const formatViews = (views: readonly PolicyView[], { style }: Pick<Stream, 'style'>): string =>
   views
-    .map(
-      ({ subject, holdings }) =>
-        `${style('bold', subject)}\n${formatTable(holdings.map(rowOf))}${notes(holdings, style)}`,
-    )
+    .map(({ subject, holdings, notes, lost = [] }) => {
+      const written = holdings.filter(({ guard }) => !guard)
+      const lines = [
+        formatTable(written.map(rowOf)),
+        notesOf(written, style),
+        formatGuard(holdings, style),
+        ...notes.map((text) => `  ${style('yellow', 'note:')} ${text}\n`),
+        ...lost.map((loss) => `  ${style('yellow', 'not held here:')} ${loss}\n`),
+      ]
+      return `${style('bold', subject)}\n${lines.join('')}`
+    })
     .join('\n')
+
+/** SPEC 4.10: many paths with few fates. */
+function formatGuard(holdings: readonly Holding[], style: Stream['style']): string {
+  const withheld = holdings.filter(
+    ({ guard, granted, capabilities }) => guard && !granted && capabilities.some((each) => WRITING.has(each)),
+  )
+  const fates = Map.groupBy(withheld, ({ holder, detail: [how = ''] }) =>
+    holder === 'kernel' ? `held by ${holder}` : `held by ${holder} (${how})`,
+  )
+  const lines = [...fates].map(([fate, all]) => {
+    const paths = [...new Set(all.map(({ about }) => show(about)))].join(', ')
+    return `  ${style('cyan', 'built-in guard:')} no create, update or delete, ${fate}: ${paths}\n`
+  })
+  if (lines.length === 0) return ''
+  return `${lines.join('')}  ${style('yellow', 'note:')} a rule that names a guarded path, or one below it, overrides the guard there; cordon why says which\n`
+}
+
+const WRITING: ReadonlySet<string> = new Set(['create', 'update', 'delete'])
 
 const rowOf = ({ axis, about, capabilities, granted, holder, origin }: Holding): string[] => [
   `  ${axis}`,
@@ -21,7 +46,7 @@ const rowOf = ({ axis, about, capabilities, granted, holder, origin }: Holding):
 ]
 
 /** What is not held by the kernel or the proxy, and where they are stricter, is said in full. */
-function notes(holdings: readonly Holding[], style: Stream['style']): string {
+function notesOf(holdings: readonly Holding[], style: Stream['style']): string {
   const lines = holdings.flatMap(({ about, capabilities, holder, detail }) => {
     const plain = holder === 'kernel' ? detail.slice(1) : detail
     return plain.map(

@@ -1,4 +1,14 @@
-import { formatKeyPath, formatOrigin, formatValue, type LoadedConfig } from '@cordon/host'
+import {
+  type Explanation,
+  formatKeyPath,
+  formatOrigin,
+  formatValue,
+  isDeep,
+  type LoadedConfig,
+  uncheckedValues,
+  type Waiting,
+} from '@cordon/host'
+import { show } from '@cordon/policy'
 import type { Stream } from '../world.ts'
 
 /** The effective values as TOML, one dotted key a line, each with the place it was written. */
@@ -12,6 +22,38 @@ export function formatSettings(loaded: LoadedConfig, { style }: Pick<Stream, 'st
     .join('')
 }
 
+/** One value, where it was written, and what it overrode. */
+export function formatExplanation(
+  key: string,
+  { value, origin, elements, overrode }: Explanation,
+  { style }: Pick<Stream, 'style'>,
+): string {
+  const at = (place: Explanation['origin']): string => style('dim', `${formatOrigin(place)} (${place.layer})`)
+  const lines = elements
+    ? [`${key}:`, ...elements.map((element) => `  ${formatValue(element.value)}  ${at(element.origin)}`)]
+    : [`${key} = ${formatValue(value)}  ${at(origin)}`]
+  for (const earlier of overrode)
+    lines.push(`  instead of ${formatValue(earlier.value)}  ${at(earlier.origin)}`)
+  return `${lines.join('\n')}\n`
+}
+
+/** SPEC 2.1: what the files say and nobody has trusted, marked as such: comments, so that the whole stays TOML. */
+export const formatWaiting = (waiting: readonly Waiting[], { style }: Pick<Stream, 'style'>): string =>
+  waiting
+    .map(({ path, sources }) => {
+      const lines = sources.flatMap((source) => {
+        const read = uncheckedValues(source)
+        return read.kind === 'broken'
+          ? [show(read.problem.message)]
+          : leaves(read.values, []).map(
+              ({ path: key, value }) => `${formatKeyPath(key)} = ${formatValue(value)}`,
+            )
+      })
+      const title = `# waits for \`cordon trust\`, and is not in effect: ${show(path)}`
+      return `${style('yellow', title)}\n${lines.map((line) => `#   ${line}\n`).join('')}`
+    })
+    .join('')
+
 interface Leaf {
   readonly path: readonly string[]
   readonly value: unknown
@@ -19,5 +61,8 @@ interface Leaf {
 
 function leaves(value: unknown, path: readonly string[]): Leaf[] {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return [{ path, value }]
+  if (isDeep(value)) return [{ path, value: TOO_DEEP }]
   return Object.entries(value).flatMap(([key, child]) => leaves(child, [...path, key]))
 }
+
+const TOO_DEEP = '… more levels than anybody writes'

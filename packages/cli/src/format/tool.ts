@@ -1,7 +1,14 @@
-import type { ContentBlock, ToolOutcome, ToolSummary } from '@cordon/host'
+import {
+  type ContentBlock,
+  describeDenied,
+  type ToolOutcome,
+  type ToolSummary,
+  type ToolView,
+} from '@cordon/host'
 import { show } from '@cordon/policy'
 import type { Stream } from '../world.ts'
-import { formatTable } from './table.ts'
+import { changedTexts, toldOf } from './outcome.ts'
+import { formatTable } from './text.ts'
 
 /** What a tool gave back, for standard output: texts as they are, blobs as the bytes they stand for. */
 export function contentBytes(
@@ -54,11 +61,9 @@ export function formatFailure(
 export const warningsOf = ({ end, notes }: ToolOutcome): string[] => [
   ...notes,
   ...(end?.lost ?? []).map(({ loss, why, fix }) => `not held: ${loss} (${why})\n    fix: ${fix}`),
-  ...(end?.exit.createdDenied ?? []).map(
-    ({ path, movedTo, why }) =>
-      `${show(path)} was made although a rule denies it` +
-      (movedTo === undefined ? `; it is still there: ${why}` : `; it is now ${show(movedTo)}`),
-  ),
+  ...(end?.exit.createdDenied ?? []).map((denied) => describeDenied(denied)),
+  ...changedTexts(end?.exit.changed ?? []),
+  ...toldOf(end?.exit.appeared ?? []),
 ]
 
 export const formatTools = (tools: readonly ToolSummary[], { style }: Pick<Stream, 'style'>): string =>
@@ -72,4 +77,23 @@ export const formatTools = (tools: readonly ToolSummary[], { style }: Pick<Strea
     ]),
   )
 
-export const runText = (run: ToolSummary['run']): string => (typeof run === 'string' ? run : 'by argument')
+const runText = (run: ToolSummary['run']): string => (typeof run === 'string' ? run : 'by argument')
+
+export function formatView(view: ToolView, { style }: Pick<Stream, 'style'>): string {
+  const { name, source, run, enabled, description, command, parameters } = view
+  const lines = [
+    `${style('bold', name)}${description === undefined ? '' : `: ${show(description)}`}`,
+    `  source:    ${source}${enabled ? '' : ' (disabled)'}`,
+    `  run mode:  ${runText(run)}`,
+    ...(command === undefined ? [] : [`  command:   ${JSON.stringify(command)}`]),
+    ...(parameters === undefined
+      ? []
+      : [
+          '  arguments:',
+          ...JSON.stringify(parameters, undefined, 2)
+            .split('\n')
+            .map((line) => `    ${line}`),
+        ]),
+  ]
+  return `${lines.join('\n')}\n\n`
+}

@@ -2,6 +2,14 @@ import { isUtf8 } from 'node:buffer'
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 import { type ConfigProblem } from '../errors.ts'
 import { type LayerName } from '../layers.ts'
+import {
+  describeStranger,
+  type Handed,
+  handedOver,
+  openBelow,
+  type Opened,
+  type StrangerIn,
+} from './ownership.ts'
 
 /** Far more than a person writes; a larger file is a mistake or an attack on memory. */
 const LARGEST_FILE = 8 * 1024 * 1024
@@ -15,10 +23,21 @@ export interface ConfigFile {
   readonly layer: LayerName
   readonly label: string
   readonly file: string
+  /**
+   * Of one of the workspace's own files: the root. From there down to the file nothing may be in the hands of others,
+   * or be a link (SPEC 2.1).
+   */
+  readonly within?: string
 }
 
-/** Never blocks (on a FIFO), never reads more than the limit, and says what is wrong with the file by its label. */
-export function readAmbientText({ layer, label, file }: ConfigFile): ReadText {
+/**
+ * Never blocks (on a FIFO), never reads more than the limit, and says what is wrong with the file by its label. With
+ * `strangerIn`, what others could have written is refused; what is asked about is what is read.
+ */
+export function readAmbientText(
+  { layer, label, file, within }: ConfigFile,
+  strangerIn: StrangerIn = () => undefined,
+): ReadText {
   const wrong = (message: string, fix: string, line?: number): ReadText => ({
     kind: 'unreadable',
     problem: {
@@ -29,17 +48,21 @@ export function readAmbientText({ layer, label, file }: ConfigFile): ReadText {
     },
   })
   let fd: number
+  let onTheWay: Handed | undefined
   try {
-    fd = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK)
+    ;({ fd, onTheWay } = within === undefined ? openAnywhere(file) : openBelow(within, file, strangerIn))
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code ?? 'unknown error'
     if (code === 'ENOENT') return { kind: 'missing' }
+    if (code === 'ELOOP' && within !== undefined) return wrong(...IS_LINK)
     return wrong(
       ...(OPEN_ERRORS[code] ?? [`the system says ${code}`, 'make it a readable file, or take it away']),
     )
   }
   try {
     const stat = fstatSync(fd)
+    const handed = onTheWay ?? handedOver(file, stat, strangerIn)
+    if (handed) return wrong(...describeStranger(handed, file))
     if (stat.isDirectory()) return wrong(...IS_DIRECTORY)
     if (!stat.isFile())
       return wrong('it is not a regular file', 'put a regular file in its place, or take it away')
@@ -56,13 +79,26 @@ export function readAmbientText({ layer, label, file }: ConfigFile): ReadText {
   }
 }
 
+const openAnywhere = (file: string): Opened => ({
+  fd: openSync(file, constants.O_RDONLY | constants.O_NONBLOCK),
+  onTheWay: undefined,
+})
+
+const IS_LINK = [
+  'it is a symbolic link, or reached through one',
+  'put the file itself there: what a link leads to may be in the hands of others',
+] as const
+
 const IS_DIRECTORY = ['it is a directory', 'put a file in its place, or take it away'] as const
 
 const OPEN_ERRORS: Readonly<Record<string, readonly [string, string]>> = {
   EACCES: ['no permission', 'give yourself read permission on it and on the directories above it'],
   EISDIR: IS_DIRECTORY,
   ELOOP: ['its symbolic links go round in a circle', 'point the link at a real file, or take it away'],
-  ENOTDIR: ['something above it is a file, not a directory', 'put a directory there, or take the file away'],
+  ENOTDIR: [
+    'something above it is a file or a link, not a directory',
+    'put a directory there, or take it away',
+  ],
   ENAMETOOLONG: ['its name is too long', 'shorten the path'],
   ENXIO: ['it is not a regular file', 'put a regular file in its place, or take it away'],
 }

@@ -1,10 +1,12 @@
+import { realpathSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { below, quote, ROOT } from '@cordon/policy'
-import { ConfigError, type ConfigProblem } from '../errors.ts'
+import { type ConfigProblem } from '../errors.ts'
 import { labelFor, type LayerName, type Source } from '../layers.ts'
 import { parseKeyPath } from '../toml/key-path.ts'
 import { parseValue } from '../toml/value.ts'
 import { readEnvironment, VALUE_FIX } from './environment.ts'
+import { type StrangerIn } from './ownership.ts'
 import { type ConfigFile, readAmbientText } from './read-file.ts'
 
 /** Where the layers of SPEC 2 are found. Paths are absolute. */
@@ -18,30 +20,40 @@ export interface AmbientPlaces {
   readonly cfg: readonly string[]
   readonly conversation?: readonly Source[]
   readonly flags?: readonly Source[]
+  /** SPEC 2.1: which users are not "another" one is for the caller to know. */
+  readonly strangerIn: StrangerIn
 }
 
-/** Reads everything that is not handed in, and is the only part of this package that reads. Throws ConfigError. */
-export function readAmbientSources(places: AmbientPlaces): Source[] {
+/** What was found, and what is wrong with what could not be read. */
+export interface AmbientSources {
+  readonly sources: readonly Source[]
+  readonly problems: readonly ConfigProblem[]
+}
+
+/** Reads everything that is not handed in, and is the only part of this package that reads. */
+export function readAmbientSources(places: AmbientPlaces): AmbientSources {
   const problems: ConfigProblem[] = []
   const sources = [
-    ...configFiles(places).flatMap((file) => readLayer(file, 'may be missing', problems)),
+    ...configFiles(places).flatMap((file) => readLayer(file, 'may be missing', problems, places.strangerIn)),
     ...readEnvironment(places.env, problems),
     ...(places.conversation ?? []),
     ...places.cfg.flatMap((argument) => readArgument(argument, places, problems)),
     ...(places.flags ?? []),
   ]
-  if (problems.length > 0) throw new ConfigError(problems)
-  return sources
+  return { sources, problems }
 }
 
 /** The files that may hold configuration, whether they exist or not, lowest layer first. */
-export function configFiles(places: Omit<AmbientPlaces, 'cfg' | 'conversation' | 'flags'>): ConfigFile[] {
+function configFiles(
+  places: Pick<AmbientPlaces, 'root' | 'cwd' | 'userConfigFile' | 'userWorkspaceDir' | 'env'>,
+): ConfigFile[] {
   const { root, userConfigFile, userWorkspaceDir } = places
   const at = (layer: LayerName, file: string): ConfigFile => ({ layer, file, label: labelOf(file, places) })
+  const inside = (layer: LayerName, file: string): ConfigFile => ({ ...at(layer, file), within: root })
   return [
     at('user', userConfigFile),
-    at('workspace', join(root, '.cordon', 'config.toml')),
-    ...directoriesDownTo(places).map((directory) => at('directory', join(directory, '.cordon.toml'))),
+    inside('workspace', join(root, '.cordon', 'config.toml')),
+    ...directoriesDownTo(places).map((directory) => inside('directory', join(directory, '.cordon.toml'))),
     at('user-workspace', join(userWorkspaceDir, 'config.toml')),
   ]
 }
@@ -64,12 +76,18 @@ function labelOf(file: string, { root, env }: Pick<AmbientPlaces, 'root' | 'env'
 
 type Presence = 'may be missing' | 'must exist'
 
-function readLayer(file: ConfigFile, presence: Presence, problems: ConfigProblem[]): Source[] {
-  const { layer, label } = file
-  const read = readAmbientText(file)
+function readLayer(
+  file: ConfigFile,
+  presence: Presence,
+  problems: ConfigProblem[],
+  strangerIn?: StrangerIn,
+): Source[] {
+  const { layer, label, within } = file
+  const path = within === undefined ? undefined : below(within, file.file)
+  const read = readAmbientText(file, strangerIn)
   switch (read.kind) {
     case 'text':
-      return [{ layer, label, text: read.text }]
+      return [{ layer, label, text: read.text, ...(path === undefined ? {} : { path }) }]
     case 'missing':
       if (presence === 'must exist')
         problems.push({
@@ -91,7 +109,16 @@ function readArgument(argument: string, places: AmbientPlaces, problems: ConfigP
   const assignment = splitAssignment(argument)
   if (!assignment) {
     const file = resolve(places.cwd, argument)
-    return readLayer({ layer, file, label: labelOf(file, places) }, 'must exist', problems)
+    const { root, strangerIn } = places
+    const inside = [file, realOf(file)].find((path) => below(root, path) !== undefined)
+    return inside === undefined
+      ? readLayer({ layer, file, label: labelOf(file, places) }, 'must exist', problems)
+      : readLayer(
+          { layer, file: inside, label: labelOf(inside, places), within: root },
+          'must exist',
+          problems,
+          strangerIn,
+        )
   }
   const label = `--cfg ${labelFor(argument.length > 80 ? `${argument.slice(0, 80).toWellFormed()}…` : argument)}`
   const value = parseValue(assignment.text)
@@ -99,6 +126,15 @@ function readArgument(argument: string, places: AmbientPlaces, problems: ConfigP
   const message = `the value in --cfg ${quote(argument)} is not valid TOML: ${value.message}`
   problems.push({ origin: { layer, label }, key: '', message, fix: VALUE_FIX })
   return []
+}
+
+/** A link of the person's may lead into the workspace. What cannot be followed is found when it is read. */
+function realOf(file: string): string {
+  try {
+    return realpathSync.native(file)
+  } catch {
+    return file
+  }
 }
 
 function splitAssignment(argument: string): { key: readonly string[]; text: string } | undefined {

@@ -13,10 +13,16 @@ export function readServers(findings: Findings): Named<McpServerConfig> {
     const path = ['providers', 'mcp', name]
     const fields = tableOf(value)
     const key = formatKeyPath(path)
-    if (!/^[A-Za-z0-9_-]{1,64}$/.test(name))
+    if (!/^[A-Za-z0-9_-]+$/.test(name) || name.length > 64)
       findings.add(path, `${quote(name)} is not a server name`, 'use letters, digits, _ and -')
     if (fields['command'] === undefined)
       findings.add(path, `\`${key}\` has no \`command\``, 'write the program that starts it: command = "npx"')
+    if (fields['spare'] === true && fields['stateful'] !== false)
+      findings.warn(
+        [...path, 'spare'],
+        `\`${key}.spare\` does nothing: a stateful server has its process for the whole session`,
+        'take it out, or set stateful = false',
+      )
     servers[name] = {
       ...DEFAULT_SERVER,
       ...(fields as Partial<McpServerConfig>),
@@ -72,7 +78,7 @@ export function checkWhereAccessIs(
   }
 }
 
-/** The seed's text (RFD D44, "Where access is declared"). */
+/** SPEC 5.2. */
 const statefulText = (key: string, server: string): string => `\`${key}\` is not enforceable on a tool
        from a stateful MCP server.
 

@@ -1,7 +1,12 @@
-import { quote } from '@cordon/policy'
-import { type McpServerConfig, type Named, type ToolConfig, type ToolSource } from '../config.ts'
+import { quote, suggest } from '@cordon/policy'
+import {
+  type McpServerConfig,
+  type Named,
+  type ToolConfig,
+  type ToolDefaults,
+  type ToolSource,
+} from '../config.ts'
 import { cellAt } from '../merge/cell.ts'
-import { suggest } from '../suggest.ts'
 import { type Table } from '../toml/document.ts'
 import { formatKeyPath } from '../toml/key-path.ts'
 import { formatValue } from '../toml/value.ts'
@@ -14,7 +19,7 @@ const DEFAULTS_KEY = '*'
 
 export function readTools(findings: Findings, servers: Named<McpServerConfig>): Named<ToolConfig> {
   const declared = tableOf(tableOf(findings.values['conversation'])['tools'])
-  const defaults = tableOf(declared[DEFAULTS_KEY])
+  const defaults = readToolDefaults(findings)
   checkRunRules(findings, ['conversation', 'tools', DEFAULTS_KEY, 'run'])
   const tools = Object.create(null) as Record<string, ToolConfig>
   for (const [name, value] of Object.entries(declared))
@@ -22,15 +27,20 @@ export function readTools(findings: Findings, servers: Named<McpServerConfig>): 
   return tools
 }
 
+/** Whole: the built-in layer has every key. */
+export const readToolDefaults = (findings: Findings): ToolDefaults =>
+  tableOf(tableOf(tableOf(findings.values['conversation'])['tools'])[DEFAULTS_KEY]) as unknown as ToolDefaults
+
 function readTool(
   findings: Findings,
   servers: Named<McpServerConfig>,
   name: string,
   fields: Table,
-  defaults: Table,
+  all: ToolDefaults,
 ): ToolConfig {
   const path = ['conversation', 'tools', name]
-  if (!/^[A-Za-z0-9_./-]{1,128}$/.test(name) || name === '__proto__')
+  // Lengths apart: V8 compiles `{1,128}` to 128 copies, which takes longer than to read all of a config.
+  if (!/^[A-Za-z0-9_./-]+$/.test(name) || name.length > 128 || name === '__proto__')
     findings.add(path, `${quote(name)} is not a tool name`, 'use letters, digits and _ - . /')
   const source = readSource(findings, servers, path, fields)
   const command = readCommand(findings, path, fields, source)
@@ -44,7 +54,6 @@ function readTool(
       'take the access out, or set enable = false on the tool',
     )
   const own = fields as unknown as Partial<ToolConfig>
-  const all = defaults as unknown as ToolConfig
   const { description, parameters, options = {}, questions = {} } = own
   return {
     enable: own.enable ?? all.enable,

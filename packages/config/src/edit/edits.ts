@@ -56,6 +56,43 @@ export function appendEdits(text: string, marks: Marks, path: Key, value: unknow
   return [[blockAfter(text, last, indented)]]
 }
 
+/** Ways to take a key away: its sections and lines, or its place in a table in braces, with one of the commas beside it. */
+export function removeEdits(text: string, marks: Marks, path: Key): Edit[] {
+  const mark = markAt(marks.root, path)
+  if (!mark) return []
+  const sections = marks.sections
+    .filter((section) => section.path.length >= path.length && startsWith(section.path, path))
+    .map((section) => wholeLines(text, section.mark.at, section.end))
+  const inSections = (at: number): boolean => sections.some(({ from, to }) => at >= from && at < to)
+  const lines = leavesOf(mark)
+    .filter((leaf) => !inSections(leaf.at))
+    .map((leaf) => wholeLines(text, leaf.at, leaf.to))
+  return [[...sections, ...lines], ...removeInline(text, mark)]
+}
+
+/** What is written below a mark, each as far as it is one piece of text. */
+const leavesOf = (mark: Mark): Mark[] =>
+  mark.to > mark.from ? [mark] : [...(mark.keys?.values() ?? [])].flatMap(leavesOf)
+
+/** From the start of the first line to behind the last, with one empty line before them. */
+function wholeLines(text: string, at: number, end: number): Splice {
+  const start = text.lastIndexOf('\n', at - 1) + 1
+  const blank = /\r?\n(?=\r?\n$)|^\r?\n$/.exec(text.slice(0, start))
+    ? /\r?\n$/.exec(text.slice(0, start))
+    : null
+  const last = text.indexOf('\n', end)
+  return { from: start - (blank?.[0].length ?? 0), to: last < 0 ? text.length : last + 1, insert: '' }
+}
+
+function removeInline(text: string, mark: Mark): Edit[] {
+  const before = /,?\s*$/.exec(text.slice(0, mark.at))!.index
+  const behind = /^\s*,[ \t]*/.exec(text.slice(mark.to))
+  return [
+    [{ from: before, to: mark.to, insert: '' }],
+    ...(behind ? [[{ from: mark.at, to: mark.to + behind[0].length, insert: '' }]] : []),
+  ]
+}
+
 const tableLines = (path: Key, value: Readonly<Record<string, unknown>>): string[] => [
   `[[${joinKey(path)}]]`,
   ...Object.entries(value).map(([key, field]) => `${formatKey(key)} = ${formatValue(field)}`),

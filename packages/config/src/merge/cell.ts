@@ -17,7 +17,7 @@ export interface TableCell extends CellBase {
   readonly kind: 'table'
   readonly cells: Map<string, Cell>
 }
-interface ValueCell extends CellBase {
+export interface ValueCell extends CellBase {
   readonly kind: 'value'
   readonly value: unknown
 }

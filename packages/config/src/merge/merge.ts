@@ -1,11 +1,22 @@
 import { type ConfigProblem } from '../errors.ts'
 import { type Path } from '../layers.ts'
 import { definition } from '../schema/definition.ts'
+import { checkValue } from '../schema/check.ts'
+import { explainIssues } from '../schema/issues.ts'
 import { childSchema } from '../schema/lookup.ts'
 import { LIST_MERGE, type ListMerge, type Schema } from '../schema/schema.ts'
 import { type Document, type Table } from '../toml/document.ts'
 import { formatKeyPath } from '../toml/key-path.ts'
-import { type Cell, DEEPEST, isDeep, isTable, plainValue, type TableCell, type WrittenValue } from './cell.ts'
+import {
+  type Cell,
+  DEEPEST,
+  isDeep,
+  isTable,
+  plainValue,
+  type TableCell,
+  type ValueCell,
+  type WrittenValue,
+} from './cell.ts'
 import { joinRules, readListLayer } from './rule-list.ts'
 import { Written } from './written.ts'
 
@@ -59,9 +70,19 @@ class Merge {
     }
     if (schema && merge) return this.#rules(before, layer, schema, merge)
     if (!isTable(value)) return { kind: 'value', value, written, overrode: overridden(before) }
+    if (before?.kind === 'value' && schema) this.#refuseCovered(before, schema)
     const table = before?.kind === 'table' ? before : newTable(written, overridden(before))
     this.table(table, value, schema, written)
     return table
+  }
+
+  /**
+   * A table over something that is none would leave no trace of it in what is checked after the merge: `profiles = 3`
+   * would be wrong, or not, by whether the command adds a profile of its own.
+   */
+  #refuseCovered({ value, written }: ValueCell, schema: Schema): void {
+    const issues = checkValue(schema, value)
+    this.#problems.push(...explainIssues(issues, [...this.#path], () => written.origin))
   }
 
   #rules(before: Cell | undefined, layer: WrittenValue, schema: Schema, merge: ListMerge): Cell | undefined {

@@ -159,7 +159,40 @@ const mcpServer = table({
   stateful: flag('One process for the session (true), or a fresh one for each call (false).'),
   optional: flag('Go on without it when it does not start.'),
   startup_timeout_secs: count('How long it may take to start.', 60),
+  spare: flag('Of a stateless server: keep a fresh process ready for the next call of each tool.'),
   access: { $ref: '#/definitions/access' },
+})
+
+const outsideRule = doc(
+  table(
+    {
+      path: anyText(
+        'Absolute, or from the home. With a slash at its end it is a directory, and made if it is missing.',
+        '~/.claude/',
+      ),
+      read: flag('Read files, list directories.'),
+      write: flag('Make, change and remove files.'),
+      execute: flag('Run files as programs.'),
+      replace: flag('A file that programs replace: copied in, and written back whole at the end.'),
+    },
+    ['path'],
+  ),
+  'A place outside the workspace, at its own path.',
+)
+
+const profile = table({
+  description: text('What it is for.', 'Claude Code, with its login and its hosts'),
+  access: { $ref: '#/definitions/access' },
+  outside: doc(
+    ruleList({ $ref: '#/definitions/outsideRule' }, APPEND),
+    'Places outside the workspace. Only in your own configuration, not in the files of a workspace.',
+    [{ path: '~/shared', read: true }],
+  ),
+  unix_sockets: doc(
+    oneOf('pairs', 'private'),
+    'Whether it may make unix sockets of its own. Only in your own configuration, too.',
+    'private',
+  ),
 })
 
 const limit = (what: string, example: number): Schema =>
@@ -172,11 +205,24 @@ const sandbox = table({
     'More path patterns that are sensitive, beside the built-in ones.',
     ['~/.config/acme/*'],
   ),
+  guard: doc(
+    ruleList({ type: 'string', minLength: 1 }, { strategy: 'append', decides: 'first', reducible: false }),
+    'More paths that nothing confined changes, beside the built-in ones. A rule that names one overrides it.',
+    ['Makefile'],
+  ),
+  unix_sockets: doc(
+    oneOf('pairs', 'private'),
+    'Unix sockets: pairs only, or also those of its own, with names.',
+    'private',
+  ),
   limits: table({
-    memory_mb: limit('Memory of all its processes.', 4096),
+    memory_mb: limit(
+      'Memory of all its processes together where a cgroup is delegated to you, otherwise of each.',
+      4096,
+    ),
     processes: limit('Processes and threads.', 512),
     tmp_mb: limit('Size of its private /tmp.', 1024),
-    cpu_secs: limit('Processor time.', 600),
+    cpu_secs: limit('Processor time of each process, in seconds.', 600),
     open_files: limit('Open files.', 1024),
   }),
 })
@@ -188,8 +234,8 @@ export const definition = {
       tools: { type: 'object', properties: { '*': toolDefaults }, additionalProperties: tool },
     }),
     providers: table({ mcp: namesOf(mcpServer) }),
-    profiles: namesOf(table({ access: { $ref: '#/definitions/access' } })),
+    profiles: namesOf(profile),
   }),
   /** What stands in several places, so that the printed schema stays small. */
-  definitions: { access, fsRule, netRule, envRule, runRule },
+  definitions: { access, fsRule, netRule, envRule, outsideRule, runRule },
 } satisfies Schema

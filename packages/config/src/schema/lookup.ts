@@ -20,3 +20,11 @@ export function schemaAt(path: readonly string[]): Schema | undefined {
   for (const key of path) schema = childSchema(schema, key)
   return schema
 }
+
+/** The JSON Schema of one config file, for editors: the definition that validates (SPEC 2). */
+export const configSchema = (): Record<string, unknown> => ({
+  $schema: 'http://json-schema.org/draft-07/schema#',
+  $id: 'https://cordon.invalid/config.schema.json',
+  title: 'Cordon configuration',
+  ...definition,
+})

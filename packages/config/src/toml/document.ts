@@ -75,6 +75,18 @@ export function readDocument(source: Source): Document | ConfigProblem {
   }
 }
 
+/** What a source says, unchecked and unmerged: for a person to look at before any of it counts (SPEC 2.1). */
+export type UncheckedValues =
+  | { readonly kind: 'values'; readonly values: Readonly<Table> }
+  | { readonly kind: 'broken'; readonly problem: ConfigProblem }
+
+export function uncheckedValues(source: Source): UncheckedValues {
+  const read = readDocument(source)
+  return read instanceof Document
+    ? { kind: 'values', values: read.values }
+    : { kind: 'broken', problem: read }
+}
+
 /** `a.b = 1` as the tables it stands for. */
 function nest(key: readonly string[], value: unknown): Table {
   let table: unknown = value

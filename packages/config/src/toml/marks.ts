@@ -150,7 +150,7 @@ class Marker {
     return mark
   }
 
-  #keyValue(table: Mark, place: Place): void {
+  #keyValue(table: Mark, layout: Layout): void {
     const start = this.#pos
     const only = this.#bareKey()
     this.#skipBlanks()
@@ -162,7 +162,7 @@ class Marker {
         mark = mark.child(name, at)
       })
     }
-    this.#valueOf(mark, place)
+    this.#valueOf(mark, layout)
   }
 
   /** Over a key and its value, without a look at either. */
@@ -180,10 +180,10 @@ class Marker {
     else this.#plain('line')
   }
 
-  #valueOf(mark: Mark, place: Place): void {
+  #valueOf(mark: Mark, layout: Layout): void {
     this.#pos++ // the equals sign
     this.#skipBlanks()
-    this.#value(mark, place)
+    this.#value(mark, layout)
   }
 
   #bareKey(): string {
@@ -208,13 +208,13 @@ class Marker {
     }
   }
 
-  #value(mark: Mark, place: Place): void {
+  #value(mark: Mark, layout: Layout): void {
     mark.from = this.#pos
     const c = this.#text.charCodeAt(this.#pos)
     if (c === QUOTE || c === APOSTROPHE) this.#string(c)
     else if (c === OPEN_LIST) this.#list(mark)
     else if (c === OPEN_TABLE) this.#unreadTable(mark)
-    else this.#plain(place)
+    else this.#plain(layout)
     mark.to = this.#pos
   }
 
@@ -279,8 +279,8 @@ class Marker {
   }
 
   /** A number, a boolean or a date (which may contain a space). */
-  #plain(place: Place): void {
-    const end = place === 'line' ? END_OF_LINE_VALUE : END_OF_NESTED_VALUE
+  #plain(layout: Layout): void {
+    const end = layout === 'line' ? END_OF_LINE_VALUE : END_OF_NESTED_VALUE
     end.lastIndex = this.#pos
     let i = end.exec(this.#text)?.index ?? this.#text.length
     while (isBlank(this.#text.charCodeAt(i - 1))) i--
@@ -307,7 +307,7 @@ class Marker {
   }
 }
 
-type Place = 'line' | 'nested'
+type Layout = 'line' | 'nested'
 
 /** A header below a list of tables speaks of its last element. */
 const lastItem = (mark: Mark): Mark => mark.items?.at(-1) ?? mark

@@ -63,6 +63,7 @@ const scenes: Record<string, () => Promise<unknown>> = {
 
   full: async () => {
     anchor.writeFile(rel('f'), 'old')
+    anchor.writeFile(rel('half'), Buffer.alloc(150 * 1024))
     const big = Buffer.alloc(1 << 20)
     const before = handles()
     const log = anchor.openAppend(rel('log'))
@@ -71,6 +72,7 @@ const scenes: Record<string, () => Promise<unknown>> = {
       create: await answer(() => anchor.createExclusive(rel('new'), big)),
       stream: await answer(() => anchor.writeStream(rel('f'), [big])),
       append: await answer(() => log.append(big)),
+      copy: await answer(() => anchor.copy(rel('half'), rel('copy'))),
     }
     log.close()
     anchor.unlink(rel('log'))
@@ -81,6 +83,11 @@ const scenes: Record<string, () => Promise<unknown>> = {
       f: readFileSync(join(directory, 'f'), 'utf8'),
       names: readdirSync(directory),
     }
+  },
+
+  removal: async () => {
+    const { failed, files } = await anchor.removeTree(rel('t'))
+    return { failed: failed?.message, files, kept: readFileSync(join(directory, 't/m/f'), 'utf8') }
   },
 
   /** Says which of the names it was the one to create. */
@@ -122,7 +129,7 @@ const scenes: Record<string, () => Promise<unknown>> = {
     moveDirectory: await answer(() => anchor.rename(rel('e'), rel('d/e'))),
     write: await answer(() => anchor.writeFile(rel('d/g'), 'x')),
     read: await answer(() => anchor.readFile(rel('d/g'))),
-    names: [readdirSync(directory).sort(), readdirSync(join(directory, 'd'))],
+    names: [readdirSync(directory).sort(), readdirSync(join(directory, 'd')).sort()],
   }),
 }
 

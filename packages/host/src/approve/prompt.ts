@@ -1,7 +1,7 @@
 import { show } from '@cordon/policy'
 import type { Binding } from '../compile/bindings.ts'
 
-/** SPEC 3.2, with the seed's words (RFD D43, "Approval lifecycle"). The last line is the question itself. */
+/** SPEC 3.2. The last line is the question itself. */
 export function newBindingPrompt({ rulePath, target, grants }: Binding): string {
   const widest = Math.max(...grants.map(({ subject }) => show(subject).length))
   return `Approve this target binding?

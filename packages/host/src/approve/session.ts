@@ -1,5 +1,6 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { makePrivateDirectory, type Workspace } from '@cordon/workspace'
 import { describeGrant, type SensitiveGrant } from '../compile/sensitive.ts'
 import type { Person } from './approve.ts'
 
@@ -9,14 +10,17 @@ export interface SessionMemory {
   add(key: string): void
 }
 
+export const sessionMemoryOf = ({ local }: Pick<Workspace, 'local'>, session: string): SessionMemory =>
+  openSessionMemory(join(local, 'sessions', `${session}.json`))
+
 /** Kept in the user-local place, one file a session. A file that cannot be read confirms nothing. */
-export function openSessionMemory(file: string): SessionMemory {
+function openSessionMemory(file: string): SessionMemory {
   const keys = new Set(readKeys(file))
   return {
     has: (key) => keys.has(key),
     add: (key) => {
       keys.add(key)
-      mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+      makePrivateDirectory(dirname(file))
       writeFileSync(file, `${JSON.stringify([...keys])}\n`, { mode: 0o600 })
     },
   }

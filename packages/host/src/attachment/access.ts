@@ -1,5 +1,5 @@
 import type { Source } from '@cordon/config'
-import type { AccessPolicy } from '@cordon/policy'
+import { type AccessPolicy, setCommand } from '@cordon/policy'
 import type { Subject } from '../compile/subject.ts'
 import { compileProject, type Compiler } from '../policies.ts'
 import type { Project } from '../project.ts'
@@ -23,12 +23,12 @@ export interface AttachAccess {
 /** The project was opened with `ATTACH_PROFILE` among its flags. */
 export async function compileAttachAccess(project: Project, compiler: Compiler): Promise<AttachAccess> {
   const only = ({ kind, name }: Subject): boolean => kind === 'profile' && name === PROFILE
-  const { bySubject, warnings } = await compileProject(project, compiler, only)
+  const { bySubject, warnings } = await compileProject(project, compiler, { only })
   const [policy] = bySubject.values()
   if (!policy) throw new Error('the profile of attachments did not compile')
   return { policy, warnings }
 }
 
-/** The rule as it has to be written for this profile. */
-export const inProfile = (toml: string): string =>
-  toml.replace('[[access.net]]', `[[profiles.${PROFILE}.access.net]]`)
+/** The edit that grants it to this profile. */
+export const grantToProfile = (rule: string): string =>
+  setCommand({ key: `profiles.${PROFILE}.access.net`, value: `+${rule}` })

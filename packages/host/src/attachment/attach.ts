@@ -1,15 +1,21 @@
 import { join } from 'node:path'
-import { type AttachContext, attachPath, type Resource, workspaceUri } from '@cordon/workspace'
-import { AttachError } from '@cordon/workspace'
+import { show, workspaceUri } from '@cordon/policy'
+import { type AttachContext, AttachError, attachPath, type BlobBatch, type Resource } from '@cordon/workspace'
 import type { Project } from '../project.ts'
 import type { AttachAccess } from './access.ts'
+import { admitByLink, type LinkTerms } from './by-link.ts'
 import { attachCommand, type CommandContext } from './command.ts'
 import { attachUrl, type FetchContext } from './fetch.ts'
 import type { AttachRequest } from './grammar.ts'
+import { describeLeftOut, type SecretPlaces, secretFinder } from './sensitive.ts'
 
 /** What attaching may use. */
-export interface AttachHands extends AttachContext {
+export interface AttachHands extends Omit<AttachContext, 'leaveOut' | 'admit' | 'batch'> {
   readonly signal: AbortSignal
+  /** Where secrets live (SPEC 4.9); undefined takes those, too. Asked for only when files are looked for. */
+  readonly secrets: (() => Promise<SecretPlaces>) | undefined
+  /** What was approved, and who is asked, when a link leads elsewhere (SPEC 4.9). */
+  readonly links: Pick<LinkTerms, 'approvals' | 'person'>
   readonly env: Readonly<Record<string, string | undefined>>
   /** The rules and the configuration they come from. Asked for only when something is fetched or run. */
   readonly access: () => Promise<AttachAccess & { readonly project: Project }>
@@ -24,20 +30,27 @@ export async function attachAll(
   hands: AttachHands,
 ): Promise<readonly Resource[]> {
   const resources: Resource[] = []
+  await using batch = hands.store.openBatch() // all the small files of all requests become durable together
   for (const request of requests) {
     hands.signal.throwIfAborted()
-    resources.push(...(await attachOne(request, hands)))
+    resources.push(...(await attachOne(request, hands, batch)))
   }
+  await batch.commit()
   return resources
 }
 
-export async function attachOne(request: AttachRequest, hands: AttachHands): Promise<readonly Resource[]> {
+/** Without a batch it is durable when this returns. */
+export async function attachOne(
+  request: AttachRequest,
+  hands: AttachHands,
+  batch?: BlobBatch,
+): Promise<readonly Resource[]> {
   const { store, signal, network, limits, cwd, env, warn } = hands
   switch (request.kind) {
     case 'path':
-      return attachPath(request.path, hands)
+      return attachFiles(request.path, hands, batch)
     case 'workspace':
-      return attachInside(request, hands)
+      return attachInside(request, hands, batch)
     case 'url': {
       const { policy } = await hands.access()
       return [await attachUrl(request.url, { rules: policy.net, store, signal, network, limits })]
@@ -46,9 +59,34 @@ export async function attachOne(request: AttachRequest, hands: AttachHands): Pro
       const { policy, project } = await hands.access()
       const { root, workspace, loaded } = project
       const { sandbox } = loaded.config
-      const context = { policy, sandbox, root, home: workspace.home, cwd, env, store, signal, limits, warn }
+      const { home, unfinished } = workspace
+      const context = { policy, sandbox, root, home, unfinished, cwd, env, store, signal, limits, warn }
       return [await attachCommand(request.argv, context)]
     }
+  }
+}
+
+/** What a directory or a pattern finds where secrets live is left out, and that is said. */
+async function attachFiles(
+  path: string,
+  hands: AttachHands,
+  batch: BlobBatch | undefined,
+): Promise<readonly Resource[]> {
+  const isSecret = hands.secrets && secretFinder(await hands.secrets())
+  const terms = {
+    ...hands.links,
+    root: hands.workspace.root,
+    isSecret: isSecret && ((each: string) => isSecret(each, each.slice(1))),
+  }
+  const admit: AttachContext['admit'] = (found) => admitByLink(path, found, terms)
+  if (!isSecret) return attachPath(path, { ...hands, batch, admit })
+  const left: string[] = []
+  const leaveOut = (file: string, inside: string): boolean =>
+    isSecret(file, inside) && left.push(show(inside)) > 0
+  try {
+    return await attachPath(path, { ...hands, batch, leaveOut, admit })
+  } finally {
+    hands.warn(describeLeftOut(left))
   }
 }
 
@@ -56,8 +94,14 @@ export async function attachOne(request: AttachRequest, hands: AttachHands): Pro
 async function attachInside(
   { text, path }: Extract<AttachRequest, { kind: 'workspace' }>,
   hands: AttachHands,
+  batch: BlobBatch | undefined,
 ): Promise<readonly Resource[]> {
-  const resources = await attachPath(join(hands.workspace.root, path), hands)
+  const missing = (): AttachError => new AttachError(text, 'there is no such file in the workspace')
+  // Before anything is read: what a link leads to is another file.
+  const admit: AttachContext['admit'] = async (found) => {
+    if (found.named !== found.path) throw missing()
+  }
+  const resources = await attachPath(join(hands.workspace.root, path), { ...hands, batch, admit })
   if (resources.length === 1 && resources[0]!.uri === workspaceUri(path)) return resources
-  throw new AttachError(text, 'there is no such file in the workspace')
+  throw missing()
 }

@@ -18,8 +18,9 @@ import {
   startConversation,
 } from '../conversation/choose.ts'
 import { openAmbientProjectIn, shelfOf } from '../conversation/open.ts'
-import type { Compiler } from '../policies.ts'
-import { type ProjectOptions, requireWorkspace } from '../project.ts'
+import { SENSITIVE } from '../compile/sensitive.ts'
+import { type Compiler } from '../policies.ts'
+import { type Project, type ProjectOptions, requireWorkspace } from '../project.ts'
 import { ATTACH_PROFILE, compileAttachAccess } from './access.ts'
 import { attachAll, type AttachHands } from './attach.ts'
 import {
@@ -28,18 +29,24 @@ import {
   attachmentsIn,
   type Blocks,
   deliverNext,
+  findAttachments,
   readBlocks,
   sortAdded,
 } from './blocks.ts'
 import { AttachmentNotFoundError } from './errors.ts'
-import { findAttachments } from './find.ts'
 import { parseAttachment } from './grammar.ts'
 import { refreshIn } from './refresh.ts'
+import { type SecretPlaces } from './sensitive.ts'
+import { storeOf } from '../trust/gate.ts'
 
 export interface AttachmentOptions extends Pick<AttachHands, 'network' | 'limits'> {
   readonly project: Omit<ProjectOptions, 'conversation'>
   readonly user: Compiler
   readonly conversation: ConversationChoice
+  /** Take also what a directory or a pattern finds where secrets live (SPEC 4.9). */
+  readonly sensitive?: 'take' | 'leave out'
+  /** Told how many files were read so far. */
+  readonly onProgress?: (files: number) => void
   /** What the rules have to say; nothing of it stops anything. */
   readonly warn: (warnings: readonly string[]) => void
 }
@@ -63,7 +70,7 @@ export interface Refreshed {
   readonly delivery: Delivery
 }
 
-/** The attachments of one conversation (SPEC 6.3): the one that was named, else the last used. */
+/** The attachments of one conversation (SPEC 6.3): the one that was named, else the last used (decision 0112). */
 export class Attachments {
   readonly #shelf: Shelf
   readonly #options: AttachmentOptions
@@ -170,15 +177,24 @@ export class Attachments {
     const { cwd, surroundings } = options
     const { workspace } = this.#shelf
     const store = this.#blobs.beside(known ?? { keeping: 'shared' })
-    const compile = async (): ReturnType<AttachHands['access']> => {
+    const openProject = (trust: ProjectOptions['trust']): Promise<Project> => {
       const flags = () => [...(options.flags?.(workspace) ?? []), ATTACH_PROFILE]
-      const choice = known ?? 'none'
-      const project = await openAmbientProjectIn({ ...options, flags }, user, choice)
-      const access = await compileAttachAccess(project, user)
-      warn(access.warnings)
-      return { ...access, project }
+      return openAmbientProjectIn({ ...options, flags, trust }, user, known ?? 'none')
+    }
+    const compile = async (): ReturnType<AttachHands['access']> => {
+      const project = await openProject(options.trust)
+      const found = await compileAttachAccess(project, user)
+      warn([...project.notices, ...found.warnings])
+      return { ...found, project }
+    }
+    // SPEC 2.1: what the files say could only make more paths sensitive, so nobody has to be asked about them for this.
+    const secrets = async (): Promise<SecretPlaces> => {
+      const project = await openProject(options.trust && { ...options.trust, needs: 'nothing' })
+      warn(project.notices)
+      return { home: workspace.home, patterns: [...SENSITIVE, ...project.loaded.config.sandbox.sensitive] }
     }
     let access: ReturnType<AttachHands['access']> | undefined
+    let files = 0
     return {
       workspace,
       store,
@@ -186,6 +202,12 @@ export class Attachments {
       signal,
       env: surroundings.env,
       access: () => (access ??= compile()),
+      links: {
+        approvals: () => storeOf(workspace, surroundings, user).read(),
+        person: user.person,
+      },
+      secrets: this.#options.sensitive === 'take' ? undefined : secrets,
+      onFile: () => this.#options.onProgress?.(++files),
       warn,
       network,
       limits,

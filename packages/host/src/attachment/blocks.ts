@@ -1,15 +1,15 @@
+import { parseWorkspaceUri, workspaceUri } from '@cordon/policy'
 import {
   checksum,
   Deliveries,
   type Delivery,
   parseExternalUri,
-  parseWorkspaceUri,
   type Resource,
   type StoredEvent,
 } from '@cordon/workspace'
 
 /** One piece of content in a conversation, where it stands. */
-export interface Block {
+interface Block {
   readonly resource: Resource
   readonly checksum: string
   /** In which turn a reader meets it, counted from 1. What was attached between two turns comes with the next. */
@@ -154,4 +154,17 @@ function originOf(uri: string): AttachmentOrigin {
   if (uri.startsWith('command:')) return { kind: 'command' }
   if (uri.startsWith('https:') && URL.canParse(uri)) return { kind: 'web', host: new URL(uri).host }
   return { kind: 'other' }
+}
+
+/** By the whole URI, else by its end: `report.pdf`, `src/a.md`. `sum` is the beginning of a checksum. Pure. */
+export function findAttachments(
+  attachments: readonly Attachment[],
+  asked: string,
+  sum: string | undefined,
+): Attachment[] {
+  const wanted = attachments.filter((each) => each.checksum.startsWith(sum ?? ''))
+  const exact = wanted.filter(({ uri }) => uri === asked)
+  if (exact.length > 0 || asked === '') return exact
+  const ends = [`/${asked}`, workspaceUri(asked).slice('file://'.length)]
+  return wanted.filter(({ uri }) => ends.some((end) => uri.endsWith(end)))
 }

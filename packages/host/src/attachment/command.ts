@@ -1,36 +1,27 @@
 import type { Readable } from 'node:stream'
-import type { SandboxConfig } from '@cordon/config'
-import { type AccessPolicy, type Root, show } from '@cordon/policy'
-import { type KernelReport, probeKernel, type ProxyDecision } from '@cordon/sandbox'
+import { show } from '@cordon/policy'
+import { probeKernel, type ProxyDecision } from '@cordon/sandbox'
 import { attachContent, type BlobStore, HostPaths, type Resource } from '@cordon/workspace'
-import { type ConfinedProgram, startConfined } from '../confine.ts'
+import { type ConfinedProgram, type Confinement, howEnded, type ProgramEnd } from '../confine/program.ts'
+import { startConfined } from '../confine/start.ts'
 import { AttachFailedError } from './errors.ts'
 import { commandUri } from './grammar.ts'
 import { bounded, Deadline } from './limits.ts'
 
-export interface CommandContext {
-  readonly policy: AccessPolicy
-  readonly sandbox: SandboxConfig
-  readonly root: Root
-  readonly home: string
-  readonly cwd: string
-  readonly env: Readonly<Record<string, string | undefined>>
+/** What every command that is attached runs under, and where what it writes goes. */
+export interface CommandContext extends Omit<Confinement, 'argv'> {
   readonly store: BlobStore
   readonly signal: AbortSignal
   readonly limits?: Partial<typeof LIMITS> | undefined
   /** SPEC 4.3 `warn`: what could not be held, in words. */
   readonly warn: (warnings: readonly string[]) => void
-  /** What the kernel can do, where it is not asked. A seam for tests. */
-  readonly kernel?: KernelReport | undefined
 }
 
 const MIB = 1024 * 1024
 const LIMITS = { bytes: 64 * MIB, seconds: 120 }
 
-type Argv = readonly [string, ...string[]]
-
 /** What a command writes to its standard output, confined by the profile's policy (decision 0111). It must succeed. */
-export async function attachCommand(argv: Argv, context: CommandContext): Promise<Resource> {
+export async function attachCommand(argv: Confinement['argv'], context: CommandContext): Promise<Resource> {
   // A path of this machine is hidden, as in every event; what the command was run with is not changed.
   const uri = HostPaths.of({ root: context.root.path, home: context.home }).hide(commandUri(argv))
   if (context.sandbox.mode === 'off')
@@ -46,8 +37,11 @@ export async function attachCommand(argv: Argv, context: CommandContext): Promis
     const tooLarge = (): Error => new AttachFailedError(uri, `it wrote more than ${limits.bytes / MIB} MiB`)
     const content = succeeding(uri, program, bounded(program.stdout, limits.bytes, tooLarge))
     const resource = await attachContent(content, { uri }, context.store)
-    const { lost } = await program.ended
-    context.warn(lost.map(({ loss, why }) => `not held while ${uri} ran: ${loss} (${why})`))
+    const { lost, exit } = await program.ended
+    context.warn([
+      ...lost.map(({ loss, why }) => `not held while ${uri} ran: ${loss} (${why})`),
+      ...newPaths(uri, exit),
+    ])
     return resource
   } catch (error) {
     throw deadline.explain(error, (why) => new AttachFailedError(uri, why))
@@ -56,6 +50,20 @@ export async function attachCommand(argv: Argv, context: CommandContext): Promis
     await program?.ended.catch(() => undefined)
   }
 }
+
+/** SPEC 4.10: what is new at a denied or a guarded path, as after every command. */
+const newPaths = (uri: string, { createdDenied, appeared }: ProgramEnd['exit']): readonly string[] => [
+  ...createdDenied.map(({ path, movedTo }) =>
+    movedTo === undefined
+      ? `${show(path)} was made while ${uri} ran although a rule denies it, and is still there`
+      : `${show(path)} was made while ${uri} ran although a rule denies it; it is now ${show(movedTo)}`,
+  ),
+  ...appeared
+    .slice(0, MOST_NAMED)
+    .map((path) => `${show(path)} was made while ${uri} ran: look at it before you go on`),
+]
+
+const MOST_NAMED = 20
 
 /** The content ends only when the command has ended well; otherwise it breaks off, and nothing is kept. */
 async function* succeeding(
@@ -68,10 +76,9 @@ async function* succeeding(
   yield* output
   const { exit, refused } = await ended
   if (exit.code === 0) return
-  const how = exit.signal ? `was ended by ${exit.signal}` : `ended with ${exit.code}`
   throw new AttachFailedError(
     uri,
-    [`the command ${how}`, ...refused.map(formatRefused), ...said()].join('\n  '),
+    [`the command ${howEnded(exit)}`, ...refused.map(formatRefused), ...said()].join('\n  '),
   )
 }
 

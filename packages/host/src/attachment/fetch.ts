@@ -3,7 +3,7 @@ import { basename } from 'node:path'
 import { InvalidUrlError, type NetRule, show } from '@cordon/policy'
 import { type GetOptions, getUnderRules } from '@cordon/sandbox'
 import { attachContent, type BlobStore, type Resource } from '@cordon/workspace'
-import { inProfile } from './access.ts'
+import { grantToProfile } from './access.ts'
 import { AttachFailedError } from './errors.ts'
 import { bounded, Deadline } from './limits.ts'
 
@@ -87,13 +87,10 @@ async function get(
       throw new AttachFailedError(url, `${where(url, current)}${got.reason}`)
     case 'denied': {
       const { reason, fix } = got.denial
-      const lines = inProfile(fix ?? '')
-        .trimEnd()
-        .split('\n')
-        .map((line) => `    ${line}`)
+      const toAllow = fix === undefined ? '' : `\n  to allow it:\n    ${grantToProfile(fix)}`
       throw new AttachFailedError(
         url,
-        `${where(url, current)}network access denied\n  because: ${reason}\n  to allow:\n${lines.join('\n')}`,
+        `${where(url, current)}network access denied\n  because: ${reason}${toAllow}`,
       )
     }
   }

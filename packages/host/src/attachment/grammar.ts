@@ -1,4 +1,5 @@
-import { AttachError, parseExternalUri, parseWorkspaceUri } from '@cordon/workspace'
+import { parseWorkspaceUri } from '@cordon/policy'
+import { AttachError, parseExternalUri } from '@cordon/workspace'
 import { joinWords, splitWords } from './words.ts'
 
 /** What was asked to be attached, taken apart and not yet looked at. */

@@ -1,5 +1,5 @@
 import type { AccessConfig } from '@cordon/config'
-import { type AccessPolicy, type EnvRule, type FsRule, show } from '@cordon/policy'
+import { type AccessPolicy, type EnvRule, type FsRule, type RelPath, show } from '@cordon/policy'
 import { bindingKey, type BindingKey } from './bindings.ts'
 import { DEFAULT_ENV, DEFAULT_FS, DEFAULT_NET } from './defaults.ts'
 import type { ResolveRule } from './resolve.ts'
@@ -22,7 +22,7 @@ export interface CompileOptions {
   readonly resolve: ResolveRule
   /** SPEC 3.2: the bindings a person has approved, and no others. */
   readonly approved: ReadonlySet<BindingKey>
-  /** SPEC 4.2: with the sandbox off, an undeclared axis is unrestricted, as in RFD 076. */
+  /** SPEC 4.2: with the sandbox off, an undeclared axis is unrestricted. */
   readonly undeclared: 'defaults' | 'unrestricted'
 }
 
@@ -56,7 +56,7 @@ function compileRule(rule: FsRule, { resolve, approved }: CompileOptions): Outco
   const named = `the rule for ${show(rule.path)}`
   switch (resolved.kind) {
     case 'inside':
-      if (!rule.external) return { kind: 'kept', rule: { ...rule, path: resolved.path } }
+      if (!rule.external) return { kind: 'kept', rule: { ...rule, ...leadingTo(rule.path, resolved.path) } }
       return {
         kind: 'error',
         message:
@@ -85,6 +85,9 @@ function compileRule(rule: FsRule, { resolve, approved }: CompileOptions): Outco
       }
   }
 }
+
+const leadingTo = (written: RelPath, path: RelPath): Pick<FsRule, 'path' | 'written'> =>
+  written === path ? { path } : { path, written }
 
 /** SPEC 1.1: a dropped rule still answers for its path, with nothing, so that no wider rule answers for it. */
 const tombstone = ({ path, origin }: FsRule): FsRule => ({

@@ -1,4 +1,12 @@
-import { CAPABILITIES, type EnvRule, type FsRule, type NetRule, parseHost, ROOT } from '@cordon/policy'
+import {
+  CAPABILITIES,
+  type EnvRule,
+  type FsRule,
+  MINIMAL_ENV,
+  type NetRule,
+  parseHost,
+  ROOT,
+} from '@cordon/policy'
 
 /** The origin of a rule that nobody wrote. */
 const BUILT_IN = 'built-in default'
@@ -12,9 +20,6 @@ export const DEFAULT_FS: readonly FsRule[] = [
 export const DEFAULT_NET: readonly NetRule[] = [
   { host: parseHost('denied.invalid')!, allow: false, origin: BUILT_IN },
 ]
-
-/** SPEC 4.2 and 4.6: what every program needs and no secret lives in. */
-const MINIMAL_ENV = ['PATH', 'HOME', 'USER', 'LANG', 'LC_*', 'TERM', 'TZ'] as const
 
 export const DEFAULT_ENV: readonly EnvRule[] = MINIMAL_ENV.map((name) => ({
   name,

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { type AccessPolicy, below, type FsRule, show } from '@cordon/policy'
+import { nameOf } from '@cordon/sandbox'
 import { labelOf, type Subject } from './subject.ts'
 
 // SPEC 4.9: where secrets live. `~/x` is a place in the home directory with everything below it; `**/x` is a
@@ -47,7 +48,6 @@ export interface SensitiveGrant {
   readonly subject: Subject
   readonly rule: FsRule
   readonly pattern: string
-  /** The same grant has the same key in every command of a session. */
   readonly key: string
 }
 
@@ -63,19 +63,30 @@ export function sensitiveGrants(
 ): SensitiveGrant[] {
   return [...policies].flatMap(([subject, { fs }]) =>
     fs.flatMap((rule): SensitiveGrant[] => {
-      const pattern = rule.grants.size > 0 ? matchingPattern(rule, options) : undefined
+      // The guard takes back of what a wider rule grants; it grants nothing of its own.
+      const pattern =
+        rule.grants.size > 0 && rule.guard === undefined ? sensitivePattern(rule, options) : undefined
       if (pattern === undefined) return []
-      const key = `${subject.kind} ${subject.name} ${rule.path} ${[...rule.grants].toSorted().join('+')}`
-      return [{ subject, rule, pattern, key }]
+      return [{ subject, rule, pattern, key: grantKey(subject, rule) }]
     }),
   )
 }
 
 export const describeGrant = ({ subject, rule, pattern }: SensitiveGrant): string =>
-  `${labelOf(subject)} is granted ${[...rule.grants].join(', ')} on ${show(rule.path)}, ` +
+  `${labelOf(subject)} is granted ${[...rule.grants].join(', ')} on ${show(nameOf(rule))}, ` +
   `where secrets live (${pattern})`
 
-function matchingPattern(rule: FsRule, { root, home, patterns }: SensitiveOptions): string | undefined {
+/** The same grant has the same key in every command of a session. */
+export const grantKey = (
+  { kind, name }: Pick<Subject, 'kind' | 'name'>,
+  rule: Pick<FsRule, 'path' | 'grants'>,
+): string => `${kind} ${name} ${nameOf(rule)} ${[...rule.grants].toSorted().join('+')}`
+
+/** The first of the patterns that the place of a rule falls under. */
+export function sensitivePattern(
+  rule: Pick<FsRule, 'path' | 'approvedTarget'>,
+  { root, home, patterns }: SensitiveOptions,
+): string | undefined {
   const place = rule.approvedTarget ?? join(root, rule.path)
   const names = rule.path.split('/')
   return patterns.find((pattern) => {

@@ -47,9 +47,11 @@ function toolSubjects({ conversation, providers }: Config): Subject[] {
   })
 }
 
+/**
+ * Every server: a stateful one runs under its policy. A stateless one is asked for its tools under the default policy, and so
+ * runs a tool that nobody configured (SPEC 5.1).
+ */
 const serverSubjects = ({ providers }: Config): Subject[] =>
-  Object.entries(providers.mcp)
-    .filter(([, { stateful }]) => stateful)
-    .map(([name, { access, variables }]) => {
-      return { kind: 'server', name, access, variables, key: ['providers', 'mcp', name, 'access'] }
-    })
+  Object.entries(providers.mcp).map(([name, { access, variables }]) => {
+    return { kind: 'server', name, access, variables, key: ['providers', 'mcp', name, 'access'] }
+  })

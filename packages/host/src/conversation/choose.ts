@@ -44,7 +44,7 @@ export async function startConversation(shelf: Shelf, session: string): Promise<
   return made
 }
 
-export class NoConversationError extends CordonError {
+class NoConversationError extends CordonError {
   readonly code = 'NO_CONVERSATION'
   constructor() {
     super('no conversation was used here yet\n  fix: name one; `cordon conversation ls` lists them')

@@ -1,4 +1,5 @@
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
+import { statSync, writeFileSync } from 'node:fs'
 import {
   archiveConversation,
   Blobs,
@@ -12,6 +13,7 @@ import {
   type Hit,
   lastUsedConversation,
   listConversations,
+  makePrivateDirectory,
   readConversation,
   removeConversation,
   type Shelf,
@@ -24,7 +26,6 @@ import {
 import { CordonError } from '@cordon/policy'
 import { type ProjectOptions, requireWorkspace } from '../project.ts'
 import { type ConversationChoice, requireChosen } from './choose.ts'
-import { isDue } from './due.ts'
 import { type ConversationUser, shelfOf } from './open.ts'
 
 /** The conversations of the workspace around a directory. Reads no configuration, so a broken one is no obstacle. */
@@ -160,3 +161,18 @@ export interface Forked {
 export type Found =
   | { readonly kind: 'hit'; readonly hit: Hit }
   | { readonly kind: 'unreadable'; readonly problem: string }
+
+const DAY = 24 * 60 * 60 * 1000
+
+/** True once a day: the file's time is the last one. When it cannot be written, it is not due: no harm in waiting. */
+function isDue(file: string, now: Date): boolean {
+  const last = statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0
+  if (now.getTime() - last < DAY) return false
+  try {
+    makePrivateDirectory(dirname(file))
+    writeFileSync(file, '')
+    return true
+  } catch {
+    return false
+  }
+}

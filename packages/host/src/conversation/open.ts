@@ -1,7 +1,7 @@
-import type { Shelf, Workspace } from '@cordon/workspace'
+import { goneConversation, type Shelf, type Workspace } from '@cordon/workspace'
 import { openAmbientProject, type Project, type ProjectOptions, requireWorkspace } from '../project.ts'
 import { type ConversationChoice, findChosen } from './choose.ts'
-import { type ConversationLayer, readConversationLayer } from './layer.ts'
+import { type ConversationLayer, layerOf, readConversationLayer } from './layer.ts'
 
 /** Who uses conversations: a process, in a terminal session that remembers the last one. */
 export interface ConversationUser {
@@ -24,13 +24,16 @@ export async function openAmbientProjectIn(
   return openAmbientProject({ ...options, conversation: await readChosenLayer(options, user, choice) })
 }
 
-/** The layer alone, for who opens the project in a way of their own. */
+/** The conversation's layer alone, for a caller that opens the project itself. */
 export async function readChosenLayer(
   options: Omit<ProjectOptions, 'conversation'>,
   user: ConversationUser,
   choice: ConversationChoice,
 ): Promise<ConversationLayer | undefined> {
   if (choice === 'none') return undefined
-  const ref = await findChosen(shelfOf(requireWorkspace(options), user), user.session, choice)
-  return ref && readConversationLayer(ref)
+  const shelf = shelfOf(requireWorkspace(options), user)
+  const ref = await findChosen(shelf, user.session, choice)
+  if (ref) return readConversationLayer(shelf.workspace, ref)
+  const gone = await goneConversation(shelf, user.session)
+  return gone && layerOf(gone.ref, { sealed: [], foreign: [], lost: gone.lost })
 }

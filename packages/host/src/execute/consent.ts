@@ -3,6 +3,12 @@ import { loadPatternTest } from './patterns.ts'
 import { decideRunMode, type RunDecision } from './run-mode.ts'
 import type { LocalTool } from './tool.ts'
 
+/** Whatever has a name and a run mode. */
+export interface ConsentSubject {
+  readonly name: string
+  readonly config: Pick<LocalTool['config'], 'run'>
+}
+
 /** Somebody who decides about single calls: at a terminal, or at the other end of a protocol. */
 export interface Consenter {
   /** True only for an explicit yes. */
@@ -17,7 +23,7 @@ export type Consent =
 
 /** SPEC 6.5: may this call run? Without anybody to ask, `ask` and `edit` are a no. What runs is still checked by itself. */
 export async function askConsent(
-  { name, config }: LocalTool,
+  { name, config }: ConsentSubject,
   args: unknown,
   consenter: Consenter | undefined,
 ): Promise<Consent> {

@@ -1,15 +1,23 @@
 import type { SandboxConfig } from '@cordon/config'
-import { type AccessPolicy, Context, type Origin, type Root } from '@cordon/policy'
-import type { ProgramEnd } from '../confine.ts'
-import type { Hint } from '../run/hints.ts'
-import { parseArguments } from './arguments/validate.ts'
-import { isExplained, originOfDenial } from './denial.ts'
+import {
+  type AccessPolicy,
+  Context,
+  CordonError,
+  FsIndex,
+  type Origin,
+  parseRelPath,
+  type Root,
+} from '@cordon/policy'
+import { describeRecovery, parseArguments, recoverModifications } from '@cordon/tools'
+import type { Hint } from '../confine/hints.ts'
+import type { ProgramEnd } from '../confine/program.ts'
 import { loadPatternTest } from './patterns.ts'
 import { expandCommand } from './placeholders.ts'
-import { type ProcessOutcome, runProcess } from './process.ts'
+import { type ProcessOutcome, type ProcessRequest, runProcess } from './process.ts'
 import { type Answer, answerQuestion, type AnswerSources } from './questions.ts'
 import { failure, type ToolReply } from './result.ts'
 import type { LocalTool } from './tool.ts'
+import type { Workers } from '../worker/workers.ts'
 
 /** Where and under what a tool runs. */
 export interface ToolWorld {
@@ -17,17 +25,23 @@ export interface ToolWorld {
   readonly home: string
   readonly env: Readonly<Record<string, string | undefined>>
   readonly sandbox: SandboxConfig
+  /** This user's own place for the workspace. */
+  readonly unfinished: string
   /** Seals the journals of `fs_modify_file`, which no other tool is told. */
   readonly journalKey?: string
   readonly workspaceId?: string
   readonly conversationId?: string
+  /** Where the shipped tools find a process that is there already; without, each call has its own. */
+  readonly workers?: Workers
 }
 
 export interface ToolCall {
   readonly tool: LocalTool
   readonly arguments: unknown
-  /** SPEC 1.9: the compiled policy; the kernel and the tool itself get the same one. */
+  /** SPEC 1.9: the compiled policy; the kernel and the tool itself get the same one, unless there is a boundary. */
   readonly policy: AccessPolicy
+  /** SPEC 4.12: what the kernel holds instead, where the tool is ours and changes files. */
+  readonly boundary?: AccessPolicy | undefined
   readonly answers: AnswerSources
   /** Aborting kills the tool and everything it started. */
   readonly signal?: AbortSignal
@@ -80,11 +94,11 @@ interface Input {
   readonly answers: Readonly<Record<string, Answer>>
 }
 
-function runOnce(call: ToolCall, world: ToolWorld, input: Input): Promise<ProcessOutcome> {
-  const { tool, policy, signal } = call
-  const { root, home, env, sandbox } = world
+async function runOnce(call: ToolCall, world: ToolWorld, input: Input): Promise<ProcessOutcome> {
+  const { tool, policy, boundary, signal } = call
+  const { root, home, env, sandbox, unfinished } = world
   const data = callData(call, world, input)
-  return runProcess({
+  const request: ProcessRequest = {
     argv: expandCommand(tool.command, data),
     stdin: JSON.stringify(data),
     cwd: root.path,
@@ -92,33 +106,49 @@ function runOnce(call: ToolCall, world: ToolWorld, input: Input): Promise<Proces
     home,
     env,
     policy,
+    boundary,
     sandbox,
+    unfinished,
     runtime: tool.runtime,
     seconds: tool.config.timeout_secs,
     bytes: tool.config.max_output_bytes,
     signal,
-  })
+  }
+  const ran = (await world.workers?.run(tool, request)) ?? (await runProcess(request))
+  return ran.killed && hasJournal(tool) ? { ...ran, reply: await recovered(ran.reply, call, world) } : ran
+}
+
+const hasJournal = ({ name, shipped }: LocalTool): boolean => shipped && name === 'fs_modify_file'
+
+/** SPEC 4.12: what a tool that was ended had decided and not finished is finished before anything is reported. */
+async function recovered(reply: ToolReply, call: ToolCall, world: ToolWorld): Promise<ToolReply> {
+  const said = await recoverModifications(contextOf(call, world), world.journalKey, 0).then(
+    describeRecovery,
+    (error: unknown) => {
+      if (!(error instanceof CordonError)) throw error
+      return [error.message]
+    },
+  )
+  return reply.type === 'error' ? { ...reply, message: [reply.message, ...said].join('\n') } : reply
 }
 
 /** SPEC 1.9 and 6.5: what goes to standard input, and what placeholders name. */
-function callData(
-  { tool, policy }: ToolCall,
-  world: ToolWorld,
-  input: Input,
-): Readonly<Record<string, unknown>> {
-  const { root, workspaceId, conversationId } = world
-  const context = new Context({
+function callData(call: ToolCall, world: ToolWorld, input: Input): Readonly<Record<string, unknown>> {
+  const { tool } = call
+  return {
+    context: contextOf(call, world).toJSON(),
+    tool: { name: tool.name, ...input, options: { ...tool.config.options, ...hostOptions(tool, world) } },
+  }
+}
+
+const contextOf = ({ policy }: ToolCall, { root, workspaceId, conversationId }: ToolWorld): Context =>
+  new Context({
     root: root.path,
     action: 'run',
     access: policy,
     ...(workspaceId === undefined ? {} : { workspaceId }),
     ...(conversationId === undefined ? {} : { conversationId }),
   })
-  return {
-    context: context.toJSON(),
-    tool: { name: tool.name, ...input, options: { ...tool.config.options, ...hostOptions(tool, world) } },
-  }
-}
 
 /** What our own tools are told beside their settings; nothing in a configuration can claim it. */
 const hostOptions = (
@@ -139,14 +169,24 @@ function outcomeOf(
   { policy }: ToolCall,
   { root }: ToolWorld,
 ): ToolOutcome {
-  const message = reply.type === 'error' ? reply.message : ''
+  const { message, denied } = reply.type === 'error' ? reply : { message: '' }
   const said = message.includes(stderr.trim()) ? message : `${message}\n${stderr}`
   return {
     reply,
     notes,
     cancelled,
     end,
-    deniedAt: originOfDenial(message, policy, root),
-    hints: message === '' || isExplained(message) ? [] : (end?.hints(said) ?? []),
+    deniedAt: denied && originOf(denied.target, policy, root),
+    // A tool that said exactly what was refused leaves nothing to guess.
+    hints: message === '' || denied ? [] : (end?.hints(said) ?? []),
+  }
+}
+
+/** Where the rule stands that a self-checking tool was refused by (SPEC 1.4). Origins do not cross the wire: the host adds it. */
+function originOf(target: string, { fs }: AccessPolicy, { foldCase }: Root): Origin | undefined {
+  try {
+    return new FsIndex(fs, foldCase).governing(parseRelPath(target))?.origin
+  } catch {
+    return undefined // not a path, so not one of ours
   }
 }

@@ -1,18 +1,21 @@
 import { randomBytes } from 'node:crypto'
-import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Workspace } from '@cordon/workspace'
+import { makePrivateDirectory, type Workspace } from '@cordon/workspace'
 
 /**
  * The secret with which `fs_modify_file` seals its journals (decision 0073), so that nothing in the workspace can make
- * it write. Kept where only the user reads, one for each workspace, made when it is first needed.
+ * it write.
  */
-export function openJournalKey({ local }: Workspace): string {
-  const file = join(local, 'journal.key')
+export const openJournalKey = (workspace: Workspace): string => openSecret(workspace, 'journal.key')
+
+/** Kept where only the user reads, one for each workspace, made when it is first needed. */
+export function openSecret({ local }: Workspace, name: string): string {
+  const file = join(local, name)
   const known = read(file)
   if (known !== undefined) return known
-  mkdirSync(local, { recursive: true, mode: 0o700 })
-  const fresh = join(local, `journal.key.${process.pid}.${randomBytes(4).toString('hex')}`)
+  makePrivateDirectory(local)
+  const fresh = join(local, `${name}.${process.pid}.${randomBytes(4).toString('hex')}`)
   writeFileSync(fresh, randomBytes(32).toString('hex'), { mode: 0o600, flag: 'wx' })
   try {
     linkSync(fresh, file) // whole or not at all, and the first of two wins

@@ -31,7 +31,10 @@ export type ToolView = ToolSummary & Partial<Pick<LocalTool, 'parameters' | 'com
 
 export function viewTool(config: Config, name: string, installation: Installation): ToolView {
   const tool = findToolConfig(config, name)
-  const [summary] = listTools({ ...config, conversation: { tools: { [name]: tool } } })
+  const [summary] = listTools({
+    ...config,
+    conversation: { ...config.conversation, tools: { [name]: tool } },
+  })
   const { parameters, command } = tool.source.kind === 'local' ? localTool(name, tool, installation) : tool
   return {
     ...summary!,

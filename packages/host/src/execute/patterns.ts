@@ -1,8 +1,8 @@
 import { CordonError, quote } from '@cordon/policy'
-import type { PatternTest } from './run-mode.ts'
+import type { PatternTest } from '@cordon/tools'
 
 /** An expression that cannot be run in linear time (back references, look-around), or is none. */
-export class PatternError extends CordonError {
+class PatternError extends CordonError {
   readonly code = 'PATTERN'
 }
 

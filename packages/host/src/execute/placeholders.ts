@@ -3,7 +3,7 @@ import { CordonError, quote } from '@cordon/policy'
 /** What a placeholder can name: exactly the object that the tool also gets on standard input (SPEC 6.5). */
 export type CallData = Readonly<Record<string, unknown>>
 
-export class PlaceholderError extends CordonError {
+class PlaceholderError extends CordonError {
   readonly code = 'PLACEHOLDER'
 }
 

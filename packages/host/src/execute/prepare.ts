@@ -1,4 +1,5 @@
 import type { AccessPolicy } from '@cordon/policy'
+import { boundaryFor } from '../compile/boundary.ts'
 import type { Subject } from '../compile/subject.ts'
 import { compileProject, type Compiler } from '../policies.ts'
 import type { Project } from '../project.ts'
@@ -10,6 +11,7 @@ import { type LocalTool, resolveTool } from './tool.ts'
 export interface PreparedTool {
   readonly tool: LocalTool
   readonly policy: AccessPolicy
+  readonly boundary: AccessPolicy | undefined
   readonly journalKey?: string
   readonly warnings: readonly string[]
 }
@@ -23,9 +25,11 @@ export async function prepareTool(
 ): Promise<PreparedTool> {
   const tool = resolveTool(project.loaded.config, name, installation)
   const only = (subject: Subject): boolean => subject.kind === 'tool' && subject.name === name
-  const { bySubject, warnings } = await compileProject(project, compiler, only)
-  const [policy] = [...bySubject.values()]
-  if (!policy) throw new Error('a local tool did not compile')
+  const { bySubject, warnings } = await compileProject(project, compiler, { only })
+  const [compiled] = bySubject
+  if (!compiled) throw new Error('a local tool did not compile')
+  const [subject, policy] = compiled
+  const boundary = boundaryFor(project, subject, policy)
   const journal = name === 'fs_modify_file' ? { journalKey: openJournalKey(project.workspace) } : {}
-  return { tool, policy, warnings, ...journal }
+  return { tool, policy, boundary, warnings, ...journal }
 }

@@ -1,15 +1,15 @@
 import { CordonError, show } from '@cordon/policy'
 import { isKernelRefusal, LaunchError, probeKernel } from '@cordon/sandbox'
-import { type ConfineRequest, type ProgramEnd, startConfined } from '../confine.ts'
+import type { Confinement, ProgramEnd } from '../confine/program.ts'
+import { startConfined } from '../confine/start.ts'
 import { boundContent, keepHead, keepTail, type Kept } from './output.ts'
 import { failure, parseReply, type ToolReply } from './result.ts'
 
 /** What is started, what it is told, and how long and how much it may answer. */
-export interface ProcessRequest extends Omit<ConfineRequest, 'signal'> {
+export interface ProcessRequest extends Confinement {
   readonly stdin: string
   readonly seconds: number
   readonly bytes: number
-  readonly signal: AbortSignal | undefined
 }
 
 /** One run of one process, understood. */
@@ -19,6 +19,8 @@ export interface ProcessOutcome {
   readonly notes: readonly string[]
   /** True when somebody stopped it, rather than the tool itself. */
   readonly cancelled: boolean
+  /** It was ended, by us or by a signal, and did not finish by itself. */
+  readonly killed: boolean
   /** Undefined: nothing was started. */
   readonly end: ProgramEnd | undefined
   /** The last part of its error output. */
@@ -37,24 +39,17 @@ export async function runProcess(request: ProcessRequest): Promise<ProcessOutcom
 }
 
 async function runOn(request: ProcessRequest): Promise<ProcessOutcome> {
-  if (request.signal?.aborted) return { ...notStarted(failure(WHY.cancelled(request))), cancelled: true }
-  const stop = new AbortController()
-  let stopped: StopReason | undefined
-  const stopFor = (why: StopReason) => (): void => {
-    stopped ??= why
-    stop.abort()
-  }
-  const cancel = stopFor('cancelled')
-  const timer = setTimeout(stopFor('timeout'), Math.min(request.seconds * 1000, LONGEST_TIMER))
-  request.signal?.addEventListener('abort', cancel, { once: true })
+  if (request.signal?.aborted) return cancelledBefore(request)
+  using stop = new Stop(request)
   try {
     const program = await startConfined({ ...request, signal: stop.signal })
-    const stdout = keepHead(program.stdout, rawLimits(request.bytes), stopFor('output'))
+    const stdout = keepHead(program.stdout, rawLimits(request.bytes), () => stop.now('output'))
     const stderr = keepTail(program.stderr, STDERR_KEPT)
     program.stdin.end(request.stdin)
     const end = await program.ended
-    const reply = understand(stdout(), stderr(), end, stopped, request)
-    return { ...reply, end, stderr: stderr(), cancelled: stopped === 'cancelled' }
+    const reply = understand(stdout(), stderr(), end, stop.reason, request)
+    const killed = stop.reason !== undefined || end.exit.signal !== null
+    return { ...reply, end, stderr: stderr(), cancelled: stop.reason === 'cancelled', killed }
   } catch (error) {
     // The program is not there, or the sandbox could not be built: the call failed, and says so exactly.
     if (isKernelRefusal(error) && !request.kernel) throw error
@@ -63,16 +58,48 @@ async function runOn(request: ProcessRequest): Promise<ProcessOutcome> {
     if (why) return notStarted(failure(`cannot start ${show(request.argv[0])}: ${why}`))
     if (error instanceof CordonError) return notStarted(failure(error.message))
     throw error
-  } finally {
-    clearTimeout(timer)
-    request.signal?.removeEventListener('abort', cancel)
+  }
+}
+
+export const cancelledBefore = (request: ProcessRequest): ProcessOutcome => ({
+  ...notStarted(failure(WHY.cancelled(request))),
+  cancelled: true,
+})
+
+/** What ends a call from outside; the first reason is the one that counts. */
+export class Stop implements Disposable {
+  readonly #stop = new AbortController()
+  readonly #timer: NodeJS.Timeout
+  readonly #request: Pick<ProcessRequest, 'seconds' | 'signal'>
+  readonly #cancel = (): void => this.now('cancelled')
+  reason: StopReason | undefined
+
+  constructor(request: Pick<ProcessRequest, 'seconds' | 'signal'>) {
+    this.#request = request
+    this.#timer = setTimeout(() => this.now('timeout'), Math.min(request.seconds * 1000, LONGEST_TIMER))
+    request.signal?.addEventListener('abort', this.#cancel, { once: true })
+  }
+
+  get signal(): AbortSignal {
+    return this.#stop.signal
+  }
+
+  now(why: StopReason): void {
+    this.reason ??= why
+    this.#stop.abort()
+  }
+
+  [Symbol.dispose](): void {
+    clearTimeout(this.#timer)
+    this.#request.signal?.removeEventListener('abort', this.#cancel)
   }
 }
 
 /** What the kernel says before there is a process; it says the same inside the sandbox. */
 const isRefusedSpawn = (error: unknown): error is Error & { readonly code: string } =>
   error instanceof Error &&
-  error.message.startsWith('spawn ') &&
+  'syscall' in error &&
+  String(error.syscall).startsWith('spawn') &&
   'code' in error &&
   typeof error.code === 'string'
 
@@ -81,11 +108,13 @@ const SPAWN: Readonly<Record<string, string>> = {
   EAGAIN: 'there are too many processes',
 }
 
-type StopReason = 'timeout' | 'cancelled' | 'output'
+export type StopReason = 'timeout' | 'cancelled' | 'output'
 
 /** Beyond this, a timer of Node's fires at once. */
 const LONGEST_TIMER = 2 ** 31 - 1
-const STDERR_KEPT = 64 * 1024
+export const STDERR_KEPT = 64 * 1024
+/** Of the error output of a tool that was stopped, in its result. */
+const SAID_SHOWN = 4096
 
 const WHY: Record<StopReason, (request: ProcessRequest) => string> = {
   timeout: ({ seconds }) => `the tool was stopped after ${seconds} s (timeout_secs)`,
@@ -98,12 +127,13 @@ const notStarted = (reply: ToolReply): ProcessOutcome => ({
   reply,
   notes: [],
   cancelled: false,
+  killed: false,
   end: undefined,
   stderr: '',
 })
 
 /** JSON may need six bytes for one; so much is read before the content itself is bounded. */
-const rawLimits = (most: number): { readonly keep: number; readonly most: number } => ({
+export const rawLimits = (most: number): { readonly keep: number; readonly most: number } => ({
   keep: 6 * most + 64 * 1024,
   most: 6 * most + 64 * 1024 * 1024,
 })
@@ -128,8 +158,15 @@ function understand(
       return { reply: failure(WHY.output(request)), notes: [] }
     case 'timeout':
     case 'cancelled':
-      return { reply: failure(WHY[stopped](request)), notes: [] }
+      return { reply: stoppedReply(stopped, stderr, request), notes: [] }
   }
+}
+
+/** Its last words often say what it was waiting for. */
+export function stoppedReply(stopped: StopReason, stderr: string, request: ProcessRequest): ToolReply {
+  const why = WHY[stopped](request)
+  const said = stderr.trim().slice(-SAID_SHOWN)
+  return failure(said === '' ? why : `${why}; it had said:\n${said}`)
 }
 
 const looksLikeAnswer = (bytes: Buffer): boolean =>
@@ -140,8 +177,7 @@ function bounded(reply: ToolReply, { bytes, total }: Kept, { bytes: most }: Proc
   if (reply.type !== 'success') return { reply, notes: [] }
   const unread = total > bytes.length
   if (unread && looksLikeAnswer(bytes)) {
-    const message = `the tool's answer has ${total} bytes, too many to be read (max_output_bytes = ${most})`
-    return { reply: failure(message), notes: [] }
+    return { reply: tooLong(total, most), notes: [] }
   }
   const { content, cut } = boundContent(reply.content, most)
   // Plain text that was not even read to its end: then the figure is what the tool wrote.
@@ -155,6 +191,9 @@ function bounded(reply: ToolReply, { bytes, total }: Kept, { bytes: most }: Proc
     ],
   }
 }
+
+export const tooLong = (total: number, most: number): ToolReply =>
+  failure(`the tool's answer has ${total} bytes, too many to be read (max_output_bytes = ${most})`)
 
 /** A cut may fall into the middle of a character: that is ours, not the tool's. */
 function isUtf8({ bytes, total }: Kept): boolean {

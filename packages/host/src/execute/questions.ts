@@ -47,19 +47,26 @@ export async function answerQuestion(
   const written = Object.hasOwn(configured, question.id) ? configured[question.id] : undefined
   if (written) return fit(question, written.answer, `conversation.tools.${tool}.questions.${question.id}`)
   const asked = `the tool asks ${quote(question.text)}`
-  if (!respondent)
-    return {
-      kind: 'unanswered',
-      why:
-        `${asked}, and there is no terminal to ask at\n  fix: write the answer into the configuration:\n` +
-        `    [conversation.tools.${tool}.questions.${show(question.id)}]\n    answer = ${exampleFor(question)}`,
-    }
-  const answer = await respondent.answer(tool, question)
-  if (answer === undefined) return { kind: 'unanswered', why: `${asked}, and got no answer` }
-  const fitting = fit(question, answer, 'the answer')
-  if (fitting.kind === 'answered') remembered?.keep(tool, question, fitting.answer)
-  return fitting
+  if (!respondent) return { kind: 'unanswered', why: `${asked}, ${otherWay(tool, question)}` }
+  for (let attempt = 1; ; attempt++) {
+    const answer = await respondent.answer(tool, question)
+    if (answer === undefined) return { kind: 'unanswered', why: `${asked}, and got no answer` }
+    const fitting = fit(question, answer, 'the answer')
+    if (fitting.kind === 'answered') remembered?.keep(tool, question, fitting.answer)
+    // A slip of the finger is asked again; what never fits is no answer.
+    if (fitting.kind === 'answered' || attempt === MOST_ATTEMPTS) return fitting
+  }
 }
+
+const MOST_ATTEMPTS = 3
+
+/** How it can be answered where nobody can be asked: by whoever calls, else by the configuration. */
+const otherWay = (tool: string, question: ToolQuestion): string =>
+  question.argument === undefined
+    ? 'and there is no terminal to ask at\n  fix: write the answer into the configuration:\n' +
+      `    [conversation.tools.${tool}.questions.${show(question.id)}]\n    answer = ${exampleFor(question)}`
+    : `and nobody can be asked; the same call with the argument ${show(question.argument)} answers it ` +
+      `(${show(question.argument)} = ${exampleFor(question)})`
 
 function fit(question: ToolQuestion, answer: Answer, from: string): Answered {
   const misfit = (wanted: string): Answered => ({

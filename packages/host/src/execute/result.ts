@@ -1,15 +1,11 @@
-import { describe, quote } from '@cordon/policy'
-import type { Question } from '@cordon/tools'
+import { CAPABILITIES, describe, quote } from '@cordon/policy'
+import type { Question, ToolFailure } from '@cordon/tools'
+import { howEnded } from '../confine/program.ts'
 
 /** What a tool gave back, after whatever it printed was understood (SPEC 6.5). */
 export type ToolReply =
   | { readonly type: 'success'; readonly content: readonly ContentBlock[] }
-  | {
-      readonly type: 'error'
-      readonly message: string
-      readonly trace: readonly string[]
-      readonly transient: boolean
-    }
+  | ToolFailure
   | { readonly type: 'needs_input'; readonly question: ToolQuestion }
 
 export type ContentBlock =
@@ -35,22 +31,27 @@ export interface Printed {
   readonly signal: string | null
 }
 
-/** Pure. A JSON object with one of the three types is an answer; everything else is plain text. */
+/** Pure. A JSON object with one of the three types is an answer; everything else is plain text (decision 0103). */
 export function parseReply({ stdout, stderr, code, signal }: Printed): ToolReply {
   const text = stdout.toString('utf8')
   const answer = parseAnswer(text)
   if (code === 0) return answer ?? { type: 'success', content: text === '' ? [] : [{ type: 'text', text }] }
   // SPEC 6.5: a non-zero exit is an error, whatever was printed; the tool's own words for it come first.
   if (answer?.type === 'error') return answer
-  const how = signal === null ? `ended with exit code ${code}` : `was ended by ${signal}`
-  const said = stderr.trim() || (answer ? '' : text.trim())
-  return failure(`the tool ${how}${said === '' ? ' and said nothing' : `:\n${said}`}`)
+  // What it had to say is kept, in whichever form: a success with a failing exit is often a report of what failed.
+  const said = [stderr.trim(), textOf(answer, text).trim()].filter(Boolean).join('\n')
+  return failure(`the tool ${howEnded({ code, signal })}${said === '' ? ' and said nothing' : `:\n${said}`}`)
 }
 
-export const failure = (
-  message: string,
-  transient: 'transient' | 'lasting' = 'lasting',
-): Extract<ToolReply, { type: 'error' }> => ({
+function textOf(answer: ToolReply | undefined, printed: string): string {
+  if (answer?.type !== 'success') return answer ? '' : printed
+  return answer.content
+    .map((block) => (block.type === 'text' ? block.text : (block.resource.text ?? '')))
+    .filter(Boolean)
+    .join('\n')
+}
+
+export const failure = (message: string, transient: 'transient' | 'lasting' = 'lasting'): ToolFailure => ({
   type: 'error',
   message,
   trace: [],
@@ -66,6 +67,11 @@ function parseAnswer(text: string): ToolReply | undefined {
   } catch {
     return undefined
   }
+  return readAnswer(value)
+}
+
+/** An object of the protocol. Undefined: it is none. */
+export function readAnswer(value: unknown): ToolReply | undefined {
   if (!isRecord(value)) return undefined
   switch (value['type']) {
     case 'success':
@@ -102,15 +108,27 @@ function isBlock(value: unknown): value is ContentBlock {
   )
 }
 
-function readError({ message, trace, transient }: Fields): ToolReply {
+function readError({ message, trace, transient, denied }: Fields): ToolReply {
   if (typeof message !== 'string') return misshapen(`message must be a string, got ${describe(message)}`)
   const lines = Array.isArray(trace) ? trace.filter((line): line is string => typeof line === 'string') : []
-  return { type: 'error', message, trace: lines.slice(0, 100), transient: transient === true }
+  return {
+    type: 'error',
+    message,
+    trace: lines.slice(0, 100),
+    transient: transient === true,
+    ...(isDenied(denied) ? { denied: { capability: denied.capability, target: denied.target } } : {}),
+  }
 }
+
+/** The word of a tool that checks itself. At worst it makes us name a rule of its own policy. */
+const isDenied = (value: unknown): value is NonNullable<ToolFailure['denied']> =>
+  isRecord(value) &&
+  CAPABILITIES.some((capability) => capability === value['capability']) &&
+  typeof value['target'] === 'string'
 
 function readQuestion(value: unknown): ToolReply {
   if (!isRecord(value)) return misshapen(`question must be an object, got ${describe(value)}`)
-  const { id, text, answer_type = 'text', options, default: preset } = value
+  const { id, text, answer_type = 'text', options, default: preset, argument } = value
   if (typeof id !== 'string' || id === '' || typeof text !== 'string')
     return misshapen('a question needs id and text')
   if (answer_type !== 'boolean' && answer_type !== 'select' && answer_type !== 'text')
@@ -126,6 +144,7 @@ function readQuestion(value: unknown): ToolReply {
       answer_type,
       ...(answer_type === 'select' ? { options: choices } : {}),
       ...(typeof preset === 'string' || typeof preset === 'boolean' ? { default: preset } : {}),
+      ...(typeof argument === 'string' && argument !== '' ? { argument } : {}),
     },
   }
 }

@@ -1,13 +1,11 @@
 import type { RunMode, RunRule } from '@cordon/config'
+import type { PatternTest } from '@cordon/tools'
 
 export interface RunDecision {
   readonly mode: RunMode
   /** The rule that decided; undefined when the mode holds for every call, or no rule matched. */
   readonly rule?: RunRule
 }
-
-/** A regular expression on a text, in time linear in both. */
-export type PatternTest = (pattern: string, text: string) => boolean
 
 /** SPEC 6.5: the first rule whose argument matches decides, otherwise it is asked. Pure. */
 export function decideRunMode(

@@ -18,7 +18,7 @@ export interface LocalTool {
 }
 
 /** No layer knows the name. */
-export class UnknownToolError extends CordonError {
+class UnknownToolError extends CordonError {
   readonly code = 'UNKNOWN_TOOL'
 }
 

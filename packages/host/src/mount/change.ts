@@ -13,12 +13,13 @@ import {
   userDataDir,
   useConversation,
 } from '@cordon/workspace'
+import { sessionMemoryOf } from '../approve/session.ts'
 import { type ConversationChoice, findChosen, startConversation } from '../conversation/choose.ts'
 import { readConversationLayer } from '../conversation/layer.ts'
 import { type ConversationUser, shelfOf } from '../conversation/open.ts'
 import { openAmbientProject, type Project, type ProjectOptions, requireWorkspace } from '../project.ts'
 import { applyMounts } from './apply.ts'
-import { confirmMounts, type MountAudience } from './confirm.ts'
+import { confirmMounts, type MountAudience, rememberSecrets } from './confirm.ts'
 import { MountFailedError } from './errors.ts'
 import { linkerFor } from './linker.ts'
 import type { MountPlace } from './place.ts'
@@ -48,7 +49,7 @@ export async function changeMounts(command: MountCommand): Promise<MountOutcome>
   const { options, user, flags, audience } = command
   const shelf = shelfOf(requireWorkspace(options), user)
   const known = await findChosen(shelf, user.session, command.conversation)
-  const confirmed = planIn(await projectIn(options, known), options, flags)
+  const confirmed = planIn(await projectIn(options, shelf, known), options, flags)
   if (confirmed.steps.length === 0) return { kind: 'nothing' }
   if (!(await confirmMounts(confirmed, audience))) return { kind: 'refused' }
   const conversation = known ?? (await startConversation(shelf, user.session))
@@ -58,6 +59,7 @@ export async function changeMounts(command: MountCommand): Promise<MountOutcome>
     throw error
   })
   await useConversation(shelf, user.session, conversation.id)
+  if (audience.person) rememberSecrets(plan, sessionMemoryOf(shelf.workspace, user.session))
   return { kind: 'done', conversation, started: known ? 'known' : 'new', plan }
 }
 
@@ -76,7 +78,7 @@ async function changeIn(
 }
 
 /** Whoever holds the conversation's lock: its `writer`. */
-export interface LockHolder {
+interface LockedConversation {
   readonly conversation: ConversationRef
   readonly writer: Pick<LogWriter, 'append'>
   readonly shelf: Shelf
@@ -89,9 +91,9 @@ export interface LockHolder {
  * The side effects, under the conversation's lock, so that what was read last is what is added to. Planned again: what
  * is done must be what was confirmed. All of it is done, or none is left.
  */
-export async function changeUnderLock(confirmed: MountPlan, holder: LockHolder): Promise<MountPlan> {
+async function changeUnderLock(confirmed: MountPlan, holder: LockedConversation): Promise<MountPlan> {
   const { conversation, writer, shelf, uid, options, flags } = holder
-  const project = await projectIn(options, conversation)
+  const project = await projectIn(options, shelf, conversation)
   const plan = planIn(project, options, flags)
   if (!isDeepStrictEqual(plan.steps, confirmed.steps))
     throw new MountFailedError('the configuration or the links changed meanwhile; run it again', [])
@@ -117,9 +119,10 @@ const PATIENCE = 10_000
 
 const projectIn = async (
   options: MountCommand['options'],
+  { workspace }: Pick<Shelf, 'workspace'>,
   ref: ConversationRef | undefined,
 ): Promise<Project> =>
-  openAmbientProject({ ...options, conversation: ref && (await readConversationLayer(ref)) })
+  openAmbientProject({ ...options, conversation: ref && (await readConversationLayer(workspace, ref)) })
 
 /** Validates the flags against a project, and changes nothing. Throws MountError with everything that is wrong. */
 export function planIn(

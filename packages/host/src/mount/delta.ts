@@ -4,7 +4,7 @@ import type { Json, JsonObject } from '@cordon/workspace'
 import { type Subject, subjectsOf } from '../compile/subject.ts'
 import type { MountMode } from './grammar.ts'
 
-/** A change of the conversation's layer, and whom it is about. */
+/** A change of the conversation's layer, and whom it is about (decisions 0084 and 0085). */
 export interface Delta {
   readonly delta: JsonObject
   readonly subjects: readonly SubjectRef[]

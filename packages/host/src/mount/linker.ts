@@ -4,7 +4,7 @@ import type { Anchor } from '@cordon/files'
 import { type CanonicalPath, CordonError, type RelPath, show } from '@cordon/policy'
 import type { MountTarget } from './place.ts'
 
-/** SPEC 3.5: the platform boundary of mounts: how a link to a place outside is made. It never replaces anything. */
+/** SPEC 3.5: the platform boundary of mounts: how a link to a place outside is made. It never replaces anything (decision 0086). */
 export interface Linker {
   link(name: RelPath, target: MountTarget): void
 }

@@ -6,7 +6,7 @@ import type { Project } from '../project.ts'
 import { modeOf } from './delta.ts'
 import type { MountMode } from './grammar.ts'
 
-export type MountState = 'ok' | 'unapproved' | 'retargeted' | 'broken'
+type MountState = 'ok' | 'unapproved' | 'retargeted' | 'broken'
 
 /** One line of `mount ls`: tools that have the same mode of a mount stand together. */
 export interface MountView {

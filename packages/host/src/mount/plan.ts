@@ -2,6 +2,7 @@ import { formatOrigin, type LoadedConfig, mergeSources, type Source } from '@cor
 import type { Anchor } from '@cordon/files'
 import { below, type CanonicalPath, type RelPath, ROOT, show } from '@cordon/policy'
 import type { JsonObject } from '@cordon/workspace'
+import { SENSITIVE, sensitivePattern } from '../compile/sensitive.ts'
 import { subjectsOf } from '../compile/subject.ts'
 import { isMountAt, mountDelta, mountedMode, type SubjectRef, unmountDelta } from './delta.ts'
 import { MountError, type MountProblem } from './errors.ts'
@@ -24,10 +25,12 @@ export interface MountStep {
   readonly mode: MountMode
   readonly scope: 'all local tools' | 'one tool'
   readonly tools: readonly string[]
-  /** Those of the tools that do not have it yet. */
+  /** The tools that do not have the mount yet. */
   readonly added: readonly SubjectRef[]
-  /** Those of them that could write there until now. */
+  /** The tools that could write there before, and will not after this. */
   readonly narrowed: readonly string[]
+  /** SPEC 4.9: what says that secrets live there. */
+  readonly sensitive: string | undefined
 }
 
 export interface UnmountStep {
@@ -49,7 +52,7 @@ export interface MountPlan {
   readonly before: LoadedConfig
 }
 
-export interface PlanWorld {
+export interface MountInput {
   readonly place: MountPlace
   /** Holds the workspace root. Only looked at here. */
   readonly anchor: Pick<Anchor, 'stat'>
@@ -61,14 +64,14 @@ export interface PlanWorld {
  * SPEC 3.3 and 3.4: flags apply left to right, each to what the ones before it leave. Reads links and changes nothing;
  * throws one MountError with all that is wrong.
  */
-export function planMounts(flags: readonly MountFlag[], world: PlanWorld): MountPlan {
-  const planner = new Planner(world)
+export function planMounts(flags: readonly MountFlag[], input: MountInput): MountPlan {
+  const planner = new Planner(input)
   for (const flag of flags) planner.add(flag)
   return planner.finish()
 }
 
 class Planner {
-  readonly #world: PlanWorld
+  readonly #input: MountInput
   readonly #steps: (MountStep | UnmountStep)[] = []
   readonly #deltas: JsonObject[] = []
   readonly #changed: SubjectRef[] = []
@@ -77,9 +80,9 @@ class Planner {
   readonly #links = new Map<RelPath, ExistingLink>()
   #loaded: LoadedConfig
 
-  constructor(world: PlanWorld) {
-    this.#world = world
-    this.#loaded = world.loaded
+  constructor(input: MountInput) {
+    this.#input = input
+    this.#loaded = input.loaded
   }
 
   add(flag: MountFlag): void {
@@ -96,12 +99,12 @@ class Planner {
 
   finish(): MountPlan {
     if (this.#problems.length > 0) throw new MountError(this.#problems)
-    const { loaded } = this.#world
+    const { loaded } = this.#input
     return { steps: this.#steps, deltas: this.#deltas, changed: this.#changed, before: loaded }
   }
 
   #mount({ tool, name: typed, path, mode }: MountRequest): void {
-    const { place } = this.#world
+    const { place } = this.#input
     const name = resolveName(place, typed, this.#gone())
     const { target, kind } = resolveTarget(place, path)
     const tools = toolsInScope(this.#loaded.config, tool)
@@ -124,6 +127,10 @@ class Planner {
       tools,
       added: change?.subjects ?? [],
       narrowed,
+      sensitive: sensitivePattern(
+        { path: name, approvedTarget: target },
+        { root: place.root.path, home: place.home, patterns: [...SENSITIVE, ...config.sandbox.sensitive] },
+      ),
     })
   }
 
@@ -147,7 +154,7 @@ class Planner {
     const laid = this.#deltas.map((value): Source => {
       return { layer: 'conversation', label: 'this command', key: [], value }
     })
-    this.#loaded = mergeSources([...this.#world.sources, ...laid])
+    this.#loaded = mergeSources([...this.#input.sources, ...laid])
   }
 
   /** A link elsewhere, or anything that is no link, is not ours to replace. */
@@ -173,7 +180,7 @@ class Planner {
   #linkAt(name: RelPath): ExistingLink {
     const known = this.#links.get(name)
     if (known) return known
-    const { anchor, place } = this.#world
+    const { anchor, place } = this.#input
     // Below a link that goes there will be nothing.
     if ([...this.#gone()].some((link) => below(link, name) !== undefined)) return { kind: 'missing' }
     return existingLink(anchor, place.root, name)
@@ -185,7 +192,7 @@ class Planner {
 
   /** SPEC 3.3: the same NAME twice, or one inside the other, of which only one could be made. */
   #assertApart(name: RelPath): void {
-    const { foldCase } = this.#world.place.root
+    const { foldCase } = this.#input.place.root
     for (const [other, { kind }] of this.#links) {
       if (kind !== 'link') continue
       const inside = below(other, name, foldCase)
@@ -215,7 +222,7 @@ class Planner {
 
   /** As it was typed, or as the place where it really lies: a rule by hand may use either. */
   #mountNamed(typed: string): RelPath {
-    const { place } = this.#world
+    const { place } = this.#input
     const known = this.#mountNames()
     const lexical = lexicalName(place, typed)
     const found = known.find((name) => name === lexical) ?? known.find((name) => name === this.#really(typed))
@@ -226,7 +233,7 @@ class Planner {
 
   #really(typed: string): RelPath | undefined {
     try {
-      return resolveName(this.#world.place, typed, this.#gone())
+      return resolveName(this.#input.place, typed, this.#gone())
     } catch (error) {
       if (error instanceof Unfit) return undefined
       throw error

@@ -1,21 +1,37 @@
-import { formatOrigin, type LoadedConfig } from '@cordon/config'
-import { type AccessPolicy, CordonError } from '@cordon/policy'
-import { PLAIN, type Subject, subjectsOf } from '../compile/subject.ts'
-import { compileProject, type Compiler } from '../policies.ts'
+import { formatOrigin, type LoadedConfig, type SandboxConfig } from '@cordon/config'
+import type { AccessPolicy } from '@cordon/policy'
+import type { OutsideRule } from '@cordon/sandbox'
+import { labelOf, PLAIN, type Subject, subjectsOf } from '../compile/subject.ts'
+import { unionOf, unionOfFs } from '../compile/union.ts'
+import { ledElsewhere } from '../outside/place.ts'
+import { profilePlaces, type ReplacedFile } from '../outside/profile.ts'
+import { guardOutside } from '../outside/rules.ts'
+import { confirmOutside } from '../outside/secrets.ts'
+import { worktreeRule } from '../outside/worktree.ts'
+import { compileProject, type Compiler, makeOwnPlaces } from '../policies.ts'
+import { shippedProfiles } from '../profiles/shipped.ts'
 import { openAmbientProject, type Project, type ProjectOptions } from '../project.ts'
 import { findSubject } from '../why/find-subject.ts'
-import { type AccessFlags, flagSources } from './flags.ts'
+import { type AccessFlags, flagPaths, flagSources } from './flags.ts'
 
 /** Under whose policy `cordon run` runs (SPEC 4.8). */
 export type PolicyChoice =
   | { readonly kind: 'default' }
   | { readonly kind: 'tool'; readonly name: string }
-  | { readonly kind: 'profile'; readonly name: string }
+  | { readonly kind: 'profiles'; readonly names: readonly [string, ...string[]] }
 
+/** All that one command is granted. */
 export interface Chosen {
   readonly project: Project
-  readonly subject: Subject
+  /** For people: `this command`, `tool x`, `profile a and profile b`. */
+  readonly label: string
   readonly policy: AccessPolicy
+  /** Places outside the workspace, with what is guarded in them. */
+  readonly outside: readonly OutsideRule[]
+  /** Files that are copied in, and written back. */
+  readonly replaced: readonly ReplacedFile[]
+  /** As configured, with what a profile says of unix sockets (SPEC 4.5). */
+  readonly sandbox: SandboxConfig
   readonly warnings: readonly string[]
   /** The sandbox is off or weaker than it could be, and who said so. Never to be kept from the person. */
   readonly alarms: readonly string[]
@@ -27,89 +43,93 @@ export async function choosePolicy(
   choice: PolicyChoice,
   flags: AccessFlags,
 ): Promise<Chosen> {
-  // An empty list declares nothing, and makes the profile known, so that it compiles to the defaults.
-  const plain = {
-    layer: 'flags',
-    label: PLAIN,
-    key: [...keyOf({ kind: 'default' }), 'fs'],
-    value: [],
-  } as const
-  const project = openAmbientProject({
+  const project = await openAmbientProject({
     ...options,
-    flags: ({ root }) => [...flagSources(flags, keyOf(choice), { root, cwd: options.cwd }), plain],
+    shipped: choice.kind === 'profiles' ? shippedProfiles(choice.names) : [],
+    flags: () => [...flagSources(flags, keyOf(choice)), PLAIN_SOURCE],
   })
-  const { config } = project.loaded
-  refuseForeignDefault(project.loaded)
+  const { loaded, guard, root } = project
+  const wanted = subjectsFor(loaded, choice)
+  const isWanted = (subject: Subject): boolean =>
+    wanted.some(({ kind, name }) => subject.kind === kind && subject.name === name)
+  const standing = { root: root.path, cwd: options.cwd, home: compiler.home, guard }
+  const typed = flagPaths(flags, standing)
+  const { bySubject, warnings } = await compileProject(project, compiler, {
+    only: isWanted,
+    typed: typed.rules,
+  })
+  const policies = [...bySubject.values()]
+  // SPEC 4.8: each compiles alone, under the guard, and the command has what any of them grants.
+  const profiles = wanted.flatMap(({ kind, name }) =>
+    kind === 'profile' ? (loaded.config.profiles[name] ?? []) : [],
+  )
+  const ofProfiles = profiles.map(({ outside }) => profilePlaces(outside, standing))
+  const worktree = worktreeRule(root.path, policies, options.surroundings)
+  const asked = await confirmOutside(
+    { typed: typed.outside, configured: ofProfiles.map(({ rules }) => rules) },
+    project,
+    compiler,
+  )
+  const outside = unionOfFs(
+    [...asked.lists, worktree ? [worktree] : []].map((rules) => guardOutside(rules, guard)),
+  )
+  makeOwnPlaces(project, outside)
+  return {
+    project,
+    label: wanted.map(labelOf).join(' and '),
+    policy: unionOf(policies),
+    outside,
+    replaced: ofProfiles.flatMap(({ replaced }) => replaced),
+    sandbox: profiles.some(({ unixSockets }) => unixSockets === 'private')
+      ? { ...loaded.config.sandbox, unix_sockets: 'private' }
+      : loaded.config.sandbox,
+    warnings: [...warnings, ...asked.warnings, ...typed.outside.flatMap((rule) => ledElsewhere(rule) ?? [])],
+    alarms: [...project.notices, ...alarmsOf(loaded)],
+  }
+}
+
+/** An empty list declares nothing, and makes the profile known, so that it compiles to the defaults. */
+const PLAIN_SOURCE = {
+  layer: 'flags',
+  label: PLAIN,
+  key: ['profiles', PLAIN, 'access', 'fs'],
+  value: [],
+} as const
+
+function subjectsFor({ config }: LoadedConfig, choice: PolicyChoice): readonly Subject[] {
   const candidates = subjectsOf(config).filter(
     (each) =>
       (each.kind === 'profile') !== (choice.kind === 'tool') &&
       (choice.kind === 'default') === (each.name === PLAIN),
   )
-  const { kind, name } = findSubject(
-    config,
-    candidates,
-    choice.kind === 'default' ? PLAIN : choice.name,
-    choice.kind === 'tool' ? 'tool or server' : 'profile',
-  )
-  const only = (subject: Subject): boolean => subject.kind === kind && subject.name === name
-  const { bySubject, warnings } = await compileProject(project, compiler, only)
-  const [[subject, policy] = never()] = bySubject
-  return { project, subject, policy, warnings, alarms: alarmsOf(project.loaded) }
-}
-
-/**
- * A checked-out repository brings its own configuration, and any text can be a TOML key. What a person did not ask
- * for by name must not be changed by it, so nobody but our flags may speak of the default's profile.
- */
-function refuseForeignDefault({ explain }: LoadedConfig): void {
-  for (const axis of ['fs', 'net', 'env', 'commands']) {
-    const found = explain(['profiles', PLAIN, 'access', axis])
-    const origins = found ? [found, ...(found.elements ?? [])].map(({ origin }) => origin) : []
-    const foreign = origins.find(({ layer }) => layer !== 'flags')
-    if (foreign) throw new ReservedNameError(formatOrigin(foreign))
+  const find = (name: string): Subject =>
+    findSubject(config, candidates, name, choice.kind === 'tool' ? 'tool or server' : 'profile')
+  switch (choice.kind) {
+    case 'default':
+      return [find(PLAIN)]
+    case 'tool':
+      return [find(choice.name)]
+    case 'profiles':
+      return [...new Set(choice.names)].map(find)
   }
 }
 
-class ReservedNameError extends CordonError {
-  readonly code = 'RESERVED_NAME'
-  constructor(origin: string) {
-    super(
-      `${origin}: the profile "${PLAIN}" is what the command has without --profile; give yours another name`,
-    )
-  }
-}
-
-/** Layers that come with the files of a workspace, so from whoever wrote them. */
-const CHECKED_OUT: readonly string[] = ['workspace', 'directory']
-
+/** Only a person can say so (SPEC 2.1); they are reminded all the same. */
 function alarmsOf({ config, explain }: LoadedConfig): string[] {
   const origin = explain(['sandbox', 'mode'])?.origin
-  if (config.sandbox.mode === 'enforce' || !origin) return []
-  const written = `sandbox.mode = "${config.sandbox.mode}" at ${formatOrigin(origin)}`
-  const foreign = CHECKED_OUT.includes(origin.layer)
-  if (config.sandbox.mode === 'off')
-    return [
-      foreign
-        ? `THE WORKSPACE'S OWN FILES switch the sandbox off (${written}): the command runs with all your rights`
-        : `the sandbox is off (${written}): the command runs with all your rights`,
-    ]
-  return foreign
-    ? [`the workspace's own files let commands run without what cannot be held (${written})`]
-    : []
+  if (config.sandbox.mode !== 'off' || !origin) return []
+  const written = `sandbox.mode = "off" at ${formatOrigin(origin)}`
+  return [`the sandbox is off (${written}): the command runs with all your rights`]
 }
 
-/** The subject was found in the very list that is compiled. */
-const never = (): never => {
-  throw new Error('the chosen subject did not compile')
-}
-
+/** What flags say of hosts and variables is one profile's: the command has what any of them grants. */
 function keyOf(choice: PolicyChoice): readonly string[] {
   switch (choice.kind) {
     case 'default':
       return ['profiles', PLAIN, 'access']
     case 'tool':
       return ['conversation', 'tools', choice.name, 'access']
-    case 'profile':
-      return ['profiles', choice.name, 'access']
+    case 'profiles':
+      return ['profiles', choice.names[0], 'access']
   }
 }

@@ -1,7 +1,26 @@
-import { lstatSync, realpathSync } from 'node:fs'
-import { basename, dirname, join, resolve } from 'node:path'
+import { realpathSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
 import type { Source } from '@cordon/config'
-import { below, CordonError, parseHost, quote, show } from '@cordon/policy'
+import {
+  below,
+  type Capability,
+  CordonError,
+  type FsRule,
+  parseHost,
+  quote,
+  type RelPath,
+  shellWord,
+  show,
+} from '@cordon/policy'
+import type { OutsideRule } from '@cordon/sandbox'
+import {
+  absolutePath,
+  isThere,
+  outsideRule,
+  type OutsideWorld,
+  PlaceError,
+  typedPath,
+} from '../outside/place.ts'
 
 /** What a person typed on `cordon run` (SPEC 4.8). Paths as in a shell: from where the person stands. */
 export interface AccessFlags {
@@ -10,6 +29,7 @@ export interface AccessFlags {
   readonly execute: readonly string[]
   readonly allowNet: readonly string[]
   readonly env: readonly string[]
+  readonly unixSockets?: boolean
 }
 
 class FlagError extends CordonError {
@@ -17,53 +37,106 @@ class FlagError extends CordonError {
 }
 
 /** Where the person stands, and in which workspace. */
-export interface Standing {
+export interface Standing extends OutsideWorld {
   readonly root: string
-  readonly cwd: string
 }
 
 /**
- * The flags are the last layer of the configuration (SPEC 2), so they are validated, merged, compiled and
+ * Hosts and variables are the last layer of the configuration (SPEC 2), so they are validated, merged, compiled and
  * explained like any other rule. `key` is where the subject's access is written.
  */
-export function flagSources(flags: AccessFlags, key: readonly string[], standing: Standing): Source[] {
-  const source = (flag: string, value: string, axis: string, rule: Rule): Source => ({
+export function flagSources(flags: AccessFlags, key: readonly string[]): Source[] {
+  const source = (label: string, axis: string, rule: Rule): Source => ({
     layer: 'flags',
-    label: `${flag} ${value}`,
+    label,
     key: [...key, axis],
     value: [rule],
   })
-  const place = (flag: string, typed: string, grants: Rule): Source =>
-    source(flag, typed, 'fs', { path: rulePath(flag, typed, standing), ...grants })
   return [
-    ...flags.read.map((path) => place('--read', path, { read: true })),
-    ...flags.write.map((path) => place('--write', path, { read: true, write: true })),
-    ...flags.execute.map((path) => place('--execute', path, { read: true, execute: true })),
-    ...flags.allowNet.map((text) => source('--allow-net', text, 'net', parseAllowNet(text))),
-    ...flags.env.map((name) => source('--env', name, 'env', { name, read: true })),
+    ...flags.allowNet.map((text) => source(`--allow-net ${text}`, 'net', parseAllowNet(text))),
+    ...(flags.unixSockets
+      ? [
+          {
+            layer: 'flags',
+            label: '--unix-sockets',
+            key: ['sandbox'],
+            value: { unix_sockets: 'private' },
+          } as const,
+        ]
+      : []),
+    ...flags.env.map((name) => source(`--env ${name}`, 'env', { name, read: true })),
   ]
 }
 
-type Rule = Readonly<Record<string, string | number | boolean>>
-
-/** A rule speaks of the workspace's root (SPEC 1.2), and the kernel can only grant what is there (SPEC 4.3). */
-function rulePath(flag: string, typed: string, { root, cwd }: Standing): string {
-  const fail = (why: string): never => {
-    throw new FlagError(`${flag} ${typed === '' ? '""' : show(typed)}: ${why}`)
-  }
-  if (typed === '') fail('expected a path')
-  const path = resolve(cwd, typed)
-  const inside = below(root, path) ?? below(root, byRealParent(path))
-  if (inside === undefined)
-    return fail(
-      `it lies outside the workspace ${show(root)}\n  fix: link it into the workspace, and grant the link with external = true in a profile or tool (docs/mounts.md)`,
-    )
-  if (!isThere(path))
-    fail(
-      'there is no such file or directory, and what does not exist cannot be granted\n  fix: make it first, or grant the directory it will be made in',
-    )
-  return inside
+/** What the paths of flags come to. */
+export interface FlagPaths {
+  /** In the workspace: rules that come after all others. Whether they declare the axis is for the compiler to say (SPEC 4.8). */
+  readonly rules: readonly FsRule[]
+  /** Elsewhere, at their own path. */
+  readonly outside: readonly OutsideRule[]
 }
+
+/** Of two rules for a path the later one would answer alone, so what was typed for one path is one rule (decision 0220). */
+export function flagPaths(flags: AccessFlags, standing: Standing): FlagPaths {
+  const typed = (['read', 'write', 'execute'] as const).flatMap((name) =>
+    flags[name].map((text) => findPlace(name, text, standing)),
+  )
+  const rules = typed.flatMap((found) => (found.kind === 'inside' ? [found] : []))
+  return {
+    rules: [...Map.groupBy(rules, ({ path }) => path)].map(([path, same]) => ({
+      path,
+      grants: new Set<Capability>(same.flatMap(({ grants }) => [...grants])),
+      external: false,
+      origin: same.map(({ origin }) => origin).join(' '),
+    })),
+    outside: typed.flatMap((found) => (found.kind === 'outside' ? [found.rule] : [])),
+  }
+}
+
+const GRANTS = {
+  read: new Set(['read']),
+  write: new Set(['read', 'create', 'update', 'delete']),
+  execute: new Set(['read', 'execute']),
+} as const satisfies Record<string, ReadonlySet<Capability>>
+
+export type Rule = Readonly<Record<string, string | number | boolean>>
+
+type Found =
+  | {
+      readonly kind: 'inside'
+      readonly path: RelPath
+      readonly grants: ReadonlySet<Capability>
+      readonly origin: string
+    }
+  | { readonly kind: 'outside'; readonly rule: OutsideRule }
+  | { readonly kind: 'shown' }
+
+/** What does not exist cannot be granted: the kernel mounts and grants what is there (SPEC 4.3). */
+function findPlace(name: keyof typeof GRANTS, text: string, standing: Standing): Found {
+  const { root } = standing
+  if (text === '') throw new FlagError(`--${name} "": expected a path`)
+  const origin = `--${name} ${text}`
+  const path = absolutePath(text, standing)
+  if (!isThere(path)) throw new PlaceError(origin, MISSING)
+  const grants = GRANTS[name]
+  const named = below(root, path) ?? below(root, byRealParent(path))
+  const real = realPath(path)
+  const leadsOut = real !== undefined && below(root, real) === undefined
+  // The link may be a command's work, for the next one to follow. What it leads to has a name of its own.
+  if (named !== undefined && leadsOut)
+    throw new PlaceError(
+      origin,
+      `it is a link out of the workspace, to ${show(real)}\n  fix: --${name} ${typedPath(real, standing.home)}, if you mean that place`,
+    )
+  const inside = named ?? (real === undefined ? undefined : below(root, real))
+  if (inside !== undefined) return { kind: 'inside', path: inside, grants, origin }
+  if (real === undefined) throw new PlaceError(origin, MISSING)
+  const rule = outsideRule({ text, grants, origin }, standing)
+  return rule ? { kind: 'outside', rule } : { kind: 'shown' }
+}
+
+const MISSING =
+  'there is no such file or directory, and what does not exist cannot be granted\n  fix: make it first, or grant the directory it will be made in'
 
 /** A person may come to the workspace by another name, through a link. */
 function byRealParent(path: string): string {
@@ -74,18 +147,20 @@ function byRealParent(path: string): string {
   }
 }
 
-function isThere(path: string): boolean {
+function realPath(path: string): string | undefined {
   try {
-    return lstatSync(path, { throwIfNoEntry: false }) !== undefined
+    return realpathSync.native(path)
   } catch {
-    return false // its parent is a file, or may not be entered: for us, and for what we start
+    return undefined // a link that leads nowhere
   }
 }
 
-/** `[scheme://]host[:port][/path]`. */
-function parseAllowNet(text: string): Rule {
+/** `[scheme://]host[:port][/path]`, as a rule of the configuration. */
+export function parseAllowNet(text: string): Rule {
   const parts = SHAPE.exec(text)?.groups
   const host = parts?.['host'] ?? ''
+  const wider = whyNotWider(text, host)
+  if (wider !== undefined) throw new FlagError(`--allow-net ${quote(text)}: ${wider}`)
   if (!parts || !parseHost(host))
     throw new FlagError(
       `--allow-net ${quote(text)}: expected [scheme://]host[:port][/path], such as api.github.com/repos`,
@@ -101,3 +176,15 @@ function parseAllowNet(text: string): Rule {
 
 const SHAPE =
   /^(?:(?<scheme>[a-zA-Z][a-zA-Z0-9+.-]*):\/\/)?(?<host>\[[^\]]+\]|[^/:[\]]+)(?::(?<port>\d{1,5}))?(?<path>\/.*)?$/
+
+/** What people are used to from elsewhere. A rule is for one host, so that what is reached was named by a person. */
+function whyNotWider(text: string, host: string): string | undefined {
+  if (/^(?:all|any|\*)$/i.test(host))
+    return 'there is no rule for every host\n  fix: name the hosts, each with its own --allow-net; what is refused is told with the flag for it'
+  if (host.includes('*'))
+    return `there are no patterns of hosts\n  fix: name each host, such as --allow-net ${host.replaceAll(/\*\.?/g, 'api.').replace(/\.$/, '')}`
+  const address = /^(?<address>[\d.]+|\[?[\da-f]*:[\da-f:.]*\]?)\/\d{1,3}$/i.exec(text)?.groups?.['address']
+  if (address !== undefined)
+    return `there are no ranges of addresses\n  fix: name each address, such as --allow-net ${shellWord(address.includes(':') && !address.startsWith('[') ? `[${address}]` : address)}`
+  return undefined
+}

@@ -1,37 +1,217 @@
+import { type AccessPolicy, show } from '@cordon/policy'
 import {
   assumeKernel,
   buildEnvironment,
+  type Exit,
   isKernelRefusal,
   type KernelReport,
+  type Loss,
+  type Plan,
   probeKernel,
-  takeOver,
+  type ProxyDecision,
+  spawnConfined,
 } from '@cordon/sandbox'
-import { planFor } from '../planning.ts'
-import type { RunOutcome, RunRequest } from './request.ts'
+import { runBare } from '../confine/bare.ts'
+import { findGuardHints, findHints, type Hint, type HintFacts } from '../confine/hints.ts'
+import { findProgramHints } from '../confine/program-hints.ts'
+import { findLimits } from '../confine/limits.ts'
+import { mentionedInCommand, mentionedInErrors } from '../confine/mentions.ts'
+import type { Network } from '../confine/network.ts'
+import { networkHints, withScheme } from '../confine/network-hints.ts'
+import { hintFacts, networkFor, planFor } from '../confine/plan.ts'
+import type { Confinement } from '../confine/program.ts'
+import { contentsOf, writeBack } from '../outside/write-back.ts'
+import { type LeftBehind, leftBehind } from './left.ts'
+import { recordRun } from '../confine/unfinished.ts'
 
-/** SPEC 4.1: one command, confined by one policy, from plan to explanation. */
+export interface RunRequest extends Confinement {
+  /** The end of the command's error output is looked at when it fails; it then passes through the launcher. */
+  readonly keepErrors: boolean
+  /** SPEC 4.11: called when everything is planned, before anything is started. */
+  readonly beforeStart: (told: Forewarning) => void
+  /** SPEC 4.8: called when a host is refused for the first time, while the command runs. */
+  readonly onRefused?: (decision: ProxyDecision) => void
+  /** Called when the process is running, with how to pass a signal on to it; returns what to do when it has ended. */
+  readonly onStart: (kill: (signal: NodeJS.Signals) => void) => () => void
+}
+
+export interface RunOutcome {
+  readonly exit: Exit
+  /** Exactly what the proxy refused. */
+  readonly refused: readonly ProxyDecision[]
+  /** What it allowed in vain, in words: else it would be taken for a refusal. */
+  readonly unreached: readonly string[]
+  /** What was written to the private home, and is gone. */
+  readonly left: LeftBehind | undefined
+  /** What became of files that were copied in, where that is not what one would expect. */
+  readonly notices: readonly string[]
+  /** Only when the program failed; always a guess. */
+  readonly hints: readonly Hint[]
+}
+
+/** SPEC 4.11: what a person is told before the command starts. */
+export interface Forewarning {
+  readonly lost: readonly Loss[]
+  /** No losses, but not what one would expect either. */
+  readonly notes: readonly string[]
+}
+
+/**
+ * SPEC 4.8: one command, confined by one policy, from plan to explanation. This process stays until it has ended, and has
+ * loaded before the start all that it needs afterwards: Cordon may be installed where the command can write.
+ */
 export async function runConfined(request: RunRequest): Promise<RunOutcome> {
-  const { successor, ...waiting } = request
+  if (request.sandbox.mode === 'off')
+    return {
+      exit: await runBare(request),
+      refused: [],
+      unreached: [],
+      left: undefined,
+      notices: [],
+      hints: [],
+    }
+  const sayingOnce = { ...request, beforeStart: once(request.beforeStart) }
   try {
-    // First of all: whatever the configuration says by now, a command that has ended is not run again.
-    if (successor?.report !== undefined) return (await loadWaiting()).explainReport(request, successor.report)
-    return await start(assumeKernel(), request)
+    return await runOn(assumeKernel(), sayingOnce)
   } catch (error) {
+    // Nothing was started. What this kernel can do is asked.
     if (!isKernelRefusal(error)) throw error
-    // Nothing was started. What this kernel can do is asked, and the end is waited for.
-    return start(probeKernel(), waiting)
+    return runOn(probeKernel(), sayingOnce)
   }
 }
 
-/** Does not return when the launcher can take our place; all that comes after the plan is then not even loaded. */
-async function start(kernel: KernelReport, request: RunRequest): Promise<RunOutcome> {
-  const { argv, policy, successor } = request
-  if (request.sandbox.mode === 'off') return (await loadWaiting()).runBare(request)
-  const env = buildEnvironment(policy, request.env)
+async function runOn(kernel: KernelReport, request: RunRequest): Promise<RunOutcome> {
+  const env = buildEnvironment(request.policy, request.env)
   const plan = planFor(kernel, request, env)
-  // What is lost is said at the end, by who is still there then.
-  if (successor && plan.lost.length === 0) takeOver(plan, { ...successor, argv, env, hostEnv: request.env })
-  return (await loadWaiting()).runWaiting(request, plan, env)
+  const record = recordRun(request.unfinished, plan.watched)
+  const { lost, notes } = kernel.nested
+    ? forewarnNested(plan, request.policy)
+    : forewarn(plan, request.policy)
+  request.beforeStart({ lost: [...lost, ...record.lost], notes })
+  const network = await networkFor(request, plan, (decision) =>
+    request.onRefused?.(withScheme(decision, request.argv, '')),
+  )
+  const contents = contentsOf(request.replaced ?? [])
+  try {
+    const exit = await launch(request, plan, network, env, contents)
+    record.done(exit)
+    const notices = writeBack(exit.replaced, contents)
+    return { ...explain(request, plan, exit, (await network?.close()) ?? []), notices }
+  } finally {
+    record.done()
+    await network?.close()
+  }
 }
 
-const loadWaiting = () => import('./waiting.ts')
+/** What this plan does without, and what no plan can hold for a command that checks nothing itself. */
+export const forewarn = (
+  { lost, notes }: Pick<Plan, 'lost' | 'notes'>,
+  policy: AccessPolicy,
+): Forewarning => ({
+  lost: [...lost, ...commandRules(policy)],
+  notes,
+})
+
+/** SPEC 4.11: of what the sandbox around holds nothing is lost; what somebody declared here is still said. */
+function forewarnNested(plan: Pick<Plan, 'lost' | 'notes'>, policy: AccessPolicy): Forewarning {
+  const { lost, notes } = forewarn(plan, policy)
+  return {
+    lost: lost.filter(({ declared, guarantee }) => declared && guarantee !== 'capability-rules'),
+    notes: [
+      'this is inside another `cordon run`: it can take away from what that one grants, and has no home, /tmp or network of its own',
+      ...notes,
+    ],
+  }
+}
+
+/** A tool that cooperates asks before it starts a program. Whatever `cordon run` was given does not. */
+function commandRules({ commands }: AccessPolicy): readonly Loss[] {
+  if (commands === undefined) return []
+  const programs = Object.keys(commands).map(show)
+  return [
+    {
+      guarantee: 'command-rules',
+      declared: true,
+      loss: `the rules for commands (${programs.join(', ') || 'none is allowed'}): any program may be started in any way`,
+      why: 'the kernel sees the files a program opens, not the command line it was started by',
+      fix: 'withhold execute of the files, or hosts and paths that the command needs',
+    },
+  ]
+}
+
+/** Of a command that is planned twice nothing is said twice. */
+function once(tell: RunRequest['beforeStart']): RunRequest['beforeStart'] {
+  const said = new Set<string>()
+  const isNew = (text: string): boolean => !said.has(text) && said.add(text).size > 0
+  return ({ lost, notes }) =>
+    tell({ lost: lost.filter(({ loss }) => isNew(loss)), notes: notes.filter(isNew) })
+}
+
+async function launch(
+  { argv, keepErrors, signal, onStart }: RunRequest,
+  plan: Plan,
+  network: Network | undefined,
+  env: Readonly<Record<string, string>>,
+  replaced: ReadonlyMap<string, Buffer | undefined>,
+): Promise<Exit> {
+  const confined = spawnConfined(plan, {
+    argv,
+    env: { ...env, ...network?.env },
+    stdio: ['inherit', 'inherit', 'inherit'],
+    keepErrors,
+    replaced,
+    ...(signal ? { signal } : {}),
+    ...(network ? { onSocket: network.attach, files: network.files } : {}),
+  })
+  const ended = onStart(confined.kill)
+  try {
+    return await confined.exit
+  } finally {
+    ended()
+  }
+}
+
+const programHints = (
+  { argv, env, policy, home }: RunRequest,
+  said: string,
+  facts: HintFacts,
+): readonly Hint[] =>
+  findProgramHints({
+    said,
+    argv,
+    home,
+    exists: facts.exists,
+    isWithheld: (name) => env[name] !== undefined && !(name in buildEnvironment(policy, { [name]: '' })),
+  })
+
+function explain(
+  request: RunRequest,
+  plan: Plan,
+  exit: Exit,
+  decisions: readonly ProxyDecision[],
+): Omit<RunOutcome, 'notices'> {
+  const failed = exit.code !== 0
+  const refused = decisions
+    .filter((decision) => !decision.allowed)
+    .map((decision) => withScheme(decision, request.argv, exit.said))
+  const unreached = decisions.filter((decision) => failed && decision.failed)
+  const facts = hintFacts(request, plan, refused)
+  const complaints = mentionedInErrors(exit.said)
+  const typed = mentionedInCommand(request.argv)
+  // A program that complained, and not about the network, did not fail for a URL on its command line.
+  const wanted = exit.said !== '' && complaints.hosts.length === 0 ? { ...typed, hosts: [] } : typed
+  const mentions = failed ? [complaints, wanted] : []
+  return {
+    exit,
+    refused,
+    left: leftBehind(exit.left, plan.survey.home.canonical),
+    unreached: [...new Set(unreached.map(({ reason }) => reason))],
+    hints: [
+      ...(failed ? findLimits(exit.said, plan.limits) : []),
+      ...(failed ? networkHints(exit.said, request.argv, plan, request.sandbox.unix_sockets) : []),
+      ...(failed ? programHints(request, exit.said, facts) : []),
+      ...findHints(mentions, facts),
+      ...(failed ? [] : findGuardHints(complaints, facts)),
+    ],
+  }
+}

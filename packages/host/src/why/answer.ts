@@ -18,6 +18,7 @@ import {
   type Root,
   show,
 } from '@cordon/policy'
+import { nameOf } from '@cordon/sandbox'
 import { type Question, QuestionError } from './question.ts'
 
 export type AnyRule =
@@ -31,6 +32,8 @@ export interface Answer {
   readonly allowed: boolean
   /** The target in the form that rules are matched on; undefined when it has none. */
   readonly canonical: string | undefined
+  /** Where that is on this host. For planning, and never to be printed (SPEC 3.2). */
+  readonly place?: string
   readonly rule: AnyRule | undefined
   readonly because: string
   /** Other rules that match the target and lost, in the order they were written. */
@@ -52,7 +55,7 @@ export function answer(root: Root, policy: AccessPolicy, question: Question): An
 function answerFs(root: Root, rules: readonly FsRule[], question: Question & { axis: 'fs' }): Answer {
   const index = rules.length > 0 ? new FsIndex(rules, root.foldCase) : undefined
   try {
-    const { relative } = locate(root, index, question)
+    const { relative, absolute } = locate(root, index, question)
     const matching = rules.filter((rule) => new FsIndex([rule], root.foldCase).governing(relative))
     const decision = index && evaluateFs(index, relative, question.capability)
     if (!decision)
@@ -63,6 +66,7 @@ function answerFs(root: Root, rules: readonly FsRule[], question: Question & { a
       question,
       allowed,
       canonical: relative,
+      place: absolute,
       rule: rule && { axis: 'fs', rule },
       because: rule ? fsReason(rule, question.capability, allowed) : 'no rule covers that path',
       others: matching.filter((other) => other !== rule).map((other) => ({ axis: 'fs', rule: other })),
@@ -91,10 +95,18 @@ const locate = (
 
 function fsReason(rule: FsRule, capability: string, allowed: boolean): string {
   if (allowed) return `the rule for ${show(rule.path)} grants ${capability}`
+  if (rule.guard !== undefined)
+    return capability === 'read' || capability === 'execute'
+      ? `what lies around ${show(rule.path)} does not grant ${capability}`
+      : `${guarded(rule)}, and no rule names it`
   if (rule.external && rule.approvedTarget === undefined)
     return `the mount ${show(rule.path)} is not approved, or its link is broken, so it grants nothing`
   return `the rule for ${show(rule.path)} does not grant ${capability}`
 }
+
+/** SPEC 4.10, for people. */
+export const guarded = (rule: FsRule): string =>
+  `${show(nameOf(rule))} is guarded: the host obeys it, or runs it by itself later`
 
 function answerNet(rules: readonly NetRule[], question: Question & { axis: 'net' }): Answer {
   const target = parseNetTarget(question.target)

@@ -1,30 +1,28 @@
-import { formatKeyPath, formatValue, setValue, type Source } from '@cordon/config'
+import { formatKeyPath, setValue, type Source } from '@cordon/config'
 import {
-  type Capability,
   CordonError,
-  DEFAULT_PORTS,
-  type FsRule,
-  type NetRule,
+  type Edit as SetEdit,
+  editFor,
+  envRuleAllowing,
+  fsRulesAllowing,
+  netRuleAllowing,
   parseNetTarget,
   parseRelPath,
-  splitEntry,
+  type RuleData,
 } from '@cordon/policy'
 import type { Subject } from '../compile/subject.ts'
 import type { EditableLayer } from '../project.ts'
-import { textOf, withText } from '../sources.ts'
+import { textOf, withText } from '../config-file.ts'
 import type { Answer } from './answer.ts'
 
 /** An edit that was tried in memory and makes the same question answer "allow". */
-export interface Edit {
+export interface Edit extends SetEdit {
   readonly layer: EditableLayer
-  readonly key: string
-  /** As `cordon config set` takes it. */
-  readonly value: string
 }
 
-export interface EditWorld {
+export interface EditTrial {
   readonly sources: readonly Source[]
-  /** Asks the same question again under other sources. */
+  /** Asks the same question again under other sources; what the machine cannot enforce is no yes. */
   readonly ask: (sources: readonly Source[]) => Answer
 }
 
@@ -32,21 +30,23 @@ export interface EditWorld {
  * SPEC 4.7: the edit that would change the answer. Layers after the one that is edited can still override
  * it, so each candidate is tried before it is suggested. Undefined when no edit of a file can do it.
  */
-export function findEdit(answer: Answer, subject: Subject, { sources, ask }: EditWorld): Edit | undefined {
-  const key = [...subject.key, answer.question.axis]
-  for (const rule of candidates(answer)) {
-    for (const layer of EDITED) {
-      const edit = { layer, key: formatKeyPath(key), value: `+${formatValue(rule)}` }
-      if (works(edit, sources, ask)) return edit
-    }
-  }
-  return undefined
+export const findEdit = (answer: Answer, subject: Subject, { sources, ask }: EditTrial): Edit | undefined =>
+  editsFor(answer, subject).find((edit) => works(edit, sources, ask))
+
+/** Every edit that could change it, the one that grants least first. */
+export function editsFor(answer: Answer, subject: Subject): readonly Edit[] {
+  const key = formatKeyPath([...subject.key, answer.question.axis])
+  const isFirst = answer.question.axis === 'fs' && (subject.access?.fs ?? []).length === 0
+  return candidates(answer).flatMap((rule) => {
+    const edit = editFor(key, rule, isFirst ? 'default' : 'rules')
+    return EDITED.map((layer) => ({ ...edit, layer }))
+  })
 }
 
 /** In the order in which a person would prefer to write it: shared, then their own for this workspace. */
 const EDITED = ['workspace', 'user-workspace'] as const satisfies readonly EditableLayer[]
 
-function works({ layer, key, value }: Edit, sources: readonly Source[], ask: EditWorld['ask']): boolean {
+function works({ layer, key, value }: Edit, sources: readonly Source[], ask: EditTrial['ask']): boolean {
   try {
     return ask(withText(sources, layer, setValue(textOf(sources, layer), key, value))).allowed
   } catch (error) {
@@ -56,46 +56,30 @@ function works({ layer, key, value }: Edit, sources: readonly Source[], ask: Edi
   }
 }
 
-type RuleData = Record<string, string | number | boolean>
-
-/** Rules that would allow it, the narrowest first. Which of them really does is found out by trying. */
-function candidates({ question, canonical, rule }: Answer): RuleData[] {
+/** Rules that would allow it, the one that grants least first. */
+function candidates({ question, canonical, rule, others }: Answer): readonly RuleData[] {
   if (canonical === undefined) return [] // no rule can grant what lies outside
   switch (question.axis) {
-    case 'fs':
-      return fsCandidates(question.capability, canonical, rule?.axis === 'fs' ? rule.rule : undefined)
+    case 'fs': {
+      const rules = [...others, ...(rule ? [rule] : [])].flatMap((each) =>
+        each.axis === 'fs' ? [each.rule] : [],
+      )
+      const decided = rule?.axis === 'fs' ? rule.rule : undefined
+      const found = fsRulesAllowing({
+        capability: question.capability,
+        target: canonical,
+        rule: decided,
+        rules,
+      })
+      // A rule for the path as it was named shows the links on the way to it as well.
+      const named = parseRelPath(question.target)
+      return found.flatMap((each) =>
+        each['path'] === canonical && named !== canonical ? [each, { ...each, path: named }] : [each],
+      )
+    }
     case 'net':
-      return [netCandidate(question.target, rule?.axis === 'net' ? rule.rule : undefined)]
+      return [netRuleAllowing(parseNetTarget(question.target), rule?.axis === 'net' ? rule.rule : undefined)]
     case 'env':
-      return [{ name: canonical, read: true }]
-  }
-}
-
-function fsCandidates(want: Capability, canonical: string, rule: FsRule | undefined): RuleData[] {
-  // Rules inherit nothing (SPEC 1.1), so the new one restates what the deciding one granted.
-  const grants = Object.fromEntries([...new Set([...(rule?.grants ?? []), want])].map((name) => [name, true]))
-  // Within a mount only a rule at the mount point itself rides on the approval that was given.
-  if (rule?.external)
-    return rule.approvedTarget === undefined ? [] : [{ path: rule.path, external: true, ...grants }]
-  return upwards(canonical).map((path) => ({ path, ...grants }))
-}
-
-/** A rule on a link speaks of the link's target; to delete the link itself, its directory must grant it. */
-function upwards(path: string): string[] {
-  const parent = splitEntry(parseRelPath(path))?.parent
-  return parent === undefined ? [path] : [path, ...upwards(parent)]
-}
-
-function netCandidate(url: string, rule: NetRule | undefined): RuleData {
-  const { scheme, host, port } = parseNetTarget(url)
-  if (!rule)
-    return { host, ...(port === DEFAULT_PORTS[scheme] || port === undefined ? {} : { port }), allow: true }
-  // As specific as the rule that said no, and later: the last one wins a tie.
-  return {
-    host,
-    ...(rule.scheme === undefined ? {} : { scheme: rule.scheme }),
-    ...(rule.port === undefined ? {} : { port: rule.port }),
-    ...(rule.pathPrefix === undefined ? {} : { path_prefix: rule.pathPrefix }),
-    allow: true,
+      return [envRuleAllowing(canonical)]
   }
 }

@@ -1,29 +1,90 @@
+import { dirname, join } from 'node:path'
 import { mergeSources } from '@cordon/config'
+import { type KernelReport, linksOnTheWay, type Plan, probeKernel } from '@cordon/sandbox'
+import { holdsItself } from '../compile/boundary.ts'
+import { labelOf, type Subject } from '../compile/subject.ts'
 import { compileWith, type Policies } from '../policies.ts'
 import type { Project } from '../project.ts'
 import { type Answer, answer } from './answer.ts'
-import { labelOf } from '../compile/subject.ts'
+import { enforce, type Enforced, planOf, type RunPlace } from './enforced.ts'
 import { findSubject } from './find-subject.ts'
 import { type Edit, findEdit } from './fix.ts'
 import type { Question } from './question.ts'
 
 export interface Why extends Answer {
   readonly subject: string
+  /** What the kernel adds to what the rules say. */
+  readonly notes: readonly string[]
   /** Undefined when it is allowed, or when no edit of a config file would allow it. */
   readonly fix: Edit | undefined
+  /** What would allow it, where that is no edit but something to type. */
+  readonly command?: string
 }
 
 /** SPEC 4.7: answers the question, and when the answer is no, finds the edit that would change it. */
-export function why(project: Project, policies: Policies, name: string, question: Question): Why {
-  const subject = findSubject(project.loaded.config, [...policies.bySubject.keys()], name)
-  const found = answer(project.root, policies.bySubject.get(subject)!, question)
-  const subjectLabel = labelOf(subject)
-  if (found.allowed) return { ...found, subject: subjectLabel, fix: undefined }
+export function why(
+  project: Project,
+  policies: Policies,
+  name: string,
+  question: Question,
+  place: RunPlace,
+): Why {
+  const asker = new Asker(project, name, question, place)
+  const { subject, found, verdict, notes } = asker.ask(project.loaded, policies)
+  const [because = found.because, ...more] = notes
+  const told = verdict === 'refused' ? { ...found, allowed: false, because } : found
+  const label = labelOf(subject)
+  if (told.allowed) return { ...told, subject: label, notes, fix: undefined }
   const ask = (sources: Project['sources']): Answer => {
     const loaded = mergeSources(sources)
-    const { bySubject } = compileWith(project.root, loaded, policies.approved)
-    const same = findSubject(loaded.config, [...bySubject.keys()], name)
-    return answer(project.root, bySubject.get(same)!, question)
+    const again = asker.ask(loaded, compileWith(project, loaded, policies.approved))
+    return { ...again.found, allowed: again.found.allowed && again.verdict === 'works' }
   }
-  return { ...found, subject: subjectLabel, fix: findEdit(found, subject, { sources: project.sources, ask }) }
+  const fix = findEdit(told, subject, { sources: project.sources, ask })
+  return { ...told, subject: label, notes: more, fix }
+}
+
+interface Asked extends Enforced {
+  readonly subject: Subject
+  readonly found: Answer
+}
+
+/** One question under one configuration after the other, to the rules and to the plan that would hold them here. */
+class Asker {
+  readonly #project: Project
+  readonly #name: string
+  readonly #question: Question
+  readonly #place: RunPlace
+  #kernel: KernelReport | undefined
+
+  constructor(project: Project, name: string, question: Question, place: RunPlace) {
+    this.#project = project
+    this.#name = name
+    this.#question = question
+    this.#place = place
+  }
+
+  ask(loaded: Project['loaded'], { bySubject }: Policies): Asked {
+    const { config } = loaded
+    const subject = findSubject(config, [...bySubject.keys()], this.#name)
+    const policy = bySubject.get(subject)!
+    const found = answer(this.#project.root, policy, this.#question)
+    // With the sandbox off there is no plan: the rules are all there is.
+    if (config.sandbox.mode === 'off') return { subject, found, verdict: 'works', notes: [] }
+    const plan = (): Plan =>
+      planOf({ ...this.#project, loaded }, subject, policy, {
+        ...this.#place,
+        kernel: (this.#kernel ??= probeKernel()),
+      })
+    const program = holdsItself(config, subject) ? 'ours' : 'any'
+    return { subject, found, ...enforce(found, { plan, program, way: this.#way() }) }
+  }
+
+  /** The links on the way to the target; to its parent, when the entry itself is meant (SPEC 1.3). */
+  #way(): readonly string[] {
+    const { axis, capability, target } = this.#question
+    if (axis !== 'fs') return []
+    const path = join(this.#project.root.path, target)
+    return linksOnTheWay(capability === 'delete' ? dirname(path) : path).map((link) => link.path)
+  }
 }

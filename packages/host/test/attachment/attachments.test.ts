@@ -150,7 +150,7 @@ test('commands run confined: no network, nothing outside, limits, and failures w
   expect(await problem('command:sleep 30', { seconds: 1 })).toBe(
     'cannot attach command:sleep 30: it took longer than 1 seconds',
   )
-  lab.config('[sandbox]\nmode = "off"\n')
+  lab.write('../home/.config/cordon/config.toml', '[sandbox]\nmode = "off"\n')
   expect(await problem('command:ls')).toBe(
     'cannot attach command:ls: commands run confined, and sandbox.mode is "off"',
   )
@@ -165,9 +165,10 @@ test('SPEC 4.3 warn: what could not be held is said, and the command runs; enfor
   const attach = (mode: 'warn' | 'enforce'): Promise<unknown> =>
     attachCommand(['cat', 'a.md'], {
       policy: parseAccessPolicy({ fs: [{ path: '.', read: true, write: true, execute: true }] }),
-      sandbox: { mode, sensitive: [], limits: {} },
+      sandbox: { mode, sensitive: [], guard: [], unix_sockets: 'pairs', limits: {} },
       root: openAmbientRoot(lab.root),
       home: lab.home,
+      unfinished: join(lab.home, 'unfinished'),
       cwd: lab.root,
       env: { PATH: process.env['PATH'] },
       store: lab.blobs.shared,

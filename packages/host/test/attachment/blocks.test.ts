@@ -4,10 +4,10 @@ import {
   attachmentsIn,
   type Blocks,
   deliverBlocks,
+  findAttachments,
   readBlocks,
   sortAdded,
 } from '../../src/attachment/blocks.ts'
-import { findAttachments } from '../../src/attachment/find.ts'
 
 const at = '2026-11-15T12:00:00.000Z'
 const attach = (...resources: Resource[]): ConversationEvent => ({ kind: 'attach', at, resources })

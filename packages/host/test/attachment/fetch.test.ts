@@ -53,16 +53,16 @@ test('SPEC 6.3 an answer is kept as it is, under the URL that was asked for', as
   expect(await fetched(`${here}/`, rules)).not.toHaveProperty('name')
 })
 
-test('SPEC 1.5, 4.5 without a rule nothing is asked, and the exact TOML is in the error', async () => {
+test('SPEC 1.5, 4.5 without a rule nothing is asked, and the exact edit is in the error', async () => {
   let asked = 0
   const port = await serve((_, res) => res.end(String(++asked)))
-  const allow = (host: string): string =>
-    `  to allow:\n    [[profiles.attach.access.net]]\n    host = "${host}"\n    port = ${port}\n    allow = true`
+  const allow = (fields: string): string =>
+    `  to allow it:\n    cordon config set profiles.attach.access.net '+{ ${fields}, allow = true }'`
   const url = `https://a.example:${port}/x`
   // Also an empty list, as it is where the sandbox is off, allows nothing.
   for (const rules of [[], [rule('b.example', { port })]])
     expect(await problem(fetched(url, rules))).toBe(
-      `network access denied\n  because: no rule allows a.example:${port}\n${allow('a.example')}`,
+      `network access denied\n  because: no rule allows a.example:${port}\n${allow(`host = "a.example", scheme = "https", port = ${port}, path_prefix = "/x"`)}`,
     )
   // The name is allowed; the private address it leads to is not, until a rule names it.
   const { resolve, upstreamRoots } = network as Required<typeof network>
@@ -70,7 +70,7 @@ test('SPEC 1.5, 4.5 without a rule nothing is asked, and the exact TOML is in th
   const named = [rule('a.example', { port })]
   expect(await problem(fetched(url, named, strict))).toBe(
     'network access denied\n  because: a.example resolves to 127.0.0.1, a loopback address, and no rule names that address\n' +
-      allow('127.0.0.1'),
+      allow(`host = "127.0.0.1", port = ${port}`),
   )
   expect(asked).toBe(0)
   expect((await fetched(url, [...named, rule('127.0.0.1', { port })], strict)).uri).toBe(url)

@@ -15,6 +15,7 @@ import {
 } from '@cordon/workspace'
 import { onTestFinished } from 'vitest'
 import { type AttachmentOptions, Attachments } from '../../src/attachment/attachments.ts'
+import { TRUSTING } from '../trusting.ts'
 
 /** Key and certificate in one file; the judge is Node's own TLS. */
 export const PEM = readFileSync(join(import.meta.dirname, 'loopback.pem'), 'utf8')
@@ -44,7 +45,7 @@ export class Lab {
     const workspace = openWorkspace(this.root, surroundings)!
     this.shelf = { workspace, holder: { pid: process.pid, command: 'test' }, now: () => new Date() }
     this.#options = {
-      project: { cwd: this.root, surroundings, cfg: [] },
+      project: { cwd: this.root, surroundings, cfg: [], trust: TRUSTING },
       user: { pid: process.pid, uid, home: this.home, session: 'lab', person: undefined },
       conversation: 'last used',
       warn: (warnings) => this.warnings.push(...warnings),

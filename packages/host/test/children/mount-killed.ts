@@ -6,6 +6,7 @@ import { planIn } from '../../src/mount/change.ts'
 import type { MountFlag } from '../../src/mount/plan.ts'
 import { requireWorkspace } from '../../src/project.ts'
 import { watchedEffects } from '../mount/effects.ts'
+import { TRUSTING } from '../trusting.ts'
 
 /** Does what `cordon mount` does, and is killed by the kernel before the effect with the given number. */
 const { root, home, flags, killed } = JSON.parse(process.argv[2] ?? '') as {
@@ -15,7 +16,7 @@ const { root, home, flags, killed } = JSON.parse(process.argv[2] ?? '') as {
   killed: number
 }
 const surroundings = { env: {}, platform: 'linux', home, uid: process.getuid?.() }
-const options = { cwd: root, surroundings, cfg: [] }
+const options = { cwd: root, surroundings, cfg: [], trust: TRUSTING }
 const user = { pid: process.pid, session: 'lab' }
 const shelf = shelfOf(requireWorkspace(options), user)
 const ref = (await findChosen(shelf, 'lab', 'last used')) ?? (await startConversation(shelf, 'lab'))

@@ -1,8 +1,8 @@
-import { TOOLS } from '@cordon/tools'
+import { parseArguments, TOOLS } from '@cordon/tools'
 import { expect, test } from 'vitest'
-import type { JsonSchema } from '../../src/execute/arguments/schema.ts'
-import { parseArguments } from '../../src/execute/arguments/validate.ts'
 import { loadPatternTest } from '../../src/execute/patterns.ts'
+
+type JsonSchema = NonNullable<Parameters<typeof parseArguments>[0]>
 
 const parse = async (schema: JsonSchema, args: unknown): Promise<unknown> =>
   parseArguments(schema, args, await loadPatternTest(schema))

@@ -20,8 +20,9 @@ function world(mode: 'enforce' | 'warn' | 'off' = 'enforce'): ToolWorld {
   return {
     root: openAmbientRoot(join(base, 'ws')),
     home: join(base, 'home'),
+    unfinished: join(base, 'unfinished'),
     env: { PATH: process.env['PATH'], HOME: join(base, 'home'), SECRET: 's' },
-    sandbox: { mode, sensitive: [], limits: {} },
+    sandbox: { mode, sensitive: [], guard: [], unix_sockets: 'pairs', limits: {} },
   }
 }
 

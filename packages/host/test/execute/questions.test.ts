@@ -56,6 +56,27 @@ test('an answer must fit its question', async () => {
   expect(await answerQuestion('t', name, configured(7))).toEqual({ kind: 'answered', answer: '7' })
 })
 
+test('an answer that does not fit is asked for again, and not forever', async () => {
+  const asked = (...answers: (Answer | undefined)[]) =>
+    answerQuestion('t', which, { ...nobody, respondent: once(...answers) })
+  expect(await asked('b', 'a')).toEqual({ kind: 'answered', answer: 'a' })
+  expect(await asked('b', undefined)).toEqual({
+    kind: 'unanswered',
+    why: 'the tool asks "Which?", and got no answer',
+  })
+  expect(await asked('b', 'c', 'd')).toEqual({
+    kind: 'unanswered',
+    why: 'the answer is the string "d", but the tool asks "Which?": answer one of a, 2',
+  })
+})
+
+test('a question that an argument of the call answers is not answered by an edit of the configuration', async () => {
+  expect(await answerQuestion('t', { ...sure, argument: 'overwrite' }, nobody)).toEqual({
+    kind: 'unanswered',
+    why: 'the tool asks "Replace a.txt?", and nobody can be asked; the same call with the argument overwrite answers it (overwrite = true)',
+  })
+})
+
 test('without anybody the question and the configuration that would answer it are the error', async () => {
   expect(await answerQuestion('t', which, nobody)).toEqual({
     kind: 'unanswered',

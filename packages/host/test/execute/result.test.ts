@@ -25,6 +25,10 @@ test('the three answers of the protocol', () => {
     trace: ['a'],
     transient: true,
   })
+  const denied = { capability: 'read', target: 'private/key' }
+  expect(reply(JSON.stringify({ type: 'error', message: 'no', denied }))).toEqual({ ...error('no'), denied })
+  for (const odd of [{ ...denied, capability: 'fly' }, { capability: 'read' }, 'private/key', null])
+    expect(reply(JSON.stringify({ type: 'error', message: 'no', denied: odd }))).toEqual(error('no'))
   expect(
     reply(
       '{"type":"needs_input","question":{"id":"q","text":"Sure?","answer_type":"boolean","default":false}}',
@@ -70,12 +74,15 @@ for (const [stdout, what] of Object.entries(wrong)) {
 
 test('a non-zero exit is an error, whatever was printed', () => {
   expect(reply('', { code: 3, stderr: 'no such thing\n' })).toEqual(
-    error('the tool ended with exit code 3:\nno such thing'),
+    error('the tool ended with 3:\nno such thing'),
   )
-  expect(reply('partial', { code: 1 })).toEqual(error('the tool ended with exit code 1:\npartial'))
-  expect(reply('', { code: 1 })).toEqual(error('the tool ended with exit code 1 and said nothing'))
-  expect(reply('{"type":"success","content":"x"}', { code: 1 })).toEqual(
-    error('the tool ended with exit code 1 and said nothing'),
+  expect(reply('partial', { code: 1 })).toEqual(error('the tool ended with 1:\npartial'))
+  expect(reply('', { code: 1 })).toEqual(error('the tool ended with 1 and said nothing'))
+  expect(reply('{"type":"success","content":"3 tests failed"}', { code: 1, stderr: 'noise' })).toEqual(
+    error('the tool ended with 1:\nnoise\n3 tests failed'),
+  )
+  expect(reply('{"type":"needs_input","question":{"id":"a","text":"b"}}', { code: 1 })).toEqual(
+    error('the tool ended with 1 and said nothing'),
   )
   expect(reply('{"type":"error","message":"mine"}', { code: 1, stderr: 'noise' })).toEqual(error('mine'))
   expect(reply('', { code: null, signal: 'SIGSEGV' })).toEqual(

@@ -32,7 +32,7 @@ beforeEach(() => {
 afterEach(() => rmSync(lab.base, { recursive: true }))
 
 class Injected extends CordonError {
-  readonly code = 'INJECTED'
+  readonly code = 'STORAGE'
 }
 
 /** Applies the flags to the last used conversation; the effect with this number fails. Returns all effects tried. */

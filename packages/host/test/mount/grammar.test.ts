@@ -28,7 +28,7 @@ test('SPEC 3.3 every row of the mode table', () => {
   expect(parsed('t:fork=/p:rw')).toEqual({ tool: 't', name: 'fork', path: '/p', mode: 'rw' })
 })
 
-test('SPEC 3.3 the examples of the seed', () => {
+test('SPEC 3.3 the examples', () => {
   expect(parsed('fork=~/code/forks/serde-yaml')).toMatchObject({
     path: '~/code/forks/serde-yaml',
     mode: 'ro',

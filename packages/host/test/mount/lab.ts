@@ -18,6 +18,9 @@ import type { MountFlag, MountPlan } from '../../src/mount/plan.ts'
 import type { Project } from '../../src/project.ts'
 import { parseQuestion } from '../../src/why/question.ts'
 import { why } from '../../src/why/why.ts'
+import { openWorkspace } from '@cordon/workspace'
+import { storeOf } from '../../src/trust/gate.ts'
+import { TRUSTING } from '../trusting.ts'
 
 /** A workspace, a home, and a place outside of both, all real. */
 export class Lab {
@@ -50,7 +53,7 @@ export class Lab {
   }
 
   options(cwd = this.root, cfg: readonly string[] = []): MountCommand['options'] {
-    return { cwd, surroundings: this.surroundings, cfg }
+    return { cwd, surroundings: this.surroundings, cfg, trust: TRUSTING }
   }
 
   project(cfg: readonly string[] = []): Promise<Project> {
@@ -88,11 +91,19 @@ export class Lab {
   }
 
   async allows(tool: string, capability: string, target: string): Promise<boolean> {
-    return why(await this.project(), await this.policies(), tool, parseQuestion(capability, target)).allowed
+    const place = { cwd: this.root, home: this.home, env: {} }
+    const question = parseQuestion(capability, target)
+    return why(await this.project(), await this.policies(), tool, question, place).allowed
   }
 
   async mounts(): Promise<MountView[]> {
     return listMounts(await this.project(), this.user)
+  }
+
+  /** As the store has them; what the test wrote as configuration is trusted there as well. */
+  async approvedMounts(): Promise<readonly unknown[]> {
+    const workspace = openWorkspace(this.root, this.surroundings)!
+    return (await storeOf(workspace, this.surroundings, this.user).read()).mounts
   }
 
   /** Everything in a directory, links with where they lead, without `.cordon`. */

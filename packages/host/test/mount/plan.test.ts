@@ -11,9 +11,10 @@ beforeEach(() => {
   lab = new Lab()
   out = lab.place('x')
 })
-afterEach(() => {
+afterEach(async () => {
   // Validation changes nothing, whatever it says.
-  expect(readdirSync(lab.home)).toEqual([])
+  expect(readdirSync(lab.home).filter((name) => name !== '.local')).toEqual([])
+  expect(await lab.approvedMounts()).toEqual([])
   expect(existsSync(join(lab.root, '.cordon/conversations'))).toBe(false)
   rmSync(lab.base, { recursive: true })
 })
@@ -21,7 +22,7 @@ afterEach(() => {
 const step = async (text: string, cwd?: string): Promise<unknown> =>
   (await lab.plan([mount(text)], cwd)).steps[0]
 
-test('SPEC 3.3 NAME is relative to the current directory: every example of the seed', async () => {
+test('SPEC 3.3 NAME is relative to the current directory: every example', async () => {
   for (const dir of ['foo/bar', 'qux']) mkdirSync(join(lab.root, dir), { recursive: true })
   const foo = join(lab.root, 'foo')
   expect(await step(`foo/bar/baz=${out}`)).toMatchObject({ name: 'foo/bar/baz' })
@@ -79,7 +80,7 @@ test('SPEC 3.3 NAME may not lie in the user-local place, when the workspace is t
   const { openAmbientProject } = await import('../../src/project.ts')
   const { planIn } = await import('../../src/mount/change.ts')
   const options = { cwd: lab.root, surroundings, cfg: [] }
-  const project = openAmbientProject(options)
+  const project = await openAmbientProject(options)
   for (const name of ['.local/share/cordon/x', '.config/cordon/config.toml'])
     expect(() => planIn(project, options, [mount(`${name}=${out}`)])).toThrow(
       `mount ${name}=${out}: NAME ${name} is where Cordon keeps its own files: nothing is mounted there`,

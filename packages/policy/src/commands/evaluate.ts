@@ -19,7 +19,7 @@ export const ANYTHING_MORE = '**'
 
 /**
  * SPEC 1.7. The program is compared as it would be started: a rule for `git` speaks of the `git` that
- * PATH finds and not of `./git`, which anybody could have written.
+ * PATH finds and not of `./git`, which anybody could have written (decision 0023).
  */
 export function evaluateCommand(
   commands: Readonly<Record<string, CommandRule>> | undefined,

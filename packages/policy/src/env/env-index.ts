@@ -41,3 +41,10 @@ export class EnvIndex {
     return undefined
   }
 }
+
+/** SPEC 4.2 and 4.6: what every program needs and no secret lives in. Passed on without a rule; a rule can withhold it (decision 0004). */
+export const MINIMAL_ENV: readonly string[] = ['PATH', 'HOME', 'USER', 'LANG', 'LC_*', 'TERM', 'TZ']
+
+const MINIMAL = new EnvIndex(MINIMAL_ENV.map((name) => ({ name, read: true })))
+
+export const isMinimalEnv = (name: string): boolean => MINIMAL.evaluate(name).kind === 'allowed'

@@ -1,7 +1,8 @@
 import { explain } from '../denial.ts'
 import { CordonError } from '../errors.ts'
 import { type EnvRule } from '../rules.ts'
-import { show, tomlString } from '../text.ts'
+import { allowLines, editFor, envRuleAllowing, toolKey } from '../suggest.ts'
+import { show } from '../text.ts'
 
 export interface EnvDenial {
   readonly variable: string
@@ -11,6 +12,8 @@ export interface EnvDenial {
   readonly grants: readonly EnvRule[]
   /** When no rule can change the answer, why not. */
   readonly never?: string
+  /** Whose rules they are, where that is known. */
+  readonly tool?: string | undefined
 }
 
 /** SPEC 1.6: the variable is not granted. `explanation` is what a person or a model should see (SPEC 1.4). */
@@ -19,7 +22,7 @@ export class EnvDeniedError extends CordonError {
   readonly denied: EnvDenial
   readonly explanation: string
   constructor(denied: EnvDenial) {
-    const { variable, rule, grants, never } = denied
+    const { variable, rule, grants, never, tool } = denied
     const asked = `environment access denied: ${show(variable)}`
     const because = never ?? (rule ? `the rule ${show(rule.name)} says no` : 'no rule names it')
     super(`${asked} (${because})`)
@@ -31,7 +34,7 @@ export class EnvDeniedError extends CordonError {
       because,
       granted: grants.map((grant) => show(grant.name)),
       toAllow: writable
-        ? ['[[access.env]]', `name = ${tomlString(variable)}`, 'read = true']
+        ? allowLines(tool, editFor(toolKey(tool, 'env'), envRuleAllowing(variable), 'rules'))
         : 'no rule can name it',
     })
   }

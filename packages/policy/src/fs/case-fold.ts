@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path'
 
 /**
  * One form for all spellings that a case-insensitive filesystem takes for the same name. Upper before
- * lower so that `ß`, `ẞ` and `ss` agree; NFD because such filesystems ignore normalisation too.
+ * lower so that `ß`, `ẞ` and `ss` agree; NFD because such filesystems ignore normalisation too (decision 0022).
  */
 export const fold = (text: string): string =>
   text.normalize('NFD').toUpperCase().toLowerCase().normalize('NFD')

@@ -1,7 +1,8 @@
 import { explain } from '../denial.ts'
 import { CordonError } from '../errors.ts'
 import { type Capability, type FsRule } from '../rules.ts'
-import { quote, show, tomlString } from '../text.ts'
+import { allowLines, editFor, fsRulesAllowing, isDefaultFs, toolKey } from '../suggest.ts'
+import { quote, shellWord, show } from '../text.ts'
 
 /** SPEC 1.3: *bad input* is refused before any I/O, a *bad target* only shows when links are resolved. */
 export type Fault = 'input' | 'target'
@@ -85,49 +86,49 @@ export interface FsDenial {
   readonly grants: readonly FsRule[]
   /** When no rule can change the answer (the root, a mount point), why not. */
   readonly because?: string
+  /** Whose rules they are, where that is known: for the edit that would allow it. */
+  readonly tool?: string | undefined
 }
 
-function explainFs(asked: string, { capability, target, rule, grants, because }: FsDenial): string {
+function explainFs(asked: string, denied: FsDenial): string {
+  const { rule, grants, because } = denied
   if (because !== undefined) return explain({ asked, because, toAllow: 'no rule can' })
-  const granted = grants.map((grant) => `${show(grant.path)} (${[...grant.grants].join(', ')})`)
-  if (!rule)
-    return explain({
-      asked,
-      because: 'no rule covers that path',
-      granted,
-      toAllow: grantToml(capability, target, rule),
-    })
-  // Revived by approval, not by a rule (SPEC 3.2); on the wire a broken link looks the same.
-  if (isTombstone(rule))
-    return explain({
-      asked,
-      because: `${nameRule(rule)} has no approved target`,
-      granted,
-      toAllow: `approve where ${show(rule.path)} leads, or mend the link if it is broken`,
-    })
   return explain({
     asked,
-    because: `${nameRule(rule)} withholds it`,
-    granted,
-    toAllow: grantToml(capability, target, rule),
+    because: rule ? reasonOf(rule) : 'no rule covers that path',
+    granted: grants.map((grant) => `${show(grant.path)} (${[...grant.grants].join(', ')})`),
+    toAllow: toAllow(denied),
   })
 }
+
+const reasonOf = (rule: FsRule): string =>
+  `${nameRule(rule)} ${isTombstone(rule) ? 'has no approved target' : 'withholds it'}`
+
+function toAllow({ capability, target, rule, grants, tool }: FsDenial): readonly string[] | string {
+  // Revived by approval or by mending its link, not by a rule (SPEC 3.2); on the wire the two look the same.
+  if (rule && isTombstone(rule))
+    return `\`cordon mount ls\` says what ${show(rule.path)} lacks, a target that exists or approval`
+  if (rule && isReadOnlyMount(rule) && WRITING.has(capability)) return mountCommand(rule, tool)
+  const [narrowest] = fsRulesAllowing({ capability, target, rule, rules: grants })
+  if (!narrowest) return 'no rule can'
+  const before = isDefaultFs(grants) ? 'default' : 'rules'
+  return allowLines(tool, editFor(toolKey(tool, 'fs'), narrowest, before))
+}
+
+const WRITING: ReadonlySet<Capability> = new Set(['create', 'update', 'delete'])
+
+const isReadOnlyMount = (rule: FsRule): boolean =>
+  rule.external && rule.approvedTarget !== undefined && ![...WRITING].some((each) => rule.grants.has(each))
+
+/** SPEC 3.3: a mount is made writable where it was made. Where it leads is for the person's shell to say, not for a conversation. */
+const mountCommand = ({ path }: FsRule, tool: string | undefined): readonly string[] => [
+  `cordon mount add ${tool ?? 'TOOL'}:${shellWord(path)}="$(readlink -f ${shellWord(path)})":rw`,
+  tool === undefined ? '(in the workspace, with the name of the tool for TOOL)' : '(in the workspace)',
+]
 
 const isTombstone = (rule: FsRule): boolean => rule.external && rule.approvedTarget === undefined
 
 const nameRule = (rule: FsRule): string =>
-  `the rule ${show(rule.path)}${rule.origin ? ` at ${rule.origin}` : ''}`
-
-/**
- * SPEC 1.4: the exact TOML. It restates what the deciding rule grants, because rules inherit nothing.
- * Inside a mount it is the mount's own rule again: that path is approved already, and one below it is not.
- */
-export function grantToml(want: Capability, target: string, rule: FsRule | undefined): string[] {
-  const grants = new Set<Capability>([...(rule?.grants ?? []), want])
-  return [
-    '[[access.fs]]',
-    `path = ${tomlString(rule?.external ? rule.path : target)}`,
-    ...(rule?.external ? ['external = true'] : []),
-    ...[...grants].map((capability) => `${capability} = true`),
-  ]
-}
+  rule.guard !== undefined
+    ? `the built-in guard of ${show(rule.path)}`
+    : `the rule ${show(rule.path)}${rule.origin ? ` at ${rule.origin}` : ''}`

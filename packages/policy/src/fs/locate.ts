@@ -5,7 +5,7 @@ import { ignoresCase, sameFile } from './case-fold.ts'
 import { type FsIndex } from './fs-index.ts'
 import { below, type FoldCase, joinRel, parseRelPath, ROOT, splitEntry } from './rel-path.ts'
 
-/** The workspace root as the filesystem sees it. */
+/** The workspace root as the filesystem sees it (decision 0003). */
 export interface Root {
   readonly path: CanonicalPath
   readonly foldCase: FoldCase
@@ -43,7 +43,7 @@ export function locateObject(
 
 /**
  * The same for the directory *entry* a path names, which is what `delete` and the source of a move act
- * on: the parent is resolved, the last component kept, so a link is removed and never its target.
+ * on: the parent is resolved, the last component kept, so a link is removed and never its target (decision 0021).
  */
 export function locateEntry(root: Root, index: FsIndex | undefined, input: string): Location {
   const entry = splitEntry(parseRelPath(input))
@@ -70,7 +70,7 @@ interface Request {
 }
 
 function place(root: Root, index: FsIndex | undefined, path: RelPath, request: Request): Location {
-  const named = index?.governing(path)
+  const named = index?.bounding(path)
   // A tombstone has no target to be under; it grants nothing, and that is the answer wherever the link leads.
   if (index && named?.external && named.approvedTarget === undefined)
     throw new DeniedError({ capability: request.want, target: path, rule: named, grants: index.granting })
@@ -81,7 +81,7 @@ function place(root: Root, index: FsIndex | undefined, path: RelPath, request: R
       ? placeInWorkspace(root, absolute, input)
       : placeInMount(root, named.path, named.approvedTarget as CanonicalPath, absolute, input)
   // Links may lead from one rule's ground to another's; the rule that will decide has its boundary too.
-  const deciding = location.relative === path ? named : index?.governing(location.relative)
+  const deciding = location.relative === path ? named : index?.bounding(location.relative)
   const boundary = deciding?.approvedTarget
   if (boundary !== undefined && within(root, boundary, absolute) === undefined)
     throw new EscapeError(input, 'target', deciding?.path)

@@ -43,7 +43,7 @@ const ODD_COMPONENT = /(?:^|\/)\.{0,2}(?:\/|$)/
 export const joinRel = (base: RelPath, rest: RelPath): RelPath =>
   base === ROOT ? rest : rest === ROOT ? base : (`${base}/${rest}` as RelPath)
 
-/** The entry's parent and name; undefined for the root, which is nobody's entry. */
+/** The entry's parent and name; undefined for the root, which is an entry of no directory here. */
 export function splitEntry(path: RelPath): { parent: RelPath; name: RelPath } | undefined {
   if (path === ROOT) return undefined
   const slash = path.lastIndexOf('/')

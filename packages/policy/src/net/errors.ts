@@ -1,7 +1,8 @@
 import { explain } from '../denial.ts'
 import { CordonError } from '../errors.ts'
 import { type NetRule } from '../rules.ts'
-import { show, tomlString } from '../text.ts'
+import { allowLines, editFor, netRuleAllowing, toolKey } from '../suggest.ts'
+import { show } from '../text.ts'
 import { DEFAULT_PORTS, type NetTarget } from './target.ts'
 
 export interface NetDenial {
@@ -11,6 +12,8 @@ export interface NetDenial {
   readonly rule: NetRule | undefined
   /** Every configured rule that allows something. */
   readonly grants: readonly NetRule[]
+  /** Whose rules they are, where that is known. */
+  readonly tool?: string | undefined
 }
 
 /** SPEC 1.5: the network says no. `explanation` is what a person or a model should see (SPEC 1.4). */
@@ -19,7 +22,7 @@ export class NetDeniedError extends CordonError {
   readonly denied: NetDenial
   readonly explanation: string
   constructor(denied: NetDenial) {
-    const { url, target, rule, grants } = denied
+    const { url, target, rule, grants, tool } = denied
     const asked = `network access denied: ${show(withoutSecrets(url))}`
     const because = rule ? `the rule ${nameRule(rule)} says no` : `no rule covers ${placeOf(target)}`
     super(`${asked} (${because})`)
@@ -28,7 +31,7 @@ export class NetDeniedError extends CordonError {
       asked,
       because,
       granted: grants.map(nameRule),
-      toAllow: netGrantToml(target, rule),
+      toAllow: allowLines(tool, editFor(toolKey(tool, 'net'), netRuleAllowing(target, rule), 'rules')),
     })
   }
 }
@@ -44,17 +47,3 @@ const nameRule = ({ host, scheme, port, pathPrefix }: NetRule): string =>
   show(
     `${scheme === undefined ? '' : `${scheme}://`}${host}${port === undefined ? '' : `:${port}`}${pathPrefix ?? ''}`,
   )
-
-/** As specific as the rule that decided, and later, so it wins the tie; without one, just the host. */
-function netGrantToml({ scheme, host, port }: NetTarget, rule: NetRule | undefined): string[] {
-  const named = rule ?? (port === undefined || port === DEFAULT_PORTS[scheme] ? { host } : { host, port })
-  const { scheme: ruleScheme, port: rulePort, pathPrefix } = named as Partial<NetRule>
-  return [
-    '[[access.net]]',
-    `host = ${tomlString(host)}`,
-    ...(ruleScheme === undefined ? [] : [`scheme = ${tomlString(ruleScheme)}`]),
-    ...(rulePort === undefined ? [] : [`port = ${rulePort}`]),
-    ...(pathPrefix === undefined ? [] : [`path_prefix = ${tomlString(pathPrefix)}`]),
-    'allow = true',
-  ]
-}

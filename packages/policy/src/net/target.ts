@@ -19,10 +19,10 @@ export interface NetTarget {
  */
 export const DEFAULT_PORTS: Readonly<Record<string, number>> = Object.assign(
   Object.create(null) as Record<string, number>,
-  { http: 80, https: 443, ws: 80, wss: 443, ftp: 21 },
+  { http: 80, https: 443, ws: 80, wss: 443, ftp: 21, ssh: 22 },
 )
 
-/** Reads a URL in exactly one way or refuses it; nothing that two parsers could read differently passes. */
+/** Reads a URL in exactly one way or refuses it; nothing that two parsers could read differently passes (decision 0020). */
 export function parseNetTarget(input: unknown): NetTarget {
   if (typeof input !== 'string') throw new InvalidUrlError(describe(input), 'it is not a string')
   const fail = (reason: string): never => {

@@ -25,6 +25,7 @@ export const parseFsRule: RuleParser<FsRule> = (value, at, problems) => {
   const path = parseRulePath(fields)
   const external = fields.boolean('external') ?? false
   const approvedTarget = fields.string('approved_target')
+  const guard = fields.string('guard')
   const grants = readGrants(fields)
   if (approvedTarget !== undefined && !external)
     fields.wrong('approved_target', 'is only for rules with external = true')
@@ -32,7 +33,13 @@ export const parseFsRule: RuleParser<FsRule> = (value, at, problems) => {
     fields.wrong('approved_target', 'must be an absolute, canonical path')
   if (external && approvedTarget === undefined) grants.clear() // SPEC 1.1: a tombstone grants nothing
   if (path === undefined || problems.list.length > before) return undefined
-  return { path, grants, external, ...(approvedTarget === undefined ? {} : { approvedTarget }) }
+  return {
+    path,
+    grants,
+    external,
+    ...(approvedTarget === undefined ? {} : { approvedTarget }),
+    ...(guard === undefined ? {} : { guard: guard === 'moved-aside' ? guard : 'told' }),
+  }
 }
 
 /** Split rather than matched: a pattern's `.` stops at a newline, and a path may contain one. */

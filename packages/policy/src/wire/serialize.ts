@@ -18,12 +18,13 @@ const serializeCommands = (commands: Readonly<Record<string, CommandRule>>): Rec
     ]),
   )
 
-function serializeFsRule({ path, grants, external, approvedTarget }: FsRule): Record<string, unknown> {
+function serializeFsRule({ path, grants, external, approvedTarget, guard }: FsRule): Record<string, unknown> {
   return {
     path,
     ...Object.fromEntries([...grants].map((capability) => [capability, true])),
     ...(external ? { external } : {}),
     ...(approvedTarget === undefined ? {} : { approved_target: approvedTarget }),
+    ...(guard === undefined ? {} : { guard }),
   }
 }
 

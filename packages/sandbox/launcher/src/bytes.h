@@ -26,4 +26,20 @@ read_exactly (int fd, void *out, size_t size)
   return 0;
 }
 
+/* 0 or an errno. */
+static inline int
+write_all (int fd, const void *bytes, size_t size)
+{
+  const char *at = bytes;
+  while (size > 0)
+    {
+      ssize_t put = write (fd, at, size);
+      if (put < 0 && errno != EINTR)
+        return errno;
+      if (put > 0)
+        at += put, size -= (size_t) put;
+    }
+  return 0;
+}
+
 #endif

@@ -1,9 +1,6 @@
-#include "confine.h"
+#include "launcher.h"
 
 #include "kernel.h"
-#include "landlock.h"
-#include "report.h"
-#include "seccomp.h"
 #include "terminal.h"
 
 #include <errno.h>
@@ -14,7 +11,6 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 
 /* Nothing to regain: with an empty bounding set and NOROOT not even uid 0 gets a capability by exec. */
 static void
@@ -38,17 +34,6 @@ drop_capabilities (void)
          0, 0, 0);
   if (syscall (SYS_capset, &header, none))
     die_at (STEP_CAPABILITIES, NO_ITEM, errno);
-}
-
-/* Of the host's files only those that were handed over open may pass. A directory would be a way around the root: what
- * is mounted over a path does not cover what is reached from a directory that was opened outside. */
-static void
-refuse_directories (void)
-{
-  struct stat st;
-  for (int fd = 0; fd < STATUS_FD; fd++)
-    if (fstat (fd, &st) == 0 && S_ISDIR (st.st_mode))
-      die_at (STEP_CLOSE_FDS, NO_ITEM, EISDIR);
 }
 
 /* STATUS_FD stays to report a failed exec, and closes with a successful one; so does the gate, which is above it. */
@@ -91,11 +76,17 @@ give_up_reading (void)
         int written;
         snprintf (path, sizeof path, "/proc/self/fd/%d", fd);
         written = open (path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
-        if (written >= 0 && dup2 (written, fd) < 0)
+        if (written < 0)
+          continue;
+        if (dup2 (written, fd) < 0)
           die_at (STEP_SESSION, NO_ITEM, errno);
         close (written);
       }
 }
+
+/* Where both bounds of processor time are the same the kernel sends SIGKILL at once, and nobody could tell what it was
+ * for. So SIGXCPU first, and a second later the end. */
+#define CPU_GRACE 1
 
 static void
 set_limits (const struct plan *plan)
@@ -108,8 +99,9 @@ set_limits (const struct plan *plan)
         if (getrlimit (plan->items[i].arg, &now))
           die_at (STEP_LIMIT, (int) i, errno);
         /* A limit only ever falls: the host may itself be held to less. */
-        limit.rlim_max = now.rlim_max < plan->items[i].value ? now.rlim_max : plan->items[i].value;
-        limit.rlim_cur = now.rlim_cur < limit.rlim_max ? now.rlim_cur : limit.rlim_max;
+        limit.rlim_cur = now.rlim_cur < plan->items[i].value ? now.rlim_cur : plan->items[i].value;
+        limit.rlim_max = plan->items[i].value + (plan->items[i].arg == RLIMIT_CPU ? CPU_GRACE : 0);
+        limit.rlim_max = now.rlim_max < limit.rlim_max ? now.rlim_max : limit.rlim_max;
         if (setrlimit (plan->items[i].arg, &limit))
           die_at (STEP_LIMIT, (int) i, errno);
       }
@@ -162,7 +154,7 @@ confine_and_exec (const struct plan *plan, int gate)
   if (!(plan->flags & FLAG_KEEP_TERMINAL))
     give_up_reading ();
   drop_capabilities ();
-  refuse_directories ();
+  streams_refuse ();
   close_fds (gate);
   /* With a terminal the session stays, or Ctrl-C and job control would not reach the tool; what a shared
    * session would allow, typing into the terminal, seccomp refuses (docs/decisions/0043). */

@@ -1,12 +1,7 @@
-#include "init.h"
+#include "launcher.h"
 
-#include "confine.h"
 #include "kernel.h"
-#include "landlock.h"
-#include "report.h"
-#include "root.h"
 #include "terminal.h"
-#include "wait.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -39,7 +34,7 @@ kill_children (void)
       long pid = strtol (at, &end, 10);
       if (end == at)
         return 1;
-      /* A number cut off at the end of the buffer is nobody's, or is read whole the next time. */
+      /* A number that the end of the buffer cuts off names no process, or another one's; it is read whole the next time. */
       if (*end == ' ')
         kill ((pid_t) pid, SIGKILL);
     }
@@ -130,10 +125,11 @@ init_run (const struct plan *plan)
   if (write (gate[1], "", 1) != 1 && errno != EPIPE)
     die_at (STEP_FORK, NO_ITEM, errno);
   close (gate[1]);
-  status = wait_for (child, SIGNALS_SENT, NULL);
+  status = wait_for (child, NULL);
   report_pressure (plan);
   report_exit (status);
+  left_report (plan);
   if (!(plan->flags & FLAG_NAMESPACES))
     kill_orphans (signals_kept);
-  _exit (0);
+  _exit (WIFSIGNALED (status) ? WTERMSIG (status) : 0);
 }

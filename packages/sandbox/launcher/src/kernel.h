@@ -41,12 +41,10 @@ struct ruleset_attr
 #define ABI_WITH_SCOPES 6
 #define SCOPE_ABSTRACT_UNIX (1ULL << 0)
 #define SCOPE_SIGNAL (1ULL << 1)
-#define RULE_NET_PORT 2
-struct net_port_attr
-{
-  uint64_t allowed_access;
-  uint64_t port;
-};
+
+/* What of a file's flags says for what it is open; all of it set is the third way, for neither (seccomp.c). The kernel's O_ACCMODE:
+ * musl's has O_PATH in it too, which no flags equal. */
+#define ACCESS_MODE 3
 
 /* What getdents64(2) fills in; older libcs have no name for it. */
 struct linux_dirent64

@@ -1,4 +1,4 @@
-#include "limits.h"
+#include "launcher.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "namespaces.h"
+#include "launcher.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,6 +9,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* clone(2) itself: libc's fork takes no flags. Without CLONE_VM the child has a copy of everything, the stack protector's guard
+ * too. What libc keeps about this thread is its number, which stays the parent's; only locks between threads look at it. */
 int
 namespaces_fork (unsigned long flags)
 {
@@ -33,7 +35,7 @@ write_proc (int child, const char *name, const char *text)
 
 /* Everybody keeps his own id, so that files keep their owner. An ordinary user may map himself only; root
  * maps all, because the set-up must be able to walk into directories of other users. The tool has
- * no capability in either case. */
+ * no capability in either case (decision 0044). */
 static void
 describe_map (char *text, size_t size, unsigned id)
 {

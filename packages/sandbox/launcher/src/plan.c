@@ -61,6 +61,7 @@ has_path (uint32_t tag)
     case TAG_TMP_SIZE:
     case TAG_ARG:
     case TAG_ENV:
+    case TAG_HOST:
       return 0;
     default:
       return 1;

@@ -15,22 +15,25 @@ enum tag
   TAG_DIR,       /* path in the new root, arg: mode */
   TAG_FILE,      /* an empty file to mount on */
   TAG_LINK,      /* path, other: what it points to */
-  TAG_PRIVATE,   /* a place on our tmpfs, arg: mode */
-  TAG_BIND,      /* path on the host; other: where, "" for the same path; arg: MOUNT_ATTR_* */
+  TAG_PRIVATE,   /* a place on our tmpfs, arg: mode; nothing in it is executed under FLAG_NO_EXECUTION */
+  TAG_BIND,      /* path on the host, mounted on the same path; arg: MOUNT_ATTR_* */
   TAG_PIN_LINK,  /* a symlink, bound over itself so that it can be neither moved nor removed */
   TAG_COVER,     /* path becomes unreadable; arg: 1 when something is bound back inside it */
   TAG_SEAL,      /* path, a mount of ours, becomes read-only */
   TAG_PROC,      /* arg: the highest pid inside, 0 for the kernel's own */
   TAG_DEVPTS,
   TAG_ALLOW,     /* path, value: LANDLOCK_ACCESS_FS_* */
-  TAG_LISTEN,    /* arg: TCP port on the sandbox's loopback, handed to the host */
+  TAG_LISTEN,    /* path: an address on the sandbox's loopback, arg: its port, value: 1 for UDP; handed to the host */
   TAG_CWD,
   TAG_EXEC,
   TAG_TMP_SIZE,  /* value: bytes of the tmpfs behind every private place */
-  TAG_CONTENT,   /* a new file on our tmpfs, other: its text */
-  TAG_COVER_PRIVATE, /* whatever below path is not for everybody becomes unreadable (secrets.h); arg: 1 for last of all */
+  TAG_CONTENT,   /* a file, new on our tmpfs or in front of the one that is there; other: its text */
+  TAG_COVER_PRIVATE, /* whatever below path is not for everybody becomes unreadable (secrets.c); arg: 1 for last of all */
   TAG_ARG,       /* path: one word of the tool's command line, from its name on */
   TAG_ENV,       /* path: NAME=value, one variable of the tool's environment */
+  TAG_HOST,      /* arg: the pid of who started us */
+  TAG_LEFT,      /* what lies here at the end is reported; arg: 1 for what lies in such a place and is not (left.c) */
+  TAG_REPLACED,  /* a file on our tmpfs; arg: the descriptor that it is copied from, if value is 1, and to in the end */
   TAG_END
 };
 
@@ -41,9 +44,10 @@ enum plan_flag
   FLAG_KEEP_TERMINAL = 1 << 2, /* stay in the session of the terminal */
   FLAG_UNIX_SOCKETS = 1 << 3,
   FLAG_INET_SOCKETS = 1 << 4,
-  FLAG_EXPLAIN = 1 << 5,       /* to a stand-in: the host has something to say when the tool failed */
+  FLAG_KEEP_ERRORS = 1 << 5,   /* stderr passes through us, and the end of it is reported (relay.h) */
   FLAG_NO_TRUNCATION = 1 << 6, /* the host's files are there, and this Landlock lets them be emptied */
   FLAG_OWN_GROUP = 1 << 7,     /* never from the host: the tool has the terminal to itself (terminal.h) */
+  FLAG_NO_EXECUTION = 1 << 8,  /* no rule grants execute: nothing that the tool wrote may be started from anywhere */
 };
 
 struct item

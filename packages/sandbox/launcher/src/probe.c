@@ -1,10 +1,6 @@
-#include "probe.h"
+#include "launcher.h"
 
 #include "kernel.h"
-#include "namespaces.h"
-#include "plan.h"
-#include "report.h"
-#include "root.h"
 
 #include <errno.h>
 #include <fcntl.h>

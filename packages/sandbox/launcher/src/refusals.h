@@ -22,7 +22,10 @@ struct refused
 /* Newer than the headers may be; the same numbers everywhere. */
 #define NR_QUOTACTL_FD 443
 #define NR_FCHMODAT2 452
+#define NR_SETXATTRAT 463
+#define NR_REMOVEXATTRAT 466
 #define NR_OPEN_TREE_ATTR 467
+#define NR_FILE_SETATTR 469
 
 static struct refused refused[] = {
   /* A second way into the kernel that no filter sees. ENOSYS: callers fall back. */
@@ -103,8 +106,16 @@ static struct refused refused_without_namespaces[] = {
   { __NR_msgsnd, EPERM },   { __NR_msgrcv, EPERM }, { __NR_msgctl, EPERM },     { __NR_semget, EPERM },
   { __NR_semop, EPERM },    { __NR_semctl, EPERM }, { __NR_semtimedop, EPERM }, { __NR_mq_open, EPERM },
   { __NR_mq_unlink, EPERM }, { __NR_inotify_init1, ENOSYS }, { __NR_fanotify_init, ENOSYS },
+  /* The host's files have their names here, and Landlock guards what is in them, not who owns them, who may read them and
+   * when they were changed. By name nothing of that is changed; through a descriptor it is, and Landlock decides what may
+   * be opened. See also emit_times. */
+  { __NR_fchmodat, EPERM }, { NR_FCHMODAT2, EPERM },    { __NR_fchownat, EPERM },     { NR_FILE_SETATTR, EPERM },
+  { __NR_setxattr, EPERM }, { __NR_lsetxattr, EPERM },  { NR_SETXATTRAT, EPERM },
+  { __NR_removexattr, EPERM }, { __NR_lremovexattr, EPERM }, { NR_REMOVEXATTRAT, EPERM },
 #ifdef __x86_64__
   { __NR_inotify_init, ENOSYS },
+  { __NR_chmod, EPERM },    { __NR_chown, EPERM },      { __NR_lchown, EPERM },       { __NR_utime, EPERM },
+  { __NR_utimes, EPERM },   { __NR_futimesat, EPERM },
 #endif
 };
 

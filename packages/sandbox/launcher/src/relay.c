@@ -1,5 +1,7 @@
 #include "relay.h"
 
+#include "bytes.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -106,13 +108,6 @@ void
 relay_write_tail (const struct relay *relay, int fd)
 {
   size_t size = relay->end < RELAY_TAIL ? relay->end : RELAY_TAIL;
-  const char *at = relay->kept + relay->end - size;
-  while (size > 0)
-    {
-      ssize_t done = write (fd, at, size);
-      if (done <= 0)
-        return;
-      at += done;
-      size -= (size_t) done;
-    }
+  /* A host that is gone misses nothing. */
+  write_all (fd, relay->kept + relay->end - size, size);
 }

@@ -21,6 +21,7 @@ const char *const step_name[STEP_COUNT] = {
   [STEP_PROC] = "proc",
   [STEP_DEVPTS] = "devpts",
   [STEP_PIVOT] = "pivot",
+  [STEP_LOOPBACK] = "loopback",
   [STEP_LISTEN] = "listen",
   [STEP_HAND_OVER] = "hand-over",
   [STEP_FORK] = "fork",
@@ -58,4 +59,11 @@ report_exit (int status)
     dprintf (STATUS_FD, "exit signal=%d\n", WTERMSIG (status));
   else
     dprintf (STATUS_FD, "exit code=%d\n", WEXITSTATUS (status));
+}
+
+void
+report_errors (const struct relay *relay)
+{
+  if (relay->end > 0 && write (STATUS_FD, "\n", 1) == 1)
+    relay_write_tail (relay, STATUS_FD);
 }

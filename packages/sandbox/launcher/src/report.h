@@ -1,13 +1,14 @@
 /* What the launcher tells the host, one line a fact, on STATUS_FD. Parsed by src/status.ts. Of a tool that simply
- * succeeded there is one line, TOOL_SUCCEEDED, and no more. */
+ * succeeded there is one line and no more. After an empty line follows the end of the tool's errors, if they were kept. */
 #ifndef CORDON_REPORT_H
 #define CORDON_REPORT_H
+
+#include "relay.h"
 
 #include <signal.h>
 #include <stdio.h>
 
-/* The socket the host gave us: the plan comes in on it, and the status lines go out. Without a host that waits, a
- * file in memory for the one that comes after us. */
+/* The file or socket that the host gave us: the plan comes in on it, and the status lines go out. */
 #define STATUS_FD 3
 /* Node's IPC channel; there only when the plan wants a listening socket handed over (SPEC 4.5). */
 #define HANDLE_FD 4
@@ -41,6 +42,7 @@ enum step
   STEP_PROC,
   STEP_DEVPTS,
   STEP_PIVOT,
+  STEP_LOOPBACK,
   STEP_LISTEN,
   STEP_HAND_OVER,
   STEP_FORK,
@@ -59,8 +61,6 @@ enum step
 
 extern const char *const step_name[STEP_COUNT];
 
-#define TOOL_SUCCEEDED "exit code=0\n"
-
 void report_failed (enum step step, int item, int err);
 
 /* For every process but the supervisor, which has something to do afterwards. */
@@ -68,5 +68,8 @@ _Noreturn void die_at (enum step step, int item, int err);
 
 /* How a process ended, from its wait status. */
 void report_exit (int status);
+
+/* The end of what the tool wrote to stderr, last of all. Nothing when it did not pass through us. */
+void report_errors (const struct relay *relay);
 
 #endif

@@ -1,11 +1,9 @@
 /* A root that holds only what was granted (SPEC 4.3): what is not granted is absent. Everything of
  * ours lives on one tmpfs, the stage; everything else is a clone of a mount of the host. */
-#include "root.h"
+#include "launcher.h"
 
+#include "bytes.h"
 #include "kernel.h"
-#include "limits.h"
-#include "report.h"
-#include "secrets.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -39,6 +37,15 @@ relative (const char *path)
   while (*path == '/')
     path++;
   return *path ? path : ".";
+}
+
+/* For what has just failed: close may set another errno. */
+static int
+close_failed (int fd)
+{
+  int err = errno;
+  close (fd);
+  return err;
 }
 
 static int
@@ -111,29 +118,15 @@ make_link (const struct builder *b, const struct item *item)
   return err;
 }
 
-/* A file whose text came with the plan: it lives in memory only, and goes with the sandbox. */
 static int
-make_content (const struct builder *b, const struct item *item)
+make_replaced (const struct builder *b, const struct item *item)
 {
-  const char *name, *at = item->other;
-  size_t left = strlen (at);
-  int fd, err = 0, dir = open_parent (b, item->path, &name);
+  const char *name;
+  int err, dir = open_parent (b, item->path, &name);
   if (dir < 0)
     return errno;
-  fd = openat (dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0444);
-  if (fd < 0)
-    err = errno;
+  err = item->value ? replaced_copy_in (dir, name, item) : 0;
   close (dir);
-  while (err == 0 && left > 0)
-    {
-      ssize_t put = write (fd, at, left);
-      if (put < 0 && errno != EINTR)
-        err = errno;
-      if (put > 0)
-        at += put, left -= (size_t) put;
-    }
-  if (fd >= 0)
-    close (fd);
   return err;
 }
 
@@ -160,8 +153,10 @@ bind_host (const struct builder *b, const struct item *item)
   int err, to, from = open_path (b->host, item->path);
   if (from < 0)
     return errno;
+  if (fstat (from, &st))
+    return close_failed (from);
   /* O_PATH opens a link itself; what was planned was no link. */
-  if (fstat (from, &st) || S_ISLNK (st.st_mode))
+  if (S_ISLNK (st.st_mode))
     return close (from), ELOOP;
   to = open_path (b->root, item->path);
   err = to < 0 ? errno : mount_clone (from, to, AT_RECURSIVE, item->arg);
@@ -193,7 +188,7 @@ mount_stage_dir (struct builder *b, const char *path, mode_t mode, uint64_t attr
     return errno;
   snprintf (name, sizeof name, "%d", b->made++);
   if (mkdirat (b->stage, name, 0700) || fchmodat (b->stage, name, mode, 0))
-    return close (to), errno;
+    return close_failed (to);
   from = open_path (b->stage, name);
   err = from < 0 ? errno : mount_clone (from, to, 0, attributes);
   if (from >= 0)
@@ -203,6 +198,32 @@ mount_stage_dir (struct builder *b, const char *path, mode_t mode, uint64_t attr
 }
 
 #define INERT (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC)
+
+/* A file whose text came with the plan: it lives in memory only, and goes with the sandbox. Mounted, so that it can stand
+ * before one of the host's (/etc/hosts), and read-only, so that its owner cannot change it. */
+static int
+mount_content (struct builder *b, const struct item *item)
+{
+  char name[16];
+  int fd, from, err = 0, to = open_path (b->root, item->path);
+
+  if (to < 0 && errno == ENOENT && (err = make_file (b, item)) == 0)
+    to = open_path (b->root, item->path);
+  if (to < 0)
+    return err ? err : errno;
+  snprintf (name, sizeof name, "%d", b->made++);
+  fd = openat (b->stage, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0444);
+  err = fd < 0 ? errno : write_all (fd, item->other, strlen (item->other));
+  from = err ? -1 : open_path (b->stage, name);
+  if (err == 0)
+    err = from < 0 ? errno : mount_clone (from, to, 0, INERT | MOUNT_ATTR_RDONLY);
+  if (fd >= 0)
+    close (fd);
+  if (from >= 0)
+    close (from);
+  close (to);
+  return err;
+}
 
 /* Makes a path unreadable. What covers it has no permission for anybody, and a mount point can be neither
  * removed, renamed nor replaced; read-only, so that its owner cannot give himself permission. */
@@ -214,7 +235,7 @@ cover (struct builder *b, const struct item *item)
   if (to < 0)
     return errno;
   if (fstat (to, &st))
-    return close (to), errno;
+    return close_failed (to);
   /* Something is bound back inside: it can be walked into, not listed, and is sealed by a later item. */
   if (S_ISDIR (st.st_mode) && item->arg)
     return close (to), mount_stage_dir (b, item->path, 0111, INERT);
@@ -289,10 +310,16 @@ build (struct builder *b, const struct plan *plan, int index)
       step = STEP_LINK, err = make_link (b, item);
       break;
     case TAG_CONTENT:
-      step = STEP_CONTENT, err = make_content (b, item);
+      step = STEP_CONTENT, err = mount_content (b, item);
+      break;
+    case TAG_REPLACED:
+      step = STEP_CONTENT, err = make_replaced (b, item);
       break;
     case TAG_PRIVATE:
-      step = STEP_PRIVATE, err = mount_stage_dir (b, item->path, item->arg, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+      step = STEP_PRIVATE;
+      err = mount_stage_dir (b, item->path, item->arg,
+                             MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV
+                               | (plan->flags & FLAG_NO_EXECUTION ? MOUNT_ATTR_NOEXEC : 0));
       break;
     case TAG_BIND:
       step = STEP_BIND, err = bind_host (b, item);
@@ -359,20 +386,20 @@ set_stage (struct builder *b, const struct plan *plan)
     die_at (STEP_STAGE, NO_ITEM, errno);
 }
 
-static struct builder b;
+/* Kept from root_enter for root_finish. */
+static struct builder entered;
 
 void
 root_enter (const struct plan *plan, int secrets)
 {
   mode_t mask = umask (0);
 
-  b.secrets = secrets;
-
-  set_stage (&b, plan);
+  entered.secrets = secrets;
+  set_stage (&entered, plan);
   for (uint32_t i = 0; i < plan->count; i++)
-    build (&b, plan, (int) i);
+    build (&entered, plan, (int) i);
   umask (mask);
-  if (fchdir (b.root) || syscall (__NR_pivot_root, ".", "."))
+  if (fchdir (entered.root) || syscall (__NR_pivot_root, ".", "."))
     die_at (STEP_PIVOT, NO_ITEM, errno);
 }
 
@@ -382,15 +409,15 @@ root_finish (const struct plan *plan)
   for (uint32_t i = 0; i < plan->count; i++)
     if (plan->items[i].tag == TAG_COVER_PRIVATE && plan->items[i].arg)
       {
-        int err = cover_private (&b);
+        int err = cover_private (&entered);
         if (err)
           die_at (STEP_COVER, (int) i, err);
       }
   /* The old root has ended up on top of the new one and is taken off: pivot_root(2), NOTES. */
   if (sys_umount (".", DETACH) || chdir ("/"))
     die_at (STEP_PIVOT, NO_ITEM, errno);
-  close (b.secrets);
-  close (b.host);
-  close (b.stage);
-  close (b.root);
+  close (entered.secrets);
+  close (entered.host);
+  close (entered.stage);
+  close (entered.root);
 }

@@ -1,11 +1,10 @@
-/* The filter: calls that are refused, calls that are refused for some value of an argument (refusals.h), and what needs two
- * arguments to be told: files that are made, and sockets. What is not named is allowed: Landlock, mounts and the lack of
+/* The filter: calls that are refused, calls that are refused for some value of an argument (refusals.h), and what needs more
+ * than one look to be told: how files are opened and made, and sockets. What is not named is allowed: Landlock, mounts and the lack of
  * capabilities decide about it. */
-#include "seccomp.h"
+#include "launcher.h"
 
 #include "kernel.h"
 #include "refusals.h"
-#include "report.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -75,6 +74,7 @@ emit (struct filter *f, uint16_t code, uint32_t k, uint8_t yes, uint8_t no)
 #define ARCH offsetof (struct seccomp_data, arch)
 /* Both architectures are little-endian: the low word comes first. */
 #define LOW_WORD(i) (offsetof (struct seccomp_data, args) + 8 * (i))
+#define HIGH_WORD(i) (LOW_WORD (i) + 4)
 
 static void
 emit_architecture (struct filter *f)
@@ -142,10 +142,52 @@ emit_creation (struct filter *f, uint32_t nr, uint32_t flags)
 static void
 emit_plain_open (struct filter *f)
 {
-  IF_EQUAL (f, __NR_openat, 4);
+  IF_EQUAL (f, __NR_openat, 6);
   LOAD (f, LOW_WORD (2));
-  emit (f, BPF_JMP | BPF_JSET | BPF_K, O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY), 1, 0);
+  emit (f, BPF_JMP | BPF_JSET | BPF_K, O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY), 3, 0);
+  emit (f, BPF_ALU | BPF_AND | BPF_K, ACCESS_MODE, 0, 0);
+  UNLESS_EQUAL (f, ACCESS_MODE, 1);
   RETURN (f, SECCOMP_RET_ALLOW);
+  LOAD (f, NUMBER);
+}
+
+/* The third way to open, for neither reading nor writing, asks Landlock for no right at all; and with the descriptor the
+ * owner changes the mode, the times and the attributes of a file that he may not open. Nobody needs it. */
+static void
+emit_open_for_neither (struct filter *f, uint32_t nr, uint32_t flags)
+{
+  IF_EQUAL (f, nr, 5);
+  LOAD (f, LOW_WORD (flags));
+  emit (f, BPF_ALU | BPF_AND | BPF_K, ACCESS_MODE, 0, 0);
+  IF_EQUAL (f, ACCESS_MODE, 1);
+  RETURN (f, ERRNO (EPERM));
+  LOAD (f, NUMBER);
+}
+
+/* The times of a file by its name; without one, NULL, they are those of the descriptor. */
+static void
+emit_times (struct filter *f)
+{
+  IF_EQUAL (f, __NR_utimensat, 6);
+  LOAD (f, LOW_WORD (1));
+  IF_EQUAL (f, 0, 2);
+  LOAD (f, HIGH_WORD (1));
+  UNLESS_EQUAL (f, 0, 1);
+  RETURN (f, ERRNO (EPERM));
+  LOAD (f, NUMBER);
+}
+
+/* A file in memory is on no mount that could be no-exec. With this flag it can never be made executable. EACCES as the
+ * kernel says where vm.memfd_noexec asks for the same. */
+#define MEMFD_NEVER_EXECUTABLE 0x8
+
+static void
+emit_memory_files (struct filter *f)
+{
+  IF_EQUAL (f, __NR_memfd_create, 4);
+  LOAD (f, LOW_WORD (1));
+  emit (f, BPF_JMP | BPF_JSET | BPF_K, MEMFD_NEVER_EXECUTABLE, 1, 0);
+  RETURN (f, ERRNO (EACCES));
   LOAD (f, NUMBER);
 }
 
@@ -155,9 +197,9 @@ emit_truncation (struct filter *f, uint32_t nr, uint32_t flags)
 {
   IF_EQUAL (f, nr, 6);
   LOAD (f, LOW_WORD (flags));
-  emit (f, BPF_ALU | BPF_AND | BPF_K, O_TRUNC | O_ACCMODE, 0, 0);
+  emit (f, BPF_ALU | BPF_AND | BPF_K, O_TRUNC | ACCESS_MODE, 0, 0);
   UNLESS_EQUAL (f, O_TRUNC | O_RDONLY, 1);
-  IF_EQUAL (f, O_TRUNC | O_ACCMODE, 1);
+  IF_EQUAL (f, O_TRUNC | ACCESS_MODE, 1);
   RETURN (f, ERRNO (EPERM));
   LOAD (f, NUMBER);
 }
@@ -224,7 +266,7 @@ emit_pairs (struct filter *f, uint32_t flags)
 static const uint32_t protocols[] = { 0, IPPROTO_ICMP, IPPROTO_TCP, IPPROTO_UDP, IPPROTO_ICMPV6, IPPROTO_MPTCP };
 
 /* socket(2) for the allowed families only, and no raw sockets in them. EAFNOSUPPORT: programs take it for a kernel built
- * without that family. */
+ * without that family (decision 0045). */
 static void
 emit_sockets (struct filter *f, uint32_t flags)
 {
@@ -268,7 +310,10 @@ seccomp_apply (const struct plan *plan)
       qsort (refused_without_namespaces, LENGTH (refused_without_namespaces), sizeof refused[0], by_number);
       emit_refused (&f, refused_without_namespaces, LENGTH (refused_without_namespaces));
       emit_arguments (&f, refused_on_others, LENGTH (refused_on_others));
+      emit_times (&f);
     }
+  if (plan->flags & FLAG_NO_EXECUTION)
+    emit_memory_files (&f);
   emit_arguments (&f, refused_arguments, LENGTH (refused_arguments));
   if (is_group_shared (plan->flags))
     emit_arguments (&f, &refused_on_group, 1);
@@ -280,8 +325,10 @@ seccomp_apply (const struct plan *plan)
       emit_truncation (&f, __NR_open, 1);
 #endif
     }
+  emit_open_for_neither (&f, __NR_openat, 2);
   emit_creation (&f, __NR_openat, 2);
 #ifdef __x86_64__
+  emit_open_for_neither (&f, __NR_open, 1);
   emit_creation (&f, __NR_open, 1);
 #endif
   emit_pairs (&f, plan->flags);

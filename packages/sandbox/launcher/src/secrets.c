@@ -1,6 +1,7 @@
 /* SPEC 4.3: /etc without its secrets. A secret is what is not readable by everybody: as root, or in a privileged
- * group, permissions alone would not protect it. The same rule as src/plan/secrets.ts, which a test compares. */
-#include "secrets.h"
+ * group, permissions alone would not protect it. The same rule as src/plan/secrets.ts, which a test compares.
+ * When it is looked for, and by whom: decision 0047. */
+#include "launcher.h"
 
 #include "bytes.h"
 #include "kernel.h"
@@ -127,21 +128,6 @@ find (struct walk *walk, const char *top)
         err = 0;
     }
   return err;
-}
-
-static int
-write_all (int fd, const void *bytes, size_t size)
-{
-  const char *at = bytes;
-  while (size > 0)
-    {
-      ssize_t put = write (fd, at, size);
-      if (put < 0 && errno != EINTR)
-        return errno;
-      if (put > 0)
-        at += put, size -= (size_t) put;
-    }
-  return 0;
 }
 
 static int

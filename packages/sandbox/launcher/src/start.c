@@ -1,12 +1,5 @@
-#include "start.h"
+#include "launcher.h"
 
-#include "environment.h"
-#include "init.h"
-#include "listen.h"
-#include "namespaces.h"
-#include "report.h"
-#include "root.h"
-#include "secrets.h"
 #include "terminal.h"
 
 #include <errno.h>
@@ -36,14 +29,13 @@ sandbox (const struct plan *plan, struct relay *relay, int mapped, int superviso
 {
   /* After the fork: becoming another user namespace's root would have cleared it. */
   prctl (PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-  environment_wipe ("cordon-init");
   if (relay_is_open (relay) && relay_enter (relay))
     die_at (STEP_FORK, NO_ITEM, errno);
   wait_for_supervisor (mapped, supervisor);
   if (plan->flags & FLAG_NAMESPACES)
     {
       root_enter (plan, supervisor);
-      listen_and_hand_over (plan);
+      network_enter (plan);
     }
   else
     close (supervisor);
@@ -53,12 +45,13 @@ sandbox (const struct plan *plan, struct relay *relay, int mapped, int superviso
 int
 start (struct plan *plan, struct relay *relay)
 {
-  int pipe_fds[2], child, err = 0, item = NO_ITEM, mapped = eventfd (0, EFD_CLOEXEC);
+  int pipe_fds[2], child, err = 0, item = NO_ITEM, mapped;
   int isolated = (plan->flags & FLAG_NAMESPACES) != 0;
 
   plan->flags &= ~(uint32_t) FLAG_OWN_GROUP;
   if (isolated && plan->flags & FLAG_KEEP_TERMINAL && terminal_lend ())
     plan->flags |= FLAG_OWN_GROUP;
+  mapped = eventfd (0, EFD_CLOEXEC);
   if (mapped < 0 || pipe2 (pipe_fds, O_CLOEXEC))
     return report_failed (STEP_FORK, NO_ITEM, errno), -1;
   child = namespaces_fork (isolated ? ALL_NAMESPACES : 0);

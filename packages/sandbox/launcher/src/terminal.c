@@ -12,6 +12,7 @@
 
 static int stops = -1; /* pid 1 says here that the tool has stopped */
 static int lent;       /* in the supervisor: our group's terminal, and not in the background */
+static int behind;     /* there: it was lent, and the tool goes on in the background */
 static int inside;     /* in pid 1 */
 static int kept = -1;  /* there, the terminal */
 
@@ -101,7 +102,23 @@ terminal_stop (void)
   kill (0, SIGTSTP);
   now = group_in_front ();
   lent = now == getpgrp () || now == before;
+  behind = now != getpgrp ();
   return now == getpgrp () ? IN_FRONT : IN_BACKGROUND;
+}
+
+int
+terminal_is_behind (void)
+{
+  return behind;
+}
+
+int
+terminal_came_back (void)
+{
+  if (!behind || group_in_front () != getpgrp ())
+    return 0;
+  behind = 0;
+  return lent = 1;
 }
 
 void

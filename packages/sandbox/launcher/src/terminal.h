@@ -37,6 +37,11 @@ int terminal_stops (void);
 /* In the supervisor: stops with the tool. Returns when we are continued, with where the tool belongs. */
 enum place terminal_stop (void);
 
+/* In the supervisor: after `bg` a shell that says `fg` gives us the terminal without a signal, so it has to be looked at.
+ * Whether the tool goes on behind it, and whether the terminal has come back since. */
+int terminal_is_behind (void);
+int terminal_came_back (void);
+
 /* In the supervisor, at the end: the terminal is our group's again, unless we are in the background. A signal that the tool
  * died of was typed for all of our group, and is passed on to the others; 0 for none. */
 void terminal_return (int sig);

@@ -1,6 +1,5 @@
-#include "wait.h"
+#include "launcher.h"
 
-#include "report.h"
 #include "terminal.h"
 
 #include <poll.h>
@@ -8,6 +7,8 @@
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#define LOOK_FOR_TERMINAL 100 /* milliseconds: before a person has taken the hand off `fg` */
 
 static const int forwarded[] = { SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2, SIGALRM, SIGCONT, SIGWINCH };
 
@@ -30,14 +31,6 @@ signals_block (void)
   sigprocmask (SIG_BLOCK, &set, NULL);
 }
 
-void
-signals_unblock (void)
-{
-  sigset_t set;
-  handled_signals (&set);
-  sigprocmask (SIG_UNBLOCK, &set, NULL);
-}
-
 /* Reaps everything that is ready. Returns whether child was among it. Its stops are told, in pid 1. */
 static int
 reap (int child, int *status)
@@ -58,19 +51,23 @@ reap (int child, int *status)
     }
 }
 
-/* The signal to pass on, 0 for none. */
+/* The signal that came, 0 for none. */
 static int
-take_signal (int signals, enum signals passed)
+take_signal (int signals, int *by_kernel)
 {
   struct signalfd_siginfo info;
 
-  if (read (signals, &info, sizeof info) != sizeof info)
+  if (read (signals, &info, sizeof info) != sizeof info || info.ssi_signo == SIGCHLD)
     return 0;
-  if (info.ssi_signo == SIGNAL_KILL_ALL)
-    return SIGKILL;
-  if (info.ssi_signo == SIGCHLD || (passed == SIGNALS_SENT && info.ssi_code == SI_KERNEL))
-    return 0;
-  return (int) info.ssi_signo;
+  *by_kernel = info.ssi_code == SI_KERNEL;
+  return info.ssi_signo == SIGNAL_KILL_ALL ? SIGKILL : (int) info.ssi_signo;
+}
+
+/* Whether somebody who sends it, or types it, wants an end. */
+static int
+wants_end (int sig)
+{
+  return sig == SIGKILL || sig == SIGTERM || sig == SIGINT || sig == SIGQUIT || sig == SIGHUP;
 }
 
 /* What continues the tool continues all of its group, which stopped together. The supervisor's own continuation is told
@@ -85,7 +82,7 @@ pass (int child, int sig)
 }
 
 int
-wait_for (int child, enum signals passed, struct relay *relay)
+wait_for (int child, struct relay *relay)
 {
   sigset_t set;
   int signals, ended = 0, status = 0;
@@ -100,24 +97,26 @@ wait_for (int child, enum signals passed, struct relay *relay)
       struct pollfd ready[3] = { { .fd = signals, .events = POLLIN },
                                  { .fd = -1 },
                                  { .fd = ended ? -1 : terminal_stops (), .events = POLLIN } };
-      int sig = 0;
+      int sig = 0, by_kernel = 0;
       ended = ended || reap (child, &status);
       if (ended && !relay_is_open (relay))
         break;
       if (relay_is_open (relay))
         ready[1] = relay_wants (relay);
-      poll (ready, 3, signals < 0 ? 10 : -1);
+      poll (ready, 3, signals < 0 ? 10 : terminal_is_behind () ? LOOK_FOR_TERMINAL : -1);
       if (ready[0].revents)
-        sig = take_signal (signals, passed);
-      if (sig && !ended)
+        sig = take_signal (signals, &by_kernel);
+      if (sig && !ended && !by_kernel)
         pass (child, sig);
-      /* Once it is reaped its number may be another's; what is left to do is given up instead. */
-      else if (sig)
+      /* Once it is reaped its number may be another's; what nobody reads is given up instead. */
+      else if (ended && wants_end (sig))
         relay_close (relay);
       if (ready[1].revents && relay_is_open (relay))
         relay_move (relay);
       if (ready[2].revents && !ended)
         kill (child, terminal_stop () == IN_FRONT ? SIGNAL_IN_FRONT : SIGCONT);
+      else if (!ended && terminal_came_back ())
+        kill (child, SIGNAL_IN_FRONT);
     }
   close (signals);
   return status;

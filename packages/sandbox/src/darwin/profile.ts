@@ -1,5 +1,6 @@
 import { type Capability } from '@cordon/policy'
 import { type HeldRegion } from '../plan/regions-held.ts'
+import { PROXY_PORT } from '../plan/network.ts'
 import { type Plan } from '../plan/types.ts'
 
 /**
@@ -77,8 +78,11 @@ function ancestorsOf({ regions }: Plan): readonly string[] {
   return [`(allow file-read-metadata ${[...above].map((path) => `(literal ${quoted(path)})`).join(' ')})`]
 }
 
-const networkRules = ({ proxyPort }: Plan): readonly string[] =>
-  proxyPort === undefined ? [] : [`(allow network-outbound (remote ip "localhost:${proxyPort}"))`]
+/** Only where a rule allows something: without namespaces of its own this port is the host's. */
+const networkRules = ({ network }: Plan): readonly string[] =>
+  network?.sockets.some(({ serves }) => serves === 'door')
+    ? [`(allow network-outbound (remote ip "localhost:${PROXY_PORT}"))`]
+    : []
 
 /** A string of the profile's Scheme: backslash and quote are escaped, everything else stands for itself. */
 const quoted = (path: string): string => `"${path.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`

@@ -24,6 +24,9 @@ const TAGS: Readonly<Record<Item['tag'], number>> = {
   'cover-private': 19,
   arg: 20,
   env: 21,
+  host: 22,
+  left: 23,
+  replaced: 24,
 }
 
 const FLAGS: Readonly<Record<Flag, number>> = {
@@ -32,12 +35,13 @@ const FLAGS: Readonly<Record<Flag, number>> = {
   'keep-terminal': 4,
   'unix-sockets': 8,
   'inet-sockets': 16,
-  explain: 32,
+  'keep-errors': 32,
   'no-truncation': 64,
+  'no-execution': 256,
 }
 
 /** RLIMIT_* of the kernel's generic table, which x86-64 and arm64 share. */
-const LIMITS: Readonly<Record<LimitName, number>> = { data: 2, core: 4, processes: 6, files: 7 }
+const LIMITS: Readonly<Record<LimitName, number>> = { cpu: 0, data: 2, core: 4, processes: 6, files: 7 }
 
 /** MOUNT_ATTR_* of linux/mount.h. */
 const ATTRIBUTES: Readonly<Record<MountAttribute, number>> = {
@@ -114,8 +118,14 @@ function fieldsOf(item: Item): Fields {
       return { path: item.path, value: bits(item.rights, RIGHT_BITS) }
     case 'proc':
       return { path: item.path, arg: item.highestPid }
+    case 'left':
+      return { path: item.path, arg: item.told ? 0 : 1 }
+    case 'replaced':
+      return { path: item.path, arg: item.fd, value: item.there ? 1 : 0 }
     case 'listen':
-      return { arg: item.port }
+      return { path: item.address, arg: item.port, value: item.over === 'udp' ? 1 : 0 }
+    case 'host':
+      return { arg: item.pid }
     case 'arg':
     case 'env':
       return { path: item.text }

@@ -16,11 +16,14 @@ export type Item =
   | { readonly tag: 'proc'; readonly path: string; readonly highestPid: number }
   | { readonly tag: 'devpts'; readonly path: string }
   | { readonly tag: 'allow'; readonly path: string; readonly rights: readonly LandlockRight[] }
-  | { readonly tag: 'listen'; readonly port: number }
+  | { readonly tag: 'listen'; readonly address: string; readonly port: number; readonly over: 'tcp' | 'udp' }
   | { readonly tag: 'cwd'; readonly path: string }
   | { readonly tag: 'exec'; readonly path: string }
   | { readonly tag: 'arg'; readonly text: string }
   | { readonly tag: 'env'; readonly text: string }
+  | { readonly tag: 'host'; readonly pid: number }
+  | { readonly tag: 'left'; readonly path: string; readonly told: boolean }
+  | { readonly tag: 'replaced'; readonly path: string; readonly fd: number; readonly there: boolean }
 
 export type Flag =
   | 'namespaces'
@@ -28,9 +31,10 @@ export type Flag =
   | 'keep-terminal'
   | 'unix-sockets'
   | 'inet-sockets'
-  | 'explain'
+  | 'keep-errors'
   | 'no-truncation'
-export type LimitName = 'data' | 'processes' | 'files' | 'core'
+  | 'no-execution'
+export type LimitName = 'cpu' | 'data' | 'processes' | 'files' | 'core'
 export type MountAttribute = 'read-only' | 'no-exec' | 'no-suid' | 'no-dev'
 
 export type LandlockRight =

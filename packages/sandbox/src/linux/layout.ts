@@ -79,6 +79,25 @@ export class Layout {
     this.items.push({ tag: 'pin-link', path })
   }
 
+  /** A file of the host that is copied in, and out in the end. Where the host's own directory is mounted, it is there already. */
+  replaced(path: string, there: boolean, fd: number): void {
+    const base = this.holding(path)
+    if (!base.ours || base.covered || base.path === path) return
+    for (const each of between(base.path, path)) this.#makeDir(each, base)
+    this.items.push({ tag: 'replaced', path, fd, there })
+  }
+
+  countReplaced(): number {
+    return this.items.filter(({ tag }) => tag === 'replaced').length
+  }
+
+  /** Neither it nor a directory above it can be moved; what may be done in it does not change. */
+  pinDirectory(path: string): void {
+    const base = this.holding(path)
+    if (base.path === path || base.ours || base.attributes.includes('read-only')) return
+    this.bind(path, 'dir', base.attributes)
+  }
+
   special(item: Extract<Item, { tag: 'proc' | 'devpts' }>): void {
     this.dir(item.path)
     this.items.push(item)

@@ -1,14 +1,26 @@
-import { existsSync, lstatSync, readlinkSync, realpathSync } from 'node:fs'
-import { type AccessPolicy } from '@cordon/policy'
+import { existsSync, lstatSync, readFileSync, readlinkSync, realpathSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { type AccessPolicy, type FsRule } from '@cordon/policy'
 import { resolveProgram } from './program.ts'
+import { type OutsideRule } from './outside.ts'
 import { encloses, join } from './paths.ts'
 import { placeRules } from './regions.ts'
 import { installationsOf } from './runtime.ts'
 import { findSecrets, type Secrets } from './secrets.ts'
-import { type PathKind, type Place, type Survey, type SystemEntry } from './survey.ts'
+import { publicOnly } from './baseline.ts'
+import {
+  type LinkOnTheWay,
+  type PathKind,
+  type NamedDirectory,
+  type Survey,
+  type SystemEntry,
+} from './survey.ts'
 
 export interface SurveyRequest {
   readonly policy: AccessPolicy
+  readonly outside?: readonly OutsideRule[]
+  /** Files that are copied in and out (SPEC 4.8). */
+  readonly replaced?: readonly string[]
   readonly root: string
   readonly home: string
   readonly cwd: string
@@ -42,24 +54,29 @@ const DEVICES = ['/dev/null', '/dev/zero', '/dev/full', '/dev/random', '/dev/ura
 /** Where configuration lies, and with it passwords. */
 const CONFIGURATION = ['/etc', '/usr/local/etc']
 
+/** Whether a canonical path is part of the system that every program is shown (SPEC 4.3). */
+export const isInSystem = (path: string): boolean => SYSTEM.some((dir) => encloses(dir, path))
+
 /** Looks at this host, with the authority of this process, for all that planning needs to know. */
 export function openAmbientSurvey(request: SurveyRequest): Survey {
   const root = placeOf(request.root)
-  const home = placeOf(request.home)
+  const home = homeOf(request.home)
   const system = SYSTEM.flatMap(systemEntry)
   const program = resolveProgram(request.argv0, request.cwd, request.env)
   const inSystem = (path: string): boolean =>
     system.some((entry) => entry.kind === 'bind' && encloses(entry.path, path))
   const configuration = [...new Set(CONFIGURATION.flatMap(realDirectory).filter(inSystem))]
-  let found: readonly Secrets[] | undefined
-  const secrets = (): readonly Secrets[] => (found ??= configuration.map(findSecrets))
   const runtime = installationsOf({
     program,
     path: request.env['PATH'] ?? '',
     home: home.canonical,
     root: root.canonical,
     more: request.runtime ?? [],
-  }).filter((entry) => !inSystem(entry.path))
+    isShown: inSystem,
+  })
+  let found: readonly Secrets[] | undefined
+  const secrets = (): readonly Secrets[] =>
+    (found ??= [...configuration, ...publicOnly(runtime)].map(findSecrets))
   return {
     root,
     home,
@@ -77,17 +94,54 @@ export function openAmbientSurvey(request: SurveyRequest): Survey {
     },
     runtime,
     devices: DEVICES.filter((path) => existsSync(path)),
-    kinds: kindsOf(request.policy, root.canonical),
+    kinds: new Map([...kindsOf(request.policy.fs, root.canonical), ...kindsOf(request.outside ?? [], '/')]),
+    replaced: (request.replaced ?? []).map((path) => ({ path, there: kindOf(path) === 'file' })),
+    links: uniqueLinks([
+      ...linksOf(request.policy.fs, root.canonical),
+      ...linksOf(request.outside ?? [], '/'),
+    ]),
+    resolving: {
+      hostname: hostname(),
+      hosts: nameFile('/etc/hosts', inSystem),
+      resolver: nameFile('/etc/resolv.conf', inSystem),
+    },
   }
 }
 
-function placeOf(given: string): Place {
+function hostname(): string {
+  try {
+    return readFileSync('/proc/sys/kernel/hostname', 'utf8').trim() // `node:os` need not be loaded for it
+  } catch {
+    return ''
+  }
+}
+
+/** Where it really is, if something can be put before it: in the system, or where nothing of the host is shown. */
+function nameFile(path: string, inSystem: (path: string) => boolean): string | undefined {
+  const { canonical } = placeOf(path)
+  const stats = lstatSync(canonical, { throwIfNoEntry: false })
+  return stats?.isFile() && (inSystem(canonical) || /^\/(?:run|mnt\/wsl)\//.test(canonical))
+    ? canonical
+    : undefined
+}
+
+function placeOf(given: string): NamedDirectory {
   try {
     return { given, canonical: realpathSync.native(given) }
   } catch {
     return { given, canonical: given } // a home need not exist to be private and empty
   }
 }
+
+/** Not made private even if HOME says so: the root (HOME=/ in a container), and what the sandbox makes anew itself. */
+function homeOf(given: string): NamedDirectory {
+  const home = placeOf(given)
+  const isNone = ['/', '/dev'].includes(home.canonical) || encloses('/proc', home.canonical)
+  return isNone ? { given: NO_HOME, canonical: NO_HOME } : home
+}
+
+/** As Debian says it for those who have none. */
+const NO_HOME = '/nonexistent'
 
 /** Where a path leads, when that is a directory: the launcher follows no link. */
 function realDirectory(path: string): readonly string[] {
@@ -102,12 +156,52 @@ function systemEntry(path: string): readonly SystemEntry[] {
   return stats.isDirectory() ? [{ kind: 'bind', path }] : []
 }
 
-function kindsOf(policy: AccessPolicy, root: string): ReadonlyMap<string, PathKind> {
+function kindsOf(rules: readonly FsRule[], root: string): ReadonlyMap<string, PathKind> {
   const kinds = new Map<string, PathKind>()
-  for (const path of placeRules(policy.fs, root).keys()) kinds.set(path, kindOf(path))
-  for (const rule of policy.fs)
-    if (rule.external) kinds.set(join(root, rule.path), kindOf(join(root, rule.path)))
+  for (const [path, placed] of placeRules(rules, root)) {
+    kinds.set(path, kindOf(path))
+    const parent = dirname(path)
+    if (placed.some(({ guard }) => guard === 'moved-aside') && !kinds.has(parent))
+      kinds.set(parent, kindOf(parent))
+  }
+  for (const rule of rules) if (rule.external) kinds.set(join(root, rule.path), kindOf(join(root, rule.path)))
   return kinds
+}
+
+/** A rule may be written for a link, or lead through one; who is granted the place goes the same way (SPEC 3.1). */
+const linksOf = (rules: readonly FsRule[], root: string): readonly LinkOnTheWay[] =>
+  rules.flatMap(({ path, written = path, grants, external, guard }) =>
+    grants.size > 0 && guard === undefined && (external || written !== path)
+      ? linksOnTheWay(join(root, written))
+      : [],
+  )
+
+const uniqueLinks = (links: readonly LinkOnTheWay[]): readonly LinkOnTheWay[] => [
+  ...new Map(links.map((link) => [link.path, link])).values(),
+]
+
+/** As many as SPEC 1.3 follows: a way that is longer leads nowhere for a rule either. */
+const MOST_LINKS = 40
+
+/** Every link that is followed from the root of this host to an absolute path, each where it really lies (decision 0177). */
+export function linksOnTheWay(path: string): readonly LinkOnTheWay[] {
+  const found: LinkOnTheWay[] = []
+  let here = '/'
+  const todo = path.split('/').toReversed()
+  for (let part = todo.pop(); part !== undefined; part = todo.pop()) {
+    if (part === '' || part === '.') continue
+    const next = part === '..' ? dirname(here) : join(here, part)
+    if (kindOf(next) !== 'link') {
+      here = next
+      continue
+    }
+    if (found.length === MOST_LINKS) return found
+    const target = readlinkSync(next)
+    found.push({ path: next, target })
+    if (target.startsWith('/')) here = '/'
+    todo.push(...target.split('/').toReversed())
+  }
+  return found
 }
 
 function kindOf(path: string): PathKind {

@@ -2,7 +2,7 @@ import { type LandlockRight } from '../linux/items.ts'
 import { type Layout } from '../linux/layout.ts'
 import { type Item, type MountAttribute } from '../linux/items.ts'
 import { rightsOf } from '../linux/landlock.ts'
-import { encloses } from './paths.ts'
+import { encloses, enclosesStrictly } from './paths.ts'
 import { type Survey } from './survey.ts'
 
 /** SPEC 4.3: what every program gets outside the policy. */
@@ -23,16 +23,26 @@ export function layOutSystem(layout: Layout, survey: Survey): void {
   }
 }
 
-/** After the system, below everything that a rule mounts there. */
-export function coverSecrets(layout: Layout, survey: Survey, mounted: readonly string[]): void {
-  if (survey.secretsFound === 'now') {
-    for (const path of survey.secrets) layout.cover(path, 'empty')
-    return
-  }
+/** Installations that files of the workspace chose (decision 0141), of which private parts are covered as those of `/etc` are. */
+export const publicOnly = (runtime: Survey['runtime']): readonly string[] =>
+  runtime.flatMap((entry) =>
+    entry.kind === 'bind' && entry.publicOnly && entry.is === 'dir' ? [entry.path] : [],
+  )
+
+/** Covers what below a directory is not for everybody. */
+export type CoverSecrets = (layout: Layout, dir: string) => void
+
+/** How that is done in this plan, which mounts at these paths besides. In one way everywhere: the launcher's lists come in order. */
+export function secretsCover(survey: Survey, mounted: readonly string[]): CoverSecrets {
+  if (survey.secretsFound === 'now')
+    return (layout, dir) => {
+      for (const path of survey.secrets) if (encloses(dir, path)) layout.cover(path, 'empty')
+    }
   const isTouched = (dir: string): boolean =>
     mounted.some((path) => encloses(dir, path) || encloses(path, dir))
-  const when = survey.configuration.some(isTouched) ? 'in-turn' : 'last'
-  for (const path of survey.configuration) layout.coverPrivate(path, when)
+  const isReachedInto = (dir: string): boolean => mounted.some((path) => enclosesStrictly(dir, path))
+  const inTurn = survey.configuration.some(isTouched) || publicOnly(survey.runtime).some(isReachedInto)
+  return (layout, dir) => layout.coverPrivate(dir, inTurn ? 'in-turn' : 'last')
 }
 
 export function layOutDevices(layout: Layout, survey: Survey, processes: number): void {

@@ -1,5 +1,6 @@
 import { CordonError, show } from '@cordon/policy'
 import { type LostGuarantee } from '../kernel.ts'
+import { nameOf } from './outside.ts'
 import { type Holder } from './types.ts'
 
 /** The request makes no sense on any kernel. */
@@ -32,7 +33,7 @@ function describeHolder(holder: Holder): string {
   const why = 'why' in holder.held ? holder.held.why : ''
   switch (holder.axis) {
     case 'fs':
-      return `fs rule ${show(holder.rule.path)}: ${holder.granted ? 'granting' : 'withholding'} ${holder.capability}: ${why}`
+      return `fs rule ${show(nameOf(holder.rule))}: ${holder.granted ? 'granting' : 'withholding'} ${holder.capability}: ${why}`
     case 'net':
       return `net rule ${show(holder.rule.host)}: ${why}`
     case 'env':

@@ -25,12 +25,12 @@ interface Question {
   readonly means: Means
 }
 
-const WRITING: readonly Capability[] = ['create', 'update', 'delete']
+export const WRITING: readonly Capability[] = ['create', 'update', 'delete']
 
 /**
  * The whole table of who can hold what. Landlock gives each capability separately and takes none away from
  * a subtree; a mount takes away all writing, or executing, or everything. So a narrower region is
- * exact unless it keeps some writing and loses other, or loses reading and keeps something.
+ * exact unless it keeps some writing and loses other, or loses reading and keeps something (decision 0041).
  */
 export function hold(question: Question): Hold {
   const { kind, grants, means } = question

@@ -16,7 +16,11 @@ export function allowOnly({ regions }: HeldRegions, survey: Survey): readonly It
       entry.kind === 'bind' && !hasSecrets(entry.path) ? [allow(entry.path, BASELINE_RIGHTS)] : [],
     ),
     ...survey.aroundSecrets.map((path) => allow(path, BASELINE_RIGHTS)),
-    ...survey.runtime.flatMap((entry) => (entry.kind === 'bind' ? [allow(entry.path, BASELINE_RIGHTS)] : [])),
+    ...survey.runtime.flatMap((entry) =>
+      entry.kind === 'bind' && !(entry.publicOnly && hasSecrets(entry.path))
+        ? [allow(entry.path, BASELINE_RIGHTS)]
+        : [],
+    ),
     ...allowDevices(survey),
     ...regions.flatMap((region) =>
       region.grants.size > 0 && (region.kind === 'dir' || region.kind === 'file')

@@ -17,6 +17,16 @@ export const LIMITS = {
   replacing: 'replacing a file by renaming another over it also needs create and delete',
   replaceable: 'with create and delete a file can be removed and made anew, by rename in one step',
   metadata: 'permissions, times and attributes can still be changed: Landlock guards the content',
+  openMetadata:
+    'permissions, times and attributes can still be changed through a file that may be opened: Landlock guards the content',
+  unnamed:
+    'permissions, times and attributes are changed through an open file only: by name, as `chmod` does it, is refused',
+  copies:
+    'it limits what may be started from this path, not what code may run: a copy in a place that may be written can be started',
+  interpreted:
+    'no file is started from here, nor from /tmp, the home or memory; what an interpreter reads, as in `sh file`, is not started',
+  loaded:
+    'no file is started from here, nor from memory; what an interpreter or the loader reads, as in `sh file` or `ld.so file`, is not started',
   movable:
     'the kernel grants it to what lies there, not to the name: moved elsewhere it is still granted, and what is put there later is not',
   absent: 'the path does not exist, so it cannot be granted: create it first',
@@ -29,12 +39,14 @@ interface Around {
   /** No other rule: nothing to cross, nothing mounted below. */
   readonly alone: boolean
   readonly root: boolean
+  /** Where execute is granted at all. */
+  readonly execution: 'everywhere' | 'somewhere' | 'nowhere'
 }
 
 export function limitsOf(
   region: HeldRegion,
   capability: Capability,
-  { rule, alone, root }: Around,
+  { rule, alone, root, execution }: Around,
 ): readonly string[] {
   const granted = region.grants.has(capability)
   const mounts = region.hold.attributes.length > 0
@@ -57,7 +69,13 @@ export function limitsOf(
   if (!granted && capability === 'update' && isLoose(region, 'create') && isLoose(region, 'delete'))
     names.push('replaceable')
   const writable = !(mounted && (region.hold.cover || region.hold.attributes.includes('read-only')))
-  if (!granted && capability === 'update' && writable) names.push('metadata')
+  if (mounts && !granted && capability === 'update' && writable) names.push('metadata')
+  if (!mounts && capability === 'update') {
+    if (granted) names.push('unnamed')
+    else if (isLoose(region, 'read')) names.push('openMetadata')
+  }
+  if (capability === 'execute' && execution !== 'everywhere')
+    names.push(execution === 'somewhere' ? 'copies' : mounts ? 'interpreted' : 'loaded')
   return names.map((name) => LIMITS[name])
 }
 

@@ -1,10 +1,13 @@
 import { show } from '@cordon/policy'
 import { type Guarantee, type KernelReport, type LostGuarantee } from '../kernel.ts'
 import { ABI_WITH_SCOPES } from '../linux/landlock.ts'
-import { type Holder, type Plan } from './types.ts'
+import { nameOf } from './outside.ts'
+import { type Holder, type Loss, type Plan } from './types.ts'
 
-/** What a run without namespaces, Landlock or seccomp does without, by name (SPEC 4.3). */
+/** What a run without namespaces, Landlock or seccomp does without, by name (SPEC 4.3, decision 0114). */
 export function lostWithout(kernel: KernelReport, isolation: Plan['isolation']): readonly LostGuarantee[] {
+  if (kernel.platform === 'linux' && kernel.launcher.state === 'missing')
+    return [withoutLauncher(kernel.launcher)]
   return [
     ...(hasBoundary(kernel, isolation) ? [] : [withoutBoundary(kernel)]),
     ...(isolation === 'landlock-only' ? withoutNamespaces(kernel) : []),
@@ -13,18 +16,54 @@ export function lostWithout(kernel: KernelReport, isolation: Plan['isolation']):
   ]
 }
 
+/** Then nothing is known of the kernel, and nothing is to be loosened in it. */
+const withoutLauncher = ({ why, fix }: { readonly why: string; readonly fix: string }): LostGuarantee => ({
+  guarantee: 'workspace-boundary',
+  loss: 'nothing can be confined, so nothing runs',
+  why,
+  fix,
+})
+
 /** What `warn` runs without, where the kernel has everything and the rules ask for more (docs/sandbox.md). */
-export function lostOf(refused: readonly Holder[]): readonly LostGuarantee[] {
+export function lostOf(refused: readonly Holder[]): readonly Loss[] {
   const paths = refused.flatMap((holder) =>
-    holder.axis === 'fs' ? [{ ...holder, path: holder.rule.path }] : [],
+    holder.axis === 'fs' ? [{ ...holder, path: nameOf(holder.rule) }] : [],
   )
   return [...Map.groupBy(paths, ({ path }) => path)].map(([path, all]) => ({
     guarantee: 'narrower-rules',
+    declared: true,
     loss: `what the rule for ${show(path)} says of ${all.map(({ capability }) => capability).join(', ')}`,
     why: 'of what a wider rule grants, the kernel can take back all writing, or execute, or everything, and nothing between',
     fix: 'write the narrower rule at the top, and wider ones below it',
   }))
 }
+
+/** `sandbox.limits.memory_mb` where no cgroup is delegated to us. */
+export const WITHOUT_CGROUP: Loss = {
+  guarantee: 'total-memory',
+  declared: true,
+  loss: 'the limit of memory holds for each process alone, not for all of them together',
+  why: 'no cgroup with the memory controller is delegated to this user',
+  fix: 'start it in a session of systemd that has one (`systemd-run --user --scope`), on a machine with cgroup v2',
+}
+
+/** SPEC 4.5: what private unix sockets do not hold, or that there can be none. */
+export const lostOfSockets = (isolation: Plan['isolation']): Loss =>
+  isolation === 'namespaces'
+    ? {
+        guarantee: 'host-sockets',
+        declared: false,
+        loss: 'unix sockets of the host that lie in a granted place can be connected to',
+        why: 'unix sockets are allowed, and one of the host has a path there like one of the command',
+        fix: 'grant no directory in which a program of the host listens',
+      }
+    : {
+        guarantee: 'host-sockets',
+        declared: true,
+        loss: 'unix sockets stay refused',
+        why: 'without namespaces every socket of the host would be in reach',
+        fix: 'see `cordon doctor` for how to get namespaces',
+      }
 
 /** Whether anything at all keeps a program from the files that no rule speaks of. */
 export const hasBoundary = ({ landlockAbi }: KernelReport, isolation: Plan['isolation']): boolean =>
@@ -44,19 +83,39 @@ function withoutBoundary({ newRoot }: KernelReport): LostGuarantee {
   }
 }
 
-function withoutNamespaces({ newRoot, landlockAbi }: KernelReport): readonly LostGuarantee[] {
+/** SPEC 4.10: what the guard cannot hold is said, and no reason to refuse. */
+export function lostGuard(paths: readonly string[], kernel: KernelReport): readonly Loss[] {
+  if (paths.length === 0) return []
+  const named = paths.slice(0, MOST_NAMED).map(show).join(', ')
+  const more = paths.length > MOST_NAMED ? ` and ${paths.length - MOST_NAMED} more` : ''
+  const loss = `files that the host obeys or runs by itself later can be changed: ${named}${more}`
+  return [{ guarantee: 'guard', declared: false, loss, ...causeOf(kernel) }]
+}
+
+const MOST_NAMED = 5
+
+function withoutNamespaces(kernel: KernelReport): readonly LostGuarantee[] {
+  const before = kernel.landlockAbi < ABI_WITH_SCOPES
+  return NEED_NAMESPACES.map(([guarantee, loss, older]) => ({
+    guarantee,
+    loss: before && older !== undefined ? older : loss,
+    ...causeOf(kernel),
+  }))
+}
+
+function causeOf({ newRoot, nested }: KernelReport): Pick<LostGuarantee, 'why' | 'fix'> {
+  if (nested)
+    return {
+      why: 'this is inside another `cordon run`, and namespaces do not nest there',
+      fix: 'start it outside of that one',
+    }
   const why =
     newRoot === 'works'
       ? 'user namespaces were switched off for this run'
       : `the kernel refused a new root at step ${newRoot.step} (${newRoot.errno})`
   const fix =
     'allow unprivileged user namespaces: `sysctl kernel.apparmor_restrict_unprivileged_userns=0` on Ubuntu, `sysctl user.max_user_namespaces=15000` elsewhere, `--security-opt seccomp=unconfined` in a container'
-  return NEED_NAMESPACES.map(([guarantee, loss, before]) => ({
-    guarantee,
-    loss: before !== undefined && landlockAbi < ABI_WITH_SCOPES ? before : loss,
-    why,
-    fix,
-  }))
+  return { why, fix }
 }
 
 /** Each with what it says on a kernel before Landlock's scopes, where that is more. */
@@ -66,7 +125,7 @@ const NEED_NAMESPACES: readonly (readonly [Guarantee, string, string?])[] = [
   ['host-rules', 'no network at all: rules that allow hosts cannot be served'],
   [
     'file-metadata',
-    'size, permissions, times and attributes of every file can be seen, and changed where it is yours',
+    'size, permissions, times and attributes of every file can be seen; of what may be opened they can be changed through the open file, and of nothing by name, so `chmod`, `git init` and unpacking directories fail, and a linker leaves its program without execute permission',
   ],
   [
     'process-isolation',

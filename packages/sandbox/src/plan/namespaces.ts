@@ -1,3 +1,4 @@
+import { dirname } from 'node:path'
 import { type Item } from '../linux/items.ts'
 import { rightsOf } from '../linux/landlock.ts'
 import { Layout } from '../linux/layout.ts'
@@ -8,29 +9,37 @@ import {
   allowSystem,
   BASELINE_ATTRIBUTES,
   BASELINE_RIGHTS,
-  coverSecrets,
+  secretsCover,
   layOutDevices,
   layOutSystem,
 } from './baseline.ts'
+import { FIRST_REPLACED_FD } from '../replaced.ts'
 import { encloses, enclosesStrictly, join, sortByPath } from './paths.ts'
 import { EVERYTHING } from './regions.ts'
 import { type HeldRegion, type HeldRegions, type PrivatePlace } from './regions-held.ts'
 import { type Survey } from './survey.ts'
+import { isGuard, whenMade } from './watched.ts'
 
-/** SPEC 4.3 with namespaces: a root that holds the baseline, private places, and what was granted. */
+/** SPEC 4.3 with namespaces: a root that holds the baseline, private places, and what was granted (decision 0040). */
 export function layOutNamespaces(held: HeldRegions, survey: Survey, processes: number): readonly Item[] {
   const layout = new Layout()
   const allowed: Item[] = []
   layOutSystem(layout, survey)
   layOutDevices(layout, survey, processes)
   const steps = stepsOf(held, survey)
-  coverSecrets(
-    layout,
+  const coverSecrets = secretsCover(
     survey,
     steps.map(({ path }) => path),
   )
-  for (const step of steps) step.lay(layout, allowed)
+  // After the system, below everything that a rule mounts there.
+  for (const dir of survey.configuration) coverSecrets(layout, dir)
+  for (const step of steps) {
+    step.lay(layout, allowed)
+    if (step.hides) coverSecrets(layout, step.path)
+  }
   layOutLinks(layout, held, survey)
+  for (const { path, there } of survey.replaced ?? [])
+    layout.replaced(path, there, FIRST_REPLACED_FD + layout.countReplaced())
   return [
     ...layout.seal(),
     ...allowSystem(survey),
@@ -38,22 +47,71 @@ export function layOutNamespaces(held: HeldRegions, survey: Survey, processes: n
     allowOwnTerminals(),
     ...allowed,
     ...allowListing(held),
+    ...lookLater(held, survey),
   ]
 }
 
+/** SPEC 4.3: what was written to the private home is told at the end. Caches are made to be lost. */
+function lookLater({ places, ways }: HeldRegions, { home }: Survey): readonly Item[] {
+  const own = places.some(({ path, writable }) => writable && path === home.canonical)
+  if (!own) return []
+  const silent = [...CACHES.map((name) => `${home.canonical}/${name}`), ...ways]
+  return [
+    { tag: 'left', path: home.canonical, told: true },
+    ...silent.map((path): Item => ({ tag: 'left', path, told: false })),
+  ]
+}
+
+/** Where programs keep what they can make or fetch again, and how they were used last. */
+const CACHES = [
+  '.cache',
+  '.npm',
+  '.node-gyp',
+  '.yarn/berry',
+  '.bun/install/cache',
+  '.local/share/pnpm',
+  '.local/share/virtualenv',
+  '.local/share/uv',
+  '.cargo/registry',
+  '.cargo/git',
+  '.cargo/.package-cache',
+  '.cargo/.package-cache-mutate',
+  '.cargo/.global-cache',
+  '.rustup/tmp',
+  'go/pkg',
+  '.config/go/telemetry',
+  '.m2/repository',
+  '.gradle/caches',
+  '.gradle/daemon',
+  '.nuget/packages',
+  '.ccache',
+  '.pki',
+  '.lesshst',
+  '.wget-hsts',
+  '.bash_history',
+  '.python_history',
+  '.node_repl_history',
+]
+
+const WITHOUT_EXECUTE = [...EVERYTHING].filter((capability) => capability !== 'execute')
+
 interface Step {
   readonly path: string
+  /** Whether files in the mount that not everybody may read are covered. */
+  readonly hides?: boolean
   readonly lay: (layout: Layout, allowed: Item[]) => void
 }
 
 /** Parents first; at one path the later kind lies on top. */
-function stepsOf({ regions, places }: HeldRegions, survey: Survey): readonly Step[] {
+function stepsOf({ regions, places, ways, execution }: HeldRegions, survey: Survey): readonly Step[] {
   return sortByPath([
-    ...places.map((place) => ({ path: place.path, lay: layPlace(place) })),
+    ...places.map((place) => ({ path: place.path, lay: layPlace(place, execution) })),
+    ...ways.map((path) => ({ path, lay: layWay(path) })),
     ...survey.runtime
-      .filter((entry) => !regions.some((region) => encloses(region.path, entry.path)))
+      .filter((entry) => !regions.some((region) => !isOutside(region) && encloses(region.path, entry.path)))
       .map((entry) => ({
         path: entry.path,
+        hides: entry.kind === 'bind' && entry.publicOnly === true && entry.is === 'dir',
         lay: (layout: Layout, allowed: Item[]) => {
           if (entry.kind === 'link') return layout.link(entry.path, entry.target)
           if (isHostReadOnly(layout, entry.path)) return
@@ -63,31 +121,46 @@ function stepsOf({ regions, places }: HeldRegions, survey: Survey): readonly Ste
       })),
     ...regions.map((region, index) => ({
       path: region.path,
-      lay: layRegion(region, hasMountsInside(regions, index) ? 'bound-back' : 'empty', survey),
+      lay: layRegion(region, showsInside(regions, index, survey) ? 'bound-back' : 'empty', survey),
     })),
   ])
 }
 
-/** A runtime inside a system directory or another runtime is there already. */
+/** A runtime inside a system directory or another runtime is there already. In a place to be read nothing could be started. */
 const isHostReadOnly = (layout: Layout, path: string): boolean => {
-  const base = layout.holding(path)
-  return !base.ours && base.attributes.includes('read-only')
+  const { ours, attributes } = layout.holding(path)
+  return !ours && attributes.includes('read-only') && !attributes.includes('no-exec')
 }
 
+/** Of what lies in the workspace its rules say whether it is started. */
+const isOutside = ({ rules }: HeldRegion): boolean =>
+  rules.length > 0 && rules.every((rule) => 'outside' in rule)
+
 const layPlace =
-  ({ path, writable }: PrivatePlace): Step['lay'] =>
+  ({ path, writable }: PrivatePlace, execution: HeldRegions['execution']): Step['lay'] =>
   (layout, allowed) => {
     // /tmp as everywhere; a home that only its owner enters.
     layout.private(path, path.endsWith('/tmp') || path === '/dev/shm' ? 0o1777 : 0o700)
-    if (writable) allowed.push(allow(path, rightsOf(EVERYTHING)))
+    // The launcher mounts it no-exec then, too.
+    if (writable) allowed.push(allow(path, rightsOf(execution === 'nowhere' ? WITHOUT_EXECUTE : EVERYTHING)))
     else layout.readOnlyLater(path)
+  }
+
+const layWay =
+  (path: string): Step['lay'] =>
+  (layout) => {
+    layout.private(path, 0o755)
+    layout.readOnlyLater(path)
   }
 
 const layRegion =
   (region: HeldRegion, inside: 'bound-back' | 'empty', survey: Survey): Step['lay'] =>
   (layout, allowed) => {
-    const { path, kind, grants, hold } = region
-    if (kind === 'missing') return
+    const { path, kind, grants, hold, apart } = region
+    if (kind === 'missing') return keepParent(layout, region, survey)
+    if (!apart) return
+    // SPEC 4.10: a guarded link stays what it is; what it leads to has a rule of its own.
+    if (kind === 'link' && isGuard(region)) return layout.pinLink(path)
     if (hold.cover) {
       // Where nothing of the host is mounted a path is simply not there. Not so the workspace: in a private
       // place it could be made, and what is written to it would be lost without a word.
@@ -103,9 +176,20 @@ const layRegion =
     allowed.push(allow(path, rightsOf(grants)))
   }
 
-/** Regions are sorted, so those inside one follow it directly. */
-function hasMountsInside(regions: readonly HeldRegion[], index: number): boolean {
+/**
+ * SPEC 4.10: what is new in a directory is looked for by name; the shell of the person who stands there stays in the directory
+ * itself. So that keeps its name.
+ */
+function keepParent(layout: Layout, region: HeldRegion, { kinds }: Survey): void {
+  const parent = dirname(region.path)
+  if (isGuard(region) && whenMade(region) === 'moved-aside' && kinds.get(parent) === 'dir')
+    layout.pinDirectory(parent)
+}
+
+/** Whether something is to be seen in a region that is covered. Regions are sorted, so those inside one follow it directly. */
+function showsInside(regions: readonly HeldRegion[], index: number, { links }: Survey): boolean {
   const { path } = regions[index]!
+  if (links.some((link) => enclosesStrictly(path, link.path))) return true
   for (let next = index + 1; next < regions.length && enclosesStrictly(path, regions[next]!.path); next++)
     if (regions[next]!.kind !== 'missing' && !regions[next]!.hold.cover) return true
   return false
@@ -119,6 +203,7 @@ function layOutLinks(layout: Layout, { regions }: HeldRegions, survey: Survey): 
       const link = join(root, rule.path)
       if (rule.external && survey.kinds.get(link) === 'link') layout.pinLink(link)
     }
+  for (const { path, target } of survey.links) layout.link(path, target)
   // The workspace and the home keep the name they were given, when that is another.
   for (const { given, canonical } of [survey.root, survey.home])
     if (given !== canonical) layout.link(given, canonical)

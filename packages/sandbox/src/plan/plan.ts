@@ -1,17 +1,18 @@
 import { ABI_WITH_TRUNCATE } from '../linux/landlock.ts'
 import { type Flag, type Item, type LimitName } from '../linux/items.ts'
-import { hasBoundary, lostOf, lostWithout } from './lost.ts'
+import { hasBoundary, lostGuard, lostOf, lostOfSockets, lostWithout, WITHOUT_CGROUP } from './lost.ts'
+import { LauncherMissingError } from '../launcher.ts'
 import { UnenforceableError, UnplannableError } from './errors.ts'
-import { cannotHold, holdersOf, isRefused } from './holders.ts'
+import { cannotHold, declaredIn, holdersOf, isRefused, unguarded } from './holders.ts'
 import { layOutNamespaces } from './namespaces.ts'
+import { planNetwork } from './network.ts'
 import { allowOnly } from './landlock-only.ts'
+import { nameOf } from './outside.ts'
 import { regionsOf } from './regions.ts'
-import { holdRegions } from './regions-held.ts'
-import { type ConfinementRequest, type Holder, type Limits, type Plan } from './types.ts'
+import { type HeldRegions, holdRegions } from './regions-held.ts'
+import { type PlanRequest, type Holder, type Limits, type Loss, type Plan } from './types.ts'
+import { whyNoWorkspace } from './no-workspace.ts'
 import { watchMissing } from './watched.ts'
-
-/** Alone in its network namespace, so any port is free; programs are told it in HTTP_PROXY. */
-export const PROXY_PORT = 3128
 
 const MIB = 1024 * 1024
 export const DEFAULT_LIMITS: Limits = { memory: 8192 * MIB, processes: 1024, files: 8192, tmp: 1024 * MIB }
@@ -20,17 +21,25 @@ export const DEFAULT_LIMITS: Limits = { memory: 8192 * MIB, processes: 1024, fil
  * SPEC 4.1: from a policy to the instructions that confine a process, and to the table of who holds what. Pure.
  * Throws under `enforce` when a declared guarantee cannot be had.
  */
-export function planConfinement(request: ConfinementRequest): Plan {
-  const { policy, kernel, survey, mode } = request
-  if (survey.root.canonical === '/') throw new UnplannableError('the workspace may not be the root directory')
+export function planConfinement(request: PlanRequest): Plan {
+  const { policy, outside = [], kernel, survey, mode } = request
+  if (kernel.platform === 'linux' && kernel.launcher.state === 'missing')
+    throw new LauncherMissingError(kernel.launcher)
+  const unfit = whyNoWorkspace(survey.root.canonical)
+  if (unfit !== undefined) throw new UnplannableError(unfit)
   const isolation =
     request.simulate?.userns === false || kernel.newRoot !== 'works' ? 'landlock-only' : 'namespaces'
   const means = { mounts: isolation === 'namespaces', landlockAbi: kernel.landlockAbi }
-  const held = holdRegions(regionsOf(policy, survey), survey, means)
-  const proxyPort =
-    isolation === 'namespaces' && policy.net.some((rule) => rule.allow) ? PROXY_PORT : undefined
+  const held = holdRegions(regionsOf(policy, outside, survey), survey, means)
   const limits = { ...DEFAULT_LIMITS, ...request.limits }
-  const lost = lostWithout(kernel, isolation)
+  const declared = declaredIn(policy, held.regions, isolation)
+  const loose = unguarded(held.regions).flatMap(({ rules: [rule] }) => (rule ? [nameOf(rule)] : []))
+  const lost: readonly Loss[] = [
+    ...lostWithout(kernel, isolation).map((each) => ({ ...each, declared: declared.has(each.guarantee) })),
+    ...lostGuard(loose, kernel),
+    ...(request.limits?.memory !== undefined && request.cgroup === undefined ? [WITHOUT_CGROUP] : []),
+    ...(request.unixSockets === 'private' ? [lostOfSockets(isolation)] : []),
+  ]
   // Five entries a rule, wanted by `explain` and by a refusal: not made for every spawn.
   let table: readonly Holder[] | undefined
   const holders = (): readonly Holder[] => (table ??= holdersOf(policy, held.regions, isolation))
@@ -43,13 +52,12 @@ export function planConfinement(request: ConfinementRequest): Plan {
     limits,
     isolation,
     items: [
-      { tag: 'flags', flags: flagsOf(request, isolation, proxyPort) },
+      { tag: 'flags', flags: flagsOf(request, held.execution, isolation) },
       { tag: 'tmp-size', bytes: limits.tmp },
       ...limitItems(limits),
       ...(isolation === 'namespaces'
         ? layOutNamespaces(held, survey, limits.processes)
         : allowOnly(held, survey)),
-      ...(proxyPort === undefined ? [] : [{ tag: 'listen', port: proxyPort } as const]),
     ],
     regions: held.regions,
     get holders() {
@@ -59,14 +67,18 @@ export function planConfinement(request: ConfinementRequest): Plan {
       holdsAll || isolation === 'landlock-only' ? lost : [...lost, ...lostOf(holders().filter(isRefused))],
     watched: watchMissing(held.regions, survey),
     notes: held.notes,
-    proxyPort,
+    cgroup:
+      request.limits?.memory === undefined || request.cgroup === undefined
+        ? undefined
+        : { parent: request.cgroup, memory: limits.memory },
+    network: isolation === 'namespaces' ? planNetwork(policy.net, survey) : undefined,
   }
 }
 
 function flagsOf(
-  { kernel, unixSockets = 'none' }: ConfinementRequest,
+  { kernel, unixSockets = 'pairs' }: PlanRequest,
+  execution: HeldRegions['execution'],
   isolation: Plan['isolation'],
-  proxyPort: number | undefined,
 ): readonly Flag[] {
   return [
     ...(isolation === 'namespaces' ? (['namespaces'] as const) : []),
@@ -75,16 +87,19 @@ function flagsOf(
     ...(isolation === 'landlock-only' && kernel.landlockAbi > 0 && kernel.landlockAbi < ABI_WITH_TRUNCATE
       ? (['no-truncation'] as const)
       : []),
-    ...(unixSockets === 'private' ? (['unix-sockets'] as const) : []),
-    // In an empty network namespace a socket reaches nothing and programs fail as they do offline. Without
-    // one, having no socket at all is the only thing that holds.
-    ...(isolation === 'namespaces' || proxyPort !== undefined ? (['inet-sockets'] as const) : []),
+    ...(execution === 'nowhere' ? (['no-execution'] as const) : []),
+    // Without namespaces every path of the host is there, and Landlock does not stand before sockets.
+    ...(unixSockets === 'private' && isolation === 'namespaces' ? (['unix-sockets'] as const) : []),
+    // In a network namespace of its own a socket reaches nothing else. Without one, having no socket at all is the only
+    // thing that holds.
+    ...(isolation === 'namespaces' ? (['inet-sockets'] as const) : []),
   ]
 }
 
 const limitItems = (limits: Limits): readonly Item[] =>
   (
     [
+      ...(limits.cpu === undefined ? [] : [['cpu', limits.cpu] as const]),
       ['data', limits.memory],
       ['processes', limits.processes],
       ['files', limits.files],

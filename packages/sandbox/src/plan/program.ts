@@ -1,18 +1,33 @@
-import { accessSync, closeSync, constants, openSync, readSync, realpathSync, statSync } from 'node:fs'
+import {
+  accessSync,
+  closeSync,
+  constants,
+  existsSync,
+  openSync,
+  readSync,
+  realpathSync,
+  statSync,
+} from 'node:fs'
 import { resolve } from 'node:path'
 import { CordonError, show } from '@cordon/policy'
 
-/** The command is not there, or not a program. */
+/** There is no such command. */
 export class ProgramNotFoundError extends CordonError {
   readonly code = 'PROGRAM_NOT_FOUND'
-  readonly program: string
   constructor(program: string, why: string) {
     super(`cannot start ${show(program)}: ${why}`)
-    this.program = program
   }
 }
 
-export interface Program {
+/** There is one, and it cannot be executed. */
+export class NotExecutableError extends CordonError {
+  readonly code = 'NOT_EXECUTABLE'
+  constructor(program: string, why: string) {
+    super(`cannot start ${show(program)}: ${why}`)
+  }
+}
+
+export interface ResolvedProgram {
   /** As it is started: a link keeps its name, since programs look at how they were called. */
   readonly exe: string
   /** The program and every interpreter it names by `#!`, each as found and as it really is. */
@@ -22,9 +37,13 @@ export interface Program {
 /** An interpreter of an interpreter of a script: more is a mistake. */
 const MOST_INTERPRETERS = 4
 
-export function resolveProgram(argv0: string, cwd: string, env: Readonly<Record<string, string>>): Program {
+export function resolveProgram(
+  argv0: string,
+  cwd: string,
+  env: Readonly<Record<string, string>>,
+): ResolvedProgram {
   const path = env['PATH'] ?? ''
-  const exe = find(argv0, cwd, path)
+  const exe = findProgram(argv0, cwd, path)
   const files: { found: string; real: string }[] = []
   for (let next: string | undefined = exe; next !== undefined && files.length < MOST_INTERPRETERS;) {
     const real = realpathSync.native(next)
@@ -35,25 +54,29 @@ export function resolveProgram(argv0: string, cwd: string, env: Readonly<Record<
   return { exe, files }
 }
 
-function find(name: string, cwd: string, path: string): string {
+/** Where the program is; throws the reason when there is none to start. */
+export function findProgram(name: string, cwd: string, path: string): string {
   if (name === '') throw new ProgramNotFoundError(name, 'it has no name')
   if (name.includes('/')) {
     const absolute = resolve(cwd, name)
     if (isProgram(absolute)) return absolute
-    throw new ProgramNotFoundError(name, 'it does not exist or is not executable')
+    if (existsSync(absolute)) throw new NotExecutableError(name, 'it is not executable')
+    throw new ProgramNotFoundError(name, 'it does not exist')
   }
-  const found = path
+  const places = path
     .split(':')
     .filter((dir) => dir.startsWith('/'))
     .map((dir) => `${dir}/${name}`)
-    .find(isProgram)
-  if (found === undefined) throw new ProgramNotFoundError(name, 'it is in no directory of PATH')
-  return found
+  const found = places.find(isProgram)
+  if (found !== undefined) return found
+  const closed = places.find((each) => existsSync(each))
+  if (closed !== undefined) throw new NotExecutableError(name, `${show(closed)} is not executable`)
+  throw new ProgramNotFoundError(name, 'it is in no directory of PATH')
 }
 
 function findQuietly(name: string, cwd: string, path: string): string | undefined {
   try {
-    return find(name, cwd, path)
+    return findProgram(name, cwd, path)
   } catch {
     return undefined // exec reports it, with the script's own name
   }

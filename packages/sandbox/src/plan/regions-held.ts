@@ -1,6 +1,6 @@
 import { type Capability } from '@cordon/policy'
-import { type Hold, hold, type Means } from './hold.ts'
-import { encloses, enclosesStrictly } from './paths.ts'
+import { type Hold, hold, type Means, WRITING } from './hold.ts'
+import { between, encloses, enclosesStrictly, sortByPath } from './paths.ts'
 import { EVERYTHING, NOTHING, type Region } from './regions.ts'
 import { type Survey } from './survey.ts'
 
@@ -10,6 +10,8 @@ export interface HeldRegion extends Region {
   readonly inherited: ReadonlySet<Capability>
   /** What the region right above grants: all that a path has before it exists, where mounts hold that region to it. */
   readonly above: ReadonlySet<Capability>
+  /** Whether it needs a mount: what has all writing, as what lies around it, can be replaced as well. */
+  readonly apart: boolean
 }
 
 /** A private, empty, writable place inside (SPEC 4.3). */
@@ -21,7 +23,11 @@ export interface PrivatePlace {
 export interface HeldRegions {
   readonly regions: readonly HeldRegion[]
   readonly places: readonly PrivatePlace[]
+  /** Directories in private places that are there only as the way to the workspace, or to what is granted: not writable. */
+  readonly ways: readonly string[]
   readonly notes: readonly string[]
+  /** `nowhere`: no rule grants execute, so nothing that the program can write may be started from where it lies. */
+  readonly execution: 'somewhere' | 'nowhere'
 }
 
 const BASELINE: ReadonlySet<Capability> = new Set(['read', 'execute'])
@@ -32,16 +38,20 @@ const BASELINE: ReadonlySet<Capability> = new Set(['read', 'execute'])
  */
 export function holdRegions(regions: readonly Region[], survey: Survey, means: Means): HeldRegions {
   const wanted = means.mounts ? privatePlaces(regions, survey) : []
+  const execution = regions.some((region) => region.grants.has('execute')) ? 'somewhere' : 'nowhere'
   const first = holdAll(regions, wanted, survey, means)
   const harmed = first.filter((region) => region.rules.length > 0 && leaks(region))
   const places = wanted.map(({ path }) => ({
     path,
     writable: !harmed.some((region) => enclosesStrictly(path, region.path)),
   }))
-  if (places.every((place) => place.writable)) return { regions: first, places, notes: [] }
+  const ways = waysTo(regions, places, survey)
+  if (places.every((place) => place.writable)) return { regions: first, places, ways, notes: [], execution }
   return {
     regions: holdAll(regions, places, survey, means),
     places,
+    ways,
+    execution,
     notes: places
       .filter((place) => !place.writable)
       .map(
@@ -71,12 +81,21 @@ function holdAll(
       inherited,
       above: new Set(nearest),
       hold: hold({ kind, grants: region.grants, inherited, means }),
+      apart: region.path === survey.root.canonical || !isAlike(region, above.at(-1)),
     }
     done.push(held)
     above.push(held)
   }
   return done
 }
+
+/** Only with all writing: of a narrower one the mount that holds it also says so in the table. */
+const isAlike = ({ grants }: Region, around: Region | undefined): boolean =>
+  around !== undefined &&
+  around.kind === 'dir' &&
+  grants.size === around.grants.size &&
+  [...grants].every((capability) => around.grants.has(capability)) &&
+  WRITING.every((capability) => grants.has(capability))
 
 /** What the places that are no regions lend to a path. */
 function outside(path: string, places: readonly PrivatePlace[], survey: Survey): ReadonlySet<Capability> {
@@ -90,10 +109,35 @@ function outside(path: string, places: readonly PrivatePlace[], survey: Survey):
 const leaks = (region: HeldRegion): boolean =>
   Object.values(region.hold.held).some((held) => held.by === 'not enforceable here')
 
+/**
+ * SPEC 4.3: what is written beside the workspace would vanish in silence, so it is refused. Programs keep their own files
+ * below names with a dot, beside others of which one may be granted: there they may write, and are told what is lost.
+ */
+function waysTo(
+  regions: readonly Region[],
+  places: readonly PrivatePlace[],
+  { root, home }: Survey,
+): readonly string[] {
+  const isRoot = (path: string): boolean => path === root.canonical
+  const ways = regions
+    .filter(({ path, kind, grants }) => isRoot(path) || (kind !== 'missing' && grants.size > 0))
+    .flatMap(({ path }) => {
+      const place = places.findLast((each) => each.writable && enclosesStrictly(each.path, path))
+      const [way] = place ? between(place.path, path) : []
+      if (way === undefined || regions.some((each) => each.grants.size > 0 && encloses(each.path, way)))
+        return []
+      const isProgramsOwn = place?.path === home.canonical && way.startsWith(`${home.canonical}/.`)
+      return isProgramsOwn && !isRoot(path) ? [] : [way]
+    })
+  return [...new Set(ways)]
+}
+
 /** Not where a region is granted, nor inside the system: a private place would hide what is there. */
 const privatePlaces = (regions: readonly Region[], survey: Survey): readonly PrivatePlace[] =>
+  sortByPath(privatePaths(regions, survey).map((path) => ({ path, writable: true })))
+
+const privatePaths = (regions: readonly Region[], survey: Survey): readonly string[] =>
   [survey.home.canonical, ...survey.scratch]
     .filter((path, index, all) => path !== '/' && all.findIndex((other) => encloses(other, path)) === index)
     .filter((path) => !survey.system.some((entry) => entry.kind === 'bind' && encloses(entry.path, path)))
     .filter((path) => !regions.some((region) => region.grants.size > 0 && encloses(region.path, path)))
-    .map((path) => ({ path, writable: true }))

@@ -6,7 +6,8 @@ import {
   type RelPath,
   ROOT,
 } from '@cordon/policy'
-import { join, sortByPath } from './paths.ts'
+import { type OutsideRule } from './outside.ts'
+import { encloses, join, sortByPath } from './paths.ts'
 import { type PathKind, type Survey } from './survey.ts'
 
 /** One stretch of the tree with one answer: a rule's path, absolute, down to the next deeper rule. */
@@ -23,19 +24,40 @@ export const EVERYTHING: ReadonlySet<Capability> = new Set(CAPABILITIES)
 
 /**
  * The policy's fs rules where the kernel sees them: by absolute path, parents first. The workspace root is
- * always there; without any rule it is wholly granted (SPEC 4.2), with rules that leave it out, not at all.
+ * always there; without any rule it is wholly granted (SPEC 4.2), with rules that leave it out, not at all. What lies
+ * outside adds to it (SPEC 4.8); in the workspace the policy alone speaks.
  */
-export function regionsOf(policy: AccessPolicy, survey: Survey): readonly Region[] {
+export function regionsOf(
+  policy: AccessPolicy,
+  outside: readonly OutsideRule[],
+  survey: Survey,
+): readonly Region[] {
   const root = survey.root.canonical
   const places = placeRules(policy.fs, root)
   if (!places.has(root)) places.set(root, [])
-  const found = [...places].map(([path, rules]) => ({
-    path,
-    kind: path === root ? ('dir' as const) : (survey.kinds.get(path) ?? 'missing'),
-    grants: rules.length > 0 ? common(rules) : policy.fs.length === 0 ? EVERYTHING : NOTHING,
-    rules,
-  }))
-  return sortByPath(found)
+  const kindOf = (path: string): PathKind => (path === root ? 'dir' : (survey.kinds.get(path) ?? 'missing'))
+  const found = new Map(
+    [...places].map(([path, rules]): [string, Region] => [
+      path,
+      {
+        path,
+        kind: kindOf(path),
+        grants: rules.length > 0 ? common(rules) : policy.fs.length === 0 ? EVERYTHING : NOTHING,
+        rules,
+      },
+    ]),
+  )
+  for (const [path, rules] of placeRules(outside, '/')) {
+    if (encloses(root, path)) continue
+    const there = found.get(path)
+    found.set(path, {
+      path,
+      kind: kindOf(path),
+      grants: new Set([...(there?.grants ?? []), ...common(rules)]),
+      rules: [...(there?.rules ?? []), ...rules],
+    })
+  }
+  return sortByPath([...found.values()])
 }
 
 /** Every absolute path that a rule speaks of, with the rules that do. What the survey looks at. */

@@ -1,16 +1,21 @@
-import { existsSync, readdirSync, realpathSync, statSync } from 'node:fs'
+import { existsSync, lstatSync, readdirSync, readlinkSync, realpathSync, statSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
-import { encloses, sortByPath } from './paths.ts'
-import { type Program } from './program.ts'
+import { encloses, enclosesStrictly, sortByPath } from './paths.ts'
+import { type ResolvedProgram } from './program.ts'
 import { type RuntimeEntry } from './survey.ts'
 
 export interface RuntimeRequest {
-  readonly program: Program
+  readonly program: ResolvedProgram
   readonly path: string
   readonly home: string
   readonly root: string
   readonly more: readonly string[]
+  /** Whether a path is among the system's, which are there anyway and not looked into. */
+  readonly isShown: (path: string) => boolean
 }
+
+/** What a person chose is shown whole. What files of the workspace lead to shows nothing that is not for everybody. */
+type Shown = 'whole' | 'public'
 
 /**
  * SPEC 4.3, "the resolved interpreter's installation": where the program, its interpreters and the version managers
@@ -18,17 +23,27 @@ export interface RuntimeRequest {
  * a whole: when in doubt, the one file.
  */
 export function installationsOf(request: RuntimeRequest): readonly RuntimeEntry[] {
-  const { home, root } = request
+  const { home, root, isShown } = request
+  const files = filesOf(request).filter(({ real }) => !isShown(real))
   const entries = new Map<string, RuntimeEntry>()
-  const add = (path: string): void => {
+  const add = (path: string, shown: Shown): void => {
     const is = kindOf(path)
-    if (is !== undefined && !encloses(root, path)) entries.set(path, { kind: 'bind', path, is })
+    if (is === undefined || encloses(root, path) || isShown(path)) return
+    if (shown === 'whole') entries.set(path, { kind: 'bind', path, is })
+    else if (!isInside(path, entries)) entries.set(path, { kind: 'bind', path, is, publicOnly: true })
   }
-  for (const { real } of chosenFiles(request)) add(installationOf(real, request))
-  for (const dir of request.path.split(':')) for (const path of managedBy(dir, request)) add(path)
-  for (const path of request.more) add(path)
+  for (const dir of request.path.split(':')) for (const path of managedBy(dir, request)) add(path, 'whole')
+  for (const path of request.more) add(path, 'whole')
+  for (const { real, shown } of files) if (shown === 'whole') add(installationOf(real, request), shown)
+  // Last, because what a person chose inside such a place is shown by its own right, and then the one file must do.
+  for (const { real, shown } of files)
+    if (shown === 'public') {
+      const installation = installationOf(real, request)
+      const holdsChosen = [...entries.keys()].some((path) => enclosesStrictly(installation, path))
+      add(holdsChosen ? real : installation, shown)
+    }
   // The name under which a program was found must exist too, or `#!/usr/bin/env` finds nothing.
-  for (const { found, real } of chosenFiles(request))
+  for (const { found, real } of files)
     if (found !== real && !isInside(found, entries) && !encloses(root, found) && encloses(home, found))
       entries.set(found, { kind: 'link', path: found, target: real })
   return sortByPath([...entries.values()])
@@ -36,20 +51,28 @@ export function installationsOf(request: RuntimeRequest): readonly RuntimeEntry[
 
 /**
  * The files whose installation is shown. A link or a `#!` line in the workspace was written by whoever wrote the
- * workspace, and must not open a place that is the person's own: then it is only followed to what PATH names, to
- * where version managers keep interpreters, and to what every user of the machine may read.
+ * workspace, and must not choose what becomes visible: then it is only followed to what PATH names, and to what every
+ * user of the machine may read (decision 0141).
  */
-function chosenFiles({ program, path, home, root }: RuntimeRequest): Program['files'] {
+function filesOf({ program, path, home, root }: RuntimeRequest): readonly Found[] {
   const onPath = new Set(path.split(':'))
-  const isHarmless = (real: string): boolean =>
-    KEPT_INTERPRETERS.some((dir) => encloses(`${home}/${dir}`, real)) ||
-    (!encloses(home, real) && isPublic(real))
   let namedByWorkspace = false
-  return program.files.filter(({ found, real }) => {
-    const chosen = !encloses(root, found) && (!namedByWorkspace || onPath.has(dirname(found)))
+  return program.files.flatMap((file): readonly Found[] => {
+    const { found, real } = file
+    const chosen =
+      (!namedByWorkspace || onPath.has(dirname(found))) && !leadsThrough(root, { from: found, to: real })
     namedByWorkspace = !chosen || encloses(root, real)
-    return chosen || isHarmless(real)
+    if (chosen) return [{ ...file, shown: 'whole' }]
+    return isForAll(real, home) ? [{ ...file, shown: 'public' }] : []
   })
+}
+
+type Found = ResolvedProgram['files'][number] & { readonly shown: Shown }
+
+/** In a home only where version managers keep interpreters; that the home itself is closed to others says nothing of those. */
+function isForAll(real: string, home: string): boolean {
+  if (!encloses(home, real)) return isPublic(real, '/')
+  return KEPT_INTERPRETERS.some((dir) => encloses(`${home}/${dir}`, real)) && isPublic(real, home)
 }
 
 const KEPT_INTERPRETERS = [
@@ -66,10 +89,12 @@ const KEPT_INTERPRETERS = [
 
 const READ_AND_ENTER_BY_ALL = 0o005
 
-const isPublic = (path: string): boolean =>
-  ((statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & READ_AND_ENTER_BY_ALL) ===
+/** It, and every directory on the way to it from `top` on, `top` left out. */
+const isPublic = (path: string, top: string): boolean =>
+  path === top ||
+  (((statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & READ_AND_ENTER_BY_ALL) ===
     READ_AND_ENTER_BY_ALL &&
-  (path === '/' || isPublic(dirname(path)))
+    isPublic(dirname(path), top))
 
 function installationOf(file: string, { home, root }: RuntimeRequest): string {
   // A package may need any of its siblings.
@@ -119,7 +144,7 @@ const MANAGERS: readonly { readonly bin: string; readonly needs: readonly string
   { bin: '.cargo/bin', needs: ['.cargo/bin', '.rustup'] },
 ]
 
-function managedBy(dir: string, { home, root }: RuntimeRequest): readonly string[] {
+function managedBy(dir: string, { home, root, isShown }: RuntimeRequest): readonly string[] {
   if (!dir.startsWith('/')) return []
   const manager = MANAGERS.find(({ bin }) => dir === `${home}/${bin}`)
   if (manager) return manager.needs.map((need) => `${home}/${need}`)
@@ -129,8 +154,32 @@ function managedBy(dir: string, { home, root }: RuntimeRequest): readonly string
   } catch {
     return [] // PATH names many directories that do not exist
   }
-  return isBin(real) && isInstallation(dirname(real), home, root) ? [dirname(real)] : []
+  if (isShown(dirname(real))) return []
+  // A directory of the workspace on PATH may have become a link; behind it nothing was chosen by the person.
+  if (!isBin(real) || leadsThrough(root, { from: dir, to: real })) return []
+  return isInstallation(dirname(real), home, root) ? [dirname(real)] : []
 }
+
+/** Whether the workspace's files decide where a path leads: it lies there, or one of the links on the way does. */
+function leadsThrough(root: string, { from, to }: { readonly from: string; readonly to: string }): boolean {
+  if (from === to || encloses(root, from)) return encloses(root, from)
+  const rest = from.split('/').toReversed()
+  let at = ''
+  for (let links = 0; rest.length > 0 && links <= MOST_LINKS;) {
+    const name = rest.pop()!
+    if (name === '' || name === '.') continue
+    at = name === '..' ? dirname(at) : `${at === '/' ? '' : at}/${name}`
+    if (encloses(root, at)) return true
+    if (!lstatSync(at, { throwIfNoEntry: false })?.isSymbolicLink()) continue
+    const target = readlinkSync(at)
+    links++
+    rest.push(...target.split('/').toReversed())
+    at = target.startsWith('/') ? '' : dirname(at)
+  }
+  return rest.length > 0 // the kernel follows no more either
+}
+
+const MOST_LINKS = 40
 
 function kindOf(path: string): 'dir' | 'file' | undefined {
   const stats = statSync(path, { throwIfNoEntry: false })

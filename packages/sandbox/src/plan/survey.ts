@@ -1,7 +1,7 @@
 /** What was found on this host before planning. Data, so that planning is pure; `openAmbientSurvey` makes it. */
 export interface Survey {
-  readonly root: Place
-  readonly home: Place
+  readonly root: NamedDirectory
+  readonly home: NamedDirectory
   /** Other places that are private and empty inside: `/tmp`, `/var/tmp`, `/dev/shm`. */
   readonly scratch: readonly string[]
   readonly cwd: string
@@ -21,14 +21,30 @@ export interface Survey {
   readonly runtime: readonly RuntimeEntry[]
   /** Device nodes that exist. */
   readonly devices: readonly string[]
-  /** What each rule path is, keyed by absolute path. */
+  /** What each rule path is, keyed by absolute path; and the directory of each that is moved aside when it is new. */
   readonly kinds: ReadonlyMap<string, PathKind>
+  /** SPEC 4.8: files that are copied in and out, canonical, and whether there is one yet. */
+  readonly replaced?: readonly { readonly path: string; readonly there: boolean }[]
+  /** How names are looked up here: the files that say it, where they really are, and this machine's own name. */
+  readonly resolving: {
+    readonly hostname: string
+    readonly hosts: string | undefined
+    readonly resolver: string | undefined
+  }
+  /** The links on the way to what rules grant: there inside, also where the directory that holds them is not. */
+  readonly links: readonly LinkOnTheWay[]
+}
+
+export interface LinkOnTheWay {
+  readonly path: string
+  /** As the link says it. */
+  readonly target: string
 }
 
 export type PathKind = 'dir' | 'file' | 'link' | 'missing'
 
 /** A directory under the name it was given and under its real one. */
-export interface Place {
+export interface NamedDirectory {
   readonly given: string
   readonly canonical: string
 }
@@ -38,5 +54,11 @@ export type SystemEntry =
   | { readonly kind: 'link'; readonly path: string; readonly target: string }
 
 export type RuntimeEntry =
-  | { readonly kind: 'bind'; readonly path: string; readonly is: 'dir' | 'file' }
+  | {
+      readonly kind: 'bind'
+      readonly path: string
+      readonly is: 'dir' | 'file'
+      /** Files of the workspace chose it: what in it is not for everybody is covered. */
+      readonly publicOnly?: true
+    }
   | { readonly kind: 'link'; readonly path: string; readonly target: string }

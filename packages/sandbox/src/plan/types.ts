@@ -4,20 +4,25 @@ import {
   type CommandRule,
   type EnvRule,
   type FsRule,
+  type Guard,
   type NetRule,
 } from '@cordon/policy'
 import { type KernelReport, type LostGuarantee } from '../kernel.ts'
 import { type Item } from '../linux/items.ts'
+import { type OutsideRule } from './outside.ts'
+import { type NetworkPlan } from './network.ts'
 import { type HeldRegion } from './regions-held.ts'
 import { type Survey } from './survey.ts'
 
 /** SPEC 4.3: what to do when a declared guarantee cannot be had. `off` never reaches the sandbox. */
-export type SandboxMode = 'enforce' | 'warn'
+type SandboxMode = 'enforce' | 'warn'
 
 /** Bounds on one confined call. Sizes in bytes. */
 export interface Limits {
   /** Of each process (RLIMIT_DATA). */
   readonly memory: number
+  /** Processor time of each process, in seconds (RLIMIT_CPU). Absent: as much as it takes. */
+  readonly cpu?: number
   readonly processes: number
   /** Open files of each process. */
   readonly files: number
@@ -25,19 +30,23 @@ export interface Limits {
   readonly tmp: number
 }
 
-export interface ConfinementRequest {
+export interface PlanRequest {
   readonly policy: AccessPolicy
+  /** What this process has besides, outside the workspace. */
+  readonly outside?: readonly OutsideRule[]
   readonly kernel: KernelReport
   readonly survey: Survey
   readonly mode: SandboxMode
   readonly limits?: Partial<Limits>
-  /** Whether the process may make unix sockets. Default `none`: nothing can reach a socket of the host. */
-  readonly unixSockets?: 'none' | 'private'
+  /** A cgroup in which we may make others, found by `findDelegatedCgroup`. Asked for only with a limit of memory. */
+  readonly cgroup?: string | undefined
+  /** SPEC 4.5: whether the process may make unix sockets with names. Default `pairs`: nothing can reach one of the host. */
+  readonly unixSockets?: 'pairs' | 'private'
   /** Tests only: behave as on a kernel without user namespaces. */
   readonly simulate?: { readonly userns: false }
 }
 
-export type Rule =
+type Rule =
   | { readonly axis: 'fs'; readonly rule: FsRule }
   | { readonly axis: 'net'; readonly rule: NetRule }
   | { readonly axis: 'env'; readonly rule: EnvRule }
@@ -61,10 +70,16 @@ export type Holder = Rule & {
 
 /** A rule path that is not there yet: nothing can be mounted on it (SPEC 4.3), so it is looked at afterwards. */
 export interface WatchedPath {
-  readonly rule: FsRule
   /** Below this directory the path is walked without following links. */
   readonly base: string
   readonly path: string
+  readonly guard: Guard
+}
+
+/** What a run does without. */
+export interface Loss extends LostGuarantee {
+  /** The policy or the limits ask for it by name, so it is said whatever is kept back (SPEC 4.11). */
+  readonly declared: boolean
 }
 
 export interface Plan {
@@ -75,10 +90,12 @@ export interface Plan {
   readonly regions: readonly HeldRegion[]
   readonly holders: readonly Holder[]
   /** What this run does without; always empty under `enforce` for what the policy declares. */
-  readonly lost: readonly LostGuarantee[]
+  readonly lost: readonly Loss[]
   readonly watched: readonly WatchedPath[]
   /** Things a person should know that are no loss: `$HOME is not writable because …`. */
   readonly notes: readonly string[]
-  /** Set when a net rule allows something: the host serves the proxy on the socket it is handed. */
-  readonly proxyPort: number | undefined
+  /** The limit of all processes together, where a cgroup is delegated to us. */
+  readonly cgroup: { readonly parent: string; readonly memory: number } | undefined
+  /** SPEC 4.5: what the host serves inside. Undefined where there is no network namespace. */
+  readonly network: NetworkPlan | undefined
 }

@@ -23,9 +23,10 @@ export function readClientHello(bytes: Buffer): ClientHello {
 const HANDSHAKE = 22
 const CLIENT_HELLO = 1
 
+/** The records of the first message. What comes behind it, in one flight (RFC 8446 §D.4 and §2.3), says nothing about it. */
 function joinRecords(bytes: Buffer): Buffer | 'broken' {
   const parts: Buffer[] = []
-  for (let at = 0; at < bytes.length;) {
+  for (let at = 0; at < bytes.length && !isWhole(Buffer.concat(parts));) {
     if (bytes[at] !== HANDSHAKE) return 'broken'
     if (at + 1 < bytes.length && bytes[at + 1] !== 3) return 'broken'
     if (at + 5 > bytes.length) break
@@ -35,6 +36,9 @@ function joinRecords(bytes: Buffer): Buffer | 'broken' {
   }
   return Buffer.concat(parts)
 }
+
+const isWhole = (message: Buffer): boolean =>
+  message.length >= 4 && message.length >= 4 + message.readUIntBE(1, 3)
 
 function serverNameOf(hello: Reader): string | undefined {
   hello.take(2 + 32)

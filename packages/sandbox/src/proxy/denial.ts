@@ -1,55 +1,73 @@
-import { DEFAULT_PORTS, type NetRule, quote, show } from '@cordon/policy'
+import {
+  formatRule,
+  type HostName,
+  netRuleAllowing,
+  type NetRule,
+  type NetTarget,
+  setCommand,
+  show,
+} from '@cordon/policy'
 import { type AddressKind } from './address.ts'
-import { type Place } from './gate.ts'
+import { type Endpoint } from './gate.ts'
+import { type NetWish } from './options.ts'
+import { isDeceptive } from './readings.ts'
 
 export interface Denial {
   readonly reason: string
-  /** The rule that would change the answer; undefined when no rule can. */
+  /** The rule that would change the answer, as a value in TOML; undefined when no rule can. */
   readonly fix: string | undefined
+  readonly wish: NetWish | undefined
 }
 
-/** SPEC 1.4 for the network: the host, the rule or its absence, and the exact TOML. `part` is a path, where others are granted. */
+/** SPEC 1.4 for the network: the host, the rule or its absence, and the rule that would allow it. */
 export function denyByRule(
-  { host: asked, port, part = '' }: Place & { readonly part?: string },
-  scheme: string,
+  place: Endpoint,
   rule: NetRule | undefined,
+  { part = '', inside }: Shown = {},
 ): Denial {
-  if (!rule) {
-    const at = DEFAULT_PORTS[scheme] === port ? {} : { port }
+  // Of a tunnel only the outside is known, and of a path with several readings no rule for one of them would do.
+  const wish = inside && !isDeceptive(inside.rawPath) ? inside.target : { host: place.host, port: place.port }
+  const fix = formatRule(netRuleAllowing(wish, rule))
+  if (!rule)
     return {
-      reason: `no rule allows ${asked}:${port}${part}`,
-      fix: ruleToml({ host: asked, ...at, ...(part === '' ? {} : { pathPrefix: part }) }),
+      reason: `no rule allows ${place.host}:${place.port}${part}`,
+      fix,
+      wish: { host: place.host, port: place.port, ...(part === '' ? {} : { path: part }) },
     }
-  }
   const { host, origin, pathPrefix } = rule
   const at = origin === undefined ? '' : ` at ${origin}`
-  // Same shape as the refusing rule and later than it: SPEC 1.1, the last of equals wins.
-  return { reason: `the rule${at} for ${host}${pathPrefix ?? ''} says no`, fix: ruleToml(rule) }
+  return { reason: `the rule${at} for ${host}${pathPrefix ?? ''} says no`, fix, wish: undefined }
+}
+
+/** Of a name that was only looked up. */
+export const denyName = (host: HostName): Pick<Denial, 'reason' | 'wish'> => ({
+  reason: `no rule allows ${host}`,
+  wish: { host },
+})
+
+/** What is known of a request beside the place. */
+interface Shown {
+  /** A path, where others are granted. */
+  readonly part?: string
+  readonly inside?: { readonly target: NetTarget; readonly rawPath: string }
 }
 
 /** Decision 0051. */
-export function denyByAddress(place: Place, address: string, kind: AddressKind): Denial {
+export function denyByAddress(place: Endpoint, address: string, kind: AddressKind): Denial {
   const literal = address.includes(':') ? `[${address}]` : address
   const resolves = place.host === literal ? 'is' : `resolves to ${address},`
   return {
     reason: `${place.host} ${resolves} a ${kind} address, and no rule names that address`,
-    fix: ruleToml({ host: address, port: place.port }),
+    fix: formatRule(netRuleAllowing({ host: address, port: place.port })),
+    wish: { host: literal, port: place.port },
   }
 }
 
-/** The plain-text body of a 403. */
+/** The plain-text body of a 403. Who runs the program knows whose access it has. */
 export function denialText(what: string, denial: Denial): string {
   const fix =
     denial.fix === undefined
       ? ''
-      : `To allow it, add this rule after the others of the tool's or profile's access:\n\n${denial.fix}`
-  return `cordon: network access denied: ${show(what)}\n${denial.reason}.\n${fix}`
-}
-
-function ruleToml(rule: { host: string; scheme?: string; port?: number; pathPrefix?: string }): string {
-  const lines = ['[[access.net]]', `host = ${quote(rule.host)}`]
-  if (rule.scheme !== undefined) lines.push(`scheme = ${quote(rule.scheme)}`)
-  if (rule.port !== undefined) lines.push(`port = ${rule.port}`)
-  if (rule.pathPrefix !== undefined) lines.push(`path_prefix = ${quote(rule.pathPrefix)}`)
-  return [...lines, 'allow = true', ''].join('\n')
+      : `  to allow it (WHOSE is conversation.tools.NAME or profiles.NAME):\n    ${setCommand({ key: 'WHOSE.access.net', value: `+${denial.fix}` })}\n`
+  return `cordon: network access denied: ${show(what)}\n  because: ${denial.reason}\n${fix}`
 }

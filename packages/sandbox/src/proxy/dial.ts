@@ -3,14 +3,22 @@ import { isIP, type Socket } from 'node:net'
 import { type HostName, parseHost } from '@cordon/policy'
 import { type AddressKind } from './address.ts'
 import { denyByAddress, type Denial } from './denial.ts'
-import { type Place } from './gate.ts'
+import { type Endpoint } from './gate.ts'
 import { Intake, LargeReads } from './intake.ts'
 import { type ProxyLimits, type Resolve } from './options.ts'
+import { askUpstream, goesThrough, type UpstreamProxy } from './upstream.ts'
 
 export type Dialed =
   | { readonly kind: 'open'; readonly intake: Intake; readonly named: HostName | undefined }
   | { readonly kind: 'denied'; readonly denial: Denial }
   | { readonly kind: 'failed'; readonly reason: string; readonly timedOut: boolean }
+
+export interface DialerOptions {
+  readonly resolve: Resolve | undefined
+  readonly classify: (address: string) => AddressKind
+  readonly limits: ProxyLimits
+  readonly upstream?: UpstreamProxy | undefined
+}
 
 /**
  * SPEC 4.5: resolves, checks, and connects to the very address that was checked; the name is never looked
@@ -22,18 +30,22 @@ export class Dialer {
   readonly #resolve: Resolve
   readonly #classify: (address: string) => AddressKind
   readonly #limits: ProxyLimits
+  readonly #upstream: UpstreamProxy | undefined
   readonly #large = new LargeReads()
 
-  constructor(resolve: Resolve | undefined, classify: (address: string) => AddressKind, limits: ProxyLimits) {
+  constructor({ resolve, classify, limits, upstream }: DialerOptions) {
     this.#resolve = resolve ?? openAmbientResolver
     this.#classify = classify
     this.#limits = limits
+    this.#upstream = upstream
   }
 
   /** `permits` says whether rules allow the same thing for an address written as the host (decision 0051). */
-  async dial(place: Place, permits: (literal: HostName) => boolean): Promise<Dialed> {
+  async dial(place: Endpoint, permits: (literal: HostName) => boolean): Promise<Dialed> {
+    const upstream = this.#upstream && goesThrough(this.#upstream, place.host) ? this.#upstream : undefined
     const answer = await this.#addresses(place.host)
-    if (!Array.isArray(answer)) return answer
+    // Behind a proxy the host need not be able to look up anything: the proxy does, and is who must know better.
+    if (!Array.isArray(answer)) return upstream ? this.#connectBy(upstream, place) : answer
     let denial: Denial | undefined
     let failure: Dialed | undefined
     for (const address of answer) {
@@ -44,7 +56,9 @@ export class Dialer {
         denial ??= denyByAddress(place, address, kind)
         continue
       }
-      const dialed = await this.#connect(address, place, named)
+      const dialed = await (upstream && kind === 'public'
+        ? this.#connectBy(upstream, place)
+        : this.#connect(address, place, named))
       if (dialed.kind === 'open') return dialed
       failure ??= dialed
     }
@@ -70,7 +84,21 @@ export class Dialer {
     }
   }
 
-  #connect(address: string, { host, port }: Place, named: HostName | undefined): Promise<Dialed> {
+  /** The proxy gets the name and not the address that was checked: most of them decide by names. */
+  async #connectBy(upstream: UpstreamProxy, place: Endpoint): Promise<Dialed> {
+    const dialed = await this.#connect(upstream.host, upstream, undefined)
+    if (dialed.kind !== 'open') return dialed
+    const why = await askUpstream(dialed.intake.socket, upstream, place, this.#limits)
+    if (why === undefined) return dialed
+    dialed.intake.socket.destroy()
+    return { kind: 'failed', reason: `${place.host}:${place.port}: ${why}`, timedOut: false }
+  }
+
+  #connect(
+    address: string,
+    { host, port }: { readonly host: string; readonly port: number },
+    named: HostName | undefined,
+  ): Promise<Dialed> {
     return new Promise((done) => {
       const intake = new Intake({ host: address, port, allowHalfOpen: true, noDelay: true }, this.#large)
       const { socket } = intake

@@ -1,27 +1,19 @@
-import { type NetRule } from '@cordon/policy'
-
 /** Where the sandboxed program finds the proxy: an address inside its own network namespace. */
 export interface ProxyAddress {
-  readonly host: string
+  readonly address: string
   readonly port: number
 }
 
-/** SPEC 4.5, decision 0054: what makes ordinary programs use the proxy. */
-export function proxyEnv(rules: readonly NetRule[], { host, port }: ProxyAddress): Record<string, string> {
-  const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`
-  const values = { HTTP_PROXY: url, HTTPS_PROXY: url, ALL_PROXY: url, NO_PROXY: direct(rules).join(',') }
-  const env: Record<string, string> = { NODE_USE_ENV_PROXY: '1' }
+/** SPEC 4.5, decision 0054: what makes ordinary programs use the proxy. Loopback is the sandbox's own. */
+export function proxyEnv({ address, port }: ProxyAddress): Record<string, string> {
+  const url = `http://${address}:${port}`
+  const values = { HTTP_PROXY: url, HTTPS_PROXY: url, ALL_PROXY: url, NO_PROXY: 'localhost,127.0.0.1,::1' }
+  const env: Record<string, string> = {}
   for (const [name, value] of Object.entries(values)) {
     env[name] = value
     env[name.toLowerCase()] = value
   }
   return env
-}
-
-/** Loopback is the sandbox's own, except where a rule grants the host's. */
-function direct(rules: readonly NetRule[]): string[] {
-  const granted = new Set(rules.filter((rule) => rule.allow).map((rule) => rule.host.replace(/[[\]]/g, '')))
-  return ['localhost', '127.0.0.1', '::1'].filter((name) => !granted.has(name))
 }
 
 /** Where the spawner put the two PEM files, as the sandboxed program sees them. */

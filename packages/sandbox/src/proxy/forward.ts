@@ -122,8 +122,9 @@ function relay(exchange: Exchange, upstream: ClientRequest, answered: IncomingMe
 
 function fail({ res, asked, entry }: Exchange, error: Error): void {
   if (error instanceof DialError && error.dialed.kind === 'denied') {
-    entry.finish({ allowed: false, reason: error.dialed.denial.reason })
-    return answerDenial(res, asked, error.dialed.denial)
+    const { denial } = error.dialed
+    entry.finish({ allowed: false, reason: denial.reason, wish: denial.wish })
+    return answerDenial(res, asked, denial)
   }
   const dialed = error instanceof DialError && error.dialed.kind === 'failed' ? error.dialed : undefined
   const reason = dialed?.reason ?? `${asked.target.host} broke the connection (${codeOf(error)})`

@@ -6,7 +6,7 @@ export type Verdict =
   | { readonly allowed: false; readonly rule: NetRule | undefined }
 
 /** Where a tunnel leads. What it carries is not known before its first bytes. */
-export interface Place {
+export interface Endpoint {
   readonly host: HostName
   readonly port: number
 }
@@ -44,14 +44,14 @@ export class Gate {
   }
 
   /** Before anything was sent: is there a rule that could allow something there? Its answer is never final yes. */
-  tunnel(place: Place): Verdict {
+  tunnel(place: Endpoint): Verdict {
     const hope = this.#at(place, ANY_SCHEME).find((rule) => rule.allow)
     if (hope) return { allowed: true, rule: hope }
     return this.opaque(place, place.port === 80 ? 'http' : place.port === 443 ? 'https' : 'tcp')
   }
 
   /** TLS that is not looked into, or bytes that are neither TLS nor HTTP (`tcp`). */
-  opaque(place: Place, scheme: 'https' | 'http' | 'tcp'): Verdict {
+  opaque(place: Endpoint, scheme: 'https' | 'http' | 'tcp'): Verdict {
     if (scheme === 'https' && this.#hidden(place, TLS)) return this.#hostLevel(place)
     const plain = this.#evaluate({ ...place, scheme, segments: [] })
     if (plain.allowed && scheme === 'tcp') return this.#raw(place, plain)
@@ -66,7 +66,7 @@ export class Gate {
   }
 
   /** SPEC 4.5: only hosts with rules that TLS hides are intercepted. */
-  intercepts(place: Place): boolean {
+  intercepts(place: Endpoint): boolean {
     return this.#interception === 'auto' && this.#hidden(place, TLS)
   }
 
@@ -74,7 +74,7 @@ export class Gate {
    * Bytes that we cannot read may still be HTTP or TLS to a lenient server. So they pass only where both
    * would pass whole, or where a rule says `scheme = "tcp"`; and never beside a rule that looks inside.
    */
-  #raw(place: Place, verdict: Verdict & { allowed: true }): Verdict {
+  #raw(place: Endpoint, verdict: Verdict & { allowed: true }): Verdict {
     if (this.#hidden(place, CLEAR) || this.#hidden(place, TLS)) return { allowed: false, rule: undefined }
     if (verdict.rule.scheme === 'tcp') return verdict
     const clear = this.#evaluate({ ...place, scheme: 'http', segments: [] })
@@ -82,7 +82,7 @@ export class Gate {
   }
 
   /** Interception is off: a path rule counts for its whole host, and one that refuses wins. */
-  #hostLevel(place: Place): Verdict {
+  #hostLevel(place: Endpoint): Verdict {
     const rules = this.#at(place, TLS)
     const refusal = rules.find((rule) => !rule.allow && isNarrow(rule))
     if (refusal) return { allowed: false, rule: refusal }
@@ -91,15 +91,14 @@ export class Gate {
     return plain.allowed || !grant ? plain : { allowed: true, rule: grant }
   }
 
-  #hidden(place: Place, schemes: ReadonlySet<string>): boolean {
+  #hidden(place: Endpoint, schemes: ReadonlySet<string>): boolean {
     return this.#at(place, schemes).some(isNarrow)
   }
 
-  #at({ host, port }: Place, schemes: ReadonlySet<string> | undefined): NetRule[] {
+  #at({ host, port }: Endpoint, schemes: ReadonlySet<string> | undefined): NetRule[] {
     return (this.#rules.get(host) ?? []).filter(
       (rule) =>
-        (rule.scheme === undefined || !schemes || schemes.has(rule.scheme)) &&
-        (rule.port === undefined ? defaultPorts(rule.scheme).includes(port) : rule.port === port),
+        (rule.scheme === undefined || !schemes || schemes.has(rule.scheme)) && portsOf(rule).includes(port),
     )
   }
 
@@ -123,8 +122,15 @@ export const isNarrow = (rule: NetRule): boolean =>
 export const hasPath = (rule: NetRule): boolean =>
   (rule.pathPrefix ?? '').split('/').some((segment) => segment !== '' && segment !== '.')
 
-function defaultPorts(scheme: string | undefined): readonly number[] {
+/** Whether some rule is about what only interception shows (SPEC 4.5). */
+export const needsAuthority = (rules: readonly NetRule[], interception: 'auto' | 'off'): boolean =>
+  interception === 'auto' &&
+  rules.some((rule) => isNarrow(rule) && rule.scheme !== 'http' && rule.scheme !== 'ws')
+
+/** Where a rule says anything about: its port, else those of its scheme, else of the web. */
+export function portsOf({ port, scheme }: NetRule): readonly number[] {
+  if (port !== undefined) return [port]
   if (scheme === undefined) return [80, 443]
-  const port = DEFAULT_PORTS[scheme]
-  return port === undefined ? [] : [port]
+  const usual = DEFAULT_PORTS[scheme]
+  return usual === undefined ? [] : [usual]
 }

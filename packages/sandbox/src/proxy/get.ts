@@ -30,7 +30,11 @@ export async function getUnderRules(url: string, options: GetOptions): Promise<G
   const gate = new Gate(options.rules, 'auto')
   const verdict = gate.request(asked.target, asked.rawPath)
   if (!verdict.allowed) return denied(asked, verdict.rule)
-  const dialer = new Dialer(options.resolve, options.classify ?? classifyAddress, DEFAULT_LIMITS)
+  const dialer = new Dialer({
+    resolve: options.resolve,
+    classify: options.classify ?? classifyAddress,
+    limits: DEFAULT_LIMITS,
+  })
   const { upstreamRoots } = options
   const agent = new OriginAgent(
     dialer,
@@ -56,9 +60,9 @@ export async function getUnderRules(url: string, options: GetOptions): Promise<G
   }
 }
 
-const denied = ({ target }: Asked, rule: NetRule | undefined): Got => ({
+const denied = (asked: Asked, rule: NetRule | undefined): Got => ({
   kind: 'denied',
-  denial: denyByRule(target, target.scheme, rule),
+  denial: denyByRule(asked.target, rule, { inside: asked }),
 })
 
 /** What is decided is what is sent: the path as the URL parser leaves it. */

@@ -1,6 +1,6 @@
 import { type NetRule } from '@cordon/policy'
 import { type Gate } from './gate.ts'
-import { type DecisionKind, type ProxyDecision } from './options.ts'
+import { type DecisionKind, type NetWish, type ProxyDecision } from './options.ts'
 
 interface Subject {
   readonly kind: DecisionKind
@@ -34,8 +34,8 @@ export class Journal {
   }
 
   /** A decision that is over as soon as it is made. */
-  refuse(subject: Subject, rule: NetRule | undefined, reason: string): void {
-    this.open(subject).finish({ allowed: false, rule, reason })
+  refuse(subject: Subject, rule: NetRule | undefined, reason: string, wish?: NetWish): void {
+    this.open(subject).finish({ allowed: false, rule, reason, wish })
   }
 
   settle(entry: Entry, decision: Omit<ProxyDecision, 'rule'>, rule: NetRule | undefined): void {
@@ -71,6 +71,7 @@ interface Outcome {
   readonly rule: NetRule | undefined
   readonly reason: string
   readonly failed?: true
+  readonly wish?: NetWish | undefined
 }
 
 export class Entry {
@@ -92,10 +93,11 @@ export class Entry {
   }
 
   finish(outcome: Partial<Outcome>): void {
-    const { rule, ...said } = { ...this.#outcome, ...outcome }
+    const { rule, wish, ...said } = { ...this.#outcome, ...outcome }
     const { up, down } = this.traffic()
     const durationMs = Math.max(0, this.#journal.now() - this.#time)
     const bytes = { bytesUp: up, bytesDown: down, durationMs }
-    this.#journal.settle(this, { time: this.#time, ...this.#subject, ...said, ...bytes }, rule)
+    const wished = wish && !said.allowed ? { wish } : {}
+    this.#journal.settle(this, { time: this.#time, ...this.#subject, ...said, ...wished, ...bytes }, rule)
   }
 }

@@ -1,5 +1,6 @@
 import { type HostName, type NetRule } from '@cordon/policy'
 import { type AddressKind } from './address.ts'
+import { type UpstreamProxy } from './upstream.ts'
 
 /** SPEC 4.5: DNS happens in the host. Answers are address literals, best first. */
 export type Resolve = (host: HostName) => Promise<readonly string[]>
@@ -41,13 +42,26 @@ export interface ProxyOptions {
   /** PEM roots that upstream TLS is verified against; the system's when absent. */
   readonly upstreamRoots?: readonly string[]
   readonly now?: () => number
+  /** Where the host is itself behind a proxy: what is dialled goes through it (decision 0213). */
+  readonly upstream?: UpstreamProxy | undefined
 }
 
-export type DecisionKind = 'http' | 'https' | 'connect' | 'socks5' | 'unknown'
+export type DecisionKind = 'http' | 'https' | 'connect' | 'socks5' | 'direct' | 'name' | 'unknown'
+
+/** What a person could grant so that it is allowed: of a name that was only looked up the port is not known. */
+export interface NetWish {
+  readonly scheme?: string
+  readonly host: string
+  readonly port?: number
+  readonly path?: string
+}
 
 export interface ProxyDecision {
   readonly time: number
-  /** `https` is a request inside an intercepted tunnel; `unknown` never said what it wanted. */
+  /**
+   * `https` is a request inside an intercepted tunnel, `direct` a connection to the address that stands for the host, `name` a
+   * lookup; `unknown` never said what it wanted.
+   */
   readonly kind: DecisionKind
   readonly host: string
   readonly port: number | undefined
@@ -57,6 +71,8 @@ export interface ProxyDecision {
   readonly failed?: true
   readonly rule: { readonly index: number; readonly origin?: string } | undefined
   readonly reason: string
+  /** Only of what was refused because no rule speaks of it: a rule that says no was written on purpose. */
+  readonly wish?: NetWish
   /** Tunnels: every byte after the handshake with us. Requests: the bodies, and all that follows an upgrade. */
   readonly bytesUp: number
   readonly bytesDown: number

@@ -1,9 +1,9 @@
 import { type IncomingMessage } from 'node:http'
 import { InvalidUrlError, type NetTarget, parseNetTarget } from '@cordon/policy'
-import { type Place } from './gate.ts'
+import { type Endpoint } from './gate.ts'
 
 /** The server that a tunnel leads to; absent where the client speaks to the proxy itself. */
-export interface RequestOrigin extends Place {
+export interface RequestOrigin extends Endpoint {
   readonly scheme: 'http' | 'https'
 }
 

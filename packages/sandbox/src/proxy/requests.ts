@@ -191,8 +191,8 @@ export class Requests {
 
   #deny(session: Session, res: ServerResponse, asked: Asked, rule: NetRule | undefined): void {
     const part = this.#shared.gate.tunnel(asked.target).allowed ? partOf(asked) : ''
-    const denial = denyByRule({ ...asked.target, part }, asked.target.scheme, rule)
-    this.#shared.journal.refuse(subject(session, asked), rule, denial.reason)
+    const denial = denyByRule(asked.target, rule, { part, inside: asked })
+    this.#shared.journal.refuse(subject(session, asked), rule, denial.reason, denial.wish)
     answerDenial(res, asked, denial)
   }
 

@@ -1,14 +1,17 @@
+import { type Socket as UdpSocket } from 'node:dgram'
 import { type Server, type Socket } from 'node:net'
-import { parseNetTarget, InvalidUrlError, type NetRule } from '@cordon/policy'
+import { type HostName, InvalidUrlError, parseNetTarget } from '@cordon/policy'
 import { classifyAddress } from './address.ts'
 // `import type`, not `{ type … }`: the latter still loads the module, and this one must stay lazy.
 import type { Authority } from './authority.ts'
 import { denialText } from './denial.ts'
 import { Dialer } from './dial.ts'
-import { proxyEnv, type ProxyAddress, trustEnv, type TrustFiles } from './environment.ts'
-import { Gate, isNarrow, type Place } from './gate.ts'
+import { trustEnv, type TrustFiles } from './environment.ts'
+import { openDoor } from './door.ts'
+import { Gate, needsAuthority, type Endpoint } from './gate.ts'
 import { readHeld } from './held-read.ts'
 import { Journal } from './journal.ts'
+import { NameServer } from './names.ts'
 import { DEFAULT_LIMITS, type ProxyDecision, type ProxyLimits, type ProxyOptions } from './options.ts'
 import { Requests } from './requests.ts'
 import { plainResponse } from './responses.ts'
@@ -18,14 +21,17 @@ import { serveSocks5 } from './socks5.ts'
 import { openTunnel } from './tunnel.ts'
 
 /** The trust that intercepted hosts need inside the sandbox; the spawner writes the two files. */
-export interface ProxyTrust {
+interface ProxyTrust {
   readonly certPem: string
   readonly bundlePem: string
   env(files: TrustFiles): Record<string, string>
 }
 
 export interface ProxyHandle {
-  env(address: ProxyAddress): Record<string, string>
+  /** Filters what is accepted on a socket that somebody already listens on. At a door, `place` is where it leads. */
+  serve(server: Server, place?: Endpoint): void
+  /** Answers who asks for names, on a socket of either kind. */
+  serveNames(socket: Server | UdpSocket, names: ReadonlyMap<HostName, string>): void
   /** Only when a rule needs interception. */
   readonly ca: ProxyTrust | undefined
   /** The newest `maxDecisions`, oldest first; what is still open is not among them. */
@@ -36,13 +42,14 @@ export interface ProxyHandle {
   close(): Promise<void>
 }
 
-/** SPEC 4.5: filters on a socket that somebody already listens on, in the sandbox's network or another. */
-export async function serveProxy(server: Server, options: ProxyOptions): Promise<ProxyHandle> {
+/** SPEC 4.5: the filter of one confined process, on whatever sockets it is given. */
+export async function openProxy(options: ProxyOptions): Promise<ProxyHandle> {
   const { rules, interception = 'auto', classify = classifyAddress, now = Date.now } = options
   const limits: ProxyLimits = { ...DEFAULT_LIMITS, ...options.limits }
   const gate = new Gate(rules, interception)
   const journal = new Journal(gate, limits.maxDecisions, options.onDecision ?? (() => {}), now)
-  const shared: Shared = { gate, journal, limits, dialer: new Dialer(options.resolve, classify, limits) }
+  const dialer = new Dialer({ resolve: options.resolve, classify, limits, upstream: options.upstream })
+  const shared: Shared = { gate, journal, limits, dialer }
   const { upstreamRoots } = options
   const roots = upstreamRoots ? () => upstreamRoots : openAmbientRoots()
   const authority = needsAuthority(rules, interception) ? loadAuthority(now()) : undefined
@@ -50,23 +57,39 @@ export async function serveProxy(server: Server, options: ProxyOptions): Promise
     guard(socket, () => connectTo(shared, requests, socket, asked))
   })
   const clients = new Set<Socket>()
-  const onConnection = (socket: Socket): void => {
-    socket.on('error', () => socket.destroy())
-    if (clients.size >= limits.maxConnections) {
-      journal.refuse(NOBODY, undefined, `more than ${limits.maxConnections} connections`)
-      socket.destroy()
-      return
+  const closing: (() => Promise<void>)[] = []
+  const listen = (server: Server, greeting: (socket: Socket) => Promise<void>): void => {
+    const onConnection = (socket: Socket): void => {
+      socket.on('error', () => socket.destroy())
+      if (clients.size >= limits.maxConnections) {
+        journal.refuse(NOBODY, undefined, `more than ${limits.maxConnections} connections`)
+        socket.destroy()
+        return
+      }
+      clients.add(socket)
+      socket.once('close', () => clients.delete(socket))
+      socket.allowHalfOpen = true
+      guard(socket, () => greeting(socket))
     }
-    clients.add(socket)
-    socket.once('close', () => clients.delete(socket))
-    socket.allowHalfOpen = true
-    guard(socket, () => greet(shared, requests, socket))
+    server.on('connection', onConnection)
+    closing.push(() => {
+      server.off('connection', onConnection).on('connection', (socket) => socket.destroy())
+      return new Promise((done) => server.close(() => done()))
+    })
   }
-  // Before the first await: a connection that comes now must find us.
-  server.on('connection', onConnection)
   const certPem = (await authority)?.certPem
   return {
-    env: (address) => proxyEnv(rules, address),
+    serve: (server, place) =>
+      listen(server, (socket) =>
+        place ? openDoor(shared, requests, socket, place) : greet(shared, requests, socket),
+      ),
+    serveNames: (socket, names) => {
+      const server = new NameServer(names, journal)
+      if ('listen' in socket)
+        return listen(socket, (client) => server.serveStream(client, limits.firstBytesMs))
+      server.serveDatagrams(socket)
+      closing.push(() => new Promise((done) => socket.close(() => done())))
+    },
     ca:
       certPem === undefined
         ? undefined
@@ -74,20 +97,15 @@ export async function serveProxy(server: Server, options: ProxyOptions): Promise
     decisions: () => journal.list(),
     droppedDecisions: () => journal.dropped,
     close: async () => {
-      const closed = new Promise<void>((done) => server.close(() => done()))
-      server.off('connection', onConnection).on('connection', (socket) => socket.destroy())
+      const closed = closing.map((close) => close())
       journal.close()
-      for (const socket of [...clients, ...shared.dialer.sockets]) socket.destroy()
-      await closed
+      for (const socket of [...clients, ...dialer.sockets]) socket.destroy()
+      await Promise.all(closed)
     },
   }
 }
 
 const NOBODY = { kind: 'unknown', host: '', port: undefined } as const
-
-const needsAuthority = (rules: readonly NetRule[], interception: 'auto' | 'off'): boolean =>
-  interception === 'auto' &&
-  rules.some((rule) => isNarrow(rule) && rule.scheme !== 'http' && rule.scheme !== 'ws')
 
 async function loadAuthority(now: number): Promise<Authority> {
   const { createAuthority } = await import('./authority.ts')
@@ -139,7 +157,7 @@ function connectTo(shared: Shared, requests: Requests, socket: Socket, asked: st
 }
 
 /** RFC 9112 §3.2.3: a host and a port, nothing before, between or after. */
-function readAuthority(text: string): Place | undefined {
+function readAuthority(text: string): Endpoint | undefined {
   if (!/^[!-~]+:\d{1,5}$/.test(text) || /[@/?#]/.test(text)) return undefined
   try {
     const { host, port } = parseNetTarget(`tcp://${text}`)

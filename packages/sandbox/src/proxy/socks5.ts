@@ -1,6 +1,6 @@
 import { type Socket } from 'node:net'
 import { type HostName, parseHost } from '@cordon/policy'
-import { type Place } from './gate.ts'
+import { type Endpoint } from './gate.ts'
 import { readHeld } from './held-read.ts'
 import { type Requests } from './requests.ts'
 import { type Shared } from './shared.ts'
@@ -32,7 +32,7 @@ export async function serveSocks5(shared: Shared, requests: Requests, client: So
     client.write(reply(asked.bytes[3] === 3 ? REPLY.notAllowed : REPLY.addressTypeNotSupported))
     return junk('the host is not valid')
   }
-  const place: Place = { host, port: asked.bytes.readUInt16BE(asked.bytes.length - 2) }
+  const place: Endpoint = { host, port: asked.bytes.readUInt16BE(asked.bytes.length - 2) }
   if (place.port === 0) {
     client.write(reply(REPLY.notAllowed))
     return junk('port 0 leads nowhere', host)

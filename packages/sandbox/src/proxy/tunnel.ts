@@ -2,24 +2,25 @@ import { type Socket } from 'node:net'
 import { type HostName, parseHost } from '@cordon/policy'
 import { type Denial, denyByRule } from './denial.ts'
 import { readSpeech } from './first-bytes.ts'
-import { type Place, type Verdict } from './gate.ts'
+import { type Endpoint, type Verdict } from './gate.ts'
 import { readHeld } from './held-read.ts'
 import { type Intake } from './intake.ts'
 import { type Entry } from './journal.ts'
+import { type NetWish } from './options.ts'
 import { type Requests } from './requests.ts'
 import { type Shared } from './shared.ts'
 import { spliceTunnel } from './splice.ts'
 
-/** How CONNECT and SOCKS5 say yes, no and "it did not work" in their own words. */
+/** How CONNECT, SOCKS5 and a door say yes, no and "it did not work" in their own words. */
 export interface Handshake {
-  readonly kind: 'connect' | 'socks5'
+  readonly kind: 'connect' | 'socks5' | 'direct'
   accept(): void
-  deny(place: Place, denial: Denial): void
+  deny(place: Endpoint, denial: Denial): void
   fail(reason: string, timedOut: boolean): void
 }
 
 interface Tunnel {
-  readonly place: Place
+  readonly place: Endpoint
   readonly client: Socket
   readonly upstream: Intake
   /** Set when the address itself had to be named by a rule: then that rule must allow the traffic too. */
@@ -32,21 +33,21 @@ export async function openTunnel(
   shared: Shared,
   requests: Requests,
   client: Socket,
-  place: Place,
+  place: Endpoint,
   handshake: Handshake,
 ): Promise<void> {
   const { gate, dialer, journal } = shared
   const entry = journal.open({ kind: handshake.kind, ...place })
   const hope = gate.tunnel(place)
   if (!hope.allowed) {
-    const denial = denyByRule(place, schemeByPort(place.port), hope.rule)
-    entry.finish({ rule: hope.rule, reason: denial.reason })
+    const denial = denyByRule(place, hope.rule)
+    entry.finish({ rule: hope.rule, reason: denial.reason, wish: denial.wish })
     return handshake.deny(place, denial)
   }
   const dialed = await dialer.dial(place, (host) => gate.tunnel({ ...place, host }).allowed)
   switch (dialed.kind) {
     case 'denied':
-      entry.finish({ rule: hope.rule, reason: dialed.denial.reason })
+      entry.finish({ rule: hope.rule, reason: dialed.denial.reason, wish: dialed.denial.wish })
       return handshake.deny(place, dialed.denial)
     case 'failed':
       entry.finish({ allowed: true, rule: hope.rule, reason: dialed.reason, failed: true })
@@ -65,13 +66,14 @@ export async function openTunnel(
   if (client.writable) client.end(ended.farewell)
   else client.destroy()
   tunnel.upstream.socket.destroy()
-  entry.finish({ allowed: false, rule: ended.rule, reason: ended.reason })
+  entry.finish({ allowed: false, rule: ended.rule, reason: ended.reason, wish: ended.wish })
 }
 
 interface Refusal {
   readonly reason: string
   readonly rule: Verdict['rule']
   readonly farewell: Buffer
+  readonly wish?: NetWish | undefined
 }
 
 /** Undefined when the tunnel was served and recorded; else why it was closed. */
@@ -99,6 +101,8 @@ async function carry(
   switch (speech.kind) {
     case 'tls':
       return carryTls(shared, requests, tunnel, hope, speech.serverName)
+    case 'broken-tls':
+      return refusal('the TLS handshake cannot be read', undefined, TLS_ACCESS_DENIED)
     case 'http':
       if (upstream.socket.bytesRead > 0) return refusal('the server spoke before an HTTP request')
       tunnel.entry.finish({ allowed: true, rule: hope.rule, reason: ONE_BY_ONE })
@@ -110,7 +114,7 @@ async function carry(
       break
   }
   if (raw.allowed) return pass(shared, tunnel, raw)
-  const { reason } = denyByRule(place, 'tcp', raw.rule)
+  const { reason } = denyByRule(place, raw.rule)
   return refusal(`${reason} for bytes that are neither TLS nor HTTP/1.1`, raw.rule)
 }
 
@@ -132,7 +136,8 @@ async function carryTls(
   }
   const verdict = verdictOn(tunnel, (where) => gate.opaque(where, 'https'))
   if (verdict.allowed) return pass(shared, tunnel, verdict)
-  return refusal(denyByRule(place, 'https', verdict.rule).reason, verdict.rule, TLS_ACCESS_DENIED)
+  const { reason, wish } = denyByRule(place, verdict.rule)
+  return { ...refusal(reason, verdict.rule, TLS_ACCESS_DENIED), wish }
 }
 
 const ONE_BY_ONE = 'requests inside are decided one by one'
@@ -145,7 +150,7 @@ const SILENCE = {
 } as const
 
 /** RFC 8446 §6: a fatal `access_denied` alert, so that a TLS client can say more than "reset". */
-const TLS_ACCESS_DENIED = Buffer.from([21, 3, 3, 0, 2, 2, 49])
+export const TLS_ACCESS_DENIED = Buffer.from([21, 3, 3, 0, 2, 2, 49])
 
 const refusal = (reason: string, rule?: Verdict['rule'], farewell: Buffer = Buffer.alloc(0)): Refusal => ({
   reason,
@@ -154,7 +159,7 @@ const refusal = (reason: string, rule?: Verdict['rule'], farewell: Buffer = Buff
 })
 
 /** The rules for the host decide; where the address needed naming, its rules must agree (decision 0051). */
-function verdictOn({ place, named }: Tunnel, decide: (place: Place) => Verdict): Verdict {
+function verdictOn({ place, named }: Tunnel, decide: (place: Endpoint) => Verdict): Verdict {
   const verdict = decide(place)
   if (!verdict.allowed || named === undefined) return verdict
   const byAddress = decide({ ...place, host: named })
@@ -179,12 +184,10 @@ async function pass(
 }
 
 /** SPEC 4.5 decides on the requested host, so what TLS asks for must be that host. */
-function wrongServerName(serverName: string | undefined, { host }: Place): string | undefined {
+function wrongServerName(serverName: string | undefined, { host }: Endpoint): string | undefined {
   const isAddress = host.startsWith('[') || /^[\d.]+$/.test(host)
   if (serverName === undefined)
     return isAddress ? undefined : `the TLS handshake names no server, expected ${host}`
   if (parseHost(serverName) === host) return undefined
   return `the TLS handshake names another server than ${host}`
 }
-
-const schemeByPort = (port: number): string => (port === 443 ? 'https' : port === 80 ? 'http' : 'tcp')

@@ -52,6 +52,17 @@ test('over several records, and cut off at every byte', () => {
     expect(readClientHello(split.subarray(0, end))).toEqual({ kind: 'partial' })
 })
 
+test('what follows the message in the same flight changes nothing about it', () => {
+  const message = record(hello(names(serverName(0, 'a.example'))))
+  const changeCipherSpec = Buffer.from([20, 3, 3, 0, 1, 1])
+  const earlyData = Buffer.from([23, 3, 3, 0, 2, 7, 7])
+  for (const rest of [changeCipherSpec, earlyData, Buffer.from('x')])
+    expect(readClientHello(Buffer.concat([message, rest]))).toEqual({
+      kind: 'hello',
+      serverName: 'a.example',
+    })
+})
+
 test('two names, lengths that lie, and other messages are broken, never guessed at', () => {
   const broken = { kind: 'broken' }
   expect(

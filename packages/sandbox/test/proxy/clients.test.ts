@@ -4,6 +4,7 @@ import { createReadStream, existsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished, expect, test } from 'vitest'
+import { proxyEnv } from '../../src/proxy/environment.ts'
 import { type Lab, rules, startHttp, startLab } from './lab.ts'
 import { serverCertificate, startHttps } from './tls-lab.ts'
 
@@ -19,7 +20,8 @@ function run(lab: Lab, program: string, args: string[], extra: Record<string, st
   const env: Record<string, string> = {
     PATH: process.env['PATH'] ?? '',
     HOME: home,
-    ...lab.proxy.env({ host: '127.0.0.1', port: lab.port }),
+    ...proxyEnv({ address: '127.0.0.1', port: lab.port }),
+    NODE_USE_ENV_PROXY: '1', // for the tests of fetch: inside, it goes by the address that stands for the host
   }
   if (lab.proxy.ca) {
     const files = { certificate: join(home, 'run.pem'), bundle: join(home, 'bundle.pem') }

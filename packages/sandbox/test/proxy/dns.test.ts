@@ -13,9 +13,9 @@ test('SPEC 4.5 an allowed name that resolves to loopback is refused (DNS rebindi
   expect(status).toBe('HTTP/1.1 403 Forbidden')
   expect(body).toBe(
     `cordon: network access denied: http://a.example:${port}/\n` +
-      'a.example resolves to 127.0.0.1, a loopback address, and no rule names that address.\n' +
-      "To allow it, add this rule after the others of the tool's or profile's access:\n\n" +
-      `[[access.net]]\nhost = "127.0.0.1"\nport = ${port}\nallow = true\n`,
+      '  because: a.example resolves to 127.0.0.1, a loopback address, and no rule names that address\n' +
+      '  to allow it (WHOSE is conversation.tools.NAME or profiles.NAME):\n' +
+      `    cordon config set WHOSE.access.net '+{ host = "127.0.0.1", port = ${port}, allow = true }'\n`,
   )
   expect(await connectTo(new Client(lab.port), `a.example:${port}`)).toBe('HTTP/1.1 403 Forbidden')
 })

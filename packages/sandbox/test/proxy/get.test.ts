@@ -42,7 +42,8 @@ test('SPEC 4.5 a request of the host is decided like one of a confined process',
       kind: 'denied',
       denial: {
         reason: `no rule allows a.example:${port}`,
-        fix: `[[access.net]]\nhost = "a.example"\nport = ${port}\nallow = true\n`,
+        fix: expect.stringMatching(/^\{ host = "a\.example", .*allow = true \}$/),
+        wish: { host: 'a.example', port },
       },
     })
 })
@@ -55,7 +56,8 @@ test('SPEC 4.5 a name that leads to loopback needs a rule that names the address
     kind: 'denied',
     denial: {
       reason: 'a.example resolves to 127.0.0.1, a loopback address, and no rule names that address',
-      fix: `[[access.net]]\nhost = "127.0.0.1"\nport = ${local}\nallow = true\n`,
+      fix: `{ host = "127.0.0.1", port = ${local}, allow = true }`,
+      wish: { host: '127.0.0.1', port: local },
     },
   })
   const both = [name, { host: '127.0.0.1', port: local }]

@@ -2,7 +2,7 @@ import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { type Server } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { serveProxy } from '../../src/proxy/serve.ts'
+import { openProxy } from '../../src/proxy/serve.ts'
 import { Client, rules, startHttp } from './lab.ts'
 
 const LISTENER = `
@@ -14,7 +14,8 @@ test('SPEC 4.5 the listening socket comes from another process, as a handle', as
   onTestFinished(() => void child.kill())
   const [port, server] = (await once(child, 'message')) as [number, Server]
   const target = await startHttp((_, res) => res.end('through'), '127.0.0.1')
-  const proxy = await serveProxy(server, { rules: rules({ host: 'localhost', port: target }) })
+  const proxy = await openProxy({ rules: rules({ host: 'localhost', port: target }) })
+  proxy.serve(server)
   onTestFinished(() => proxy.close())
   child.kill()
   await once(child, 'exit')
@@ -23,11 +24,9 @@ test('SPEC 4.5 the listening socket comes from another process, as a handle', as
 })
 
 const STARTED = `
-const { createServer } = await import('node:net')
-const { serveProxy } = await import('@cordon/sandbox')
+const { openProxy } = await import('@cordon/sandbox')
 const loaded = async (rule) => {
-  const server = createServer().listen(0)
-  await (await serveProxy(server, { rules: [{ host: 'a.example', allow: true, ...rule }] })).close()
+  await (await openProxy({ rules: [{ host: 'a.example', allow: true, ...rule }] })).close()
   return 'getMetadata' in Reflect
 }
 console.log(await loaded({}), await loaded({ pathPrefix: '/x' }))`

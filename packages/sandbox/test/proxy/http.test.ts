@@ -43,9 +43,9 @@ test('SPEC 4.5 a denial is a 403 that names the host, the missing rule and the T
   expect(status).toBe('HTTP/1.1 403 Forbidden')
   expect(body).toBe(
     'cordon: network access denied: http://api.example.evil.example/x\n' +
-      'no rule allows api.example.evil.example:80.\n' +
-      "To allow it, add this rule after the others of the tool's or profile's access:\n\n" +
-      '[[access.net]]\nhost = "api.example.evil.example"\nallow = true\n',
+      '  because: no rule allows api.example.evil.example:80\n' +
+      '  to allow it (WHOSE is conversation.tools.NAME or profiles.NAME):\n' +
+      `    cordon config set WHOSE.access.net '+{ host = "api.example.evil.example", scheme = "http", port = 80, path_prefix = "/x", allow = true }'\n`,
   )
   expect(lab.asked).toEqual([])
   expect(await settled(lab, 1)).toEqual([
@@ -57,6 +57,7 @@ test('SPEC 4.5 a denial is a 403 that names the host, the missing rule and the T
       allowed: false,
       rule: undefined,
       reason: 'no rule allows api.example.evil.example:80',
+      wish: { host: 'api.example.evil.example', port: 80 },
       bytesUp: 0,
       bytesDown: 0,
     },
@@ -79,10 +80,12 @@ test('SPEC 1.5 on one connection every request is decided on its own, by host an
   }
   expect(await get(`http://a.example:${port}/x`)).toBe(`a.example:${port} /x`)
   expect(await get(`http://a.example:${port}/admin/users`)).toBe(
-    '403 Forbidden: the rule at config.toml:2 for a.example/admin says no.',
+    '403 Forbidden:   because: the rule at config.toml:2 for a.example/admin says no',
   )
   expect(await get(`http://b.example:${port}/admin`)).toBe(`b.example:${port} /admin`)
-  expect(await get(`http://c.example:${port}/`)).toBe(`403 Forbidden: no rule allows c.example:${port}.`)
+  expect(await get(`http://c.example:${port}/`)).toBe(
+    `403 Forbidden:   because: no rule allows c.example:${port}`,
+  )
   expect(await get(`http://a.example:${port}/y`)).toBe(`a.example:${port} /y`)
   // Kept connections: one to each server, looked up once.
   expect(lab.asked).toEqual(['a.example', 'b.example'])

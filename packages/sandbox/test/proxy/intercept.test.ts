@@ -27,9 +27,9 @@ test('SPEC 4.5 a path rule on https: every request in the tunnel is decided, on 
   expect(await get('/admin')).toEqual({
     status: '403 Forbidden',
     body:
-      `cordon: network access denied: https://a.example:${port}/admin\nno rule allows a.example:${port}/admin.\n` +
-      "To allow it, add this rule after the others of the tool's or profile's access:\n\n" +
-      `[[access.net]]\nhost = "a.example"\nport = ${port}\npath_prefix = "/admin"\nallow = true\n`,
+      `cordon: network access denied: https://a.example:${port}/admin\n  because: no rule allows a.example:${port}/admin\n` +
+      '  to allow it (WHOSE is conversation.tools.NAME or profiles.NAME):\n' +
+      `    cordon config set WHOSE.access.net '+{ host = "a.example", scheme = "https", port = ${port}, path_prefix = "/admin", allow = true }'\n`,
   })
   expect((await get('/repos/y')).status).toBe('200 OK')
   expect((await get('/repos/..%2fadmin')).status).toBe('403 Forbidden')

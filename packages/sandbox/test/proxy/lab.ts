@@ -4,7 +4,7 @@ import { connect, createServer, type AddressInfo, type Server, type Socket } fro
 import { parseHost, type NetRule } from '@cordon/policy'
 import { onTestFinished } from 'vitest'
 import { classifyAddress } from '../../src/proxy/address.ts'
-import { serveProxy, type ProxyHandle } from '../../src/proxy/serve.ts'
+import { openProxy, type ProxyHandle } from '../../src/proxy/serve.ts'
 import { type ProxyOptions } from '../../src/proxy/options.ts'
 
 /** Stands for the internet: 127.1.0.0/16 counts as public in these tests, everything else is what it is. */
@@ -35,7 +35,7 @@ export async function startLab(list: readonly NetRule[], options: Partial<ProxyO
   const port = await listen(server, '127.0.0.1')
   const asked: string[] = []
   const resolve = options.resolve ?? (() => Promise.resolve([PUBLIC]))
-  const proxy = await serveProxy(server, {
+  const proxy = await openProxy({
     rules: list,
     classify: classifyLab,
     ...options,
@@ -44,6 +44,7 @@ export async function startLab(list: readonly NetRule[], options: Partial<ProxyO
       return resolve(host)
     },
   })
+  proxy.serve(server)
   onTestFinished(() => proxy.close())
   return { proxy, port, asked }
 }

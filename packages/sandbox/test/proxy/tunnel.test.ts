@@ -36,13 +36,13 @@ test('SPEC 4.5 CONNECT: a denial is a 403 with the reason and the TOML, and noth
   const { status, body } = await client.takeAnswer()
   expect(status).toBe('HTTP/1.1 403 Forbidden')
   expect(body).toBe(
-    'cordon: network access denied: a.example:22\nno rule allows a.example:22.\n' +
-      "To allow it, add this rule after the others of the tool's or profile's access:\n\n" +
-      '[[access.net]]\nhost = "a.example"\nport = 22\nallow = true\n',
+    'cordon: network access denied: a.example:22\n  because: no rule allows a.example:22\n' +
+      '  to allow it (WHOSE is conversation.tools.NAME or profiles.NAME):\n' +
+      `    cordon config set WHOSE.access.net '+{ host = "a.example", port = 22, allow = true }'\n`,
   )
   const refused = new Client(lab.port).send('CONNECT b.example:443 HTTP/1.1\r\n\r\n')
   expect((await refused.takeAnswer()).body.split('\n')[1]).toBe(
-    'the rule at config.toml:2 for b.example says no.',
+    '  because: the rule at config.toml:2 for b.example says no',
   )
   expect(lab.asked).toEqual([])
 })

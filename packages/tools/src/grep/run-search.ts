@@ -47,7 +47,7 @@ export async function searchCandidates(
       if (search.isOver) break
       const below = anchor === start.anchor ? belowStart(start, inside) : undefined
       if (candidates && below !== undefined && !candidates.has(below)) search.passOver()
-      else await search.add(name, () => anchors.at(anchor, name).open(inside))
+      else await search.add(name, () => anchors.of({ anchor, relative: name, inside }).open(inside))
     }
     return await search.finish()
   } finally {

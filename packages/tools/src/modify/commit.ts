@@ -43,7 +43,7 @@ export async function commitChanges(
   try {
     // Every new content is on the disk before anything changes, so a full disk is found out in time.
     for (const change of changes) staged.push(stage(change, anchors))
-    const place = journalPlace(access, anchors, access.governing(first.location.relative)?.path ?? ROOT)
+    const place = placeFor(changes, access, anchors)
     const journal = newJournal(changes)
     takePlace(place, journal, key)
     exchange(changes, staged, anchors, { place, journal, key })
@@ -51,6 +51,15 @@ export async function commitChanges(
   } finally {
     for (const file of staged) await file.abort()
   }
+}
+
+/** Where the first of the files has a place for it. */
+function placeFor(changes: readonly Change[], access: Access, anchors: Anchors): JournalPlace {
+  for (const { location } of changes) {
+    const place = journalPlace(access, anchors, access.governing(location.relative)?.path ?? ROOT)
+    if (place) return place
+  }
+  throw new ToolError('mounts that lead to single files are changed one call each')
 }
 
 function stage({ location, new: content }: Change, anchors: Anchors): StagedFile {

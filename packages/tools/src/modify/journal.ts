@@ -1,11 +1,10 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { readFileSync, readlinkSync } from 'node:fs'
 import { type Anchor } from '@cordon/files'
-import { joinRel, type RelPath, show, splitEntry } from '@cordon/policy'
+import { joinRel, type RelPath, ROOT, show, splitEntry } from '@cordon/policy'
 import { type Access } from '../access.ts'
 import { type Anchors } from '../anchors.ts'
 import { ToolError } from '../report.ts'
-import { JOURNAL_NAME } from './journal-name.ts'
 
 /** One file of a change: enough to go on with it and to take it back. */
 export interface JournalEntry {
@@ -31,10 +30,14 @@ export interface JournalPlace {
   readonly name: string
 }
 
-/** In the directory of the rule that lets the first file be changed: confined, we may write nowhere else. */
-export function journalPlace(access: Access, anchors: Anchors, rulePath: RelPath): JournalPlace {
+/**
+ * In the directory of the rule that lets a file be changed: confined, we may write nowhere else. Undefined when there is
+ * none: of a mount that leads to a file, only that file is ours.
+ */
+export function journalPlace(access: Access, anchors: Anchors, rulePath: RelPath): JournalPlace | undefined {
   const location = access.place(rulePath, 'update')
   const anchor = anchors.of(location)
+  if (location.inside === ROOT && anchor.stat(ROOT).kind === 'file') return undefined
   const isDirectory = anchor.stat(location.inside).kind === 'directory'
   const directory = isDirectory ? location.inside : (splitEntry(location.inside)?.parent ?? location.inside)
   const path = joinRel(directory, JOURNAL_NAME as RelPath)
@@ -129,3 +132,8 @@ function machine(): string {
     return randomBytes(8).toString('hex') // equal to nobody's
   }
 }
+
+/** One name for every journal, so that it is found again without a search, and held by only one run at a time. */
+const JOURNAL_NAME = '.cordon-modify-journal'
+
+export const isJournalName = (name: string): boolean => name === JOURNAL_NAME

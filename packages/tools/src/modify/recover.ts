@@ -29,19 +29,28 @@ const MOST_PLACES = 256
 
 /**
  * Completes what an interrupted `fs_modify_file` left, within what this policy allows. Called by every
- * run of that tool, and by a host that wants it done earlier.
+ * run of that tool, and by a host that wants it done earlier; one that has ended the writer has nothing to wait for.
  */
-export async function recoverModifications(context: Context, key = ''): Promise<Recovery> {
+export async function recoverModifications(
+  context: Context,
+  key = '',
+  patience = PATIENCE_MS,
+): Promise<Recovery> {
   using anchors = new Anchors()
   const access = new Access(context)
-  return await recover(access, anchors, key)
+  return await recover(access, anchors, key, patience)
 }
 
-export async function recover(access: Access, anchors: Anchors, key: string): Promise<Recovery> {
+export async function recover(
+  access: Access,
+  anchors: Anchors,
+  key: string,
+  patience = PATIENCE_MS,
+): Promise<Recovery> {
   let [completed, leftAlone] = [0, 0]
   for (const rulePath of placesToLook(access)) {
     const place = openPlace(access, anchors, rulePath)
-    const journal = place && (await abandonedJournal(place, key))
+    const journal = place && (await abandonedJournal(place, key, patience))
     if (!place || !journal) continue
     for (const entry of journal.entries) {
       if (complete(access, anchors, journal, entry)) completed++
@@ -73,10 +82,14 @@ function openPlace(access: Access, anchors: Anchors, rulePath: RelPath): Journal
 }
 
 /** The journal there, once its writer is done with it or gone. Undefined when there is none. */
-async function abandonedJournal(place: JournalPlace, key: string): Promise<Journal | undefined> {
+async function abandonedJournal(
+  place: JournalPlace,
+  key: string,
+  patience: number,
+): Promise<Journal | undefined> {
   for (;;) {
     const journal = readJournal(place, key)
-    if (!journal || isWriterDead(journal.value) || Date.now() - journal.since > PATIENCE_MS)
+    if (!journal || isWriterDead(journal.value) || Date.now() - journal.since >= patience)
       return journal?.value
     await sleep(50)
   }

@@ -33,6 +33,13 @@ const decoders = {
   'utf-16be': new TextDecoder('utf-16be', { fatal: true }),
 } as const
 
+/** Without the rest of a character whose beginning was cut off. */
+export function fromCharacter(bytes: Uint8Array): Uint8Array {
+  let from = 0
+  while (from < 3 && ((bytes[from] ?? 0) & 0xc0) === 0x80) from++
+  return bytes.subarray(from)
+}
+
 /** The longest beginning that ends between two UTF-8 characters: a cut must not make text invalid. */
 export function wholeCharacters(bytes: Uint8Array, from = 0): Uint8Array {
   let end = bytes.length

@@ -1,5 +1,5 @@
 import { type OpenFile } from '@cordon/files'
-import { wholeCharacters } from './encoding.ts'
+import { fromCharacter, wholeCharacters } from './encoding.ts'
 
 /** A run of whole lines. `next` is the first line that was left out although it was asked for. */
 export interface Lines {
@@ -8,6 +8,8 @@ export interface Lines {
   readonly first: number
   readonly last: number
   readonly next: number | undefined
+  /** The first byte of the file that was left out, when that is in the middle of a line. */
+  readonly nextByte: number | undefined
   readonly atEnd: boolean
 }
 
@@ -21,12 +23,14 @@ export function readLines(file: OpenFile, from: number, to: number, limit: numbe
   let held = 0
   let line = 1
   let position = 0
+  let begins = 0
   while (position < size && line <= to && held <= limit) {
     const chunk = file.readRange({ start: position, length: CHUNK })
     const before = skipLines(chunk, from - line)
     line += before.lines
     position += before.at
     if (line < from) continue
+    if (kept.length === 0) begins = position
     const wanted = chunk.subarray(before.at)
     const { at, lines } = skipLines(wanted, to - line + 1)
     kept.push(wanted.subarray(0, at))
@@ -34,7 +38,7 @@ export function readLines(file: OpenFile, from: number, to: number, limit: numbe
     line += lines
     position += at
   }
-  return finish(Buffer.concat(kept), from, limit, position >= size)
+  return finish(Buffer.concat(kept), { from, begins, limit, atEnd: position >= size })
 }
 
 /** The last `wanted` lines, read from the end. */
@@ -55,7 +59,10 @@ export function readTail(file: OpenFile, wanted: number, limit: number): { bytes
   const bytes = all.subarray(startOfTail(all, wanted))
   if (bytes.length <= limit) return { bytes, cut: false }
   const within = bytes.subarray(bytes.length - limit)
-  return { bytes: within.subarray(within.indexOf(NEWLINE) + 1), cut: true }
+  const lineEnd = within.indexOf(NEWLINE)
+  // The end of one line that is longer than the limit, from its next whole character on.
+  if (lineEnd < 0 || lineEnd === within.length - 1) return { bytes: fromCharacter(within), cut: true }
+  return { bytes: within.subarray(lineEnd + 1), cut: true }
 }
 
 /** Where the last `wanted` lines begin. A newline at the very end ends the last line and starts none. */
@@ -81,17 +88,25 @@ function skipLines(chunk: Buffer, lines: number): { at: number; lines: number } 
   return { at, lines: done }
 }
 
-function finish(all: Buffer, from: number, limit: number, atEnd: boolean): Lines {
+function finish(
+  all: Buffer,
+  { from, begins, limit, atEnd }: { from: number; begins: number; limit: number; atEnd: boolean },
+): Lines {
   if (all.length <= limit) {
     const last = from + countLines(all) - 1
-    return { bytes: all, first: from, last, next: undefined, atEnd }
+    return { bytes: all, first: from, last, next: undefined, nextByte: undefined, atEnd }
   }
   const within = all.subarray(0, limit)
   const end = within.lastIndexOf(NEWLINE) + 1
-  // One line longer than the limit: its beginning is better than nothing.
-  const bytes = end === 0 ? wholeCharacters(within) : within.subarray(0, end)
+  // One line longer than the limit: its beginning, and where it goes on.
+  if (end === 0) {
+    const bytes = wholeCharacters(within)
+    const nextByte = begins + bytes.length
+    return { bytes, first: from, last: from, next: undefined, nextByte, atEnd: false }
+  }
+  const bytes = within.subarray(0, end)
   const last = from + countLines(bytes) - 1
-  return { bytes, first: from, last, next: last + 1, atEnd: false }
+  return { bytes, first: from, last, next: last + 1, nextByte: undefined, atEnd: false }
 }
 
 /** A last line without a newline counts. */

@@ -4,7 +4,7 @@ import { Access } from '../access.ts'
 import { count, failure, success, text } from '../content.ts'
 import { defineTool } from '../define-tool.ts'
 import { DESCRIPTIONS } from '../descriptions.ts'
-import { makeParents } from '../parents.ts'
+import { withParents } from '../parents.ts'
 import { type Tool } from '../protocol.ts'
 import { mayOverwrite } from '../questions.ts'
 import { ToolError } from '../report.ts'
@@ -38,13 +38,7 @@ export const fsCreateFile: Tool = defineTool({
     // SPEC 1.8: what is checked depends on whether it exists, so that is looked at first.
     const { inside, relative } = context.locate(path, there ? 'update' : 'create')
     if (!there) {
-      const takeBack = makeParents(access, anchor, place)
-      try {
-        anchor.createExclusive(inside, data)
-      } catch (error) {
-        takeBack()
-        throw error
-      }
+      withParents(anchor, inside, () => anchor.createExclusive(inside, data))
       return success(text(`created ${show(relative)} (${count(data.length, 'byte')})`))
     }
     if (there.kind !== 'file')

@@ -1,6 +1,6 @@
-import { show } from '@cordon/policy'
+import { show, workspaceUri } from '@cordon/policy'
 import { Access } from '../access.ts'
-import { count, success, text, workspaceUri } from '../content.ts'
+import { count, showName, success, text } from '../content.ts'
 import { defineTool } from '../define-tool.ts'
 import { DESCRIPTIONS } from '../descriptions.ts'
 import { searchAll, searchCandidates } from '../grep/run-search.ts'
@@ -86,11 +86,13 @@ export const fsGrepFiles: Tool = defineTool({
   },
 })
 
-/** `12:text` for a match, `12-text` around it, as ripgrep prints them. */
+/** `path:12:text` for a match, `path-12-text` around it, as grep prints them. A name that could be misread is quoted. */
 function showFound({ name, lines }: Found): ContentBlock {
-  const shown = lines.map(
-    ({ line, kind, text: content }) => `${line}${kind === 'match' ? ':' : '-'}${content}`,
-  )
+  const file = showName(name)
+  const shown = lines.map(({ line, kind, text: content }) => {
+    const sign = kind === 'match' ? ':' : '-'
+    return `${file}${sign}${line}${sign}${content}`
+  })
   const uri = workspaceUri(name, '#matches')
   return { type: 'resource', resource: { uri, mimeType: 'text/plain', text: shown.join('\n') } }
 }

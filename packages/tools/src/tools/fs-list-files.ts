@@ -1,7 +1,7 @@
 import { type EntryKind } from '@cordon/files'
-import { show } from '@cordon/policy'
+import { show, workspaceUri } from '@cordon/policy'
 import { Access } from '../access.ts'
-import { count, success, text, workspaceUri } from '../content.ts'
+import { count, showName, success, text } from '../content.ts'
 import { defineTool } from '../define-tool.ts'
 import { DESCRIPTIONS } from '../descriptions.ts'
 import { type Tool } from '../protocol.ts'
@@ -49,21 +49,24 @@ export const fsListFiles: Tool = defineTool({
       hidden: args.hidden ? 'show' : 'skip',
       ignoreFiles: args.no_ignore ? 'disregard' : 'respect',
     })
-    const lines: string[] = []
+    const found: { readonly name: string; readonly kind: EntryKind }[] = []
     let more = false
     for (const { name, kind } of walk.below(start)) {
       if (globs.length > 0 && kind === 'directory') continue // globs ask for files
-      more = lines.length >= limit
+      more = found.length >= limit
       if (more) break
-      lines.push(name + MARKS[kind])
+      found.push({ name, kind })
     }
     const notes = [
       more
         ? `The first ${count(limit, 'entry', 'entries')}; there are more.`
-        : `${count(lines.length, 'entry', 'entries')}.`,
+        : `${count(found.length, 'entry', 'entries')}.`,
     ]
     notes.push(...walk.unseen.describe())
-    const listing = lines.sort().join('\n')
+    const listing = found
+      .map(({ name, kind }) => showName(name) + MARKS[kind])
+      .sort()
+      .join('\n')
     const uri = `${workspaceUri(start.relative)}${start.relative === '.' ? '' : '/'}`
     return success(
       { type: 'resource', resource: { uri, mimeType: 'inode/directory', text: listing } },

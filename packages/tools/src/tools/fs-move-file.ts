@@ -1,10 +1,10 @@
-import { type Anchor, FileError } from '@cordon/files'
-import { type Capability, type Location, type RelPath, show } from '@cordon/policy'
+import { FileError } from '@cordon/files'
+import { type Capability, type Location, show } from '@cordon/policy'
 import { Access } from '../access.ts'
 import { failure, success, text } from '../content.ts'
 import { defineTool } from '../define-tool.ts'
 import { DESCRIPTIONS } from '../descriptions.ts'
-import { exists, makeParents } from '../parents.ts'
+import { exists, withParents } from '../parents.ts'
 import { type Tool } from '../protocol.ts'
 import { mayOverwrite } from '../questions.ts'
 import { ToolError } from '../report.ts'
@@ -42,12 +42,13 @@ export const fsMoveFile: Tool = defineTool({
       if (consent.kind === 'refused') return failure(`${show(place.relative)} exists and was not replaced`)
     }
     const anchor = io.anchors.of(place)
-    const takeBack = makeParents(access, anchor, place)
+    const replace = target.state === 'there' ? 'file' : 'nothing'
     try {
-      rename(sourceAnchor, source.inside, anchor, place.inside, target.state === 'there' ? 'file' : 'nothing')
+      withParents(anchor, place.inside, () =>
+        sourceAnchor.rename(source.inside, place.inside, { anchor, replace }),
+      )
     } catch (error) {
-      takeBack()
-      throw error
+      throw kind === 'directory' && isElsewhere(error) ? directoryElsewhere(source, place) : error
     }
     return success(text(`moved ${show(source.relative)} to ${show(place.relative)}`))
   },
@@ -83,19 +84,12 @@ function requireBelow(access: Access, top: Location, want: Capability): void {
   }
 }
 
-function rename(
-  source: Anchor,
-  from: RelPath,
-  anchor: Anchor,
-  to: RelPath,
-  replace: 'file' | 'nothing',
-): void {
-  try {
-    source.rename(from, to, { anchor, replace })
-  } catch (error) {
-    if (!(error instanceof FileError) || error.code !== 'FILE_CROSS_DEVICE') throw error
-    throw new ToolError(
-      `cannot move ${show(from)}: ${show(to)} is on another filesystem; create it there, then delete it here`,
-    )
-  }
-}
+const isElsewhere = (error: unknown): boolean =>
+  error instanceof FileError && error.code === 'FILE_CROSS_DEVICE'
+
+/** Decision 0074: a directory has no move between filesystems that an error could take back. */
+const directoryElsewhere = (from: Location, to: Location): ToolError =>
+  new ToolError(
+    `cannot move ${show(from.relative)}: ${show(to.relative)} is on another filesystem, and only files move between them; ` +
+      'move its files one by one',
+  )

@@ -1,6 +1,6 @@
 import { type OpenFile } from '@cordon/files'
-import { type Location, show } from '@cordon/policy'
-import { count, mimeTypeOf, success, text, workspaceUri } from '../content.ts'
+import { type Location, show, workspaceUri } from '@cordon/policy'
+import { count, mimeTypeOf, success, text } from '../content.ts'
 import { defineTool } from '../define-tool.ts'
 import { DESCRIPTIONS } from '../descriptions.ts'
 import { type ContentBlock, type Tool, type ToolResult } from '../protocol.ts'
@@ -106,16 +106,27 @@ function selectLines(args: Args, file: OpenFile): Part {
     const { bytes, cut } = readTail(file, args.tail, limit)
     const whole = bytes.length === file.stat.size
     const notes = cut
-      ? [`Cut at the front to ${count(limit, 'byte')}: ${count(countLines(bytes), 'line')} shown.`]
+      ? [
+          `Cut at the front to ${count(limit, 'byte')}: ${count(countLines(bytes), 'line')} shown, from start_byte = ${file.stat.size - bytes.length} on.`,
+        ]
       : []
     return { bytes, fragment: whole ? '' : `#tail=${countLines(bytes)}`, notes }
   }
   const from = args.start_line ?? 1
-  const { bytes, last, next, atEnd } = readLines(file, from, args.end_line ?? args.head ?? FAR, limit)
+  const { bytes, last, next, nextByte, atEnd } = readLines(
+    file,
+    from,
+    args.end_line ?? args.head ?? FAR,
+    limit,
+  )
   if (bytes.length === 0 && from > 1) throw new ToolError(`the file has fewer than ${from} lines`)
   const notes: string[] = []
   if (next !== undefined)
     notes.push(`Cut after line ${last} (${count(limit, 'byte')}); go on with start_line = ${next}.`)
+  if (nextByte !== undefined)
+    notes.push(
+      `Cut in line ${last}, which is longer than ${count(limit, 'byte')}; go on with start_byte = ${nextByte}.`,
+    )
   return {
     bytes,
     fragment: from === 1 && atEnd ? '' : `#line=${from},${last}`,
@@ -129,7 +140,9 @@ function selectBytes(args: Args, file: OpenFile): Part {
   const bytes = rawBytes(args, file)
   let from = 0
   while (from < 3 && (args.start_byte ?? 0) > 0 && ((bytes[from] ?? 0) & 0xc0) === 0x80) from++
-  return describeBytes(args, file, wholeCharacters(bytes, from), bytes.length)
+  const shown = wholeCharacters(bytes, from)
+  // What was cut at the end is the beginning of the next part.
+  return describeBytes(args, file, shown, shown.length > 0 ? from + shown.length : bytes.length)
 }
 
 function rawBytes(args: Args, file: OpenFile): Buffer {
@@ -158,20 +171,44 @@ function readUtf16(
   file: OpenFile,
   encoding: 'utf-16le' | 'utf-16be',
 ): ToolResult {
-  if (isByteRange(args)) return readBinary(args, location, file)
+  if (isByteRange(args)) return readUtf16Bytes(args, location, file, encoding)
   const decoded = decode(file.readAll(UTF16_LIMIT), encoding)
   if (decoded === undefined) return readBinary(args, location, file)
   const all = decoded.split(/(?<=\n)/)
   const from = args.tail === undefined ? (args.start_line ?? 1) : Math.max(1, all.length - args.tail + 1)
   const to = Math.min(args.end_line ?? args.head ?? FAR, all.length)
   const shown = all.slice(from - 1, to).join('')
-  const limited = Buffer.from(shown).subarray(0, limitOf(args))
-  const bytes = wholeCharacters(limited)
+  const bytes = wholeCharacters(Buffer.from(shown).subarray(0, limitOf(args)))
   const notes = [`Decoded from ${encoding.toUpperCase()}.`]
-  if (limited.length < Buffer.byteLength(shown)) notes.push(`Cut to ${count(bytes.length, 'byte')}.`)
+  if (bytes.length < Buffer.byteLength(shown)) {
+    // Two bytes a unit, after the two of the byte order mark.
+    const units = all.slice(0, from - 1).join('').length + Buffer.from(bytes).toString('utf8').length
+    notes.push(`Cut to ${count(bytes.length, 'byte')}; go on with start_byte = ${2 + 2 * units}.`)
+  }
   const whole = from === 1 && to === all.length && notes.length === 1
   const part: Part = { bytes, fragment: whole ? '' : `#line=${from},${to}`, notes, firstLine: from }
   return showText(args, location, part, Buffer.from(bytes).toString('utf8'))
+}
+
+/** A part of it, from a whole unit to a whole unit; binary if it is no text after all. */
+function readUtf16Bytes(
+  args: Args,
+  location: Location,
+  file: OpenFile,
+  encoding: 'utf-16le' | 'utf-16be',
+): ToolResult {
+  const asked = args.start_byte ?? 0
+  const start = asked - (asked % 2)
+  const even = { ...args, start_byte: start }
+  const raw = rawBytes(even, file)
+  const units = raw.subarray(0, raw.length - (raw.length % 2))
+  const text16 = new TextDecoder(encoding).decode(units)
+  // The first half of a pair at the end is the beginning of the next part.
+  const whole = /[\uFFFD]$/.test(text16) && units.length > 2 ? units.subarray(0, -2) : units
+  const decoded = decode(whole, encoding)
+  if (decoded === undefined || whole.length === 0) return readBinary(args, location, file)
+  const part = describeBytes(even, file, whole, whole.length)
+  return showText(args, location, part, decoded)
 }
 
 /** SPEC 1.8's contract for everything that is no text: base64, whole or a stated part. */

@@ -1,8 +1,10 @@
 import { show } from '@cordon/policy'
 import { Access } from '../access.ts'
+import { type Anchors } from '../anchors.ts'
 import { count, success, text } from '../content.ts'
 import { defineTool } from '../define-tool.ts'
 import { DESCRIPTIONS } from '../descriptions.ts'
+import { exists } from '../parents.ts'
 import { type ContentBlock, type Tool } from '../protocol.ts'
 import { ToolError } from '../report.ts'
 import { type Captured, capture } from '../unix/capture.ts'
@@ -12,7 +14,7 @@ const LIMITS = { milliseconds: 10_000, bytes: 256 * 1024 }
 
 /**
  * SPEC 1.8: only that its arguments stay in the workspace is checked here. The programs open files
- * themselves, so which of them they may read is for the OS sandbox to hold.
+ * themselves, so which of them they may read is for the OS sandbox to hold. `touch` alone writes, and is checked.
  */
 export const unixUtils: Tool = defineTool({
   name: 'unix_utils',
@@ -25,7 +27,7 @@ export const unixUtils: Tool = defineTool({
         type: 'array',
         items: { type: 'string', maxLength: 10_000 },
         maxItems: 200,
-        description: 'Its arguments, one word each; an option and its value in one word (-n5, --lines=5).',
+        description: 'Its arguments, one word each, as in a shell without quotes: ["-n", "5", "file"].',
       },
       stdin: {
         type: 'string',
@@ -37,42 +39,92 @@ export const unixUtils: Tool = defineTool({
     additionalProperties: false,
   },
   describe: ({ util, args = [] }) => `run ${[util, ...args].map(show).join(' ')}`,
-  async run({ util, args = [], stdin = '' }, context) {
+  async run({ util, args = [], stdin = '' }, context, io) {
     const utility = UTILITIES[util]
     if (!utility) throw new ToolError(`there is no utility ${show(util)}`)
     const access = new Access(context)
-    checkArguments(util, utility, args, (path) => access.place(path, 'read'))
-    context.checkCommand({ program: util, args })
-    const output = await capture(util, args, stdin, access.root.path, LIMITS)
+    const check = utility.operands === 'written' ? mayWrite(access, io.anchors) : mustBeInside(access)
+    const words = checkArguments(util, utility, args, check)
+    context.checkCommand({ program: util, args: words })
+    const output = await capture(util, words, stdin, access.root.path, LIMITS)
+    if (output.failure === 'ENOENT') throw new ToolError(`${util} is not installed here`)
     if (output.failure !== undefined)
       throw new ToolError(`${util} cannot be started here (${output.failure})`)
     return success(...showOutput(util, output))
   },
 })
 
+const mustBeInside =
+  (access: Access) =>
+  (path: string): void =>
+    void access.place(path, 'read')
+
+/** Decision 0173: what is there is updated, what is not is created, and the rules are asked for that. */
+const mayWrite =
+  (access: Access, anchors: Anchors) =>
+  (path: string): void => {
+    const place = access.place(path, 'create')
+    access.locate(path, exists(anchors.of(place), place.inside) ? 'update' : 'create')
+  }
+
+/** The words the program gets, each checked: every option with its value as one word, everything else in its place. */
 function checkArguments(
   util: string,
   utility: Utility,
   args: readonly string[],
-  mustBeInside: (path: string) => void,
-): void {
+  checkPath: (path: string) => void,
+): string[] {
+  const words: string[] = []
   let operands = 0
   let options = true
-  for (const arg of args) {
-    if (arg.includes('\0')) throw new ToolError(`an argument of ${util} contains a NUL byte`)
-    if (options && arg === '--') options = false
-    else if (options && arg.startsWith('-') && arg !== '-') {
-      if (!utility.options.test(arg))
-        throw new ToolError(
-          `${util} ${show(arg)} is not permitted: only options that read, with their values in the same word`,
-        )
+  if (args.some((arg) => arg.includes('\0')))
+    throw new ToolError(`an argument of ${util} contains a NUL byte`)
+  for (let i = 0; i < args.length; i++) {
+    const arg = args[i] ?? ''
+    if (options && arg === '--') {
+      options = false
+      words.push(arg)
+    } else if (options && arg.startsWith('-') && arg !== '-') {
+      const { word, used } = optionAt(util, utility, args, i)
+      words.push(...word)
+      i += used
     } else {
-      operands++
-      if (utility.operands === 'paths' && arg !== '-') mustBeInside(arg)
+      words.push(arg)
+      checkOperand(util, utility, arg, operands++, checkPath)
     }
   }
   if (operands > (utility.mostOperands ?? Infinity))
     throw new ToolError(`${util} takes at most ${count(utility.mostOperands ?? 0, 'file')} here`)
+  return words
+}
+
+/** An option as it may be passed on, and how many of the words after it belong to it. */
+function optionAt(
+  util: string,
+  { options, followed = {} }: Utility,
+  args: readonly string[],
+  at: number,
+): { readonly word: readonly string[]; readonly used: number } {
+  const arg = args[at] ?? ''
+  const more = Object.hasOwn(followed, arg) ? (followed[arg] ?? 0) : 0
+  if (options.test(arg)) return { word: args.slice(at, at + 1 + more), used: more }
+  // `-n 5` is `-n5`, `--lines 5` is `--lines=5`: joined, so that what was checked is what the program reads.
+  const value = args[at + 1]
+  const joined = /^-[A-Za-z0-9]$/.test(arg) ? `${arg}${value}` : `${arg}=${value}`
+  if (value !== undefined && options.test(joined)) return { word: [joined], used: 1 }
+  throw new ToolError(`${util} ${show(arg)} is not permitted here`)
+}
+
+function checkOperand(
+  util: string,
+  { operands, script }: Utility,
+  arg: string,
+  index: number,
+  checkPath: (path: string) => void,
+): void {
+  if (script && index === 0) {
+    if (script.refuse.test(arg)) throw new ToolError(`${util}: ${script.because}`)
+  } else if (operands !== 'text' && arg !== '-') checkPath(arg)
 }
 
 function showOutput(util: string, { stdout, stderr, code, ended }: Captured): ContentBlock[] {

@@ -2,6 +2,8 @@ import {
   type Anchor,
   type EntryKind,
   FileError,
+  IGNORE_FILES,
+  IgnoreFiles,
   isTempName,
   type OpenFile,
   type WalkEntry,
@@ -17,9 +19,8 @@ import {
 } from '@cordon/policy'
 import { type Access, Names } from '../access.ts'
 import { type Anchors } from '../anchors.ts'
-import { isJournalName } from '../modify/journal-name.ts'
+import { isJournalName } from '../modify/journal.ts'
 import { type GlobFilter } from './glob-filter.ts'
-import { IgnoreRules } from './ignore-rules.ts'
 import { Unseen } from './unseen.ts'
 
 export interface WalkChoice {
@@ -50,7 +51,7 @@ export class WorkspaceWalk {
   readonly #access: Access
   readonly #anchors: Anchors
   readonly #choice: WalkChoice
-  readonly #ignores = new Map<RelPath, IgnoreRules>()
+  readonly #ignores = new IgnoreFiles()
 
   constructor(access: Access, anchors: Anchors, choice: WalkChoice) {
     this.#access = access
@@ -141,13 +142,7 @@ export class WorkspaceWalk {
     if (this.#choice.ignoreFiles === 'disregard') return false
     // git's own directory is in no ignore file, and nobody wants it searched.
     if (kind === 'directory' && baseName(inside) === '.git') return true
-    if (this.#ignores.size === 0) return false
-    for (let above = splitEntry(inside)?.parent; above !== undefined; above = splitEntry(above)?.parent) {
-      const below = above === ROOT ? inside : inside.slice(above.length + 1)
-      const answer = this.#ignores.get(above)?.ignores(below, kind)
-      if (answer !== undefined) return answer
-    }
-    return false
+    return this.#ignores.ignores(inside, kind)
   }
 
   /** The ignore files on the way from the anchor down to the start speak about it, too. */
@@ -159,11 +154,10 @@ export class WorkspaceWalk {
 
   #load(anchor: Anchor, directory: RelPath, names: Names): void {
     if (this.#choice.ignoreFiles === 'disregard') return
-    const texts = ['.gitignore', '.ignore'].map((file) =>
+    const texts = IGNORE_FILES.map((file) =>
       this.#readIgnore(anchor, joinRel(directory, file as RelPath), names),
     )
-    const rules = new IgnoreRules(texts.join('\n'))
-    if (!rules.isEmpty) this.#ignores.set(directory, rules)
+    this.#ignores.add(directory, texts)
   }
 
   #readIgnore(anchor: Anchor, file: RelPath, names: Names): string {

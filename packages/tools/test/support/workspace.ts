@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { runTool, type ToolResult } from '@cordon/tools'
+import { runTool, type ToolFailure, type ToolResult } from '@cordon/tools'
 import { onTestFinished } from 'vitest'
 
 export interface Call {
@@ -61,11 +61,12 @@ export function runAsNobody(workspace: Workspace, name: string, args: object): u
   return JSON.parse(spawnSync(program, rest, { input: JSON.stringify(call) }).stdout.toString('utf8'))
 }
 
-export const failed = (message: string): ToolResult => ({
+export const failed = (message: string, denied?: ToolFailure['denied']): ToolResult => ({
   type: 'error',
   message,
   trace: [],
   transient: false,
+  ...(denied ? { denied } : {}),
 })
 
 export const said = (...texts: readonly string[]): ToolResult => ({

@@ -1,5 +1,14 @@
 import { type CanonicalPath, type RelPath, show } from '@cordon/policy'
-import { asApproval, type MountApproval, type ReadResult } from './document.ts'
+import { sha256 } from './digest.ts'
+import {
+  asApproval,
+  asServer,
+  asTrust,
+  type ConfigTrust,
+  type MountApproval,
+  type ReadResult,
+  type ServerSeen,
+} from './document.ts'
 
 /** SPEC 3.2: exact match, nothing known, or known with another target. */
 export type MountLookup = 'approved' | 'unknown' | { readonly was: string }
@@ -7,12 +16,37 @@ export type MountLookup = 'approved' | 'unknown' | { readonly was: string }
 /** What the store held when it was read. Lookup does no I/O, so that compiling a policy stays pure. */
 export class Approvals {
   readonly mounts: readonly MountApproval[]
+  readonly configs: readonly ConfigTrust[]
+  readonly servers: readonly ServerSeen[]
   /** What a person must be told: the file is broken, or an entry in it is. */
   readonly warnings: readonly string[]
 
-  constructor(mounts: readonly MountApproval[], warnings: readonly string[]) {
+  constructor(
+    mounts: readonly MountApproval[],
+    configs: readonly ConfigTrust[],
+    warnings: readonly string[],
+    servers: readonly ServerSeen[] = [],
+  ) {
     this.mounts = mounts
+    this.configs = configs
+    this.servers = servers
     this.warnings = warnings
+  }
+
+  /** SPEC 2.1: whether exactly this text is trusted under this path. The digest decides, never the text that was kept. */
+  trusts(path: string, text: string): boolean {
+    const known = this.configs.filter((config) => config.path === path)
+    if (known.length === 0) return false
+    const digest = sha256(text)
+    return known.some((config) => config.sha256 === digest)
+  }
+
+  /** What was trusted last under this path, for the difference; without a text that is not what was trusted. */
+  lastTrusted(path: string): ConfigTrust | undefined {
+    const last = this.configs.findLast((config) => config.path === path)
+    if (last?.text === undefined || sha256(last.text) === last.sha256) return last
+    const { text: _, ...rest } = last
+    return rest
   }
 
   lookup(rulePath: RelPath, target: CanonicalPath): MountLookup {
@@ -28,16 +62,27 @@ export function interpret(file: string, read: ReadResult): Approvals {
   if (read.kind !== 'usable')
     return new Approvals(
       [],
+      [],
       [`approvals are ignored: ${show(file)}: ${read.problem}; nothing counts as approved`],
     )
-  const entries = read.document.mounts.map(asApproval)
-  const warnings = entries.flatMap((entry, i) =>
-    entry
-      ? []
-      : [`an approval is ignored: ${show(file)}: mounts[${i}] is not a rule path with an absolute target`],
-  )
+  const { mounts = [], configs = [], servers = [] } = read.document
+  const warnings: string[] = []
+  const understood = <T>(
+    name: string,
+    entries: readonly unknown[],
+    as: (entry: unknown) => T | undefined,
+    what: string,
+  ): T[] =>
+    entries.flatMap((entry, i) => {
+      const known = as(entry)
+      if (known !== undefined) return [known]
+      warnings.push(`an approval is ignored: ${show(file)}: ${name}[${i}] is not ${what}`)
+      return []
+    })
   return new Approvals(
-    entries.filter((entry) => entry !== undefined),
+    understood('mounts', mounts, asApproval, 'a rule path with an absolute target'),
+    understood('configs', configs, asTrust, 'a path with a SHA-256 digest'),
     warnings,
+    understood('servers', servers, asServer, 'a server with its tools'),
   )
 }

@@ -1,12 +1,13 @@
-import { lstatSync, unlinkSync } from 'node:fs'
+import { lstatSync, rmSync, unlinkSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setImmediate as breathe } from 'node:timers/promises'
 import { type Shelf } from '../conversation/shelf.ts'
-import { listIfThere } from '../list.ts'
+import { listIfThere } from '../directories.ts'
 import { tryLock, withLock } from '../lock.ts'
 import { lockFile, prepareLocal } from '../place/workspace.ts'
 import { type BlobHash, isBlobHash } from '../resources/resource.ts'
+import { noteOf } from './damage.ts'
 import { markReferenced } from './mark.ts'
 import { BlobStore, COLLECTOR, PUTTING, RECENT } from './store.ts'
 
@@ -27,7 +28,7 @@ export interface Collected {
 
 /**
  * SPEC 6.2: deletes the blobs that no event of any conversation references. Linear: every event is read once,
- * every blob's name once. Marks everything before it deletes anything, and a failure to mark deletes nothing.
+ * every blob's name once. Marks everything before it deletes anything, and a failure to mark deletes nothing (decision 0064).
  */
 export async function collectBlobs(shelf: Shelf, options: CollectOptions): Promise<Collected> {
   await prepareLocal(shelf.workspace, shelf.holder)
@@ -68,7 +69,10 @@ function examineOne(
     tally.recent++
     return
   }
-  if (action === 'delete') unlinkSync(path)
+  if (action === 'delete') {
+    unlinkSync(path)
+    rmSync(noteOf(path), { force: true })
+  }
   tally.garbage.push(hash)
   tally.bytes += stat.size
 }
@@ -99,7 +103,7 @@ export async function sweepBlobs(shelf: Shelf): Promise<void> {
   for (const name of names) {
     const lock = tryLock(lockFile(shelf.workspace, name.slice(1)), { what: 'a blob', holder: shelf.holder })
     if (!lock) continue
-    for (const dir of dirs) await rm(join(dir, name), { force: true })
+    for (const dir of dirs) await rm(join(dir, name), { recursive: true, force: true })
     lock.retire()
   }
 }

@@ -1,9 +1,15 @@
 import { createHash } from 'node:crypto'
 import { type FileHandle } from 'node:fs/promises'
 import { createGzip, type Gzip } from 'node:zlib'
-import { writeAll } from '../durable.ts'
+import { writeAll } from '../small-files.ts'
 import { type BlobHash, type BlobRef } from '../resources/resource.ts'
 import { type Chunks } from './chunks.ts'
+
+/** What content in memory is called. */
+export const refOf = (content: Uint8Array): BlobRef => ({
+  $blob: createHash('sha256').update(content).digest('hex') as BlobHash,
+  size: content.length,
+})
 
 /** What the content is called. Reads and hashes, nothing else. */
 export async function hashOf(content: Chunks): Promise<BlobRef> {

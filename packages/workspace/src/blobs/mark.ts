@@ -15,7 +15,7 @@ import {
   shelfDir,
 } from '../conversation/shelf.ts'
 import { UnreadableConversationError } from '../conversation/errors.ts'
-import { listIfThere } from '../list.ts'
+import { listIfThere } from '../directories.ts'
 import { tryLock } from '../lock.ts'
 import { type BlobHash, isBlobHash } from '../resources/resource.ts'
 

@@ -1,17 +1,18 @@
 import { randomBytes } from 'node:crypto'
-import { constants, lstatSync } from 'node:fs'
+import { constants, lstatSync, rmSync } from 'node:fs'
 import { type FileHandle, mkdir, open, rename, rm, utimes } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { type Readable } from 'node:stream'
-import { CordonError } from '@cordon/policy'
+import { syncDirectory } from '@cordon/files'
 import { dirMode, fileMode, type Keeping, type Shelf } from '../conversation/shelf.ts'
-import { reason, syncDirectory } from '../durable.ts'
-import { acquireLock, withLock } from '../lock.ts'
+import { acquireLock, type HeldLock, withLock } from '../lock.ts'
 import { lockFile, prepareLocal } from '../place/workspace.ts'
 import { type BlobHash, type BlobRef } from '../resources/resource.ts'
+import { BlobBatch } from './batch.ts'
 import { type Chunks, chunksOf } from './chunks.ts'
 import { compress, hashOf } from './compress.ts'
-import { BlobPutError } from './errors.ts'
+import { isDamaged, markDamaged, noteOf } from './damage.ts'
+import { BlobPutError, guarded } from './errors.ts'
 import { openVerified, readVerified } from './verified.ts'
 
 /** What was touched less than this ago is not collected: a put may still be on its way into an event. */
@@ -44,7 +45,7 @@ export class BlobStore {
   async putFile(file: FileHandle, signal?: AbortSignal): Promise<BlobRef> {
     return this.#guard(async () => {
       const known = await hashOf(chunksOf(file, signal))
-      if (await this.#keepKnown(known.$blob)) return known
+      if (await this.keepKnown(known)) return known
       return this.put(chunksOf(file, signal)) // hashed again: it may have changed between the two readings
     })
   }
@@ -52,11 +53,8 @@ export class BlobStore {
   /** On the disk when this returns. A crash at any point leaves all of it or none. */
   async put(content: Chunks): Promise<BlobRef> {
     return this.#guard(async () => {
-      await prepareLocal(this.#shelf.workspace, this.#shelf.holder)
       const name = PUTTING + randomBytes(8).toString('hex')
-      const options = { what: 'a blob being put', holder: this.#shelf.holder, wait: 0 }
-      // Held while the temporary file is in use, so that a sweeper can tell it from one that a crash left.
-      const lock = await acquireLock(lockFile(this.#shelf.workspace, name.slice(1)), options)
+      const lock = await this.#lockTemp(name)
       const temp = join(this.dir, name)
       try {
         return await this.#putThrough(temp, content)
@@ -67,25 +65,44 @@ export class BlobStore {
     })
   }
 
+  /** For many small files. */
+  openBatch(): BlobBatch {
+    return new BlobBatch(this, PUTTING, (name) => this.#lockTemp(name))
+  }
+
+  /** Held while the temporary file of that name is in use, so that a sweeper can tell it from one that a crash left. */
+  async #lockTemp(name: string): Promise<HeldLock> {
+    await prepareLocal(this.#shelf.workspace, this.#shelf.holder)
+    const options = { what: 'a blob being put', holder: this.#shelf.holder, wait: 0 }
+    return acquireLock(lockFile(this.#shelf.workspace, name.slice(1)), options)
+  }
+
   /** The content, verified: the stream fails at its end if it was not what the reference says. */
   get(ref: BlobRef): Readable {
-    return openVerified(this.pathOf(ref.$blob), ref)
+    const path = this.pathOf(ref.$blob)
+    return openVerified(path, ref, () => markDamaged(path))
   }
 
   /** As a whole, at most `limit` bytes of it. */
   read(ref: BlobRef, limit: number): Promise<Buffer> {
-    return readVerified(this.pathOf(ref.$blob), ref, limit)
+    const path = this.pathOf(ref.$blob)
+    return readVerified(path, ref, limit, () => markDamaged(path))
+  }
+
+  /** Makes its directory. */
+  async prepare(): Promise<void> {
+    await mkdir(this.dir, { recursive: true, mode: dirMode(this.keeping) })
+    if (lstatSync(this.dir).isSymbolicLink()) throw new BlobPutError(this.dir, 'it is a symbolic link')
   }
 
   async #putThrough(temp: string, content: Chunks): Promise<BlobRef> {
-    await mkdir(this.dir, { recursive: true, mode: dirMode(this.keeping) })
-    if (lstatSync(this.dir).isSymbolicLink()) throw new BlobPutError(this.dir, 'it is a symbolic link')
+    await this.prepare()
     const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants
     const file = await open(temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, fileMode(this.keeping))
     let ref: BlobRef
     try {
       ref = await compress(content, file)
-      if (await this.#keepKnown(ref.$blob)) return ref
+      if (await this.keepKnown(ref)) return ref
       await file.sync()
     } finally {
       await file.close()
@@ -93,19 +110,27 @@ export class BlobStore {
     const path = this.pathOf(ref.$blob)
     const made = await mkdir(dirname(path), { recursive: true, mode: dirMode(this.keeping) })
     await rename(temp, path)
-    await syncDirectory(dirname(path))
-    if (made !== undefined) for (const dir of [dirname(dirname(path)), this.dir]) await syncDirectory(dir)
+    this.forgetDamage(ref.$blob)
+    syncDirectory(dirname(path))
+    if (made !== undefined) for (const dir of [dirname(dirname(path)), this.dir]) syncDirectory(dir)
     return ref
   }
 
+  /** The blob was written anew, so a note that it is damaged is no longer true. */
+  forgetDamage(hash: BlobHash): void {
+    rmSync(noteOf(this.pathOf(hash)), { force: true })
+  }
+
   /**
-   * False when the blob is not there. When it is, it must also stay: one that nothing references may be about to be
-   * collected, so its time is renewed, under the lock that the collector holds while it deletes.
+   * False when the blob is not there, or damaged: then it is written again. When it is there, it must also stay: one that
+   * nothing references may be about to be collected, so its time is renewed, under the lock that the collector holds
+   * while it deletes.
    */
-  async #keepKnown(hash: BlobHash): Promise<boolean> {
+  async keepKnown(ref: BlobRef): Promise<boolean> {
+    const hash = ref.$blob
     const now = this.#shelf.now()
     const age = this.#ageOf(hash, now)
-    if (age === undefined) return false
+    if (age === undefined || isDamaged(this.pathOf(hash), ref)) return false
     if (age < RECENT / 2) return true
     await prepareLocal(this.#shelf.workspace, this.#shelf.holder)
     return withLock(this.collectorLock, { ...COLLECTOR, holder: this.#shelf.holder }, async () => {
@@ -124,12 +149,8 @@ export class BlobStore {
     return lockFile(this.#shelf.workspace, `blobs-${this.keeping}`)
   }
 
-  async #guard<T>(work: () => Promise<T>): Promise<T> {
-    try {
-      return await work()
-    } catch (error) {
-      throw error instanceof CordonError ? error : new BlobPutError(this.dir, reason(error))
-    }
+  #guard<T>(work: () => Promise<T>): Promise<T> {
+    return guarded(this.dir, work)
   }
 }
 

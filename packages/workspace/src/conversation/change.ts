@@ -1,9 +1,12 @@
 import { rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { syncDirectory } from '@cordon/files'
 import { CordonError } from '@cordon/policy'
-import { reason, syncDirectory } from '../durable.ts'
+import { reason } from '../small-files.ts'
 import { acquireLock, type HeldLock, withLock } from '../lock.ts'
 import { prepareLocal } from '../place/workspace.ts'
+import { removeLedger } from '../seals/ledger.ts'
+import { Sealer } from '../seals/sealer.ts'
 import { AppendError } from './errors.ts'
 import { HostPaths } from './host-paths.ts'
 import { LogWriter } from './log-writer.ts'
@@ -37,7 +40,8 @@ export async function openConversation(
   assertInPlace(ref)
   const options = { ...lockOptions(shelf, ref.id, waiting.wait), signal: waiting.signal }
   const lock = await acquireLock(conversationLock(shelf, ref.id), options)
-  return LogWriter.open(eventsFile(ref), lock, HostPaths.of(shelf.workspace), shelf.now())
+  const paths = HostPaths.of(shelf.workspace)
+  return LogWriter.open(eventsFile(ref), { lock, paths, sealer: new Sealer(shelf, ref), now: shelf.now() })
 }
 
 export const titleConversation = (shelf: Shelf, ref: ConversationRef, title: string): Promise<void> =>
@@ -54,7 +58,8 @@ export function removeConversation(shelf: Shelf, ref: ConversationRef): Promise<
   return underLock(shelf, ref, async (lock) => {
     const going = join(dirname(ref.dir), GOING + ref.id)
     await rename(ref.dir, going)
-    await syncDirectory(dirname(ref.dir))
+    syncDirectory(dirname(ref.dir))
+    await removeLedger(shelf.workspace, ref)
     await rm(going, { recursive: true })
     lock.retire()
   })

@@ -9,21 +9,23 @@ interface Stamped {
 export interface ConfigEvent extends Stamped {
   readonly kind: 'config'
   readonly delta: JsonObject
+  /** SPEC 2.1: that this user made it, here. Written by the log's writer, never by who makes the event. */
+  readonly seal?: string
 }
 
 /** A turn begins; it lasts until the next one. */
-export interface TurnEvent extends Stamped {
+interface TurnEvent extends Stamped {
   readonly kind: 'turn'
 }
 
-export interface RequestEvent extends Stamped {
+interface RequestEvent extends Stamped {
   readonly kind: 'request'
   readonly text: string
   readonly resources: readonly Resource[]
 }
 
 /** What a person attached outside a request. It goes to the model with the next one. */
-export interface AttachEvent extends Stamped {
+interface AttachEvent extends Stamped {
   readonly kind: 'attach'
   readonly resources: readonly Resource[]
 }
@@ -32,13 +34,13 @@ export interface AttachEvent extends Stamped {
  * The earlier blocks with this URI and content are no longer part of the conversation. The log only grows, so they stay
  * in it, and so does their content, until the conversation is removed.
  */
-export interface DetachEvent extends Stamped {
+interface DetachEvent extends Stamped {
   readonly kind: 'detach'
   readonly uri: string
   readonly checksum: string
 }
 
-export interface ResponseEvent extends Stamped {
+interface ResponseEvent extends Stamped {
   readonly kind: 'response'
   readonly text: string
   readonly model?: string
@@ -48,7 +50,7 @@ export interface ResponseEvent extends Stamped {
   readonly provider?: JsonObject
 }
 
-export interface ToolCallEvent extends Stamped {
+interface ToolCallEvent extends Stamped {
   readonly kind: 'tool_call'
   readonly id: string
   readonly tool: string
@@ -56,7 +58,7 @@ export interface ToolCallEvent extends Stamped {
   readonly provider?: JsonObject
 }
 
-export interface ToolResultEvent extends Stamped {
+interface ToolResultEvent extends Stamped {
   readonly kind: 'tool_result'
   /** Of the call it answers. */
   readonly id: string
@@ -66,7 +68,7 @@ export interface ToolResultEvent extends Stamped {
 }
 
 /** A question a tool asked, with its answer when there is one. Never a mount approval (SPEC 3.2). */
-export interface InquiryEvent extends Stamped {
+interface InquiryEvent extends Stamped {
   readonly kind: 'inquiry'
   readonly id: string
   readonly question: string
@@ -74,7 +76,7 @@ export interface InquiryEvent extends Stamped {
 }
 
 /** Something the log says about itself: a recovered tail, where a fork came from. */
-export interface NoteEvent extends Stamped {
+interface NoteEvent extends Stamped {
   readonly kind: 'note'
   readonly text: string
 }
@@ -92,7 +94,7 @@ export type ConversationEvent =
   | NoteEvent
 
 /** Of a kind, or in a shape, that this version does not know. Kept and passed over, never dropped. */
-export interface UnknownEvent {
+interface UnknownEvent {
   readonly kind: 'unknown'
   readonly stored: JsonObject
 }

@@ -71,7 +71,7 @@ function mapText(value: unknown, change: (text: string) => string): unknown {
   )
 }
 
-export class HostPathError extends CordonError {
+class HostPathError extends CordonError {
   readonly code = 'HOST_PATH'
   constructor(excerpt: string) {
     super(`an event must not hold a path of this machine, and this one does: ${quote(excerpt)}`)

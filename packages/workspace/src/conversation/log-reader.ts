@@ -1,6 +1,6 @@
 import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
-import { errorCode, reason } from '../durable.ts'
+import { errorCode, reason } from '../small-files.ts'
 import { UnreadableConversationError } from './errors.ts'
 import { parseEvent, type StoredEvent } from './events.ts'
 

@@ -1,16 +1,17 @@
 import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { CordonError } from '@cordon/policy'
-import { reason, writeAll } from '../durable.ts'
+import { reason, writeAll } from '../small-files.ts'
 import { type HeldLock } from '../lock.ts'
 import { AppendError } from './errors.ts'
 import { type ConversationEvent } from './events.ts'
 import { type HostPaths } from './host-paths.ts'
+import { type Sealer, type Sealing } from '../seals/sealer.ts'
 import { recoverTail, type Recovery } from './recover.ts'
 
 /**
  * The one writer of an `events.jsonl` (SPEC 6.1). Holds the file open, so that an append costs the same at turn
- * 10,000 as at turn 10: a write and a sync, no reading.
+ * 10,000 as at turn 10: a write and a sync, no reading (decision 0063).
  */
 export class LogWriter {
   readonly file: string
@@ -19,6 +20,7 @@ export class LogWriter {
   readonly #handle: FileHandle
   readonly #lock: HeldLock
   readonly #paths: HostPaths
+  readonly #sealer: Sealer
   #size: number
   #last: Promise<unknown> = Promise.resolve()
 
@@ -27,17 +29,21 @@ export class LogWriter {
     this.#handle = handle
     this.#lock = opened.lock
     this.#paths = opened.paths
+    this.#sealer = opened.sealer
     this.#size = opened.size
     this.recovery = opened.recovery
   }
 
   /** The lock is the conversation's, and passes to the writer: `close` releases it. */
-  static async open(file: string, lock: HeldLock, paths: HostPaths, now: Date): Promise<LogWriter> {
+  static async open(
+    file: string,
+    { lock, paths, sealer, now }: Pick<Opened, 'lock' | 'paths' | 'sealer'> & { readonly now: Date },
+  ): Promise<LogWriter> {
     try {
       const handle = await open(file, constants.O_RDWR | constants.O_APPEND | constants.O_NOFOLLOW)
       try {
         const { size, recovery } = await recoverTail(file, handle, now)
-        const writer = new LogWriter(file, handle, { lock, paths, size, recovery })
+        const writer = new LogWriter(file, handle, { lock, paths, sealer, size, recovery })
         if (recovery) await writer.append([{ kind: 'note', at: now.toISOString(), text: recovery.note }])
         return writer
       } catch (error) {
@@ -65,17 +71,29 @@ export class LogWriter {
 
   async #append(events: readonly ConversationEvent[]): Promise<void> {
     for (const event of events) this.#paths.assertAbsent(event)
-    const bytes = Buffer.from(events.map((event) => `${JSON.stringify(event)}\n`).join(''))
+    await this.#assertOurs() // before anything is written about the append
+    const { bytes, done, failed } = await this.#seal(events)
     await this.#assertOurs()
     try {
       await writeAll(this.#handle, bytes)
       await this.#handle.datasync()
+      await done()
     } catch (error) {
       // Whatever part of it arrived is taken back. If that fails too, the next writer finds a torn line.
       await this.#handle.truncate(this.#size).catch(() => undefined)
+      await failed().catch(() => undefined)
       throw new AppendError(this.file, reason(error))
     }
     this.#size += bytes.length
+  }
+
+  /** SPEC 2.1. Other events cost nothing here. */
+  async #seal(events: readonly ConversationEvent[]): Promise<Sealing> {
+    try {
+      return await this.#sealer.seal(events)
+    } catch (error) {
+      throw error instanceof CordonError ? error : new AppendError(this.file, reason(error))
+    }
   }
 
   /** `git checkout` replaces files: an append to the old one would be acknowledged and gone. */
@@ -90,6 +108,7 @@ export class LogWriter {
 interface Opened {
   readonly lock: HeldLock
   readonly paths: HostPaths
+  readonly sealer: Sealer
   readonly size: number
   readonly recovery: Recovery | undefined
 }

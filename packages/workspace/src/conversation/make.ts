@@ -1,10 +1,13 @@
 import { constants } from 'node:fs'
 import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { syncDirectory } from '@cordon/files'
 import { CordonError } from '@cordon/policy'
-import { reason, syncDirectory } from '../durable.ts'
+import { reason } from '../small-files.ts'
 import { withLock } from '../lock.ts'
 import { prepareLocal } from '../place/workspace.ts'
+import { removeLedger } from '../seals/ledger.ts'
+import { resealer } from '../seals/reseal.ts'
 import { AppendError } from './errors.ts'
 import { HostPaths } from './host-paths.ts'
 import { newConversationId } from './id.ts'
@@ -38,7 +41,10 @@ export function createConversation(
   return make(shelf, keeping, title === undefined ? {} : { title }, async () => {})
 }
 
-/** A copy with everything up to the end of turn `turns`, or all of it. The bytes are copied as they are. */
+/**
+ * A copy with everything up to the end of turn `turns`, or all of it. The bytes are copied as they are, but that what this
+ * user sealed is sealed anew for the copy; the rest is as foreign there as it was here (SPEC 2.1).
+ */
 export async function forkConversation(
   shelf: Shelf,
   source: ConversationRef,
@@ -46,12 +52,14 @@ export async function forkConversation(
 ): Promise<ConversationRef> {
   assertInPlace(source)
   const metadata = { forked_from: source.id, ...(title === undefined ? {} : { title }) }
-  return make(shelf, source.keeping, metadata, async (log) => {
+  return make(shelf, source.keeping, metadata, async (log, made) => {
+    const reseal = await resealer(shelf, source, made)
     let turn = 0
     for await (const { bytes, event } of readLog(eventsFile(source))) {
       if (event.kind === 'turn' && ++turn > (turns ?? Infinity)) break
-      await log.write(Buffer.concat([bytes, NEWLINE]))
+      await log.write(Buffer.concat([event.kind === 'config' ? reseal.line(bytes) : bytes, NEWLINE]))
     }
+    await reseal.finish()
   })
 }
 
@@ -62,7 +70,7 @@ async function make(
   shelf: Shelf,
   keeping: Keeping,
   metadata: Metadata,
-  fill: (log: FileHandle) => Promise<void>,
+  fill: (log: FileHandle, made: ConversationRef) => Promise<void>,
 ): Promise<ConversationRef> {
   await prepareLocal(shelf.workspace, shelf.holder)
   const id = newConversationId(shelf.now())
@@ -75,13 +83,14 @@ async function make(
       await mkdir(parent, { recursive: true, mode: dirMode(keeping) })
       assertInPlace(made)
       await mkdir(dir, { mode: dirMode(keeping) })
-      await fillLog(eventsFile({ dir }), fileMode(keeping), fill)
+      await fillLog(eventsFile({ dir }), fileMode(keeping), (log) => fill(log, made))
       await writeMetadata(dir, HostPaths.of(shelf.workspace).hide(metadata), fileMode(keeping))
       await rename(dir, made.dir)
-      await syncDirectory(parent)
+      syncDirectory(parent)
       return made
     } catch (error) {
       await rm(dir, { recursive: true, force: true })
+      await removeLedger(shelf.workspace, made)
       throw error instanceof CordonError ? error : new AppendError(dir, reason(error))
     }
   })

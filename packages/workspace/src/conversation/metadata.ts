@@ -1,6 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 import { join } from 'node:path'
-import { writeDurable } from '../durable.ts'
+import { replaceDurably } from '@cordon/files'
 import { type JsonObject } from '../resources/resource.ts'
 
 /** `meta.json`: what a listing shows, so that it does not have to read events. */
@@ -28,7 +28,7 @@ export async function writeMetadata(
   changes: { readonly [K in keyof Metadata]: Metadata[K] | undefined },
   mode: number,
 ): Promise<void> {
-  await writeDurable(metadataFile(dir), `${JSON.stringify({ ...readStored(dir), ...changes })}\n`, mode)
+  replaceDurably(metadataFile(dir), `${JSON.stringify({ ...readStored(dir), ...changes })}\n`, { mode })
 }
 
 const LARGEST = 64 * 1024

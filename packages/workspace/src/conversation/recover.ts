@@ -1,6 +1,6 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
-import { syncDirectory } from '../durable.ts'
+import { syncDirectory } from '@cordon/files'
 import { parseLine } from './log-reader.ts'
 
 export interface Recovery {
@@ -31,7 +31,7 @@ export async function recoverTail(
   }
   const aside = `${file}.torn-${now.toISOString().replaceAll(':', '-')}`
   await keepAside(aside, bytes)
-  await syncDirectory(dirname(file))
+  syncDirectory(dirname(file))
   await handle.truncate(start)
   await handle.datasync()
   const note = `an incomplete last line of ${bytes.length} bytes was moved to ${basename(aside)}`

@@ -1,9 +1,12 @@
 import { join } from 'node:path'
-import { readSmall, writeDurable } from '../durable.ts'
+import { replaceDurably } from '@cordon/files'
+import { readSmall } from '../small-files.ts'
 import { withLock } from '../lock.ts'
 import { lockFile, prepareLocal } from '../place/workspace.ts'
-import { type ConversationId } from './id.ts'
-import { allConversations, type ConversationRef, type Shelf } from './shelf.ts'
+import { type ChainEnd } from '../seals/chain.ts'
+import { readLedger } from '../seals/ledger.ts'
+import { type ConversationId, isConversationId } from './id.ts'
+import { allConversations, type ConversationRef, KEEPINGS, type Shelf, shelfDir } from './shelf.ts'
 
 /** `sessions/last-used.json`: which conversation a terminal session used last, newest first. */
 interface Use {
@@ -27,7 +30,7 @@ export async function useConversation(shelf: Shelf, session: string, id: Convers
       0,
       MOST_SESSIONS,
     )
-    await writeDurable(usesFile(shelf), `${JSON.stringify({ sessions: uses })}\n`, 0o600)
+    replaceDurably(usesFile(shelf), `${JSON.stringify({ sessions: uses })}\n`, { mode: 0o600 })
   })
 }
 
@@ -36,15 +39,38 @@ export async function lastUsedConversation(
   shelf: Shelf,
   session: string,
 ): Promise<ConversationRef | undefined> {
+  const last = await lastUsedId(shelf, session)
+  return allConversations(shelf).find(({ id }) => id === last)
+}
+
+/**
+ * The last used one, when its files are gone although nobody removed it through Cordon, and sealed changes with them
+ * (SPEC 2.1). Some of those may have taken access away.
+ */
+export async function goneConversation(
+  shelf: Shelf,
+  session: string,
+): Promise<{ ref: ConversationRef; lost: ChainEnd } | undefined> {
+  const id = await lastUsedId(shelf, session)
+  if (id === undefined || allConversations(shelf).some((ref) => ref.id === id)) return undefined
+  for (const keeping of KEEPINGS) {
+    const { count, last } = await readLedger(shelf.workspace, { id, keeping })
+    if (count > 0)
+      return { ref: { id, keeping, dir: join(shelfDir(shelf, keeping), id) }, lost: { count, last } }
+  }
+  return undefined
+}
+
+async function lastUsedId(shelf: Shelf, session: string): Promise<ConversationId | undefined> {
   const uses = await readUses(shelf)
-  const use = uses.find((each) => each.session === session) ?? uses[0]
-  return use && allConversations(shelf).find(({ id }) => id === use.conversation)
+  const id = (uses.find((each) => each.session === session) ?? uses[0])?.conversation
+  return id !== undefined && isConversationId(id) ? id : undefined
 }
 
 /** A convenience, so whatever is wrong with it, it starts again empty. */
 async function readUses(shelf: Shelf): Promise<Use[]> {
   try {
-    const file = await readSmall(usesFile(shelf), 1024 * 1024)
+    const file = readSmall(usesFile(shelf), 1024 * 1024)
     const { sessions } = JSON.parse(file?.bytes.toString('utf8') ?? '{}') as { sessions?: unknown }
     return Array.isArray(sessions) ? sessions.filter(isUse) : []
   } catch {

@@ -1,7 +1,7 @@
 import { lstatSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { listIfThere } from '../list.ts'
-import { type Holder, type LockOptions } from '../lock.ts'
+import { listIfThere } from '../directories.ts'
+import { type LockHolder, type LockOptions } from '../lock.ts'
 import { lockFile, type Workspace } from '../place/workspace.ts'
 import { ConversationNotFoundError, UnreadableConversationError } from './errors.ts'
 import { type ConversationId, createdAt, isConversationId } from './id.ts'
@@ -13,7 +13,7 @@ export type Keeping = 'shared' | 'local'
 /** What the functions on conversations need: where, who, and what time it is. */
 export interface Shelf {
   readonly workspace: Workspace
-  readonly holder: Holder
+  readonly holder: LockHolder
   readonly now: () => Date
 }
 
@@ -29,7 +29,7 @@ export interface ConversationSummary extends ConversationRef, Metadata {
   readonly usedAt: Date
 }
 
-const KEEPINGS: readonly Keeping[] = ['shared', 'local']
+export const KEEPINGS: readonly Keeping[] = ['shared', 'local']
 
 export const shelfDir = ({ workspace }: Pick<Shelf, 'workspace'>, keeping: Keeping): string =>
   join(workspace[keeping], 'conversations')

@@ -1,19 +1,20 @@
 import { existsSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { tempOf } from '../durable.ts'
-import { listIfThere } from '../list.ts'
+import { tempOf } from '@cordon/files'
+import { listIfThere } from '../directories.ts'
 import { tryLock } from '../lock.ts'
 import { lockFile } from '../place/workspace.ts'
+import { removeLedger } from '../seals/ledger.ts'
 import { GOING } from './change.ts'
 import { isConversationId } from './id.ts'
 import { NEW } from './make.ts'
 import { metadataFile } from './metadata.ts'
-import { allConversations, conversationLock, lockOptions, type Shelf, shelfDir } from './shelf.ts'
+import { allConversations, conversationLock, KEEPINGS, lockOptions, type Shelf, shelfDir } from './shelf.ts'
 
 /**
  * Removes what a killed process left half made or half removed. Each of these has an owner who holds the conversation's
- * lock while at work; so what can be locked is nobody's.
+ * lock while at work; so what can be locked was left by a process that is gone.
  */
 export async function sweepConversations(shelf: Shelf): Promise<void> {
   const kept = new Set<string>()
@@ -51,7 +52,11 @@ async function removeIfFree(shelf: Shelf, { id, path }: Leftover): Promise<void>
   if (!lock) return
   try {
     if (path !== undefined) await rm(path, { recursive: true, force: true })
-    if (!allConversations(shelf).some((ref) => ref.id === id)) lock.retire()
+    if (allConversations(shelf).some((ref) => ref.id === id)) return
+    // What was being made or removed. A conversation that is just not there may come back with a git checkout.
+    if (path !== undefined)
+      for (const keeping of KEEPINGS) await removeLedger(shelf.workspace, { id, keeping })
+    lock.retire()
   } finally {
     lock.release()
   }

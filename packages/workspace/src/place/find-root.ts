@@ -1,19 +1,57 @@
-import { lstatSync, realpathSync } from 'node:fs'
+import { realpathSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type CanonicalPath } from '@cordon/policy'
-import { reason } from '../durable.ts'
+import { reason } from '../small-files.ts'
 import { WorkspaceError } from './errors.ts'
+import { isTrustedUser } from './owners.ts'
 import { type Surroundings } from './surroundings.ts'
+import { lookAt } from './trail.ts'
 
 /** What marks a workspace (SPEC, "Words"). */
 export const MARKER = '.cordon'
 
-/** The nearest directory upwards that is marked as a workspace. Undefined when there is none. */
-export function findRoot(from: string, around: Surroundings): CanonicalPath | undefined {
-  for (let dir = realDirectory(from); ; dir = dirname(dir) as CanonicalPath) {
-    if (isMarked(dir, around)) return dir
-    if (dir === dirname(dir)) return undefined
+/** The directory that counts as the workspace, if one does, and marks on the way up that do not count. */
+export interface FoundRoot {
+  readonly root: CanonicalPath | undefined
+  readonly passedOver: readonly CanonicalPath[]
+}
+
+/** Which marks count: those that this user made or used, or any, where somebody only looks at what is there. */
+export type MarksThatCount = 'own' | 'any'
+
+/**
+ * The nearest directory upwards that is marked as a workspace. A confined command could have made the mark: inside another
+ * workspace, to take the next command away from the rules around it; above a directory, to give it what lies around. So a
+ * mark that this user has not made or used (`isOwn`) counts only for its own directory, and not inside another workspace
+ * (SPEC 2.1, docs/decisions/0145, 0128).
+ */
+export function findRoot(
+  from: string,
+  around: Surroundings,
+  { isOwn, count }: { isOwn: (root: CanonicalPath) => boolean; count: MarksThatCount },
+): FoundRoot {
+  const passedOver: CanonicalPath[] = []
+  const start = realDirectory(from)
+  for (const dir of upwards(start)) {
+    if (passedOver.length === 0 ? !isMarked(dir, around) : !hasMark(dir, around)) continue
+    if (isOwn(dir)) return { root: dir, passedOver }
+    const isInner = upwards(dirname(dir) as CanonicalPath).some((above) => hasMark(above, around))
+    if (!isInner && (dir === start || count === 'any')) return { root: dir, passedOver }
+    passedOver.push(dir)
   }
+  return { root: undefined, passedOver }
+}
+
+/** A directory, the one above it, and so on to the root. */
+export function upwards(dir: CanonicalPath): CanonicalPath[] {
+  const above = dirname(dir) as CanonicalPath
+  return above === dir ? [dir] : [dir, ...upwards(above)]
+}
+
+/** The same as `isMarked`, where a mark that cannot be used is none: it is not the one that was looked for. */
+export function hasMark(dir: string, around: Surroundings): boolean {
+  const stat = lookAt(join(dir, MARKER))
+  return stat !== undefined && stat.isDirectory() && isTrustedUser(stat.uid, around)
 }
 
 export function realDirectory(path: string): CanonicalPath {
@@ -29,22 +67,16 @@ export function realDirectory(path: string): CanonicalPath {
  * that borrows another workspace's, and it must not be one that another user put above us, as in `/tmp`.
  */
 export function isMarked(dir: string, around: Surroundings): boolean {
-  const stat = lstatSync(join(dir, MARKER), { throwIfNoEntry: false })
+  const stat = lookAt(join(dir, MARKER))
   if (!stat) return false
   if (stat.isSymbolicLink())
     throw new WorkspaceError(dir, `${MARKER} is a symbolic link; it must be a directory of its own`)
   if (!stat.isDirectory()) return false
-  if (!isTrustedOwner(stat.uid, around))
+  if (!isTrustedUser(stat.uid, around))
     throw new WorkspaceError(
       dir,
       `${MARKER} belongs to the user with id ${stat.uid}, who could make your tools run anything; ` +
         `take it over with chown, or set CORDON_TRUST_UID=${stat.uid}`,
     )
   return true
-}
-
-/** Root could do anything anyway; under sudo the person is who called it; and one more can be named. */
-function isTrustedOwner(owner: number, { uid, env }: Surroundings): boolean {
-  if (uid === undefined || owner === uid || owner === 0) return true
-  return (uid === 0 && env['SUDO_UID'] === String(owner)) || env['CORDON_TRUST_UID'] === String(owner)
 }

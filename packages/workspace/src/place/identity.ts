@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { errorCode, reason } from '../durable.ts'
+import { errorCode, reason } from '../small-files.ts'
 import { WorkspaceError } from './errors.ts'
 import { MARKER } from './find-root.ts'
 
@@ -18,8 +18,10 @@ export const idFile = (root: string): string => join(root, MARKER, 'id')
  * so that nothing has to be written to look at a workspace; it does not survive a rename.
  */
 export function readId(root: string): WorkspaceId {
-  return readIdFile(root) ?? (base32(spread(root)) as WorkspaceId)
+  return readIdFile(root) ?? idOfPath(root)
 }
+
+export const idOfPath = (root: string): WorkspaceId => base32(spread(root)) as WorkspaceId
 
 /**
  * Eight bytes that follow from a text, by FNV-1a. Not a hash that keeps anybody from finding another text: an id proves

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
+import { replaceDurably } from '@cordon/files'
 import { type CanonicalPath } from '@cordon/policy'
-import { listIfThere } from '../list.ts'
-import { base32, type WorkspaceId } from './identity.ts'
+import { listIfThere, makePrivateDirectory } from '../directories.ts'
+import { base32, idOfPath, type WorkspaceId } from './identity.ts'
 
 /** `workspace.json` in the user-local place: which directory it belongs to. */
 export interface PlaceRecord {
@@ -32,12 +33,51 @@ export function locatePlace(places: string, { root, id, slug }: Occupant): strin
   const birth = birthOf(root)
   const own =
     records.find(({ record }) => record.root === root) ??
-    records.find(({ record }) => record.id === id && record.birth !== null && record.birth === birth)
+    records.find(({ record }) => record.id === id && record.birth !== null && record.birth === birth) ??
+    recordedAt(places, root, birth)
   if (own) return own.dir
   const plain = join(places, `${slug}-${id}`)
   // A directory without a record was prepared by hand (SPEC 3.2: hand-editing pre-seeds), for this name.
   if (!existsSync(recordFile(plain))) return plain
   return `${plain}.${base32(createHash('sha256').update(root).digest().subarray(0, 6))}`
+}
+
+/**
+ * The place that was recorded for this very directory, whatever its id is now: `.cordon/id` may have been written by
+ * something confined, which must not get rid of what the person keeps there (SPEC 2.1).
+ */
+function recordedAt(
+  places: string,
+  root: CanonicalPath,
+  birth: string | null,
+): { readonly dir: string } | undefined {
+  const dir = readName(pathFile(places, root))
+  const record = dir === undefined ? undefined : readRecord(join(places, dir))
+  return record?.root === root && record.birth !== null && record.birth === birth
+    ? { dir: join(places, dir!) }
+    : undefined
+}
+
+/** Called under the lock of the list, with the record. */
+export async function recordPath(
+  places: string,
+  { root, local }: { root: CanonicalPath; local: string },
+): Promise<void> {
+  const file = pathFile(places, root)
+  makePrivateDirectory(dirname(file))
+  replaceDurably(file, `${basename(local)}\n`, { mode: 0o600 })
+}
+
+/** Two paths with one name here only take the name from each other: the record decides. */
+const pathFile = (places: string, root: CanonicalPath): string => join(places, '.paths', idOfPath(root))
+
+function readName(file: string): string | undefined {
+  try {
+    const name = readFileSync(file, 'utf8').trimEnd()
+    return name === basename(name) && name !== '..' ? name : undefined
+  } catch {
+    return undefined // never recorded
+  }
 }
 
 export const recordOf = ({ root, id }: Occupant): PlaceRecord => ({ root, id, birth: birthOf(root) })

@@ -21,6 +21,11 @@ export function userConfigFile({ env, home }: Surroundings): string {
   return join(absoluteOr(env['XDG_CONFIG_HOME'], join(home, '.config')), 'cordon', 'config.toml')
 }
 
+/** What is kept to be faster, compiled code above all. bin/cordon.cjs knows the same place. */
+export function userCacheDir({ env, home }: Surroundings): string {
+  return join(absoluteOr(env['XDG_CACHE_HOME'], join(home, '.cache')), 'cordon')
+}
+
 /** The XDG specification: a relative path is invalid and ignored. */
 const absoluteOr = (path: string | undefined, fallback: string): string =>
   path !== undefined && isAbsolute(path) ? path : fallback

@@ -1,14 +1,17 @@
-import { statSync } from 'node:fs'
+import { existsSync, statSync, writeFileSync } from 'node:fs'
 import { chmod, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
+import { replaceDurably, syncDirectory } from '@cordon/files'
 import { type CanonicalPath, CordonError } from '@cordon/policy'
-import { reason, syncDirectory, writeDurable } from '../durable.ts'
-import { type Holder, withLock } from '../lock.ts'
+import { makePrivateDirectory } from '../directories.ts'
+import { errorCode, reason } from '../small-files.ts'
+import { type LockHolder, withLock } from '../lock.ts'
 import { WorkspaceError } from './errors.ts'
-import { findRoot, isMarked, MARKER, realDirectory } from './find-root.ts'
-import { idFile, randomId, readId, readIdFile, slugOf, type WorkspaceId } from './identity.ts'
-import { locatePlace, type Occupant, readRecord, recordFile, recordOf } from './local-place.ts'
+import { findRoot, isMarked, MARKER, type MarksThatCount, realDirectory } from './find-root.ts'
+import { refuseLedOut } from './led-out.ts'
+import { idFile, idOfPath, randomId, readId, readIdFile, slugOf, type WorkspaceId } from './identity.ts'
+import { locatePlace, type Occupant, readRecord, recordFile, recordOf, recordPath } from './local-place.ts'
 import { type Surroundings, userDataDir } from './surroundings.ts'
 
 export interface Workspace {
@@ -19,28 +22,58 @@ export interface Workspace {
   readonly shared: string
   /** This user's own place for this directory (SPEC 6.1). May not exist yet; see `prepareLocal`. */
   readonly local: string
+  /**
+   * Where runs that have not ended are written down. By the directory's path alone: a confined command may write
+   * `.cordon/id`, and must not get rid of them.
+   */
+  readonly unfinished: string
   readonly home: string
+  /** Marks around here that do not count, because this user did not make or use them. */
+  readonly passedOver: readonly CanonicalPath[]
 }
 
-/** The workspace around a directory, or undefined. Writes nothing. */
-export function openWorkspace(from: string, around: Surroundings): Workspace | undefined {
-  const root = findRoot(from, around)
-  return root === undefined ? undefined : describeWorkspace(root, around)
+/** The workspace around a directory, or undefined. Writes nothing. Throws when a link led the person there. */
+export function openWorkspace(
+  from: string,
+  around: Surroundings,
+  count: MarksThatCount = 'own',
+): Workspace | undefined {
+  const isOwn = (root: CanonicalPath): boolean => isRecorded(root, around)
+  refuseLedOut(realDirectory(from), around, isOwn)
+  const { root, passedOver } = findRoot(from, around, { isOwn, count })
+  return root && { ...describeWorkspace(root, around), passedOver }
+}
+
+/** Whether this user has used the directory as a workspace before. */
+function isRecorded(root: CanonicalPath, around: Surroundings): boolean {
+  try {
+    return readRecord(describeWorkspace(root, around).local)?.root === root
+  } catch (error) {
+    if (error instanceof WorkspaceError) return false
+    throw error
+  }
 }
 
 /** Marks `dir` and gives it an id. Does nothing to a workspace that has one already. */
-export async function initWorkspace(dir: string, around: Surroundings, holder: Holder): Promise<Workspace> {
+export async function initWorkspace(
+  dir: string,
+  around: Surroundings,
+  holder: LockHolder,
+): Promise<Workspace> {
   const root = realDirectory(dir)
+  refuseLedOut(root, around, (known) => isRecorded(known, around))
   const places = placesOf(around)
   try {
     if (!isMarked(root, around)) await mkdir(join(root, MARKER), { recursive: true })
-    await mkdir(places, { recursive: true, mode: 0o700 })
+    makePrivateDirectory(places)
     // Two `cordon init` at once agree on one id.
     await withLock(listLock(places), { ...LIST_LOCK, holder }, () => writeIdOnce(root))
   } catch (error) {
     throw error instanceof CordonError ? error : new WorkspaceError(root, reason(error))
   }
-  return describeWorkspace(root, around)
+  const made = describeWorkspace(root, around)
+  await prepareLocal(made, holder) // what makes it count: for what is below it, and inside another workspace
+  return made
 }
 
 /** Where a workspace's lock lives. One name, one file, for every process of this user. */
@@ -51,19 +84,20 @@ export const lockFile = (workspace: Pick<Workspace, 'local'>, name: string): str
  * Makes the user-local place (mode 0700) and records whose it is. Called before anything is kept there; quick
  * when it was done before.
  */
-export async function prepareLocal(workspace: Workspace, holder: Holder): Promise<void> {
+export async function prepareLocal(workspace: Workspace, holder: LockHolder): Promise<void> {
   if (isPrepared(workspace)) return
   const places = join(workspace.local, '..')
-  await mkdir(places, { recursive: true, mode: 0o700 })
+  makePrivateDirectory(places)
   await withLock(listLock(places), { ...LIST_LOCK, holder }, async () => {
     // Another checkout with the same id may have come first since this one looked.
     if (locatePlace(places, workspace) !== workspace.local)
       throw new WorkspaceError(workspace.root, 'its user-local place was taken a moment ago; run this again')
     for (const dir of [workspace.local, ...PARTS.map((part) => join(workspace.local, part))])
-      await mkdir(dir, { recursive: true, mode: 0o700 })
+      makePrivateDirectory(dir)
     await chmod(workspace.local, 0o700) // it may have been made by hand
-    await writeDurable(recordFile(workspace.local), `${JSON.stringify(recordOf(workspace))}\n`, 0o600)
-    await syncDirectory(places)
+    replaceDurably(recordFile(workspace.local), `${JSON.stringify(recordOf(workspace))}\n`, { mode: 0o600 })
+    await recordPath(places, workspace)
+    syncDirectory(places)
   })
 }
 
@@ -79,14 +113,50 @@ function isPrepared(workspace: Workspace): boolean {
 }
 
 /** A directory that nobody marked, used as a workspace all the same: its place is found by its path. */
-export const unmarkedWorkspace = (dir: string, around: Surroundings): Workspace =>
-  describeWorkspace(realDirectory(dir), around)
+export function unmarkedWorkspace(dir: string, around: Surroundings): Workspace {
+  const root = realDirectory(dir)
+  return { ...describeWorkspace(root, around), passedOver: marksThatDoNotCount(root, around) }
+}
+
+/** Whether this user keeps something of their own for a directory: a record, approvals or a configuration. */
+export function isKept(dir: CanonicalPath, around: Surroundings): boolean {
+  try {
+    const { local } = describeWorkspace(dir, around)
+    return KEPT.some((name) => existsSync(join(local, name)))
+  } catch (error) {
+    if (error instanceof WorkspaceError) return false
+    throw error
+  }
+}
+
+const KEPT = ['workspace.json', 'approvals.json', 'config.toml']
+
+/**
+ * Whether this was said about a directory before; from now on it was. In the user's place, by its path. Where nothing can
+ * be kept it is said every time.
+ */
+export function isNews(what: string, root: CanonicalPath, around: Surroundings): boolean {
+  const said = join(placesOf(around), '.said')
+  try {
+    makePrivateDirectory(said)
+    writeFileSync(join(said, `${what}-${idOfPath(root)}`), `${root}\n`, { mode: 0o600, flag: 'wx' })
+    return true
+  } catch (error) {
+    return errorCode(error) !== 'EEXIST'
+  }
+}
+
+/** Of a directory without a workspace: the marks above it. */
+export const marksThatDoNotCount = (dir: string, around: Surroundings): readonly CanonicalPath[] =>
+  findRoot(dir, around, { isOwn: (root) => isRecorded(root, around), count: 'own' }).passedOver
 
 function describeWorkspace(root: CanonicalPath, around: Surroundings): Workspace {
   const occupant: Occupant = { root, id: readId(root), slug: slugOf(root) }
   const places = placesOf(around)
   const shared = join(root, MARKER)
-  return { ...occupant, shared, local: locatePlace(places, occupant), home: around.home }
+  const local = locatePlace(places, occupant)
+  const unfinished = join(places, '.unfinished', idOfPath(root))
+  return { ...occupant, shared, local, unfinished, home: around.home, passedOver: [] }
 }
 
 /** A broken id is renewed, as its error message says. */
@@ -96,5 +166,5 @@ async function writeIdOnce(root: CanonicalPath): Promise<void> {
   } catch (error) {
     if (!(error instanceof WorkspaceError)) throw error
   }
-  await writeDurable(idFile(root), `${randomId()}\n`, 0o644)
+  replaceDurably(idFile(root), `${randomId()}\n`, { mode: 0o644 })
 }

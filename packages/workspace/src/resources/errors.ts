@@ -10,7 +10,7 @@ export class AttachError extends CordonError {
   }
 }
 
-/** RFD D03, "Snapshot-only semantics". */
+/** SPEC 6.3: a snapshot of what lies outside the workspace cannot be read again: nobody knows where it was. */
 export class NotRefreshableError extends CordonError {
   readonly code = 'NOT_REFRESHABLE'
   readonly uri: string

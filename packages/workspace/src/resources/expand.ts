@@ -1,79 +1,104 @@
 import { constants, type Dirent } from 'node:fs'
 import { open, readdir, realpath } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
-import picomatch from 'picomatch'
-import { below, quote, show } from '@cordon/policy'
-import { errorCode, reason } from '../durable.ts'
+import { dirname, join, resolve } from 'node:path'
+import { IGNORE_FILES, IgnoreFiles } from '@cordon/files'
+import { below, show } from '@cordon/policy'
+import { errorCode, readSmall, reason } from '../small-files.ts'
 import { MARKER } from '../place/find-root.ts'
 import { AttachError } from './errors.ts'
-import { IgnoreRules } from './ignore-rules.ts'
+import { parsePattern, type PathPattern } from './pattern.ts'
 
 export interface ExpandContext {
   readonly root: string
   readonly home: string
+  /** The user's own place for this workspace. Reading a lock file there would drop the lock (decision 0060). */
+  readonly local: string
   /** What a relative path is relative to. */
   readonly cwd: string
+  /** Whether a file that a directory or a pattern finds is to be left out (SPEC 4.9). `below` is its path in that directory. */
+  readonly leaveOut?: (path: string, below: string) => boolean
+  /** Asked once of what was named: absolute and as it was typed, and where its links lead (SPEC 4.9). Throws to refuse it. */
+  readonly admit?: (found: { readonly named: string; readonly path: string }) => Promise<void>
 }
 
 /**
  * The canonical paths of the files that `input` names. A path that exists is that path, whatever characters it has;
  * otherwise `*`, `?`, `[` and `{` make it a pattern. A file that is named is taken; what a directory or a pattern finds leaves out
- * links, `.git`, `.cordon` and whatever the ignore files name.
+ * links, `.git`, `.cordon`, whatever the ignore files name, and what the caller wants left out.
  */
 export async function* expandPath(input: string, context: ExpandContext): AsyncGenerator<string> {
   if (input === '') throw new AttachError(input, 'the path is empty')
   if (input.includes('\0')) throw new AttachError(input, 'the path contains a NUL byte')
   const path = await canonical(input, input, context)
   if (path !== undefined) {
+    if (below(dirname(context.local), path) !== undefined)
+      throw new AttachError(input, 'Cordon keeps its own files there')
     if ((await kindOf(path, input)) === 'file') yield path
-    else yield* walk(path, { input, depth: Infinity, matches: () => true }, await rulesAbove(path, context))
+    else yield* find(path, input, EVERYTHING, context)
     return
   }
-  const { base, glob, isGlob } = picomatch.scan(input)
-  const start = isGlob ? await canonical(base === '' ? '.' : base, input, context) : undefined
-  if (start === undefined || (await kindOf(start, input)) !== 'directory')
-    throw new AttachError(input, isGlob ? 'nothing matches it' : 'it does not exist')
-  const matches = picomatch(glob)
-  const found = {
-    input,
-    depth: depthOf(glob),
-    matches: (each: string) => matches(each.slice(start.length + 1)),
-  }
-  let some = false
-  for await (const match of walk(start, found, await rulesAbove(start, context))) {
-    some = true
-    yield match
-  }
-  if (!some) throw new AttachError(input, 'nothing matches it')
+  const pattern = parsePattern(input)
+  const start = pattern && (await canonical(pattern.base, input, context))
+  if (!pattern || start === undefined || (await kindOf(start, input)) !== 'directory')
+    throw new AttachError(input, pattern ? 'nothing matches it' : 'it does not exist')
+  yield* find(start, input, pattern, context)
 }
 
-/** `*.pdf` in the home directory must not walk all of it. Where a pattern may reach is not always plain. */
-const depthOf = (glob: string): number => (/\*\*|[{(]/.test(glob) ? Infinity : glob.split('/').length)
+const EVERYTHING: Pick<PathPattern, 'depth' | 'matches'> = { depth: Infinity, matches: () => true }
+
+async function* find(
+  start: string,
+  input: string,
+  { depth, matches }: Pick<PathPattern, 'depth' | 'matches'>,
+  context: ExpandContext,
+): AsyncGenerator<string> {
+  const top = start === '/' ? 1 : start.length + 1
+  let [found, leftOut] = [0, 0]
+  const isWanted = (path: string): boolean => {
+    const inside = path.slice(top)
+    if (!matches(inside)) return false
+    if (!context.leaveOut?.(path, inside)) return ++found > 0
+    return ++leftOut === 0
+  }
+  const own = dirname(context.local)
+  yield* walk(start, { input, depth, own, isWanted, ignores: await ignoredAbove(start, input, context) })
+  if (found > 0) return
+  if (leftOut > 0) throw new AttachError(input, 'all that it finds may be secret; name the files one by one')
+  throw new AttachError(
+    input,
+    matches === EVERYTHING.matches ? 'there is no file in it that is not ignored' : 'nothing matches it',
+  )
+}
 
 /** `~` expanded, every link resolved, so that also a mount leads outside. Undefined when it does not exist. */
 async function canonical(
   path: string,
   input: string,
-  { cwd, home }: ExpandContext,
+  { cwd, home, admit }: ExpandContext,
 ): Promise<string | undefined> {
-  const expanded = path === '~' || path.startsWith('~/') ? join(home, path.slice(1)) : path
-  try {
-    return utf8(await realpath(resolve(cwd, expanded), 'buffer'), input)
-  } catch (error) {
-    if (error instanceof AttachError) throw error
+  const named = resolve(cwd, path === '~' || path.startsWith('~/') ? join(home, path.slice(1)) : path)
+  const found = await realpath(named, 'buffer').catch((error: unknown) => {
     const code = errorCode(error)
     if (code === 'ENOENT') return undefined
     throw new AttachError(input, code === 'ELOOP' ? 'its links loop' : reason(error))
-  }
+  })
+  if (found === undefined) return undefined
+  const real = utf8(found, input)
+  await admit?.({ named, path: real })
+  return real
 }
 
-/** RFD D03, "Filename encoding". Decoding would turn two names into one. */
-function utf8(bytes: Buffer, input: string): string {
+/** SPEC 6.3: names that are not UTF-8 are refused. Decoding would turn two names into one. `dir` is where the name stands, if another place. */
+function utf8(bytes: Buffer, input: string, dir?: string): string {
   const text = bytes.toString('utf8')
-  if (!Buffer.from(text).equals(bytes))
-    throw new AttachError(input, `the name ${quote(text)} is not valid UTF-8`)
-  return text
+  if (Buffer.from(text).equals(bytes)) return text
+  const where = dir === undefined ? '' : ` in ${show(dir)}`
+  throw new AttachError(input, `the name ${quoteBytes(bytes)}${where} is not valid UTF-8`)
 }
+
+/** As a shell would take it: `$'caf\\xe9'`. Its letters are kept, so that a person finds the file. */
+const quoteBytes = (bytes: Buffer): string =>
+  `$'${Array.from(bytes, (byte) => (byte > 0x1f && byte < 0x7f && byte !== 0x27 && byte !== 0x5c ? String.fromCharCode(byte) : `\\x${byte.toString(16).padStart(2, '0')}`)).join('')}'`
 
 async function kindOf(path: string, input: string): Promise<'file' | 'directory'> {
   const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants
@@ -89,51 +114,69 @@ async function kindOf(path: string, input: string): Promise<'file' | 'directory'
 }
 
 /** In the workspace the ignore files above count, too, as they do for git. */
-async function rulesAbove(dir: string, { root }: ExpandContext): Promise<IgnoreRules> {
+async function ignoredAbove(dir: string, input: string, { root }: ExpandContext): Promise<IgnoreFiles> {
+  const ignores = new IgnoreFiles()
   const inside = below(root, dir)
-  let rules = IgnoreRules.none
-  if (inside === undefined || inside === '.') return rules
+  if (inside === undefined || inside === '.') return ignores
   let here = root
   for (const part of inside.split('/')) {
-    rules = await rules.entering(here)
+    readIgnored(here, input, ignores)
     here = join(here, part)
   }
-  return rules
+  return ignores
 }
 
 interface Search {
   readonly input: string
   /** How many levels there are to look at. */
   readonly depth: number
-  readonly matches: (path: string) => boolean
+  /** A directory that is not entered: where Cordon keeps its own files. */
+  readonly own: string
+  /** Asked only of a file that no ignore file names. */
+  readonly isWanted: (path: string) => boolean
+  readonly ignores: IgnoreFiles
 }
 
-async function* walk(dir: string, search: Search, above: IgnoreRules): AsyncGenerator<string> {
-  const { input, depth, matches } = search
-  const { rules, entries } = await enter(dir, input, above)
+async function* walk(dir: string, search: Search): AsyncGenerator<string> {
+  const { input, depth, own, isWanted, ignores } = search
+  const entries = await listed(dir, input)
+  readIgnored(dir, input, ignores)
   const named = entries.map((entry) => ({ entry, path: join(dir, entry.name.toString('utf8')) }))
   for (const { entry, path } of named.sort((a, b) => (a.path < b.path ? -1 : 1))) {
     const wanted = entry.isFile()
-      ? matches(path) && !rules.ignores(path, 'file')
-      : entry.isDirectory() && depth > 1 && !NEVER.test(path) && !rules.ignores(path, 'directory')
+      ? !ignores.ignores(path, 'other') && isWanted(path)
+      : entry.isDirectory() &&
+        depth > 1 &&
+        path !== own &&
+        !NEVER.test(path) &&
+        !ignores.ignores(path, 'directory')
     if (!wanted) continue
-    utf8(entry.name, input)
+    utf8(entry.name, input, dir)
     if (entry.isFile()) yield path
-    else yield* walk(path, { ...search, depth: depth - 1 }, rules)
+    else yield* walk(path, { ...search, depth: depth - 1 })
   }
 }
 
 /** What cannot be read is said by its name: the argument may be far above it. */
-async function enter(
-  dir: string,
-  input: string,
-  above: IgnoreRules,
-): Promise<{ readonly rules: IgnoreRules; readonly entries: readonly Dirent<Buffer>[] }> {
-  const fail = (what: string) => (error: unknown) => {
-    throw new AttachError(input, `${what}${show(dir)}: ${reason(error)}`)
+async function listed(dir: string, input: string): Promise<readonly Dirent<Buffer>[]> {
+  return readdir(dir, { withFileTypes: true, encoding: 'buffer' }).catch((error: unknown) => {
+    throw new AttachError(input, `${show(dir)}: ${reason(error)}`)
+  })
+}
+
+const LARGEST_IGNORE = 1024 * 1024
+
+/** An ignore file that cannot be read is an error: what it would have left out must not be attached. */
+function readIgnored(dir: string, input: string, ignores: IgnoreFiles): void {
+  try {
+    const files = IGNORE_FILES.map((name) => readSmall(join(dir, name), LARGEST_IGNORE))
+    ignores.add(
+      dir,
+      files.flatMap((file) => (file ? [file.bytes.toString('utf8')] : [])),
+    )
+  } catch (error) {
+    throw new AttachError(input, `an ignore file in ${show(dir)}: ${reason(error)}`)
   }
-  const entries = await readdir(dir, { withFileTypes: true, encoding: 'buffer' }).catch(fail(''))
-  return { rules: await above.entering(dir).catch(fail('an ignore file in ')), entries }
 }
 
 const NEVER = new RegExp(`/(?:\\.git|\\${MARKER})$`)

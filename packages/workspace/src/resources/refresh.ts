@@ -1,10 +1,10 @@
 import { realpath } from 'node:fs/promises'
 import { join } from 'node:path'
-import { below, CordonError, parseRelPath } from '@cordon/policy'
-import { reason } from '../durable.ts'
-import { type AttachContext, snapshot } from './attach.ts'
+import { below, CordonError, parseRelPath, parseWorkspaceUri, workspaceUri } from '@cordon/policy'
+import { reason } from '../small-files.ts'
+import { type AttachContext, batched, snapshot } from './attach.ts'
 import { NotRefreshableError } from './errors.ts'
-import { parseExternalUri, parseWorkspaceUri, workspaceUri } from './external-uri.ts'
+import { parseExternalUri } from './external-uri.ts'
 import { type Resource } from './resource.ts'
 
 /**
@@ -26,7 +26,7 @@ export async function refreshResource(uri: string, context: AttachContext): Prom
     const inside = below(root, real)
     if (inside === undefined || workspaceUri(inside) !== uri)
       throw new NotRefreshableError(uri, 'the path now leads to something else')
-    return await snapshot(real, path, context)
+    return await batched(context, (batch) => snapshot(real, path, context, batch))
   } catch (error) {
     throw error instanceof CordonError ? error : new NotRefreshableError(uri, reason(error))
   }

@@ -1,4 +1,4 @@
-// Approves one binding after the other and reports each one that was acknowledged, until it is killed.
+// Approves one binding after the other, trusts one text with each, and reports what was acknowledged, until it is killed.
 import { type CanonicalPath, parseRelPath } from '@cordon/policy'
 import { ApprovalStore, openWorkspace } from '@cordon/workspace'
 
@@ -17,4 +17,6 @@ const store = new ApprovalStore(openWorkspace(root, around)!, {
 for (let i = 0; i < Number(most); i++) {
   await store.approve(parseRelPath(`${name}-${i}`), `/target/${name}-${i}` as CanonicalPath)
   process.stdout.write(`${name}-${i}\n`)
+  await store.trust([{ path: `${name}-${i}/.cordon.toml`, text: `# ${name}-${i}\n` }])
+  process.stdout.write(`trusted ${name}-${i}\n`)
 }

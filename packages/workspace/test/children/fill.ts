@@ -27,6 +27,7 @@ const shelf = { workspace, holder, now }
 
 const store = new ApprovalStore(workspace, { holder, uid, now })
 await store.approve(parseRelPath('kept'), '/kept' as CanonicalPath)
+await store.trust([{ path: '.cordon.toml', text: 'kept' }])
 const ref = await createConversation(shelf, { keeping: 'shared' })
 const writer = await openConversation(shelf, ref, { wait: 0 })
 const request = (text: string) => ({ kind: 'request', at: now().toISOString(), text, resources: [] }) as const
@@ -57,6 +58,7 @@ for (const size of [1 << 20, 1 << 16, 1 << 12, 1])
 errors.push(
   await errorOf(writer.append([request('x'.repeat(100_000))])),
   await errorOf(store.approve(parseRelPath('more'), '/more' as CanonicalPath)),
+  await errorOf(store.trust([{ path: '.cordon.toml', text: 'more' }])),
   await errorOf(createConversation(shelf, { keeping: 'shared', title: 't' })),
 )
 rmSync(`${ballast}-${1 << 12}-0`, { force: true })
@@ -66,7 +68,9 @@ await writer.append([request('after')]) // the same writer goes on once there is
 await writer.close()
 const texts: string[] = []
 for await (const event of readConversation(ref)) if (event.kind === 'request') texts.push(event.text)
-const approved = (await store.read()).mounts.map((mount) => mount.rule_path)
+const approvals = await store.read()
+const approved = approvals.mounts.map((mount) => mount.rule_path)
+const trusts = ['kept', 'more'].filter((text) => approvals.trusts('.cordon.toml', text))
 const left = execFileSync('find', [
   mountPoint,
   '-name',
@@ -78,4 +82,4 @@ const left = execFileSync('find', [
   '-name',
   '.new-*',
 ])
-process.stdout.write(`${JSON.stringify({ errors, texts, approved, left: left.toString() })}\n`)
+process.stdout.write(`${JSON.stringify({ errors, texts, approved, trusts, left: left.toString() })}\n`)

@@ -1,0 +1,154 @@
+/** Calls through the gateway against the same calls to the bare server, by the same client of the SDK (issue 14). */
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Client } from '@modelcontextprotocol/client'
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
+import { median, pretty } from './measure.ts'
+
+const ROOT = join(import.meta.dirname, '..')
+const CORDON = join(ROOT, 'packages/cli/bin/cordon.cjs')
+const module = (name: string): string =>
+  join(ROOT, 'node_modules/@modelcontextprotocol', name, 'dist/index.js')
+const EVERYTHING = module('server-everything')
+const FILES = module('server-filesystem')
+
+const base = mkdtempSync(join(tmpdir(), 'cordon-bench-'))
+const cwd = join(base, 'w')
+const env = { PATH: process.env['PATH'] ?? '', HOME: base }
+
+function configure(servers: Readonly<Record<string, string>>): void {
+  mkdirSync(join(base, '.config/cordon'), { recursive: true })
+  mkdirSync(cwd, { recursive: true })
+  writeFileSync(join(cwd, 'a.txt'), 'hello\n'.repeat(100))
+  const texts = Object.entries(servers).map(
+    ([name, more]) => `[providers.mcp.${name}]\ncommand = ${JSON.stringify(process.execPath)}\n${more}\n`,
+  )
+  writeFileSync(
+    join(base, '.config/cordon/config.toml'),
+    `[conversation.tools."*"]\nrun = "unattended"\n${texts.join('')}`,
+  )
+}
+
+async function connect(args: readonly string[]): Promise<{ client: Client; pid: number }> {
+  const client = new Client({ name: 'bench', version: '1' })
+  const transport = new StdioClientTransport({
+    command: process.execPath,
+    args: [...args],
+    env,
+    cwd,
+    stderr: 'ignore',
+  })
+  await client.connect(transport)
+  return { client, pid: transport.pid ?? 0 }
+}
+
+const gateway = (): ReturnType<typeof connect> => connect([CORDON, 'mcp', 'serve'])
+const call = (client: Client, name: string, args: Record<string, unknown>) => (): Promise<unknown> =>
+  client.request({ method: 'tools/call', params: { name, arguments: args } })
+
+/** In turns, so that whatever else the machine does hits both. */
+async function compare(
+  title: string,
+  ours: () => Promise<unknown>,
+  theirs: () => Promise<unknown>,
+  { atMost, orMore = 0, rounds }: { atMost: number; orMore?: number; rounds: number },
+): Promise<void> {
+  const times: [number[], number[]] = [[], []]
+  for (let round = -3; round < rounds; round++)
+    for (const [i, side] of [ours, theirs].entries()) {
+      const start = process.hrtime.bigint()
+      await side()
+      if (round >= 0) times[i as 0 | 1].push(Number(process.hrtime.bigint() - start))
+    }
+  const [a, b] = [median(times[0]), median(times[1])]
+  const held = a / b <= atMost || (orMore > 0 && a - b <= orMore)
+  const bound = orMore > 0 ? `≤ ${atMost}, or ${pretty(orMore)} more` : `≤ ${atMost}`
+  console.log(
+    `${title}: ${pretty(a)} against ${pretty(b)}, ratio ${(a / b).toFixed(2)}  (${held ? 'within' : 'MISSES'} ${bound})`,
+  )
+}
+
+const words = (...list: readonly string[]): string => `arguments = ${JSON.stringify(list)}\n`
+
+try {
+  configure({
+    everything: words(EVERYTHING),
+    fresh: `${words(EVERYTHING)}stateful = false\n`,
+    spare: `${words(EVERYTHING)}stateful = false\nspare = true\n`,
+  })
+  const { client } = await gateway()
+  await client.listTools()
+  const bare = await connect([EVERYTHING])
+  const files = await connect([FILES, cwd])
+  const message = { message: 'hello' }
+  await compare(
+    'a stateful call',
+    call(client, 'everything_echo', message),
+    call(bare.client, 'echo', message),
+    {
+      atMost: 2,
+      orMore: 5e5,
+      rounds: 500,
+    },
+  )
+  await compare(
+    'fs_read_file against server-filesystem',
+    call(client, 'fs_read_file', { path: 'a.txt' }),
+    call(files.client, 'read_text_file', { path: join(cwd, 'a.txt') }),
+    { atMost: 1.5, rounds: 200 },
+  )
+  const whole = async (): Promise<void> => {
+    const { client: fresh } = await connect([EVERYTHING])
+    await call(fresh, 'echo', message)()
+    await fresh.close()
+  }
+  await compare(
+    'a stateless call against spawn, initialize and call',
+    call(client, 'fresh_echo', message),
+    whole,
+    {
+      atMost: 1.25,
+      rounds: 15,
+    },
+  )
+  // As a person calls: the process for the next call is there before the next call is.
+  const spareTimes: number[] = []
+  const stateful: number[] = []
+  for (let round = 0; round < 9; round++) {
+    await new Promise((resolve) => setTimeout(resolve, 4000))
+    for (const [times, act] of [
+      [spareTimes, call(client, 'spare_echo', message)],
+      [stateful, call(client, 'everything_echo', message)],
+    ] as const) {
+      const start = process.hrtime.bigint()
+      await act()
+      if (round > 0) times.push(Number(process.hrtime.bigint() - start))
+    }
+  }
+  const [a, b] = [median(spareTimes), median(stateful)]
+  console.log(
+    `a stateless call with a spare process against a stateful one: ${pretty(a)} against ${pretty(b)}, ratio ${(a / b).toFixed(2)}  (${a / b <= 1.5 ? 'within' : 'MISSES'} ≤ 1.5)`,
+  )
+  await Promise.all([client.close(), bare.client.close(), files.client.close()])
+
+  const start = async (count: number): Promise<{ time: number; pid: number; client: Client }> => {
+    configure(Object.fromEntries(Array.from({ length: count }, (_, i) => [`s${i}`, words(EVERYTHING)])))
+    rmSync(join(base, '.local'), { recursive: true, force: true })
+    const began = process.hrtime.bigint()
+    const opened = await gateway()
+    await opened.client.listTools()
+    return { ...opened, time: Number(process.hrtime.bigint() - began) }
+  }
+  const one = await start(1)
+  await one.client.close()
+  const ten = await start(10)
+  await ten.client.close()
+  console.log(`gateway to its first list: ${pretty(one.time)} with one server, ${pretty(ten.time)} with ten`)
+  const twenty = await start(20)
+  const rss = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${twenty.pid}/status`, 'utf8'))?.[1] ?? 'NaN'
+  console.log(`the gateway's own memory with twenty idle servers: ${Math.round(Number(rss) / 1024)} MiB`)
+  await twenty.client.close()
+} finally {
+  rmSync(base, { recursive: true, force: true })
+}

@@ -1,0 +1,412 @@
+/**
+ * Issue 15: warm authorised reads of a 4 KiB file against a bare Node server that only reads the file; the cost of a
+ * decision by the number of policies and apps; two providers on one PostgreSQL against one; memory of 1 GiB both ways;
+ * our MCP tool against `@modelcontextprotocol/server-filesystem`.
+ * Servers, PostgreSQL and the load are processes of their own. Arguments pick parts: `read mcp decide two big`.
+ */
+import { type ChildProcess, fork, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { readFile } from 'node:fs'
+import { createServer } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import {
+  Admin,
+  type DatabaseChoice,
+  type Delegation,
+  decide,
+  jsonLog,
+  loadPolicies,
+  openAmbientDatabase,
+  ProviderClient,
+  serveProvider,
+  SigningKey,
+  signInvocation,
+  Wallet,
+} from '@cordon/provider'
+import { type Postgres, startPostgres } from '../packages/provider/test/postgres.ts'
+import { median, pretty } from './measure.ts'
+
+const CONNECTIONS = 64
+const REQUESTS = 6000
+const ROUNDS = 5
+const children: ChildProcess[] = []
+
+async function main(wanted: readonly string[]): Promise<void> {
+  const parts: Record<string, () => Promise<void>> = {
+    read: benchRead,
+    mcp: benchMcp,
+    decide: benchDecide,
+    two: benchTwo,
+    big: benchBig,
+  }
+  for (const [name, part] of Object.entries(parts))
+    if (wanted.length === 0 || wanted.includes(name)) await part()
+}
+
+async function runBare(file: string): Promise<void> {
+  const server = createServer((_, response) => readFile(file, (__, bytes) => response.end(bytes)))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  process.send!({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` })
+}
+
+async function runProvider(dir: string, choice: DatabaseChoice): Promise<void> {
+  const serving = await serveProvider({
+    database: await openAmbientDatabase(choice),
+    dir,
+    host: '127.0.0.1',
+    port: 0,
+    version: 'bench',
+    log: jsonLog(() => {}),
+  })
+  process.send!({ url: serving.url })
+  process.on('message', () => process.send!({ rss: process.memoryUsage().rss, cpu: process.cpuUsage() }))
+}
+
+interface Load {
+  /** Each connection goes round its own. */
+  readonly urls: readonly string[]
+  readonly tokens: readonly string[]
+  readonly requests: number
+}
+
+/** Raw sockets, so that the client costs little: one request a connection, the next when its answer is complete. */
+async function runLoad(): Promise<void> {
+  const work = async ({ urls, tokens, requests }: Load): Promise<object> => {
+    let next = 0
+    const times: number[] = []
+    const failed = new Map<string, number>()
+    const begunAll = performance.now()
+    const one = (i: number): Promise<void> =>
+      new Promise((resolve, reject) => {
+        const { hostname, port } = new URL(urls[i % urls.length]!)
+        const socket = connect(Number(port), hostname)
+        let got = Buffer.alloc(0)
+        let begun = 0
+        const ask = (): void => {
+          const at = next++
+          if (at >= requests) return (socket.end(), resolve())
+          begun = performance.now()
+          const token = tokens.length > 0 ? `Authorization: Bearer ${tokens[at]}\r\n` : ''
+          socket.write(`POST /filesystem/file/read HTTP/1.1\r\nHost: x\r\n${token}Content-Length: 0\r\n\r\n`)
+        }
+        socket.on('data', (piece) => {
+          got = got.length === 0 ? piece : Buffer.concat([got, piece])
+          const end = got.indexOf('\r\n\r\n')
+          if (end < 0) return
+          const head = got.toString('latin1', 0, end)
+          const length = Number(/content-length: (\d+)/i.exec(head)?.[1] ?? Number.NaN)
+          // Chunked: a bare server that was given no length.
+          const complete = Number.isNaN(length)
+            ? got.subarray(-5).toString('latin1') === '0\r\n\r\n'
+            : got.length >= end + 4 + length
+          if (!complete) return
+          const status = head.slice(9, 12)
+          if (status !== '200') failed.set(status, (failed.get(status) ?? 0) + 1)
+          times.push(performance.now() - begun)
+          got = Buffer.alloc(0)
+          ask()
+        })
+        socket.on('error', reject).on('connect', ask)
+      })
+    await Promise.all(Array.from({ length: CONNECTIONS }, (_, i) => one(i)))
+    times.sort((a, b) => a - b)
+    return {
+      perSecond: requests / ((performance.now() - begunAll) / 1000),
+      p50: times[Math.floor(times.length / 2)],
+      p99: times[Math.floor(times.length * 0.99)],
+      failed: Object.fromEntries(failed),
+    }
+  }
+  process.on('message', (load) => void work(load as Load).then((result) => process.send!(result)))
+  process.send!('ready')
+}
+
+interface Rate {
+  readonly perSecond: number
+  readonly p50: number
+  readonly p99: number
+  readonly failed: Record<string, number>
+}
+
+async function start(...args: string[]): Promise<{ child: ChildProcess; said: { url: string } }> {
+  const child = fork(fileURLToPath(import.meta.url), args, { execArgv: ['--conditions=cordon-source'] })
+  children.push(child)
+  const [said] = (await once(child, 'message')) as [{ url: string }]
+  return { child, said }
+}
+
+const measure = async (loader: ChildProcess, load: Load): Promise<Rate> => {
+  loader.send(load)
+  return ((await once(loader, 'message')) as [Rate])[0]
+}
+
+interface Setting {
+  readonly dir: string
+  readonly file: string
+  readonly choice: DatabaseChoice
+  readonly key: SigningKey
+  readonly delegation: Delegation
+}
+
+async function prepare(choice?: DatabaseChoice): Promise<Setting> {
+  const dir = realpathSync(mkdtempSync(join(tmpdir(), 'cordon-bench-')))
+  const files = join(dir, 'files')
+  mkdirSync(files)
+  const file = join(files, 'four.bin')
+  writeFileSync(file, Buffer.alloc(4096, 0x61))
+  const data = join(dir, 'data')
+  const chosen = choice ?? { file: join(data, 'provider.db') }
+  const admin = await Admin.open({ choice: chosen, dir: data, by: 'bench' })
+  const key = SigningKey.generate()
+  await admin.createApp({
+    id: 'bench',
+    did: key.did,
+    limits: { requestsPerMinute: 1e9, concurrent: 1e6, bytesPerMinute: 1e15 },
+  })
+  await admin.setPolicy({
+    scope: 'bench',
+    name: 'main',
+    text: `permit (principal, action, resource) when { resource in Directory::"${files}" };
+forbid (principal, action == Action::"/filesystem/file/delete", resource) unless { context has cosigner && context.cosigner };
+permit (principal, action == Action::"/filesystem/dir/list", resource);`,
+  })
+  const { delegation } = await admin.mint('bench', { prefix: files })
+  await admin.close()
+  return { dir: data, file, choice: chosen, key, delegation }
+}
+
+const sign = ({ key, delegation, file }: Setting, count: number): string[] =>
+  Array.from({ length: count }, () =>
+    signInvocation({
+      key,
+      chain: [delegation],
+      command: '/filesystem/file/read',
+      args: { path: file },
+      expires: Math.floor(Date.now() / 1000) + 250,
+    }),
+  )
+
+const stopAll = (): void => {
+  for (const child of children.splice(0)) child.kill()
+}
+
+async function benchRead(): Promise<void> {
+  const setting = await prepare()
+  const { said: bare } = await start('bare', setting.file)
+  const { said: provider } = await start('provider', setting.dir, JSON.stringify(setting.choice))
+  const { child: loader } = await start('load')
+  const rates: { bare: Rate[]; ours: Rate[] } = { bare: [], ours: [] }
+  for (let round = -1; round < ROUNDS; round++) {
+    const tokens = sign(setting, REQUESTS)
+    const theirs = await measure(loader, { urls: [bare.url], tokens: [], requests: REQUESTS })
+    const ours = await measure(loader, { urls: [provider.url], tokens, requests: REQUESTS })
+    if (Object.keys(ours.failed).length > 0) console.log('  refused:', ours.failed)
+    if (round >= 0) {
+      rates.bare.push(theirs)
+      rates.ours.push(ours)
+    }
+  }
+  stopAll()
+  const of = (side: readonly Rate[], what: 'perSecond' | 'p50' | 'p99'): number =>
+    median(side.map((each) => each[what]))
+  const ratio = of(rates.ours, 'perSecond') / of(rates.bare, 'perSecond')
+  console.log(
+    `authorised read of 4 KiB, ${CONNECTIONS} connections: ${of(rates.ours, 'perSecond').toFixed(0)}/s (p50 ${of(rates.ours, 'p50').toFixed(1)} ms, p99 ${of(rates.ours, 'p99').toFixed(1)} ms)\n` +
+      `  bare Node server: ${of(rates.bare, 'perSecond').toFixed(0)}/s (p50 ${of(rates.bare, 'p50').toFixed(1)} ms, p99 ${of(rates.bare, 'p99').toFixed(1)} ms)   ratio ${ratio.toFixed(2)}  (${ratio >= 0.3 ? 'within' : 'MISSES'} ≥ 0.3)`,
+  )
+  rmSync(join(setting.dir, '..'), { recursive: true })
+}
+
+/** A model's tools call one at a time; both servers are started as a client starts them. */
+async function benchMcp(): Promise<void> {
+  const setting = await prepare()
+  const { said } = await start('provider', setting.dir, JSON.stringify(setting.choice))
+  const wallet = Wallet.create(join(setting.dir, 'wallet'))
+  const admin = await Admin.open({ choice: setting.choice, dir: setting.dir, by: 'bench' })
+  const limits = { requestsPerMinute: 1e9, concurrent: 1e6, bytesPerMinute: 1e15 }
+  await admin.createApp({ id: 'mcp', did: wallet.key.did, limits })
+  await admin.setPolicy({ scope: 'mcp', name: 'main', text: 'permit (principal, action, resource);' })
+  wallet.add((await admin.mint('mcp', { prefix: join(setting.file, '..') })).token)
+  await admin.close()
+  const cordon = fileURLToPath(new URL('../packages/cli/bin/cordon.cjs', import.meta.url))
+  const theirs = fileURLToPath(import.meta.resolve('@modelcontextprotocol/server-filesystem/dist/index.js'))
+  const sides = {
+    ours: await startMcp([cordon, 'provider', 'mcp', '--wallet', wallet.dir, '--url', said.url]),
+    theirs: await startMcp([theirs, join(setting.file, '..')]),
+  }
+  const times: Record<keyof typeof sides, number[]> = { ours: [], theirs: [] }
+  for (let round = -2; round < 9; round++)
+    for (const [name, call] of Object.entries(sides) as [keyof typeof sides, Caller][]) {
+      const started = performance.now()
+      for (let i = 0; i < 100; i++)
+        await call(name === 'ours' ? 'filesystem_file_read' : 'read_text_file', { path: setting.file })
+      if (round >= 0) times[name].push((performance.now() - started) * 1e4)
+    }
+  stopAll()
+  const ratio = median(times.theirs) / median(times.ours)
+  console.log(
+    `MCP read of 4 KiB: ours ${pretty(median(times.ours))}   server-filesystem: ${pretty(median(times.theirs))}   ratio of rates ${ratio.toFixed(2)}  (${ratio >= 0.4 ? 'within' : 'MISSES'} ≥ 0.4)`,
+  )
+  rmSync(join(setting.dir, '..'), { recursive: true })
+}
+
+type Caller = (tool: string, args: object) => Promise<void>
+
+async function startMcp(argv: readonly string[]): Promise<Caller> {
+  const child = spawn(process.execPath, argv, { stdio: ['pipe', 'pipe', 'ignore'] })
+  children.push(child)
+  const waiting = new Map<number, (answer: { result?: { isError?: boolean } }) => void>()
+  createInterface({ input: child.stdout }).on('line', (line) => {
+    const answer = JSON.parse(line) as { id?: number; method?: string; result?: { isError?: boolean } }
+    // It asks for our roots; there are none.
+    if (answer.method !== undefined && answer.id !== undefined)
+      child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id: answer.id, result: { roots: [] } })}\n`)
+    else if (answer.id !== undefined) waiting.get(answer.id)?.(answer)
+  })
+  let next = 0
+  const ask = (method: string, params: object): Promise<{ result?: { isError?: boolean } }> =>
+    new Promise((resolve) => {
+      const id = ++next
+      waiting.set(id, resolve)
+      child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id, method, params })}\n`)
+    })
+  await ask('initialize', {
+    protocolVersion: '2025-06-18',
+    capabilities: {},
+    clientInfo: { name: 'bench', version: '1' },
+  })
+  child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' })}\n`)
+  return async (name, args) => {
+    const { result } = await ask('tools/call', { name, arguments: args })
+    if (!result || result.isError === true) throw new Error(`${name} failed: ${JSON.stringify(result)}`)
+  }
+}
+
+/** In this process: the decision alone. */
+async function benchDecide(): Promise<void> {
+  const statement = (i: number): string =>
+    `@id("p${i}") permit (principal, action == Action::"/filesystem/file/read", resource) when { resource in Directory::"/srv/ws-${i}" };`
+  for (const count of [3, 30, 300]) {
+    const loaded = loadPolicies(Array.from({ length: count }, (_, i) => statement(i)).join('\n'))
+    if (loaded.kind !== 'loaded') throw new Error('the policies do not load')
+    const ask = (i: number): unknown =>
+      decide(loaded, {
+        app: 'bench',
+        agent: 'did:key:z',
+        command: '/filesystem/file/read',
+        resource: { path: `/srv/ws-1/${i}`, isDirectory: false, exists: true, size: i },
+      })
+    for (let i = 0; i < 200; i++) ask(i)
+    const started = process.hrtime.bigint()
+    for (let i = 0; i < 2000; i++) ask(i)
+    console.log(
+      `decision among ${count} policies: ${pretty(Number(process.hrtime.bigint() - started) / 2000)}`,
+    )
+  }
+  for (const apps of [10, 10_000]) {
+    const setting = await prepare()
+    const admin = await Admin.open({ choice: setting.choice, dir: setting.dir, by: 'bench' })
+    const rows = Array.from({ length: apps }, (_, i) => ({
+      id: `app-${i}`,
+      did: `did:key:bench-${i}`,
+      enabled: 1,
+      limits: '{}',
+      created_at: 0,
+    }))
+    for (let at = 0; at < rows.length; at += 1000)
+      await admin.database.queries
+        .insertInto('apps')
+        .values(rows.slice(at, at + 1000))
+        .execute()
+    await admin.close()
+    const { said } = await start('provider', setting.dir, JSON.stringify(setting.choice))
+    const { child: loader } = await start('load')
+    await measure(loader, { urls: [said.url], tokens: sign(setting, 1000), requests: 1000 })
+    const { perSecond } = await measure(loader, {
+      urls: [said.url],
+      tokens: sign(setting, 3000),
+      requests: 3000,
+    })
+    console.log(`authorised reads with ${apps} apps: ${perSecond.toFixed(0)}/s`)
+    stopAll()
+    rmSync(join(setting.dir, '..'), { recursive: true })
+  }
+}
+
+async function benchTwo(): Promise<void> {
+  const postgres: Postgres = await startPostgres('waits for the disk')
+  const setting = await prepare({ url: postgres.database('bench') })
+  const { said: first } = await start('provider', setting.dir, JSON.stringify(setting.choice))
+  const { said: second } = await start('provider', setting.dir, JSON.stringify(setting.choice))
+  const { child: loader } = await start('load')
+  const [one, two]: [number[], number[]] = [[], []]
+  for (let round = -1; round < ROUNDS; round++) {
+    for (const [urls, rates] of [
+      [[first.url], one],
+      [[first.url, second.url], two],
+    ] as const) {
+      const { perSecond, failed } = await measure(loader, {
+        urls,
+        tokens: sign(setting, 3000),
+        requests: 3000,
+      })
+      if (Object.keys(failed).length > 0) console.log('  refused:', failed)
+      if (round >= 0) rates.push(perSecond)
+    }
+  }
+  stopAll()
+  await postgres.stop()
+  const ratio = median(two) / median(one)
+  console.log(
+    `two providers on one PostgreSQL: ${median(two).toFixed(0)}/s   one: ${median(one).toFixed(0)}/s   ratio ${ratio.toFixed(2)}  (${ratio >= 1.6 ? 'within' : 'MISSES'} ≥ 1.6)`,
+  )
+  rmSync(join(setting.dir, '..'), { recursive: true })
+}
+
+async function benchBig(): Promise<void> {
+  const setting = await prepare()
+  const { child, said } = await start('provider', setting.dir, JSON.stringify(setting.choice))
+  const { key, delegation, file } = setting
+  const client = new ProviderClient({ url: said.url, key, delegations: () => [delegation] })
+  const local = join(setting.dir, 'local.bin')
+  writeFileSync(local, '')
+  truncateSync(local, 1024 ** 3)
+  let most = 0
+  const watch = setInterval(() => child.send('memory'), 100)
+  child.on('message', ({ rss }: { rss: number }) => (most = Math.max(most, rss)))
+  for (const [name, act] of [
+    ['write', () => client.upload('/filesystem/file/write', { path: `${file}.big` }, local)],
+    [
+      'read',
+      async () => {
+        let bytes = 0
+        for await (const piece of (await client.read(`${file}.big`)).stream) bytes += piece.length
+        if (bytes !== 1024 ** 3) throw new Error(`got ${bytes} bytes`)
+      },
+    ],
+  ] as const) {
+    most = 0
+    const started = performance.now()
+    await act()
+    const mib = most / 1024 ** 2
+    console.log(
+      `1 GiB ${name}: ${((performance.now() - started) / 1000).toFixed(1)} s, provider’s memory at most ${mib.toFixed(0)} MiB  (${mib < 150 ? 'within' : 'MISSES'} < 150)`,
+    )
+  }
+  clearInterval(watch)
+  stopAll()
+  rmSync(join(setting.dir, '..'), { recursive: true })
+}
+
+const [role, ...rest] = process.argv.slice(2)
+if (process.send) process.once('disconnect', () => process.exit())
+if (role === 'bare') await runBare(rest[0]!)
+else if (role === 'provider') await runProvider(rest[0]!, JSON.parse(rest[1]!) as DatabaseChoice)
+else if (role === 'load') await runLoad()
+else await main(process.argv.slice(2))

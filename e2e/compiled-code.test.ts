@@ -1,0 +1,118 @@
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { PEOPLE, Place } from './harness/place.ts'
+
+const isRoot = process.getuid?.() === 0
+
+/** Decision 0120: `cordon run` is started with what V8 made of it the last time. */
+describe.each(PEOPLE)('compiled code, for $name', (person) => {
+  test('what V8 made of the program is kept for the next start, and only its owner can write it', () => {
+    const place = new Place(person)
+    const cache = join(place.home, '.cache/cordon')
+    const kept = (): string[] =>
+      existsSync(cache) ? readdirSync(cache).filter((each) => each.startsWith('run-')) : []
+    place.run(['--', 'true'])
+    const [name = '', ...others] = kept()
+    expect(others).toEqual([])
+    // Damaged, it is not used, and made anew; what is old is forgotten then.
+    const old = join(cache, 'run-old')
+    writeFileSync(old, '')
+    utimesSync(old, 1, 1)
+    writeFileSync(join(cache, name), 'damaged')
+    expect(place.run(['--', 'echo', 'fine'])).toMatchObject({ code: 0, stdout: 'fine\n' })
+    expect(readFileSync(join(cache, name)).length).toBeGreaterThan(10_000)
+    expect(existsSync(old)).toBe(false)
+  })
+
+  test('what a start in another way has compiled is kept as well', () => {
+    const place = new Place(person)
+    const cache = join(place.home, '.cache/cordon')
+    const size = (): number =>
+      existsSync(cache)
+        ? readdirSync(cache).reduce((sum, name) => sum + readFileSync(join(cache, name)).length, 0)
+        : 0
+    place.run(['--help'])
+    expect(size()).toBe(0) // nearly nothing was used
+    place.run(['--', 'true'])
+    const first = size()
+    place.run(['--', 'true'])
+    expect(size()).toBe(first)
+    place.run(['--', 'sh', '-c', 'echo /etc/shadow: Permission denied >&2; exit 1'])
+    const second = size()
+    expect(second).toBeGreaterThan(first)
+    place.run(['--', 'false'])
+    place.run(['--', 'true'])
+    expect(size()).toBe(second)
+  })
+
+  test('without a place for it everything works', () => {
+    const place = new Place(person)
+    mkdirSync(join(place.home, '.cache'), { recursive: true })
+    writeFileSync(join(place.home, '.cache/cordon'), '')
+    expect(place.run(['--', 'echo', 'fine'])).toMatchObject({ code: 0, stdout: 'fine\n' })
+  })
+})
+
+/** Compiled code is run with all rights: it is taken only from where nobody else can have put it. */
+describe('where compiled code is kept', () => {
+  const kept = (cache: string): boolean =>
+    existsSync(cache) && readdirSync(cache).some((name) => name.startsWith('run-'))
+
+  test.each(PEOPLE)('not in a workspace, marked or not, and not at a relative place, for $name', (person) => {
+    const place = new Place(person)
+    const sub = place.mkdir(join(place.root, 'sub'))
+    const bare = place.mkdir(join(place.dir, 'bare'))
+    for (const [cwd, cache] of [
+      [sub, join(place.root, '.cache')],
+      [bare, join(bare, '.cache')],
+    ] as const) {
+      expect(place.run(['--', 'true'], { cwd, env: { XDG_CACHE_HOME: cache } }).code).toBe(0)
+      expect(kept(join(cache, 'cordon'))).toBe(false)
+    }
+    expect(place.run(['--', 'true'], { env: { XDG_CACHE_HOME: 'cache' } }).code).toBe(0)
+    place.run(['--', 'true'], { env: { HOME: 'cache', XDG_DATA_HOME: place.home } })
+    const made = ['.cache', 'cache'] // Cordon's own place is made where a command could make it (SPEC 4.10), and stays empty
+    expect(
+      readdirSync(place.root)
+        .filter((name) => !made.includes(name))
+        .toSorted(),
+    ).toEqual(['.cordon', 'sub'])
+    expect(kept(join(place.home, '.cache/cordon'))).toBe(true) // as if it had not been said
+  })
+
+  test.each(PEOPLE)('not where everybody can write, for $name', (person) => {
+    const place = new Place(person)
+    const cache = place.mkdir(join(place.dir, 'cache/cordon'))
+    chmodSync(cache, 0o777)
+    const env = { XDG_CACHE_HOME: dirname(cache) }
+    expect(place.run(['--', 'true'], { env }).code).toBe(0)
+    expect(readdirSync(cache)).toEqual([])
+    chmodSync(cache, 0o700)
+    chmodSync(dirname(cache), 0o777)
+    expect(place.run(['--', 'true'], { env }).code).toBe(0)
+    expect(readdirSync(cache)).toEqual([])
+    chmodSync(dirname(cache), 0o1777)
+    expect(place.run(['--', 'true'], { env }).code).toBe(0)
+    expect(kept(cache)).toBe(true)
+  })
+
+  test.runIf(isRoot)('not in another’s home, which `sudo` may leave us', () => {
+    const theirs = new Place(PEOPLE[1])
+    const root = new Place(PEOPLE[0])
+    expect(root.run(['--', 'true'], { env: { HOME: theirs.home } }).code).toBe(0)
+    expect(readdirSync(theirs.home).filter((name) => name !== '.local')).toEqual([])
+    mkdirSync(join(root.home, '.cache'))
+    theirs.mkdir(join(root.home, '.cache/cordon'))
+    expect(root.run(['--', 'true']).code).toBe(0)
+    expect(readdirSync(join(root.home, '.cache/cordon'))).toEqual([])
+  })
+})

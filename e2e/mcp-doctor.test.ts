@@ -1,0 +1,92 @@
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { smallPlace } from './harness/gateway.ts'
+import { Place, PROGRAM } from './harness/place.ts'
+import { play } from './harness/terminal.ts'
+
+/** It wants a variable to start, and another to be of any use. */
+const NEEDY = `
+for (const name of ['NEEDY_TOKEN', 'NEEDY_ACCOUNT'])
+  if (!process.env[name]) {
+    console.error('Error: ' + name + ' is required')
+    process.exit(1)
+  }
+await import('./small.mjs')
+`
+
+function needy(): Place {
+  const place = smallPlace()
+  place.write('needy.mjs', NEEDY)
+  place.config(
+    `[providers.mcp.needy]\ncommand = ${JSON.stringify(PROGRAM.node)}\narguments = ["needy.mjs"]\n`,
+  )
+  return place
+}
+
+const VARIABLES = { NEEDY_TOKEN: 'hunter2', NEEDY_ACCOUNT: 'me' }
+
+test('mcp doctor says how far a server came, and what would let it work', () => {
+  const place = needy()
+  const { code, stdout } = place.cordon(['mcp', 'doctor'], { env: VARIABLES })
+  expect(stdout).toBe(`MCP server needy
+  failed  start and initialize: ended with exit code 1 before it was initialised
+  hint: the variable NEEDY_TOKEN is set on the host, and not granted
+  it had said:
+    Error: NEEDY_TOKEN is required
+  this would allow NEEDY_TOKEN (a guess):
+    [[providers.mcp.needy.access.env]]
+    name = "NEEDY_TOKEN"
+    read = true
+`)
+  expect(code).toBe(1)
+  expect(place.cordon(['mcp', 'doctor', 'nobody']).stderr).toBe(
+    'cordon: no MCP server is named nobody; there are: needy\n',
+  )
+})
+
+test('mcp doctor at a terminal tries again with each line, and writes what was accepted', () => {
+  const place = needy()
+  const { uid, gid } = place.person
+  const { screen, code, missed } = play(
+    {
+      argv: [PROGRAM.node, PROGRAM.cordon, 'mcp', 'doctor', 'needy', '--call', 'pid'],
+      cwd: place.root,
+      env: place.env({ TERM: 'xterm', ...VARIABLES }),
+      steps: [
+        ['Try again with it? [y/N] ', 'y\r'],
+        ['Try again with it? [y/N] ', 'y\r'],
+        ['Write it into your own configuration of this workspace? [y/N] ', 'y\r'],
+      ],
+    },
+    uid === undefined ? {} : { uid, gid: gid! },
+  )
+  expect(missed).toEqual([])
+  expect(code).toBe(0)
+  expect(screen).toContain('ok  start and initialize: small 1\n  ok  tools/list: 2 tools\n  ok  call: ')
+  const file = /written: (\S+)/.exec(screen)![1]!
+  const written = readFileSync(file, 'utf8')
+  expect(written).toContain('name = "NEEDY_TOKEN"')
+  expect(written).toContain('name = "NEEDY_ACCOUNT"')
+  // Only the names: what they hold is in no file.
+  expect(written + screen).not.toContain('hunter2')
+  expect(place.cordon(['mcp', 'doctor', 'needy'], { env: VARIABLES }).code).toBe(0)
+})
+
+test('mcp wrap confines one server in place, and passes its messages through', () => {
+  const place = smallPlace()
+  place.write('peek.mjs', `process.stdout.write(JSON.stringify([process.env.A, process.env.B]))\n`)
+  const wrapped = place.cordon(['mcp', 'wrap', '--env', 'A', '--', PROGRAM.node, 'peek.mjs'], {
+    env: { A: '1', B: '2' },
+  })
+  expect(wrapped).toMatchObject({ code: 0, stdout: '["1",null]', stderr: '' })
+  const hello = { jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25' } }
+  const { stdout, code } = place.cordon(
+    ['mcp', 'wrap', '--workspace', place.root, '--', PROGRAM.node, 'small.mjs'],
+    {
+      input: `${JSON.stringify(hello)}\n`,
+      cwd: '/',
+    },
+  )
+  expect(JSON.parse(stdout)).toMatchObject({ id: 1, result: { serverInfo: { name: 'small' } } })
+  expect(code).toBe(0)
+})

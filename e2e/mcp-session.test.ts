@@ -1,0 +1,69 @@
+import { describe, expect, test } from 'vitest'
+import { GatewayClient, serversOf, smallPlace, until } from './harness/gateway.ts'
+import { Place } from './harness/place.ts'
+
+test('SPEC 5.1: many stateless calls at once all finish, and leave no process', async () => {
+  const place = smallPlace('stateful = false\nspare = true')
+  const calls = Number(process.env['CORDON_CALLS'] ?? 24)
+  const gateway = await GatewayClient.open(place)
+  await gateway.names()
+  const asked = Promise.all(Array.from({ length: calls }, () => gateway.text('pid')))
+  await until(() => serversOf(place).length > 1) // not one after the other
+  const all = await asked
+  expect(new Set(all).size).toBe(calls) // none was used twice
+  // While the gateway goes on: nothing is left but the one that waits for the next call.
+  await until(() => serversOf(place).length <= 1)
+  expect(await gateway.close()).toBe(0)
+  expect(serversOf(place)).toEqual([])
+})
+
+test('SPEC 5.5: a client that vanishes in the middle of a call leaves no process', async () => {
+  for (const more of ['', 'stateful = false']) {
+    const place = smallPlace(more)
+    const gateway = await GatewayClient.open(place)
+    void gateway.text('slow').catch(() => undefined)
+    await until(() => serversOf(place).length > 0)
+    expect(await gateway.close()).toBe(0)
+    expect(serversOf(place)).toEqual([])
+  }
+})
+
+describe('SPEC 5.5: run modes', () => {
+  const place = new Place()
+  place.write('a.txt', 'hello\n')
+
+  test('are asked through the client, and a no is a no', async () => {
+    const asked: string[] = []
+    const answers = ['accept', 'decline'] as const
+    await using gateway = await GatewayClient.open(place, {
+      options: { capabilities: { elicitation: { form: {} } } },
+      prepare: (client) =>
+        client.setRequestHandler('elicitation/create', ({ params }) => {
+          asked.push(params.message)
+          return { action: answers[asked.length - 1]!, content: {} }
+        }),
+    })
+    expect(await gateway.text('fs_read_file', { path: 'a.txt' })).toBe('a.txt:\nhello\n')
+    expect(await gateway.call('fs_read_file', { path: 'a.txt' })).toEqual({
+      isError: true,
+      content: [{ type: 'text', text: 'tool fs_read_file: the call was declined' }],
+    })
+    expect(asked[0]).toBe('Run fs_read_file with "{\\"path\\":\\"a.txt\\"}"?')
+  })
+
+  test('are a no where nobody can be asked, with how to allow it', async () => {
+    await using gateway = await GatewayClient.open(place)
+    expect(await gateway.call('fs_read_file', { path: 'a.txt' })).toEqual({
+      isError: true,
+      content: [
+        {
+          type: 'text',
+          text: `tool fs_read_file: its run mode needs a person, and there is nobody to ask; run = "unattended" would allow it
+to allow it, a person writes into a configuration file of theirs:
+  [conversation.tools.fs_read_file]
+  run = "unattended"`,
+        },
+      ],
+    })
+  })
+})

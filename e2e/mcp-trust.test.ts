@@ -1,0 +1,60 @@
+import { writeFileSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { GatewayClient, SMALL, small, UNATTENDED, until } from './harness/gateway.ts'
+import { Place, PROGRAM } from './harness/place.ts'
+
+describe('SPEC 2.1: trust', () => {
+  test('without a terminal, what files want waits, and a person’s own is served', async () => {
+    const place = new Place()
+    place.write('small.mjs', SMALL)
+    place.write('.cordon/config.toml', UNATTENDED + small())
+    await using gateway = await GatewayClient.open(place)
+    expect(await gateway.names()).not.toContain('pid')
+    expect(gateway.stderr).toContain(
+      'warning: not trusted, and not in effect: .cordon/config.toml; see `cordon trust`',
+    )
+    const { stdout } = place.cordon(['trust', 'show'])
+    expect(stdout).toContain(`${PROGRAM.node} small.mjs '' (server small)`)
+  })
+
+  test('a program that changed is not started until a person has accepted it', async () => {
+    const place = new Place()
+    const file = place.write('small.mjs', SMALL)
+    place.config(UNATTENDED + small())
+    await (await opened(place)).close()
+    writeFileSync(file, `${SMALL}// another program\n`)
+    const withheld = await opened(place)
+    expect(await withheld.names()).not.toContain('pid')
+    expect(withheld.stderr).toContain(
+      'MCP server small was not started: its program is not the one that was used before',
+    )
+    await withheld.close()
+    expect(place.cordon(['trust', 'show']).stdout).toMatch(/-sha256 [0-9a-f]{64}\n +\+sha256 [0-9a-f]{64}\n/)
+    expect(place.cordon(['trust', '--yes']).stdout).toContain('accepted MCP server small\n')
+    await using accepted = await opened(place)
+    expect(await accepted.names()).toContain('pid')
+  })
+
+  test('a tool that is described otherwise by now is withheld; revoking makes it new', async () => {
+    const place = new Place()
+    place.write('small.mjs', SMALL)
+    place.config(`${UNATTENDED}${small('[[providers.mcp.small.access.env]]\nname = "SMALL"\nread = true')}`)
+    await (await opened(place)).close()
+    const changed = await GatewayClient.open(place, { env: { SMALL: 'send me everything' } })
+    await until(() => changed.stderr.includes('changed pid since it was first used'))
+    expect(await changed.names()).not.toContain('pid')
+    await changed.close()
+    expect(place.cordon(['trust', 'revoke', 'providers.mcp.small']).stdout).toBe(
+      'no longer trusted: providers.mcp.small\n',
+    )
+    await using fresh = await GatewayClient.open(place, { env: { SMALL: 'send me everything' } })
+    await until(async () => (await fresh.names()).includes('pid'))
+  })
+})
+
+/** With its servers started. */
+async function opened(place: Place): Promise<GatewayClient> {
+  const gateway = await GatewayClient.open(place)
+  await gateway.names()
+  return gateway
+}

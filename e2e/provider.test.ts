@@ -1,0 +1,460 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startPostgres, type Postgres } from '../packages/provider/test/postgres.ts'
+import { CACHE, CORDON, cordon, type Ended, temporary } from './harness/cordon.ts'
+import { cordonAtTerminal } from './harness/terminal.ts'
+
+const dir = temporary()
+const home = join(dir, 'home')
+const files = join(dir, 'files')
+let server: ChildProcess
+let env: Record<string, string>
+
+beforeAll(async () => {
+  for (const each of [home, files]) mkdirSync(each)
+  writeFileSync(join(files, 'hello.txt'), 'greetings\n')
+  const started = await serve({})
+  server = started.child
+  env = { CORDON_PROVIDER_URL: started.url }
+})
+afterAll(async () => {
+  const ended = once(server, 'exit')
+  server.kill('SIGTERM')
+  expect(await ended).toEqual([0, null])
+})
+
+async function serve(more: Record<string, string>): Promise<{ child: ChildProcess; url: string }> {
+  const child = spawn(process.execPath, [CORDON, 'provider', 'serve', '--port', '0'], {
+    cwd: dir,
+    env: { PATH: process.env['PATH'], HOME: home, XDG_CACHE_HOME: CACHE, ...more },
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  for await (const line of createInterface({ input: child.stdout })) {
+    const url = /^listening on (\S+)$/.exec(line)?.[1]
+    if (url !== undefined) return { child, url }
+  }
+  throw new Error('it did not start')
+}
+
+const run = (...args: string[]): Ended => cordon({ cwd: dir, home, env }, ...args)
+const said = (ended: Ended): string => {
+  expect(ended.stderr).toBe('')
+  expect(ended.code).toBe(0)
+  return ended.stdout
+}
+
+test('start, app, mint, call: four lines on the embedded database', () => {
+  const created = said(
+    run('provider', 'app', 'create', 'demo', '--policy', `filesystem:subdir-read,prefix=${files}`),
+  )
+  expect(created).toMatch(/^created demo, did:key:z6Mk\w+\n$/)
+  const minted = run('provider', 'mint', '--app', 'demo', '--prefix', files, '--ttl', '1h')
+  expect(minted.stderr).toMatch(/^minted bafyrei\w+ for demo, until \S+Z\n$/)
+  expect(minted.stdout).toMatch(/^C[\w-]+\n$/)
+  expect(said(run('provider', 'call', '--app', 'demo', 'file_read', join(files, 'hello.txt')))).toBe(
+    'greetings\n',
+  )
+  const refused = run(
+    'provider',
+    'call',
+    '--app',
+    'demo',
+    'file_write',
+    join(files, 'hello.txt'),
+    '--content',
+    'x',
+  )
+  expect(refused).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: `cordon: policy_denied: /filesystem/file/write on ${join(files, 'hello.txt')}: no policy permits it\n`,
+  })
+  expect(statSync(join(home, '.local/share/cordon/provider/provider.key')).mode & 0o777).toBe(0o600)
+})
+
+test('apps are listed, disabled, shown and forgotten', () => {
+  expect(said(run('provider', 'app', 'disable', 'demo'))).toBe('disabled demo\n')
+  expect(run('provider', 'call', '--app', 'demo', 'file_read', join(files, 'hello.txt')).stderr).toBe(
+    'cordon: app_disabled: the app demo is disabled\n',
+  )
+  expect(said(run('provider', 'app', 'ls'))).toMatch(/^demo {2}disabled {2}did:key:\w+\n$/)
+  expect(said(run('provider', 'app', 'enable', 'demo'))).toBe('enabled demo\n')
+  const shown = JSON.parse(said(run('provider', 'app', 'show', 'demo', '--json'))) as {
+    delegations: { cid: string }[]
+  }
+  expect(shown).toMatchObject({
+    limits: { requests_per_minute: 6000, concurrent: 64, bytes_per_minute: 2 ** 32 },
+    delegations: [{ prefix: files, expires_at: expect.stringMatching(/Z$/) as string, revoked: false }],
+  })
+  expect(said(run('provider', 'wallet', 'ls', '--app', 'demo'))).toMatch(
+    new RegExp(`^did:key:\\w+\n${shown.delegations[0]!.cid}  /filesystem  ${files}  until \\S+Z\n$`),
+  )
+  expect(said(run('provider', 'revoke', shown.delegations[0]!.cid))).toBe(
+    `revoked ${shown.delegations[0]!.cid}\n`,
+  )
+  expect(run('provider', 'call', '--app', 'demo', 'file_read', join(files, 'hello.txt')).stderr).toBe(
+    'cordon: token_revoked: a delegation of the chain was revoked; ask for a new one\n',
+  )
+  expect(said(run('provider', 'app', 'rm', 'demo'))).toBe('removed demo\n')
+  expect(run('provider', 'app', 'show', 'demo')).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: 'cordon: there is no app demo; `cordon provider app ls` lists them\n',
+  })
+})
+
+test('SPEC 7.4 a policy as people write it is refused with the corrected text; cases are kept and run', () => {
+  const wrong = join(dir, 'wrong.cedar')
+  writeFileSync(
+    wrong,
+    'forbid (principal, action == Action::"/filesystem/file/delete", resource) when { !context.cosigner };\n',
+  )
+  const refused = run('provider', 'policy', 'lint', wrong)
+  expect(refused.code).toBe(2)
+  expect(refused.stderr).toContain('context has cosigner')
+  const told = run('provider', 'policy', 'lint', wrong, '--json')
+  expect(told.code).toBe(2)
+  expect(JSON.parse(told.stdout)).toMatchObject({
+    ok: false,
+    problems: [{ line: 1, code: 'policy_invalid' }],
+    corrected: expect.stringContaining('context has cosigner') as string,
+  })
+  said(run('provider', 'app', 'create', 'tested'))
+  const cases = join(dir, 'cases.json')
+  writeFileSync(
+    cases,
+    JSON.stringify([
+      { name: 'reads', command: '/filesystem/file/read', path: '/srv/ws/a', expect: 'allow' },
+      { name: 'elsewhere', command: '/filesystem/file/read', path: '/srv/wsx/a', expect: 'deny' },
+    ]),
+  )
+  expect(
+    said(
+      run(
+        'provider',
+        'policy',
+        'set',
+        '--app',
+        'tested',
+        '--starter',
+        'filesystem:subdir-read,prefix=/srv/ws',
+        '--cases',
+        cases,
+      ),
+    ),
+  ).toMatch(/^set main, version \d+\n$/)
+  expect(said(run('provider', 'policy', 'test', '--app', 'tested'))).toBe(
+    'ok    reads\nok    elsewhere\n2 of 2 as expected\n',
+  )
+  const explained = run(
+    'provider',
+    'policy',
+    'explain',
+    '--app',
+    'tested',
+    '/filesystem/file/read',
+    '/srv/ws/a',
+  )
+  expect(said(explained)).toMatch(/^allow\n {2}permit filesystem:subdir-read, line 1\n/)
+})
+
+test('SPEC 7.5 a person at the terminal sees what would happen, and signs; without a terminal nobody does', () => {
+  said(run('provider', 'app', 'create', 'careful', '--policy', 'filesystem:delete-step-up'))
+  expect(run('provider', 'mint', '--app', 'careful', '--prefix', files).code).toBe(0)
+  const path = join(files, 'doomed')
+  writeFileSync(path, '12345')
+  const ask = (): Ended => run('provider', 'call', '--app', 'careful', 'file_delete', path)
+  const id = /provider approve (\S+)`/.exec(ask().stderr)![1]!
+  expect(run('provider', 'approve', id)).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: 'cordon: a person must approve it, and there is no terminal to ask one at\n',
+  })
+  const { code, screen } = cordonAtTerminal(
+    { cwd: dir, home, env },
+    ['provider', 'approve', id],
+    [['Sign for it? [y/N]', 'y\r']],
+  )
+  expect(code).toBe(0)
+  expect(screen).toContain(
+    `action  /filesystem/file/delete\npath    ${path}\ntouches 1 file, 5 bytes\n  ${path}\n`,
+  )
+  expect(screen).toContain(`approved ${id}: the agent can ask again, once\n`)
+  expect(JSON.parse(said(ask()))).toEqual({ deleted: path })
+  expect(existsSync(path)).toBe(false)
+
+  writeFileSync(path, 'again')
+  const second = /provider approve (\S+)`/.exec(ask().stderr)![1]!
+  expect(said(run('provider', 'deny', second))).toBe(`denied ${second}\n`)
+  expect(ask().stderr).toBe('cordon: step_up_denied: a person said no to exactly this request\n')
+  expect(existsSync(path)).toBe(true)
+})
+
+test('SPEC 7.7 the page comes with the program; a passkey begins with a link from the terminal', async () => {
+  const page = await fetch(`${env['CORDON_PROVIDER_URL']!.replace('127.0.0.1', 'localhost')}/console/`)
+  expect(page.status).toBe(200)
+  expect(page.headers.get('content-security-policy')).toMatch(/^default-src 'none'; script-src 'self';/)
+  expect(await page.text()).toContain('<script type="module" src="/console/assets/console.js"></script>')
+  const at = ['--origin', 'https://files.example.com']
+  const added = run('provider', 'passkey', 'add', ...at)
+  expect(added).toEqual({
+    code: 0,
+    stdout: expect.stringMatching(/^https:\/\/files\.example\.com\/console\/link#[\w-]{43}\n$/),
+    stderr: 'open this in your browser; whoever opens it first gets the passkey:\n',
+  })
+  expect(said(run('provider', 'console'))).toMatch(/^http:\/\/localhost:7420\/console\/link#[\w-]{43}\n$/)
+  expect(run('provider', 'passkey', 'ls').stderr).toBe(
+    'no passkeys yet; `cordon provider passkey add` makes the first\n',
+  )
+  expect(run('provider', 'passkey', 'rm', 'mine')).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: 'cordon: there is no passkey mine; `cordon provider passkey ls` lists them\n',
+  })
+  expect(run('provider', 'passkey', 'add', '--origin', 'http://10.0.0.1:7420')).toEqual({
+    code: 2,
+    stdout: '',
+    stderr:
+      'cordon: passkeys cannot be made for an address such as 10.0.0.1: use a host name, or http://localhost:7420\n',
+  })
+})
+
+test('further arguments count for a file, too', () => {
+  said(run('provider', 'app', 'create', 'writer', '--policy', `filesystem:write-subdir,prefix=${files}`))
+  expect(run('provider', 'mint', '--app', 'writer', '--prefix', files).code).toBe(0)
+  const [local, path] = [join(dir, 'local.txt'), join(files, 'stored.txt')]
+  writeFileSync(local, 'new')
+  writeFileSync(path, 'old')
+  const store = (command: string, args: object): Ended =>
+    run('provider', 'call', '--app', 'writer', command, path, '--file', local, '--args', JSON.stringify(args))
+  expect(store('file_write', { if_match: '0'.repeat(64) }).stderr).toMatch(/^cordon: changed: /)
+  expect(store('file_create', { overwrite: true }).stderr).toMatch(/^cordon: args_invalid: /)
+  expect(readFileSync(path, 'utf8')).toBe('old')
+  said(store('file_write', {}))
+  expect(readFileSync(path, 'utf8')).toBe('new')
+})
+
+test('keys rotate; wallets travel', () => {
+  const wallet = join(dir, 'wallet')
+  const did = said(run('provider', 'wallet', 'create', '--wallet', wallet)).trim()
+  said(
+    run(
+      'provider',
+      'app',
+      'create',
+      'elsewhere',
+      '--did',
+      did,
+      '--policy',
+      'filesystem:read-only',
+      '--requests-per-minute',
+      '100',
+    ),
+  )
+  const token = run('provider', 'mint', '--app', 'elsewhere', '--prefix', files).stdout.trim()
+  said(run('provider', 'wallet', 'add', token, '--wallet', wallet))
+  const read = (): Ended => run('provider', 'call', '--wallet', wallet, 'file_read', join(files, 'hello.txt'))
+  expect(said(read())).toBe('greetings\n')
+  const other = join(dir, 'other-wallet')
+  const to = said(run('provider', 'wallet', 'create', '--wallet', other)).trim()
+  const below = join(files, 'below')
+  mkdirSync(below)
+  writeFileSync(join(below, 'f'), 'below')
+  const onward = said(
+    run('provider', 'wallet', 'delegate', '--wallet', wallet, '--to', to, '--prefix', below),
+  )
+  said(run('provider', 'wallet', 'add', onward.trim(), '--wallet', other))
+  const asOther = (path: string): Ended => run('provider', 'call', '--wallet', other, 'file_read', path)
+  expect(said(asOther(join(below, 'f')))).toBe('below')
+  expect(asOther(join(files, 'hello.txt'))).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: `cordon: no_delegation: there is no delegation for /filesystem/file/read on ${join(files, 'hello.txt')}; the wallet has /filesystem on ${below}\n`,
+  })
+  expect(run('provider', 'wallet', 'delegate', '--wallet', other, '--to', to, '--prefix', files).stderr).toBe(
+    `cordon: no delegation in the wallet covers /filesystem on ${files}\n`,
+  )
+  const before = (JSON.parse(said(run('provider', 'key', 'show', '--json'))) as { current: string }).current
+  expect(said(run('provider', 'key', 'rotate'))).toMatch(/^signing with did:key:/)
+  expect(said(read())).toBe('greetings\n')
+  expect(said(run('provider', 'key', 'retire', before))).toBe(`retired ${before}\n`)
+  expect(read().stderr).toBe('cordon: token_wrong_audience: the invocation is for another provider\n')
+  const again = run('provider', 'mint', '--app', 'elsewhere', '--prefix', files).stdout.trim()
+  said(run('provider', 'wallet', 'add', again, '--wallet', wallet))
+  expect(said(read())).toBe('greetings\n')
+})
+
+test('SPEC 7.6 the audit verifies, is shown and exported', () => {
+  expect(said(run('audit', 'verify'))).toMatch(/^\d+ records, \d+ checkpoints: the chain is whole\n/)
+  const lines = said(run('audit', 'export')).trim().split('\n')
+  const records = lines.map(
+    (line) => JSON.parse(line) as { seq: number; record: { kind: string; name?: string } },
+  )
+  expect(records.map(({ seq }) => seq)).toEqual(records.map((_, i) => i + 1))
+  expect(records.filter(({ record }) => record.kind === 'event').map(({ record }) => record.name)).toContain(
+    'approval given',
+  )
+  expect(said(run('audit', 'show', '-n', '1'))).toMatch(/^\d+ {2}\S+Z {2}\w+/)
+  const removed = records.find(({ record }) => record.name === 'app removed')!.record as { op?: string }
+  expect(said(run('audit', 'show', removed.op!))).toMatch(
+    / app removed app demo by uid \d+ at the terminal\n$/,
+  )
+  expect(run('audit', 'show', 'none').stderr).toBe('cordon: there is no operation none\n')
+  const text = lines.join('\n')
+  expect(text).not.toContain('greetings') // no content
+})
+
+describe('MCP', () => {
+  test('the tools are there, signed for by the server, and a refusal is an error that the model can read', () => {
+    said(run('provider', 'app', 'create', 'model', '--policy', `filesystem:subdir-read,prefix=${files}`))
+    expect(run('provider', 'mint', '--app', 'model', '--prefix', files).code).toBe(0)
+    const most = 2 ** 20
+    writeFileSync(join(files, 'large.txt'), `${'x'.repeat(most - 1)}é, and the rest`)
+    const call = (id: number, name: string, args: object): string =>
+      JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params: { name, arguments: args } })
+    const input = [
+      JSON.stringify({
+        jsonrpc: '2.0',
+        id: 1,
+        method: 'initialize',
+        params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 't', version: '1' } },
+      }),
+      JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' }),
+      JSON.stringify({ jsonrpc: '2.0', id: 2, method: 'tools/list' }),
+      call(3, 'filesystem_file_read', { path: join(files, 'hello.txt') }),
+      call(4, 'filesystem_file_write', { path: join(files, 'hello.txt'), content: 'x' }),
+      call(5, 'filesystem_file_write', { path: join(files, 'hello.txt') }),
+      call(6, 'filesystem_file_read', { path: join(files, 'large.txt') }),
+    ].join('\n')
+    const script = `printf '%s\\n' "$1"; sleep 3`
+    const { stdout } = spawnSync(
+      'sh',
+      ['-c', `( ${script.replace('"$1"', '"$IN"')} ) | "$NODE" "$CORDON" provider mcp --app model`],
+      {
+        cwd: dir,
+        env: {
+          PATH: process.env['PATH'],
+          HOME: home,
+          XDG_CACHE_HOME: CACHE,
+          ...env,
+          IN: input,
+          NODE: process.execPath,
+          CORDON,
+        },
+        encoding: 'utf8',
+        maxBuffer: 2 ** 23,
+        timeout: 25_000,
+      },
+    )
+    const answers = new Map(
+      stdout
+        .trim()
+        .split('\n')
+        .map((line) => {
+          const answer = JSON.parse(line) as { id: number; result: Record<string, unknown> }
+          return [answer.id, answer.result]
+        }),
+    )
+    expect(answers.get(1)!['instructions']).toContain(`/filesystem on ${files}.`)
+    expect((answers.get(2)!['tools'] as { name: string }[]).length).toBe(14)
+    expect(answers.get(3)!['content']).toEqual([{ type: 'text', text: 'greetings\n' }])
+    expect(answers.get(6)!['content']).toEqual([
+      { type: 'text', text: 'x'.repeat(most - 1) }, // the character that would be cut is left out, and the rest is said
+      { type: 'text', text: `bytes 0 to ${most - 1} of ${most + 15}; go on with start: ${most - 1}` },
+    ])
+    expect(answers.get(4)).toMatchObject({
+      isError: true,
+      content: [
+        {
+          type: 'text',
+          text: `policy_denied: /filesystem/file/write on ${join(files, 'hello.txt')}: no policy permits it`,
+        },
+      ],
+    })
+    // A model that forgot the content did not mean to empty the file; nothing is asked of the provider.
+    expect(answers.get(5)).toEqual({
+      isError: true,
+      content: [{ type: 'text', text: 'args_invalid: give content or content_base64, and not both' }],
+    })
+  })
+})
+
+describe('PostgreSQL', () => {
+  let postgres: Postgres
+  beforeAll(async () => {
+    postgres = await startPostgres()
+  })
+  afterAll(() => postgres.stop())
+
+  test('the same with one switch; the password is in no message', async () => {
+    const url = postgres.database('e2e')
+    const started = await serve({ CORDON_PROVIDER_DATABASE: url })
+    const more = { CORDON_PROVIDER_DATABASE: url, CORDON_PROVIDER_URL: started.url }
+    const on = (...args: string[]): Ended => cordon({ cwd: dir, home, env: more }, ...args)
+    said(on('provider', 'app', 'create', 'pg', '--policy', `filesystem:subdir-read,prefix=${files}`))
+    expect(on('provider', 'mint', '--app', 'pg', '--prefix', files).code).toBe(0)
+    expect(said(on('provider', 'call', '--app', 'pg', 'file_read', join(files, 'hello.txt')))).toBe(
+      'greetings\n',
+    )
+    expect(said(on('audit', 'verify'))).toMatch(/the chain is whole/)
+    const ended = once(started.child, 'exit')
+    started.child.kill('SIGTERM')
+    expect(await ended).toEqual([0, null])
+    const wrong = cordon(
+      { cwd: dir, home, env: { CORDON_PROVIDER_DATABASE: 'postgres://u:hunter2@127.0.0.1:1/x' } },
+      'provider',
+      'app',
+      'ls',
+    )
+    expect(wrong.code).toBe(1)
+    expect(wrong.stderr).toMatch(/^cordon: the provider's database cannot be used: /)
+    expect(wrong.stderr).not.toContain('hunter2')
+  })
+})
+
+test('a wrong command line says what to write', () => {
+  expect(run('provider', 'app', 'create', 'x', '--policy', 'filesystem:subdir-read').stderr).toBe(
+    'cordon: filesystem:subdir-read needs prefix=…, as in filesystem:subdir-read,prefix=/repos/acme\n',
+  )
+  expect(run('provider', 'serve', '--host', '0.0.0.0').stderr).toContain(
+    'will not listen on 0.0.0.0 without TLS',
+  )
+  for (const [args, words] of [
+    [
+      ['serve', '--port', new URL(env['CORDON_PROVIDER_URL']!).port],
+      /^cordon: cannot listen on 127.0.0.1 port \d+: .*EADDRINUSE/,
+    ],
+    [['serve', '--port', '65536'], /^cordon: --port expects a number up to 65535\n$/],
+    [['serve', '--port', '0', '--approval-ttl', '6m'], /^cordon: --approval-ttl is at most 5m\n$/],
+    [['serve', '--port', '0', '--tls-cert', '/none', '--tls-key', '/none'], /^cordon: cannot read \/none: /],
+    [
+      ['serve', '--port', '0', '--tls-cert', CORDON, '--tls-key', CORDON],
+      /^cordon: the certificate and its key cannot be used: /,
+    ],
+    [['console', '--origin', 'nonsense'], /^cordon: nonsense is not an origin: /],
+    [
+      ['policy', 'explain', '--app', 'model', '/filesystem/file/read', '/x', '--size', 'big'],
+      /^cordon: --size expects a number of bytes\n$/,
+    ],
+    [
+      ['policy', 'explain', '--app', 'model', 'file_nope', '/x'],
+      /^cordon: there is no command file_nope; there are: file_read, /,
+    ],
+    [
+      ['policy', 'explain', '--app', 'model', 'file_move', '/x'],
+      /^cordon: move and copy have a --destination/,
+    ],
+    [
+      ['call', '--app', 'model', 'file_write', '/x', '--file', '/dev'],
+      /^cordon: cannot send \/dev: it is not a regular/,
+    ],
+    [['policy', 'test', '--app', 'model'], /^no cases are kept beside it; /],
+    [['call', '--app', 'model', 'file_write', '/x', '--file', '/none'], /^cordon: cannot read \/none: /],
+  ] as const)
+    expect(run('provider', ...args).stderr).toMatch(words)
+  expect(readFileSync(join(files, 'hello.txt'), 'utf8')).toBe('greetings\n')
+})

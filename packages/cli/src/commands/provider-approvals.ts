@@ -1,0 +1,44 @@
+import { show } from '@cordon/policy'
+import type { Register } from '../command.ts'
+import { approvalJson, formatApproval, formatApprovals } from '../format/provider.ts'
+import { asAdmin, providerCommand, type ProviderFlags } from '../provider.ts'
+import { EXIT, UsageError, writeJson } from '../report.ts'
+
+/** SPEC 7.5 at the host's terminal. */
+export const registerApprovals: Register = (parser, world) => {
+  const approvals = parser.command('approvals').description('what waits, or waited, for a person')
+  providerCommand(approvals, 'ls', 'list them, the newest first').action(async (flags: ProviderFlags) => {
+    const all = await asAdmin(world, flags, (admin) => admin.approvals())
+    if (flags.json) return writeJson(world, all.map(approvalJson))
+    if (all.length === 0) return world.err.write('nothing waits for you\n')
+    world.out.write(formatApprovals(all))
+  })
+
+  providerCommand(parser, 'approve', 'sign for one request of an agent, once, after looking at it')
+    .argument('<id>')
+    .action(async (id: string, flags: ProviderFlags) => {
+      if (!world.person)
+        throw new UsageError('a person must approve it, and there is no terminal to ask one at')
+      await asAdmin(world, flags, async (admin) => {
+        const asked = await admin.approval(id)
+        if (!asked) throw new UsageError(`there is no approval ${show(id)}`)
+        if (asked.state !== 'open') throw new UsageError(`the approval ${id} is ${asked.state} already`)
+        if (!(await world.person!.confirms(`${formatApproval(asked)}\nSign for it? [y/N] `))) {
+          await admin.decide(id, 'deny')
+          world.err.write('denied\n')
+          return world.finish(EXIT.denied)
+        }
+        const { state } = await admin.decide(id, 'approve')
+        if (flags.json) writeJson(world, { id, state })
+        else world.out.write(`approved ${id}: the agent can ask again, once\n`)
+      })
+    })
+
+  providerCommand(parser, 'deny', 'say no; the same request is not asked again for an hour')
+    .argument('<id>')
+    .action(async (id: string, flags: ProviderFlags) => {
+      const { state } = await asAdmin(world, flags, (admin) => admin.decide(id, 'deny'))
+      if (flags.json) writeJson(world, { id, state })
+      else world.out.write(`denied ${id}\n`)
+    })
+}

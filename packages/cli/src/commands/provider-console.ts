@@ -1,0 +1,56 @@
+import { show } from '@cordon/policy'
+import { parseSite } from '@cordon/provider'
+import type { Register } from '../command.ts'
+import { formatPasskeys, passkeyJson } from '../format/provider.ts'
+import { asAdmin, originOption, providerCommand, type ProviderFlags } from '../provider.ts'
+import { writeJson } from '../report.ts'
+
+interface ConsoleFlags extends ProviderFlags {
+  readonly origin: string
+}
+
+/** SPEC 7.7: who has the host's terminal lets a browser in. */
+export const registerConsole: Register = (parser, world) => {
+  const passkey = parser.command('passkey').description('who may sign in a browser')
+
+  providerCommand(passkey, 'add', 'print a link that makes one passkey, once, within ten minutes')
+    .addOption(originOption())
+    .action(async (flags: ConsoleFlags) => {
+      const link = await asAdmin(world, flags, (admin) => admin.addPasskey(flags.origin))
+      if (flags.json) return writeJson(world, { link })
+      world.err.write('open this in your browser; whoever opens it first gets the passkey:\n')
+      world.out.write(`${link}\n`)
+    })
+
+  providerCommand(passkey, 'ls', 'list them').action(async (flags: ProviderFlags) => {
+    const all = await asAdmin(world, flags, (admin) => admin.passkeys())
+    if (flags.json) return writeJson(world, all.map(passkeyJson))
+    if (all.length === 0)
+      return world.err.write('no passkeys yet; `cordon provider passkey add` makes the first\n')
+    world.out.write(formatPasskeys(all))
+  })
+
+  providerCommand(passkey, 'rm', 'take one away; whoever is signed in with it is signed out')
+    .argument('<id or name>')
+    .action(async (which: string, flags: ProviderFlags) => {
+      const removed = await asAdmin(world, flags, (admin) => admin.removePasskey(which))
+      if (flags.json) return writeJson(world, passkeyJson(removed))
+      world.out.write(`removed ${show(removed.name)}\n`)
+    })
+
+  providerCommand(
+    parser,
+    'console',
+    'print where the console is; without a passkey yet, a link that makes one',
+  )
+    .addOption(originOption())
+    .action(async (flags: ConsoleFlags) => {
+      const link = await asAdmin(world, flags, async (admin) => {
+        const site = parseSite(flags.origin)
+        const isKnown = (await admin.passkeys()).some(({ rpId }) => rpId === site.rpId)
+        return isKnown ? `${site.origin}/console/` : admin.addPasskey(flags.origin)
+      })
+      if (flags.json) return writeJson(world, { link })
+      world.out.write(`${link}\n`)
+    })
+}

@@ -1,0 +1,185 @@
+import { show } from '@cordon/policy'
+import { loadPolicies, parseCases, PolicyRefused, runCases, type StoredPolicy } from '@cordon/provider'
+import { Option } from 'commander'
+import type { Register } from '../command.ts'
+import {
+  caseJson,
+  explanationJson,
+  formatCases,
+  formatDecision,
+  formatPolicies,
+  policyJson,
+} from '../format/provider.ts'
+import { jsonOption, repeatable } from '../options.ts'
+import { asAdmin, parseCommand, providerCommand, type ProviderFlags, readLocal } from '../provider.ts'
+import { EXIT, UsageError, writeJson } from '../report.ts'
+import { parseStarter, starterText } from '../starters.ts'
+import type { World } from '../world.ts'
+
+interface ScopeFlags extends ProviderFlags {
+  readonly app?: string
+  readonly name: string
+}
+
+export const registerPolicies: Register = (parser, world) => {
+  const policy = parser.command('policy').description('what apps may do, in Cedar')
+
+  providerCommand(policy, 'ls', 'list them').action(async (flags: ProviderFlags) => {
+    const all = await asAdmin(world, flags, (admin) => admin.policies())
+    if (flags.json) return writeJson(world, all.map(policyJson))
+    if (all.length === 0) return world.err.write('no policies yet: nothing is permitted\n')
+    world.out.write(formatPolicies(all))
+  })
+
+  scoped(policy, 'show', 'the text of one').action(async (flags: ScopeFlags) => {
+    const found = await find(world, flags)
+    if (flags.json) writeJson(world, policyJson(found))
+    else world.out.write(found.text)
+  })
+
+  scoped(policy, 'set', 'store one; refused unless it loads, with the corrected text')
+    .option('--file <file>', 'Cedar text; - is standard input')
+    .addOption(repeatable('--starter <starter>', 'a starter policy: filesystem:subdir-read,prefix=/srv/ws'))
+    .option('--cases <file>', 'the table that `policy test` runs, as JSON')
+    .addOption(new Option('--remove', 'take it away').conflicts(['file', 'starter', 'cases']))
+    .action(async (flags: SetFlags) => {
+      const text = flags.remove === true ? null : await textOf(world, flags)
+      const cases = flags.cases === undefined ? undefined : parseCases(readJson(flags.cases))
+      const scope = flags.app ?? '*'
+      const version = await asAdmin(world, flags, (admin) =>
+        admin.setPolicy({ scope, name: flags.name, text, ...(cases ? { cases } : {}) }),
+      )
+      if (flags.json) writeJson(world, { app: flags.app ?? null, name: flags.name, version })
+      else world.out.write(`${text === null ? 'removed' : 'set'} ${flags.name}, version ${version}\n`)
+    })
+
+  policy
+    .command('lint')
+    .description('say whether a text would be accepted, and how to write it')
+    .argument('<file>', 'Cedar text; - is standard input')
+    .addOption(jsonOption())
+    .action(async (file: string, { json }: { readonly json?: boolean }) => {
+      const loaded = loadPolicies(await readText(world, file))
+      if (json) {
+        writeJson(world, lintJson(loaded))
+        return world.finish(loaded.kind === 'refused' ? EXIT.usage : EXIT.ok)
+      }
+      if (loaded.kind === 'refused') throw new PolicyRefused(file, loaded)
+      world.out.write(`${loaded.statements.length} statements, version ${loaded.version}\n`)
+    })
+
+  scoped(policy, 'test', 'run the cases that are kept beside it').action(async (flags: ScopeFlags) => {
+    const { text, cases, name } = await find(world, flags)
+    const loaded = loadPolicies(text)
+    if (loaded.kind === 'refused') throw new PolicyRefused(name, loaded)
+    if (cases.length === 0)
+      world.err.write('no cases are kept beside it; `policy set --cases FILE` stores some\n')
+    const results = runCases(loaded, cases)
+    const failed = results.filter(({ passed }) => !passed)
+    if (flags.json) writeJson(world, results.map(caseJson))
+    else world.out.write(formatCases(results))
+    world.finish(failed.length === 0 ? EXIT.ok : EXIT.denied)
+  })
+
+  registerExplain(policy, world)
+}
+
+const lintJson = (loaded: ReturnType<typeof loadPolicies>): object =>
+  loaded.kind === 'loaded'
+    ? { ok: true, problems: [], corrected: null }
+    : { ok: false, problems: loaded.problems, corrected: loaded.corrected ?? null }
+
+interface SetFlags extends ScopeFlags {
+  readonly file?: string
+  readonly starter: readonly string[]
+  readonly cases?: string
+  readonly remove?: boolean
+}
+
+const scoped = (
+  ...[parser, name, summary]: Parameters<typeof providerCommand>
+): ReturnType<typeof providerCommand> =>
+  providerCommand(parser, name, summary)
+    .option('--app <name>', 'of this app; without it, of all')
+    .option('--name <name>', 'which of its policies', 'main')
+
+async function find(world: World, flags: ScopeFlags): Promise<StoredPolicy> {
+  const all = await asAdmin(world, flags, (admin) => admin.policies())
+  const found = all.find(({ scope, name }) => scope === (flags.app ?? '*') && name === flags.name)
+  if (found) return found
+  throw new UsageError(
+    `there is no policy ${show(flags.name)} ${flags.app === undefined ? 'for all apps' : `of ${show(flags.app)}`}`,
+  )
+}
+
+async function textOf(world: World, { file, starter }: SetFlags): Promise<string> {
+  if ((file === undefined) === (starter.length === 0)) throw new UsageError('give either --file or --starter')
+  return file === undefined ? starterText(starter.map(parseStarter)) : readText(world, file)
+}
+
+const readText = async (world: World, file: string): Promise<string> =>
+  file === '-' ? world.readInput() : readLocal(file).toString('utf8')
+
+function readJson(file: string): unknown {
+  try {
+    return JSON.parse(readLocal(file).toString('utf8'))
+  } catch (error) {
+    if (error instanceof UsageError) throw error
+    throw new UsageError(`${show(file)} is not JSON: ${(error as Error).message}`)
+  }
+}
+
+interface ExplainFlags extends ProviderFlags {
+  readonly app: string
+  readonly agent?: string
+  readonly destination?: string
+  readonly size?: string
+  readonly directory?: boolean
+  readonly missing?: boolean
+  readonly cosigned?: boolean
+}
+
+function parseSize(text = '0'): number {
+  if (/^\d{1,15}$/.test(text)) return Number(text)
+  throw new UsageError('--size expects a number of bytes')
+}
+
+const registerExplain: Register = (parser, world) => {
+  providerCommand(parser, 'explain', 'say what would be decided, and which statements decide')
+    .argument('<command>', 'file_read, dir_list, /filesystem/file/write …')
+    .argument('<path>')
+    .requiredOption('--app <name>', 'who asks')
+    .option('--agent <did>', 'who signed; by default the app itself')
+    .option('--destination <path>', 'of move and copy')
+    .option('--size <bytes>', 'of the file')
+    .option('--directory', 'it is a directory')
+    .option('--missing', 'there is nothing yet')
+    .option('--cosigned', 'a person has signed for it')
+    .action(async (name: string, path: string, flags: ExplainFlags) => {
+      const command = parseCommand(name)
+      if (/(?:move|copy)$/.test(command) !== (flags.destination !== undefined))
+        throw new UsageError('move and copy have a --destination, and nothing else has one')
+      const resource = {
+        path,
+        isDirectory: flags.directory === true,
+        exists: flags.missing !== true,
+        size: parseSize(flags.size),
+      }
+      const told = await asAdmin(world, flags, async (admin) => {
+        const { id, did } = await admin.app(flags.app)
+        return admin.explain({
+          app: id,
+          agent: flags.agent ?? did,
+          command,
+          resource,
+          ...(flags.destination === undefined
+            ? {}
+            : { destination: { path: flags.destination, isDirectory: false, exists: false, size: 0 } }),
+          cosigned: flags.cosigned === true,
+        })
+      })
+      if (flags.json) writeJson(world, explanationJson(told))
+      else world.out.write(formatDecision(told))
+      world.finish(told.verdict === 'allow' ? EXIT.ok : EXIT.denied)
+    })
+}

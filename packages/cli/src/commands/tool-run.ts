@@ -1,0 +1,95 @@
+import { NotRunnableError, type ToolOutcome, ToolSession } from '@cordon/host'
+import { CordonError, show } from '@cordon/policy'
+import type { Register } from '../command.ts'
+import { contentBytes, formatFailure, warningsOf } from '../format/tool.ts'
+import { type CommonOptions, withCommonOptions } from '../options.ts'
+import { installation, openProject } from '../project.ts'
+import { EXIT, warn, writeJson } from '../report.ts'
+import type { World } from '../world.ts'
+
+/** In which ways this start has gone (decision 0148). */
+export const ways = new Set<'files' | 'succeeds' | 'fails'>()
+
+interface RunOptions extends CommonOptions {
+  readonly args: string
+}
+
+/** `cordon tool run`, also as a program of its own (main-tool.ts). */
+export const registerRun: Register = (parser, world) => {
+  withCommonOptions(parser.command('run').description('run a tool once, under its own policy'))
+    .argument('<name>', 'a tool')
+    .option('--args <json>', 'its arguments, a JSON object; - reads them from standard input', '{}')
+    .action(async (name: string, options: RunOptions) => {
+      const { pid, uid, home, session, env } = world
+      // One call is all there will be: it has a process of its own.
+      const tools = new ToolSession({
+        project: async () => {
+          const project = await openProject(world, options)
+          if (project.sources.some((source) => 'text' in source)) ways.add('files')
+          return project
+        },
+        compiler: { pid, uid, home, session, person: world.person },
+        env,
+        installation: installation(world),
+        workers: 'none',
+      })
+      const given = await readArguments(options.args, world)
+      const cancel = new AbortController()
+      let by: NodeJS.Signals | undefined
+      let stop = (): void => undefined
+      const call = tools.call(name, given, {
+        respondent: options.args === '-' ? undefined : world.respondent,
+        signal: cancel.signal,
+        beforeStart: (warnings) => {
+          warn(world, warnings)
+          stop = world.onInterrupt((signal) => {
+            by = signal
+            cancel.abort()
+          })
+        },
+      })
+      const outcome = await orRefuse(call, world)
+      stop()
+      if (outcome) print(outcome, options, world)
+      if (by) world.dieBy(by)
+    })
+}
+
+/** What cannot be run here is a no (exit 1), not a wrong question (exit 2). */
+async function orRefuse<T>(call: Promise<T>, world: World): Promise<T | undefined> {
+  try {
+    return await call
+  } catch (error) {
+    if (!(error instanceof NotRunnableError)) throw error
+    world.err.write(`${world.err.style('red', 'cordon:')} ${error.message}\n`)
+    world.finish(EXIT.denied)
+    return undefined
+  }
+}
+
+class ArgsError extends CordonError {
+  readonly code = 'ARGS'
+}
+
+async function readArguments(text: string, world: World): Promise<unknown> {
+  const json = text === '-' ? await world.readInput() : text
+  try {
+    return JSON.parse(json)
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error)
+    throw new ArgsError(`--args is not JSON: ${show(why)}\n  fix: --args '{"path": "README.md"}'`)
+  }
+}
+
+/** Content on standard output; why there is none on standard error. */
+function print(outcome: ToolOutcome, { json }: RunOptions, world: World): void {
+  const { reply, notes, hints } = outcome
+  warn(world, warningsOf(outcome))
+  // Whoever hands this on to a model leaves out the hints whose audience is the person.
+  if (json) writeJson(world, { ...reply, notes, hints })
+  else if (reply.type === 'success') world.out.write(contentBytes(reply.content, world.out))
+  if (reply.type === 'error')
+    world.err.write(`${world.err.style('red', 'cordon:')} ${formatFailure(outcome, world.err)}`)
+  ways.add(reply.type === 'success' ? 'succeeds' : 'fails')
+  world.finish(reply.type === 'success' ? EXIT.ok : EXIT.denied)
+}

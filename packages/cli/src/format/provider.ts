@@ -1,0 +1,238 @@
+import { show } from '@cordon/policy'
+import type {
+  Admin,
+  App,
+  Approval,
+  Issued,
+  PolicyExplanation,
+  CaseResult,
+  Delegation,
+  Passkey,
+  StoredPolicy,
+} from '@cordon/provider'
+import { formatSize } from './attachments.ts'
+import { formatTable, isoTime } from './text.ts'
+
+type KnownKey = Awaited<ReturnType<Admin['keys']>>['known'][number]
+
+export const formatApps = (apps: readonly App[]): string =>
+  formatTable(apps.map(({ id, enabled, did }) => [id, enabled ? 'enabled' : 'disabled', did]))
+
+export function formatApp({ id, did, enabled, limits }: App, issued: readonly Issued[]): string {
+  const { requestsPerMinute, concurrent, bytesPerMinute } = limits
+  return (
+    `${id}  ${enabled ? 'enabled' : 'disabled'}\n${did}\n` +
+    `at most ${requestsPerMinute} requests a minute, ${concurrent} at once, ${formatSize(bytesPerMinute)} a minute\n` +
+    formatTable(issued.map(delegationRow))
+  )
+}
+
+export const appJson = ({ id, did, enabled, limits, createdAt }: App): object => ({
+  id,
+  did,
+  enabled,
+  limits: {
+    requests_per_minute: limits.requestsPerMinute,
+    concurrent: limits.concurrent,
+    bytes_per_minute: limits.bytesPerMinute,
+  },
+  created_at: isoTime(createdAt),
+})
+
+export const delegationJson = ({ cid, command, prefix, issuedAt, expiresAt, revoked }: Issued): object => ({
+  cid,
+  command,
+  prefix,
+  issued_at: isoTime(issuedAt),
+  expires_at: expiresAt === undefined ? null : isoTime(expiresAt),
+  revoked,
+})
+
+export const keyJson = ({ did, createdAt, retiredAt }: KnownKey): object => ({
+  did,
+  created_at: isoTime(createdAt),
+  retired_at: retiredAt === undefined ? null : isoTime(retiredAt),
+})
+
+export const passkeyJson = ({ id, name, rpId, createdAt, usedAt }: Passkey): object => ({
+  id,
+  name,
+  host: rpId,
+  created_at: isoTime(createdAt),
+  used_at: usedAt === undefined ? null : isoTime(usedAt),
+})
+
+export const policyJson = ({ scope, name, version, text, cases, createdAt }: StoredPolicy): object => ({
+  app: scope === '*' ? null : scope,
+  name,
+  version,
+  text,
+  cases,
+  created_at: isoTime(createdAt),
+})
+
+export const approvalJson = ({ id, state, app, agent, command, ...rest }: Approval): object => {
+  const { path, destination, files, directories, bytes, paths, pathsLeftOut, diff, diffLeftOut } =
+    rest.request
+  return {
+    id,
+    state,
+    app,
+    agent,
+    command,
+    path,
+    destination: destination ?? null,
+    files,
+    directories,
+    bytes,
+    paths,
+    paths_left_out: pathsLeftOut ?? 0,
+    diff: diff ?? null,
+    diff_characters_left_out: diffLeftOut ?? 0,
+    opened_at: isoTime(rest.openedAt),
+    expires_at: isoTime(rest.expiresAt),
+    decided_by: rest.decidedBy ?? null,
+  }
+}
+
+export const explanationJson = ({ verdict, decision, decided, permits }: PolicyExplanation): object => ({
+  verdict,
+  decided_by: decided,
+  errors: decision.errors,
+  permitted_once_signed_by: permits,
+})
+
+export const caseJson = ({ case: each, passed, explanation }: CaseResult): object => ({
+  case: each,
+  passed,
+  explanation: explanationJson(explanation),
+})
+
+export const formatWallet = (did: string, held: readonly Delegation[]): string =>
+  `${did}\n${formatTable(
+    held.map(({ cid, command, prefix, expires }) => [
+      cid,
+      command,
+      show(prefix),
+      `until ${isoTime(expires * 1000)}`,
+    ]),
+  )}`
+
+export const walletJson = (did: string, held: readonly Delegation[]): object => ({
+  did,
+  delegations: held.map(({ cid, command, prefix, expires }) => ({
+    cid,
+    command,
+    prefix,
+    expires_at: isoTime(expires * 1000),
+  })),
+})
+
+const delegationRow = ({ cid, command, prefix, expiresAt, revoked }: Issued): string[] => [
+  cid,
+  command,
+  show(prefix),
+  revoked ? 'revoked' : expiresAt === undefined ? '' : `until ${isoTime(expiresAt)}`,
+]
+
+export const formatKeys = (known: readonly KnownKey[], current: string): string =>
+  formatTable(
+    known.map(({ did, createdAt, retiredAt }) => [
+      did,
+      did === current ? 'signs' : retiredAt === undefined ? 'still counts' : 'retired',
+      isoTime(createdAt),
+    ]),
+  )
+
+export const formatPasskeys = (all: readonly Passkey[]): string =>
+  formatTable(
+    all.map(({ id, name, rpId, usedAt }) => [
+      id.slice(0, 12),
+      show(name),
+      rpId,
+      usedAt === undefined ? 'never used' : `used ${isoTime(usedAt)}`,
+    ]),
+  )
+
+export const formatApprovals = (all: readonly Approval[]): string =>
+  formatTable(
+    all.map(({ id, state, app, command, request, expiresAt }) => [
+      id,
+      state,
+      app,
+      command,
+      show(request.path),
+      isoTime(expiresAt),
+    ]),
+  )
+
+/** A terminal scrolls; the console shows all of them. */
+const MOST_LINES = 50
+
+/** Everything in it was found by the provider; names of files are shown, not trusted. */
+export function formatApproval({ app, agent, command, request, expiresAt }: Approval): string {
+  const { path, destination, files, directories, bytes, diff, unshown } = request
+  const { pathsLeftOut = 0, diffLeftOut = 0 } = request
+  const paths = request.paths.slice(0, MOST_LINES)
+  const left = request.paths.length - paths.length + pathsLeftOut
+  return [
+    `agent   ${app} (${agent})`,
+    `action  ${command}`,
+    `path    ${show(path)}`,
+    ...(destination === undefined ? [] : [`to      ${show(destination)}`]),
+    `touches ${touched(files, directories)}, ${bytes} bytes`,
+    ...paths.map((each) => `  ${show(each)}`),
+    ...(left > 0 ? [`  … ${left} more`] : []),
+    ...(diff === undefined ? [] : diff.split('\n').map((line) => `  ${line === '' ? '' : show(line)}`)),
+    ...(diffLeftOut > 0 ? [`  … ${diffLeftOut} more characters of the change`] : []),
+    ...(unshown === undefined ? [] : [`content NOT SHOWN: it, or what is there now, is ${unshown}`]),
+    `until   ${isoTime(expiresAt)}`,
+  ].join('\n')
+}
+
+function touched(files: number, directories: number): string {
+  const counted = [plural(files, 'file', 'files'), plural(directories, 'directory', 'directories')]
+  return (directories === 0 ? counted.slice(0, 1) : files === 0 ? counted.slice(1) : counted).join(' and ')
+}
+
+const plural = (count: number, one: string, many: string): string => `${count} ${count === 1 ? one : many}`
+
+export const formatPolicies = (all: readonly StoredPolicy[]): string =>
+  formatTable(
+    all.map(({ scope, name, version, cases, createdAt }) => [
+      scope === '*' ? 'all apps' : scope,
+      name,
+      `version ${version}`,
+      `${cases.length} cases`,
+      isoTime(createdAt),
+    ]),
+  )
+
+export function formatCases(results: readonly CaseResult[]): string {
+  const lines = results.map(({ case: each, passed, explanation }) => {
+    const what = each.name ?? `${each.command} ${show(each.path)}`
+    return passed ? `ok    ${what}\n` : `WRONG ${what}: ${explanation.verdict}, expected ${each.expect}\n`
+  })
+  return `${lines.join('')}${results.filter(({ passed }) => passed).length} of ${results.length} as expected\n`
+}
+
+export function formatDecision({ verdict, decision, decided, permits }: PolicyExplanation): string {
+  const why =
+    decided.length > 0
+      ? decided
+          .map(({ id, effect, line, text }) => `  ${effect} ${show(id)}, line ${line}\n${indent(text)}`)
+          .join('')
+      : decision.errors.length > 0
+        ? decision.errors.map((error) => `  error: ${error}\n`).join('')
+        : '  no statement permits it\n'
+  const then =
+    permits.length === 0 ? '' : `  once a person has signed: permitted by ${permits.map(show).join(', ')}\n`
+  return `${verdict === 'step_up' ? 'needs a person' : verdict}\n${why}${then}`
+}
+
+const indent = (text: string): string =>
+  text
+    .trimEnd()
+    .split('\n')
+    .map((line) => `    ${line}\n`)
+    .join('')

@@ -1,0 +1,72 @@
+import {
+  differenceOf,
+  digestOf,
+  summarize,
+  summaryText,
+  type TrustItem,
+  type TrustSurvey,
+} from '@cordon/host'
+import { show } from '@cordon/policy'
+import type { Stream } from '../world.ts'
+import { formatTable } from './text.ts'
+
+/** One line of `trust ls`, and the shape that scripts rely on. */
+export interface TrustRow {
+  readonly path: string
+  readonly state: 'trusted' | 'new' | 'changed' | 'missing'
+  /** Of what was trusted last; null when nothing was. */
+  readonly sha256: string | null
+  readonly trusted_at: string | null
+}
+
+type Seen = TrustItem & { readonly was: TrustSurvey['trusted'][number]['was'] | undefined }
+
+/** What waits comes first: it is what somebody has to do something about. */
+export const trustRows = ({ waiting, trusted, elsewhere, servers }: TrustSurvey): readonly TrustRow[] => [
+  ...waiting.map(({ path, was }) => rowOf(path, was ? 'changed' : 'new', was)),
+  ...trusted.map(({ path, was }) => rowOf(path, 'trusted', was)),
+  ...elsewhere.map(({ was, state }) => rowOf(was.path, state, was)),
+  ...servers.map((seen): TrustRow => ({
+    path: serverPath(seen.server),
+    state: seen.waiting ? 'changed' : 'trusted',
+    sha256: digestOf(seen.program),
+    trusted_at: seen.seen_at,
+  })),
+]
+
+/** An MCP server among the files: where the configuration has it. */
+export const serverPath = (server: string): string => `providers.mcp.${server}`
+
+const rowOf = (path: string, state: TrustRow['state'], was: Seen['was']): TrustRow => ({
+  path,
+  state,
+  sha256: was?.sha256 ?? null,
+  trusted_at: was?.trusted_at ?? null,
+})
+
+export function formatRows(rows: readonly TrustRow[], { style }: Pick<Stream, 'style'>): string {
+  const lines = rows.map(({ path, state, trusted_at }) => [
+    show(path),
+    style(state === 'trusted' ? 'green' : 'yellow', state),
+    trusted_at === null ? '-' : show(trusted_at),
+  ])
+  const [head = '', ...body] = formatTable([['FILE', 'STATE', 'TRUSTED'], ...lines]).split('\n')
+  return `${style('bold', head)}\n${body.join('\n')}`
+}
+
+export const formatGranted = ({ sources }: TrustItem): string => summaryText(summarize(sources))
+
+export const digestJson = ({ path, text }: TrustItem): Record<string, unknown> => ({
+  path,
+  sha256: digestOf(text),
+})
+
+/** `trust show --json`: everything a program needs to decide, or to show in its own way. */
+export const viewJson = (item: Seen): Record<string, unknown> => ({
+  ...digestJson(item),
+  trusted: item.was?.sha256 === digestOf(item.text),
+  was: item.was ? { sha256: item.was.sha256, trusted_at: item.was.trusted_at } : null,
+  grants: summarize(item.sources),
+  difference: item.was?.text === undefined ? null : differenceOf(item.was.text, item.text),
+  text: item.text,
+})

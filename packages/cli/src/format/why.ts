@@ -1,0 +1,72 @@
+import type { AnyRule, Why } from '@cordon/host'
+import { setCommand, show } from '@cordon/policy'
+import type { Stream } from '../world.ts'
+
+/** The shape that scripts rely on: these keys are always there. */
+export function whyJson(found: Why): Record<string, unknown> {
+  const { question, allowed, canonical, rule, because, others, notes, fix, subject } = found
+  return {
+    allowed,
+    subject,
+    capability: question.capability,
+    target: question.target,
+    canonical: canonical ?? null,
+    rule: rule ? ruleData(rule) : null,
+    origin: rule?.rule.origin ?? null,
+    because,
+    others: others.map((other) => ({ ...ruleData(other), origin: other.rule.origin ?? null })),
+    notes,
+    fix: fix
+      ? { ...fix, command: commandOf(fix) }
+      : found.command === undefined
+        ? null
+        : { command: found.command },
+  }
+}
+
+/** For people: the answer first, then why, then how to change it. */
+export function formatWhy(found: Why, { style }: Pick<Stream, 'style'>): string {
+  const { question, allowed, canonical, rule, because, others, notes, fix, subject } = found
+  const verdict = allowed ? style('green', 'allowed') : style('red', 'denied')
+  const lines = [`${verdict}: ${subject}, ${question.capability} ${show(question.target)}`]
+  if (canonical !== undefined && canonical !== question.target) lines.push(`  really:  ${show(canonical)}`)
+  lines.push(`  because: ${because}`)
+  if (rule?.rule.origin) lines.push(`  rule at: ${rule.rule.origin}`)
+  for (const other of others)
+    lines.push(style('dim', `  lost:    ${ruleText(other)} at ${other.rule.origin ?? '?'}`))
+  for (const note of notes) lines.push(`  ${style('yellow', 'note:')}    ${note}`)
+  if (fix) lines.push('  to allow it:', `    ${commandOf(fix)}`)
+  else if (found.command !== undefined) lines.push('  to allow it:', `    ${found.command}`)
+  else if (isUnapproved(rule)) lines.push('  to allow it, at a terminal:', '    cordon policy compile')
+  return `${lines.join('\n')}\n`
+}
+
+/** SPEC 3.2: an approval revives it, not a rule. */
+const isUnapproved = (any: AnyRule | undefined): boolean =>
+  any?.axis === 'fs' && any.rule.external && any.rule.approvedTarget === undefined
+
+const commandOf = ({ key, value, layer }: NonNullable<Why['fix']>): string =>
+  setCommand({ key, value, layer: layer === 'workspace' ? undefined : layer })
+
+function ruleData(any: AnyRule): Record<string, unknown> {
+  switch (any.axis) {
+    case 'fs': {
+      const { path, grants, external } = any.rule
+      return { path, grants: [...grants], ...(external ? { external } : {}) }
+    }
+    case 'net': {
+      const { host, scheme, port, pathPrefix, allow } = any.rule
+      return { host, scheme, port, path_prefix: pathPrefix, allow }
+    }
+    case 'env':
+      return { name: any.rule.name, read: any.rule.read }
+  }
+}
+
+const ruleText = (any: AnyRule): string =>
+  Object.entries(ruleData(any))
+    .filter(([, value]) => value !== undefined)
+    .map(
+      ([key, value]) => `${key} ${Array.isArray(value) ? value.join('+') || 'nothing' : show(String(value))}`,
+    )
+    .join(', ')

@@ -1,6 +1,0 @@
-import { run } from './cli.ts'
-import { COMMANDS } from './commands.ts'
-import { openAmbientWorld } from './world.ts'
-
-/** Apart from main.ts, so that `cordon --version` loads nothing of it. */
-export const start = (version: string): Promise<void> => run(COMMANDS, openAmbientWorld(), version)

@@ -1,0 +1,99 @@
+import { type ConfigProblem } from '../errors.ts'
+import { authorOf, formatOrigin } from '../layers.ts'
+import { findCell, type Found, isTable, type TableCell } from '../merge/cell.ts'
+import { mergeDocuments } from '../merge/merge.ts'
+import { Written } from '../merge/written.ts'
+import { checkValue } from '../schema/check.ts'
+import { schemaAt } from '../schema/lookup.ts'
+import { LIST_MERGE } from '../schema/schema.ts'
+import { type Document } from '../toml/document.ts'
+import { formatKeyPath } from '../toml/key-path.ts'
+import { formatValue } from '../toml/value.ts'
+
+/**
+ * SPEC 2.1: the sandbox holds what files grant, so files do not decide how. They can lower its limits and make its lists
+ * longer; any other key of it is a person's alone. What has the wrong shape is reported elsewhere (decision 0131).
+ */
+export function checkFiles(documents: readonly Document[], problems: ConfigProblem[]): void {
+  let persons: TableCell | undefined
+  const saidByPersons = (key: readonly string[]): Found | undefined =>
+    findCell((persons ??= mergePersons(documents)), key)
+  for (const document of documents) {
+    if (authorOf(document.source) === 'person') continue
+    problems.push(...personalKeys(document))
+    const sandbox = document.values['sandbox']
+    if (!isTable(sandbox)) continue
+    const written = Written.in(document).child('sandbox')
+    for (const [name, value] of Object.entries(sandbox)) {
+      const key = ['sandbox', name]
+      if (name === 'limits') problems.push(...raisedLimits(value, written.child(name), saidByPersons))
+      else if (schemaAt(key) && !isExtension(key, value))
+        problems.push(notForFiles(key, value, written.child(name)))
+    }
+  }
+}
+
+/** SPEC 4.8: files can define profiles, and not what these have outside the workspace or of the host. */
+function personalKeys(document: Document): ConfigProblem[] {
+  const profiles = document.values['profiles']
+  if (!isTable(profiles)) return []
+  return Object.entries(profiles).flatMap(([name, profile]) => {
+    if (!isTable(profile)) return []
+    return PERSONAL.filter((key) => Object.hasOwn(profile, key)).map((key) => {
+      const path = ['profiles', name, key]
+      return notForFiles(path, profile[key], Written.in(document).below(path))
+    })
+  })
+}
+
+const PERSONAL = ['outside', 'unix_sockets'] as const
+
+/** The layers that are a person's word, without what files say between them. The defaults are always among them. */
+function mergePersons(documents: readonly Document[]): TableCell {
+  const [first, ...others] = documents.filter(({ source }) => authorOf(source) === 'person')
+  return mergeDocuments([first!, ...others], [])
+}
+
+function raisedLimits(
+  limits: unknown,
+  written: Written,
+  saidByPersons: (key: readonly string[]) => Found | undefined,
+): ConfigProblem[] {
+  if (!isTable(limits)) return []
+  return Object.entries(limits).flatMap(([name, value]) => {
+    const key = ['sandbox', 'limits', name]
+    const most = saidByPersons(key)
+    if (!Number.isSafeInteger(value) || typeof most?.value !== 'number') return []
+    if ((value as number) <= most.value) return []
+    const { origin } = most.written
+    return [
+      {
+        origin: written.child(name).origin,
+        key: formatKeyPath(key),
+        message: `\`${formatKeyPath(key)}\`: the files of a workspace can only lower it, and ${formatValue(value)} is more than ${most.value} (${formatOrigin(origin)})`,
+        fix: `write at most ${most.value}, or raise it yourself: ${personally(key, value)}`,
+      },
+    ]
+  })
+}
+
+/** A list that can be replaced by persons can be appended to by files; of others the merge takes care. */
+function isExtension(key: readonly string[], value: unknown): boolean {
+  const merge = schemaAt(key)?.[LIST_MERGE]
+  if (!merge) return false
+  return !merge.reducible || (isTable(value) ? value['strategy'] !== 'replace' : merge.strategy === 'append')
+}
+
+const notForFiles = (key: readonly string[], value: unknown, written: Written): ConfigProblem => ({
+  origin: written.origin,
+  key: formatKeyPath(key),
+  message: `\`${formatKeyPath(key)}\`: the files of a workspace cannot set it, only a person can`,
+  fix: `take it out; if you want it: ${personally(key, value)}`,
+})
+
+/** Works as pasted, where the value itself would. */
+function personally(key: readonly string[], value: unknown): string {
+  const text = typeof value === 'string' ? value : formatValue(value)
+  const isPlain = /^[\w.-]+$/.test(text) && checkValue(schemaAt(key)!, value).length === 0
+  return `cordon config set --user-workspace ${formatKeyPath(key)} ${isPlain ? text : 'VALUE'}`
+}

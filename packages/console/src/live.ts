@@ -1,0 +1,71 @@
+import { effect, signal } from '@preact/signals'
+import { ApiError, request } from './api.ts'
+import { noteSignedOut, session } from './session.ts'
+
+/** Ids of the requests that wait for a person. */
+export const waiting = signal<readonly string[]>([])
+export const connection = signal<'on' | 'lost'>('on')
+
+const FIRST_MS = 500
+const MOST_MS = 5000
+
+/** Follows the provider for as long as somebody is signed in, also across its restarts. */
+export function startLive(): void {
+  effect(() => {
+    if (session.value.kind !== 'in') {
+      waiting.value = []
+      return
+    }
+    const stopped = new AbortController()
+    void follow(stopped.signal)
+    return () => stopped.abort()
+  })
+}
+
+async function follow(stopped: AbortSignal): Promise<void> {
+  let wait = FIRST_MS
+  while (!stopped.aborted) {
+    try {
+      for await (const { event, data } of events(await request('events', { signal: stopped }))) {
+        connection.value = 'on'
+        wait = FIRST_MS
+        if (event === 'waiting') waiting.value = (JSON.parse(data) as { waiting: string[] }).waiting
+      }
+    } catch (error) {
+      if (stopped.aborted) return
+      noteSignedOut(error)
+      if (!(error instanceof ApiError) || error.code !== 'signed_out') connection.value = 'lost'
+    }
+    await new Promise((done) => setTimeout(done, wait))
+    wait = Math.min(wait * 2, MOST_MS)
+  }
+}
+
+interface ServerEvent {
+  readonly event: string
+  readonly data: string
+}
+
+/** Server-sent events by `fetch`, because an `EventSource` cannot send the key of the session. */
+async function* events(response: Response): AsyncGenerator<ServerEvent> {
+  const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
+  let text = ''
+  for (;;) {
+    const { done, value } = await reader.read()
+    if (done) return
+    text += value
+    const parts = text.split('\n\n')
+    text = parts.pop() ?? ''
+    for (const part of parts) yield parseEvent(part)
+  }
+}
+
+function parseEvent(part: string): ServerEvent {
+  const field = (name: string): string =>
+    part
+      .split('\n')
+      .filter((line) => line.startsWith(`${name}: `))
+      .map((line) => line.slice(name.length + 2))
+      .join('\n')
+  return { event: field('event'), data: field('data') }
+}

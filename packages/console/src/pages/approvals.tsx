@@ -1,0 +1,110 @@
+import type { JSX } from 'preact'
+import { get } from '../api.ts'
+import { waiting } from '../live.ts'
+import { Empty, Show, useLoad } from '../parts/load.tsx'
+import { Text } from '../parts/text.tsx'
+import { secondsLeft, Time } from '../parts/time.tsx'
+import { wordsFor } from '../parts/words.ts'
+
+export interface Summary {
+  readonly id: string
+  readonly app: string
+  readonly agent: string
+  readonly command: string
+  readonly state: 'open' | 'approved' | 'denied' | 'used' | 'expired'
+  readonly opened_at: number
+  readonly expires_at: number
+  readonly decided_by: string | null
+}
+
+type Row = Summary & { readonly path: string }
+
+export function loadApprovals(): Promise<Row[]> {
+  void waiting.value // when what waits changes, the list does
+  return get<Row[]>('approvals')
+}
+
+export function Approvals(): JSX.Element {
+  const loaded = useLoad(loadApprovals)
+  return (
+    <>
+      <h1>Approvals</h1>
+      <Show loaded={loaded}>
+        {(all) => {
+          const open = all.filter(isWaiting)
+          const past = all.filter((each) => !isWaiting(each))
+          return (
+            <>
+              <h2>Waiting for you</h2>
+              {open.length === 0 ? (
+                <Empty good title="Nothing waits for you">
+                  <p>When an agent asks for something that needs a person, it shows here at once.</p>
+                </Empty>
+              ) : (
+                <Waiting rows={open} />
+              )}
+              {past.length > 0 && (
+                <>
+                  <h2>Before</h2>
+                  <ul class="rows">
+                    {past.map((row) => (
+                      <li key={row.id}>
+                        <a href={`/approvals/${row.id}`}>
+                          <State state={row.state} />
+                          <span class="what">
+                            <b>
+                              <Text>{row.app}</Text>
+                            </b>{' '}
+                            {wordsFor(row.command)}
+                            <Text>{row.path}</Text>
+                          </span>
+                          <span class="quiet">
+                            <Time at={row.opened_at} />
+                          </span>
+                        </a>
+                      </li>
+                    ))}
+                  </ul>
+                </>
+              )}
+            </>
+          )
+        }}
+      </Show>
+    </>
+  )
+}
+
+const isWaiting = ({ state, expires_at }: Row): boolean => state === 'open' && secondsLeft(expires_at) > 0
+
+export const Waiting = ({ rows }: { rows: readonly Row[] }): JSX.Element => (
+  <ul class="rows waiting">
+    {rows.map((row) => (
+      <li key={row.id}>
+        <a href={`/approvals/${row.id}`}>
+          <span class="what">
+            <b>
+              <Text>{row.app}</Text>
+            </b>{' '}
+            wants to {wordsFor(row.command)}
+            <Text>{row.path}</Text>
+          </span>
+          <span class="left">{secondsLeft(row.expires_at)} s left</span>
+        </a>
+      </li>
+    ))}
+  </ul>
+)
+
+const STATES: Readonly<Record<Summary['state'], readonly [string, string]>> = {
+  open: ['warn', 'waiting'],
+  approved: ['good', 'approved'],
+  used: ['good', 'approved, done'],
+  denied: ['bad', 'denied'],
+  expired: ['plain', 'expired'],
+}
+
+export function State({ state }: { state: Summary['state'] }): JSX.Element {
+  const [kind, word] = STATES[state]
+  return <span class={`tag ${kind}`}>{word}</span>
+}

@@ -1,0 +1,123 @@
+import { useSignal } from '@preact/signals'
+import type { JSX } from 'preact'
+import { get, post } from '../api.ts'
+import { Empty, messageOf, Notice, Show, useLoad } from '../parts/load.tsx'
+import { Text, visible } from '../parts/text.tsx'
+import { Time } from '../parts/time.tsx'
+import { noteSignedOut } from '../session.ts'
+
+interface App {
+  readonly id: string
+  readonly did: string
+  readonly enabled: boolean
+  readonly created_at: number
+  readonly delegations: readonly Delegation[]
+}
+
+interface Delegation {
+  readonly cid: string
+  readonly command: string
+  readonly prefix: string
+  readonly issued_at: number
+  readonly expires_at: number | null
+  readonly revoked: boolean
+}
+
+export function Apps(): JSX.Element {
+  const loaded = useLoad(() => get<App[]>('apps'))
+  return (
+    <>
+      <h1>Apps</h1>
+      <Show loaded={loaded}>
+        {(apps) =>
+          apps.length === 0 ? (
+            <Empty title="No app was let in yet">
+              <p>
+                <code>cordon provider app create NAME --policy filesystem:read-only</code>
+              </p>
+            </Empty>
+          ) : (
+            <div class="stack">
+              {apps.map((app) => (
+                <AppCard key={app.id} app={app} changed={() => void loaded.reload()} />
+              ))}
+            </div>
+          )
+        }
+      </Show>
+    </>
+  )
+}
+
+function AppCard({ app, changed }: { app: App; changed: () => void }): JSX.Element {
+  const busy = useSignal(false)
+  const error = useSignal<string | undefined>(undefined)
+  const flip = async (): Promise<void> => {
+    if (busy.value) return
+    busy.value = true
+    error.value = undefined
+    try {
+      await post(`apps/${encodeURIComponent(app.id)}`, { enabled: !app.enabled })
+      changed()
+    } catch (thrown) {
+      noteSignedOut(thrown)
+      error.value = messageOf(thrown)
+    }
+    busy.value = false
+  }
+  return (
+    <section class={app.enabled ? 'card' : 'card off'}>
+      <header class="split">
+        <h2>
+          <Text>{app.id}</Text>
+        </h2>
+        <button
+          type="button"
+          role="switch"
+          class="switch"
+          aria-checked={app.enabled}
+          aria-label={`${visible(app.id)} may use this provider`}
+          aria-disabled={busy.value}
+          onClick={() => void flip()}
+        >
+          <span aria-hidden="true">{app.enabled ? 'On' : 'Off'}</span>
+        </button>
+      </header>
+      <p class="quiet small">
+        <code class="did">
+          <Text>{app.did}</Text>
+        </code>
+        , let in <Time at={app.created_at} />
+      </p>
+      {error.value !== undefined && <Notice kind="bad" title={error.value} />}
+      {app.delegations.length === 0 ? (
+        <p class="quiet">Nothing was delegated to it: it can do nothing.</p>
+      ) : (
+        <ul class="rows plain">
+          {app.delegations.map((each) => (
+            <li key={each.cid}>
+              <span class="what">
+                <Text>{each.prefix}</Text>
+                <span class="quiet">
+                  <code>{each.command}</code>, {each.cid.slice(0, 16)}…
+                </span>
+              </span>
+              <Until delegation={each} />
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
+  )
+}
+
+function Until({ delegation: { revoked, expires_at } }: { delegation: Delegation }): JSX.Element {
+  if (revoked) return <span class="tag bad">revoked</span>
+  if (expires_at === null) return <span class="quiet">no end</span>
+  const over = expires_at < Date.now()
+  return (
+    <span class={over ? 'tag plain' : 'quiet'}>
+      {over ? 'ended' : 'ends'} <Time at={expires_at} />
+    </span>
+  )
+}

@@ -1,0 +1,292 @@
+import { batch, useSignal, useSignalEffect } from '@preact/signals'
+import type { JSX } from 'preact'
+import { get, post } from '../api.ts'
+import { connection } from '../live.ts'
+import { Empty, messageOf, Notice } from '../parts/load.tsx'
+import { plural, Text } from '../parts/text.tsx'
+import { Time } from '../parts/time.tsx'
+import { wordsFor } from '../parts/words.ts'
+import { noteSignedOut } from '../session.ts'
+
+interface Entry {
+  readonly seq: number
+  readonly hash: string
+  readonly body: Readonly<Record<string, unknown>> | null
+}
+
+interface Page {
+  readonly records: readonly Entry[]
+  readonly next: number | null
+  readonly looked_at: number
+}
+
+const KINDS = [
+  ['', 'everything'],
+  ['intent', 'asked for'],
+  ['outcome', 'what came of it'],
+  ['refused', 'refused'],
+  ['event', 'by a person'],
+] as const
+
+export function Audit(): JSX.Element {
+  const kind = useSignal('')
+  const app = useSignal('')
+  const text = useSignal('')
+  const records = useSignal<readonly Entry[] | undefined>(undefined)
+  const next = useSignal<number | null>(null)
+  const lookedAt = useSignal(0)
+  const error = useSignal<string | undefined>(undefined)
+  let asked = 0
+  const load = async (query: URLSearchParams, before?: readonly Entry[]): Promise<void> => {
+    const mine = ++asked
+    try {
+      const page = await get<Page>(`audit?${query.toString()}`)
+      if (mine !== asked) return
+      batch(() => {
+        records.value = [...(before ?? []), ...page.records]
+        next.value = page.next
+        lookedAt.value = (before ? lookedAt.peek() : 0) + page.looked_at
+        error.value = undefined
+      })
+    } catch (thrown) {
+      noteSignedOut(thrown)
+      if (mine === asked) error.value = messageOf(thrown)
+    }
+  }
+  const query = (): URLSearchParams => {
+    const fields = { kind: kind.value, app: app.value.trim(), text: text.value.trim() }
+    return new URLSearchParams(Object.entries(fields).filter(([, value]) => value !== ''))
+  }
+  useSignalEffect(() => {
+    if (connection.value !== 'on') return
+    const wanted = query()
+    const timer = setTimeout(() => void load(wanted), records.peek() === undefined ? 0 : 200)
+    return () => clearTimeout(timer)
+  })
+  const more = (): void => {
+    const wanted = query()
+    wanted.set('before', String(next.value))
+    void load(wanted, records.value)
+  }
+  return (
+    <>
+      <header class="split">
+        <h1>Audit</h1>
+        <Verify />
+      </header>
+      <form class="filters" role="search" onSubmit={(event) => event.preventDefault()}>
+        <label>
+          Show
+          <select value={kind.value} onChange={(event) => (kind.value = event.currentTarget.value)}>
+            {KINDS.map(([value, word]) => (
+              <option key={value} value={value}>
+                {word}
+              </option>
+            ))}
+          </select>
+        </label>
+        <label>
+          App
+          <input
+            value={app.value}
+            placeholder="any"
+            spellcheck={false}
+            onInput={(event) => (app.value = event.currentTarget.value)}
+          />
+        </label>
+        <label class="wide">
+          Search
+          <input
+            type="search"
+            value={text.value}
+            placeholder="a path, a hash, an approval"
+            spellcheck={false}
+            onInput={(event) => (text.value = event.currentTarget.value)}
+          />
+        </label>
+      </form>
+      {error.value !== undefined && <Notice kind="bad" title={error.value} />}
+      {records.value === undefined ? (
+        error.value === undefined && <p class="quiet loading">Loading…</p>
+      ) : (
+        <>
+          {records.value.length === 0 && (
+            <Empty title={next.value === null ? 'No record fits' : 'Nothing found yet'}>
+              <p>{plural(lookedAt.value, 'record')} looked through.</p>
+            </Empty>
+          )}
+          <ol class="trail">
+            {records.value.map((entry) => (
+              <Row key={entry.seq} entry={entry} />
+            ))}
+          </ol>
+          {next.value !== null && (
+            <button type="button" onClick={more}>
+              {records.value.length === 0 ? 'Search further back' : 'Older records'}
+            </button>
+          )}
+        </>
+      )}
+    </>
+  )
+}
+
+function Row({ entry: { seq, body, hash } }: { entry: Entry }): JSX.Element {
+  const { tag, word, what, where } = lineOf(body)
+  return (
+    <li>
+      <details>
+        <summary>
+          <span class="seq quiet">{seq.toLocaleString('en')}</span>
+          <span class={`tag ${tag}`}>{word}</span>
+          <span class="what">
+            <span>
+              <Text most={200}>{what}</Text>
+            </span>
+            {where !== '' && <Text most={300}>{where}</Text>}
+          </span>
+          {typeof body?.['at'] === 'number' && (
+            <span class="quiet">
+              <Time at={body['at']} />
+            </span>
+          )}
+        </summary>
+        <pre class="code" tabIndex={0} role="region" aria-label={`record ${seq}`}>
+          <code>
+            <Lines text={body === null ? 'this record cannot be read' : JSON.stringify(body, undefined, 2)} />
+            <span class="quiet">hash {hash}</span>
+          </code>
+        </pre>
+      </details>
+    </li>
+  )
+}
+
+const Lines = ({ text }: { text: string }): JSX.Element => (
+  <>
+    {text.split('\n').map((line, i) => (
+      <span key={i}>
+        <Text>{line}</Text>
+        {'\n'}
+      </span>
+    ))}
+  </>
+)
+
+/** A record is what was stored; whatever is no text in it is shown as JSON. */
+const textOf = (value: unknown): string =>
+  value === undefined ? '' : typeof value === 'string' ? value : JSON.stringify(value)
+
+interface Line {
+  readonly tag: string
+  readonly word: string
+  readonly what: string
+  readonly where: string
+}
+
+function lineOf(body: Entry['body']): Line {
+  const field = (name: string): string => textOf(body?.[name])
+  const does = `${field('app')}: ${wordsFor(field('command'))}`
+  switch (body?.['kind']) {
+    case 'intent':
+      return { tag: 'plain', word: 'asked', what: does, where: field('path') }
+    case 'refused': {
+      const waits = field('code') === 'step_up_required'
+      return {
+        tag: waits ? 'warn' : 'bad',
+        word: waits ? 'waits' : 'refused',
+        what: does,
+        where: field('path'),
+      }
+    }
+    case 'outcome': {
+      const result = field('result')
+      const what = result === 'done' ? does : `${does}, not as asked: ${field('code')}`
+      return { tag: result === 'done' ? 'good' : 'bad', word: result, what, where: field('path') }
+    }
+    case 'event':
+      return {
+        tag: 'person',
+        word: 'person',
+        what: `${field('name')}, by ${field('by')}`,
+        where: aboutOf(body),
+      }
+    default:
+      return { tag: 'bad', word: 'broken', what: 'this record cannot be read', where: '' }
+  }
+}
+
+function aboutOf(body: Readonly<Record<string, unknown>>): string {
+  const detail = (body['detail'] ?? {}) as Readonly<Record<string, unknown>>
+  return ['app', 'approval', 'name', 'prefix', 'did', 'cid']
+    .flatMap((name) => (detail[name] === undefined ? [] : [`${name} ${textOf(detail[name])}`]))
+    .join(', ')
+}
+
+interface Verified {
+  readonly ok: boolean
+  readonly records: number
+  readonly checkpoints: number
+  readonly problems: number
+  readonly first: {
+    readonly seq: number
+    readonly kind: string
+    readonly detail: string
+    readonly record: Entry | null
+  } | null
+  readonly unfinished: number
+  readonly clock_went_back: number
+}
+
+/** Chain and checkpoints, all of them, with the first broken record. */
+function Verify(): JSX.Element {
+  const busy = useSignal(false)
+  const result = useSignal<Verified | string | undefined>(undefined)
+  const run = async (): Promise<void> => {
+    if (busy.value) return
+    busy.value = true
+    try {
+      result.value = await post<Verified>('audit/verify')
+    } catch (thrown) {
+      noteSignedOut(thrown)
+      result.value = messageOf(thrown)
+    }
+    busy.value = false
+  }
+  const found = result.value
+  return (
+    <>
+      <button type="button" class="primary" aria-disabled={busy.value} onClick={() => void run()}>
+        {busy.value ? 'Verifying…' : 'Verify'}
+      </button>
+      <div class="verdict" aria-live="polite">
+        {typeof found === 'string' && <Notice kind="bad" title={found} />}
+        {typeof found === 'object' && (found.ok ? <Whole found={found} /> : <Broken found={found} />)}
+      </div>
+    </>
+  )
+}
+
+const Whole = ({ found }: { found: Verified }): JSX.Element => (
+  <Notice kind="good" title="The trail is whole">
+    <p>
+      {plural(found.records, 'record')} and {plural(found.checkpoints, 'checkpoint')} are as they were
+      written.
+      {found.unfinished > 0 && ` ${plural(found.unfinished, 'operation')} were interrupted.`}
+    </p>
+  </Notice>
+)
+
+const Broken = ({ found }: { found: Verified }): JSX.Element => (
+  <Notice kind="bad" title={`The trail is broken at record ${found.first?.seq ?? '?'}`}>
+    <p>
+      {found.first?.kind}: {found.first?.detail}
+      {found.problems > 1 && `, and ${plural(found.problems - 1, 'more problem')}`}
+    </p>
+    {found.first?.record && (
+      <ol class="trail">
+        <Row entry={found.first.record} />
+      </ol>
+    )}
+  </Notice>
+)

@@ -1,0 +1,61 @@
+import { useSignal } from '@preact/signals'
+import type { JSX } from 'preact'
+import { Notice, messageOf } from '../parts/load.tsx'
+import { goTo } from '../router.ts'
+import { register } from '../session.ts'
+
+/** The secret is taken out of the address at once, so that it is in no history and no screenshot. */
+const secret = location.pathname === '/console/link' ? location.hash.slice(1) : ''
+if (secret !== '') history.replaceState(null, '', location.pathname)
+
+/** SPEC 7.7: the one-time link of the command line makes a passkey. */
+export function Link(): JSX.Element {
+  const name = useSignal('')
+  const busy = useSignal(false)
+  const error = useSignal<string | undefined>(undefined)
+  const make = async (event: Event): Promise<void> => {
+    event.preventDefault()
+    if (busy.value) return
+    busy.value = true
+    error.value = undefined
+    try {
+      await register(secret, name.value.trim() || 'my passkey')
+      goTo('/console/')
+    } catch (thrown) {
+      error.value = messageOf(thrown)
+    }
+    busy.value = false
+  }
+  return (
+    <main class="door" tabIndex={-1}>
+      <img src="/console/assets/icon.svg" alt="" width="56" height="56" />
+      <h1>Make a passkey</h1>
+      {secret === '' ? (
+        <Notice kind="warn" title="This link is not complete">
+          <p>
+            Open the whole line that <code>cordon provider passkey add</code> printed.
+          </p>
+        </Notice>
+      ) : (
+        <form onSubmit={(event) => void make(event)}>
+          <p class="quiet">
+            It signs you in here, and signs for what agents may do only with you. This device keeps it.
+          </p>
+          <label>
+            Name it, as the audit trail shall call it
+            <input
+              maxLength={64}
+              placeholder="my passkey"
+              value={name.value}
+              onInput={(event) => (name.value = event.currentTarget.value)}
+            />
+          </label>
+          <button class="primary large" aria-disabled={busy.value}>
+            {busy.value ? 'Waiting for your device…' : 'Make a passkey'}
+          </button>
+        </form>
+      )}
+      {error.value !== undefined && <Notice kind="bad" title={error.value} />}
+    </main>
+  )
+}

@@ -1,0 +1,213 @@
+import { useSignal } from '@preact/signals'
+import type { JSX } from 'preact'
+import { get, post } from '../api.ts'
+import { Empty, messageOf, Notice, Show, useLoad } from '../parts/load.tsx'
+import { Text, visible } from '../parts/text.tsx'
+import { Time } from '../parts/time.tsx'
+import { wordsFor } from '../parts/words.ts'
+import { noteSignedOut } from '../session.ts'
+
+interface Policies {
+  readonly commands: readonly string[]
+  readonly apps: readonly { readonly id: string; readonly did: string }[]
+  readonly policies: readonly {
+    readonly scope: string
+    readonly name: string
+    readonly version: number
+    readonly text: string
+    readonly created_at: number
+  }[]
+}
+
+interface Verdict {
+  readonly verdict: 'allow' | 'deny' | 'step_up'
+  readonly decided: readonly { readonly id: string; readonly text: string }[]
+  /** What permits it once a person has signed. */
+  readonly permits: readonly { readonly id: string; readonly text: string }[]
+  readonly errors: readonly string[]
+}
+
+export function PoliciesPage(): JSX.Element {
+  const loaded = useLoad(() => get<Policies>('policies'))
+  return (
+    <>
+      <h1>Policies</h1>
+      <Show loaded={loaded}>
+        {(known) => (
+          <div class="columns">
+            <TryIt known={known} />
+            <div class="stack">
+              {known.policies.length === 0 && (
+                <Empty title="There is no policy">
+                  <p>Without one nothing is permitted.</p>
+                  <p>
+                    <code>cordon provider policy set --app NAME --starter filesystem:read-only</code>
+                  </p>
+                </Empty>
+              )}
+              {known.policies.map(({ scope, name, version, text, created_at }) => (
+                <section class="card" key={`${scope}/${name}`}>
+                  <header class="split">
+                    <h2>
+                      {scope === '*' ? 'Everybody' : <Text>{scope}</Text>}
+                      <span class="quiet"> / </span>
+                      <Text>{name}</Text>
+                    </h2>
+                    <span class="quiet small">
+                      version {version}, <Time at={created_at} />
+                    </span>
+                  </header>
+                  <pre
+                    class="code"
+                    tabIndex={0}
+                    role="region"
+                    aria-label={visible(`policy ${name} of ${scope}`)}
+                  >
+                    {text.split('\n').map((line, i) => (
+                      <code key={i}>
+                        <Text>{line}</Text>
+                        {'\n'}
+                      </code>
+                    ))}
+                  </pre>
+                </section>
+              ))}
+            </div>
+          </div>
+        )}
+      </Show>
+    </>
+  )
+}
+
+/** Who, what, where: the decision, and the statements that made it. */
+function TryIt({ known }: { known: Policies }): JSX.Element {
+  const answer = useSignal<Verdict | undefined>(undefined)
+  const error = useSignal<string | undefined>(undefined)
+  const command = useSignal(known.commands[0] ?? '')
+  const ask = async (event: Event): Promise<void> => {
+    event.preventDefault()
+    const form = new FormData(event.currentTarget as HTMLFormElement)
+    const field = (name: string): string => {
+      const value = form.get(name)
+      return typeof value === 'string' ? value : ''
+    }
+    const app = field('app')
+    try {
+      answer.value = await post<Verdict>('policies/try', {
+        app,
+        agent: known.apps.find(({ id }) => id === app)?.did ?? '',
+        command: field('command'),
+        path: field('path'),
+        ...(takesDestination(field('command')) ? { destination: field('destination') } : {}),
+        exists: form.has('exists'),
+        cosigned: form.has('cosigned'),
+      })
+      error.value = undefined
+    } catch (thrown) {
+      noteSignedOut(thrown)
+      answer.value = undefined
+      error.value = messageOf(thrown)
+    }
+  }
+  return (
+    <section class="card try">
+      <h2>Try it</h2>
+      <form onSubmit={(event) => void ask(event)}>
+        <label>
+          Who
+          <select name="app">
+            {known.apps.map(({ id }) => (
+              <option key={id} value={id}>
+                {visible(id)}
+              </option>
+            ))}
+          </select>
+        </label>
+        <label>
+          What
+          <select
+            name="command"
+            value={command.value}
+            onChange={(event) => (command.value = event.currentTarget.value)}
+          >
+            {known.commands.map((each) => (
+              <option key={each} value={each}>
+                {wordsFor(each)}
+              </option>
+            ))}
+          </select>
+        </label>
+        <label>
+          Where
+          <input name="path" required pattern="/.*" placeholder="/srv/ws/notes.md" spellcheck={false} />
+        </label>
+        {takesDestination(command.value) && (
+          <label>
+            To
+            <input
+              name="destination"
+              required
+              pattern="/.*"
+              placeholder="/srv/ws/new.md"
+              spellcheck={false}
+            />
+          </label>
+        )}
+        <label class="check">
+          <input type="checkbox" name="exists" defaultChecked /> it exists
+        </label>
+        <label class="check">
+          <input type="checkbox" name="cosigned" /> a person has signed for it
+        </label>
+        <button class="primary" disabled={known.apps.length === 0}>
+          Decide
+        </button>
+      </form>
+      <div aria-live="polite">
+        {error.value !== undefined && <Notice kind="bad" title={error.value} />}
+        {answer.value && <Decision verdict={answer.value} />}
+      </div>
+    </section>
+  )
+}
+
+const takesDestination = (command: string): boolean => /\/(?:move|copy)$/.test(command)
+
+const WORDS = {
+  allow: ['good', 'Allowed'],
+  deny: ['bad', 'Denied'],
+  step_up: ['warn', 'A person must approve it'],
+} as const
+
+function Decision({ verdict: { verdict, decided, permits, errors } }: { verdict: Verdict }): JSX.Element {
+  const [kind, title] = WORDS[verdict]
+  return (
+    <Notice kind={kind} title={title}>
+      {verdict === 'deny' && decided.length === 0 && errors.length === 0 && <p>No statement permits it.</p>}
+      {errors.map((each) => (
+        <p key={each}>
+          <Text>{each}</Text>
+        </p>
+      ))}
+      {decided.map(({ id, text }) => (
+        <Statement key={id} text={text} />
+      ))}
+      {permits.length > 0 && <p>Once somebody has signed, this permits it:</p>}
+      {permits.map(({ id, text }) => (
+        <Statement key={id} text={text} />
+      ))}
+    </Notice>
+  )
+}
+
+const Statement = ({ text }: { text: string }): JSX.Element => (
+  <pre class="code" tabIndex={0} role="region" aria-label="a statement that decided">
+    {text.split('\n').map((line, i) => (
+      <code key={i}>
+        <Text>{line}</Text>
+        {'\n'}
+      </code>
+    ))}
+  </pre>
+)

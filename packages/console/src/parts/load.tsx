@@ -1,0 +1,89 @@
+import { type Signal, useSignal, useSignalEffect } from '@preact/signals'
+import type { ComponentChildren, JSX } from 'preact'
+import { ApiError } from '../api.ts'
+import { connection } from '../live.ts'
+import { noteSignedOut } from '../session.ts'
+
+export interface Loaded<T> {
+  readonly data: Signal<T | undefined>
+  readonly error: Signal<string | undefined>
+  readonly reload: () => Promise<void>
+}
+
+/** Loads when the page is shown, when a signal that `load` reads changes, and when the provider is back. */
+export function useLoad<T>(load: () => Promise<T>): Loaded<T> {
+  const data = useSignal<T | undefined>(undefined)
+  const error = useSignal<string | undefined>(undefined)
+  const run = async (loading: Promise<T>): Promise<void> => {
+    try {
+      data.value = await loading
+      error.value = undefined
+    } catch (thrown) {
+      noteSignedOut(thrown)
+      error.value = messageOf(thrown)
+    }
+  }
+  useSignalEffect(() => {
+    if (connection.value === 'on') void run(load())
+  })
+  return { data, error, reload: () => run(load()) }
+}
+
+export const messageOf = (thrown: unknown): string =>
+  thrown instanceof ApiError ? thrown.message : 'something in this page failed; load it again'
+
+export function Show<T>({
+  loaded,
+  children,
+}: {
+  loaded: Loaded<T>
+  children: (data: T) => ComponentChildren
+}): JSX.Element {
+  const { data, error, reload } = loaded
+  if (error.value !== undefined && data.value === undefined)
+    return (
+      <Notice kind="bad" title="This could not be loaded">
+        <p>{error.value}</p>
+        <button type="button" onClick={() => void reload()}>
+          Try again
+        </button>
+      </Notice>
+    )
+  if (data.value === undefined) return <p class="quiet loading">Loading…</p>
+  return <>{children(data.value)}</>
+}
+
+export function Notice({
+  kind,
+  title,
+  children,
+}: {
+  kind: 'good' | 'bad' | 'warn' | 'plain'
+  title: string
+  children?: ComponentChildren
+}): JSX.Element {
+  return (
+    <div class={`notice ${kind}`} role={kind === 'bad' ? 'alert' : 'status'}>
+      <strong>{title}</strong>
+      {children}
+    </div>
+  )
+}
+
+interface EmptyProps {
+  readonly title: string
+  /** That there is nothing is how it should be. */
+  readonly good?: boolean
+  readonly children?: ComponentChildren
+}
+
+export const Empty = ({ title, good = false, children }: EmptyProps): JSX.Element => (
+  <div class={good ? 'empty good' : 'empty'}>
+    <svg viewBox="0 0 48 48" aria-hidden="true">
+      <circle cx="24" cy="24" r="19" />
+      <path d={good ? 'M16 25l6 6 11-13' : 'M16 24h16'} />
+    </svg>
+    <strong>{title}</strong>
+    {children}
+  </div>
+)

@@ -1,0 +1,61 @@
+import type { JSX } from 'preact'
+
+const MOST = 2000
+
+interface TextProps {
+  readonly children: string
+  readonly most?: number
+  /** A tab is a tab: in a line of a file, where it hides nothing. */
+  readonly tabs?: boolean
+}
+
+const INVISIBLE = /[\p{C}\p{Zl}\p{Zp}]/gu
+
+/**
+ * Somebody else's text: a file's name, a line of a diff. What could redraw the page or hide a part of it (bidi, control
+ * and invisible characters) is shown as what it is; what is endless is cut, and that is said.
+ */
+export function Text({ children, most = MOST, tabs }: TextProps): JSX.Element {
+  const shown = children.slice(0, most)
+  const parts: (string | JSX.Element)[] = []
+  let last = 0
+  for (const { 0: found, index } of shown.matchAll(INVISIBLE)) {
+    parts.push(shown.slice(last, index))
+    parts.push(
+      found === '\t' && tabs === true ? (
+        found
+      ) : (
+        <span class="odd">{`\\u{${found.codePointAt(0)!.toString(16)}}`}</span>
+      ),
+    )
+    last = index + found.length
+  }
+  parts.push(shown.slice(last))
+  const left = children.length - shown.length
+  return (
+    <bdi class="text">
+      {parts}
+      {left > 0 && <span class="odd"> … {left.toLocaleString('en')} more characters</span>}
+    </bdi>
+  )
+}
+
+/** The same where only plain text can stand. */
+export const visible = (text: string): string =>
+  text.replace(INVISIBLE, (found) => `\\u{${found.codePointAt(0)!.toString(16)}}`)
+
+const UNITS = ['bytes', 'KB', 'MB', 'GB', 'TB']
+
+export function Bytes({ count }: { count: number }): JSX.Element {
+  let [size, unit] = [count, 0]
+  while (size >= 1000 && unit < UNITS.length - 1) [size, unit] = [size / 1000, unit + 1]
+  const text = unit === 0 ? String(size) : size.toFixed(size < 10 ? 1 : 0)
+  return (
+    <span title={`${count.toLocaleString('en')} bytes`}>
+      {text} {unit === 0 && count === 1 ? 'byte' : UNITS[unit]}
+    </span>
+  )
+}
+
+export const plural = (count: number, one: string, many = `${one}s`): string =>
+  `${count.toLocaleString('en')} ${count === 1 ? one : many}`

@@ -1,0 +1,117 @@
+import { dirname } from 'node:path'
+import type { Config } from '@cordon/config'
+import {
+  type AccessPolicy,
+  below,
+  type Capability,
+  FsIndex,
+  type FsRule,
+  type RelPath,
+  ROOT,
+  splitEntry,
+} from '@cordon/policy'
+import { type PathKind, placeRules } from '@cordon/sandbox'
+import { lookAt } from '@cordon/workspace'
+import type { Project } from '../project.ts'
+import { DEFAULT_NET } from './defaults.ts'
+import { type GuardRequest, withGuard } from './guard.ts'
+import { namesOf, writes } from './names.ts'
+import type { Subject } from './subject.ts'
+
+const WRITERS: ReadonlySet<string> = new Set([
+  'fs_create_file',
+  'fs_modify_file',
+  'fs_delete_file',
+  'fs_move_file',
+])
+
+/** SPEC 4.12: whether create, update and delete are held by the tool itself. Not when a layer put another program in its place. */
+export const holdsItself = (
+  { conversation }: Config,
+  { kind, name }: Pick<Subject, 'kind' | 'name'>,
+): boolean => kind === 'tool' && WRITERS.has(name) && conversation.tools[name]?.command === undefined
+
+/** Whether it is one of the shipped tools that only read: other rights are of no use to it. */
+export const onlyReads = (
+  { conversation }: Config,
+  { kind, name }: Pick<Subject, 'kind' | 'name'>,
+): boolean => kind === 'tool' && READERS.has(name) && conversation.tools[name]?.command === undefined
+
+const READERS: ReadonlySet<string> = new Set(['fs_read_file', 'fs_list_files', 'fs_grep_files'])
+
+/** What the kernel holds of a subject's policy, where that is not the policy itself. */
+export function boundaryFor(
+  project: Pick<Project, 'root' | 'guard' | 'loaded'>,
+  subject: Subject,
+  policy: AccessPolicy,
+): AccessPolicy | undefined {
+  const { root, guard, loaded } = project
+  if (!holdsItself(loaded.config, subject) || policy.fs.length === 0) return undefined
+  return boundaryOf(policy, { root, survey: guard, more: loaded.config.sandbox.guard }, kindOf)
+}
+
+/**
+ * SPEC 4.12: the outer boundary. What grants any writing is writable, what grants none is read-only or hidden, and the
+ * guard holds as ever. A file is replaced by a rename in its directory, and what is missing is made in the nearest one that
+ * exists: those directories are writable, too. Nothing is started, and there is no network.
+ */
+export function boundaryOf(
+  policy: AccessPolicy,
+  guard: GuardRequest,
+  kind: (path: string) => PathKind,
+): AccessPolicy {
+  const { root, survey } = guard
+  const index = new FsIndex(
+    policy.fs.filter((rule) => rule.guard === undefined),
+    root.foldCase,
+  )
+  const outer = new Map<RelPath, FsRule>()
+  const single: { readonly rule: FsRule; readonly place: string }[] = []
+  for (const [place, rules] of placeRules(index.rules, root.path)) {
+    const grants = grantsAt(place, index, guard)
+    for (const rule of rules) {
+      outer.set(rule.path, { ...rule, grants })
+      if (writes(rule) && kind(place) !== 'dir') single.push({ rule, place })
+    }
+  }
+  for (const { rule, place } of single)
+    if (rule.approvedTarget === place) openMounted(rule, place)
+    else openAround(rule.path, place)
+  return { ...policy, fs: withGuard([...outer.values()], guard), net: DEFAULT_NET }
+
+  /** A mount that leads to a file. Its directory is not the person's home, nor one that holds it or the workspace. */
+  function openMounted(rule: FsRule, file: string): void {
+    const dir = dirname(file)
+    const holds = [survey.home, root.path].some((path) => below(dir, path) !== undefined)
+    if (!holds) outer.set(rule.path, { ...rule, approvedTarget: dir, grants: CHANGE })
+  }
+
+  /** Up to the nearest directory that exists; a rule for one that is missing denies nothing that is made on the way to what is granted. */
+  function openAround(path: RelPath, place: string): void {
+    let [dir, at] = [path, place]
+    do {
+      dir = splitEntry(dir)?.parent ?? ROOT
+      at = dirname(at)
+      const rule = outer.get(dir)
+      if (rule) outer.set(dir, { ...rule, grants: CHANGE })
+    } while (kind(at) !== 'dir' && dir !== ROOT)
+    if (!outer.has(dir)) outer.set(dir, { path: dir, external: false, grants: CHANGE })
+  }
+}
+
+const CHANGE: ReadonlySet<Capability> = new Set(['read', 'create', 'update', 'delete'])
+const LOOK: ReadonlySet<Capability> = new Set(['read'])
+const NOTHING: ReadonlySet<Capability> = new Set()
+
+/** The kernel sees the place, not the name: it has what any of its names grants. */
+function grantsAt(place: string, index: FsIndex, { root }: GuardRequest): ReadonlySet<Capability> {
+  const rules = namesOf(place, index, root).flatMap((name) => index.governing(name) ?? [])
+  if (rules.some(writes)) return CHANGE
+  return rules.some(({ grants }) => grants.has('read')) ? LOOK : NOTHING
+}
+
+function kindOf(path: string): PathKind {
+  const stats = lookAt(path)
+  if (!stats) return 'missing'
+  return stats.isDirectory() ? 'dir' : stats.isSymbolicLink() ? 'link' : 'file'
+}

@@ -1,0 +1,133 @@
+import { below, FsIndex, type FsRule, type RelPath, type Root } from '@cordon/policy'
+import { nameOf } from '@cordon/sandbox'
+import type { GuardedPath } from '../guard/collection.ts'
+import type { GuardSurvey } from '../guard/survey.ts'
+import { namesOf, WRITING, writes } from './names.ts'
+
+/** The origin of a rule that the guard adds. What it is, is told by `FsRule.guard`. */
+const GUARD = 'built-in guard'
+
+export interface GuardRequest {
+  readonly root: Root
+  readonly survey: GuardSurvey
+  /** `sandbox.guard`. */
+  readonly more: readonly RelPath[]
+}
+
+/**
+ * SPEC 4.10: each guarded path that a rule covers from above gets what that rule grants, less create, update and
+ * delete. So it never widens; and a rule that names the path, or one below it, is more specific and answers there.
+ * `lifting` is what flags say of guarded paths (decision 0135).
+ */
+export function withGuard(
+  rules: readonly FsRule[],
+  request: GuardRequest,
+  lifting: readonly FsRule[] = [],
+): readonly FsRule[] {
+  if (rules.length === 0) return rules // unrestricted: there is nothing to take back from
+  const { root, survey } = request
+  const held = ledToGuarded(rules, request)
+  const written = new FsIndex(
+    rules.map((rule) => (held.includes(rule) ? withoutWriting(rule) : rule)),
+    root.foldCase,
+  )
+  const lifted = liftedBy(lifting, written)
+  const named = new FsIndex([...written.rules, ...lifted], root.foldCase)
+  const guards = new Map<RelPath, FsRule>()
+  for (const entry of guardedPaths(written, request))
+    for (const path of namesOf(entry.path, written, root)) {
+      const cover = written.governing(path)
+      if (!cover || named.at(path) || !writes(cover)) continue
+      if (entry.open && guards.has(path)) continue
+      guards.set(path, guardRule(path, entry, cover))
+    }
+  return holdOwn([...written.rules, ...guards.values(), ...lifted], survey.own(), root)
+}
+
+/**
+ * The rules that would write to something guarded, and name it by a link. A command may have made that link, for the next
+ * one: only who names the guarded path itself overrides the guard.
+ */
+export function ledToGuarded(rules: readonly FsRule[], request: GuardRequest): readonly FsRule[] {
+  const linked = rules.filter((rule) => rule.written !== undefined && writes(rule))
+  if (linked.length === 0) return []
+  const { root } = request
+  const written = new FsIndex(rules, root.foldCase)
+  const guarded = guardedPaths(written, request).flatMap(({ path, open }) =>
+    namesOf(path, written, root).map((name) => ({ name, isOpen: open ?? false })),
+  )
+  return linked.filter(({ path }) => {
+    const around = guarded.filter(({ name }) => below(name, path, root.foldCase) !== undefined)
+    const nearest = around.toSorted((a, b) => b.name.length - a.name.length)[0]
+    return nearest !== undefined && !nearest.isOpen
+  })
+}
+
+/** Whether a path is guarded, or lies below one that is. */
+export function isGuarded(path: RelPath, { root, survey, more }: GuardRequest): boolean {
+  const at = root.path === '/' ? `/${path}` : `${root.path}/${path}`
+  return [...survey.workspace(), ...survey.more(more)].some(
+    (entry) => !entry.open && below(entry.path, at, root.foldCase) !== undefined,
+  )
+}
+
+function guardedPaths(written: FsIndex, { root, survey, more }: GuardRequest): readonly GuardedPath[] {
+  const targets = written.rules.filter(writes).flatMap((rule) => placeOf(rule, written) ?? [])
+  const homes = [root.path, ...targets].some((dir) => encloses(dir, survey.home)) ? [survey.home] : []
+  return [
+    ...survey.workspace(),
+    ...[...targets, ...homes].flatMap((dir) => survey.outside(dir)),
+    ...survey.more(more),
+  ]
+}
+
+/** Where a rule leads out of the workspace to, if it does. */
+const placeOf = (rule: FsRule, written: FsIndex): string | undefined =>
+  'outside' in rule ? nameOf(rule) : written.at(rule.path) === rule ? rule.approvedTarget : undefined
+
+const encloses = (dir: string, path: string): boolean => dir !== path && below(dir, path) !== undefined
+
+/** In a mount too it has no boundary of its own: that is the mount's. */
+const guardRule = (path: RelPath, { guard, open }: GuardedPath, cover: FsRule): FsRule => ({
+  path,
+  grants: open ? cover.grants : withoutWriting(cover).grants,
+  external: false,
+  guard,
+  origin: GUARD,
+})
+
+/** A flag that may write takes the guard away: the path has what lies around it again, and what was typed. */
+function liftedBy(lifting: readonly FsRule[], written: FsIndex): readonly FsRule[] {
+  return [...Map.groupBy(lifting, ({ path }) => path)].map(([path, typed]) => {
+    const grants = new Set(typed.flatMap((rule) => [...rule.grants]))
+    const cover = written.governing(path)
+    const lifts = [...grants].some((capability) => WRITING.has(capability))
+    for (const each of cover?.grants ?? []) if (lifts || !WRITING.has(each)) grants.add(each)
+    return { ...typed.at(-1)!, path, grants }
+  })
+}
+
+/** SPEC 4.10: Cordon's own files in the user's place are never writable; no rule overrides that. */
+function holdOwn(rules: readonly FsRule[], own: readonly string[], root: Root): readonly FsRule[] {
+  const index = new FsIndex(rules, root.foldCase)
+  const covered = own.flatMap((place) =>
+    namesOf(place, index, root).flatMap((path) => {
+      const cover = index.governing(path)
+      if (!cover || index.at(path) || !writes(cover)) return []
+      return [guardRule(path, { path: place, guard: 'moved-aside' }, cover)]
+    }),
+  )
+  const isOwn = (rule: FsRule): boolean =>
+    own.some((place) => below(place, root.path) !== undefined) ||
+    own.some((place) =>
+      rule.approvedTarget === undefined
+        ? namesOf(place, index, root).some((path) => below(path, rule.path, root.foldCase) !== undefined)
+        : below(place, rule.approvedTarget) !== undefined,
+    )
+  return [...rules.map((rule) => (writes(rule) && isOwn(rule) ? withoutWriting(rule) : rule)), ...covered]
+}
+
+const withoutWriting = (rule: FsRule): FsRule => ({
+  ...rule,
+  grants: new Set([...rule.grants].filter((each) => !WRITING.has(each))),
+})

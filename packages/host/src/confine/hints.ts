@@ -1,0 +1,290 @@
+import { dirname, isAbsolute, join, relative, resolve } from 'node:path'
+import {
+  type AccessPolicy,
+  below,
+  type Capability,
+  CAPABILITIES,
+  CordonError,
+  EnvIndex,
+  isMinimalEnv,
+  FsIndex,
+  type FsRule,
+  type RelPath,
+  type Root,
+  shellWord,
+  show,
+} from '@cordon/policy'
+import { nameOf, type OutsideRule, whyNotOutside } from '@cordon/sandbox'
+import { relativeToRoot, typedPath } from '../outside/place.ts'
+import { answer, type Answer, guarded } from '../why/answer.ts'
+import { type Question, parseQuestion } from '../why/question.ts'
+import type { HostMention, Mentions, PathMention, Trouble } from './mentions.ts'
+
+/** SPEC 4.7: a guess why a confined program failed, and what would change it. Always labelled as a hint. */
+export interface Hint {
+  /** The path, host or variable: one hint for each is enough. */
+  readonly about: string
+  readonly text: string
+  /** What to type or write; undefined when nothing of ours would help. */
+  readonly fix: string | undefined
+  /** What `cordon why` would be asked about it; absent where no rule decides. */
+  readonly question?: Question
+  /** A hint that tells what there is on the host is the person's: a model must not learn it by asking (SPEC 4.7). */
+  readonly audience: 'person' | 'anyone'
+}
+
+export interface HintFacts {
+  readonly root: Root
+  readonly policy: AccessPolicy
+  /** What is granted outside the workspace. */
+  readonly outside: readonly OutsideRule[]
+  readonly cwd: string
+  readonly home: string
+  /** Whether there is such a file on the host. */
+  readonly exists: (path: string) => boolean
+  /** Whether the program saw what is there on the host, or a private place of the same name. */
+  readonly isVisible: (path: string) => boolean
+  /** Whether it is withheld from every confined program, whatever the rules say (SPEC 4.3). */
+  readonly isSecret: (path: string) => boolean
+  readonly hasVariable: (name: string) => boolean
+  /** Whether it was already said exactly what happened to this host. */
+  readonly isKnown: (host: string) => boolean
+}
+
+/** Looks up in the policy whatever is named; the first say is the most telling. */
+export function findHints(mentions: readonly Mentions[], facts: HintFacts): Hint[] {
+  const withPort = new Set(
+    mentions.flatMap(({ hosts }) => hosts.filter(({ port }) => port !== '').map(({ host }) => host)),
+  )
+  const hints = mentions.flatMap(({ paths, hosts, variables }) => [
+    ...paths.flatMap((mention) => pathHint(mention, facts)),
+    // Most programs name the port only once, where they name the whole URL.
+    ...hosts
+      .filter(({ host, port }) => port !== '' || !withPort.has(host))
+      .flatMap((mention) => hostHint(mention, facts)),
+    ...variables.flatMap((name) => variableHint(name, facts)),
+  ])
+  const seen = new Set<string>()
+  return hints.filter(({ about }) => !seen.has(about) && seen.add(about)).slice(0, MOST)
+}
+
+const MOST = 5
+
+/** A command that goes on when it may not write is not told of it by its exit: husky's `prepare`. */
+export function findGuardHints(mentions: Mentions, facts: HintFacts): Hint[] {
+  const guards = new Set<string>(facts.policy.fs.flatMap(({ path, guard }) => (guard ? [path] : [])))
+  const written = mentions.paths.filter(({ trouble }) => trouble === 'busy' || trouble === 'read-only')
+  return findHints([{ paths: written, hosts: [], variables: [] }], facts).filter(({ about }) =>
+    guards.has(about),
+  )
+}
+
+function pathHint({ path, trouble }: PathMention, facts: HintFacts): Hint[] {
+  const { root, home, cwd } = facts
+  if (path.startsWith('~') && path !== '~' && !path.startsWith('~/')) return []
+  const absolute = path.startsWith('~') ? join(home, path.slice(1)) : resolve(cwd, path)
+  const inside = below(root.path, absolute, root.foldCase)
+  if (inside !== undefined) return inWorkspace(inside, trouble, facts)
+  if (!isAbsolute(path) && !path.startsWith('~') && !path.startsWith('..')) return []
+  return outsideHint(absolute, trouble, facts)
+}
+
+/** SPEC 4.8: a flag that works as pasted, for a place that is not granted, or not for writing. */
+function outsideHint(path: string, trouble: Trouble, facts: HintFacts): Hint[] {
+  if (isMounted(path, facts)) return []
+  const rule = new FsIndex(facts.outside).governing(relativeToRoot(path))
+  const wanted = trouble === 'read-only' || trouble === 'busy' ? 'write' : 'read'
+  if (!rule && facts.exists(path) && facts.isSecret(path)) return [withheld(path)]
+  if (wanted === 'read' && rule?.grants.has('read')) return []
+  if (rule?.guard !== undefined) return [placeHint(nameOf(rule), guarded(rule), wanted, facts)]
+  const there = nearestOutside(path, facts)
+  if (wanted === 'read' && (there !== path || facts.isVisible(path))) return []
+  // A file of its own is a mount point: who replaces it needs the directory.
+  const isUpdated = rule !== undefined && rule.grants.has('update') && nameOf(rule) === path
+  const place = trouble === 'busy' || isUpdated ? dirname(there) : there
+  if (whyNotOutside(place, { writes: wanted === 'write', home: facts.home }) !== undefined) return []
+  const shown = show(inHome(place, facts))
+  const text =
+    wanted === 'read'
+      ? `${shown} exists on the host, and is not granted`
+      : `${shown} is not granted to be written`
+  return [placeHint(place, text, wanted, facts)]
+}
+
+const withheld = (path: string): Hint => ({
+  about: path,
+  text: `${show(path)} is withheld from every confined program`,
+  fix: undefined,
+  audience: 'person',
+})
+
+const placeHint = (path: string, text: string, flag: 'read' | 'write', { home }: HintFacts): Hint => ({
+  about: path,
+  text,
+  fix: `--${flag} ${typedPath(path, home)}`,
+  audience: 'person',
+})
+
+const inHome = (path: string, { home }: HintFacts): string => {
+  const rest = below(home, path)
+  return rest === undefined || rest === '.' ? path : `~/${rest}`
+}
+
+const nearestOutside = (path: string, facts: HintFacts): string =>
+  path === '/' || facts.exists(path) ? path : nearestOutside(dirname(path), facts)
+
+/** What lies behind an approved mount is there under its own name, too. */
+const isMounted = (path: string, { policy }: HintFacts): boolean =>
+  policy.fs.some(
+    ({ approvedTarget, grants }) =>
+      approvedTarget !== undefined && grants.size > 0 && below(approvedTarget, path) !== undefined,
+  )
+
+/** What the words leave open: a file that is not there was perhaps hidden, a read-only one was written to. */
+const WANTED: Record<Trouble, readonly Capability[]> = {
+  refused: CAPABILITIES,
+  'read-only': ['create', 'update', 'delete'],
+  busy: ['update', 'delete'],
+  absent: ['read'],
+  unsaid: ['read'],
+}
+
+function inWorkspace(path: string, trouble: Trouble, facts: HintFacts): Hint[] {
+  const there = facts.exists(join(facts.root.path, path))
+  if (!there && trouble !== 'read-only' && trouble !== 'refused') return []
+  // Of what is there nothing is created, and of what is not there nothing is read, changed or removed.
+  const possible = WANTED[trouble].filter((capability) => (capability === 'create') !== there)
+  const refused = possible.flatMap((capability) => {
+    const found = ask(capability, path, facts)
+    return found && !found.allowed ? [found] : []
+  })
+  const first = refused[0]
+  if (!first) return there ? [] : notThereYet(path, facts)
+  if (first.rule?.axis === 'fs' && first.rule.rule.guard !== undefined)
+    return [guardHint(first.rule.rule, facts)]
+  const what = refused.map(({ question }) => question.capability).join(', ')
+  const at = first.rule?.rule.origin === undefined ? '' : ` (${first.rule.rule.origin})`
+  return [
+    {
+      about: path,
+      text: `${show(path)}: ${what} denied: ${first.because}${at}`,
+      fix: fixInWorkspace(refused, path, facts),
+      question: first.question,
+      // What the program was told itself is no news to it; that a hidden file is there after all would be.
+      audience: trouble === 'refused' || trouble === 'read-only' ? 'anyone' : 'person',
+    },
+  ]
+}
+
+/** SPEC 4.10: the flag names all of what is guarded, because many programs replace a file instead of changing it. */
+const guardHint = (rule: FsRule, facts: HintFacts): Hint => ({
+  about: rule.path,
+  text: guarded(rule),
+  // In a mount only the mount's own rule has an approval.
+  fix: isInMount(rule.path, facts) ? undefined : `--write ${typed(rule.path, facts)}`,
+  audience: 'anyone',
+})
+
+const isInMount = (path: RelPath, { policy, root }: HintFacts): boolean =>
+  new FsIndex(policy.fs, root.foldCase).bounding(path)?.approvedTarget !== undefined
+
+/**
+ * A rule grants it, and yet it could not be made: nothing can be mounted on what is not there yet (SPEC 4.3), so the
+ * directory above decides.
+ */
+function notThereYet(path: string, facts: HintFacts): Hint[] {
+  const rule = ask('create', path, facts)?.rule
+  if (rule?.axis !== 'fs' || facts.exists(join(facts.root.path, rule.rule.path))) return []
+  const above = nearest(path, facts)
+  if (ask('create', above, facts)?.allowed) return []
+  return [
+    {
+      about: path,
+      text: `${show(path)}: the rule for ${show(rule.rule.path)} holds only once it exists, and ${show(above)} does not grant create`,
+      fix: `mkdir -p ${typed(rule.rule.path, facts)} first, or --write ${typed(above, facts)}`,
+      audience: 'anyone',
+    },
+  ]
+}
+
+/** Who may not even read wants that first. A program that was refused a file it can read wanted to change or to run it. */
+function fixInWorkspace(refused: readonly Answer[], path: string, facts: HintFacts): string | undefined {
+  // A flag cannot approve a target; only a person can (SPEC 3.2).
+  if (refused.some(({ rule }) => rule?.axis === 'fs' && rule.rule.external)) return ASKS
+  // It leads out, or nowhere: a flag for it would be refused.
+  if (refused.some(({ canonical }) => canonical === undefined)) return undefined
+  const flags = new Set(refused.map(({ question }) => FLAG[question.capability as Capability]))
+  // What is not there yet cannot be granted by itself: nothing can be mounted on it (SPEC 4.3).
+  const place = typed(nearest(path, facts), facts)
+  return [...(flags.has('--read') ? ['--read'] : flags)].map((flag) => `${flag} ${place}`).join(', or ')
+}
+
+const ASKS = 'cordon policy compile, which asks about it at a terminal'
+
+/** As the person would type it, standing where the command was started. */
+function typed(path: string, { root, cwd }: HintFacts): string {
+  const from = relative(cwd, join(root.path, path)) || '.'
+  return shellWord(from.startsWith('-') ? `./${from}` : from)
+}
+
+function nearest(path: string, facts: HintFacts): string {
+  if (path === '.' || facts.exists(join(facts.root.path, path))) return path
+  return nearest(dirname(path), facts)
+}
+
+/** The flag of `cordon run` that grants it. */
+const FLAG: Record<Capability, string> = {
+  read: '--read',
+  create: '--write',
+  update: '--write',
+  delete: '--write',
+  execute: '--execute',
+}
+
+function hostHint({ scheme, host, port, path }: HostMention, facts: HintFacts): Hint[] {
+  // Where a part of the host is granted, the proxy was there to say exactly what else was refused.
+  if (facts.isKnown(host) || facts.policy.net.some((rule) => rule.allow && rule.host === host && path === ''))
+    return []
+  const target = port === '' ? host : `${host}:${port}`
+  const found = ask('net', `${scheme}://${target}${path || '/'}`, facts)
+  if (!found || found.allowed) return []
+  return [
+    {
+      about: target,
+      text: `network access to ${show(target)} is denied: ${found.because}`,
+      fix: `--allow-net ${shellWord(target)}`,
+      question: found.question,
+      audience: 'anyone',
+    },
+  ]
+}
+
+function variableHint(name: string, { policy, hasVariable }: HintFacts): Hint[] {
+  // A minimal one that is not there was taken away by a rule, on purpose.
+  if (!hasVariable(name) || isMinimalEnv(name)) return []
+  const decision = new EnvIndex(policy.env).evaluate(name)
+  if (decision.kind === 'allowed') return []
+  return [
+    {
+      about: name,
+      text: `the variable ${show(name)} is set on the host, and not granted`,
+      fix: `--env ${shellWord(name)}`,
+      question: parseQuestion('env', name),
+      audience: 'person',
+    },
+  ]
+}
+
+/** A text may name anything; what is no sensible question has no answer. */
+function ask(
+  capability: Question['capability'],
+  target: string,
+  { root, policy }: HintFacts,
+): Answer | undefined {
+  try {
+    return answer(root, policy, parseQuestion(capability, target))
+  } catch (error) {
+    if (error instanceof CordonError) return undefined
+    throw error
+  }
+}

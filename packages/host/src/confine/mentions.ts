@@ -1,0 +1,143 @@
+import { parseHost } from '@cordon/policy'
+
+/** What a text names that a policy could be about. A guess: the text was written for people. */
+export interface Mentions {
+  readonly paths: readonly PathMention[]
+  readonly hosts: readonly HostMention[]
+  readonly variables: readonly string[]
+}
+
+export interface PathMention {
+  readonly path: string
+  readonly trouble: Trouble
+}
+
+/** In the words of the kernel; `unsaid` on a command line, which says what was wanted and not what happened. */
+export type Trouble = 'refused' | 'read-only' | 'busy' | 'absent' | 'unsaid'
+
+export interface HostMention {
+  readonly scheme: string
+  readonly host: string
+  readonly port: string
+  /** Empty when no path was named. */
+  readonly path: string
+}
+
+/** What a command line names: nothing is known about what became of it. */
+export function mentionedInCommand(argv: readonly string[]): Mentions {
+  const words = argv.slice(1, MOST_WORDS).map((word) => word.slice(0, LONGEST_LINE))
+  const values = words.flatMap((word) => [word, ...(/^-[^=]*=(.+)$/s.exec(word)?.slice(1) ?? [])])
+  return {
+    paths: unique([
+      ...values.flatMap(pathsOfWord).map((path) => ({ path, trouble: 'unsaid' as const })),
+      ...replacedByGit(argv),
+    ]),
+    hosts: unique(values.flatMap(urlsIn)),
+    variables: [],
+  }
+}
+
+/** At a terminal nobody but the person reads what git says of it. */
+const replacedByGit = ([program = '', command = '']: readonly string[]): PathMention[] =>
+  /(?:^|\/)git$/.test(program) && /^(?:config|remote|branch|submodule)$/.test(command)
+    ? [{ path: '.git/config', trouble: 'busy' }]
+    : []
+
+/** A word may be a path; a script for `sh -c` may name some, of which only the rooted ones are sure to be paths. */
+function pathsOfWord(word: string): string[] {
+  if (word.startsWith('-') || word.includes('\0')) return []
+  if (/\s/.test(word)) return [...word.matchAll(ROOTED)].map(([, path = '']) => path)
+  return word.includes('://') ? [] : [word]
+}
+
+const ROOTED = /(?<=^|[\s'"`(=;&|<>])(~?\/[^\s'"`:;,()[\]<>|&$*?{}]+)/g
+
+/** What a failed program complained about. Bounded: the last part of a long text, the start of a long line. */
+export function mentionedInErrors(text: string): Mentions {
+  const lines = text
+    .slice(-LONGEST)
+    .split(/[\r\n]+/)
+    .filter((line) => line !== '') // mostly nothing was said, and then no pattern has to be compiled
+    .map((line) => line.slice(0, LONGEST_LINE))
+  return {
+    paths: unique(lines.flatMap(pathsIn)),
+    hosts: lines.some((line) => OFFLINE.test(line)) ? unique(lines.flatMap(hostsIn)) : [],
+    variables: unique(lines.flatMap(variablesIn)),
+  }
+}
+
+const LONGEST = 64 * 1024
+const LONGEST_LINE = 1000
+const MOST_WORDS = 200
+const MOST = 20
+
+const TROUBLE: readonly (readonly [Trouble, RegExp])[] = [
+  // What is mounted cannot be replaced: git, npm and editors write anew and rename.
+  ['busy', /Device or resource busy|resource busy or locked|\bEBUSY\b/i],
+  ['read-only', /Read-only file system|\bEROFS\b/i],
+  ['refused', /Permission denied|Operation not permitted|PermissionError|\bE(?:ACCES|PERM)\b/i],
+  [
+    'absent',
+    /No such file|not found|does not exist|doesn't exist|cannot find|couldn't find|could not find|\bENOENT\b|can't open|cannot open|not accessible/i,
+  ],
+]
+
+/** Only lines that complain: a path in a stack trace or a progress line was found without trouble. */
+function pathsIn(line: string): PathMention[] {
+  const trouble = TROUBLE.find(([, words]) => words.test(line))?.[0]
+  if (!trouble) return []
+  const found = [QUOTED, BETWEEN_COLONS, AFTER_CANNOT, PATHS].flatMap((shape) => [...line.matchAll(shape)])
+  return found
+    .map(([, path = '']) => ({ path: withoutStop(path.trim()), trouble }))
+    .filter(({ path }) => path !== '' && !/:\/\/|\0|^E[A-Z0-9]{3,}$/.test(path))
+}
+
+/** The end of a sentence is no part of a name; but `.` alone is a directory. */
+const withoutStop = (path: string): string => (/^[./]+$/.test(path) ? path : path.replace(/[.,:;!?]+$/, ''))
+
+/** `sh: 1: cannot create notes: Read-only file system`, as dash says it. */
+const AFTER_CANNOT = /\bcannot (?:create|open) ([^:'"`\s]+)(?=: )/g
+const QUOTED = /['"`‘]([^'"`‘’]+)['"`’]/g
+/** `cat: notes.txt: Permission denied` names a file without a slash and without quotes. */
+const BETWEEN_COLONS = /(?<=: )([^:'"`\s]*[^:'"`\s\d][^:'"`\s]*)(?=: )/g
+const PATHS = /(?<=^|[\s'"`(=:[])((?:~|\.{1,2})?\/[^\s'"`:;,()[\]<>|&]+|[\w.@+-]+(?:\/[\w.@+-]+)+)/g
+
+/** Words for "there is no network"; without them a URL in the output is just a URL. */
+const OFFLINE =
+  /resolve|getaddrinfo|name resolution|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ENETUNREACH|EHOSTUNREACH|unreachable|connection refused|failed to connect|couldn't connect|could not connect|no such host|name or service not known|network is down/i
+
+const URLS =
+  /(?<![a-z0-9+.-])([a-z][a-z0-9+.-]{0,20}):\/\/(?:[^\s/@'"]*@)?([^\s/?#:@'"`<>()[\]{}\\|,;]+|\[[0-9a-f:.]+\])(?::(\d{1,5}))?(\/[^\s?#'"`<>()[\]{}\\|]*)?/gi
+
+/** Where programs put a bare name: `Could not resolve host: example.com`, `lookup proxy.golang.org: …`. */
+const BARE_HOSTS =
+  /(?:resolve (?:host(?:name)?|address)?:? ?|ENOTFOUND |EAI_AGAIN |ECONNREFUSED |connect to |lookup |host=)['"]?((?:[\w-]{1,63}\.){1,10}[a-z]{2,63})(?::(\d{1,5}))?/gi
+
+const hostsIn = (line: string): HostMention[] => [
+  ...urlsIn(line),
+  ...[...line.matchAll(BARE_HOSTS)].flatMap(([, host = '', port = '']) => mention('https', host, port, '')),
+]
+
+const urlsIn = (text: string): HostMention[] =>
+  [...text.matchAll(URLS)].flatMap(([, scheme = '', host = '', port = '', path = '']) =>
+    mention(scheme.toLowerCase(), host, port, withoutStop(path)),
+  )
+
+/** In the one spelling that rules are written in; what is no host is not mentioned. */
+function mention(scheme: string, text: string, port: string, path: string): HostMention[] {
+  const host = parseHost(text)
+  return host === undefined ? [] : [{ scheme, host, port, path }]
+}
+
+/** Named together with a word that says it was missed. */
+const variablesIn = (line: string): string[] =>
+  MISSED.test(line) ? [...line.matchAll(NAMES)].map(([name]) => name) : []
+
+const MISSED =
+  /unbound variable|parameter not set|(?:is |was )?(?:not set|unset|undefined|missing|required|not defined)|must be set|KeyError|set the|please set|no value/i
+const NAMES = /(?<![\w-])[A-Z_][A-Z0-9_]{2,63}(?![\w-])/g
+
+function unique<T>(found: readonly T[]): T[] {
+  const seen = new Map(found.map((one) => [JSON.stringify(one), one]))
+  return [...seen.values()].slice(0, MOST)
+}

@@ -1,0 +1,107 @@
+import { readFileSync } from 'node:fs'
+import { show } from '@cordon/policy'
+import type { NetWish, Plan, ProxyDecision } from '@cordon/sandbox'
+import type { Hint } from './hints.ts'
+
+/** SPEC 4.5 and 4.7: what a failed program says when the network inside is not the one that it is used to. */
+export function networkHints(
+  said: string,
+  argv: readonly string[],
+  { network, isolation }: Plan,
+  unixSockets: UnixSockets,
+): Hint[] {
+  return [
+    ...(NO_FAMILY.test(said) ? familyHint(isolation, unixSockets) : []),
+    ...(REFUSED.test(said) ? loopbackPorts(said).flatMap(hostPortHint) : []),
+    ...(TAKEN.test(said)
+      ? portsIn(`${said} ${argv.join(' ')}`).flatMap((port) => portHint(port, network))
+      : []),
+  ]
+}
+
+type UnixSockets = 'pairs' | 'private'
+
+const NO_FAMILY = /Address family not supported by protocol|\bEAFNOSUPPORT\b/
+const REFUSED = /connection refused|\bECONNREFUSED\b/i
+const TAKEN = /address already in use|\bEADDRINUSE\b/i
+
+function familyHint(isolation: Plan['isolation'], unixSockets: UnixSockets): Hint[] {
+  if (isolation === 'landlock-only')
+    return [
+      hint(
+        'sockets',
+        'without namespaces every socket is refused, also on the loopback',
+        'cordon doctor, which says how to get them',
+      ),
+    ]
+  return unixSockets === 'private'
+    ? []
+    : [hint('unix sockets', 'of unix sockets only pairs are allowed', '--unix-sockets')]
+}
+
+/** `localhost` inside is another than the host's, where the database of a developer listens. */
+function hostPortHint(port: number): Hint[] {
+  if (!listensOnHost(port)) return []
+  const text = `port ${port} of the host’s own loopback is not the sandbox’s`
+  return [{ ...hint(`localhost:${port}`, text, `--allow-net localhost:${port}`), audience: 'person' }]
+}
+
+const loopbackPorts = (said: string): number[] =>
+  /\blocalhost\b|\b127\.0\.0\.1\b|::1/.test(said) ? portsIn(said.replaceAll(/[:,]/g, ' ')) : []
+
+/** As the kernel tells everybody: `0A` is a socket that listens. */
+function listensOnHost(port: number): boolean {
+  const wanted = `:${port.toString(16).toUpperCase().padStart(4, '0')} `
+  return ['/proc/net/tcp', '/proc/net/tcp6'].some((path) => {
+    try {
+      return readFileSync(path, 'utf8')
+        .split('\n')
+        .some((line) => / 0A /.test(line) && line.slice(0, line.indexOf(' 0A ')).includes(wanted))
+    } catch {
+      return false
+    }
+  })
+}
+
+/** Any number may be a port; only of those that are ours anything is said. Many programs name it on their command line only. */
+const portsIn = (text: string): number[] => [
+  ...new Set([...text.matchAll(/(?<![\w.])\d{2,5}(?![\w.])/g)].map(([port]) => Number(port))),
+]
+
+/** A listener of ours on one address takes the port from who wants it on all of them. */
+function portHint(port: number, network: Plan['network']): Hint[] {
+  const ours = network?.sockets.find((socket) => socket.port === port)
+  if (!ours) return []
+  const what =
+    ours.serves === 'door' ? `stands for ${show(ours.host)}, which a rule allows` : 'is the proxy’s'
+  return [
+    hint(
+      `port ${port}`,
+      `port ${port} of ${ours.address} inside ${what}: listen on another address or port, not on all addresses`,
+      undefined,
+    ),
+  ]
+}
+
+const hint = (about: string, text: string, fix: string | undefined): Hint => ({
+  about,
+  text,
+  fix,
+  audience: 'anyone',
+})
+
+/** Of a name that was looked up the port is not known. Who started ssh, or was told by it that it failed, wanted that one. */
+export function withScheme(decision: ProxyDecision, argv: readonly string[], said: string): ProxyDecision {
+  const { kind, host, wish } = decision
+  if (kind !== 'name' || !wish || !isForSsh(host, argv, said)) return decision
+  return { ...decision, wish: { ...wish, scheme: 'ssh' } satisfies NetWish }
+}
+
+function isForSsh(host: string, argv: readonly string[], said: string): boolean {
+  const program = argv[0]?.slice(argv[0].lastIndexOf('/') + 1) ?? ''
+  if (/^(?:ssh|scp|sftp|mosh|rsync)$/.test(program)) return true
+  // As git and rsync write it: git@github.com:owner/name, or as a URL.
+  const written = (word: string): boolean =>
+    word.includes(`@${host}:`) || (/^(?:git\+)?ssh:\/\//.test(word) && word.includes(host))
+  return argv.some(written) || said.includes(`ssh: Could not resolve hostname ${host}`)
+}

@@ -1,0 +1,116 @@
+import { lstatSync } from 'node:fs'
+import { below, show } from '@cordon/policy'
+import {
+  DEFAULT_LIMITS,
+  findDelegatedCgroup,
+  type KernelReport,
+  openAmbientSurvey,
+  type Plan,
+  planConfinement,
+  type ProxyDecision,
+  UnplannableError,
+} from '@cordon/sandbox'
+import type { HintFacts } from './hints.ts'
+import { type Network, openNetwork } from './network.ts'
+import type { Confinement } from './program.ts'
+
+export function planFor(kernel: KernelReport, request: Confinement, env: Record<string, string>): Plan {
+  const {
+    policy: exact,
+    boundary: policy = exact,
+    root,
+    home,
+    cwd,
+    argv,
+    sandbox,
+    runtime = [],
+    outside = [],
+  } = request
+  const survey = openAmbientSurvey({
+    policy,
+    outside,
+    replaced: (request.replaced ?? []).map(({ path }) => path),
+    root: root.path,
+    home,
+    cwd,
+    argv0: argv[0],
+    env,
+    runtime,
+    secrets: 'at-start', // every call is planned anew
+  })
+  // Both were real when they were found. A link that is there now was put there since, by somebody else.
+  if (survey.root.canonical !== root.path || survey.cwd !== cwd)
+    throw new UnplannableError(`${show(cwd)} leads elsewhere by now, to ${show(survey.cwd)}: start again`)
+  const { memory_mb, processes, tmp_mb, open_files, cpu_secs } = sandbox.limits
+  // The built-in limit holds for each process, as everybody knows it; one that somebody chose is for all of them together.
+  const memory = memory_mb === undefined ? DEFAULT_LIMITS.memory : memory_mb * MIB
+  const isChosen = memory !== DEFAULT_LIMITS.memory
+  return planConfinement({
+    policy,
+    outside,
+    kernel,
+    survey,
+    mode: sandbox.mode === 'warn' ? 'warn' : 'enforce',
+    unixSockets: sandbox.unix_sockets,
+    limits: {
+      ...(isChosen ? { memory } : {}),
+      ...(processes === undefined ? {} : { processes }),
+      ...(tmp_mb === undefined ? {} : { tmp: tmp_mb * MIB }),
+      ...(open_files === undefined ? {} : { files: open_files }),
+      ...(cpu_secs === undefined ? {} : { cpu: cpu_secs }),
+    },
+    ...(isChosen ? { cgroup: findDelegatedCgroup() } : {}),
+  })
+}
+
+const MIB = 1024 * 1024
+
+export async function networkFor(
+  { policy, env }: Pick<Confinement, 'policy' | 'env'>,
+  { network }: Plan,
+  onRefused?: (decision: ProxyDecision) => void,
+): Promise<Network | undefined> {
+  return network && openNetwork({ rules: policy.net, plan: network, env, onRefused })
+}
+
+/** What hints are looked up in: the policy, and what this plan shows of the host. */
+export function hintFacts(
+  { root, policy, outside = [], cwd, home, env }: Confinement,
+  { survey, isolation }: Plan,
+  refused: readonly ProxyDecision[],
+): HintFacts {
+  const shown = [
+    ...[...survey.system, ...survey.runtime, ...NODES].map((entry) => entry.path),
+    ...survey.devices,
+  ]
+  const own = [survey.root, survey.home].flatMap(({ given, canonical }) => [given, canonical])
+  const places = isolation === 'namespaces' ? [...survey.scratch, ...own] : own
+  return {
+    root,
+    policy,
+    outside,
+    cwd,
+    home,
+    exists,
+    // A directory above something that is there is there as well; that the rest of it is not was no mistake.
+    isVisible: (path) =>
+      shown.some((each) => below(each, path) !== undefined) ||
+      [...shown, ...places].some((each) => below(path, each) !== undefined),
+    isSecret: (path) => survey.secrets.some((secret) => below(secret, path) !== undefined),
+    hasVariable: (name) => env[name] !== undefined,
+    // What the proxy knows exactly is not guessed at again.
+    isKnown: (host) => refused.some((decision) => decision.host === host),
+  }
+}
+
+/** What we cannot look at, or what is too long for a name, is nothing that we could say anything of. */
+function exists(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) !== undefined
+  } catch {
+    return false
+  }
+}
+
+/** There for every program, each of its own kind. */
+const NODES = [{ path: '/proc' }, { path: '/dev/pts' }, { path: '/dev/ptmx' }, { path: '/dev/fd' }]

@@ -1,0 +1,74 @@
+import type { Hint } from './hints.ts'
+
+/** What a program said, and how its host looks: enough to know a few programs by their words (SPEC 4.7). */
+export interface ProgramFacts {
+  readonly said: string
+  readonly argv: readonly string[]
+  /** Whether the host has the variable, and the policy withholds it. */
+  readonly isWithheld: (name: string) => boolean
+  /** Whether there is such a file on the host. */
+  readonly exists: (path: string) => boolean
+  readonly home: string
+}
+
+/** Programs that fail in words of their own, which name neither a path nor a host that a rule could be about. */
+export const findProgramHints = (facts: ProgramFacts): Hint[] => [
+  ...WORDS.filter(({ words, unless }) => words.test(facts.said) && !unless?.(facts)).map(({ hint }) => hint),
+  ...withheldVariables(facts),
+]
+
+const hint = (about: string, text: string, fix: string | undefined): Hint => ({
+  about,
+  text,
+  fix,
+  audience: 'anyone',
+})
+
+const WORDS: readonly {
+  readonly words: RegExp
+  readonly hint: Hint
+  readonly unless?: (facts: ProgramFacts) => boolean
+}[] = [
+  {
+    words: /Please tell me who you are|unable to auto-detect email address|empty ident name/,
+    hint: hint(
+      'git identity',
+      'git does not know who you are: your own settings are not inside',
+      '--profile git',
+    ),
+    unless: ({ exists, home }) => !exists(`${home}/.gitconfig`) && !exists(`${home}/.config/git/config`),
+  },
+  {
+    words: /Cannot connect to the Docker daemon|docker\.sock|podman\.sock/,
+    hint: hint(
+      'docker',
+      'the daemon of Docker is out of reach: whoever can talk to it has the machine. Start containers outside',
+      undefined,
+    ),
+  },
+  {
+    words: /Could not find a version that satisfies|No matching distribution found for/,
+    hint: hint('pip', 'pip could not reach the package index', '--profile pip'),
+  },
+]
+
+/** Where a variable says that code lies, its absence looks like code that is missing. */
+const MODULES: readonly (readonly [words: RegExp, variables: readonly string[]])[] = [
+  [/ModuleNotFoundError|ImportError: No module named/, ['PYTHONPATH', 'VIRTUAL_ENV', 'CONDA_PREFIX']],
+  [/Cannot find module|ERR_MODULE_NOT_FOUND/, ['NODE_PATH']],
+  [/error while loading shared libraries|cannot open shared object file/, ['LD_LIBRARY_PATH']],
+  [/LoadError|cannot load such file/, ['RUBYLIB', 'GEM_PATH', 'GEM_HOME']],
+  [/Can't locate .* in @INC/, ['PERL5LIB']],
+  [/ClassNotFoundException|Could not find or load main class/, ['CLASSPATH']],
+  [/cannot find package|package .* is not in (?:GOROOT|std)/, ['GOPATH', 'GOFLAGS']],
+]
+
+const withheldVariables = ({ said, isWithheld }: ProgramFacts): Hint[] =>
+  MODULES.filter(([words]) => words.test(said)).flatMap(([, variables]) =>
+    variables.filter(isWithheld).map((name): Hint => ({
+      about: name,
+      text: `the variable ${name} is set on the host, and not granted`,
+      fix: `--env ${name}`,
+      audience: 'person',
+    })),
+  )

@@ -1,0 +1,77 @@
+import type { Readable, Writable } from 'node:stream'
+import type { SandboxConfig } from '@cordon/config'
+import type { AccessPolicy, Root } from '@cordon/policy'
+import type { Exit, KernelReport, LostGuarantee, OutsideRule, ProxyDecision } from '@cordon/sandbox'
+import type { ReplacedFile } from '../outside/profile.ts'
+import type { Hint } from './hints.ts'
+
+/** A program and what it runs under: the same for a command, a tool and everything else that is confined (SPEC 4.1). */
+export interface Confinement {
+  readonly argv: readonly [string, ...string[]]
+  readonly cwd: string
+  readonly root: Root
+  readonly home: string
+  /** The host's environment; what of it the program sees is the policy's business. */
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly policy: AccessPolicy
+  /** SPEC 4.12: what the kernel holds, where the program is ours and holds the policy itself. */
+  readonly boundary?: AccessPolicy | undefined
+  /** SPEC 4.8: what this program has besides, outside the workspace. */
+  readonly outside?: readonly OutsideRule[]
+  /** Files that are copied in, and written back at the end. */
+  readonly replaced?: readonly ReplacedFile[]
+  readonly sandbox: SandboxConfig
+  /** Where it is written down what has to be looked for at the end (`Workspace.unfinished`). */
+  readonly unfinished: string
+  /** Paths outside the policy that the program cannot start without. */
+  readonly runtime?: readonly string[]
+  /** Aborting kills it with everything it started. */
+  readonly signal?: AbortSignal | undefined
+  /** What the kernel can do; it is assumed to be able, and who is told otherwise (`isKernelRefusal`) probes it. */
+  readonly kernel?: KernelReport | undefined
+}
+
+/** One that was started, with its three streams in our hands. */
+export interface ConfinedProgram {
+  readonly stdin: Writable
+  readonly stdout: Readable
+  readonly stderr: Readable
+  /** What of it is known while it still runs. */
+  readonly soFar: () => Pick<ProgramEnd, 'refused' | 'hints'>
+  readonly ended: Promise<ProgramEnd>
+}
+
+export interface ProgramEnd {
+  readonly exit: Exit
+  /** Exactly what the proxy refused (SPEC 4.7). */
+  readonly refused: readonly ProxyDecision[]
+  readonly lost: readonly LostGuarantee[]
+  /** Guesses why it failed, from what it wrote. */
+  readonly hints: (said: string) => readonly Hint[]
+}
+
+/** How a program ended, in words: the same in every report. */
+export const howEnded = ({
+  code,
+  signal,
+}: {
+  readonly code: number | null
+  readonly signal: string | null
+}): string => (signal === null ? `ended with ${code ?? 'no exit code'}` : `was ended by ${signal}`)
+
+/** All three were asked for as pipes, so they are there. */
+export function piped({
+  stdin,
+  stdout,
+  stderr,
+}: Streams): Pick<ConfinedProgram, 'stdin' | 'stdout' | 'stderr'> {
+  if (!stdin || !stdout || !stderr) throw new Error('a program was started without its pipes')
+  stdin.on('error', () => undefined) // it need not read what it is told; its exit says what happened
+  return { stdin, stdout, stderr }
+}
+
+interface Streams {
+  readonly stdin: Writable | null
+  readonly stdout: Readable | null
+  readonly stderr: Readable | null
+}

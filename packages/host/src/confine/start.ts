@@ -1,0 +1,87 @@
+import {
+  assumeKernel,
+  buildEnvironment,
+  type Confined,
+  type Plan,
+  type ProxyDecision,
+  spawnConfined,
+} from '@cordon/sandbox'
+import { startBare } from './bare.ts'
+import { findHints } from './hints.ts'
+import { findLimits } from './limits.ts'
+import { mentionedInErrors } from './mentions.ts'
+import type { Network } from './network.ts'
+import { networkHints } from './network-hints.ts'
+import { hintFacts, networkFor, planFor } from './plan.ts'
+import { type ConfinedProgram, type Confinement, piped, type ProgramEnd } from './program.ts'
+import { recordRun, type RunRecord } from './unfinished.ts'
+
+/** SPEC 4.1 and 4.3: plan, network and process for one policy; with `sandbox.mode = "off"`, just the process (decision 0105). */
+export async function startConfined(request: Confinement): Promise<ConfinedProgram> {
+  if (request.sandbox.mode === 'off') return startBare(request)
+  const { argv, policy, signal } = request
+  const env = buildEnvironment(policy, request.env)
+  const plan = planFor(request.kernel ?? assumeKernel(), request, env)
+  const network = await networkFor(request, plan)
+  const record = recordRun(request.unfinished, plan.watched)
+  try {
+    const confined = spawnConfined(plan, {
+      argv,
+      env: { ...env, ...network?.env },
+      ...(signal ? { signal } : {}),
+      terminal: 'detach',
+      ...(network ? { onSocket: network.attach, files: network.files } : {}),
+    })
+    return {
+      ...piped(confined),
+      soFar: () => insightOf(request, plan, network?.decisions() ?? []),
+      ended: whenEnded(request, plan, confined, network, record),
+    }
+  } catch (error) {
+    record.done()
+    await network?.close()
+    throw error
+  }
+}
+
+async function whenEnded(
+  request: Confinement,
+  plan: Plan,
+  confined: Confined,
+  network: Network | undefined,
+  record: RunRecord,
+): Promise<ProgramEnd> {
+  try {
+    const exit = await confined.exit
+    record.done(exit)
+    const insight = insightOf(request, plan, (await network?.close()) ?? [])
+    return { exit, ...insight, lost: [...plan.lost, ...record.lost] }
+  } finally {
+    record.done()
+    await network?.close()
+  }
+}
+
+/** SPEC 4.7: guesses why a program failed, from what it wrote. */
+export function hintsFor(
+  request: Confinement,
+  plan: Plan,
+  refused: readonly ProxyDecision[] = [],
+): ProgramEnd['hints'] {
+  const facts = hintFacts(request, plan, refused)
+  return (said) => [
+    ...findLimits(said, plan.limits),
+    ...networkHints(said, request.argv, plan, request.sandbox.unix_sockets),
+    ...findHints([mentionedInErrors(said)], facts),
+  ]
+}
+
+/** What was refused exactly, and how to look for guesses. */
+function insightOf(
+  request: Confinement,
+  plan: Plan,
+  decisions: readonly ProxyDecision[],
+): Pick<ProgramEnd, 'refused' | 'hints'> {
+  const refused = decisions.filter((decision) => !decision.allowed)
+  return { refused, hints: hintsFor(request, plan, refused) }
+}

@@ -1,0 +1,122 @@
+import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { show } from '@cordon/policy'
+import { type DeniedPath, lookForNew, type Loss, type WatchedPath } from '@cordon/sandbox'
+import { isRunning, makePrivateDirectory, thisProcess } from '@cordon/workspace'
+
+/** A run that has to look for denied paths when it has ended (decision 0136). */
+export interface RunRecord {
+  /** Called when the run has looked for denied paths, with what it found; without that, when nothing was started. Only the first call counts. */
+  readonly done: (found?: Found) => void
+  /** Empty, unless there could be no record. */
+  readonly lost: readonly Loss[]
+}
+
+interface Found {
+  readonly createdDenied: readonly DeniedPath[]
+}
+
+/**
+ * Writes down, before anything is started, what will be looked for. The record is named after this process: when that
+ * has ended and the record is there, it was killed, and the next command finishes its job. Only what is moved aside is
+ * worth it. Nothing is synced: it has to outlive this process, and not the machine.
+ */
+export function recordRun(dir: string, watched: readonly WatchedPath[]): RunRecord {
+  const paths = watched.filter(({ guard }) => guard === 'moved-aside')
+  if (paths.length === 0) return { done: () => undefined, lost: [] }
+  try {
+    makePrivateDirectory(dir)
+    const record = join(dir, `${thisProcess()}-${++records}.json`)
+    writeFileSync(record, JSON.stringify(paths), { mode: 0o600, flag: 'wx' })
+    let isDone = false
+    const done = (found: Found = { createdDenied: [] }): void => {
+      if (!isDone) settle(record, paths, found)
+      isDone = true
+    }
+    return { done, lost: [] }
+  } catch (error) {
+    return { done: () => undefined, lost: [withoutRecord(dir, error)] }
+  }
+}
+
+/** Of this process: a library may have many at once. */
+let records = 0
+
+/** What could not be moved stays in the record: the next command tries again. */
+function settle(record: string, watched: readonly WatchedPath[], { createdDenied }: Found): void {
+  const left = watched.filter(({ path }) =>
+    createdDenied.some((denied) => denied.movedTo === undefined && denied.path === path),
+  )
+  if (left.length === 0) return rmSync(record, { force: true })
+  if (left.length === watched.length) return
+  writeFileSync(`${record}.new`, JSON.stringify(left), { mode: 0o600 })
+  renameSync(`${record}.new`, record)
+}
+
+const withoutRecord = (dir: string, error: unknown): Loss => ({
+  guarantee: 'guard',
+  declared: false,
+  loss: 'if cordon is killed, nobody looks for what was made at denied paths',
+  why: `no record can be kept in ${show(dir)}: ${error instanceof Error ? error.message : String(error)}`,
+  fix: 'make that directory writable',
+})
+
+/**
+ * Finishes the job of every run in this workspace that was killed, and says what it found, for people. Of one in another
+ * pid namespace nobody can tell whether it still runs: then too what a rule denies is not left there. Two who look at
+ * once do no harm, because what the one has moved the other does not find.
+ */
+export function finishKilledRuns(dir: string): readonly string[] {
+  return namesIn(dir).flatMap((name) => {
+    const owner = RECORD.exec(name)?.[1]
+    return owner === undefined || isRunning(owner) ? [] : finish(join(dir, name))
+  })
+}
+
+const RECORD = /^(.+)-\d+\.json$/
+
+function finish(record: string): readonly string[] {
+  const watched = readRecord(record)
+  const found = lookForNew(watched)
+  settle(record, watched, found)
+  return found.createdDenied.map((denied) =>
+    describeDenied(denied, 'while a command ran that was killed or could not move it'),
+  )
+}
+
+/** Who made it is not known: the host may have worked there as well. */
+export const describeDenied = (
+  { path, movedTo, why = '' }: DeniedPath,
+  when = 'while the command ran',
+): string =>
+  `${show(path)} was made ${when}, although a rule denies it` +
+  (movedTo === undefined ? `, and cannot be moved aside: ${show(why)}` : `; it is now ${show(movedTo)}`)
+
+function namesIn(dir: string): readonly string[] {
+  try {
+    return readdirSync(dir)
+  } catch {
+    return [] // no run ever had something to record
+  }
+}
+
+/** Half a record is of a run that was killed before it started anything. */
+function readRecord(file: string): readonly WatchedPath[] {
+  try {
+    const value: unknown = JSON.parse(readFileSync(file, 'utf8'))
+    return Array.isArray(value) ? value.filter(isWatched) : []
+  } catch {
+    return []
+  }
+}
+
+const isWatched = (value: unknown): value is WatchedPath =>
+  typeof value === 'object' &&
+  value !== null &&
+  'base' in value &&
+  typeof value.base === 'string' &&
+  'path' in value &&
+  typeof value.path === 'string' &&
+  value.path.startsWith(`${value.base}/`) &&
+  'guard' in value &&
+  value.guard === 'moved-aside'

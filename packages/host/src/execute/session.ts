@@ -1,0 +1,95 @@
+import { type Compiler } from '../policies.ts'
+import type { Project } from '../project.ts'
+import { type Bounds, Workers } from '../worker/workers.ts'
+import { executeTool, type ToolOutcome } from './execute.ts'
+import { prepareTool } from './prepare.ts'
+import type { AnswerMemory, Respondent } from './questions.ts'
+import type { Installation } from './shipped.ts'
+import { type LocalTool, resolveTool } from './tool.ts'
+
+/** Who calls tools, where, and how they are started. */
+export interface SessionOptions {
+  /** The project as it is now. Asked before every call: what changed on the disk counts from the next call on. */
+  readonly project: () => Promise<Project>
+  readonly compiler: Compiler
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly installation: Installation
+  readonly conversationId?: string
+  /** For one call, `none`: every call has a process of its own. Default: the shipped tools stay (decision 0200). */
+  readonly workers?: 'stay' | 'none' | Partial<Bounds>
+}
+
+export interface SessionCall {
+  /** Answers that hold for later calls, and who else can be asked. */
+  readonly remembered?: AnswerMemory
+  readonly respondent?: Respondent | undefined
+  /** Aborting kills the tool and everything it started. */
+  readonly signal?: AbortSignal
+  /** What a person should know, before anything is started. */
+  readonly beforeStart?: (warnings: readonly string[]) => void
+}
+
+/**
+ * Call after call of local tools, each under its policy as it is at that moment. What a call may do, and what is looked
+ * for after it, does not depend on the calls before it.
+ */
+export class ToolSession implements AsyncDisposable {
+  readonly #options: SessionOptions
+  readonly #workers: Workers | undefined
+
+  constructor(options: SessionOptions) {
+    const { workers = 'stay' } = options
+    this.#options = options
+    this.#workers = workers === 'none' ? undefined : new Workers(workers === 'stay' ? {} : workers)
+  }
+
+  /** How a tool is configured now: to show it, or to ask for consent (`askConsent`). */
+  async tool(name: string): Promise<LocalTool> {
+    const { loaded } = await this.#options.project()
+    return resolveTool(loaded.config, name, this.#options.installation)
+  }
+
+  /** SPEC 6.5. Throws as `prepareTool` and `executeTool` do; whatever happens once the tool runs is an outcome. */
+  async call(name: string, args: unknown, how: SessionCall = {}): Promise<ToolOutcome> {
+    const { compiler, env, installation, conversationId } = this.#options
+    const project = await this.#options.project()
+    const prepared = await prepareTool(project, name, compiler, installation)
+    const { tool, policy, boundary, journalKey, warnings } = prepared
+    how.beforeStart?.(warnings)
+    const { root, workspace, loaded } = project
+    return executeTool(
+      {
+        tool,
+        arguments: args,
+        policy,
+        boundary,
+        answers: {
+          configured: tool.config.questions,
+          respondent: how.respondent,
+          ...(how.remembered ? { remembered: how.remembered } : {}),
+        },
+        ...(how.signal ? { signal: how.signal } : {}),
+      },
+      {
+        root,
+        home: compiler.home,
+        env,
+        sandbox: loaded.config.sandbox,
+        unfinished: workspace.unfinished,
+        workspaceId: workspace.id,
+        ...(conversationId === undefined ? {} : { conversationId }),
+        ...(journalKey === undefined ? {} : { journalKey }),
+        ...(this.#workers ? { workers: this.#workers } : {}),
+      },
+    )
+  }
+
+  /** Resolves when nothing of it runs any more. */
+  async close(): Promise<void> {
+    await this.#workers?.close()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+}

@@ -1,0 +1,174 @@
+import { ProtocolError, SdkError, SdkErrorCode } from '@modelcontextprotocol/client'
+import type { CallToolRequest, CallToolResult, ServerContext } from '@modelcontextprotocol/server'
+import { formatKeyPath, type ToolConfig } from '@cordon/config'
+import { CordonError, tomlString } from '@cordon/policy'
+import { askConsent } from '../execute/consent.ts'
+import { milliseconds } from '../mcp/connection.ts'
+import { notesOf, ServerError } from '../mcp/diagnosis.ts'
+import { type RemotePerson } from './elicit.ts'
+import { errorResult, resultOfOutcome, resultOfServer } from './results.ts'
+import type { GatewaySession, Route } from './session.ts'
+import { plainText } from './text.ts'
+
+export interface CallContext {
+  readonly session: GatewaySession
+  readonly person: RemotePerson | undefined
+  readonly request: CallToolRequest
+  readonly context: ServerContext
+  readonly progress: (params: Record<string, unknown>) => void
+}
+
+/** SPEC 5.5: consent, then the call, confined; then the result, by its own mode. */
+export async function callTool(route: Route, call: CallContext): Promise<CallToolResult> {
+  const { session, person, request } = call
+  const { config, name, source } = subjectOf(route, session)
+  const args = request.params.arguments ?? {}
+  const consent = await askConsent({ name, config }, args, person)
+  if (consent.kind === 'refused')
+    return errorResult(
+      consent.decision.mode === 'ask' && !person
+        ? `${consent.reason}\n${howToAllow(name, source, config)}`
+        : consent.reason,
+    )
+  const result = await run(route, call, config, consent.arguments)
+  return handOver(result, { name, config }, person)
+}
+
+type CallConfig = Pick<ToolConfig, 'run' | 'result' | 'timeout_secs' | 'max_output_bytes'>
+
+interface CallSubject {
+  readonly name: string
+  readonly config: CallConfig
+  /** As the configuration names it. */
+  readonly source: string
+}
+
+function subjectOf(route: Route, { gateway }: GatewaySession): CallSubject {
+  if (route.kind === 'local') {
+    const { config } = gateway.localTools.get(route.name)!
+    return { name: route.name, config, source: 'local' }
+  }
+  const { name, server, remote, config } = route.tool
+  return { name, config: config ?? gateway.config.conversation.defaults, source: `mcp.${server}.${remote}` }
+}
+
+/** For the person whom the model tells of it: what to write, where the run mode alone was in the way. */
+function howToAllow(name: string, source: string, config: CallConfig): string {
+  const isKnown = source === 'local' || 'source' in config
+  return [
+    'to allow it, a person writes into a configuration file of theirs:',
+    `  [${formatKeyPath(['conversation', 'tools', name])}]`,
+    ...(isKnown ? [] : [`  source = ${tomlString(source)}`]),
+    '  run = "unattended"',
+  ].join('\n')
+}
+
+function run(route: Route, call: CallContext, config: CallConfig, args: unknown): Promise<CallToolResult> {
+  return (route.kind === 'local' ? runLocal(route.name, call, args) : runRemote(route, call, args)).catch(
+    (error: unknown) => {
+      if (error instanceof ServerError) {
+        // What it said is for whoever looks after it; a model gets what it may know.
+        call.session.warn(error.message)
+        return errorResult(error.forModel)
+      }
+      if (error instanceof CordonError) return errorResult(error.message)
+      if (SdkError.isInstance(error) && error.code === SdkErrorCode.RequestTimeout)
+        return errorResult(`the tool did not answer within ${config.timeout_secs} s (timeout_secs)`)
+      throw error
+    },
+  )
+}
+
+async function runLocal(
+  name: string,
+  { session, person, context }: CallContext,
+  args: unknown,
+): Promise<CallToolResult> {
+  const outcome = await session.local.call(name, args, {
+    respondent: person,
+    signal: context.mcpReq.signal,
+    beforeStart: (warnings) => warnings.forEach((warning) => session.warn(warning)),
+  })
+  for (const { text } of outcome.hints.filter(({ audience }) => audience === 'person'))
+    session.warn(`tool ${name}: hint: ${text}`)
+  return resultOfOutcome(outcome)
+}
+
+async function runRemote(
+  { tool, server, as }: Extract<Route, { kind: 'server' }>,
+  { session, request, context, progress }: CallContext,
+  args: unknown,
+): Promise<CallToolResult> {
+  const { signal, _meta: { progressToken, ...meta } = {} } = context.mcpReq
+  const config = tool.config ?? session.gateway.config.conversation.defaults
+  return session.during(tool.server, context, () =>
+    server.ask(
+      async (client, connection) => {
+        connection.news() // what was refused before is not this call's
+        const notes = (said: string): Record<'person' | 'model', readonly string[]> => {
+          const { refused, hints } = connection.news()
+          // SPEC 5.4: what is known exactly is not guessed at as well.
+          const diagnosis = { refused, hints: said === '' || refused.length > 0 ? [] : hints(said) }
+          return { person: notesOf(diagnosis, 'person'), model: notesOf(diagnosis, 'model') }
+        }
+        const asked = client.request(
+          {
+            method: 'tools/call',
+            params: { ...request.params, name: tool.remote, arguments: args, _meta: meta },
+          },
+          {
+            signal,
+            timeout: milliseconds(config.timeout_secs),
+            ...(progressToken === undefined
+              ? {}
+              : {
+                  onprogress: (made) => progress({ ...made, progressToken }),
+                }),
+          },
+        )
+        const result = await asked.catch((error: unknown) => {
+          if (!ProtocolError.isInstance(error)) throw error
+          const { person, model } = notes(error.message)
+          for (const note of person) session.warn(`tool ${tool.name}: ${note}`)
+          throw new ProtocolError(error.code, [plainText(error.message), ...model].join('\n'))
+        })
+        const { person, model } = notes(result.isError === true ? textOf(result) : '')
+        for (const note of person) session.warn(`tool ${tool.name}: ${note}`)
+        return resultOfServer(result, config.max_output_bytes, model)
+      },
+      as,
+      signal,
+    ),
+  )
+}
+
+const textOf = ({ content }: CallToolResult): string =>
+  content.map((block) => (block.type === 'text' ? block.text : '')).join('\n')
+
+/** `conversation.tools.<name>.result`: whether what came of it is handed over. */
+async function handOver(
+  result: CallToolResult,
+  { name, config }: Pick<CallSubject, 'name' | 'config'>,
+  person: RemotePerson | undefined,
+): Promise<CallToolResult> {
+  switch (config.result) {
+    case 'unattended':
+      return result
+    case 'skip':
+      return errorResult(
+        `tool ${name}: it was run, and its result mode is skip, so the result is not handed over`,
+      )
+    case 'ask':
+    case 'edit':
+      if (
+        config.result === 'ask' &&
+        (await person?.confirms(`Hand over the result of ${name}?\n${textOf(result).slice(0, SHOWN)}`))
+      )
+        return result
+      return errorResult(
+        `tool ${name}: it was run, and its result was not handed over: its result mode is ${config.result}`,
+      )
+  }
+}
+
+const SHOWN = 2000

@@ -1,0 +1,181 @@
+import {
+  type CompleteRequest,
+  type CompleteResult,
+  type GetPromptRequest,
+  type GetPromptResult,
+  type Prompt,
+  type ReadResourceResult,
+  type Resource,
+  type ResourceTemplateType,
+  UriTemplate,
+} from '@modelcontextprotocol/client'
+import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server'
+import { CordonError, show } from '@cordon/policy'
+import type { McpServer } from '../mcp/server.ts'
+import type { GatewaySession } from './session.ts'
+import { plainText, plainValue } from './text.ts'
+
+interface Options {
+  readonly signal: AbortSignal
+}
+
+/**
+ * SPEC 5.5: what the servers of a session offer beside tools, passed through. A prompt whose name two servers have is
+ * prefixed by its server, as tools are. A resource belongs to the first server that lists it.
+ */
+export class Directory {
+  readonly #session: GatewaySession
+
+  constructor(session: GatewaySession) {
+    this.#session = session
+  }
+
+  async resources(options: Options): Promise<Resource[]> {
+    const lists = await this.#collect(
+      'resources',
+      async (server) => (await server.ask((client) => client.listResources(undefined, options))).resources,
+    )
+    return uniqueBy(
+      lists.flatMap(({ found }) => found),
+      ({ uri }) => uri,
+    ).map(plainValue)
+  }
+
+  async templates(options: Options): Promise<ResourceTemplateType[]> {
+    const lists = await this.#templates(options)
+    return uniqueBy(
+      lists.flatMap(({ found }) => found),
+      ({ uriTemplate }) => uriTemplate,
+    ).map(plainValue)
+  }
+
+  async read(uri: string, options: Options): Promise<ReadResourceResult> {
+    const server = await this.#ownerOf(uri, options)
+    const result = await server.ask((client) => client.readResource({ uri }, options))
+    return {
+      ...result,
+      contents: result.contents.map((each) =>
+        'text' in each ? { ...each, text: plainText(each.text) } : each,
+      ),
+    }
+  }
+
+  async subscribe(uri: string, options: Options, how: 'subscribe' | 'unsubscribe'): Promise<void> {
+    const server = await this.#ownerOf(uri, options)
+    await server.ask((client) =>
+      how === 'subscribe'
+        ? client.subscribeResource({ uri }, options)
+        : client.unsubscribeResource({ uri }, options),
+    )
+  }
+
+  async prompts(options: Options): Promise<Prompt[]> {
+    return (await this.#prompts(options)).map(({ name, prompt }) => ({ ...plainValue(prompt), name }))
+  }
+
+  async prompt(params: GetPromptRequest['params'], options: Options): Promise<GetPromptResult> {
+    const { server, prompt } = await this.#promptNamed(params.name, options)
+    return plainValue(
+      await server.ask((client) => client.getPrompt({ ...params, name: prompt.name }, options)),
+    )
+  }
+
+  async complete(params: CompleteRequest['params'], options: Options): Promise<CompleteResult> {
+    const { ref } = params
+    if (ref.type === 'ref/prompt') {
+      const { server, prompt } = await this.#promptNamed(ref.name, options)
+      const named = { ...params, ref: { ...ref, name: prompt.name } }
+      return plainValue(await server.ask((client) => client.complete(named, options)))
+    }
+    const lists = await this.#templates(options)
+    const owner = lists.find(({ found }) => found.some(({ uriTemplate }) => uriTemplate === ref.uri))?.server
+    const server = owner ?? (await this.#ownerOf(ref.uri, options))
+    return plainValue(await server.ask((client) => client.complete(params, options)))
+  }
+
+  #templates(options: Options): Promise<readonly Found<ResourceTemplateType>[]> {
+    return this.#collect(
+      'resources',
+      async (server) =>
+        (await server.ask((client) => client.listResourceTemplates(undefined, options))).resourceTemplates,
+    )
+  }
+
+  /** Asked anew each time: servers make and forget resources as they like. */
+  async #ownerOf(uri: string, options: Options): Promise<McpServer> {
+    const lists = await this.#collect(
+      'resources',
+      async (server) => (await server.ask((client) => client.listResources(undefined, options))).resources,
+    )
+    const listed = lists.find(({ found }) => found.some((each) => each.uri === uri))?.server
+    if (listed) return listed
+    const templates = await this.#templates(options)
+    const matching = templates.find(({ found }) => found.some(({ uriTemplate }) => matches(uriTemplate, uri)))
+    if (matching) return matching.server
+    // Some servers list nothing and read all the same; where there is only one, it is meant.
+    const [only, ...others] = await this.#session.serversWith('resources')
+    if (only && others.length === 0) return only
+    throw new ProtocolError(ProtocolErrorCode.ResourceNotFound, `no server lists the resource ${show(uri)}`)
+  }
+
+  async #promptNamed(name: string, options: Options): Promise<NamedPrompt> {
+    const found = (await this.#prompts(options)).find((each) => each.name === name)
+    if (found) return found
+    throw new ProtocolError(ProtocolErrorCode.InvalidParams, `there is no prompt ${show(name)}`)
+  }
+
+  async #prompts(options: Options): Promise<readonly NamedPrompt[]> {
+    const lists = await this.#collect(
+      'prompts',
+      async (server) => (await server.ask((client) => client.listPrompts(undefined, options))).prompts,
+    )
+    const all = lists.flatMap(({ server, found }) => found.map((prompt) => ({ server, prompt })))
+    const count = Map.groupBy(all, ({ prompt }) => prompt.name)
+    return all.map(({ server, prompt }) => ({
+      server,
+      prompt,
+      name: count.get(prompt.name)!.length === 1 ? prompt.name : `${server.name}_${prompt.name}`,
+    }))
+  }
+
+  /** Of every server that can do it. One that fails is left out, and said to be. */
+  async #collect<T>(
+    capability: 'resources' | 'prompts',
+    list: (server: McpServer) => Promise<readonly T[]>,
+  ): Promise<readonly Found<T>[]> {
+    const servers = await this.#session.serversWith(capability)
+    const lists = await Promise.all(
+      servers.map(async (server): Promise<Found<T>[]> => {
+        try {
+          return [{ server, found: await list(server) }]
+        } catch (error) {
+          if (error instanceof CordonError) this.#session.warn(error.message)
+          return []
+        }
+      }),
+    )
+    return lists.flat()
+  }
+}
+
+interface Found<T> {
+  readonly server: McpServer
+  readonly found: readonly T[]
+}
+
+interface NamedPrompt {
+  readonly server: McpServer
+  readonly name: string
+  readonly prompt: Prompt
+}
+
+function matches(template: string, uri: string): boolean {
+  try {
+    return new UriTemplate(template).match(uri) !== null
+  } catch {
+    return false // not a template that anybody could follow
+  }
+}
+
+const uniqueBy = <T>(all: readonly T[], key: (one: T) => string): T[] =>
+  [...new Map(all.toReversed().map((one) => [key(one), one])).values()].toReversed()

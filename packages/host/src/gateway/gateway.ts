@@ -1,0 +1,87 @@
+import type { Config, McpServerConfig } from '@cordon/config'
+import type { AccessPolicy } from '@cordon/policy'
+import type { Surroundings } from '@cordon/workspace'
+import type { Subject } from '../compile/subject.ts'
+import { ToolSession } from '../execute/session.ts'
+import type { Installation } from '../execute/shipped.ts'
+import { localTool, type LocalTool } from '../execute/tool.ts'
+import type { ServerWorld } from '../mcp/connection.ts'
+import { SchemaCache } from '../mcp/schema-cache.ts'
+import type { TrustDesk } from '../mcp/server-trust.ts'
+import type { Compiler, Policies } from '../policies.ts'
+import type { Project } from '../project.ts'
+import { storeOf } from '../trust/gate.ts'
+
+/** What the person at the gateway's own terminal, or whoever reads its error output, is told. */
+interface Audience {
+  readonly warn: (text: string) => void
+  /** A server takes long to start. */
+  readonly waiting?: (server: string, seconds: number) => void
+}
+
+export interface GatewayOptions {
+  readonly project: Project
+  /** SPEC 3.1: all of them, compiled before anything is served. */
+  readonly policies: Policies
+  /** Without a person, what is new about a server waits (SPEC 2.1). */
+  readonly compiler: Compiler
+  readonly installation: Installation
+  readonly surroundings: Surroundings
+  readonly version: string
+  /** Of the configured servers only these, and none of the workspace's own tools. Absent: everything. */
+  readonly only?: readonly string[] | undefined
+  readonly audience: Audience
+}
+
+/** SPEC 5.5: what every session of the gateway shares. Nothing in it runs. */
+export class Gateway {
+  readonly options: GatewayOptions
+  readonly cache: SchemaCache
+  /** Where it is kept what servers were when a person last looked. */
+  readonly desk: TrustDesk
+  readonly serverWorld: ServerWorld
+  /** The workspace's own tools. */
+  readonly localTools: ReadonlyMap<string, LocalTool>
+
+  constructor(options: GatewayOptions) {
+    const { project, compiler, installation, surroundings, version, only } = options
+    const { conversation, sandbox } = project.loaded.config
+    this.options = options
+    this.desk = { store: storeOf(project.workspace, compiler, compiler), person: compiler.person }
+    this.cache = new SchemaCache(project.workspace.local)
+    this.serverWorld = {
+      root: project.root,
+      home: compiler.home,
+      env: surroundings.env,
+      sandbox,
+      unfinished: project.workspace.unfinished,
+      version,
+    }
+    this.localTools = new Map(
+      Object.entries(only ? {} : conversation.tools)
+        .filter(([, { enable, source }]) => enable && source.kind === 'local')
+        .map(([name, config]) => [name, localTool(name, config, installation)]),
+    )
+  }
+
+  get config(): Config {
+    return this.options.project.loaded.config
+  }
+
+  get servers(): readonly [string, McpServerConfig][] {
+    const { only } = this.options
+    return Object.entries(this.config.providers.mcp).filter(([name]) => !only || only.includes(name))
+  }
+
+  policyOf(kind: Subject['kind'], name: string): AccessPolicy | undefined {
+    const { bySubject } = this.options.policies
+    return [...bySubject].find(([subject]) => subject.kind === kind && subject.name === name)?.[1]
+  }
+
+  /** Calls of local tools, for one client. */
+  openTools(): ToolSession {
+    const { project, compiler, surroundings, installation } = this.options
+    const { env } = surroundings
+    return new ToolSession({ project: () => Promise.resolve(project), compiler, env, installation })
+  }
+}

@@ -1,0 +1,134 @@
+import type { CallToolResult } from '@modelcontextprotocol/server'
+import { boundContent } from '../execute/output.ts'
+import type { ContentBlock } from '../execute/result.ts'
+import type { ToolOutcome } from '../execute/execute.ts'
+import { notesOf } from '../mcp/diagnosis.ts'
+import { plainText, plainValue } from './text.ts'
+
+type Content = CallToolResult['content'][number]
+
+const textBlock = (text: string): Content => ({ type: 'text', text })
+
+export const errorResult = (...texts: readonly string[]): CallToolResult => ({
+  content: texts.map(textBlock),
+  isError: true,
+})
+
+/**
+ * What a local tool gave back, for a client. Everything is text that names the file it is about: a client that shows text
+ * alone loses nothing. What hints tell of the host is not for a model, and left out.
+ */
+export function resultOfOutcome({ reply, notes, end, hints }: ToolOutcome): CallToolResult {
+  const odd = notes.map((note) => textBlock(`note: ${note}`))
+  if (reply.type === 'success') return { content: [...reply.content.flatMap(asText), ...odd] }
+  const refused = end?.refused ?? []
+  return errorResult(
+    [
+      plainText(reply.message),
+      ...(reply.transient ? ['the same call may work later'] : []),
+      ...notesOf({ refused, hints }, 'model'),
+    ].join('\n'),
+    ...notes,
+  )
+}
+
+function asText(block: ContentBlock): Content[] {
+  if (block.type === 'text') return [textBlock(block.text)]
+  const { uri, text, blob, mimeType } = block.resource
+  const name = fileOf(uri)
+  if (text !== undefined) return [textBlock(`${name}:\n${text}`)]
+  const size = Buffer.byteLength(blob ?? '', 'base64')
+  const kind = mimeType ?? 'application/octet-stream'
+  return [
+    textBlock(`${name}: ${size} bytes that are no text (${kind})`),
+    { type: 'resource', resource: { uri, mimeType: kind, blob: blob ?? '' } },
+  ]
+}
+
+/** `file:///src/a.ts#L3` is `src/a.ts#L3`: the path as a tool is given it. */
+function fileOf(uri: string): string {
+  const path = /^file:\/\/\/(.*)$/s.exec(uri)?.[1]
+  if (path === undefined) return uri
+  try {
+    return decodeURIComponent(path) || '.'
+  } catch {
+    return uri
+  }
+}
+
+/** A server's answer, made safe to print, no larger than the tool may answer, and with what we know about a failure. */
+export function resultOfServer(
+  result: CallToolResult,
+  most: number,
+  notes: readonly string[],
+): CallToolResult {
+  const { content, cut } = boundResult(result.content.map(plainContent), most)
+  const said = [...(cut === undefined ? [] : [cut]), ...notes]
+  const { structuredContent } = result
+  const fits = structuredContent === undefined || JSON.stringify(structuredContent).length <= most
+  return {
+    content: [...content, ...(said.length === 0 ? [] : [textBlock(`cordon: ${said.join('\n')}`)])],
+    ...(structuredContent === undefined || !fits ? {} : { structuredContent: plainValue(structuredContent) }),
+    ...(result.isError === true || !fits ? { isError: true } : {}),
+    ...(result._meta === undefined ? {} : { _meta: result._meta }),
+  }
+}
+
+/** Encoded data stays as it is: it is printed by nobody. */
+function plainContent(block: Content): Content {
+  switch (block.type) {
+    case 'text':
+      return { ...block, text: plainText(block.text) }
+    case 'image':
+    case 'audio':
+      return block
+    case 'resource':
+      return 'text' in block.resource
+        ? { ...block, resource: { ...block.resource, text: plainText(block.resource.text) } }
+        : block
+    case 'resource_link':
+      return plainValue(block)
+  }
+}
+
+interface BoundedResult {
+  readonly content: readonly Content[]
+  readonly cut: string | undefined
+}
+
+/** By the same rule as for local tools: texts are cut between characters, everything else is whole or not there. */
+function boundResult(content: readonly Content[], most: number): BoundedResult {
+  const sizes = content.map(asBounded)
+  const { content: kept, cut } = boundContent(sizes, most)
+  if (cut === undefined) return { content, cut }
+  return {
+    content: kept.map((block) => {
+      const original = content[sizes.findIndex((each) => uriOf(each) === uriOf(block))]!
+      if (block.type === 'resource' && block.resource.blob !== undefined) return original
+      const text = block.type === 'text' ? block.text : (block.resource.text ?? '')
+      if (original.type === 'resource' && 'text' in original.resource)
+        return { ...original, resource: { ...original.resource, text } }
+      return textBlock(text)
+    }),
+    cut,
+  }
+}
+
+/** Only its size counts; the address is its place in the list. */
+function asBounded(block: Content, i: number): ContentBlock {
+  const uri = `${i}`
+  if (block.type === 'text') return { type: 'resource', resource: { uri, text: block.text } }
+  if (block.type === 'resource' && 'text' in block.resource)
+    return { type: 'resource', resource: { uri, text: block.resource.text } }
+  const blob =
+    block.type === 'resource'
+      ? 'blob' in block.resource
+        ? block.resource.blob
+        : ''
+      : 'data' in block
+        ? block.data
+        : JSON.stringify(block)
+  return { type: 'resource', resource: { uri, blob } }
+}
+
+const uriOf = (block: ContentBlock): string => (block.type === 'resource' ? block.resource.uri : '')

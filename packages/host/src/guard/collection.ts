@@ -1,0 +1,91 @@
+import { join } from 'node:path'
+import { below, type Guard } from '@cordon/policy'
+import { type Step, trailOf } from '@cordon/workspace'
+import { entriesOf } from './read.ts'
+
+/** One path that confined processes must not change (SPEC 4.10). Absolute; no parent of it is a link. */
+export interface GuardedPath {
+  readonly path: string
+  readonly guard: Guard
+  /** Not guarded itself, though what is around it is: here the rules say again what they said. */
+  readonly open?: true
+}
+
+/** Something that was not looked at, so that what it names, or holds, may not be guarded. */
+export interface BlindSpot {
+  readonly path: string
+  /** Goes on after the path: `is longer than 1 MiB, so …`. */
+  readonly why: string
+}
+
+/** More is not looked at: then what is around it is guarded as a whole, or it is a blind spot. */
+const MOST = 1000
+
+/** So many entries of guarded directories are looked at for links. */
+const MOST_ENTRIES = 2000
+
+/** Guarded paths while they are looked for, each once. */
+export class Collection {
+  readonly #found = new Map<string, GuardedPath>()
+  readonly #blind = new Map<string, BlindSpot>()
+  readonly #searched = new Set<string>()
+  #entriesLeft = MOST_ENTRIES
+
+  get paths(): readonly GuardedPath[] {
+    return [...this.#found.values()]
+  }
+
+  get blindSpots(): readonly BlindSpot[] {
+    return [...this.#blind.values()]
+  }
+
+  get isFull(): boolean {
+    return this.#found.size >= MOST
+  }
+
+  /** The name, every link on the way to it, and what it leads to. Returns that; `wanted` may leave some of it out. */
+  add(
+    dir: string,
+    name: string,
+    guard: Guard,
+    wanted: (step: Step) => boolean = () => true,
+  ): Step | undefined {
+    const steps = trailOf(dir, name)
+    for (const { path } of steps.filter(wanted)) {
+      const before = this.#found.get(path)
+      // The stricter of two reasons counts.
+      if (before && !before.open && before.guard === 'moved-aside') continue
+      this.#found.set(path, { path, guard })
+    }
+    return steps.at(-1)
+  }
+
+  /** The same; and of a directory also what links in it lead to, at any depth. */
+  addTree(dir: string, name: string, guard: Guard): void {
+    const end = this.add(dir, name, guard)
+    if (end?.is === 'dir') this.#followLinksIn(end.path)
+  }
+
+  #followLinksIn(dir: string): void {
+    if (this.#searched.has(dir)) return
+    this.#searched.add(dir)
+    const { entries, more } = entriesOf(dir, this.#entriesLeft)
+    this.#entriesLeft -= entries.length
+    if (more) this.miss(dir, 'has very many entries, so what links in it lead to is not guarded')
+    for (const entry of entries)
+      if (entry.isDirectory()) this.#followLinksIn(join(dir, entry.name))
+      else if (entry.isSymbolicLink()) {
+        // A link to a directory around this one names nothing in particular.
+        const end = this.add(dir, entry.name, 'told', ({ path }) => below(path, dir) === undefined)
+        if (end?.is === 'dir' && below(end.path, dir) === undefined) this.#followLinksIn(end.path)
+      }
+  }
+
+  open(path: string): void {
+    if (!this.#found.has(path)) this.#found.set(path, { path, guard: 'told', open: true })
+  }
+
+  miss(path: string, why: string): void {
+    this.#blind.set(path, { path, why })
+  }
+}

@@ -1,0 +1,165 @@
+import { join } from 'node:path'
+import { below } from '@cordon/policy'
+import type { Collection } from './collection.ts'
+import { lookAt } from '@cordon/workspace'
+import type { GitSetting } from './git-config.ts'
+import { named, readSettings, settingsIn } from './git-settings.ts'
+import { GIT_NAMES, GIT_PROGRAMS } from './names.ts'
+import { entriesOf, readText, realDirectory } from './read.ts'
+
+/** Where git finds what is the same for all repositories. */
+export interface GitUser {
+  readonly home: string
+  /** The system's and the person's own configuration. */
+  readonly configs: readonly string[]
+}
+
+/** More directories are not looked at, whatever the files say: whoever wrote them must not keep us busy. */
+const MOST_LOOKS = 2000
+const MOST_WORKTREES = 100
+
+/**
+ * SPEC 4.10: every git directory that git would use for these directories, and those of their submodules. What could
+ * fill the list comes last: a command can make submodules and worktrees, but not change what is guarded already.
+ */
+export class Repositories {
+  readonly #found: Collection
+  readonly #user: GitUser
+  readonly #seen = new Set<string>()
+  readonly #gitDirs = new Set<string>()
+  #looksLeft = MOST_LOOKS
+  #ofUser: readonly GitSetting[] | undefined
+
+  constructor(found: Collection, user: GitUser) {
+    this.#found = found
+    this.#user = user
+  }
+
+  /** The directories first, then their submodules, then those of the submodules. */
+  guard(dirs: readonly string[]): void {
+    for (let next = dirs; next.length > 0; next = next.flatMap((dir) => this.#submodulesOf(dir)))
+      for (const dir of next) this.#guardRepository(dir)
+    for (const gitDir of this.#gitDirs) {
+      this.#openModules(join(gitDir, 'modules'))
+      this.#guardWorktrees(gitDir)
+    }
+  }
+
+  #guardRepository(dir: string): void {
+    const git = this.#found.add(dir, '.git', 'told', (step) => step.is !== 'dir')
+    // A bare one is used when there is no `.git`, or none any more that git takes for a repository.
+    if (isGitDirectory(dir)) this.#guardGitDirectory(dir, dir)
+    if (git?.is === 'dir') this.#guardGitDirectory(git.path, dir)
+    if (git?.is === 'file') {
+      const real = this.#directoryNamedIn(git.path, 'gitdir: ', dir)
+      if (real !== undefined) this.#guardGitDirectory(real, dir)
+    }
+  }
+
+  #guardGitDirectory(gitDir: string, worktree: string): void {
+    this.#guardGitFiles(gitDir)
+    const common = this.#directoryNamedIn(join(gitDir, 'commondir'), '', gitDir) ?? gitDir
+    if (common !== gitDir) this.#guardGitFiles(common)
+    this.#gitDirs.add(gitDir).add(common)
+    const { home, configs } = this.#user
+    this.#ofUser ??= readSettings(configs, home, this.#found)
+    const own = [join(common, 'config'), join(gitDir, 'config.worktree')]
+    this.#guardNamed([...this.#ofUser, ...readSettings(own, home, this.#found)], worktree)
+  }
+
+  /** What is new in a git directory that was there is no `git init`, so it is moved aside. */
+  #guardGitFiles(gitDir: string): void {
+    for (const name of GIT_NAMES) this.#found.add(gitDir, name, 'moved-aside')
+    this.#found.addTree(gitDir, 'hooks', 'moved-aside')
+    // Git takes what it finds here for a submodule's repository, hooks and all: nothing new may appear.
+    this.#found.add(gitDir, 'modules', 'moved-aside')
+  }
+
+  /** What the configuration names is obeyed like itself: other hooks, and programs that lie in the repository. */
+  #guardNamed(settings: readonly GitSetting[], worktree: string): void {
+    for (const { key, value = '' } of settings)
+      if (key === 'core.hookspath')
+        for (const path of named(value, worktree, this.#user.home)) this.#found.addTree('/', path, 'told')
+      else if (GIT_PROGRAMS.test(key))
+        for (const word of value.split(/[\s"']+/))
+          if (word.includes('/'))
+            for (const path of named(word, worktree, this.#user.home))
+              if (lookAt(path)?.isDirectory() === false) this.#found.add('/', path, 'told')
+  }
+
+  /** Where submodules are checked out, as the repository says: `path = libs/a` in `.gitmodules`. */
+  #submodulesOf(dir: string): readonly string[] {
+    if (this.#seen.has(dir)) return []
+    this.#seen.add(dir)
+    const paths = settingsIn(join(dir, '.gitmodules'), this.#found).flatMap(({ key, value }) =>
+      key.startsWith('submodule.') && key.endsWith('.path') && value ? [value] : [],
+    )
+    return [...new Set(paths)].flatMap((path) => {
+      if (this.#looksLeft-- <= 0 || this.#found.isFull) {
+        this.#found.miss(dir, 'has very many submodules, so not all of them are guarded')
+        return []
+      }
+      const real = realDirectory(join(dir, path))
+      return real !== undefined && real !== dir && below(dir, real) !== undefined ? [real] : []
+    })
+  }
+
+  /** The name of a submodule may have slashes, so that some directories hold repositories and are none. */
+  #openModules(dir: string): void {
+    for (const name of directoriesIn(dir, MOST_LOOKS)) {
+      if (this.#looksLeft-- <= 0 || this.#found.isFull) return // the rest stays as closed as the directory around it
+      const path = join(dir, name)
+      if (isGitDirectory(path)) {
+        this.#found.open(path)
+        this.#guardGitFiles(path)
+        this.#openModules(join(path, 'modules'))
+      } else this.#openModules(path)
+    }
+  }
+
+  /** Worktrees that are linked to this repository. Of very many none can be made or changed but the ones in use. */
+  #guardWorktrees(gitDir: string): void {
+    const dir = join(gitDir, 'worktrees')
+    const names = directoriesIn(dir, MOST_WORKTREES + 1)
+    if (names.length <= MOST_WORKTREES && !this.#found.isFull) {
+      for (const name of names)
+        for (const each of WORKTREE_NAMES) this.#found.add(join(dir, name), each, 'moved-aside')
+      return
+    }
+    this.#found.add(gitDir, 'worktrees', 'moved-aside')
+    for (const used of this.#gitDirs)
+      if (used !== dir && below(dir, used) !== undefined) this.#found.open(used)
+  }
+
+  /** Of a file that holds one path. */
+  #directoryNamedIn(file: string, before: string, from: string): string | undefined {
+    const read = readText(file)
+    if ('unknown' in read) {
+      this.#found.miss(file, `${read.unknown}, so what it names is not guarded`)
+      return undefined
+    }
+    const path = read.text.replace(/[\r\n]+$/, '')
+    if (path === '' || !path.startsWith(before)) return undefined
+    const rest = path.slice(before.length)
+    return realDirectory(rest.startsWith('/') ? rest : join(from, rest))
+  }
+}
+
+const WORKTREE_NAMES = ['config.worktree', 'commondir', 'gitdir']
+
+/** With these three a directory is a repository to git: it obeys the `config` and the `hooks` beside them. */
+const MAKE_A_REPOSITORY = ['HEAD', 'objects', 'refs']
+
+export const isGitDirectory = (dir: string): boolean => missingOfRepository(dir) === undefined
+
+const missingOfRepository = (dir: string): string | undefined =>
+  MAKE_A_REPOSITORY.find((name) => lookAt(join(dir, name)) === undefined)
+
+/** Keeps a command from making the directory a bare repository. Of what git looks for, the first that is missing is enough. */
+export function guardAgainstBareRepository(dir: string, found: Collection): void {
+  const missing = missingOfRepository(dir)
+  if (missing !== undefined) found.add(dir, missing, 'moved-aside')
+}
+
+const directoriesIn = (dir: string, most: number): readonly string[] =>
+  entriesOf(dir, most).entries.flatMap((entry) => (entry.isDirectory() ? [entry.name] : []))

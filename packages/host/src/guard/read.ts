@@ -1,0 +1,68 @@
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  opendirSync,
+  openSync,
+  readSync,
+  realpathSync,
+} from 'node:fs'
+import type { Dirent } from 'node:fs'
+import { lookAt } from '@cordon/workspace'
+
+/** A configuration longer than this is not read, and that is said. */
+const LONGEST = 1024 * 1024
+
+/** The whole of a regular file, or why it is not known. Whoever wrote it may have put a pipe in its place. */
+export type Text = { readonly text: string } | { readonly unknown: string }
+
+export function readText(file: string): Text {
+  if (!lookAt(file)) return { text: '' } // as most often, and an error costs more than the question
+  let fd: number | undefined
+  try {
+    fd = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK)
+    const stats = fstatSync(fd)
+    if (!stats.isFile()) return { unknown: 'is no regular file' }
+    if (stats.size > LONGEST) return { unknown: 'is longer than 1 MiB' }
+    const bytes = Buffer.alloc(stats.size)
+    return { text: bytes.toString('utf8', 0, readSync(fd, bytes)) }
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    return code === 'ENOENT' || code === 'ENOTDIR' ? { text: '' } : { unknown: `cannot be read (${code})` }
+  } finally {
+    if (fd !== undefined) closeSync(fd)
+  }
+}
+
+/** So many entries of a directory at most, and whether there are more. What cannot be listed has none. */
+export function entriesOf(
+  dir: string,
+  most: number,
+): { readonly entries: readonly Dirent[]; readonly more: boolean } {
+  const entries: Dirent[] = []
+  if (!lookAt(dir)?.isDirectory()) return { entries, more: false }
+  try {
+    const open = opendirSync(dir)
+    try {
+      for (let entry = open.readSync(); entry; entry = open.readSync()) {
+        if (entries.length === most) return { entries, more: true }
+        entries.push(entry)
+      }
+    } finally {
+      open.closeSync()
+    }
+  } catch {
+    // not for us
+  }
+  return { entries, more: false }
+}
+
+export function realDirectory(path: string): string | undefined {
+  try {
+    const real = realpathSync.native(path)
+    return lstatSync(real).isDirectory() ? real : undefined
+  } catch {
+    return undefined
+  }
+}

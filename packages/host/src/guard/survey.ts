@@ -1,0 +1,114 @@
+import { dirname, join } from 'node:path'
+import { below, type RelPath } from '@cordon/policy'
+import { type BlindSpot, Collection, type GuardedPath } from './collection.ts'
+import { guardAgainstBareRepository, isGitDirectory, Repositories } from './git.ts'
+import { OWN_NAMES, RUN_LATER } from './names.ts'
+import { lookAt, trailOf } from '@cordon/workspace'
+
+/** Whose files are guarded: the workspace's, and Cordon's own in the user's place. */
+export interface GuardOptions {
+  readonly root: string
+  /** Where the person stands. */
+  readonly cwd: string
+  readonly home: string
+  /** Cordon's configuration, data and cache of this user, as they are named. */
+  readonly own: readonly string[]
+  /** Of those, what nothing confined reads either: approvals, and the keys of seals. */
+  readonly secret?: readonly string[]
+  /** Files of the user that Cordon obeys: each may be a link to anywhere. */
+  readonly ownFiles?: readonly string[]
+  /** Git's configuration of the system and of this user: files that need not be there. */
+  readonly gitConfigs: readonly string[]
+}
+
+/** SPEC 4.10: which paths are guarded, as far as the files there say. Looked at once, when somebody asks. */
+export class GuardSurvey {
+  /** Where it really is. */
+  readonly home: string
+  readonly #options: GuardOptions
+  readonly #places = new Map<string, Collection>()
+  #own: readonly string[] | undefined
+
+  constructor(options: GuardOptions) {
+    this.#options = options
+    this.home = trailOf('/', options.home).at(-1)?.path ?? options.home
+  }
+
+  /** Of the workspace's root, the directories down to the current one, and the repositories around that. */
+  workspace(): readonly GuardedPath[] {
+    const { root, cwd } = this.#options
+    return this.#once(`workspace of ${root}`, (found) => {
+      const down = directoriesDown(root, cwd)
+      for (const dir of down) {
+        for (const name of OWN_NAMES) found.add(dir, name, 'told')
+        found.add(dir, '.git', 'told', (step) => step.is !== 'dir')
+        guardAgainstBareRepository(dir, found)
+      }
+      // Where the nearest is damaged, git takes the next one above.
+      const isRepository = (dir: string): boolean =>
+        lookAt(join(dir, '.git')) !== undefined || isGitDirectory(dir)
+      this.#guardPlaces([root, ...down.slice(1).toReversed().filter(isRepository)], found)
+    })
+  }
+
+  /** Below a writable place outside the workspace. */
+  outside(dir: string): readonly GuardedPath[] {
+    return this.#once(dir, (found) => {
+      if (!lookAt(dir)?.isDirectory()) return // a mount of one file, which its rule names
+      for (const name of OWN_NAMES) found.add(dir, name, 'told')
+      guardAgainstBareRepository(dir, found)
+      this.#guardPlaces([dir], found)
+    })
+  }
+
+  /** What `sandbox.guard` adds, from the workspace's root. */
+  more(paths: readonly RelPath[]): readonly GuardedPath[] {
+    const found = new Collection()
+    for (const path of paths) found.add(this.#options.root, path, 'told')
+    return found.paths
+  }
+
+  /** Cordon's own places of this user: where they really are. */
+  own(): readonly string[] {
+    const { own, ownFiles = [] } = this.#options
+    return (this.#own ??= [...new Set([...own, ...ownFiles].flatMap(everyStep))])
+  }
+
+  /** Of those, where approvals and keys are kept. */
+  secret(): readonly string[] {
+    return (this.#options.secret ?? []).flatMap((path) => everyStep(path).at(-1) ?? [])
+  }
+
+  /** Of those, the directories that Cordon itself would make. */
+  ownDirectories(): readonly string[] {
+    return this.#options.own.flatMap((path) => everyStep(path).at(-1) ?? [])
+  }
+
+  /** What was not looked at, of all that somebody asked for. */
+  get blindSpots(): readonly BlindSpot[] {
+    return [...this.#places.values()].flatMap((found) => found.blindSpots)
+  }
+
+  #guardPlaces(dirs: readonly string[], found: Collection): void {
+    for (const dir of dirs) for (const name of RUN_LATER) found.addTree(dir, name, 'told')
+    const { home, gitConfigs } = this.#options
+    new Repositories(found, { home, configs: gitConfigs }).guard(dirs)
+  }
+
+  #once(key: string, look: (found: Collection) => void): readonly GuardedPath[] {
+    const before = this.#places.get(key)
+    if (before) return before.paths
+    const found = new Collection()
+    look(found)
+    this.#places.set(key, found)
+    return found.paths
+  }
+}
+
+const everyStep = (path: string): readonly string[] => trailOf('/', path).map((step) => step.path)
+
+/** From the root to where the person stands, both included. */
+function directoriesDown(root: string, cwd: string): readonly string[] {
+  if (cwd === root || below(root, cwd) === undefined) return [root]
+  return [...directoriesDown(root, dirname(cwd)), cwd]
+}

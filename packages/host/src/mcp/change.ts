@@ -1,0 +1,177 @@
+import { isDeepStrictEqual } from 'node:util'
+import { formatKeyPath, formatValue, setValue } from '@cordon/config'
+import { CordonError, quote, show } from '@cordon/policy'
+import type { Person } from '../approve/approve.ts'
+import type { EditableLayer, ProjectOptions } from '../project.ts'
+import { changeLayer, type Changed, loadAnywhere } from '../settings.ts'
+import { findServer, listServers, type ServerView } from './catalog.ts'
+import { looksSecret } from './clients/secrets.ts'
+import { changeRecords, readRecords } from './clients/records.ts'
+import { digestOfServer, type ServerDefinition, withoutServer, withServer } from './define.ts'
+import { installPackage, lookAlike, resolvePackage, type ResolvedPin } from './install/install.ts'
+import { type InstalledPackage, type InstallWorld, programPath } from './install/packages.ts'
+import { readRunner } from './install/runner.ts'
+
+/** A server cannot be added, changed or removed as asked. Nothing was written. */
+class ServerChangeError extends CordonError {
+  readonly code = 'SERVER'
+}
+
+export interface AddRequest {
+  readonly name: string
+  readonly layer: EditableLayer
+  readonly definition: ServerDefinition
+  readonly install: 'packages' | 'nothing'
+  /** A server of that name in this layer is replaced. */
+  readonly replace: boolean
+}
+
+export interface Added extends Changed {
+  readonly line: readonly [string, ...string[]]
+  readonly installed: InstalledPackage | undefined
+  readonly warnings: readonly string[]
+}
+
+export interface ChangeWorld extends InstallWorld {
+  readonly options: ProjectOptions
+  readonly tell: (text: string) => void
+}
+
+/** `cordon mcp add`. A package is installed before anything names it, and nothing of it is started. */
+export async function addServer(request: AddRequest, world: ChangeWorld): Promise<Added> {
+  const { name, layer, definition } = request
+  if (!/^[A-Za-z0-9_-]{1,64}$/.test(name) || name === '__proto__')
+    throw new ServerChangeError(`${quote(name)} is not a server name\n  fix: use letters, digits, _ and -`)
+  await refuseTaken(request, world)
+  const [command, ...args] = definition.line
+  const wanted = request.install === 'packages' ? readRunner(command, args) : undefined
+  if (wanted && layer === 'workspace')
+    throw new ServerChangeError(
+      `${show(wanted.name)} is installed in your own place, whose path says nothing to others who use the workspace\n  fix: leave out --shared, or add --no-install`,
+    )
+  if (layer === 'workspace' && args.some((word, i) => looksSecret(word, args[i - 1])))
+    throw new ServerChangeError(
+      'an argument looks like a secret, and would stand in a file of the workspace\n  fix: leave out --shared, or hand it over in a variable (--env NAME)',
+    )
+  const installed = wanted && (await installWanted(await resolvePackage(wanted, world), world))
+  const line: readonly [string, ...string[]] = installed
+    ? [programPath(installed, wanted?.program), ...(wanted?.args ?? [])]
+    : definition.line
+  const changed = await changeLayer(world.options, layer, (text) =>
+    withServer(text, name, { ...definition, line }),
+  )
+  const alike = wanted && lookAlike(wanted)
+  const warnings =
+    alike === undefined
+      ? []
+      : [`${show(wanted!.name)} is nearly ${alike}: make sure that it is the one you mean`]
+  return { ...changed, line, installed, warnings }
+}
+
+async function refuseTaken({ name, replace }: AddRequest, { options }: ChangeWorld): Promise<void> {
+  const { loaded } = await loadAnywhere(options)
+  const origin = loaded.origin(['providers', 'mcp', name, 'command'])
+  if (origin && !replace)
+    throw new ServerChangeError(
+      `there is a server ${quote(name)} already (${origin.label})\n  fix: choose another name, or add --replace`,
+    )
+}
+
+const installWanted = (pin: ResolvedPin, world: ChangeWorld): Promise<InstalledPackage> => {
+  world.tell(`installing ${show(`${pin.name} ${pin.version}`)}\n`)
+  return installPackage(pin, world)
+}
+
+/** `cordon mcp rm`: out of the layer that defines it. One that a client starts would only fail there. */
+export async function removeServer(
+  name: string,
+  { options, force }: { readonly options: ProjectOptions; readonly force: boolean },
+): Promise<Changed & { readonly layer: EditableLayer }> {
+  const server = findServer(await listServers(options), name)
+  const layer = editable(server)
+  const client = server.clients.find(({ written }) => written)
+  if (client && !force)
+    throw new ServerChangeError(
+      `${client.title} starts ${quote(name)} through Cordon (${show(client.file)})\n  fix: cordon mcp import --undo, which takes it back there as well; or add --force`,
+    )
+  return { layer, ...(await changeLayer(options, layer, (text) => withoutServer(text, name))) }
+}
+
+function editable({ name, layer, defined, state }: ServerView): EditableLayer {
+  if (state === 'waits for trust')
+    throw new ServerChangeError(
+      `${quote(name)} is defined in ${show(defined)}, which nobody has trusted\n  fix: cordon trust, or edit it there`,
+    )
+  if (layer === 'user' || layer === 'workspace' || layer === 'user-workspace') return layer
+  throw new ServerChangeError(`${quote(name)} is defined in ${show(defined)}\n  fix: edit it there`)
+}
+
+export type Updated =
+  | { readonly kind: 'current'; readonly installed: InstalledPackage }
+  | { readonly kind: 'refused'; readonly from: InstalledPackage; readonly to: ResolvedPin }
+  | {
+      readonly kind: 'updated'
+      readonly from: InstalledPackage
+      readonly to: InstalledPackage
+      readonly file: string
+    }
+
+/**
+ * `cordon mcp update`: another version of the same package, by a person's word. The new one is installed beside the old
+ * one, so that what runs is not changed under its feet.
+ */
+export async function updateServer(
+  name: string,
+  version: string | undefined,
+  world: ChangeWorld & { readonly person: Person | undefined; readonly yes: boolean },
+): Promise<Updated> {
+  const server = findServer(await listServers(world.options), name)
+  const layer = editable(server)
+  const { installed } = server
+  if (!installed)
+    throw new ServerChangeError(
+      `${quote(name)} is no package that Cordon installed, so there is nothing to update`,
+    )
+  const same = { ...world, scripts: installed.scripts }
+  const { from, name: pkg } = installed
+  const pin = await resolvePackage({ from, name: pkg, version, program: undefined, args: [] }, same)
+  if (pin.version === installed.version && pin.integrity === installed.integrity)
+    return { kind: 'current', installed }
+  const question = `${name}: ${show(pkg)} ${show(installed.version)} → ${show(pin.version)} (${show(pin.integrity)})\nStart the new one from now on? [y/N] `
+  if (!world.yes && !(await world.person?.confirms(question)))
+    return { kind: 'refused', from: installed, to: pin }
+  const to = await installWanted(pin, same)
+  const program = Object.entries(installed.programs).find(
+    ([, path]) => server.line[0] === `${installed.dir}/${path}`,
+  )
+  const command = programPath(to, program?.[0])
+  let written = ''
+  const { file } = await changeLayer(world.options, layer, (text) => {
+    written = setValue(text, formatKeyPath(['providers', 'mcp', name, 'command']), formatValue(command))
+    return written
+  })
+  await followImports(name, server.line, [command, ...server.line.slice(1)], written, world)
+  return { kind: 'updated', from: installed, to, file }
+}
+
+/** What was imported stays known under its new command line, and with it where its variables are. */
+async function followImports(
+  name: string,
+  before: readonly string[],
+  line: readonly string[],
+  text: string,
+  { surroundings, pid }: ChangeWorld,
+): Promise<void> {
+  const isMeant = (server: { readonly name: string; readonly line: readonly string[] }): boolean =>
+    server.name === name && isDeepStrictEqual([...server.line], [...before])
+  if (!readRecords(surroundings).some((record) => record.servers.some(isMeant))) return
+  await changeRecords(surroundings, pid, async (records, write) => {
+    const sha256 = digestOfServer(text, name)
+    write(
+      records.map((record) => ({
+        ...record,
+        servers: record.servers.map((server) => (isMeant(server) ? { ...server, line, sha256 } : server)),
+      })),
+    )
+  })
+}

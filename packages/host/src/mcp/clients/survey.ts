@@ -1,0 +1,130 @@
+import { realpathSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { below } from '@cordon/policy'
+import type { Surroundings } from '@cordon/workspace'
+import { type ClientDocument, ClientFileError, openDocument } from './document.ts'
+import { type Entry, isRecord, readEntry } from './entry.ts'
+import { type ClientFile, linksOf, readClientFile } from './file.ts'
+import { type ClientPlace, projectPlaces, type ServerTable, tablesOf, userPlaces } from './places.ts'
+
+/** A server in a client's file. */
+export interface FoundServer {
+  /** As the client calls it. */
+  readonly name: string
+  readonly path: readonly string[]
+  /** `project`: it is for this workspace alone. */
+  readonly scope: 'user' | 'project'
+  readonly entry: Entry
+}
+
+export interface SurveyedFile {
+  readonly place: ClientPlace
+  readonly read: ClientFile
+  readonly document: ClientDocument
+  readonly servers: readonly FoundServer[]
+  /** Servers that the file keeps for other directories. */
+  readonly elsewhere: number
+}
+
+export interface ClientSurvey {
+  readonly files: readonly SurveyedFile[]
+  /** What could not be read. */
+  readonly problems: readonly ClientFileError[]
+  /** Files of the project, which are looked at when they are named: they may have come with a clone. */
+  readonly unnamed: readonly string[]
+}
+
+export interface SurveyOptions {
+  readonly cwd: string
+  /** Undefined: there is no workspace here. */
+  readonly root: string | undefined
+  readonly surroundings: Surroundings
+}
+
+/** All of a person's own files that are there; of a project's it is only said that they are. */
+export function surveyClients({ root, surroundings }: SurveyOptions): ClientSurvey {
+  const files: SurveyedFile[] = []
+  const problems: ClientFileError[] = []
+  const unnamed: string[] = []
+  const look = (place: ClientPlace): SurveyedFile | undefined => {
+    try {
+      return surveyFile(place, root, surroundings)
+    } catch (error) {
+      if (error instanceof ClientFileError) return void problems.push(error)
+      throw error
+    }
+  }
+  for (const place of userPlaces(surroundings)) {
+    const file = look(place)
+    if (file) files.push(file)
+  }
+  for (const place of root === undefined ? [] : projectPlaces(root)) {
+    const file = look(place)
+    if (file && file.servers.length > 0) unnamed.push(place.file)
+  }
+  return { files, problems, unnamed }
+}
+
+/** The one file that a person named. Throws what is wrong with it. */
+export function surveyNamed(name: string, { cwd, root, surroundings }: SurveyOptions): ClientSurvey {
+  const file = resolve(cwd, name)
+  const places = [...userPlaces(surroundings), ...(root === undefined ? [] : projectPlaces(root))]
+  const isInside = root !== undefined && [file, realOf(file)].some((path) => below(root, path) !== undefined)
+  const place = places.find((known) => [known.file, realOf(known.file)].includes(file)) ?? {
+    client: 'plain',
+    file,
+    scope: isInside ? 'project' : 'user',
+  }
+  const found = surveyFile(place, root, surroundings)
+  if (!found) throw new ClientFileError(name, 'there is no such file')
+  return { files: [found], problems: [], unnamed: [] }
+}
+
+function realOf(file: string): string {
+  try {
+    return realpathSync.native(file)
+  } catch {
+    return file
+  }
+}
+
+function surveyFile(
+  place: ClientPlace,
+  root: string | undefined,
+  surroundings: Surroundings,
+): SurveyedFile | undefined {
+  const read = readClientFile(place.file, surroundings, linksOf(place.scope))
+  if (!read) return undefined
+  const document = openDocument(place.file, read.text)
+  const servers = tablesOf(place.client, place.file, root).flatMap((table) =>
+    serversIn(document, table, place.scope),
+  )
+  return { place, read, document, servers, elsewhere: countElsewhere(document, place, root) }
+}
+
+const serversIn = (
+  document: ClientDocument,
+  table: ServerTable,
+  scope: ClientPlace['scope'],
+): readonly FoundServer[] => {
+  const value = document.valueAt(table.path)
+  if (!isRecord(value)) return []
+  return Object.entries(value).map(([name, entry]) => ({
+    name,
+    path: [...table.path, name],
+    scope: scope === 'project' ? scope : table.scope,
+    entry: readEntry(entry, scope),
+  }))
+}
+
+/** Claude Code keeps the servers of every project in one file. */
+function countElsewhere(document: ClientDocument, place: ClientPlace, root: string | undefined): number {
+  const projects = place.client === 'claude-code' ? document.valueAt(['projects']) : undefined
+  if (!isRecord(projects)) return 0
+  return Object.entries(projects)
+    .filter(([path]) => path !== root)
+    .reduce((sum, [, project]) => {
+      const servers = isRecord(project) ? project['mcpServers'] : undefined
+      return sum + (isRecord(servers) ? Object.keys(servers).length : 0)
+    }, 0)
+}

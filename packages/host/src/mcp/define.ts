@@ -1,0 +1,73 @@
+import { isDeepStrictEqual } from 'node:util'
+import { formatKeyPath, formatValue, removeToml, setValue, uncheckedValues } from '@cordon/config'
+import { CordonError, quote } from '@cordon/policy'
+import { sha256 } from '@cordon/workspace'
+
+/** A server as a person adds it to the configuration (SPEC 5.1). Everything that is absent keeps its default. */
+export interface ServerDefinition {
+  readonly line: readonly [string, ...string[]]
+  /** Exact names, as rules. */
+  readonly variables: readonly string[]
+  readonly hosts?: readonly Readonly<Record<string, string | number | boolean>>[]
+  readonly paths?: readonly Readonly<Record<string, string | boolean>>[]
+  readonly stateful?: boolean
+  readonly optional?: boolean
+}
+
+const keyOf = (name: string): readonly string[] => ['providers', 'mcp', name]
+
+/** Pure: the text of a layer with the server in it, in place of what it said of that name. */
+export function withServer(text: string, name: string, definition: ServerDefinition): string {
+  const alone = written('', name, definition)
+  const isThere = isDeepStrictEqual(serverTable(text, name), serverTable(alone, name))
+  return isThere ? text : written(withoutServer(text, name), name, definition)
+}
+
+function written(text: string, name: string, definition: ServerDefinition): string {
+  const { line, variables, hosts = [], paths = [], stateful, optional } = definition
+  const [command, ...args] = line
+  const rules = [
+    ...paths.map((rule) => ['fs', rule] as const),
+    ...hosts.map((rule) => ['net', rule] as const),
+    ...[...new Set(variables)].map((variable) => ['env', { name: variable, read: true }] as const),
+  ]
+  const values = [
+    ['command', command],
+    ...(args.length === 0 ? [] : [['arguments', args] as const]),
+    ...(stateful === undefined ? [] : [['stateful', stateful] as const]),
+    ...(optional === undefined ? [] : [['optional', optional] as const]),
+  ] as const
+  let edited = text
+  for (const [key, value] of values)
+    edited = setValue(edited, formatKeyPath([...keyOf(name), key]), formatValue(value))
+  for (const [axis, rule] of rules)
+    edited = setValue(edited, formatKeyPath([...keyOf(name), 'access', axis]), `+${formatValue(rule)}`)
+  return edited
+}
+
+class RemoveError extends CordonError {
+  readonly code = 'CONFIG_EDIT'
+}
+
+export function withoutServer(text: string, name: string): string {
+  const left = removeToml(text, keyOf(name))
+  if (left === undefined)
+    throw new RemoveError(
+      `cannot take server ${quote(name)} out without rewriting other parts of the file; do it by hand`,
+    )
+  return left
+}
+
+/** What a layer's text says of a server; undefined: nothing. */
+export function serverTable(text: string, name: string): unknown {
+  const read = uncheckedValues({ layer: 'user', label: '', text })
+  let here: unknown = read.kind === 'values' ? read.values : undefined
+  for (const key of keyOf(name))
+    here =
+      typeof here === 'object' && here !== null && Object.hasOwn(here, key) ? here[key as never] : undefined
+  return here
+}
+
+/** Whether a person changed it since: by everything that is said of it. */
+export const digestOfServer = (text: string, name: string): string =>
+  sha256(JSON.stringify(serverTable(text, name) ?? null))

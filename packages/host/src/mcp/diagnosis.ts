@@ -1,0 +1,87 @@
+import { CordonError, show } from '@cordon/policy'
+import type { ProxyDecision } from '@cordon/sandbox'
+import type { Hint } from '../confine/hints.ts'
+
+/** SPEC 5.4: how far a server got. */
+export type Stage =
+  /** Nobody has accepted the program that its command line leads to by now. */
+  | 'trust'
+  /** There is no process: no such program, or the sandbox could not be built. */
+  | 'start'
+  /** It ended, or said nothing, before it was initialised. */
+  | 'initialize'
+  /** It was in use. */
+  | 'running'
+
+/** What is known about a failure of a server, and what is guessed. */
+export interface Diagnosis {
+  readonly server: string
+  readonly stage: Stage
+  /** One sentence without a name in it: `ended with exit code 1 before it was initialised`. */
+  readonly what: string
+  /** Exactly what the proxy refused. */
+  readonly refused: readonly ProxyDecision[]
+  /** Guesses; some are for the person alone. */
+  readonly hints: readonly Hint[]
+  /** The last lines of its error output. */
+  readonly said: readonly string[]
+}
+
+/** A server failed. The message is for the person; `forModel` says what a model may know of it. */
+export class ServerError extends CordonError {
+  readonly code = 'MCP_SERVER'
+  readonly diagnosis: Diagnosis
+  constructor(diagnosis: Diagnosis) {
+    super(describe(diagnosis, 'person'))
+    this.diagnosis = diagnosis
+  }
+
+  get forModel(): string {
+    return describe(this.diagnosis, 'model')
+  }
+}
+
+/** How sure it is that the sandbox is the cause, by stage (SPEC 5.4). */
+const ATTRIBUTION: Readonly<Record<Stage, string | undefined>> = {
+  trust: undefined,
+  start: 'the sandbox, or the command line, is the likely cause',
+  initialize: 'what the sandbox withholds is the likely cause',
+  running: undefined,
+}
+
+function describe(diagnosis: Diagnosis, reader: 'person' | 'model'): string {
+  const { server, stage, what, said } = diagnosis
+  const notes = notesOf(diagnosis, reader)
+  const likely = isExact(diagnosis) ? undefined : ATTRIBUTION[stage]
+  return [
+    `MCP server ${show(server)} ${what}`,
+    ...(likely === undefined ? [] : [`  ${likely}`]),
+    ...notes.map((note) => `  ${note}`),
+    ...(said.length === 0 || reader === 'model'
+      ? []
+      : ['  it had said:', ...said.map((line) => `    ${show(line)}`)]),
+    ...(reader === 'person' && (stage === 'start' || stage === 'initialize')
+      ? [`  fix: \`cordon mcp doctor ${server}\` finds out what it needs`]
+      : []),
+  ].join('\n')
+}
+
+/** The launcher itself, or the proxy, said what it refused: then nothing is guessed. */
+const isExact = ({ refused, stage }: Diagnosis): boolean => refused.length > 0 || stage === 'start'
+
+/** SPEC 5.4: what was refused, exactly; otherwise one labelled hint. What a hint tells of the host is the person's. */
+export function notesOf(
+  { refused, hints }: Pick<Diagnosis, 'refused' | 'hints'>,
+  reader: 'person' | 'model',
+): string[] {
+  const exact = new Set(refused.map((decision) => `refused: ${targetOf(decision)}: ${show(decision.reason)}`))
+  const readable = hints.filter(({ audience }) => reader === 'person' || audience === 'anyone')
+  const guesses = readable.slice(0, reader === 'person' ? MOST_HINTS : 1).map(({ text }) => `hint: ${text}`)
+  return [...[...exact].slice(0, MOST_REFUSED), ...guesses]
+}
+
+const MOST_REFUSED = 10
+const MOST_HINTS = 5
+
+const targetOf = ({ url, host, port }: ProxyDecision): string =>
+  show(url ?? `${host}${port === undefined ? '' : `:${port}`}`)

@@ -1,0 +1,252 @@
+import type { CallToolResult } from '@modelcontextprotocol/client'
+import { mergeSources, setValue } from '@cordon/config'
+import { CordonError } from '@cordon/policy'
+import type { Surroundings } from '@cordon/workspace'
+import type { ProxyDecision } from '@cordon/sandbox'
+import type { Person } from '../approve/approve.ts'
+import type { Hint } from '../confine/hints.ts'
+import { compileProject, type Compiler, type Policies } from '../policies.ts'
+import type { Project } from '../project.ts'
+import { textOf, withText } from '../config-file.ts'
+import { storeOf } from '../trust/gate.ts'
+import { parseQuestion, type Question } from '../why/question.ts'
+import { why } from '../why/why.ts'
+import type { Connection, ServerWorld } from './connection.ts'
+import { type Diagnosis, ServerError } from './diagnosis.ts'
+import { SchemaCache } from './schema-cache.ts'
+import { askForOffer } from './offer.ts'
+import { ServerStarter, worldFor } from './server.ts'
+
+/** One step of a server's life, and how it went. */
+interface Step {
+  readonly name: 'start and initialize' | 'tools/list' | 'call'
+  readonly ok: boolean
+  /** What it said, or why not. */
+  readonly detail: string
+}
+
+/** What would allow something that was refused, tried in memory before it is shown. */
+export interface Suggestion {
+  readonly key: string
+  readonly value: string
+  /** The same as the lines that a person would write. */
+  readonly toml: string
+  /** What it is about: a host, a variable, a path. */
+  readonly about: string
+  /** The proxy refused it; otherwise it is a guess from what the server said. */
+  readonly isExact: boolean
+}
+
+export interface Examination {
+  readonly steps: readonly Step[]
+  readonly works: boolean
+  readonly refused: readonly ProxyDecision[]
+  readonly hints: readonly Hint[]
+  readonly said: readonly string[]
+  readonly suggestions: readonly Suggestion[]
+}
+
+export interface DoctorCall {
+  readonly tool: string
+  readonly arguments: Readonly<Record<string, unknown>>
+}
+
+export interface DoctorOptions {
+  readonly project: Project
+  readonly server: string
+  readonly call?: DoctorCall | undefined
+  readonly compiler: Compiler
+  readonly surroundings: Surroundings
+  readonly version: string
+  readonly person: Person | undefined
+}
+
+/** In the person's own file for this workspace: what a server needs here is nobody else's business. */
+const LAYER = 'user-workspace'
+
+/**
+ * `cordon mcp doctor`: starts a server as the gateway would, looks what is refused, and finds the least that would allow it.
+ * What is accepted holds for the next try, in memory; writing it down is the caller's business.
+ */
+export class Checkup {
+  readonly #options: DoctorOptions
+  #project: Project
+
+  constructor(options: DoctorOptions) {
+    this.#options = options
+    this.#project = options.project
+  }
+
+  async examine(): Promise<Examination> {
+    const policies = await compileProject(this.#project, this.#options.compiler)
+    const seen = await this.#try(policies)
+    const works = seen.steps.every(({ ok }) => ok)
+    // A server that works and was refused something nevertheless may do without it; the person decides.
+    return { ...seen, works, suggestions: this.#suggest(seen, policies) }
+  }
+
+  /** As if it were written into the person's own file. */
+  accept({ key, value }: Suggestion): void {
+    const { sources } = this.#project
+    const edited = withText(sources, LAYER, setValue(textOf(sources, LAYER), key, value))
+    this.#project = { ...this.#project, sources: edited, loaded: mergeSources(edited) }
+  }
+
+  async #try(policies: Policies): Promise<Omit<Examination, 'works' | 'suggestions'>> {
+    const record = new Notes(this.#options.call)
+    const { server, call } = this.#options
+    const config = this.#project.loaded.config.providers.mcp[server]!
+    const policyOf = (kind: 'server' | 'tool', name: string) =>
+      [...policies.bySubject].find(([subject]) => subject.kind === kind && subject.name === name)?.[1]
+    const policy = policyOf('server', server)!
+    const starter = this.#starter(policies)
+    let connection: Connection | undefined
+    try {
+      connection = await starter.start(policy)
+      const version = connection.client.getServerVersion()
+      record.did('start and initialize', `${version?.name ?? '?'} ${version?.version ?? ''}`.trim())
+      const { tools } = await askForOffer(connection.client, 60_000)
+      record.did('tools/list', `${tools.length} tools`)
+      if (call && !config.stateful) {
+        record.see(connection)
+        await connection.close('now')
+        connection = await starter.start(policyOf('tool', this.#configuredName(call.tool)) ?? policy)
+      }
+      if (call)
+        record.called(await connection.client.callTool({ name: call.tool, arguments: call.arguments }))
+    } catch (error) {
+      record.failed(connection?.failure() ?? error)
+    }
+    if (connection) {
+      record.see(connection)
+      await connection.close()
+    }
+    return record.result()
+  }
+
+  #starter(policies: Policies): ServerStarter {
+    const { server, compiler, surroundings, version, person } = this.#options
+    const { root, workspace, loaded } = this.#project
+    const plain: ServerWorld = {
+      root,
+      home: compiler.home,
+      env: surroundings.env,
+      sandbox: loaded.config.sandbox,
+      unfinished: workspace.unfinished,
+      version,
+    }
+    const policy = [...policies.bySubject].find(
+      ([{ kind, name }]) => kind === 'server' && name === server,
+    )![1]
+    const config = loaded.config.providers.mcp[server]!
+    const { world } = worldFor(server, config, plain, surroundings)
+    return new ServerStarter({
+      name: server,
+      config,
+      policy,
+      world,
+      desk: { store: storeOf(workspace, compiler, compiler), person },
+      cache: new SchemaCache(workspace.local),
+      prepare: () => undefined,
+    })
+  }
+
+  #configuredName(remote: string): string {
+    const found = Object.entries(this.#project.loaded.config.conversation.tools).find(
+      ([name, { source }]) =>
+        source.kind === 'mcp' && source.server === this.#options.server && (source.tool ?? name) === remote,
+    )
+    return found?.[0] ?? remote
+  }
+
+  #suggest({ refused, hints }: Pick<Examination, 'refused' | 'hints'>, policies: Policies): Suggestion[] {
+    const exact = refused.map((decision) => ({ question: questionAbout(decision), isExact: true }))
+    const guessed = hints.flatMap(({ question }) => (question ? [{ question, isExact: false }] : []))
+    const found = [...exact, ...guessed].flatMap(({ question, isExact }) => {
+      const edit = this.#editFor(question, policies)
+      return edit
+        ? [{ ...edit, toml: setValue('', edit.key, edit.value).trim(), about: question.target, isExact }]
+        : []
+    })
+    return [...new Map(found.map((each) => [`${each.key} ${each.value}`, each])).values()]
+  }
+
+  /** Where the server's access is declared: with the server, or with the tool that was called (SPEC 5.2). */
+  #editFor(question: Question, policies: Policies): Pick<Suggestion, 'key' | 'value'> | undefined {
+    const { server, call, compiler, surroundings } = this.#options
+    const { stateful } = this.#project.loaded.config.providers.mcp[server]!
+    const name = stateful || !call ? server : this.#configuredName(call.tool)
+    const place = { cwd: this.#project.root.path, home: compiler.home, env: surroundings.env }
+    try {
+      const { fix } = why(this.#project, policies, name, question, place)
+      return fix && { key: fix.key, value: fix.value }
+    } catch (error) {
+      if (error instanceof CordonError) return undefined // a question that no rule answers
+      throw error
+    }
+  }
+}
+
+const questionAbout = ({ kind, host, port, url }: ProxyDecision): Question => {
+  const scheme = kind === 'http' || port === 80 ? 'http' : 'https'
+  return parseQuestion('net', url ?? `${scheme}://${host}${port === undefined ? '' : `:${port}`}/`)
+}
+
+/** What was noted, step by step. */
+class Notes {
+  readonly #steps: Step[] = []
+  readonly #call: DoctorCall | undefined
+  #refused: readonly ProxyDecision[] = []
+  #hints: readonly Hint[] = []
+  #said: readonly string[] = []
+  #complaint = ''
+
+  constructor(call: DoctorCall | undefined) {
+    this.#call = call
+  }
+
+  did(name: Step['name'], detail: string): void {
+    this.#steps.push({ name, ok: true, detail })
+  }
+
+  called({ content, isError }: CallToolResult): void {
+    const text = content.map((block) => (block.type === 'text' ? block.text : `(${block.type})`)).join('\n')
+    this.#steps.push({ name: 'call', ok: isError !== true, detail: text })
+    if (isError === true) this.#complaint = text
+  }
+
+  failed(error: unknown): void {
+    const names: readonly Step['name'][] = [
+      'start and initialize',
+      'tools/list',
+      ...(this.#call ? ['call' as const] : []),
+    ]
+    const name = names[this.#steps.length] ?? 'call'
+    const detail =
+      error instanceof ServerError
+        ? error.diagnosis.what
+        : error instanceof Error
+          ? error.message
+          : String(error)
+    this.#steps.push({ name, ok: false, detail })
+    this.#complaint = detail
+    if (error instanceof ServerError) this.#take(error.diagnosis)
+  }
+
+  see(connection: Connection): void {
+    const { refused, hints } = connection.news()
+    this.#refused = [...this.#refused, ...refused]
+    this.#hints = [...this.#hints, ...hints(this.#complaint), ...hints(connection.said())]
+  }
+
+  #take({ refused, hints, said }: Diagnosis): void {
+    this.#refused = [...this.#refused, ...refused]
+    this.#hints = [...this.#hints, ...hints]
+    this.#said = said
+  }
+
+  result(): Omit<Examination, 'works' | 'suggestions'> {
+    const hints = [...new Map(this.#hints.map((hint) => [hint.about, hint])).values()]
+    return { steps: this.#steps, refused: this.#refused, hints, said: this.#said }
+  }
+}

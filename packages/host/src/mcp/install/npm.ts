@@ -1,0 +1,110 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join, normalize } from 'node:path'
+import { show } from '@cordon/policy'
+import { makePrivateDirectory } from '@cordon/workspace'
+import { InstallerFailed, runInstaller } from './command.ts'
+import {
+  fillDirectory,
+  InstallError,
+  type InstalledPackage,
+  type InstallWorld,
+  packagesDir,
+  type PackagePin,
+} from './packages.ts'
+import type { Wanted } from './runner.ts'
+import { runScripts } from './scripts.ts'
+
+/** Which version the registry means, and its integrity. Nothing is installed. */
+export async function resolveNpm({ name, version }: Wanted, world: InstallWorld): Promise<PackagePin> {
+  const spec = version === undefined ? name : `${name}@${version}`
+  const text = await npm(
+    world,
+    packagesDir(world.surroundings),
+    'view',
+    spec,
+    'version',
+    'dist.integrity',
+    '--json',
+  ).catch((error: unknown) => {
+    throw isMissing(error) ? new InstallError(`the registry has no ${show(spec)}`) : error
+  })
+  const parsed: unknown = text.trim() === '' ? undefined : JSON.parse(text)
+  const found = (Array.isArray(parsed) ? parsed.at(-1) : parsed) as
+    | Readonly<Record<string, unknown>>
+    | undefined
+  const [exact, integrity] = [found?.['version'], found?.['dist.integrity']]
+  if (typeof exact !== 'string') throw new InstallError(`the registry has no ${show(spec)}`)
+  if (typeof integrity !== 'string' || !/^sha512-[A-Za-z0-9+/]{86}==$/.test(integrity))
+    throw new InstallError(
+      `the registry states no integrity of ${show(`${name}@${exact}`)}, so it cannot be pinned`,
+    )
+  return { from: 'npm', name, version: exact, integrity }
+}
+
+/** With `--json` npm says so in JSON as well. */
+function isMissing(error: unknown): boolean {
+  if (!(error instanceof InstallerFailed)) return false
+  try {
+    const { error: said } = JSON.parse(error.stdout) as { readonly error?: { readonly code?: unknown } }
+    return said?.code === 'E404' || said?.code === 'ETARGET'
+  } catch {
+    return false
+  }
+}
+
+/** Files only: no script of any package runs, unless it is asked for, and then confined. */
+export const installNpm = (pin: PackagePin, world: InstallWorld): Promise<InstalledPackage> =>
+  fillDirectory(world, pin, async (dir) => {
+    const { name, version } = pin
+    writeFileSync(
+      join(dir, 'package.json'),
+      `${JSON.stringify({ private: true, dependencies: { [name]: version } })}\n`,
+    )
+    await npm(
+      world,
+      dir,
+      'install',
+      '--ignore-scripts',
+      '--no-audit',
+      '--no-fund',
+      '--no-progress',
+      '--omit=dev',
+    )
+    const lock = JSON.parse(readFileSync(join(dir, 'package-lock.json'), 'utf8')) as Lock
+    const locked = lock.packages?.[`node_modules/${name}`]
+    if (locked?.version !== version || locked.integrity !== pin.integrity)
+      throw new InstallError(
+        `what was installed as ${show(`${name}@${version}`)} is not what the registry stated before: it has ${show(String(locked?.integrity))}`,
+      )
+    if (world.scripts === 'confined') await runScripts(dir, await registryOf(name, dir, world), world)
+    return programsOf(dir, name)
+  })
+
+interface Lock {
+  readonly packages?: Readonly<Record<string, { readonly version?: string; readonly integrity?: string }>>
+}
+
+function programsOf(dir: string, name: string): Record<string, string> {
+  const { bin } = JSON.parse(readFileSync(join(dir, 'node_modules', name, 'package.json'), 'utf8')) as {
+    readonly bin?: unknown
+  }
+  const named = typeof bin === 'string' ? { [name.split('/').at(-1)!]: bin } : bin
+  if (typeof named !== 'object' || named === null) return {}
+  return Object.fromEntries(
+    Object.entries(named).flatMap(([program, path]) =>
+      typeof path === 'string' ? [[program, join('node_modules', name, normalize(`/${path}`))]] : [],
+    ),
+  )
+}
+
+async function registryOf(name: string, dir: string, world: InstallWorld): Promise<string> {
+  const scope = name.startsWith('@') ? name.split('/')[0]! : undefined
+  const own = scope === undefined ? '' : (await npm(world, dir, 'config', 'get', `${scope}:registry`)).trim()
+  return own !== '' && own !== 'undefined' ? own : (await npm(world, dir, 'config', 'get', 'registry')).trim()
+}
+
+const npm = (world: InstallWorld, cwd: string, ...args: string[]): Promise<string> => {
+  makePrivateDirectory(cwd)
+  const { env } = world.surroundings
+  return runInstaller({ argv: ['npm', '--loglevel=error', ...args], cwd, env, signal: world.signal })
+}

@@ -1,0 +1,57 @@
+import type { Client, ServerCapabilities, Tool } from '@modelcontextprotocol/client'
+import { isDeep } from '@cordon/config'
+
+/** What a server says it can do. */
+export interface Offer {
+  readonly capabilities: ServerCapabilities
+  readonly tools: readonly Tool[]
+  /** Names of tools that nobody can be shown or asked about, in words for people. */
+  readonly unusable: readonly string[]
+}
+
+const MOST_TOOLS = 512
+const LARGEST_TOOL = 256 * 1024
+
+/** Asks a server that was initialised. */
+export async function askForOffer(client: Client, timeout: number): Promise<Offer> {
+  const capabilities = client.getServerCapabilities() ?? {}
+  if (!capabilities.tools) return { capabilities, tools: [], unusable: [] }
+  const { tools } = await client.listTools(undefined, { timeout, cacheMode: 'bypass' })
+  return { capabilities, ...sortTools(tools) }
+}
+
+/** As other clients accept them: a name in which nothing hides, and nothing looks like something else. */
+const NAME = /^[A-Za-z0-9_./-]+$/
+const LONGEST_NAME = 128
+
+/** Pure. A name with other letters could be taken for another tool's; it is left out rather than changed. */
+export function sortTools(all: readonly Tool[]): Pick<Offer, 'tools' | 'unusable'> {
+  const unusable: string[] = []
+  const byName = new Map<string, Tool>()
+  for (const tool of all) {
+    const why = whyUnusable(tool, byName)
+    if (why === undefined) byName.set(tool.name, tool)
+    else if (unusable.length < MOST_NAMED) unusable.push(`${inAscii(tool.name)} ${why}`)
+  }
+  return { tools: [...byName.values()], unusable }
+}
+
+const MOST_NAMED = 5
+const LONGEST_SHOWN = 60
+
+/** A person must see what is odd about a name, also where two letters look the same. */
+const inAscii = (name: string): string =>
+  JSON.stringify(name.length > LONGEST_SHOWN ? `${name.slice(0, LONGEST_SHOWN)}…` : name).replaceAll(
+    /[^ -~]/gu,
+    (c) => `\\u{${c.codePointAt(0)!.toString(16)}}`,
+  )
+
+function whyUnusable(tool: Tool, known: ReadonlyMap<string, Tool>): string | undefined {
+  if (!NAME.test(tool.name) || tool.name.length > LONGEST_NAME)
+    return 'is no tool name: letters, digits and _ - . / are'
+  if (known.has(tool.name)) return 'is offered twice'
+  if (known.size >= MOST_TOOLS) return `is one too many: ${MOST_TOOLS} tools are enough`
+  if (isDeep(tool) || JSON.stringify(tool).length > LARGEST_TOOL)
+    return 'has a description or schema beyond all measure'
+  return undefined
+}

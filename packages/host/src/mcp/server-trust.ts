@@ -1,0 +1,175 @@
+import type { Tool } from '@modelcontextprotocol/client'
+import { show } from '@cordon/policy'
+import { type ApprovalStore, type ServerSeen, sha256, type ToolSeen } from '@cordon/workspace'
+import type { Person } from '../approve/approve.ts'
+import { differenceOf } from '../trust/difference.ts'
+import { visible } from '../trust/review.ts'
+import type { ServerIdentity } from './identity.ts'
+
+/** Who may be shown what changed. Undefined: nobody can be asked, and what changed waits (SPEC 2.1). */
+export interface TrustDesk {
+  readonly store: Pick<ApprovalStore, 'read' | 'changeServer'>
+  readonly person: Person | undefined
+}
+
+/** The tools that a model may see, and why it does not see the others. */
+export interface AdmittedTools {
+  readonly tools: readonly Tool[]
+  /** New or changed since the server was first seen. */
+  readonly withheld: readonly string[]
+}
+
+/**
+ * SPEC 5, trust: the first time a server is used it is taken as it is; its command line is a person's word already. When
+ * later the same command line leads to another program, a person is asked. False: it must not be started (decision 0230).
+ */
+export async function admitProgram(
+  server: string,
+  argv: readonly string[],
+  identity: ServerIdentity,
+  { store, person }: TrustDesk,
+): Promise<boolean> {
+  const program = programText(identity)
+  const command = commandDigest(argv)
+  const known = await knownServer(store, server, command)
+  if (!known) {
+    await store.changeServer(server, (now) => (now?.command === command ? undefined : { command, program }))
+    return true
+  }
+  if (known.program === program) return true
+  const accepted =
+    (await person?.confirms(
+      `${changeText(`the program of MCP server ${show(server)}`, known.program, program)}\nStart it as it is now? [y/N] `,
+    )) ?? false
+  await store.changeServer(server, (now) => {
+    if (now?.command !== command) return undefined
+    if (!accepted) return { ...now, waiting: { ...now.waiting, program } }
+    const { waiting, ...rest } = now
+    return { ...rest, program, ...(waiting?.tools ? { waiting: { tools: waiting.tools } } : {}) }
+  })
+  return accepted
+}
+
+/** The same for what the server tells a model about its tools: name, description, schema and all else. */
+export async function admitTools(
+  server: string,
+  argv: readonly string[],
+  tools: readonly Tool[],
+  { store, person }: TrustDesk,
+): Promise<AdmittedTools> {
+  const command = commandDigest(argv)
+  const offered = tools.map((tool) => ({ tool, seen: seenOf(tool) }))
+  const known = await knownServer(store, server, command)
+  if (!known?.tools) {
+    const all = offered.map(({ seen }) => seen)
+    await store.changeServer(server, (now) =>
+      now?.command === command && !now.tools ? { ...now, tools: all } : undefined,
+    )
+    return { tools, withheld: [] }
+  }
+  const digests = new Map(known.tools.map((tool) => [tool.name, tool.sha256]))
+  const changed = offered.filter(({ seen }) => digests.get(seen.name) !== seen.sha256)
+  if (changed.length === 0) return { tools, withheld: [] }
+  const question = `${changed.map(({ seen }) => toolChangeText(server, known, seen)).join('\n')}\nLet the assistant see ${changed.length === 1 ? 'it' : 'them'}? [y/N] `
+  const accepted = (await person?.confirms(question)) ?? false
+  const fresh = changed.map(({ seen }) => seen)
+  await store.changeServer(server, (now) => {
+    if (now?.command !== command) return undefined
+    return accepted ? acceptTools(now, fresh) : { ...now, waiting: { ...now.waiting, tools: fresh } }
+  })
+  if (accepted) return { tools, withheld: [] }
+  return {
+    tools: offered.filter((each) => !changed.includes(each)).map(({ tool }) => tool),
+    withheld: fresh.map(({ name }) => name),
+  }
+}
+
+/** What a person is shown of a server that is not as it was; undefined: nothing waits. */
+export function serverChangeText(seen: ServerSeen): string | undefined {
+  const { server, program, waiting } = seen
+  const texts = [
+    ...(waiting?.program === undefined
+      ? []
+      : [changeText(`the program of MCP server ${show(server)}`, program, waiting.program)]),
+    ...(waiting?.tools ?? []).map((tool) => toolChangeText(server, seen, tool)),
+  ]
+  return texts.length === 0 ? undefined : texts.join('\n')
+}
+
+/** Accepts exactly what was shown; what has changed again meanwhile waits for the next look. */
+export const acceptServer = (store: Pick<ApprovalStore, 'changeServer'>, shown: ServerSeen): Promise<void> =>
+  store.changeServer(shown.server, (now) => {
+    if (!now || JSON.stringify(now) !== JSON.stringify(shown)) return undefined
+    const { command, program, tools, waiting } = acceptTools(now, now.waiting?.tools ?? [])
+    return { command, program: waiting?.program ?? program, ...(tools ? { tools } : {}) }
+  })
+
+function acceptTools({ waiting, ...known }: ServerSeen, fresh: readonly ToolSeen[]): ServerSeen {
+  const names = new Set(fresh.map(({ name }) => name))
+  const tools = [...(known.tools ?? []).filter(({ name }) => !names.has(name)), ...fresh]
+  const program = waiting?.program
+  return { ...known, tools, ...(program === undefined ? {} : { waiting: { program } }) }
+}
+
+/** What a person sees of one tool that is not as it was. */
+function toolChangeText(server: string, known: Pick<ServerSeen, 'tools'>, now: ToolSeen): string {
+  const was = known.tools?.find(({ name }) => name === now.name)
+  const what = `tool ${show(now.name)} of MCP server ${show(server)}`
+  if (was && was.text === undefined) return `${what} changed; what it was is too long to be shown`
+  return changeText(what, was?.text, now.text ?? '(too long to be shown)')
+}
+
+function changeText(what: string, was: string | undefined, now: string): string {
+  if (was === undefined) return `${what} is new:\n${indented(now.split('\n'))}`
+  return `${what} is not as it was:\n${indented(differenceOf(was, now))}`
+}
+
+const MOST_LINES = 60
+
+const indented = (lines: readonly string[]): string =>
+  [
+    ...lines.slice(0, MOST_LINES),
+    ...(lines.length > MOST_LINES ? [`and ${lines.length - MOST_LINES} more lines`] : []),
+  ]
+    .map((line) => `  ${visible(line)}\n`)
+    .join('')
+
+async function knownServer(
+  store: Pick<ApprovalStore, 'read'>,
+  server: string,
+  command: string,
+): Promise<ServerSeen | undefined> {
+  const { servers } = await store.read()
+  return servers.findLast((entry) => entry.server === server && entry.command === command)
+}
+
+const commandDigest = (argv: readonly string[]): string => sha256(JSON.stringify(argv))
+
+/** One thing a line, so that a difference names what differs. */
+const programText = ({ program, entry, package: packaged, sha256: digest }: ServerIdentity): string =>
+  [
+    `program ${program}`,
+    ...(entry === undefined ? [] : [`runs ${entry}`]),
+    ...(packaged === undefined ? [] : [`package ${packaged}`]),
+    ...(digest === undefined ? [] : [`sha256 ${digest}`]),
+  ]
+    .map((line) => `${line}\n`)
+    .join('')
+
+const LONGEST_KEPT = 16 * 1024
+
+/** Whatever of it a model may read counts, in whichever order the server writes it. */
+function seenOf(tool: Tool): ToolSeen {
+  const text = `${JSON.stringify(sorted(tool), undefined, 2)}\n`
+  return { name: tool.name, sha256: sha256(text), ...(text.length > LONGEST_KEPT ? {} : { text }) }
+}
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value)
+      .toSorted(([a], [b]) => (a < b ? -1 : 1))
+      .map(([key, inner]) => [key, sorted(inner)]),
+  )
+}

@@ -1,0 +1,157 @@
+import { dirname } from 'node:path'
+import type { Client } from '@modelcontextprotocol/client'
+import type { McpServerConfig } from '@cordon/config'
+import { type AccessPolicy, below, CordonError } from '@cordon/policy'
+import type { Surroundings } from '@cordon/workspace'
+import { serverValues } from './clients/values.ts'
+import { type Connection, connect, milliseconds, type ServerStart, type ServerWorld } from './connection.ts'
+import { ServerError, type Stage } from './diagnosis.ts'
+import { identify, packageOf, type ServerIdentity } from './identity.ts'
+import { askForOffer, type Offer } from './offer.ts'
+import { SchemaCache, schemaKey } from './schema-cache.ts'
+import { admitProgram, type TrustDesk } from './server-trust.ts'
+
+/** What is the same for every process of a server. */
+export interface ServerSetup {
+  readonly name: string
+  readonly config: McpServerConfig
+  /** Of a stateful server its own policy; of a stateless one the default, for what is not a configured tool. */
+  readonly policy: AccessPolicy
+  readonly world: ServerWorld
+  readonly desk: TrustDesk
+  readonly cache: SchemaCache
+  /** Asked at every start: by then it is known who is behind us. */
+  readonly capabilities?: () => NonNullable<ServerStart['capabilities']>
+  /** Called for every process before it is initialised, to hear what it says by itself. */
+  readonly prepare: (client: Client) => void
+  readonly onWaiting?: (server: string, seconds: number) => void
+}
+
+/**
+ * The world as this server sees it: with the values that a client's file has for it, where the environment has none
+ * (decision 0237). What of them reaches the server is its policy's business.
+ */
+export function worldFor(
+  name: string,
+  { command, arguments: words }: McpServerConfig,
+  world: ServerWorld,
+  surroundings: Surroundings,
+): { readonly world: ServerWorld; readonly missing: readonly string[] } {
+  const { values, missing } = serverValues(name, [command, ...words], surroundings)
+  return { world: { ...world, env: { ...values, ...world.env } }, missing }
+}
+
+/** As whom a process of a stateless server is started: a tool, or undefined for everything that is none. */
+export interface CallAs {
+  readonly tool: string
+  readonly policy: AccessPolicy
+}
+
+export type Question<T> = (client: Client, connection: Connection) => Promise<T>
+
+/** A configured server in one session (SPEC 5.1). Nothing is started before it is asked for something. */
+export interface McpServer {
+  readonly name: string
+  /** What it offers; asks it, unless that is known. Throws `ServerError`. */
+  offer(): Promise<Offer>
+  /** Throws `ServerError` when the server is the reason, and the SDK's errors for what the server answered. */
+  ask<T>(question: Question<T>, as?: CallAs, signal?: AbortSignal): Promise<T>
+  /** Ends every process of it. */
+  close(): Promise<void>
+}
+
+/** Starts processes of one server, once a person's word covers the program that its command line leads to. */
+export class ServerStarter {
+  readonly #setup: ServerSetup
+  #checked: Promise<ServerIdentity> | undefined
+
+  constructor(setup: ServerSetup) {
+    this.#setup = setup
+  }
+
+  get argv(): readonly [string, ...string[]] {
+    const { command, arguments: words } = this.#setup.config
+    return [command, ...words]
+  }
+
+  /** Kept from an earlier session, for exactly this program. */
+  async knownOffer(): Promise<Offer | undefined> {
+    return this.#setup.cache.find(schemaKey(this.argv, await this.identity()))
+  }
+
+  async askOffer({ client }: Connection): Promise<Offer> {
+    const { config, cache } = this.#setup
+    const offer = await askForOffer(client, milliseconds(config.startup_timeout_secs))
+    cache.keep(schemaKey(this.argv, await this.identity()), offer)
+    return offer
+  }
+
+  async start(policy: AccessPolicy, signal?: AbortSignal): Promise<Connection> {
+    const { name, config, world, prepare, onWaiting, capabilities } = this.#setup
+    const identity = await this.identity()
+    return connect(
+      {
+        server: name,
+        argv: this.argv,
+        policy,
+        runtime: runtimeOf(identity, world),
+        startupSecs: config.startup_timeout_secs,
+        signal,
+        prepare,
+        ...(capabilities ? { capabilities: capabilities() } : {}),
+        ...(onWaiting ? { onWaiting: (seconds) => onWaiting(name, seconds) } : {}),
+      },
+      world,
+    )
+  }
+
+  identity(): Promise<ServerIdentity> {
+    return (this.#checked ??= this.#check())
+  }
+
+  async #check(): Promise<ServerIdentity> {
+    const { name, world, desk } = this.#setup
+    const fail = (what: string, stage: Stage = 'start'): ServerError =>
+      new ServerError({ server: name, stage, what, refused: [], hints: [], said: [] })
+    let identity
+    try {
+      identity = identify(this.argv, world.root.path, world.env)
+    } catch (error) {
+      if (error instanceof CordonError) throw fail(`could not be started: ${error.message}`)
+      throw error
+    }
+    if (await admitProgram(name, this.argv, identity, desk)) return identity
+    throw fail(
+      'was not started: its program is not the one that was used before, and nobody has accepted that; `cordon trust` shows the difference',
+      'trust',
+    )
+  }
+}
+
+/**
+ * What an interpreter is told to run has to be visible, wherever it lies: with its package, or with the siblings that it was
+ * installed with. Never a home, nor anything above one or above the workspace (decision 0234).
+ */
+function runtimeOf({ entry }: ServerIdentity, { root, home }: ServerWorld): readonly string[] {
+  if (entry === undefined || below(root.path, entry) !== undefined) return []
+  const modules = entry.indexOf('/node_modules/')
+  const dir = modules > 0 ? entry.slice(0, modules + '/node_modules'.length) : packageOf(entry)?.dir
+  const isWhole =
+    dir !== undefined &&
+    ![home, root.path].some((place) => below(dir, place) !== undefined) &&
+    dirname(dir) !== '/'
+  return [isWhole ? dir : entry]
+}
+
+/** A protocol error of a server that has meanwhile ended is the end's fault. */
+export async function asking<T>(connection: Connection, question: Question<T>): Promise<T> {
+  try {
+    return await question(connection.client, connection)
+  } catch (error) {
+    await settle()
+    throw connection.failure() ?? error
+  }
+}
+
+/** That a process has ended is known a moment after its streams have. */
+const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))

@@ -1,0 +1,101 @@
+import { lstatSync, realpathSync, type Stats, statSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { below, type Capability, CordonError, type RelPath, shellWord, show } from '@cordon/policy'
+import { isInSystem, type OutsideRule, whyNotOutside } from '@cordon/sandbox'
+import { WRITING } from '../compile/names.ts'
+import type { GuardSurvey } from '../guard/survey.ts'
+
+/** A place that somebody asked for, in a flag or a profile (SPEC 4.8). */
+export interface AskedPlace {
+  /** As it was written; `~` is the home, and a relative one is meant from where the person stands. */
+  readonly text: string
+  readonly grants: ReadonlySet<Capability>
+  /** `--read ~/shared`, or the line of a profile. */
+  readonly origin: string
+}
+
+/** Where places are meant from, and what is never given away. */
+export interface OutsideWorld {
+  readonly cwd: string
+  readonly home: string
+  readonly guard: GuardSurvey
+}
+
+export class PlaceError extends CordonError {
+  readonly code = 'FLAG'
+  constructor(origin: string, why: string) {
+    super(`${show(origin)}: ${why}`)
+  }
+}
+
+/** `~` as a shell would read it: in `--read=~/x` and in a file no shell does. */
+export const absolutePath = (text: string, { cwd, home }: Pick<OutsideWorld, 'cwd' | 'home'>): string =>
+  text === '~' || text.startsWith('~/') ? join(home, text.slice(1)) : resolve(cwd, text)
+
+/** As a person in this home would type it. */
+export function typedPath(path: string, home: string): string {
+  const inHome = below(home, path)
+  if (inHome === undefined) return shellWord(path)
+  return inHome === '.' ? '~' : `~/${shellWord(inHome)}`
+}
+
+/**
+ * The rule for a place that exists, at its canonical path: a link that is put there later leads nowhere. Undefined where
+ * nothing has to be granted, because every program is shown it. Throws for what is never granted.
+ */
+export function outsideRule(asked: AskedPlace, world: OutsideWorld): OutsideRule | undefined {
+  const { grants, origin } = asked
+  const named = absolutePath(asked.text, world)
+  const path = realpathSync.native(named)
+  const writes = [...grants].some((each) => WRITING.has(each))
+  const refuse = (why: string): never => {
+    throw new PlaceError(origin, why)
+  }
+  if (path.includes('\ufffd')) refuse('its name is not valid UTF-8')
+  const never = whyNotOutside(path, { writes, home: world.guard.home })
+  if (never !== undefined) refuse(never)
+  if (world.guard.secret().some((place) => below(place, path) !== undefined))
+    refuse('Cordon keeps its approvals and keys there, and no command may read them')
+  if (writes && world.guard.own().some((place) => below(place, path) !== undefined))
+    refuse('Cordon keeps its own files there, and no command may write them')
+  const stats = statSync(path)
+  if (!stats.isDirectory() && !stats.isFile()) refuse('it is neither a file nor a directory')
+  if (!writes && isInSystem(path)) {
+    if (!isForAll(path, stats))
+      refuse('it is withheld from every confined program: not every user may read it')
+    return undefined
+  }
+  return {
+    outside: true,
+    path: relativeToRoot(path),
+    ...(named === path ? {} : { written: relativeToRoot(named) }),
+    grants,
+    external: false,
+    origin,
+  }
+}
+
+/** SPEC 4.8: said when what is granted is not what was typed. */
+export const ledElsewhere = ({ path, written, origin }: OutsideRule): string | undefined =>
+  written === undefined
+    ? undefined
+    : `${show(origin ?? `/${written}`)} leads to ${show(`/${path}`)}, and that is granted`
+
+export const relativeToRoot = (path: string): RelPath => below('/', path) ?? ('.' as RelPath)
+
+export function isThere(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) !== undefined
+  } catch {
+    return false // its parent is a file, or may not be entered: for us, and for what we start
+  }
+}
+
+const READ_BY_ALL = 0o004
+
+/** The file itself, and that every directory above may be entered: what the baseline shows of the system (SPEC 4.3). */
+const isForAll = (path: string, stats: Stats): boolean =>
+  (stats.mode & READ_BY_ALL) !== 0 && isEntered(dirname(path))
+
+const isEntered = (dir: string): boolean =>
+  dir === '/' || ((statSync(dir).mode & 0o001) !== 0 && isEntered(dirname(dir)))

@@ -1,0 +1,32 @@
+import { type Capability, FsIndex, type FsRule, type Root } from '@cordon/policy'
+import { nameOf, type OutsideRule } from '@cordon/sandbox'
+import { withGuard } from '../compile/guard.ts'
+import type { GuardSurvey } from '../guard/survey.ts'
+import { relativeToRoot } from './place.ts'
+
+/**
+ * SPEC 4.8 and 4.10: places outside under the guard, as one list that answers like a policy whose root is `/`. Cordon's
+ * own files are not written there, and its approvals and keys not even read, whatever lies around them is granted.
+ */
+export function guardOutside(places: readonly OutsideRule[], survey: GuardSurvey): readonly OutsideRule[] {
+  if (places.length === 0) return []
+  const guarded = withGuard(byPath(places), { root: EVERYTHING, survey, more: [] })
+  const index = new FsIndex(guarded)
+  const hidden = survey.secret().flatMap((place): FsRule[] => {
+    const path = relativeToRoot(place)
+    if (!index.governing(path)?.grants.size) return []
+    return [{ path, grants: new Set(), external: false, origin: "Cordon's own" }]
+  })
+  return [...guarded, ...hidden].map((rule) => ({ ...rule, outside: true }))
+}
+
+/** Of two rules for a place the later one would answer alone. What was asked for twice is had in both ways. */
+const byPath = (places: readonly OutsideRule[]): readonly OutsideRule[] =>
+  [...Map.groupBy(places, ({ path }) => path).values()].map((same) => ({
+    ...same[0]!,
+    grants: new Set<Capability>(same.flatMap(({ grants }) => [...grants])),
+    origin: [...new Set(same.map((rule) => rule.origin ?? nameOf(rule)))].join(' '),
+  }))
+
+/** What the rules of places outside are relative to. */
+const EVERYTHING: Root = { path: '/' as Root['path'], foldCase: 'exact' }

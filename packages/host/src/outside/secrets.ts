@@ -1,0 +1,64 @@
+import { CordonError, show } from '@cordon/policy'
+import type { OutsideRule } from '@cordon/sandbox'
+import { refusedGrants, sessionMemoryOf } from '../approve/session.ts'
+import { describeGrant, SENSITIVE, type SensitiveGrant, sensitiveGrants } from '../compile/sensitive.ts'
+import { PLAIN } from '../compile/subject.ts'
+import type { Compiler } from '../policies.ts'
+import type { Project } from '../project.ts'
+import { typedPath } from './place.ts'
+
+export interface AskedLists {
+  /** From flags. */
+  readonly typed: readonly OutsideRule[]
+  /** From a person's own profiles, one list each. */
+  readonly configured: readonly (readonly OutsideRule[])[]
+}
+
+export interface Confirmed {
+  readonly lists: readonly (readonly OutsideRule[])[]
+  readonly warnings: readonly string[]
+}
+
+/** Nobody can be asked, and a flag in a script may be anybody's. */
+class UnaskedSecretError extends CordonError {
+  readonly code = 'FLAG'
+  constructor({ rule, pattern }: SensitiveGrant, home: string) {
+    const place = `{ path = ${JSON.stringify(typedPath(`/${rule.path}`, home))}, ${[...rule.grants].includes('create') ? 'read = true, write = true' : 'read = true'} }`
+    super(
+      `${show(rule.origin ?? `/${rule.path}`)}: secrets live there (${pattern}), and without a terminal nobody can be asked\n` +
+        '  fix: run it at a terminal; or, for scripts, name it in a profile of your own, and use --profile mine:\n' +
+        `    cordon config set --user profiles.mine.outside '+${place}'`,
+    )
+  }
+}
+
+/**
+ * SPEC 4.9: a place where secrets live is asked about, once a session. What was typed is not granted where nobody can be
+ * asked; what a person wrote into their configuration is, with a warning, as in every policy.
+ */
+export async function confirmOutside(
+  { typed, configured }: AskedLists,
+  { loaded, workspace }: Project,
+  { home, person, session }: Compiler,
+): Promise<Confirmed> {
+  const patterns = [...SENSITIVE, ...loaded.config.sandbox.sensitive]
+  const sensitive = (rules: readonly OutsideRule[]): readonly SensitiveGrant[] =>
+    sensitiveGrants(new Map([[SUBJECT, { fs: rules, net: [], env: [] }]]), { root: '/', home, patterns })
+  const grants = [typed, ...configured].flatMap(sensitive)
+  if (grants.length === 0) return { lists: [typed, ...configured], warnings: [] }
+  const memory = sessionMemoryOf(workspace, session)
+  const unasked = person ? undefined : sensitive(typed).find(({ key }) => !memory.has(key))
+  if (unasked) throw new UnaskedSecretError(unasked, home)
+  const known = new Set(grants.filter(({ key }) => memory.has(key)))
+  const refused = new Set(person ? (await refusedGrants(grants, memory, person)).map(({ rule }) => rule) : [])
+  return {
+    lists: [typed, ...configured].map((rules) => rules.filter((rule) => !refused.has(rule))),
+    warnings: grants
+      .filter((grant) => !known.has(grant))
+      .map(
+        (grant) => describeGrant(grant) + (refused.has(grant.rule) ? '; refused, so it is not granted' : ''),
+      ),
+  }
+}
+
+const SUBJECT = { kind: 'profile', name: PLAIN, access: undefined, variables: [], key: [] } as const

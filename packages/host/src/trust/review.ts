@@ -1,0 +1,96 @@
+import { show } from '@cordon/policy'
+import { differenceOf } from './difference.ts'
+import type { TrustItem, Waiting } from './items.ts'
+import { CATEGORIES, type Category, summarize, type Summary } from './summary.ts'
+
+/** More would scroll what matters off the screen; that there is more is said, and `v` shows all of it. */
+const MOST_LINES = 20
+const MOST_DIFFERENT_LINES = 60
+
+/** SPEC 2.1: what a person sees before the question: what it would grant, then what is different. */
+export function reviewText(item: Waiting, problems: readonly string[] = []): string {
+  const { path, was, lost = 0 } = item
+  const head = was
+    ? `${show(path)} changed since it was trusted (${show(was.trusted_at)}).`
+    : `${show(path)} came with the files, and nobody has trusted it.`
+  const invalid = problems.map((problem) => `  it is not valid, and commands here would fail: ${problem}\n`)
+  const gone =
+    lost === 0
+      ? ''
+      : '  the log was cut or replaced: not all of your own changes of this conversation are there any more, so none takes effect.\n' +
+        '  What they granted is not granted, and what they took away is not taken away.\n\n'
+  return `${head} It would grant:\n\n${gone}${invalid.join('')}${summaryText(summarize(item.sources))}${differenceText(item)}`
+}
+
+/** One line to stand right before the question, whatever came before it. */
+export function countsText({ sources }: TrustItem): string {
+  const summary = summarize(sources)
+  const counts = CATEGORIES.flatMap((category) => {
+    const { length } = summary[category]
+    return length === 0 ? [] : [`${COUNTED[category]}: ${length}`]
+  })
+  return `In all: ${counts.join(', ') || 'nothing'}`
+}
+
+/** All of it, line by line, with the same care. */
+export const wholeText = ({ path, text }: TrustItem): string =>
+  `${show(path)}, whole:\n\n${text
+    .split('\n')
+    .map((line) => `  ${visible(line)}`.trimEnd())
+    .join('\n')}\n`
+
+export function summaryText(summary: Summary): string {
+  const named = CATEGORIES.filter((category) => summary[category].length > 0)
+  const problems = summary.problems.map((problem) => `  it cannot be read: ${problem}\n`).join('')
+  if (named.length === 0) return problems === '' ? '  nothing\n' : problems
+  return problems + named.map((category) => block(TITLES[category], summary[category])).join('')
+}
+
+const COUNTED: Readonly<Record<Category, string>> = {
+  guarded: 'guarded paths',
+  programs: 'programs',
+  hosts: 'hosts',
+  outside: 'places outside',
+  variables: 'variables',
+  unattended: 'without asking',
+  inside: 'paths inside',
+  also: 'settings',
+}
+
+const TITLES: Readonly<Record<Category, string>> = {
+  guarded: 'GUARDED PATHS THAT COULD THEN BE CHANGED (what your machine, or Cordon, obeys by itself later)',
+  programs: 'programs it starts',
+  hosts: 'hosts',
+  outside: 'places outside the workspace, once their targets are approved',
+  variables: 'variables of your environment',
+  unattended: 'tools that run without asking',
+  inside: 'paths in the workspace',
+  also: 'settings',
+}
+
+/** One thing a line, so that none hides behind another. */
+const block = (title: string, lines: readonly string[]): string =>
+  [`  ${title}:`, ...capped(lines, MOST_LINES).map((line) => `    ${line}`), ''].join('\n')
+
+function differenceText({ was, text }: Waiting): string {
+  if (!was) return ''
+  if (was.text === undefined) return '\n  The earlier text was not kept, so the difference cannot be shown.\n'
+  const lines = differenceOf(was.text, text)
+  return [
+    '',
+    '  The difference:',
+    '',
+    ...capped(lines, MOST_DIFFERENT_LINES).map((line) => `  ${visible(line)}`),
+    '',
+  ].join('\n')
+}
+
+const capped = (lines: readonly string[], most: number): readonly string[] =>
+  lines.length <= most ? lines : [...lines.slice(0, most), `and ${lines.length - most} more (v shows all)`]
+
+/** Untrusted text, whole: what could redraw the terminal is written out, tabs stay. */
+export const visible = (line: string): string =>
+  line.replace(
+    /[^\P{C}\t]|[\p{Zl}\p{Zp}\p{DI}\u00a0\u1680\u2000-\u200a\u202f\u205f\u2800\u3000]/gu,
+    (c) => `\\u{${c.codePointAt(0)!.toString(16)}}`,
+  )

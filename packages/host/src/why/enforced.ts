@@ -1,0 +1,117 @@
+import { type AccessPolicy, below, type Capability, show } from '@cordon/policy'
+import {
+  assumeKernel,
+  buildEnvironment,
+  type KernelReport,
+  LIMITS,
+  nameOf,
+  type Plan,
+  UnenforceableError,
+} from '@cordon/sandbox'
+import { boundaryFor } from '../compile/boundary.ts'
+import type { Subject } from '../compile/subject.ts'
+import { planFor } from '../confine/plan.ts'
+import type { Project } from '../project.ts'
+import type { Answer } from './answer.ts'
+
+/** Where a subject would be started. */
+export interface RunPlace {
+  readonly cwd: string
+  readonly home: string
+  readonly env: Readonly<Record<string, string | undefined>>
+}
+
+/** The very plan that a call would run under. Throws UnenforceableError under `enforce`. */
+export function planOf(
+  project: Pick<Project, 'root' | 'guard' | 'loaded'>,
+  subject: Subject,
+  policy: AccessPolicy,
+  { cwd, home, env, kernel = assumeKernel() }: RunPlace & { readonly kernel?: KernelReport },
+): Plan {
+  const { root, loaded } = project
+  const boundary = boundaryFor(project, subject, policy)
+  const request = { argv: ['/bin/sh'] as const, cwd, root, home, env, policy, boundary, unfinished: '' }
+  return planFor(kernel, { ...request, sandbox: loaded.config.sandbox }, buildEnvironment(policy, env))
+}
+
+/** What the kernel makes of what the rules grant: it works, never does, or does only where more is granted or there. */
+export interface Enforced {
+  readonly verdict: 'works' | 'refused' | 'conditional'
+  /** Why, and what else there is to know. */
+  readonly notes: readonly string[]
+}
+
+const WORKS: Enforced = { verdict: 'works', notes: [] }
+
+export interface Enforcement {
+  /** Makes the plan, or throws that there is none. */
+  readonly plan: () => Plan
+  readonly program: 'ours' | 'any'
+  /** The links on the way to what was named. */
+  readonly way: readonly string[]
+}
+
+/** SPEC 4.7 and 4.12: what the plan makes of an answer of the rules (decision 0178). */
+export function enforce({ question, allowed, place }: Answer, { plan, program, way }: Enforcement): Enforced {
+  if (question.axis !== 'fs' || !allowed || place === undefined) return WORKS
+  try {
+    const made = plan()
+    const unseen = way.find((link) => !isSeen(link, made))
+    if (unseen !== undefined) return { verdict: 'refused', notes: [UNSEEN] }
+    const region = regionOf(place, made)
+    if (!region) return WORKS
+    return program === 'ours'
+      ? enforceOurs(region, question.capability, place)
+      : enforceAny(region, question.capability, place)
+  } catch (error) {
+    if (!(error instanceof UnenforceableError)) throw error
+    return { verdict: 'refused', notes: [`${CANNOT}${pathsOf(error)}`] }
+  }
+}
+
+type HeldRegion = Plan['regions'][number]
+
+const regionOf = (place: string, { regions }: Plan): HeldRegion | undefined =>
+  regions.findLast(({ path }) => below(path, place) !== undefined)
+
+/** A link is there where its directory is, or where a rule leads over it. Without namespaces nothing is hidden. */
+const isSeen = (link: string, plan: Plan): boolean =>
+  plan.isolation === 'landlock-only' ||
+  plan.survey.links.some(({ path }) => path === link) ||
+  regionOf(link, plan)?.hold.cover !== true
+
+/** A region of its own is a mount point: it is not removed, nor replaced. */
+const isMounted = ({ path, kind, apart }: HeldRegion, place: string): boolean =>
+  path === place && apart && kind !== 'missing'
+
+/** The tool holds the rest itself. */
+function enforceOurs(region: HeldRegion, capability: Capability, place: string): Enforced {
+  if (!isMounted(region, place)) return WORKS
+  if (region.kind === 'dir')
+    return capability === 'delete' ? { verdict: 'refused', notes: [HELD_DIRECTORY] } : WORKS
+  return capability === 'read' ? WORKS : { verdict: 'refused', notes: [HELD_FILE] }
+}
+
+function enforceAny(region: HeldRegion, capability: Capability, place: string): Enforced {
+  if (region.kind === 'missing' && !region.above.has(capability))
+    return { verdict: 'conditional', notes: [LIMITS.absent] }
+  if (!region.grants.has(capability)) return { verdict: 'refused', notes: [LIMITS.sharedTarget] }
+  if (isMounted(region, place) && (capability === 'create' || capability === 'delete'))
+    return { verdict: 'conditional', notes: [LIMITS.parentDecides] }
+  const renames = region.grants.has('create') && region.grants.has('delete')
+  return capability === 'update' && !renames ? { verdict: 'works', notes: [LIMITS.replacing] } : WORKS
+}
+
+const UNSEEN = 'the way leads over a link in a directory that no rule shows'
+const CANNOT =
+  'this machine cannot enforce the policy, so every call fails; `cordon policy explain` says why: '
+const HELD_DIRECTORY = 'its rule begins here, and the directory above is not writable for the tool'
+const HELD_FILE =
+  'a single file is replaced in its directory, and that one is your home, or holds it or the workspace; mount a directory instead'
+
+const pathsOf = ({ refused, lost }: UnenforceableError): string => {
+  const paths = new Set(
+    refused.flatMap((holder) => (holder.axis === 'fs' ? [show(nameOf(holder.rule))] : [])),
+  )
+  return [...paths, ...(paths.size > 0 ? [] : lost.map(({ guarantee }) => guarantee))].join(', ')
+}

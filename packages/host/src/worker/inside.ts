@@ -1,0 +1,111 @@
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
+import { startOf, statFields } from '@cordon/workspace'
+
+/**
+ * The one process inside a sandbox, seen from outside (decision 0200). Between two calls it is stopped, so that
+ * nothing happens inside: whatever appears meanwhile at a path that is watched was made by somebody else. All that is
+ * said here is read from the host's own `/proc`; nothing is taken from the process itself.
+ */
+export class Inside {
+  readonly #init: number
+  readonly #pid: number
+  /** When it started. The kernel uses process numbers again; number and start together name one process for ever. */
+  readonly #start: string
+
+  private constructor(init: number, pid: number) {
+    this.#init = init
+    this.#pid = pid
+    this.#start = startOf(pid)
+  }
+
+  /** Launcher, pid 1 of the sandbox, the program. Undefined when that is not what is there, or not to be seen. */
+  static find(launcher: number): Inside | undefined {
+    try {
+      const [init, ...others] = childrenOf(launcher, launcher)
+      if (init === undefined || others.length > 0) return undefined
+      const [pid, ...more] = childrenOf(init, init)
+      return pid === undefined || more.length > 0 ? undefined : new Inside(init, pid)
+    } catch {
+      return undefined
+    }
+  }
+
+  /** Lets it go on. False: it is gone. */
+  go(): boolean {
+    return this.#signal('SIGCONT')
+  }
+
+  /** Stops it. True once all of it stands still, and nothing else lives inside. */
+  async stop(): Promise<boolean> {
+    if (!this.#signal('SIGSTOP')) return false
+    for (let tries = 0; tries < MOST_TRIES; tries++) {
+      await (tries < QUICK_TRIES ? turn() : sleep(tries < 40 ? 1 : 10))
+      try {
+        // Who was killed, and not collected yet, does nothing any more; a moment ago it may not have been dead.
+        if (this.#isStill() && this.#isAlone()) return true
+      } catch {
+        return false // it is gone
+      }
+    }
+    return false
+  }
+
+  /** Resident memory, in bytes. */
+  memory(): number {
+    return Number(readFileSync(`/proc/${this.#pid}/statm`, 'latin1').split(' ')[1]) * PAGE
+  }
+
+  /** Files and directories that it has open; each would be a way around what the next call is checked for. */
+  openFiles(): readonly string[] {
+    const dir = `/proc/${this.#pid}/fd`
+    return readdirSync(dir)
+      .map((fd) => readlinkSync(`${dir}/${fd}`))
+      .filter((target) => target.startsWith('/') && !target.startsWith('/dev/'))
+  }
+
+  #signal(signal: 'SIGSTOP' | 'SIGCONT'): boolean {
+    try {
+      return startOf(this.#pid) === this.#start && process.kill(this.#pid, signal)
+    } catch {
+      return false
+    }
+  }
+
+  #isStill(): boolean {
+    return this.#threads().every((thread) => isStopped(stateOf(this.#pid, thread)))
+  }
+
+  #isAlone(): boolean {
+    const children = this.#threads().flatMap((thread) => childrenOf(this.#pid, thread))
+    const siblings = childrenOf(this.#init, this.#init).filter((pid) => pid !== this.#pid)
+    return [...children, ...siblings].every(isDead)
+  }
+
+  #threads(): readonly number[] {
+    return readdirSync(`/proc/${this.#pid}/task`).map(Number)
+  }
+}
+
+const QUICK_TRIES = 5
+/** Two seconds and more: a busy machine takes its time to stop everybody. */
+const MOST_TRIES = 250
+const PAGE = 4096
+
+const childrenOf = (pid: number, thread: number): readonly number[] =>
+  readFileSync(`/proc/${pid}/task/${thread}/children`, 'latin1').split(' ').filter(Boolean).map(Number)
+
+function stateOf(pid: number, thread: number): string {
+  const stat = readFileSync(`/proc/${pid}/task/${thread}/stat`, 'latin1')
+  return stat.charAt(stat.lastIndexOf(')') + 2)
+}
+
+const isStopped = (state: string): boolean => state === 'T' || state === 'Z' || state === 'X'
+
+function isDead(pid: number): boolean {
+  try {
+    return ['Z', 'X'].includes(statFields(pid)[0] ?? '')
+  } catch {
+    return true
+  }
+}

@@ -1,0 +1,223 @@
+import { randomBytes } from 'node:crypto'
+import { changedSince, type Confined, type Exit, guardedFiles, lookForNew, type Plan } from '@cordon/sandbox'
+import { encodeFrame, FrameError, FrameReader, FrameTooLongError, NONCE_LENGTH } from '@cordon/tools'
+import type { ProgramEnd } from '../confine/program.ts'
+import { hintsFor } from '../confine/start.ts'
+import { recordRun } from '../confine/unfinished.ts'
+import { boundContent, keepTail } from '../execute/output.ts'
+import {
+  type ProcessOutcome,
+  type ProcessRequest,
+  rawLimits,
+  STDERR_KEPT,
+  Stop,
+  stoppedReply,
+  type StopReason,
+  tooLong,
+} from '../execute/process.ts'
+import { failure, parseReply, readAnswer, type ToolReply } from '../execute/result.ts'
+import { Inside } from './inside.ts'
+import type { Sameness } from './sameness.ts'
+
+/** For how long one worker may go on, whatever it says. */
+export interface WorkerBounds {
+  readonly calls: number
+  readonly milliseconds: number
+  /** Of resident memory: what one call needed much of is not kept for the next. */
+  readonly bytes: number
+}
+
+/**
+ * One confined process of a shipped tool that takes calls one after the other (decision 0200). It runs while a call
+ * does and is stopped in between. Whatever is not as expected ends it: then the next call gets another one.
+ */
+export class Worker {
+  readonly tool: string
+  readonly #confined: Confined
+  readonly #plan: Plan
+  readonly #sameness: Sameness
+  readonly #bounds: WorkerBounds
+  readonly #born = performance.now()
+  readonly #stderr: () => string
+  readonly #ended: Promise<Exit>
+  #isOver = false
+  #calls = 0
+  #inside: Inside | undefined
+  /** Who gets what it writes; nobody does between two calls. */
+  #reader: ((bytes: Buffer) => void) | undefined
+
+  constructor(tool: string, confined: Confined, plan: Plan, sameness: Sameness, bounds: WorkerBounds) {
+    const { stdin, stdout, stderr } = confined
+    if (!stdin || !stdout || !stderr) throw new Error('a worker was started without its pipes')
+    this.tool = tool
+    this.#confined = confined
+    this.#plan = plan
+    this.#sameness = sameness
+    this.#bounds = bounds
+    this.#stderr = keepTail(stderr, STDERR_KEPT)
+    this.#ended = confined.exit.finally(() => {
+      this.#isOver = true
+      sameness.release()
+    })
+    this.#ended.catch(() => undefined) // `call` and `end` say it
+    stdin.on('error', () => undefined)
+    stdout.on('data', (bytes: Buffer) => (this.#reader ? this.#reader(bytes) : this.#throwAway()))
+  }
+
+  /** Whether it can be asked again at all. */
+  get isSound(): boolean {
+    return !this.#isOver && performance.now() - this.#born < this.#bounds.milliseconds
+  }
+
+  /** Whether what a call asks for is exactly what this one was started for. */
+  fits(description: string): boolean {
+    return this.isSound && this.#sameness.holds(description)
+  }
+
+  /** Resolves when nothing of it is left. */
+  async end(): Promise<void> {
+    this.#throwAway()
+    await this.#ended.catch(() => undefined)
+  }
+
+  /** Rejects only when there never was a process, so nothing was done. Everything else is an outcome. */
+  async call(request: ProcessRequest): Promise<ProcessOutcome> {
+    const record = recordRun(request.unfinished, this.#plan.watched)
+    const guarded = guardedFiles(this.#plan)
+    using stop = new Stop(request)
+    stop.signal.addEventListener('abort', () => this.#throwAway())
+    try {
+      const said = await this.#exchange(request)
+      const stopped = stop.reason
+      const isAnswered = 'result' in said && stopped === undefined
+      if (!isAnswered || !(await this.#park()) || !said.sound) await this.end()
+      const exit = isAnswered ? ended(said.result) : await this.#ended
+      // Nothing inside moves any more, so this is all that the call has left (SPEC 4.3 and 4.10).
+      const found = { ...lookForNew(this.#plan.watched), changed: changedSince(guarded) }
+      record.done(found)
+      if (Object.values(found).some((paths) => paths.length > 0)) await this.end()
+      const end: ProgramEnd = {
+        exit: { ...exit, ...found },
+        refused: [],
+        lost: [...this.#plan.lost, ...record.lost],
+        hints: hintsFor(request, this.#plan),
+      }
+      return {
+        ...(isAnswered
+          ? bounded(said.result, request)
+          : { reply: this.#failure(said, end, stopped, request), notes: [] }),
+        end,
+        stderr: this.#stderr(),
+        cancelled: stopped === 'cancelled',
+        killed: !isAnswered,
+      }
+    } finally {
+      record.done()
+    }
+  }
+
+  async #exchange({ stdin, bytes }: ProcessRequest): Promise<Said> {
+    // Only who has read this call can answer it.
+    const nonce = randomBytes(NONCE_LENGTH / 2).toString('hex')
+    const frame = new FrameReader(rawLimits(bytes).keep)
+    const answer = new Promise<Said>((resolve) => {
+      this.#reader = (piece) => {
+        try {
+          const text = frame.push(piece)
+          if (text) resolve(readSaid(text, nonce))
+        } catch (error) {
+          if (!(error instanceof FrameError)) throw error
+          resolve({ broken: error })
+        }
+      }
+    })
+    try {
+      if (this.#calls++ > 0 && !this.#inside?.go()) return { broken: new FrameError('it is gone') }
+      this.#confined.stdin?.write(encodeFrame(nonce + stdin))
+      return await Promise.race([answer, this.#ended.then(() => ({ broken: undefined }))])
+    } finally {
+      this.#reader = undefined
+    }
+  }
+
+  /** Stops it until the next call. False: it is better not asked again. */
+  async #park(): Promise<boolean> {
+    const { calls, bytes } = this.#bounds
+    try {
+      this.#inside ??= Inside.find(this.#confined.pid)
+      return (
+        this.#inside !== undefined &&
+        (await this.#inside.stop()) &&
+        this.isSound &&
+        this.#calls < calls &&
+        this.#inside.memory() <= bytes &&
+        this.#inside.openFiles().length === 0 &&
+        this.#stderr() === ''
+      )
+    } catch {
+      return false // what cannot be seen is not known to be well
+    }
+  }
+
+  #failure(
+    said: Said,
+    { exit }: ProgramEnd,
+    stopped: StopReason | undefined,
+    request: ProcessRequest,
+  ): ToolReply {
+    const stderr = this.#stderr()
+    if (stopped !== undefined) return stoppedReply(stopped, stderr, request)
+    if ('broken' in said && said.broken instanceof FrameTooLongError)
+      return tooLong(said.broken.bytes, request.bytes)
+    if ('broken' in said && said.broken)
+      return failure(`the tool cannot be understood: ${said.broken.message}`)
+    return parseReply({ stdout: Buffer.alloc(0), stderr, code: exit.code ?? 1, signal: exit.signal })
+  }
+
+  #throwAway(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#confined.kill()
+  }
+}
+
+/** An answer, or that there is none: its stream was not understood, or ended. */
+type Said =
+  | { readonly result: ToolReply; readonly sound: boolean }
+  | { readonly broken: FrameError | undefined }
+
+function readSaid(text: Buffer, nonce: string): Said {
+  const value = parseJson(text.toString('utf8'))
+  if (typeof value !== 'object' || value === null || !('nonce' in value) || value.nonce !== nonce)
+    return { broken: new FrameError('its answer is none to this call') }
+  const result = 'result' in value ? readAnswer(value.result) : undefined
+  if (!result) return { broken: new FrameError('its answer has the wrong shape') }
+  return { result, sound: 'sound' in value && value.sound === true }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** As the tool alone would end (docs/tool-protocol.md). */
+const ended = ({ type }: ToolReply): Exit => ({
+  code: type === 'error' ? 1 : 0,
+  signal: null,
+  createdDenied: [],
+  appeared: [],
+  changed: [],
+  pressure: [],
+  left: { paths: [], more: false },
+  replaced: [],
+  said: '',
+})
+
+function bounded(reply: ToolReply, { bytes }: ProcessRequest): Pick<ProcessOutcome, 'reply' | 'notes'> {
+  if (reply.type !== 'success') return { reply, notes: [] }
+  const { content, cut } = boundContent(reply.content, bytes)
+  return { reply: { type: 'success', content }, notes: cut === undefined ? [] : [cut] }
+}

@@ -1,0 +1,160 @@
+import { CordonError } from '@cordon/policy'
+import { assumeKernel, buildEnvironment, LaunchError, type Plan, spawnConfined } from '@cordon/sandbox'
+import { LONGEST_CALL } from '@cordon/tools'
+import { planFor } from '../confine/plan.ts'
+import { cancelledBefore, type ProcessOutcome, type ProcessRequest } from '../execute/process.ts'
+import type { LocalTool } from '../execute/tool.ts'
+import { describeConfinement, Sameness } from './sameness.ts'
+import { Worker, type WorkerBounds } from './worker.ts'
+
+export interface Bounds extends WorkerBounds {
+  /** Calls at the same time; who comes later waits. */
+  readonly running: number
+  /** Workers that wait for a call. */
+  readonly idle: number
+  /** How long they do. Until then what they were started under stays in use: a disk could not be taken out. */
+  readonly idleMilliseconds: number
+}
+
+const BOUNDS: Bounds = {
+  running: 8,
+  idle: 8,
+  idleMilliseconds: 60_000,
+  calls: 1000,
+  milliseconds: 10 * 60_000,
+  bytes: 256 * 1024 * 1024,
+}
+
+/**
+ * The confined workers of one session (decision 0200). A worker takes a further call only of the same tool under the same
+ * policy and the same plan, made anew from the disk for every call; on any doubt it is thrown away.
+ */
+export class Workers {
+  readonly #bounds: Bounds
+  readonly #idle = new Map<Worker, NodeJS.Timeout>()
+  readonly #waiting: (() => void)[] = []
+  readonly #ending = new Set<Promise<void>>()
+  #running = 0
+  #isClosed = false
+
+  constructor(bounds: Partial<Bounds> = {}) {
+    this.#bounds = { ...BOUNDS, ...bounds }
+  }
+
+  /** Undefined: nothing was done, and the call needs a process of its own. */
+  async run(tool: LocalTool, request: ProcessRequest): Promise<ProcessOutcome | undefined> {
+    if (this.#isClosed || !canStay(tool, request)) return undefined
+    await this.#turn()
+    try {
+      if (request.signal?.aborted) return cancelledBefore(request)
+      return await this.#runNow(tool.name, { ...request, argv: stayingArgv(request.argv) })
+    } finally {
+      this.#running--
+      this.#waiting.shift()?.()
+    }
+  }
+
+  /** Resolves when none is left. Calls that are running come to their end first. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    for (const worker of this.#idle.keys()) this.#discard(worker)
+    await Promise.all(this.#ending)
+  }
+
+  async #turn(): Promise<void> {
+    this.#running++
+    if (this.#running > this.#bounds.running) await new Promise<void>((go) => this.#waiting.push(go))
+  }
+
+  async #runNow(name: string, request: ProcessRequest): Promise<ProcessOutcome | undefined> {
+    try {
+      const env = buildEnvironment(request.policy, request.env)
+      const plan = planFor(assumeKernel(), request, env)
+      if (!isOrdinary(plan, request)) return undefined
+      const description = describeConfinement(request, plan, env)
+      const worker = this.#take(name, description) ?? this.#start(name, request, plan, env, description)
+      const outcome = await worker.call(request)
+      this.#giveBack(worker)
+      return outcome
+    } catch (error) {
+      // Nothing has run. A process of its own meets the same, and says it as it always was said.
+      if (error instanceof CordonError || error instanceof LaunchError || isRefusedSpawn(error))
+        return undefined
+      throw error
+    }
+  }
+
+  #take(tool: string, description: string): Worker | undefined {
+    for (const worker of this.#idle.keys()) {
+      if (worker.fits(description)) {
+        clearTimeout(this.#idle.get(worker))
+        this.#idle.delete(worker)
+        return worker
+      }
+      // Another tool's stays. One of this tool was started under what is no longer so.
+      if (worker.tool === tool || !worker.isSound) this.#discard(worker)
+    }
+    return undefined
+  }
+
+  #start(
+    tool: string,
+    request: ProcessRequest,
+    plan: Plan,
+    env: Record<string, string>,
+    description: string,
+  ): Worker {
+    const sameness = Sameness.hold(description, plan)
+    try {
+      // What is watched is looked for after every call, by the worker, and not when the process ends.
+      const confined = spawnConfined(
+        { ...plan, watched: [] },
+        { argv: request.argv, env, terminal: 'detach' },
+      )
+      return new Worker(tool, confined, plan, sameness, this.#bounds)
+    } catch (error) {
+      sameness.release()
+      throw error
+    }
+  }
+
+  #giveBack(worker: Worker): void {
+    this.#idle.set(
+      worker,
+      setTimeout(() => this.#discard(worker), this.#bounds.idleMilliseconds),
+    )
+    if (this.#isClosed || !worker.isSound) return this.#discard(worker)
+    const [oldest] = this.#idle.keys()
+    if (oldest && this.#idle.size > this.#bounds.idle) this.#discard(oldest)
+  }
+
+  #discard(worker: Worker): void {
+    clearTimeout(this.#idle.get(worker))
+    this.#idle.delete(worker)
+    const ending = worker.end().finally(() => this.#ending.delete(ending))
+    this.#ending.add(ending)
+  }
+}
+
+/** Fewer threads are sooner stopped; none of them has much to do. */
+const stayingArgv = ([node, ...rest]: ProcessRequest['argv']): ProcessRequest['argv'] => [
+  node,
+  '--v8-pool-size=1',
+  ...rest,
+  'serve',
+]
+
+/** `unix_utils` starts programs that are not ours: one that was tricked must not be there for the next call. */
+const canStay = ({ shipped, name }: LocalTool, { stdin, sandbox }: ProcessRequest): boolean =>
+  shipped && name !== 'unix_utils' && sandbox.mode !== 'off' && Buffer.byteLength(stdin) < LONGEST_CALL
+
+/** Processes of its own, no host to reach, and no limit that is for one call. */
+const isOrdinary = ({ isolation, lost, cgroup, limits }: Plan, { policy }: ProcessRequest): boolean =>
+  isolation === 'namespaces' &&
+  lost.length === 0 &&
+  cgroup === undefined &&
+  !policy.net.some(({ allow }) => allow) &&
+  limits.cpu === undefined
+
+const isRefusedSpawn = (error: unknown): boolean =>
+  error instanceof Error && error.message.startsWith('spawn ') && 'code' in error

@@ -1,0 +1,349 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type AccessPolicy, openAmbientRoot, parseAccessPolicy, shellWord } from '@cordon/policy'
+import { describe, expect, test } from 'vitest'
+import { findHints, type HintFacts } from '../../src/confine/hints.ts'
+import { findLimits } from '../../src/confine/limits.ts'
+import { mentionedInCommand, mentionedInErrors } from '../../src/confine/mentions.ts'
+
+const dir = realpathSync(mkdtempSync(join(tmpdir(), 'cordon-hints-')))
+const home = join(dir, 'home')
+const root = join(home, 'work')
+for (const path of ['.ssh', 'work/src', 'work/secret', '.cargo'])
+  mkdirSync(join(home, path), { recursive: true })
+for (const path of [
+  '.ssh/id_rsa',
+  '.gitconfig',
+  '.npmrc',
+  'work/src/a.ts',
+  'work/.env',
+  'work/run.sh',
+  'work/secret/k',
+])
+  writeFileSync(join(home, path), '')
+
+symlinkSync('../.ssh/id_rsa', join(root, 'key'))
+
+const NARROW = parseAccessPolicy({
+  fs: [
+    { path: '.', read: true },
+    { path: 'src', read: true, update: true },
+    { path: '.env' },
+    { path: 'secret' },
+  ],
+  net: [
+    { host: 'ok.example.com', allow: true },
+    { host: 'part.example.com', path_prefix: '/repo.git', allow: true },
+    { host: 'b\u00fccher.example', allow: true },
+  ],
+  env: [{ name: 'GRANTED', read: true }],
+})
+const WIDE = parseAccessPolicy({
+  fs: [{ path: '.', read: true, write: true, execute: true }],
+  net: [{ host: 'denied.invalid' }],
+  env: [{ name: 'GRANTED', read: true }],
+})
+
+const facts = (policy: AccessPolicy): HintFacts => ({
+  root: openAmbientRoot(root),
+  policy,
+  outside: [],
+  cwd: root,
+  home,
+  exists: (path) => existsSync(path),
+  isVisible: (path) => /^\/(?:usr|etc|proc)(?:\/|$)/.test(path) || root.startsWith(path) || path === '/tmp',
+  isSecret: (path) => path === '/etc/shadow',
+  hasVariable: (name) => ['GRANTED', 'API_TOKEN', 'PATH', 'HOME'].includes(name),
+  isKnown: (host) => host === 'known.example.com',
+})
+
+const said = (policy: AccessPolicy, text: string): string[] =>
+  findHints([mentionedInErrors(text)], facts(policy)).map((hint) => hint.text)
+
+const typed = (policy: AccessPolicy, ...argv: string[]): string[] =>
+  findHints([mentionedInCommand(argv)], facts(policy)).map((hint) => hint.text)
+
+const key = '~/.ssh/id_rsa exists on the host, and is not granted'
+
+describe('SPEC 4.7 real messages and what they mean', () => {
+  const file = join(home, '.ssh/id_rsa')
+  test.each<[string, AccessPolicy, string, string[]]>([
+    ['cat', WIDE, `cat: ${file}: No such file or directory`, [key]],
+    ['cat with a tilde', WIDE, `cat: '~/.ssh/id_rsa': No such file or directory`, [key]],
+    ['bash', WIDE, `bash: line 1: ${file}: No such file or directory`, [key]],
+    ['ssh', WIDE, `Warning: Identity file ${file} not accessible: No such file or directory.`, [key]],
+    ['python', WIDE, `FileNotFoundError: [Errno 2] No such file or directory: '${file}'`, [key]],
+    ['node', WIDE, `Error: ENOENT: no such file or directory, open '${file}'`, [key]],
+    ['git', WIDE, `fatal: could not read '${file}': No such file or directory`, [key]],
+    [
+      'cargo',
+      WIDE,
+      `error: could not load credentials from \`${join(home, '.cargo')}\`: not found`,
+      ['~/.cargo exists on the host, and is not granted'],
+    ],
+    [
+      'shadow',
+      WIDE,
+      'cat: /etc/shadow: Permission denied',
+      ['/etc/shadow is withheld from every confined program'],
+    ],
+    [
+      'cat hidden',
+      NARROW,
+      'cat: .env: Permission denied',
+      ['.env: read, update, delete, execute denied: the rule for .env does not grant read'],
+    ],
+    [
+      'ls here',
+      parseAccessPolicy({ fs: [{ path: 'src', read: true }] }),
+      "ls: cannot open directory '.': Permission denied",
+      ['.: read, update, delete, execute denied: no rule covers that path'],
+    ],
+    [
+      'a host in another script',
+      WIDE,
+      'could not connect to https://b\u00fccher.example/x',
+      ['network access to xn--bcher-kva.example is denied: no rule covers xn--bcher-kva.example:443'],
+    ],
+    [
+      'ls hidden',
+      NARROW,
+      "ls: cannot open directory 'secret': Permission denied",
+      ['secret: read, update, delete, execute denied: the rule for secret does not grant read'],
+    ],
+    [
+      'touch',
+      NARROW,
+      "touch: cannot touch 'src/new': Permission denied",
+      ['src/new: create denied: the rule for src does not grant create'],
+    ],
+    [
+      'dash',
+      NARROW,
+      'sh: 1: cannot create build/x: Read-only file system',
+      ['build/x: create denied: the rule for . does not grant create'],
+    ],
+    [
+      'node EROFS',
+      NARROW,
+      "Error: EROFS: read-only file system, open 'package-lock.json'",
+      ['package-lock.json: create denied: the rule for . does not grant create'],
+    ],
+    [
+      'bash exec',
+      NARROW,
+      'bash: ./run.sh: Permission denied',
+      ['run.sh: update, delete, execute denied: the rule for . does not grant update'],
+    ],
+    [
+      'curl',
+      WIDE,
+      'curl: (6) Could not resolve host: example.com',
+      ['network access to example.com is denied: no rule covers example.com:443'],
+    ],
+    [
+      'git https',
+      WIDE,
+      "fatal: unable to access 'https://github.com/a/b.git/': Could not resolve host: github.com",
+      ['network access to github.com is denied: no rule covers github.com:443'],
+    ],
+    [
+      'npm',
+      WIDE,
+      'npm error request to https://packages.example.org/left-pad failed, reason: getaddrinfo EAI_AGAIN packages.example.org',
+      ['network access to packages.example.org is denied: no rule covers packages.example.org:443'],
+    ],
+    [
+      'cargo net',
+      WIDE,
+      'error: failed to get `serde`\nCaused by:\n  [6] Could not resolve hostname (Could not resolve host: index.crates.io)',
+      ['network access to index.crates.io is denied: no rule covers index.crates.io:443'],
+    ],
+    [
+      'node fetch',
+      WIDE,
+      'fetch http://a.example.com:8080/x\n[cause]: Error: getaddrinfo ENOTFOUND a.example.com',
+      ['network access to a.example.com:8080 is denied: no rule covers a.example.com:8080'],
+    ],
+    [
+      'bash -u',
+      WIDE,
+      'bash: line 1: API_TOKEN: unbound variable',
+      ['the variable API_TOKEN is set on the host, and not granted'],
+    ],
+    [
+      'python env',
+      WIDE,
+      "KeyError: 'API_TOKEN'",
+      ['the variable API_TOKEN is set on the host, and not granted'],
+    ],
+    [
+      'words',
+      WIDE,
+      'Error: environment variable API_TOKEN is not set',
+      ['the variable API_TOKEN is set on the host, and not granted'],
+    ],
+  ])('%s', (_, policy, text, hints) => {
+    expect(said(policy, text)).toEqual(hints)
+  })
+})
+
+describe('what is granted, shown or not to blame is not suggested', () => {
+  test.each<[string, AccessPolicy, string]>([
+    ['a granted path', WIDE, 'cat: src/a.ts: Permission denied'],
+    ['a path that is nowhere', WIDE, `cat: ${home}/nothing: No such file or directory`],
+    ['a system path', WIDE, 'cat: /usr/bin/nothing: No such file or directory'],
+    ['a private place', WIDE, 'cp: cannot stat /tmp: No such file or directory'],
+    ['a directory above the workspace', WIDE, `ls: cannot open directory '${home}': Permission denied`],
+    ['a stack trace', NARROW, `    at run (${root}/src/a.ts:3:1)\n    at ${home}/.npmrc`],
+    ['a compiler error', NARROW, 'src/a.ts:3:1 - error TS2304: Cannot find name'],
+    ['a URL in a message', WIDE, 'see https://docs.example.com/errors for help'],
+    ['a granted host', NARROW, 'curl: (7) Failed to connect to ok.example.com: https://ok.example.com/'],
+    [
+      'a granted part of a host',
+      NARROW,
+      'fatal: https://part.example.com/repo.git/info/refs: could not connect',
+    ],
+    ['a host of which a part is granted', NARROW, 'Could not resolve host: part.example.com'],
+    ['a granted host in another script', NARROW, 'could not connect to https://b\u00fccher.example/'],
+    ['what the proxy already said', WIDE, 'Could not resolve host: known.example.com'],
+    ['a granted variable', WIDE, 'GRANTED is not set'],
+    ['a variable the host has not', WIDE, 'OTHER_TOKEN is not set'],
+    ['a minimal variable', WIDE, 'PATH is not set'],
+    ['a variable in passing', WIDE, 'using API_TOKEN from the vault'],
+  ])('%s', (_, policy, text) => {
+    expect(said(policy, text)).toEqual([])
+  })
+})
+
+describe('the command line, when nothing else is known', () => {
+  test('names what is outside or hidden', () => {
+    expect(typed(WIDE, 'cat', join(home, '.ssh/id_rsa'))).toEqual([key])
+    expect(typed(WIDE, 'ssh', '-i', join(home, '.ssh/id_rsa'), 'host')).toEqual([key])
+    expect(typed(WIDE, 'tool', `--key=${join(home, '.ssh/id_rsa')}`)).toEqual([key])
+    expect(typed(WIDE, 'sh', '-c', `cat <${join(home, '.ssh/id_rsa')}; ls ~/.ssh/id_rsa`)).toEqual([key])
+    expect(typed(NARROW, 'cat', '.env')).toEqual(['.env: read denied: the rule for .env does not grant read'])
+    expect(typed(WIDE, 'curl', 'https://example.com/x')).toEqual([
+      'network access to example.com is denied: no rule covers example.com:443',
+    ])
+  })
+
+  test('and not what is granted, though the program failed', () => {
+    expect(typed(NARROW, 'node', 'src/a.ts', 'run.sh', '--flag', '/usr/bin')).toEqual([])
+    expect(typed(NARROW, 'node', '-e', 'throw .env/away or src/a.ts away')).toEqual([])
+  })
+})
+
+test('says each thing once, and not too much', () => {
+  const lines = Array.from({ length: 50 }, (_, i) => `Could not resolve host: h${i}.example.com`)
+  expect(said(WIDE, [...lines, ...lines].join('\n'))).toHaveLength(5)
+  expect(said(WIDE, 'Could not resolve host: a.example.com\n'.repeat(9))).toHaveLength(1)
+})
+
+test.each([
+  ['a'.repeat(1 << 20)],
+  ['a.'.repeat(1 << 19)],
+  [`Permission denied ${'/a'.repeat(1 << 19)}`],
+  [`resolve ${'a-'.repeat(1 << 19)}`],
+  ['A_'.repeat(1 << 19)],
+  ["Permission denied '".repeat(1 << 15)],
+  ['ENOENT: : : : '.repeat(1 << 16)],
+  ['http://'.repeat(1 << 17)],
+  ['\u0000\u001b[2J\ud800'.repeat(1 << 17)],
+])('one MiB of junk ends: %#', (junk) => {
+  const hints = findHints([mentionedInErrors(junk), mentionedInCommand(['x', junk])], facts(NARROW))
+  expect(hints.length).toBeLessThanOrEqual(5)
+})
+
+test('the fix is one that works: for what is not there yet, the directory it would be made in', () => {
+  const fixes = (text: string) => findHints([mentionedInErrors(text)], facts(NARROW)).map((hint) => hint.fix)
+  expect(fixes("touch: cannot touch 'src/new': Permission denied")).toEqual(['--write src'])
+  expect(fixes('sh: 1: cannot create build/x: Read-only file system')).toEqual(['--write .'])
+  expect(fixes('sh: 1: cannot create notes: Read-only file system')).toEqual(['--write .'])
+  expect(fixes('cat: .env: Permission denied')).toEqual(['--read .env'])
+  expect(fixes('bash: ./run.sh: Permission denied')).toEqual(['--write run.sh, or --execute run.sh'])
+})
+
+test('no flag is suggested that would be refused: for a link that leads out, and for a mount that waits', () => {
+  const mount = parseAccessPolicy({ fs: [{ path: 'key', external: true, read: true }] })
+  const hints = (policy: AccessPolicy) => findHints([mentionedInCommand(['cat', 'key'])], facts(policy))
+  expect(hints(WIDE)).toEqual([
+    {
+      about: 'key',
+      text: 'key: read denied: path escapes the workspace: key',
+      fix: undefined,
+      question: { axis: 'fs', capability: 'read', target: 'key' },
+      audience: 'person',
+    },
+  ])
+  expect(hints(mount)).toEqual([
+    {
+      about: 'key',
+      text: 'key: read denied: the mount key is not approved, or its link is broken, so it grants nothing',
+      fix: 'cordon policy compile, which asks about it at a terminal',
+      question: { axis: 'fs', capability: 'read', target: 'key' },
+      audience: 'person',
+    },
+  ])
+})
+
+test('a granted path that does not exist is not there to be granted: the directory above decides', () => {
+  const policy = parseAccessPolicy({
+    fs: [
+      { path: '.', read: true },
+      { path: 'build/out', read: true, write: true },
+    ],
+  })
+  const asked = "mkdir: cannot create directory 'build/out/x': Read-only file system"
+  expect(findHints([mentionedInErrors(asked)], facts(policy))).toEqual([
+    {
+      about: 'build/out/x',
+      text: 'build/out/x: the rule for build/out holds only once it exists, and . does not grant create',
+      fix: 'mkdir -p build/out first, or --write .',
+      audience: 'anyone',
+    },
+  ])
+  expect(said(WIDE, "touch: cannot touch 'new': Permission denied")).toEqual([])
+})
+
+test('a fix is pasted into a shell, which runs nothing of a name that somebody else chose', () => {
+  const names = ['$(touch pwned)', 'a b;c', "it's", 'esc\u001b[2J$(id)', '"`id`"']
+  for (const name of names) writeFileSync(join(root, name), '')
+  const mentions = {
+    paths: names.map((path) => ({ path, trouble: 'read-only' as const })),
+    hosts: [],
+    variables: [],
+  }
+  expect(findHints([mentions], facts(NARROW)).map(({ fix }) => fix)).toEqual([
+    "--write '$(touch pwned)'",
+    "--write 'a b;c'",
+    "--write 'it'\\''s'",
+    "--write $'esc\\u001b[2J$(id)'",
+    '--write \'"`id`"\'',
+  ])
+  for (const name of [...names, 'é\u2028\u{e0001}\\', ''])
+    expect(spawnSync('bash', ['-c', `printf %s ${shellWord(name)}`], BASH).stdout).toBe(name)
+  writeFileSync(join(home, '$(id)'), '')
+  expect(findHints([mentionedInCommand(['cat', join(home, '$(id)')])], facts(NARROW))).toMatchObject([
+    {
+      fix: `--read ~/'$(id)'`,
+      audience: 'person',
+    },
+  ])
+})
+
+test.each([
+  ['dash', 'sh: 0: Cannot fork', 'processes'],
+  ['bash', 'bash: fork: retry: Resource temporarily unavailable', 'processes'],
+  ['busybox', "sh: can't fork: Resource", 'processes'],
+  ['grep', 'grep: memory exhausted', 'memory_mb'],
+  ['java', 'java.lang.OutOfMemoryError: unable to create native thread', 'memory_mb'],
+  ['python', 'OSError: [Errno 24] Too many open files', 'open_files'],
+])('a limit in the words of %s', (_, text, limit) => {
+  const limits = { memory: 2 ** 30, processes: 9, files: 9, tmp: 2 ** 20 }
+  expect(findLimits(text, limits).map(({ about }) => about)).toEqual([limit])
+})
+
+const BASH = { encoding: 'utf8', env: { LC_ALL: 'C.UTF-8', PATH: process.env['PATH'] } } as const

@@ -1,0 +1,55 @@
+import { mergeSources } from '@cordon/config'
+import { expect, test } from 'vitest'
+import { nameTools } from '../../src/gateway/names.ts'
+
+const config = (text: string): ReturnType<typeof mergeSources>['config'] =>
+  mergeSources([{ layer: 'user', label: 'test', text }]).config
+
+const SERVERS = `
+[providers.mcp.one]
+command = "one"
+[providers.mcp.two]
+command = "two"
+`
+const named = (text: string, offers: Parameters<typeof nameTools>[1]): string[] =>
+  nameTools(config(SERVERS + text), offers).tools.map(
+    ({ name, server, remote }) => `${name} = ${server}.${remote}`,
+  )
+
+test('SPEC 5.5: a tool keeps its name, unless somebody else has it as well', () => {
+  const offers = [
+    { server: 'one', tools: ['search', 'add'] },
+    { server: 'two', tools: ['search'] },
+  ]
+  expect(named('', offers)).toEqual(['one_search = one.search', 'two_search = two.search', 'add = one.add'])
+  // Whichever was faster.
+  expect(named('', offers.toReversed()).toSorted()).toEqual(named('', offers).toSorted())
+})
+
+test('SPEC 5.5: local tools and configured ones keep theirs, and a switched off one is not offered', () => {
+  const offers = [{ server: 'one', tools: ['fs_read_file', 'search', 'add'] }]
+  expect(
+    named(
+      `[conversation.tools.fs_read_file]
+source = "local"
+command = ["x"]
+[conversation.tools.find]
+source = "mcp.one.search"
+[conversation.tools.add]
+source = "mcp.one"
+enable = false
+`,
+      offers,
+    ),
+  ).toEqual(['find = one.search', 'one_fs_read_file = one.fs_read_file'])
+  expect(named('[conversation.tools."*"]\nenable = false\n', offers)).toEqual([])
+})
+
+test('SPEC 5.5: what has no free name is left out, and said', () => {
+  const { tools, problems } = nameTools(config(SERVERS), [
+    { server: 'one', tools: ['a', 'two_a'] },
+    { server: 'two', tools: ['a'] },
+  ])
+  expect(tools.map(({ name }) => name)).toEqual(['one_a', 'two_a'])
+  expect(problems).toEqual(['tool a of MCP server two has no name that is free'])
+})

@@ -1,0 +1,66 @@
+import { expect, test } from 'vitest'
+import { resultOfOutcome, resultOfServer } from '../../src/gateway/results.ts'
+import { plainText } from '../../src/gateway/text.ts'
+
+const OUTCOME = { cancelled: false, notes: [], end: undefined, deniedAt: undefined, hints: [] }
+
+test('a text result names the file it is about', () => {
+  const resource = { uri: 'file:///a%20b/c.ts#L3', text: 'three\n' }
+  const blob = { uri: 'file:///x.png', mimeType: 'image/png', blob: 'AAAA' }
+  const content = [
+    { type: 'resource' as const, resource },
+    { type: 'resource' as const, resource: blob },
+  ]
+  expect(resultOfOutcome({ ...OUTCOME, reply: { type: 'success', content } })).toEqual({
+    content: [
+      { type: 'text', text: 'a b/c.ts#L3:\nthree\n' },
+      { type: 'text', text: 'x.png: 3 bytes that are no text (image/png)' },
+      { type: 'resource', resource: blob },
+    ],
+  })
+})
+
+test('what a hint tells of the host is not for a model', () => {
+  const hints = [
+    { about: 'a', text: 'there is a key', fix: 'x', audience: 'person' as const },
+    { about: 'b', text: 'no rule allows it', fix: 'y', audience: 'anyone' as const },
+  ]
+  const reply = { type: 'error' as const, message: 'failed', trace: [], transient: false }
+  expect(resultOfOutcome({ ...OUTCOME, hints, reply })).toEqual({
+    isError: true,
+    content: [{ type: 'text', text: 'failed\nhint: no rule allows it' }],
+  })
+})
+
+test('a server’s answer is cut where the tool’s bound is, and says so', () => {
+  const image = { type: 'image' as const, data: 'A'.repeat(100), mimeType: 'image/png' }
+  const cut = resultOfServer(
+    { content: [{ type: 'text', text: 'äöü' }, { type: 'text', text: 'x'.repeat(50) }, image] },
+    20,
+    [],
+  )
+  expect(cut.content).toEqual([
+    { type: 'text', text: 'äöü' },
+    { type: 'text', text: 'x'.repeat(14) },
+    {
+      type: 'text',
+      text: 'cordon: output cut: 20 of 156 bytes kept (max_output_bytes); 1 of 3 parts left out',
+    },
+  ])
+  expect(resultOfServer({ content: [image] }, 1000, ['refused: x'])).toEqual({
+    content: [image, { type: 'text', text: 'cordon: refused: x' }],
+  })
+  // What a schema promises is whole or not there.
+  expect(resultOfServer({ content: [], structuredContent: { long: 'x'.repeat(50) } }, 20, [])).toEqual({
+    content: [],
+    isError: true,
+  })
+})
+
+test('what could draw on a terminal, or hide, is made visible; letters of all languages stay', () => {
+  expect(plainText('a\u001b[2J\u0007\u009b1m\u202e\u{e0041}\u2028')).toBe(
+    'a\\u{1b}[2J\\u{7}\\u{9b}1m\\u{202e}\\u{e0041}\\u{2028}',
+  )
+  const fine = 'tab\tline\r\n日本語 العربية 👩‍👩‍👧 naïve'
+  expect(plainText(fine)).toBe(fine)
+})

@@ -1,0 +1,68 @@
+import { expect, test } from 'vitest'
+import { play } from './actor.ts'
+import { GrantsPlace } from './place.ts'
+import { tally } from './tally.ts'
+
+/** `npm run soak:grants` plays 50,000 others. */
+const CASES = 2000
+
+test(
+  'SPEC 4.12 what why says is what the shipped tools do, an error changes nothing, and the suggested edit is the least that helps',
+  { timeout: 1_800_000 },
+  async () => {
+    const counts = await tally(1, CASES, 3)
+    expect(Object.values(counts).reduce((sum, count) => sum + count)).toBe(CASES)
+    // Not a test of nothing: each kind of outcome comes up often.
+    for (const kind of ['done', 'refused', 'fixed', 'impossible'] as const)
+      expect(counts[kind], kind).toBeGreaterThan(CASES / 20)
+  },
+)
+
+/** Each was wrong once. */
+const FOUND = [
+  {
+    name: 'directories that are made on the way to what is granted are not moved aside afterwards',
+    tool: 'fs_create_file',
+    rules: [{ path: 'a/new' }, { path: 'a/new/x/y', create: true }],
+    paths: ['a/new/x/y'],
+    arguments: { path: 'a/new/x/y', content: 'made', overwrite: true },
+    verdict: 'done',
+  },
+  {
+    name: 'a link whose directory no rule shows is not there, and why says so',
+    tool: 'fs_create_file',
+    rules: [{ path: 'a/b/c/f', update: true }],
+    paths: ['ll/c/f'],
+    arguments: { path: 'll/c/f', content: 'made', overwrite: true },
+    verdict: 'fixed',
+  },
+  {
+    name: 'two mounts of one place: the kernel sees the place, and the tool that writes holds the names',
+    tool: 'fs_modify_file',
+    rules: [
+      { path: 'fork', external: true, read: true },
+      { path: 'in/deep', external: true, update: true },
+    ],
+    paths: ['in/deep/f'],
+    arguments: { edits: [{ path: 'in/deep/f', old: 'old', new: 'new' }] },
+    verdict: 'done',
+  },
+  {
+    name: 'what is read under the guard is withheld by the rule around it, and the edit does not lift the guard',
+    tool: 'fs_read_file',
+    rules: [{ path: '.git', update: true }],
+    paths: ['.git/hooks/pre'],
+    arguments: { path: '.git/hooks/pre' },
+    verdict: 'fixed',
+  },
+] as const
+
+for (const { name, verdict, ...each } of FOUND)
+  test(`SPEC 4.12 ${name}`, async () => {
+    const place = new GrantsPlace()
+    try {
+      expect(await play(place, each)).toBe(verdict)
+    } finally {
+      await place.remove()
+    }
+  })

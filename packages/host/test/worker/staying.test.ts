@@ -1,0 +1,275 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  chmodSync,
+  chownSync,
+  copyFileSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { family, launchers, textOf } from './seen.ts'
+import { SessionPlace, untilGone } from './support.ts'
+
+const CHILD = join(import.meta.dirname, '../children/session.ts')
+const TOOLS = join(import.meta.dirname, '../../../cli/dist/tools.cjs')
+
+const rules = (tool: string, ...list: readonly string[]): string =>
+  `[conversation.tools.${tool}.access]\nfs = [${list.join(', ')}]\n`
+const READ_ALL = '{ path = ".", read = true }'
+
+test('one process for many calls, each with its own result; none is left by close', async () => {
+  await using where = new SessionPlace({ 'a.txt': 'one' })
+  const session = where.session()
+  const seen = new Set<number>()
+  for (let i = 0; i < 20; i++) {
+    where.write('a.txt', `text ${i}`)
+    expect(textOf(await session.call('fs_read_file', { path: 'a.txt' }))).toBe(`text ${i}`)
+    for (const pid of launchers()) seen.add(pid)
+  }
+  expect(seen.size).toBe(1)
+  await session.close()
+  expect(launchers()).toEqual([])
+})
+
+test('after errors, questions and searches that break off the same worker goes on', async () => {
+  const files = { '.cordon/config.toml': rules('fs_grep_files', READ_ALL), 'a.txt': 'old\n'.repeat(500) }
+  await using where = new SessionPlace(files)
+  const session = where.session()
+  const calls: readonly (readonly [string, object])[] = [
+    ['fs_create_file', { path: 'a.txt', content: 'x' }], // asks, and nobody answers
+    ['fs_create_file', { path: '../x', content: 'x' }],
+    ['fs_create_file', { path: 'new/deep.txt', content: 'x' }],
+    ['fs_create_file', { path: 'new/deep.txt', content: 'y', overwrite: true }],
+    ['fs_grep_files', { pattern: '(' }],
+    ['fs_grep_files', { pattern: 'old', limit: 1 }],
+    ['fs_grep_files', { pattern: 'nowhere' }],
+  ]
+  const workers: Record<string, Set<string>> = {}
+  const replies = []
+  for (const [tool, args] of calls) {
+    const before = launchers()
+    const { reply } = await session.call(tool, args)
+    replies.push(reply.type)
+    const all = (workers[tool] ??= new Set())
+    for (const pid of launchers()) if (!before.includes(pid)) all.add(String(pid))
+  }
+  expect(replies).toEqual(['error', 'error', 'success', 'success', 'error', 'success', 'success'])
+  expect(Object.values(workers).map(({ size }) => size)).toEqual([1, 1])
+  expect(readFileSync(join(where.root, 'new/deep.txt'), 'utf8')).toBe('y')
+})
+
+test('calls and answers longer than one read of a pipe', async () => {
+  await using where = new SessionPlace({})
+  const session = where.session()
+  const lines = Array.from({ length: 200_000 }, (_, i) => `line ${i} äöü\n`)
+  const content = lines.join('')
+  for (const path of ['a', 'b']) {
+    expect((await session.call('fs_create_file', { path, content })).reply.type).toBe('success')
+    expect(readFileSync(join(where.root, path), 'utf8') === content).toBe(true)
+  }
+  const read = await session.call('fs_read_file', { path: 'b', start_line: 1, end_line: 10_000 })
+  expect(textOf(read).startsWith(lines.slice(0, 9000).join(''))).toBe(true)
+  expect(launchers()).toHaveLength(2)
+})
+
+/** Each happens between two calls of one session: what is then read, and that it is read by another worker. */
+const CHANGES: readonly {
+  readonly name: string
+  readonly rules?: readonly string[]
+  readonly change: (where: SessionPlace) => void
+  readonly path?: string
+  readonly reads: string | RegExp
+}[] = [
+  {
+    name: 'the configuration hides the file',
+    change: (where) =>
+      where.write('.cordon/config.toml', rules('fs_read_file', READ_ALL, '{ path = "src" }')),
+    reads: /^access denied: read on src\/f/,
+  },
+  {
+    name: 'a directory that a rule names is another one under the same name',
+    rules: ['{ path = "src", read = true }'],
+    change: ({ root }) => {
+      renameSync(join(root, 'src'), join(root, 'old'))
+      mkdirSync(join(root, 'src'))
+      writeFileSync(join(root, 'src/f'), 'another')
+    },
+    reads: 'another',
+  },
+  {
+    name: 'what is hidden was removed and made again, perhaps with the same number',
+    rules: [READ_ALL, '{ path = "src/hidden" }'],
+    change: ({ root }) => {
+      rmSync(join(root, 'src/hidden'), { recursive: true })
+      mkdirSync(join(root, 'src/hidden'))
+      writeFileSync(join(root, 'src/hidden/s'), 'secret')
+    },
+    path: 'src/hidden/s',
+    reads: /^access denied: read on src\/hidden\/s/,
+  },
+  {
+    name: 'a repository came into being',
+    rules: ['{ path = ".", read = true, write = true }'],
+    change: ({ root }) => {
+      mkdirSync(join(root, '.git/hooks'), { recursive: true })
+      writeFileSync(join(root, '.git/HEAD'), 'ref: refs/heads/main\n')
+    },
+    reads: 'old f',
+  },
+  {
+    name: 'a link that a rule names leads elsewhere',
+    rules: ['{ path = "link", read = true }'],
+    change: ({ root }) => {
+      unlinkSync(join(root, 'link'))
+      symlinkSync('src2', join(root, 'link'))
+    },
+    path: 'link/f',
+    reads: 'f of src2',
+  },
+  {
+    name: 'the mount was turned to where nobody approved',
+    rules: [READ_ALL, '{ path = "fork", external = true, read = true }'],
+    change: ({ base, root }) => {
+      unlinkSync(join(root, 'fork'))
+      symlinkSync(join(base, 'elsewhere'), join(root, 'fork'))
+    },
+    path: 'fork/f',
+    reads: /^access denied: read on fork/,
+  },
+  // Only root can do that without a namespace of its own.
+  ...(process.getuid?.() === 0
+    ? [
+        {
+          name: 'something was mounted in the workspace',
+          change: ({ root }: SessionPlace) => {
+            execFileSync('mount', ['-t', 'tmpfs', 'tmpfs', join(root, 'src')])
+            writeFileSync(join(root, 'src/f'), 'on the mount')
+          },
+          reads: 'on the mount',
+        },
+      ]
+    : []),
+  {
+    name: 'the program was replaced',
+    change: ({ base }) => {
+      copyFileSync(TOOLS, join(base, 'new.cjs'))
+      renameSync(join(base, 'new.cjs'), join(base, 'tools.cjs'))
+    },
+    reads: 'old f',
+  },
+]
+
+for (const { name, rules: list = [READ_ALL], change, path = 'src/f', reads } of CHANGES)
+  test(`decision 0200: another worker when ${name}`, async () => {
+    await using where = new SessionPlace({
+      '.cordon/config.toml': rules('fs_read_file', ...list),
+      'src/f': 'old f',
+      'src/hidden/s': 'secret',
+      'src2/f': 'f of src2',
+    })
+    symlinkSync('src', join(where.root, 'link'))
+    await approveFork(where)
+    copyFileSync(TOOLS, join(where.base, 'tools.cjs'))
+    const session = where.session({ idleMilliseconds: 1e9 }, join(where.base, 'tools.cjs'))
+    const read = async (): Promise<string> => textOf(await session.call('fs_read_file', { path }))
+    const first = await read()
+    const [worker] = launchers()
+    expect([await read(), launchers()]).toEqual([first, [worker]])
+    change(where)
+    expect(await read()).toEqual(typeof reads === 'string' ? reads : expect.stringMatching(reads))
+    expect(launchers().filter((pid) => pid !== worker)).toHaveLength(1)
+    await untilGone(worker)
+    await session.close()
+    if (name.includes('mounted')) execFileSync('umount', [join(where.root, 'src')])
+  })
+
+async function approveFork(where: SessionPlace): Promise<void> {
+  for (const name of ['target', 'elsewhere']) mkdirSync(join(where.base, name))
+  writeFileSync(join(where.base, 'target/f'), 'f of target')
+  symlinkSync(join(where.base, 'target'), join(where.root, 'fork'))
+  const { workspace } = await where.project()
+  mkdirSync(workspace.local, { recursive: true, mode: 0o700 })
+  const file = join(workspace.local, 'approvals.json')
+  const before = JSON.parse(readFileSync(file, 'utf8')) as object
+  const mounts = [
+    {
+      rule_path: 'fork',
+      canonical_target: join(where.base, 'target'),
+      approved_at: '2026-01-01T00:00:00.000Z',
+    },
+  ]
+  writeFileSync(file, JSON.stringify({ ...before, mounts }))
+  chmodSync(file, 0o600)
+}
+
+test('calls at the same time get workers of their own, up to a bound, and nothing is mixed', async () => {
+  const files = Object.fromEntries(Array.from({ length: 12 }, (_, i) => [`f${i}`, `${i}\n`.repeat(2000)]))
+  await using where = new SessionPlace(files)
+  const session = where.session({ running: 3, idle: 2 })
+  let most = 0
+  const texts = await Promise.all(
+    Object.keys(files).map(async (path) => {
+      const outcome = await session.call('fs_read_file', { path })
+      most = Math.max(most, launchers().length)
+      return textOf(outcome)
+    }),
+  )
+  expect(texts.map((text) => new Set(text.trim().split('\n')))).toEqual(
+    texts.map((_, i) => new Set([String(i)])),
+  )
+  expect(most).toBeGreaterThan(1)
+  expect(most).toBeLessThanOrEqual(3)
+  while (launchers().length > 2) await setTimeout(5) // no more than that wait for the next call
+})
+
+/** Root plays both; the sources must be readable for anybody then. */
+const PEOPLE = process.getuid?.() === 0 ? [undefined, 64_322] : [undefined]
+
+for (const uid of PEOPLE)
+  test(`a worker ends with its host, also by kill -9 (${uid === undefined ? 'as this user' : 'as an ordinary user'})`, async () => {
+    await using where = new SessionPlace({})
+    for (const dir of [where.base, where.root, where.home, join(where.root, '.cordon')]) chmodSync(dir, 0o777)
+    const child = spawn(process.execPath, ['--conditions=cordon-source', CHILD], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+      env: { HOME: where.home, PLACE: ownPlace(where, uid) },
+      ...(uid === undefined ? {} : { uid, gid: uid }),
+    })
+    // The same worker for both of its calls: it could be looked at and stopped.
+    const said = JSON.parse(await firstLine(child)) as { texts: string[]; launchers: number[] }
+    expect(said).toEqual({ texts: ['hello', 'hello'], launchers: [expect.any(Number)] })
+    const all = family(said.launchers[0]!)
+    expect(all).toHaveLength(3)
+    child.kill('SIGKILL')
+    await once(child, 'close')
+    for (let tries = 0; all.some(isRunning) && tries < 1000; tries++) await setTimeout(10)
+    expect(all.filter(isRunning)).toEqual([])
+  })
+
+/** A directory of the user's own. */
+function ownPlace(where: SessionPlace, uid: number | undefined): string {
+  const dir = join(where.base, 'own')
+  mkdirSync(dir)
+  if (uid !== undefined) chownSync(dir, uid, uid)
+  return dir
+}
+
+async function firstLine(child: ChildProcess): Promise<string> {
+  const [bytes] = (await once(child.stdout!, 'data')) as [Buffer]
+  return bytes.toString('utf8')
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return !['Z', 'X'].includes(/\) (.)/.exec(readFileSync(`/proc/${pid}/stat`, 'latin1'))?.[1] ?? '')
+  } catch {
+    return false
+  }
+}

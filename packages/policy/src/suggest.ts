@@ -1,0 +1,159 @@
+import { CAPABILITIES, type Capability, type FsRule, type NetRule } from './rules.ts'
+import { shellWord, tomlString } from './text.ts'
+
+const ROOT = '.'
+
+/** One rule as configuration has it (decision 0024). */
+export type RuleData = Readonly<Record<string, string | number | boolean>>
+
+export interface FsWish {
+  readonly capability: Capability
+  /** Canonical, workspace-relative. */
+  readonly target: string
+  /** The rule that said no; undefined when none spoke of it. */
+  readonly rule: FsRule | undefined
+  /** The rules there are. */
+  readonly rules: readonly FsRule[]
+}
+
+/**
+ * SPEC 4.7: the rules that would allow it, the one that grants least first. Rules inherit nothing (SPEC 1.1), so each
+ * restates what the one it replaces there grants. One that names a guarded path overrides the guard (SPEC 4.10), and has
+ * what lies around it, so that the file can be replaced as well. Which of them the rest of a configuration and the machine let
+ * work is found out by trying.
+ */
+export function fsRulesAllowing({ capability, target, rule, rules }: FsWish): readonly RuleData[] {
+  const covering = rules.filter((each) => covers(each.path, target))
+  const written = covering.filter((each) => each.guard === undefined)
+  // The guard takes back writing. What else is withheld there is withheld by what lies around it, and no reason to lift it.
+  const isGuarded = rule?.guard !== undefined && WRITING.includes(capability)
+  const mount = rule?.guard === undefined ? rule : deepest(written)
+  // Within a mount only a rule at the mount point itself rides on the approval that was given.
+  if (mount?.external)
+    return isGuarded || mount.approvedTarget === undefined
+      ? []
+      : [ruleData(mount.path, [...mount.grants, capability], mount)]
+  if (isGuarded)
+    return [ruleData(rule.path, [...(deepest(written)?.grants ?? []), ...rule.grants, capability])]
+  // A rule on a link speaks of the link's target, and what is removed or made is an entry of the directory above it.
+  return upwards(target).flatMap((path) => {
+    const there = path === target ? rule : deepest(covering.filter((each) => covers(each.path, path)))
+    const least = new Set([...(there?.grants ?? []), capability])
+    return LARGER.map((more) => new Set([...least, ...more]))
+      .filter((grants, i) => i === 0 || grants.size > least.size)
+      .map((grants) => ruleData(path, grants))
+  })
+}
+
+const WRITING: readonly Capability[] = ['create', 'update', 'delete']
+
+/** Where nothing of a wider rule can be withheld but all writing or everything, the least that works is more than was asked for. */
+const LARGER: readonly (readonly Capability[])[] = [[], ['read'], ['read', ...WRITING]]
+
+/** All of them cover one path, so the longest is the most specific; on equal specificity the last wins (SPEC 1.1). */
+const deepest = (covering: readonly FsRule[]): FsRule | undefined =>
+  covering.reduce<FsRule | undefined>(
+    (found, each) => (found && depth(each.path) < depth(found.path) ? found : each),
+    undefined,
+  )
+
+const depth = (path: string): number => (path === ROOT ? 0 : path.split('/').length)
+
+const covers = (path: string, target: string): boolean =>
+  path === ROOT || path === target || target.startsWith(`${path}/`)
+
+/** The path and every directory above it, the root last. */
+function upwards(path: string): readonly string[] {
+  if (path === ROOT) return [path]
+  const slash = path.lastIndexOf('/')
+  return [path, ...upwards(slash < 0 ? ROOT : path.slice(0, slash))]
+}
+
+const ruleData = (
+  path: string,
+  grants: Iterable<Capability>,
+  { external = false }: Partial<FsRule> = {},
+): RuleData => {
+  const all = new Set(grants)
+  return {
+    path,
+    ...(external ? { external } : {}),
+    ...Object.fromEntries(CAPABILITIES.filter((each) => all.has(each)).map((each) => [each, true])),
+  }
+}
+
+/** What is known of a place on the network; the outside of a tunnel shows neither scheme nor path. */
+export interface NetWish {
+  readonly host: string
+  readonly port: number | undefined
+  readonly scheme?: string
+  /** As in `NetTarget`. */
+  readonly segments?: readonly string[]
+}
+
+/** That path, scheme and port, and nothing else there: as specific as any rule that said no, and later (SPEC 1.1). */
+export function netRuleAllowing(
+  { host, port, scheme, segments = [] }: NetWish,
+  rule: Pick<NetRule, 'scheme' | 'port' | 'pathPrefix'> = {},
+): RuleData {
+  const prefix = segments.length > 0 ? `/${segments.map(encodeSegment).join('/')}` : rule.pathPrefix
+  const known = { scheme: scheme ?? rule.scheme, port: port ?? rule.port }
+  return {
+    host,
+    ...(known.scheme === undefined ? {} : { scheme: known.scheme }),
+    ...(known.port === undefined ? {} : { port: known.port }),
+    ...(prefix === undefined ? {} : { path_prefix: prefix }),
+    allow: true,
+  }
+}
+
+/** A segment is bytes; what is not plain is written as SPEC 1.5 decodes it. */
+const encodeSegment = (segment: string): string =>
+  segment.replaceAll(
+    /[^\w.~!$&'()*+,;=:@-]/g,
+    (c) => `%${c.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`,
+  )
+
+export const envRuleAllowing = (name: string): RuleData => ({ name, read: true })
+
+/** An edit as `cordon config set` takes it. */
+export interface Edit {
+  readonly key: string
+  readonly value: string
+  /** A layer that has a flag of its own; undefined: the workspace's file. */
+  readonly layer?: string | undefined
+}
+
+/** SPEC 4.2: the first rule for files replaces the default, so that one is written out beside it. */
+export const editFor = (key: string, rule: RuleData, before: 'default' | 'rules'): Edit => ({
+  key,
+  value: before === 'default' ? `[${formatRule(DEFAULT)}, ${formatRule(rule)}]` : `+${formatRule(rule)}`,
+})
+
+const DEFAULT: RuleData = { path: ROOT, read: true, write: true, execute: true }
+
+/** Whether these are what SPEC 4.2 grants where nobody wrote a rule, or the same. */
+export const isDefaultFs = (rules: readonly FsRule[]): boolean => {
+  const [only, ...more] = rules.filter(({ guard }) => guard === undefined)
+  return only?.path === ROOT && only.grants.size === CAPABILITIES.length && more.length === 0
+}
+
+/** In one line, as a value in TOML. */
+export const formatRule = (rule: RuleData): string =>
+  `{ ${Object.entries(rule)
+    .map(([key, value]) => `${key} = ${typeof value === 'string' ? tomlString(value) : value}`)
+    .join(', ')} }`
+
+/** What is printed can be pasted into a shell in the workspace. */
+export const setCommand = ({ key, value, layer }: Edit): string =>
+  `cordon config set ${layer === undefined ? '' : `--${layer} `}${shellWord(key)} ${shellWord(value)}`
+
+/** The access of a tool, which may not know its own name. */
+export const toolKey = (tool: string | undefined, axis: 'fs' | 'net' | 'env'): string =>
+  `conversation.tools.${tool === undefined ? 'TOOL' : /^[\w-]+$/.test(tool) ? tool : tomlString(tool)}.access.${axis}`
+
+/** The lines of a denial (SPEC 1.4). */
+export const allowLines = (tool: string | undefined, edit: Edit): readonly string[] => [
+  setCommand(edit),
+  ...(tool === undefined ? ['(in the workspace, with the name of the tool for TOOL)'] : []),
+]

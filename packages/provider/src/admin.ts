@@ -1,0 +1,219 @@
+import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
+import {
+  type App,
+  createApp,
+  findApp,
+  listApps,
+  type NewApp,
+  parseAppId,
+  removeApp,
+  setEnabled,
+} from './apps/app.ts'
+import { type Issued, listDelegations, mintFor, type MintTerms, revoke } from './apps/delegations.ts'
+import { sealDelegations, Wallet } from './apps/wallet.ts'
+import { makeCheckpoint } from './audit/checkpoint.ts'
+import { AuditLog } from './audit/log.ts'
+import { type AuditVerdict, verifyAudit } from './audit/verify.ts'
+import { readWitness } from './audit/witness.ts'
+import { explain, type PolicyExplanation } from './cedar/decide.ts'
+import type { PolicyRequest } from './cedar/request.ts'
+import {
+  type KnownKey,
+  listKeys,
+  openAmbientProviderKey,
+  registerKey,
+  retireKey,
+  rotateKey,
+} from './keys/provider-key.ts'
+import {
+  listPolicies,
+  type NewPolicy,
+  policiesOf,
+  PolicyRefused,
+  setPolicy,
+  type StoredPolicy,
+} from './policies/store.ts'
+import { type Approval, decideApproval, findApproval, listApprovals } from './step-up/approvals.ts'
+import { linkUrl, makeLink } from './passkeys/links.ts'
+import { listPasskeys, type Passkey, removePasskey } from './passkeys/passkeys.ts'
+import { parseSite } from './console/site.ts'
+import { type Database, type DatabaseChoice, openAmbientDatabase } from './storage/database.ts'
+import type { Delegation } from './tokens/delegation.ts'
+
+export interface AdminOptions {
+  readonly choice: DatabaseChoice
+  readonly dir: string
+  /** Who sits at the terminal, for the record. */
+  readonly by: string
+  readonly clock?: () => number
+}
+
+/** What a person does to the provider at the host's terminal. Everything that changes something is in the audit. */
+export class Admin {
+  readonly database: Database
+  readonly dir: string
+  readonly #by: string
+  readonly #clock: () => number
+  readonly #audit: AuditLog
+
+  private constructor(database: Database, { dir, by, clock = Date.now }: AdminOptions) {
+    this.database = database
+    this.dir = dir
+    this.#by = by
+    this.#clock = clock
+    this.#audit = new AuditLog(database)
+  }
+
+  static async open(options: AdminOptions): Promise<Admin> {
+    const key = openAmbientProviderKey(options.dir) // makes the directory that the database file lies in
+    const database = await openAmbientDatabase(options.choice)
+    const admin = new Admin(database, options)
+    await registerKey(database, key, admin.#clock())
+    return admin
+  }
+
+  close(): Promise<void> {
+    return this.database.close()
+  }
+
+  /** Without a DID the agent is on this host: its key is made here, in its wallet. */
+  async createApp({ id, did, limits }: Omit<NewApp, 'did'> & { readonly did?: string }): Promise<App> {
+    const agent = did ?? Wallet.create(this.walletOf(parseAppId(id))).key.did
+    const app = await createApp(
+      this.database,
+      { id, did: agent, ...(limits ? { limits } : {}) },
+      this.#clock(),
+    )
+    await this.#record('app created', { app: id, did: agent })
+    return app
+  }
+
+  apps(): Promise<App[]> {
+    return listApps(this.database)
+  }
+
+  app(id: string): Promise<App> {
+    return findApp(this.database, id)
+  }
+
+  async setEnabled(id: string, enabled: boolean): Promise<void> {
+    await setEnabled(this.database, id, enabled)
+    await this.#record(enabled ? 'app enabled' : 'app disabled', { app: id })
+  }
+
+  async removeApp(id: string): Promise<void> {
+    await removeApp(this.database, id, this.#clock())
+    await this.#record('app removed', { app: id })
+  }
+
+  /** The delegation as text; one for an agent on this host is in its wallet, too. */
+  async mint(
+    id: string,
+    terms: MintTerms,
+  ): Promise<{ readonly delegation: Delegation; readonly token: string }> {
+    const app = await findApp(this.database, id)
+    const key = openAmbientProviderKey(this.dir)
+    const delegation = await mintFor(this.database, key, app, terms, this.#clock())
+    const { cid, prefix, command, expires } = delegation
+    await this.#record('delegation minted', { app: id, cid, prefix, command, expires })
+    const token = sealDelegations([delegation])
+    const dir = this.walletOf(id)
+    if (Wallet.exists(dir) && Wallet.open(dir).key.did === app.did) Wallet.open(dir).add(token)
+    return { delegation, token }
+  }
+
+  delegations(app?: string): Promise<Issued[]> {
+    return listDelegations(this.database, app)
+  }
+
+  async revoke(cid: string): Promise<void> {
+    await revoke(this.database, cid, this.#clock())
+    await this.#record('delegation revoked', { cid })
+  }
+
+  async keys(): Promise<{ readonly current: string; readonly known: readonly KnownKey[] }> {
+    return { current: openAmbientProviderKey(this.dir).did, known: await listKeys(this.database) }
+  }
+
+  async rotateKey(): Promise<string> {
+    const { did } = await rotateKey(this.dir, this.database, this.#clock())
+    await this.#record('key rotated', { did })
+    return did
+  }
+
+  async retireKey(did: string): Promise<boolean> {
+    const retired = await retireKey(this.database, did, this.#clock())
+    if (retired) await this.#record('key retired', { did })
+    return retired
+  }
+
+  policies(): Promise<StoredPolicy[]> {
+    return listPolicies(this.database)
+  }
+
+  async setPolicy(policy: NewPolicy): Promise<number> {
+    if (policy.scope !== '*') await findApp(this.database, policy.scope)
+    const version = await setPolicy(this.database, policy, this.#clock())
+    const { scope, name, text } = policy
+    await this.#record(text === null ? 'policy removed' : 'policy set', { scope, name, version })
+    return version
+  }
+
+  /** By the policies that would decide now. */
+  async explain(request: PolicyRequest): Promise<PolicyExplanation> {
+    const loaded = await policiesOf(this.database, request.app)
+    if (loaded.kind === 'refused') throw new PolicyRefused(request.app, loaded)
+    return explain(loaded, request)
+  }
+
+  approvals(): Promise<Approval[]> {
+    return listApprovals(this.database, this.#clock())
+  }
+
+  approval(id: string): Promise<Approval | undefined> {
+    return findApproval(this.database, id, this.#clock())
+  }
+
+  /** SPEC 7.5 at the terminal: the cosigner is whoever can use the provider's key. */
+  async decide(id: string, decision: 'approve' | 'deny'): Promise<Approval> {
+    const how = decision === 'deny' ? 'deny' : { approve: openAmbientProviderKey(this.dir) }
+    const decided = await decideApproval(this.database, id, how, this.#by, this.#clock())
+    await this.#record(decision === 'deny' ? 'approval denied' : 'approval given', { approval: id })
+    return decided
+  }
+
+  /** SPEC 7.7: a link that makes one passkey, within ten minutes, in whichever browser opens it. */
+  async addPasskey(origin: string): Promise<string> {
+    const site = parseSite(origin)
+    const secret = await makeLink(this.database, this.#clock())
+    await this.#record('passkey link made', { origin: site.origin })
+    return linkUrl(site.origin, secret)
+  }
+
+  passkeys(): Promise<Passkey[]> {
+    return listPasskeys(this.database)
+  }
+
+  async removePasskey(which: string): Promise<Passkey> {
+    const removed = await removePasskey(this.database, which)
+    await this.#record('passkey removed', { passkey: removed.id, name: removed.name })
+    return removed
+  }
+
+  verify(): Promise<AuditVerdict> {
+    return verifyAudit(this.database, readWitness(this.dir, this.database))
+  }
+
+  /** Where an agent of this host keeps its key and delegations. */
+  walletOf(id: string): string {
+    return join(this.dir, 'agents', id)
+  }
+
+  async #record(name: string, detail: Readonly<Record<string, unknown>>): Promise<void> {
+    const op = randomUUID()
+    await this.#audit.append({ kind: 'event', op, at: this.#clock(), name, by: this.#by, detail })
+    const key = openAmbientProviderKey(this.dir)
+    await makeCheckpoint(this.database, key, this.#clock(), readWitness(this.dir, this.database))
+  }
+}

@@ -1,0 +1,131 @@
+import { CordonError } from '@cordon/policy'
+import type { CompiledQuery, Transaction } from 'kysely'
+import { Batcher } from '../storage/batcher.ts'
+import type { Database } from '../storage/database.ts'
+import type { Schema } from '../storage/schema.ts'
+import { type AuditBody, type ChainedRecord, type ChainHead, chainOn } from './record.ts'
+
+/** How long a record of what changes nothing may be on its way to the disk. */
+const FLUSH_MS = 100
+
+/** SPEC 7.6: nothing more is done once the chain is not what this process itself wrote. */
+export class AuditBroken extends CordonError {
+  readonly code = 'AUDIT_BROKEN'
+  constructor(seen: ChainHead, found: ChainHead) {
+    const problem =
+      found.seq < seen.seq
+        ? `the audit chain ends at record ${found.seq}, but record ${seen.seq} was written before`
+        : `record ${seen.seq} of the audit chain is not the one that was written`
+    super(`${problem}; run \`cordon audit verify\``)
+  }
+}
+
+/**
+ * The chain of records that all processes on one database write together. Who appends holds the lock on its head, so
+ * there is one order; what waits meanwhile shares the next transaction and its fsync.
+ */
+export class AuditLog {
+  readonly #database: Database
+  readonly #batcher: Batcher<AuditBody, undefined>
+  readonly #queries: ReturnType<typeof compileQueries>
+  #seen: ChainHead | undefined
+  #flushing: NodeJS.Timeout | undefined
+  #broken: AuditBroken | undefined
+
+  constructor(database: Database) {
+    this.#database = database
+    this.#queries = compileQueries(database)
+    this.#batcher = new Batcher((bodies) => this.#append(bodies))
+  }
+
+  /** Resolves when the record is durable; rejects when that cannot be promised. */
+  async append(body: AuditBody): Promise<void> {
+    await this.#batcher.add(body)
+    await this.#database.flush()
+  }
+
+  /**
+   * For what changes nothing (SPEC 7.6, decision 0152): resolves when it is in the chain, which the end of this process
+   * does not undo; what a power cut would undo reaches the disk a moment later. Not at once: while the disk is busy
+   * with a file, the next record of it waits.
+   */
+  async note(body: AuditBody): Promise<void> {
+    await this.#batcher.add(body)
+    this.#flushing ??= setTimeout(() => {
+      this.#flushing = undefined
+      this.#database.flush().catch(() => undefined) // whoever needs the disk will find it failing
+    }, FLUSH_MS)
+  }
+
+  /** The last record that this process knows of. */
+  get head(): ChainHead | undefined {
+    return this.#seen
+  }
+
+  get isBroken(): boolean {
+    return this.#broken !== undefined
+  }
+
+  /** Everything that was recorded is on the disk. */
+  async idle(): Promise<void> {
+    await this.#batcher.idle()
+    clearTimeout(this.#flushing)
+    this.#flushing = undefined
+    await this.#database.flush()
+  }
+
+  async #append(bodies: readonly AuditBody[]): Promise<undefined[]> {
+    if (this.#broken) throw this.#broken
+    const head = await this.#database.transaction(async (db) => {
+      const found = (await db.executeQuery(this.#queries.lockHead)).rows[0]!
+      await this.#requireProgress(db, found)
+      const records = chainOn(found, bodies)
+      const { seq, hash } = records.at(-1)!
+      await db.executeQuery(this.#queries.insert(records))
+      await db.executeQuery({ ...this.#queries.moveHead, parameters: [seq, hash, 1] })
+      return { seq, hash }
+    })
+    this.#seen = head
+    return bodies.map(() => undefined)
+  }
+
+  /** Somebody else's records may have come meanwhile; ours cannot have gone. */
+  async #requireProgress(db: Transaction<Schema>, found: ChainHead): Promise<void> {
+    const seen = this.#seen
+    if (!seen || (found.seq === seen.seq && found.hash === seen.hash)) return
+    // A longer chain is not yet a continued one.
+    const { rows } = await db.executeQuery(this.#queries.hashAt(seen.seq))
+    if (found.seq > seen.seq && rows[0]?.hash === seen.hash) return
+    this.#broken = new AuditBroken(seen, found)
+    throw this.#broken
+  }
+}
+
+/** Written once: making the text of a query costs more than running it, and this runs for every request. */
+function compileQueries({ queries, lockRow }: Database): {
+  readonly lockHead: CompiledQuery<ChainHead>
+  readonly moveHead: CompiledQuery
+  readonly hashAt: (seq: number) => CompiledQuery<Pick<ChainHead, 'hash'>>
+  readonly insert: (records: readonly ChainedRecord[]) => CompiledQuery
+} {
+  const head = queries.selectFrom('audit_head').select(['seq', 'hash']).where('id', '=', 1)
+  const one = queries.selectFrom('audit_records').select('hash').where('seq', '=', 0).compile()
+  const inserts = new Map<number, CompiledQuery>()
+  return {
+    lockHead: lockRow(head).compile(),
+    moveHead: queries.updateTable('audit_head').set({ seq: 0, hash: '' }).where('id', '=', 1).compile(),
+    hashAt: (seq) => ({ ...one, parameters: [seq] }),
+    insert: (records) => {
+      let known = inserts.get(records.length)
+      if (!known) {
+        known = queries
+          .insertInto('audit_records')
+          .values([...records])
+          .compile()
+        inserts.set(records.length, known)
+      }
+      const parameters = records.flatMap(({ seq, op, body, prev, hash }) => [seq, op, body, prev, hash])
+      return { ...known, parameters }
+    },
+  }
+}

@@ -1,0 +1,85 @@
+import { statefulIsAuthorized } from '@cedar-policy/cedar-wasm/nodejs'
+import { withCedar } from './engine.ts'
+import { type LoadedPolicies, preparsed } from './load.ts'
+import { type CedarQuestion, type PolicyRequest, toCedar } from './request.ts'
+import { type Statement } from './statements.ts'
+
+export interface PolicyDecision {
+  readonly decision: 'allow' | 'deny'
+  /** Ids of the statements that decided: the permits of a yes, the forbids of a no. None: nothing permits it. */
+  readonly statements: readonly string[]
+  /** What failed to evaluate. Anything in it has made the decision a no. */
+  readonly errors: readonly string[]
+}
+
+/**
+ * A decision follows from the policies and the question alone, so the last ones are remembered, by all of both
+ * (decision 0164). Failures are not: they may be the machine's.
+ */
+const MOST_REMEMBERED = 4096
+const remembered = new Map<string, PolicyDecision>()
+
+/** SPEC 7.4: any error is a no. Never throws. */
+export function decide(policies: LoadedPolicies, request: PolicyRequest): PolicyDecision {
+  const question = toCedar(request)
+  const key = policies.version + JSON.stringify(question)
+  const before = remembered.get(key)
+  if (before) return before
+  const decision = ask(policies, question)
+  if (decision.errors.length > 0) return decision
+  if (remembered.size >= MOST_REMEMBERED) remembered.clear()
+  remembered.set(key, decision)
+  return decision
+}
+
+function ask(policies: LoadedPolicies, question: CedarQuestion): PolicyDecision {
+  try {
+    const preparsedPolicySetId = preparsed(policies)
+    const answer = withCedar(() => statefulIsAuthorized({ ...question, preparsedPolicySetId }))
+    if (answer.type === 'failure') return no(answer.errors.map(({ message }) => message))
+    const { decision, diagnostics } = answer.response
+    const errors = diagnostics.errors.map(({ policyId, error }) => `${policyId}: ${error.message}`)
+    return errors.length > 0 ? no(errors) : { decision, statements: diagnostics.reason, errors }
+  } catch (error) {
+    return no([String(error)])
+  }
+}
+
+const no = (errors: readonly string[]): PolicyDecision => ({ decision: 'deny', statements: [], errors })
+
+export interface PolicyVerdict {
+  /** `step_up`: denied as it is, and allowed once a person has signed for it. */
+  readonly verdict: 'allow' | 'deny' | 'step_up'
+  /** On the request as it is; for `step_up` it names what stands in the way. */
+  readonly decision: PolicyDecision
+}
+
+/**
+ * SPEC 7.5: what needs a person's signature is not declared but found, by asking again as if there were one
+ * (decision 0162). Costs a second decision only where the first is a no.
+ */
+export function judge(policies: LoadedPolicies, request: PolicyRequest): PolicyVerdict {
+  const decision = decide(policies, request)
+  if (decision.decision === 'allow') return { verdict: 'allow', decision }
+  if (request.cosigned === true || decision.errors.length > 0) return { verdict: 'deny', decision }
+  const signed = decide(policies, { ...request, cosigned: true })
+  return { verdict: signed.decision === 'allow' ? 'step_up' : 'deny', decision }
+}
+
+export interface PolicyExplanation extends PolicyVerdict {
+  /** The statements that decided, whole. */
+  readonly decided: readonly Pick<Statement, 'id' | 'effect' | 'line' | 'text'>[]
+  /** For `step_up`: the permits that will count once it is signed. */
+  readonly permits: readonly string[]
+}
+
+export function explain(policies: LoadedPolicies, request: PolicyRequest): PolicyExplanation {
+  const verdict = judge(policies, request)
+  const decided = verdict.decision.statements.flatMap((id) => {
+    const found = policies.statements.find((statement) => statement.id === id)
+    return found ? [{ id, effect: found.effect, line: found.line, text: found.text }] : []
+  })
+  const permits =
+    verdict.verdict === 'step_up' ? decide(policies, { ...request, cosigned: true }).statements : []
+  return { ...verdict, decided, permits }
+}

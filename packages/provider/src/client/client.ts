@@ -1,0 +1,189 @@
+import { createHash, hash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { Readable } from 'node:stream'
+import { CordonError, describe, show } from '@cordon/policy'
+import type { Command } from '../commands.ts'
+import type { REFUSALS } from '../errors.ts'
+import type { AnswerOf } from '../http/answers.ts'
+import type { ArgsOf } from '../operations/args.ts'
+import type { Delegation } from '../tokens/delegation.ts'
+import { chooseChain, signInvocation } from '../tokens/invocation.ts'
+import type { SigningKey } from '../tokens/key.ts'
+
+/** The provider's no, as it said it. */
+export class ProviderRefusal extends CordonError {
+  readonly code: keyof typeof REFUSALS | 'unreachable' | 'no_delegation'
+  readonly status: number
+  readonly detail: Readonly<Record<string, unknown>>
+  constructor(
+    code: ProviderRefusal['code'],
+    status: number,
+    message: string,
+    detail: Readonly<Record<string, unknown>> = {},
+  ) {
+    super(message)
+    this.code = code
+    this.status = status
+    this.detail = detail
+  }
+}
+
+export interface ClientOptions {
+  readonly url: string
+  readonly key: SigningKey
+  /** What the agent holds; the shortest chain that fits is used. */
+  readonly delegations: () => readonly Delegation[]
+  readonly fetch?: typeof fetch
+  readonly clock?: () => number
+}
+
+export interface ReadContent {
+  readonly stream: ReadableStream<Uint8Array>
+  /** Of what follows. */
+  readonly length: number
+  /** Of the whole file. */
+  readonly size: number
+  readonly sha256: string | undefined
+}
+
+export type Storing = '/filesystem/file/write' | '/filesystem/file/create'
+type Plain = Exclude<Command, '/filesystem/file/read' | Storing>
+
+/** What is signed besides the content's hash and size. */
+type StoreArgs<C extends Storing> = Omit<ArgsOf<C>, 'sha256' | 'size'>
+
+/** An invocation is signed for every request, and is good for a minute. */
+const LIFETIME_SECONDS = 60
+
+/** What an agent in TypeScript uses: it signs, sends, and reads the answer. */
+export class ProviderClient {
+  readonly #options: ClientOptions
+
+  constructor(options: ClientOptions) {
+    this.#options = options
+  }
+
+  async call<C extends Plain>(command: C, args: ArgsOf<C>): Promise<AnswerOf<C>> {
+    const response = await this.#send(command, args)
+    return (await response.json()) as AnswerOf<C>
+  }
+
+  async read(
+    path: string,
+    options: Omit<ArgsOf<'/filesystem/file/read'>, 'path'> = {},
+  ): Promise<ReadContent> {
+    const response = await this.#send('/filesystem/file/read', { path, ...options })
+    const length = Number(response.headers.get('content-length'))
+    const range = /\/(\d+)$/.exec(response.headers.get('content-range') ?? '')
+    return {
+      stream: response.body ?? new ReadableStream({ start: (controller) => controller.close() }),
+      length,
+      size: range ? Number(range[1]) : length,
+      sha256: response.headers.get('etag')?.slice(1, -1),
+    }
+  }
+
+  async readText(path: string): Promise<string> {
+    return new Response((await this.read(path)).stream).text()
+  }
+
+  write(
+    path: string,
+    content: string | Uint8Array,
+    options: { readonly if_match?: string } = {},
+  ): Promise<AnswerOf<'/filesystem/file/write'>> {
+    return this.store('/filesystem/file/write', { path, ...options }, content)
+  }
+
+  create(path: string, content: string | Uint8Array): Promise<AnswerOf<'/filesystem/file/create'>> {
+    return this.store('/filesystem/file/create', { path }, content)
+  }
+
+  /** A local file, streamed: read once for its hash, which is signed, and once to be sent. */
+  async upload<C extends Storing>(command: C, args: StoreArgs<C>, localFile: string): Promise<AnswerOf<C>> {
+    const digest = createHash('sha256')
+    for await (const piece of createReadStream(localFile)) digest.update(piece as Buffer)
+    const { size } = await stat(localFile)
+    const body = Readable.toWeb(createReadStream(localFile)) as ReadableStream<Uint8Array>
+    const response = await this.#send(command, { ...args, sha256: digest.digest('hex'), size }, body)
+    return (await response.json()) as AnswerOf<C>
+  }
+
+  async store<C extends Storing>(
+    command: C,
+    args: StoreArgs<C>,
+    content: string | Uint8Array,
+  ): Promise<AnswerOf<C>> {
+    const bytes = Uint8Array.from(Buffer.from(content))
+    const signed = { ...args, sha256: hash('sha256', bytes), size: bytes.length }
+    const response = await this.#send(command, signed, bytes)
+    return (await response.json()) as AnswerOf<C>
+  }
+
+  /** For an agent that does not know where it may work: what, and where. */
+  held(): string {
+    const { key, delegations, clock = Date.now } = this.#options
+    const mine = delegations().filter(
+      ({ audience, expires }) => audience === key.did && clock() / 1000 <= expires,
+    )
+    if (mine.length === 0) return 'none that counts now, `cordon provider mint` makes one'
+    const shown = [...new Set(mine.map(({ command, prefix }) => `${command} on ${show(prefix)}`))]
+    return `${shown.slice(0, MOST_SHOWN).join(', ')}${shown.length > MOST_SHOWN ? ' …' : ''}`
+  }
+
+  /** A token for one request, to be sent by somebody else. */
+  sign(command: Command, args: Readonly<Record<string, unknown>>): string {
+    const { key, delegations, clock = Date.now } = this.#options
+    const now = Math.floor(clock() / 1000)
+    const paths = [args['path'], args['destination']].filter((path) => typeof path === 'string')
+    const chain = chooseChain(delegations(), { agent: key.did, command, paths, now })
+    if (!chain)
+      throw new ProviderRefusal(
+        'no_delegation',
+        0,
+        `there is no delegation for ${command} on ${paths.map(show).join(' and ') || describe(args['path'])}; the wallet has ${this.held()}`,
+      )
+    const defined = Object.fromEntries(Object.entries(args).filter(([, value]) => value !== undefined))
+    return signInvocation({ key, chain, command, args: defined, expires: now + LIFETIME_SECONDS })
+  }
+
+  async #send(
+    command: Command,
+    args: Readonly<Record<string, unknown>>,
+    body?: Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>,
+  ): Promise<Response> {
+    const { url, fetch: send = fetch } = this.#options
+    const headers = { authorization: `Bearer ${this.sign(command, args)}` }
+    let response: Response
+    try {
+      response = await send(new URL(command, url), {
+        method: 'POST',
+        headers,
+        redirect: 'error',
+        ...(body ? { body, duplex: 'half' as const } : {}),
+      })
+    } catch (error) {
+      const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
+      throw new ProviderRefusal(
+        'unreachable',
+        0,
+        `the provider at ${show(url)} does not answer: ${cause instanceof Error ? cause.message : String(cause)}`,
+      )
+    }
+    if (response.ok) return response
+    throw await refusalIn(response)
+  }
+}
+
+const MOST_SHOWN = 5
+
+async function refusalIn(response: Response): Promise<ProviderRefusal> {
+  const text = await response.text()
+  try {
+    const { code, message, ...detail } = (JSON.parse(text) as { error: Record<string, unknown> }).error
+    return new ProviderRefusal(code as ProviderRefusal['code'], response.status, String(message), detail)
+  } catch {
+    return new ProviderRefusal('failed', response.status, `the provider answered ${response.status}`)
+  }
+}

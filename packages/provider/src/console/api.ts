@@ -1,0 +1,89 @@
+import { Hono } from 'hono'
+import { streamSSE } from 'hono/streaming'
+import { approvalRoutes } from './approvals.ts'
+import type { ConsoleContext } from './context.ts'
+import { ConsoleRefusal } from './errors.ts'
+import { PAGE_HEADERS, requireHost, requireOwnPage, requireSession, secretsOf } from './guard.ts'
+import { Live } from './live.ts'
+import { operationRoutes } from './operations.ts'
+import { DayView } from './overview.ts'
+import { findSession } from '../sessions/sessions.ts'
+import { signInRoutes } from './sign-in.ts'
+import { trailRoutes } from './trail.ts'
+
+/** A connection that says nothing for a minute is cut; and whoever signed out elsewhere is not told more for long. */
+const HEARTBEAT_MS = 5000
+
+/** What the page may ask without being signed in. */
+const OPEN = new Set(
+  ['session', 'register/options', 'register', 'sign-in/options', 'sign-in'].map(
+    (name) => `/console/api/${name}`,
+  ),
+)
+
+/** SPEC 7.7: everything the console can do. Its own page asks, from its own host, signed in. */
+export function consoleApi(context: ConsoleContext): Hono {
+  const { provider } = context
+  const app = new Hono()
+  const live = new Live(context)
+  const day = new DayView(provider.database)
+
+  app.use(async (c, next) => {
+    for (const [name, value] of Object.entries(PAGE_HEADERS)) c.header(name, value)
+    c.header('cache-control', 'no-store')
+    const site = context.site()
+    requireHost(c, site)
+    requireOwnPage(c, site)
+    if (!OPEN.has(c.req.path)) await requireSession(c, site, provider.database, provider.clock())
+    await next()
+  })
+  app.onError((error, c) => {
+    if (!(error instanceof ConsoleRefusal)) context.unexpected(error)
+    const { code, message, detail, status } =
+      error instanceof ConsoleRefusal
+        ? error
+        : new ConsoleRefusal('unavailable', 'it cannot be answered now; try again')
+    return c.json({ error: { code, message, ...detail } }, status)
+  })
+
+  app.route('/', signInRoutes(context))
+  app.route('/approvals', approvalRoutes(context))
+  app.route('/audit', trailRoutes(context))
+  app.route('/', operationRoutes(context))
+
+  app.get('/overview', async (c) => {
+    const now = provider.clock()
+    const [ready, today] = await Promise.all([context.isReady(), day.read(now)])
+    return c.json({
+      now,
+      version: context.version,
+      ready,
+      audit_broken: provider.audit.isBroken,
+      database: provider.database.engine,
+      ...today,
+    })
+  })
+
+  app.get('/events', (c) =>
+    streamSSE(c, async (stream) => {
+      // Looked at and not renewed: an open page alone is nobody who does something, and no cookie can be sent any more.
+      const secrets = secretsOf(c, context.site())
+      const stop = await live.follow((now) => {
+        stream.writeSSE({ event: 'waiting', data: JSON.stringify(now) }).catch(() => undefined) // it is gone
+      })
+      try {
+        while (!stream.aborted && context.isOpen()) {
+          await stream.sleep(HEARTBEAT_MS)
+          if (!secrets || !(await findSession(provider.database, secrets, provider.clock()))) break
+          await stream.writeSSE({ event: 'alive', data: '' })
+        }
+      } catch {
+        // the database is gone: the page asks again and is told
+      } finally {
+        stop()
+      }
+    }),
+  )
+  app.notFound((c) => c.json({ error: { code: 'not_found', message: 'there is no such thing' } }, 404))
+  return app
+}

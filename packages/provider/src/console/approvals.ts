@@ -1,0 +1,116 @@
+import { Hono } from 'hono'
+import { openAmbientProviderKey } from '../keys/provider-key.ts'
+import { askSignature, type Ceremony, verifySignature } from '../passkeys/ceremony.ts'
+import {
+  type Approval,
+  ApprovalClosed,
+  decideApproval,
+  findApproval,
+  listSummaries,
+} from '../step-up/approvals.ts'
+import { type ConsoleContext, recordEvent } from './context.ts'
+import { ConsoleRefusal } from './errors.ts'
+import { requireSession } from './guard.ts'
+import { readBody, SIGNATURE } from './read-body.ts'
+
+/** SPEC 7.5 in the browser. Everybody here is signed in; a yes is signed for once more, for exactly this request. */
+export function approvalRoutes(context: ConsoleContext): Hono {
+  const { provider } = context
+  const { database } = provider
+  const app = new Hono()
+  const ceremony = (): Ceremony => ({ database, site: context.site(), now: provider.clock() })
+
+  app.get('/', async (c) => {
+    const all = await listSummaries(database, provider.clock())
+    return c.json(all.map((each) => ({ ...summaryOf(each), path: each.path })))
+  })
+
+  app.get('/:id', async (c) => {
+    const found = await requireKnown(context, c.req.param('id'))
+    return c.json({ ...summaryOf(found), request: found.request })
+  })
+
+  app.post('/:id/question', async (c) => {
+    const found = await requireKnown(context, c.req.param('id'))
+    if (found.state !== 'open') throw closed(found)
+    return c.json(await askSignature(ceremony(), 'step up', subjectOf(found)))
+  })
+
+  app.post('/:id/approve', async (c) => {
+    await requireSession(c, context.site(), database, provider.clock())
+    const { ceremony: asked, response } = await readBody(c, SIGNATURE)
+    const found = await requireKnown(context, c.req.param('id'))
+    if (found.state !== 'open') throw closed(found)
+    const signed = await verifySignature(ceremony(), 'step up', subjectOf(found), asked, response)
+    const { passkey, name, evidence } = signed
+    const key = openAmbientProviderKey(provider.dir)
+    const decided = await decideOnce(context, found.id, { approve: key }, name)
+    await recordEvent(context, 'approval given', name, { approval: found.id, passkey, ...evidence })
+    return c.json(summaryOf(decided))
+  })
+
+  app.post('/:id/deny', async (c) => {
+    const { name, passkey } = await requireSession(c, context.site(), database, provider.clock())
+    const found = await requireKnown(context, c.req.param('id'))
+    const decided = await decideOnce(context, found.id, 'deny', name)
+    await recordEvent(context, 'approval denied', name, { approval: found.id, passkey })
+    return c.json(summaryOf(decided))
+  })
+  return app
+}
+
+/** SPEC 7.5: the binding is over command, canonical paths, content and all that the invocation says. */
+const subjectOf = ({ id, binding }: Approval): string => `${id}\n${binding}`
+
+const summaryOf = ({
+  id,
+  app,
+  agent,
+  command,
+  state,
+  openedAt,
+  expiresAt,
+  decidedBy,
+}: Omit<Approval, 'request'>): object => ({
+  id,
+  app,
+  agent,
+  command,
+  state,
+  opened_at: openedAt,
+  expires_at: expiresAt,
+  decided_by: decidedBy ?? null,
+})
+
+async function requireKnown({ provider }: ConsoleContext, id: string): Promise<Approval> {
+  const found = await findApproval(provider.database, id, provider.clock())
+  if (found) return found
+  throw new ConsoleRefusal('not_found', 'there is no such request; it may be of another provider')
+}
+
+/** Of two browsers one wins, and the other is told what came of it. */
+async function decideOnce(
+  { provider }: ConsoleContext,
+  id: string,
+  decision: Parameters<typeof decideApproval>[2],
+  name: string,
+): Promise<Approval> {
+  try {
+    const decided = await decideApproval(provider.database, id, decision, `passkey ${name}`, provider.clock())
+    await provider.database.flush()
+    return decided
+  } catch (error) {
+    if (error instanceof ApprovalClosed) throw closed(error.approval)
+    throw error
+  }
+}
+
+function closed(approval: Approval): ConsoleRefusal {
+  const { state, decidedBy = 'somebody' } = approval
+  if (state === 'expired')
+    return new ConsoleRefusal('too_late', 'it was too late: nobody answered in time. The agent can ask again')
+  const what = state === 'denied' ? 'said no to' : 'approved'
+  return new ConsoleRefusal('decided', `${decidedBy} ${what} this already; your answer was not needed`, {
+    state,
+  })
+}

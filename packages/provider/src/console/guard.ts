@@ -1,0 +1,89 @@
+import type { Context } from 'hono'
+import { deleteCookie, getCookie, setCookie } from 'hono/cookie'
+import { findSession, renewSession, type Session, type SessionSecrets } from '../sessions/sessions.ts'
+import type { Database } from '../storage/database.ts'
+import { ConsoleRefusal } from './errors.ts'
+import type { Site } from './site.ts'
+
+/**
+ * No inline script or style, nothing from elsewhere, no frame around it, nothing of it in a frame, and no text becomes
+ * a script by being assigned to the page.
+ */
+export const PAGE_HEADERS = {
+  'content-security-policy':
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
+  'x-frame-options': 'DENY',
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'permissions-policy':
+    'publickey-credentials-get=(self), publickey-credentials-create=(self), camera=(), microphone=(), geolocation=()',
+} as const
+
+/** A name that somebody else points here (DNS rebinding) is not ours. */
+export function requireHost(c: Context, { host, origin }: Site): void {
+  if (c.req.header('host') === host) return
+  throw new ConsoleRefusal('wrong_host', `the console is at ${origin} and nowhere else`)
+}
+
+/**
+ * Only our own pages may ask. Another port of localhost is the same *site* to a browser, so that `SameSite` alone would
+ * let it: the origin must be ours, exactly. Nothing but our own script sends it.
+ */
+export function requireOwnPage(c: Context, { origin }: Site): void {
+  const from = c.req.header('origin')
+  const site = c.req.header('sec-fetch-site')
+  const reads = c.req.method === 'GET'
+  const isOurs = (reads && from === undefined) || from === origin
+  if (isOurs && (site === undefined || site === 'same-origin')) return
+  throw new ConsoleRefusal('cross_site', 'this request does not come from the console’s own page')
+}
+
+const cookieName = ({ secure }: Site): string => (secure ? '__Secure-cordon' : 'cordon')
+
+/** Sent to the API alone. `__Secure-`: over TLS nobody without it can set one. */
+export const giveCookie = (c: Context, site: Site, secret: string): void =>
+  setCookie(c, cookieName(site), secret, {
+    httpOnly: true,
+    sameSite: 'Strict',
+    secure: site.secure,
+    path: '/console/api',
+    maxAge: 12 * 3600,
+  })
+
+export const takeCookie = (c: Context, site: Site): void => {
+  deleteCookie(c, cookieName(site), { path: '/console/api', secure: site.secure })
+}
+
+/** The cookie and the key of the page (decision 0189). */
+export function secretsOf(c: Context, site: Site): SessionSecrets | undefined {
+  const cookie = getCookie(c, cookieName(site))
+  const key = c.req.header('x-cordon-key')
+  return cookie === undefined || key === undefined ? undefined : { cookie, key }
+}
+
+/** Somebody does something here: the session lasts longer, with a new cookie when it was time for one. */
+export async function sessionOf(
+  c: Context,
+  site: Site,
+  database: Database,
+  now: number,
+): Promise<Session | undefined> {
+  const secrets = secretsOf(c, site)
+  const session = secrets && (await findSession(database, secrets, now))
+  const cookie = session && (await renewSession(database, session, now))
+  if (cookie !== undefined) giveCookie(c, site, cookie)
+  return session
+}
+
+export async function requireSession(
+  c: Context,
+  site: Site,
+  database: Database,
+  now: number,
+): Promise<Session> {
+  const session = await sessionOf(c, site, database, now)
+  if (session) return session
+  throw new ConsoleRefusal('signed_out', 'you are not signed in, or not any more')
+}

@@ -1,0 +1,113 @@
+import { Hono } from 'hono'
+import { z } from 'zod'
+import { AppError, listApps, setEnabled } from '../apps/app.ts'
+import { listDelegations } from '../apps/delegations.ts'
+import { explain } from '../cedar/decide.ts'
+import { COMMANDS } from '../commands.ts'
+import { listPolicies, policiesOf } from '../policies/store.ts'
+import { type ConsoleContext, recordEvent } from './context.ts'
+import { ConsoleRefusal } from './errors.ts'
+import { requireSession } from './guard.ts'
+import { readBody } from './read-body.ts'
+
+const ENABLED = z.strictObject({ enabled: z.boolean() })
+const path = z.string().startsWith('/').max(4096)
+const TRY = z.strictObject({
+  app: z.string().max(64),
+  agent: z.string().max(200),
+  command: z.enum(COMMANDS),
+  path,
+  destination: path.optional(),
+  exists: z.boolean(),
+  cosigned: z.boolean(),
+})
+
+/** Apps with what was delegated to them, and the policies that decide. */
+export function operationRoutes(context: ConsoleContext): Hono {
+  const { provider } = context
+  const { database } = provider
+  const app = new Hono()
+
+  app.get('/apps', async (c) => {
+    const [apps, issued] = await Promise.all([listApps(database), listDelegations(database)])
+    return c.json(
+      apps.map(({ id, did, enabled, createdAt }) => ({
+        id,
+        did,
+        enabled,
+        created_at: createdAt,
+        delegations: issued
+          .filter((each) => each.app === id)
+          .map(({ cid, command, prefix, issuedAt, expiresAt, revoked }) => ({
+            cid,
+            command,
+            prefix,
+            issued_at: issuedAt,
+            expires_at: expiresAt ?? null,
+            revoked,
+          })),
+      })),
+    )
+  })
+
+  app.post('/apps/:id', async (c) => {
+    const { name } = await requireSession(c, context.site(), database, provider.clock())
+    const { enabled } = await readBody(c, ENABLED)
+    const id = c.req.param('id')
+    try {
+      await setEnabled(database, id, enabled)
+    } catch (error) {
+      if (error instanceof AppError) throw new ConsoleRefusal('not_found', 'there is no such app')
+      throw error
+    }
+    await recordEvent(context, enabled ? 'app enabled' : 'app disabled', name, { app: id })
+    return c.json({ enabled })
+  })
+
+  app.get('/policies', async (c) => {
+    const policies = await listPolicies(database)
+    return c.json({
+      commands: COMMANDS,
+      apps: (await listApps(database)).map(({ id, did }) => ({ id, did })),
+      policies: policies.map(({ scope, name, version, text, createdAt }) => ({
+        scope,
+        name,
+        version,
+        text,
+        created_at: createdAt,
+      })),
+    })
+  })
+
+  app.post('/policies/try', async (c) => {
+    const wanted = await readBody(c, TRY)
+    const loaded = await policiesOf(database, wanted.app)
+    if (loaded.kind === 'refused')
+      throw new ConsoleRefusal('bad_request', 'the policies of this app do not load: everything is denied')
+    const isDirectory = wanted.command.startsWith('/filesystem/dir/')
+    const at = (where: string): { path: string; isDirectory: boolean; exists: boolean; size: number } => ({
+      path: where,
+      isDirectory,
+      exists: wanted.exists,
+      size: 0,
+    })
+    const { verdict, decided, permits, decision } = explain(loaded, {
+      app: wanted.app,
+      agent: wanted.agent,
+      command: wanted.command,
+      resource: at(wanted.path),
+      ...(wanted.destination === undefined
+        ? {}
+        : { destination: { ...at(wanted.destination), isDirectory: false, exists: false } }),
+      cosigned: wanted.cosigned,
+    })
+    const permitting = loaded.statements.filter(({ id }) => permits.includes(id))
+    return c.json({
+      verdict,
+      decided: decided.map(({ id, text }) => ({ id, text })),
+      permits: permitting.map(({ id, text }) => ({ id, text })),
+      errors: decision.errors,
+    })
+  })
+  return app
+}

@@ -1,0 +1,29 @@
+import type { Context } from 'hono'
+import { z } from 'zod'
+import { ConsoleRefusal } from './errors.ts'
+
+/** What a passkey signed; what is in it is for the library to judge. */
+export const SIGNATURE: z.ZodType<{ ceremony: string; response: { id: string } }> = z.strictObject({
+  ceremony: z.string().max(200),
+  response: z.looseObject({ id: z.string().max(2000) }),
+})
+
+/** An answer of a passkey has some kilobytes; nothing that is sent here is larger. */
+const MOST_BYTES = 64 * 1024
+
+/** JSON said to be JSON: a form of another page cannot send that without being asked first. */
+export async function readBody<T extends z.ZodType>(c: Context, shape: T): Promise<z.output<T>> {
+  if (!/^application\/json\b/.test(c.req.header('content-type') ?? ''))
+    throw new ConsoleRefusal('bad_request', 'expected JSON')
+  const length = Number(c.req.header('content-length') ?? Number.NaN)
+  if (!(length <= MOST_BYTES)) throw new ConsoleRefusal('bad_request', 'too much, or no length is given')
+  let value: unknown
+  try {
+    value = await c.req.json()
+  } catch {
+    throw new ConsoleRefusal('bad_request', 'it is not JSON')
+  }
+  const read = shape.safeParse(value)
+  if (read.success) return read.data
+  throw new ConsoleRefusal('bad_request', 'it has not the expected shape')
+}

@@ -1,0 +1,90 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { Readable } from 'node:stream'
+import { pipeline as pipe } from 'node:stream/promises'
+import type { Command } from '../commands.ts'
+import { Refusal } from '../errors.ts'
+import type { Answer } from '../operations/operation.ts'
+import { handle } from '../pipeline/pipeline.ts'
+import { bodyOf, type Served } from './routes.ts'
+
+/**
+ * One request for a command, from its header to its last byte. On Node's own request and response: contents stream
+ * both ways, and whatever stands in between costs a part of every read.
+ */
+export async function answerCommand(
+  served: Served,
+  command: Command,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+): Promise<void> {
+  const { metrics } = served
+  const started = performance.now()
+  const gone = new AbortController()
+  outgoing.once('close', () => {
+    if (!outgoing.writableFinished) gone.abort()
+  })
+  metrics.running += 1
+  let code = 'ok'
+  try {
+    if (!served.isOpen()) throw new Refusal('stopping', 'this provider is stopping; ask another, or again')
+    const token = BEARER.exec(incoming.headers.authorization ?? '')?.[1]
+    const answer = await handle(served.provider, { route: command, token, body: incoming, gone: gone.signal })
+    if (answer.kind === 'content') metrics.transferred(answer.length)
+    await send(outgoing, answer)
+  } catch (error) {
+    const refusal = asAnswer(served, error)
+    code = refusal.code
+    refuse(incoming, outgoing, refusal)
+  } finally {
+    metrics.running -= 1
+    const ms = performance.now() - started
+    metrics.finish(command, code, ms / 1000)
+    served.answered({ command, code, ms: Math.round(ms) })
+  }
+}
+
+const BEARER = /^Bearer (\S+)$/i
+
+/** Whatever is not a refusal is a bug or the database: no, without a word about the inside. */
+function asAnswer(served: Served, error: unknown): Refusal {
+  if (error instanceof Refusal) return error
+  served.unexpected(error)
+  return new Refusal('unavailable', 'the provider cannot decide or record this now; try again')
+}
+
+function refuse(incoming: IncomingMessage, outgoing: ServerResponse, refusal: Refusal): void {
+  const wait = refusal.detail['retry_after_seconds']
+  const text = JSON.stringify(bodyOf(refusal))
+  // What was not read of the request is not waited for.
+  const unread = !incoming.complete
+  if (unread) outgoing.once('finish', () => incoming.destroy())
+  outgoing
+    .writeHead(refusal.status, {
+      ...JSON_TYPE,
+      'content-length': Buffer.byteLength(text),
+      ...(unread ? { connection: 'close' } : {}),
+      ...(typeof wait === 'number' ? { 'retry-after': String(wait) } : {}),
+    })
+    .end(text)
+}
+
+const JSON_TYPE = { 'content-type': 'application/json' }
+
+async function send(outgoing: ServerResponse, answer: Answer): Promise<void> {
+  if (answer.kind === 'json') {
+    const text = JSON.stringify(answer.value)
+    outgoing.writeHead(200, { ...JSON_TYPE, 'content-length': Buffer.byteLength(text) }).end(text)
+    return
+  }
+  const { content, start, length, size, sha256 } = answer
+  const partial = length !== size
+  outgoing.writeHead(partial ? 206 : 200, {
+    'content-type': 'application/octet-stream',
+    'content-length': length,
+    ...(sha256 === undefined ? {} : { etag: `"${sha256}"` }),
+    ...(partial && length > 0 ? { 'content-range': `bytes ${start}-${start + length - 1}/${size}` } : {}),
+  })
+  // Cut short, the client sees fewer bytes than were promised; that is how it knows.
+  if (content instanceof Readable) await pipe(content, outgoing).catch(() => outgoing.destroy())
+  else outgoing.end(content)
+}

@@ -1,0 +1,70 @@
+import { join } from 'node:path'
+import type { Database } from '../storage/database.ts'
+import { raiseGeneration } from '../storage/generation.ts'
+import { type Did, SigningKey } from '../tokens/key.ts'
+import { createPrivate, makePrivateDirectory, readPrivate, replacePrivate } from './private-file.ts'
+
+const fileIn = (dir: string): string => join(dir, 'provider.key')
+
+/** SPEC 7.1: the secret stays in the user's data directory; only its public part is in the database. */
+export function openAmbientProviderKey(dir: string): SigningKey {
+  makePrivateDirectory(dir)
+  const file = fileIn(dir)
+  if (readPrivate(file) === undefined) createPrivate(file, `${SigningKey.generate().serialize()}\n`)
+  return SigningKey.load(readPrivate(file)!)
+}
+
+export interface KnownKey {
+  readonly did: Did
+  readonly createdAt: number
+  readonly retiredAt: number | undefined
+}
+
+/** Every provider on this database accepts what this key delegated, from now on. */
+export async function registerKey(database: Database, key: SigningKey, now: number): Promise<void> {
+  const known = await database.queries
+    .selectFrom('provider_keys')
+    .select('did')
+    .where('did', '=', key.did)
+    .executeTakeFirst()
+  if (known) return
+  await database.transaction(async (db) => {
+    await db
+      .insertInto('provider_keys')
+      .values({ did: key.did, created_at: now, retired_at: null })
+      .onConflict((row) => row.column('did').doNothing())
+      .execute()
+    await raiseGeneration(db)
+  })
+}
+
+/** A new key signs from now on; what the old one delegated counts until it is retired. */
+export async function rotateKey(dir: string, database: Database, now: number): Promise<SigningKey> {
+  const key = SigningKey.generate()
+  await registerKey(database, key, now) // known before it can sign anything
+  replacePrivate(fileIn(dir), `${key.serialize()}\n`)
+  return key
+}
+
+/** Nothing it signed counts any more. Says whether there was such a key in use. */
+export async function retireKey(database: Database, did: string, now: number): Promise<boolean> {
+  return database.transaction(async (db) => {
+    const { numUpdatedRows } = await db
+      .updateTable('provider_keys')
+      .set({ retired_at: now })
+      .where('did', '=', did)
+      .where('retired_at', 'is', null)
+      .executeTakeFirst()
+    await raiseGeneration(db)
+    return numUpdatedRows > 0n
+  })
+}
+
+export async function listKeys(database: Pick<Database, 'queries'>): Promise<KnownKey[]> {
+  const rows = await database.queries.selectFrom('provider_keys').selectAll().orderBy('created_at').execute()
+  return rows.map(({ did, created_at, retired_at }) => ({
+    did: did as Did,
+    createdAt: created_at,
+    retiredAt: retired_at ?? undefined,
+  }))
+}

@@ -1,0 +1,35 @@
+import { hash } from 'node:crypto'
+import { Refusal } from '../errors.ts'
+import { requireMatch, requireSignedVersion, SMALL_BYTES } from './content.ts'
+import type { Operation } from './operation.ts'
+
+/** Whole or a range, small ones at once and big ones as a stream; memory does not grow with the file. */
+export const readFile: Operation<'/filesystem/file/read'> = {
+  meaning: 'object',
+  changes: false,
+  run: async (work) => {
+    const { args, place, deadline } = work
+    const file = place.anchor.open(place.inside)
+    try {
+      requireSignedVersion(work, file.stat.version)
+      const { size } = file.stat
+      const { start = 0, length: wanted = Number.MAX_SAFE_INTEGER } = args
+      if (start > size) throw new Refusal('range_not_satisfiable', `the file has ${size} bytes`, { size })
+      const length = Math.min(wanted, size - start)
+      const whole = size <= SMALL_BYTES ? file.readAll() : undefined
+      const sha256 = whole
+        ? hash('sha256', whole)
+        : args.if_match === undefined
+          ? undefined
+          : (await file.content(async () => deadline.check())).sha256
+      requireMatch(args.if_match, { bytes: size, ...(sha256 === undefined ? {} : { sha256 }) })
+      const content = whole?.subarray(start, start + length) ?? file.stream({ start, length })
+      return {
+        answer: { kind: 'content', content, start, length, size, sha256 },
+        before: { bytes: length, ...(sha256 === undefined ? {} : { sha256 }) },
+      }
+    } finally {
+      file.close() // a stream has taken it over
+    }
+  },
+}

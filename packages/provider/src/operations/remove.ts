@@ -1,0 +1,38 @@
+import { Refusal } from '../errors.ts'
+import { requireMatch, stateOf } from './content.ts'
+import type { Operation } from './operation.ts'
+import { parentOf } from './transfer.ts'
+
+/** SPEC 7.2: the entry goes; of a link the link, never its target. */
+export const deleteFile: Operation<'/filesystem/file/delete'> = {
+  meaning: 'entry',
+  changes: true,
+  run: async ({ args, place, deadline }) => {
+    const { stat, anchor, inside } = place
+    if (!stat) throw new Refusal('not_found', 'there is nothing with that name')
+    if (stat.kind === 'directory') throw new Refusal('wrong_kind', 'it is a directory: use dir_delete')
+    const before = await stateOf(place, deadline, args.if_match === undefined ? 'if small enough' : 'always')
+    requireMatch(args.if_match, before)
+    // Hashing took its time; what goes is what was looked at.
+    if (anchor.stat(inside).version !== stat.version)
+      throw new Refusal('changed', 'it was changed meanwhile; nothing was removed')
+    anchor.unlink(inside)
+    anchor.sync(parentOf(inside))
+    return { answer: { kind: 'json', value: { deleted: place.path } }, ...(before ? { before } : {}) }
+  },
+}
+
+export const deleteDirectory: Operation<'/filesystem/dir/delete'> = {
+  meaning: 'entry',
+  changes: true,
+  run: ({ place }) => {
+    if (place.stat && place.stat.kind !== 'directory')
+      throw new Refusal('wrong_kind', 'it is not a directory: use file_delete')
+    place.anchor.rmdir(place.inside)
+    place.anchor.sync(parentOf(place.inside))
+    return Promise.resolve({
+      answer: { kind: 'json', value: { deleted: place.path } },
+      before: { entries: 0 },
+    })
+  },
+}

@@ -1,0 +1,70 @@
+import { isTempName } from '@cordon/files'
+import { type RelPath } from '@cordon/policy'
+import { Capped } from './capped.ts'
+import { TextFinder } from './finder.ts'
+import type { Operation } from './operation.ts'
+import { absolute } from './tree.ts'
+
+/** Larger files are counted as skipped. */
+const MOST_SEARCHED_BYTES = 8 * 1024 * 1024
+const LONGEST_LINE = 500
+/** Others have their turn after so many lines. */
+const A_TURN = 10_000
+
+interface Match {
+  readonly path: string
+  readonly line: number
+  readonly text: string
+}
+
+/** A text in files, a file or everything below a directory. Each file is asked for on its own: a match shows content. */
+export const searchFiles: Operation<'/filesystem/file/search'> = {
+  meaning: 'object',
+  changes: false,
+  run: async ({ args, place, deadline, may }) => {
+    const found = new Capped<Match>()
+    let [searched, skipped, withheld] = [0, 0, 0]
+    const fold = (text: string): string => (args.ignore_case === true ? text.toLowerCase() : text)
+    const wanted = new TextFinder(fold(args.text))
+    const look = async (path: string, inside: RelPath): Promise<void> => {
+      const stat = place.anchor.stat(inside)
+      if (!may('/filesystem/file/search', { path, stat })) return void withheld++
+      if (stat.size > MOST_SEARCHED_BYTES) return void skipped++
+      const text = place.anchor.readFile(inside, { limit: MOST_SEARCHED_BYTES }).toString('utf8')
+      if (text.includes('\0')) return void skipped++
+      searched++
+      if (!wanted.isIn(fold(text))) return
+      for (const [number, line] of linesOf(text)) {
+        if (number % A_TURN === 0) await deadline.breathe()
+        if (wanted.isIn(fold(line)) && !found.add({ path, line: number, text: line.slice(0, LONGEST_LINE) }))
+          return
+      }
+    }
+    if (place.stat?.kind !== 'directory') await look(place.path, place.inside)
+    else
+      for (const { path, kind } of place.anchor.walk(place.inside, { unreadable: () => void skipped++ })) {
+        await deadline.breathe()
+        if (found.truncated) break
+        if (path === undefined || kind !== 'file') continue
+        if (isTempName(path.slice(path.lastIndexOf('/') + 1))) continue
+        await look(absolute(place, path), path)
+      }
+    return {
+      answer: {
+        kind: 'json',
+        value: { matches: found.items, truncated: found.truncated, searched, skipped, withheld },
+      },
+      before: { entries: searched },
+    }
+  },
+}
+
+/** One at a time: a list of all of them would take more memory than the file. */
+function* linesOf(text: string): Generator<[number: number, line: string]> {
+  for (let at = 0, number = 1; at <= text.length; number++) {
+    const end = text.indexOf('\n', at)
+    yield [number, end < 0 ? text.slice(at) : text.slice(at, end)]
+    if (end < 0) return
+    at = end + 1
+  }
+}

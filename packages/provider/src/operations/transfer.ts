@@ -1,0 +1,97 @@
+import { FileError, type MoveOptions } from '@cordon/files'
+import { type RelPath, ROOT, splitEntry } from '@cordon/policy'
+import { Refusal } from '../errors.ts'
+import type { Place } from '../pipeline/places.ts'
+import { signedVersion, stateOf } from './content.ts'
+import { type Done, HalfDone, type Operation, type Work } from './operation.ts'
+
+type Transfer = Work<'/filesystem/file/move'> | Work<'/filesystem/file/copy'>
+
+/** SPEC 7.2: never overwrites unless asked; of a link, the link is moved. Files only: a policy decides on one of them. */
+export const moveFile: Operation<'/filesystem/file/move'> = {
+  meaning: 'entry',
+  changes: true,
+  run: async (work) => {
+    const { place, deadline } = work
+    const to = targetOf(work)
+    if (!place.stat) throw new Refusal('not_found', 'there is nothing with that name')
+    if (place.stat.kind === 'directory') throw new Refusal('wrong_kind', 'a directory is not moved')
+    const before = await stateOf(place, deadline)
+    try {
+      // Never copied there: that would hold up everybody for as long as it takes.
+      place.anchor.rename(place.inside, to.inside, { ...termsOf(work), across: 'refuse' })
+    } catch (error) {
+      if (!(error instanceof FileError) || error.code !== 'FILE_CROSS_DEVICE') throw error
+      await moveByCopy(work, to)
+    }
+    place.anchor.sync(parentOf(place.inside))
+    place.anchor.sync(parentOf(to.inside))
+    return moved({ moved: place.path, to: to.path }, before)
+  },
+}
+
+/** To another filesystem: the copy is whole and durable before the source goes. */
+async function moveByCopy(work: Transfer, to: Place): Promise<void> {
+  const { place, deadline } = work
+  if (place.stat?.kind !== 'file') throw new Refusal('wrong_kind', 'only a file moves to another filesystem')
+  const { sha256, size } = await place.anchor.copy(place.inside, to.inside, {
+    ...termsOf(work),
+    source: place.stat.version,
+    signal: deadline.signal,
+  })
+  try {
+    place.anchor.unlink(place.inside)
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error)
+    throw new HalfDone('failed', `it was copied, and the source is still there: ${why}`, {
+      after: { sha256, bytes: size },
+    })
+  }
+}
+
+export const copyFile: Operation<'/filesystem/file/copy'> = {
+  meaning: 'object',
+  changes: true,
+  run: async (work) => {
+    const { place, deadline } = work
+    const to = targetOf(work)
+    const before = await stateOf(to, deadline)
+    const { sha256, size } = await place.anchor.copy(place.inside, to.inside, {
+      ...termsOf(work),
+      signal: deadline.signal,
+    })
+    return {
+      answer: { kind: 'json', value: { copied: place.path, to: to.path, sha256, size } },
+      ...(before ? { before } : {}),
+      after: { sha256, bytes: size },
+    }
+  },
+}
+
+function targetOf({ place, destination }: Transfer): Place {
+  if (!destination) throw new Refusal('args_invalid', 'it needs a destination')
+  if (destination.path === place.path) throw new Refusal('bad_request', 'source and destination are the same')
+  return destination
+}
+
+/**
+ * SPEC 7.2: what is replaced is what the delete decision was about, so a file that came since is not. What a person
+ * signed for is replaced and moved as it was then, or not at all.
+ */
+function termsOf(work: Transfer): MoveOptions {
+  const { args, destination, cosigned } = work
+  const source = signedVersion(work)
+  const there = args.overwrite === true ? destination?.stat : undefined
+  return {
+    replace: there ? 'file' : 'nothing',
+    ...(there && cosigned ? { replaces: there.version } : {}),
+    ...(source === undefined ? {} : { source }),
+  }
+}
+
+export const parentOf = (path: RelPath): RelPath => splitEntry(path)?.parent ?? ROOT
+
+const moved = (value: unknown, state: Done['before']): Done => ({
+  answer: { kind: 'json', value },
+  ...(state ? { before: state, after: state } : {}),
+})

@@ -1,0 +1,156 @@
+import { createHash } from 'node:crypto'
+import { isTempName, type WalkEntry } from '@cordon/files'
+import { joinRel, type RelPath, ROOT, show } from '@cordon/policy'
+import { Refusal } from '../errors.ts'
+import type { Place } from '../pipeline/places.ts'
+import { Capped } from './capped.ts'
+import { HalfDone, type Operation, type Work } from './operation.ts'
+
+/** Others have their turn after so many entries. */
+const A_TURN = 200
+
+const MOST_PATHS = 1000
+
+type Walking = Pick<Work<'/filesystem/dir/tree'>, 'place' | 'deadline'>
+
+export const absolute = ({ path, inside }: Pick<Place, 'path' | 'inside'>, found: RelPath): string => {
+  const below = inside === ROOT ? found : found.slice(inside.length + 1)
+  return path === '/' ? `/${below}` : `${path}/${below}`
+}
+
+/** SPEC 7.3: capped. A directory below whose own tree is withheld is named, counted and not entered. */
+export const treeDirectory: Operation<'/filesystem/dir/tree'> = {
+  meaning: 'object',
+  changes: false,
+  run: async ({ args, place, deadline, may }) => {
+    const entries = new Capped<{ path: string; kind: string }>()
+    let withheld = 0
+    let unreadable = 0
+    const enter = (path: RelPath): boolean => {
+      const allowed = may('/filesystem/dir/tree', entryAt(place, path))
+      if (!allowed) withheld++
+      return allowed
+    }
+    const walk = place.anchor.walk(place.inside, {
+      maxDepth: args.depth ?? 64,
+      enter,
+      unreadable: () => void unreadable++,
+    })
+    let seen = 0
+    for (const { path, kind } of walk) {
+      if (++seen % A_TURN === 0) await deadline.breathe()
+      if (path === undefined || isTempName(path.slice(path.lastIndexOf('/') + 1))) continue
+      if (!entries.add({ path: absolute(place, path), kind })) break
+    }
+    return {
+      answer: {
+        kind: 'json',
+        value: { entries: entries.items, truncated: entries.truncated, withheld, unreadable },
+      },
+      before: { entries: entries.items.length },
+    }
+  },
+}
+
+const entryAt = (place: Place, path: RelPath): Entry => ({
+  path: absolute(place, path),
+  stat: place.anchor.stat(path),
+})
+
+export interface TreeSurvey {
+  readonly files: number
+  readonly directories: number
+  readonly bytes: number
+  /** The first of them, absolute. */
+  readonly paths: readonly string[]
+  readonly morePaths: boolean
+  /** Over names, kinds and versions of everything below. */
+  readonly digest: string
+}
+
+/** Everything below a directory, looked at and not touched. `each` may refuse an entry, which refuses the whole. */
+export async function surveyTree(
+  { place, deadline }: Walking,
+  each: (entry: Entry) => void = () => {},
+  mostPaths: number = MOST_PATHS,
+): Promise<TreeSurvey> {
+  const digest = createHash('sha256')
+  const paths: string[] = []
+  let [files, directories, bytes, seen] = [0, 0, 0, 0]
+  for (const entry of place.anchor.walk(place.inside, { maxDepth: 256 })) {
+    if (++seen % A_TURN === 0) await deadline.breathe()
+    const { path, kind } = entry
+    if (path === undefined) {
+      digest.update(`${nameOf(entry)}\0${kind}\n`)
+      files++
+      continue
+    }
+    const stat = place.anchor.stat(path)
+    const full = absolute(place, path)
+    each({ path: full, stat })
+    if (kind === 'directory') directories++
+    else files++
+    if (kind === 'file') bytes += stat.size
+    // A directory's own version changes with what is in it, which is hashed anyway.
+    digest.update(`${full}\0${kind}\0${kind === 'directory' ? '' : stat.version}\n`)
+    if (paths.length < mostPaths) paths.push(full)
+  }
+  return { files, directories, bytes, paths, morePaths: seen > paths.length, digest: digest.digest('hex') }
+}
+
+const nameOf = ({ parent, bytes }: WalkEntry): string => `${joinRel(parent, ROOT)}/${bytes?.toString('hex')}`
+
+/** SPEC 7.2: all that is below it, after everything was looked at; or, with `dry_run`, only that. */
+export const deleteRecursively: Operation<'/filesystem/dir/delete_recursive'> = {
+  meaning: 'entry',
+  changes: true,
+  run: async (work) => {
+    const { args, place, deadline, may } = work
+    if (!place.stat) throw new Refusal('not_found', 'there is nothing with that name')
+    if (place.stat.kind !== 'directory') throw new Refusal('wrong_kind', 'it is not a directory')
+    const survey = await surveyTree(work, (entry) => requireAlso(work, entry))
+    const { files, directories, bytes, digest } = survey
+    if (work.signedFor !== undefined && work.signedFor !== digest)
+      throw new Refusal('changed', 'it holds something else than what was signed for; nothing was removed')
+    const before = { sha256: digest, bytes, entries: files + directories }
+    const told = { files, directories: directories + 1, bytes }
+    if (args.dry_run === true) {
+      const shown = may('/filesystem/dir/tree', place) ? capPaths(survey) : {}
+      return { answer: { kind: 'json', value: { ...told, dry_run: true, ...shown } }, before }
+    }
+    const removal = await place.anchor.removeTree(place.inside, { signal: deadline.signal })
+    const gone = removal.files + removal.others + removal.directories
+    if (removal.failed && gone === 0) throw removal.failed
+    if (removal.failed)
+      throw new HalfDone(
+        'failed',
+        `${gone} of ${files + directories + 1} entries are gone: ${removal.failed.message}`,
+        {
+          before,
+          after: { entries: files + directories + 1 - gone },
+        },
+      )
+    return {
+      answer: { kind: 'json', value: { ...told, deleted: place.path } },
+      before,
+      after: { entries: 0 },
+    }
+  },
+}
+
+/** What is withheld below is not removed with the rest: nothing is. A signature is for all of it. */
+function requireAlso({ may, cosigned }: Work<'/filesystem/dir/delete_recursive'>, entry: Entry): void {
+  if (may('/filesystem/dir/delete_recursive', entry, cosigned)) return
+  throw new Refusal(
+    'policy_denied',
+    `it holds ${show(entry.path)}, which the policy withholds; nothing was removed`,
+  )
+}
+
+type Entry = Pick<Place, 'path' | 'stat'>
+
+function capPaths({ paths, morePaths }: TreeSurvey): { paths: readonly string[]; truncated: boolean } {
+  const capped = new Capped<string>()
+  for (const path of paths) if (!capped.add(path)) break
+  return { paths: capped.items, truncated: capped.truncated || morePaths }
+}

@@ -1,0 +1,51 @@
+import { CordonError, show } from '@cordon/policy'
+import type { Database } from '../storage/database.ts'
+import type { PasskeysTable } from '../storage/schema.ts'
+
+export class PasskeyError extends CordonError {
+  readonly code = 'PASSKEY'
+}
+
+export interface Passkey {
+  readonly id: string
+  readonly name: string
+  readonly rpId: string
+  readonly createdAt: number
+  readonly usedAt: number | undefined
+}
+
+const NAME = /^[^\p{C}\p{Zl}\p{Zp}]{1,64}$/u
+
+export function parsePasskeyName(text: string): string {
+  if (NAME.test(text) && text.trim() === text) return text
+  throw new PasskeyError(`${show(text)} is not a name for a passkey: 1 to 64 characters`)
+}
+
+export async function listPasskeys({ queries }: Pick<Database, 'queries'>): Promise<Passkey[]> {
+  const rows = await queries.selectFrom('passkeys').selectAll().orderBy('created_at').execute()
+  return rows.map(passkeyOf)
+}
+
+const passkeyOf = ({ id, name, rp_id, created_at, used_at }: PasskeysTable): Passkey => ({
+  id,
+  name,
+  rpId: rp_id,
+  createdAt: created_at,
+  usedAt: used_at ?? undefined,
+})
+
+/** By its id, the beginning of it, or its name; whoever is signed in with it is signed out. */
+export async function removePasskey(database: Database, which: string): Promise<Passkey> {
+  return database.transaction(async (db) => {
+    const all = await listPasskeys({ queries: db })
+    const named = all.filter(({ id, name }) => id === which || name === which)
+    const found = named.length > 0 ? named : all.filter(({ id }) => which.length >= 4 && id.startsWith(which))
+    const [only, another] = found
+    if (!only)
+      throw new PasskeyError(`there is no passkey ${show(which)}; \`cordon provider passkey ls\` lists them`)
+    if (another) throw new PasskeyError(`${show(which)} means ${found.length} passkeys; give the id`)
+    await db.deleteFrom('sessions').where('passkey', '=', only.id).execute()
+    await db.deleteFrom('passkeys').where('id', '=', only.id).execute()
+    return only
+  })
+}

@@ -1,0 +1,122 @@
+import { randomUUID } from 'node:crypto'
+import { finished, Readable } from 'node:stream'
+import type { Intent, Outcome, State } from '../audit/record.ts'
+import type { Command } from '../commands.ts'
+import { Refusal } from '../errors.ts'
+import { runOperation, OPERATIONS } from '../operations/index.ts'
+import { type Answer, type Done, HalfDone, type Work } from '../operations/operation.ts'
+import type { Provider } from '../provider.ts'
+import type { VerifiedInvocation } from '../tokens/verify.ts'
+import type { Lease } from './limits.ts'
+import { asRefusal } from './places.ts'
+
+export interface Admitted {
+  readonly app: string
+  readonly invocation: VerifiedInvocation
+  readonly work: Work<Command>
+  readonly approval: string | undefined
+  readonly lease: Lease
+}
+
+/**
+ * SPEC 7.3, the end of it: the intent is recorded, then it is done, then the outcome is recorded, as what it was. For a
+ * change both are durable before the next step; what only reads is answered at once, and without the outcome after a
+ * crash it is reported as interrupted.
+ */
+export async function perform(provider: Provider, admitted: Admitted): Promise<Answer> {
+  const { app, invocation, work, approval, lease } = admitted
+  const { agent, command, cid } = invocation
+  const { changes } = OPERATIONS[command]
+  const op = randomUUID()
+  const intent: Intent = {
+    kind: 'intent',
+    op,
+    at: provider.clock(),
+    app,
+    agent,
+    command,
+    path: work.place.path,
+    ...(work.destination ? { destination: work.destination.path } : {}),
+    invocation: cid,
+    ...(approval === undefined ? {} : { approval }),
+  }
+  // Nothing is changed before that is recorded for good; what is only read may be read on the way there.
+  const write = (body: Intent | Outcome): Promise<void> =>
+    changes ? provider.audit.append(body) : provider.audit.note(body)
+  const about = { app, command, path: work.place.path }
+  const record: Record = (happened) =>
+    write({ kind: 'outcome', op, at: provider.clock(), ...about, ...happened })
+  await write(intent)
+  const leave = (): void => {
+    work.deadline.done()
+    lease.leave()
+  }
+
+  let done: Done
+  try {
+    work.deadline.check()
+    done = await runOperation(command, work)
+  } catch (thrown) {
+    leave()
+    const error = asRefusal(stopReason(thrown, work), work.place.path)
+    await record(failureOf(error))
+    throw error
+  }
+
+  const { answer, before, after } = done
+  const succeeded = { result: 'done' as const, ...states(before, after) }
+  if (answer.kind === 'content') lease.charge(answer.length)
+  if (answer.kind === 'content' && answer.content instanceof Readable) {
+    work.deadline.extendFor(answer.length)
+    followStream(answer.content, work, (sent) => {
+      leave()
+      const outcome = sent ? succeeded : { ...succeeded, result: 'failed' as const, code: 'client_gone' }
+      record(outcome).catch(() => undefined) // the intent stands, and without its outcome is reported
+    })
+  } else {
+    leave()
+    if (changes) await recordChange(record, succeeded)
+    else record(succeeded).catch(() => undefined)
+  }
+  return answer
+}
+
+/** What was stopped says only that; why, is known here. What half happened says so itself. */
+const stopReason = (thrown: unknown, { deadline: { signal } }: Work<Command>): unknown =>
+  signal.aborted && !(thrown instanceof HalfDone) ? signal.reason : thrown
+
+type Happened = Pick<Outcome, 'result' | 'code' | 'before' | 'after'>
+type Record = (happened: Happened) => Promise<void>
+
+/** The operation has happened and cannot be taken back. When its outcome cannot be recorded, the agent is told so. */
+async function recordChange(record: Record, outcome: Happened): Promise<void> {
+  try {
+    await record(outcome)
+  } catch {
+    throw new Refusal(
+      'unavailable',
+      'it was done, but the outcome could not be recorded; look before you ask again',
+      { done: true },
+    )
+  }
+}
+
+function followStream(stream: Readable, work: Work<Command>, ended: (sent: boolean) => void): void {
+  const stop = (): void => void stream.destroy(work.deadline.signal.reason as Error)
+  work.deadline.signal.addEventListener('abort', stop)
+  finished(stream, (error) => {
+    work.deadline.signal.removeEventListener('abort', stop)
+    ended(error === undefined || error === null)
+  })
+}
+
+const states = (before: State | undefined, after: State | undefined): Pick<Outcome, 'before' | 'after'> => ({
+  ...(before ? { before } : {}),
+  ...(after ? { after } : {}),
+})
+
+function failureOf(error: unknown): Happened {
+  if (error instanceof HalfDone)
+    return { result: 'partial', code: error.code, ...states(error.before, error.after) }
+  return { result: 'failed', code: error instanceof Refusal ? error.code : 'unexpected' }
+}

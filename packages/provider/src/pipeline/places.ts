@@ -1,0 +1,207 @@
+import { lstatSync, realpathSync } from 'node:fs'
+import { type Anchor, FileError, type FileStat, openAmbientDiskAnchor } from '@cordon/files'
+import {
+  FsAccessError,
+  type Location,
+  locateEntry,
+  locateObject,
+  openAmbientRoot,
+  type RelPath,
+  type Root,
+  ROOT,
+  show,
+} from '@cordon/policy'
+import { Refusal } from '../errors.ts'
+import { coversPath, type PathPrefix } from '../tokens/prefix.ts'
+
+/** Where a request's path really is: found by following links, used without following any (SPEC 6.4). */
+export interface Place {
+  /** The canonical path: what is decided on, recorded and touched. */
+  readonly path: string
+  readonly anchor: Anchor
+  readonly inside: RelPath
+  /** As it was when it was found; undefined when nothing is there. */
+  readonly stat: FileStat | undefined
+}
+
+/** `entry`: a link itself; `object`: what it leads to. */
+export type Meaning = 'object' | 'entry'
+
+interface Held {
+  readonly root: Root
+  readonly anchor: Anchor
+  readonly identity: string
+  /** Requests that work in it. */
+  users: number
+}
+
+const MOST_HELD = 64
+
+/** The directories that delegations are for, held open; each is proven to be in its place before it is used. */
+export class Places {
+  readonly #held = new Map<PathPrefix, Held>()
+  readonly #own: OwnDirectory
+
+  constructor(dir: string) {
+    this.#own = openAmbientOwn(dir)
+  }
+
+  /** What one request finds stays open until it ends, however many others come meanwhile. */
+  visit(): Visit {
+    const used = new Set<Held>()
+    return {
+      find: (prefix, path, meaning) => {
+        try {
+          const held = this.#hold(prefix)
+          if (!used.has(held)) held.users++
+          used.add(held)
+          return find(held, prefix, path, meaning)
+        } catch (error) {
+          throw asRefusal(error, path)
+        }
+      },
+      end: () => {
+        for (const held of used) held.users--
+        used.clear()
+      },
+    }
+  }
+
+  close(): void {
+    for (const { anchor } of this.#held.values()) anchor.close()
+    this.#held.clear()
+  }
+
+  /** A prefix that is a link, or lies below one, is decided by its real path: it is another directory. */
+  #hold(prefix: PathPrefix): Held {
+    let real: string
+    try {
+      real = realpathSync.native(prefix)
+    } catch {
+      throw new Refusal('not_found', `the delegation’s directory ${show(prefix)} does not exist`)
+    }
+    if (real !== prefix)
+      throw new Refusal(
+        'resource_out_of_scope',
+        `the delegation’s directory ${show(prefix)} is, or lies below, a symbolic link`,
+      )
+    const held = this.#held.get(prefix)
+    const { dev, ino } = lstatSync(prefix, { bigint: true })
+    if (held?.identity === `${dev}:${ino}`) return held
+    held?.anchor.close()
+    this.#held.delete(prefix)
+    return this.#open(prefix)
+  }
+
+  #open(prefix: PathPrefix): Held {
+    requireDisk(prefix)
+    if (coversPath(this.#own.path, prefix))
+      throw new Refusal('resource_out_of_scope', `${show(prefix)} is the provider’s own`)
+    const root = openAmbientRoot(prefix)
+    const anchor = openAmbientDiskAnchor(root.path, { closed: this.#own.identity })
+    const held = { root, anchor, identity: anchor.stat(ROOT).identity, users: 0 }
+    this.#makeRoom()
+    this.#held.set(prefix, held)
+    return held
+  }
+
+  /** Delegating on makes as many prefixes as an agent likes: what somebody works in is not closed for them. */
+  #makeRoom(): void {
+    for (const [prefix, { anchor, users }] of this.#held) {
+      if (this.#held.size < MOST_HELD) return
+      if (users > 0) continue
+      anchor.close()
+      this.#held.delete(prefix)
+    }
+  }
+}
+
+export interface Visit {
+  /** SPEC 7.3: symlink-safe resolution; throws what the answer will be. */
+  find(prefix: PathPrefix, path: string, meaning: Meaning): Place
+  end(): void
+}
+
+function find({ root, anchor }: Held, prefix: PathPrefix, path: string, meaning: Meaning): Place {
+  const input = path === prefix ? ROOT : path.slice(prefix === '/' ? 1 : prefix.length + 1)
+  const { absolute, inside }: Location =
+    meaning === 'entry' && input !== ROOT
+      ? locateEntry(root, undefined, input)
+      : locateObject(root, undefined, input, 'read')
+  requireDisk(absolute)
+  return { path: absolute, anchor, inside, stat: statOf(anchor, inside) }
+}
+
+/**
+ * Where the provider's key, its database and the keys of agents are. Whoever could read it could sign for anybody, and
+ * whoever could write it could approve for himself: no delegation and no policy reaches into it.
+ */
+interface OwnDirectory {
+  readonly path: PathPrefix
+  readonly identity: string
+}
+
+function openAmbientOwn(dir: string): OwnDirectory {
+  const path = realpathSync.native(dir) as PathPrefix
+  const { dev, ino } = lstatSync(path, { bigint: true })
+  return { path, identity: `${dev}:${ino}` }
+}
+
+function statOf(anchor: Anchor, inside: RelPath): FileStat | undefined {
+  try {
+    return anchor.stat(inside)
+  } catch (error) {
+    if (
+      error instanceof FileError &&
+      (error.code === 'FILE_NOT_FOUND' || error.code === 'FILE_NOT_DIRECTORY')
+    )
+      return undefined
+    throw error
+  }
+}
+
+/** By name here; by the type of the filesystem in the anchor, wherever it is mounted. */
+function requireDisk(path: string): void {
+  if (!KERNELS.test(path)) return
+  throw new Refusal('resource_out_of_scope', `${show(path)} is of the kernel, not of a disk`)
+}
+
+const KERNELS = /^\/(?:proc|sys|dev)(?:\/|$)/
+
+/** What finding or touching a file can end with, as the provider's own answers. */
+export function asRefusal(error: unknown, path: string): unknown {
+  if (error instanceof FsAccessError)
+    return new Refusal('resource_out_of_scope', `${show(path)} is out of scope: ${error.message}`, { path })
+  if (!(error instanceof FileError)) return error
+  const about = (code: Refusal['code']): Refusal => new Refusal(code, error.message, { path })
+  switch (error.code) {
+    case 'FILE_NOT_FOUND':
+      return about('not_found')
+    case 'FILE_EXISTS':
+      return about('already_exists')
+    case 'FILE_NOT_EMPTY':
+      return about('not_empty')
+    case 'FILE_NOT_REGULAR':
+    case 'FILE_NOT_DIRECTORY':
+      return about('wrong_kind')
+    case 'FILE_IS_LINK':
+      return about('resource_out_of_scope') // put there since it was found
+    case 'FILE_CHANGED':
+      return about('changed')
+    case 'FILE_NO_SPACE':
+      return about('no_space')
+    case 'FILE_NO_PERMISSION':
+    case 'FILE_BUSY': // a mount point of the host
+      return about('not_permitted')
+    case 'FILE_TOO_LARGE':
+      return about('too_large')
+    case 'FILE_TOO_DEEP':
+    case 'FILE_INVALID':
+    case 'FILE_CROSS_DEVICE':
+      return about('bad_request')
+    case 'FILE_IO':
+      return about('failed')
+    case 'FILE_STOPPED':
+      return about('timed_out')
+  }
+}

@@ -1,0 +1,95 @@
+import { AuditLog } from './audit/log.ts'
+import { makeCheckpoint } from './audit/checkpoint.ts'
+import { readWitness, writeWitness } from './audit/witness.ts'
+import { openAmbientProviderKey, registerKey } from './keys/provider-key.ts'
+import { OPERATION_MS, SLOWEST_BYTES_PER_SECOND } from './pipeline/deadline.ts'
+import { Limits } from './pipeline/limits.ts'
+import { Places } from './pipeline/places.ts'
+import { Replay } from './pipeline/replay.ts'
+import { Registry } from './registry.ts'
+import { DEFAULT_APPROVAL_MS } from './step-up/approvals.ts'
+import type { Database } from './storage/database.ts'
+import { boundedCache, type DelegationCache } from './tokens/verify.ts'
+
+export interface ProviderOptions {
+  readonly database: Database
+  /** Where the key and the witness of the audit are kept. */
+  readonly dir: string
+  readonly clock?: () => number
+  readonly operationMs?: number
+  /** A transfer that is slower than this is cut. */
+  readonly slowestBytesPerSecond?: number
+  readonly approvalMs?: number
+  /** Where a browser finds this provider: the links that it hands out begin with it. */
+  readonly origin?: () => string
+}
+
+/** Everything that requests share: one process of a provider. */
+export interface Provider {
+  readonly database: Database
+  readonly audit: AuditLog
+  readonly registry: Registry
+  readonly replay: Replay
+  readonly limits: Limits
+  readonly places: Places
+  readonly delegations: DelegationCache
+  readonly clock: () => number
+  readonly operationMs: number
+  readonly slowestBytesPerSecond: number
+  readonly approvalMs: number
+  readonly dir: string
+  readonly origin: () => string
+  /** Signs the end of the chain, here and in the witness. */
+  checkpoint(): Promise<void>
+  close(): Promise<void>
+}
+
+const MOST_DELEGATIONS = 4096
+const CHECKPOINT_EVERY_MS = 60_000
+
+export async function openAmbientProvider(options: ProviderOptions): Promise<Provider> {
+  const { database, dir, clock = Date.now } = options
+  await registerKey(database, openAmbientProviderKey(dir), clock())
+  const audit = new AuditLog(database)
+  const places = new Places(dir)
+  let signed = 0
+  const checkpoint = async (): Promise<void> => {
+    const seq = audit.head?.seq ?? 0
+    if (seq === signed) return
+    // The key may have been rotated since.
+    const made = await makeCheckpoint(
+      database,
+      openAmbientProviderKey(dir),
+      clock(),
+      readWitness(dir, database),
+    )
+    if (made) writeWitness(dir, database, made)
+    signed = seq
+  }
+  const timer = setInterval(() => {
+    checkpoint().catch(() => undefined) // tried again a minute later
+  }, CHECKPOINT_EVERY_MS)
+  timer.unref()
+  return {
+    database,
+    audit,
+    registry: new Registry(database, clock),
+    replay: new Replay(database),
+    limits: new Limits(),
+    places,
+    delegations: boundedCache(MOST_DELEGATIONS),
+    clock,
+    operationMs: options.operationMs ?? OPERATION_MS,
+    slowestBytesPerSecond: options.slowestBytesPerSecond ?? SLOWEST_BYTES_PER_SECOND,
+    approvalMs: options.approvalMs ?? DEFAULT_APPROVAL_MS,
+    dir,
+    origin: options.origin ?? (() => 'http://localhost:7420'),
+    checkpoint,
+    close: async () => {
+      clearInterval(timer)
+      await audit.idle().catch(() => undefined) // the database may be gone before us
+      await checkpoint().catch(() => undefined)
+      places.close()
+    },
+  }
+}

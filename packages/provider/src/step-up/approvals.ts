@@ -1,0 +1,266 @@
+import { randomBytes } from 'node:crypto'
+import { CordonError, type ErrorCode, show } from '@cordon/policy'
+import type { Transaction } from 'kysely'
+import type { Command } from '../commands.ts'
+import { Refusal } from '../errors.ts'
+import { listKeys } from '../keys/provider-key.ts'
+import type { Database } from '../storage/database.ts'
+import type { ApprovalsTable, Schema } from '../storage/schema.ts'
+import { type Did, isSignedBy, type SigningKey } from '../tokens/key.ts'
+
+export const DEFAULT_APPROVAL_MS = 60_000
+export const MOST_APPROVAL_MS = 300_000
+/** So long the same request is answered with the no that a person said. */
+const NO_HOLDS_MS = 3_600_000
+/** A person is asked about so many things of one app at once. */
+const MOST_OPEN = 16
+
+/** What a person is shown, made by the provider from what it found (decision 0190). */
+export interface ApprovalRequest {
+  readonly path: string
+  readonly destination?: string
+  readonly files: number
+  readonly directories: number
+  readonly bytes: number
+  /** The first of them. */
+  readonly paths: readonly string[]
+  /** How many more would be touched, directories and names that are not UTF-8 included. */
+  readonly pathsLeftOut?: number
+  readonly diff?: string
+  /** A content is written that a person is not shown, and why. */
+  readonly unshown?: 'not text' | 'too large'
+  /** Characters of the diff that are too many to show. */
+  readonly diffLeftOut?: number
+}
+
+export interface Approval {
+  readonly id: string
+  readonly app: string
+  readonly agent: string
+  readonly command: Command
+  readonly binding: string
+  readonly request: ApprovalRequest
+  readonly state: ApprovalsTable['state'] | 'expired'
+  readonly openedAt: number
+  readonly expiresAt: number
+  readonly decidedBy: string | undefined
+}
+
+class ApprovalError extends CordonError {
+  readonly code: ErrorCode = 'APPROVAL'
+}
+
+/** Somebody else was quicker, or nobody was quick enough. */
+export class ApprovalClosed extends ApprovalError {
+  override readonly code = 'APPROVAL_CLOSED'
+  readonly approval: Approval
+  constructor(approval: Approval) {
+    super(`the approval ${approval.id} is ${approval.state} already`)
+    this.approval = approval
+  }
+}
+
+export interface Asked {
+  readonly app: string
+  readonly agent: string
+  readonly command: Command
+  readonly binding: string
+  readonly request: ApprovalRequest
+}
+
+/**
+ * SPEC 7.5: passes once if a person has signed for exactly this; else asks, and refuses. Returns the id of the approval
+ * that was used. One transaction under the app's lock, so that of several providers one uses it and one asks.
+ */
+export async function requireApproval(
+  database: Database,
+  asked: Asked,
+  now: number,
+  { lastsMs = DEFAULT_APPROVAL_MS, origin }: { readonly lastsMs?: number; readonly origin: string },
+): Promise<string> {
+  const found = await database.transaction(async (db) => {
+    await database.lock(db, `approvals of ${asked.app}`)
+    const query = db.selectFrom('approvals').selectAll().where('binding', '=', asked.binding)
+    const rows = await database.lockRow(query).execute()
+    const signed = rows.find((row) => row.state === 'approved' && now <= row.expires_at)
+    if (signed) {
+      await requireProof(database, db, signed)
+      await db.updateTable('approvals').set({ state: 'used' }).where('id', '=', signed.id).execute()
+      return { used: signed.id }
+    }
+    const no = rows.find((row) => row.state === 'denied' && now < (row.decided_at ?? 0) + NO_HOLDS_MS)
+    if (no)
+      throw new Refusal('step_up_denied', 'a person said no to exactly this request', { approval: no.id })
+    const open = rows.find((row) => row.state === 'open' && now <= row.expires_at)
+    return { open: open ?? (await openApproval(db, asked, now, lastsMs)) }
+  })
+  if (found.used !== undefined) return found.used
+  const { id, expires_at } = found.open
+  const url = `${origin}/approvals/${id}`
+  throw new Refusal(
+    'step_up_required',
+    `a person must approve this: at ${url}, or by \`cordon provider approve ${id}\` on the host; then ask again`,
+    { approval: id, url, expires_at: new Date(expires_at).toISOString() },
+  )
+}
+
+async function openApproval(
+  db: Transaction<Schema>,
+  { app, agent, command, binding, request }: Asked,
+  now: number,
+  lastsMs: number,
+): Promise<ApprovalsTable> {
+  const { count } = await db
+    .selectFrom('approvals')
+    .select((row) => row.fn.countAll<number>().as('count'))
+    .where('app', '=', app)
+    .where('state', '=', 'open')
+    .where('expires_at', '>=', now)
+    .executeTakeFirstOrThrow()
+  if (count >= MOST_OPEN)
+    throw new Refusal('too_many_approvals', `${MOST_OPEN} requests of this app wait for a person already`)
+  const made: ApprovalsTable = {
+    id: randomBytes(9).toString('hex'), // typed after a command: nothing in it reads as an option
+    app,
+    agent,
+    command,
+    binding,
+    request: JSON.stringify(request),
+    path: request.path,
+    state: 'open',
+    opened_at: now,
+    expires_at: now + Math.min(lastsMs, MOST_APPROVAL_MS),
+    decided_at: null,
+    decided_by: null,
+    proof: null,
+  }
+  await db.insertInto('approvals').values(made).execute()
+  return made
+}
+
+const signedText = (id: string, binding: string): Buffer =>
+  Buffer.from(`cordon cosign 1\n${id}\n${binding}\n`)
+
+/** Who can write the database is not a person who signed: the signature is checked where it is used. */
+async function requireProof(
+  database: Database,
+  db: Transaction<Schema>,
+  { id, binding, proof }: ApprovalsTable,
+): Promise<void> {
+  const [signer = '', signature = ''] = (proof ?? '').split(' ')
+  const known = await listKeys({ ...database, queries: db })
+  const isOurs = known.some(({ did, retiredAt }) => did === signer && retiredAt === undefined)
+  if (isOurs && isSignedBy(signer as Did, signedText(id, binding), Buffer.from(signature, 'base64url')))
+    return
+  throw new Refusal('step_up_denied', 'the approval was not signed by a key of this provider', {
+    approval: id,
+  })
+}
+
+/**
+ * By whoever can use the provider's key: a person at the host's terminal, or the provider itself once it has verified a
+ * passkey's signature. Once, and only while it is open.
+ */
+export async function decideApproval(
+  database: Database,
+  id: string,
+  decision: { readonly approve: SigningKey } | 'deny',
+  by: string,
+  now: number,
+): Promise<Approval> {
+  return database.transaction(async (db) => {
+    const query = db.selectFrom('approvals').selectAll().where('id', '=', id)
+    const row = await database.lockRow(query).executeTakeFirst()
+    if (!row) throw new ApprovalError(`there is no approval ${show(id)}`)
+    const before = approvalOf(row, now)
+    if (before.state !== 'open') throw new ApprovalClosed(before)
+    const change =
+      decision === 'deny'
+        ? { state: 'denied' as const, proof: null }
+        : { state: 'approved' as const, proof: proofBy(decision.approve, row) }
+    const decided = { ...row, ...change, decided_at: now, decided_by: by }
+    await db
+      .updateTable('approvals')
+      .set({ ...change, decided_at: now, decided_by: by })
+      .where('id', '=', id)
+      .execute()
+    return approvalOf(decided, now)
+  })
+}
+
+const proofBy = (key: SigningKey, { id, binding }: ApprovalsTable): string =>
+  `${key.did} ${Buffer.from(key.sign(signedText(id, binding))).toString('base64url')}`
+
+export async function findApproval(
+  { queries }: Pick<Database, 'queries'>,
+  id: string,
+  now: number,
+): Promise<Approval | undefined> {
+  const row = await queries.selectFrom('approvals').selectAll().where('id', '=', id).executeTakeFirst()
+  return row && approvalOf(row, now)
+}
+
+/** The newest first. */
+export async function listApprovals(
+  { queries }: Pick<Database, 'queries'>,
+  now: number,
+): Promise<Approval[]> {
+  const rows = await queries
+    .selectFrom('approvals')
+    .selectAll()
+    .orderBy('opened_at', 'desc')
+    .limit(200)
+    .execute()
+  return rows.map((row) => approvalOf(row, now))
+}
+
+export type ApprovalSummary = Omit<Approval, 'request'> & { readonly path: string }
+
+/** The newest first, without everything that each would touch. */
+export async function listSummaries(
+  { queries }: Pick<Database, 'queries'>,
+  now: number,
+): Promise<ApprovalSummary[]> {
+  const rows = await queries
+    .selectFrom('approvals')
+    .select(['id', 'app', 'agent', 'command', 'binding', 'path', 'state'])
+    .select(['opened_at', 'expires_at', 'decided_by'])
+    .orderBy('opened_at', 'desc')
+    .limit(200)
+    .execute()
+  return rows.map((row) => ({ ...summaryOf(row, now), path: row.path ?? '' }))
+}
+
+/** What waits for a person now, without what it is about: asked for every second. */
+export async function listWaiting(
+  { queries }: Pick<Database, 'queries'>,
+  now: number,
+): Promise<Pick<ApprovalsTable, 'id' | 'expires_at'>[]> {
+  return queries
+    .selectFrom('approvals')
+    .select(['id', 'expires_at'])
+    .where('state', '=', 'open')
+    .where('expires_at', '>=', now)
+    .orderBy('opened_at')
+    .execute()
+}
+
+const approvalOf = (row: ApprovalsTable, now: number): Approval => ({
+  ...summaryOf(row, now),
+  request: JSON.parse(row.request) as ApprovalRequest,
+})
+
+const summaryOf = (
+  row: Omit<ApprovalsTable, 'request' | 'decided_at' | 'proof'>,
+  now: number,
+): Omit<Approval, 'request'> => ({
+  id: row.id,
+  app: row.app,
+  agent: row.agent,
+  command: row.command as Command,
+  binding: row.binding,
+  state: (row.state === 'open' || row.state === 'approved') && now > row.expires_at ? 'expired' : row.state,
+  openedAt: row.opened_at,
+  expiresAt: row.expires_at,
+  decidedBy: row.decided_by ?? undefined,
+})

@@ -1,0 +1,133 @@
+import { hash } from 'node:crypto'
+import type { Command } from '../commands.ts'
+import type { AnyArgs } from '../operations/args.ts'
+import { signedContent, stateOf } from '../operations/content.ts'
+import { unifiedDiff } from '../operations/diff.ts'
+import { editedText } from '../operations/edit.ts'
+import type { Work } from '../operations/operation.ts'
+import { surveyTree } from '../operations/tree.ts'
+import type { ApprovalRequest } from './approvals.ts'
+
+export interface Surveyed {
+  /** A hash over everything that would be touched, as it is now. */
+  readonly content: string
+  readonly request: ApprovalRequest
+  /** What to do once it is signed: the body may have been read to show it. */
+  readonly work: Work<Command>
+}
+
+/** A person can be shown so many of the paths, and so much of a diff; what is left out is counted and said. */
+const MOST_PATHS = 10_000
+const MOST_PATH_CHARACTERS = 2 ** 20
+/** Contents of this size are read to be compared. */
+const MOST_COMPARED_BYTES = 2 ** 20
+const MOST_DIFF_CHARACTERS = 128 * 1024
+const MOST_LINE_CHARACTERS = 4096
+
+/** SPEC 7.5: the real blast radius, found by looking. */
+export async function surveyWork(command: Command, asked: Work<Command>): Promise<Surveyed> {
+  const { place, destination, deadline } = asked
+  const args: AnyArgs = asked.args
+  const common = { path: place.path, ...(destination ? { destination: destination.path } : {}) }
+  if (command === '/filesystem/dir/delete_recursive') {
+    const { files, directories, bytes, paths, digest } = await surveyTree(asked, undefined, MOST_PATHS)
+    return {
+      content: digest,
+      request: {
+        ...common,
+        files,
+        directories: directories + 1, // with the one that was named
+        bytes,
+        ...capPaths(paths, files + directories),
+      },
+      work: asked,
+    }
+  }
+  const touched = [place, ...(destination?.stat ? [destination] : [])]
+  const states = []
+  for (const each of touched)
+    states.push((await stateOf(each, deadline)) ?? { kind: each.stat?.kind ?? null })
+  const { diff, unshown, work } = await surveyText(command, asked)
+  const kinds = touched.map(({ stat }) => stat?.kind ?? MADE[command])
+  const directories = kinds.filter((kind) => kind === 'directory').length
+  return {
+    content: hash('sha256', JSON.stringify([states, args.sha256 ?? null])),
+    request: {
+      ...common,
+      files: kinds.filter((kind) => kind !== undefined).length - directories,
+      directories,
+      bytes: args.size ?? touched.reduce((sum, { stat }) => sum + (stat?.kind === 'file' ? stat.size : 0), 0),
+      paths: touched.map(({ path }) => path),
+      ...(diff === undefined ? {} : capDiff(diff)),
+      ...(unshown === undefined ? {} : { unshown }),
+    },
+    work,
+  }
+}
+
+/** What is made where there is nothing yet. */
+const MADE: Readonly<Partial<Record<Command, 'file' | 'directory'>>> = {
+  '/filesystem/file/write': 'file',
+  '/filesystem/file/create': 'file',
+  '/filesystem/dir/create': 'directory',
+}
+
+/** What an edit or a write would change. Of large contents, and of what is no text, a person is told that they are not shown. */
+async function surveyText(
+  command: Command,
+  work: Work<Command>,
+): Promise<Pick<ApprovalRequest, 'diff' | 'unshown'> & { readonly work: Work<Command> }> {
+  if (command === '/filesystem/file/edit') return { diff: (await editedText(work)).diff, work }
+  const isWrite = command === '/filesystem/file/write' || command === '/filesystem/file/create'
+  const { args, place, deadline, body } = work as Work<'/filesystem/file/write'>
+  if (!isWrite) return { work }
+  if (args.size > MOST_COMPARED_BYTES || (place.stat?.size ?? 0) > MOST_COMPARED_BYTES)
+    return { work, unshown: 'too large' }
+  // Read now, and kept for when it is done: what is shown is what was signed, to the byte.
+  const pieces: Uint8Array[] = []
+  for await (const piece of signedContent(body, args, deadline)) pieces.push(piece)
+  const content = Buffer.concat(pieces)
+  const kept = { ...work, body: once(content) }
+  const [before, after] = [textOf(currentBytes(work)), textOf(content)]
+  if (before === undefined || after === undefined) return { work: kept, unshown: 'not text' }
+  return { diff: unifiedDiff(place.path, before, after), work: kept }
+}
+
+async function* once(content: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield content
+}
+
+function currentBytes({ place }: Work<Command>): Buffer {
+  if (place.stat?.kind !== 'file') return Buffer.alloc(0)
+  using file = place.anchor.open(place.inside)
+  return file.readAll(MOST_COMPARED_BYTES)
+}
+
+function textOf(bytes: Buffer): string | undefined {
+  const text = bytes.toString('utf8')
+  return Buffer.from(text).equals(bytes) && !text.includes('\0') ? text : undefined
+}
+
+function capPaths(
+  paths: readonly string[],
+  entries: number,
+): Pick<ApprovalRequest, 'paths' | 'pathsLeftOut'> {
+  let left = MOST_PATH_CHARACTERS
+  const kept: string[] = []
+  for (const path of paths) if ((left -= path.length) >= 0) kept.push(path)
+  return { paths: kept, ...(entries > kept.length ? { pathsLeftOut: entries - kept.length } : {}) }
+}
+
+/** One endless line must not push everything else out of sight. */
+function capDiff(diff: string): Pick<ApprovalRequest, 'diff' | 'diffLeftOut'> {
+  let leftOut = 0
+  let left = MOST_DIFF_CHARACTERS
+  const kept: string[] = []
+  for (const line of diff.split('\n')) {
+    const shown = line.slice(0, Math.max(0, Math.min(MOST_LINE_CHARACTERS, left)))
+    leftOut += line.length - shown.length
+    left -= shown.length + 1
+    if (left >= 0 || shown !== '') kept.push(shown)
+  }
+  return { diff: kept.join('\n'), ...(leftOut > 0 ? { diffLeftOut: leftOut } : {}) }
+}

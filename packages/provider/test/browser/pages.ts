@@ -1,0 +1,213 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { AxeBuilder } from '@axe-core/playwright'
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { readAmbientAssets } from '../../src/console/assets.ts'
+import { type Agent, send } from '../place.ts'
+import { ASSETS, BrowserPlace, type Person } from './browser.ts'
+
+const POLICY = `permit (principal, action == Action::"/filesystem/file/read", resource);
+permit (principal, action == Action::"/filesystem/file/delete", resource) when { context has cosigner && context.cosigner };`
+
+export function testPages(browser: Browser): void {
+  let at: BrowserPlace
+  let agent: Agent
+  let person: Person
+  let file: string
+  beforeAll(async () => {
+    at = await BrowserPlace.start(browser)
+    agent = await at.place.agent('careful', POLICY)
+    person = await at.person()
+    file = join(at.place.files, 'notes.md')
+    writeFileSync(file, 'hello')
+  })
+  afterAll(() => at.close())
+
+  const remove = (path = file): ReturnType<typeof send> => send(agent, '/filesystem/file/delete', { path })
+
+  test('with no passkey, no request and no app there is something to read, too', async () => {
+    await person.open('/console/')
+    await person.page.getByText('Nobody can sign in yet.').waitFor()
+    await person.register('Ada’s laptop')
+    await person.page.getByText('Nothing waits').waitFor()
+    await person.page.getByText('Healthy').waitFor()
+    await person.open('/console/approvals')
+    await person.page.getByText('Nothing waits for you').waitFor()
+    await person.open('/console/nowhere')
+    await person.page.getByText('There is no such page').waitFor()
+    await person.open('/approvals/nothing')
+    await person.page.getByText('there is no such request; it may be of another provider').waitFor()
+  })
+
+  test('live: a new request is in the badge, the title and the list without a reload, and leaves them', async () => {
+    await person.open('/console/approvals')
+    await person.page.getByText('Nothing waits for you').waitFor()
+    await remove()
+    await person.page.getByText('careful wants to delete a file').waitFor()
+    expect(await person.page.locator('.badge').innerText()).toBe('1')
+    expect(await person.page.title()).toBe('(1) Cordon')
+    const { id } = (await at.admin.approvals())[0]!
+    await at.admin.decide(id, 'deny') // at the terminal
+    await person.page.getByText('Nothing waits for you').waitFor()
+    await expect.poll(() => person.page.title()).toBe('Cordon')
+  })
+
+  test('the provider restarts with a page open: it says so, and recovers', async () => {
+    const port = Number(new URL(at.origin).port)
+    await person.open('/console/approvals')
+    await person.page.getByText('Before').waitFor()
+    await at.place.serving.stop()
+    await person.page.getByText('The provider does not answer. Trying again…').waitFor()
+    Object.assign(at.place, {
+      serving: await at.place.serve({ port, assets: readAmbientAssets(ASSETS) }),
+    })
+    await person.page.getByText('The provider does not answer').waitFor({ state: 'detached' })
+    const other = join(at.place.files, 'other.md')
+    writeFileSync(other, 'x')
+    await remove(other)
+    await person.page.getByText('careful wants to delete a file').waitFor() // still signed in, still live
+  })
+
+  test('keyboard alone: an app is switched off and on, a request is approved', async () => {
+    await person.open('/console/apps')
+    await person.page.getByRole('switch').waitFor()
+    const press = async (isThere: () => Promise<boolean>): Promise<void> => {
+      for (let i = 0; i < 40 && !(await isThere()); i++) await person.page.keyboard.press('Tab')
+      expect(await isThere()).toBe(true)
+    }
+    const focused = (text: string) => (): Promise<boolean> =>
+      person.page.evaluate((wanted) => {
+        const button = document.activeElement?.closest('button')
+        return `${button?.textContent} ${button?.getAttribute('aria-label')}`.includes(wanted)
+      }, text)
+    await press(focused('careful may use this provider'))
+    await person.page.keyboard.press('Space')
+    await person.page.getByRole('switch', { checked: false }).waitFor()
+    expect((await send(agent, '/filesystem/file/read', { path: file })).code).toBe('app_disabled')
+    await person.page.keyboard.press('Space')
+    await person.page.getByRole('switch', { checked: true }).waitFor()
+    expect((await send(agent, '/filesystem/file/read', { path: file })).code).toBe('ok')
+
+    const path = join(at.place.files, 'by-keyboard')
+    writeFileSync(path, 'x')
+    await person.open(String((await remove(path)).error['url']))
+    await person.page.getByRole('button', { name: 'Approve' }).waitFor()
+    await press(focused('Approve with passkey'))
+    await person.page.keyboard.press('Enter')
+    await person.page.getByText('Approved by passkey Ada’s laptop').waitFor()
+    expect((await remove(path)).status).toBe(200)
+  })
+
+  test('policies: who, what, where gives the decision and the statement that decided', async () => {
+    const { page } = person
+    await person.open('/console/policies')
+    const decide = async (command: string, path: string): Promise<string> => {
+      await page.getByLabel('What').selectOption(command)
+      await page.getByLabel('Where').fill(path)
+      await person.click('Decide')
+      return page.locator('.try .notice').innerText()
+    }
+    expect(await decide('/filesystem/file/write', '/x')).toBe('Denied\n\nNo statement permits it.')
+    await expect
+      .poll(() => decide('/filesystem/file/read', '/x'))
+      .toContain('Allowed\npermit (principal, action == Action::"/filesystem/file/read", resource);')
+    await expect
+      .poll(() => decide('/filesystem/file/delete', '/x'))
+      .toContain('A person must approve it\n\nOnce somebody has signed, this permits it:')
+  })
+
+  test('audit: filters, search and older pages; verify shows the first broken record', async () => {
+    const { page } = person
+    for (let i = 0; i < 40; i++) await send(agent, '/filesystem/file/read', { path: file })
+    await person.open('/console/audit')
+    await expect.poll(() => page.locator('.trail > li').count()).toBe(50)
+    await person.click('Older records')
+    await expect.poll(() => page.locator('.trail > li').count()).toBeGreaterThan(80)
+    await page.getByLabel('Show').selectOption('event')
+    await page.getByLabel('Search').fill('app disabled')
+    await expect.poll(() => page.locator('.trail > li').count()).toBe(1)
+    expect(await page.locator('.trail .what').innerText()).toBe(
+      'app disabled, by passkey Ada’s laptop\napp careful',
+    )
+    await page.getByLabel('Search').fill('no such thing')
+    await page.getByText('No record fits').waitFor()
+    await person.click('Verify')
+    await page.getByText('The trail is whole').waitFor()
+    await at.place.database.queries
+      .updateTable('audit_records')
+      .set((row) => ({ body: row.fn('replace', ['body', row.val('careful'), row.val('harmless')]) }))
+      .where('seq', '=', 12)
+      .execute()
+    const { body } = await at.place.database.queries
+      .selectFrom('audit_records')
+      .select('body')
+      .where('seq', '=', 12)
+      .executeTakeFirstOrThrow()
+    await at.place.database.queries
+      .updateTable('audit_records')
+      .set({ body: `${body} ` })
+      .where('seq', '=', 12)
+      .execute()
+    await person.click('Verify')
+    await page.getByText('The trail is broken at record 12').waitFor()
+    await page.getByText('edited: its content is not what was hashed').waitFor()
+    expect(await page.locator('.notice .trail .seq').innerText()).toBe('12')
+  })
+
+  test('screen readers get it: axe finds nothing, on any page, light and dark, narrow and wide', async () => {
+    const waits = join(at.place.files, 'waits')
+    writeFileSync(waits, 'x')
+    const url = String((await remove(waits)).error['url'])
+    const pages = [
+      '/console/',
+      '/console/approvals',
+      '/console/apps',
+      '/console/policies',
+      '/console/audit',
+      url,
+      '/console/link#x',
+    ]
+    const found: unknown[] = []
+    for (const path of pages)
+      for (const [width, colorScheme] of [
+        [320, 'dark'],
+        [1280, 'light'],
+      ] as const) {
+        await person.page.setViewportSize({ width, height: 720 })
+        await person.page.emulateMedia({ colorScheme })
+        await person.open(path)
+        await person.page.locator('h1').waitFor()
+        await person.page.waitForTimeout(150)
+        const { violations } = await new AxeBuilder({ page: person.page }).setLegacyMode().analyze()
+        found.push(...violations.map(({ id, nodes }) => [path, width, id, nodes[0]?.html]))
+        const fits = await person.page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)
+        if (!fits) found.push([path, width, 'scrolls sideways'])
+      }
+    expect(found).toEqual([])
+    await person.page.setViewportSize({ width: 1280, height: 720 })
+  })
+
+  test('the first load is under 60 KB, has nothing from elsewhere, and the right colours from its first frame', async () => {
+    const fresh = await at.person({ colorScheme: 'dark' })
+    let bytes = 0
+    const hosts = new Set<string>()
+    fresh.cdp.on('Network.loadingFinished', ({ encodedDataLength }) => (bytes += encodedDataLength))
+    await fresh.cdp.send('Network.enable')
+    fresh.page.on('request', (each) => hosts.add(new URL(each.url()).host))
+    await fresh.open('/console/')
+    await fresh.page.getByRole('button', { name: 'Sign in' }).waitFor()
+    await expect.poll(() => bytes).toBeGreaterThan(10_000)
+    expect(bytes).toBeLessThan(60_000)
+    expect([...hosts]).toEqual([new URL(at.origin).host])
+    // The style is there before anything is drawn, and follows the system without a script.
+    const first = await fresh.page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor)
+    expect(first).toBe('rgb(15, 17, 21)')
+    await fresh.page.route('**/console.js', (route) => route.abort())
+    await fresh.open('/console/')
+    expect(await fresh.page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor)).toBe(
+      first,
+    )
+    await fresh.context.close()
+  })
+}

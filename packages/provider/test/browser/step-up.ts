@@ -1,0 +1,323 @@
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Command } from '../../src/commands.ts'
+import { type Agent, content, send, type Sent } from '../place.ts'
+import { BrowserPlace, type Person, startSite } from './browser.ts'
+
+export function testStepUp(browser: Browser): void {
+  let at: BrowserPlace
+  let agent: Agent
+  let person: Person
+  let made = 0
+  beforeAll(async () => {
+    at = await BrowserPlace.start(browser)
+    agent = await at.place.agent('careful', STEP_UP)
+    person = await at.person()
+    await person.register('Ada’s laptop')
+  })
+  afterAll(() => at.close())
+
+  const file = (text = 'x'): string => {
+    const path = join(at.place.files, `f${made++}.txt`)
+    writeFileSync(path, text)
+    return path
+  }
+  const remove = (path: string): Promise<Sent> => send(agent, '/filesystem/file/delete', { path })
+  const ask = async (path: string): Promise<{ id: string; url: string }> => {
+    const { status, error } = await remove(path)
+    expect(status).toBe(428)
+    return { id: String(error['approval']), url: String(error['url']) }
+  }
+
+  test('the whole path: 428, a person signs in the browser, the retry passes once, the audit has all of it', async () => {
+    const path = file('precious')
+    const { id, url } = await ask(path)
+    expect(url).toBe(`${at.origin}/approvals/${id}`)
+    await person.page.goto(url)
+    await person.page.getByRole('heading', { name: 'careful wants to delete a file' }).waitFor()
+    expect(await person.page.locator('.target').innerText()).toBe(path)
+    expect(await person.page.locator('.facts').innerText()).toContain('1 file, 8 bytes')
+    await person.click('Approve with passkey')
+    await person.page.getByText('Approved by passkey Ada’s laptop').waitFor()
+    expect(existsSync(path)).toBe(true) // only the agent does it
+    expect(await remove(path)).toMatchObject({ status: 200 })
+    expect(existsSync(path)).toBe(false)
+    writeFileSync(path, 'precious')
+    expect((await remove(path)).code).toBe('step_up_required') // once
+    await person.open('/console/audit')
+    await person.page.getByText('approval given, by passkey Ada’s laptop').first().waitFor()
+    await person.page
+      .locator('.trail li', { hasText: 'done' })
+      .getByText('careful: delete a file')
+      .first()
+      .waitFor()
+    await person.page.getByText('careful: delete a file').first().waitFor()
+    const records = await trail(person, id)
+    expect(records.map((body) => body['kind'])).toEqual(['intent', 'event'])
+    expect(records[1]).toMatchObject({
+      name: 'approval given',
+      by: 'passkey Ada’s laptop',
+      detail: { approval: id, signature: expect.any(String), client_data: expect.any(String) },
+    })
+    expect((await at.admin.verify()).ok).toBe(true)
+  })
+
+  test('a no is remembered for that request', async () => {
+    const path = file()
+    const { url } = await ask(path)
+    await person.page.goto(url)
+    await person.click('Deny')
+    await person.page.getByText('Denied by passkey Ada’s laptop').waitFor()
+    expect(await remove(path)).toMatchObject({ status: 403, code: 'step_up_denied' })
+  })
+
+  test('too late: the page says so, and a signature does not help', async () => {
+    const { id, url } = await ask(file())
+    await person.page.goto(url)
+    await person.page.getByRole('button', { name: 'Approve' }).waitFor()
+    at.place.shift += 61_000
+    try {
+      await person.click('Approve with passkey')
+      await person.page
+        .getByText('it was too late: nobody answered in time. The agent can ask again')
+        .waitFor()
+      expect((await at.admin.approval(id))!.state).toBe('expired')
+    } finally {
+      at.place.shift = 0
+    }
+  })
+
+  test('replayed, for another request, without verification of the person, from another origin: refused', async () => {
+    const [first, second] = [await ask(file()), await ask(file())]
+    await person.page.goto(first.url)
+    await person.page.getByRole('button', { name: 'Approve' }).waitFor()
+    const sent = person.page.waitForRequest((request) => request.url().endsWith('/approve'))
+    await person.page.route('**/approve', (route) => route.abort(), { times: 1 })
+    await person.click('Approve with passkey')
+    const signed = (await sent).postDataJSON() as { ceremony: string; response: Assertion }
+    const approve = async (id: string, body: unknown): Promise<unknown> => {
+      const { status, body: answer } = await person.ask(`approvals/${id}/approve`, body)
+      return [status, (answer as { error?: { code: string } }).error?.code]
+    }
+    expect(await approve(second.id, signed)).toEqual([410, 'too_late']) // made for the first
+    expect(await approve(first.id, signed)).toEqual([200, undefined])
+    expect(await approve(first.id, signed)).toEqual([409, 'decided'])
+    const other = (await person.ask(`approvals/${second.id}/question`, {})).body as { ceremony: string }
+    expect(await approve(second.id, { ...signed, ceremony: other.ceremony })).toEqual([
+      403,
+      'passkey_refused',
+    ])
+    expect(await approve(second.id, { ceremony: other.ceremony, response: {} })).toEqual([400, 'bad_request'])
+
+    // A server on another port may use the same passkeys; what it had signed does not count here.
+    const question = (await person.ask(`approvals/${second.id}/question`, {})).body as Question
+    const site = await startSite('<h1>innocent</h1>')
+    await person.page.goto(site.url)
+    const phished = await person.page.evaluate(signHere, question.options)
+    site.server.close()
+    await person.page.goto(second.url)
+    expect(await approve(second.id, { ceremony: question.ceremony, response: phished })).toEqual([
+      403,
+      'passkey_refused',
+    ])
+
+    await person.cdp.send('WebAuthn.setUserVerified', {
+      authenticatorId: person.authenticator,
+      isUserVerified: false,
+    })
+    await person.page.goto(second.url)
+    await person.click('Approve with passkey')
+    await person.page
+      .getByText('it was cancelled, or the passkey did not answer; nothing was signed')
+      .waitFor()
+    // A script that asks the passkey for less than we do.
+    const lax = (await person.ask(`approvals/${second.id}/question`, {})).body as Question
+    const options = { ...lax.options, userVerification: 'discouraged' as const }
+    const unverified = await person.page.evaluate(signHere, options)
+    expect(await approve(second.id, { ceremony: lax.ceremony, response: unverified })).toEqual([
+      403,
+      'passkey_refused',
+    ])
+    await person.cdp.send('WebAuthn.setUserVerified', {
+      authenticatorId: person.authenticator,
+      isUserVerified: true,
+    })
+    expect((await at.admin.approval(second.id))!.state).toBe('open')
+  })
+
+  test('two browsers at once: one wins, the other is told', async () => {
+    const other = await at.person()
+    await other.register('Bob’s phone')
+    const { id, url } = await ask(file())
+    await person.page.goto(url)
+    await other.page.goto(url)
+    // The page that hears of a decision shows it; here both have asked before they heard.
+    const signed = [await askQuestion(person, id), await askQuestion(other, id)]
+    const answers = await Promise.all(
+      [person, other].map((each, i) => each.ask(`approvals/${id}/approve`, signed[i])),
+    )
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 409])
+    const told = answers.find(({ status }) => status === 409)!.body as { error: { message: string } }
+    expect(told.error.message).toMatch(
+      /^passkey (Ada’s laptop|Bob’s phone) approved this already; your answer was not needed$/,
+    )
+    await person.page.getByText(/Approved by passkey/).waitFor()
+    await other.page.getByText(/Approved by passkey/).waitFor() // told without a reload
+    await other.context.close()
+  })
+
+  test('a write shows its diff; what is shown is what is written', async () => {
+    const path = join(at.place.files, 'notes.md')
+    writeFileSync(path, 'one\ntwo\nthree\n')
+    const text = 'one\n<b>2</b>\nthree\n'
+    const write = (): Promise<Sent> =>
+      send(agent, '/filesystem/file/write', { path, ...content(text) }, { body: text })
+    const refused = await write()
+    expect(refused.code).toBe('step_up_required')
+    await person.page.goto(String(refused.error['url']))
+    const diff = person.page.locator('.diff')
+    await diff.waitFor()
+    expect((await diff.innerText()).trim().split('\n')).toEqual([
+      '@@ -1,3 +1,3 @@',
+      ' one',
+      '-two',
+      '+<b>2</b>',
+      ' three',
+    ])
+    await person.click('Approve with passkey')
+    await person.page.getByText('Approved by').waitFor()
+    expect(await write()).toMatchObject({ status: 200 })
+  })
+
+  test('10,000 files: the page opens in a second, with all of them', async () => {
+    const dir = join(at.place.files, 'many')
+    mkdirSync(dir)
+    for (let i = 0; i < 10_000; i++) writeFileSync(join(dir, `file-${i}`), 'abc')
+    const refused = await send(agent, '/filesystem/dir/delete_recursive', { path: dir })
+    expect(refused.code).toBe('step_up_required')
+    const started = performance.now()
+    await person.page.goto(String(refused.error['url']))
+    await person.page.getByText('10,000 files and 1 directory, 30 KB').waitFor()
+    await person.page.getByRole('button', { name: 'Approve' }).waitFor()
+    expect(performance.now() - started).toBeLessThan(1000)
+    await person.click('Show all 10,000')
+    await expect.poll(() => person.page.locator('.paths li').count()).toBe(10_000)
+  })
+
+  test('what is not shown is said beside the buttons, and one file below is shown', async () => {
+    const page = async (command: Command, args: object, body?: string): Promise<string> => {
+      const { error } = await send(agent, command, { ...args }, body === undefined ? {} : { body })
+      await person.page.goto(String(error['url']))
+      await person.page.getByRole('button', { name: 'Approve' }).waitFor()
+      return (await person.page.locator('.question').textContent()) ?? ''
+    }
+    const removal = (path: string): Promise<string> => page('/filesystem/dir/delete_recursive', { path })
+    const many = join(at.place.files, 'many')
+    mkdirSync(join(many, 'one-more')) // no file: it is not in their number
+    expect(await removal(many)).toContain('And 1 more that are not listed here. Say no unless you know them.')
+    mkdirSync(join(at.place.files, 'few'))
+    writeFileSync(join(at.place.files, 'few/important'), 'x')
+    expect(await removal(join(at.place.files, 'few'))).toContain(join(at.place.files, 'few/important'))
+    for (const [text, why] of [
+      ['#!/bin/sh\nrm -rf ~\n#\0', 'not text'],
+      [`#!/bin/sh\nrm -rf ~\n#${'x'.repeat(2 ** 20)}`, 'too large'],
+    ] as const) {
+      const args = { path: join(at.place.files, 'signed.sh'), ...content(text) }
+      expect(await page('/filesystem/file/write', args, text)).toContain(
+        `The content is not shown: it, or what is there now, is ${why}. Say no unless you know it.`,
+      )
+    }
+  })
+
+  test('hostile names, paths and diffs change nothing on the page', async () => {
+    const name = '<img src=x onerror=alert(1)>\u202egnp.exe'
+    const path = join(at.place.files, name)
+    writeFileSync(path, `${'a'.repeat(2 ** 20)}here\n</code><script>alert(2)</script>\n`)
+    await at.place.database.queries.updateTable('apps').set({ id: '"><svg onload=alert(3)>\u2066' }).execute()
+    await at.place.database.queries
+      .updateTable('policies')
+      .set({ scope: '"><svg onload=alert(3)>\u2066' })
+      .where('scope', '=', 'careful')
+      .execute()
+    await at.place.database.queries
+      .updateTable('meta')
+      .set((row) => ({ value: row('value', '+', 1) }))
+      .where('name', '=', 'generation')
+      .execute()
+    const dialogs: string[] = []
+    person.page.on('dialog', (dialog) => {
+      dialogs.push(dialog.message())
+      void dialog.dismiss()
+    })
+    const refused = await send(agent, '/filesystem/file/edit', {
+      path,
+      edits: [
+        { old: 'here', new: '\u202e\u0007' },
+        { old: 'alert(2)', new: 'alert(4)' },
+      ],
+    })
+    expect(refused.code).toBe('step_up_required')
+    for (const page of [
+      String(refused.error['url']),
+      '/console/',
+      '/console/approvals',
+      '/console/apps',
+      '/console/policies',
+      '/console/audit',
+    ]) {
+      await person.open(page)
+      await person.page.locator('h1').waitFor()
+      await person.page.getByText('svg onload').first().waitFor({ state: 'attached' })
+      expect(await person.page.locator('main script, main svg[onload], main img').count()).toBe(0)
+      expect(await person.page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true)
+      expect(
+        await person.page.evaluate(() => /[\u202a-\u202e\u2066-\u2069]/.test(document.body.innerText)),
+      ).toBe(false)
+    }
+    await person.page.goto(String(refused.error['url']))
+    await person.page.locator('.diff').waitFor()
+    expect(await person.page.locator('.target').innerText()).toBe(
+      `${at.place.files}/<img src=x onerror=alert(1)>\\u{202e}gnp.exe`,
+    )
+    expect(await person.page.getByText('characters of this change are too many to show here').count()).toBe(1)
+    const box = await person.page.getByRole('button', { name: 'Approve' }).boundingBox()
+    expect(box!.y + box!.height).toBeLessThanOrEqual(person.page.viewportSize()!.height)
+    expect(dialogs).toEqual([])
+  })
+}
+
+/** In the page. */
+const signHere = async (options: Question['options']): Promise<object> => {
+  const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(options)
+  return ((await navigator.credentials.get({ publicKey })) as PublicKeyCredential).toJSON()
+}
+
+interface Question {
+  readonly ceremony: string
+  readonly options: PublicKeyCredentialRequestOptionsJSON
+}
+
+interface Assertion {
+  id: string
+  response: { clientDataJSON: string }
+}
+
+/** What the page would send, caught on its way. */
+async function askQuestion(person: Person, id: string): Promise<{ ceremony: string; response: Assertion }> {
+  const { page } = person
+  await page.goto(`${person.at.origin}/approvals/${id}`)
+  const sent = page.waitForRequest((request) => request.url().endsWith('/approve'))
+  await page.route('**/approve', (route) => route.abort(), { times: 1 })
+  await person.click('Approve with passkey')
+  return (await sent).postDataJSON() as { ceremony: string; response: Assertion }
+}
+
+async function trail(person: Person, text: string): Promise<Record<string, unknown>[]> {
+  const { body } = await person.ask(`audit?text=${text}`)
+  return (body as { records: { body: Record<string, unknown> }[] }).records.map((each) => each.body)
+}
+
+const STEP_UP = `permit (principal, action in [Action::"/filesystem/file/delete", Action::"/filesystem/file/write", Action::"/filesystem/file/edit", Action::"/filesystem/dir/delete_recursive"], resource)
+when { context has cosigner && context.cosigner };`

@@ -1,0 +1,104 @@
+import { hash } from 'node:crypto'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, test } from 'vitest'
+import { type Command } from '../src/commands.ts'
+import { OPERATIONS, runOperation } from '../src/operations/index.ts'
+import { type Answer, type Work } from '../src/operations/operation.ts'
+import { surveyWork } from '../src/step-up/survey.ts'
+import { Deadline } from '../src/pipeline/deadline.ts'
+import { asRefusal, Places } from '../src/pipeline/places.ts'
+import { parsePrefix } from '../src/tokens/prefix.ts'
+
+const dir = realpathSync(mkdtempSync(join(tmpdir(), 'cordon-operations-')))
+const own = join(dir, 'own')
+const files = parsePrefix(join(dir, 'files'))
+for (const each of [own, files]) mkdirSync(each)
+const places = new Places(own)
+afterAll(() => places.close())
+
+const at = (name: string): string => join(files, name)
+const put = (name: string, text: string): string => {
+  writeFileSync(at(name), text)
+  return at(name)
+}
+
+/** As the pipeline makes it, from where things are now; what happens before it is run is the test's. */
+function workFor(command: Command, args: Record<string, string>, cosigned: boolean): Work<Command> {
+  const visit = places.visit()
+  const { path = '', destination, content = '' } = args
+  return {
+    args: {
+      ...args,
+      ...(destination === undefined ? {} : { overwrite: true }),
+      sha256: hash('sha256', content),
+      size: content.length,
+      edits: [{ old: 'old', new: 'new' }],
+    } as never,
+    place: visit.find(files, path, OPERATIONS[command].meaning),
+    destination: destination === undefined ? undefined : visit.find(files, destination, 'object'),
+    deadline: new Deadline(),
+    body: (async function* () {
+      yield Buffer.from(content)
+    })(),
+    may: () => true,
+    cosigned,
+  }
+}
+
+const run = async (command: Command, work: Work<Command>): Promise<Answer> => {
+  try {
+    return (await runOperation(command, work)).answer
+  } catch (error) {
+    throw asRefusal(error, work.place.path)
+  }
+}
+
+describe('SPEC 7.5 what is done is what a person signed for, not what came since', () => {
+  test.each([
+    ['/filesystem/file/read', { path: 'a' }, 'a'],
+    ['/filesystem/file/write', { path: 'a', content: 'signed' }, 'a'],
+    ['/filesystem/file/write', { path: 'missing', content: 'signed' }, 'missing'],
+    ['/filesystem/file/edit', { path: 'a' }, 'a'],
+    ['/filesystem/file/delete', { path: 'a' }, 'a'],
+    ['/filesystem/file/move', { path: 'a', destination: 'b' }, 'a'],
+    ['/filesystem/file/move', { path: 'a', destination: 'b' }, 'b'],
+    ['/filesystem/file/copy', { path: 'a', destination: 'b' }, 'a'],
+    ['/filesystem/file/copy', { path: 'a', destination: 'b' }, 'b'],
+    ['/filesystem/dir/delete_recursive', { path: 'tree' }, 'tree/added'],
+  ] as const)('%s %o, and %s is swapped meanwhile', async (command, args, swapped) => {
+    put('a', 'an old text')
+    put('b', 'another')
+    mkdirSync(at('tree'), { recursive: true })
+    const paths = Object.entries(args).map(([key, name]) => [key, key === 'content' ? name : at(name)])
+    const work = workFor(command, Object.fromEntries(paths) as Record<string, string>, true)
+    const { work: surveyed, content } = await surveyWork(command, work)
+    put(swapped, 'an old text that nobody signed for')
+    await expect(run(command, { ...surveyed, signedFor: content })).rejects.toMatchObject({
+      code: swapped === 'missing' ? 'already_exists' : 'changed',
+    })
+    expect(readFileSync(at(swapped), 'utf8')).toBe('an old text that nobody signed for')
+  })
+})
+
+describe('SPEC 7.2 overwriting', () => {
+  test.each(['/filesystem/file/move', '/filesystem/file/copy'] as const)(
+    '%s: a file that was made since the decision is not replaced without one',
+    async (command) => {
+      const [path, destination] = [put('source', 'source'), at(`made-since-${command.slice(-4)}`)]
+      const work = workFor(command, { path, destination }, false)
+      writeFileSync(destination, 'precious')
+      await expect(run(command, work)).rejects.toMatchObject({ code: 'already_exists' })
+      expect([readFileSync(destination, 'utf8'), existsSync(path)]).toEqual(['precious', true])
+    },
+  )
+
+  test('one that was there, and was written again, is', async () => {
+    const [path, destination] = [put('source', 'source'), put('there', 'before')]
+    const work = workFor('/filesystem/file/copy', { path, destination }, false)
+    put('there', 'written again')
+    await run('/filesystem/file/copy', work)
+    expect(readFileSync(destination, 'utf8')).toBe('source')
+  })
+})

@@ -1,0 +1,309 @@
+import { mkdtempSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { AuditLog } from '../src/audit/log.ts'
+import { chainOn } from '../src/audit/record.ts'
+import { verifyAudit } from '../src/audit/verify.ts'
+import { makeCheckpoint } from '../src/audit/checkpoint.ts'
+import { registerKey } from '../src/keys/provider-key.ts'
+import {
+  type Database,
+  type DatabaseChoice,
+  DatabaseError,
+  openAmbientDatabase,
+} from '../src/storage/database.ts'
+import { SigningKey } from '../src/tokens/key.ts'
+import { type Postgres, startPostgres } from './postgres.ts'
+
+let postgres: Postgres
+let made = 0
+
+beforeAll(async () => {
+  postgres = await startPostgres()
+})
+afterAll(() => postgres.stop())
+
+const ENGINES: readonly [string, () => DatabaseChoice][] = [
+  ['embedded', () => ({ file: join(mkdtempSync(join(tmpdir(), 'cordon-db-')), 'provider.db') })],
+  ['postgres', () => ({ url: postgres.database(`storage_${made++}`) })],
+]
+
+const event = (op: string, at = 1): Parameters<AuditLog['append']>[0] => ({
+  kind: 'event',
+  op,
+  at,
+  name: 'something',
+  by: 'somebody',
+  detail: {},
+})
+
+describe.each(ENGINES)('%s', (engine, fresh) => {
+  const opened: Database[] = []
+  const open = async (choice: DatabaseChoice): Promise<Database> => {
+    const database = await openAmbientDatabase(choice)
+    opened.push(database)
+    return database
+  }
+  afterAll(() => Promise.all(opened.map((database) => database.close())))
+
+  test('SPEC 7.1 ten processes that start at once migrate it once', async () => {
+    const choice = fresh()
+    const all = await Promise.all(Array.from({ length: 10 }, () => open(choice)))
+    const meta = await all[9]!.queries.selectFrom('meta').selectAll().orderBy('name').execute()
+    expect(meta.map((row) => ({ ...row }))).toEqual([
+      { name: 'clock_floor', value: 0 },
+      { name: 'generation', value: 1 },
+      { name: 'schema', value: 2 },
+    ])
+  })
+
+  test('a schema of a newer program is refused', async () => {
+    const choice = fresh()
+    const database = await open(choice)
+    await database.queries.updateTable('meta').set({ value: 99 }).where('name', '=', 'schema').execute()
+    const refused = openAmbientDatabase(choice)
+    await expect(refused).rejects.toThrow(
+      new DatabaseError("its schema has version 99, newer than this program's 2; use the newer cordon"),
+    )
+  })
+
+  test('SPEC 7.6 many writers make one chain, and every acknowledged record is in it', async () => {
+    const choice = fresh()
+    const databases = await Promise.all(Array.from({ length: 4 }, () => open(choice)))
+    const logs = databases.map((database) => new AuditLog(database))
+    await Promise.all(
+      Array.from({ length: 400 }, (_, i) => logs[i % logs.length]!.append(event(`op-${i}`, i))),
+    )
+    const rows = await databases[0]!.queries
+      .selectFrom('audit_records')
+      .select(['seq', 'op'])
+      .orderBy('seq')
+      .execute()
+    expect(rows.map(({ seq }) => seq)).toEqual(Array.from({ length: 400 }, (_, i) => i + 1))
+    expect(new Set(rows.map(({ op }) => op)).size).toBe(400)
+    expect(await verifyAudit(databases[0]!, undefined)).toMatchObject({ ok: true, records: 400 })
+  })
+
+  describe('SPEC 7.6 verify finds', () => {
+    async function chain(): Promise<{ database: Database; key: SigningKey }> {
+      const database = await open(fresh())
+      const key = SigningKey.generate()
+      await registerKey(database, key, 1)
+      const log = new AuditLog(database)
+      for (let i = 1; i <= 5; i++) await log.append(event(`op-${i}`, i))
+      await makeCheckpoint(database, key, 5)
+      for (let i = 6; i <= 8; i++) await log.append(event(`op-${i}`, i))
+      return { database, key }
+    }
+    const problemsOf = async (database: Database): Promise<string[]> =>
+      (await verifyAudit(database, undefined)).problems.map(({ seq, kind }) => `${seq} ${kind}`)
+
+    test('nothing in a chain that nobody touched', async () => {
+      const { database } = await chain()
+      expect(await verifyAudit(database, undefined)).toEqual({
+        ok: true,
+        records: 8,
+        checkpoints: 1,
+        problems: [],
+        unfinished: [],
+        clockWentBack: [],
+      })
+    })
+
+    test('an edited record', async () => {
+      const { database } = await chain()
+      const body = JSON.stringify(event('op-3', 4))
+      await database.queries.updateTable('audit_records').set({ body }).where('seq', '=', 3).execute()
+      expect(await problemsOf(database)).toEqual(['3 edited'])
+    })
+
+    test('an edited record whose hash was made to fit', async () => {
+      const { database } = await chain()
+      const [before] = await database.queries
+        .selectFrom('audit_records')
+        .selectAll()
+        .where('seq', '=', 2)
+        .execute()
+      const [forged] = chainOn({ seq: 2, hash: before!.hash }, [event('op-3', 77)])
+      await database.queries.updateTable('audit_records').set(forged!).where('seq', '=', 3).execute()
+      expect(await problemsOf(database)).toEqual(['4 reordered'])
+    })
+
+    test('a chain rewritten from a record on: the checkpoint signed another one', async () => {
+      const { database } = await chain()
+      const [before] = await database.queries
+        .selectFrom('audit_records')
+        .selectAll()
+        .where('seq', '=', 2)
+        .execute()
+      const forged = chainOn(
+        { seq: 2, hash: before!.hash },
+        [3, 4, 5, 6, 7, 8].map((i) => event(`other-${i}`, i)),
+      )
+      for (const record of forged)
+        await database.queries
+          .updateTable('audit_records')
+          .set(record)
+          .where('seq', '=', record.seq)
+          .execute()
+      const { seq, hash } = forged.at(-1)!
+      await database.queries.updateTable('audit_head').set({ seq, hash }).execute()
+      expect(await problemsOf(database)).toEqual(['5 forked'])
+    })
+
+    test('a record taken out, and two in each other’s place', async () => {
+      const { database } = await chain()
+      await database.queries.deleteFrom('audit_records').where('seq', '=', 4).execute()
+      expect(await problemsOf(database)).toEqual(['4 missing'])
+      const other = await chain()
+      for (const [from, to] of [
+        [2, 102],
+        [3, 2],
+        [102, 3],
+      ] as const)
+        await other.database.queries
+          .updateTable('audit_records')
+          .set({ seq: to })
+          .where('seq', '=', from)
+          .execute()
+      expect(await problemsOf(other.database)).toEqual([
+        '2 reordered',
+        '2 edited',
+        '3 reordered',
+        '3 edited',
+        '4 reordered',
+      ])
+    })
+
+    test('a cut end, with the head set back: the checkpoint knows better', async () => {
+      const { database } = await chain()
+      const [last] = await database.queries
+        .selectFrom('audit_records')
+        .selectAll()
+        .where('seq', '=', 3)
+        .execute()
+      await database.queries.deleteFrom('audit_records').where('seq', '>', 3).execute()
+      expect(await problemsOf(database)).toEqual(['4 truncated', '4 truncated'])
+      await database.queries.updateTable('audit_head').set({ seq: 3, hash: last!.hash }).execute()
+      expect(await problemsOf(database)).toEqual(['4 truncated'])
+    })
+
+    test('a cut end whose checkpoints were cut, too: the host’s own witness knows better', async () => {
+      const { database, key } = await chain()
+      const witness = await makeCheckpoint(database, key, 9)
+      const [last] = await database.queries
+        .selectFrom('audit_records')
+        .selectAll()
+        .where('seq', '=', 3)
+        .execute()
+      await database.queries.deleteFrom('audit_records').where('seq', '>', 3).execute()
+      await database.queries.deleteFrom('audit_checkpoints').execute()
+      await database.queries.updateTable('audit_head').set({ seq: 3, hash: last!.hash }).execute()
+      expect(await problemsOf(database)).toEqual([])
+      const { ok, problems } = await verifyAudit(database, witness)
+      expect(ok).toBe(false)
+      expect(problems.map(({ kind, detail }) => ({ kind, detail }))).toEqual([
+        { kind: 'truncated', detail: 'a checkpoint signed record 8, and the chain ends at 3' },
+      ])
+    })
+
+    test('nothing is signed any more once what the witness saw is gone, however long the chain has become', async () => {
+      const { database, key } = await chain()
+      const witness = await makeCheckpoint(database, key, 9)
+      const [last] = await database.queries
+        .selectFrom('audit_records')
+        .selectAll()
+        .where('seq', '=', 3)
+        .execute()
+      await database.queries.deleteFrom('audit_records').where('seq', '>', 3).execute()
+      await database.queries.deleteFrom('audit_checkpoints').execute()
+      await database.queries.updateTable('audit_head').set({ seq: 3, hash: last!.hash }).execute()
+      expect(await makeCheckpoint(database, key, 10, witness)).toBe(undefined)
+      const log = new AuditLog(database)
+      for (let i = 0; i < 9; i++) await log.append(event(`after-${i}`))
+      expect(await makeCheckpoint(database, key, 11, witness)).toBe(undefined)
+      const { problems } = await verifyAudit(database, witness)
+      expect(problems.map(({ seq, kind }) => `${seq} ${kind}`)).toEqual(['8 forked'])
+    })
+
+    test('a checkpoint that no key of this provider signed', async () => {
+      const { database } = await chain()
+      await makeCheckpoint(database, SigningKey.generate(), 9)
+      expect(await problemsOf(database)).toEqual(['8 checkpoint'])
+    })
+
+    test('operations without an outcome, and a clock that was set back: told, and no problem of the chain', async () => {
+      const { database } = await chain()
+      const log = new AuditLog(database)
+      await log.append({
+        kind: 'intent',
+        op: 'half',
+        at: 2,
+        app: 'a',
+        agent: 'b',
+        command: '/filesystem/file/read',
+        path: '/x',
+        invocation: 'c',
+      })
+      expect(await verifyAudit(database, undefined)).toMatchObject({
+        ok: true,
+        problems: [],
+        unfinished: ['half'],
+        clockWentBack: [9],
+      })
+    })
+  })
+
+  test('SPEC 7.6 who sees the chain cut behind its back records, and so does, nothing more', async () => {
+    const database = await open(fresh())
+    const log = new AuditLog(database)
+    for (let i = 1; i <= 3; i++) await log.append(event(`op-${i}`))
+    const [first] = await database.queries
+      .selectFrom('audit_records')
+      .selectAll()
+      .where('seq', '=', 1)
+      .execute()
+    await database.queries.deleteFrom('audit_records').where('seq', '>', 1).execute()
+    await database.queries.updateTable('audit_head').set({ seq: 1, hash: first!.hash }).execute()
+    const message =
+      'the audit chain ends at record 1, but record 3 was written before; run `cordon audit verify`'
+    await expect(log.append(event('next'))).rejects.toThrow(message)
+    await expect(log.append(event('next'))).rejects.toThrow(message)
+    expect(log.isBroken).toBe(true)
+  })
+
+  test('SPEC 7.6 nor who sees it rewritten, and longer than before', async () => {
+    const database = await open(fresh())
+    const log = new AuditLog(database)
+    for (let i = 1; i <= 3; i++) await log.append(event(`op-${i}`))
+    await database.queries.deleteFrom('audit_records').execute()
+    const forged = chainOn(
+      { seq: 0, hash: '' },
+      [1, 2, 3, 4].map((i) => event(`forged-${i}`)),
+    )
+    await database.queries.insertInto('audit_records').values(forged).execute()
+    const { seq, hash } = forged.at(-1)!
+    await database.queries.updateTable('audit_head').set({ seq, hash }).execute()
+    await expect(log.append(event('next'))).rejects.toThrow(
+      'record 3 of the audit chain is not the one that was written; run `cordon audit verify`',
+    )
+    expect(log.isBroken).toBe(true)
+  })
+
+  test('another database is another chain, with a witness of its own', async () => {
+    const { witness } = await open(fresh())
+    expect(witness).toMatch(
+      engine === 'embedded' ? /^audit-witness\.json$/ : /^audit-witness-[0-9a-f]{16}\.json$/,
+    )
+  })
+
+  if (engine === 'embedded')
+    test('its files are the user’s alone', async () => {
+      const choice = fresh() as { file: string }
+      const database = await open(choice)
+      await new AuditLog(database).append(event('one'))
+      for (const suffix of ['', '-wal', '-shm'])
+        expect(statSync(`${choice.file}${suffix}`).mode & 0o777, suffix).toBe(0o600)
+    })
+})

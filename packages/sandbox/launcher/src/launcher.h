@@ -1,0 +1,123 @@
+/* The launcher's parts, in the order in which a launch comes to them (main.c shows who runs where). */
+#ifndef CORDON_LAUNCHER_H
+#define CORDON_LAUNCHER_H
+
+#include "plan.h"
+#include "relay.h"
+#include "report.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- probe.c: instead of a launch ---- */
+
+/* Prints what this kernel lets this user do, one `name value` a line, on stdout. Parsed by src/probe.ts. */
+int probe (void);
+
+/* ---- streams.c: standard input, output and error, which the host hands over open and shares with the tool ---- */
+
+#define STREAMS 3
+
+/* How each stream was set when the tool got it. */
+struct streams
+{
+  int flags[STREAMS];
+};
+
+/* In the supervisor. The flags belong to the open file and not to the process, so what the tool sets stays with whoever
+ * else has that file open: the shell, and what it runs next. */
+void streams_keep (struct streams *streams);
+void streams_restore (const struct streams *streams);
+
+/* In the tool, before it starts: ends the launch when a stream would be a way around the sandbox. */
+void streams_refuse (void);
+
+/* ---- start.c: the supervisor's part ---- */
+
+/* Starts pid 1 of the sandbox, which starts the tool; their stderr goes through relay if that is open. Returns the pid, or
+ * -1 when it could not be started, which has been reported then. */
+int start (struct plan *plan, struct relay *relay);
+
+/* ---- namespaces.c ---- */
+
+/* All namespaces of SPEC 4.3 at once. */
+#define ALL_NAMESPACES                                                                                  \
+  (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNET | CLONE_NEWCGROUP)
+
+/* fork(2) into new namespaces. Returns like fork; in the child the id maps are still to be written. */
+int namespaces_fork (unsigned long flags);
+
+/* Written by the parent: only it may map more than itself. 0 or an errno. */
+int namespaces_map_ids (int child);
+
+/* ---- secrets.c ---- */
+
+/* Finds what is not for everybody below each TAG_COVER_PRIVATE, in the host's tree, and writes one list an item. The
+ * supervisor does it while pid 1 builds the root and the tool confines itself: it would be idle, and /etc is large.
+ * 0, or an errno with *item set to what failed. */
+int secrets_send (const struct plan *plan, int to, int *item);
+
+/* In pid 1: the list of the next such item, paths with their NULs, in *size bytes. The caller frees it. 0 or an errno. */
+int secrets_receive (int from, char **paths, size_t *size);
+
+/* ---- root.c: what pid 1 does first ---- */
+
+/* Builds the new root the plan describes and enters it; the old one still lies on top of it.
+ * Runs as pid 1 of fresh namespaces. Dies at the item that failed. What is private arrives on secrets. */
+void root_enter (const struct plan *plan, int secrets);
+
+/* What need not be done before the tool starts to confine itself, but must be before it is executed: covers what is
+ * private, and takes the old root away. */
+void root_finish (const struct plan *plan);
+
+/* ---- limits.c: the namespaces' own, through their fresh /proc in root. One that a kernel does not have stays away. ---- */
+
+void limits_of_pids (int root, uint32_t highest);
+void limits_of_watching (int root);
+
+/* ---- network.c ---- */
+
+/* Switches the sandbox's own loopback on, makes the sockets that the host will serve inside this network namespace, and gives
+ * them to the host (SPEC 4.5). */
+void network_enter (const struct plan *plan);
+
+/* ---- left.c: when the tool has ended ---- */
+
+/* Kills whoever is left, copies files out, and reports what lies in the private home. */
+void left_report (const struct plan *plan);
+
+/* Makes a file in a directory of ours, with what its descriptor holds. 0 or an errno. */
+int replaced_copy_in (int dir, const char *name, const struct item *item);
+
+/* ---- init.c ---- */
+
+/* Pid 1 of the sandbox: starts the tool, reaps, forwards signals, reports how it ended. When it exits the
+ * kernel kills whatever is left. Its exit code is the signal that the tool died of, or 0. Never returns. */
+_Noreturn void init_run (const struct plan *plan);
+
+/* ---- confine.c, landlock.c, seccomp.c: the tool's process ---- */
+
+/* Gives up everything and becomes argv (SPEC 4.3), when the gate says that pid 1 has finished the root. */
+_Noreturn void confine_and_exec (const struct plan *plan, int gate);
+
+/* Takes from this process and its children every right that the running kernel's Landlock knows and the
+ * plan does not give (SPEC 4.3). Needs no_new_privs. */
+void landlock_apply (const struct plan *plan);
+
+/* In pid 1 without namespaces: from now on no signal of ours, or of what we start, reaches anybody whom we did not start:
+ * kill(-1) is for those only. Returns whether it is so. */
+int landlock_keep_signals (void);
+
+/* Refuses the system calls of SPEC 4.3 to this process and its children. Needs no_new_privs. */
+void seccomp_apply (const struct plan *plan);
+
+/* ---- wait.c: the supervisor and pid 1 ---- */
+
+/* Blocks the signals that wait_for handles; before the first fork, so that none is lost. */
+void signals_block (void);
+
+/* Waits until child has ended and its errors are passed on, if there is a relay. Passes on what signals somebody sends
+ * meanwhile; what the terminal sends reaches the tool by itself, or by the host. Returns the child's wait status. */
+int wait_for (int child, struct relay *relay);
+
+#endif

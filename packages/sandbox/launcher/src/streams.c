@@ -1,0 +1,76 @@
+#include "launcher.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+/* What F_SETFL can change. On a pipe O_DIRECT makes packets, of which whoever reads less loses the rest. */
+#define KEPT (O_APPEND | O_NONBLOCK | O_ASYNC | O_DIRECT | O_NOATIME)
+
+typedef int name_of (int fd, struct sockaddr *address, socklen_t *size);
+
+/* An end that nobody can find: no path, no abstract name. Fails for one that has no other end. */
+static int
+is_unnamed (name_of *ask, int fd)
+{
+  struct sockaddr_un address;
+  socklen_t size = sizeof address;
+  return ask (fd, (struct sockaddr *) &address, &size) == 0 && size == offsetof (struct sockaddr_un, sun_path);
+}
+
+static int
+option_of (int fd, int option)
+{
+  int value = -1;
+  socklen_t size = sizeof value;
+  return getsockopt (fd, SOL_SOCKET, option, &value, &size) ? -1 : value;
+}
+
+/* A socket of the host has the host's network behind it, whatever namespace the tool is in: connect(AF_UNSPEC) and a
+ * first message to somewhere else, and no filter of ours has seen a socket(2). Harmless are two ends that only have
+ * each other. Not for datagrams: such an end can be turned to any socket whose path is there. */
+static int
+is_pair (int fd)
+{
+  int type = option_of (fd, SO_TYPE);
+  return option_of (fd, SO_DOMAIN) == AF_UNIX && (type == SOCK_STREAM || type == SOCK_SEQPACKET)
+         && is_unnamed (getsockname, fd) && is_unnamed (getpeername, fd);
+}
+
+/* A directory would be a way around the root: what is mounted over a path does not cover what is reached from a
+ * directory that was opened outside. */
+void
+streams_refuse (void)
+{
+  struct stat st;
+  for (int fd = 0; fd < STREAMS; fd++)
+    {
+      if (fstat (fd, &st))
+        continue;
+      if (S_ISDIR (st.st_mode))
+        die_at (STEP_CLOSE_FDS, NO_ITEM, EISDIR);
+      if (S_ISSOCK (st.st_mode) && !is_pair (fd))
+        die_at (STEP_CLOSE_FDS, NO_ITEM, EAFNOSUPPORT);
+    }
+}
+
+void
+streams_keep (struct streams *streams)
+{
+  for (int fd = 0; fd < STREAMS; fd++)
+    streams->flags[fd] = fcntl (fd, F_GETFL);
+}
+
+void
+streams_restore (const struct streams *streams)
+{
+  for (int fd = 0; fd < STREAMS; fd++)
+    {
+      int now = fcntl (fd, F_GETFL), before = streams->flags[fd];
+      if (now >= 0 && before >= 0 && (now ^ before) & KEPT)
+        fcntl (fd, F_SETFL, (now & ~KEPT) | (before & KEPT));
+    }
+}

@@ -1,0 +1,35 @@
+import { type BigIntStats, lstatSync } from 'node:fs'
+import { WRITING } from './plan/hold.ts'
+import { type Plan } from './plan/types.ts'
+import { isGuard } from './plan/watched.ts'
+
+/** A guarded file as it was before the start. */
+export interface GuardedFile {
+  readonly path: string
+  readonly state: string
+}
+
+/**
+ * SPEC 4.10: a mount holds the file that was there. When somebody outside replaces it (`git config` does), the new one
+ * lies uncovered; so guarded files are compared at the end.
+ */
+export const guardedFiles = ({ regions }: Pick<Plan, 'regions'>): readonly GuardedFile[] =>
+  regions.flatMap((region) => {
+    const { kind, grants, path } = region
+    if (kind !== 'file' || !isGuard(region) || WRITING.some((each) => grants.has(each))) return []
+    return [{ path, state: stateOf(path) }]
+  })
+
+export const changedSince = (files: readonly GuardedFile[]): readonly string[] =>
+  files.flatMap(({ path, state }) => (stateOf(path) === state ? [] : [path]))
+
+/** The time of the last change of anything, because no program can set it. */
+function stateOf(path: string): string {
+  let stats: BigIntStats | undefined
+  try {
+    stats = lstatSync(path, { bigint: true, throwIfNoEntry: false })
+  } catch {
+    // as good as gone
+  }
+  return stats ? [stats.dev, stats.ino, stats.size, stats.ctimeNs].join(' ') : 'gone'
+}

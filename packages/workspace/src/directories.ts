@@ -1,0 +1,48 @@
+import { mkdirSync, readdirSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { CordonError, show } from '@cordon/policy'
+import { errorCode, reason } from './small-files.ts'
+
+/**
+ * Makes a directory of the user's own (mode 0700) with those above it. Not Node's `recursive`: where nothing can be made
+ * although the directory above is there (HOME=/proc), that tries for ever.
+ */
+export function makePrivateDirectory(path: string): void {
+  if (isMade(path)) return
+  const above = dirname(path)
+  if (above !== path) makePrivateDirectory(above)
+  if (!isMade(path)) mkdirSync(path, { mode: 0o700 }) // says why not
+}
+
+/** Whether it is there now. */
+function isMade(path: string): boolean {
+  try {
+    mkdirSync(path, { mode: 0o700 })
+    return true
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'EEXIST') return true // what else it may be, its first use says
+    if (code === 'ENOENT') return false
+    throw error
+  }
+}
+
+/** The names in a directory of ours; none when it was never made. */
+export function listIfThere(dir: string): string[] {
+  try {
+    return readdirSync(dir)
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return []
+    throw new StorageError(dir, reason(error))
+  }
+}
+
+/** A directory of Cordon's own cannot be looked into. */
+class StorageError extends CordonError {
+  readonly code = 'STORAGE'
+  readonly path: string
+  constructor(path: string, problem: string) {
+    super(`cannot read what is kept in ${show(path)}: ${problem}`)
+    this.path = path
+  }
+}

@@ -1,0 +1,60 @@
+import { lstatSync, readlinkSync, type Stats } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+
+/** A name that has to stay what it is, or a guarded path would lead elsewhere. Its parents are no links. */
+export interface Step {
+  readonly path: string
+  readonly is: 'dir' | 'file' | 'link' | 'missing'
+}
+
+/** As many links as SPEC 1.3 follows. */
+const MOST_LINKS = 40
+
+/** Every link on the way from a real directory to a name below it, and last what the name stands for. */
+export const trailOf = (dir: string, name: string): readonly Step[] =>
+  walk(dir, name.split('/'), { left: MOST_LINKS })
+
+function walk(dir: string, names: readonly string[], links: { left: number }): readonly Step[] {
+  const steps: Step[] = []
+  let at = dir
+  for (const [i, name] of names.entries()) {
+    if (name === '' || name === '.') continue
+    const path = name === '..' ? dirname(at) : below(at, name)
+    const rest = names.slice(i + 1)
+    const missing = (from: string): readonly Step[] => [
+      ...steps,
+      { path: rest.includes('..') ? resolve(from, ...rest) : rest.reduce(below, from), is: 'missing' },
+    ]
+    const stats = name === '..' ? undefined : lookAt(path)
+    if (name !== '..' && !stats) return missing(path)
+    if (stats?.isSymbolicLink()) {
+      if (links.left-- === 0) return steps
+      const target = readlinkSync(path)
+      const way = walk(target.startsWith('/') ? '/' : dirname(path), target.split('/'), links)
+      const end = way.at(-1)
+      if (!end) return [...steps, { path, is: 'link' }]
+      steps.push({ path, is: 'link' }, ...way.slice(0, -1))
+      if (rest.length === 0) return [...steps, end]
+      if (end.is !== 'dir') return missing(end.path)
+      at = end.path
+    } else {
+      if (rest.length > 0 && stats && !stats.isDirectory()) return missing(path)
+      if (rest.length === 0) return [...steps, { path, is: !stats || stats.isDirectory() ? 'dir' : 'file' }]
+      at = path
+    }
+  }
+  return [...steps, { path: at, is: 'dir' }]
+}
+
+/** `resolve` for one name that is no `..`; a hundred calls of that are a part of every start. */
+const below = (dir: string, name: string): string =>
+  name === '' || name === '.' ? dir : dir === '/' ? `/${name}` : `${dir}/${name}`
+
+/** What may not be looked at is not there for what we start either. */
+export function lookAt(path: string): Stats | undefined {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false })
+  } catch {
+    return undefined
+  }
+}

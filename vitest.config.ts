@@ -18,6 +18,8 @@ export default defineConfig({
     maxWorkers: 2,
     // Far more than any test takes: a busy machine is no failure.
     testTimeout: 120_000,
+    // Who ran out of time all the same is tried once more, and marked so; a wrong answer never is.
+    retry: { count: 1, condition: /timed out in \d+ms|Timeout \d+ms exceeded/ },
     hookTimeout: 120_000, // a database server is started in one
     coverage: { provider: 'v8', include: ['packages/*/src/**'], reporter: ['text-summary', 'html'] },
   },

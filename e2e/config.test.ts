@@ -136,6 +136,7 @@ test('SPEC 2 the schema is JSON Schema of the same keys', () => {
     properties: Record<string, unknown>
   }
   expect(Object.keys(schema.properties).toSorted()).toEqual([
+    'assistant',
     'conversation',
     'profiles',
     'providers',

@@ -11,7 +11,8 @@ import {
 export interface Config {
   readonly sandbox: SandboxConfig
   readonly conversation: { readonly tools: Named<ToolConfig>; readonly defaults: ToolDefaults }
-  readonly providers: { readonly mcp: Named<McpServerConfig> }
+  readonly providers: { readonly mcp: Named<McpServerConfig>; readonly llm: Named<LlmProviderConfig> }
+  readonly assistant: AssistantConfig
   readonly profiles: Named<ProfileConfig>
 }
 
@@ -96,6 +97,34 @@ export interface McpServerConfig {
   /** SPEC 5.2: the deprecated `variables` as the exact reads they stand for. */
   readonly variables: readonly EnvRule[]
   readonly access?: AccessConfig
+}
+
+/** SPEC 6.5: somebody who answers, and how to ask. Only a person says who that is: the whole conversation goes there. */
+export interface LlmProviderConfig {
+  readonly kind: 'anthropic' | 'openai' | 'google' | 'openai-compatible'
+  readonly base_url?: string
+  readonly api_key_env?: string
+  readonly api_key_command?: readonly string[]
+  readonly models: Named<ModelConfig>
+}
+
+interface ModelConfig {
+  readonly context_tokens?: number
+  /** Dollars for a million tokens. */
+  readonly input_price?: number
+  readonly cached_price?: number
+  readonly output_price?: number
+}
+
+/** SPEC 6.5. */
+export interface AssistantConfig {
+  /** `provider/model`. Absent: none was chosen. */
+  readonly model?: string
+  readonly instructions?: string
+  readonly reasoning: 'off' | 'low' | 'medium' | 'high'
+  readonly max_steps: number
+  readonly max_output_tokens: number
+  readonly context_tokens: number
 }
 
 /** SPEC 4.8: what `cordon run --profile` uses. All but `access` and `description` is a person's to say. */

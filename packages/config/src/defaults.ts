@@ -23,6 +23,17 @@ export const DEFAULTS: ValueSource = {
         },
       },
     },
+    assistant: { reasoning: 'off', max_steps: 100, max_output_tokens: 16000, context_tokens: 128000 },
+    providers: {
+      llm: {
+        anthropic: { kind: 'anthropic', api_key_env: 'ANTHROPIC_API_KEY' },
+        openai: { kind: 'openai', api_key_env: 'OPENAI_API_KEY' },
+        google: { kind: 'google', api_key_env: 'GEMINI_API_KEY' },
+        ollama: { kind: 'openai-compatible', base_url: 'http://127.0.0.1:11434/v1' },
+        llamacpp: { kind: 'openai-compatible', base_url: 'http://127.0.0.1:8080/v1' },
+        vllm: { kind: 'openai-compatible', base_url: 'http://127.0.0.1:8000/v1' },
+      },
+    },
   },
 }
 

@@ -3,7 +3,9 @@ export type { Author, LayerName, Source } from './layers.ts'
 export { ConfigError, formatWarning, type ConfigProblem } from './errors.ts'
 export type {
   AccessConfig,
+  AssistantConfig,
   Config,
+  LlmProviderConfig,
   McpServerConfig,
   OutsideConfig,
   ProfileConfig,

@@ -1,3 +1,4 @@
+import { readAssistant, readLlmProviders } from './check/assistant.ts'
 import { checkFiles } from './check/files.ts'
 import { Findings } from './check/findings.ts'
 import { checkWhereAccessIs, readServers } from './check/mcp.ts'
@@ -86,7 +87,8 @@ function readConfig(findings: Findings): Config {
   return {
     sandbox: readSandbox(findings),
     conversation: { tools, defaults },
-    providers: { mcp: servers },
+    providers: { mcp: servers, llm: readLlmProviders(findings) },
+    assistant: readAssistant(findings),
     profiles: readProfiles(findings),
   }
 }

@@ -73,7 +73,7 @@ const CASES: readonly [name: string, toml: string, message: string][] = [
   [
     'an unknown key like no other lists what there is',
     'telemetry = true\n',
-    'error: unknown key `telemetry`\n  at .cordon/config.toml:1:1\n  fix: take it out; the tables are sandbox, conversation, providers, profiles',
+    'error: unknown key `telemetry`\n  at .cordon/config.toml:1:1\n  fix: take it out; the tables are sandbox, conversation, providers, assistant, profiles',
   ],
   [
     'a wrong type',

@@ -27,6 +27,7 @@ test('SPEC 2: what the schema gives as an example, the validation accepts', () =
   const complete = [
     { layer: 'built-in', label: 'tool', text: '[conversation.tools.x]\nsource = "local"\n' },
     { layer: 'built-in', label: 'server', text: '[providers.mcp.x]\ncommand = "npx"\n' },
+    { layer: 'built-in', label: 'model', text: '[providers.llm.x]\nkind = "anthropic"\n' },
   ] as const
   for (const { key, value } of all) {
     const text = `${key} = ${formatValue(value)}`
@@ -59,5 +60,11 @@ test('SPEC 2: every reference of the printed schema leads somewhere, and nothing
 
 test('SPEC 2: the schema is draft 7, which editors of TOML read', () => {
   expect(SCHEMA['$schema']).toBe('http://json-schema.org/draft-07/schema#')
-  expect(Object.keys(SCHEMA.properties!)).toEqual(['sandbox', 'conversation', 'providers', 'profiles'])
+  expect(Object.keys(SCHEMA.properties!)).toEqual([
+    'sandbox',
+    'conversation',
+    'providers',
+    'assistant',
+    'profiles',
+  ])
 })

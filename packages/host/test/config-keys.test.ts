@@ -68,7 +68,7 @@ test('the types have every key of the schema', () => {
 })
 
 /** All but the tables that hold others, without which nobody would get to those. */
-const TABLES = ['sandbox', 'conversation', 'providers', 'profiles', 'limits', 'access']
+const TABLES = ['sandbox', 'conversation', 'providers', 'profiles', 'limits', 'access', 'assistant', 'models']
 
 const renamed = (types: string): string =>
   types.replaceAll(/^ {2}readonly (\w+)(\??:)/gm, (line, key: string, rest: string) =>

@@ -6,7 +6,7 @@ import { Written } from '../merge/written.ts'
 import { checkValue } from '../schema/check.ts'
 import { schemaAt } from '../schema/lookup.ts'
 import { LIST_MERGE } from '../schema/schema.ts'
-import { type Document } from '../toml/document.ts'
+import { type Document, type Table } from '../toml/document.ts'
 import { formatKeyPath } from '../toml/key-path.ts'
 import { formatValue } from '../toml/value.ts'
 
@@ -33,10 +33,27 @@ export function checkFiles(documents: readonly Document[], problems: ConfigProbl
   }
 }
 
-/** SPEC 4.8: files can define profiles, and not what these have outside the workspace or of the host. */
+/**
+ * SPEC 4.8: files can define profiles, and not what these have outside the workspace or of the host. SPEC 6.5: nor where
+ * the conversation is sent, and with whose key (decision 0291).
+ */
 function personalKeys(document: Document): ConfigProblem[] {
-  const profiles = document.values['profiles']
-  if (!isTable(profiles)) return []
+  const { profiles, providers } = document.values
+  return [
+    ...(isTable(profiles) ? personalInProfiles(document, profiles) : []),
+    ...(isTable(providers) && Object.hasOwn(providers, 'llm')
+      ? [
+          notForFiles(
+            ['providers', 'llm'],
+            providers['llm'],
+            Written.in(document).below(['providers', 'llm']),
+          ),
+        ]
+      : []),
+  ]
+}
+
+function personalInProfiles(document: Document, profiles: Table): ConfigProblem[] {
   return Object.entries(profiles).flatMap(([name, profile]) => {
     if (!isTable(profile)) return []
     return PERSONAL.filter((key) => Object.hasOwn(profile, key)).map((key) => {

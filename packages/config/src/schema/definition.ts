@@ -163,6 +163,48 @@ const mcpServer = table({
   access: { $ref: '#/definitions/access' },
 })
 
+const llmProvider = table({
+  kind: doc(
+    oneOf('anthropic', 'openai', 'google', 'openai-compatible'),
+    'Which protocol it speaks.',
+    'anthropic',
+  ),
+  base_url: text('Where it is, when it is not at its usual address.', 'http://127.0.0.1:11434/v1'),
+  api_key_env: text('The variable that holds the key.', 'ANTHROPIC_API_KEY'),
+  api_key_command: doc(
+    { ...listOf({ type: 'string' }), minItems: 1 },
+    'A command of yours that prints the key, when the variable is not set. No shell reads it.',
+    ['pass', 'show', 'anthropic'],
+  ),
+  models: doc(
+    namesOf(
+      table({
+        context_tokens: count('How much it can be sent.', 200000),
+        input_price: doc({ type: 'number', minimum: 0 }, 'Dollars for a million tokens sent.', 3),
+        cached_price: doc({ type: 'number', minimum: 0 }, 'The same for tokens it had kept.', 0.3),
+        output_price: doc({ type: 'number', minimum: 0 }, 'Dollars for a million tokens received.', 15),
+      }),
+    ),
+    'What is known of single models.',
+  ),
+})
+
+const assistant = table({
+  model: text(
+    'Which model answers: the name of a provider, a slash, the name of the model.',
+    'anthropic/claude-sonnet-4-5',
+  ),
+  instructions: text('What the assistant is told before anything else.', 'Answer in one paragraph.'),
+  reasoning: doc(
+    oneOf('off', 'low', 'medium', 'high'),
+    'How much a model that can should think first.',
+    'low',
+  ),
+  max_steps: count('How often a turn may go back to the model.', 100),
+  max_output_tokens: count('How much one answer may be.', 16000),
+  context_tokens: count('How much is sent at the most, where the model has no figure of its own.', 128000),
+})
+
 const outsideRule = doc(
   table(
     {
@@ -233,7 +275,8 @@ export const definition = {
     conversation: table({
       tools: { type: 'object', properties: { '*': toolDefaults }, additionalProperties: tool },
     }),
-    providers: table({ mcp: namesOf(mcpServer) }),
+    providers: table({ mcp: namesOf(mcpServer), llm: namesOf(llmProvider) }),
+    assistant,
     profiles: namesOf(profile),
   }),
   /** What stands in several places, so that the printed schema stays small. */

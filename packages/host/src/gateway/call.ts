@@ -1,4 +1,4 @@
-import { ProtocolError, SdkError, SdkErrorCode } from '@modelcontextprotocol/client'
+import { type Progress, ProtocolError, SdkError, SdkErrorCode } from '@modelcontextprotocol/client'
 import type { CallToolRequest, CallToolResult, ServerContext } from '@modelcontextprotocol/server'
 import { formatKeyPath, type ToolConfig } from '@cordon/config'
 import { CordonError, tomlString } from '@cordon/policy'
@@ -6,7 +6,8 @@ import { askConsent } from '../execute/consent.ts'
 import { milliseconds } from '../mcp/connection.ts'
 import { notesOf, ServerError } from '../mcp/diagnosis.ts'
 import { type RemotePerson } from './elicit.ts'
-import { errorResult, resultOfOutcome, resultOfServer } from './results.ts'
+import { callLocal, type LocalCall } from './local.ts'
+import { errorResult, resultOfServer } from './results.ts'
 import type { GatewaySession, Route } from './session.ts'
 import { plainText } from './text.ts'
 
@@ -30,20 +31,39 @@ export async function callTool(route: Route, call: CallContext): Promise<CallToo
         ? `${consent.reason}\n${howToAllow(name, source, config)}`
         : consent.reason,
     )
-  const result = await run(route, call, config, consent.arguments)
+  const { signal, _meta: { progressToken, ...meta } = {} } = call.context.mcpReq
+  const perform = (): Promise<CallToolResult> =>
+    performCall(route, session, {
+      arguments: consent.arguments,
+      signal,
+      respondent: person,
+      params: { ...request.params, _meta: meta },
+      ...(progressToken === undefined
+        ? {}
+        : { progress: (made) => call.progress({ ...made, progressToken }) }),
+    })
+  const result = await (route.kind === 'local'
+    ? perform()
+    : session.during(route.tool.server, call.context, perform))
   return handOver(result, { name, config }, person)
+}
+
+/** What else a client sent with a call, for a server. */
+export interface PerformedCall extends LocalCall {
+  readonly params?: Readonly<Record<string, unknown>>
+  readonly progress?: (made: Progress) => void
 }
 
 type CallConfig = Pick<ToolConfig, 'run' | 'result' | 'timeout_secs' | 'max_output_bytes'>
 
-interface CallSubject {
+export interface CallSubject {
   readonly name: string
   readonly config: CallConfig
   /** As the configuration names it. */
   readonly source: string
 }
 
-function subjectOf(route: Route, { gateway }: GatewaySession): CallSubject {
+export function subjectOf(route: Route, { gateway }: GatewaySession): CallSubject {
   if (route.kind === 'local') {
     const { config } = gateway.localTools.get(route.name)!
     return { name: route.name, config, source: 'local' }
@@ -63,82 +83,66 @@ function howToAllow(name: string, source: string, config: CallConfig): string {
   ].join('\n')
 }
 
-function run(route: Route, call: CallContext, config: CallConfig, args: unknown): Promise<CallToolResult> {
-  return (route.kind === 'local' ? runLocal(route.name, call, args) : runRemote(route, call, args)).catch(
-    (error: unknown) => {
-      if (error instanceof ServerError) {
-        // What it said is for whoever looks after it; a model gets what it may know.
-        call.session.warn(error.message)
-        return errorResult(error.forModel)
-      }
-      if (error instanceof CordonError) return errorResult(error.message)
-      if (SdkError.isInstance(error) && error.code === SdkErrorCode.RequestTimeout)
-        return errorResult(`the tool did not answer within ${config.timeout_secs} s (timeout_secs)`)
-      throw error
-    },
-  )
-}
-
-async function runLocal(
-  name: string,
-  { session, person, context }: CallContext,
-  args: unknown,
+/** SPEC 5.5: confined, under the policy of the tool or its server. Whatever goes wrong in it is a result. */
+export function performCall(
+  route: Route,
+  session: GatewaySession,
+  call: PerformedCall,
 ): Promise<CallToolResult> {
-  const outcome = await session.local.call(name, args, {
-    respondent: person,
-    signal: context.mcpReq.signal,
-    beforeStart: (warnings) => warnings.forEach((warning) => session.warn(warning)),
+  const { config } = subjectOf(route, session)
+  return (
+    route.kind === 'local' ? callLocal(route.name, session, call) : runRemote(route, session, call)
+  ).catch((error: unknown) => {
+    if (error instanceof ServerError) {
+      // What it said is for whoever looks after it; a model gets what it may know.
+      session.warn(error.message)
+      return errorResult(error.forModel)
+    }
+    if (error instanceof CordonError) return errorResult(error.message)
+    if (SdkError.isInstance(error) && error.code === SdkErrorCode.RequestTimeout)
+      return errorResult(`the tool did not answer within ${config.timeout_secs} s (timeout_secs)`)
+    throw error
   })
-  for (const { text } of outcome.hints.filter(({ audience }) => audience === 'person'))
-    session.warn(`tool ${name}: hint: ${text}`)
-  return resultOfOutcome(outcome)
 }
 
 async function runRemote(
   { tool, server, as }: Extract<Route, { kind: 'server' }>,
-  { session, request, context, progress }: CallContext,
-  args: unknown,
+  session: GatewaySession,
+  { arguments: args, signal, params = {}, progress }: PerformedCall,
 ): Promise<CallToolResult> {
-  const { signal, _meta: { progressToken, ...meta } = {} } = context.mcpReq
   const config = tool.config ?? session.gateway.config.conversation.defaults
-  return session.during(tool.server, context, () =>
-    server.ask(
-      async (client, connection) => {
-        connection.news() // what was refused before is not this call's
-        const notes = (said: string): Record<'person' | 'model', readonly string[]> => {
-          const { refused, hints } = connection.news()
-          // SPEC 5.4: what is known exactly is not guessed at as well.
-          const diagnosis = { refused, hints: said === '' || refused.length > 0 ? [] : hints(said) }
-          return { person: notesOf(diagnosis, 'person'), model: notesOf(diagnosis, 'model') }
-        }
-        const asked = client.request(
-          {
-            method: 'tools/call',
-            params: { ...request.params, name: tool.remote, arguments: args, _meta: meta },
-          },
-          {
-            signal,
-            timeout: milliseconds(config.timeout_secs),
-            ...(progressToken === undefined
-              ? {}
-              : {
-                  onprogress: (made) => progress({ ...made, progressToken }),
-                }),
-          },
-        )
-        const result = await asked.catch((error: unknown) => {
-          if (!ProtocolError.isInstance(error)) throw error
-          const { person, model } = notes(error.message)
-          for (const note of person) session.warn(`tool ${tool.name}: ${note}`)
-          throw new ProtocolError(error.code, [plainText(error.message), ...model].join('\n'))
-        })
-        const { person, model } = notes(result.isError === true ? textOf(result) : '')
+  return server.ask(
+    async (client, connection) => {
+      connection.news() // what was refused before is not this call's
+      const notes = (said: string): Record<'person' | 'model', readonly string[]> => {
+        const { refused, hints } = connection.news()
+        // SPEC 5.4: what is known exactly is not guessed at as well.
+        const diagnosis = { refused, hints: said === '' || refused.length > 0 ? [] : hints(said) }
+        return { person: notesOf(diagnosis, 'person'), model: notesOf(diagnosis, 'model') }
+      }
+      const asked = client.request(
+        {
+          method: 'tools/call',
+          params: { ...params, name: tool.remote, arguments: args as Record<string, unknown> },
+        },
+        {
+          signal,
+          timeout: milliseconds(config.timeout_secs),
+          ...(progress ? { onprogress: progress } : {}),
+        },
+      )
+      const result = await asked.catch((error: unknown) => {
+        if (!ProtocolError.isInstance(error)) throw error
+        const { person, model } = notes(error.message)
         for (const note of person) session.warn(`tool ${tool.name}: ${note}`)
-        return resultOfServer(result, config.max_output_bytes, model)
-      },
-      as,
-      signal,
-    ),
+        throw new ProtocolError(error.code, [plainText(error.message), ...model].join('\n'))
+      })
+      const { person, model } = notes(result.isError === true ? textOf(result) : '')
+      for (const note of person) session.warn(`tool ${tool.name}: ${note}`)
+      return resultOfServer(result, config.max_output_bytes, model)
+    },
+    as,
+    signal,
   )
 }
 

@@ -1,3 +1,4 @@
+import type { Tool } from '@modelcontextprotocol/client'
 import type { Config, McpServerConfig } from '@cordon/config'
 import type { AccessPolicy } from '@cordon/policy'
 import type { Surroundings } from '@cordon/workspace'
@@ -85,3 +86,11 @@ export class Gateway {
     return new ToolSession({ project: () => Promise.resolve(project), compiler, env, installation })
   }
 }
+
+/** The workspace's own tools, as a client is told of them. */
+export const localOffer = ({ localTools }: Pick<Gateway, 'localTools'>): Tool[] =>
+  [...localTools].map(([name, { description, parameters }]) => ({
+    name,
+    ...(description === undefined ? {} : { description }),
+    inputSchema: { type: 'object', ...parameters },
+  }))

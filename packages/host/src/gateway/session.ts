@@ -14,7 +14,7 @@ import { admitTools } from '../mcp/server-trust.ts'
 import { StatefulServer } from '../mcp/stateful.ts'
 import { StatelessServer } from '../mcp/stateless.ts'
 import { askClient } from './ask-client.ts'
-import type { Gateway } from './gateway.ts'
+import { type Gateway, localOffer } from './gateway.ts'
 import { type NamedTool, nameTools } from './names.ts'
 import { plainValue } from './text.ts'
 
@@ -91,13 +91,7 @@ export class GatewaySession {
 
   async tools(): Promise<readonly Tool[]> {
     await this.start()
-    const local = [...this.gateway.localTools].map(([name, { description, parameters }]): Tool => {
-      return {
-        name,
-        ...(description === undefined ? {} : { description }),
-        inputSchema: { type: 'object', ...parameters },
-      }
-    })
+    const local = localOffer(this.gateway)
     const theirs = this.#naming().map(({ name, server, remote, config }): Tool => {
       const tool = this.#members.get(server)!.tools.find((each) => each.name === remote)!
       const described = config?.description === undefined ? {} : { description: config.description }

@@ -1,0 +1,42 @@
+import type { CallToolResult } from '@modelcontextprotocol/server'
+import { CordonError } from '@cordon/policy'
+import type { AnswerMemory, Respondent } from '../execute/questions.ts'
+import type { ToolSession } from '../execute/session.ts'
+import { errorResult, resultOfOutcome } from './results.ts'
+
+/** One call of a local tool, by whoever consented to it: a client's, or the assistant's own. */
+export interface LocalCall {
+  readonly arguments: unknown
+  readonly signal: AbortSignal
+  readonly respondent: Respondent | undefined
+  /** Answers that hold for later calls. */
+  readonly remembered?: AnswerMemory
+}
+
+/** Who has local tools, and tells a person about them. */
+export interface LocalHolder {
+  readonly local: ToolSession
+  warn(text: string): void
+}
+
+/** Whatever goes wrong in it is a result. Without the protocol's library: most conversations need none of it. */
+export async function callLocal(
+  name: string,
+  holder: LocalHolder,
+  { arguments: args, signal, respondent, remembered }: LocalCall,
+): Promise<CallToolResult> {
+  try {
+    const outcome = await holder.local.call(name, args, {
+      respondent,
+      ...(remembered ? { remembered } : {}),
+      signal,
+      beforeStart: (warnings) => warnings.forEach((warning) => holder.warn(warning)),
+    })
+    for (const { text } of outcome.hints.filter(({ audience }) => audience === 'person'))
+      holder.warn(`tool ${name}: hint: ${text}`)
+    return resultOfOutcome(outcome)
+  } catch (error) {
+    if (error instanceof CordonError) return errorResult(error.message)
+    throw error
+  }
+}

@@ -24,6 +24,9 @@ function workspace(config: string, files: Readonly<Record<string, string>> = {})
 const run = (setting: Setting, tool: string, args: unknown): Ended =>
   cordon(setting, 'tool', 'run', tool, '--args', JSON.stringify(args))
 
+/** Of the assistant itself (SPEC 6.5). */
+const BUILT_IN = ['describe', 'refresh_resource', 'ask_user']
+
 const FS_TOOLS = [
   'fs_read_file',
   'fs_list_files',
@@ -469,7 +472,7 @@ command = "docs-server"
   )
   const listed = cordon(setting, 'tool', 'ls', '--json')
   const tools = JSON.parse(listed.stdout) as { name: string }[]
-  expect(tools.map((tool) => tool.name)).toEqual([...FS_TOOLS, 'say', 'off', 'remote'])
+  expect(tools.map((tool) => tool.name)).toEqual([...FS_TOOLS, ...BUILT_IN, 'say', 'off', 'remote'])
   expect(tools.slice(-3)).toEqual([
     {
       name: 'say',

@@ -8,12 +8,17 @@ export async function run(commands: readonly Command[], world: World, version: s
   const parser = topLevel(world, version)
   const typed = typedCommand(commands, world.argv)
   try {
+    let words = world.argv
     for (const command of commands) {
       const sub = parser.command(command.name).description(command.summary)
-      if (command === typed) (await command.load()).register(sub, world)
+      if (command.alias !== undefined) sub.alias(command.alias)
+      if (command !== typed) continue
+      const { register, prepare } = await command.load()
+      register(sub, world)
+      words = prepare?.(words) ?? words
     }
-    if (world.argv.length === 0) return parser.outputHelp()
-    await parser.parseAsync(world.argv, { from: 'user' })
+    if (words.length === 0) return parser.outputHelp()
+    await parser.parseAsync(words, { from: 'user' })
   } catch (error) {
     const isRun = typed?.name === RUN.name
     // Help ends parsing by throwing, with exit code 0; every other CommanderError is a wrong command line.
@@ -27,7 +32,7 @@ export async function run(commands: readonly Command[], world: World, version: s
 function typedCommand(commands: readonly Command[], argv: readonly string[]): Command | undefined {
   const words = argv.filter((word) => !word.startsWith('-'))
   const name = words[0] === 'help' ? words[1] : words[0]
-  return commands.find((command) => command.name === name)
+  return commands.find((command) => command.name === name || (name !== undefined && command.alias === name))
 }
 
 function topLevel(world: World, version: string): Parser {

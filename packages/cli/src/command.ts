@@ -4,8 +4,13 @@ import type { World } from './world.ts'
 /** A line of `cordon --help`. The module is loaded only when its command is the one that was typed. */
 export interface Command {
   readonly name: string
+  readonly alias?: string
   readonly summary: string
-  readonly load: () => Promise<{ readonly register: Register }>
+  readonly load: () => Promise<{
+    readonly register: Register
+    /** What was typed, as the parser can read it. */
+    readonly prepare?: (argv: readonly string[]) => readonly string[]
+  }>
 }
 
 /** Declares arguments, options, subcommands and what runs; what runs ends with `world.finish(code)`. */

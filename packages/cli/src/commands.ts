@@ -9,9 +9,25 @@ export const start = (version: string): Promise<void> => run(COMMANDS, openAmbie
 const COMMANDS: readonly Command[] = [
   { ...RUN, load: () => import('./commands/run.ts') },
   {
+    name: 'demo',
+    summary: 'show a whole conversation with a recorded model: two minutes, no key, nothing left behind',
+    load: () => import('./commands/demo.ts'),
+  },
+  {
     name: 'init',
     summary: 'make the current directory a workspace',
     load: () => import('./commands/init.ts'),
+  },
+  {
+    name: 'query',
+    alias: 'q',
+    summary: 'ask a model that has tools, each confined',
+    load: () => import('./commands/query.ts'),
+  },
+  {
+    name: 'models',
+    summary: 'list the models that are configured and can be reached',
+    load: () => import('./commands/models.ts'),
   },
   {
     name: 'trust',

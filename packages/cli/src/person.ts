@@ -67,7 +67,7 @@ function answerFrom({ answer_type, options = [], default: preset }: ToolQuestion
 const isYes = (reply: string | undefined): boolean => /^y(?:es)?$/i.test(reply?.trim() ?? '')
 
 /** What was typed before the question was there does not answer it (SPEC 2.1, 3.2). */
-async function askNow({ input, output }: Terminal, question: string): Promise<string | undefined> {
+export async function askNow({ input, output }: Terminal, question: string): Promise<string | undefined> {
   const dropped: Buffer[] = []
   const drop = (typed: Buffer): unknown => dropped.push(typed)
   input.setRawMode(true) // so that also half a line can be read, and is not there for the next Enter

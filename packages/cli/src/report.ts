@@ -41,11 +41,13 @@ export function reportRunError(world: World, error: unknown): number {
 
 /** Nothing was wrong with what was typed. By code, because the modules that throw them are loaded only when needed. */
 const FAILURES: ReadonlySet<ErrorCode> = new Set([
+  'ANSWER_SCHEMA',
   'ATTACH_FAILED',
   'AUDIT_BROKEN',
   'BLOB_PUT',
   'BLOB_READ',
   'CLIENT_FILE',
+  'CONTEXT_FULL',
   'CONVERSATION_APPEND',
   'DATABASE',
   'IMPORTS',
@@ -54,6 +56,7 @@ const FAILURES: ReadonlySet<ErrorCode> = new Set([
   'LAUNCH_FAILED',
   'LISTEN',
   'LOCK_HELD',
+  'MODEL_FAILED',
   'PRIVATE_FILE',
 ])
 

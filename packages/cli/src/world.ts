@@ -6,7 +6,7 @@ import { text as readText } from 'node:stream/consumers'
 import { styleText } from 'node:util'
 import { isTerminal, type Person, type Respondent, type Reviewer, startOf, statFields } from '@cordon/host'
 import { ambientDirectory, ambientHome, requireExactWords, requireOpen } from './ambient.ts'
-import { personAt, respondentAt, reviewerAt, type Terminal } from './person.ts'
+import { askNow, personAt, respondentAt, reviewerAt, type Terminal } from './person.ts'
 
 /** Everything a command may know of the process it runs in. Tests and embedders make their own. */
 export interface World {
@@ -30,6 +30,8 @@ export interface World {
   readonly reviewer: Reviewer | undefined
   /** Who can answer a tool's question; undefined without a terminal. */
   readonly respondent: Respondent | undefined
+  /** Asks for one line, of what is typed from now on; undefined without a terminal. Resolves to undefined after Ctrl-C. */
+  readonly askLine: ((question: string) => Promise<string | undefined>) | undefined
   /** The Node that runs us: what we ship runs on the same one. */
   readonly node: string
   /** What others start to start us: the script that finds its Node, by its whole path. */
@@ -111,6 +113,9 @@ export function openAmbientWorld(): World {
     },
     get respondent() {
       return atTerminal(respondentAt)
+    },
+    get askLine() {
+      return atTerminal((at) => (question: string) => askNow(at, question))
     },
     node: process.execPath,
     get program() {

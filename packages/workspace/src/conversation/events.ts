@@ -48,6 +48,8 @@ interface ResponseEvent extends Stamped {
   readonly stop?: string
   /** What the provider needs to see again, such as signed reasoning. Opaque to Cordon. */
   readonly provider?: JsonObject
+  /** In tokens, as the provider counted. */
+  readonly usage?: { readonly input: number; readonly cached: number; readonly output: number }
 }
 
 interface ToolCallEvent extends Stamped {

@@ -10,12 +10,24 @@ export class HostPaths {
   readonly #hidden: readonly { readonly pattern: RegExp; readonly shown: string }[]
 
   /** A home that is a link has two paths; both name the user. `root` is canonical already. */
-  static of({ root, home }: Pick<Workspace, 'root' | 'home'>): HostPaths {
-    return new HostPaths({ root, homes: [home, ...realHome(home)] })
+  static of(
+    { root, home }: Pick<Workspace, 'root' | 'home'>,
+    places: readonly { readonly path: string; readonly shown: string }[] = [],
+  ): HostPaths {
+    return new HostPaths({ root, homes: [home, ...realHome(home)], places })
   }
 
-  constructor({ root, homes }: { readonly root: string; readonly homes: readonly string[] }) {
-    this.#hidden = [{ path: root, shown: '.' }, ...homes.map((path) => ({ path, shown: '~' }))]
+  constructor({
+    root,
+    homes,
+    places = [],
+  }: {
+    readonly root: string
+    readonly homes: readonly string[]
+    /** Others that have a name of their own in the workspace: the targets of mounts. */
+    readonly places?: readonly { readonly path: string; readonly shown: string }[]
+  }) {
+    this.#hidden = [{ path: root, shown: '.' }, ...homes.map((path) => ({ path, shown: '~' })), ...places]
       .filter(({ path }) => path.length > 1)
       .sort((a, b) => b.path.length - a.path.length) // a root under the home first
       .map(({ path, shown }) => ({ pattern: patternOf(path), shown }))

@@ -1,0 +1,119 @@
+import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { initProject, RecordedModel } from '@cordon/host'
+import { tomlString } from '@cordon/policy'
+import { query } from '../query.ts'
+import type { World } from '../world.ts'
+import { FILES, QUESTION, STORY } from './story.ts'
+
+export interface DemoFlags {
+  readonly pace: number
+}
+
+/**
+ * A whole conversation in a temporary workspace, without key or network: the model is recorded, everything else is what
+ * `cordon q` does. Leaves nothing behind.
+ */
+export async function demo(world: World, { pace }: DemoFlags): Promise<void> {
+  const dir = realpathSync(mkdtempSync(join(tmpdir(), 'cordon-demo-')))
+  const clean = (): void => rmSync(dir, { recursive: true, force: true })
+  try {
+    await using model = await RecordedModel.start(STORY.map((step) => ({ ...step, pace })))
+    const inside = await prepare(world, dir, model.url)
+    introduce(world)
+    await query(inside, QUESTION, {
+      cfg: [],
+      attach: ['../Downloads/report.txt'],
+      mounts: [{ kind: 'mount', text: 'fork=../fork' }],
+      tool: [],
+      withheld: [],
+      persist: true,
+    })
+    conclude(world, dir)
+  } finally {
+    clean()
+  }
+}
+
+/** Its files, its own place for everything that Cordon keeps, and a configuration that is a person's. */
+async function prepare(world: World, dir: string, url: string): Promise<World> {
+  for (const [name, text] of Object.entries(FILES)) write(join(dir, name), text)
+  const home = join(dir, 'home')
+  const env = {
+    ...world.env,
+    HOME: home,
+    XDG_CONFIG_HOME: join(home, '.config'),
+    XDG_DATA_HOME: join(home, '.local/share'),
+    XDG_CACHE_HOME: join(home, '.cache'),
+    CORDON_BACKGROUND: 'off',
+    KEY: join(home, '.ssh/id_ed25519'),
+  }
+  const cwd = join(dir, 'shop')
+  const inside = Object.create(world, {
+    cwd: { value: cwd },
+    home: { value: home },
+    env: { value: env },
+  }) as World
+  write(join(home, '.config/cordon/config.toml'), configFor(world, url))
+  await initProject(cwd, inside, { pid: world.pid, command: 'cordon demo' })
+  return inside
+}
+
+/** Reading needs no question here; changing a file does, where somebody can be asked. */
+const configFor = (world: World, url: string): string => `[assistant]
+model = "recorded/demo"
+
+[providers.llm.recorded]
+kind = "openai-compatible"
+base_url = ${tomlString(url)}
+
+[conversation.tools."*"]
+run = "unattended"
+
+[conversation.tools.fs_modify_file]
+run = "${world.askLine ? 'ask' : 'unattended'}"
+
+[providers.mcp.style]
+command = ${tomlString(world.node)}
+arguments = ["tools/style-server.mjs"]
+
+[[providers.mcp.style.access.env]]
+name = "KEY"
+read = true
+`
+
+function write(file: string, text: string): void {
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  writeFileSync(file, text)
+}
+
+function introduce({ err }: World): void {
+  err.write(
+    [
+      err.style('bold', 'A conversation in a temporary workspace.'),
+      'The model is recorded: no key, no network. Tools, policy and sandbox are real.',
+      '',
+      `${err.style('dim', '$')} cordon q --attach ../Downloads/report.txt --mount fork=../fork "${QUESTION}"`,
+      '',
+      '',
+    ].join('\n'),
+  )
+}
+
+function conclude({ err }: World, dir: string): void {
+  const isFixed = readFileSync(join(dir, 'shop/src/price.js'), 'utf8').includes('price + tax')
+  err.write(
+    [
+      '',
+      `src/price.js ${isFixed ? 'is changed' : 'is as it was'}; the key in the home was never in the sandbox. All of it is deleted now.`,
+      '',
+      err.style('bold', 'Next, in a project of yours:'),
+      '  cordon init',
+      '  cordon why fs_create_file create src/new.ts    what a tool may do, and which rule says so',
+      '  cordon models                                  which models can be reached',
+      '  cordon q "what is this project about?"',
+      '',
+    ].join('\n'),
+  )
+}

@@ -1,0 +1,231 @@
+import type { Stream } from '../world.ts'
+import { foreign } from './text.ts'
+
+type Style = Parameters<Stream['style']>[0]
+
+/**
+ * Markdown as it streams, for a terminal: each word is printed as soon as it is whole, wrapped at the width, and nothing
+ * is ever taken back (decision 0292). What a model writes cannot move the cursor or change colours: only we do.
+ */
+export class MarkdownStream {
+  readonly #stream: Pick<Stream, 'style'>
+  readonly #width: number
+  /** Half of a character outside the basic plane, which waits for its other half. */
+  #half = ''
+  /** What cannot be printed yet: the beginning of a line, or a mark that may become another. */
+  #pending = ''
+  #line: Line | undefined
+  #fence: string | undefined
+  #column = 0
+  /** A space that is printed only when a word follows it in the same line. */
+  #hasGap = false
+  #word: Piece[] = []
+  #bold = false
+  #code = false
+  #before = ' '
+
+  constructor(stream: Pick<Stream, 'style'>, width: number) {
+    this.#stream = stream
+    this.#width = Math.max(20, width)
+  }
+
+  /** What can be printed now. */
+  write(text: string): string {
+    const all = this.#half + text
+    this.#half = /[\uD800-\uDBFF]$/.exec(all)?.[0] ?? ''
+    const whole = all.slice(0, all.length - this.#half.length)
+    return this.#take(foreign(whole.replaceAll('\r', ''), { isTerminal: true }))
+  }
+
+  /** The rest, and the end of its line. */
+  end(): string {
+    // A line that was ended already needs no second end.
+    const isEnded = !this.#line && this.#pending === ''
+    const out = isEnded ? '' : this.#take('\n')
+    this.#bold = this.#code = false
+    return out
+  }
+
+  #take(text: string): string {
+    let out = ''
+    let rest = this.#pending + text
+    this.#pending = ''
+    while (rest !== '') {
+      if (!this.#line) {
+        const begun = this.#begin(rest)
+        if (begun === undefined) {
+          this.#pending = rest
+          break
+        }
+        out += begun.out
+        rest = begun.rest
+        continue
+      }
+      const end = rest.indexOf('\n')
+      const part = end < 0 ? rest : rest.slice(0, end)
+      const inline = this.#inline(part, end >= 0)
+      out += inline.out
+      if (end < 0) {
+        this.#pending = inline.rest
+        break
+      }
+      out += this.#flushWord() + (this.#line.closing ?? '') + '\n'
+      this.#line = undefined
+      this.#column = 0
+      this.#hasGap = false
+      this.#before = ' '
+      rest = rest.slice(end + 1)
+    }
+    return out
+  }
+
+  /** What kind of line it is. Undefined: more of it has to be seen. */
+  #begin(rest: string): { readonly out: string; readonly rest: string } | undefined {
+    const { style } = this.#stream
+    const end = rest.indexOf('\n')
+    const line = end < 0 ? rest : rest.slice(0, end)
+    if (this.#fence !== undefined) return this.#inFence(line, end, rest)
+    if (end < 0 && UNDECIDED.test(line)) return undefined
+    const fence = /^\s*(`{3,}|~{3,})(.*)$/.exec(line)
+    if (fence) {
+      if (end < 0) return undefined
+      this.#fence = fence[1]!
+      const label = fence[2]!.trim()
+      return { out: label === '' ? '' : style('dim', `  ${label}\n`), rest: rest.slice(end + 1) }
+    }
+    const heading = /^(#{1,6}) +/.exec(line)
+    if (heading) return this.#start({ indent: '', styles: ['bold'] }, '', rest.slice(heading[0].length))
+    const item = /^(\s*)([-*+]|\d{1,3}[.)]) +/.exec(line)
+    if (item) {
+      const mark = /\d/.test(item[2]!) ? `${item[2]!} ` : '• '
+      const indent = ' '.repeat(item[1]!.length + mark.length)
+      return this.#start(
+        { indent, styles: [] },
+        item[1]! + style('cyan', mark),
+        rest.slice(item[0].length),
+        indent.length,
+      )
+    }
+    const quote = /^> ?/.exec(line)
+    if (quote)
+      return this.#start(
+        { indent: '│ ', styles: ['dim'] },
+        style('dim', '│ '),
+        rest.slice(quote[0].length),
+        2,
+      )
+    // A table is printed as it is: to align it, all of it would have to be there.
+    if (/^\s*\|/.test(line) || /^ {4}/.test(line))
+      return this.#start({ indent: '', styles: [], isLiteral: true }, '', rest)
+    return this.#start({ indent: '', styles: [] }, '', rest)
+  }
+
+  #inFence(
+    line: string,
+    end: number,
+    rest: string,
+  ): { readonly out: string; readonly rest: string } | undefined {
+    const mark = this.#fence!
+    // Only the beginning of a line can be the fence's end.
+    if (end < 0 && mark.startsWith(line.trim().slice(0, mark.length)) && line.trim().length < mark.length)
+      return undefined
+    if (line.trim().startsWith(mark)) {
+      if (end < 0) return undefined
+      this.#fence = undefined
+      return { out: '', rest: rest.slice(end + 1) }
+    }
+    return this.#start({ indent: '  ', styles: ['cyan'], isLiteral: true }, '  ', rest, 2)
+  }
+
+  #start(line: Line, out: string, rest: string, column = 0) {
+    this.#line = line
+    this.#column = column
+    return { out, rest }
+  }
+
+  /** Styles by their marks; words are kept until they end. `isWhole`: nothing of this line comes any more. */
+  #inline(text: string, isWhole: boolean): { readonly out: string; readonly rest: string } {
+    const line = this.#line!
+    if (line.isLiteral) return { out: this.#styled(text, line.styles), rest: '' }
+    let out = ''
+    const points = Array.from(text)
+    for (let i = 0; i < points.length; i++) {
+      const point = points[i]!
+      const next = points[i + 1]
+      if (point === '`') this.#code = !this.#code
+      else if (point === '*' && !this.#code) {
+        if (next === undefined && !isWhole) return { out, rest: '*' }
+        if (next === '*') {
+          if (points[i + 2] === undefined && !isWhole && !this.#bold) return { out, rest: '**' }
+          this.#bold = !this.#bold
+          i++
+        } else if (!isEmphasis(this.#before, next)) this.#add(point)
+      } else if (point === ' ') {
+        out += this.#flushWord()
+        this.#hasGap = true
+      } else this.#add(point)
+      this.#before = point
+    }
+    return { out, rest: '' }
+  }
+
+  #add(point: string): void {
+    const styles: Style[] = [
+      ...this.#line!.styles,
+      ...(this.#bold ? (['bold'] as const) : []),
+      ...(this.#code ? (['cyan'] as const) : []),
+    ]
+    const last = this.#word.at(-1)
+    if (last && last.styles.join() === styles.join()) last.text += point
+    else this.#word.push({ text: point, styles })
+  }
+
+  #flushWord(): string {
+    if (this.#word.length === 0) return ''
+    const width = this.#word.reduce((sum, { text }) => sum + widthOf(text), 0)
+    const { indent } = this.#line!
+    const isFirst = this.#column <= indent.length
+    const gap = this.#hasGap && !isFirst ? 1 : 0
+    const wraps = !isFirst && gap > 0 && this.#column + gap + width > this.#width
+    const text = this.#word.map((piece) => this.#styled(piece.text, piece.styles)).join('')
+    this.#column = wraps ? indent.length + width : this.#column + gap + width
+    this.#word = []
+    this.#hasGap = false
+    return wraps ? `\n${indent}${text}` : ' '.repeat(gap) + text
+  }
+
+  #styled(text: string, styles: readonly Style[]): string {
+    return text === '' ? '' : styles.reduce((styled, style) => this.#stream.style(style, styled), text)
+  }
+}
+
+interface Piece {
+  text: string
+  readonly styles: readonly Style[]
+}
+
+interface Line {
+  /** What a wrapped line begins with. */
+  readonly indent: string
+  readonly styles: readonly Style[]
+  /** Printed as it is, without wrapping. */
+  readonly isLiteral?: boolean
+  readonly closing?: string
+}
+
+/** The beginning of a line that may still become a heading, an item, a fence. */
+const UNDECIDED = /^(?: {0,8}|\s*#{1,6}|\s*[-*+>]|\s*\d{1,3}[.)]?|\s*[`~]{1,}[^\n]*|\s*\|?)$/
+
+/** `*` beside a letter on one side only: it marks, and is not printed. `2 * 3` keeps its own. */
+const isEmphasis = (before: string, next: string | undefined): boolean =>
+  /\s/.test(before) !== (next === undefined || /\s/.test(next))
+
+/** Columns a text takes: wide characters two, marks none. */
+function widthOf(text: string): number {
+  let width = 0
+  for (const point of text) width += /\p{M}/u.test(point) ? 0 : WIDE.test(point) ? 2 : 1
+  return width
+}
+
+const WIDE =
+  /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]/u

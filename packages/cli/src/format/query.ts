@@ -1,0 +1,102 @@
+import { show } from '@cordon/policy'
+import type { ModelChoice, ShownCall, Sight, TurnEnd } from '@cordon/host'
+import type { Stream } from '../world.ts'
+import { clip, foreign } from './text.ts'
+
+type Styled = Pick<Stream, 'style'>
+
+const TERMINAL = { isTerminal: true }
+const MOST_LINES = 40
+
+/** A call before it runs: its words, what it would change, else its arguments. */
+export function formatCall(
+  { tool, arguments: args, summary, changes }: ShownCall,
+  { style }: Styled,
+): string {
+  const head = `${style('cyan', '→')} ${style('bold', show(tool))}`
+  const words = summary ?? (changes.length > 0 ? '' : clip(JSON.stringify(args), 300))
+  return [
+    `${head}${words === '' ? '' : `  ${foreign(words, TERMINAL)}`}\n`,
+    ...changes.map(({ path, lines }) => {
+      const shown = lines.slice(0, MOST_LINES).map((line) => `    ${diffLine(line, style)}\n`)
+      const more = lines.length - shown.length
+      return [
+        `    ${style('bold', show(path))}\n`,
+        ...shown,
+        ...(more > 0 ? [style('dim', `    … ${more} more lines\n`)] : []),
+      ].join('')
+    }),
+  ].join('')
+}
+
+function diffLine(line: string, style: Stream['style']): string {
+  const text = foreign(line, TERMINAL)
+  if (line.startsWith('+')) return style('green', text)
+  if (line.startsWith('-')) return style('red', text)
+  return style('dim', text)
+}
+
+/** What came of it, in one line; a refusal whole, because it says what would allow it. */
+export function formatResult(
+  { outcome, text }: Extract<Sight, { kind: 'result' }>,
+  { style }: Styled,
+): string {
+  if (outcome === 'success') {
+    const lines = text.split('\n').filter((line) => line.trim() !== '')
+    const more = lines.length > 1 ? `  (${lines.length} lines)` : ''
+    return `  ${style('green', '✓')} ${style('dim', foreign(clip(lines[0] ?? 'done', 100), TERMINAL) + more)}\n`
+  }
+  const [first = '', ...rest] = foreign(text, TERMINAL).split('\n').slice(0, MOST_LINES)
+  return `  ${style('red', '✗')} ${outcome}: ${first}\n${rest.map((line) => `    ${line}\n`).join('')}`
+}
+
+/** At the end of a turn: what it took. */
+export function formatTurn(
+  { usage, steps, kind }: TurnEnd,
+  { id, model, config }: ModelChoice,
+  { style }: Styled,
+): string {
+  const prices = Object.hasOwn(config.models, model) ? config.models[model] : undefined
+  const parts = [
+    id,
+    `${usage.input.toLocaleString('en')} in${usage.cached > 0 ? ` (${usage.cached.toLocaleString('en')} cached)` : ''}`,
+    `${usage.output.toLocaleString('en')} out`,
+    ...(steps > 1 ? [`${steps} requests`] : []),
+    ...(prices ? [formatCost(usage, prices)] : []),
+    ...(kind === 'done' ? [] : [kind]),
+  ]
+  return `${style('dim', parts.join(' · '))}\n`
+}
+
+function formatCost(
+  { input, cached, output }: TurnEnd['usage'],
+  prices: ModelChoice['config']['models'][string],
+): string {
+  const { input_price = 0, cached_price = input_price, output_price = 0 } = prices
+  const dollars = ((input - cached) * input_price + cached * cached_price + output * output_price) / 1e6
+  return `$${dollars.toFixed(dollars < 0.01 ? 4 : 2)}`
+}
+
+/** One line of `--json`. */
+export function sightJson(sight: Sight): object | undefined {
+  switch (sight.kind) {
+    case 'answered': {
+      const { text, stop, usage, calls } = sight.reply
+      return { kind: 'response', text, stop, usage, calls: calls.length }
+    }
+    case 'call': {
+      const { tool, arguments: args } = sight.call
+      return { kind: 'tool_call', tool, arguments: args }
+    }
+    case 'result':
+      return { kind: 'tool_result', tool: sight.tool, outcome: sight.outcome, text: sight.text }
+    case 'left out':
+      return { kind: 'left_out', what: sight.what }
+    case 'calls left out':
+      return { kind: 'calls_left_out', count: sight.count }
+    case 'text':
+    case 'reasoning':
+    case 'retry':
+      return sight
+  }
+}

@@ -1,0 +1,169 @@
+import type { Decider, ModelChoice, Sight, TurnEnd } from '@cordon/host'
+import { formatCall, formatResult, formatTurn, sightJson } from './format/query.ts'
+import { MarkdownStream } from './format/markdown.ts'
+import { Spinner } from './spinner.ts'
+import type { World } from './world.ts'
+
+/** Where a turn is shown. */
+export interface QueryDisplay {
+  see(sight: Sight): void
+  /** Something else writes to the terminal now. */
+  aside(write: () => void): void
+  /** Somebody is asked: nothing moves meanwhile. */
+  pausing<T>(work: () => Promise<T>): Promise<T>
+  around(decider: Decider | undefined): Decider | undefined
+  waiting(what: string, seconds: number): void
+  end(end: TurnEnd, model: ModelChoice): void
+}
+
+export function displayFor(world: World, { json, quiet }: { json?: boolean; quiet?: boolean }): QueryDisplay {
+  if (json) return new JsonDisplay(world)
+  return new TextDisplay(world, quiet === true)
+}
+
+/** One event a line, for programs. */
+class JsonDisplay implements QueryDisplay {
+  readonly #world: World
+
+  constructor(world: World) {
+    this.#world = world
+  }
+
+  see(sight: Sight): void {
+    const line = sightJson(sight)
+    if (line) this.#write(line)
+  }
+
+  aside(write: () => void): void {
+    write()
+  }
+
+  pausing<T>(work: () => Promise<T>): Promise<T> {
+    return work()
+  }
+
+  around(decider: Decider | undefined): Decider | undefined {
+    return decider
+  }
+
+  waiting(): void {}
+
+  end({ kind, text, usage, steps }: TurnEnd, { id }: ModelChoice): void {
+    this.#write({ kind: 'end', outcome: kind.replaceAll(' ', '_'), text, usage, steps, model: id })
+  }
+
+  #write(value: object): void {
+    this.#world.out.write(`${JSON.stringify(value)}\n`)
+  }
+}
+
+/** The answer on standard output; what happens on the way on standard error. */
+class TextDisplay implements QueryDisplay {
+  readonly #world: World
+  readonly #quiet: boolean
+  readonly #spinner: Spinner
+  #markdown: MarkdownStream | undefined
+  #isMidLine = false
+
+  constructor(world: World, quiet: boolean) {
+    this.#world = world
+    this.#quiet = quiet
+    this.#spinner = new Spinner(world, quiet)
+    this.#spinner.start('thinking')
+  }
+
+  see(sight: Sight): void {
+    const { err } = this.#world
+    switch (sight.kind) {
+      case 'text':
+        return this.#text(sight.text)
+      case 'reasoning':
+        return this.#spinner.start('reasoning')
+      case 'answered':
+        this.#endText()
+        return this.#spinner.stop()
+      case 'call':
+        return this.#tell(formatCall(sight.call, err), `running ${sight.call.tool}`)
+      case 'result':
+        return this.#tell(formatResult(sight, err), 'thinking')
+      case 'retry':
+        return this.#tell(
+          `${err.style('yellow', 'warning:')} ${sight.failure}; asking again in ${sight.seconds} s\n`,
+          'waiting',
+        )
+      case 'left out':
+        return this.#tell(
+          `${err.style('yellow', 'warning:')} left out to save room: ${sight.what.join(', ')}\n`,
+          'thinking',
+        )
+      case 'calls left out':
+        return this.#tell(
+          `${err.style('yellow', 'warning:')} the model asked for ${sight.count} calls more than are taken at once\n`,
+          'thinking',
+        )
+    }
+  }
+
+  aside(write: () => void): void {
+    this.#spinner.stop()
+    this.#endText()
+    write()
+  }
+
+  async pausing<T>(work: () => Promise<T>): Promise<T> {
+    this.#spinner.stop()
+    this.#endText()
+    return work()
+  }
+
+  around(decider: Decider | undefined): Decider | undefined {
+    return (
+      decider && {
+        decides: (call) => this.pausing(() => decider.decides(call)),
+        edits: (what, text) => this.pausing(() => decider.edits(what, text)),
+        handsOver: (tool, text) => this.pausing(() => decider.handsOver(tool, text)),
+      }
+    )
+  }
+
+  waiting(what: string, seconds: number): void {
+    this.#spinner.start(`${what} (${seconds} s)`)
+  }
+
+  end(end: TurnEnd, model: ModelChoice): void {
+    this.#spinner.stop()
+    this.#endText()
+    if (!this.#quiet && this.#world.err.isTerminal)
+      this.#world.err.write(formatTurn(end, model, this.#world.err))
+  }
+
+  #text(text: string): void {
+    const { out } = this.#world
+    this.#spinner.stop()
+    if (!out.isTerminal) {
+      out.write(text)
+      this.#isMidLine = !text.endsWith('\n')
+      return
+    }
+    this.#markdown ??= new MarkdownStream(out, Math.min(out.sink.columns || 80, WIDEST))
+    const shown = this.#markdown.write(text)
+    if (shown !== '') out.write(shown)
+  }
+
+  #endText(): void {
+    const rest = this.#markdown?.end() ?? (this.#isMidLine ? '\n' : '')
+    this.#markdown = undefined
+    this.#isMidLine = false
+    if (rest !== '') this.#world.out.write(rest)
+  }
+
+  #tell(text: string, then: string): void {
+    this.aside(() => {
+      if (!this.#quiet) this.#world.err.write(text)
+    })
+    this.#spinner.start(then)
+  }
+}
+
+/** Longer lines are hard to read. */
+const WIDEST = 100

@@ -1,0 +1,197 @@
+import { readFileSync } from 'node:fs'
+import {
+  listMounts,
+  type MountFlag,
+  openAmbientProjectIn,
+  Query,
+  type QueryConversation,
+  type Sight,
+  type TurnEnd,
+} from '@cordon/host'
+import { CordonError, show } from '@cordon/policy'
+import { deciderAt } from './asking.ts'
+import { editText } from './editor.ts'
+import { installation, trustTerms } from './project.ts'
+import { displayFor, type QueryDisplay } from './query-display.ts'
+import { EXIT, reportError, UsageError, warn } from './report.ts'
+import type { World } from './world.ts'
+
+declare const CORDON_VERSION: string
+
+export interface QueryFlags {
+  readonly cfg: readonly string[]
+  readonly new?: boolean
+  readonly id?: string
+  readonly last?: boolean
+  readonly resume?: boolean
+  readonly model?: string
+  readonly attach: readonly string[]
+  readonly mounts: readonly MountFlag[]
+  readonly tool: readonly string[]
+  readonly withheld: readonly string[]
+  readonly schema?: string
+  readonly edit?: boolean
+  readonly quiet?: boolean
+  readonly persist: boolean
+  readonly json?: boolean
+}
+
+/** `cordon query` (SPEC 6.5). */
+export async function query(world: World, typed: string, flags: QueryFlags): Promise<void> {
+  const schema = flags.schema === undefined ? undefined : readSchema(flags.schema, world)
+  await refuseMisreadName(world, typed, flags)
+  const text = flags.resume ? '' : await textOf(world, typed, flags)
+  const display = displayFor(world, flags)
+  await using open = await openQuery(world, flags, display)
+  if (flags.resume) return finish(world, await during(world, open, () => open.resume(schema)), open, display)
+  if (text !== undefined)
+    return finish(
+      world,
+      await during(world, open, () => open.ask({ text, attach: flags.attach, schema })),
+      open,
+      display,
+    )
+  await talk(world, open, display, flags)
+}
+
+async function openQuery(world: World, flags: QueryFlags, display: QueryDisplay): Promise<Query> {
+  const { cwd, pid, uid, home, session, person } = world
+  return Query.open({
+    place: { cwd, surroundings: world, cfg: flags.cfg, trust: trustTerms(world, 'files') },
+    user: { pid, uid, home, session, person },
+    installation: installation(world),
+    version: CORDON_VERSION,
+    conversation: conversationOf(flags),
+    keeping: flags.persist ? 'log' : 'memory',
+    model: flags.model,
+    mounts: flags.mounts,
+    wants: wantsOf(flags),
+    audience: {
+      person,
+      tell: (text) => world.err.write(text),
+      see: (sight: Sight) => display.see(sight),
+      warn: (warnings) => display.aside(() => warn(world, warnings)),
+      decider: display.around(deciderAt(world)),
+      respondent: world.respondent && {
+        answer: (tool, question) => display.pausing(() => world.respondent!.answer(tool, question)),
+      },
+      askPerson:
+        world.respondent &&
+        ((question, options) =>
+          display.pausing(async () => {
+            const asked = { id: 'ask_user', text: question, answer_type: 'text', options } as const
+            const answer = await world.respondent!.answer(
+              'the assistant',
+              options.length > 0 ? { ...asked, answer_type: 'select' } : asked,
+            )
+            return answer === undefined ? undefined : String(answer)
+          })),
+      waiting: (server, seconds) => display.waiting(`MCP server ${show(server)} starts`, seconds),
+    },
+  })
+}
+
+const conversationOf = ({ new: isNew, id, last, persist }: QueryFlags): QueryConversation =>
+  isNew ? 'new' : id !== undefined ? { id } : last ? 'newest' : persist ? 'last used' : 'none'
+
+const wantsOf =
+  ({ tool, withheld }: QueryFlags) =>
+  (name: string): boolean =>
+    (tool.length === 0 || tool.includes(name)) && !withheld.some((each) => each === '' || each === name)
+
+/** `--no-mount NAME` with a space reads NAME as text. Nobody asks a model a mount's name: say so (SPEC 3.4). */
+async function refuseMisreadName(world: World, typed: string, flags: QueryFlags): Promise<void> {
+  if (!flags.mounts.some((flag) => flag.kind === 'no-mount' && flag.name === undefined)) return
+  const [first = ''] = typed.split(' ', 1)
+  if (first === '') return
+  const place = { cwd: world.cwd, surroundings: world, cfg: flags.cfg, trust: trustTerms(world, 'files') }
+  const choice = conversationOf(flags)
+  const known = choice === 'new' || choice === 'newest' ? 'last used' : choice
+  const mounted = await listMounts(await openAmbientProjectIn(place, world, known), world)
+  if (mounted.some(({ name }) => name === first))
+    throw new UsageError(
+      `${show(first)} is a mount, and after \`--no-mount\` it is read as text\n  fix: write --no-mount=${first}`,
+    )
+}
+
+/** What was typed, what is piped in, or what the person writes in their editor. Undefined: they are asked line by line. */
+async function textOf(world: World, typed: string, flags: QueryFlags): Promise<string | undefined> {
+  if (flags.edit) {
+    const text = await editText(world, 'query.md', typed)
+    if (!text?.trim()) throw new UsageError('nothing was written, so nothing is asked')
+    return text
+  }
+  const piped = world.askLine || world.input.isTTY ? '' : await world.readInput()
+  const text = [typed, piped].filter((part) => part.trim() !== '').join('\n\n')
+  if (text !== '') return text
+  if (world.askLine && world.out.isTerminal) return undefined
+  throw new UsageError('there is nothing to ask\n  fix: cordon q "what you want", or pipe it in')
+}
+
+function readSchema(given: string, world: World) {
+  const text = /^\s*[{[]/.test(given) ? given : readText(given, world)
+  try {
+    const schema: unknown = JSON.parse(text)
+    if (typeof schema === 'object' && schema !== null && !Array.isArray(schema)) return schema as never
+  } catch {
+    // said below
+  }
+  throw new UsageError(
+    `--schema ${show(given)}: this is no JSON Schema\n  fix: --schema '{"type": "object", …}'`,
+  )
+}
+
+function readText(path: string, world: World): string {
+  try {
+    return readFileSync(path.startsWith('/') ? path : `${world.cwd}/${path}`, 'utf8')
+  } catch (error) {
+    throw new UsageError(`--schema ${show(path)}: ${show((error as Error).message)}`)
+  }
+}
+
+/** SPEC 6.5: Ctrl-C stops the tool, then the turn; a third one ends us. */
+async function during(world: World, open: Query, work: () => Promise<TurnEnd>): Promise<TurnEnd> {
+  let stop = (): void => undefined
+  const arm = (): void => {
+    stop = world.onInterrupt(() => {
+      open.control.interrupt()
+      if (!open.control.turn.aborted) arm()
+    })
+  }
+  arm()
+  try {
+    return await work()
+  } finally {
+    stop()
+  }
+}
+
+function finish(world: World, end: TurnEnd, open: Query, display: QueryDisplay): void {
+  display.end(end, open.model)
+  if (end.kind === 'interrupted') return world.dieBy('SIGINT')
+  if (end.kind === 'too many steps')
+    world.err.write(
+      'warning: the turn was stopped after assistant.max_steps requests; `cordon q --resume` goes on\n',
+    )
+  world.finish(end.kind === 'done' ? EXIT.ok : EXIT.denied)
+}
+
+/** `cordon q` alone: turn after turn, until the person has no more to say. */
+async function talk(world: World, open: Query, display: QueryDisplay, flags: QueryFlags): Promise<void> {
+  let attach = flags.attach
+  if (await open.isUnfinished())
+    world.err.write('hint: the last turn was not finished; `cordon q --resume` goes on with it\n')
+  for (;;) {
+    const text = await world.askLine!(`${world.err.style('bold', '›')} `)
+    if (text === undefined) return
+    if (text.trim() === '') continue
+    try {
+      const end = await during(world, open, () => open.ask({ text, attach }))
+      display.end(end, open.model)
+      attach = []
+    } catch (error) {
+      if (!(error instanceof CordonError)) throw error
+      display.aside(() => reportError(world, error))
+    }
+  }
+}

@@ -1,0 +1,66 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { MarkdownStream } from '../src/format/markdown.ts'
+
+const styled = { style: (style: string, text: string): string => `<${style}>${text}</${style}>` }
+const plain = { style: (_: string, text: string): string => text }
+
+function render(pieces: readonly string[], width = 40, stream = styled): string {
+  const markdown = new MarkdownStream(stream as never, width)
+  return pieces.map((piece) => markdown.write(piece)).join('') + markdown.end()
+}
+
+describe('SPEC 6.5 Markdown as it streams', () => {
+  test.each([
+    ['plain words', 'plain words\n'],
+    ['# Title\ntext', '<bold>Title</bold>\ntext\n'],
+    ['a **bold** word', 'a <bold>bold</bold> word\n'],
+    ['a `code` word', 'a <cyan>code</cyan> word\n'],
+    ['an *emphasised* word and 2 * 3', 'an emphasised word and 2 * 3\n'],
+    ['- one\n- two', '<cyan>• </cyan>one\n<cyan>• </cyan>two\n'],
+    ['12. twelve', '<cyan>12. </cyan>twelve\n'],
+    ['> said', '<dim>│ </dim><dim>said</dim>\n'],
+    ['```ts\nconst a = 1 * 2\n```\nafter', '<dim>  ts\n</dim>  <cyan>const a = 1 * 2</cyan>\nafter\n'],
+    ['| a | b |\n|---|---|', '| a | b |\n|---|---|\n'],
+    ['#hashtag', '#hashtag\n'],
+    ['-dash', '-dash\n'],
+    ['', ''],
+    ['ended\n', 'ended\n'],
+  ])('%j', (text, expected) => {
+    expect(render([text])).toBe(expected)
+  })
+
+  test('is wrapped at the width, items below their text, wide characters counted twice', () => {
+    expect(render(['- one two three four five six seven eight nine'], 24, plain)).toBe(
+      '• one two three four\n  five six seven eight\n  nine\n',
+    )
+    expect(render(['你好你好你好 你好你好你好'], 20, plain)).toBe('你好你好你好\n你好你好你好\n')
+  })
+
+  test('is the same in whatever pieces it comes', () => {
+    const piece = fc.oneof(
+      fc.constantFrom('**', '*', '`', '```', '\n', '# ', '- ', '> ', '1. ', ' ', '| ', 'word', '🙂'),
+      fc.string({ maxLength: 5 }),
+    )
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 30 }), (pieces) => {
+        const text = pieces.join('')
+        const letters = Array.from({ length: text.length }, (_, i) => text[i]!)
+        expect(merged(render(letters))).toBe(merged(render([text])))
+      }),
+    )
+  })
+
+  test('lets nothing of a model move the cursor, ring, or write the clipboard', () => {
+    const hostile = '\u001b[2Jcleared \u001b]52;c;aGk=\u0007 \u009b31m \u202eback \u0007 end'
+    const shown = render([hostile], 200, plain)
+    expect(shown).not.toMatch(/[^\P{C}\n]/u)
+    expect(shown).toContain('\\u{1b}[2Jcleared')
+  })
+})
+
+/** Two pieces of one style are one. */
+const merged = (text: string): string => {
+  const once = text.replaceAll(/<\/(\w+)><\1>/g, '')
+  return once === text ? text : merged(once)
+}

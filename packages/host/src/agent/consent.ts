@@ -1,0 +1,85 @@
+import { loadPatternTest } from '../execute/patterns.ts'
+import { decideRunMode } from '../execute/run-mode.ts'
+import type { ShownCall } from './shown.ts'
+import type { OpenTool } from './toolbox.ts'
+
+/** What a person says to a call. */
+export type Verdict =
+  | { readonly kind: 'run' }
+  /** From now on, in this conversation, whatever its arguments. */
+  | { readonly kind: 'always' }
+  | { readonly kind: 'edit' }
+  /** No; and what the model is told instead of a result. */
+  | { readonly kind: 'refuse'; readonly reply?: string }
+
+/** Somebody at a terminal who decides about calls and results. */
+export interface Decider {
+  decides(call: ShownCall): Promise<Verdict>
+  /** The text as it shall be; undefined: not at all. */
+  edits(what: 'arguments' | 'result', text: string): Promise<string | undefined>
+  /** Whether the model may have this result. */
+  handsOver(tool: string, text: string): Promise<boolean>
+}
+
+export type Consent =
+  | { readonly kind: 'run'; readonly arguments: unknown; readonly always: boolean }
+  | { readonly kind: 'refused'; readonly outcome: 'denied' | 'skipped'; readonly reason: string }
+
+/** SPEC 6.5: may this call run? Without anybody to ask, `ask` and `edit` are a no. */
+export async function consentTo(
+  tool: Pick<OpenTool, 'config'>,
+  args: unknown,
+  show: () => ShownCall,
+  decider: Decider | undefined,
+): Promise<Consent> {
+  const { mode } = decideRunMode(tool.config.run, args, await loadPatternTest(tool.config.run))
+  const refused = (reason: string, outcome: 'denied' | 'skipped' = 'denied'): Consent => ({
+    kind: 'refused',
+    outcome,
+    reason,
+  })
+  if (mode === 'unattended') return { kind: 'run', arguments: args, always: false }
+  if (mode === 'skip') return refused('its run mode is skip, so it was not run', 'skipped')
+  if (!decider) return refused(NOBODY)
+  const verdict: Verdict = mode === 'edit' ? { kind: 'edit' } : await decider.decides(show())
+  switch (verdict.kind) {
+    case 'run':
+    case 'always':
+      return { kind: 'run', arguments: args, always: verdict.kind === 'always' }
+    case 'edit': {
+      const edited = await editArguments(args, decider)
+      return edited === undefined
+        ? refused('the person declined the call')
+        : { kind: 'run', arguments: edited.arguments, always: false }
+    }
+    case 'refuse':
+      return refused(
+        verdict.reply === undefined
+          ? 'the person declined the call'
+          : `the person declined the call and says: ${verdict.reply}`,
+      )
+  }
+}
+
+const NOBODY =
+  'its run mode needs a person, and there is nobody to ask; run = "unattended" for this tool would allow it'
+
+const MOST_EDITS = 3
+
+/** What is no JSON is shown again: a slip of the finger is no refusal. */
+async function editArguments(
+  args: unknown,
+  decider: Decider,
+): Promise<{ readonly arguments: unknown } | undefined> {
+  let text = JSON.stringify(args, undefined, 2)
+  for (let attempt = 1; attempt <= MOST_EDITS; attempt++) {
+    const edited = await decider.edits('arguments', text)
+    if (edited === undefined || edited.trim() === '') return undefined
+    try {
+      return { arguments: JSON.parse(edited) as unknown }
+    } catch {
+      text = edited
+    }
+  }
+  return undefined
+}

@@ -1,0 +1,259 @@
+import type {
+  LanguageModelV4FilePart,
+  LanguageModelV4Prompt,
+  LanguageModelV4TextPart,
+} from '@ai-sdk/provider'
+import type { ConversationEvent, JsonObject, Resource, StoredEvent } from '@cordon/workspace'
+import { deliverBlocks, type DeliveredBlock, readBlocks } from '../attachment/blocks.ts'
+import { ContextFullError } from './errors.ts'
+
+/** What a request is made of. */
+export interface ContextOptions {
+  readonly system: string
+  readonly mostTokens: number
+  /** The content of a block, or undefined when it cannot be had any more. */
+  readonly read: (resource: Resource) => Promise<Buffer | undefined>
+  /** Signed reasoning is only for who signed it. */
+  readonly isOwn: (model: string | undefined) => boolean
+}
+
+export interface Assembled {
+  readonly prompt: LanguageModelV4Prompt
+  /** What is not in it, in words for people; empty when everything is. */
+  readonly leftOut: readonly string[]
+}
+
+type UserPart = LanguageModelV4TextPart | LanguageModelV4FilePart
+type Message = LanguageModelV4Prompt[number]
+
+/** One message with what it costs, and how it can be made smaller. */
+interface Piece {
+  readonly turn: number
+  message: Message
+  tokens: number
+  /** Of a tool's result: what stands for it when there is no room. */
+  readonly reference?: Message
+}
+
+/**
+ * SPEC 6.5: the request that a conversation comes to. Bounded: the oldest large results of tools give way first, then whole
+ * turns from the beginning; the last turn is always whole. One pass over the events.
+ */
+export async function assembleContext(
+  events: readonly StoredEvent[],
+  options: ContextOptions,
+): Promise<Assembled> {
+  const pieces = await piecesOf(events, options)
+  const leftOut = fit(pieces, tokensOf(options.system), options.mostTokens)
+  const system: Message = { role: 'system', content: options.system, providerOptions: CACHED }
+  const messages = joined(pieces.map(({ message }) => message))
+  const last = messages.at(-1)
+  // What is the same in the next request ends here, and with the system prompt.
+  if (last) messages[messages.length - 1] = { ...last, providerOptions: CACHED }
+  return { prompt: [system, ...messages], leftOut }
+}
+
+const CACHED = { anthropic: { cacheControl: { type: 'ephemeral' } } }
+
+async function piecesOf(events: readonly StoredEvent[], { read, isOwn }: ContextOptions): Promise<Piece[]> {
+  const blocks = deliveredIn(await readBlocks(each(events)))
+  const answered = new Set(events.flatMap((event) => (event.kind === 'tool_result' ? [event.id] : [])))
+  const toolOf = new Map<string, string>()
+  const pieces: Piece[] = []
+  let turn = 0
+  const add = (message: Message, reference?: Message): void =>
+    void pieces.push({ turn, message, tokens: tokensOf(message), ...(reference ? { reference } : {}) })
+  // A crash came between: what became of these nobody knows, and every call needs an answer.
+  let unanswered: { readonly id: string; readonly tool: string }[] = []
+  const answerAll = (): void => {
+    for (const { id, tool } of unanswered) add(resultMessage(id, tool, 'error', UNKNOWN_OUTCOME))
+    unanswered = []
+  }
+  for (const event of events) {
+    if (event.kind !== 'tool_call' && event.kind !== 'tool_result') answerAll()
+    switch (event.kind) {
+      case 'turn':
+        turn++
+        break
+      case 'request':
+      case 'attach': {
+        const attached = await Promise.all(blocks(event.resources).map((block) => userPart(block, read)))
+        const text: UserPart[] = event.kind === 'request' ? [{ type: 'text', text: event.text }] : []
+        const content = [...attached.flat(), ...text]
+        if (content.length > 0) add({ role: 'user', content })
+        break
+      }
+      case 'response':
+        add({ role: 'assistant', content: assistantParts(event, isOwn(event.model)) })
+        break
+      case 'tool_call':
+        toolOf.set(event.id, event.tool)
+        add({
+          role: 'assistant',
+          content: [
+            {
+              type: 'tool-call',
+              toolCallId: event.id,
+              toolName: event.tool,
+              input: event.arguments,
+              ...(event.provider ? { providerOptions: event.provider as Record<string, JsonObject> } : {}),
+            },
+          ],
+        })
+        if (!answered.has(event.id)) unanswered.push(event)
+        break
+      case 'tool_result': {
+        const tool = toolOf.get(event.id)
+        if (tool === undefined) break // an answer to nothing would make the provider refuse all of it
+        const parts = await Promise.all(blocks(event.resources).map((block) => textOfBlock(block, read)))
+        const text = [event.text, ...parts].filter((part) => part !== '').join('\n')
+        const gone = `[the result of ${tool} was left out to save room: ${text.length} characters; call it again if it is needed]`
+        add(
+          resultMessage(event.id, tool, event.outcome, text),
+          text.length > LARGE ? resultMessage(event.id, tool, event.outcome, gone) : undefined,
+        )
+        break
+      }
+      case 'inquiry':
+      case 'config':
+      case 'detach':
+      case 'note':
+      case 'unknown':
+        break
+    }
+  }
+  answerAll()
+  return pieces
+}
+
+/** Smaller ones are not worth a reference. */
+const LARGE = 2000
+
+export const UNKNOWN_OUTCOME =
+  'the program ended before the result was known: it may have been done, in part or not at all'
+
+// oxlint-disable-next-line require-await
+async function* each<T>(values: readonly T[]): AsyncGenerator<T> {
+  yield* values
+}
+
+/** SPEC 6.3: how each block is delivered. A resource object stands for its place in the log. */
+function deliveredIn(all: Parameters<typeof deliverBlocks>[0]) {
+  const byResource = new Map<Resource, DeliveredBlock>()
+  for (const block of deliverBlocks(all)) byResource.set(block.resource, block)
+  return (resources: readonly Resource[]): DeliveredBlock[] =>
+    resources.map((resource) => byResource.get(resource)!)
+}
+
+async function textOfBlock(block: DeliveredBlock, read: ContextOptions['read']): Promise<string> {
+  const { delivery, resource } = block
+  if (delivery.kind === 'detached') return ''
+  if (delivery.kind === 'reference') return delivery.text
+  const content = await read(resource)
+  if (!content) return `[${resource.uri}: its content cannot be read any more]`
+  return isText(resource)
+    ? `<resource uri=${JSON.stringify(resource.uri)}>\n${content.toString('utf8')}\n</resource>`
+    : `[${resource.uri}: ${content.length} bytes of ${resource.mimeType ?? 'unknown content'}]`
+}
+
+const isText = ({ text }: Resource): boolean => text !== undefined
+
+async function userPart(block: DeliveredBlock, read: ContextOptions['read']): Promise<UserPart[]> {
+  const { delivery, resource } = block
+  const { mimeType, uri } = resource
+  if (delivery.kind === 'full' && !isText(resource) && mimeType !== undefined && SEEN.test(mimeType)) {
+    const content = await read(resource)
+    if (content)
+      return [
+        { type: 'text', text: `[${uri}:]` },
+        { type: 'file', data: { type: 'data', data: content.toString('base64') }, mediaType: mimeType },
+      ]
+  }
+  const text = await textOfBlock(block, read)
+  return text === '' ? [] : [{ type: 'text', text }]
+}
+
+/** What models can look at. */
+const SEEN = /^(?:image\/(?:png|jpeg|gif|webp)|application\/pdf)$/
+
+function assistantParts(
+  { text, provider }: Extract<ConversationEvent, { kind: 'response' }>,
+  isOwn: boolean,
+): Extract<Message, { role: 'assistant' }>['content'] {
+  const reasoning = isOwn && Array.isArray(provider?.['reasoning']) ? provider['reasoning'] : []
+  return [
+    ...reasoning.map((one) => {
+      const { text: thought, metadata } = one as { text: string; metadata: Record<string, JsonObject> }
+      return { type: 'reasoning', text: thought, providerOptions: metadata } as const
+    }),
+    ...(text === '' ? [] : [{ type: 'text', text } as const]),
+  ]
+}
+
+const resultMessage = (id: string, tool: string, outcome: string, text: string): Message => ({
+  role: 'tool',
+  content: [
+    {
+      type: 'tool-result',
+      toolCallId: id,
+      toolName: tool,
+      output: { type: outcome === 'success' ? 'text' : 'error-text', value: text },
+    },
+  ],
+})
+
+/** A guess that is rather too high: nobody but the provider knows its tokens. */
+function tokensOf(value: string | Message): number {
+  if (typeof value === 'string') return Math.ceil(Buffer.byteLength(value) / BYTES_A_TOKEN)
+  if (typeof value.content === 'string') return tokensOf(value.content)
+  let tokens = 0
+  for (const part of value.content)
+    tokens += part.type === 'file' ? FILE_TOKENS : tokensOf(JSON.stringify(part))
+  return tokens
+}
+
+const BYTES_A_TOKEN = 3
+/** A picture or a page costs about that much, whatever its bytes. */
+const FILE_TOKENS = 2500
+
+/** Changes the pieces until they fit. Says what it did. */
+function fit(pieces: Piece[], system: number, most: number): string[] {
+  let tokens = pieces.reduce((sum, piece) => sum + piece.tokens, system)
+  const last = pieces.at(-1)?.turn ?? 0
+  let results = 0
+  for (const piece of pieces) {
+    if (tokens <= most) break
+    if (!piece.reference) continue
+    tokens -= piece.tokens
+    piece.message = piece.reference
+    piece.tokens = tokensOf(piece.reference)
+    tokens += piece.tokens
+    results++
+  }
+  const turns = new Set<number>()
+  while (tokens > most && pieces.length > 0 && pieces[0]!.turn !== last) {
+    const { turn } = pieces[0]!
+    const end = pieces.findIndex((piece) => piece.turn !== turn)
+    for (const gone of pieces.splice(0, end)) tokens -= gone.tokens
+    turns.add(turn)
+  }
+  if (tokens > most) throw new ContextFullError(tokens, most)
+  return [
+    ...(results === 0 ? [] : [`${results} large ${results === 1 ? 'result' : 'results'} of tools`]),
+    ...(turns.size === 0 ? [] : [`the first ${turns.size === 1 ? 'turn' : `${turns.size} turns`}`]),
+  ]
+}
+
+/** Providers want one message for each time somebody speaks. */
+function joined(messages: readonly Message[]): Message[] {
+  const all: Message[] = []
+  for (const message of messages) {
+    const before = all.at(-1)
+    if (message.content.length === 0) continue
+    if (before?.role !== message.role || before.role === 'system') all.push(message)
+    // Of one role, so of one kind of parts.
+    else
+      all[all.length - 1] = { ...before, content: before.content.concat(message.content as never) } as Message
+  }
+  return all
+}

@@ -1,0 +1,88 @@
+import {
+  type ConversationEvent,
+  type ConversationRef,
+  HostPaths,
+  type LogWriter,
+  openConversation,
+  readConversation,
+  type Shelf,
+  type StoredEvent,
+} from '@cordon/workspace'
+import type { Journal } from './turn.ts'
+
+/** Other changes of a conversation take milliseconds; a query that holds it for longer is named in the error. */
+const PATIENCE_MS = 10_000
+
+/** A place outside that tools reach under another name: where it really is, no event says (SPEC 3.2). */
+export interface HiddenPlace {
+  readonly path: string
+  readonly shown: string
+}
+
+/** A journal that somebody has to close. */
+export interface OpenJournal extends Journal, AsyncDisposable {
+  /** What was done to a last line that a crash had cut short. */
+  readonly recovered: string | undefined
+}
+
+/** Holds the conversation: one writer at a time (SPEC 6.1). */
+export async function openJournal(
+  shelf: Shelf,
+  ref: ConversationRef,
+  hidden: readonly HiddenPlace[],
+  signal: AbortSignal,
+): Promise<OpenJournal> {
+  const writer = await openConversation(shelf, ref, { wait: PATIENCE_MS, signal })
+  try {
+    const events = await readAll(ref)
+    return new LoggedJournal(events, writer, hiderOf(shelf, hidden))
+  } catch (error) {
+    await writer.close()
+    throw error
+  }
+}
+
+/** `--no-persist`: begins with what the conversation holds, and is gone with the process. */
+export async function openMemoryJournal(
+  shelf: Shelf,
+  ref: ConversationRef | undefined,
+  hidden: readonly HiddenPlace[],
+): Promise<OpenJournal> {
+  return new LoggedJournal(ref ? await readAll(ref) : [], undefined, hiderOf(shelf, hidden))
+}
+
+async function readAll(ref: ConversationRef): Promise<StoredEvent[]> {
+  const events: StoredEvent[] = []
+  for await (const event of readConversation(ref)) events.push(event)
+  return events
+}
+
+const hiderOf = ({ workspace }: Shelf, places: readonly HiddenPlace[]): HostPaths =>
+  HostPaths.of(workspace, places)
+
+class LoggedJournal implements OpenJournal {
+  readonly events: StoredEvent[]
+  readonly recovered: string | undefined
+  readonly #writer: LogWriter | undefined
+  readonly #paths: HostPaths
+
+  constructor(events: StoredEvent[], writer: LogWriter | undefined, paths: HostPaths) {
+    this.events = events
+    this.recovered = writer?.recovery?.note
+    this.#writer = writer
+    this.#paths = paths
+  }
+
+  async append(events: readonly ConversationEvent[]): Promise<void> {
+    await this.#writer?.append(events)
+    this.events.push(...events)
+  }
+
+  hide<T>(value: T): T {
+    return this.#paths.hide(value)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#writer?.close()
+  }
+}

@@ -1,0 +1,52 @@
+import type { CallToolResult, Tool } from '@modelcontextprotocol/client'
+import type { ToolConfig } from '@cordon/config'
+import { type Gateway, localOffer } from '../gateway/gateway.ts'
+import { callLocal, type LocalCall, type LocalHolder } from '../gateway/local.ts'
+
+/** A tool of the workspace or of one of its servers, that can be called now. */
+export interface OfferedTool {
+  readonly name: string
+  /** As the configuration names it. */
+  readonly source: string
+  readonly config: Pick<ToolConfig, 'run' | 'result' | 'timeout_secs' | 'max_output_bytes'>
+  readonly perform: (call: LocalCall) => Promise<CallToolResult>
+}
+
+/** Everything but our own: what the workspace and its servers offer. */
+export interface Offering {
+  tools(): Promise<readonly Tool[]>
+  /** Undefined: no tool has this name. */
+  find(name: string): Promise<OfferedTool | undefined>
+  close(): Promise<void>
+}
+
+/** The protocol's library is loaded where there are servers, and only there: it is half of a start. */
+export async function openOffering(gateway: Gateway): Promise<Offering> {
+  if (gateway.servers.length === 0) return new LocalOffering(gateway)
+  const { ServerOffering } = await import('./server-offering.ts')
+  return new ServerOffering(gateway)
+}
+
+class LocalOffering implements Offering {
+  readonly #gateway: Gateway
+  readonly #holder: LocalHolder
+
+  constructor(gateway: Gateway) {
+    this.#gateway = gateway
+    this.#holder = { local: gateway.openTools(), warn: (text) => gateway.options.audience.warn(text) }
+  }
+
+  tools(): Promise<readonly Tool[]> {
+    return Promise.resolve(localOffer(this.#gateway))
+  }
+
+  find(name: string): Promise<OfferedTool | undefined> {
+    const tool = this.#gateway.localTools.get(name)
+    const perform = (call: LocalCall): Promise<CallToolResult> => callLocal(name, this.#holder, call)
+    return Promise.resolve(tool && { name, source: 'local', config: tool.config, perform })
+  }
+
+  close(): Promise<void> {
+    return this.#holder.local.close()
+  }
+}

@@ -1,0 +1,80 @@
+import type { Config, LlmProviderConfig } from '@cordon/config'
+import { CordonError } from '@cordon/policy'
+import { keyOf, type ModelWorld } from './models.ts'
+
+/** What `cordon models` says of one provider. */
+export interface ProviderView {
+  readonly name: string
+  readonly kind: LlmProviderConfig['kind']
+  readonly address: string
+  readonly state: 'ready' | 'no key' | 'unreachable' | 'refused'
+  /** Why it is not ready. */
+  readonly why: string | undefined
+  /** What it offers now, in its own order. */
+  readonly models: readonly string[]
+}
+
+/** Asks every provider that has what it needs for its list, at once, and waits for none of them long. */
+export function listModels({ providers }: Config, world: ModelWorld): Promise<ProviderView[]> {
+  return Promise.all(Object.entries(providers.llm).map(([name, config]) => viewProvider(name, config, world)))
+}
+
+const WAIT_MS = 5000
+
+/** Where each protocol's own provider is. */
+const USUAL: Readonly<Record<LlmProviderConfig['kind'], string>> = {
+  anthropic: 'https://api.anthropic.com/v1',
+  openai: 'https://api.openai.com/v1',
+  google: 'https://generativelanguage.googleapis.com/v1beta',
+  'openai-compatible': '',
+}
+
+async function viewProvider(
+  name: string,
+  config: LlmProviderConfig,
+  world: ModelWorld,
+): Promise<ProviderView> {
+  const { kind, base_url: address = USUAL[config.kind] } = config
+  const view = (
+    state: ProviderView['state'],
+    why: string | undefined,
+    models: readonly string[] = [],
+  ): ProviderView => ({ name, kind, address, state, why, models })
+  try {
+    const key = await keyOf({ provider: name, config }, world)
+    const response = await fetch(`${address.replace(/\/$/, '')}/models`, {
+      headers: headersFor(kind, key),
+      signal: AbortSignal.timeout(WAIT_MS),
+      redirect: 'error', // a key goes where it was meant to go
+    })
+    if (!response.ok) return view('refused', `it answered with status ${response.status}`)
+    return view('ready', undefined, namesIn(await response.json()))
+  } catch (error) {
+    if (error instanceof CordonError) return view('no key', error.message.split('\n', 1)[0])
+    return view('unreachable', 'nobody answers there')
+  }
+}
+
+function headersFor(kind: LlmProviderConfig['kind'], key: string | undefined): Record<string, string> {
+  if (key === undefined) return {}
+  switch (kind) {
+    case 'anthropic':
+      return { 'x-api-key': key, 'anthropic-version': '2023-06-01' }
+    case 'google':
+      return { 'x-goog-api-key': key }
+    case 'openai':
+    case 'openai-compatible':
+      return { authorization: `Bearer ${key}` }
+  }
+}
+
+/** `data[].id`, or Google's `models[].name`. What has neither offers nothing that we could name. */
+function namesIn(body: unknown): string[] {
+  const { data, models } = (body ?? {}) as { readonly data?: unknown; readonly models?: unknown }
+  const list: unknown[] = Array.isArray(data) ? data : Array.isArray(models) ? models : []
+  return list.flatMap((one) => {
+    const { id, name } = (one ?? {}) as { readonly id?: unknown; readonly name?: unknown }
+    const found = typeof id === 'string' ? id : typeof name === 'string' ? name.replace(/^models\//, '') : ''
+    return found === '' ? [] : [found]
+  })
+}

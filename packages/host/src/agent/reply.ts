@@ -1,0 +1,250 @@
+import {
+  APICallError,
+  type LanguageModelV4,
+  type LanguageModelV4CallOptions,
+  type LanguageModelV4StreamPart,
+  type LanguageModelV4Usage,
+} from '@ai-sdk/provider'
+import type { JsonObject } from '@cordon/workspace'
+import { ModelError, type ModelFailure } from './errors.ts'
+
+/** A tool that the model wants to be called, as it wrote it. */
+export interface WantedCall {
+  readonly id: string
+  readonly tool: string
+  /** JSON, if the model kept to it. */
+  readonly input: string
+  /** What the provider needs to see again with it. */
+  readonly provider?: JsonObject
+}
+
+export interface Usage {
+  /** Tokens that were sent, `cached` of them known to the provider from before. */
+  readonly input: number
+  readonly cached: number
+  readonly output: number
+}
+
+/** One answer of a model, as far as it came. */
+export interface Reply {
+  readonly text: string
+  readonly calls: readonly WantedCall[]
+  /** How many calls more there were than are taken. */
+  readonly callsLeftOut: number
+  /** Why it ended; `interrupted` when somebody stopped it, `cut` when it was too long for us. */
+  readonly stop: string
+  readonly usage: Usage
+  /** Signed reasoning, which the provider wants back. */
+  readonly provider?: JsonObject
+}
+
+/** What a reply is told about while it comes. */
+interface Listening {
+  readonly text: (piece: string) => void
+  readonly reasoning: (piece: string) => void
+  /** It will be asked again, after so many seconds. */
+  readonly retry: (failure: ModelFailure, seconds: number) => void
+}
+
+/** A model that never stops, or calls everything at once, is stopped for it. */
+const MOST_CHARACTERS = 2 ** 20
+const MOST_CALLS = 64
+
+const TRIES = 5
+const LONGEST_WAIT = 60
+/** Nothing at all for so long: nobody is there any more. */
+const SILENCE_MS = 300_000
+
+/**
+ * SPEC 6.5: one request, tried again while nothing has arrived and the failure may pass. What arrived before a failure is
+ * in `onBroken`, so that nothing is lost. Aborting is no failure: what came is the reply.
+ */
+export async function readReply(
+  model: LanguageModelV4,
+  id: string,
+  options: Omit<LanguageModelV4CallOptions, 'abortSignal'>,
+  { listening, signal, wait, onBroken }: ReplyHands,
+): Promise<Reply> {
+  for (let attempt = 1; ; attempt++) {
+    const reading = new Reading(listening)
+    try {
+      return await readOnce(model, options, reading, signal)
+    } catch (error) {
+      if (signal.aborted) return reading.reply('interrupted')
+      const failure = failureOf(error)
+      const problem = new ModelError(failure, id, saidBy(error))
+      if (reading.isEmpty && attempt < TRIES && MAY_PASS.has(failure)) {
+        const seconds = waitFor(error, attempt)
+        listening.retry(failure, seconds)
+        await wait(seconds, signal).catch(() => undefined)
+        if (signal.aborted) return reading.reply('interrupted')
+        continue
+      }
+      if (!reading.isEmpty) await onBroken(reading.reply('broken'))
+      throw problem
+    }
+  }
+}
+
+interface ReplyHands {
+  readonly listening: Listening
+  readonly signal: AbortSignal
+  readonly wait: (seconds: number, signal: AbortSignal) => Promise<void>
+  readonly onBroken: (part: Reply) => Promise<void>
+}
+
+async function readOnce(
+  model: LanguageModelV4,
+  options: Omit<LanguageModelV4CallOptions, 'abortSignal'>,
+  reading: Reading,
+  signal: AbortSignal,
+): Promise<Reply> {
+  const enough = new AbortController()
+  const silence = setTimeout(() => enough.abort(new SilentError()), SILENCE_MS)
+  const abortSignal = AbortSignal.any([signal, enough.signal])
+  try {
+    const { stream } = await model.doStream({ ...options, abortSignal })
+    for await (const part of stream) {
+      silence.refresh()
+      reading.take(part)
+      if (reading.isTooLong) {
+        enough.abort()
+        return reading.reply('cut')
+      }
+    }
+    if (signal.aborted) return reading.reply('interrupted')
+    if (reading.stop === undefined) throw new BrokenOffError()
+    return reading.reply(reading.stop)
+  } finally {
+    clearTimeout(silence)
+  }
+}
+
+/** What has come of a reply so far. */
+class Reading {
+  readonly #listening: Listening
+  readonly #text: string[] = []
+  readonly #calls: WantedCall[] = []
+  readonly #reasoning = new Map<string, { text: string; metadata?: JsonObject }>()
+  #characters = 0
+  #callsLeftOut = 0
+  #usage: Usage = { input: 0, cached: 0, output: 0 }
+  stop: string | undefined
+
+  constructor(listening: Listening) {
+    this.#listening = listening
+  }
+
+  get isEmpty(): boolean {
+    return this.#characters === 0 && this.#calls.length === 0
+  }
+
+  get isTooLong(): boolean {
+    return this.#characters > MOST_CHARACTERS
+  }
+
+  /** Sources, files and raw parts are nothing that we asked for. */
+  take(part: LanguageModelV4StreamPart): void {
+    if (part.type === 'error') throw part.error
+    if (part.type === 'text-delta') {
+      this.#characters += part.delta.length
+      this.#text.push(part.delta)
+      this.#listening.text(part.delta)
+    } else if (
+      part.type === 'reasoning-start' ||
+      part.type === 'reasoning-delta' ||
+      part.type === 'reasoning-end'
+    ) {
+      this.#think(part)
+    } else if (part.type === 'tool-input-delta') {
+      this.#characters += part.delta.length // an endless argument is endless, too
+    } else if (part.type === 'tool-call' && !part.providerExecuted) {
+      if (this.#calls.length === MOST_CALLS) this.#callsLeftOut++
+      else this.#calls.push(callOf(part))
+    } else if (part.type === 'finish') {
+      this.stop = part.finishReason.unified
+      this.#usage = usageOf(part.usage)
+    }
+  }
+
+  reply(stop: string): Reply {
+    const reasoning = [...this.#reasoning.values()].filter(({ metadata }) => metadata !== undefined)
+    return {
+      text: this.#text.join(''),
+      calls: this.#calls,
+      callsLeftOut: this.#callsLeftOut,
+      stop,
+      usage: this.#usage,
+      ...(reasoning.length === 0 ? {} : { provider: { reasoning } }),
+    }
+  }
+
+  #think(part: Extract<LanguageModelV4StreamPart, { type: `reasoning-${'start' | 'delta' | 'end'}` }>): void {
+    const known = this.#reasoning.get(part.id) ?? { text: '' }
+    const delta = part.type === 'reasoning-delta' ? part.delta : ''
+    const metadata = (part.providerMetadata as JsonObject | undefined) ?? known.metadata
+    this.#characters += delta.length
+    this.#reasoning.set(part.id, { text: known.text + delta, ...(metadata ? { metadata } : {}) })
+    if (delta !== '') this.#listening.reasoning(delta)
+  }
+}
+
+const callOf = ({
+  toolCallId,
+  toolName,
+  input,
+  providerMetadata,
+}: Extract<LanguageModelV4StreamPart, { type: 'tool-call' }>): WantedCall => ({
+  id: toolCallId,
+  tool: toolName,
+  input,
+  ...(providerMetadata ? { provider: providerMetadata as JsonObject } : {}),
+})
+
+const usageOf = ({ inputTokens, outputTokens }: LanguageModelV4Usage): Usage => ({
+  input: inputTokens.total ?? 0,
+  cached: inputTokens.cacheRead ?? 0,
+  output: outputTokens.total ?? 0,
+})
+
+class SilentError extends Error {}
+class BrokenOffError extends Error {
+  constructor() {
+    super('it ended without an end')
+  }
+}
+
+const MAY_PASS: ReadonlySet<ModelFailure> = new Set(['overloaded', 'unreachable', 'malformed'])
+
+/** By what is known of it: a status, or that there was none. */
+function failureOf(error: unknown): ModelFailure {
+  if (!APICallError.isInstance(error)) return isNetwork(error) ? 'unreachable' : 'malformed'
+  const { statusCode, responseBody = '' } = error
+  if (statusCode === undefined) return 'unreachable'
+  if (statusCode === 401 || statusCode === 403) return 'key refused'
+  if (statusCode === 404) return 'unknown model'
+  if (statusCode === 413 || (statusCode === 400 && TOO_LONG.test(responseBody))) return 'too much context'
+  if (statusCode === 408 || statusCode === 409 || statusCode === 429 || statusCode >= 500) return 'overloaded'
+  return statusCode < 300 ? 'malformed' : 'refused'
+}
+
+/** Codes and types of the providers, in their error bodies. */
+const TOO_LONG =
+  /context_length_exceeded|prompt is too long|exceeds the maximum number of tokens|too many tokens/i
+
+/** What `fetch` throws when there is no connection, or none any more. */
+const isNetwork = (error: unknown): boolean => error instanceof SilentError || error instanceof TypeError
+
+/** One sentence of the provider's, never the request. */
+function saidBy(error: unknown): string {
+  const text = error instanceof Error ? error.message : typeof error === 'string' ? error : ''
+  return text.split('\n', 1)[0]!
+}
+
+/** What the provider asks for, else longer each time. */
+function waitFor(error: unknown, attempt: number): number {
+  const asked = APICallError.isInstance(error) ? error.responseHeaders?.['retry-after'] : undefined
+  const seconds = Number(asked)
+  const wanted = asked !== undefined && Number.isFinite(seconds) ? seconds : 2 ** (attempt - 1)
+  return Math.min(Math.max(wanted, 0), LONGEST_WAIT)
+}

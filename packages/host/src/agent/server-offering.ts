@@ -1,0 +1,49 @@
+import { type CallToolResult, ProtocolError, type Tool } from '@modelcontextprotocol/client'
+import { performCall, subjectOf } from '../gateway/call.ts'
+import type { Gateway } from '../gateway/gateway.ts'
+import type { LocalCall } from '../gateway/local.ts'
+import { errorResult } from '../gateway/results.ts'
+import { GatewaySession } from '../gateway/session.ts'
+import type { OfferedTool, Offering } from './offering.ts'
+
+/** With MCP servers: the session that a client of the gateway has, for ourselves. */
+export class ServerOffering implements Offering {
+  readonly #session: GatewaySession
+
+  constructor(gateway: Gateway) {
+    this.#session = new GatewaySession(gateway, SILENT)
+  }
+
+  tools(): Promise<readonly Tool[]> {
+    return this.#session.tools()
+  }
+
+  async find(name: string): Promise<OfferedTool | undefined> {
+    const route = await this.#session.route(name)
+    if (!route) return undefined
+    const perform = async (call: LocalCall): Promise<CallToolResult> => {
+      try {
+        return await performCall(route, this.#session, call)
+      } catch (error) {
+        if (ProtocolError.isInstance(error)) return errorResult(error.message)
+        if (call.signal.aborted) return errorResult('it was stopped')
+        throw error
+      }
+    }
+    return { ...subjectOf(route, this.#session), perform }
+  }
+
+  close(): Promise<void> {
+    return this.#session.close()
+  }
+}
+
+/** We ask for the tools whenever we need them, and can be asked for nothing. */
+const SILENT = {
+  toolsChanged: () => undefined,
+  promptsChanged: () => undefined,
+  resourcesChanged: () => undefined,
+  resourceUpdated: () => undefined,
+  capabilities: () => undefined,
+  logged: () => undefined,
+}

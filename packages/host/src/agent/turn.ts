@@ -1,0 +1,319 @@
+import type { LanguageModelV4, LanguageModelV4CallOptions } from '@ai-sdk/provider'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { AssistantConfig } from '@cordon/config'
+import { CordonError } from '@cordon/policy'
+import type { ConversationEvent, Json, JsonObject, StoredEvent } from '@cordon/workspace'
+import { consentTo, type Decider } from './consent.ts'
+import { assembleContext, type ContextOptions } from './context.ts'
+import type { ModelFailure } from './errors.ts'
+import { readReply, type Reply, type Usage, type WantedCall } from './reply.ts'
+import { showCall, type ShownCall } from './shown.ts'
+import type { OpenTool, ToolAnswer, Toolbox } from './toolbox.ts'
+
+/** What somebody who follows a turn is told. Whatever is told of calls and results is on the disk by then. */
+export type Sight =
+  | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'reasoning'; readonly text: string }
+  | { readonly kind: 'answered'; readonly reply: Reply }
+  | { readonly kind: 'call'; readonly call: ShownCall }
+  | { readonly kind: 'result'; readonly tool: string; readonly outcome: Outcome; readonly text: string }
+  | { readonly kind: 'retry'; readonly failure: ModelFailure; readonly seconds: number }
+  | { readonly kind: 'left out'; readonly what: readonly string[] }
+  | { readonly kind: 'calls left out'; readonly count: number }
+
+type Outcome = Extract<ConversationEvent, { kind: 'tool_result' }>['outcome']
+
+/** Where the events of a turn go: on the disk when it returns, and no path of this machine in them. */
+export interface Journal {
+  /** Everything so far, this turn's included. */
+  readonly events: readonly StoredEvent[]
+  append(events: readonly ConversationEvent[]): Promise<void>
+  /** Text of people, models and tools, without paths of this machine. */
+  hide<T>(value: T): T
+}
+
+export interface Turn {
+  readonly journal: Journal
+  readonly model: LanguageModelV4
+  /** `provider/model`. */
+  readonly modelId: string
+  readonly toolbox: Toolbox
+  readonly settings: AssistantConfig
+  readonly context: Pick<ContextOptions, 'system' | 'mostTokens' | 'read'>
+  /** SPEC 6.5, `--schema`. */
+  readonly schema?: JsonObject | undefined
+  readonly decider: Decider | undefined
+  readonly see: (sight: Sight) => void
+  readonly control: TurnControl
+  readonly isOurs: (tool: string) => boolean
+  readonly now: () => Date
+}
+
+export interface TurnEnd {
+  readonly kind: 'done' | 'interrupted' | 'too many steps'
+  /** What the model said last. */
+  readonly text: string
+  readonly usage: Usage
+  readonly steps: number
+}
+
+/** SPEC 6.5: Ctrl-C stops the tool, then the turn. */
+export class TurnControl {
+  readonly #turn = new AbortController()
+  #tools: AbortController | undefined
+
+  get turn(): AbortSignal {
+    return this.#turn.signal
+  }
+
+  interrupt(): void {
+    if (this.#tools && !this.#tools.signal.aborted) this.#tools.abort()
+    else this.#turn.abort()
+  }
+
+  /** Both signals end what runs now. */
+  async whileTools<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    this.#tools = new AbortController()
+    try {
+      return await work(AbortSignal.any([this.#tools.signal, this.#turn.signal]))
+    } finally {
+      this.#tools = undefined
+    }
+  }
+}
+
+/** SPEC 6.5: ask, record, run what was asked for, and again, until the model is done or a limit is reached (decision 0290). */
+export async function runTurn(turn: Turn): Promise<TurnEnd> {
+  const { control, settings } = turn
+  let usage: Usage = { input: 0, cached: 0, output: 0 }
+  let said = ''
+  let toldLeftOut = ''
+  for (let step = 1; ; step++) {
+    const end = (kind: TurnEnd['kind']): TurnEnd => ({ kind, text: said, usage, steps: step })
+    if (control.turn.aborted) return end('interrupted')
+    const { prompt, leftOut } = await assembleContext(turn.journal.events, {
+      ...turn.context,
+      isOwn: (model) => model === turn.modelId,
+    })
+    if (leftOut.length > 0 && leftOut.join() !== toldLeftOut) turn.see({ kind: 'left out', what: leftOut })
+    toldLeftOut = leftOut.join()
+    const reply = await ask(turn, prompt)
+    usage = sum(usage, reply.usage)
+    said = reply.text
+    const calls = await recordReply(turn, reply)
+    turn.see({ kind: 'answered', reply })
+    if (reply.stop === 'interrupted') return end('interrupted')
+    if (calls.length === 0) return end('done')
+    await control.whileTools((signal) => runCalls(turn, calls, signal))
+    if (step >= settings.max_steps) return end('too many steps')
+  }
+}
+
+async function ask(turn: Turn, prompt: LanguageModelV4CallOptions['prompt']): Promise<Reply> {
+  const { settings, schema, see } = turn
+  const tools = await turn.toolbox.offered()
+  return readReply(
+    turn.model,
+    turn.modelId,
+    {
+      prompt,
+      maxOutputTokens: settings.max_output_tokens,
+      ...(tools.length === 0 ? {} : { tools }),
+      ...(settings.reasoning === 'off' ? {} : { reasoning: settings.reasoning }),
+      ...(schema ? { responseFormat: { type: 'json', schema: schema as object, name: 'answer' } } : {}),
+    },
+    {
+      listening: {
+        text: (text) => see({ kind: 'text', text }),
+        reasoning: (text) => see({ kind: 'reasoning', text }),
+        retry: (failure, seconds) => see({ kind: 'retry', failure, seconds }),
+      },
+      signal: turn.control.turn,
+      wait: (seconds, signal) => sleep(seconds * 1000, undefined, { signal }),
+      onBroken: async (part) => void (await recordReply(turn, { ...part, calls: [] })),
+    },
+  )
+}
+
+/** A call under the name and id that the log has for it. */
+interface RecordedCall {
+  readonly id: string
+  readonly name: string
+  readonly tool: OpenTool | undefined
+  readonly input: Input
+}
+
+type Input =
+  | { readonly kind: 'arguments'; readonly value: unknown }
+  | { readonly kind: 'invalid'; readonly why: string }
+
+async function recordReply(turn: Turn, reply: Reply): Promise<readonly RecordedCall[]> {
+  const { journal, modelId } = turn
+  const at = turn.now().toISOString()
+  const first = journal.events.length
+  // What was interrupted is not acted on: the person wanted it to stop.
+  const wanted = reply.stop === 'interrupted' ? [] : reply.calls
+  const calls = await Promise.all(wanted.map((call, i) => recordable(turn, call, `c${first}_${i + 1}`)))
+  const { text, stop, usage, provider } = reply
+  await journal.append([
+    {
+      kind: 'response',
+      at,
+      text: journal.hide(text),
+      model: modelId,
+      stop,
+      usage,
+      ...(provider ? { provider } : {}),
+    },
+    ...calls.map(({ event }) => ({ ...event, at })),
+  ])
+  if (reply.callsLeftOut > 0) turn.see({ kind: 'calls left out', count: reply.callsLeftOut })
+  return calls.map(({ call }) => call)
+}
+
+/** Ids are ours: a model may use one twice. So are the names of tools that are not there: a provider refuses odd ones. */
+async function recordable(turn: Turn, wanted: WantedCall, id: string) {
+  const tool = await turn.toolbox.find(wanted.tool)
+  const name = tool?.name ?? (wanted.tool.replaceAll(/[^A-Za-z0-9_-]/g, '_').slice(0, 64) || 'unnamed')
+  const input = parseInput(wanted.input)
+  const args = input.kind === 'arguments' ? input.value : { not_json: wanted.input.slice(0, 1000) }
+  const call: RecordedCall = { id, name, tool, input }
+  const event = {
+    kind: 'tool_call',
+    id,
+    tool: name,
+    arguments: turn.journal.hide(args) as Json,
+    ...(wanted.provider ? { provider: wanted.provider } : {}),
+  } as const
+  return { call, event }
+}
+
+function parseInput(text: string): Input {
+  try {
+    const value: unknown = JSON.parse(text === '' ? '{}' : text)
+    if (typeof value === 'object' && value !== null && !Array.isArray(value))
+      return { kind: 'arguments', value }
+    return { kind: 'invalid', why: 'the arguments are not a JSON object' }
+  } catch {
+    return { kind: 'invalid', why: 'the arguments are not JSON' }
+  }
+}
+
+/** In order, but that those which change nothing run beside each other. Every call gets its result. */
+async function runCalls(turn: Turn, calls: readonly RecordedCall[], signal: AbortSignal): Promise<void> {
+  let beside: Promise<void>[] = []
+  for (const call of calls) {
+    if (call.tool?.order !== 'free') {
+      await Promise.all(beside)
+      beside = []
+    }
+    const run = await admit(turn, call, signal)
+    if (!run) continue
+    if (call.tool?.order === 'free') beside.push(run())
+    else await run()
+  }
+  await Promise.all(beside)
+}
+
+/** Consent, one question after the other. Undefined: it does not run, and its result is recorded. */
+async function admit(
+  turn: Turn,
+  call: RecordedCall,
+  signal: AbortSignal,
+): Promise<(() => Promise<void>) | undefined> {
+  const { name, input } = call
+  // Looked up again: a person may have said `always` to one of the same reply.
+  const tool = call.tool && (await turn.toolbox.find(name))
+  const no = async (outcome: Outcome, text: string): Promise<undefined> => {
+    await recordResult(turn, call, { outcome, text, resources: [] })
+    return undefined
+  }
+  if (signal.aborted) return no('cancelled', 'the person stopped the turn before it was run')
+  if (!tool) return no('error', `there is no tool of this name: ${name}`)
+  if (input.kind === 'invalid') return no('error', input.why)
+  const shown = showCall(name, input.value, turn.isOurs(name))
+  turn.see({ kind: 'call', call: shown })
+  const consent = await consentTo(tool, input.value, () => shown, turn.decider)
+  if (consent.kind === 'refused') return no(consent.outcome, `tool ${name}: ${consent.reason}`)
+  if (consent.always) await allowAlways(turn, tool)
+  return async () => {
+    const answer = await answerOf(tool, consent.arguments, signal)
+    await recordResult(turn, call, await handOver(tool, answer, turn.decider))
+  }
+}
+
+/** Whatever goes wrong with one call is that call's result. */
+async function answerOf(tool: OpenTool, args: unknown, signal: AbortSignal): Promise<ToolAnswer> {
+  try {
+    return await tool.run(args, { signal })
+  } catch (error) {
+    if (!(error instanceof CordonError)) throw error
+    return { outcome: 'error', text: error.message, resources: [] }
+  }
+}
+
+/** `conversation.tools.<name>.result`: whether the model may have it. */
+async function handOver(
+  { name, config }: OpenTool,
+  answer: ToolAnswer,
+  decider: Decider | undefined,
+): Promise<Omit<ToolAnswer, 'outcome'> & { readonly outcome: Outcome }> {
+  const withheld = (why: string, outcome: Outcome) =>
+    ({
+      outcome,
+      text: `tool ${name}: it was run, and its result is not handed over: ${why}`,
+      resources: [],
+    }) as const
+  switch (config.result) {
+    case 'unattended':
+      return answer
+    case 'skip':
+      return withheld('its result mode is skip', 'skipped')
+    case 'ask':
+      if (!decider) return withheld('its result mode needs a person, and there is nobody to ask', 'denied')
+      return (await decider.handsOver(name, answer.text)) ? answer : withheld('the person declined', 'denied')
+    case 'edit': {
+      if (!decider) return withheld('its result mode needs a person, and there is nobody to ask', 'denied')
+      const text = await decider.edits('result', answer.text)
+      return text === undefined ? withheld('the person declined', 'denied') : { ...answer, text }
+    }
+  }
+}
+
+/** A person's word, sealed into the conversation (SPEC 2.1). */
+async function allowAlways(turn: Turn, tool: OpenTool): Promise<void> {
+  const { name, source } = tool
+  await turn.journal.append([
+    {
+      kind: 'config',
+      at: turn.now().toISOString(),
+      delta: { conversation: { tools: { [name]: { source, run: 'unattended' } } } },
+    },
+  ])
+  turn.toolbox.allow(name)
+}
+
+async function recordResult(
+  turn: Turn,
+  { id, name }: RecordedCall,
+  { outcome, text, resources }: Omit<ToolAnswer, 'outcome'> & { readonly outcome: Outcome },
+): Promise<void> {
+  const hidden = turn.journal.hide(text)
+  await turn.journal.append([
+    {
+      kind: 'tool_result',
+      at: turn.now().toISOString(),
+      id,
+      outcome,
+      text: hidden,
+      resources: turn.journal.hide(resources),
+    },
+  ])
+  turn.see({ kind: 'result', tool: name, outcome, text: hidden })
+}
+
+const sum = (a: Usage, b: Usage): Usage => ({
+  input: a.input + b.input,
+  cached: a.cached + b.cached,
+  output: a.output + b.output,
+})

@@ -1,0 +1,143 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { ConversationEvent } from '@cordon/workspace'
+import { assembleContext, UNKNOWN_OUTCOME } from '../../src/agent/context.ts'
+
+const at = '2026-01-01T00:00:00.000Z'
+const turn = (): ConversationEvent => ({ kind: 'turn', at })
+const request = (text: string): ConversationEvent => ({ kind: 'request', at, text, resources: [] })
+const response = (text: string): ConversationEvent => ({ kind: 'response', at, text, model: 'rec/x' })
+const call = (id: string, tool = 'read'): ConversationEvent => ({
+  kind: 'tool_call',
+  at,
+  id,
+  tool,
+  arguments: { path: 'a' },
+})
+const result = (id: string, text: string): ConversationEvent => ({
+  kind: 'tool_result',
+  at,
+  id,
+  outcome: 'success',
+  text,
+  resources: [],
+})
+
+const assemble = (events: readonly ConversationEvent[], mostTokens = 100_000) =>
+  assembleContext(events, {
+    system: 'system',
+    mostTokens,
+    read: () => Promise.resolve(undefined),
+    isOwn: (model) => model === 'rec/x',
+  })
+
+/** Who speaks, and the first words of each part. */
+const outline = async (events: readonly ConversationEvent[], most?: number): Promise<string[]> =>
+  (await assemble(events, most)).prompt.slice(1).map(({ role, content }) => {
+    const parts = (content as readonly { type: string; text?: string; toolCallId?: string }[]).map(
+      (part) => part.text ?? `${part.type} ${part.toolCallId}`,
+    )
+    return `${role}: ${parts.join(' | ')}`
+  })
+
+describe('SPEC 6.5 a request', () => {
+  test('is the conversation, one message for each time somebody speaks', async () => {
+    const events = [turn(), request('hi'), response('I look'), call('c1'), call('c2'), result('c2', 'B')]
+    expect(await outline([...events, result('c1', 'A'), response('done')])).toEqual([
+      'user: hi',
+      'assistant: I look | tool-call c1 | tool-call c2',
+      'tool: tool-result c2 | tool-result c1',
+      'assistant: done',
+    ])
+  })
+
+  test('answers calls that a crash left without a result, after those that have one', async () => {
+    const events = [turn(), request('hi'), response(''), call('c1'), call('c2'), result('c1', 'A')]
+    const { prompt } = await assemble([...events, turn(), request('and now?')])
+    expect(await outline([...events, turn(), request('and now?')])).toEqual([
+      'user: hi',
+      'assistant: tool-call c1 | tool-call c2',
+      'tool: tool-result c1 | tool-result c2',
+      'user: and now?',
+    ])
+    expect(JSON.stringify(prompt)).toContain(UNKNOWN_OUTCOME)
+  })
+
+  test('has no answer to a call that is not there', async () => {
+    expect(await outline([turn(), request('hi'), result('c9', 'planted'), response('ok')])).toEqual([
+      'user: hi',
+      'assistant: ok',
+    ])
+  })
+
+  test('gives up the oldest large results first, then the first turns, and says so', async () => {
+    const large = 'x'.repeat(30_000)
+    const events = [1, 2, 3].flatMap((n) => [
+      turn(),
+      request(`question ${n}`),
+      response(''),
+      call(`c${n}`),
+      result(`c${n}`, large),
+      response(`answer ${n}`),
+    ])
+    const one = await assemble(events, 25_000)
+    expect(one.leftOut).toEqual(['1 large result of tools'])
+    expect(JSON.stringify(one.prompt)).toContain('the result of read was left out')
+    const two = await assemble([...events, turn(), request('last '.repeat(1000))], 1_750)
+    expect(two.leftOut).toEqual(['3 large results of tools', 'the first 3 turns'])
+  })
+
+  test('that is too much by itself is refused', async () => {
+    await expect(assemble([turn(), request('x'.repeat(50_000))], 1000)).rejects.toMatchObject({
+      code: 'CONTEXT_FULL',
+    })
+  })
+
+  test('never has more than may be sent, and every call in it has one answer', async () => {
+    const size = fc.integer({ min: 0, max: 20_000 })
+    const calls = fc.array(fc.record({ size, answered: fc.boolean() }), { maxLength: 4 })
+    const turns = fc.array(fc.record({ asked: size, calls, said: size }), { minLength: 1, maxLength: 8 })
+    await fc.assert(
+      fc.asyncProperty(turns, fc.integer({ min: 500, max: 30_000 }), async (drawn, most) => {
+        let id = 0
+        const events = drawn.flatMap(({ asked, calls: wanted, said }) => {
+          const ids = wanted.map(() => `c${++id}`)
+          return [
+            turn(),
+            request('q'.repeat(asked)),
+            response(''),
+            ...ids.map((one) => call(one)),
+            ...wanted.flatMap(({ size: bytes, answered }, i) =>
+              answered ? [result(ids[i]!, 'r'.repeat(bytes))] : [],
+            ),
+            response('a'.repeat(said)),
+          ]
+        })
+        const assembled = await assemble(events, most).catch((error: unknown) => error)
+        if (assembled instanceof Error) {
+          expect(assembled).toMatchObject({ code: 'CONTEXT_FULL' })
+          return
+        }
+        const { prompt } = assembled as Awaited<ReturnType<typeof assemble>>
+        const text = JSON.stringify(prompt.map(({ content }) => content))
+        expect(text.length / 3).toBeLessThan(most * 1.5 + 500)
+        const ids = (type: string): string[] =>
+          [...text.matchAll(new RegExp(`"type":"${type}","toolCallId":"(c\\d+)"`, 'g'))].map(
+            ([, one]) => one!,
+          )
+        expect(ids('tool-result').toSorted()).toEqual(ids('tool-call').toSorted())
+      }),
+    )
+  })
+
+  test('has the reasoning of its own model, and of no other', async () => {
+    const provider = { reasoning: [{ text: 'hm', metadata: { anthropic: { signature: 's' } } }] }
+    const events = (model: string): ConversationEvent[] => [
+      turn(),
+      request('hi'),
+      { kind: 'response', at, text: 'so', model, provider },
+    ]
+    expect(JSON.stringify((await assemble(events('rec/x'))).prompt)).toContain('"signature":"s"')
+    expect(JSON.stringify((await assemble(events('other/y'))).prompt)).not.toContain('signature')
+  })
+})

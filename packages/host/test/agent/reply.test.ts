@@ -1,0 +1,183 @@
+import { afterEach, describe, expect, test } from 'vitest'
+import { ModelError } from '../../src/agent/errors.ts'
+import { openModel } from '../../src/agent/models.ts'
+import type { RecordedStep } from '../../src/agent/recorded/script.ts'
+import { RecordedModel } from '../../src/agent/recorded/server.ts'
+import { readReply, type Reply } from '../../src/agent/reply.ts'
+
+const closing: AsyncDisposable[] = []
+afterEach(async () => {
+  for (const one of closing.splice(0)) await one[Symbol.asyncDispose]()
+})
+
+interface Heard {
+  readonly reply: Reply | undefined
+  readonly error: unknown
+  readonly texts: string[]
+  readonly reasoning: string[]
+  readonly retries: string[]
+  readonly waited: number[]
+  readonly broken: Reply[]
+  readonly requests: RecordedModel['requests']
+}
+
+type Kind = 'openai-compatible' | 'anthropic'
+
+/** One question to a recorded model, through the libraries and the loopback. */
+async function ask(
+  kind: Kind,
+  script: readonly RecordedStep[],
+  onText?: (text: string, stop: AbortController) => void,
+): Promise<Heard> {
+  const model = await RecordedModel.start(script)
+  closing.push(model)
+  const stop = new AbortController()
+  const heard = {
+    texts: [] as string[],
+    reasoning: [] as string[],
+    retries: [] as string[],
+    waited: [] as number[],
+  }
+  const broken: Reply[] = []
+  const config = { kind, base_url: model.url, models: {} }
+  const choice = { id: 'rec/x', provider: 'rec', model: 'x', config }
+  const opened = await openModel(choice, { env: {}, cwd: '/' })
+  const prompt = [{ role: 'user' as const, content: [{ type: 'text' as const, text: 'hello' }] }]
+  const hands = {
+    listening: {
+      text: (text: string) => {
+        heard.texts.push(text)
+        onText?.(text, stop)
+      },
+      reasoning: (text: string) => void heard.reasoning.push(text),
+      retry: (failure: string) => void heard.retries.push(failure),
+    },
+    signal: stop.signal,
+    wait: async (seconds: number) => void heard.waited.push(seconds),
+    onBroken: async (part: Reply) => void broken.push(part),
+  }
+  const [reply, error] = await readReply(opened, 'rec/x', { prompt }, hands).then(
+    (found) => [found, undefined] as const,
+    (thrown: unknown) => [undefined, thrown] as const,
+  )
+  return { reply, error, ...heard, broken, requests: model.requests }
+}
+
+const failureIn = (error: unknown): string | undefined =>
+  error instanceof ModelError ? error.failure : undefined
+
+describe.each<Kind>(['openai-compatible', 'anthropic'])('SPEC 6.5 a reply over %s', (kind) => {
+  test('comes piece by piece, with its calls and what it took', async () => {
+    const { reply, texts } = await ask(kind, [
+      { text: 'I look at it.', calls: [{ tool: 'fs_read_file', arguments: { path: 'a' } }] },
+    ])
+    expect(texts.length).toBeGreaterThan(2)
+    expect(texts.join('')).toBe('I look at it.')
+    expect(reply).toMatchObject({
+      text: 'I look at it.',
+      calls: [{ tool: 'fs_read_file', input: '{"path":"a"}' }],
+      callsLeftOut: 0,
+      stop: 'tool-calls',
+      usage: { input: 100, cached: 0, output: 20 },
+    })
+  })
+
+  test('is asked for again while the provider is busy, as long as it says', async () => {
+    const busy = { fault: { kind: 'status', status: 429, retryAfter: 7 } } as const
+    const down = { fault: { kind: 'status', status: 503 } } as const
+    const { reply, retries, waited } = await ask(kind, [busy, down, { text: 'yes' }])
+    expect(retries).toEqual(['overloaded', 'overloaded'])
+    expect(waited).toEqual([7, 2])
+    expect(reply?.text).toBe('yes')
+  })
+
+  test('ends in an error when the provider stays busy: five tries', async () => {
+    const busy = { fault: { kind: 'status', status: 529 } } as const
+    const { error, requests } = await ask(kind, [busy, busy, busy, busy, busy, { text: 'late' }])
+    expect(failureIn(error)).toBe('overloaded')
+    expect(requests).toHaveLength(5)
+  })
+
+  test.each([
+    [401, '', 'key refused'],
+    [403, '', 'key refused'],
+    [404, '', 'unknown model'],
+    [413, '', 'too much context'],
+    [400, 'prompt is too long: 200001 tokens > 200000 maximum', 'too much context'],
+    [400, 'nonsense', 'refused'],
+  ])('status %d %s is %s, and asked once', async (status, body, failure) => {
+    const { error, requests } = await ask(kind, [{ fault: { kind: 'status', status, body } }, { text: 'no' }])
+    expect(failureIn(error)).toBe(failure)
+    expect(requests).toHaveLength(1)
+  })
+
+  test('that breaks off is an error, and what had come is kept', async () => {
+    const text = 'one two three four five six seven eight nine ten'
+    const { error, broken, requests } = await ask(kind, [
+      { text, pace: 5, fault: { kind: 'cut' } },
+      { text: 'again' },
+    ])
+    expect(['malformed', 'unreachable']).toContain(failureIn(error))
+    expect(broken).toHaveLength(1)
+    expect(text.startsWith(broken[0]!.text)).toBe(true)
+    expect(broken[0]).toMatchObject({ stop: 'broken', calls: [] })
+    expect(requests).toHaveLength(1) // what a person has seen is not asked for a second time
+  })
+
+  test('that is not understood in the middle is an error', async () => {
+    const { error } = await ask(kind, [{ text: 'one two three four', fault: { kind: 'malformed' } }])
+    expect(failureIn(error)).toBe('malformed')
+  })
+
+  test('that is stopped is as far as it came', async () => {
+    const { reply, error } = await ask(
+      kind,
+      [{ text: 'one two three four five', pace: 5, fault: { kind: 'hang' } }],
+      (text, stop) => text.includes('two') && stop.abort(),
+    )
+    expect(error).toBeUndefined()
+    expect(reply).toMatchObject({ stop: 'interrupted', text: expect.stringMatching(/^one two/) })
+  })
+
+  test('of 10,000 calls has 64, and says so', async () => {
+    const calls = Array.from({ length: 10_000 }, (_, i) => ({ tool: 'x', arguments: { i } }))
+    const { reply } = await ask(kind, [{ calls }])
+    expect(reply?.calls).toHaveLength(64)
+    expect(reply?.callsLeftOut).toBe(9936)
+  })
+
+  test('without an end is cut', async () => {
+    const { reply } = await ask(kind, [{ text: 'word '.repeat(300_000) }])
+    expect(reply?.stop).toBe('cut')
+    expect(reply!.text.length).toBeLessThan(1_100_000)
+  })
+
+  test('sends calls as they were written, also what is no JSON', async () => {
+    const { reply } = await ask(kind, [{ calls: [{ tool: 'x', arguments: '{"a": ' }] }])
+    expect(reply?.calls.map(({ input }) => input)).toEqual(['{"a": '])
+  })
+})
+
+test('SPEC 6.5: nobody there is said to be nobody there', async () => {
+  const model = await RecordedModel.start([])
+  const { url } = model
+  await model[Symbol.asyncDispose]()
+  const config = { kind: 'openai-compatible' as const, base_url: url, models: {} }
+  const opened = await openModel({ id: 'rec/x', provider: 'rec', model: 'x', config }, { env: {}, cwd: '/' })
+  const hands = {
+    listening: { text: () => {}, reasoning: () => {}, retry: () => {} },
+    signal: new AbortController().signal,
+    wait: async () => {},
+    onBroken: async () => {},
+  }
+  const asked = readReply(opened, 'rec/x', { prompt: [] }, hands)
+  await expect(asked).rejects.toMatchObject({ code: 'MODEL_FAILED', failure: 'unreachable' })
+})
+
+test('SPEC 6.5: signed reasoning is kept for who signed it', async () => {
+  const { reply, reasoning } = await ask('anthropic', [{ reasoning: 'I think', text: 'so' }])
+  expect(reasoning).toEqual(['I think'])
+  expect(reply?.provider).toMatchObject({
+    reasoning: [{ text: 'I think', metadata: { anthropic: { signature: 'c2lnbmVk' } } }],
+  })
+})

@@ -59,6 +59,7 @@ struct linux_dirent64
 /* <sys/mount.h> and <linux/mount.h> exclude each other in older libcs, and only the second knows
  * mount_setattr. */
 #define DETACH 2
+#define PRIVATE (1 << 18)
 
 static inline int
 sys_mount (const char *source, const char *target, const char *type, unsigned long flags, const char *data)

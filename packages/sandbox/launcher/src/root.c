@@ -247,20 +247,62 @@ cover (struct builder *b, const struct item *item)
   return err;
 }
 
-/* What the supervisor found. A path that is gone by now ends it: it may come back when nothing covers it. */
 static int
-cover_private (struct builder *b)
+cover_each (struct builder *b, const char *paths, size_t size, int *gone)
+{
+  int err = 0;
+
+  *gone = 0;
+  for (const char *path = paths; err == 0 && path < paths + size; path += strlen (path) + 1)
+    {
+      err = cover (b, &(struct item) { .tag = TAG_COVER, .path = path });
+      if (err == ENOENT)
+        *gone = 1, err = 0;
+    }
+  return err;
+}
+
+/* So often in a row a directory may change while we cover what is private in it. */
+#define MOST_LOOKS 20
+
+/* What the supervisor found. A path that is gone by now may be there under another name, so we look again, until what was
+ * found was all there. */
+static int
+cover_found (struct builder *b, const char *dir)
 {
   char *paths = NULL;
   size_t size = 0;
-  int err = secrets_receive (b->secrets, &paths, &size);
+  int gone, err = secrets_receive (b->secrets, &paths, &size);
 
   /* The supervisor could not find it out, and has said why. */
   if (err == EPIPE)
     _exit (EXIT_LAUNCHER);
-  for (char *path = paths; err == 0 && path < paths + size; path += strlen (path) + 1)
-    err = cover (b, &(struct item) { .tag = TAG_COVER, .path = path });
+  for (int looks = 1; err == 0; looks++)
+    {
+      err = cover_each (b, paths, size, &gone);
+      if (err || !gone)
+        break;
+      free (paths);
+      paths = NULL;
+      err = looks < MOST_LOOKS ? secrets_find (b->root, b->ours, dir, &paths, &size) : ENOENT;
+    }
   free (paths);
+  return err;
+}
+
+/* By what the supervisor has opened, or by what it finds. */
+static int
+cover_private (struct builder *b, const struct item *item)
+{
+  int err, to;
+
+  if (item->value == 0)
+    return cover_found (b, item->path);
+  to = open_path (b->root, item->path);
+  if (to < 0)
+    return errno;
+  err = sys_move_mount ((int) item->value, to) ? errno : 0;
+  close (to);
   return err;
 }
 
@@ -331,8 +373,9 @@ build (struct builder *b, const struct plan *plan, int index)
       step = STEP_COVER, err = cover (b, item);
       break;
     case TAG_COVER_PRIVATE:
-      if (!item->arg)
-        step = STEP_COVER, err = cover_private (b);
+      /* Those that were opened are mounted in turn: what else is mounted in them lies on top. */
+      if (item->value || !item->arg)
+        step = STEP_COVER, err = cover_private (b, item);
       break;
     case TAG_SEAL:
       step = STEP_SEAL, err = seal (b, item);
@@ -398,6 +441,7 @@ root_enter (const struct plan *plan, int secrets)
   set_stage (&entered, plan);
   for (uint32_t i = 0; i < plan->count; i++)
     build (&entered, plan, (int) i);
+  secrets_close (plan);
   umask (mask);
   if (fchdir (entered.root) || syscall (__NR_pivot_root, ".", "."))
     die_at (STEP_PIVOT, NO_ITEM, errno);
@@ -407,9 +451,9 @@ void
 root_finish (const struct plan *plan)
 {
   for (uint32_t i = 0; i < plan->count; i++)
-    if (plan->items[i].tag == TAG_COVER_PRIVATE && plan->items[i].arg)
+    if (plan->items[i].tag == TAG_COVER_PRIVATE && plan->items[i].arg && plan->items[i].value == 0)
       {
-        int err = cover_private (&entered);
+        int err = cover_private (&entered, &plan->items[i]);
         if (err)
           die_at (STEP_COVER, (int) i, err);
       }

@@ -54,6 +54,8 @@ start (struct plan *plan, struct relay *relay)
   mapped = eventfd (0, EFD_CLOEXEC);
   if (mapped < 0 || pipe2 (pipe_fds, O_CLOEXEC))
     return report_failed (STEP_FORK, NO_ITEM, errno), -1;
+  if (isolated)
+    secrets_disown (plan);
   child = namespaces_fork (isolated ? ALL_NAMESPACES : 0);
   if (child < 0)
     return report_failed (isolated ? STEP_NAMESPACES : STEP_FORK, NO_ITEM, errno), -1;
@@ -63,6 +65,8 @@ start (struct plan *plan, struct relay *relay)
       sandbox (plan, relay, mapped, pipe_fds[0]);
     }
   close (pipe_fds[0]);
+  if (isolated)
+    secrets_close (plan);
   if (relay_is_open (relay))
     relay_leave_tool (relay);
   if (isolated)

@@ -63,7 +63,7 @@ forget (struct kept *kept)
   kept->fd = -1;
 }
 
-/* The directory that holds path's last component, and that component. It stays ours to close. */
+/* The directory that holds path's last component, and that component. The caller does not close it. */
 static int
 open_parent (struct kept *kept, int root, const char *path, const char **name)
 {
@@ -115,7 +115,7 @@ make_link (struct builder *b, const struct item *item)
 {
   const char *name;
   int dir = open_own_parent (b, item->path, &name);
-  return dir < 0 || (symlinkat (item->other, dir, name)) ? errno : 0;
+  return dir < 0 || symlinkat (item->other, dir, name) ? errno : 0;
 }
 
 static int

@@ -1,6 +1,17 @@
 /** What confinement costs (issue 4), as ratios measured in one run: `node --conditions=cordon-source bench/sandbox.ts`. */
 import { spawn, spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -8,11 +19,13 @@ import { compileProject, openAmbientProject } from '@cordon/host'
 import { type AccessPolicy, parseAccessPolicy } from '@cordon/policy'
 import {
   buildEnvironment,
+  findLauncher,
   openAmbientSurvey,
   type Plan,
   planConfinement,
   probeKernel,
   spawnConfined,
+  type SpawnOptions,
 } from '@cordon/sandbox'
 
 const BWRAP = ['/usr/bin/bwrap', '--unshare-all', '--ro-bind', '/', '/', '/bin/true'] as const
@@ -39,13 +52,15 @@ const bare = (argv: readonly string[], cwd: string) => (): Promise<void> =>
     child.once('close', (code) => (code === 0 ? done() : fail(new Error(`${argv.join(' ')}: ${code}`))))
   })
 
-const confined = (plan: Plan, argv: readonly [string, ...string[]]) => async (): Promise<void> => {
-  const child = spawnConfined(plan, { argv, env, stdio: ['ignore', 'pipe', 'pipe'] })
-  child.stdout?.resume()
-  child.stderr?.resume()
-  const { code } = await child.exit
-  if (code !== 0) throw new Error(`${argv.join(' ')}: ${code}`)
-}
+const confined =
+  (plan: Plan, argv: readonly [string, ...string[]], more: Pick<SpawnOptions, 'as' | 'launcher'> = {}) =>
+  async (): Promise<void> => {
+    const child = spawnConfined(plan, { argv, env, stdio: ['ignore', 'pipe', 'pipe'], ...more })
+    child.stdout?.resume()
+    child.stderr?.resume()
+    const { code } = await child.exit
+    if (code !== 0) throw new Error(`${argv.join(' ')}: ${code}`)
+  }
 
 /** Alternating, so that a busy machine is busy for all of them; the fastest of each, which it disturbed least. */
 async function compare<Name extends string>(
@@ -97,6 +112,69 @@ async function benchSpawn(): Promise<void> {
   if (times.bwrap !== undefined)
     say(
       `spawn: confined against bwrap ${ms(times.bwrap)}: ratio ${ratio(times.confined, times.bwrap)} (bound 1.0)`,
+    )
+}
+
+const ENTRIES = 3000
+
+/**
+ * Issue 13: with an `/etc` of 3,000 entries, as Cordon's own commands start: as root, for whom the kernel holds what is secret
+ * there, and as an ordinary user, who looks through it (docs/decisions/0247). The stand-in is mounted in a mount namespace of
+ * its own, where this is run once more.
+ */
+function benchEtc(): Promise<void> {
+  if (process.getuid?.() !== 0) {
+    say('only root can put another /etc in the place of this one, so it is not measured')
+    return Promise.resolve()
+  }
+  const etc = join(dir, 'etc')
+  makeEtc(etc)
+  const mounted = 'mount --bind "$0" /etc && exec "$@"'
+  const again = [process.execPath, '--conditions=cordon-source', fileURLToPath(import.meta.url), 'in-etc']
+  const unshare = ['--mount', '--propagation', 'private', 'sh', '-c', mounted, etc, ...again]
+  // The root's own programs are not for the ordinary user.
+  const system = { ...process.env, PATH: '/usr/bin:/bin', HOME: '/nonexistent' }
+  const { status } = spawnSync('unshare', unshare, { stdio: 'inherit', env: system })
+  if (status !== 0) throw new Error(`unshare: ${status}`)
+  return Promise.resolve()
+}
+
+/** This machine's own, and more: of ten entries a directory, three links and six files, about as Debian's is with a desktop. */
+function makeEtc(etc: string): void {
+  cpSync('/etc', etc, { recursive: true, verbatimSymlinks: true })
+  const missing = ENTRIES - readdirSync(etc, { recursive: true }).length
+  for (let i = 0; i < missing / 10; i++) {
+    const at = join(etc, `more/d${i}`)
+    mkdirSync(at, { recursive: true })
+    for (let k = 0; k < 9; k++)
+      if (k < 3) symlinkSync('../d0/f8', join(at, `l${k}`))
+      else writeFileSync(join(at, `f${k}`), '')
+  }
+}
+
+async function benchInEtc(): Promise<void> {
+  const root = join(dir, 'empty')
+  mkdirSync(root)
+  chmodSync(dir, 0o755)
+  const found = findLauncher()
+  if (found.state === 'missing') throw new Error(found.why)
+  const launcher = { ...found, path: join(dir, 'cordon-launch') } // the repository may lie where nobody may enter
+  copyFileSync(found.path, launcher.path)
+  const plan = planFor(parseAccessPolicy({}), root, '/bin/true', 'at-start')
+  const times = await compare(
+    {
+      bare: bare(['/bin/true'], root),
+      root: confined(plan, ['/bin/true'], { launcher }),
+      user: confined(plan, ['/bin/true'], { launcher, as: { uid: 65_534, gid: 65_534 } }),
+    },
+    ROUNDS,
+  )
+  for (const [name, who] of [
+    ['root', 'root'],
+    ['user', 'an ordinary user'],
+  ] as const)
+    say(
+      `spawn: confined, with an /etc of ${readdirSync('/etc', { recursive: true }).length} entries, as ${who} ${ms(times[name])}, bare ${ms(times.bare)}: ratio ${ratio(times[name], times.bare)} (bound 2.5)`,
     )
 }
 
@@ -242,9 +320,16 @@ function buildLandlockAlone(): string | undefined {
   return status === 0 ? output : undefined
 }
 
-const parts = { spawn: benchSpawn, peer: benchSandboxRuntime, rules: benchRules, files: benchFiles }
+const parts = {
+  spawn: benchSpawn,
+  etc: benchEtc,
+  peer: benchSandboxRuntime,
+  rules: benchRules,
+  files: benchFiles,
+}
 const chosen = process.argv.slice(2)
 try {
+  if (chosen.includes('in-etc')) await benchInEtc()
   for (const [name, part] of Object.entries(parts))
     if (chosen.length === 0 || chosen.includes(name)) await part()
 } finally {

@@ -26,6 +26,21 @@ describe.each(PEOPLE)('SPEC 4.3 a kernel without user namespaces, as $name', (pe
     )
   })
 
+  test('SPEC 4.10, 4.11 that the directory one stands in can be moved is said before the command starts', () => {
+    const marked = new Place(person)
+    marked.init()
+    marked.mkdir(join(marked.root, 'x'))
+    marked.mkdir(join(marked.root, 'x/y'))
+    const inside = `cd x/y && ${WITHOUT_NAMESPACES}`
+    const script = 'echo started >&2; cd ..; mv y z && mkdir y && rmdir y && mv z y'
+    const { code, stderr } = marked.shell(inside, ['run', '--', 'sh', '-c', script])
+    expect(code).toBe(0)
+    expect(stderr.split('\n').filter((line) => line.includes('moved') || line === 'started')).toEqual([
+      'warning: not held here: directories can be moved, and become git repositories under another name; a shell that stands in one follows, and git runs there what the command configured: x, x/y',
+      'started',
+    ])
+  })
+
   test('SPEC 4.11 what nobody declared is kept back by --quiet', () => {
     expect(place.shell(WITHOUT_NAMESPACES, ['run', '--quiet', '--', 'true'])).toMatchObject({
       code: 0,

@@ -1,10 +1,11 @@
 import { spawnSync } from 'node:child_process'
-import { chmodSync } from 'node:fs'
+import { chmodSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Certificate, serverCertificate } from '../packages/sandbox/test/proxy/tls-lab.ts'
 import { hasInternet, inInternet, type Seen } from './harness/internet.ts'
 import { Place, PROGRAM, SOMEBODY } from './harness/place.ts'
+import { Repository } from './harness/repository.ts'
 
 /** A public address in a network that is not, and a private one. */
 const OUTSIDE = '93.184.216.34'
@@ -30,12 +31,13 @@ describe.runIf(hasInternet)('programs that know no proxy', () => {
   function run(
     flags: readonly string[],
     script: string,
-    more: { answers?: string[]; quiet?: false } = {},
+    more: { answers?: string[]; quiet?: false; beside?: readonly string[] } = {},
   ): Seen {
     const { uid, gid } = person
     const quiet = more.quiet === false ? [] : ['-q']
     return inInternet({
       argv: [
+        ...((more.beside ?? []) as []),
         PROGRAM.node,
         PROGRAM.cordon,
         'run',
@@ -92,6 +94,49 @@ ${NODES.map((node) => `NODE_EXTRA_CA_CERTS=roots.pem ${node} -e "${fetched}"`).j
     const { stdout, lookups } = run(['--allow-net', NAME], script)
     expect(stdout).toBe(`127.128.0.1 from ${OUTSIDE}\n127.128.0.1 from ${OUTSIDE}\ncode 3\ncode 3\n`)
     expect(lookups.every((lookup) => lookup.endsWith(` ${NAME}`))).toBe(true)
+  })
+
+  test('musl’s way to look up a name, and that of c-ares: an answer at once, to every question', () => {
+    place.write('lookup.py', readFileSync(join(import.meta.dirname, 'harness/musl-lookup.py'), 'utf8'))
+    const ask = `const { resolve4, resolve6 } = require('node:dns').promises
+for (const resolve of [resolve4, resolve6]) for (const name of ['${NAME}', 'other.example'])
+  resolve(name).catch((e) => e.code).then((found) => console.log(resolve === resolve4 ? 4 : 6, name, String(found)))`
+    place.write('ares.cjs', ask)
+    const script = `python3 lookup.py ${NAME} other.example; ${NODES.map((node) => `${node} ares.cjs | sort`).join('; ')}`
+    const { stdout, lookups } = run(['--allow-net', NAME], script)
+    // That there is no second address must not read as if there were no name: musl would give up.
+    const byMusl = `${NAME} A 0 127.128.0.1\n${NAME} AAAA 0 none\nother.example A 3 none\nother.example AAAA 3 none\n`
+    const byAres = `4 ${NAME} 127.128.0.1\n4 other.example ENOTFOUND\n6 ${NAME} ENODATA\n6 other.example ENOTFOUND\n`
+    expect(stdout).toBe(byMusl + byAres.repeat(NODES.length))
+    expect(lookups).toEqual([])
+  })
+
+  /** Serves the repository of a directory on git's own port, outside, while a command runs. */
+  const gitDaemon = (base: string): readonly string[] => [
+    'sh',
+    '-c',
+    `daemon=$("$(git --exec-path)/git-daemon" --base-path="$0" --export-all >/dev/null 2>&1 & echo $!)
+until git ls-remote -q git://${OUTSIDE}/.git >/dev/null 2>&1; do kill -0 $daemon || exit 9; sleep 0.05; done
+"$@"; kill $daemon`,
+    base,
+  ]
+
+  test('git:// through a rule with its port', () => {
+    const source = new Repository(person)
+    const clone = `git clone -q git://${NAME}/.git copy && git -C copy log --format=%s`
+    const more = { beside: gitDaemon(source.root), quiet: false } as const
+    const allowed = run(['--allow-net', `${NAME}:9418`], clone, more)
+    expect(allowed).toMatchObject({ stdout: 'first\n', stderr: '' })
+    // 80 and 443 are another matter, and so is no rule at all.
+    const refused = run(['--allow-net', NAME], `rm -rf copy; ${clone}`, more)
+    expect(refused.stdout + refused.stderr).toBe(
+      `fatal: unable to connect to ${NAME}:\n${NAME}[0: 127.128.0.1]: errno=Connection refused\n\n`,
+    )
+    const unknown = run([], clone, more)
+    expect(unknown.stdout).toBe('')
+    expect(unknown.stderr.split('\n')).toContain(
+      `fatal: unable to look up ${NAME} (port 9418) (Name or service not known)`,
+    )
   })
 
   test('an address that a rule names has a door of its own, and so has an address in brackets', () => {

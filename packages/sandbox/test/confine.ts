@@ -28,6 +28,7 @@ import {
   spawnConfined,
   type SpawnOptions,
 } from '@cordon/sandbox'
+import { type Item } from '../src/linux/items.ts'
 
 export interface Identity {
   readonly name: string
@@ -133,6 +134,21 @@ export function planFor({ world, access = {}, argv, env = {}, plan = {} }: Reque
     env: { ...BASE_ENV, HOME: world.home, ...env },
   })
   return planConfinement({ policy, survey, kernel: probeKernel(), mode: 'enforce', ...plan })
+}
+
+/** The plan with one more directory below the workspace that is treated as /etc is, and what is mounted in it afterwards. */
+export function withSecretsIn(
+  plan: Plan,
+  path: string,
+  when: 'in-turn' | 'last',
+  inside: readonly Item[] = [],
+): Plan {
+  const items = plan.items.flatMap((item): readonly Item[] => {
+    if (item.tag === 'cover-private') return [{ ...item, when }] // the launcher's lists come in the order of the plan
+    const isWorkspace = item.tag === 'bind' && item.path === plan.survey.root.canonical
+    return isWorkspace ? [item, { tag: 'cover-private', path, when }, ...inside] : [item]
+  })
+  return { ...plan, items }
 }
 
 export function start(request: Request): { readonly plan: Plan } & ReturnType<typeof spawnConfined> {

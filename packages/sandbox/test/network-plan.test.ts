@@ -2,7 +2,7 @@ import { parseHost } from '@cordon/policy'
 import { expect, test } from 'vitest'
 import { planNetwork } from '../src/plan/network.ts'
 import { rules } from './proxy/lab.ts'
-import { SURVEY } from './survey.ts'
+import { plan, SURVEY } from './survey.ts'
 
 const OURS = ['proxy 127.0.0.1:3128', 'names udp 127.0.0.1:53', 'names tcp 127.0.0.1:53']
 
@@ -65,11 +65,21 @@ test('what cannot be an address of the sandbox has no door, and neither has what
     doors({ host: '0.0.0.0' }, { host: '::' }, { host: '224.0.0.1' }, { host: '::ffff:1.2.3.4' }),
   ).toEqual(OURS)
   const many = Array.from({ length: 600 }, (_, i) => ({ host: `h${i}.example`, port: 443 }))
-  const plan = planNetwork(rules(...many), SURVEY)
-  expect([plan.sockets.length, plan.doorless.length, plan.doorless[0]]).toEqual([
-    512 + OURS.length,
-    88,
-    'h512.example',
+  const { sockets, doorless } = planNetwork(rules(...many), SURVEY)
+  expect([sockets.length, doorless.length, doorless[0]]).toEqual([512 + OURS.length, 88, 'h512.example'])
+})
+
+test('SPEC 4.5, 4.11 hosts that not every program reaches are said', () => {
+  const many = Array.from({ length: 515 }, (_, i) => ({ host: `h${i}.example`, port: 443, allow: true }))
+  const { lost } = plan({ net: [...many, { host: '0.0.0.0', allow: true }] })
+  expect(lost).toEqual([
+    {
+      guarantee: 'host-rules',
+      declared: false,
+      loss: 'programs that know no proxy do not reach h512.example, h513.example, h514.example, 0.0.0.0',
+      why: 'there are more than 512 hosts and ports with addresses of their own inside, or this address cannot be one',
+      fix: 'allow fewer hosts for this command, or tell the program of the proxy in HTTP_PROXY',
+    },
   ])
 })
 

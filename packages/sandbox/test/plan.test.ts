@@ -63,9 +63,28 @@ test('SPEC 4.3 a narrower rule is a mount, and the directories above it are pinn
     'dir /home/u/w/vault/pub',
     'bind /home/u/w/vault/pub no-suid,no-dev',
     'seal /home/u/w/vault',
-    `allow /home/u/w ${ALL}`,
-    'allow /home/u/w/a/src read-file,read-dir',
-    `allow /home/u/w/vault/pub ${ALL}`,
+    `allow /home/u/w ${ALL}`, // what is granted below it goes down the tree
+  ])
+})
+
+test('SPEC 4.3 Landlock is told of a narrower rule where that grants more than what lies around it', () => {
+  const kinds = new Map(
+    ['src', 'src/out', 'src/out/old'].map((name) => [`/home/u/w/${name}`, 'dir' as const]),
+  )
+  const survey = { ...SURVEY, kinds, home: { given: '/home/v', canonical: '/home/v' } }
+  const access = {
+    fs: [
+      { path: '.', read: true },
+      { path: 'src', read: true, execute: true },
+      { path: 'src/out', ...RWX },
+      { path: 'src/out/old', read: true },
+    ],
+  }
+  const items = about(plan(access, {}, { survey }), '/home/u/w')
+  expect(items.filter((item) => item.startsWith('allow'))).toEqual([
+    'allow /home/u/w read-file,read-dir',
+    'allow /home/u/w/src read-file,read-dir,execute',
+    `allow /home/u/w/src/out ${ALL}`,
   ])
 })
 

@@ -1,6 +1,17 @@
-import { chmodSync, chownSync, mkdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
-import { LaunchError, spawnConfined } from '@cordon/sandbox'
+import { once } from 'node:events'
+import { spawn } from 'node:child_process'
+import { type Confined, LaunchError, type LauncherState, spawnConfined } from '@cordon/sandbox'
 import { afterAll, describe, expect, test } from 'vitest'
 import { type Item } from '../src/linux/items.ts'
 import { findSecrets } from '../src/plan/secrets.ts'
@@ -14,6 +25,7 @@ import {
   run,
   removeWorlds,
   scratchDir,
+  withSecretsIn,
   type World,
 } from './confine.ts'
 
@@ -24,16 +36,19 @@ const USER = { uid: 64_321, gid: 64_321 }
 /** What a group is called inside that an ordinary user may not map; it still opens files. */
 const UNMAPPED = 65_534
 
-/** A launcher that is started by an ordinary user with one more group. */
-function launcherInGroup(group: number): { readonly state: 'ready'; readonly path: string } {
-  const path = join(scratchDir(), 'in-group')
-  const setpriv = `setpriv --reuid ${USER.uid} --regid ${USER.gid} --groups ${group}`
+/** A launcher that another program starts, by exec: its parent must stay the host. */
+function launcherBy(command: string): LauncherState {
+  const path = join(scratchDir(), 'by-another')
   // Found on PATH, because the launcher must be called by its own name.
   const found = `PATH=${dirname(reachableLauncher().path)}:$PATH`
-  writeFileSync(path, `#!/bin/sh\n${found} exec ${setpriv} -- cordon-launch "$@"\n`)
+  writeFileSync(path, `#!/bin/sh\n${found} exec ${command} cordon-launch\n`)
   chmodSync(path, 0o755)
   return { state: 'ready', path }
 }
+
+/** A launcher that is started by an ordinary user with one more group. */
+const launcherInGroup = (group: number): LauncherState =>
+  launcherBy(`setpriv --reuid ${USER.uid} --regid ${USER.gid} --groups ${group} --`)
 
 /** The outermost paths that cannot be read, as the launcher's list has them. */
 const unreadable = (dir: string): string =>
@@ -61,32 +76,39 @@ test.runIf(isRoot)('SPEC 4.3 being in the group of /etc/shadow does not help', a
   expect(paths.toSorted()).toEqual(findSecrets('/etc').secrets.toSorted())
 })
 
-/** Runs a script with `etc` in the workspace treated as /etc is. */
+interface Treatment {
+  readonly when?: 'in-turn' | 'last'
+  /** What is mounted in it afterwards. */
+  readonly inside?: readonly Item[]
+  readonly launcher?: LauncherState
+}
+
+/** Starts a script with `etc` in the workspace treated as /etc is. */
+function startIn(
+  who: Identity,
+  world: World,
+  script: string,
+  { when = 'last', inside = [], launcher = reachableLauncher() }: Treatment = {},
+): Confined {
+  return spawnConfined(withSecretsIn(planFor({ who, world }), join(world.root, 'etc'), when, inside), {
+    argv: ['sh', '-c', script],
+    env: BASE_ENV,
+    launcher,
+    ...(who.as ? { as: who.as } : {}),
+  })
+}
+
 async function runIn(
   who: Identity,
   world: World,
   script: string,
-  when: 'in-turn' | 'last' = 'last',
+  treatment: Treatment = {},
 ): Promise<readonly string[]> {
-  const plan = planFor({ who, world })
-  const items = plan.items.flatMap((item): readonly Item[] =>
-    item.tag === 'bind' && item.path === world.root
-      ? [item, { tag: 'cover-private', path: join(world.root, 'etc'), when }]
-      : [item],
-  )
-  const { stdin, stdout, exit } = spawnConfined(
-    { ...plan, items },
-    {
-      argv: ['sh', '-c', script],
-      env: BASE_ENV,
-      launcher: reachableLauncher(),
-      ...(who.as ? { as: who.as } : {}),
-    },
-  )
+  const { stdin, stdout, exit } = startIn(who, world, script, treatment)
   stdin?.end()
-  const text = stdout?.toArray()
+  const said = stdout?.toArray()
   await exit
-  return Buffer.concat((await text) ?? [])
+  return Buffer.concat((await said) ?? [])
     .toString()
     .split('\n')
     .filter((line) => line !== '')
@@ -118,7 +140,7 @@ describe.each(IDENTITIES)('a directory treated as /etc, as its owner, $name', (w
     makeWorld(who, {}, world.dir)
     const script = `export LC_ALL=C; cat etc/open; echo; find etc -type f -exec cat {} + ; cat etc/closed/inside etc/link; chmod 644 etc/key; mv etc/closed etc/away; echo; ${unreadable('etc')} | sort`
     for (const when of ['in-turn', 'last'] as const)
-      expect(await runIn(who, world, script, when)).toEqual([
+      expect(await runIn(who, world, script, { when })).toEqual([
         'open',
         'open',
         ...['closed', ...names]
@@ -160,4 +182,41 @@ test.runIf(isRoot)('a directory that everybody but our group may list is covered
     chmodSync(path, mode)
   }
   expect(await runIn(who, world, 'cat etc/open; cat etc/known/name')).toEqual(['open'])
+})
+
+describe.runIf(isRoot)('root, for whom the kernel itself holds it (decision 0247)', () => {
+  const who = { name: 'root' }
+
+  test('SPEC 4.3 a secret that is replaced while a command runs stays one', async () => {
+    const world = makeWorld(who, { 'etc/open': 'open' })
+    const etc = join(world.root, 'etc')
+    hide(join(etc, 'shadow'))
+    const script = 'read line; cat etc/open; cat etc/shadow etc/later'
+    const { stdin, stdout, exit } = startIn(who, world, `echo started; ${script}`)
+    const said = stdout!.setEncoding('utf8').iterator({ destroyOnReturn: false })
+    expect(await said.next()).toEqual({ done: false, value: 'started\n' })
+    // As useradd and passwd do it: a mount on a file goes when the host replaces the file.
+    hide(join(etc, 'shadow+'))
+    renameSync(join(etc, 'shadow+'), join(etc, 'shadow'))
+    hide(join(etc, 'later'))
+    stdin!.end('\n')
+    expect(await said.next()).toEqual({ done: false, value: 'open' })
+    expect(await said.next()).toEqual({ done: true, value: undefined })
+    expect((await exit).code).toBe(1)
+  })
+
+  test('SPEC 4.3 nothing that is mounted in it shows on the host, whose mounts are shared', async () => {
+    const world = makeWorld(who, { 'etc/hosts': 'the host' })
+    const path = join(world.root, 'etc/hosts')
+    const host = spawn('unshare', ['--mount', '--propagation', 'shared', 'sh', '-c', 'echo ready; read line'])
+    await once(host.stdout, 'data')
+    const mounts = (): string => readFileSync(`/proc/${host.pid}/mountinfo`, 'utf8')
+    const before = mounts()
+    const launcher = launcherBy(`nsenter --mount=/proc/${host.pid}/ns/mnt --`)
+    const inside = [{ tag: 'content', path, text: 'the sandbox' }] as const
+    expect(await runIn(who, world, 'cat etc/hosts', { launcher, inside })).toEqual(['the sandbox'])
+    expect(mounts()).toBe(before)
+    host.stdin.end()
+    await once(host, 'close')
+  })
 })

@@ -59,6 +59,7 @@ struct linux_dirent64
 /* <sys/mount.h> and <linux/mount.h> exclude each other in older libcs, and only the second knows
  * mount_setattr. */
 #define DETACH 2
+#define PRIVATE (1 << 18)
 
 static inline int
 sys_mount (const char *source, const char *target, const char *type, unsigned long flags, const char *data)
@@ -86,10 +87,9 @@ sys_open_tree (int dir, const char *path, unsigned flags)
 }
 
 static inline int
-sys_move_mount (int from, int to)
+sys_move_mount (int from, int dir, const char *name)
 {
-  return (int) syscall (__NR_move_mount, from, "", to, "",
-                        MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH);
+  return (int) syscall (__NR_move_mount, from, "", dir, name, MOVE_MOUNT_F_EMPTY_PATH);
 }
 
 static inline int

@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* ---- probe.c: instead of a launch ---- */
 
@@ -40,9 +41,10 @@ int start (struct plan *plan, struct relay *relay);
 
 /* ---- namespaces.c ---- */
 
-/* All namespaces of SPEC 4.3 at once. */
-#define ALL_NAMESPACES                                                                                  \
-  (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNET | CLONE_NEWCGROUP)
+/* All namespaces of SPEC 4.3: pid 1 is started in the first, and makes the others itself. They take longer, and the supervisor
+ * has something else to do. */
+#define FIRST_NAMESPACES (CLONE_NEWUSER | CLONE_NEWPID)
+#define LATER_NAMESPACES (CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNET | CLONE_NEWCGROUP)
 
 /* fork(2) into new namespaces. Returns like fork; in the child the id maps are still to be written. */
 int namespaces_fork (unsigned long flags);
@@ -50,7 +52,18 @@ int namespaces_fork (unsigned long flags);
 /* Written by the parent: only it may map more than itself. 0 or an errno. */
 int namespaces_map_ids (int child);
 
+/* A user namespace in which no id of the host's is there: files that are shown through it belong to nobody. -1 for none. */
+int namespaces_open_nobody (void);
+
 /* ---- secrets.c ---- */
+
+/* Before the fork, as root: for each TAG_COVER_PRIVATE that comes last, its directory once more, in which nothing has an owner
+ * or a group. To whoever asks, the kernel answers there with what others may. The item's value is its descriptor, which pid 1
+ * inherits; 0 where this kernel, filesystem or user cannot, and then it is looked for. */
+void secrets_disown (struct plan *plan);
+
+/* Closes those descriptors. */
+void secrets_close (const struct plan *plan);
 
 /* Finds what is not for everybody below each TAG_COVER_PRIVATE, in the host's tree, and writes one list an item. The
  * supervisor does it while pid 1 builds the root and the tool confines itself: it would be idle, and /etc is large.
@@ -59,6 +72,9 @@ int secrets_send (const struct plan *plan, int to, int *item);
 
 /* In pid 1: the list of the next such item, paths with their NULs, in *size bytes. The caller frees it. 0 or an errno. */
 int secrets_receive (int from, char **paths, size_t *size);
+
+/* The same list, of dir below root, without what lies on the device that is ours. */
+int secrets_find (int root, dev_t ours, const char *dir, char **paths, size_t *size);
 
 /* ---- root.c: what pid 1 does first ---- */
 

@@ -28,7 +28,8 @@ enum tag
   TAG_EXEC,
   TAG_TMP_SIZE,  /* value: bytes of the tmpfs behind every private place */
   TAG_CONTENT,   /* a file, new on our tmpfs or in front of the one that is there; other: its text */
-  TAG_COVER_PRIVATE, /* whatever below path is not for everybody becomes unreadable (secrets.c); arg: 1 for last of all */
+  TAG_COVER_PRIVATE, /* whatever below path is not for everybody becomes unreadable (secrets.c); arg: 1 for last of all; value: never
+                        from the host, see secrets_disown */
   TAG_ARG,       /* path: one word of the tool's command line, from its name on */
   TAG_ENV,       /* path: NAME=value, one variable of the tool's environment */
   TAG_HOST,      /* arg: the pid of who started us */

@@ -49,7 +49,7 @@ try_root (void)
 
   if (pipe2 (pipe_fds, O_CLOEXEC))
     die_at (STEP_FORK, NO_ITEM, errno);
-  child = namespaces_fork (ALL_NAMESPACES);
+  child = namespaces_fork (FIRST_NAMESPACES);
   if (child < 0)
     {
       dprintf (STATUS_FD, "failed %s item=-1 errno=%d\n", step_name[STEP_NAMESPACES], errno);
@@ -58,6 +58,8 @@ try_root (void)
   if (child == 0)
     {
       close (pipe_fds[1]);
+      if (unshare (LATER_NAMESPACES))
+        die_at (STEP_NAMESPACES, NO_ITEM, errno);
       if (read (pipe_fds[0], &byte, 1) != 1)
         _exit (EXIT_LAUNCHER);
       root_enter (&plan, -1);

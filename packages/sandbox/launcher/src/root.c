@@ -15,20 +15,30 @@
 /* Where the stage is mounted while we build. Not /tmp: a workspace may lie there, and its path is still
  * to be resolved. Nothing under the host's /proc is ever bound. */
 #define STAGE "/proc"
-#define STAGE_ROOT STAGE "/root"
 
 /* A link on the way is never followed: the host resolved every path when it planned, so a link found
  * now was put there since. */
 #define NO_LINKS (RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)
 
+/* A directory that stays open, because the next item's path is likely to lie in it, too (decision 0248). */
+struct kept
+{
+  int fd; /* -1 for none */
+  char path[4096];
+};
+
 struct builder
 {
-  int host;    /* "/" as it was */
-  int root;    /* "/" as it will be */
-  int stage;   /* the tmpfs itself */
-  dev_t ours;  /* its device: the only one we ever create anything on */
-  int made;    /* for names on the stage */
-  int secrets; /* where the supervisor's lists arrive */
+  int host;          /* "/" as it was */
+  int root;          /* "/" as it will be */
+  struct kept from;  /* below host */
+  struct kept to;    /* below root */
+  int stage;         /* the tmpfs itself */
+  int void_dir;      /* what covers a directory, */
+  int void_file;     /* and anything else */
+  dev_t ours;        /* its device: the only one we ever create anything on */
+  int made;          /* for names on the stage */
+  int secrets;       /* where the supervisor's lists arrive */
 };
 
 static const char *
@@ -39,143 +49,153 @@ relative (const char *path)
   return *path ? path : ".";
 }
 
-/* For what has just failed: close may set another errno. */
-static int
-close_failed (int fd)
-{
-  int err = errno;
-  close (fd);
-  return err;
-}
-
 static int
 open_path (int dir, const char *path)
 {
   return sys_openat2 (dir, relative (path), O_PATH | O_NOFOLLOW | O_CLOEXEC, NO_LINKS);
 }
 
-/* The directory that holds path's last component, and that component. Refuses every directory that is
- * not on our tmpfs: no placeholder of ours ever reaches the host's disk, whatever the plan says. */
-static int
-open_parent (const struct builder *b, const char *path, const char **name)
+static void
+forget (struct kept *kept)
 {
-  char parent[4096];
-  struct stat st;
+  if (kept->fd >= 0)
+    close (kept->fd);
+  kept->fd = -1;
+}
+
+/* The directory that holds path's last component, and that component. The caller does not close it. */
+static int
+open_parent (struct kept *kept, int root, const char *path, const char **name)
+{
   const char *rest = relative (path), *slash = strrchr (rest, '/');
   size_t size = slash ? (size_t) (slash - rest) : 0;
-  int fd;
 
-  if (size >= sizeof parent)
+  if (size >= sizeof kept->path)
     return errno = ENAMETOOLONG, -1;
-  memcpy (parent, rest, size);
-  parent[size] = 0;
   *name = slash ? slash + 1 : rest;
-  fd = open_path (b->root, parent);
-  if (fd < 0)
+  if (kept->fd >= 0 && strncmp (kept->path, rest, size) == 0 && kept->path[size] == 0)
+    return kept->fd;
+  forget (kept);
+  memcpy (kept->path, rest, size);
+  kept->path[size] = 0;
+  return kept->fd = open_path (root, kept->path);
+}
+
+/* The same below the new root, for what is made there. Refuses every directory that is not on our tmpfs: no placeholder
+ * of ours ever reaches the host's disk, whatever the plan says. */
+static int
+open_own_parent (struct builder *b, const char *path, const char **name)
+{
+  struct stat st;
+  int fd = open_parent (&b->to, b->root, path, name);
+
+  if (fd < 0 || fstat (fd, &st))
     return -1;
-  if (fstat (fd, &st) == 0 && st.st_dev == b->ours)
-    return fd;
-  close (fd);
-  return errno = EXDEV, -1;
+  return st.st_dev == b->ours ? fd : (errno = EXDEV, -1);
 }
 
 static int
-make_dir (const struct builder *b, const struct item *item)
+make_dir (struct builder *b, const struct item *item)
 {
   const char *name;
-  int dir = open_parent (b, item->path, &name), err = 0;
-  if (dir < 0)
-    return errno;
-  if (mkdirat (dir, name, item->arg) && errno != EEXIST)
-    err = errno;
-  close (dir);
-  return err;
+  int dir = open_own_parent (b, item->path, &name);
+  return dir < 0 || (mkdirat (dir, name, item->arg) && errno != EEXIST) ? errno : 0;
 }
 
 static int
-make_file (const struct builder *b, const struct item *item)
+make_file (struct builder *b, const struct item *item)
 {
   const char *name;
-  int dir = open_parent (b, item->path, &name), err = 0;
-  if (dir < 0)
-    return errno;
-  if (mknodat (dir, name, S_IFREG | 0444, 0) && errno != EEXIST)
-    err = errno;
-  close (dir);
-  return err;
+  int dir = open_own_parent (b, item->path, &name);
+  return dir < 0 || (mknodat (dir, name, S_IFREG | 0444, 0) && errno != EEXIST) ? errno : 0;
 }
 
 static int
-make_link (const struct builder *b, const struct item *item)
+make_link (struct builder *b, const struct item *item)
 {
   const char *name;
-  int dir = open_parent (b, item->path, &name), err = 0;
-  if (dir < 0)
-    return errno;
-  if (symlinkat (item->other, dir, name))
-    err = errno;
-  close (dir);
-  return err;
+  int dir = open_own_parent (b, item->path, &name);
+  return dir < 0 || symlinkat (item->other, dir, name) ? errno : 0;
 }
 
 static int
-make_replaced (const struct builder *b, const struct item *item)
+make_replaced (struct builder *b, const struct item *item)
 {
   const char *name;
-  int err, dir = open_parent (b, item->path, &name);
+  int dir = open_own_parent (b, item->path, &name);
   if (dir < 0)
     return errno;
-  err = item->value ? replaced_copy_in (dir, name, item) : 0;
-  close (dir);
-  return err;
+  return item->value ? replaced_copy_in (dir, name, item) : 0;
 }
 
-/* Clones the tree at from, sets attributes on all of it, and mounts the clone on to. */
+/* A clone of what dir has under this name, or of dir itself. A link is not followed. */
 static int
-mount_clone (int from, int to, unsigned depth, uint64_t attributes)
+clone_tree (int dir, const char *name, unsigned depth)
 {
-  int err = 0;
-  int tree = sys_open_tree (from, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | depth);
-  if (tree < 0)
-    return errno;
-  if (sys_mount_setattr (tree, AT_EMPTY_PATH | depth, attributes) || sys_move_mount (tree, to))
+  return sys_open_tree (dir, name,
+                        OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | depth);
+}
+
+/* Mounts a clone at path, unless err says that something is wrong with it, and closes it. */
+static int
+mount_tree (struct builder *b, int tree, int err, const char *path)
+{
+  const char *name;
+  int to = err ? -1 : open_parent (&b->to, b->root, path, &name);
+
+  if (err == 0 && (to < 0 || sys_move_mount (tree, to, name)))
     err = errno;
   close (tree);
+  /* What was open below it, or is it, is beneath the mount now. */
+  if (strncmp (b->to.path, relative (path), strlen (relative (path))) == 0)
+    forget (&b->to);
   return err;
 }
 
 /* From the host's tree, so that the clone starts with the host's attributes and not with those of the
  * narrower clone it is put into. Recursive: the kernel refuses to lift the lid off a mount below. */
 static int
-bind_host (const struct builder *b, const struct item *item)
+bind_host (struct builder *b, const struct item *item)
 {
   struct stat st;
-  int err, to, from = open_path (b->host, item->path);
+  const char *name;
+  int tree, err = 0, from = open_parent (&b->from, b->host, item->path, &name);
+
   if (from < 0)
     return errno;
-  if (fstat (from, &st))
-    return close_failed (from);
-  /* O_PATH opens a link itself; what was planned was no link. */
-  if (S_ISLNK (st.st_mode))
-    return close (from), ELOOP;
-  to = open_path (b->root, item->path);
-  err = to < 0 ? errno : mount_clone (from, to, AT_RECURSIVE, item->arg);
-  if (to >= 0)
-    close (to);
-  close (from);
-  return err;
+  tree = clone_tree (from, name, AT_RECURSIVE);
+  if (tree < 0)
+    return errno;
+  if (fstat (tree, &st) || sys_mount_setattr (tree, AT_EMPTY_PATH | AT_RECURSIVE, item->arg))
+    err = errno;
+  /* What was planned was no link. */
+  else if (S_ISLNK (st.st_mode))
+    err = ELOOP;
+  return mount_tree (b, tree, err, item->path);
 }
 
 /* The same for a link: the clone of a link is that link, but a mount point cannot be removed. */
 static int
-pin_link (const struct builder *b, const struct item *item)
+pin_link (struct builder *b, const struct item *item)
 {
-  int err, fd = open_path (b->root, item->path);
-  if (fd < 0)
+  const char *name;
+  int tree, dir = open_parent (&b->to, b->root, item->path, &name);
+
+  if (dir < 0)
     return errno;
-  err = mount_clone (fd, fd, 0, 0);
-  close (fd);
-  return err;
+  tree = clone_tree (dir, name, 0);
+  return tree < 0 ? errno : mount_tree (b, tree, 0, item->path);
+}
+
+/* Mounts at path what the stage has under this name, with these attributes. */
+static int
+mount_staged (struct builder *b, const char *name, const char *path, uint64_t attributes)
+{
+  int tree = clone_tree (b->stage, name, 0);
+
+  if (tree < 0)
+    return errno;
+  return mount_tree (b, tree, sys_mount_setattr (tree, AT_EMPTY_PATH, attributes) ? errno : 0, path);
 }
 
 /* A new directory on the stage, mounted at path. */
@@ -183,18 +203,11 @@ static int
 mount_stage_dir (struct builder *b, const char *path, mode_t mode, uint64_t attributes)
 {
   char name[16];
-  int err, from, to = open_path (b->root, path);
-  if (to < 0)
-    return errno;
+
   snprintf (name, sizeof name, "%d", b->made++);
   if (mkdirat (b->stage, name, 0700) || fchmodat (b->stage, name, mode, 0))
-    return close_failed (to);
-  from = open_path (b->stage, name);
-  err = from < 0 ? errno : mount_clone (from, to, 0, attributes);
-  if (from >= 0)
-    close (from);
-  close (to);
-  return err;
+    return errno;
+  return mount_staged (b, name, path, attributes);
 }
 
 #define INERT (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC)
@@ -204,25 +217,22 @@ mount_stage_dir (struct builder *b, const char *path, mode_t mode, uint64_t attr
 static int
 mount_content (struct builder *b, const struct item *item)
 {
-  char name[16];
-  int fd, from, err = 0, to = open_path (b->root, item->path);
+  char staged[16];
+  const char *name;
+  struct stat st;
+  int err, fd, dir = open_parent (&b->to, b->root, item->path, &name);
 
-  if (to < 0 && errno == ENOENT && (err = make_file (b, item)) == 0)
-    to = open_path (b->root, item->path);
-  if (to < 0)
-    return err ? err : errno;
-  snprintf (name, sizeof name, "%d", b->made++);
-  fd = openat (b->stage, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0444);
-  err = fd < 0 ? errno : write_all (fd, item->other, strlen (item->other));
-  from = err ? -1 : open_path (b->stage, name);
-  if (err == 0)
-    err = from < 0 ? errno : mount_clone (from, to, 0, INERT | MOUNT_ATTR_RDONLY);
-  if (fd >= 0)
-    close (fd);
-  if (from >= 0)
-    close (from);
-  close (to);
-  return err;
+  if (dir < 0)
+    return errno;
+  if (fstatat (dir, name, &st, AT_SYMLINK_NOFOLLOW) && (err = errno == ENOENT ? make_file (b, item) : errno))
+    return err;
+  snprintf (staged, sizeof staged, "%d", b->made++);
+  fd = openat (b->stage, staged, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0444);
+  if (fd < 0)
+    return errno;
+  err = write_all (fd, item->other, strlen (item->other));
+  close (fd);
+  return err ? err : mount_staged (b, staged, item->path, INERT | MOUNT_ATTR_RDONLY);
 }
 
 /* Makes a path unreadable. What covers it has no permission for anybody, and a mount point can be neither
@@ -231,37 +241,67 @@ static int
 cover (struct builder *b, const struct item *item)
 {
   struct stat st;
-  int err, void_fd, to = open_path (b->root, item->path);
-  if (to < 0)
+  const char *name;
+  int tree, dir = open_parent (&b->to, b->root, item->path, &name);
+
+  if (dir < 0 || fstatat (dir, name, &st, AT_SYMLINK_NOFOLLOW))
     return errno;
-  if (fstat (to, &st))
-    return close_failed (to);
   /* Something is bound back inside: it can be walked into, not listed, and is sealed by a later item. */
   if (S_ISDIR (st.st_mode) && item->arg)
-    return close (to), mount_stage_dir (b, item->path, 0111, INERT);
-  void_fd = open_path (b->stage, S_ISDIR (st.st_mode) ? "void-dir" : "void-file");
-  err = void_fd < 0 ? errno : mount_clone (void_fd, to, 0, INERT | MOUNT_ATTR_RDONLY);
-  if (void_fd >= 0)
-    close (void_fd);
-  close (to);
+    return mount_stage_dir (b, item->path, 0111, INERT);
+  /* With the attributes of the mount it is cloned from. */
+  tree = clone_tree (S_ISDIR (st.st_mode) ? b->void_dir : b->void_file, "", 0);
+  return tree < 0 ? errno : mount_tree (b, tree, 0, item->path);
+}
+
+static int
+cover_each (struct builder *b, const char *paths, size_t size, int *gone)
+{
+  int err = 0;
+
+  *gone = 0;
+  for (const char *path = paths; err == 0 && path < paths + size; path += strlen (path) + 1)
+    {
+      err = cover (b, &(struct item) { .tag = TAG_COVER, .path = path });
+      if (err == ENOENT)
+        *gone = 1, err = 0;
+    }
   return err;
 }
 
-/* What the supervisor found. A path that is gone by now ends it: it may come back when nothing covers it. */
+/* So often in a row a directory may change while we cover what is private in it. */
+#define MOST_LOOKS 20
+
+/* What the supervisor found. A path that is gone by now may be there under another name, so we look again, until what was
+ * found was all there. */
 static int
-cover_private (struct builder *b)
+cover_found (struct builder *b, const char *dir)
 {
   char *paths = NULL;
   size_t size = 0;
-  int err = secrets_receive (b->secrets, &paths, &size);
+  int gone, err = secrets_receive (b->secrets, &paths, &size);
 
   /* The supervisor could not find it out, and has said why. */
   if (err == EPIPE)
     _exit (EXIT_LAUNCHER);
-  for (char *path = paths; err == 0 && path < paths + size; path += strlen (path) + 1)
-    err = cover (b, &(struct item) { .tag = TAG_COVER, .path = path });
+  for (int looks = 1; err == 0; looks++)
+    {
+      err = cover_each (b, paths, size, &gone);
+      if (err || !gone)
+        break;
+      free (paths);
+      paths = NULL;
+      err = looks < MOST_LOOKS ? secrets_find (b->root, b->ours, dir, &paths, &size) : ENOENT;
+    }
   free (paths);
   return err;
+}
+
+/* By what the supervisor has opened, or by what it finds. */
+static int
+cover_private (struct builder *b, const struct item *item)
+{
+  return item->value ? mount_tree (b, (int) item->value, 0, item->path) : cover_found (b, item->path);
 }
 
 static int
@@ -279,9 +319,10 @@ seal (const struct builder *b, const struct item *item)
 /* procfs and devpts of our own namespaces. Paths of the plan are ours up to here, so mount(2) by name
  * follows nothing that the host's disk could have changed. */
 static int
-mount_fresh (const struct builder *b, const char *type, const char *path, unsigned long flags, const char *data)
+mount_fresh (struct builder *b, const char *type, const char *path, unsigned long flags, const char *data)
 {
   int err = 0;
+  forget (&b->to);
   if (fchdir (b->root))
     return errno;
   if (sys_mount (type, relative (path), type, flags, data))
@@ -331,8 +372,9 @@ build (struct builder *b, const struct plan *plan, int index)
       step = STEP_COVER, err = cover (b, item);
       break;
     case TAG_COVER_PRIVATE:
-      if (!item->arg)
-        step = STEP_COVER, err = cover_private (b);
+      /* Those that were opened are mounted in turn: what else is mounted in them lies on top. */
+      if (item->value || !item->arg)
+        step = STEP_COVER, err = cover_private (b, item);
       break;
     case TAG_SEAL:
       step = STEP_SEAL, err = seal (b, item);
@@ -358,12 +400,25 @@ build (struct builder *b, const struct plan *plan, int index)
     die_at (step, index, err);
 }
 
+static int
+mount_on_itself (int stage, const char *name, uint64_t attributes)
+{
+  int fd, tree = clone_tree (stage, name, 0);
+
+  if (tree < 0 || sys_mount_setattr (tree, AT_EMPTY_PATH, attributes) || sys_move_mount (tree, stage, name))
+    die_at (STEP_STAGE, NO_ITEM, errno);
+  close (tree);
+  fd = open_path (stage, name);
+  if (fd < 0)
+    die_at (STEP_STAGE, NO_ITEM, errno);
+  return fd;
+}
+
 static void
 set_stage (struct builder *b, const struct plan *plan)
 {
   char options[64];
   struct stat st;
-  int root;
 
   b->host = open ("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
   snprintf (options, sizeof options, "mode=0755,size=%llu,nr_inodes=262144", (unsigned long long) plan->tmp_size);
@@ -376,14 +431,11 @@ set_stage (struct builder *b, const struct plan *plan)
       || mknodat (b->stage, "void-file", S_IFREG, 0) || fstat (b->stage, &st))
     die_at (STEP_STAGE, NO_ITEM, errno);
   b->ours = st.st_dev;
+  b->from.fd = b->to.fd = -1;
   /* pivot_root wants a mount point. */
-  root = open_path (b->stage, "root");
-  if (root < 0 || mount_clone (root, root, 0, 0))
-    die_at (STEP_STAGE, NO_ITEM, errno);
-  close (root);
-  b->root = open (STAGE_ROOT, O_PATH | O_DIRECTORY | O_CLOEXEC);
-  if (b->root < 0)
-    die_at (STEP_STAGE, NO_ITEM, errno);
+  b->root = mount_on_itself (b->stage, "root", 0);
+  b->void_dir = mount_on_itself (b->stage, "void-dir", INERT | MOUNT_ATTR_RDONLY);
+  b->void_file = mount_on_itself (b->stage, "void-file", INERT | MOUNT_ATTR_RDONLY);
 }
 
 /* Kept from root_enter for root_finish. */
@@ -407,17 +459,21 @@ void
 root_finish (const struct plan *plan)
 {
   for (uint32_t i = 0; i < plan->count; i++)
-    if (plan->items[i].tag == TAG_COVER_PRIVATE && plan->items[i].arg)
+    if (plan->items[i].tag == TAG_COVER_PRIVATE && plan->items[i].arg && plan->items[i].value == 0)
       {
-        int err = cover_private (&entered);
+        int err = cover_private (&entered, &plan->items[i]);
         if (err)
           die_at (STEP_COVER, (int) i, err);
       }
   /* The old root has ended up on top of the new one and is taken off: pivot_root(2), NOTES. */
   if (sys_umount (".", DETACH) || chdir ("/"))
     die_at (STEP_PIVOT, NO_ITEM, errno);
+  forget (&entered.from);
+  forget (&entered.to);
   close (entered.secrets);
   close (entered.host);
   close (entered.stage);
+  close (entered.void_dir);
+  close (entered.void_file);
   close (entered.root);
 }

@@ -1,6 +1,6 @@
 /* SPEC 4.3: /etc without its secrets. A secret is what is not readable by everybody: as root, or in a privileged
  * group, permissions alone would not protect it. The same rule as src/plan/secrets.ts, which a test compares.
- * When it is looked for, and by whom: decision 0047. */
+ * Root lets the kernel hold it (decision 0247). Everybody else looks for it: when, and by whom, decision 0047 says. */
 #include "launcher.h"
 
 #include "bytes.h"
@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#define BELOW (RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS)
 #define READ_BY_ALL 0004
 #define ENTER_BY_ALL 0005
 
@@ -29,6 +30,8 @@ struct paths
 
 struct walk
 {
+  int root;             /* what paths begin at */
+  dev_t ours;           /* what lies on this device covers something already */
   struct paths open;    /* directories to look into */
   struct paths secrets; /* what was found */
 };
@@ -80,7 +83,7 @@ look_at (struct walk *walk, int fd, const char *dir, const struct linux_dirent64
     return 0;
   if (fstatat (fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW))
     return errno == ENOENT ? 0 : errno;
-  if (S_ISLNK (st.st_mode))
+  if (S_ISLNK (st.st_mode) || st.st_dev == walk->ours)
     return 0;
   needed = S_ISDIR (st.st_mode) ? ENTER_BY_ALL : READ_BY_ALL;
   if ((st.st_mode & needed) != needed)
@@ -93,7 +96,7 @@ look_into (struct walk *walk, const char *dir)
 {
   static _Alignas (struct linux_dirent64) char entries[32768];
   long size = 0;
-  int err = 0, fd = sys_openat2 (AT_FDCWD, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC, RESOLVE_NO_SYMLINKS);
+  int err = 0, fd = sys_openat2 (walk->root, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC, BELOW);
 
   if (fd < 0)
     return errno;
@@ -114,8 +117,10 @@ static int
 find (struct walk *walk, const char *top)
 {
   char dir[PATH_MAX];
-  int err = add (&walk->open, top, "");
+  int err;
 
+  walk->open.size = walk->secrets.size = 0;
+  err = add (&walk->open, top, "");
   while (err == 0 && walk->open.size > 0)
     {
       take_last (&walk->open, dir);
@@ -144,21 +149,22 @@ send_list (int to, const struct paths *list)
 int
 secrets_send (const struct plan *plan, int to, int *item)
 {
-  struct walk walk = { 0 };
+  struct walk walk = { .root = open ("/", O_PATH | O_DIRECTORY | O_CLOEXEC) };
   void (*before) (int) = signal (SIGPIPE, SIG_IGN);
-  int err = 0;
+  int err = walk.root < 0 ? errno : 0;
 
   for (uint32_t i = 0; err == 0 && i < plan->count; i++)
-    if (plan->items[i].tag == TAG_COVER_PRIVATE)
+    if (plan->items[i].tag == TAG_COVER_PRIVATE && plan->items[i].value == 0)
       {
         *item = (int) i;
-        walk.secrets.size = 0;
         err = find (&walk, plan->items[i].path);
         if (err == 0)
           err = send_list (to, &walk.secrets);
       }
   free (walk.open.text);
   free (walk.secrets.text);
+  if (walk.root >= 0)
+    close (walk.root);
   signal (SIGPIPE, before);
   return err;
 }
@@ -174,4 +180,72 @@ secrets_receive (int from, char **paths, size_t *size)
   *size = length;
   *paths = malloc (*size + 1);
   return *paths == NULL ? ENOMEM : read_exactly (from, *paths, *size);
+}
+
+int
+secrets_find (int root, dev_t ours, const char *dir, char **paths, size_t *size)
+{
+  struct walk walk = { .root = root, .ours = ours };
+  int err = find (&walk, dir);
+
+  free (walk.open.text);
+  *paths = walk.secrets.text;
+  *size = walk.secrets.size;
+  return err;
+}
+
+/* Read-only and private are set with the owners in one call: a mount that is still shared with the host's would carry what
+ * is mounted in it to the host. */
+static int
+open_unowned (const char *dir, int nobody)
+{
+  struct mount_attr attr = { .attr_set = MOUNT_ATTR_IDMAP | MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
+                             .propagation = PRIVATE,
+                             .userns_fd = (uint64_t) nobody };
+  int tree, fd = sys_openat2 (AT_FDCWD, dir, O_PATH | O_DIRECTORY | O_CLOEXEC, RESOLVE_NO_SYMLINKS);
+
+  if (fd < 0)
+    return -1;
+  tree = sys_open_tree (fd, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | AT_RECURSIVE);
+  close (fd);
+  if (tree < 0)
+    return -1;
+  /* Above the descriptors with a meaning of their own, or not at all: 0 stands for none. */
+  if (tree > STATUS_FD
+      && syscall (__NR_mount_setattr, tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof attr) == 0)
+    return tree;
+  close (tree);
+  return -1;
+}
+
+void
+secrets_disown (struct plan *plan)
+{
+  int nobody = -1;
+
+  for (uint32_t i = 0; i < plan->count; i++)
+    {
+      struct item *item = &plan->items[i];
+      int tree;
+      if (item->tag != TAG_COVER_PRIVATE)
+        continue;
+      item->value = 0;
+      /* Only root may change how a filesystem of the host shows its owners. Where a rule reaches into the directory, the way
+       * there may lead through what others may not enter, and pid 1 has to go it. */
+      if (geteuid () != 0 || !item->arg || (nobody < 0 && (nobody = namespaces_open_nobody ()) < 0))
+        continue;
+      tree = open_unowned (item->path, nobody);
+      if (tree >= 0)
+        item->value = (uint64_t) tree;
+    }
+  if (nobody >= 0)
+    close (nobody);
+}
+
+void
+secrets_close (const struct plan *plan)
+{
+  for (uint32_t i = 0; i < plan->count; i++)
+    if (plan->items[i].tag == TAG_COVER_PRIVATE && plan->items[i].value)
+      close ((int) plan->items[i].value);
 }

@@ -29,6 +29,9 @@ sandbox (const struct plan *plan, struct relay *relay, int mapped, int superviso
 {
   /* After the fork: becoming another user namespace's root would have cleared it. */
   prctl (PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+  /* While the supervisor maps our ids. */
+  if (plan->flags & FLAG_NAMESPACES && unshare (LATER_NAMESPACES))
+    die_at (STEP_NAMESPACES, NO_ITEM, errno);
   if (relay_is_open (relay) && relay_enter (relay))
     die_at (STEP_FORK, NO_ITEM, errno);
   wait_for_supervisor (mapped, supervisor);
@@ -54,7 +57,9 @@ start (struct plan *plan, struct relay *relay)
   mapped = eventfd (0, EFD_CLOEXEC);
   if (mapped < 0 || pipe2 (pipe_fds, O_CLOEXEC))
     return report_failed (STEP_FORK, NO_ITEM, errno), -1;
-  child = namespaces_fork (isolated ? ALL_NAMESPACES : 0);
+  if (isolated)
+    secrets_disown (plan);
+  child = namespaces_fork (isolated ? FIRST_NAMESPACES : 0);
   if (child < 0)
     return report_failed (isolated ? STEP_NAMESPACES : STEP_FORK, NO_ITEM, errno), -1;
   if (child == 0)
@@ -63,6 +68,8 @@ start (struct plan *plan, struct relay *relay)
       sandbox (plan, relay, mapped, pipe_fds[0]);
     }
   close (pipe_fds[0]);
+  if (isolated)
+    secrets_close (plan);
   if (relay_is_open (relay))
     relay_leave_tool (relay);
   if (isolated)

@@ -65,6 +65,20 @@ export const lostOfSockets = (isolation: Plan['isolation']): Loss =>
         fix: 'see `cordon doctor` for how to get namespaces',
       }
 
+/** SPEC 4.5: allowed hosts that have no address inside, or no listener at it. */
+export function lostDoors(hosts: readonly string[]): readonly Loss[] {
+  if (hosts.length === 0) return []
+  return [
+    {
+      guarantee: 'host-rules',
+      declared: false,
+      loss: `programs that know no proxy do not reach ${list(hosts)}`,
+      why: 'there are more than 512 hosts and ports with addresses of their own inside, or this address cannot be one',
+      fix: 'allow fewer hosts for this command, or tell the program of the proxy in HTTP_PROXY',
+    },
+  ]
+}
+
 /** Whether anything at all keeps a program from the files that no rule speaks of. */
 export const hasBoundary = ({ landlockAbi }: KernelReport, isolation: Plan['isolation']): boolean =>
   isolation === 'namespaces' || landlockAbi > 0
@@ -86,13 +100,22 @@ function withoutBoundary({ newRoot }: KernelReport): LostGuarantee {
 /** SPEC 4.10: what the guard cannot hold is said, and no reason to refuse. */
 export function lostGuard(paths: readonly string[], kernel: KernelReport): readonly Loss[] {
   if (paths.length === 0) return []
-  const named = paths.slice(0, MOST_NAMED).map(show).join(', ')
-  const more = paths.length > MOST_NAMED ? ` and ${paths.length - MOST_NAMED} more` : ''
-  const loss = `files that the host obeys or runs by itself later can be changed: ${named}${more}`
+  const loss = `files that the host obeys or runs by itself later can be changed: ${list(paths)}`
+  return [{ guarantee: 'guard', declared: false, loss, ...causeOf(kernel) }]
+}
+
+/** And where a new one of them is looked for at the end, by name, while a shell stays in the directory that had it. */
+export function lostPlaces(dirs: readonly string[], kernel: KernelReport): readonly Loss[] {
+  if (dirs.length === 0) return []
+  const loss = `directories can be moved, and become git repositories under another name; a shell that stands in one follows, and git runs there what the command configured: ${list(dirs)}`
   return [{ guarantee: 'guard', declared: false, loss, ...causeOf(kernel) }]
 }
 
 const MOST_NAMED = 5
+
+const list = (paths: readonly string[]): string =>
+  paths.slice(0, MOST_NAMED).map(show).join(', ') +
+  (paths.length > MOST_NAMED ? ` and ${paths.length - MOST_NAMED} more` : '')
 
 function withoutNamespaces(kernel: KernelReport): readonly LostGuarantee[] {
   const before = kernel.landlockAbi < ABI_WITH_SCOPES

@@ -156,7 +156,7 @@ const layWay =
 const layRegion =
   (region: HeldRegion, inside: 'bound-back' | 'empty', survey: Survey): Step['lay'] =>
   (layout, allowed) => {
-    const { path, kind, grants, hold, apart } = region
+    const { path, kind, grants, inherited, hold, apart } = region
     if (kind === 'missing') return keepParent(layout, region, survey)
     if (!apart) return
     // SPEC 4.10: a guarded link stays what it is; what it leads to has a rule of its own.
@@ -173,7 +173,10 @@ const layRegion =
     }
     if (kind === 'link') return layout.pinLink(path)
     layout.bind(path, kind, hold.attributes)
-    allowed.push(allow(path, rightsOf(grants)))
+    // Landlock's rights go down the tree: what lies around it has them, so it has them.
+    const isLent =
+      enclosesStrictly(survey.root.canonical, path) && [...grants].every((each) => inherited.has(each))
+    if (!isLent) allowed.push(allow(path, rightsOf(grants)))
   }
 
 /**

@@ -13,7 +13,7 @@ export interface NetworkPlan {
   readonly names: ReadonlyMap<HostName, string>
   /** The sandbox's own `/etc/hosts` and `/etc/resolv.conf`, by the path they have here. */
   readonly files: ReadonlyMap<string, string>
-  /** Hosts without a door: there are too many, or the address cannot be one of the sandbox's own. */
+  /** Hosts without a door: there are too many, or the address cannot be one of the sandbox's own. Said as a loss. */
   readonly doorless: readonly HostName[]
 }
 

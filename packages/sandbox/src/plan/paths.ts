@@ -19,6 +19,12 @@ export function between(base: string, path: string): readonly string[] {
   return found
 }
 
+/** The directory right below `base` on the way to `path`, if there is one between. */
+export function firstBelow(base: string, path: string): string | undefined {
+  const slash = path.indexOf('/', base === '/' ? 1 : base.length + 1)
+  return slash > 0 ? path.slice(0, slash) : undefined
+}
+
 /** Parents before children; siblings by name, so that a plan does not depend on the order of rules. Stable. */
 export function sortByPath<Entry extends { readonly path: string }>(
   entries: readonly Entry[],

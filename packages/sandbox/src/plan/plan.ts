@@ -1,6 +1,15 @@
 import { ABI_WITH_TRUNCATE } from '../linux/landlock.ts'
 import { type Flag, type Item, type LimitName } from '../linux/items.ts'
-import { hasBoundary, lostGuard, lostOf, lostOfSockets, lostWithout, WITHOUT_CGROUP } from './lost.ts'
+import {
+  hasBoundary,
+  lostDoors,
+  lostGuard,
+  lostOf,
+  lostOfSockets,
+  lostPlaces,
+  lostWithout,
+  WITHOUT_CGROUP,
+} from './lost.ts'
 import { LauncherMissingError } from '../launcher.ts'
 import { UnenforceableError, UnplannableError } from './errors.ts'
 import { cannotHold, declaredIn, holdersOf, isRefused, unguarded } from './holders.ts'
@@ -12,7 +21,7 @@ import { regionsOf } from './regions.ts'
 import { type HeldRegions, holdRegions } from './regions-held.ts'
 import { type PlanRequest, type Holder, type Limits, type Loss, type Plan } from './types.ts'
 import { whyNoWorkspace } from './no-workspace.ts'
-import { watchMissing } from './watched.ts'
+import { movableGuarded, watchMissing } from './watched.ts'
 
 const MIB = 1024 * 1024
 export const DEFAULT_LIMITS: Limits = { memory: 8192 * MIB, processes: 1024, files: 8192, tmp: 1024 * MIB }
@@ -32,11 +41,15 @@ export function planConfinement(request: PlanRequest): Plan {
   const means = { mounts: isolation === 'namespaces', landlockAbi: kernel.landlockAbi }
   const held = holdRegions(regionsOf(policy, outside, survey), survey, means)
   const limits = { ...DEFAULT_LIMITS, ...request.limits }
+  const network = isolation === 'namespaces' ? planNetwork(policy.net, survey) : undefined
   const declared = declaredIn(policy, held.regions, isolation)
   const loose = unguarded(held.regions).flatMap(({ rules: [rule] }) => (rule ? [nameOf(rule)] : []))
+  const movable = means.mounts ? [] : movableGuarded(held.regions, survey)
   const lost: readonly Loss[] = [
     ...lostWithout(kernel, isolation).map((each) => ({ ...each, declared: declared.has(each.guarantee) })),
     ...lostGuard(loose, kernel),
+    ...lostPlaces(movable, kernel),
+    ...lostDoors(network?.doorless ?? []),
     ...(request.limits?.memory !== undefined && request.cgroup === undefined ? [WITHOUT_CGROUP] : []),
     ...(request.unixSockets === 'private' ? [lostOfSockets(isolation)] : []),
   ]
@@ -71,7 +84,7 @@ export function planConfinement(request: PlanRequest): Plan {
       request.limits?.memory === undefined || request.cgroup === undefined
         ? undefined
         : { parent: request.cgroup, memory: limits.memory },
-    network: isolation === 'namespaces' ? planNetwork(policy.net, survey) : undefined,
+    network,
   }
 }
 

@@ -1,6 +1,6 @@
-import { type Capability } from '@cordon/policy'
+import { CAPABILITIES, type Capability } from '@cordon/policy'
 import { type Hold, hold, type Means, WRITING } from './hold.ts'
-import { between, encloses, enclosesStrictly, sortByPath } from './paths.ts'
+import { encloses, enclosesStrictly, firstBelow, sortByPath } from './paths.ts'
 import { EVERYTHING, NOTHING, type Region } from './regions.ts'
 import { type Survey } from './survey.ts'
 
@@ -67,26 +67,45 @@ function holdAll(
   means: Means,
 ): readonly HeldRegion[] {
   const done: HeldRegion[] = []
+  const holdOf = holdOnce(means)
   const above: HeldRegion[] = [] // the enclosing regions of the one at hand, outermost first
   for (const region of regions) {
     while (above.length > 0 && !encloses(above.at(-1)!.path, region.path)) above.pop()
-    const inherited = new Set([
-      ...(above.at(-1)?.inherited ?? outside(region.path, places, survey)),
-      ...(above.at(-1)?.grants ?? NOTHING),
-    ])
-    const kind = region.kind === 'file' || region.kind === 'link' ? 'file' : 'dir'
-    const nearest = above.at(-1)?.grants ?? outside(region.path, places, survey)
+    const around = above.at(-1)
+    const lent = around?.inherited ?? outside(region.path, places, survey)
+    const inherited = around ? joined(lent, around.grants) : lent
     const held = {
       ...region,
       inherited,
-      above: new Set(nearest),
-      hold: hold({ kind, grants: region.grants, inherited, means }),
-      apart: region.path === survey.root.canonical || !isAlike(region, above.at(-1)),
+      above: around?.grants ?? lent,
+      hold: holdOf(region, inherited),
+      apart: region.path === survey.root.canonical || !isAlike(region, around),
     }
     done.push(held)
     above.push(held)
   }
   return done
+}
+
+/** There are few different answers, and there may be many regions. */
+function holdOnce(means: Means): (region: Region, inherited: ReadonlySet<Capability>) => Hold {
+  const known = new Map<number, Hold>()
+  return (region, inherited) => {
+    const kind = region.kind === 'file' || region.kind === 'link' ? 'file' : 'dir'
+    const key = (bitsOf(region.grants) << 6) | (bitsOf(inherited) << 1) | (kind === 'file' ? 1 : 0)
+    const found = known.get(key) ?? hold({ kind, grants: region.grants, inherited, means })
+    known.set(key, found)
+    return found
+  }
+}
+
+const bitsOf = (capabilities: ReadonlySet<Capability>): number =>
+  CAPABILITIES.reduce((bits, each, index) => (capabilities.has(each) ? bits | (1 << index) : bits), 0)
+
+/** Both, in one of the two sets where that has them all. */
+function joined(a: ReadonlySet<Capability>, b: ReadonlySet<Capability>): ReadonlySet<Capability> {
+  for (const each of b) if (!a.has(each)) return new Set([...a, ...b])
+  return a
 }
 
 /** Only with all writing: of a narrower one the mount that holds it also says so in the table. */
@@ -118,18 +137,16 @@ function waysTo(
   places: readonly PrivatePlace[],
   { root, home }: Survey,
 ): readonly string[] {
-  const isRoot = (path: string): boolean => path === root.canonical
-  const ways = regions
-    .filter(({ path, kind, grants }) => isRoot(path) || (kind !== 'missing' && grants.size > 0))
-    .flatMap(({ path }) => {
-      const place = places.findLast((each) => each.writable && enclosesStrictly(each.path, path))
-      const [way] = place ? between(place.path, path) : []
-      if (way === undefined || regions.some((each) => each.grants.size > 0 && encloses(each.path, way)))
-        return []
-      const isProgramsOwn = place?.path === home.canonical && way.startsWith(`${home.canonical}/.`)
-      return isProgramsOwn && !isRoot(path) ? [] : [way]
-    })
-  return [...new Set(ways)]
+  const ways = new Set<string>()
+  for (const { path, kind, grants } of regions) {
+    const isRoot = path === root.canonical
+    if (!isRoot && (kind === 'missing' || grants.size === 0)) continue
+    const place = places.findLast((each) => each.writable && enclosesStrictly(each.path, path))
+    const way = place && firstBelow(place.path, path)
+    const isProgramsOwn = place?.path === home.canonical && way?.startsWith(`${home.canonical}/.`)
+    if (way !== undefined && (isRoot || !isProgramsOwn)) ways.add(way)
+  }
+  return [...ways].filter((way) => !regions.some((each) => each.grants.size > 0 && encloses(each.path, way)))
 }
 
 /** Not where a region is granted, nor inside the system: a private place would hide what is there. */

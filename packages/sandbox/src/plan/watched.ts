@@ -1,5 +1,7 @@
+import { dirname } from 'node:path'
 import { type Guard } from '@cordon/policy'
 import { type HeldRegion } from './regions-held.ts'
+import { nameOf } from './outside.ts'
 import { encloses } from './paths.ts'
 import { type Survey } from './survey.ts'
 import { type WatchedPath } from './types.ts'
@@ -17,6 +19,26 @@ export function watchMissing(regions: readonly HeldRegion[], survey: Survey): re
   })
   const told = watched.filter(({ guard }) => guard === 'told')
   return [...watched.filter(({ guard }) => guard === 'moved-aside'), ...told.slice(0, MOST_TOLD)]
+}
+
+/**
+ * SPEC 4.10: directories in which something guarded is looked for at the end, because it was missing; by name, so a mount keeps
+ * theirs. Without mounts nothing does: that they cannot be moved would have to be taken from the directory around them, and with
+ * it from all others there. The workspace itself lies where nothing is granted. Where something guarded exists, that is said.
+ */
+export function movableGuarded(regions: readonly HeldRegion[], { root, kinds }: Survey): readonly string[] {
+  const guards = regions.filter(isGuard)
+  const present = new Set(guards.filter(({ kind }) => kind !== 'missing').map(({ path }) => dirname(path)))
+  const movable = guards.flatMap((region) => {
+    const dir = dirname(region.path)
+    const [rule] = region.rules
+    const isPlace =
+      region.kind === 'missing' && whenMade(region) === 'moved-aside' && kinds.get(dir) === 'dir'
+    return isPlace && rule && dir !== root.canonical && region.inherited.has('delete') && !present.has(dir)
+      ? [dirname(nameOf(rule))]
+      : []
+  })
+  return [...new Set(movable)]
 }
 
 /** SPEC 4.10: so many are looked at. */

@@ -24,7 +24,7 @@ import { refuseForeignDefault } from './compile/reserved.ts'
 import { SENSITIVE } from './compile/sensitive.ts'
 import { type ConversationLayer, withoutGone } from './conversation/layer.ts'
 import { GuardSurvey } from './guard/survey.ts'
-import { type Gate, passGate, type TrustTerms } from './trust/gate.ts'
+import { type Gate, incompleteNotices, isWhole, passGate, type TrustTerms } from './trust/gate.ts'
 import { finishKilledRuns } from './confine/unfinished.ts'
 
 /** A workspace with its configuration read and merged: what every command that decides something starts from. */
@@ -88,17 +88,20 @@ export async function openAmbientProject(options: ProjectOptions): Promise<Proje
   const finished = finishKilledRuns(workspace.unfinished)
   const found = readAmbientSources(placesOf(workspace, options))
   const gate = await passGate(workspace, options.surroundings, found, options.conversation, options.trust)
+  const all = isWhole(gate)
   const sources = withConversation(
     [BUILT_IN_TOOLS, ...(options.shipped ?? []), ...gate.sources],
     gate.conversation,
+    { all },
   )
+  const loaded = load(sources, { all })
   const root = openAmbientRoot(workspace.root)
   if (root.path !== workspace.root) throw new ExchangedError(workspace.root)
   return {
     workspace,
     root,
     sources,
-    loaded: load(sources),
+    loaded,
     conversation: options.conversation?.ref,
     guard: guardOf(workspace, options),
     waiting: gate.waiting,
@@ -108,13 +111,14 @@ export async function openAmbientProject(options: ProjectOptions): Promise<Proje
       ...workspace.passedOver.map(notInEffect),
       ...finished,
       ...gate.notices,
+      ...incompleteNotices(loaded),
     ],
   }
 }
 
 /** SPEC 2: every command validates all of it. */
-function load(sources: readonly Source[]): LoadedConfig {
-  const loaded = mergeSources(sources)
+function load(sources: readonly Source[], { all }: { readonly all: boolean }): LoadedConfig {
+  const loaded = mergeSources(sources, { all })
   refuseForeignDefault(loaded)
   return loaded
 }
@@ -155,17 +159,21 @@ export function withWaiting(project: Project): Project {
   const files = all.filter(({ layer }) => layer !== 'conversation')
   // Among the directories' files the deeper one comes later; all else is put in its place by its layer.
   const others = [...project.sources, ...files].toSorted((a, b) => depthOf(a) - depthOf(b))
-  const sources = withConversation(others, foreign)
-  return { ...project, sources, loaded: load(sources), waiting: [] }
+  const sources = withConversation(others, foreign, { all: true })
+  return { ...project, sources, loaded: load(sources, { all: true }), waiting: [] }
 }
 
 const depthOf = (source: Source): number =>
   source.layer === 'directory' && 'text' in source ? (source.path?.split('/').length ?? 0) : 0
 
 /** With the conversation's deltas, as far as they speak of what is configured. */
-function withConversation(others: readonly Source[], conversation: readonly Source[]): readonly Source[] {
+function withConversation(
+  others: readonly Source[],
+  conversation: readonly Source[],
+  { all }: { readonly all: boolean },
+): readonly Source[] {
   if (conversation.length === 0) return others
-  const { config } = mergeSources(others)
+  const { config } = mergeSources(others, { all })
   const current = withoutGone(conversation, {
     tools: new Set(Object.keys(config.conversation.tools)),
     servers: new Set(Object.keys(config.providers.mcp)),

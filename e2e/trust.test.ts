@@ -299,6 +299,16 @@ test('SPEC 2.1 without a terminal, `trust` suggests itself with the words it was
   })
 })
 
+test('SPEC 2.1 a digest that was written by hand counts, and `trust ls` shows no time for it', () => {
+  writeFileSync(file, TOOL)
+  expect(cordon(here, 'trust', '--yes').code).toBe(0)
+  const { configs } = JSON.parse(readFileSync(store(), 'utf8')) as { configs: { sha256: string }[] }
+  const sha256 = configs[0]!.sha256
+  writeFileSync(store(), JSON.stringify({ configs: [{ path: '.cordon/config.toml', sha256 }] }))
+  expect(cordon(here, 'trust', 'ls').stdout).toMatch(/\n\.cordon\/config\.toml +trusted +-\n$/)
+  expect(cordon(here, 'tool', 'run', 't').code).toBe(0)
+})
+
 test('SPEC 2.1 trust ls, show and revoke', () => {
   writeFileSync(file, TOOL)
   mkdirSync(join(here.cwd, 'a'))

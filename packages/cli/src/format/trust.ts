@@ -48,7 +48,7 @@ export function formatRows(rows: readonly TrustRow[], { style }: Pick<Stream, 's
   const lines = rows.map(({ path, state, trusted_at }) => [
     show(path),
     style(state === 'trusted' ? 'green' : 'yellow', state),
-    trusted_at === null ? '-' : show(trusted_at),
+    trusted_at ? show(trusted_at) : '-', // what somebody wrote into the store by hand has no time
   ])
   const [head = '', ...body] = formatTable([['FILE', 'STATE', 'TRUSTED'], ...lines]).split('\n')
   return `${style('bold', head)}\n${body.join('\n')}`

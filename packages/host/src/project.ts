@@ -201,8 +201,8 @@ export function requireWorkspace({
 }
 
 /**
- * SPEC, "Words". The repository around, unless it is no fit workspace. A directory between for which this person keeps
- * something of their own stays the workspace that it was.
+ * SPEC, "Words": the repository around the current directory, unless that cannot be a workspace. A directory on the way
+ * up to it, for which this person keeps approvals or a configuration, stays the workspace that it was.
  */
 function unmarkedRoot(cwd: CanonicalPath, surroundings: Surroundings): CanonicalPath {
   const around = repositoryAround(cwd, surroundings)
@@ -222,7 +222,7 @@ function newlyWide({ root }: Workspace, { cwd, surroundings }: ProjectOptions): 
   ]
 }
 
-/** SPEC 4.9: nor that where secrets live is one. A link may have led here, in a recipe or a task that nobody looked at. */
+/** SPEC 4.9: a directory where secrets live is a workspace only if somebody marked it. A link in a recipe or a task may have led here. */
 function refuseSecrets(directory: string, { home }: Pick<Surroundings, 'home'>): void {
   const pattern = SENSITIVE.find(
     (each) => each.startsWith('~/') && below(join(home, each.slice(2)), directory) !== undefined,
@@ -234,7 +234,7 @@ function refuseSecrets(directory: string, { home }: Pick<Surroundings, 'home'>):
     )
 }
 
-/** Nobody said that everything they own is to be a workspace. */
+/** A home, or what is above it, is no workspace: who types a command there does not mean everything they own. */
 export function refuseHome(directory: string, { home }: Pick<Surroundings, 'home'>): void {
   const real = trailOf('/', home).at(-1)?.path ?? home
   if ([home, real].some((path) => below(directory, path) !== undefined))
@@ -244,9 +244,9 @@ export function refuseHome(directory: string, { home }: Pick<Surroundings, 'home
     )
 }
 
-/** Whether or not it is marked: a mark came with the files. */
+/** Checked for a marked directory as well: the mark may have come with the files. */
 function fit(workspace: Workspace, cwd: string): Workspace {
-  // What the kernel says of where we are has no links. One that is there now was put there since, by somebody else.
+  // The kernel names the current directory without links. If the root is not above it now, somebody put a link there since.
   if (below(workspace.root, cwd) === undefined) throw new ExchangedError(cwd)
   refuseUnfit(workspace.root)
   return workspace

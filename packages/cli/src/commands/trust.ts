@@ -87,7 +87,7 @@ const withTrustOptions = (parser: Parser): Parser =>
 
 async function survey(world: World, options: TrustOptions, cwd = world.cwd): Promise<TrustSurvey> {
   const { cfg } = options
-  // Any mark: a clone is looked at before it is used, and only a yes makes it known.
+  // Any mark counts here: a clone is looked at before it is used, and a yes is what records it as this user's.
   const place = { cwd, surroundings: world, cfg, unmarked: 'allow', marks: 'any', pid: world.pid } as const
   const conversation = await readChosenLayer(place, world, choiceOf(options))
   const found = await surveyTrust({ ...place, conversation })
@@ -184,7 +184,7 @@ async function showTrust(world: World, file: string | undefined, options: TrustO
     world.out.write(texts.join('\n') || 'nothing waits for trust\n')
     return
   }
-  // A directory's file speaks in it and below it, so it is looked at from there.
+  // A `.cordon.toml` counts in its directory and below, so it is looked at from there.
   const at = resolve(world.cwd, file)
   const found = await survey(world, options, basename(at) === '.cordon.toml' ? dirname(at) : world.cwd)
   const path = pathOf(found, world, file)

@@ -52,7 +52,7 @@ const writesDownOnly = (argv: readonly string[]): boolean => {
 const gitWords = ([program = '', ...words]: readonly string[]): readonly string[] =>
   /(?:^|\/)git$/.test(program) ? words : []
 
-/** At a terminal nobody but the person reads what git says of it. */
+/** Commands of git that replace `.git/config`. At a terminal git complains to the person, and we do not see it. */
 const replacedByGit = (argv: readonly string[]): PathMention[] =>
   /^(?:config|remote|branch|submodule)$/.test(gitWords(argv)[0] ?? '')
     ? [{ path: '.git/config', trouble: 'busy' }]

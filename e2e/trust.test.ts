@@ -332,6 +332,7 @@ test('SPEC 2.1 trust ls, show and revoke', () => {
   expect(shown).toMatchObject({
     path: '.cordon/config.toml',
     trusted: false,
+    problems: [],
     grants: { programs: ["sh -c 'echo started' (tool t)"], unattended: ['tool t'] },
     difference: [
       '@@ -2,3 +2,4 @@',

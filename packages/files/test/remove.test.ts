@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { type Anchor, FileError } from '../src/index.ts'
+import { FileError } from '../src/index.ts'
 import { anchored, fastPlace, IMPLEMENTATIONS, makePlace, openHandles, refusal, rel } from './place.ts'
 
 const BOUNDS = { entries: 1000, bytes: 1024 * 1024 }

@@ -4,7 +4,6 @@ import {
   askToTrust,
   formatWarning,
   invalidText,
-  type Others,
   problemsOf,
   readChosenLayer,
   reviewText,
@@ -175,10 +174,15 @@ async function trustServers(
 
 async function showTrust(world: World, file: string | undefined, options: TrustOptions): Promise<void> {
   if (file === undefined) {
-    const { waiting, inEffect, servers } = await survey(world, options)
-    if (options.json) return writeJson(world, waiting.map(viewJson))
+    const found = await survey(world, options)
+    const { waiting, servers } = found
+    if (options.json)
+      return writeJson(
+        world,
+        waiting.map((item) => viewJson(item, problemsIn(item, found))),
+      )
     const texts = [
-      ...waiting.map((item) => reviewText(item, problemsOf(item, besideOthers(waiting, inEffect)))),
+      ...waiting.map((item) => reviewText(item, problemsIn(item, found))),
       ...servers.flatMap((seen) => serverChangeText(seen) ?? []),
     ]
     world.out.write(texts.join('\n') || 'nothing waits for trust\n')
@@ -192,19 +196,18 @@ async function showTrust(world: World, file: string | undefined, options: TrustO
   const trusted = found.trusted.find((item) => item.path === path)
   const item = waiting ?? trusted
   if (!item) throw unknownFile(file, trustRows(found))
-  if (options.json) return writeJson(world, viewJson(item))
+  const problems = waiting ? problemsIn(waiting, found) : []
+  if (options.json) return writeJson(world, viewJson(item, problems))
   world.out.write(
     waiting
-      ? reviewText(waiting, problemsOf(waiting, besideOthers(found.waiting, found.inEffect)))
+      ? reviewText(waiting, problems)
       : `${show(path)} is trusted (${show(trusted!.was.trusted_at)}). It grants:\n\n${formatGranted(item)}`,
   )
 }
 
-/** Looked at alone: what is missing of a tool may be in another one that waits. */
-const besideOthers = (waiting: readonly Waiting[], counting: TrustSurvey['inEffect']): Others => ({
-  counting,
-  all: waiting.length === 1,
-})
+/** Of one that is looked at alone: what is missing of a tool may be in another one that waits. */
+const problemsIn = (item: Waiting, { waiting, inEffect }: TrustSurvey): readonly string[] =>
+  problemsOf(item, { counting: inEffect, all: waiting.length === 1 })
 
 async function revoke(
   world: World,

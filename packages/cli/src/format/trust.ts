@@ -62,11 +62,12 @@ export const digestJson = ({ path, text }: TrustItem): Record<string, unknown> =
 })
 
 /** `trust show --json`: everything a program needs to decide, or to show in its own way. */
-export const viewJson = (item: Seen): Record<string, unknown> => ({
+export const viewJson = (item: Seen, problems: readonly string[]): Record<string, unknown> => ({
   ...digestJson(item),
   trusted: item.was?.sha256 === digestOf(item.text),
   was: item.was ? { sha256: item.was.sha256, trusted_at: item.was.trusted_at } : null,
   grants: summarize(item.sources),
+  problems,
   difference: item.was?.text === undefined ? null : differenceOf(item.was.text, item.text),
   text: item.text,
 })

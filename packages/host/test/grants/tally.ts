@@ -21,8 +21,8 @@ export async function tally(
   const work = async (): Promise<void> => {
     const place = new GrantsPlace()
     try {
-      while (next < end)
-        for (const seed of take()) {
+      for (let seeds = take(); seeds.length > 0; seeds = take())
+        for (const seed of seeds) {
           counts[await playOrSay(place, seed)]++
           onDone(counts)
         }

@@ -230,6 +230,85 @@ trusted a/.cordon.toml
   expect(cordon(deep, 'why', 't', 'net', 'https://a.example').code).toBe(0)
 })
 
+test('SPEC 2.1 a trusted file needs one that waits: what needs nothing of them goes on, the rest names trust', () => {
+  writeFileSync(file, TOOL)
+  writeFileSync(
+    join(here.cwd, '.cordon.toml'),
+    '[conversation.tools.t.access]\nnet = [{ host = "a.example", allow = true }]\n',
+  )
+  trust(here)
+  writeFileSync(file, `${TOOL}# changed\n`)
+  const stderr = `${LEFT_OUT}warning: not complete without what waits, and not in effect: \`conversation.tools.t\` (.cordon.toml:1:1)\n`
+  expect(run('--', 'echo', 'on')).toEqual({ code: 0, stdout: 'on\n', stderr })
+  for (const args of [
+    ['run', '--profile', 'npm', '--', 'true'],
+    ['config', 'show'],
+    ['config', 'explain', 'sandbox.mode'],
+    ['profile', 'ls'],
+    ['config', 'set', '--user', 'sandbox.limits.processes', '9'],
+  ])
+    expect({ args, ...cordon(here, ...args) }).toMatchObject({ args, code: 0, stderr })
+  expect(cordon(here, 'mcp', 'ls').code).toBe(0)
+  expect(cordon(here, 'config', 'show').stdout).not.toContain('a.example')
+  expect(cordon(here, 'config', 'validate')).toMatchObject({ code: 0, stderr })
+  for (const args of [
+    ['tool', 'run', 't'],
+    ['why', 't', 'read', 'x'],
+    ['run', '--tool', 't', '--', 'true'],
+  ])
+    expect(cordon(here, ...args)).toMatchObject({
+      stdout: '',
+      stderr: WAITS.replace('(new)', '(changed since it was trusted)'),
+    })
+  expect(cordon(here, 'trust', '--yes').code).toBe(0)
+  expect(cordon(here, 'why', 't', 'net', 'https://a.example').code).toBe(0)
+})
+
+test('SPEC 2.1 trust --yes says what is not valid of it; a file alone is not blamed for what another waiting one says', () => {
+  const access = '[conversation.tools.t.access]\nnet = [{ host = "a.example", allow = true }]\n'
+  mkdirSync(join(here.cwd, 'a'))
+  writeFileSync(file, access)
+  writeFileSync(join(here.cwd, 'a/.cordon.toml'), TOOL)
+  const deep = { ...here, cwd: join(here.cwd, 'a') }
+  const invalid =
+    'it is not valid, and commands here would fail: `conversation.tools.t` has `access`, but no layer gives it a `source`'
+  expect(cordon(deep, 'trust', 'show').stdout).not.toContain('not valid')
+  expect(cordon(here, 'trust', 'show').stdout).toContain(`  ${invalid} (.cordon/config.toml:1:1)\n`)
+  expect(cordon(here, 'trust', '--yes')).toEqual({
+    code: 0,
+    stdout: `trusted .cordon/config.toml\n  ${invalid} (.cordon/config.toml:1:1)\n  hosts:\n    a.example (tool t)\n`,
+    stderr: '',
+  })
+  cordon(here, 'trust', 'revoke', '--all')
+  expect(JSON.parse(cordon(deep, 'trust', '--yes', '--json').stdout)).toMatchObject({
+    trusted: [
+      { path: '.cordon/config.toml', problems: [] },
+      { path: 'a/.cordon.toml', problems: [] },
+    ],
+  })
+})
+
+test('SPEC 2.1 without a terminal, `trust` suggests itself with the words it was given', () => {
+  writeFileSync(join(here.cwd, 'my own.toml'), TOOL)
+  expect(cordon(here, 'trust', '--cfg', 'my own.toml', '--no-id')).toEqual({
+    code: 2,
+    stdout: '',
+    stderr:
+      'cordon: my own.toml: nobody can be asked without a terminal\n' +
+      "  fix: look with `cordon trust show --cfg 'my own.toml' --no-id`, then run `cordon trust --yes --cfg 'my own.toml' --no-id`\n",
+  })
+})
+
+test('SPEC 2.1 a digest that was written by hand counts, and `trust ls` shows no time for it', () => {
+  writeFileSync(file, TOOL)
+  expect(cordon(here, 'trust', '--yes').code).toBe(0)
+  const { configs } = JSON.parse(readFileSync(store(), 'utf8')) as { configs: { sha256: string }[] }
+  const sha256 = configs[0]!.sha256
+  writeFileSync(store(), JSON.stringify({ configs: [{ path: '.cordon/config.toml', sha256 }] }))
+  expect(cordon(here, 'trust', 'ls').stdout).toMatch(/\n\.cordon\/config\.toml +trusted +-\n$/)
+  expect(cordon(here, 'tool', 'run', 't').code).toBe(0)
+})
+
 test('SPEC 2.1 trust ls, show and revoke', () => {
   writeFileSync(file, TOOL)
   mkdirSync(join(here.cwd, 'a'))
@@ -253,6 +332,7 @@ test('SPEC 2.1 trust ls, show and revoke', () => {
   expect(shown).toMatchObject({
     path: '.cordon/config.toml',
     trusted: false,
+    problems: [],
     grants: { programs: ["sh -c 'echo started' (tool t)"], unattended: ['tool t'] },
     difference: [
       '@@ -2,3 +2,4 @@',

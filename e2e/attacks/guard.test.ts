@@ -49,6 +49,51 @@ describe.each(PEOPLE)('SPEC 4.10 the guard, as $name', (person) => {
     expect(readdirSync(join(place.root, '.vscode'))).toEqual(['tasks.json'])
   })
 
+  test('what agents and editors start by themselves is held; the text for a model, and their state, is not', () => {
+    const place = new Repository(person)
+    const held = [
+      ['.claude/skills/s/SKILL.md', '.codex/config.toml', '.codex/hooks.json', '.gemini/settings.json'],
+      ['.gemini/commands/c.toml', '.gemini/extensions/e/gemini-extension.json', '.gemini/hooks/h.sh'],
+      ['opencode.json', 'opencode.jsonc', '.opencode/opencode.json', '.opencode/plugins/p.js'],
+      ['.opencode/plugin/p.js', '.opencode/tools/t.js', '.opencode/tool/t.js', '.opencode/commands/c.md'],
+      ['.github/hooks/h.json', '.github/copilot/settings.json', '.github/extensions/e/extension.mjs'],
+      ['.github/mcp.json', '.cursor/hooks.json', '.cursor/hooks/h.sh', '.windsurf/hooks.json'],
+      ['.zed/tasks.json', '.devcontainer/devcontainer.json', '.devcontainer.json'],
+    ].flat()
+    const free = [
+      ['AGENTS.md', 'CLAUDE.md', 'GEMINI.md', '.claude/plans/p.md', '.codex/notes.md', '.gemini/GEMINI.md'],
+      ['.opencode/package.json', '.opencode/node_modules/m/index.js', '.opencode/agents/a.md'],
+      ['.github/workflows/ci.yml', '.github/copilot-instructions.md', '.cursor/rules/r.mdc'],
+      ['.windsurf/rules/r.md'],
+    ].flat()
+    for (const file of [...held, ...free]) place.write(file, 'mine')
+    const script = [...held, ...free]
+      .map((file) => `(echo changed > ${file}; rm -f ${file}.new; echo new > ${file}.new) 2>/dev/null`)
+      .concat(held.map((file) => `(rm ${file} || mv ${file} m || echo x > m && mv m ${file}) 2>/dev/null`))
+      .join('\n')
+    expect(place.run(['--quiet', '--', 'sh', '-c', `${script}\ntrue`]).code).toBe(0)
+    expect(held.filter((file) => place.read(file) !== 'mine')).toEqual([])
+    expect(free.filter((file) => place.read(file) !== 'changed\n')).toEqual([])
+  })
+
+  test('an agent with its profile keeps its state, and not what it starts by itself without Cordon', () => {
+    const place = new Place(person)
+    const held = [
+      '.codex/config.toml',
+      '.codex/hooks.json',
+      '.gemini/settings.json',
+      '.gemini/extensions/e/x',
+    ]
+    const free = ['.codex/sessions/s.jsonl', '.codex/auth.json', '.codex/rules/r', '.gemini/tmp/x']
+    for (const file of [...held, ...free]) place.write(join(place.home, file), 'mine')
+    const script = [...held, ...free].map((file) => `echo changed > ~/${file}`).join('; ')
+    const profiles = ['--profile', 'codex', '--profile', 'gemini']
+    expect(place.run(['--quiet', ...profiles, '--', 'sh', '-c', `${script}; true`]).code).toBe(0)
+    const now = (files: readonly string[]): unknown =>
+      files.map((file) => readFileSync(join(place.home, file), 'utf8'))
+    expect([now(held), now(free)]).toEqual([held.map(() => 'mine'), free.map(() => 'changed\n')])
+  })
+
   test('a name is not taken by a file without one, nor by exchange, nor by a mount', () => {
     const place = new Repository(person)
     place.write('.envrc', '# mine\n')

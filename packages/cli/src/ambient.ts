@@ -4,7 +4,7 @@ import { isAbsolute } from 'node:path'
 import { show } from '@cordon/policy'
 import { UsageError } from './report.ts'
 
-/** What a process may be started without, or with something that Node cannot say. Each is asked for when it is needed. */
+/** What a process may have been started without, or with bytes that Node cannot represent. Each is looked up when it is needed. */
 
 export function ambientDirectory(): string {
   const cwd = currentDirectory()
@@ -29,7 +29,7 @@ function isHere(path: string): boolean {
   return there?.ino === here.ino && there.dev === here.dev
 }
 
-/** HOME, as every program takes it; what the user database says is for who started us without one. */
+/** HOME, as every program takes it; what the user database says only where HOME is not set. */
 export function ambientHome({ HOME = '' }: NodeJS.ProcessEnv): string {
   if (isAbsolute(HOME)) return HOME
   try {
@@ -51,7 +51,7 @@ export function requireExactWords(words: readonly string[]): void {
     throw new UsageError(`an argument is not UTF-8, and would reach the command as another: ${show(changed)}`)
 }
 
-/** Node has descriptors of its own: none of them is a file or a socket, and of its pipes it holds both ends. */
+/** Throws unless who started us opened this descriptor. Node's own ones do not count: they are neither files nor sockets, and of a pipe of its own Node holds both ends. */
 export function requireOpen(fd: number): void {
   const stats = statOf(fd)
   const isGiven = stats?.isFile() || stats?.isSocket() || stats?.isCharacterDevice()

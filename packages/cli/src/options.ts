@@ -51,7 +51,7 @@ export interface WorkspaceOption {
   readonly workspace?: string
 }
 
-/** Clients start their servers anywhere: in a home, or at the top of the disk. */
+/** Clients start their servers in any directory, such as the home or `/`, so the workspace can be named. */
 export const workspaceOption = (): Option =>
   new Option('--workspace <directory>', 'work there instead of in the current directory')
 

@@ -50,7 +50,7 @@ function promptFor(tool: string, { text, answer_type, options = [], default: pre
   }
 }
 
-/** What cannot be understood stays as it is, and is refused where answers are checked. */
+/** A reply that is no value of the wanted type stays text, and is refused where answers are checked. */
 function answerFrom({ answer_type, options = [], default: preset }: ToolQuestion, reply: string): Answer {
   if (reply === '' && preset !== undefined) return preset
   switch (answer_type) {

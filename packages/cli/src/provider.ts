@@ -24,7 +24,7 @@ export const withProviderOptions = (parser: Parser): Parser =>
     )
     .addOption(dirOption())
 
-/** All that an agent of this host has to say: its wallet is there. */
+/** For the commands of an agent on this host: all they need to be told is where its wallet is. */
 export const dirOption = (): Option =>
   new Option('--dir <directory>', 'where the key, the embedded database and the wallets are kept').env(
     'CORDON_PROVIDER_DIR',

@@ -39,7 +39,7 @@ export function reportRunError(world: World, error: unknown): number {
   return 'errno' in error && error.errno === 'ENOENT' ? RUN_EXIT.notFound : RUN_EXIT.notExecutable
 }
 
-/** Nothing was wrong with what was typed. By code, because the modules that throw them are loaded only when needed. */
+/** Errors for which nothing was wrong with the command line. Told by their codes, because the modules that throw them are loaded only when needed. */
 const FAILURES: ReadonlySet<ErrorCode> = new Set([
   'ANSWER_SCHEMA',
   'ATTACH_FAILED',
@@ -71,7 +71,7 @@ export function warn({ err }: World, warnings: readonly string[]): void {
   }
 }
 
-/** Once is enough, whichever parts of a command come to the same conclusion. */
+/** The same warning is printed once, also when several parts of a command give it. */
 const SAID = new WeakMap<World['err'], Set<string>>()
 
 /** What `--json` prints: one value, nothing around it. */

@@ -1,6 +1,6 @@
 import { readAssistant, readLlmProviders } from './check/assistant.ts'
 import { checkFiles } from './check/files.ts'
-import { Findings } from './check/findings.ts'
+import { Findings, type Incomplete } from './check/findings.ts'
 import { checkWhereAccessIs, readServers } from './check/mcp.ts'
 import { readProfiles } from './check/profiles.ts'
 import { readSandbox } from './check/sandbox.ts'
@@ -10,7 +10,7 @@ import { DEFAULTS } from './defaults.ts'
 import { ConfigError, type ConfigProblem } from './errors.ts'
 import { type Explanation, explainPath } from './explain.ts'
 import { type ConfigOrigin, LAYERS, type Path, type Source } from './layers.ts'
-import { nearestOrigin, plainTable, type TableCell } from './merge/cell.ts'
+import { nearestOrigin, plainTable, removeCell, type TableCell } from './merge/cell.ts'
 import { mergeDocuments } from './merge/merge.ts'
 import { checkValue } from './schema/check.ts'
 import { definition } from './schema/definition.ts'
@@ -25,22 +25,49 @@ export interface LoadedConfig {
   /** Where the value was written, or the last layer that added to a list. Undefined: nobody wrote it. */
   readonly origin: (path: Path) => ConfigOrigin | undefined
   readonly explain: (path: Path) => Explanation | undefined
+  /** SPEC 2.1: tools and servers that were left out, because a source that is not here may say the rest of them. */
+  readonly incomplete: readonly Incomplete[]
 }
 
-/** SPEC 2. Pure. Sources are laid over each other by layer, within a layer in the order given. */
-export function mergeSources(sources: readonly Source[]): LoadedConfig {
-  const { root, problems, documents } = mergeLayers([DEFAULTS, ...sources])
-  const findings = new Findings(root, problems)
+/**
+ * SPEC 2. Pure. Sources are laid over each other by layer, within a layer in the order given. `all: false`: there are
+ * sources that nobody may look at yet; then a tool or server that is not whole is left out, instead of an error. What is
+ * left out cannot be started, so that never widens anything (decision 0262).
+ */
+export function mergeSources(sources: readonly Source[], { all = true } = {}): LoadedConfig {
+  const { root, problems: merging, documents } = mergeLayers([DEFAULTS, ...sources])
+  const leftOut: Incomplete[] = []
+  for (;;) {
+    const findings = new Findings(root, [...merging])
+    const config = check(findings, documents)
+    const incomplete = all ? [] : findings.incomplete
+    const excused = new Set(incomplete.map(({ problem }) => problem))
+    const problems = findings.problems.filter((problem) => !excused.has(problem))
+    if (problems.length > 0) throw new ConfigError(problems.toSorted(byPlace))
+    if (incomplete.length === 0) return loadedOf(config, findings, leftOut)
+    // A server that is gone leaves its tools without one: so all is checked anew.
+    leftOut.push(...incomplete.filter(({ entry }) => removeCell(root, entry)))
+  }
+}
+
+function check(findings: Findings, documents: readonly Document[]): Config {
   checkShape(findings)
-  checkFiles(documents, problems)
-  const config = readConfig(findings)
-  if (problems.length > 0) throw new ConfigError(problems.toSorted(byPlace))
+  checkFiles(documents, findings.problems)
+  return readConfig(findings)
+}
+
+function loadedOf(
+  config: Config,
+  { root, warnings }: Findings,
+  incomplete: readonly Incomplete[],
+): LoadedConfig {
   return {
     config,
+    incomplete,
     get values() {
       return plainTable(root)
     },
-    warnings: findings.warnings,
+    warnings,
     origin: (path) => explainPath(root, path)?.origin,
     explain: (path) => explainPath(root, path),
   }

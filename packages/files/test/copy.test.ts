@@ -13,7 +13,7 @@ import {
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type Anchor, FileError, openAmbientDiskAnchor } from '../src/index.ts'
-import { IMPLEMENTATIONS, makePlace, openHandles, refusal, rel } from './place.ts'
+import { anchored, IMPLEMENTATIONS, makePlace, openHandles, refusal, rel } from './place.ts'
 import { type CanonicalPath } from '@cordon/policy'
 
 const sha = (text: string): string => createHash('sha256').update(text).digest('hex')
@@ -30,15 +30,8 @@ async function refused(act: () => Promise<unknown>): Promise<{ code: string; mes
 }
 
 describe.each(IMPLEMENTATIONS)('$name', ({ open }) => {
-  const prepare = (): { anchor: Anchor; inside: string; outside: string } => {
-    const { inside, outside } = makePlace()
-    const anchor = open(inside)
-    onTestFinished(() => anchor.close())
-    return { anchor, inside, outside }
-  }
-
   test('SPEC 7.2 a copy has the content and the mode, and replaces nothing unless asked', async () => {
-    const { anchor, inside } = prepare()
+    const { anchor, inside } = anchored(open)
     writeFileSync(join(inside, 'a'), 'hello')
     chmodSync(join(inside, 'a'), 0o4751)
     mkdirSync(join(inside, 'd'))
@@ -60,7 +53,7 @@ describe.each(IMPLEMENTATIONS)('$name', ({ open }) => {
   })
 
   test('a link is never copied from or to, nor anything that is not a regular file', async () => {
-    const { anchor, inside, outside } = prepare()
+    const { anchor, inside, outside } = anchored(open)
     writeFileSync(join(outside, 'secret'), 'secret')
     symlinkSync(join(outside, 'secret'), join(inside, 'leaf'))
     symlinkSync(outside, join(inside, 'dir'))
@@ -90,7 +83,7 @@ describe.each(IMPLEMENTATIONS)('$name', ({ open }) => {
   })
 
   test('SPEC 7.2 If-Match: written only over the expected content, and no temporary file is left', async () => {
-    const { anchor, inside } = prepare()
+    const { anchor, inside } = anchored(open)
     writeFileSync(join(inside, 'f'), 'one')
     const over = (text: string) => ({ expect: { sha256: sha(text) } })
     await anchor.writeStream(rel('f'), [Buffer.from('two')], over('one'))
@@ -110,7 +103,7 @@ describe.each(IMPLEMENTATIONS)('$name', ({ open }) => {
   })
 
   test('If-Match is asked when the stream has ended, not when it began', async () => {
-    const { anchor, inside } = prepare()
+    const { anchor, inside } = anchored(open)
     writeFileSync(join(inside, 'f'), 'one')
     const source = async function* (): AsyncGenerator<Uint8Array> {
       yield Buffer.from('mine')
@@ -124,7 +117,7 @@ describe.each(IMPLEMENTATIONS)('$name', ({ open }) => {
   })
 
   test('a copy or a hash that is stopped leaves nothing', async () => {
-    const { anchor, inside } = prepare()
+    const { anchor, inside } = anchored(open)
     writeFileSync(join(inside, 'big'), '')
     truncateSync(join(inside, 'big'), 1024 ** 4)
     const copying = new AbortController()
@@ -140,7 +133,7 @@ describe.each(IMPLEMENTATIONS)('$name', ({ open }) => {
   })
 
   test('a file that is written while it is copied is an error, not half of each', async () => {
-    const { anchor, inside } = prepare()
+    const { anchor, inside } = anchored(open)
     writeFileSync(join(inside, 'a'), Buffer.alloc(1024 * 1024, 'a'))
     const file = anchor.open(rel('a'))
     onTestFinished(() => file.close())
@@ -156,7 +149,7 @@ describe.each(IMPLEMENTATIONS)('$name', ({ open }) => {
   })
 
   test('SPEC 7.3 10 GiB that nobody reads: a range of a sparse file costs what the range costs', async () => {
-    const { anchor, inside } = prepare()
+    const { anchor, inside } = anchored(open)
     writeFileSync(join(inside, 'huge'), 'begin')
     truncateSync(join(inside, 'huge'), 10 * 1024 ** 3)
     writeFileSync(join(inside, 'huge'), 'end', { flag: 'a' })

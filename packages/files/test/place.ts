@@ -31,6 +31,18 @@ export function makePlace(where: string = tmpdir()): { inside: CanonicalPath; ou
   return { inside: join(base, 'inside') as CanonicalPath, outside: join(base, 'outside') as CanonicalPath }
 }
 
+/** The same with an anchor on it, closed when the test ends. */
+export function anchored(open: (path: string) => Anchor): {
+  readonly anchor: Anchor
+  readonly inside: CanonicalPath
+  readonly outside: CanonicalPath
+} {
+  const { inside, outside } = makePlace()
+  const anchor = open(inside)
+  onTestFinished(() => anchor.close())
+  return { anchor, inside, outside }
+}
+
 export const rel = (path: string): RelPath => parseRelPath(path)
 
 /** What a call was refused with: the whole of it. */

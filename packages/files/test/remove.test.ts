@@ -2,19 +2,12 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { type Anchor, FileError } from '../src/index.ts'
-import { fastPlace, IMPLEMENTATIONS, makePlace, openHandles, refusal, rel } from './place.ts'
+import { FileError } from '../src/index.ts'
+import { anchored, fastPlace, IMPLEMENTATIONS, makePlace, openHandles, refusal, rel } from './place.ts'
 
 const BOUNDS = { entries: 1000, bytes: 1024 * 1024 }
 
 describe.each(IMPLEMENTATIONS)('$name', ({ open }) => {
-  const prepare = (): { anchor: Anchor; inside: string; outside: string } => {
-    const { inside, outside } = makePlace()
-    const anchor = open(inside)
-    onTestFinished(() => anchor.close())
-    return { anchor, inside, outside }
-  }
-
   const plant = (inside: string, outside: string): void => {
     mkdirSync(join(inside, 't/a/b'), { recursive: true })
     mkdirSync(join(outside, 'kept'))
@@ -27,7 +20,7 @@ describe.each(IMPLEMENTATIONS)('$name', ({ open }) => {
   }
 
   test('SPEC 7.2 a tree goes, links in it go, and what they point to stays; a dry run counts the same', async () => {
-    const { anchor, inside, outside } = prepare()
+    const { anchor, inside, outside } = anchored(open)
     plant(inside, outside)
     const before = openHandles()
     const counts = { files: 2, directories: 3, others: 3, bytes: 3, failed: undefined }
@@ -40,7 +33,7 @@ describe.each(IMPLEMENTATIONS)('$name', ({ open }) => {
   })
 
   test('the anchor itself, a link and a file are not trees', async () => {
-    const { anchor, inside, outside } = prepare()
+    const { anchor, inside, outside } = anchored(open)
     symlinkSync(outside, join(inside, 'l'))
     writeFileSync(join(inside, 'f'), '')
     await expect(anchor.removeTree(rel('.'))).rejects.toThrow(
@@ -61,7 +54,7 @@ describe.each(IMPLEMENTATIONS)('$name', ({ open }) => {
   })
 
   test('what ends halfway says what was removed', async () => {
-    const { anchor, inside } = prepare()
+    const { anchor, inside } = anchored(open)
     mkdirSync(join(inside, 't'))
     for (let i = 0; i < 50; i++) writeFileSync(join(inside, `t/${i}`), 'x')
     let asked = 0
@@ -78,7 +71,7 @@ describe.each(IMPLEMENTATIONS)('$name', ({ open }) => {
   })
 
   test('deeper than can be held is refused, and says so', async () => {
-    const { anchor, inside } = prepare()
+    const { anchor, inside } = anchored(open)
     mkdirSync(join(inside, ...Array.from({ length: 300 }, () => 'd')), { recursive: true })
     const { failed, ...removed } = await anchor.removeTree(rel('d'))
     expect(failed?.code).toBe('FILE_TOO_DEEP')
@@ -87,7 +80,7 @@ describe.each(IMPLEMENTATIONS)('$name', ({ open }) => {
   })
 
   test('a tree is listed by name, no link followed, and as deep as asked', () => {
-    const { anchor, inside, outside } = prepare()
+    const { anchor, inside, outside } = anchored(open)
     plant(inside, outside)
     const shown = anchor.tree(rel('t'), { ...BOUNDS, depth: 2 })
     expect(shown.truncated).toBe(false)
@@ -105,7 +98,7 @@ describe.each(IMPLEMENTATIONS)('$name', ({ open }) => {
   })
 
   test('bounds hold for entries and for bytes, over all directories together', () => {
-    const { anchor, inside } = prepare()
+    const { anchor, inside } = anchored(open)
     for (const d of ['a', 'b', 'c']) {
       mkdirSync(join(inside, d))
       for (let i = 0; i < 10; i++) writeFileSync(join(inside, d, `file-${i}`), '')
@@ -120,7 +113,7 @@ describe.each(IMPLEMENTATIONS)('$name', ({ open }) => {
   })
 
   test('a name that is not UTF-8 is listed by its bytes', () => {
-    const { anchor, inside } = prepare()
+    const { anchor, inside } = anchored(open)
     const name = Buffer.from([0x66, 0xff])
     writeFileSync(Buffer.concat([Buffer.from(`${inside}/`), name]), '')
     expect(anchor.listSome(rel('.'), BOUNDS).entries).toEqual([{ bytes: name, kind: 'file' }])

@@ -66,7 +66,7 @@ export { surveyTrust, type TrustSurvey } from './trust/change.ts'
 export { type TrustTerms } from './trust/gate.ts'
 export { type TrustItem, type Waiting } from './trust/items.ts'
 export { differenceOf } from './trust/difference.ts'
-export { reviewText, summaryText } from './trust/review.ts'
+export { invalidText, reviewText, summaryText } from './trust/review.ts'
 export { summarize } from './trust/summary.ts'
 // The words of the workspace that the command line prints.
 export { type ConversationSummary, printEvent, sha256 as digestOf } from '@cordon/workspace'

@@ -24,7 +24,7 @@ import { refuseForeignDefault } from './compile/reserved.ts'
 import { SENSITIVE } from './compile/sensitive.ts'
 import { type ConversationLayer, withoutGone } from './conversation/layer.ts'
 import { GuardSurvey } from './guard/survey.ts'
-import { type Gate, passGate, type TrustTerms } from './trust/gate.ts'
+import { type Gate, incompleteNotices, isWhole, passGate, type TrustTerms } from './trust/gate.ts'
 import { finishKilledRuns } from './confine/unfinished.ts'
 
 /** A workspace with its configuration read and merged: what every command that decides something starts from. */
@@ -88,17 +88,20 @@ export async function openAmbientProject(options: ProjectOptions): Promise<Proje
   const finished = finishKilledRuns(workspace.unfinished)
   const found = readAmbientSources(placesOf(workspace, options))
   const gate = await passGate(workspace, options.surroundings, found, options.conversation, options.trust)
+  const all = isWhole(gate)
   const sources = withConversation(
     [BUILT_IN_TOOLS, ...(options.shipped ?? []), ...gate.sources],
     gate.conversation,
+    { all },
   )
+  const loaded = load(sources, { all })
   const root = openAmbientRoot(workspace.root)
   if (root.path !== workspace.root) throw new ExchangedError(workspace.root)
   return {
     workspace,
     root,
     sources,
-    loaded: load(sources),
+    loaded,
     conversation: options.conversation?.ref,
     guard: guardOf(workspace, options),
     waiting: gate.waiting,
@@ -108,13 +111,14 @@ export async function openAmbientProject(options: ProjectOptions): Promise<Proje
       ...workspace.passedOver.map(notInEffect),
       ...finished,
       ...gate.notices,
+      ...incompleteNotices(loaded),
     ],
   }
 }
 
 /** SPEC 2: every command validates all of it. */
-function load(sources: readonly Source[]): LoadedConfig {
-  const loaded = mergeSources(sources)
+function load(sources: readonly Source[], { all }: { readonly all: boolean }): LoadedConfig {
+  const loaded = mergeSources(sources, { all })
   refuseForeignDefault(loaded)
   return loaded
 }
@@ -155,17 +159,21 @@ export function withWaiting(project: Project): Project {
   const files = all.filter(({ layer }) => layer !== 'conversation')
   // Among the directories' files the deeper one comes later; all else is put in its place by its layer.
   const others = [...project.sources, ...files].toSorted((a, b) => depthOf(a) - depthOf(b))
-  const sources = withConversation(others, foreign)
-  return { ...project, sources, loaded: load(sources), waiting: [] }
+  const sources = withConversation(others, foreign, { all: true })
+  return { ...project, sources, loaded: load(sources, { all: true }), waiting: [] }
 }
 
 const depthOf = (source: Source): number =>
   source.layer === 'directory' && 'text' in source ? (source.path?.split('/').length ?? 0) : 0
 
 /** With the conversation's deltas, as far as they speak of what is configured. */
-function withConversation(others: readonly Source[], conversation: readonly Source[]): readonly Source[] {
+function withConversation(
+  others: readonly Source[],
+  conversation: readonly Source[],
+  { all }: { readonly all: boolean },
+): readonly Source[] {
   if (conversation.length === 0) return others
-  const { config } = mergeSources(others)
+  const { config } = mergeSources(others, { all })
   const current = withoutGone(conversation, {
     tools: new Set(Object.keys(config.conversation.tools)),
     servers: new Set(Object.keys(config.providers.mcp)),
@@ -193,8 +201,8 @@ export function requireWorkspace({
 }
 
 /**
- * SPEC, "Words". The repository around, unless it is no fit workspace. A directory between for which this person keeps
- * something of their own stays the workspace that it was.
+ * SPEC, "Words": the repository around the current directory, unless that cannot be a workspace. A directory on the way
+ * up to it, for which this person keeps approvals or a configuration, stays the workspace that it was.
  */
 function unmarkedRoot(cwd: CanonicalPath, surroundings: Surroundings): CanonicalPath {
   const around = repositoryAround(cwd, surroundings)
@@ -214,7 +222,7 @@ function newlyWide({ root }: Workspace, { cwd, surroundings }: ProjectOptions): 
   ]
 }
 
-/** SPEC 4.9: nor that where secrets live is one. A link may have led here, in a recipe or a task that nobody looked at. */
+/** SPEC 4.9: a directory where secrets live is a workspace only if somebody marked it. A link in a recipe or a task may have led here. */
 function refuseSecrets(directory: string, { home }: Pick<Surroundings, 'home'>): void {
   const pattern = SENSITIVE.find(
     (each) => each.startsWith('~/') && below(join(home, each.slice(2)), directory) !== undefined,
@@ -226,7 +234,7 @@ function refuseSecrets(directory: string, { home }: Pick<Surroundings, 'home'>):
     )
 }
 
-/** Nobody said that everything they own is to be a workspace. */
+/** A home, or what is above it, is no workspace: who types a command there does not mean everything they own. */
 export function refuseHome(directory: string, { home }: Pick<Surroundings, 'home'>): void {
   const real = trailOf('/', home).at(-1)?.path ?? home
   if ([home, real].some((path) => below(directory, path) !== undefined))
@@ -236,9 +244,9 @@ export function refuseHome(directory: string, { home }: Pick<Surroundings, 'home
     )
 }
 
-/** Whether or not it is marked: a mark came with the files. */
+/** Checked for a marked directory as well: the mark may have come with the files. */
 function fit(workspace: Workspace, cwd: string): Workspace {
-  // What the kernel says of where we are has no links. One that is there now was put there since, by somebody else.
+  // The kernel names the current directory without links. If the root is not above it now, somebody put a link there since.
   if (below(workspace.root, cwd) === undefined) throw new ExchangedError(cwd)
   refuseUnfit(workspace.root)
   return workspace

@@ -10,7 +10,6 @@ import {
   readAmbientText,
   removeToml,
   setValue,
-  type Source,
 } from '@cordon/config'
 import { CordonError, quote, show } from '@cordon/policy'
 import { makePrivateDirectory, prepareLocal, userConfigFile, type Workspace } from '@cordon/workspace'
@@ -27,7 +26,7 @@ import {
   requireWorkspace,
 } from './project.ts'
 import { keepTrusted } from './trust/change.ts'
-import { type Gate, passGate } from './trust/gate.ts'
+import { type Gate, incompleteNotices, isWhole, passGate } from './trust/gate.ts'
 import { QuestionError } from './why/question.ts'
 
 /** Where the value of a key comes from, and what it overrode (SPEC 2). */
@@ -84,9 +83,13 @@ export async function changeLayer(
   const sources = [BUILT_IN_TOOLS, ...gate.sources]
   const isNew = !existsSync(file)
   const was = textOf(sources, layer)
-  const text = edited(isNew ? newConfigText() : was, sources, edit)
+  const all = isWhole(gate)
+  const text = edited(isNew ? newConfigText() : was, () => mergeSources(sources, { all }), edit)
   if (text === was) return { file, notices: gate.notices }
-  mergeSources(withText(sources, layer, text))
+  const notices = [
+    ...gate.notices,
+    ...incompleteNotices(mergeSources(withText(sources, layer, text), { all })),
+  ]
   // Recorded, so that the file stays the workspace's whatever becomes of its id (docs/decisions/0145).
   if (workspace && layer === 'user-workspace')
     await prepareLocal(workspace, { pid: options.trust?.pid ?? 0, command: 'cordon' })
@@ -94,7 +97,7 @@ export async function changeLayer(
   writeConfigFile(file, text, isNew ? undefined : was)
   if (workspace && layer === 'workspace') await keepTrusted(workspace, options, text)
   if (isNew) writeSchemaBeside(file)
-  return { file, notices: gate.notices }
+  return { file, notices }
 }
 
 /** Undefined where there is none, and where a home or what is above it would be one. */
@@ -117,21 +120,23 @@ const gateOf = (workspace: Workspace, options: ProjectOptions): Promise<Gate> =>
   )
 
 /** Where there is no workspace, a person's own file is all there is. */
-function personal(file: string): Pick<Gate, 'sources' | 'notices'> {
+function personal(file: string): Pick<Gate, 'sources' | 'notices' | 'waiting' | 'unreadable'> {
   const read = readAmbientText({ layer: 'user', label: show(file), file })
   if (read.kind === 'unreadable') throw new ConfigError([read.problem])
   return {
     sources: read.kind === 'text' ? [{ layer: 'user', label: show(file), text: read.text }] : [],
     notices: [],
+    waiting: [],
+    unreadable: [],
   }
 }
 
 /** An edit may repair a wrong value. But when it cannot be made, what is wrong with the files comes first. */
-function edited(text: string, sources: readonly Source[], edit: (text: string) => string): string {
+function edited(text: string, validate: () => unknown, edit: (text: string) => string): string {
   try {
     return edit(text)
   } catch (error) {
-    if (error instanceof CordonError) mergeSources(sources)
+    if (error instanceof CordonError) validate()
     throw error
   }
 }

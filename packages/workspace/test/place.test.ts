@@ -13,6 +13,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import {
   initWorkspace,
   openWorkspace,
@@ -21,8 +22,8 @@ import {
   userConfigFile,
   userDataDir,
 } from '@cordon/workspace'
-import { expect, test } from 'vitest'
-import { around, freshWorkspace, HOLDER, tempDir } from './fixture.ts'
+import { expect, onTestFinished, test } from 'vitest'
+import { around, freshWorkspace, HOLDER, startChild, tempDir } from './fixture.ts'
 
 test('a workspace is found from any directory below it, and nothing is written to find it', async () => {
   const { base, workspace } = await freshWorkspace('My Projekt (ä)')
@@ -70,6 +71,23 @@ test('the user-local place is closed to others, also if it was made by hand', as
   await prepareLocal(workspace, HOLDER)
   expect(statSync(workspace.local).mode & 0o777).toBe(0o700)
   expect(statSync(join(workspace.local, 'workspace.json')).mode & 0o777).toBe(0o600)
+})
+
+test('a directory has one place, also for who looks while another process records it', async () => {
+  const base = tempDir()
+  const roots = Array.from({ length: 20 }, (_, i) => join(base, `ws${i}`))
+  for (const root of roots) mkdirSync(join(root, '.cordon'), { recursive: true })
+  const child = startChild('prepare', [join(base, 'data'), ...roots])
+  onTestFinished(() => void child.kill('SIGKILL'))
+  for (const root of roots) {
+    const { local } = openWorkspace(root, around(base))!
+    const seen = new Set([local])
+    while (!existsSync(join(local, 'workspace.json')) && child.exitCode === null) {
+      for (let i = 0; i < 20; i++) seen.add(openWorkspace(root, around(base))!.local)
+      await setImmediate()
+    }
+    expect([...seen]).toEqual([local])
+  }
 })
 
 test('a renamed workspace keeps its place', async () => {

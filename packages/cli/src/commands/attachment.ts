@@ -41,7 +41,7 @@ Examples:
     )
     .action(async (what: readonly string[], options: AddOptions) => {
       await add(world, what, options)
-      // A command may have written the cordon that would be started: then another time.
+      // The command that was attached may have rewritten the cordon that would be started, so nothing is collected this time.
       if (!what.some((each) => /^command:/i.test(each))) collectInBackground(world)
     })
 
@@ -178,7 +178,7 @@ async function print(world: World, asked: string, options: VersionOptions): Prom
       `${show(found.uri)} is ${found.mimeType ?? 'binary'}, ${formatSize(found.size)}; a terminal cannot show it\n` +
         '  fix: write it to a file with >',
     )
-  // By lines would be nicer, but a character may lie across two pieces.
+  // Decoded as a stream: a character may lie across two pieces.
   const decoder = new TextDecoder()
   for await (const chunk of attachments.content(found))
     world.out.write(foreign(decoder.decode(chunk, { stream: true }), world.out))

@@ -3,6 +3,7 @@ import {
   acceptServer,
   askToTrust,
   formatWarning,
+  invalidText,
   problemsOf,
   readChosenLayer,
   reviewText,
@@ -11,7 +12,7 @@ import {
   type TrustSurvey,
   type Waiting,
 } from '@cordon/host'
-import { below, show } from '@cordon/policy'
+import { below, shellWord, show } from '@cordon/policy'
 import type { Command as Parser } from 'commander'
 import type { Register } from '../command.ts'
 import {
@@ -85,7 +86,7 @@ const withTrustOptions = (parser: Parser): Parser =>
 
 async function survey(world: World, options: TrustOptions, cwd = world.cwd): Promise<TrustSurvey> {
   const { cfg } = options
-  // Any mark: a clone is looked at before it is used, and only a yes makes it known.
+  // Any mark counts here: a clone is looked at before it is used, and a yes is what records it as this user's.
   const place = { cwd, surroundings: world, cfg, unmarked: 'allow', marks: 'any', pid: world.pid } as const
   const conversation = await readChosenLayer(place, world, choiceOf(options))
   const found = await surveyTrust({ ...place, conversation })
@@ -102,29 +103,48 @@ async function trust(world: World, options: TrustOptions & { readonly yes?: bool
   if (found.waiting.length + changed.length > 0 && !options.yes && !reviewer)
     throw new UsageError(
       `${[...found.waiting.map(({ path }) => show(path)), ...changed.map(({ server }) => serverPath(server))].join(', ')}: nobody can be asked without a terminal\n` +
-        '  fix: look with `cordon trust show`, then run `cordon trust --yes`',
+        `  fix: look with \`cordon trust show${wordsOf(options)}\`, then run \`cordon trust --yes${wordsOf(options)}\``,
     )
-  const trusted: Waiting[] = []
-  for (const item of found.waiting) {
-    const others = [...found.inEffect, ...trusted.flatMap(({ sources }) => sources)]
+  const trusted: (Waiting & { readonly problems: readonly string[] })[] = []
+  for (const [i, item] of found.waiting.entries()) {
+    const beside = reviewer ? trusted : found.waiting.filter((other) => other !== item)
+    const others = {
+      counting: [...found.inEffect, ...beside.flatMap(({ sources }) => sources)],
+      all: !reviewer || i === found.waiting.length - 1,
+    }
     if (reviewer && !(await askToTrust(item, reviewer, others))) {
       if (!options.json) world.out.write(`${show(item.path)} is not trusted; nothing changed\n`)
       continue
     }
     // What was shown, or read a moment ago: whatever the file holds by now, this text is what is trusted.
     await found.store.trust([item])
-    trusted.push(item)
-    if (!options.json) world.out.write(`trusted ${show(item.path)}\n${reviewer ? '' : formatGranted(item)}`)
+    const problems = problemsOf(item, others)
+    trusted.push({ ...item, problems })
+    if (!options.json)
+      world.out.write(
+        `trusted ${show(item.path)}\n${reviewer ? '' : invalidText(problems) + formatGranted(item)}`,
+      )
   }
   const servers = await trustServers(world, found, options, reviewer)
-  const left = found.waiting.filter((item) => !trusted.includes(item))
+  const left = found.waiting.filter(({ path }) => !trusted.some((item) => item.path === path))
   if (options.json)
-    writeJson(world, { trusted: trusted.map(digestJson), waiting: left.map(digestJson), servers })
+    writeJson(world, {
+      trusted: trusted.map((item) => ({ ...digestJson(item), problems: item.problems })),
+      waiting: left.map(digestJson),
+      servers,
+    })
   else if (found.waiting.length + servers.trusted.length + servers.waiting.length === 0)
     world.out.write('nothing waits for trust\n')
   const waits = left.length + found.unreadable.length + servers.waiting.length > 0
   world.finish(waits ? EXIT.denied : EXIT.ok)
 }
+
+/** What chose the files that were looked at, to be typed again. */
+const wordsOf = ({ cfg, id }: TrustOptions): string =>
+  [
+    ...cfg.map((file) => ` --cfg ${shellWord(file)}`),
+    id === undefined ? '' : id === false ? ' --no-id' : ` --id ${shellWord(id)}`,
+  ].join('')
 
 /** MCP servers that are not what they were: the difference, and whether the assistant may have it. */
 async function trustServers(
@@ -154,16 +174,21 @@ async function trustServers(
 
 async function showTrust(world: World, file: string | undefined, options: TrustOptions): Promise<void> {
   if (file === undefined) {
-    const { waiting, inEffect, servers } = await survey(world, options)
-    if (options.json) return writeJson(world, waiting.map(viewJson))
+    const found = await survey(world, options)
+    const { waiting, servers } = found
+    if (options.json)
+      return writeJson(
+        world,
+        waiting.map((item) => viewJson(item, problemsIn(item, found))),
+      )
     const texts = [
-      ...waiting.map((item) => reviewText(item, problemsOf(item, inEffect))),
+      ...waiting.map((item) => reviewText(item, problemsIn(item, found))),
       ...servers.flatMap((seen) => serverChangeText(seen) ?? []),
     ]
     world.out.write(texts.join('\n') || 'nothing waits for trust\n')
     return
   }
-  // A directory's file speaks in it and below it, so it is looked at from there.
+  // A `.cordon.toml` counts in its directory and below, so it is looked at from there.
   const at = resolve(world.cwd, file)
   const found = await survey(world, options, basename(at) === '.cordon.toml' ? dirname(at) : world.cwd)
   const path = pathOf(found, world, file)
@@ -171,13 +196,18 @@ async function showTrust(world: World, file: string | undefined, options: TrustO
   const trusted = found.trusted.find((item) => item.path === path)
   const item = waiting ?? trusted
   if (!item) throw unknownFile(file, trustRows(found))
-  if (options.json) return writeJson(world, viewJson(item))
+  const problems = waiting ? problemsIn(waiting, found) : []
+  if (options.json) return writeJson(world, viewJson(item, problems))
   world.out.write(
     waiting
-      ? reviewText(waiting, problemsOf(waiting, found.inEffect))
+      ? reviewText(waiting, problems)
       : `${show(path)} is trusted (${show(trusted!.was.trusted_at)}). It grants:\n\n${formatGranted(item)}`,
   )
 }
+
+/** Of one that is looked at alone: what is missing of a tool may be in another one that waits. */
+const problemsIn = (item: Waiting, { waiting, inEffect }: TrustSurvey): readonly string[] =>
+  problemsOf(item, { counting: inEffect, all: waiting.length === 1 })
 
 async function revoke(
   world: World,

@@ -15,7 +15,7 @@ export function formatDiagnosis(found: Diagnosis, { style }: Pick<Stream, 'style
       refused === undefined ? good('works') : bad(refused),
     ]),
   ]
-  // Without it the kernel was not asked.
+  // Without the launcher nothing is known of the kernel.
   const known = launcher.state === 'ready'
   const rows = [
     ['kernel', release],

@@ -9,7 +9,7 @@ export function formatLosses({ lost, notes }: Forewarning, quiet: boolean): stri
   const said = quiet ? lost.filter(({ declared }) => declared) : lost
   return [
     ...said.map(({ loss, why, fix }, i) => {
-      // One cause takes several guarantees: it is said once, under the last of them.
+      // One cause may lose several guarantees: it is printed once, below the last of them.
       const cause = said[i + 1]?.fix === fix ? '' : `\n  why: ${why}\n  fix: ${fix}`
       return `not held here: ${loss}${cause}`
     }),
@@ -95,7 +95,7 @@ export function formatRefusal(
   const flag = flagFor(decision)
   const fix = flag === undefined ? '' : `; to allow it: ${flag}`
   const line = `${style('bold', 'cordon:')} ${style('red', 'refused:')} ${textOf(decision)}${fix}`
-  // Whatever the program has on its line goes; a terminal that it has set up for itself does not go back to the left alone.
+  // Clears what the program has on the line. It may have put the terminal into raw mode, where a new line does not return to the left.
   return isTerminal ? `\r\u001b[K${line}\r\n` : `${line}\n`
 }
 
@@ -104,7 +104,7 @@ function tally(refused: RunOutcome['refused']): [text: string, fix: string][] {
   const connected = new Set(refused.flatMap(({ kind, host }) => (kind === 'name' ? [] : [host])))
   const told = refused.filter(({ kind, host }) => kind !== 'name' || !connected.has(host))
   const lines = [...Map.groupBy(told, textOf)].map(([line, [first, ...more]]): [string, string] => [
-    // Of a name both kinds of address are asked for, and by some programs again and again.
+    // A program asks for both kinds of address of a name, and some ask again and again.
     more.length === 0 || first?.kind === 'name' ? line : `${line} (${more.length + 1} times)`,
     first ? fixFor(first) : '',
   ])
@@ -117,7 +117,7 @@ const MOST_LINES = 20
 const textOf = ({ host, port, url, reason }: ProxyDecision): string =>
   [whatFor(url ?? `${host}${port === undefined ? '' : `:${port}`}`), show(reason)].join(': ')
 
-/** Some never said what they wanted. */
+/** For connections that ended before they said which host they wanted. */
 const whatFor = (place: string): string => (place === '' ? 'a request' : show(place))
 
 const fixFor = (decision: ProxyDecision): string => {

@@ -3,7 +3,7 @@ import { show } from '@cordon/policy'
 import type { Stream } from '../world.ts'
 import { formatTable } from './text.ts'
 
-/** `policy explain` for people: a line a fate, and below it how, where it is not plain. */
+/** `policy explain` for people: one line for the capabilities of a rule that are held in the same way, and below it how, where that needs words. */
 export const formatViews = (views: readonly PolicyView[], { style }: Pick<Stream, 'style'>): string =>
   views
     .map(({ subject, holdings, notes, lost = [] }) => {
@@ -19,7 +19,7 @@ export const formatViews = (views: readonly PolicyView[], { style }: Pick<Stream
     })
     .join('\n')
 
-/** SPEC 4.10: many paths with few fates. */
+/** SPEC 4.10: many guarded paths, most of them held in the same way: they share a line. */
 function formatGuard(holdings: readonly Holding[], style: Stream['style']): string {
   const withheld = holdings.filter(
     ({ guard, granted, capabilities }) => guard && !granted && capabilities.some((each) => WRITING.has(each)),

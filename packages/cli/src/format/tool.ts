@@ -21,7 +21,7 @@ export function contentBytes(
     const bytes = Buffer.from((block.type === 'resource' && block.resource.blob) || '', 'base64')
     return isTerminal ? Buffer.from(`(${bytes.length} bytes that are no text)\n`) : bytes
   })
-  // Two blocks are two paragraphs of one output, never one word; nor is the last one and the prompt of a shell.
+  // Every block but the last ends with a line break, at a terminal the last one too: the next block, or the shell's prompt, begins a line.
   const ended = isTerminal ? parts.length : parts.length - 1
   return Buffer.concat(
     parts.flatMap((part, i) =>

@@ -48,7 +48,7 @@ export function formatRows(rows: readonly TrustRow[], { style }: Pick<Stream, 's
   const lines = rows.map(({ path, state, trusted_at }) => [
     show(path),
     style(state === 'trusted' ? 'green' : 'yellow', state),
-    trusted_at === null ? '-' : show(trusted_at),
+    trusted_at ? show(trusted_at) : '-', // what somebody wrote into the store by hand has no time
   ])
   const [head = '', ...body] = formatTable([['FILE', 'STATE', 'TRUSTED'], ...lines]).split('\n')
   return `${style('bold', head)}\n${body.join('\n')}`
@@ -62,11 +62,12 @@ export const digestJson = ({ path, text }: TrustItem): Record<string, unknown> =
 })
 
 /** `trust show --json`: everything a program needs to decide, or to show in its own way. */
-export const viewJson = (item: Seen): Record<string, unknown> => ({
+export const viewJson = (item: Seen, problems: readonly string[]): Record<string, unknown> => ({
   ...digestJson(item),
   trusted: item.was?.sha256 === digestOf(item.text),
   was: item.was ? { sha256: item.was.sha256, trusted_at: item.was.trusted_at } : null,
   grants: summarize(item.sources),
+  problems,
   difference: item.was?.text === undefined ? null : differenceOf(item.was.text, item.text),
   text: item.text,
 })

@@ -5,6 +5,12 @@ import { type Table } from '../toml/document.ts'
 import { formatKeyPath } from '../toml/key-path.ts'
 import { readSoundRules, type SoundRules } from './sound-rules.ts'
 
+/** A tool or server that is not whole. */
+export interface Incomplete {
+  readonly entry: readonly string[]
+  readonly problem: ConfigProblem
+}
+
 /** The merged config while it is checked, and what was found so far. */
 export class Findings {
   readonly root: TableCell
@@ -14,6 +20,8 @@ export class Findings {
   readonly values: Table
   readonly problems: ConfigProblem[]
   readonly warnings: ConfigProblem[] = []
+  /** Tools and servers that another layer could complete. Their problems are among `problems`, too. */
+  readonly incomplete: Incomplete[] = []
   readonly #broken = new Set<string>()
 
   constructor(root: TableCell, problems: ConfigProblem[]) {
@@ -26,6 +34,13 @@ export class Findings {
   /** `message` is about the key at `path`, which need not exist: then the nearest place above it is named. */
   add(path: Path, message: string, fix?: string): void {
     this.problems.push(this.#problem(path, message, fix))
+  }
+
+  /** The same, when all that is wrong is that no layer says the rest of the tool or server at `entry`. */
+  addIncomplete(entry: readonly string[], path: Path, message: string, fix?: string): void {
+    const problem = this.#problem(path, message, fix)
+    this.problems.push(problem)
+    this.incomplete.push({ entry, problem })
   }
 
   warn(path: Path, message: string, fix?: string): void {

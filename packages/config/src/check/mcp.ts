@@ -16,7 +16,12 @@ export function readServers(findings: Findings): Named<McpServerConfig> {
     if (!/^[A-Za-z0-9_-]+$/.test(name) || name.length > 64)
       findings.add(path, `${quote(name)} is not a server name`, 'use letters, digits, _ and -')
     if (fields['command'] === undefined)
-      findings.add(path, `\`${key}\` has no \`command\``, 'write the program that starts it: command = "npx"')
+      findings.addIncomplete(
+        path,
+        path,
+        `\`${key}\` has no \`command\``,
+        'write the program that starts it: command = "npx"',
+      )
     if (fields['spare'] === true && fields['stateful'] !== false)
       findings.warn(
         [...path, 'spare'],
@@ -63,18 +68,21 @@ export function checkWhereAccessIs(
   tools: Named<Pick<ToolConfig, 'source'>>,
 ): void {
   for (const [name, { source }] of Object.entries(tools)) {
-    const path = ['conversation', 'tools', name, 'access']
+    const entry = ['conversation', 'tools', name]
+    const path = [...entry, 'access']
     if (source.kind !== 'mcp' || !servers[source.server]?.stateful) continue
-    if (cellAt(findings.root, path)) findings.add(path, statefulText(formatKeyPath(path), source.server))
+    if (cellAt(findings.root, path))
+      findings.addIncomplete(entry, path, statefulText(formatKeyPath(path), source.server))
   }
   for (const [name, server] of Object.entries(servers)) {
-    const path = ['providers', 'mcp', name, 'access']
+    const entry = ['providers', 'mcp', name]
+    const path = [...entry, 'access']
     if (server.stateful || !cellAt(findings.root, path)) continue
     const itsTools = Object.entries(tools).filter(
       ([, { source }]) => source.kind === 'mcp' && source.server === name,
     )
     const surfaces = itsTools.map(([tool]) => formatKeyPath(['conversation', 'tools', tool, 'access']))
-    findings.add(path, statelessText(formatKeyPath(path), name, surfaces))
+    findings.addIncomplete(entry, path, statelessText(formatKeyPath(path), name, surfaces))
   }
 }
 

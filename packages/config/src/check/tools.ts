@@ -82,7 +82,8 @@ function readSource(
   const key = (): string => formatKeyPath(path)
   if (text === undefined) {
     const declared = fields['access'] === undefined ? 'is configured' : 'has `access`'
-    findings.add(
+    findings.addIncomplete(
+      path,
       fields['access'] === undefined ? path : [...path, 'access'],
       `\`${key()}\` ${declared}, but no layer gives it a \`source\``,
       'write source = "local" with a command, or source = "mcp.<server>", or correct the name of the tool',
@@ -93,7 +94,8 @@ function readSource(
   if (kind !== 'mcp' || findings.isBroken([...path, 'source'])) return { kind: 'local' }
   if (!Object.hasOwn(servers, server)) {
     const meant = suggest(server, Object.keys(servers))
-    findings.add(
+    findings.addIncomplete(
+      path,
       [...path, 'source'],
       `\`${key()}.source\`: there is no MCP server ${quote(server)}`,
       meant === undefined
@@ -117,7 +119,8 @@ function readCommand(
       `write the words: command = ${formatValue(command.trim().split(/\s+/))}`,
     )
   if (command === undefined && source.kind === 'local' && needsCommand(findings, path))
-    findings.add(
+    findings.addIncomplete(
+      path,
       path,
       `\`${formatKeyPath(path)}\` is a local tool without a \`command\``,
       'write command = ["program", "word"]',
@@ -137,7 +140,8 @@ function checkAnswers(findings: Findings, path: readonly string[], fields: Table
   for (const [id, question] of Object.entries(tableOf(fields['questions']))) {
     const at = [...path, 'questions', id]
     if (!findings.isBroken(at) && tableOf(question)['answer'] === undefined)
-      findings.add(
+      findings.addIncomplete(
+        path,
         at,
         `\`${formatKeyPath(at)}\` has no \`answer\``,
         'write answer = "…", a number, true or false',

@@ -96,6 +96,12 @@ export function cellAt(root: Cell, path: readonly string[]): Cell | undefined {
   return cell
 }
 
+/** As if nobody had written it. Whether somebody had. */
+export function removeCell(root: Cell, path: readonly string[]): boolean {
+  const table = cellAt(root, path.slice(0, -1))
+  return table?.kind === 'table' && table.cells.delete(path.at(-1)!)
+}
+
 function inside({ value, written }: WrittenValue, path: Path): Found | undefined {
   let here = value
   for (const part of path) {

@@ -90,7 +90,7 @@ async function attachFiles(
   }
 }
 
-/** By its URI it is one file of the workspace, whatever characters its name has and wherever one stands. */
+/** A URI names one file of the workspace: no character in it is a pattern, and the current directory does not matter. */
 async function attachInside(
   { text, path }: Extract<AttachRequest, { kind: 'workspace' }>,
   hands: AttachHands,

@@ -40,7 +40,7 @@ async function leadsOut(named: string, path: string, { root, approvals }: LinkTe
     const link = step.is === 'link' ? below(root, step.path) : undefined
     return link === undefined ? [] : [{ link: parseRelPath(link), target: realOf(step.path) }]
   })
-  // Inside by its name, and the link is gone already: somebody is changing it right now.
+  // Its name lies inside the workspace and what it led to outside, and there is no link any more: somebody changes it right now.
   if (links.length === 0) return below(root, named) !== undefined
   const leaving = links.filter(({ target }) => target === undefined || below(root, target) === undefined)
   const known = await approvals()

@@ -42,7 +42,7 @@ export class Deadline {
     this.#over.abort()
   }
 
-  /** What broke off because somebody stopped it is reported as that, not as the noise of breaking. */
+  /** When a person or the clock stopped it, that is reported, and not the error that stopping it caused. */
   explain(error: unknown, describe: (why: string) => CordonError): unknown {
     if (this.#person.aborted) return this.#person.reason
     if (this.#late) return describe(`it took longer than ${this.#seconds} seconds`)

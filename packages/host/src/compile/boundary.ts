@@ -86,7 +86,7 @@ export function boundaryOf(
     if (!holds) outer.set(rule.path, { ...rule, approvedTarget: dir, grants: CHANGE })
   }
 
-  /** Up to the nearest directory that exists; a rule for one that is missing denies nothing that is made on the way to what is granted. */
+  /** Makes the directories from here up to the nearest one that exists writable, so that the missing ones can be made, whatever rules stand at them. */
   function openAround(path: RelPath, place: string): void {
     let [dir, at] = [path, place]
     do {
@@ -103,7 +103,7 @@ const CHANGE: ReadonlySet<Capability> = new Set(['read', 'create', 'update', 'de
 const LOOK: ReadonlySet<Capability> = new Set(['read'])
 const NOTHING: ReadonlySet<Capability> = new Set()
 
-/** The kernel sees the place, not the name: it has what any of its names grants. */
+/** The kernel knows where a place is, not by which name a rule calls it. So the place gets what any of its names grants. */
 function grantsAt(place: string, index: FsIndex, { root }: GuardRequest): ReadonlySet<Capability> {
   const rules = namesOf(place, index, root).flatMap((name) => index.governing(name) ?? [])
   if (rules.some(writes)) return CHANGE

@@ -50,7 +50,7 @@ type Outcome =
   | { readonly kind: 'dropped'; readonly rule: FsRule; readonly message: string }
   | { readonly kind: 'error'; readonly rule?: undefined; readonly message: string }
 
-/** SPEC 3.1, one row of the table an exit. */
+/** SPEC 3.1: each `return` is one row of its table. */
 function compileRule(rule: FsRule, { resolve, approved }: CompileOptions): Outcome {
   const resolved = resolve(rule)
   const named = `the rule for ${show(rule.path)}`

@@ -4,7 +4,7 @@ import type { GuardedPath } from '../guard/collection.ts'
 import type { GuardSurvey } from '../guard/survey.ts'
 import { namesOf, WRITING, writes } from './names.ts'
 
-/** The origin of a rule that the guard adds. What it is, is told by `FsRule.guard`. */
+/** What is shown as the origin of a rule that the guard adds. `FsRule.guard` marks such a rule. */
 const GUARD = 'built-in guard'
 
 export interface GuardRequest {
@@ -45,8 +45,8 @@ export function withGuard(
 }
 
 /**
- * The rules that would write to something guarded, and name it by a link. A command may have made that link, for the next
- * one: only who names the guarded path itself overrides the guard.
+ * The rules that grant writing and reach something guarded through a link. A confined command may have made that link for
+ * the next command, so these rules do not override the guard; a rule that names the guarded path itself does.
  */
 export function ledToGuarded(rules: readonly FsRule[], request: GuardRequest): readonly FsRule[] {
   const linked = rules.filter((rule) => rule.written !== undefined && writes(rule))
@@ -87,7 +87,7 @@ const placeOf = (rule: FsRule, written: FsIndex): string | undefined =>
 
 const encloses = (dir: string, path: string): boolean => dir !== path && below(dir, path) !== undefined
 
-/** In a mount too it has no boundary of its own: that is the mount's. */
+/** Also inside a mount it has no approved target: the mount's own rule has that. */
 const guardRule = (path: RelPath, { guard, open }: GuardedPath, cover: FsRule): FsRule => ({
   path,
   grants: open ? cover.grants : withoutWriting(cover).grants,
@@ -96,7 +96,7 @@ const guardRule = (path: RelPath, { guard, open }: GuardedPath, cover: FsRule): 
   origin: GUARD,
 })
 
-/** A flag that may write takes the guard away: the path has what lies around it again, and what was typed. */
+/** A flag that grants writing lifts the guard: the path gets what the rule around it grants, and what was typed. */
 function liftedBy(lifting: readonly FsRule[], written: FsIndex): readonly FsRule[] {
   return [...Map.groupBy(lifting, ({ path }) => path)].map(([path, typed]) => {
     const grants = new Set(typed.flatMap((rule) => [...rule.grants]))

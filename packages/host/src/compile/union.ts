@@ -60,7 +60,7 @@ export function unionOfFs<Rule extends FsRule>(lists: readonly (readonly Rule[])
       named.set(rule.path, [...(named.get(rule.path) ?? []), rule])
   return [...named].map(([path, rules]) => {
     const grants = new Set<Capability>(indexes.flatMap((index) => [...(index.governing(path)?.grants ?? [])]))
-    // An approved mount before a tombstone, what somebody wrote before the guard.
+    // Of several rules at one path: an approved mount rather than a tombstone, a written rule rather than the guard's.
     const shown = rules.toSorted((a, b) => rank(b) - rank(a))[0]!
     if (shown.guard === undefined || !writes({ grants })) return { ...shown, grants }
     const { guard: _, ...lifted } = shown
@@ -71,7 +71,7 @@ export function unionOfFs<Rule extends FsRule>(lists: readonly (readonly Rule[])
 const rank = ({ approvedTarget, guard }: FsRule): number =>
   approvedTarget !== undefined ? 2 : guard === undefined ? 1 : 0
 
-/** Rules for one host lie across each other, so a refusal in one profile and a grant in another have no sure answer. */
+/** Rules for one host overlap by scheme, port and path. Where one profile refuses a part and another grants it, no order of rules is sure to be right. */
 function unionOfNet(lists: readonly (readonly NetRule[])[]): readonly NetRule[] {
   const declared = lists.filter((list) => list !== DEFAULT_NET)
   if (declared.length === 0) return DEFAULT_NET

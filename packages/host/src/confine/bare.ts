@@ -24,7 +24,7 @@ export async function runBare(
   }
 }
 
-/** A tool: its streams are ours. Its process group dies with the call; who leaves the group does not. */
+/** A tool: we hold its streams. Its process group is killed when the call ends; a process that left the group is not. */
 export function startBare(request: Confinement): ConfinedProgram {
   const { argv, cwd, signal } = request
   const child = spawn(argv[0], argv.slice(1), { cwd, env: environmentOf(request), detached: true })
@@ -36,7 +36,7 @@ export function startBare(request: Confinement): ConfinedProgram {
     }
   }
   signal?.addEventListener('abort', kill, { once: true })
-  // When it ends, so does what it left behind: a pipe that a daemon holds open would never close.
+  // When the tool ends, the rest of its group is killed: a daemon that holds the pipe open would keep it from closing.
   child.once('exit', kill)
   child.once('close', () => signal?.removeEventListener('abort', kill))
   const exit = exitOf(child, (error) => new ProgramNotFoundError(argv[0], error.code ?? error.message))

@@ -51,7 +51,7 @@ export interface HintFacts {
   readonly isKnown: (host: string) => boolean
 }
 
-/** Looks up in the policy whatever is named; the first say is the most telling. */
+/** Looks up in the policy whatever is named. The texts come with the most telling one first, and of two hints about one thing the first is kept. */
 export function findHints(mentions: readonly Mentions[], facts: HintFacts): Hint[] {
   const withPort = new Set(
     mentions.flatMap(({ hosts }) => hosts.filter(({ port }) => port !== '').map(({ host }) => host)),
@@ -70,7 +70,7 @@ export function findHints(mentions: readonly Mentions[], facts: HintFacts): Hint
 
 const MOST = 5
 
-/** A command that goes on when it may not write is not told of it by its exit: husky's `prepare`. */
+/** For a command that succeeds although it could not write something guarded, such as husky's `prepare`: its exit code does not tell. */
 export function findGuardHints(mentions: Mentions, facts: HintFacts): Hint[] {
   const guards = new Set<string>(facts.policy.fs.flatMap(({ path, guard }) => (guard ? [path] : [])))
   const written = mentions.paths.filter(({ trouble }) => trouble === 'busy' || trouble === 'read-only')
@@ -99,7 +99,7 @@ function outsideHint(path: string, trouble: Trouble, facts: HintFacts): Hint[] {
   if (rule?.guard !== undefined) return [placeHint(nameOf(rule), guarded(rule), wanted, facts)]
   const there = nearestOutside(path, facts)
   if (wanted === 'read' && (there !== path || facts.isVisible(path))) return []
-  // A file of its own is a mount point: who replaces it needs the directory.
+  // A single file that was granted is a mount point: a program that replaces it needs its directory.
   const isUpdated = rule !== undefined && rule.grants.has('update') && nameOf(rule) === path
   const place = trouble === 'busy' || isUpdated ? dirname(there) : there
   if (whyNotOutside(place, { writes: wanted === 'write', home: facts.home }) !== undefined) return []
@@ -140,7 +140,7 @@ const isMounted = (path: string, { policy }: HintFacts): boolean =>
       approvedTarget !== undefined && grants.size > 0 && below(approvedTarget, path) !== undefined,
   )
 
-/** What the words leave open: a file that is not there was perhaps hidden, a read-only one was written to. */
+/** The capabilities that each complaint may be about: what is "not there" may be hidden, what is "read-only" was to be written. */
 const WANTED: Record<Trouble, readonly Capability[]> = {
   refused: CAPABILITIES,
   'read-only': ['create', 'update', 'delete'],
@@ -152,7 +152,7 @@ const WANTED: Record<Trouble, readonly Capability[]> = {
 function inWorkspace(path: string, trouble: Trouble, facts: HintFacts): Hint[] {
   const there = facts.exists(join(facts.root.path, path))
   if (!there && trouble !== 'read-only' && trouble !== 'refused') return []
-  // Of what is there nothing is created, and of what is not there nothing is read, changed or removed.
+  // What exists is not created; what does not exist is not read, changed or removed.
   const possible = WANTED[trouble].filter((capability) => (capability === 'create') !== there)
   const refused = possible.flatMap((capability) => {
     const found = ask(capability, path, facts)
@@ -170,7 +170,7 @@ function inWorkspace(path: string, trouble: Trouble, facts: HintFacts): Hint[] {
       text: `${show(path)}: ${what} denied: ${first.because}${at}`,
       fix: fixInWorkspace(refused, path, facts),
       question: first.question,
-      // What the program was told itself is no news to it; that a hidden file is there after all would be.
+      // The program knows that it was refused. That a hidden file exists would be news to it, so that hint is the person's.
       audience: trouble === 'refused' || trouble === 'read-only' ? 'anyone' : 'person',
     },
   ]
@@ -207,7 +207,7 @@ function notThereYet(path: string, facts: HintFacts): Hint[] {
   ]
 }
 
-/** Who may not even read wants that first. A program that was refused a file it can read wanted to change or to run it. */
+/** Where reading is refused, `--read` alone is suggested. A program that can read a file and was refused wanted to change or to run it. */
 function fixInWorkspace(refused: readonly Answer[], path: string, facts: HintFacts): string | undefined {
   // A flag cannot approve a target; only a person can (SPEC 3.2).
   if (refused.some(({ rule }) => rule?.axis === 'fs' && rule.rule.external)) return ASKS
@@ -260,7 +260,7 @@ function hostHint({ scheme, host, port, path }: HostMention, facts: HintFacts): 
 }
 
 function variableHint(name: string, { policy, hasVariable }: HintFacts): Hint[] {
-  // A minimal one that is not there was taken away by a rule, on purpose.
+  // A variable of the minimal set is missing only where a rule takes it away on purpose.
   if (!hasVariable(name) || isMinimalEnv(name)) return []
   const decision = new EnvIndex(policy.env).evaluate(name)
   if (decision.kind === 'allowed') return []

@@ -32,14 +32,29 @@ export function mentionedInCommand(argv: readonly string[]): Mentions {
       ...values.flatMap(pathsOfWord).map((path) => ({ path, trouble: 'unsaid' as const })),
       ...replacedByGit(argv),
     ]),
-    hosts: unique(values.flatMap(urlsIn)),
+    hosts: writesDownOnly(argv) ? [] : unique(values.flatMap(urlsIn)),
     variables: [],
   }
 }
 
-/** At a terminal nobody but the person reads what git says of it. */
-const replacedByGit = ([program = '', command = '']: readonly string[]): PathMention[] =>
-  /(?:^|\/)git$/.test(program) && /^(?:config|remote|branch|submodule)$/.test(command)
+/** Of git: a URL that is only written into the configuration, where nothing is sent. */
+const writesDownOnly = (argv: readonly string[]): boolean => {
+  const [command, sub = '', ...rest] = gitWords(argv)
+  if (command === 'config' || command === 'branch') return true
+  return (
+    command === 'remote' &&
+    /^(?:add|set-url)$/.test(sub) &&
+    !rest.some((word) => /^(?:-f|--fetch)$/.test(word))
+  )
+}
+
+/** What follows the name of git; nothing when another program was started. */
+const gitWords = ([program = '', ...words]: readonly string[]): readonly string[] =>
+  /(?:^|\/)git$/.test(program) ? words : []
+
+/** Commands of git that replace `.git/config`. At a terminal git complains to the person, and we do not see it. */
+const replacedByGit = (argv: readonly string[]): PathMention[] =>
+  /^(?:config|remote|branch|submodule)$/.test(gitWords(argv)[0] ?? '')
     ? [{ path: '.git/config', trouble: 'busy' }]
     : []
 

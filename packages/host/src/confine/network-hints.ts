@@ -39,7 +39,7 @@ function familyHint(isolation: Plan['isolation'], unixSockets: UnixSockets): Hin
     : [hint('unix sockets', 'of unix sockets only pairs are allowed', '--unix-sockets')]
 }
 
-/** `localhost` inside is another than the host's, where the database of a developer listens. */
+/** `localhost` inside is the sandbox's own loopback; a developer's database listens on the host's. */
 function hostPortHint(port: number): Hint[] {
   if (!listensOnHost(port)) return []
   const text = `port ${port} of the host’s own loopback is not the sandbox’s`
@@ -49,7 +49,7 @@ function hostPortHint(port: number): Hint[] {
 const loopbackPorts = (said: string): number[] =>
   /\blocalhost\b|\b127\.0\.0\.1\b|::1/.test(said) ? portsIn(said.replaceAll(/[:,]/g, ' ')) : []
 
-/** As the kernel tells everybody: `0A` is a socket that listens. */
+/** From `/proc/net/tcp`, which everybody may read: `0A` is the state of a socket that listens. */
 function listensOnHost(port: number): boolean {
   const wanted = `:${port.toString(16).toUpperCase().padStart(4, '0')} `
   return ['/proc/net/tcp', '/proc/net/tcp6'].some((path) => {

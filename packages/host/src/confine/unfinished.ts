@@ -62,9 +62,9 @@ const withoutRecord = (dir: string, error: unknown): Loss => ({
 })
 
 /**
- * Finishes the job of every run in this workspace that was killed, and says what it found, for people. Of one in another
- * pid namespace nobody can tell whether it still runs: then too what a rule denies is not left there. Two who look at
- * once do no harm, because what the one has moved the other does not find.
+ * Finishes the job of every run in this workspace that was killed, and says what it found, for people. Whether a run in
+ * another pid namespace still goes on cannot be told; its denied paths are moved aside as well. Two commands that do this
+ * at once do no harm: what one has moved, the other does not find.
  */
 export function finishKilledRuns(dir: string): readonly string[] {
   return namesIn(dir).flatMap((name) => {
@@ -84,7 +84,7 @@ function finish(record: string): readonly string[] {
   )
 }
 
-/** Who made it is not known: the host may have worked there as well. */
+/** After a kill it is not known whether the command made it, or somebody on the host meanwhile. */
 export const describeDenied = (
   { path, movedTo, why = '' }: DeniedPath,
   when = 'while the command ran',

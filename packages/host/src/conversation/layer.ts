@@ -1,4 +1,4 @@
-import type { Source } from '@cordon/config'
+import { isDeep, isTable, type Source } from '@cordon/config'
 import {
   type ConfigEvents,
   type ConversationRef,
@@ -74,11 +74,6 @@ function foreignLayer(
 /** More than the configuration takes anyway; what walks over a value may then simply recurse. */
 const DEEPEST = 128
 
-const isDeep = (value: unknown, levels: number): boolean =>
-  typeof value === 'object' &&
-  value !== null &&
-  (levels === 0 || Object.values(value).some((inner) => isDeep(inner, levels - 1)))
-
 /** One text for one value: keys in order, no space. */
 function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`
@@ -123,6 +118,3 @@ function trimTable(value: unknown, [key, ...rest]: readonly string[], known: Rea
 
 const saysOnlyAccess = (entry: unknown): boolean =>
   isTable(entry) && Object.keys(entry).every((field) => field === 'access')
-
-const isTable = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)

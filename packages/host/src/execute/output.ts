@@ -7,7 +7,7 @@ export interface Kept {
   readonly total: number
 }
 
-/** Keeps the beginning. What comes after is counted and forgotten; past `most` nobody waits for the end of it. */
+/** Keeps the beginning of a stream. What comes after it is counted and dropped; past `most` bytes the stream is not read to its end. */
 export function keepHead(
   stream: Readable,
   limits: { readonly keep: number; readonly most: number },

@@ -132,7 +132,7 @@ const notStarted = (reply: ToolReply): ProcessOutcome => ({
   stderr: '',
 })
 
-/** JSON may need six bytes for one; so much is read before the content itself is bounded. */
+/** JSON may write one byte of content in six. So six times the bound is read, and then the content itself is bounded. */
 export const rawLimits = (most: number): { readonly keep: number; readonly most: number } => ({
   keep: 6 * most + 64 * 1024,
   most: 6 * most + 64 * 1024 * 1024,
@@ -152,7 +152,7 @@ function understand(
     case undefined:
       return bounded(parseReply({ stdout, stderr, code: exit.code, signal: exit.signal }), kept, request)
     case 'output':
-      // Endless text has a useful beginning; of an endless answer nothing can be understood.
+      // The beginning of endless text is of use; an answer in JSON that was cut cannot be understood.
       if (!looksLikeAnswer(stdout))
         return bounded(parseReply({ stdout, stderr, code: 0, signal: null }), kept, request)
       return { reply: failure(WHY.output(request)), notes: [] }
@@ -180,7 +180,7 @@ function bounded(reply: ToolReply, { bytes, total }: Kept, { bytes: most }: Proc
     return { reply: tooLong(total, most), notes: [] }
   }
   const { content, cut } = boundContent(reply.content, most)
-  // Plain text that was not even read to its end: then the figure is what the tool wrote.
+  // Plain text that was not read to its end: then the figure is how much the tool wrote until it was stopped.
   const stopped = total > rawLimits(most).most ? ', and the tool was stopped' : ''
   const said = unread ? `output cut: ${most} of ${total} bytes kept (max_output_bytes)${stopped}` : cut
   return {

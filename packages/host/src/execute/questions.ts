@@ -53,7 +53,7 @@ export async function answerQuestion(
     if (answer === undefined) return { kind: 'unanswered', why: `${asked}, and got no answer` }
     const fitting = fit(question, answer, 'the answer')
     if (fitting.kind === 'answered') remembered?.keep(tool, question, fitting.answer)
-    // A slip of the finger is asked again; what never fits is no answer.
+    // A mistyped answer is asked for again, a few times; after that there is no answer.
     if (fitting.kind === 'answered' || attempt === MOST_ATTEMPTS) return fitting
   }
 }

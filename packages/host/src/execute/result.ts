@@ -120,7 +120,7 @@ function readError({ message, trace, transient, denied }: Fields): ToolReply {
   }
 }
 
-/** The word of a tool that checks itself. At worst it makes us name a rule of its own policy. */
+/** What a tool that checks itself says it was refused. It is not verified: at worst we name a rule of the tool's own policy. */
 const isDenied = (value: unknown): value is NonNullable<ToolFailure['denied']> =>
   isRecord(value) &&
   CAPABILITIES.some((capability) => capability === value['capability']) &&

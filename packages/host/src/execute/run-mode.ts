@@ -27,7 +27,7 @@ function applies({ prefix, equals, pattern }: RunRule, value: unknown, matches: 
 }
 
 /**
- * `src/` must not cover `src/../.env`: a text that climbs is nobody's prefix. What the call may really touch is still
+ * `src/` must not cover `src/../.env`: a text with `..` in it matches no prefix. What the call may really touch is still
  * the policy's business; this only decides whether a person is asked.
  */
 const startsWithPath = (value: string, prefix: string): boolean =>

@@ -7,7 +7,7 @@ import { entriesOf } from './read.ts'
 export interface GuardedPath {
   readonly path: string
   readonly guard: Guard
-  /** Not guarded itself, though what is around it is: here the rules say again what they said. */
+  /** Not guarded, though the directory around it is: here the rules grant what they granted without the guard. */
   readonly open?: true
 }
 
@@ -18,7 +18,7 @@ export interface BlindSpot {
   readonly why: string
 }
 
-/** More is not looked at: then what is around it is guarded as a whole, or it is a blind spot. */
+/** Past so many paths nothing more is looked at: what is around the rest is guarded as a whole, or told as a blind spot. */
 const MOST = 1000
 
 /** So many entries of guarded directories are looked at for links. */
@@ -75,7 +75,7 @@ export class Collection {
     for (const entry of entries)
       if (entry.isDirectory()) this.#followLinksIn(join(dir, entry.name))
       else if (entry.isSymbolicLink()) {
-        // A link to a directory around this one names nothing in particular.
+        // A link to a directory around this one would guard everything there, so it is passed over.
         const end = this.add(dir, entry.name, 'told', ({ path }) => below(path, dir) === undefined)
         if (end?.is === 'dir' && below(end.path, dir) === undefined) this.#followLinksIn(end.path)
       }

@@ -8,8 +8,8 @@ const DEEPEST = 10
 const MOST_FILES = 100
 
 /**
- * What these files say, and all that they include, whatever the condition. Each file that is included is guarded like
- * the one that names it; when it is not there, nobody has a reason to make it.
+ * What these files say, and all that they include, whatever the condition of the include. An included file is guarded like
+ * the one that names it. One that does not exist is guarded as well: no command has a reason to make it.
  */
 export function readSettings(
   files: readonly string[],

@@ -47,7 +47,7 @@ export class Repositories {
 
   #guardRepository(dir: string): void {
     const git = this.#found.add(dir, '.git', 'told', (step) => step.is !== 'dir')
-    // A bare one is used when there is no `.git`, or none any more that git takes for a repository.
+    // Git takes the directory itself for a bare repository when there is no `.git` in it, or a damaged one.
     if (isGitDirectory(dir)) this.#guardGitDirectory(dir, dir)
     if (git?.is === 'dir') this.#guardGitDirectory(git.path, dir)
     if (git?.is === 'file') {
@@ -67,7 +67,7 @@ export class Repositories {
     this.#guardNamed([...this.#ofUser, ...readSettings(own, home, this.#found)], worktree)
   }
 
-  /** What is new in a git directory that was there is no `git init`, so it is moved aside. */
+  /** What a command makes in a git directory that was there before does not come from `git init`, so it is moved aside. */
   #guardGitFiles(gitDir: string): void {
     for (const name of GIT_NAMES) this.#found.add(gitDir, name, 'moved-aside')
     this.#found.addTree(gitDir, 'hooks', 'moved-aside')
@@ -104,7 +104,7 @@ export class Repositories {
     })
   }
 
-  /** The name of a submodule may have slashes, so that some directories hold repositories and are none. */
+  /** The name of a submodule may have slashes, so a directory here may be a repository, or hold some deeper down. */
   #openModules(dir: string): void {
     for (const name of directoriesIn(dir, MOST_LOOKS)) {
       if (this.#looksLeft-- <= 0 || this.#found.isFull) return // the rest stays as closed as the directory around it
@@ -117,7 +117,7 @@ export class Repositories {
     }
   }
 
-  /** Worktrees that are linked to this repository. Of very many none can be made or changed but the ones in use. */
+  /** Worktrees that are linked to this repository. If there are very many, all of `worktrees` is guarded but the ones in use. */
   #guardWorktrees(gitDir: string): void {
     const dir = join(gitDir, 'worktrees')
     const names = directoriesIn(dir, MOST_WORKTREES + 1)
@@ -155,7 +155,7 @@ export const isGitDirectory = (dir: string): boolean => missingOfRepository(dir)
 const missingOfRepository = (dir: string): string | undefined =>
   MAKE_A_REPOSITORY.find((name) => lookAt(join(dir, name)) === undefined)
 
-/** Keeps a command from making the directory a bare repository. Of what git looks for, the first that is missing is enough. */
+/** Keeps a command from making the directory a bare repository: it is enough to guard the first thing that git looks for and does not find. */
 export function guardAgainstBareRepository(dir: string, found: Collection): void {
   const missing = missingOfRepository(dir)
   if (missing !== undefined) found.add(dir, missing, 'moved-aside')

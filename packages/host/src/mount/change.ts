@@ -144,7 +144,7 @@ export function planIn(
   }
 }
 
-/** As far as it exists: a home behind a link must not hide what is in it. */
+/** The real path, as far as it exists: where the home is reached by a link, a target in it must still be seen as in the home. */
 function realPlace(path: string): string {
   const parent = dirname(path)
   try {

@@ -20,7 +20,7 @@ export function guardOutside(places: readonly OutsideRule[], survey: GuardSurvey
   return [...guarded, ...hidden].map((rule) => ({ ...rule, outside: true }))
 }
 
-/** Of two rules for a place the later one would answer alone. What was asked for twice is had in both ways. */
+/** Of two rules for one place only the later one would answer. So what was asked for in several flags or profiles is joined into one rule. */
 const byPath = (places: readonly OutsideRule[]): readonly OutsideRule[] =>
   [...Map.groupBy(places, ({ path }) => path).values()].map((same) => ({
     ...same[0]!,

@@ -55,5 +55,5 @@ function freeName(path: string): string {
   for (let n = 1; ; n++) if (!lookAt(`${path}.from-cordon-${n}`)) return `${path}.from-cordon-${n}`
 }
 
-/** Nobody else's: other programs of the person write in this directory, too. */
+/** A name that no other program uses: the person's programs write in this directory, too. */
 const tempFor = (path: string): string => join(dirname(path), `.${basename(path)}.cordon-${process.pid}`)

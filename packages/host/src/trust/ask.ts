@@ -10,11 +10,7 @@ export interface Reviewer {
 }
 
 /** SPEC 2.1: shows what it would grant, then asks; the whole text as often as it is wanted (decision 0126). */
-export async function askToTrust(
-  item: Waiting,
-  reviewer: Reviewer,
-  others: readonly Source[],
-): Promise<boolean> {
+export async function askToTrust(item: Waiting, reviewer: Reviewer, others: Others): Promise<boolean> {
   const question = `\n${countsText(item)}\nTrust ${show(item.path)} as it is now? (v: view all of it) [y/N/v] `
   let shown = reviewText(item, problemsOf(item, others))
   for (;;) {
@@ -24,20 +20,28 @@ export async function askToTrust(
   }
 }
 
+/** What an item stands beside. */
+export interface Others {
+  /** What counts already, or will with it. */
+  readonly counting: readonly Source[]
+  /** False: more waits, which may say the rest of a tool that this one speaks of. */
+  readonly all: boolean
+}
+
 const MOST_PROBLEMS = 3
 
-/** What would be wrong with the configuration if this counted, beside what counts already: the first of it. */
-export function problemsOf(item: Waiting, others: readonly Source[]): readonly string[] {
+/** What would be wrong with the configuration if this counted beside the others: the first of it. */
+export function problemsOf(item: Waiting, { counting, all }: Others): readonly string[] {
   try {
-    mergeSources([...others, ...item.sources])
+    mergeSources([...counting, ...item.sources], { all })
     return []
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     const own = error.problems.filter(({ origin }) =>
       item.sources.some(({ label }) => label === origin.label),
     )
-    const all = own.map(({ message, origin }) => `${message} (${formatOrigin(origin)})`)
-    const more = all.length - MOST_PROBLEMS
-    return [...all.slice(0, MOST_PROBLEMS), ...(more > 0 ? [`and ${more} more problems`] : [])]
+    const texts = own.map(({ message, origin }) => `${message} (${formatOrigin(origin)})`)
+    const more = texts.length - MOST_PROBLEMS
+    return [...texts.slice(0, MOST_PROBLEMS), ...(more > 0 ? [`and ${more} more problems`] : [])]
   }
 }

@@ -3,7 +3,9 @@ import {
   type AmbientSources,
   ConfigError,
   type ConfigProblem,
+  formatKeyPath,
   formatOrigin,
+  type LoadedConfig,
   type Source,
 } from '@cordon/config'
 import { CordonError, shellWord, show } from '@cordon/policy'
@@ -56,8 +58,8 @@ export async function passGate(
   const { trusted, waiting } = approvals ? sortItems(items, approvals) : { trusted: [], waiting: [] }
   const needed = waiting.filter(({ typed }) => terms.needs === 'files' || typed)
   const reviewer = needed.length === 0 ? undefined : terms.reviewer()
-  const others = [BUILT_IN_TOOLS, ...admittedSources(found, trusted)]
-  const refused = reviewer ? await ask(needed, store, reviewer, others) : needed
+  const counting = [BUILT_IN_TOOLS, ...admittedSources(found, trusted)]
+  const refused = reviewer ? await ask(needed, store, reviewer, counting) : needed
   if (refused.length > 0)
     throw new NotTrustedError(refused, {
       root: workspace.root,
@@ -86,6 +88,21 @@ export async function passGate(
   }
 }
 
+/** Whether all that the files say counts. If not, what is missing of a tool may be in the rest (decision 0262). */
+export const isWhole = ({ waiting, unreadable }: Pick<Gate, 'waiting' | 'unreadable'>): boolean =>
+  waiting.length + unreadable.length === 0
+
+/** What was left out of the configuration because what waits may say the rest of it. */
+export const incompleteNotices = ({ incomplete }: Pick<LoadedConfig, 'incomplete'>): readonly string[] =>
+  incomplete.length === 0
+    ? []
+    : [
+        'not complete without what waits, and not in effect: ' +
+          incomplete
+            .map(({ entry, problem }) => `\`${formatKeyPath(entry)}\` (${formatOrigin(problem.origin)})`)
+            .join(', '),
+      ]
+
 export const storeOf = (
   workspace: Workspace,
   { uid }: Pick<Surroundings, 'uid'>,
@@ -98,11 +115,12 @@ async function ask(
   waiting: readonly Waiting[],
   store: Pick<ApprovalStore, 'trust'>,
   reviewer: Reviewer,
-  others: readonly Source[],
+  counting: readonly Source[],
 ): Promise<readonly Waiting[]> {
   for (const [i, item] of waiting.entries()) {
     const before = waiting.slice(0, i).flatMap((each) => each.sources)
-    if (!(await askToTrust(item, reviewer, [...others, ...before]))) return waiting.slice(i)
+    const others = { counting: [...counting, ...before], all: i === waiting.length - 1 }
+    if (!(await askToTrust(item, reviewer, others))) return waiting.slice(i)
     await store.trust([item])
   }
   return []

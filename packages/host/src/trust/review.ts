@@ -13,14 +13,17 @@ export function reviewText(item: Waiting, problems: readonly string[] = []): str
   const head = was
     ? `${show(path)} changed since it was trusted (${show(was.trusted_at)}).`
     : `${show(path)} came with the files, and nobody has trusted it.`
-  const invalid = problems.map((problem) => `  it is not valid, and commands here would fail: ${problem}\n`)
   const gone =
     lost === 0
       ? ''
       : '  the log was cut or replaced: not all of your own changes of this conversation are there any more, so none takes effect.\n' +
         '  What they granted is not granted, and what they took away is not taken away.\n\n'
-  return `${head} It would grant:\n\n${gone}${invalid.join('')}${summaryText(summarize(item.sources))}${differenceText(item)}`
+  return `${head} It would grant:\n\n${gone}${invalidText(problems)}${summaryText(summarize(item.sources))}${differenceText(item)}`
 }
+
+/** What is wrong with it, from `problemsOf`: said before what it would grant. */
+export const invalidText = (problems: readonly string[]): string =>
+  problems.map((problem) => `  it is not valid, and commands here would fail: ${problem}\n`).join('')
 
 /** One line to stand right before the question, whatever came before it. */
 export function countsText({ sources }: TrustItem): string {

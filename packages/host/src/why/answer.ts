@@ -72,7 +72,7 @@ function answerFs(root: Root, rules: readonly FsRule[], question: Question & { a
       others: matching.filter((other) => other !== rule).map((other) => ({ axis: 'fs', rule: other })),
     }
   } catch (error) {
-    // Bad input is a wrong question; a bad target is an answer: no, and why.
+    // Bad input makes the question wrong, and is thrown. A bad target has an answer: no, and why.
     if (!(error instanceof FsAccessError) || error.fault === 'input') throw error
     const rule = error instanceof DeniedError ? error.denied.rule : undefined
     return {

@@ -34,7 +34,7 @@ export function planOf(
   return planFor(kernel, { ...request, sandbox: loaded.config.sandbox }, buildEnvironment(policy, env))
 }
 
-/** What the kernel makes of what the rules grant: it works, never does, or does only where more is granted or there. */
+/** What the kernel makes of what the rules grant: it works, it is always refused, or it works only if more is granted or exists. */
 export interface Enforced {
   readonly verdict: 'works' | 'refused' | 'conditional'
   /** Why, and what else there is to know. */
@@ -74,7 +74,7 @@ type HeldRegion = Plan['regions'][number]
 const regionOf = (place: string, { regions }: Plan): HeldRegion | undefined =>
   regions.findLast(({ path }) => below(path, place) !== undefined)
 
-/** A link is there where its directory is, or where a rule leads over it. Without namespaces nothing is hidden. */
+/** A link is visible where its directory is, or where a rule's own path leads over it. Without namespaces nothing is hidden. */
 const isSeen = (link: string, plan: Plan): boolean =>
   plan.isolation === 'landlock-only' ||
   plan.survey.links.some(({ path }) => path === link) ||
@@ -96,6 +96,8 @@ function enforceAny(region: HeldRegion, capability: Capability, place: string): 
   if (region.kind === 'missing' && !region.above.has(capability))
     return { verdict: 'conditional', notes: [LIMITS.absent] }
   if (!region.grants.has(capability)) return { verdict: 'refused', notes: [LIMITS.sharedTarget] }
+  if (capability === 'execute' && !region.grants.has('read'))
+    return { verdict: 'refused', notes: [LIMITS.blindExecution] }
   if (isMounted(region, place) && (capability === 'create' || capability === 'delete'))
     return { verdict: 'conditional', notes: [LIMITS.parentDecides] }
   const renames = region.grants.has('create') && region.grants.has('delete')

@@ -2,7 +2,7 @@ import { dirname, join } from 'node:path'
 import { mergeSources } from '@cordon/config'
 import { type KernelReport, linksOnTheWay, type Plan, probeKernel } from '@cordon/sandbox'
 import { holdsItself } from '../compile/boundary.ts'
-import { labelOf, type Subject } from '../compile/subject.ts'
+import { labelOf, type Subject, subjectsOf } from '../compile/subject.ts'
 import { compileWith, type Policies } from '../policies.ts'
 import type { Project } from '../project.ts'
 import { type Answer, answer } from './answer.ts'
@@ -37,7 +37,11 @@ export function why(
   if (told.allowed) return { ...told, subject: label, notes, fix: undefined }
   const ask = (sources: Project['sources']): Answer => {
     const loaded = mergeSources(sources)
-    const again = asker.ask(loaded, compileWith(project, loaded, policies.approved))
+    // An edit of one subject changes no other one's policy.
+    const same = subjectsOf(loaded.config).filter(
+      (one) => one.kind === subject.kind && one.name === subject.name,
+    )
+    const again = asker.ask(loaded, compileWith(project, loaded, policies.approved, same))
     return { ...again.found, allowed: again.found.allowed && again.verdict === 'works' }
   }
   const fix = findEdit(told, subject, { sources: project.sources, ask })

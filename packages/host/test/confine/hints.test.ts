@@ -289,6 +289,19 @@ test('no flag is suggested that would be refused: for a link that leads out, and
   ])
 })
 
+test('SPEC 4.7 a URL that git only writes down says nothing about the network; one that it fetches does', () => {
+  const url = 'https://github.com/a/b'
+  const hostsOf = (...words: string[]): unknown =>
+    mentionedInCommand(['/usr/bin/git', ...words]).hosts.map(({ host }) => host)
+  expect(hostsOf('remote', 'add', 'origin', url)).toEqual([])
+  expect(hostsOf('remote', 'set-url', 'origin', url)).toEqual([])
+  expect(hostsOf('config', 'remote.origin.url', url)).toEqual([])
+  expect(hostsOf('remote', 'add', '-f', 'origin', url)).toEqual(['github.com'])
+  expect(hostsOf('submodule', 'add', url)).toEqual(['github.com'])
+  expect(hostsOf('clone', url)).toEqual(['github.com'])
+  expect(mentionedInCommand(['curl', 'remote', 'add', url]).hosts).toHaveLength(1)
+})
+
 test('a granted path that does not exist is not there to be granted: the directory above decides', () => {
   const policy = parseAccessPolicy({
     fs: [

@@ -1,10 +1,12 @@
-import { existsSync, lstatSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, lstatSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { inspect, isDeepStrictEqual } from 'node:util'
 import { type AccessPolicy, CAPABILITIES, type Capability, Context, CordonError, ROOT } from '@cordon/policy'
 import { setValue } from '@cordon/config'
-import { runTool } from '@cordon/tools'
+import { LIMITS } from '@cordon/sandbox'
+import { runTool, type ToolResult } from '@cordon/tools'
 import { executeTool } from '../../src/execute/execute.ts'
+import type { ToolReply } from '../../src/execute/result.ts'
 import { resolveTool } from '../../src/execute/tool.ts'
 import { boundaryFor } from '../../src/compile/boundary.ts'
 import type { Policies } from '../../src/policies.ts'
@@ -26,36 +28,29 @@ const INSTALLATION = {
 /** What a case came to: done, cannot be done at all, refused and no edit helps, refused until an edit, or no policy. */
 export type Verdict = 'done' | 'impossible' | 'refused' | 'fixed' | 'not compiled'
 
-interface Outcome {
+interface Done {
   readonly ok: boolean
   readonly message: string
+}
+
+interface Outcome extends Done {
   readonly after: Readonly<Record<string, string>>
 }
-
-/** What of a case starts further processes, which takes most of the time. */
-export interface Thoroughness {
-  /** What is confined goes through a process of its own as well, not only through a worker that had calls before. */
-  readonly isPlayedTwice: boolean
-  /** What a suggested edit allows is done confined; otherwise by the tool alone, and `why` asks the plan. */
-  readonly areRepairsConfined: boolean
-}
-
-const THOROUGH: Thoroughness = { isPlayedTwice: true, areRepairsConfined: true }
 
 /** Runs one case in every way there is, and throws when two of them disagree. */
 export async function play(
   place: GrantsPlace,
   each: GrantsCase,
-  { isPlayedTwice, areRepairsConfined }: Thoroughness = THOROUGH,
+  /** What is confined goes through a process of its own as well, not only through a worker that had calls before. */
+  { isPlayedTwice = true } = {},
 ): Promise<Verdict> {
   place.reset()
-  await place.configure(configOf(each))
+  place.configure(configOf(each))
   const before = place.snapshot()
-  const compiled = await compileOrNothing(place)
+  const compiled = await compileOrNothing(place, each)
   if (!compiled) return 'not compiled'
   const answers = ask(place, compiled, each)
   const free = await alone(place, each, everything(compiled.policies, each.tool))
-  const exact = await alone(place, each, policyOf(compiled.policies, each.tool))
   const held = await confined(place, each, compiled, place.workers)
   if (isPlayedTwice) {
     place.reset()
@@ -64,20 +59,27 @@ export async function play(
   if (!held.ok) same('after an error the tree is as before', held.after, before)
   if (!isPlain(place, each)) return held.ok ? 'done' : 'refused'
   if (answers.every(({ allowed }) => allowed)) {
+    // SPEC 4.7: of a program that is not ours, why tells what it needs beside.
+    if (!held.ok && answers.some(isConditional)) return 'refused'
     // What cannot be done at all cannot be done here either.
     if (free.ok) same('why says allowed, and the tool did it', [held.message, held.after], ['', free.after])
     return held.ok ? 'done' : 'impossible'
   }
   if (held.ok) throw new Error(`why says ${answers.map(said).join('; ')}, and the tool did it`)
-  if (exact.ok && !answers.some(isHeldByKernel))
-    throw new Error(`why says ${answers.map(said).join('; ')}, and the tool alone did it`)
-  const redo = areRepairsConfined ? confined : unconfined
-  return (await repair(place, each, free, redo)) ? 'fixed' : 'refused'
+  place.reset()
+  if (holdsAlone(each) && !answers.some(isHeldByKernel))
+    if ((await alone(place, each, policyOf(compiled.policies, each.tool))).ok)
+      throw new Error(`why says ${answers.map(said).join('; ')}, and the tool alone did it`)
+  return (await repair(place, each, free, { compiled, answers })) ? 'fixed' : 'refused'
 }
 
-async function compileOrNothing(place: GrantsPlace): Promise<Compiled | undefined> {
+/** SPEC 1.8: what `unix_utils` reads, and what any program starts, is for the kernel to hold. */
+const holdsAlone = ({ tool, arguments: { util } }: GrantsCase): boolean =>
+  tool !== 'start' && (tool !== 'unix_utils' || util === 'touch')
+
+async function compileOrNothing(place: GrantsPlace, { tool }: GrantsCase): Promise<Compiled | undefined> {
   try {
-    return await place.compile()
+    return await place.compile(tool)
   } catch (error) {
     if (error instanceof CordonError) return undefined // a rule that leads out, or such
     throw error
@@ -90,17 +92,12 @@ interface Compiled {
 }
 
 /** SPEC 1.8: what the tool has to be allowed, in its order. */
-function ask(
-  place: GrantsPlace,
-  { project, policies }: Compiled,
-  { tool, paths }: GrantsCase,
-): readonly Why[] {
+function ask(place: GrantsPlace, { project, policies }: Compiled, each: GrantsCase): readonly Why[] {
   const world = { cwd: place.root, home: place.home, env: ENV }
-  return paths.flatMap((path, i) => {
+  return each.paths.flatMap((path, i) => {
     try {
-      return [
-        why(project, policies, tool, parseQuestion(neededFor(tool, i, join(place.root, path)), path), world),
-      ]
+      const capability = neededFor(each, i, join(place.root, path))
+      return [why(project, policies, each.tool, parseQuestion(capability, path), world)]
     } catch (error) {
       if (error instanceof CordonError) return [] // no sensible question
       throw error
@@ -108,8 +105,12 @@ function ask(
   })
 }
 
-function neededFor(tool: string, index: number, path: string): Capability {
+function neededFor({ tool, arguments: { util } }: GrantsCase, index: number, path: string): Capability {
   switch (tool) {
+    case 'start':
+      return 'execute'
+    case 'unix_utils':
+      return util === 'cat' ? 'read' : existsSync(path) ? 'update' : 'create'
     case 'fs_create_file':
       return existsSync(path) ? 'update' : 'create'
     case 'fs_modify_file':
@@ -155,18 +156,35 @@ function everything(policies: Policies, tool: string): AccessPolicy {
   return { ...policy, fs }
 }
 
-/** In this process: nobody but the tool holds anything. */
+/** In this process, or started by it: nobody but the tool holds anything. */
 async function alone(place: GrantsPlace, each: GrantsCase, access: AccessPolicy): Promise<Outcome> {
-  const context = new Context({ root: place.root, action: 'run', access })
-  const call = { context: context.toJSON(), tool: { name: each.tool, arguments: each.arguments } }
-  const reply = await runTool(each.tool, JSON.stringify(call))
+  const done = each.tool === 'start' ? startAlone(place, each) : await callAlone(place, each, access)
   const after = place.snapshot()
   place.reset()
-  return { ok: reply.type === 'success', message: reply.type === 'error' ? reply.message : '', after }
+  return { ...done, after }
 }
 
-const unconfined = (place: GrantsPlace, each: GrantsCase, { policies }: Compiled): Promise<Outcome> =>
-  alone(place, each, policyOf(policies, each.tool))
+async function callAlone(place: GrantsPlace, each: GrantsCase, access: AccessPolicy): Promise<Done> {
+  const context = new Context({ root: place.root, action: 'run', access })
+  const call = { context: context.toJSON(), tool: { name: each.tool, arguments: each.arguments } }
+  return read(await runTool(each.tool, JSON.stringify(call)))
+}
+
+/** Every file of the tree can be started, so that nobody has to. */
+function startAlone({ root }: GrantsPlace, { paths: [path = ''] }: GrantsCase): Done {
+  const file = join(root, path)
+  const ok = existsSync(file) && statSync(file).isFile()
+  return { ok, message: ok ? '' : 'it cannot be started' }
+}
+
+/** A utility that fails is no error of the tool: its exit code is a part of what it says. */
+function read(reply: ToolReply | ToolResult): Done {
+  if (reply.type !== 'success')
+    return { ok: false, message: reply.type === 'error' ? reply.message : 'a question' }
+  const texts = reply.content.map((block) => (block.type === 'text' ? block.text : ''))
+  const failed = texts.find((text) => / ended with exit code /.test(text))
+  return { ok: failed === undefined, message: failed ?? '' }
+}
 
 /** As the host runs it. */
 async function confined(
@@ -193,8 +211,7 @@ async function confined(
       ...(workers ? { workers } : {}),
     },
   )
-  const after = place.snapshot()
-  return { ok: reply.type === 'success', message: reply.type === 'error' ? reply.message : '', after }
+  return { ...read(reply), after: place.snapshot() }
 }
 
 /** SPEC 4.7: every suggested edit is applied as printed, until nothing is denied; then the same call does what it does without rules. */
@@ -202,28 +219,26 @@ async function repair(
   place: GrantsPlace,
   each: GrantsCase,
   free: Outcome,
-  redo: typeof unconfined,
+  first: { readonly compiled: Compiled; readonly answers: readonly Why[] },
 ): Promise<boolean> {
-  place.reset()
+  let { compiled, answers } = first
   for (const _ of each.paths) {
-    const compiled = await place.compile()
-    const denied = ask(place, compiled, each).find(({ allowed }) => !allowed)
+    const denied = answers.find(({ allowed }) => !allowed)
     if (!denied) break
     if (!denied.fix) return false
     if (each.paths.length === 1)
       await tryLess(place, each, denied, subjectOf(compiled.policies, each.tool)[0])
     await changeSetting(place.options, denied.fix)
-    const again = ask(place, await place.compile(), each).find(({ question }) =>
-      isDeepStrictEqual(question, denied.question),
-    )
+    compiled = await place.compile(each.tool)
+    answers = ask(place, compiled, each)
+    const again = answers.find(({ question }) => isDeepStrictEqual(question, denied.question))
     if (!again?.allowed)
       throw new Error(
         `the edit ${denied.fix.value} was suggested for ${said(denied)}, and then: ${again && said(again)}`,
       )
   }
-  const compiled = await place.compile()
-  if (ask(place, compiled, each).some(({ allowed }) => !allowed)) return false
-  const held = await redo(place, each, compiled)
+  if (answers.some(({ allowed }) => !allowed)) return false
+  const held = await confined(place, each, compiled)
   if (free.ok)
     same(
       'after the suggested edits the tool did it',
@@ -235,24 +250,29 @@ async function repair(
 
 /** No smaller one of the edits that could have been suggested makes the call succeed. */
 async function tryLess(place: GrantsPlace, each: GrantsCase, denied: Why, subject: Subject): Promise<void> {
-  const config = join(place.root, '.cordon/config.toml')
-  const before = readFileSync(config, 'utf8')
+  const before = place.config
   const all = editsFor(denied, subject).filter(({ layer }) => layer === 'workspace')
-  for (const edit of all.slice(
+  const smaller = all.slice(
     0,
     all.findIndex(({ value }) => value === denied.fix?.value),
-  )) {
-    writeFileSync(config, setValue(before, edit.key, edit.value))
-    const compiled = await compileOrNothing(place)
+  )
+  for (const edit of smaller) {
+    place.configure(setValue(before, edit.key, edit.value))
+    const compiled = await compileOrNothing(place, each)
     // What the tool alone refuses, the kernel does not allow either.
     const isEnough =
-      compiled && (await unconfined(place, each, compiled)).ok && (await confined(place, each, compiled)).ok
+      compiled &&
+      (await alone(place, each, policyOf(compiled.policies, each.tool))).ok &&
+      (await confined(place, each, compiled)).ok
     place.reset()
-    writeFileSync(config, before)
     if (isEnough)
       throw new Error(`${edit.value} is enough for ${said(denied)}, and ${denied.fix?.value} was suggested`)
   }
+  if (smaller.length > 0) place.configure(before)
 }
+
+const isConditional = ({ notes }: Why): boolean =>
+  notes.some((note) => note === LIMITS.absent || note === LIMITS.parentDecides)
 
 /** The rules grant it: only the machine refuses. */
 const isHeldByKernel = ({ allowed, rule, question }: Why): boolean =>

@@ -84,7 +84,15 @@ const TOOLS = [
   'fs_modify_file',
   'fs_delete_file',
   'fs_move_file',
+  'unix_utils',
+  'start',
 ]
+
+/** Not shipped: of the shipped tools none starts a file of the workspace, so that nobody would play `execute`. */
+const START = `[conversation.tools.start]
+source = "local"
+command = ["sh", "-c", 'exec "./$0"', "{{tool.arguments.path}}"]
+`
 
 /** mulberry32: small, and the same everywhere. */
 function randomFrom(seed: number): () => number {
@@ -99,7 +107,7 @@ function randomFrom(seed: number): () => number {
 }
 
 /** So many calls under one policy, one after the other: all but the first meet a worker that is there already. */
-const CALLS_OF_A_POLICY = 4
+export const CALLS_OF_A_POLICY = 4
 
 export function caseFrom(seed: number): GrantsCase {
   const { tool, rules } = policyFrom(Math.floor(seed / CALLS_OF_A_POLICY))
@@ -114,7 +122,7 @@ export function caseFrom(seed: number): GrantsCase {
     tool === 'fs_move_file' || (tool === 'fs_modify_file' && random() < 0.3)
       ? [target(), target()]
       : [target()]
-  return { tool, rules, paths, arguments: argumentsFor(tool, paths) }
+  return { tool, rules, paths, arguments: argumentsFor(tool, paths, pick(['cat', 'touch'])) }
 }
 
 function policyFrom(seed: number): Pick<GrantsCase, 'tool' | 'rules'> {
@@ -141,7 +149,11 @@ const ruleOf = (path: string, granted: readonly Capability[]): RuleData => ({
   ...Object.fromEntries(granted.map((name) => [name, true])),
 })
 
-function argumentsFor(tool: string, [path = '.', other = '.']: readonly string[]): GrantsCase['arguments'] {
+function argumentsFor(
+  tool: string,
+  [path = '.', other = '.']: readonly string[],
+  util: 'cat' | 'touch',
+): GrantsCase['arguments'] {
   const edit = (each: string): object => ({ path: each, old: 'old', new: 'new' })
   switch (tool) {
     case 'fs_grep_files':
@@ -152,6 +164,8 @@ function argumentsFor(tool: string, [path = '.', other = '.']: readonly string[]
       return { edits: other === '.' ? [edit(path)] : [edit(path), edit(other)] }
     case 'fs_move_file':
       return { from: path, to: other, overwrite: true }
+    case 'unix_utils':
+      return { util, args: ['--', path] }
     default:
       return { path }
   }
@@ -159,4 +173,4 @@ function argumentsFor(tool: string, [path = '.', other = '.']: readonly string[]
 
 /** The rules as a person writes them, for this one tool. */
 export const configOf = ({ tool, rules }: Pick<GrantsCase, 'tool' | 'rules'>): string =>
-  `[conversation.tools.${tool}.access]\nfs = [\n${rules.map((rule) => `  ${formatRule(rule)},\n`).join('')}]\n`
+  `${tool === 'start' ? START : ''}[conversation.tools.${tool}.access]\nfs = [\n${rules.map((rule) => `  ${formatRule(rule)},\n`).join('')}]\n`

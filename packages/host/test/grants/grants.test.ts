@@ -55,6 +55,22 @@ const FOUND = [
     arguments: { path: '.git/hooks/pre' },
     verdict: 'fixed',
   },
+  {
+    name: 'the kernel reads what it starts: execute alone is refused, and the edit has read beside it',
+    tool: 'start',
+    rules: [{ path: 'a', execute: true }],
+    paths: ['a/f'],
+    arguments: { path: 'a/f' },
+    verdict: 'fixed',
+  },
+  {
+    name: 'a link that leads through a directory and out of it again is followed where no rule shows that one',
+    tool: 'unix_utils',
+    rules: [{ path: 'll', read: true }],
+    paths: ['ll/c/f'],
+    arguments: { util: 'cat', args: ['--', 'll/c/f'] },
+    verdict: 'done',
+  },
 ] as const
 
 for (const { name, verdict, ...each } of FOUND)

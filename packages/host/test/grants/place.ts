@@ -1,5 +1,4 @@
 import {
-  chmodSync,
   existsSync,
   lstatSync,
   mkdirSync,
@@ -17,10 +16,11 @@ import { dirname, join } from 'node:path'
 import { type Compiler, compileProject, type Policies } from '../../src/policies.ts'
 import { openAmbientProject, type Project, type ProjectOptions } from '../../src/project.ts'
 import { Workers } from '../../src/worker/workers.ts'
-import { TRUSTING } from '../trusting.ts'
+import { openWorkspace, sha256 } from '@cordon/workspace'
+import type { Subject } from '../../src/compile/subject.ts'
 
 /** What is there at the beginning of every case: a file has its content, a link `-> target`, a directory null. */
-const TREE: Readonly<Record<string, string | null>> = {
+const WRITTEN: Readonly<Record<string, string | null>> = {
   'ws/f': 'old f',
   'ws/a/f': 'old a',
   'ws/a/b/f': 'old b',
@@ -46,6 +46,14 @@ const TREE: Readonly<Record<string, string | null>> = {
   'ext/one/other': 'old other',
 }
 
+/** Every file can be started, and does nothing then: the kernel needs to read no more of it than who starts it. */
+const TREE: Readonly<Record<string, string | null>> = Object.fromEntries(
+  Object.entries(WRITTEN).map(([name, content]) => [
+    name,
+    content === null || content.startsWith('-> ') ? content : `#!/bin/true\n${content}`,
+  ]),
+)
+
 const DIRECTORY = 'directory'
 
 /** Every path of the tree, also the directories on the way. */
@@ -66,7 +74,7 @@ function whatIs(path: string): string | undefined {
   if (!stats) return undefined
   if (stats.isSymbolicLink()) return `-> ${readlinkSync(path)}`
   if (stats.isDirectory()) return (stats.mode & 0o777) === 0o755 ? DIRECTORY : undefined
-  return (stats.mode & 0o777) === 0o644 ? readFileSync(path, 'utf8') : undefined
+  return (stats.mode & 0o777) === 0o755 ? readFileSync(path, 'utf8') : undefined
 }
 
 /** What the person approved (SPEC 3.2): each of these names, and where it leads. */
@@ -85,7 +93,7 @@ export class GrantsPlace {
   constructor() {
     const uid = process.getuid?.()
     const surroundings = { env: {}, platform: 'linux', home: this.home, uid }
-    this.options = { cwd: this.root, surroundings, cfg: [], trust: TRUSTING }
+    this.options = { cwd: this.root, surroundings, cfg: [] }
     this.#compiler = { pid: process.pid, uid, home: this.home, session: 'grants', person: undefined }
     mkdirSync(this.home)
   }
@@ -99,7 +107,7 @@ export class GrantsPlace {
       rmSync(path, { recursive: true, force: true })
       mkdirSync(content === null ? path : dirname(path), { recursive: true })
       if (content?.startsWith('-> ')) symlinkSync(content.slice(3), path)
-      else if (content !== null) writeFileSync(path, content)
+      else if (content !== null) writeFileSync(path, content, { mode: 0o755 })
     }
   }
 
@@ -110,31 +118,37 @@ export class GrantsPlace {
       if (path === join(this.root, '.cordon')) continue
       const should = SHOULD_BE.get(path.slice(this.base.length + 1))
       const is = whatIs(path)
-      if (is !== should) rmSync(path, { recursive: true })
+      if (should === undefined || is !== should) rmSync(path, { recursive: true })
       else if (is === DIRECTORY) this.#removeOthers(path)
     }
   }
 
-  async configure(toml: string): Promise<void> {
+  /** The workspace's file, and a person who has trusted it and approved the mounts: as if they had written it by hand. */
+  configure(toml: string): void {
     mkdirSync(join(this.root, '.cordon'), { recursive: true })
-    const { workspace } = await openAmbientProject(this.options)
     writeFileSync(join(this.root, '.cordon/config.toml'), toml)
-    rmSync(join(workspace.local, 'config.toml'), { force: true })
-    const file = join(workspace.local, 'approvals.json')
-    if (existsSync(file) && readFileSync(file, 'utf8').includes('rule_path')) return
-    mkdirSync(workspace.local, { recursive: true, mode: 0o700 })
+    const { local } = openWorkspace(this.root, this.options.surroundings)!
+    mkdirSync(local, { recursive: true, mode: 0o700 })
+    rmSync(join(local, 'config.toml'), { force: true })
     const mounts = Object.entries(APPROVED).map(([name, target]) => ({
       rule_path: name,
       canonical_target: join(this.base, target),
       approved_at: '2026-01-01T00:00:00.000Z',
     }))
-    writeFileSync(file, JSON.stringify({ mounts }))
-    chmodSync(file, 0o600)
+    const configs = [{ path: '.cordon/config.toml', sha256: sha256(toml) }]
+    const file = join(local, 'approvals.json')
+    writeFileSync(file, JSON.stringify({ mounts, configs }), { mode: 0o600 })
   }
 
-  async compile(): Promise<{ project: Project; policies: Policies }> {
+  get config(): string {
+    return readFileSync(join(this.root, '.cordon/config.toml'), 'utf8')
+  }
+
+  /** The policy of one tool: the others have no rules of their own. */
+  async compile(tool: string): Promise<{ project: Project; policies: Policies }> {
     const project = await openAmbientProject(this.options)
-    return { project, policies: await compileProject(project, this.#compiler) }
+    const only = ({ kind, name }: Pick<Subject, 'kind' | 'name'>): boolean => kind === 'tool' && name === tool
+    return { project, policies: await compileProject(project, this.#compiler, { only }) }
   }
 
   /** Every name with what it is and holds: two are equal only byte for byte. */

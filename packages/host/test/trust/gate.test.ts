@@ -234,3 +234,60 @@ test('SPEC 2.1 the write of the store fails after the edit: the file is changed,
   expect(readFileSync(join(workspace.local, 'approvals.json'), 'utf8')).toBe(before)
   expect((await refusal(open())).waiting).toEqual([{ path: '.cordon/config.toml', state: 'changed' }])
 })
+
+const LOCAL = '[conversation.tools.t]\nsource = "local"\ncommand = ["true"]\n'
+const NET = '[conversation.tools.t.access]\nnet = [{ host = "a.example", allow = true }]\n'
+
+test('SPEC 2.1 what is not whole without a file that waits is left out and named, and all else of it counts', async () => {
+  write('.cordon/config.toml', LOCAL)
+  write('.cordon.toml', limit(7) + NET)
+  await trust('.cordon.toml')
+  const without = await open({ trust: terms('nothing') })
+  expect(without.loaded.config.conversation.tools['t']).toBeUndefined()
+  expect(processes(without)).toBe(7)
+  expect(without.notices).toEqual([
+    'not trusted, and not in effect: .cordon/config.toml; see `cordon trust`',
+    'not complete without what waits, and not in effect: `conversation.tools.t` (.cordon.toml:2:1)',
+  ])
+  expect(withWaiting(without).loaded.config.conversation.tools['t']).toMatchObject({
+    command: ['true'],
+    access: { net: [{ host: 'a.example' }] },
+  })
+  expect((await refusal(open())).code).toBe('NOT_TRUSTED')
+})
+
+test('SPEC 2.1 with nothing that waits it is an error; so is what no other file could put right', async () => {
+  write('.cordon.toml', NET)
+  await trust('.cordon.toml')
+  const message =
+    'error: `conversation.tools.t` has `access`, but no layer gives it a `source`\n  at .cordon.toml:1:1\n' +
+    '  fix: write source = "local" with a command, or source = "mcp.<server>", or correct the name of the tool'
+  expect(await refusal(open({ trust: terms('nothing') }))).toMatchObject({ code: 'CONFIG', message })
+  write('a/.cordon.toml', '')
+  write('.cordon.toml', `${NET}timeout_secs = "x"\n`)
+  await trust('.cordon.toml')
+  const { code, message: other } = await refusal(open({ cwd: join(root, 'a'), trust: terms('nothing') }))
+  expect({ code, other }).toEqual({
+    code: 'CONFIG',
+    other: expect.stringMatching(/^error: [^]*timeout_secs[^]*at \.cordon\.toml/) as string,
+  })
+  expect(other).not.toContain('no layer')
+})
+
+test('SPEC 2.1 a server that is not whole takes its tools with it; an edit of a person’s own file still works', async () => {
+  write('.cordon/config.toml', '[providers.mcp.s]\ncommand = "s"\nstateful = false\n')
+  const own = join(options.surroundings.home, '.config/cordon/config.toml')
+  mkdirSync(dirname(own), { recursive: true })
+  writeFileSync(own, '[providers.mcp.s]\noptional = true\n[conversation.tools.t]\nsource = "mcp.s"\n')
+  const without = await open({ trust: terms('nothing') })
+  expect(without.loaded.config.providers.mcp['s']).toBeUndefined()
+  expect(without.loaded.config.conversation.tools['t']).toBeUndefined()
+  expect(without.notices.at(-1)).toBe(
+    `not complete without what waits, and not in effect: \`providers.mcp.s\` (${own}:1:1), \`conversation.tools.t\` (${own}:4:1)`,
+  )
+  const changed = await changeSetting(
+    { ...options, trust: terms('nothing') },
+    { layer: 'user', key: 'conversation.tools.u.access.env', value: '+{ name = "A", read = true }' },
+  )
+  expect(changed.notices.at(-1)).toMatch(/^not complete without what waits[^]*`conversation\.tools\.u`/)
+})

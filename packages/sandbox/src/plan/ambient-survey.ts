@@ -197,11 +197,27 @@ export function linksOnTheWay(path: string): readonly LinkOnTheWay[] {
     }
     if (found.length === MOST_LINKS) return found
     const target = readlinkSync(next)
-    found.push({ path: next, target })
+    found.push({ path: next, target: withoutDetours(here, target) })
     if (target.startsWith('/')) here = '/'
     todo.push(...target.split('/').toReversed())
   }
   return found
+}
+
+/** `d/../a` leads to `a` as long as `d` is a real directory, and inside there may be no `d`. */
+function withoutDetours(dir: string, target: string): string {
+  const kept: string[] = []
+  let here = target.startsWith('/') ? '/' : dir
+  const parts = target.split('/')
+  for (const [i, part] of parts.entries()) {
+    const [last] = kept.slice(-1)
+    if (part === '..' && last !== undefined && last !== '' && last !== '.' && last !== '..') kept.pop()
+    else kept.push(part)
+    here = part === '..' ? dirname(here) : join(here, part)
+    // What comes after a link, or after nothing, is not known from here.
+    if (kindOf(here) !== 'dir') return [...kept, ...parts.slice(i + 1)].join('/')
+  }
+  return kept.join('/') || '.'
 }
 
 function kindOf(path: string): PathKind {

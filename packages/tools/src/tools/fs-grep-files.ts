@@ -8,7 +8,7 @@ import { type Query } from '../grep/ripgrep.ts'
 import { type Found, type SearchResult } from '../grep/search.ts'
 import { type ContentBlock, type Tool } from '../protocol.ts'
 import { ToolError } from '../report.ts'
-import { GlobFilter } from '../walk/glob-filter.ts'
+import { GlobFilter, GLOBS } from '../walk/glob-filter.ts'
 import { type Met, WorkspaceWalk } from '../walk/workspace-walk.ts'
 
 const LIMIT_MS = 60_000
@@ -30,13 +30,7 @@ export const fsGrepFiles: Tool = defineTool({
       context: { type: 'integer', minimum: 0, maximum: 100, description: 'Lines around each match.' },
       before: { type: 'integer', minimum: 0, maximum: 100, description: 'Lines before each match.' },
       after: { type: 'integer', minimum: 0, maximum: 100, description: 'Lines after each match.' },
-      globs: {
-        type: 'array',
-        items: { type: 'string', maxLength: 1000 },
-        maxItems: 50,
-        description:
-          'Only files that match one of these, such as *.ts or src/**/*.md; !*.test.ts leaves out.',
-      },
+      globs: GLOBS,
       hidden: { type: 'boolean', description: 'Search dotfiles, too.' },
       no_ignore: { type: 'boolean', description: 'Search what .gitignore and .ignore leave out, too.' },
       limit: {

@@ -5,7 +5,7 @@ import { count, showName, success, text } from '../content.ts'
 import { defineTool } from '../define-tool.ts'
 import { DESCRIPTIONS } from '../descriptions.ts'
 import { type Tool } from '../protocol.ts'
-import { GlobFilter } from '../walk/glob-filter.ts'
+import { GlobFilter, GLOBS } from '../walk/glob-filter.ts'
 import { WorkspaceWalk } from '../walk/workspace-walk.ts'
 
 export const fsListFiles: Tool = defineTool({
@@ -18,13 +18,7 @@ export const fsListFiles: Tool = defineTool({
         type: 'string',
         description: 'The directory, relative to the workspace; default the workspace itself.',
       },
-      globs: {
-        type: 'array',
-        items: { type: 'string', maxLength: 1000 },
-        maxItems: 50,
-        description:
-          'Only files that match one of these, such as *.ts or src/**/*.md; !*.test.ts leaves out.',
-      },
+      globs: GLOBS,
       depth: { type: 'integer', minimum: 1, maximum: 64, description: 'How many levels; default all.' },
       hidden: { type: 'boolean', description: 'Show dotfiles, too.' },
       no_ignore: { type: 'boolean', description: 'Show what .gitignore and .ignore leave out, too.' },

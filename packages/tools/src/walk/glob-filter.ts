@@ -1,5 +1,13 @@
 import { expandBraces, type Glob, matchGlob, parseGlob } from '@cordon/files'
 
+/** How a model names them. */
+export const GLOBS = {
+  type: 'array',
+  items: { type: 'string', maxLength: 1000 },
+  maxItems: 50,
+  description: 'Only files that match one of these, such as *.ts or src/**/*.md; !*.test.ts leaves out.',
+} as const
+
 /**
  * The globs of one call, as ripgrep reads its `-g`: a path must match one of them, and none that begins
  * with `!`. A glob without a slash speaks of the last component, wherever it is.

@@ -1,14 +1,23 @@
 import { realpathSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { type CanonicalPath } from '@cordon/policy'
+import { type CanonicalPath, CordonError, show } from '@cordon/policy'
 import { reason } from '../small-files.ts'
-import { WorkspaceError } from './errors.ts'
 import { isTrustedUser } from './owners.ts'
 import { type Surroundings } from './surroundings.ts'
 import { lookAt } from './trail.ts'
 
 /** What marks a workspace (SPEC, "Words"). */
 export const MARKER = '.cordon'
+
+/** A `.cordon` that must not be used as it is: a link, another user's, a broken id. */
+export class WorkspaceError extends CordonError {
+  readonly code = 'WORKSPACE'
+  readonly path: string
+  constructor(path: string, problem: string) {
+    super(`cannot use the workspace at ${show(path)}: ${problem}`)
+    this.path = path
+  }
+}
 
 /** The directory that counts as the workspace, if one does, and marks on the way up that do not count. */
 export interface FoundRoot {

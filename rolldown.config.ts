@@ -135,7 +135,15 @@ const proxy = defineConfig({
 /** What runs inside the sandbox: one file, so that one file has to be visible there (decision 0104). */
 const tools = defineConfig({
   ...common,
+  plugins: [lazyBuiltins, inAscii],
   input: { tools: 'packages/tools/src/main.ts' },
+  output: { ...output, codeSplitting: false, minify: true },
+})
+
+/** Starts the tools with code that was compiled before (decision 0243). */
+const toolsStart = defineConfig({
+  ...common,
+  input: { 'tools-start': 'packages/tools/src/main-start.ts' },
   output: { ...output, codeSplitting: false, minify: true },
 })
 
@@ -162,4 +170,4 @@ const page = defineConfig({
   },
 })
 
-export default [program, run, tool, proxy, certificates, tools, page]
+export default [program, run, tool, proxy, certificates, tools, toolsStart, page]

@@ -1,12 +1,17 @@
+import { spawnSync } from 'node:child_process'
 import {
   chmodSync,
+  copyFileSync,
   existsSync,
   mkdirSync,
+  mkdtempSync,
   readdirSync,
   readFileSync,
+  rmSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { PEOPLE, Place } from './harness/place.ts'
@@ -114,5 +119,45 @@ describe('where compiled code is kept', () => {
     theirs.mkdir(join(root.home, '.cache/cordon'))
     expect(root.run(['--', 'true']).code).toBe(0)
     expect(readdirSync(join(root.home, '.cache/cordon'))).toEqual([])
+  })
+})
+
+/** Decision 0243: the shipped tools are started with what V8 made of them when they were built. */
+describe('code of the shipped tools', () => {
+  const DIST = join(import.meta.dirname, '../packages/cli/dist')
+  const PARTS = ['tools-start.cjs', 'tools.cjs', 'tools.code']
+  const CALL = JSON.stringify({
+    context: { root: '/', action: 'run', access: null },
+    tool: { name: 'fs_read_file', arguments: { path: 'etc/passwd' }, answers: {}, options: {} },
+  })
+  /** What the call says, and whether V8 took the code. */
+  const call = (dir: string): { readonly reply: unknown; readonly rejected: string } => {
+    const watch = `const { script } = require(${JSON.stringify(join(dir, 'tools-start.cjs'))})
+process.on('exit', () => require('fs').writeSync(2, String(script.cachedDataRejected)))`
+    const words = ['--no-rehash-snapshot', '-e', watch, 'fs_read_file', 'fs_read_file']
+    const { stdout, stderr } = spawnSync(process.execPath, words, { input: CALL, encoding: 'utf8' })
+    return { reply: JSON.parse(stdout), rejected: stderr }
+  }
+  const copy = (): string => {
+    const dir = mkdtempSync(join(tmpdir(), 'cordon-code-'))
+    for (const name of PARTS) copyFileSync(join(DIST, name), join(dir, name))
+    return dir
+  }
+
+  test('V8 takes it, with the flags that the tools are started with', () => {
+    expect(call(DIST)).toEqual({ reply: expect.objectContaining({ type: 'success' }), rejected: 'false' })
+  })
+
+  test('without it, damaged or older than the program, it is not used, and the tools work', () => {
+    const [missing, damaged, old] = [copy(), copy(), copy()]
+    rmSync(join(missing, 'tools.code'))
+    writeFileSync(join(damaged, 'tools.code'), 'damaged')
+    utimesSync(join(old, 'tools.code'), 1, 1)
+    const { reply } = call(DIST)
+    expect([call(missing), call(damaged), call(old)]).toEqual([
+      { reply, rejected: 'undefined' },
+      { reply, rejected: 'true' },
+      { reply, rejected: 'undefined' },
+    ])
   })
 })

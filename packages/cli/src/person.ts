@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline/promises'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import type { Answer, Person, Respondent, Reviewer, ToolQuestion } from '@cordon/host'
 import { show } from '@cordon/policy'
 
@@ -73,6 +73,7 @@ export async function askNow({ input, output }: Terminal, question: string): Pro
   input.setRawMode(true) // so that also half a line can be read, and is not there for the next Enter
   input.on('data', drop)
   await sleep(SETTLE)
+  await turn() // on a busy machine the time may be over before anything was read; in a turn what is there is read
   input.off('data', drop)
   input.pause()
   input.setRawMode(false)

@@ -214,9 +214,8 @@ function unmarkedRoot(cwd: CanonicalPath, surroundings: Surroundings): Canonical
 
 /** Said once: it is more than the directory one stands in. */
 function newlyWide({ root }: Workspace, { cwd, surroundings }: ProjectOptions): readonly string[] {
-  if (root === cwd || openWorkspace(cwd, surroundings)?.root === root) return []
-  if (repositoryAround(cwd as CanonicalPath, surroundings) !== root || !isNews('wide', root, surroundings))
-    return []
+  if (root === cwd || repositoryAround(cwd as CanonicalPath, surroundings) !== root) return []
+  if (openWorkspace(cwd, surroundings)?.root === root || !isNews('wide', root, surroundings)) return []
   return [
     `the workspace is ${show(root)}, the git repository around here; with --here it is just this directory`,
   ]

@@ -22,7 +22,7 @@ export interface SpawnOptions {
   readonly signal?: AbortSignal
   /** What files that are copied in hold, by their path; undefined where there is none yet (SPEC 4.8). */
   readonly replaced?: ReadonlyMap<string, Uint8Array | undefined>
-  /** SPEC 4.5: serves the network inside. Called once for each of the plan's sockets; who connects before, waits. */
+  /** SPEC 4.5: serves the network inside. Called once for each of the plan's sockets, at the latest when it is first used; who connects before, waits. */
   readonly onSocket?: (socket: InsideSocket, handle: Server | UdpSocket) => void
   /** Whether the program shares the terminal's session (docs/decisions/0043). Default: when stdin is a terminal. */
   readonly terminal?: 'keep' | 'detach'

@@ -1,13 +1,13 @@
-import { type ChildProcess } from 'node:child_process'
 import { closeSync, constants, fstatSync, openSync, readSync, writeSync } from 'node:fs'
 import { type Duplex } from 'node:stream'
+import { type Child } from './child.ts'
 
 /** The launcher's descriptor 3 (launcher/src/report.h): its plan comes in on it, and its report goes out (decision 0046). */
 export interface Channel {
   /** For `spawn`. */
   readonly stdio: number | 'pipe'
   /** The launcher waits for a plan that it was not started with. */
-  readonly send: (child: ChildProcess) => void
+  readonly send: (child: Child) => void
   /** All that was reported, when the launcher has ended. */
   readonly report: () => string
   readonly close: () => void
@@ -57,7 +57,7 @@ export function openSocketChannel(plan: Uint8Array): Channel {
   return {
     stdio: 'pipe',
     send: (child) => {
-      const socket = child.stdio[3] as Duplex | null
+      const socket = child.channel as Duplex | null | undefined
       socket?.setEncoding('utf8')
       socket?.on('data', (chunk: string) => (report += chunk))
       socket?.on('error', () => {}) // the launcher may be gone before it has read everything; its exit says why

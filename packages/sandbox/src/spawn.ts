@@ -1,11 +1,10 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import { type Socket as UdpSocket } from 'node:dgram'
-import { type Server } from 'node:net'
 import { type Readable, type Writable } from 'node:stream'
 import { fstatSync } from 'node:fs'
 import { isatty } from 'node:tty'
+import { binding, HAS_BINDINGS } from './bindings.ts'
 import { itemsFor, type SpawnOptions } from './call.ts'
 import { type Channel, openFileChannel, openSocketChannel } from './channel.ts'
+import { type Child, startChild } from './child.ts'
 import { type Cgroup, memorySettings, openCgroup } from './cgroup.ts'
 import { type Exit, exitFrom } from './exit.ts'
 import { type GuardedFile, guardedFiles } from './guarded-files.ts'
@@ -13,7 +12,6 @@ import { findLauncher, LauncherMissingError } from './launcher.ts'
 import { encodeItems } from './linux/encode.ts'
 import { type Item } from './linux/items.ts'
 import { type Carriers, openCarriers } from './replaced.ts'
-import { type InsideSocket } from './plan/network.ts'
 import { type Plan } from './plan/types.ts'
 
 export interface Confined {
@@ -55,21 +53,23 @@ export function spawnConfined(plan: Plan, options: SpawnOptions): Confined {
   const carriers = openCarriers(items, options.replaced ?? new Map())
   const handle = network ? ('ipc' as const) : ('ignore' as const)
   const more = carriers.stdio.length === 0 && handle === 'ignore' ? [] : [handle, ...carriers.stdio]
-  let child: ChildProcess
+  let child: Child
   try {
-    child = spawn(launcher.path, [], {
-      argv0: 'cordon-launch',
-      cwd: '/',
-      env: {},
-      ...options.as,
+    child = startChild({
+      path: launcher.path,
+      name: 'cordon-launch',
       stdio: [stdin, stdout, stderr, channel.stdio, ...more],
+      as: options.as,
+      onHandle: (number, socket) => {
+        const inside = network?.sockets[number]
+        if (inside) options.onSocket?.(inside, socket)
+      },
     })
   } catch (error) {
     channel.close()
     carriers.close()
     throw error
   }
-  if (network && options.onSocket) receiveSockets(child, network.sockets, options.onSocket)
   const exit = collectExit(child, { plan, items, cgroup, channel, guarded, carriers })
   if (cgroup && child.pid !== undefined) joinOrKill(cgroup, child)
   channel.send(child)
@@ -101,18 +101,7 @@ function whenAborted(signal: AbortSignal | undefined, exit: Promise<unknown>, ki
   exit.then(forget, forget)
 }
 
-function receiveSockets(
-  child: ChildProcess,
-  sockets: readonly InsideSocket[],
-  onSocket: NonNullable<SpawnOptions['onSocket']>,
-): void {
-  child.on('message', (number, handle) => {
-    const socket = sockets[Number(number)]
-    if (socket && handle) onSocket(socket, handle as Server | UdpSocket)
-  })
-}
-
-function joinOrKill(cgroup: Cgroup, child: ChildProcess): void {
+function joinOrKill(cgroup: Cgroup, child: Child): void {
   try {
     cgroup.join(child.pid!)
   } catch (error) {
@@ -130,40 +119,29 @@ interface Launched {
   readonly carriers: Carriers
 }
 
-function collectExit(
-  child: ChildProcess,
+async function collectExit(
+  child: Child,
   { plan, items, cgroup, channel, guarded, carriers }: Launched,
 ): Promise<Exit> {
-  return new Promise((resolve, reject) => {
-    const close = (): void => {
-      channel.close()
-      carriers.close()
-      cgroup?.close()
-    }
-    child.once('error', (error) => {
-      if (child.pid !== undefined) return // its end settles the promise
-      close()
-      reject(error)
-    })
-    child.once('close', (code, signal) => {
-      if (child.pid === undefined) return // it was never started
-      try {
-        const ranOut = cgroup?.ranOut() ?? false
-        resolve(exitFrom(channel.report(), plan, items, { code, signal, ranOut, guarded, carriers }))
-      } catch (error) {
-        reject(error)
-      } finally {
-        close()
-      }
-    })
-  })
+  try {
+    const { code, signal } = await child.ended
+    const ranOut = cgroup?.ranOut() ?? false
+    return exitFrom(channel.report(), plan, items, { code, signal, ranOut, guarded, carriers })
+  } finally {
+    channel.close()
+    carriers.close()
+    cgroup?.close()
+  }
 }
 
-/** Node's `tty` is asked only about what could be one: loading it is a part of every start. */
 export function isTerminal(fd: number): boolean {
   try {
-    return fstatSync(fd).isCharacterDevice() && isatty(fd)
+    return fstatSync(fd).isCharacterDevice() && isTty(fd)
   } catch {
     return false // it is closed
   }
 }
+
+/** Node's `tty` loads its sockets as well, which would be a part of every start. */
+const isTty = (fd: number): boolean =>
+  HAS_BINDINGS ? (binding('tty_wrap') as { isTTY: typeof isatty }).isTTY(fd) : isatty(fd)

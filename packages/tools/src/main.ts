@@ -15,5 +15,5 @@ else
   // oxlint-disable-next-line unicorn/prefer-top-level-await
   void runTool(name, readFileSync(0, 'utf8')).then((result) => {
     writeFileSync(1, `${JSON.stringify(result)}\n`)
-    process.exitCode = result.type === 'error' ? 1 : 0
+    process.exit(result.type === 'error' ? 1 : 0) // everything is written, and Node need not take its heap down
   })

@@ -50,8 +50,9 @@ export const registerRun: Register = (parser, world) => {
       })
       const outcome = await orRefuse(call, world)
       stop()
-      if (outcome) print(outcome, options, world)
+      const code = outcome && print(outcome, options, world)
       if (by) world.dieBy(by)
+      else if (code !== undefined) world.end(code)
     })
 }
 
@@ -81,8 +82,8 @@ async function readArguments(text: string, world: World): Promise<unknown> {
   }
 }
 
-/** Content on standard output; why there is none on standard error. */
-function print(outcome: ToolOutcome, { json }: RunOptions, world: World): void {
+/** Content on standard output; why there is none on standard error. Returns what to end with. */
+function print(outcome: ToolOutcome, { json }: RunOptions, world: World): number {
   const { reply, notes, hints } = outcome
   warn(world, warningsOf(outcome))
   // Whoever hands this on to a model leaves out the hints whose audience is the person.
@@ -91,5 +92,5 @@ function print(outcome: ToolOutcome, { json }: RunOptions, world: World): void {
   if (reply.type === 'error')
     world.err.write(`${world.err.style('red', 'cordon:')} ${formatFailure(outcome, world.err)}`)
   ways.add(reply.type === 'success' ? 'succeeds' : 'fails')
-  world.finish(reply.type === 'success' ? EXIT.ok : EXIT.denied)
+  return reply.type === 'success' ? EXIT.ok : EXIT.denied
 }

@@ -1,5 +1,6 @@
+import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
 import { findTool } from '@cordon/tools'
 
 /** How the tools that Cordon ships are started: which Node, and the bundle they are in (decision 0104). */
@@ -18,11 +19,28 @@ export interface ShippedTool {
 export function shippedTool(name: string, { node, tools }: Installation): ShippedTool | undefined {
   const tool = findTool(name)
   if (!tool) return undefined
+  const [program, runtime] = howToStart(tools)
   return {
     parameters: { ...tool.parameters },
-    command: [node, tools, name],
-    runtime: [tools, ...(name === SEARCH ? ripgrepOf(tools) : [])],
+    command: [node, ...program, name],
+    runtime: [...runtime, ...(name === SEARCH ? ripgrepOf(tools) : [])],
   }
+}
+
+/**
+ * Decision 0243: with the code that was made of the bundle, where that lies beside it, and without the random seed of
+ * V8's hash tables: who makes them slow by a file that is read has made one call slow, and calls have a time limit.
+ */
+function howToStart(tools: string): readonly [program: readonly string[], runtime: readonly string[]] {
+  const [start, code] = ['tools-start.cjs', 'tools.code'].map((name) => join(dirname(tools), name)) as [
+    string,
+    string,
+  ]
+  if (!existsSync(code)) return [[tools], [tools]]
+  return [
+    ['--no-rehash-snapshot', start],
+    [tools, start, code],
+  ]
 }
 
 const SEARCH = 'fs_grep_files'

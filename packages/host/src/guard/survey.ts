@@ -27,7 +27,7 @@ export class GuardSurvey {
   readonly home: string
   readonly #options: GuardOptions
   readonly #places = new Map<string, Collection>()
-  #own: readonly string[] | undefined
+  readonly #steps = new Map<string, readonly string[]>()
 
   constructor(options: GuardOptions) {
     this.#options = options
@@ -71,17 +71,17 @@ export class GuardSurvey {
   /** Cordon's own places of this user: where they really are. */
   own(): readonly string[] {
     const { own, ownFiles = [] } = this.#options
-    return (this.#own ??= [...new Set([...own, ...ownFiles].flatMap(everyStep))])
+    return [...new Set([...own, ...ownFiles].flatMap((path) => this.#everyStep(path)))]
   }
 
   /** Of those, where approvals and keys are kept. */
   secret(): readonly string[] {
-    return (this.#options.secret ?? []).flatMap((path) => everyStep(path).at(-1) ?? [])
+    return (this.#options.secret ?? []).flatMap((path) => this.#everyStep(path).at(-1) ?? [])
   }
 
   /** Of those, the directories that Cordon itself would make. */
   ownDirectories(): readonly string[] {
-    return this.#options.own.flatMap((path) => everyStep(path).at(-1) ?? [])
+    return this.#options.own.flatMap((path) => this.#everyStep(path).at(-1) ?? [])
   }
 
   /** What was not looked at, of all that somebody asked for. */
@@ -95,6 +95,12 @@ export class GuardSurvey {
     new Repositories(found, { home, configs: gitConfigs }).guard(dirs)
   }
 
+  #everyStep(path: string): readonly string[] {
+    const steps = this.#steps.get(path) ?? trailOf('/', path).map((step) => step.path)
+    this.#steps.set(path, steps)
+    return steps
+  }
+
   #once(key: string, look: (found: Collection) => void): readonly GuardedPath[] {
     const before = this.#places.get(key)
     if (before) return before.paths
@@ -104,8 +110,6 @@ export class GuardSurvey {
     return found.paths
   }
 }
-
-const everyStep = (path: string): readonly string[] => trailOf('/', path).map((step) => step.path)
 
 /** From the root to where the person stands, both included. */
 function directoriesDown(root: string, cwd: string): readonly string[] {

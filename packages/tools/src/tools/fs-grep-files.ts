@@ -1,3 +1,4 @@
+import { createRequire } from 'node:module'
 import { show, workspaceUri } from '@cordon/policy'
 import { Access } from '../access.ts'
 import { count, showName, success, text } from '../content.ts'
@@ -69,8 +70,7 @@ export const fsGrepFiles: Tool = defineTool({
     const { relative: name, inside } = start
     const one: Met = { name, anchor: start.anchor, inside, kind: 'file', open: () => anchor.open(inside) }
     const isDirectory = anchor.stat(inside).kind === 'directory'
-    // Only here: the other tools start without looking for it.
-    const { rgPath } = await import('@vscode/ripgrep')
+    const rgPath = findRipgrep()
     const result =
       isDirectory && options['confined'] === true
         ? await searchCandidates(walk.below(start), start, anchors, rgPath, query, limits)
@@ -79,6 +79,10 @@ export const fsGrepFiles: Tool = defineTool({
     return success(...blocks, text([...summary(result, limit), ...walk.unseen.describe()].join(' ')))
   },
 })
+
+/** Where `@vscode/ripgrep` has the program for this machine. Only its package says so: the module looks when it is loaded. */
+const findRipgrep = (): string =>
+  createRequire(import.meta.filename).resolve(`@vscode/ripgrep-${process.platform}-${process.arch}/bin/rg`)
 
 /** `path:12:text` for a match, `path-12-text` around it, as grep prints them. A name that could be misread is quoted. */
 function showFound({ name, lines }: Found): ContentBlock {

@@ -44,21 +44,30 @@ export function openWorkspace(
   around: Surroundings,
   count: MarksThatCount = 'own',
 ): Workspace | undefined {
-  const isOwn = (root: CanonicalPath): boolean => isRecorded(root, around)
+  const known = new Map<CanonicalPath, Workspace>()
+  const isOwn = (root: CanonicalPath): boolean => {
+    const workspace = known.get(root) ?? recordedWorkspace(root, around)
+    if (workspace) known.set(root, workspace)
+    return workspace !== undefined
+  }
   refuseLedOut(realDirectory(from), around, isOwn)
   const { root, passedOver } = findRoot(from, around, { isOwn, count })
-  return root && { ...describeWorkspace(root, around), passedOver }
+  return root && { ...(known.get(root) ?? describeWorkspace(root, around)), passedOver }
 }
 
-/** Whether this user has used the directory as a workspace before. */
-function isRecorded(root: CanonicalPath, around: Surroundings): boolean {
+/** The directory as a workspace, if this user has used it as one before. */
+function recordedWorkspace(root: CanonicalPath, around: Surroundings): Workspace | undefined {
   try {
-    return readRecord(describeWorkspace(root, around).local)?.root === root
+    const workspace = describeWorkspace(root, around)
+    return readRecord(workspace.local)?.root === root ? workspace : undefined
   } catch (error) {
-    if (error instanceof WorkspaceError) return false
+    if (error instanceof WorkspaceError) return undefined
     throw error
   }
 }
+
+const isRecorded = (root: CanonicalPath, around: Surroundings): boolean =>
+  recordedWorkspace(root, around) !== undefined
 
 /** Marks `dir` and gives it an id. Does nothing to a workspace that has one already. */
 export async function initWorkspace(

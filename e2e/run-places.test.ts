@@ -129,9 +129,38 @@ describe('SPEC, "Words": the workspace without a mark', () => {
     home.git(join(home.app, 'lib'), 'config', 'user.name', 'A')
     home.git(join(home.app, 'lib'), 'config', 'user.email', 'a@example.com')
     home.write(join(home.app, 'lib/file'), 'changed\n')
-    const inside = home.at(join(home.app, 'lib'), '--', 'git', 'commit', '-qam', 'in the submodule')
-    expect(inside.code).toBe(0)
-    expect(home.git(join(home.app, 'lib'), 'log', '-1', '--format=%s')).toBe('in the submodule\n')
+    const sub = join(home.app, 'lib')
+    const inside = home.at(sub, '--', 'git', 'commit', '-qam', 'in the submodule')
+    expect(inside).toMatchObject({ code: 0, stderr: '' })
+    expect(home.git(sub, 'log', '-1', '--format=%s')).toBe('in the submodule\n')
+    const around = home.at(
+      sub,
+      '--',
+      'sh',
+      '-c',
+      'ls .. ../.git ../.git/modules; echo x > ../.git/modules/lib/config',
+    )
+    expect(around).toMatchObject({
+      code: 2,
+      stdout: '..:\nlib\n\n../.git:\nmodules\n\n../.git/modules:\nlib\n',
+    })
+    expect(around.stderr).toContain('to allow it: --write ~/code/app/.git/modules/lib/config\n')
+  })
+
+  test('is the nearest repository, as git itself takes it: not what lies around a clone, or a worktree', () => {
+    home.repository(home.code)
+    home.repository(home.app)
+    const part = home.mkdir(join(home.app, 'part'))
+    expect(home.at(part, '--', 'ls', '..', '../..')).toMatchObject({
+      stdout: '..:\nfile\npart\n\n../..:\napp\n',
+      stderr: `warning: the workspace is ${home.app}, the git repository around here; with --here it is just this directory\n`,
+    })
+    home.git(home.app, 'worktree', 'add', '-q', 'trees/one')
+    const tree = join(home.app, 'trees/one')
+    home.write(join(tree, 'file'), 'two\n')
+    const commit = home.at(tree, '--', 'sh', '-c', 'git commit -qam two; ls ../..')
+    expect(commit).toMatchObject({ code: 0, stdout: 'trees\n', stderr: '' })
+    expect(home.git(home.app, 'log', '-1', '--format=%s', 'one')).toBe('two\n')
   })
 })
 

@@ -53,6 +53,7 @@ export async function runCommand(
   const outcome = await runConfined({
     ...request,
     keepErrors,
+    keepOutput: options.why === true && world.streamsAreOne,
     beforeStart: (told) => warn(world, formatLosses(told, options.quiet ?? false)),
     ...(options.quiet
       ? {}

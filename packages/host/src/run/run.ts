@@ -27,6 +27,8 @@ import { recordRun } from '../confine/unfinished.ts'
 export interface RunRequest extends Confinement {
   /** The end of the command's error output is looked at when it fails; it then passes through the launcher. */
   readonly keepErrors: boolean
+  /** Its output as well: both streams go to the same place, and test suites say on stdout what failed. */
+  readonly keepOutput: boolean
   /** SPEC 4.11: called when everything is planned, before anything is started. */
   readonly beforeStart: (told: Forewarning) => void
   /** SPEC 4.8: called when a host is refused for the first time, while the command runs. */
@@ -148,7 +150,7 @@ function once(tell: RunRequest['beforeStart']): RunRequest['beforeStart'] {
 }
 
 async function launch(
-  { argv, keepErrors, signal, onStart }: RunRequest,
+  { argv, keepErrors, keepOutput, signal, onStart }: RunRequest,
   plan: Plan,
   network: Network | undefined,
   env: Readonly<Record<string, string>>,
@@ -159,6 +161,7 @@ async function launch(
     env: { ...env, ...network?.env },
     stdio: ['inherit', 'inherit', 'inherit'],
     keepErrors,
+    keepOutput,
     replaced,
     ...(signal ? { signal } : {}),
     ...(network ? { onSocket: network.attach, files: network.files } : {}),

@@ -62,7 +62,7 @@ export async function runCommand(
   })
   const told = options.quiet ? stillThere(outcome) : outcome
   world.err.write(formatOutcome(told, world.err))
-  if (!options.quiet && world.err.isTerminal && !keepErrors && isUnexplained(outcome))
+  if (!options.quiet && !keepErrors && isUnexplained(outcome))
     world.err.write(formatSeeMore(outcome, world.err))
   report?.(`${JSON.stringify(outcomeJson(outcome, chosen.label))}\n`)
   ways.add(outcome.exit.code === 0 ? 'succeeds' : 'fails')

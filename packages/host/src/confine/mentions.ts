@@ -32,7 +32,7 @@ export function mentionedInCommand(argv: readonly string[]): Mentions {
       ...values.flatMap(pathsOfWord).map((path) => ({ path, trouble: 'unsaid' as const })),
       ...replacedByGit(argv),
     ]),
-    hosts: unique(values.flatMap(urlsIn)),
+    hosts: isNoted(argv) ? [] : unique(values.flatMap(urlsIn)),
     variables: [],
   }
 }
@@ -42,6 +42,11 @@ const replacedByGit = ([program = '', command = '']: readonly string[]): PathMen
   /(?:^|\/)git$/.test(program) && /^(?:config|remote|branch|submodule)$/.test(command)
     ? [{ path: '.git/config', trouble: 'busy' }]
     : []
+
+/** `git remote add` and its kin write a URL down, and ask nobody there. */
+const isNoted = ([program = '', command = '', what = '']: readonly string[]): boolean =>
+  /(?:^|\/)git$/.test(program) &&
+  (/^(?:config|branch)$/.test(command) || (command === 'remote' && /^(?:add|set-url)$/.test(what)))
 
 /** A word may be a path; a script for `sh -c` may name some, of which only the rooted ones are sure to be paths. */
 function pathsOfWord(word: string): string[] {

@@ -8,12 +8,15 @@ export interface ProgramFacts {
   readonly isWithheld: (name: string) => boolean
   /** Whether there is such a file on the host. */
   readonly exists: (path: string) => boolean
+  /** Whether the program saw what is there on the host. */
+  readonly isVisible: (path: string) => boolean
   readonly home: string
 }
 
 /** Programs that fail in words of their own, which name neither a path nor a host that a rule could be about. */
 export const findProgramHints = (facts: ProgramFacts): Hint[] => [
   ...WORDS.filter(({ words, unless }) => words.test(facts.said) && !unless?.(facts)).map(({ hint }) => hint),
+  ...sshHints(facts),
   ...withheldVariables(facts),
 ]
 
@@ -50,6 +53,23 @@ const WORDS: readonly {
     words: /Could not find a version that satisfies|No matching distribution found for/,
     hint: hint('pip', 'pip could not reach the package index', '--profile pip'),
   },
+]
+
+/** ssh says what it could not do with a file, and never which file it missed. */
+function sshHints({ said, exists, isVisible, home }: ProgramFacts): Hint[] {
+  const missed = SSH.filter(([words]) => words.test(said)).flatMap(([, what, names]) => {
+    const name = names.find((each) => exists(`${home}/.ssh/${each}`))
+    return name === undefined || isVisible(`${home}/.ssh/${name}`) ? [] : [{ what, name }]
+  })
+  return missed.map(({ what, name }) => ({
+    ...hint(`~/.ssh/${name}`, `${what}: ~/.ssh/${name} is not inside`, `--read ~/.ssh/${name}`),
+    audience: 'person',
+  }))
+}
+
+const SSH: readonly (readonly [words: RegExp, what: string, names: readonly string[]])[] = [
+  [/Host key verification failed/, 'ssh does not know the host', ['known_hosts']],
+  [/Permission denied \([^)]*publickey/, 'ssh has no key of yours', ['id_ed25519', 'id_ecdsa', 'id_rsa']],
 ]
 
 /** Where a variable says that code lies, its absence looks like code that is missing. */

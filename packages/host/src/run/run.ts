@@ -184,6 +184,7 @@ const programHints = (
     argv,
     home,
     exists: facts.exists,
+    isVisible: facts.isVisible,
     isWithheld: (name) => env[name] !== undefined && !(name in buildEnvironment(policy, { [name]: '' })),
   })
 

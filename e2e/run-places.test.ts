@@ -277,6 +277,7 @@ test('npm installs a package of the workspace, with nothing of the network', () 
 test('SPEC 4.8 --show starts nothing; --json-fd writes the outcome', () => {
   const shown = home.at(home.app, '--show', '--read', home.shared, '--', 'sh', '-c', 'echo x > ran')
   expect(shown.code).toBe(0)
+  expect(shown.stdout.split('\n')[0]).toBe(`workspace: ${home.app}`)
   expect(shown.stdout).toContain(`${home.shared} `)
   expect(shown.stdout).toContain('every host')
   expect(shown.stdout).not.toContain('denied.invalid')

@@ -11,6 +11,7 @@ import {
   type RunOutcome,
   SHIPPED_NAMES,
 } from '@cordon/host'
+import { show } from '@cordon/policy'
 import {
   formatLosses,
   formatOutcome,
@@ -72,14 +73,18 @@ export async function runCommand(
   else world.end(code ?? 1)
 }
 
-/** `cordon run --show`: what the command would have, in the words of `policy explain`. Nothing is started. */
+/**
+ * `cordon run --show`: what the command would have, in the words of `policy explain`, and what `.` means there. Nothing is
+ * started.
+ */
 export async function showRun(
   world: World,
   command: readonly [string, ...string[]],
   options: RunOptions,
 ): Promise<void> {
   const { request, chosen } = await prepare(world, command, options)
-  world.out.write(formatViews([explainRun(request, chosen.label)], world.out))
+  const views = formatViews([explainRun(request, chosen.label)], world.out)
+  world.out.write(`workspace: ${show(request.root.path)}\n${views}`)
 }
 
 interface Prepared {

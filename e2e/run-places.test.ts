@@ -263,6 +263,26 @@ outside = [
   })
 })
 
+test('a program of the home that another one starts is named, with the flag that lets it', () => {
+  home.write(join(home.home, 'bin/tool'), '#!/bin/sh\necho tool\n', 0o755)
+  const env = { PATH: `${join(home.home, 'bin')}:/usr/bin:/bin` }
+  const run = (...flags: string[]): Ended =>
+    home.run([...flags, '--', 'sh', '-c', 'tool'], { cwd: home.app, env })
+  expect(run()).toMatchObject({
+    code: 127,
+    stderr:
+      'sh: 1: tool: not found\n' +
+      'cordon: the command ended with 127\n' +
+      '  hint: ~/bin/tool is on your PATH, and not inside\n' +
+      '    to allow it: --execute ~/bin/tool\n',
+  })
+  expect(run('--execute', join(home.home, 'bin/tool'))).toMatchObject({
+    code: 0,
+    stdout: 'tool\n',
+    stderr: '',
+  })
+})
+
 test('npm installs a package of the workspace, with nothing of the network', () => {
   home.write(join(home.app, 'package.json'), '{"name":"app","version":"1.0.0"}')
   home.write(join(home.app, 'dep/package.json'), '{"name":"dep","version":"1.2.3"}')

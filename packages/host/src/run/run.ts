@@ -1,4 +1,4 @@
-import { type AccessPolicy, show } from '@cordon/policy'
+import { type AccessPolicy, below, FsIndex, show } from '@cordon/policy'
 import {
   assumeKernel,
   buildEnvironment,
@@ -20,6 +20,7 @@ import type { Network } from '../confine/network.ts'
 import { networkHints, withScheme } from '../confine/network-hints.ts'
 import { hintFacts, networkFor, planFor } from '../confine/plan.ts'
 import type { Confinement } from '../confine/program.ts'
+import { relativeToRoot } from '../outside/place.ts'
 import { contentsOf, writeBack } from '../outside/write-back.ts'
 import { type LeftBehind, leftBehind } from './left.ts'
 import { recordRun } from '../confine/unfinished.ts'
@@ -184,9 +185,16 @@ const programHints = (
     argv,
     home,
     exists: facts.exists,
-    isVisible: facts.isVisible,
+    isInside: (path) => isInside(path, facts),
+    path: env['PATH'] ?? '',
     isWithheld: (name) => env[name] !== undefined && !(name in buildEnvironment(policy, { [name]: '' })),
   })
+
+/** Granted outside and the workspace itself count, besides what is there for every program. */
+const isInside = (path: string, { root, outside, isVisible }: HintFacts): boolean =>
+  isVisible(path) ||
+  below(root.path, path) !== undefined ||
+  (new FsIndex(outside).governing(relativeToRoot(path))?.grants.size ?? 0) > 0
 
 function explain(
   request: RunRequest,

@@ -129,9 +129,38 @@ describe('SPEC, "Words": the workspace without a mark', () => {
     home.git(join(home.app, 'lib'), 'config', 'user.name', 'A')
     home.git(join(home.app, 'lib'), 'config', 'user.email', 'a@example.com')
     home.write(join(home.app, 'lib/file'), 'changed\n')
-    const inside = home.at(join(home.app, 'lib'), '--', 'git', 'commit', '-qam', 'in the submodule')
-    expect(inside.code).toBe(0)
-    expect(home.git(join(home.app, 'lib'), 'log', '-1', '--format=%s')).toBe('in the submodule\n')
+    const sub = join(home.app, 'lib')
+    const inside = home.at(sub, '--', 'git', 'commit', '-qam', 'in the submodule')
+    expect(inside).toMatchObject({ code: 0, stderr: '' })
+    expect(home.git(sub, 'log', '-1', '--format=%s')).toBe('in the submodule\n')
+    const around = home.at(
+      sub,
+      '--',
+      'sh',
+      '-c',
+      'ls .. ../.git ../.git/modules; echo x > ../.git/modules/lib/config',
+    )
+    expect(around).toMatchObject({
+      code: 2,
+      stdout: '..:\nlib\n\n../.git:\nmodules\n\n../.git/modules:\nlib\n',
+    })
+    expect(around.stderr).toContain('to allow it: --write ~/code/app/.git/modules/lib/config\n')
+  })
+
+  test('is the nearest repository, as git itself takes it: not what lies around a clone, or a worktree', () => {
+    home.repository(home.code)
+    home.repository(home.app)
+    const part = home.mkdir(join(home.app, 'part'))
+    expect(home.at(part, '--', 'ls', '..', '../..')).toMatchObject({
+      stdout: '..:\nfile\npart\n\n../..:\napp\n',
+      stderr: `warning: the workspace is ${home.app}, the git repository around here; with --here it is just this directory\n`,
+    })
+    home.git(home.app, 'worktree', 'add', '-q', 'trees/one')
+    const tree = join(home.app, 'trees/one')
+    home.write(join(tree, 'file'), 'two\n')
+    const commit = home.at(tree, '--', 'sh', '-c', 'git commit -qam two; ls ../..')
+    expect(commit).toMatchObject({ code: 0, stdout: 'trees\n', stderr: '' })
+    expect(home.git(home.app, 'log', '-1', '--format=%s', 'one')).toBe('two\n')
   })
 })
 
@@ -234,6 +263,26 @@ outside = [
   })
 })
 
+test('a program of the home that another one starts is named, with the flag that lets it', () => {
+  home.write(join(home.home, 'bin/tool'), '#!/bin/sh\necho tool\n', 0o755)
+  const env = { PATH: `${join(home.home, 'bin')}:/usr/bin:/bin` }
+  const run = (...flags: string[]): Ended =>
+    home.run([...flags, '--', 'sh', '-c', 'tool'], { cwd: home.app, env })
+  expect(run()).toMatchObject({
+    code: 127,
+    stderr:
+      'sh: 1: tool: not found\n' +
+      'cordon: the command ended with 127\n' +
+      '  hint: ~/bin/tool is on your PATH, and not inside\n' +
+      '    to allow it: --execute ~/bin/tool\n',
+  })
+  expect(run('--execute', join(home.home, 'bin/tool'))).toMatchObject({
+    code: 0,
+    stdout: 'tool\n',
+    stderr: '',
+  })
+})
+
 test('npm installs a package of the workspace, with nothing of the network', () => {
   home.write(join(home.app, 'package.json'), '{"name":"app","version":"1.0.0"}')
   home.write(join(home.app, 'dep/package.json'), '{"name":"dep","version":"1.2.3"}')
@@ -248,6 +297,7 @@ test('npm installs a package of the workspace, with nothing of the network', () 
 test('SPEC 4.8 --show starts nothing; --json-fd writes the outcome', () => {
   const shown = home.at(home.app, '--show', '--read', home.shared, '--', 'sh', '-c', 'echo x > ran')
   expect(shown.code).toBe(0)
+  expect(shown.stdout.split('\n')[0]).toBe(`workspace: ${home.app}`)
   expect(shown.stdout).toContain(`${home.shared} `)
   expect(shown.stdout).toContain('every host')
   expect(shown.stdout).not.toContain('denied.invalid')

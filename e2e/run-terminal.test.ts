@@ -29,6 +29,21 @@ describe.each(PEOPLE)('at a terminal as $name', (person) => {
     expect(place.terminal(['--', 'ls', '-d', '--color=auto', 'dir'], []).raw).toContain('\u001b[01;34mdir')
   })
 
+  test('SPEC 4.7 --why looks at both streams in their order: test suites say on stdout what failed', () => {
+    const script = 'echo "1) listen EAFNOSUPPORT: /tmp/x.sock"; echo err >&2; echo 1 failing; exit 1'
+    const said = '1) listen EAFNOSUPPORT: /tmp/x.sock\nerr\n1 failing\n'
+    expect(place.terminal(['--', 'sh', '-c', script], []).screen).toBe(said + SEE_MORE(1))
+    const { screen, code } = place.terminal(['--why', '--', 'sh', '-c', script], [])
+    expect({ screen, code }).toEqual({
+      screen:
+        said +
+        'cordon: the command ended with 1\n' +
+        '  hint: of unix sockets only pairs are allowed\n' +
+        '    to allow it: --unix-sockets\n',
+      code: 1,
+    })
+  })
+
   test('Ctrl-C ends the program, and we end as it did', () => {
     const { screen, code } = place.terminal(
       ['--', 'sh', '-c', 'echo ready; exec sleep 100'],

@@ -104,6 +104,12 @@ describe.each(PEOPLE)('SPEC 4.8 cordon run as $name', (person) => {
     expect(stdout).toBe(Array.from({ length: 8 }, (_, i) => `out ${i + 1}\nerr ${i + 1}\n`).join(''))
   })
 
+  test('SPEC 4.7 and when the command fails then, says how to see more, because nothing of it was looked at', () => {
+    expect(spawnMerged(place, 'echo out; exit 3').stdout).toBe(
+      'out\ncordon: the command ended with 3; if the sandbox may be why, see more with: cordon run --why …\n',
+    )
+  })
+
   test('a private home and /tmp, empty, writable and gone afterwards', () => {
     const script = 'ls -A ~; echo secret > ~/x; echo secret > /tmp/x; cat ~/x /tmp/x'
     expect(place.run(['--', 'sh', '-c', script])).toMatchObject({ code: 0, stdout: 'secret\nsecret\n' })
@@ -133,7 +139,8 @@ describe.each(PEOPLE)('SPEC 4.8 cordon run as $name', (person) => {
         .map((line) => line.split('=')[0]!)
         .filter((name) => name !== '' && name !== 'NODE_COMPILE_CACHE' && !/_proxy$/i.test(name)) // SPEC 4.5
         .toSorted()
-    const minimal = ['HOME', 'LANG', 'LC_TIME', 'PATH', 'TZ', 'USER']
+    // The last is a constant, and goes with the proxy's (decision 0267).
+    const minimal = ['HOME', 'LANG', 'LC_TIME', 'PATH', 'TZ', 'USER', 'npm_config_update_notifier']
     expect(names()).toEqual(minimal)
     expect(names('--env', 'TOKEN_A')).toEqual([...minimal, 'TOKEN_A'].toSorted())
     expect(names('--env', 'TOKEN_*')).toEqual([...minimal, 'TOKEN_A', 'TOKEN_B'].toSorted())

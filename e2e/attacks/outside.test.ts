@@ -118,22 +118,58 @@ describe('SPEC, "Words": whose repository', () => {
     }
   })
 
-  test('a .git that a command plants does not move the workspace of the next one', () => {
+  test('a .git that a command plants gives the next one less, and takes it from nothing that the person keeps', () => {
     const place = new Place(SOMEBODY)
     const proj = place.mkdir(join(place.home, 'proj'))
     const part = place.mkdir(join(proj, 'part'))
     for (const name of ['HEAD', 'config', 'objects/x', 'refs/x']) place.write(join(proj, '.git', name), '')
     place.write(join(proj, 'file'), '')
+    place.write(join(proj, '.cordon.toml'), '[sandbox]\nguard = ["part/kept"]\n')
+    place.write(join(part, 'kept'), 'kept')
     place.write(join(place.home, 'victim/.git/HEAD'), '')
+    const look = (): string => place.run(['--', 'ls', '..'], { cwd: part }).stdout
     const plant = `mkdir -p .git/objects .git/refs; echo ref: x > .git/HEAD`
+    expect(look()).toBe('file\npart\n')
     expect(place.run(['--', 'sh', '-c', plant], { cwd: part }).code).toBe(0)
-    expect(place.run(['--', 'ls', '..'], { cwd: part }).stdout).toBe('file\npart\n')
+    expect(look()).toBe('part\n')
+    // What the person trusted around it holds on.
+    expect(place.cordon(['trust', '--yes'], { cwd: proj }).code).toBe(0)
+    expect(look()).toBe('file\npart\n')
+    expect(place.run(['--', 'sh', '-c', 'echo x > kept'], { cwd: part }).code).not.toBe(0)
     rmSync(join(part, '.git'), { recursive: true })
     const file = `echo "gitdir: ${place.home}/victim/.git/worktrees/part" > .git`
     expect(place.run(['--', 'sh', '-c', file], { cwd: part }).code).toBe(0)
     expect(place.run(['--', 'ls', '..', join(place.home, 'victim')], { cwd: part }).stdout).not.toContain(
       'HEAD',
     )
+  })
+
+  test("a submodule that claims another's git directory gets nothing of it", () => {
+    const place = new Place(SOMEBODY)
+    const sub = place.mkdir(join(place.home, 'main/sub'))
+    const modules = join(place.home, 'main/.git/modules')
+    const repository = (dir: string, worktree: string): void => {
+      for (const name of ['HEAD', 'objects/x', 'refs/x', 'canary']) place.write(join(dir, name), 'secret')
+      place.write(join(dir, 'config'), `[core]\n\tworktree = ${worktree}\n`)
+    }
+    place.write(join(place.home, 'main/.git/HEAD'), '')
+    const look = (gitDir: string): string => {
+      place.write(join(sub, '.git'), `gitdir: ${gitDir}\n`)
+      return place.run(['--', 'cat', join(gitDir, 'canary')], { cwd: sub }).stdout
+    }
+    repository(join(modules, 'other'), '../../../other') // it names another work tree
+    expect(look(join(modules, 'other'))).toBe('')
+    repository(join(place.home, 'plain'), sub) // it is no submodule's
+    expect(look(join(place.home, 'plain'))).toBe('')
+    repository(join(modules, 'led'), sub)
+    rmSync(join(modules, 'led/config'))
+    place.write(join(sub, 'config'), `[core]\n\tworktree = ${sub}\n`)
+    symlinkSync(join(sub, 'config'), join(modules, 'led/config')) // what the work tree itself could write
+    expect(look(join(modules, 'led'))).toBe('')
+    repository(join(place.home, 'main'), sub) // it lies around its own work tree
+    expect(look(join(place.home, 'main'))).toBe('')
+    repository(join(modules, 'libs/sub'), '../../../../sub')
+    expect(look(join(modules, 'libs/sub'))).toBe('secret')
   })
 
   test("a worktree that claims another's repository gets nothing of it", () => {

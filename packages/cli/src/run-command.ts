@@ -11,6 +11,7 @@ import {
   type RunOutcome,
   SHIPPED_NAMES,
 } from '@cordon/host'
+import { show } from '@cordon/policy'
 import {
   formatLosses,
   formatOutcome,
@@ -53,6 +54,7 @@ export async function runCommand(
   const outcome = await runConfined({
     ...request,
     keepErrors,
+    keepOutput: options.why === true && world.streamsAreOne,
     beforeStart: (told) => warn(world, formatLosses(told, options.quiet ?? false)),
     ...(options.quiet
       ? {}
@@ -61,7 +63,7 @@ export async function runCommand(
   })
   const told = options.quiet ? stillThere(outcome) : outcome
   world.err.write(formatOutcome(told, world.err))
-  if (!options.quiet && world.err.isTerminal && !keepErrors && isUnexplained(outcome))
+  if (!options.quiet && !keepErrors && isUnexplained(outcome))
     world.err.write(formatSeeMore(outcome, world.err))
   report?.(`${JSON.stringify(outcomeJson(outcome, chosen.label))}\n`)
   ways.add(outcome.exit.code === 0 ? 'succeeds' : 'fails')
@@ -71,14 +73,18 @@ export async function runCommand(
   else world.end(code ?? 1)
 }
 
-/** `cordon run --show`: what the command would have, in the words of `policy explain`. Nothing is started. */
+/**
+ * `cordon run --show`: what the command would have, in the words of `policy explain`, and what `.` means there. Nothing is
+ * started.
+ */
 export async function showRun(
   world: World,
   command: readonly [string, ...string[]],
   options: RunOptions,
 ): Promise<void> {
   const { request, chosen } = await prepare(world, command, options)
-  world.out.write(formatViews([explainRun(request, chosen.label)], world.out))
+  const views = formatViews([explainRun(request, chosen.label)], world.out)
+  world.out.write(`workspace: ${show(request.root.path)}\n${views}`)
 }
 
 interface Prepared {

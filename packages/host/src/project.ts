@@ -9,11 +9,12 @@ import {
   type MarksThatCount,
   marksThatDoNotCount,
   openWorkspace,
-  repositoryAround,
+  repositoriesAround,
   strangerIn,
   trailOf,
   type Surroundings,
   unmarkedWorkspace,
+  upwards,
   userCacheDir,
   userConfigFile,
   userDataDir,
@@ -201,21 +202,23 @@ export function requireWorkspace({
 }
 
 /**
- * SPEC, "Words": the repository around the current directory, unless that cannot be a workspace. A directory on the way
- * up to it, for which this person keeps approvals or a configuration, stays the workspace that it was.
+ * SPEC, "Words". The nearest repository around that is a fit workspace: it is what git itself takes, and the least of those
+ * there are. But a directory from here up to the outermost for which this person keeps something of their own stays the
+ * workspace that it was: a `.git` that a command made must not take the next one away from it (decision 0268).
  */
 function unmarkedRoot(cwd: CanonicalPath, surroundings: Surroundings): CanonicalPath {
-  const around = repositoryAround(cwd, surroundings)
-  if (around === undefined || around === cwd || whyNoWorkspace(around) !== undefined) return cwd
-  for (let dir = cwd; dir !== around; dir = dirname(dir) as CanonicalPath)
-    if (isKept(dir, surroundings)) return dir
-  return around
+  const around = repositoriesAround(cwd, surroundings).filter((each) => whyNoWorkspace(each) === undefined)
+  const outermost = around.at(-1)
+  if (outermost === undefined || outermost === cwd) return cwd
+  const between = upwards(cwd).filter((dir) => below(outermost, dir) !== undefined)
+  return between.find((dir) => isKept(dir, surroundings)) ?? around[0]!
 }
 
 /** Said once: it is more than the directory one stands in. */
 function newlyWide({ root }: Workspace, { cwd, surroundings }: ProjectOptions): readonly string[] {
-  if (root === cwd || repositoryAround(cwd as CanonicalPath, surroundings) !== root) return []
-  if (openWorkspace(cwd, surroundings)?.root === root || !isNews('wide', root, surroundings)) return []
+  if (root === cwd || openWorkspace(cwd, surroundings)?.root === root) return []
+  const around = repositoriesAround(cwd as CanonicalPath, surroundings)
+  if (!around.includes(root) || !isNews('wide', root, surroundings)) return []
   return [
     `the workspace is ${show(root)}, the git repository around here; with --here it is just this directory`,
   ]

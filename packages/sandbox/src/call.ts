@@ -18,6 +18,8 @@ export interface SpawnOptions {
   readonly stdio?: readonly [Stdio, Stdio, Stdio]
   /** Stderr passes through the launcher, no faster than it is taken, and `Exit.said` is the end of it. */
   readonly keepErrors?: boolean
+  /** With `keepErrors`: stdout is one stream with stderr, goes where that goes, and is kept like it. */
+  readonly keepOutput?: boolean
   /** Aborting kills everything inside. */
   readonly signal?: AbortSignal
   /** What files that are copied in hold, by their path; undefined where there is none yet (SPEC 4.8). */

@@ -36,6 +36,7 @@ export function spawnConfined(plan: Plan, options: SpawnOptions): Confined {
     ...itemsFor(plan, { ...options, files }, [
       ...(terminal === 'keep' ? (['keep-terminal'] as const) : []),
       ...(options.keepErrors ? (['keep-errors'] as const) : []),
+      ...(options.keepOutput ? (['keep-output'] as const) : []),
     ]),
     ...(network?.sockets ?? []).map((socket): Item => ({
       tag: 'listen',

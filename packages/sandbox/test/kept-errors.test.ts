@@ -27,6 +27,16 @@ describe.each(IDENTITIES)('errors that are kept, as $name', (who) => {
     expect(await run('echo err >&2; kill -TERM $$')).toMatchObject({ signal: 'SIGTERM', said: 'err\n' })
   })
 
+  test('with the output they are one stream, in the order it was written', async () => {
+    const script = 'echo one; echo two >&2; echo three; exit 7'
+    const keep = { keepErrors: true, keepOutput: true }
+    const { stdout, stderr, stdin, exit } = start({ who, world: makeWorld(who), script, spawn: keep })
+    stdin?.end()
+    const all = 'one\ntwo\nthree\n'
+    const [out, err, { said }] = await Promise.all([text(stdout!), text(stderr!), exit])
+    expect({ out, err, said }).toEqual({ out: '', err: all, said: all })
+  })
+
   test('of many the last 64 KiB are kept, and all are passed on in order', async () => {
     const ended = await run('seq 1 100000 >&2; exit 1')
     expect(ended.err).toBe(WHOLE)

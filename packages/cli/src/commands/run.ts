@@ -44,7 +44,7 @@ export function withRunOptions(parser: Parser): Parser {
     .addOption(noIdOption())
     .option('--here', 'take just the current directory as the workspace')
     .option('--show', 'print what the command would have, and start nothing')
-    .option('--why', 'pass its error output through us, so that more can be explained; at a terminal')
+    .option('--why', 'pass its output through us, so that more can be explained; at a terminal')
     .addOption(
       new Option('--json-fd <n>', 'write the outcome as one JSON object to this file descriptor').argParser(
         parseFd,

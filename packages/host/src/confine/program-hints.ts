@@ -1,3 +1,4 @@
+import { typedPath } from '../outside/place.ts'
 import type { Hint } from './hints.ts'
 
 /** What a program said, and how its host looks: enough to know a few programs by their words (SPEC 4.7). */
@@ -8,12 +9,18 @@ export interface ProgramFacts {
   readonly isWithheld: (name: string) => boolean
   /** Whether there is such a file on the host. */
   readonly exists: (path: string) => boolean
+  /** Whether the program saw what is there on the host. */
+  readonly isInside: (path: string) => boolean
   readonly home: string
+  /** The host's PATH. */
+  readonly path: string
 }
 
 /** Programs that fail in words of their own, which name neither a path nor a host that a rule could be about. */
 export const findProgramHints = (facts: ProgramFacts): Hint[] => [
   ...WORDS.filter(({ words, unless }) => words.test(facts.said) && !unless?.(facts)).map(({ hint }) => hint),
+  ...sshHints(facts),
+  ...missingPrograms(facts),
   ...withheldVariables(facts),
 ]
 
@@ -50,6 +57,45 @@ const WORDS: readonly {
     words: /Could not find a version that satisfies|No matching distribution found for/,
     hint: hint('pip', 'pip could not reach the package index', '--profile pip'),
   },
+]
+
+/** ssh says what it could not do with a file, and never which file it missed. */
+function sshHints({ said, exists, isInside, home }: ProgramFacts): Hint[] {
+  const missed = SSH.filter(([words]) => words.test(said)).flatMap(([, what, names]) => {
+    const name = names.find((each) => exists(`${home}/.ssh/${each}`))
+    return name === undefined || isInside(`${home}/.ssh/${name}`) ? [] : [{ what, name }]
+  })
+  return missed.map(({ what, name }) => ({
+    ...hint(`~/.ssh/${name}`, `${what}: ~/.ssh/${name} is not inside`, `--read ~/.ssh/${name}`),
+    audience: 'person',
+  }))
+}
+
+const SSH: readonly (readonly [words: RegExp, what: string, names: readonly string[]])[] = [
+  [/Host key verification failed/, 'ssh does not know the host', ['known_hosts']],
+  [/Permission denied \([^)]*publickey/, 'ssh has no key of yours', ['id_ed25519', 'id_ecdsa', 'id_rsa']],
+]
+
+/** Started by another program, what lies in the home is not there: `~/.local/bin` in a script of `npm test`. */
+function missingPrograms({ said, path, home, exists, isInside }: ProgramFacts): Hint[] {
+  const names = new Set(NOT_FOUND.flatMap((words) => [...said.matchAll(words)].map(([, name]) => name!)))
+  const places = path.split(':').filter((dir) => dir.startsWith('/'))
+  return [...names].slice(0, MOST_PROGRAMS).flatMap((name): Hint[] => {
+    const file = places.map((dir) => `${dir}/${name}`).find(exists)
+    if (file === undefined || isInside(file)) return []
+    const typed = typedPath(file, home)
+    return [
+      { ...hint(file, `${typed} is on your PATH, and not inside`, `--execute ${typed}`), audience: 'person' },
+    ]
+  })
+}
+
+const MOST_PROGRAMS = 3
+const NOT_FOUND = [
+  /(?:^|: )([\w.+-]+): (?:command )?not found$/gm, // dash, bash
+  /command not found: ([\w.+-]+)$/gm, // zsh
+  /\benv: ['‘"]([\w.+-]+)['’"]: No such file or directory/g,
+  /\bspawn ([\w.+-]+) ENOENT/g,
 ]
 
 /** Where a variable says that code lies, its absence looks like code that is missing. */

@@ -7,7 +7,7 @@ import { ledElsewhere } from '../outside/place.ts'
 import { profilePlaces, type ReplacedFile } from '../outside/profile.ts'
 import { guardOutside } from '../outside/rules.ts'
 import { confirmOutside } from '../outside/secrets.ts'
-import { worktreeRule } from '../outside/worktree.ts'
+import { gitDirectoryRule } from '../outside/git-directory.ts'
 import { compileProject, type Compiler, makeOwnPlaces } from '../policies.ts'
 import { shippedProfiles } from '../profiles/shipped.ts'
 import { openAmbientProject, type Project, type ProjectOptions } from '../project.ts'
@@ -64,14 +64,14 @@ export async function choosePolicy(
     kind === 'profile' ? (loaded.config.profiles[name] ?? []) : [],
   )
   const ofProfiles = profiles.map(({ outside }) => profilePlaces(outside, standing))
-  const worktree = worktreeRule(root.path, policies, options.surroundings)
+  const gitDirectory = gitDirectoryRule(root.path, policies, options.surroundings)
   const asked = await confirmOutside(
     { typed: typed.outside, configured: ofProfiles.map(({ rules }) => rules) },
     project,
     compiler,
   )
   const outside = unionOfFs(
-    [...asked.lists, worktree ? [worktree] : []].map((rules) => guardOutside(rules, guard)),
+    [...asked.lists, gitDirectory ? [gitDirectory] : []].map((rules) => guardOutside(rules, guard)),
   )
   makeOwnPlaces(project, outside)
   return {

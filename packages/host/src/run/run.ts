@@ -1,4 +1,4 @@
-import { type AccessPolicy, show } from '@cordon/policy'
+import { type AccessPolicy, below, FsIndex, show } from '@cordon/policy'
 import {
   assumeKernel,
   buildEnvironment,
@@ -20,6 +20,7 @@ import type { Network } from '../confine/network.ts'
 import { networkHints, withScheme } from '../confine/network-hints.ts'
 import { hintFacts, networkFor, planFor } from '../confine/plan.ts'
 import type { Confinement } from '../confine/program.ts'
+import { relativeToRoot } from '../outside/place.ts'
 import { contentsOf, writeBack } from '../outside/write-back.ts'
 import { type LeftBehind, leftBehind } from './left.ts'
 import { recordRun } from '../confine/unfinished.ts'
@@ -27,6 +28,8 @@ import { recordRun } from '../confine/unfinished.ts'
 export interface RunRequest extends Confinement {
   /** The end of the command's error output is looked at when it fails; it then passes through the launcher. */
   readonly keepErrors: boolean
+  /** Its output as well: both streams go to the same place, and test suites say on stdout what failed. */
+  readonly keepOutput: boolean
   /** SPEC 4.11: called when everything is planned, before anything is started. */
   readonly beforeStart: (told: Forewarning) => void
   /** SPEC 4.8: called when a host is refused for the first time, while the command runs. */
@@ -148,7 +151,7 @@ function once(tell: RunRequest['beforeStart']): RunRequest['beforeStart'] {
 }
 
 async function launch(
-  { argv, keepErrors, signal, onStart }: RunRequest,
+  { argv, keepErrors, keepOutput, signal, onStart }: RunRequest,
   plan: Plan,
   network: Network | undefined,
   env: Readonly<Record<string, string>>,
@@ -159,6 +162,7 @@ async function launch(
     env: { ...env, ...network?.env },
     stdio: ['inherit', 'inherit', 'inherit'],
     keepErrors,
+    keepOutput,
     replaced,
     ...(signal ? { signal } : {}),
     ...(network ? { onSocket: network.attach, files: network.files } : {}),
@@ -181,8 +185,16 @@ const programHints = (
     argv,
     home,
     exists: facts.exists,
+    isInside: (path) => isInside(path, facts),
+    path: env['PATH'] ?? '',
     isWithheld: (name) => env[name] !== undefined && !(name in buildEnvironment(policy, { [name]: '' })),
   })
+
+/** Granted outside and the workspace itself count, besides what is there for every program. */
+const isInside = (path: string, { root, outside, isVisible }: HintFacts): boolean =>
+  isVisible(path) ||
+  below(root.path, path) !== undefined ||
+  (new FsIndex(outside).governing(relativeToRoot(path))?.grants.size ?? 0) > 0
 
 function explain(
   request: RunRequest,

@@ -257,6 +257,15 @@ test.each([
   expect(hints.length).toBeLessThanOrEqual(5)
 })
 
+test('a URL that git only writes down was asked for nothing; one that it goes to was', () => {
+  const hosts = (...argv: string[]) => mentionedInCommand(argv).hosts.map(({ host }) => host)
+  expect(hosts('git', 'remote', 'add', 'origin', 'https://example.com/r')).toEqual([])
+  expect(hosts('/usr/bin/git', 'remote', 'set-url', 'origin', 'https://example.com/r')).toEqual([])
+  expect(hosts('git', 'config', 'remote.origin.url', 'https://example.com/r')).toEqual([])
+  expect(hosts('git', 'clone', 'https://example.com/r')).toEqual(['example.com'])
+  expect(hosts('git', 'submodule', 'add', 'https://example.com/r')).toEqual(['example.com'])
+})
+
 test('the fix is one that works: for what is not there yet, the directory it would be made in', () => {
   const fixes = (text: string) => findHints([mentionedInErrors(text)], facts(NARROW)).map((hint) => hint.fix)
   expect(fixes("touch: cannot touch 'src/new': Permission denied")).toEqual(['--write src'])

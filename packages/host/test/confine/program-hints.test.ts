@@ -5,7 +5,16 @@ const facts = (said: string): ProgramFacts => ({
   said,
   argv: ['x'],
   home: '/home/u',
-  exists: (path) => path === '/home/u/.gitconfig',
+  exists: (path) =>
+    [
+      '/home/u/.gitconfig',
+      '/home/u/.ssh/known_hosts',
+      '/home/u/.ssh/id_ecdsa',
+      '/home/u/bin/tool',
+      '/usr/bin/make',
+    ].includes(path),
+  isInside: (path) => path.startsWith('/usr/'),
+  path: '/usr/bin:/home/u/bin:relative',
   isWithheld: (name) => ['PYTHONPATH', 'NODE_PATH'].includes(name),
 })
 
@@ -15,6 +24,14 @@ test.each([
   ["Error: Cannot find module 'mine'\n", ['--env NODE_PATH']],
   ['Cannot connect to the Docker daemon at unix:///var/run/docker.sock.\n', [undefined]],
   ['ERROR: No matching distribution found for six\n', ['--profile pip']],
+  ['Host key verification failed.\n', ['--read ~/.ssh/known_hosts']],
+  ['ada@h: Permission denied (publickey,password).\n', ['--read ~/.ssh/id_ecdsa']],
+  ['sh: 1: tool: not found\n', ['--execute ~/bin/tool']],
+  ['bash: line 1: tool: command not found\n', ['--execute ~/bin/tool']],
+  ['zsh: command not found: tool\n', ['--execute ~/bin/tool']],
+  ['/usr/bin/env: ‘tool’: No such file or directory\n', ['--execute ~/bin/tool']],
+  ['Error: spawn tool ENOENT\n', ['--execute ~/bin/tool']],
+  ['sh: 1: make: not found\nsh: 1: nowhere: not found\nPage not found\n', []],
   ['cannot load such file -- mine (LoadError)\n', []],
   ['all is well\n', []],
 ])('%j', (said, fixes) => {
@@ -23,4 +40,10 @@ test.each([
 
 test('who has told git nothing about themselves is not helped by their settings', () => {
   expect(findProgramHints({ ...facts('Please tell me who you are'), exists: () => false })).toEqual([])
+})
+
+test('a file of ssh that is inside, or that there is not, is not what it missed', () => {
+  const said = 'Host key verification failed.\n'
+  expect(findProgramHints({ ...facts(said), isInside: () => true })).toEqual([])
+  expect(findProgramHints({ ...facts(said), exists: () => false })).toEqual([])
 })

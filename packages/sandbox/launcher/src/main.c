@@ -54,7 +54,7 @@ serve_host (void)
     return EXIT_LAUNCHER;
   streams_keep (&streams);
   signal (SIGPIPE, SIG_IGN);
-  if (plan.flags & FLAG_KEEP_ERRORS && relay_open (&relay, STDERR_FILENO))
+  if (plan.flags & FLAG_KEEP_ERRORS && relay_open (&relay, STDERR_FILENO, plan.flags & FLAG_KEEP_OUTPUT))
     die_at (STEP_FORK, NO_ITEM, errno);
   child = start (&plan, &relay);
   if (child < 0)

@@ -49,6 +49,7 @@ enum plan_flag
   FLAG_NO_TRUNCATION = 1 << 6, /* the host's files are there, and this Landlock lets them be emptied */
   FLAG_OWN_GROUP = 1 << 7,     /* never from the host: the tool has the terminal to itself (terminal.h) */
   FLAG_NO_EXECUTION = 1 << 8,  /* no rule grants execute: nothing that the tool wrote may be started from anywhere */
+  FLAG_KEEP_OUTPUT = 1 << 9,   /* with FLAG_KEEP_ERRORS: stdout passes the same way, in the order it was written */
 };
 
 struct item

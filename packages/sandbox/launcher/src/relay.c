@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 int
-relay_open (struct relay *relay, int to)
+relay_open (struct relay *relay, int to, int takes_output)
 {
   int fds[2];
   if (pipe2 (fds, O_CLOEXEC))
@@ -17,6 +17,7 @@ relay_open (struct relay *relay, int to)
   relay->from = fds[0];
   relay->into = fds[1];
   relay->to = to;
+  relay->takes_output = takes_output;
   relay->at = relay->end = 0;
   return 0;
 }
@@ -26,6 +27,8 @@ int
 relay_enter (struct relay *relay)
 {
   if (dup2 (relay->into, STDERR_FILENO) < 0)
+    return -1;
+  if (relay->takes_output && dup2 (relay->into, STDOUT_FILENO) < 0)
     return -1;
   close (relay->into);
   close (relay->from);

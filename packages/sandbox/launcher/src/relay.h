@@ -1,5 +1,5 @@
 /* Passes the tool's stderr on, no faster than it is taken, and keeps the end of it: the host looks there for what went
- * wrong (SPEC 4.7). */
+ * wrong (SPEC 4.7). Its stdout, too, where both go to the same place. */
 #ifndef CORDON_RELAY_H
 #define CORDON_RELAY_H
 
@@ -13,15 +13,16 @@ struct relay
   int from;   /* what the tool writes comes out here; -1 when it is done */
   int into;   /* the tool's end */
   int to;
+  int takes_output; /* the tool's stdout is this one as well */
   size_t at;  /* what of kept has been passed on */
   size_t end; /* what of kept is there */
   char kept[2 * RELAY_TAIL];
 };
 
 /* 0 or -1. */
-int relay_open (struct relay *relay, int to);
+int relay_open (struct relay *relay, int to, int takes_output);
 
-/* In every process that the tool comes from: its stderr is now ours. 0 or -1 with errno. */
+/* In every process that the tool comes from: its stderr, and what else is to be taken, is now ours. 0 or -1 with errno. */
 int relay_enter (struct relay *relay);
 
 /* In the process that relays, when the tool's has been started. */

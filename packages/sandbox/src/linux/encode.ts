@@ -38,6 +38,7 @@ const FLAGS: Readonly<Record<Flag, number>> = {
   'keep-errors': 32,
   'no-truncation': 64,
   'no-execution': 256,
+  'keep-output': 512,
 }
 
 /** RLIMIT_* of the kernel's generic table, which x86-64 and arm64 share. */

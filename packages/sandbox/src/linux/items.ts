@@ -32,6 +32,7 @@ export type Flag =
   | 'unix-sockets'
   | 'inet-sockets'
   | 'keep-errors'
+  | 'keep-output'
   | 'no-truncation'
   | 'no-execution'
 export type LimitName = 'cpu' | 'data' | 'processes' | 'files' | 'core'

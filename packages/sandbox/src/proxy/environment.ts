@@ -13,8 +13,14 @@ export function proxyEnv({ address, port }: ProxyAddress): Record<string, string
     env[name] = value
     env[name.toLowerCase()] = value
   }
-  return env
+  return { ...env, ...NO_LOOK_FOR_UPDATES }
 }
+
+/**
+ * npm looks for a newer npm once a week, and keeps in the home when it last did. The home inside is always new, so each
+ * `npm test` would be refused a host that nobody needs (decision 0267).
+ */
+const NO_LOOK_FOR_UPDATES = { npm_config_update_notifier: 'false' }
 
 /** Where the spawner put the two PEM files, as the sandboxed program sees them. */
 export interface TrustFiles {

@@ -52,6 +52,7 @@ test('SPEC 4.5 the variables, in both spellings; loopback is the sandbox’s own
     https_proxy: url,
     all_proxy: url,
     no_proxy: direct,
+    npm_config_update_notifier: 'false', // decision 0267
   })
 })
 

@@ -53,7 +53,7 @@ export class Inside {
 
   /** Resident memory, in bytes. */
   memory(): number {
-    return Number(readFileSync(`/proc/${this.#pid}/statm`, 'latin1').split(' ')[1]) * PAGE
+    return Number(readFileSync(`/proc/${this.#pid}/statm`, 'utf8').split(' ')[1]) * PAGE
   }
 
   /** Files and directories that it has open; each would be a way around what the next call is checked for. */
@@ -93,10 +93,10 @@ const MOST_TRIES = 250
 const PAGE = 4096
 
 const childrenOf = (pid: number, thread: number): readonly number[] =>
-  readFileSync(`/proc/${pid}/task/${thread}/children`, 'latin1').split(' ').filter(Boolean).map(Number)
+  readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
 
 function stateOf(pid: number, thread: number): string {
-  const stat = readFileSync(`/proc/${pid}/task/${thread}/stat`, 'latin1')
+  const stat = readFileSync(`/proc/${pid}/task/${thread}/stat`, 'utf8')
   return stat.charAt(stat.lastIndexOf(')') + 2)
 }
 

@@ -3,7 +3,7 @@ import { changedSince, type Confined, type Exit, guardedFiles, lookForNew, type 
 import { encodeFrame, FrameError, FrameReader, FrameTooLongError, NONCE_LENGTH } from '@cordon/tools'
 import type { ProgramEnd } from '../confine/program.ts'
 import { hintsFor } from '../confine/start.ts'
-import { recordRun } from '../confine/unfinished.ts'
+import { KeptRecord } from '../confine/unfinished.ts'
 import { boundContent, keepTail } from '../execute/output.ts'
 import {
   type ProcessOutcome,
@@ -41,6 +41,8 @@ export class Worker {
   readonly #stderr: () => string
   readonly #ended: Promise<Exit>
   #isOver = false
+  #isExamined = true
+  #record: KeptRecord | undefined
   #calls = 0
   #inside: Inside | undefined
   /** Who gets what it writes; nobody does between two calls. */
@@ -58,6 +60,7 @@ export class Worker {
     this.#ended = confined.exit.finally(() => {
       this.#isOver = true
       sameness.release()
+      this.#record?.end()
     })
     this.#ended.catch(() => undefined) // `call` and `end` say it
     stdin.on('error', () => undefined)
@@ -71,7 +74,14 @@ export class Worker {
 
   /** Whether what a call asks for is exactly what this one was started for. */
   fits(description: string): boolean {
-    return this.isSound && this.#sameness.holds(description)
+    return this.examine() && this.#sameness.holds(description)
+  }
+
+  /** Whether nothing of the last call is left in it. The answer does not wait for that, only the next call does. */
+  examine(): boolean {
+    if (this.isSound && !this.#isExamined && !this.#looksWell()) this.#throwAway()
+    this.#isExamined = true
+    return this.isSound
   }
 
   /** Resolves when nothing of it is left. */
@@ -82,7 +92,8 @@ export class Worker {
 
   /** Rejects only when there never was a process, so nothing was done. Everything else is an outcome. */
   async call(request: ProcessRequest): Promise<ProcessOutcome> {
-    const record = recordRun(request.unfinished, this.#plan.watched)
+    this.#record ??= new KeptRecord(request.unfinished, this.#plan.watched)
+    const record = this.#record.begin()
     const guarded = guardedFiles(this.#plan)
     using stop = new Stop(request)
     stop.signal.addEventListener('abort', () => this.#throwAway())
@@ -132,8 +143,9 @@ export class Worker {
       }
     })
     try {
-      if (this.#calls++ > 0 && !this.#inside?.go()) return { broken: new FrameError('it is gone') }
+      // The call first: a worker that wakes up and finds nothing to do goes to sleep once more.
       this.#confined.stdin?.write(encodeFrame(nonce + stdin))
+      if (this.#calls++ > 0 && !this.#inside?.go()) return { broken: new FrameError('it is gone') }
       return await Promise.race([answer, this.#ended.then(() => ({ broken: undefined }))])
     } finally {
       this.#reader = undefined
@@ -142,17 +154,23 @@ export class Worker {
 
   /** Stops it until the next call. False: it is better not asked again. */
   async #park(): Promise<boolean> {
-    const { calls, bytes } = this.#bounds
+    this.#isExamined = false
+    this.#inside ??= Inside.find(this.#confined.pid)
+    return (
+      this.#inside !== undefined &&
+      (await this.#inside.stop()) &&
+      this.isSound &&
+      this.#calls < this.#bounds.calls &&
+      this.#stderr() === ''
+    )
+  }
+
+  #looksWell(): boolean {
     try {
-      this.#inside ??= Inside.find(this.#confined.pid)
       return (
         this.#inside !== undefined &&
-        (await this.#inside.stop()) &&
-        this.isSound &&
-        this.#calls < calls &&
-        this.#inside.memory() <= bytes &&
-        this.#inside.openFiles().length === 0 &&
-        this.#stderr() === ''
+        this.#inside.memory() <= this.#bounds.bytes &&
+        this.#inside.openFiles().length === 0
       )
     } catch {
       return false // what cannot be seen is not known to be well

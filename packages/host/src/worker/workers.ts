@@ -1,10 +1,10 @@
 import { CordonError } from '@cordon/policy'
-import { assumeKernel, buildEnvironment, LaunchError, type Plan, spawnConfined } from '@cordon/sandbox'
+import { LaunchError, type Plan, spawnConfined } from '@cordon/sandbox'
 import { LONGEST_CALL } from '@cordon/tools'
-import { planFor } from '../confine/plan.ts'
 import { cancelledBefore, type ProcessOutcome, type ProcessRequest } from '../execute/process.ts'
 import type { LocalTool } from '../execute/tool.ts'
-import { describeConfinement, Sameness } from './sameness.ts'
+import { type PlannedWorker, Plans } from './plans.ts'
+import { Sameness } from './sameness.ts'
 import { Worker, type WorkerBounds } from './worker.ts'
 
 export interface Bounds extends WorkerBounds {
@@ -27,10 +27,11 @@ const BOUNDS: Bounds = {
 
 /**
  * The confined workers of one session (decision 0200). A worker takes a further call only of the same tool under the same
- * policy and the same plan, made anew from the disk for every call; on any doubt it is thrown away.
+ * policy and the same plan, as the disk is at that call; on any doubt it is thrown away.
  */
 export class Workers {
   readonly #bounds: Bounds
+  readonly #plans = new Plans()
   readonly #idle = new Map<Worker, NodeJS.Timeout>()
   readonly #waiting: (() => void)[] = []
   readonly #ending = new Set<Promise<void>>()
@@ -68,11 +69,9 @@ export class Workers {
 
   async #runNow(name: string, request: ProcessRequest): Promise<ProcessOutcome | undefined> {
     try {
-      const env = buildEnvironment(request.policy, request.env)
-      const plan = planFor(assumeKernel(), request, env)
-      if (!isOrdinary(plan, request)) return undefined
-      const description = describeConfinement(request, plan, env)
-      const worker = this.#take(name, description) ?? this.#start(name, request, plan, env, description)
+      const planned = this.#plans.planFor(request)
+      if (!isOrdinary(planned.plan, request)) return undefined
+      const worker = this.#take(name, planned.description) ?? this.#start(name, request, planned)
       const outcome = await worker.call(request)
       this.#giveBack(worker)
       return outcome
@@ -97,13 +96,7 @@ export class Workers {
     return undefined
   }
 
-  #start(
-    tool: string,
-    request: ProcessRequest,
-    plan: Plan,
-    env: Record<string, string>,
-    description: string,
-  ): Worker {
+  #start(tool: string, request: ProcessRequest, { plan, env, description }: PlannedWorker): Worker {
     const sameness = Sameness.hold(description, plan)
     try {
       // What is watched is looked for after every call, by the worker, and not when the process ends.
@@ -126,6 +119,8 @@ export class Workers {
     if (this.#isClosed || !worker.isSound) return this.#discard(worker)
     const [oldest] = this.#idle.keys()
     if (oldest && this.#idle.size > this.#bounds.idle) this.#discard(oldest)
+    // By then the answer is on its way.
+    setImmediate(() => this.#idle.has(worker) && !worker.examine() && this.#discard(worker))
   }
 
   #discard(worker: Worker): void {

@@ -4,7 +4,7 @@ import { setTimeout } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { writeHostileWorker } from './hostile.ts'
 import { launchers, textOf } from './seen.ts'
-import { SessionPlace } from './support.ts'
+import { SessionPlace, untilGone } from './support.ts'
 
 /** A worker in the place of the one that makes files; it may write everywhere but in `denied`, which is not there. */
 const CONFIG = `
@@ -45,7 +45,7 @@ test(
       const [before] = launchers()
       const outcome = await session.call('fs_create_file', call(misdeed))
       expect({ misdeed, reply: outcome.reply }).toEqual({ misdeed, reply })
-      expect(launchers(), misdeed).not.toContain(before)
+      await untilGone(before)
     }
   },
 )
@@ -72,8 +72,10 @@ test('decision 0200: between two calls nothing happens inside, so what appears t
   mkdirSync(join(where.root, 'denied'))
   writeFileSync(join(where.root, 'denied/mine'), 'mine')
   const { workspace } = await where.project()
-  expect(existsSync(workspace.unfinished) ? readdirSync(workspace.unfinished) : []).toEqual([])
+  const records = readdirSync(workspace.unfinished).map((name) => join(workspace.unfinished, name))
+  expect(records.map((record) => readFileSync(record, 'utf8')).join('')).toBe('')
   await session.close()
+  expect(readdirSync(workspace.unfinished)).toEqual([])
   expect(launchers()).toEqual([])
   expect(readFileSync(join(where.root, 'denied/mine'), 'utf8')).toBe('mine')
 })

@@ -43,7 +43,7 @@ export class Inside {
       await (tries < QUICK_TRIES ? turn() : sleep(tries < 40 ? 1 : 10))
       try {
         // Who was killed, and not collected yet, does nothing any more; a moment ago it may not have been dead.
-        if (this.#isStill() && this.#isAlone()) return true
+        if (isStopped(stateOf(this.#pid, this.#pid)) && this.#isStill()) return true
       } catch {
         return false // it is gone
       }
@@ -72,18 +72,14 @@ export class Inside {
     }
   }
 
+  /** All of its threads, and nobody is there beside it. */
   #isStill(): boolean {
-    return this.#threads().every((thread) => isStopped(stateOf(this.#pid, thread)))
-  }
-
-  #isAlone(): boolean {
-    const children = this.#threads().flatMap((thread) => childrenOf(this.#pid, thread))
-    const siblings = childrenOf(this.#init, this.#init).filter((pid) => pid !== this.#pid)
-    return [...children, ...siblings].every(isDead)
-  }
-
-  #threads(): readonly number[] {
-    return readdirSync(`/proc/${this.#pid}/task`).map(Number)
+    const threads = readdirSync(`/proc/${this.#pid}/task`).map(Number)
+    return (
+      threads.every((thread) => isStopped(stateOf(this.#pid, thread))) &&
+      threads.every((thread) => childrenOf(this.#pid, thread).every(isDead)) &&
+      childrenOf(this.#init, this.#init).every((pid) => pid === this.#pid || isDead(pid))
+    )
   }
 }
 

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { setImmediate as turn } from 'node:timers/promises'
 import { changedSince, type Confined, type Exit, guardedFiles, lookForNew, type Plan } from '@cordon/sandbox'
 import { encodeFrame, FrameError, FrameReader, FrameTooLongError, NONCE_LENGTH } from '@cordon/tools'
 import type { ProgramEnd } from '../confine/program.ts'
@@ -41,9 +42,10 @@ export class Worker {
   readonly #stderr: () => string
   readonly #ended: Promise<Exit>
   #isOver = false
-  #isExamined = true
+  #resting: Promise<void> | undefined
   #record: KeptRecord | undefined
   #calls = 0
+  #isParked = false
   #inside: Inside | undefined
   /** Who gets what it writes; nobody does between two calls. */
   #reader: ((bytes: Buffer) => void) | undefined
@@ -74,14 +76,12 @@ export class Worker {
 
   /** Whether what a call asks for is exactly what this one was started for. */
   fits(description: string): boolean {
-    return this.examine() && this.#sameness.holds(description)
+    return this.isSound && this.#sameness.holds(description)
   }
 
-  /** Whether nothing of the last call is left in it. The answer does not wait for that, only the next call does. */
-  examine(): boolean {
-    if (this.isSound && !this.#isExamined && !this.#looksWell()) this.#throwAway()
-    this.#isExamined = true
-    return this.isSound
+  /** Resolves when it is stopped, and nothing of the last call is left in it; or when it was thrown away. */
+  rest(): Promise<void> {
+    return (this.#resting ??= this.#rest())
   }
 
   /** Resolves when nothing of it is left. */
@@ -92,6 +92,7 @@ export class Worker {
 
   /** Rejects only when there never was a process, so nothing was done. Everything else is an outcome. */
   async call(request: ProcessRequest): Promise<ProcessOutcome> {
+    this.#resting = undefined
     this.#record ??= new KeptRecord(request.unfinished, this.#plan.watched)
     const record = this.#record.begin()
     const guarded = guardedFiles(this.#plan)
@@ -101,9 +102,11 @@ export class Worker {
       const said = await this.#exchange(request)
       const stopped = stop.reason
       const isAnswered = 'result' in said && stopped === undefined
-      if (!isAnswered || !(await this.#park()) || !said.sound) await this.end()
+      if (!isAnswered || !said.sound) await this.end()
+      // Where there is something to look for, all that the call has left is there once nothing inside moves any more.
+      else if (this.#plan.watched.length + guarded.length > 0) await this.#park()
       const exit = isAnswered ? ended(said.result) : await this.#ended
-      // Nothing inside moves any more, so this is all that the call has left (SPEC 4.3 and 4.10).
+      // SPEC 4.3 and 4.10.
       const found = { ...lookForNew(this.#plan.watched), changed: changedSince(guarded) }
       record.done(found)
       if (Object.values(found).some((paths) => paths.length > 0)) await this.end()
@@ -145,6 +148,7 @@ export class Worker {
     try {
       // The call first: a worker that wakes up and finds nothing to do goes to sleep once more.
       this.#confined.stdin?.write(encodeFrame(nonce + stdin))
+      this.#isParked = false
       if (this.#calls++ > 0 && !this.#inside?.go()) return { broken: new FrameError('it is gone') }
       return await Promise.race([answer, this.#ended.then(() => ({ broken: undefined }))])
     } finally {
@@ -152,17 +156,19 @@ export class Worker {
     }
   }
 
-  /** Stops it until the next call. False: it is better not asked again. */
-  async #park(): Promise<boolean> {
-    this.#isExamined = false
+  /** Stops it until the next call, and ends it when it is better not asked again. */
+  async #park(): Promise<void> {
+    if (this.#isParked || this.#isOver) return
     this.#inside ??= Inside.find(this.#confined.pid)
-    return (
-      this.#inside !== undefined &&
-      (await this.#inside.stop()) &&
-      this.isSound &&
-      this.#calls < this.#bounds.calls &&
-      this.#stderr() === ''
-    )
+    this.#isParked = (await this.#inside?.stop()) === true
+    if (!this.#isParked || !this.isSound || this.#calls >= this.#bounds.calls || this.#stderr() !== '')
+      await this.end()
+  }
+
+  async #rest(): Promise<void> {
+    await turn() // the answer is on its way by then
+    await this.#park()
+    if (!this.#isOver && !this.#looksWell()) await this.end()
   }
 
   #looksWell(): boolean {

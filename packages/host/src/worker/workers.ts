@@ -33,6 +33,7 @@ export class Workers {
   readonly #bounds: Bounds
   readonly #plans = new Plans()
   readonly #idle = new Map<Worker, NodeJS.Timeout>()
+  readonly #resting = new Map<Worker, Promise<void>>()
   readonly #waiting: (() => void)[] = []
   readonly #ending = new Set<Promise<void>>()
   #running = 0
@@ -58,6 +59,7 @@ export class Workers {
   /** Resolves when none is left. Calls that are running come to their end first. */
   async close(): Promise<void> {
     this.#isClosed = true
+    await Promise.all(this.#resting.values())
     for (const worker of this.#idle.keys()) this.#discard(worker)
     await Promise.all(this.#ending)
   }
@@ -69,6 +71,7 @@ export class Workers {
 
   async #runNow(name: string, request: ProcessRequest): Promise<ProcessOutcome | undefined> {
     try {
+      await this.#rested(name)
       const planned = this.#plans.planFor(request)
       if (!isOrdinary(planned.plan, request)) return undefined
       const worker = this.#take(name, planned.description) ?? this.#start(name, request, planned)
@@ -111,7 +114,20 @@ export class Workers {
     }
   }
 
+  /** Those of this tool that have answered are there for this call once they stand still. */
+  async #rested(tool: string): Promise<void> {
+    await Promise.all([...this.#resting].flatMap(([worker, rested]) => (worker.tool === tool ? rested : [])))
+  }
+
   #giveBack(worker: Worker): void {
+    const rested = worker.rest().then(() => {
+      this.#resting.delete(worker)
+      this.#keep(worker)
+    })
+    this.#resting.set(worker, rested)
+  }
+
+  #keep(worker: Worker): void {
     this.#idle.set(
       worker,
       setTimeout(() => this.#discard(worker), this.#bounds.idleMilliseconds),
@@ -119,8 +135,6 @@ export class Workers {
     if (this.#isClosed || !worker.isSound) return this.#discard(worker)
     const [oldest] = this.#idle.keys()
     if (oldest && this.#idle.size > this.#bounds.idle) this.#discard(oldest)
-    // By then the answer is on its way.
-    setImmediate(() => this.#idle.has(worker) && !worker.examine() && this.#discard(worker))
   }
 
   #discard(worker: Worker): void {

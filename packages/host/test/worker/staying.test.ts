@@ -5,6 +5,7 @@ import {
   chownSync,
   copyFileSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -15,6 +16,8 @@ import {
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { expect, test } from 'vitest'
+import type { ToolOutcome } from '../../src/execute/execute.ts'
+import { writeHostileWorker } from './hostile.ts'
 import { family, launchers, textOf } from './seen.ts'
 import { SessionPlace, untilGone } from './support.ts'
 
@@ -202,7 +205,33 @@ const CHANGES: readonly {
 ]
 
 /** Of a session with one project for all its calls, as the gateway's is: what its configuration says is not read again. */
-const IN_ONE_PROJECT = CHANGES.filter(({ name }) => name !== 'the configuration hides the file')
+const IN_ONE_PROJECT = CHANGES.filter(
+  ({ name }) => !['the configuration hides the file', 'a repository came into being'].includes(name),
+)
+
+test('decision 0252: another worker of a tool that writes when a repository came into being', async () => {
+  await using where = new SessionPlace({})
+  const project = await where.project()
+  const session = where.session({ idleMilliseconds: 1e9 }, TOOLS, () => Promise.resolve(project))
+  const create = (path: string): Promise<ToolOutcome> =>
+    session.call('fs_create_file', { path, content: 'x' })
+  for (const path of ['a', 'b', 'c']) expect((await create(path)).reply.type).toBe('success')
+  const [worker, ...others] = launchers()
+  expect(others).toEqual([])
+  mkdirSync(join(where.root, '.git/hooks'), { recursive: true })
+  writeFileSync(join(where.root, '.git/HEAD'), 'ref: refs/heads/main\n')
+  expect((await create('.git/hooks/post-checkout')).reply.type).toBe('error')
+  await untilGone(worker)
+})
+
+test('decision 0253: the kernel gives a tool that reads nothing to write', async () => {
+  await using where = new SessionPlace({
+    '.cordon/config.toml': rules('fs_read_file', '{ path = ".", read = true, write = true }'),
+  })
+  const session = where.session({}, writeHostileWorker(where.base))
+  expect(textOf(await session.call('fs_read_file', { path: 'makes what is denied' }))).toMatch(/EROFS|EACCES/)
+  expect(readdirSync(where.root)).toEqual(['.cordon'])
+})
 
 for (const { changes, decision, isOne } of [
   { changes: CHANGES, decision: '0200', isOne: false },

@@ -17,6 +17,8 @@ export interface Policies {
   readonly bySubject: ReadonlyMap<Subject, AccessPolicy>
   readonly approved: ReadonlySet<BindingKey>
   readonly warnings: readonly string[]
+  /** Whether an answer of a person is in it, given now or before: that can be taken back at any time. */
+  readonly answered?: boolean
 }
 
 /** Who compiles, and who can be asked while compiling. */
@@ -74,7 +76,11 @@ export async function compileProject(
   // When a project was opened with files in it, what is wrong with the store was said then.
   const known = new Set(project.notices)
   const warnings = (approvals?.warnings ?? []).filter((warning) => !known.has(warning))
-  return { ...policies, warnings: [...warnings, ...policies.warnings] }
+  return {
+    ...policies,
+    warnings: [...warnings, ...policies.warnings],
+    answered: approvals !== undefined || policies !== compiled,
+  }
 }
 
 /**

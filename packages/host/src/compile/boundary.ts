@@ -15,7 +15,7 @@ import { lookAt } from '@cordon/workspace'
 import type { Project } from '../project.ts'
 import { DEFAULT_NET } from './defaults.ts'
 import { type GuardRequest, withGuard } from './guard.ts'
-import { namesOf, writes } from './names.ts'
+import { namesOf, WRITING, writes } from './names.ts'
 import type { Subject } from './subject.ts'
 
 const WRITERS: ReadonlySet<string> = new Set([
@@ -38,6 +38,22 @@ export const onlyReads = (
 ): boolean => kind === 'tool' && READERS.has(name) && conversation.tools[name]?.command === undefined
 
 const READERS: ReadonlySet<string> = new Set(['fs_read_file', 'fs_list_files', 'fs_grep_files'])
+
+/**
+ * What the kernel holds of a reading tool's policy: less what changes files, which is of no use to it. So a call of it leaves
+ * nothing behind that somebody would have to look for (decision 0253).
+ */
+export function readingBoundary(
+  { loaded }: Pick<Project, 'loaded'>,
+  subject: Subject,
+  policy: AccessPolicy,
+): AccessPolicy | undefined {
+  if (!onlyReads(loaded.config, subject) || policy.fs.length === 0) return undefined
+  const fs = policy.fs
+    .filter(({ guard }) => guard === undefined) // what a guard takes away is what nobody has
+    .map((rule) => ({ ...rule, grants: new Set([...rule.grants].filter((each) => !WRITING.has(each))) }))
+  return { ...policy, fs }
+}
 
 /** What the kernel holds of a subject's policy, where that is not the policy itself. */
 export function boundaryFor(

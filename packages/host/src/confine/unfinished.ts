@@ -1,4 +1,15 @@
-import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  closeSync,
+  fstatSync,
+  ftruncateSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { show } from '@cordon/policy'
 import { type DeniedPath, lookForNew, type Loss, type WatchedPath } from '@cordon/sandbox'
@@ -26,7 +37,7 @@ export function recordRun(dir: string, watched: readonly WatchedPath[]): RunReco
   if (paths.length === 0) return { done: () => undefined, lost: [] }
   try {
     makePrivateDirectory(dir)
-    const record = join(dir, `${thisProcess()}-${++records}.json`)
+    const record = nextRecord(dir)
     writeFileSync(record, JSON.stringify(paths), { mode: 0o600, flag: 'wx' })
     let isDone = false
     const done = (found: Found = { createdDenied: [] }): void => {
@@ -39,19 +50,87 @@ export function recordRun(dir: string, watched: readonly WatchedPath[]): RunReco
   }
 }
 
+/**
+ * The record of a worker, for one call after the other. Between two calls it is there and empty: whatever is made at a denied
+ * path then was made by somebody else, and stays (decision 0200).
+ */
+export class KeptRecord {
+  readonly #dir: string
+  readonly #watched: readonly WatchedPath[]
+  #open: { readonly path: string; readonly fd: number } | undefined
+  #isInUse = false
+  #isOver = false
+
+  constructor(dir: string, watched: readonly WatchedPath[]) {
+    this.#dir = dir
+    this.#watched = watched.filter(({ guard }) => guard === 'moved-aside')
+  }
+
+  /** For one call, as `recordRun` for one run. */
+  begin(): RunRecord {
+    if (this.#watched.length === 0) return { done: () => undefined, lost: [] }
+    try {
+      // Who cleared up that directory meanwhile took the file away from under its name.
+      if (this.#open && fstatSync(this.#open.fd).nlink === 0) this.#close()
+      this.#open ??= this.#create()
+      writeSync(this.#open.fd, JSON.stringify(this.#watched), 0)
+      this.#isInUse = true
+      return { done: (found = { createdDenied: [] }) => this.#settle(found), lost: [] }
+    } catch (error) {
+      return { done: () => undefined, lost: [withoutRecord(this.#dir, error)] }
+    }
+  }
+
+  /** The worker is gone. A call that it left behind is still to be looked after. */
+  end(): void {
+    this.#isOver = true
+    if (this.#isInUse || !this.#open) return
+    rmSync(this.#open.path, { force: true })
+    this.#close()
+  }
+
+  #create(): { readonly path: string; readonly fd: number } {
+    makePrivateDirectory(this.#dir)
+    const path = nextRecord(this.#dir)
+    return { path, fd: openSync(path, 'wx', 0o600) }
+  }
+
+  /** What could not be moved stays written down: this file is then left to the next command. */
+  #settle(found: Found): void {
+    if (!this.#isInUse || !this.#open) return
+    this.#isInUse = false
+    if (leftOf(this.#watched, found).length === 0) {
+      ftruncateSync(this.#open.fd)
+      return this.#isOver ? this.end() : undefined
+    }
+    settle(this.#open.path, this.#watched, found)
+    this.#close()
+  }
+
+  #close(): void {
+    if (this.#open) closeSync(this.#open.fd)
+    this.#open = undefined
+  }
+}
+
+const nextRecord = (dir: string): string => join(dir, `${thisProcess()}-${++records}.json`)
+
 /** Of this process: a library may have many at once. */
 let records = 0
 
 /** What could not be moved stays in the record: the next command tries again. */
-function settle(record: string, watched: readonly WatchedPath[], { createdDenied }: Found): void {
-  const left = watched.filter(({ path }) =>
-    createdDenied.some((denied) => denied.movedTo === undefined && denied.path === path),
-  )
+function settle(record: string, watched: readonly WatchedPath[], found: Found): void {
+  const left = leftOf(watched, found)
   if (left.length === 0) return rmSync(record, { force: true })
   if (left.length === watched.length) return
   writeFileSync(`${record}.new`, JSON.stringify(left), { mode: 0o600 })
   renameSync(`${record}.new`, record)
 }
+
+const leftOf = (watched: readonly WatchedPath[], { createdDenied }: Found): readonly WatchedPath[] =>
+  watched.filter(({ path }) =>
+    createdDenied.some((denied) => denied.movedTo === undefined && denied.path === path),
+  )
 
 const withoutRecord = (dir: string, error: unknown): Loss => ({
   guarantee: 'guard',

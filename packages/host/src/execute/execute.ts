@@ -42,6 +42,8 @@ export interface ToolCall {
   readonly policy: AccessPolicy
   /** SPEC 4.12: what the kernel holds instead, where the tool is ours and changes files. */
   readonly boundary?: AccessPolicy | undefined
+  /** What the tool is told of it, where that is known from an earlier call under the same policy. */
+  readonly context?: Context
   readonly answers: AnswerSources
   /** Aborting kills the tool and everything it started. */
   readonly signal?: AbortSignal
@@ -141,11 +143,17 @@ function callData(call: ToolCall, world: ToolWorld, input: Input): Readonly<Reco
   }
 }
 
-const contextOf = ({ policy }: ToolCall, { root, workspaceId, conversationId }: ToolWorld): Context =>
+const contextOf = ({ policy, context }: ToolCall, world: ToolWorld): Context =>
+  context ?? contextFor(policy, world)
+
+export const contextFor = (
+  access: AccessPolicy,
+  { root, workspaceId, conversationId }: Pick<ToolWorld, 'root' | 'workspaceId' | 'conversationId'>,
+): Context =>
   new Context({
     root: root.path,
     action: 'run',
-    access: policy,
+    access,
     ...(workspaceId === undefined ? {} : { workspaceId }),
     ...(conversationId === undefined ? {} : { conversationId }),
   })

@@ -1,35 +1,95 @@
-import type { AccessPolicy } from '@cordon/policy'
-import { boundaryFor } from '../compile/boundary.ts'
-import type { Subject } from '../compile/subject.ts'
+import { join } from 'node:path'
+import { type AccessPolicy, below, type Context } from '@cordon/policy'
+import { boundaryFor, readingBoundary } from '../compile/boundary.ts'
+import { type Subject, subjectsOf } from '../compile/subject.ts'
 import { compileProject, type Compiler } from '../policies.ts'
 import type { Project } from '../project.ts'
+import { contextFor } from './execute.ts'
 import { openJournalKey } from './journal-key.ts'
 import type { Installation } from './shipped.ts'
 import { type LocalTool, resolveTool } from './tool.ts'
+import { Ways } from './ways.ts'
 
 /** A tool ready to be called: started how, and under which policy. */
 export interface PreparedTool {
   readonly tool: LocalTool
   readonly policy: AccessPolicy
   readonly boundary: AccessPolicy | undefined
+  /** What the tool is told of its policy. */
+  readonly context: Context
   readonly journalKey?: string
   readonly warnings: readonly string[]
 }
 
-/** SPEC 3.1: its policy is compiled first; one that does not compile fails the call. */
-export async function prepareTool(
-  project: Project,
-  name: string,
-  compiler: Compiler,
-  installation: Installation,
-): Promise<PreparedTool> {
-  const tool = resolveTool(project.loaded.config, name, installation)
-  const only = (subject: Subject): boolean => subject.kind === 'tool' && subject.name === name
-  const { bySubject, warnings } = await compileProject(project, compiler, { only })
-  const [compiled] = bySubject
-  if (!compiled) throw new Error('a local tool did not compile')
-  const [subject, policy] = compiled
-  const boundary = boundaryFor(project, subject, policy)
-  const journal = name === 'fs_modify_file' ? { journalKey: openJournalKey(project.workspace) } : {}
-  return { tool, policy, boundary, warnings, ...journal }
+/** Who prepares a tool, and for what. */
+export interface Preparation {
+  readonly name: string
+  readonly compiler: Compiler
+  readonly installation: Installation
+  readonly conversationId?: string | undefined
 }
+
+/**
+ * SPEC 3.1: its policy is compiled first; one that does not compile fails the call. What was compiled for an earlier call is
+ * taken again while it would come out the same: of the same configuration, without any answer of a person's in it, and
+ * with every path of its rules still leading where it led (decision 0252).
+ */
+export class Preparations {
+  readonly #kept = new Map<string, Kept>()
+
+  async prepare(project: Project, preparation: Preparation): Promise<PreparedTool> {
+    const { name } = preparation
+    const kept = this.#kept.get(name)
+    const prepared =
+      kept?.project === project && kept.ways.areSame()
+        ? kept.prepared
+        : await this.#compile(project, preparation)
+    return name === 'fs_modify_file'
+      ? { ...prepared, journalKey: openJournalKey(project.workspace) }
+      : prepared
+  }
+
+  async #compile(
+    project: Project,
+    { name, compiler, installation, conversationId }: Preparation,
+  ): Promise<PreparedTool> {
+    this.#kept.delete(name)
+    const tool = resolveTool(project.loaded.config, name, installation)
+    const only = (subject: Subject): boolean => subject.kind === 'tool' && subject.name === name
+    const ways = Ways.follow(pathsOf(project, only))
+    const { bySubject, warnings, answered } = await compileProject(project, compiler, { only })
+    const [compiled] = bySubject
+    if (!compiled) throw new Error('a local tool did not compile')
+    const [subject, policy] = compiled
+    const { root, workspace } = project
+    const context = contextFor(policy, {
+      root,
+      workspaceId: workspace.id,
+      ...(conversationId === undefined ? {} : { conversationId }),
+    })
+    const boundary = boundaryFor(project, subject, policy) ?? readingBoundary(project, subject, policy)
+    const prepared = { tool, policy, boundary, context, warnings }
+    // What changed while it was compiled may be in it or not.
+    if (answered === false && ways.areSame()) this.#kept.set(name, { project, prepared, ways })
+    return prepared
+  }
+}
+
+interface Kept {
+  readonly project: Project
+  readonly prepared: PreparedTool
+  readonly ways: Ways
+}
+
+/** All that is looked at while compiling: where rules lead, and Cordon's own places where a rule covers them. */
+const pathsOf = (
+  { root, loaded, guard }: Project,
+  only: (subject: Subject) => boolean,
+): readonly string[] => [
+  root.path,
+  ...subjectsOf(loaded.config)
+    .filter(only)
+    .flatMap(({ access }) => (access?.fs ?? []).map(({ path }) => join(root.path, path))),
+  ...loaded.config.sandbox.guard.map((path) => join(root.path, path)),
+  ...guard.ownDirectories().filter((place) => below(root.path, place) !== undefined),
+]

@@ -2,7 +2,7 @@ import { type Compiler } from '../policies.ts'
 import type { Project } from '../project.ts'
 import { type Bounds, Workers } from '../worker/workers.ts'
 import { executeTool, type ToolOutcome } from './execute.ts'
-import { prepareTool } from './prepare.ts'
+import { Preparations } from './prepare.ts'
 import type { AnswerMemory, Respondent } from './questions.ts'
 import type { Installation } from './shipped.ts'
 import { type LocalTool, resolveTool } from './tool.ts'
@@ -35,6 +35,7 @@ export interface SessionCall {
  */
 export class ToolSession implements AsyncDisposable {
   readonly #options: SessionOptions
+  readonly #preparations = new Preparations()
   readonly #workers: Workers | undefined
 
   constructor(options: SessionOptions) {
@@ -49,12 +50,17 @@ export class ToolSession implements AsyncDisposable {
     return resolveTool(loaded.config, name, this.#options.installation)
   }
 
-  /** SPEC 6.5. Throws as `prepareTool` and `executeTool` do; whatever happens once the tool runs is an outcome. */
+  /** SPEC 6.5. Throws as `Preparations` and `executeTool` do; whatever happens once the tool runs is an outcome. */
   async call(name: string, args: unknown, how: SessionCall = {}): Promise<ToolOutcome> {
     const { compiler, env, installation, conversationId } = this.#options
     const project = await this.#options.project()
-    const prepared = await prepareTool(project, name, compiler, installation)
-    const { tool, policy, boundary, journalKey, warnings } = prepared
+    const prepared = await this.#preparations.prepare(project, {
+      name,
+      compiler,
+      installation,
+      conversationId,
+    })
+    const { tool, policy, boundary, context, journalKey, warnings } = prepared
     how.beforeStart?.(warnings)
     const { root, workspace, loaded } = project
     return executeTool(
@@ -63,6 +69,7 @@ export class ToolSession implements AsyncDisposable {
         arguments: args,
         policy,
         boundary,
+        context,
         answers: {
           configured: tool.config.questions,
           respondent: how.respondent,

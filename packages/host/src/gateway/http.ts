@@ -79,6 +79,8 @@ class Sessions {
   readonly #gateway: Gateway
   readonly #idleMs: number
   readonly #byId = new Map<string, Session>()
+  /** Also those that have no id yet. */
+  readonly #all = new Set<Session>()
 
   constructor(gateway: Gateway, idleMs: number) {
     this.#gateway = gateway
@@ -96,14 +98,15 @@ class Sessions {
     if (!session) return
     this.#use(session, response)
     await session.transport.handleRequest(request, response, body?.value)
+    if (session.transport.sessionId === undefined) await this.#end(session) // what it sent was refused
   }
 
   async close(): Promise<void> {
-    await Promise.allSettled([...this.#byId.values()].map((session) => this.#end(session)))
+    await Promise.allSettled([...this.#all].map((session) => this.#end(session)))
   }
 
   async #open(response: ServerResponse, message: unknown): Promise<Session | undefined> {
-    if (!isInitializeRequest(message) || this.#byId.size >= MOST_SESSIONS) {
+    if (!isInitializeRequest(message) || this.#all.size >= MOST_SESSIONS) {
       if (isInitializeRequest(message)) refuse(response, 503, 'there are too many sessions')
       else refuse(response, 400, 'a session begins with initialize')
       return undefined
@@ -114,6 +117,7 @@ class Sessions {
       onsessioninitialized: (id) => void this.#byId.set(id, session),
     })
     const session: Session = { transport, client, open: 0, idle: undefined }
+    this.#all.add(session)
     void client.gone.then(() => this.#end(session))
     await client.server.connect(transport)
     return session
@@ -135,6 +139,7 @@ class Sessions {
     const { transport, client } = session
     clearTimeout(session.idle)
     // Before the last handle is let go of: closing it calls here again.
+    this.#all.delete(session)
     if (transport.sessionId !== undefined) this.#byId.delete(transport.sessionId)
     await client.close()
   }

@@ -53,7 +53,8 @@ export class StatelessServer implements McpServer {
     } finally {
       // Everything of it is killed now. That it is gone is what the next in line waits for, and whoever closes.
       void Promise.resolve(connection?.close('now')).then(release)
-      this.#makeSpare(as)
+      // By then the answer is on its way: whoever waits for it does not wait for the next process as well.
+      setImmediate(() => this.#makeSpare(as))
     }
   }
 

@@ -21,7 +21,7 @@ export interface RunPlace {
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
-/** The very plan that a call would run under. Throws UnenforceableError under `enforce`. */
+/** The very plan that a call would run under; a tool that reads has less to write (decision 0253). Throws UnenforceableError under `enforce`. */
 export function planOf(
   project: Pick<Project, 'root' | 'guard' | 'loaded'>,
   subject: Subject,

@@ -43,7 +43,7 @@ export class Inside {
       await (tries < QUICK_TRIES ? turn() : sleep(tries < 40 ? 1 : 10))
       try {
         // Who was killed, and not collected yet, does nothing any more; a moment ago it may not have been dead.
-        if (this.#isStill() && this.#isAlone()) return true
+        if (isStopped(stateOf(this.#pid, this.#pid)) && this.#isStill()) return true
       } catch {
         return false // it is gone
       }
@@ -53,7 +53,7 @@ export class Inside {
 
   /** Resident memory, in bytes. */
   memory(): number {
-    return Number(readFileSync(`/proc/${this.#pid}/statm`, 'latin1').split(' ')[1]) * PAGE
+    return Number(readFileSync(`/proc/${this.#pid}/statm`, 'utf8').split(' ')[1]) * PAGE
   }
 
   /** Files and directories that it has open; each would be a way around what the next call is checked for. */
@@ -72,18 +72,14 @@ export class Inside {
     }
   }
 
+  /** All of its threads, and nobody is there beside it. */
   #isStill(): boolean {
-    return this.#threads().every((thread) => isStopped(stateOf(this.#pid, thread)))
-  }
-
-  #isAlone(): boolean {
-    const children = this.#threads().flatMap((thread) => childrenOf(this.#pid, thread))
-    const siblings = childrenOf(this.#init, this.#init).filter((pid) => pid !== this.#pid)
-    return [...children, ...siblings].every(isDead)
-  }
-
-  #threads(): readonly number[] {
-    return readdirSync(`/proc/${this.#pid}/task`).map(Number)
+    const threads = readdirSync(`/proc/${this.#pid}/task`).map(Number)
+    return (
+      threads.every((thread) => isStopped(stateOf(this.#pid, thread))) &&
+      threads.every((thread) => childrenOf(this.#pid, thread).every(isDead)) &&
+      childrenOf(this.#init, this.#init).every((pid) => pid === this.#pid || isDead(pid))
+    )
   }
 }
 
@@ -93,10 +89,10 @@ const MOST_TRIES = 250
 const PAGE = 4096
 
 const childrenOf = (pid: number, thread: number): readonly number[] =>
-  readFileSync(`/proc/${pid}/task/${thread}/children`, 'latin1').split(' ').filter(Boolean).map(Number)
+  readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
 
 function stateOf(pid: number, thread: number): string {
-  const stat = readFileSync(`/proc/${pid}/task/${thread}/stat`, 'latin1')
+  const stat = readFileSync(`/proc/${pid}/task/${thread}/stat`, 'utf8')
   return stat.charAt(stat.lastIndexOf(')') + 2)
 }
 

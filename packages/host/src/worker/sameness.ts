@@ -1,4 +1,4 @@
-import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync, type BigIntStats } from 'node:fs'
+import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync } from 'node:fs'
 import { below } from '@cordon/policy'
 import type { Plan } from '@cordon/sandbox'
 import type { Confinement } from '../confine/program.ts'
@@ -24,11 +24,11 @@ export class Sameness {
 
   /** Whether what is to be called for now is what was started. */
   holds(text: string): boolean {
-    return text === this.#text && this.#places.every(({ path, identity }) => identityAt(path) === identity)
+    return text === this.#text && this.#places.every(isThere)
   }
 
   release(): void {
-    for (const { fd } of this.#places) if (fd !== undefined) closeSync(fd)
+    for (const { held } of this.#places) if (held) closeSync(held.fd)
   }
 }
 
@@ -69,8 +69,8 @@ const mountsIn = (places: readonly string[]): readonly string[] =>
 
 interface HeldPlace {
   readonly path: string
-  readonly identity: string
-  readonly fd: number | undefined
+  /** Undefined: there was nothing. */
+  readonly held: { readonly fd: number; readonly dev: bigint; readonly ino: bigint } | undefined
 }
 
 const placesOf = ({ items, survey }: Plan): readonly string[] => [
@@ -86,21 +86,23 @@ const SHOWN: ReadonlySet<string> = new Set(['bind', 'cover', 'pin-link', 'allow'
 function holdPlace(path: string): HeldPlace {
   try {
     const fd = openSync(path, O_PATH | constants.O_NOFOLLOW)
-    return { path, fd, identity: identityOf(fstatSync(fd, { bigint: true })) }
+    const { dev, ino } = fstatSync(fd, { bigint: true })
+    return { path, held: { fd, dev, ino } }
   } catch {
-    return { path, fd: undefined, identity: GONE }
+    return { path, held: undefined }
   }
 }
 
-function identityAt(path: string): string {
+/** Whether the same is still there; what may not be looked at is as good as gone. */
+function isThere({ path, held }: HeldPlace): boolean {
+  let stats
   try {
-    return identityOf(lstatSync(path, { bigint: true }))
+    stats = lstatSync(path, { bigint: true, throwIfNoEntry: false })
   } catch {
-    return GONE
+    // gone
   }
+  return stats?.dev === held?.dev && stats?.ino === held?.ino
 }
 
-const identityOf = ({ dev, ino }: BigIntStats): string => `${dev}:${ino}`
-const GONE = 'gone'
 /** Linux; Node has no name for it. */
 const O_PATH = 0o10000000

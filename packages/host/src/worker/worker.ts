@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto'
+import { setImmediate as turn } from 'node:timers/promises'
 import { changedSince, type Confined, type Exit, guardedFiles, lookForNew, type Plan } from '@cordon/sandbox'
 import { encodeFrame, FrameError, FrameReader, FrameTooLongError, NONCE_LENGTH } from '@cordon/tools'
 import type { ProgramEnd } from '../confine/program.ts'
 import { hintsFor } from '../confine/start.ts'
-import { recordRun } from '../confine/unfinished.ts'
+import { KeptRecord } from '../confine/unfinished.ts'
 import { boundContent, keepTail } from '../execute/output.ts'
 import {
   type ProcessOutcome,
@@ -41,7 +42,10 @@ export class Worker {
   readonly #stderr: () => string
   readonly #ended: Promise<Exit>
   #isOver = false
+  #resting: Promise<void> | undefined
+  #record: KeptRecord | undefined
   #calls = 0
+  #isParked = false
   #inside: Inside | undefined
   /** Who gets what it writes; nobody does between two calls. */
   #reader: ((bytes: Buffer) => void) | undefined
@@ -58,6 +62,7 @@ export class Worker {
     this.#ended = confined.exit.finally(() => {
       this.#isOver = true
       sameness.release()
+      this.#record?.end()
     })
     this.#ended.catch(() => undefined) // `call` and `end` say it
     stdin.on('error', () => undefined)
@@ -74,6 +79,11 @@ export class Worker {
     return this.isSound && this.#sameness.holds(description)
   }
 
+  /** Resolves when it is stopped, and nothing of the last call is left in it; or when it was thrown away. */
+  rest(): Promise<void> {
+    return (this.#resting ??= this.#rest())
+  }
+
   /** Resolves when nothing of it is left. */
   async end(): Promise<void> {
     this.#throwAway()
@@ -82,7 +92,9 @@ export class Worker {
 
   /** Rejects only when there never was a process, so nothing was done. Everything else is an outcome. */
   async call(request: ProcessRequest): Promise<ProcessOutcome> {
-    const record = recordRun(request.unfinished, this.#plan.watched)
+    this.#resting = undefined
+    this.#record ??= new KeptRecord(request.unfinished, this.#plan.watched)
+    const record = this.#record.begin()
     const guarded = guardedFiles(this.#plan)
     using stop = new Stop(request)
     stop.signal.addEventListener('abort', () => this.#throwAway())
@@ -90,9 +102,11 @@ export class Worker {
       const said = await this.#exchange(request)
       const stopped = stop.reason
       const isAnswered = 'result' in said && stopped === undefined
-      if (!isAnswered || !(await this.#park()) || !said.sound) await this.end()
+      if (!isAnswered || !said.sound) await this.end()
+      // Where there is something to look for, all that the call has left is there once nothing inside moves any more.
+      else if (this.#plan.watched.length + guarded.length > 0) await this.#park()
       const exit = isAnswered ? ended(said.result) : await this.#ended
-      // Nothing inside moves any more, so this is all that the call has left (SPEC 4.3 and 4.10).
+      // SPEC 4.3 and 4.10.
       const found = { ...lookForNew(this.#plan.watched), changed: changedSince(guarded) }
       record.done(found)
       if (Object.values(found).some((paths) => paths.length > 0)) await this.end()
@@ -132,27 +146,37 @@ export class Worker {
       }
     })
     try {
-      if (this.#calls++ > 0 && !this.#inside?.go()) return { broken: new FrameError('it is gone') }
+      // The call first: a worker that wakes up and finds nothing to do goes to sleep once more.
       this.#confined.stdin?.write(encodeFrame(nonce + stdin))
+      this.#isParked = false
+      if (this.#calls++ > 0 && !this.#inside?.go()) return { broken: new FrameError('it is gone') }
       return await Promise.race([answer, this.#ended.then(() => ({ broken: undefined }))])
     } finally {
       this.#reader = undefined
     }
   }
 
-  /** Stops it until the next call. False: it is better not asked again. */
-  async #park(): Promise<boolean> {
-    const { calls, bytes } = this.#bounds
+  /** Stops it until the next call, and ends it when it is better not asked again. */
+  async #park(): Promise<void> {
+    if (this.#isParked || this.#isOver) return
+    this.#inside ??= Inside.find(this.#confined.pid)
+    this.#isParked = (await this.#inside?.stop()) === true
+    if (!this.#isParked || !this.isSound || this.#calls >= this.#bounds.calls || this.#stderr() !== '')
+      await this.end()
+  }
+
+  async #rest(): Promise<void> {
+    await turn() // the answer is on its way by then
+    await this.#park()
+    if (!this.#isOver && !this.#looksWell()) await this.end()
+  }
+
+  #looksWell(): boolean {
     try {
-      this.#inside ??= Inside.find(this.#confined.pid)
       return (
         this.#inside !== undefined &&
-        (await this.#inside.stop()) &&
-        this.isSound &&
-        this.#calls < calls &&
-        this.#inside.memory() <= bytes &&
-        this.#inside.openFiles().length === 0 &&
-        this.#stderr() === ''
+        this.#inside.memory() <= this.#bounds.bytes &&
+        this.#inside.openFiles().length === 0
       )
     } catch {
       return false // what cannot be seen is not known to be well

@@ -1,10 +1,10 @@
 import { CordonError } from '@cordon/policy'
-import { assumeKernel, buildEnvironment, LaunchError, type Plan, spawnConfined } from '@cordon/sandbox'
+import { LaunchError, type Plan, spawnConfined } from '@cordon/sandbox'
 import { LONGEST_CALL } from '@cordon/tools'
-import { planFor } from '../confine/plan.ts'
 import { cancelledBefore, type ProcessOutcome, type ProcessRequest } from '../execute/process.ts'
 import type { LocalTool } from '../execute/tool.ts'
-import { describeConfinement, Sameness } from './sameness.ts'
+import { type PlannedWorker, Plans } from './plans.ts'
+import { Sameness } from './sameness.ts'
 import { Worker, type WorkerBounds } from './worker.ts'
 
 export interface Bounds extends WorkerBounds {
@@ -27,11 +27,13 @@ const BOUNDS: Bounds = {
 
 /**
  * The confined workers of one session (decision 0200). A worker takes a further call only of the same tool under the same
- * policy and the same plan, made anew from the disk for every call; on any doubt it is thrown away.
+ * policy and the same plan, as the disk is at that call; on any doubt it is thrown away.
  */
 export class Workers {
   readonly #bounds: Bounds
+  readonly #plans = new Plans()
   readonly #idle = new Map<Worker, NodeJS.Timeout>()
+  readonly #resting = new Map<Worker, Promise<void>>()
   readonly #waiting: (() => void)[] = []
   readonly #ending = new Set<Promise<void>>()
   #running = 0
@@ -57,6 +59,7 @@ export class Workers {
   /** Resolves when none is left. Calls that are running come to their end first. */
   async close(): Promise<void> {
     this.#isClosed = true
+    await Promise.all(this.#resting.values())
     for (const worker of this.#idle.keys()) this.#discard(worker)
     await Promise.all(this.#ending)
   }
@@ -68,11 +71,10 @@ export class Workers {
 
   async #runNow(name: string, request: ProcessRequest): Promise<ProcessOutcome | undefined> {
     try {
-      const env = buildEnvironment(request.policy, request.env)
-      const plan = planFor(assumeKernel(), request, env)
-      if (!isOrdinary(plan, request)) return undefined
-      const description = describeConfinement(request, plan, env)
-      const worker = this.#take(name, description) ?? this.#start(name, request, plan, env, description)
+      await this.#rested(name)
+      const planned = this.#plans.planFor(request)
+      if (!isOrdinary(planned.plan, request)) return undefined
+      const worker = this.#take(name, planned.description) ?? this.#start(name, request, planned)
       const outcome = await worker.call(request)
       this.#giveBack(worker)
       return outcome
@@ -97,13 +99,7 @@ export class Workers {
     return undefined
   }
 
-  #start(
-    tool: string,
-    request: ProcessRequest,
-    plan: Plan,
-    env: Record<string, string>,
-    description: string,
-  ): Worker {
+  #start(tool: string, request: ProcessRequest, { plan, env, description }: PlannedWorker): Worker {
     const sameness = Sameness.hold(description, plan)
     try {
       // What is watched is looked for after every call, by the worker, and not when the process ends.
@@ -118,7 +114,20 @@ export class Workers {
     }
   }
 
+  /** Those of this tool that have answered are there for this call once they stand still. */
+  async #rested(tool: string): Promise<void> {
+    await Promise.all([...this.#resting].flatMap(([worker, rested]) => (worker.tool === tool ? rested : [])))
+  }
+
   #giveBack(worker: Worker): void {
+    const rested = worker.rest().then(() => {
+      this.#resting.delete(worker)
+      this.#keep(worker)
+    })
+    this.#resting.set(worker, rested)
+  }
+
+  #keep(worker: Worker): void {
     this.#idle.set(
       worker,
       setTimeout(() => this.#discard(worker), this.#bounds.idleMilliseconds),

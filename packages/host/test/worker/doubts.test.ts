@@ -3,8 +3,9 @@ import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { writeHostileWorker } from './hostile.ts'
-import { launchers, textOf } from './seen.ts'
-import { SessionPlace } from './support.ts'
+import { statFields } from '@cordon/workspace'
+import { family, launchers, textOf } from './seen.ts'
+import { SessionPlace, untilGone } from './support.ts'
 
 /** A worker in the place of the one that makes files; it may write everywhere but in `denied`, which is not there. */
 const CONFIG = `
@@ -45,10 +46,27 @@ test(
       const [before] = launchers()
       const outcome = await session.call('fs_create_file', call(misdeed))
       expect({ misdeed, reply: outcome.reply }).toEqual({ misdeed, reply })
-      expect(launchers(), misdeed).not.toContain(before)
+      await untilGone(before)
     }
   },
 )
+
+test('decision 0253: a worker that reads answers first, is then looked at and stopped, and only then asked again', async () => {
+  const config = `[conversation.tools.fs_read_file]\naccess.fs = [{ path = ".", read = true, execute = true }]\n`
+  await using where = new SessionPlace({ '.cordon/config.toml': config, 'a.txt': 'a' })
+  const session = where.session({}, writeHostileWorker(where.base))
+  const read = async (path: string): Promise<unknown> => (await session.call('fs_read_file', { path })).reply
+  for (const misdeed of ['complains', 'leaves a program', 'leaves a file open', 'needs much memory']) {
+    expect(await read('well')).toEqual(DONE)
+    const [before] = launchers()
+    expect([misdeed, await read(misdeed)]).toEqual([misdeed, DONE])
+    expect([misdeed, await read('well')]).toEqual([misdeed, DONE])
+    expect(launchers(), misdeed).not.toContain(before)
+  }
+  const [launcher] = launchers()
+  const state = (): string | undefined => statFields(family(launcher!).at(-1)!)[0]
+  await expect.poll(state, { timeout: 20_000 }).toBe('T')
+})
 
 test('SPEC 4.3 what a call made at a denied path is moved aside before its result is there', async () => {
   await using where = place()
@@ -72,8 +90,10 @@ test('decision 0200: between two calls nothing happens inside, so what appears t
   mkdirSync(join(where.root, 'denied'))
   writeFileSync(join(where.root, 'denied/mine'), 'mine')
   const { workspace } = await where.project()
-  expect(existsSync(workspace.unfinished) ? readdirSync(workspace.unfinished) : []).toEqual([])
+  const records = readdirSync(workspace.unfinished).map((name) => join(workspace.unfinished, name))
+  expect(records.map((record) => readFileSync(record, 'utf8')).join('')).toBe('')
   await session.close()
+  expect(readdirSync(workspace.unfinished)).toEqual([])
   expect(launchers()).toEqual([])
   expect(readFileSync(join(where.root, 'denied/mine'), 'utf8')).toBe('mine')
 })

@@ -5,6 +5,7 @@ import {
   chownSync,
   copyFileSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -15,6 +16,8 @@ import {
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { expect, test } from 'vitest'
+import type { ToolOutcome } from '../../src/execute/execute.ts'
+import { writeHostileWorker } from './hostile.ts'
 import { family, launchers, textOf } from './seen.ts'
 import { SessionPlace, untilGone } from './support.ts'
 
@@ -158,6 +161,40 @@ const CHANGES: readonly {
       ]
     : []),
   {
+    name: 'the approval of the mount was taken back',
+    rules: [READ_ALL, '{ path = "fork", external = true, read = true }'],
+    change: ({ approvals }) => rmSync(approvals),
+    path: 'fork/f',
+    reads: /^access denied: read on fork/,
+  },
+  {
+    name: 'a directory on the way to what a rule names is a link by now',
+    rules: ['{ path = "src/hidden", read = true }'],
+    change: ({ root }) => {
+      renameSync(join(root, 'src'), join(root, 'moved'))
+      symlinkSync('src2', join(root, 'src'))
+    },
+    path: 'src/hidden/s',
+    reads: 'hidden in src2',
+  },
+  {
+    name: 'what a rule hides came into being',
+    rules: [READ_ALL, '{ path = "later" }'],
+    change: ({ root }) => mkdirSync(join(root, 'later')),
+    reads: 'old f',
+  },
+  {
+    name: 'the workspace is another directory under the same name',
+    change: ({ root }) => {
+      renameSync(root, `${root}.old`)
+      mkdirSync(join(root, 'src'), { recursive: true })
+      mkdirSync(join(root, '.cordon'))
+      copyFileSync(join(`${root}.old`, '.cordon/config.toml'), join(root, '.cordon/config.toml'))
+      writeFileSync(join(root, 'src/f'), 'f of another')
+    },
+    reads: 'f of another',
+  },
+  {
     name: 'the program was replaced',
     change: ({ base }) => {
       copyFileSync(TOOLS, join(base, 'new.cjs'))
@@ -167,29 +204,74 @@ const CHANGES: readonly {
   },
 ]
 
-for (const { name, rules: list = [READ_ALL], change, path = 'src/f', reads } of CHANGES)
-  test(`decision 0200: another worker when ${name}`, async () => {
-    await using where = new SessionPlace({
-      '.cordon/config.toml': rules('fs_read_file', ...list),
-      'src/f': 'old f',
-      'src/hidden/s': 'secret',
-      'src2/f': 'f of src2',
-    })
-    symlinkSync('src', join(where.root, 'link'))
-    await approveFork(where)
-    copyFileSync(TOOLS, join(where.base, 'tools.cjs'))
-    const session = where.session({ idleMilliseconds: 1e9 }, join(where.base, 'tools.cjs'))
-    const read = async (): Promise<string> => textOf(await session.call('fs_read_file', { path }))
-    const first = await read()
-    const [worker] = launchers()
-    expect([await read(), launchers()]).toEqual([first, [worker]])
-    change(where)
-    expect(await read()).toEqual(typeof reads === 'string' ? reads : expect.stringMatching(reads))
-    expect(launchers().filter((pid) => pid !== worker)).toHaveLength(1)
-    await untilGone(worker)
-    await session.close()
-    if (name.includes('mounted')) execFileSync('umount', [join(where.root, 'src')])
+/** Of a session with one project for all its calls, as the gateway's is: what its configuration says is not read again. */
+const IN_ONE_PROJECT = CHANGES.filter(
+  ({ name }) => !['the configuration hides the file', 'a repository came into being'].includes(name),
+)
+
+test('decision 0252: another worker of a tool that writes when a repository came into being', async () => {
+  await using where = new SessionPlace({})
+  const project = await where.project()
+  const session = where.session({ idleMilliseconds: 1e9 }, TOOLS, () => Promise.resolve(project))
+  const create = (path: string): Promise<ToolOutcome> =>
+    session.call('fs_create_file', { path, content: 'x' })
+  for (const path of ['a', 'b', 'c']) expect((await create(path)).reply.type).toBe('success')
+  const [worker, ...others] = launchers()
+  expect(others).toEqual([])
+  mkdirSync(join(where.root, '.git/hooks'), { recursive: true })
+  writeFileSync(join(where.root, '.git/HEAD'), 'ref: refs/heads/main\n')
+  expect((await create('.git/hooks/post-checkout')).reply.type).toBe('error')
+  await untilGone(worker)
+})
+
+test('decision 0253: the kernel gives a tool that reads nothing to write', async () => {
+  await using where = new SessionPlace({
+    '.cordon/config.toml': rules('fs_read_file', '{ path = ".", read = true, write = true }'),
   })
+  const session = where.session({}, writeHostileWorker(where.base))
+  expect(textOf(await session.call('fs_read_file', { path: 'makes what is denied' }))).toMatch(/EROFS|EACCES/)
+  expect(readdirSync(where.root)).toEqual(['.cordon'])
+})
+
+for (const { changes, decision, isOne } of [
+  { changes: CHANGES, decision: '0200', isOne: false },
+  { changes: IN_ONE_PROJECT, decision: '0252', isOne: true },
+])
+  for (const each of changes)
+    test(`decision ${decision}: another worker when ${each.name}`, () => playChange(each, isOne))
+
+async function playChange(
+  { name, rules: list = [READ_ALL], change, path = 'src/f', reads }: (typeof CHANGES)[number],
+  isOne: boolean,
+): Promise<void> {
+  await using where = new SessionPlace({
+    '.cordon/config.toml': rules('fs_read_file', ...list),
+    'src/f': 'old f',
+    'src/hidden/s': 'secret',
+    'src2/f': 'f of src2',
+    'src2/hidden/s': 'hidden in src2',
+  })
+  symlinkSync('src', join(where.root, 'link'))
+  await approveFork(where)
+  copyFileSync(TOOLS, join(where.base, 'tools.cjs'))
+  const project = await where.project()
+  const session = where.session(
+    { idleMilliseconds: 1e9 },
+    join(where.base, 'tools.cjs'),
+    isOne ? () => Promise.resolve(project) : undefined,
+  )
+  const read = async (): Promise<string> => textOf(await session.call('fs_read_file', { path }))
+  const first = await read()
+  const [worker] = launchers()
+  // What was found out for the first calls is taken again for the third.
+  expect([await read(), await read(), await read(), launchers()]).toEqual([first, first, first, [worker]])
+  change(where)
+  expect(await read()).toEqual(typeof reads === 'string' ? reads : expect.stringMatching(reads))
+  expect(launchers().filter((pid) => pid !== worker)).toHaveLength(1)
+  await untilGone(worker)
+  await session.close()
+  if (name.includes('mounted')) execFileSync('umount', [join(where.root, 'src')])
+}
 
 async function approveFork(where: SessionPlace): Promise<void> {
   for (const name of ['target', 'elsewhere']) mkdirSync(join(where.base, name))
@@ -197,7 +279,7 @@ async function approveFork(where: SessionPlace): Promise<void> {
   symlinkSync(join(where.base, 'target'), join(where.root, 'fork'))
   const { workspace } = await where.project()
   mkdirSync(workspace.local, { recursive: true, mode: 0o700 })
-  const file = join(workspace.local, 'approvals.json')
+  const file = (where.approvals = join(workspace.local, 'approvals.json'))
   const before = JSON.parse(readFileSync(file, 'utf8')) as object
   const mounts = [
     {

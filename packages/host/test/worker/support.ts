@@ -15,6 +15,8 @@ export class SessionPlace implements AsyncDisposable {
   readonly base = realpathSync(mkdtempSync(join(tmpdir(), 'cordon-session-')))
   readonly root = join(this.base, 'ws')
   readonly home = join(this.base, 'home')
+  /** Where approvals are kept, once there are some. */
+  approvals = ''
   readonly #sessions: ToolSession[] = []
 
   constructor(files: Readonly<Record<string, string>>) {
@@ -38,10 +40,14 @@ export class SessionPlace implements AsyncDisposable {
     return openAmbientProject({ cwd: this.root, surroundings, cfg: [], trust: TRUSTING })
   }
 
-  session(workers: SessionOptions['workers'] = 'stay', tools = TOOLS): ToolSession {
+  session(
+    workers: SessionOptions['workers'] = 'stay',
+    tools = TOOLS,
+    project = () => this.project(),
+  ): ToolSession {
     const uid = process.getuid?.()
     const session = new ToolSession({
-      project: () => this.project(),
+      project,
       compiler: { pid: process.pid, uid, home: this.home, session: 'test', person: undefined },
       env: { PATH: '/usr/local/bin:/usr/bin:/bin', HOME: this.home },
       installation: { node: process.execPath, tools },

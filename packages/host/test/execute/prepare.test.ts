@@ -1,0 +1,75 @@
+import { mkdirSync, renameSync, rmSync, symlinkSync, unlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { type PreparedTool, Preparations } from '../../src/execute/prepare.ts'
+import type { Project } from '../../src/project.ts'
+import { SessionPlace } from '../worker/support.ts'
+
+const config = (...rules: readonly string[]): Record<string, string> => ({
+  '.cordon/config.toml': `[conversation.tools.fs_read_file.access]\nfs = [${rules.join(', ')}]\n`,
+})
+
+/** Prepares the same tool again and again, as a session does. */
+async function preparing(
+  where: SessionPlace,
+): Promise<{ readonly prepare: (project?: Project) => Promise<PreparedTool>; readonly project: Project }> {
+  const project = await where.project()
+  const preparations = new Preparations()
+  const compiler = { pid: process.pid, uid: process.getuid?.(), home: where.home, session: 'test' }
+  const preparation = {
+    name: 'fs_read_file',
+    compiler: { ...compiler, person: undefined },
+    installation: { node: process.execPath, tools: '/tools.cjs' },
+  }
+  return { prepare: (now = project) => preparations.prepare(now, preparation), project }
+}
+
+const CHANGES: Readonly<Record<string, (root: string) => void>> = {
+  'a link on the way leads elsewhere': (root) => {
+    unlinkSync(join(root, 'link'))
+    symlinkSync('b', join(root, 'link'))
+  },
+  'what was missing is there': (root) => mkdirSync(join(root, 'missing')),
+  'a directory is a link by now': (root) => {
+    renameSync(join(root, 'a'), join(root, 'c'))
+    symlinkSync('b', join(root, 'a'))
+  },
+  'what was there is gone': (root) => rmSync(join(root, 'a'), { recursive: true }),
+}
+
+for (const [name, change] of Object.entries(CHANGES))
+  test(`decision 0252: a policy is taken again for the next call, until ${name}`, async () => {
+    const paths = ['link', 'missing/deep', 'a']
+    await using where = new SessionPlace({
+      ...config(...paths.map((path) => `{ path = "${path}", read = true }`)),
+      'a/f': 'a',
+      'b/f': 'b',
+    })
+    symlinkSync('a', join(where.root, 'link'))
+    const { prepare } = await preparing(where)
+    const first = await prepare()
+    where.write('a/g', 'no rule is about it')
+    expect(await prepare()).toBe(first)
+    change(where.root)
+    const next = await prepare()
+    expect(next).not.toBe(first)
+    expect(await prepare()).toBe(next)
+  })
+
+test('decision 0252: another configuration has another policy', async () => {
+  await using where = new SessionPlace(config('{ path = ".", read = true }'))
+  const { prepare } = await preparing(where)
+  const first = await prepare()
+  expect(await prepare(await where.project())).not.toBe(first)
+})
+
+test('decision 0252: what a person was asked about is looked up for every call', async () => {
+  await using mount = new SessionPlace(config('{ path = "fork", external = true, read = true }'))
+  mkdirSync(join(mount.base, 'target'))
+  symlinkSync(join(mount.base, 'target'), join(mount.root, 'fork'))
+  await using secret = new SessionPlace({ ...config('{ path = ".env", read = true }'), '.env': 'x' })
+  for (const where of [mount, secret]) {
+    const { prepare } = await preparing(where)
+    expect(await prepare()).not.toBe(await prepare())
+  }
+})

@@ -1,0 +1,19 @@
+import { Gateway } from '../../src/gateway/gateway.ts'
+import { compileProject } from '../../src/policies.ts'
+import type { SessionPlace } from '../worker/support.ts'
+
+/** What `cordon mcp serve` would serve there, without anybody to ask. */
+export async function gatewayOf(where: SessionPlace): Promise<Gateway> {
+  const project = await where.project()
+  const uid = process.getuid?.()
+  const compiler = { pid: process.pid, uid, home: where.home, session: 'test', person: undefined }
+  return new Gateway({
+    project,
+    policies: await compileProject(project, compiler),
+    compiler,
+    installation: { node: process.execPath, tools: '/tools.cjs' },
+    surroundings: { env: {}, platform: process.platform, home: where.home, uid },
+    version: '1',
+    audience: { warn: () => undefined },
+  })
+}

@@ -28,7 +28,7 @@ export function shippedTool(name: string, { node, tools }: Installation): Shippe
 }
 
 /**
- * Decision 0243: with the code that was made of the bundle, where that lies beside it, and without the random seed of
+ * Decision 0243: with the code that was made of the bundle, where that lies beside it, and without a random start of
  * V8's hash tables: who makes them slow by a file that is read has made one call slow, and calls have a time limit.
  */
 function howToStart(tools: string): readonly [program: readonly string[], runtime: readonly string[]] {

@@ -22,7 +22,7 @@ export const readFile: Operation<'/filesystem/file/read'> = {
         : args.if_match === undefined
           ? undefined
           : (await file.content(async () => deadline.check())).sha256
-      requireMatch(args.if_match, { bytes: size, ...(sha256 === undefined ? {} : { sha256 }) })
+      requireMatch(args.if_match, { bytes: size, ...(sha256 === undefined ? {} : { sha256 }) }, work)
       const content = whole?.subarray(start, start + length) ?? {
         pieces: file.pieces({ start, length }),
         stop: deadline.signal,

@@ -193,8 +193,18 @@ async function stepUp(
 
 function recordRefusal(provider: Provider, { app, invocation, args }: Known, { code }: Refusal): void {
   const { agent, command } = invocation
-  const op = randomUUID()
+  const { path, destination } = args
   provider.audit
-    .note({ kind: 'refused', op, at: provider.clock(), app: app.id, agent, command, path: args.path, code })
+    .note({
+      kind: 'refused',
+      op: randomUUID(),
+      at: provider.clock(),
+      app: app.id,
+      agent,
+      command,
+      path,
+      ...(destination === undefined ? {} : { destination }),
+      code,
+    })
     .catch(() => undefined) // nothing was done; that the database is gone is told by the next request
 }

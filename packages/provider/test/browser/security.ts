@@ -230,8 +230,14 @@ export function testSecurity(browser: Browser): void {
     ])
       for (const path of ['/console/', '/console/api/session', '/console/api/apps'])
         expect([host, path, (await raw(path, { host })).status]).toEqual([host, path, 421])
-    const { status, text } = await raw('/approvals/x', { host: `evil.example:${port}`, accept: 'text/html' })
-    expect([status, text]).toEqual([421, `the console is at ${at.origin} and nowhere else\n`])
+    const headers = { host: `evil.example:${port}`, accept: 'text/html' }
+    const linkIn = async (path: string): Promise<unknown[]> => {
+      const { status, text } = await raw(path, headers)
+      return [status, /<a href="([^"]*)">/.exec(text)?.[1]]
+    }
+    expect(await linkIn('/approvals/x')).toEqual([421, `${at.origin}/approvals/x`])
+    for (const path of ['/console/"><script>', '/console/%22%3E%3Cscript%3E', '/console//evil.example/@'])
+      expect(await linkIn(path)).toEqual([421, `${at.origin}/console/`])
   })
 
   test('the cookie is for the API alone, and no script sees it', async () => {

@@ -2,12 +2,21 @@
  * Issue 15: warm authorised reads of a 4 KiB file against a bare Node server that only reads the file; the cost of a
  * decision by the number of policies and apps; two providers on one PostgreSQL against one; memory of 1 GiB both ways;
  * our MCP tool against `@modelcontextprotocol/server-filesystem`.
- * Servers, PostgreSQL and the load are processes of their own. Arguments pick parts: `read mcp decide two big`.
+ * Servers, PostgreSQL and the load are processes of their own; providers are the built program (`npm run build`).
+ * Arguments pick parts: `read mcp decide apps two big`.
  */
 import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
-import { readFile } from 'node:fs'
+import {
+  mkdirSync,
+  mkdtempSync,
+  readFile,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -19,11 +28,8 @@ import {
   type DatabaseChoice,
   type Delegation,
   decide,
-  jsonLog,
   loadPolicies,
-  openAmbientDatabase,
   ProviderClient,
-  serveProvider,
   SigningKey,
   signInvocation,
   Wallet,
@@ -35,12 +41,14 @@ const CONNECTIONS = 64
 const REQUESTS = 6000
 const ROUNDS = 5
 const children: ChildProcess[] = []
+const CORDON = fileURLToPath(new URL('../packages/cli/bin/cordon.cjs', import.meta.url))
 
 async function main(wanted: readonly string[]): Promise<void> {
   const parts: Record<string, () => Promise<void>> = {
     read: benchRead,
     mcp: benchMcp,
     decide: benchDecide,
+    apps: benchApps,
     two: benchTwo,
     big: benchBig,
   }
@@ -55,17 +63,35 @@ async function runBare(file: string): Promise<void> {
   process.send!({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` })
 }
 
-async function runProvider(dir: string, choice: DatabaseChoice): Promise<void> {
-  const serving = await serveProvider({
-    database: await openAmbientDatabase(choice),
-    dir,
-    host: '127.0.0.1',
-    port: 0,
-    version: 'bench',
-    log: jsonLog(() => {}),
-  })
-  process.send!({ url: serving.url })
-  process.on('message', () => process.send!({ rss: process.memoryUsage().rss, cpu: process.cpuUsage() }))
+interface Server {
+  readonly child: ChildProcess
+  readonly url: string
+}
+
+/** As a person starts it. */
+async function startProvider({ dir, choice }: Pick<Setting, 'dir' | 'choice'>): Promise<Server> {
+  const where = 'url' in choice ? ['--database', choice.url] : []
+  const argv = [CORDON, 'provider', 'serve', '--dir', dir, '--port', '0', ...where]
+  const child = spawn(process.execPath, argv, { stdio: ['ignore', 'pipe', 'ignore'] })
+  children.push(child)
+  for await (const line of createInterface({ input: child.stdout })) {
+    const url = /^listening on (\S+)$/.exec(line)?.[1]
+    if (url !== undefined) return { child, url }
+  }
+  throw new Error('the provider did not start')
+}
+
+/** Processor time of a whole process so far, in microseconds. */
+function cpuOf({ pid }: ChildProcess): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
+  return (Number(fields[11]) + Number(fields[12])) * 1e4
+}
+
+/** The most memory since it was asked last, in MiB. */
+function peakOf({ pid }: ChildProcess): number {
+  const peak = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
+  writeFileSync(`/proc/${pid}/clear_refs`, '5')
+  return Number(peak) / 1024
 }
 
 interface Load {
@@ -198,18 +224,27 @@ const stopAll = (): void => {
 
 async function benchRead(): Promise<void> {
   const setting = await prepare()
-  const { said: bare } = await start('bare', setting.file)
-  const { said: provider } = await start('provider', setting.dir, JSON.stringify(setting.choice))
+  const { child, said } = await start('bare', setting.file)
+  const bare: Server = { child, url: said.url }
+  const provider = await startProvider(setting)
   const { child: loader } = await start('load')
   const rates: { bare: Rate[]; ours: Rate[] } = { bare: [], ours: [] }
+  const costs: { bare: number[]; ours: number[] } = { bare: [], ours: [] }
+  const costing = async (server: Server, tokens: readonly string[]): Promise<[Rate, number]> => {
+    const before = cpuOf(server.child)
+    const rate = await measure(loader, { urls: [server.url], tokens, requests: REQUESTS })
+    return [rate, (cpuOf(server.child) - before) / REQUESTS]
+  }
   for (let round = -1; round < ROUNDS; round++) {
     const tokens = sign(setting, REQUESTS)
-    const theirs = await measure(loader, { urls: [bare.url], tokens: [], requests: REQUESTS })
-    const ours = await measure(loader, { urls: [provider.url], tokens, requests: REQUESTS })
+    const [theirs, theirCost] = await costing(bare, [])
+    const [ours, ourCost] = await costing(provider, tokens)
     if (Object.keys(ours.failed).length > 0) console.log('  refused:', ours.failed)
     if (round >= 0) {
       rates.bare.push(theirs)
       rates.ours.push(ours)
+      costs.bare.push(theirCost)
+      costs.ours.push(ourCost)
     }
   }
   stopAll()
@@ -218,7 +253,8 @@ async function benchRead(): Promise<void> {
   const ratio = of(rates.ours, 'perSecond') / of(rates.bare, 'perSecond')
   console.log(
     `authorised read of 4 KiB, ${CONNECTIONS} connections: ${of(rates.ours, 'perSecond').toFixed(0)}/s (p50 ${of(rates.ours, 'p50').toFixed(1)} ms, p99 ${of(rates.ours, 'p99').toFixed(1)} ms)\n` +
-      `  bare Node server: ${of(rates.bare, 'perSecond').toFixed(0)}/s (p50 ${of(rates.bare, 'p50').toFixed(1)} ms, p99 ${of(rates.bare, 'p99').toFixed(1)} ms)   ratio ${ratio.toFixed(2)}  (${ratio >= 0.3 ? 'within' : 'MISSES'} ≥ 0.3)`,
+      `  bare Node server: ${of(rates.bare, 'perSecond').toFixed(0)}/s (p50 ${of(rates.bare, 'p50').toFixed(1)} ms, p99 ${of(rates.bare, 'p99').toFixed(1)} ms)   ratio ${ratio.toFixed(2)}  (${ratio >= 0.3 ? 'within' : 'MISSES'} ≥ 0.3)\n` +
+      `  processor time, least of the rounds: ${Math.min(...costs.ours).toFixed(0)} µs a request, bare ${Math.min(...costs.bare).toFixed(0)} µs`,
   )
   rmSync(join(setting.dir, '..'), { recursive: true })
 }
@@ -226,7 +262,7 @@ async function benchRead(): Promise<void> {
 /** A model's tools call one at a time; both servers are started as a client starts them. */
 async function benchMcp(): Promise<void> {
   const setting = await prepare()
-  const { said } = await start('provider', setting.dir, JSON.stringify(setting.choice))
+  const { url } = await startProvider(setting)
   const wallet = Wallet.create(join(setting.dir, 'wallet'))
   const admin = await Admin.open({ choice: setting.choice, dir: setting.dir, by: 'bench' })
   const limits = { requestsPerMinute: 1e9, concurrent: 1e6, bytesPerMinute: 1e15 }
@@ -234,10 +270,9 @@ async function benchMcp(): Promise<void> {
   await admin.setPolicy({ scope: 'mcp', name: 'main', text: 'permit (principal, action, resource);' })
   wallet.add((await admin.mint('mcp', { prefix: join(setting.file, '..') })).token)
   await admin.close()
-  const cordon = fileURLToPath(new URL('../packages/cli/bin/cordon.cjs', import.meta.url))
   const theirs = fileURLToPath(import.meta.resolve('@modelcontextprotocol/server-filesystem/dist/index.js'))
   const sides = {
-    ours: await startMcp([cordon, 'provider', 'mcp', '--wallet', wallet.dir, '--url', said.url]),
+    ours: await startMcp([CORDON, 'provider', 'mcp', '--wallet', wallet.dir, '--url', url]),
     theirs: await startMcp([theirs, join(setting.file, '..')]),
   }
   const times: Record<keyof typeof sides, number[]> = { ours: [], theirs: [] }
@@ -309,6 +344,19 @@ async function benchDecide(): Promise<void> {
       `decision among ${count} policies: ${pretty(Number(process.hrtime.bigint() - started) / 2000)}`,
     )
   }
+}
+
+/** Both at once and in turns: what else the machine does hits both. */
+async function benchApps(): Promise<void> {
+  const { child: loader } = await start('load')
+  const sides: {
+    apps: number
+    setting: Setting
+    url: string
+    rates: number[]
+    child: ChildProcess
+    costs: number[]
+  }[] = []
   for (const apps of [10, 10_000]) {
     const setting = await prepare()
     const admin = await Admin.open({ choice: setting.choice, dir: setting.dir, by: 'bench' })
@@ -325,25 +373,30 @@ async function benchDecide(): Promise<void> {
         .values(rows.slice(at, at + 1000))
         .execute()
     await admin.close()
-    const { said } = await start('provider', setting.dir, JSON.stringify(setting.choice))
-    const { child: loader } = await start('load')
-    await measure(loader, { urls: [said.url], tokens: sign(setting, 1000), requests: 1000 })
-    const { perSecond } = await measure(loader, {
-      urls: [said.url],
-      tokens: sign(setting, 3000),
-      requests: 3000,
-    })
-    console.log(`authorised reads with ${apps} apps: ${perSecond.toFixed(0)}/s`)
-    stopAll()
-    rmSync(join(setting.dir, '..'), { recursive: true })
+    sides.push({ apps, setting, ...(await startProvider(setting)), rates: [], costs: [] })
   }
+  for (let round = -1; round < ROUNDS; round++)
+    for (const { setting, url, rates, child, costs } of sides) {
+      const tokens = sign(setting, 3000)
+      const before = cpuOf(child)
+      const { perSecond } = await measure(loader, { urls: [url], tokens, requests: 3000 })
+      if (round < 0) continue
+      rates.push(perSecond)
+      costs.push((cpuOf(child) - before) / 3000)
+    }
+  for (const { apps, rates, costs } of sides)
+    console.log(
+      `authorised reads with ${apps} apps: ${median(rates).toFixed(0)}/s, ${Math.min(...costs).toFixed(0)} µs of processor time each`,
+    )
+  stopAll()
+  for (const { setting } of sides) rmSync(join(setting.dir, '..'), { recursive: true })
 }
 
 async function benchTwo(): Promise<void> {
   const postgres: Postgres = await startPostgres('waits for the disk')
   const setting = await prepare({ url: postgres.database('bench') })
-  const { said: first } = await start('provider', setting.dir, JSON.stringify(setting.choice))
-  const { said: second } = await start('provider', setting.dir, JSON.stringify(setting.choice))
+  const first = await startProvider(setting)
+  const second = await startProvider(setting)
   const { child: loader } = await start('load')
   const [one, two]: [number[], number[]] = [[], []]
   for (let round = -1; round < ROUNDS; round++) {
@@ -371,15 +424,12 @@ async function benchTwo(): Promise<void> {
 
 async function benchBig(): Promise<void> {
   const setting = await prepare()
-  const { child, said } = await start('provider', setting.dir, JSON.stringify(setting.choice))
+  const { child, url } = await startProvider(setting)
   const { key, delegation, file } = setting
-  const client = new ProviderClient({ url: said.url, key, delegations: () => [delegation] })
+  const client = new ProviderClient({ url, key, delegations: () => [delegation] })
   const local = join(setting.dir, 'local.bin')
   writeFileSync(local, '')
   truncateSync(local, 1024 ** 3)
-  let most = 0
-  const watch = setInterval(() => child.send('memory'), 100)
-  child.on('message', ({ rss }: { rss: number }) => (most = Math.max(most, rss)))
   for (const [name, act] of [
     ['write', () => client.upload('/filesystem/file/write', { path: `${file}.big` }, local)],
     [
@@ -391,15 +441,14 @@ async function benchBig(): Promise<void> {
       },
     ],
   ] as const) {
-    most = 0
+    peakOf(child)
     const started = performance.now()
     await act()
-    const mib = most / 1024 ** 2
+    const mib = peakOf(child)
     console.log(
       `1 GiB ${name}: ${((performance.now() - started) / 1000).toFixed(1)} s, provider’s memory at most ${mib.toFixed(0)} MiB  (${mib < 150 ? 'within' : 'MISSES'} < 150)`,
     )
   }
-  clearInterval(watch)
   stopAll()
   rmSync(join(setting.dir, '..'), { recursive: true })
 }
@@ -407,6 +456,5 @@ async function benchBig(): Promise<void> {
 const [role, ...rest] = process.argv.slice(2)
 if (process.send) process.once('disconnect', () => process.exit())
 if (role === 'bare') await runBare(rest[0]!)
-else if (role === 'provider') await runProvider(rest[0]!, JSON.parse(rest[1]!) as DatabaseChoice)
 else if (role === 'load') await runLoad()
 else await main(process.argv.slice(2))

@@ -150,6 +150,17 @@ test('SPEC 7.4 a policy as people write it is refused with the corrected text; c
   expect(said(run('provider', 'policy', 'test', '--app', 'tested'))).toBe(
     'ok    reads\nok    elsewhere\n2 of 2 as expected\n',
   )
+  writeFileSync(
+    cases,
+    '[{ "name": "writes", "command": "/filesystem/file/write", "path": "/srv/ws/a", "expect": "allow" }]',
+  )
+  const starter = ['--app', 'tested', '--starter', 'filesystem:subdir-read,prefix=/srv/ws', '--cases', cases]
+  const warned = run('provider', 'policy', 'set', ...starter)
+  expect(warned).toMatchObject({
+    code: 0,
+    stderr: 'warning: it does not decide as its cases say\nWRONG writes: deny, expected allow\n',
+  })
+  expect(warned.stdout).toMatch(/^set main, version \d+\n$/)
   const explained = run(
     'provider',
     'policy',
@@ -286,6 +297,20 @@ test('keys rotate; wallets travel', () => {
   const again = run('provider', 'mint', '--app', 'elsewhere', '--prefix', files).stdout.trim()
   said(run('provider', 'wallet', 'add', again, '--wallet', wallet))
   expect(said(read())).toBe('greetings\n')
+
+  // Of what was handed on, the part goes with what it stands on.
+  const held = (): { cid: string }[] =>
+    (
+      JSON.parse(said(run('provider', 'wallet', 'ls', '--json', '--wallet', other))) as {
+        delegations: { cid: string }[]
+      }
+    ).delegations
+  expect(held()).toHaveLength(2)
+  expect(run('provider', 'wallet', 'rm', 'bafyNone', '--wallet', other).stderr).toBe(
+    'cordon: there is no delegation bafyNone in it; `wallet ls` lists them\n',
+  )
+  expect(said(run('provider', 'wallet', 'rm', held()[0]!.cid, '--wallet', other))).toBe('')
+  expect(held()).toEqual([])
 })
 
 test('SPEC 7.6 the audit verifies, is shown and exported', () => {
@@ -302,6 +327,18 @@ test('SPEC 7.6 the audit verifies, is shown and exported', () => {
   const removed = records.find(({ record }) => record.name === 'app removed')!.record as { op?: string }
   expect(said(run('audit', 'show', removed.op!))).toMatch(
     / app removed app demo by uid \d+ at the terminal\n$/,
+  )
+  const shown = JSON.parse(said(run('audit', 'show', '--app', 'elsewhere', '-n', '3', '--json'))) as {
+    record: { app?: string; detail?: { app: string } }
+  }[]
+  expect(shown.map(({ record }) => record.app ?? record.detail?.app)).toEqual([
+    'elsewhere',
+    'elsewhere',
+    'elsewhere',
+  ])
+  expect(said(run('audit', 'show', '--app', 'nobody'))).toBe('')
+  expect(run('audit', 'show', removed.op!, '--app', 'demo').stderr).toBe(
+    'cordon: give an operation or --app, not both\n',
   )
   expect(run('audit', 'show', 'none').stderr).toBe('cordon: there is no operation none\n')
   const text = lines.join('\n')
@@ -453,6 +490,14 @@ test('a wrong command line says what to write', () => {
       /^cordon: cannot send \/dev: it is not a regular/,
     ],
     [['policy', 'test', '--app', 'model'], /^no cases are kept beside it; /],
+    [
+      ['call', '--app', 'nobody', 'file_read', '/x'],
+      /^cordon: there is no agent's key in \S+\/agents\/nobody; `cordon provider app create nobody` makes one\n$/,
+    ],
+    [
+      ['wallet', 'ls', '--wallet', 'none'],
+      /^cordon: there is no agent's key in \S+\/none; `cordon provider wallet create --wallet \S+\/none` makes one\n$/,
+    ],
     [['call', '--app', 'model', 'file_write', '/x', '--file', '/none'], /^cordon: cannot read \/none: /],
   ] as const)
     expect(run('provider', ...args).stderr).toMatch(words)

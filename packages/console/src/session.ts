@@ -39,6 +39,9 @@ export async function signIn(): Promise<void> {
   started(await post<Started>('sign-in', await sign('sign-in/options')))
 }
 
+/** Throws what the person is told when the link was used, or is too old. */
+export const checkLink = (link: string): Promise<unknown> => post('register/options', { link })
+
 export async function register(link: string, name: string): Promise<void> {
   const { ceremony, options } = await post<{
     ceremony: string

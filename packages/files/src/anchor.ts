@@ -8,7 +8,6 @@ import {
   symlinkSync,
   unlinkSync,
 } from 'node:fs'
-import { type Readable } from 'node:stream'
 import { type CanonicalPath, type RelPath, ROOT, splitEntry } from '@cordon/policy'
 import {
   type BoundedList,
@@ -87,8 +86,9 @@ export class Anchor implements Disposable {
     return this.#reading(path, (file) => file.readRange(range))
   }
 
-  readStream(path: RelPath, range?: ByteRange): Readable {
-    return this.#openAs(path, 'read', openForReading).stream(range)
+  /** For big files: each piece counts until the next is asked for. */
+  readPieces(path: RelPath, range?: ByteRange): AsyncGenerator<Uint8Array> {
+    return this.#openAs(path, 'read', openForReading).pieces(range)
   }
 
   /** Of the whole content, streamed; a file that is written meanwhile is an error. */

@@ -1,18 +1,12 @@
-import {
-  closeSync,
-  createReadStream,
-  fstatSync,
-  fsyncSync,
-  ftruncateSync,
-  readSync,
-  writeSync,
-} from 'node:fs'
-import { Readable } from 'node:stream'
+import { closeSync, fstatSync, fsyncSync, ftruncateSync, read, readSync, writeSync } from 'node:fs'
+import { promisify } from 'node:util'
 import { type RelPath } from '@cordon/policy'
 import { type OpenedFile } from './directory.ts'
 import { describeStats, type FileStat } from './entry.ts'
-import { FileError, fileError, type Operation } from './errors.ts'
+import { FileError, fileError, type Operation, type Subject } from './errors.ts'
 import { digest, type VersionedContent } from './hash.ts'
+
+const readAsync = promisify(read)
 
 /** What one `readFile` may hold in memory, unless the caller says otherwise. */
 const READ_LIMIT: number = 64 * 1024 * 1024
@@ -99,16 +93,14 @@ export class OpenFile implements Disposable {
     }
   }
 
-  /** For what is too big to hold. The stream owns the file from now on and closes it. */
-  stream({ start = 0, length }: ByteRange = {}): Readable {
+  /**
+   * For what is too big to hold. All pieces are read into one buffer, so each counts until the next is asked for
+   * (decision 0257). The pieces own the file from now on: their end closes it, also an early one.
+   */
+  pieces(range: ByteRange = {}): AsyncGenerator<Uint8Array> {
     const { fd } = this
     this.#fd = -1
-    const end = length === undefined ? undefined : start + length - 1
-    if (end !== undefined && end < start) {
-      closeSync(fd)
-      return Readable.from([])
-    }
-    return createReadStream('', { fd, start, ...(end === undefined ? {} : { end }), autoClose: true })
+    return readPieces(fd, range, { operation: this.#operation, path: this.path })
   }
 
   /** Only on a file from `openAppend`: always at the end, whole or an error. */
@@ -155,6 +147,29 @@ export class OpenFile implements Disposable {
 
   #fail(code: 'FILE_CHANGED' | 'FILE_TOO_LARGE', reason: string): FileError {
     return new FileError(code, { operation: this.#operation, path: this.path }, reason)
+  }
+}
+
+const PIECE_BYTES = 256 * 1024
+
+async function* readPieces(
+  fd: number,
+  { start = 0, length = Number.MAX_SAFE_INTEGER }: ByteRange,
+  subject: Subject,
+): AsyncGenerator<Uint8Array> {
+  try {
+    const buffer = Buffer.allocUnsafeSlow(Math.min(length, PIECE_BYTES))
+    for (let done = 0; done < length;) {
+      const wanted = Math.min(length - done, buffer.length)
+      const { bytesRead } = await readAsync(fd, buffer, 0, wanted, start + done)
+      if (bytesRead === 0) return
+      yield buffer.subarray(0, bytesRead)
+      done += bytesRead
+    }
+  } catch (error) {
+    throw fileError(error, subject)
+  } finally {
+    closeSync(fd)
   }
 }
 

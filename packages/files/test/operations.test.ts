@@ -17,7 +17,7 @@ import { join } from 'node:path'
 import { type CanonicalPath, parseContext, type RelPath, ROOT } from '@cordon/policy'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type Anchor, openAmbientAnchor } from '../src/index.ts'
-import { IMPLEMENTATIONS, makePlace, openHandles, refusal, rel } from './place.ts'
+import { allOf, IMPLEMENTATIONS, makePlace, openHandles, refusal, rel } from './place.ts'
 
 test('on this machine the guarantee is exact', () => {
   const anchor = openAmbientAnchor(makePlace().inside)
@@ -74,7 +74,7 @@ describe.each(IMPLEMENTATIONS)('SPEC 6.4 $name', ({ name: guarantee, open }) => 
     expect(setUp().anchor.guarantee).toBe(guarantee)
   })
 
-  test('reads a file whole, in part, and as a stream', async () => {
+  test('reads a file whole, in part, and in pieces', async () => {
     const { anchor, inside } = setUp()
     mkdirSync(join(inside, 'a/b'), { recursive: true })
     writeFileSync(join(inside, 'a/b/f'), '0123456789')
@@ -85,10 +85,21 @@ describe.each(IMPLEMENTATIONS)('SPEC 6.4 $name', ({ name: guarantee, open }) => 
     expect(anchor.readRange(rel('a/b/f'), { start: 8, length: 4 }).toString()).toBe('89')
     expect(anchor.readRange(rel('a/b/f'), { start: 80 }).toString()).toBe('')
     const text = async (range?: { start: number; length: number }): Promise<string> =>
-      Buffer.concat(await anchor.readStream(rel('a/b/f'), range).toArray()).toString()
+      (await allOf(anchor.readPieces(rel('a/b/f'), range))).toString()
     expect(await text()).toBe('0123456789')
     expect(await text({ start: 2, length: 3 })).toBe('234')
     expect(await text({ start: 2, length: 0 })).toBe('')
+  })
+
+  test('pieces share one memory, and their end closes the file, also an early one', async () => {
+    const { anchor, inside } = setUp()
+    writeFileSync(join(inside, 'f'), Buffer.alloc(1024 * 1024, 'x'))
+    const before = openHandles()
+    const seen = new Set<ArrayBufferLike>()
+    for await (const piece of anchor.readPieces(rel('f'))) seen.add(piece.buffer)
+    expect(seen.size).toBe(1)
+    for await (const _ of anchor.readPieces(rel('f'))) break
+    expect(openHandles()).toBe(before)
   })
 
   test('a file over the limit is refused, and so is one that grows past it', () => {

@@ -56,4 +56,11 @@ export function refusal(act: () => unknown): { code: string; message: string } {
   throw new Error('it was not refused')
 }
 
+/** Of pieces that count until the next is asked for. */
+export async function allOf(pieces: AsyncIterable<Uint8Array>): Promise<Buffer> {
+  const copies: Buffer[] = []
+  for await (const piece of pieces) copies.push(Buffer.from(piece))
+  return Buffer.concat(copies)
+}
+
 export const openHandles = (): number => readdirSync('/proc/self/fd').length

@@ -12,6 +12,7 @@ import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { parseRelPath as rel, type RelPath } from '@cordon/policy'
 import { type Anchor, FileError } from '../src/index.ts'
+import { allOf } from './place.ts'
 
 /** What one run of the race saw. */
 export interface Outcome {
@@ -117,7 +118,7 @@ class Run {
       await anchor.writeStream(rel('a/d/g'), [Buffer.from('mi'), Buffer.from('ne')])
     })
     await this.#tryAsync('stream out', async () => {
-      this.#mine(Buffer.concat(await anchor.readStream(rel('a/d/g')).toArray()))
+      this.#mine(await allOf(anchor.readPieces(rel('a/d/g'))))
     })
     await this.#tryAsync('hash', async () => this.#mustBe((await anchor.hash(at('f'))).size, 'mine'.length))
     await this.#tryAsync('write if match', () =>

@@ -60,7 +60,7 @@ describe('what the agent sends is no context', () => {
     expect({ status, code, message }).toEqual({
       status: 400,
       code: 'args_invalid',
-      message: `the arguments of /filesystem/file/read: ✖ Unrecognized key: "${Object.keys(more)[0]}"`,
+      message: `the arguments of /filesystem/file/read: there is no argument ${Object.keys(more)[0]}`,
     })
   })
 

@@ -21,9 +21,14 @@ export const register: Register = (parser, world) => {
   providerCommand(parser, 'show', 'the last records, or all of one operation')
     .argument('[operation]', 'its id')
     .option('-n, --count <number>', 'how many', '20')
-    .action(async (op: string | undefined, flags: ProviderFlags & { readonly count: string }) => {
+    .option('--app <name>', 'of this app alone')
+    .action(async (op: string | undefined, flags: ShowFlags) => {
+      const { app } = flags
+      if (op !== undefined && app !== undefined) throw new UsageError('give an operation or --app, not both')
       const records = await asAdmin(world, flags, async ({ database: { queries } }) =>
-        op === undefined ? readLast(queries, parseCount(flags.count)) : collect(readRecords(queries, { op })),
+        op === undefined
+          ? readLast(queries, parseCount(flags.count), app === undefined ? {} : { app })
+          : collect(readRecords(queries, { op })),
       )
       if (op !== undefined && records.length === 0) throw new UsageError(`there is no operation ${show(op)}`)
       if (flags.json) return writeJson(world, records.map(recordJson))
@@ -67,6 +72,11 @@ export const register: Register = (parser, world) => {
         })
       })
   }
+}
+
+interface ShowFlags extends ProviderFlags {
+  readonly count: string
+  readonly app?: string
 }
 
 async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {

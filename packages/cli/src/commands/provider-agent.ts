@@ -62,7 +62,18 @@ export const registerAgent: Register = (parser, world) => {
     .argument('[token]', 'what `provider mint` printed; without it, standard input')
     .action(async (token: string | undefined, flags: AgentFlags) => {
       const text = (token ?? (await world.readInput())).trim()
-      Wallet.open(walletDir(world, flags)).add(text)
+      walletOf(world, flags).add(text)
+    })
+  walletCommand(
+    wallet,
+    'rm',
+    'take a delegation out, with what stands on it; `provider revoke` ends it everywhere',
+  )
+    .argument('<cid>', 'as `wallet ls` shows it')
+    .action((cid: string, flags: AgentFlags) => {
+      const removed = walletOf(world, flags).remove(cid)
+      if (removed === 0)
+        throw new UsageError(`there is no delegation ${show(cid)} in it; \`wallet ls\` lists them`)
     })
   walletCommand(wallet, 'delegate', 'give a part of it to another agent, without asking the provider')
     .requiredOption('--to <did>', 'whose key')
@@ -131,9 +142,16 @@ function openWallet(
   world: World,
   flags: AgentFlags,
 ): { key: Wallet['key']; delegations: ReturnType<Wallet['delegations']> } {
-  const wallet = Wallet.open(walletDir(world, flags))
+  const wallet = walletOf(world, flags)
   return { key: wallet.key, delegations: wallet.delegations() }
 }
+
+/** An app of this host gets its wallet with the app. */
+const walletOf = (world: World, flags: AgentFlags): Wallet =>
+  Wallet.open(
+    walletDir(world, flags),
+    flags.app === undefined ? undefined : `cordon provider app create ${flags.app}`,
+  )
 
 /** The wallet is read once: a delegation that comes later is for the next start. */
 function clientFor(world: World, flags: AgentFlags): ProviderClient {

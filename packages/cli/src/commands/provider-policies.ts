@@ -5,6 +5,7 @@ import type { Register } from '../command.ts'
 import {
   caseJson,
   explanationJson,
+  formatCase,
   formatCases,
   formatDecision,
   formatPolicies,
@@ -49,6 +50,7 @@ export const registerPolicies: Register = (parser, world) => {
       const version = await asAdmin(world, flags, (admin) =>
         admin.setPolicy({ scope, name: flags.name, text, ...(cases ? { cases } : {}) }),
       )
+      if (text !== null) await warnOfCases(world, flags)
       if (flags.json) writeJson(world, { app: flags.app ?? null, name: flags.name, version })
       else world.out.write(`${text === null ? 'removed' : 'set'} ${flags.name}, version ${version}\n`)
     })
@@ -69,16 +71,12 @@ export const registerPolicies: Register = (parser, world) => {
     })
 
   scoped(policy, 'test', 'run the cases that are kept beside it').action(async (flags: ScopeFlags) => {
-    const { text, cases, name } = await find(world, flags)
-    const loaded = loadPolicies(text)
-    if (loaded.kind === 'refused') throw new PolicyRefused(name, loaded)
-    if (cases.length === 0)
+    const results = await resultsOf(world, flags)
+    if (results.length === 0)
       world.err.write('no cases are kept beside it; `policy set --cases FILE` stores some\n')
-    const results = runCases(loaded, cases)
-    const failed = results.filter(({ passed }) => !passed)
     if (flags.json) writeJson(world, results.map(caseJson))
     else world.out.write(formatCases(results))
-    world.finish(failed.length === 0 ? EXIT.ok : EXIT.denied)
+    world.finish(results.every(({ passed }) => passed) ? EXIT.ok : EXIT.denied)
   })
 
   registerExplain(policy, world)
@@ -110,6 +108,20 @@ async function find(world: World, flags: ScopeFlags): Promise<StoredPolicy> {
   throw new UsageError(
     `there is no policy ${show(flags.name)} ${flags.app === undefined ? 'for all apps' : `of ${show(flags.app)}`}`,
   )
+}
+
+async function resultsOf(world: World, flags: ScopeFlags): Promise<ReturnType<typeof runCases>> {
+  const { text, cases, name } = await find(world, flags)
+  const loaded = loadPolicies(text)
+  if (loaded.kind === 'refused') throw new PolicyRefused(name, loaded)
+  return runCases(loaded, cases)
+}
+
+/** It is stored and counts: whoever wrote the cases is told at once which of them it does not keep. */
+async function warnOfCases(world: World, flags: ScopeFlags): Promise<void> {
+  const wrong = (await resultsOf(world, flags)).filter(({ passed }) => !passed)
+  if (wrong.length > 0)
+    world.err.write(`warning: it does not decide as its cases say\n${wrong.map(formatCase).join('')}`)
 }
 
 async function textOf(world: World, { file, starter }: SetFlags): Promise<string> {

@@ -208,12 +208,13 @@ export const formatPolicies = (all: readonly StoredPolicy[]): string =>
     ]),
   )
 
+export function formatCase({ case: each, passed, explanation }: CaseResult): string {
+  const what = each.name ?? `${each.command} ${show(each.path)}`
+  return passed ? `ok    ${what}\n` : `WRONG ${what}: ${explanation.verdict}, expected ${each.expect}\n`
+}
+
 export function formatCases(results: readonly CaseResult[]): string {
-  const lines = results.map(({ case: each, passed, explanation }) => {
-    const what = each.name ?? `${each.command} ${show(each.path)}`
-    return passed ? `ok    ${what}\n` : `WRONG ${what}: ${explanation.verdict}, expected ${each.expect}\n`
-  })
-  return `${lines.join('')}${results.filter(({ passed }) => passed).length} of ${results.length} as expected\n`
+  return `${results.map(formatCase).join('')}${results.filter(({ passed }) => passed).length} of ${results.length} as expected\n`
 }
 
 export function formatDecision({ verdict, decision, decided, permits }: PolicyExplanation): string {

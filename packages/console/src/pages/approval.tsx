@@ -5,7 +5,7 @@ import { waiting } from '../live.ts'
 import { Diff } from '../parts/diff.tsx'
 import { messageOf, Notice, Show, useLoad } from '../parts/load.tsx'
 import { Bytes, plural, Text } from '../parts/text.tsx'
-import { secondsLeft, Time } from '../parts/time.tsx'
+import { secondsLeft, shownLeft, Time } from '../parts/time.tsx'
 import { wordsFor } from '../parts/words.ts'
 import { noteSignedOut, sign } from '../session.ts'
 import { State, type Summary } from './approvals.tsx'
@@ -175,7 +175,7 @@ function Answer({ id, left, decided, error }: AnswerProps): JSX.Element {
   return (
     <footer class="answer">
       <p class={left <= 15 ? 'left soon' : 'left'} role="timer">
-        {left} s left
+        {shownLeft(left)}
       </p>
       <div class="buttons">
         <button

@@ -3,7 +3,7 @@ import { get } from '../api.ts'
 import { waiting } from '../live.ts'
 import { Empty, Show, useLoad } from '../parts/load.tsx'
 import { Text } from '../parts/text.tsx'
-import { secondsLeft, Time } from '../parts/time.tsx'
+import { secondsLeft, shownLeft, Time } from '../parts/time.tsx'
 import { wordsFor } from '../parts/words.ts'
 
 export interface Summary {
@@ -89,7 +89,7 @@ export const Waiting = ({ rows }: { rows: readonly Row[] }): JSX.Element => (
             wants to {wordsFor(row.command)}
             <Text>{row.path}</Text>
           </span>
-          <span class="left">{secondsLeft(row.expires_at)} s left</span>
+          <span class="left">{shownLeft(secondsLeft(row.expires_at))}</span>
         </a>
       </li>
     ))}

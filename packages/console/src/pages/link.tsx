@@ -1,8 +1,10 @@
 import { useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
 import type { JSX } from 'preact'
+import { ApiError } from '../api.ts'
 import { Notice, messageOf } from '../parts/load.tsx'
 import { goTo } from '../router.ts'
-import { register } from '../session.ts'
+import { checkLink, register } from '../session.ts'
 
 /** The secret is taken out of the address at once, so that it is in no history and no screenshot. */
 const secret = location.pathname === '/console/link' ? location.hash.slice(1) : ''
@@ -13,6 +15,15 @@ export function Link(): JSX.Element {
   const name = useSignal('')
   const busy = useSignal(false)
   const error = useSignal<string | undefined>(undefined)
+  /** A link is good once: one that was used shows no form, which could only fail. */
+  const form = useSignal<'asking' | 'shown' | 'useless'>('asking')
+  const fail = (thrown: unknown): void => {
+    error.value = messageOf(thrown)
+    form.value = thrown instanceof ApiError && thrown.code === 'link_used' ? 'useless' : 'shown'
+  }
+  useEffect(() => {
+    if (secret !== '') checkLink(secret).then(() => (form.value = 'shown'), fail)
+  }, [])
   const make = async (event: Event): Promise<void> => {
     event.preventDefault()
     if (busy.value) return
@@ -22,7 +33,7 @@ export function Link(): JSX.Element {
       await register(secret, name.value.trim() || 'my passkey')
       goTo('/console/')
     } catch (thrown) {
-      error.value = messageOf(thrown)
+      fail(thrown)
     }
     busy.value = false
   }
@@ -37,23 +48,25 @@ export function Link(): JSX.Element {
           </p>
         </Notice>
       ) : (
-        <form onSubmit={(event) => void make(event)}>
-          <p class="quiet">
-            It signs you in here, and signs for what agents may do only with you. This device keeps it.
-          </p>
-          <label>
-            Name it, as the audit trail shall call it
-            <input
-              maxLength={64}
-              placeholder="my passkey"
-              value={name.value}
-              onInput={(event) => (name.value = event.currentTarget.value)}
-            />
-          </label>
-          <button class="primary large" aria-disabled={busy.value}>
-            {busy.value ? 'Waiting for your device…' : 'Make a passkey'}
-          </button>
-        </form>
+        form.value === 'shown' && (
+          <form onSubmit={(event) => void make(event)}>
+            <p class="quiet">
+              It signs you in here, and signs for what agents may do only with you. This device keeps it.
+            </p>
+            <label>
+              Name it, as the audit trail shall call it
+              <input
+                maxLength={64}
+                placeholder="my passkey"
+                value={name.value}
+                onInput={(event) => (name.value = event.currentTarget.value)}
+              />
+            </label>
+            <button class="primary large" aria-disabled={busy.value}>
+              {busy.value ? 'Waiting for your device…' : 'Make a passkey'}
+            </button>
+          </form>
+        )
       )}
       {error.value !== undefined && <Notice kind="bad" title={error.value} />}
     </main>

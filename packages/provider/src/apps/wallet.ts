@@ -39,33 +39,44 @@ export class Wallet {
     return Wallet.open(dir)
   }
 
-  static open(dir: string): Wallet {
+  /** `fix`: the command that makes one, as this caller would have it. */
+  static open(dir: string, fix = `cordon provider wallet create --wallet ${show(dir)}`): Wallet {
     const text = readPrivate(join(dir, 'agent.key'))
     if (text === undefined)
-      throw new WalletError(
-        `there is no agent's key in ${show(dir)}; \`cordon provider wallet create\` makes one`,
-      )
+      throw new WalletError(`there is no agent's key in ${show(dir)}; \`${fix}\` makes one`)
     return new Wallet(dir, SigningKey.load(text))
   }
 
   /** Everything in it, from the provider's delegations to the last, each once. */
   delegations(): Delegation[] {
-    const lines = (readPrivate(this.#file) ?? '').split('\n').filter((line) => line !== '')
-    const found = lines
-      .flatMap((line) => decodeContainer(line, MOST_LINKS))
-      .map((bytes) => readDelegation(bytes))
+    const found = this.#lines().flatMap(delegationsIn)
     return [...new Map(found.map((each) => [each.cid, each])).values()]
   }
 
   add(container: string): void {
-    decodeContainer(container, MOST_LINKS).forEach((bytes) => readDelegation(bytes))
+    delegationsIn(container) // or it is refused
     replacePrivate(this.#file, `${readPrivate(this.#file) ?? ''}${container}\n`)
+  }
+
+  /** Takes out what this delegation is in, and so what stands on it; says how many lines that were. */
+  remove(cid: string): number {
+    const lines = this.#lines()
+    const kept = lines.filter((line) => !delegationsIn(line).some((each) => each.cid === cid))
+    if (kept.length < lines.length) replacePrivate(this.#file, kept.map((line) => `${line}\n`).join(''))
+    return lines.length - kept.length
+  }
+
+  #lines(): string[] {
+    return (readPrivate(this.#file) ?? '').split('\n').filter((line) => line !== '')
   }
 
   get #file(): string {
     return join(this.dir, 'delegations')
   }
 }
+
+const delegationsIn = (container: string): Delegation[] =>
+  decodeContainer(container, MOST_LINKS).map((bytes) => readDelegation(bytes))
 
 /** A delegation as text to hand over; with `chain`, what it stands on goes with it. */
 export const sealDelegations = (chain: readonly Delegation[]): string =>

@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely'
 import type { Schema } from '../storage/schema.ts'
-import type { ChainedRecord } from './record.ts'
+import type { AuditBody, ChainedRecord } from './record.ts'
 
 export interface AuditFilter {
   /** Only records after this one. */
@@ -25,13 +25,39 @@ export async function* readRecords(
   }
 }
 
-/** The last ones, oldest first. */
-export async function readLast(queries: Kysely<Schema>, count: number): Promise<ChainedRecord[]> {
-  const page = await queries
-    .selectFrom('audit_records')
-    .selectAll()
-    .orderBy('seq', 'desc')
-    .limit(count)
-    .execute()
-  return page.toReversed()
+/** The last ones, oldest first; of one app, they are looked for from the end. */
+export async function readLast(
+  queries: Kysely<Schema>,
+  count: number,
+  { app }: { readonly app?: string } = {},
+): Promise<ChainedRecord[]> {
+  const found: ChainedRecord[] = []
+  let before = Number.MAX_SAFE_INTEGER
+  while (found.length < count) {
+    const take = app === undefined ? count : PAGE
+    const page = await queries
+      .selectFrom('audit_records')
+      .selectAll()
+      .where('seq', '<', before)
+      .orderBy('seq', 'desc')
+      .limit(take)
+      .execute()
+    found.push(...page.filter(({ body }) => app === undefined || appOf(parseBody(body)) === app))
+    if (page.length < take) break
+    before = page.at(-1)!.seq
+  }
+  return found.slice(0, count).toReversed()
 }
+
+/** Null: it is not JSON any more. */
+export function parseBody(text: string): AuditBody | null {
+  try {
+    return JSON.parse(text) as AuditBody
+  } catch {
+    return null
+  }
+}
+
+/** Whose a record is. */
+export const appOf = (body: AuditBody | null): unknown =>
+  body?.kind === 'event' ? body.detail['app'] : body?.app

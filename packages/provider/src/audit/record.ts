@@ -53,6 +53,7 @@ interface Refusal extends Common {
   readonly agent: string
   readonly command: Command
   readonly path: string
+  readonly destination?: string
   readonly code: string
 }
 

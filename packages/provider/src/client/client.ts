@@ -76,8 +76,10 @@ export class ProviderClient {
     const response = await this.#send('/filesystem/file/read', { path, ...options })
     const length = Number(response.headers.get('content-length'))
     const range = /\/(\d+)$/.exec(response.headers.get('content-range') ?? '')
+    const stream = response.body ?? new ReadableStream({ start: (controller) => controller.close() })
+    responses.set(stream, response)
     return {
-      stream: response.body ?? new ReadableStream({ start: (controller) => controller.close() }),
+      stream,
       length,
       size: range ? Number(range[1]) : length,
       sha256: response.headers.get('etag')?.slice(1, -1),
@@ -177,6 +179,9 @@ export class ProviderClient {
 }
 
 const MOST_SHOWN = 5
+
+/** Node cancels the stream of a response that nobody holds any more, and who reads it late gets an empty file. */
+const responses = new WeakMap<ReadableStream, Response>()
 
 async function refusalIn(response: Response): Promise<ProviderRefusal> {
   const text = await response.text()

@@ -22,8 +22,11 @@ export const PAGE_HEADERS = {
 } as const
 
 /** A name that somebody else points here (DNS rebinding) is not ours. */
-export function requireHost(c: Context, { host, origin }: Site): void {
-  if (c.req.header('host') === host) return
+export const isOurHost = (c: Context, { host }: Site): boolean => c.req.header('host') === host
+
+export function requireHost(c: Context, site: Site): void {
+  if (isOurHost(c, site)) return
+  const { origin } = site
   throw new ConsoleRefusal('wrong_host', `the console is at ${origin} and nowhere else`)
 }
 

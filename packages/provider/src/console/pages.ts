@@ -2,7 +2,8 @@ import type { Context } from 'hono'
 import { Hono } from 'hono'
 import type { Asset } from './assets.ts'
 import type { ConsoleContext } from './context.ts'
-import { PAGE_HEADERS, requireHost } from './guard.ts'
+import { isOurHost, PAGE_HEADERS } from './guard.ts'
+import type { Site } from './site.ts'
 
 /** The one page, at every address that it shows something at, and its script and style. No data is in any of them. */
 export function consolePages(context: ConsoleContext): Hono {
@@ -16,9 +17,35 @@ export function consolePages(context: ConsoleContext): Hono {
 }
 
 export function sendPage(c: Context, context: ConsoleContext): Response {
-  requireHost(c, context.site())
+  const site = context.site()
+  if (!isOurHost(c, site)) return sendElsewhere(c, site)
   const page = context.assets?.get('index.html')
   return page ? sendAsset(c, page) : c.text('this provider was started without its console\n', 404)
+}
+
+/** Opened by another name, most often 127.0.0.1: passkeys belong to one origin, and the way there is one click. */
+function sendElsewhere(c: Context, { origin }: Site): Response {
+  // Whoever made the address chose its path: what could be more than a path leads to the start page.
+  const path = /^\/[\w/-]*$/.test(c.req.path) ? c.req.path : '/console/'
+  const link = `${origin}${path}`
+  return c.html(
+    `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>Cordon is elsewhere</title>
+<link rel="stylesheet" href="/console/assets/console.css">
+<main class="door">
+<h1>The console is at another address</h1>
+<p class="quiet">A passkey belongs to one address, so the console is at that one and nowhere else.</p>
+<p><a href="${link}">Go to ${link}</a></p>
+</main>
+</html>
+`,
+    421,
+    { ...PAGE_HEADERS, 'cache-control': 'no-store' },
+  )
 }
 
 function sendAsset(c: Context, { type, bytes, gzipped, etag }: Asset): Response {

@@ -1,6 +1,7 @@
 import { Hono } from 'hono'
 import { sql } from 'kysely'
 import { z } from 'zod'
+import { appOf, parseBody } from '../audit/read.ts'
 import type { AuditBody, ChainedRecord } from '../audit/record.ts'
 import { type AuditVerdict, verifyAudit } from '../audit/verify.ts'
 import { readWitness } from '../audit/witness.ts'
@@ -67,15 +68,7 @@ interface Shown {
   readonly body: AuditBody | null
 }
 
-const recordOf = ({ seq, hash, body }: ChainedRecord): Shown => ({ seq, hash, body: parsed(body) })
-
-function parsed(text: string): AuditBody | null {
-  try {
-    return JSON.parse(text) as AuditBody
-  } catch {
-    return null
-  }
-}
+const recordOf = ({ seq, hash, body }: ChainedRecord): Shown => ({ seq, hash, body: parseBody(body) })
 
 const readOne = ({ queries }: Pick<Database, 'queries'>, seq: number): Promise<ChainedRecord | undefined> =>
   queries.selectFrom('audit_records').selectAll().where('seq', '=', seq).executeTakeFirst()
@@ -123,7 +116,7 @@ export async function readPage({ queries }: Pick<Database, 'queries'>, asked: As
 function isWanted({ body }: ChainedRecord, { kind, app, text = '' }: Asked): boolean {
   if (text !== '' && !body.toLowerCase().includes(text.toLowerCase())) return false
   if (kind === undefined && app === undefined) return true
-  const read = parsed(body)
+  const read = parseBody(body)
   if (!read || (kind !== undefined && read.kind !== kind)) return false
-  return app === undefined || (read.kind === 'event' ? read.detail['app'] : read.app) === app
+  return app === undefined || appOf(read) === app
 }

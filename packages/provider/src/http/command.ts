@@ -1,11 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { Readable } from 'node:stream'
-import { pipeline as pipe } from 'node:stream/promises'
 import type { Command } from '../commands.ts'
 import { Refusal } from '../errors.ts'
 import type { Answer } from '../operations/operation.ts'
 import { handle } from '../pipeline/pipeline.ts'
 import { bodyOf, type Served } from './routes.ts'
+import { ReceivedBody, sendPieces } from './pieces.ts'
 
 /**
  * One request for a command, from its header to its last byte. On Node's own request and response: contents stream
@@ -28,7 +27,8 @@ export async function answerCommand(
   try {
     if (!served.isOpen()) throw new Refusal('stopping', 'this provider is stopping; ask another, or again')
     const token = BEARER.exec(incoming.headers.authorization ?? '')?.[1]
-    const answer = await handle(served.provider, { route: command, token, body: incoming, gone: gone.signal })
+    const body = new ReceivedBody(incoming)
+    const answer = await handle(served.provider, { route: command, token, body, gone: gone.signal })
     if (answer.kind === 'content') metrics.transferred(answer.length)
     await send(outgoing, answer)
   } catch (error) {
@@ -84,7 +84,6 @@ async function send(outgoing: ServerResponse, answer: Answer): Promise<void> {
     ...(sha256 === undefined ? {} : { etag: `"${sha256}"` }),
     ...(partial && length > 0 ? { 'content-range': `bytes ${start}-${start + length - 1}/${size}` } : {}),
   })
-  // Cut short, the client sees fewer bytes than were promised; that is how it knows.
-  if (content instanceof Readable) await pipe(content, outgoing).catch(() => outgoing.destroy())
+  if ('pieces' in content) await sendPieces(outgoing, content, length)
   else outgoing.end(content)
 }

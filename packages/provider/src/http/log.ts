@@ -1,12 +1,11 @@
 /** One JSON object a line. What may be in it is closed: no token, no content, no path can get into a log by accident (decision 0156). */
 interface LogEntry {
   readonly level: 'info' | 'warn' | 'error'
-  readonly event: 'listening' | 'stopping' | 'stopped' | 'request' | 'unexpected'
+  readonly event: 'stopping' | 'stopped' | 'request' | 'unexpected'
   readonly command?: string
   readonly code?: string
   readonly status?: number
   readonly ms?: number
-  readonly address?: string
   /** Of a bug: its stack, which names our code and nobody's data. */
   readonly stack?: string
 }

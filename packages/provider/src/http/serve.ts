@@ -94,7 +94,6 @@ export async function serveProvider(options: ServeOptions): Promise<Serving> {
   const address = server.address() as AddressInfo
   site ??= parseSite(`${tls ? 'https' : 'http'}://localhost:${address.port}`)
   const url = urlOf(address, tls !== undefined)
-  log({ level: 'info', event: 'listening', address: url })
   return {
     url,
     origin: site.origin,

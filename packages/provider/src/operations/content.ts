@@ -34,15 +34,19 @@ export async function stateOf(
 
 const REPLACED: ReadonlySet<string> = new Set(['FILE_CHANGED', 'FILE_NOT_FOUND'])
 
-/** SPEC 7.2 `If-Match`. */
-export function requireMatch(wanted: string | undefined, found: State | undefined): void {
+/** SPEC 7.2 `If-Match`. What the content is now is told to who may read it: a hash is enough to guess a short secret. */
+export function requireMatch(
+  wanted: string | undefined,
+  found: State | undefined,
+  { may, place }: Pick<Work<Command>, 'may' | 'place'>,
+): void {
   if (wanted === undefined || wanted === found?.sha256) return
   throw new Refusal(
     'changed',
     found === undefined
       ? 'there is no file with that content any more'
       : 'the content is not what it was: read it again',
-    { sha256: found?.sha256 ?? null },
+    may('/filesystem/file/read', place) ? { sha256: found?.sha256 ?? null } : {},
   )
 }
 

@@ -27,7 +27,7 @@ export async function editedText(work: Work<'/filesystem/file/edit'>): Promise<E
   await deadline.breathe()
   const before = bytes.toString('utf8')
   if (!Buffer.from(before).equals(bytes)) throw new Refusal('wrong_kind', 'it is not a text in UTF-8')
-  requireMatch(args.if_match, { sha256: hash('sha256', bytes) })
+  requireMatch(args.if_match, { sha256: hash('sha256', bytes) }, work)
   let after = before
   for (const [i, edit] of args.edits.entries()) {
     after = replaced(after, edit, i)

@@ -1,4 +1,3 @@
-import type { Readable } from 'node:stream'
 import type { State } from '../audit/record.ts'
 import type { Command } from '../commands.ts'
 import { Refusal, type REFUSALS } from '../errors.ts'
@@ -13,7 +12,7 @@ export interface Work<C extends Command> {
   /** Of move and copy. */
   readonly destination: Place | undefined
   readonly deadline: Deadline
-  /** What follows the request, for write and create. */
+  /** What follows the request, for write and create; each piece counts until the next is asked for. */
   readonly body: AsyncIterable<Uint8Array>
   /** Asks the policy about something else on the way: a directory below, the content that a diff would show. */
   readonly may: (command: Command, resource: Pick<Place, 'path' | 'stat'>, cosigned?: boolean) => boolean
@@ -28,14 +27,20 @@ export type Answer =
   | { readonly kind: 'json'; readonly value: unknown }
   | {
       readonly kind: 'content'
-      /** Resolves when it was sent whole; rejects when it was not. Whoever sends it ends it. */
-      readonly content: Uint8Array | Readable
+      readonly content: Uint8Array | Pieces
       readonly start: number
       readonly length: number
       readonly size: number
       /** Of the whole file, where it is known. */
       readonly sha256: string | undefined
     }
+
+/** Content that is too big to hold. Whoever sends it goes through it to its end or stops early; `stop` says when to. */
+export interface Pieces {
+  /** Each counts until the next is asked for. */
+  readonly pieces: AsyncIterable<Uint8Array>
+  readonly stop: AbortSignal
+}
 
 export interface Done {
   readonly answer: Answer

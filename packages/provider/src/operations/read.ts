@@ -3,7 +3,7 @@ import { Refusal } from '../errors.ts'
 import { requireMatch, requireSignedVersion, SMALL_BYTES } from './content.ts'
 import type { Operation } from './operation.ts'
 
-/** Whole or a range, small ones at once and big ones as a stream; memory does not grow with the file. */
+/** Whole or a range, small ones at once and big ones piece by piece; memory does not grow with the file. */
 export const readFile: Operation<'/filesystem/file/read'> = {
   meaning: 'object',
   changes: false,
@@ -22,14 +22,17 @@ export const readFile: Operation<'/filesystem/file/read'> = {
         : args.if_match === undefined
           ? undefined
           : (await file.content(async () => deadline.check())).sha256
-      requireMatch(args.if_match, { bytes: size, ...(sha256 === undefined ? {} : { sha256 }) })
-      const content = whole?.subarray(start, start + length) ?? file.stream({ start, length })
+      requireMatch(args.if_match, { bytes: size, ...(sha256 === undefined ? {} : { sha256 }) }, work)
+      const content = whole?.subarray(start, start + length) ?? {
+        pieces: file.pieces({ start, length }),
+        stop: deadline.signal,
+      }
       return {
         answer: { kind: 'content', content, start, length, size, sha256 },
         before: { bytes: length, ...(sha256 === undefined ? {} : { sha256 }) },
       }
     } finally {
-      file.close() // a stream has taken it over
+      file.close() // unless its pieces have taken it over
     }
   },
 }

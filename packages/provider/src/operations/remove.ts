@@ -7,12 +7,13 @@ import { parentOf } from './transfer.ts'
 export const deleteFile: Operation<'/filesystem/file/delete'> = {
   meaning: 'entry',
   changes: true,
-  run: async ({ args, place, deadline }) => {
+  run: async (work) => {
+    const { args, place, deadline } = work
     const { stat, anchor, inside } = place
     if (!stat) throw new Refusal('not_found', 'there is nothing with that name')
     if (stat.kind === 'directory') throw new Refusal('wrong_kind', 'it is a directory: use dir_delete')
     const before = await stateOf(place, deadline, args.if_match === undefined ? 'if small enough' : 'always')
-    requireMatch(args.if_match, before)
+    requireMatch(args.if_match, before, work)
     // Hashing took its time; what goes is what was looked at.
     if (anchor.stat(inside).version !== stat.version)
       throw new Refusal('changed', 'it was changed meanwhile; nothing was removed')

@@ -1,5 +1,6 @@
+import { posix } from 'node:path'
 import { FileError, type MoveOptions } from '@cordon/files'
-import { type RelPath, ROOT, splitEntry } from '@cordon/policy'
+import { type RelPath, ROOT, show, splitEntry } from '@cordon/policy'
 import { Refusal } from '../errors.ts'
 import type { Place } from '../pipeline/places.ts'
 import { signedVersion, stateOf } from './content.ts'
@@ -21,8 +22,11 @@ export const moveFile: Operation<'/filesystem/file/move'> = {
       // Never copied there: that would hold up everybody for as long as it takes.
       place.anchor.rename(place.inside, to.inside, { ...termsOf(work), across: 'refuse' })
     } catch (error) {
-      if (!(error instanceof FileError) || error.code !== 'FILE_CROSS_DEVICE') throw error
-      await moveByCopy(work, to)
+      if (!(error instanceof FileError) || error.code !== 'FILE_CROSS_DEVICE')
+        throw aboutTarget(error, 'move', work)
+      await moveByCopy(work, to).catch((thrown: unknown) => {
+        throw aboutTarget(thrown, 'move', work)
+      })
     }
     place.anchor.sync(parentOf(place.inside))
     place.anchor.sync(parentOf(to.inside))
@@ -56,16 +60,37 @@ export const copyFile: Operation<'/filesystem/file/copy'> = {
     const { place, deadline } = work
     const to = targetOf(work)
     const before = await stateOf(to, deadline)
-    const { sha256, size } = await place.anchor.copy(place.inside, to.inside, {
-      ...termsOf(work),
-      signal: deadline.signal,
-    })
+    const { sha256, size } = await place.anchor
+      .copy(place.inside, to.inside, { ...termsOf(work), signal: deadline.signal })
+      .catch((error: unknown) => {
+        throw aboutTarget(error, 'copy', work)
+      })
     return {
       answer: { kind: 'json', value: { copied: place.path, to: to.path, sha256, size } },
       ...(before ? { before } : {}),
       after: { sha256, bytes: size },
     }
   },
+}
+
+/** Of two paths an error is about one: said is which, and what to do. */
+function aboutTarget(error: unknown, verb: 'move' | 'copy', { place, destination }: Transfer): unknown {
+  if (!(error instanceof FileError) || !destination) return error
+  const subject = `cannot ${verb} ${show(place.path)}`
+  const detail = { path: destination.path }
+  if (error.code === 'FILE_EXISTS')
+    return new Refusal(
+      'already_exists',
+      `${subject}: ${show(destination.path)} exists already, and is replaced only with \`overwrite\``,
+      detail,
+    )
+  if (error.code === 'FILE_NOT_FOUND' && place.stat)
+    return new Refusal(
+      'not_found',
+      `${subject}: there is no directory ${show(posix.dirname(destination.path))}`,
+      detail,
+    )
+  return error
 }
 
 function targetOf({ place, destination }: Transfer): Place {

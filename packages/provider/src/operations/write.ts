@@ -10,7 +10,7 @@ export const writeFile: Operation<'/filesystem/file/write'> = {
   run: async (work) => {
     const { args, place, deadline } = work
     const before = await stateOf(place, deadline, args.if_match === undefined ? 'if small enough' : 'always')
-    requireMatch(args.if_match, before)
+    requireMatch(args.if_match, before, work)
     // Who said what must be there gets exactly that, and so does who signed for a diff; else the last writer wins.
     const signed = work.cosigned ? (place.stat?.version ?? 'missing') : undefined
     const expect = args.if_match === undefined ? signed : place.stat?.version

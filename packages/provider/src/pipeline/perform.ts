@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { finished, Readable } from 'node:stream'
 import type { Intent, Outcome, State } from '../audit/record.ts'
 import type { Command } from '../commands.ts'
 import { Refusal } from '../errors.ts'
 import { runOperation, OPERATIONS } from '../operations/index.ts'
-import { type Answer, type Done, HalfDone, type Work } from '../operations/operation.ts'
+import { type Answer, type Done, HalfDone, type Pieces, type Work } from '../operations/operation.ts'
 import type { Provider } from '../provider.ts'
 import type { VerifiedInvocation } from '../tokens/verify.ts'
 import type { Lease } from './limits.ts'
@@ -66,18 +65,18 @@ export async function perform(provider: Provider, admitted: Admitted): Promise<A
   const { answer, before, after } = done
   const succeeded = { result: 'done' as const, ...states(before, after) }
   if (answer.kind === 'content') lease.charge(answer.length)
-  if (answer.kind === 'content' && answer.content instanceof Readable) {
+  if (answer.kind === 'content' && 'pieces' in answer.content) {
     work.deadline.extendFor(answer.length)
-    followStream(answer.content, work, (sent) => {
+    const content = follow(answer.content, answer.length, (sent) => {
       leave()
       const outcome = sent ? succeeded : { ...succeeded, result: 'failed' as const, code: 'client_gone' }
       record(outcome).catch(() => undefined) // the intent stands, and without its outcome is reported
     })
-  } else {
-    leave()
-    if (changes) await recordChange(record, succeeded)
-    else record(succeeded).catch(() => undefined)
+    return { ...answer, content }
   }
+  leave()
+  if (changes) await recordChange(record, succeeded)
+  else record(succeeded).catch(() => undefined)
   return answer
 }
 
@@ -101,13 +100,20 @@ async function recordChange(record: Record, outcome: Happened): Promise<void> {
   }
 }
 
-function followStream(stream: Readable, work: Work<Command>, ended: (sent: boolean) => void): void {
-  const stop = (): void => void stream.destroy(work.deadline.signal.reason as Error)
-  work.deadline.signal.addEventListener('abort', stop)
-  finished(stream, (error) => {
-    work.deadline.signal.removeEventListener('abort', stop)
-    ended(error === undefined || error === null)
-  })
+/** The same pieces; says at their end, also an early one, whether all that was promised was taken. */
+function follow({ pieces, stop }: Pieces, length: number, ended: (sent: boolean) => void): Pieces {
+  const followed = async function* (): AsyncGenerator<Uint8Array> {
+    let taken = 0
+    try {
+      for await (const piece of pieces) {
+        yield piece
+        taken += piece.length // whoever asks for the next is done with this one
+      }
+    } finally {
+      ended(taken === length)
+    }
+  }
+  return { pieces: followed(), stop }
 }
 
 const states = (before: State | undefined, after: State | undefined): Pick<Outcome, 'before' | 'after'> => ({

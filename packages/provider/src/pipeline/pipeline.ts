@@ -22,11 +22,17 @@ import type { Lease } from './limits.ts'
 import type { Meaning, Place, Visit } from './places.ts'
 import { requireInScope, requireNoMetacharacters } from './scope.ts'
 
+/** What follows a request. Each piece counts until the next is asked for. */
+export interface Body extends AsyncIterable<Uint8Array> {
+  /** So many were read. */
+  readonly bytes: number
+}
+
 export interface Incoming {
   /** The command of the route. What is done is the one in the signed invocation, and they must agree. */
   readonly route: string
   readonly token: string | undefined
-  readonly body: AsyncIterable<Uint8Array>
+  readonly body: Body
   /** Aborted when the client is gone before it was answered. */
   readonly gone: AbortSignal
 }
@@ -41,14 +47,13 @@ export async function handle(provider: Provider, incoming: Incoming): Promise<An
   const args = readArgs(invocation, incoming.route)
   const visit = provider.places.visit()
   const announced = args.size ?? 0
-  const body = new Counted(incoming.body)
   const lease = provider.limits.enter(app, now.now, announced)
   const held = endOnce(lease, () => {
-    lease.charge(Math.min(body.bytes, announced) - announced) // what never came is given back
+    lease.charge(Math.min(incoming.body.bytes, announced) - announced) // what never came is given back
     visit.end()
   })
   try {
-    const known = { invocation, args, app, now, incoming: { ...incoming, body }, visit }
+    const known = { invocation, args, app, now, incoming, visit }
     const { work, approval } = await admit(provider, known)
     return await perform(provider, { app: app.id, invocation, work, approval, lease: held })
   } catch (error) {
@@ -67,23 +72,6 @@ function endOnce(lease: Lease, also: () => void): Lease {
       open = false
       lease.leave()
     },
-  }
-}
-
-/** What follows a request, and how much of it was read. */
-class Counted implements AsyncIterable<Uint8Array> {
-  readonly #pieces: AsyncIterable<Uint8Array>
-  bytes = 0
-
-  constructor(pieces: AsyncIterable<Uint8Array>) {
-    this.#pieces = pieces
-  }
-
-  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
-    for await (const piece of this.#pieces) {
-      this.bytes += piece.length
-      yield piece
-    }
   }
 }
 
@@ -205,8 +193,18 @@ async function stepUp(
 
 function recordRefusal(provider: Provider, { app, invocation, args }: Known, { code }: Refusal): void {
   const { agent, command } = invocation
-  const op = randomUUID()
+  const { path, destination } = args
   provider.audit
-    .note({ kind: 'refused', op, at: provider.clock(), app: app.id, agent, command, path: args.path, code })
+    .note({
+      kind: 'refused',
+      op: randomUUID(),
+      at: provider.clock(),
+      app: app.id,
+      agent,
+      command,
+      path,
+      ...(destination === undefined ? {} : { destination }),
+      code,
+    })
     .catch(() => undefined) // nothing was done; that the database is gone is told by the next request
 }

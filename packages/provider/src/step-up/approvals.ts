@@ -12,6 +12,8 @@ export const DEFAULT_APPROVAL_MS = 60_000
 export const MOST_APPROVAL_MS = 300_000
 /** So long the same request is answered with the no that a person said. */
 const NO_HOLDS_MS = 3_600_000
+/** What came of a request is in the audit for ever; the request itself, with its paths and its diff, is kept so long. */
+const KEPT_MS = 30 * 24 * 3_600_000
 /** A person is asked about so many things of one app at once. */
 const MOST_OPEN = 16
 
@@ -119,6 +121,12 @@ async function openApproval(
     .executeTakeFirstOrThrow()
   if (count >= MOST_OPEN)
     throw new Refusal('too_many_approvals', `${MOST_OPEN} requests of this app wait for a person already`)
+  // Where the next one is put, under the same lock: no process has to be awake for it.
+  await db
+    .deleteFrom('approvals')
+    .where('app', '=', app)
+    .where('expires_at', '<', now - KEPT_MS)
+    .execute()
   const made: ApprovalsTable = {
     id: randomBytes(9).toString('hex'), // typed after a command: nothing in it reads as an option
     app,

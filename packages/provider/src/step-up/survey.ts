@@ -85,7 +85,7 @@ async function surveyText(
     return { work, unshown: 'too large' }
   // Read now, and kept for when it is done: what is shown is what was signed, to the byte.
   const pieces: Uint8Array[] = []
-  for await (const piece of signedContent(body, args, deadline)) pieces.push(piece)
+  for await (const piece of signedContent(body, args, deadline)) pieces.push(Buffer.from(piece))
   const content = Buffer.concat(pieces)
   const kept = { ...work, body: once(content) }
   const [before, after] = [textOf(currentBytes(work)), textOf(content)]

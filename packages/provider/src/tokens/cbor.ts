@@ -24,7 +24,7 @@ function measure(bytes: Uint8Array): void {
   let at = 0
   for (let items = 0; at < bytes.length; items++) {
     if (items > MOST_ITEMS) throw malformed('it has too many parts')
-    const { major, value, next } = head(bytes, at)
+    const { major, value, next } = readHead(bytes, at)
     at = next + (major === 2 || major === 3 ? value : 0)
     while (open.length > 0 && open[open.length - 1] === 0) open.pop()
     if (open.length > 0) open[open.length - 1]!--
@@ -35,7 +35,8 @@ function measure(bytes: Uint8Array): void {
   }
 }
 
-function head(bytes: Uint8Array, at: number): { major: number; value: number; next: number } {
+/** An item's type, its value or length, and where what it is the head of begins. Only the shortest form is read. */
+export function readHead(bytes: Uint8Array, at: number): { major: number; value: number; next: number } {
   const first = bytes[at] ?? 0
   const major = first >> 5
   const info = first & 31
@@ -44,5 +45,7 @@ function head(bytes: Uint8Array, at: number): { major: number; value: number; ne
   const size = 1 << (info - 24)
   let value = 0
   for (let i = 1; i <= size; i++) value = value * 256 + (bytes[at + i] ?? 0)
+  if (major !== 7 && value < (size === 1 ? 24 : 2 ** (size * 4)))
+    throw malformed('it is not encoded in the canonical way')
   return { major, value, next: at + 1 + size }
 }

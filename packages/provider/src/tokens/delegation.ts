@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { coversCommand, isCommandScope } from '../commands.ts'
 import { malformed } from './cbor.ts'
 import { metaFor, policyFor, readConstraint } from './constraint.ts'
-import { cidOf, openEnvelope, type Payload, sealEnvelope, verifyEnvelope } from './envelope.ts'
+import { cidTextOf, openEnvelope, type Payload, sealEnvelope, verifyEnvelope } from './envelope.ts'
 import { type Did, parseDid, type SigningKey } from './key.ts'
 import { coversPath, type PathPrefix } from './prefix.ts'
 import { TokenError } from './refusal.ts'
@@ -69,7 +69,7 @@ export function checkLink(parent: Delegation, child: Delegation): void {
 }
 
 /** From bytes to a delegation whose signature and shape are good. Its times are the caller's to check. */
-export function readDelegation(bytes: Uint8Array, cid: string = cidOf(bytes).toString()): Delegation {
+export function readDelegation(bytes: Uint8Array, cid: string = cidTextOf(bytes)): Delegation {
   const envelope = openEnvelope(bytes)
   if (envelope.kind !== 'delegation') throw malformed('a proof is not a delegation')
   const { payload, issuer } = envelope

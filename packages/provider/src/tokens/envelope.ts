@@ -1,5 +1,6 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { encode } from '@ipld/dag-cbor'
+import { base32 } from 'multiformats/bases/base32'
 import { CID } from 'multiformats/cid'
 import { create as createDigest } from 'multiformats/hashes/digest'
 import { decodeCanonical, malformed } from './cbor.ts'
@@ -63,7 +64,14 @@ const forged = (kind: EnvelopeKind): TokenError =>
 
 /** CIDv1, DAG-CBOR, SHA2-256 of exactly these bytes. */
 export const cidOf = (bytes: Uint8Array): CID =>
-  CID.createV1(0x71, createDigest(0x12, Uint8Array.from(createHash('sha256').update(bytes).digest())))
+  CID.createV1(0x71, createDigest(0x12, Uint8Array.from(hash('sha256', bytes, 'buffer'))))
+
+/** The same as text, for every token of every request: without an object in between. */
+export const cidTextOf = (bytes: Uint8Array): string =>
+  base32.encode(Buffer.concat([CID_HEAD, hash('sha256', bytes, 'buffer')]))
+
+/** Version 1, DAG-CBOR, SHA2-256 of 32 bytes. */
+const CID_HEAD = Buffer.from([1, 0x71, 0x12, 32])
 
 export const isMap = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' &&

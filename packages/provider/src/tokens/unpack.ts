@@ -1,9 +1,10 @@
+import { base32 } from 'multiformats/bases/base32'
 import { CID } from 'multiformats/cid'
 import { type Command, isCommand } from '../commands.ts'
 import { malformed } from './cbor.ts'
 import { decodeContainer } from './container.ts'
 import { checkFields, checkNonce, MOST_LINKS, parseTime, tooDeep } from './delegation.ts'
-import { cidOf, type Envelope, isMap, openEnvelope } from './envelope.ts'
+import { cidTextOf, type Envelope, isMap, openEnvelope } from './envelope.ts'
 import { type Did, parseDid } from './key.ts'
 import { TokenError } from './refusal.ts'
 
@@ -17,9 +18,7 @@ export interface Unpacked {
 
 /** Exactly one invocation and exactly the proofs it names. */
 export function unpack(token: string): Unpacked {
-  const byCid = new Map(
-    decodeContainer(token, MOST_LINKS + 1).map((bytes) => [cidOf(bytes).toString(), bytes]),
-  )
+  const byCid = new Map(decodeContainer(token, MOST_LINKS + 1).map((bytes) => [cidTextOf(bytes), bytes]))
   const invocations = [...byCid].filter(([, bytes]) => isInvocation(bytes))
   const [first] = invocations
   if (!first || invocations.length > 1) throw malformed('it does not hold exactly one invocation')
@@ -44,10 +43,9 @@ export function unpack(token: string): Unpacked {
  * By where the tag is in a canonical envelope of ours, so that remembered delegations are not decoded to
  * find the invocation among them. Only a guess of who is who: both are read in full later.
  */
-const isInvocation = (bytes: Uint8Array): boolean =>
-  Buffer.from(bytes.subarray(TAG_AT, TAG_AT + TAG.length)).toString('latin1') === TAG
+const isInvocation = (bytes: Uint8Array): boolean => TAG.every((byte, i) => bytes[TAG_AT + i] === byte)
 
-const TAG = 'ucan/inv@'
+const TAG = Buffer.from('ucan/inv@')
 /** After the array, 64 bytes of signature, the map, `h` with its 8 bytes, and the head of the tag. */
 const TAG_AT = 1 + 66 + 1 + 2 + 9 + 1
 
@@ -57,7 +55,7 @@ function readProofs(value: unknown): string[] {
   return value.map((each) => {
     const cid = CID.asCID(each)
     if (!cid) throw malformed('a proof is named by something else than a CID')
-    return cid.toString()
+    return base32.encode(cid.bytes)
   })
 }
 

@@ -35,6 +35,9 @@ export async function startBrowser(): Promise<Browser | undefined> {
   }
 }
 
+/** The longest that a request can wait: on a busy machine a click may take longer than the minute that is usual. */
+export const WAITS_MS = 300_000
+
 /** The page as it is built; a provider in this process; an administrator at its terminal. */
 export class BrowserPlace {
   readonly place: TestPlace
@@ -49,7 +52,11 @@ export class BrowserPlace {
 
   static async start(browser: Browser, options: Partial<ServeOptions> = {}): Promise<BrowserPlace> {
     if (!existsSync(join(ASSETS, 'index.html'))) throw new Error('the page is not built: npm run build')
-    const place = await TestPlace.start(undefined, { assets: readAmbientAssets(ASSETS), ...options })
+    const place = await TestPlace.start(undefined, {
+      assets: readAmbientAssets(ASSETS),
+      approvalMs: WAITS_MS,
+      ...options,
+    })
     const admin = await Admin.open({
       choice: place.choice,
       dir: place.dataDir,

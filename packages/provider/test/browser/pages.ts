@@ -45,8 +45,8 @@ export function testPages(browser: Browser): void {
     await person.page.getByText('Nothing waits for you').waitFor()
     await remove()
     await person.page.getByText('careful wants to delete a file').waitFor()
-    expect(await person.page.locator('.badge').innerText()).toBe('1')
-    expect(await person.page.title()).toBe('(1) Cordon')
+    await expect.poll(() => person.page.locator('.badge').innerText()).toBe('1')
+    await expect.poll(() => person.page.title()).toBe('(1) Cordon')
     const { id } = (await at.admin.approvals())[0]!
     await at.admin.decide(id, 'deny') // at the terminal
     await person.page.getByText('Nothing waits for you').waitFor()

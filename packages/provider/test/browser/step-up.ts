@@ -4,7 +4,7 @@ import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Command } from '../../src/commands.ts'
 import { type Agent, content, send, type Sent } from '../place.ts'
-import { BrowserPlace, type Person, startSite } from './browser.ts'
+import { BrowserPlace, type Person, startSite, WAITS_MS } from './browser.ts'
 
 export function testStepUp(browser: Browser): void {
   let at: BrowserPlace
@@ -80,7 +80,7 @@ export function testStepUp(browser: Browser): void {
     await person.page.route(
       '**/approve',
       (route) => {
-        at.place.shift += 61_000
+        at.place.shift += WAITS_MS + 1000
         return route.continue()
       },
       { times: 1 },
@@ -198,17 +198,17 @@ export function testStepUp(browser: Browser): void {
     expect(await write()).toMatchObject({ status: 200 })
   })
 
-  test('10,000 files: the page opens in a second, with all of them', async () => {
+  test('10,000 files: the page opens with a few, and shows all when asked', async () => {
     const dir = join(at.place.files, 'many')
     mkdirSync(dir)
     for (let i = 0; i < 10_000; i++) writeFileSync(join(dir, `file-${i}`), 'abc')
     const refused = await send(agent, '/filesystem/dir/delete_recursive', { path: dir })
     expect(refused.code).toBe('step_up_required')
-    const started = performance.now()
     await person.page.goto(String(refused.error['url']))
     await person.page.getByText('10,000 files and 1 directory, 30 KB').waitFor()
     await person.page.getByRole('button', { name: 'Approve' }).waitFor()
-    expect(performance.now() - started).toBeLessThan(1000)
+    // Until somebody asks for all of them there are few to lay out, which is what makes it quick (bench console).
+    expect(await person.page.locator('.paths li').count()).toBeLessThan(200)
     await person.click('Show all 10,000')
     await expect.poll(() => person.page.locator('.paths li').count()).toBe(10_000)
   })

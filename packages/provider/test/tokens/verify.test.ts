@@ -275,6 +275,10 @@ const ATTACKS: Record<string, () => [token: string, answer: string]> = {
   'too long': () => ['C'.repeat(64 * 1024 + 1), 'token_too_large: it is longer than 65536 characters'],
   'nested a thousand times': () => [
     `C${Buffer.concat([Buffer.alloc(1000, 0x81), Buffer.from([0])]).toString('base64url')}`,
+    'token_malformed: it is not a UCAN container of version 1',
+  ],
+  'nested twenty times in an argument': () => [
+    invoke(agent, bytes(chain), { args: JSON.parse(`{"path":${'['.repeat(20)}${']'.repeat(20)}}`) }),
     'token_malformed: it is nested too deeply',
   ],
   'nested a thousand times inside': () => [
@@ -283,7 +287,7 @@ const ATTACKS: Record<string, () => [token: string, answer: string]> = {
   ],
   'a map of a billion': () => [
     `C${Buffer.from('ba3b9aca00', 'hex').toString('base64url')}`,
-    'token_malformed: it is not a token of UCAN 1.0',
+    'token_malformed: it is not a UCAN container of version 1',
   ],
   'an empty text': () => ['', 'token_malformed: it is not a UCAN container in base64url'],
   'a JWT': () => ['eyJhbGciOiJub25lIn0.e30.', 'token_malformed: it is not a UCAN container in base64url'],
@@ -326,7 +330,7 @@ test('a revoked delegation, also when it is written in another way', () => {
   const reordered = Buffer.concat([start, rest, h])
   expect(outcome(invoke(app, [reordered]), { isRevoked })).toBe(other)
   const longer = Buffer.concat([Buffer.from([0x98, 0x02]), root.bytes.subarray(1)])
-  expect(outcome(invoke(app, [longer]), { isRevoked })).toBe('token_malformed: it is not a token of UCAN 1.0')
+  expect(outcome(invoke(app, [longer]), { isRevoked })).toBe(other)
 })
 
 test('one token has one spelling', () => {

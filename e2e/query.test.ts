@@ -29,7 +29,7 @@ beforeEach(() => {
 })
 
 afterEach(async () => {
-  for (const model of models.splice(0)) await model[Symbol.asyncDispose]()
+  for (const started of models.splice(0)) await started[Symbol.asyncDispose]()
 })
 
 function write(name: string, text: string): void {
@@ -84,7 +84,14 @@ describe.each(['openai-compatible', 'anthropic'])('SPEC 6.5 a turn over %s', (ki
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'I change it.\nIt is **done**.\n' })
     expect(readFileSync(join(here.cwd, 'README.md'), 'utf8')).toBe('bye\n')
     expect(kinds()).toEqual([
-      ...['turn', 'request', 'response', 'tool_call', 'tool_result', 'response', 'tool_call', 'tool_result'],
+      'turn',
+      'request',
+      'response',
+      'tool_call',
+      'tool_result',
+      'response',
+      'tool_call',
+      'tool_result',
       'response',
     ])
     expect(requests()).toHaveLength(3)
@@ -124,7 +131,12 @@ describe('SPEC 6.5 without a person', () => {
       .split('\n')
       .map((line) => JSON.parse(line) as { kind: string })
     expect(lines.map(({ kind }) => kind)).toEqual([
-      ...['response', 'tool_call', 'tool_result', 'text', 'response', 'end'],
+      'response',
+      'tool_call',
+      'tool_result',
+      'text',
+      'response',
+      'end',
     ])
     expect(lines.at(-1)).toEqual({
       kind: 'end',

@@ -6,7 +6,7 @@ const styled = { style: (style: string, text: string): string => `<${style}>${te
 const plain = { style: (_: string, text: string): string => text }
 
 function render(pieces: readonly string[], width = 40, stream = styled): string {
-  const markdown = new MarkdownStream(stream as never, width)
+  const markdown = new MarkdownStream(stream, width)
   return pieces.map((piece) => markdown.write(piece)).join('') + markdown.end()
 }
 

@@ -123,7 +123,7 @@ async function runRemote(
       const asked = client.request(
         {
           method: 'tools/call',
-          params: { ...params, name: tool.remote, arguments: args as Record<string, unknown> },
+          params: { ...params, name: tool.remote, arguments: args },
         },
         {
           signal,

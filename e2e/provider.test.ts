@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -346,7 +346,7 @@ test('SPEC 7.6 the audit verifies, is shown and exported', () => {
 })
 
 describe('MCP', () => {
-  test('the tools are there, signed for by the server, and a refusal is an error that the model can read', () => {
+  test('the tools are there, signed for by the server, and a refusal is an error that the model can read', async () => {
     said(run('provider', 'app', 'create', 'model', '--policy', `filesystem:subdir-read,prefix=${files}`))
     expect(run('provider', 'mint', '--app', 'model', '--prefix', files).code).toBe(0)
     const most = 2 ** 20
@@ -367,35 +367,18 @@ describe('MCP', () => {
       call(5, 'filesystem_file_write', { path: join(files, 'hello.txt') }),
       call(6, 'filesystem_file_read', { path: join(files, 'large.txt') }),
     ].join('\n')
-    const script = `printf '%s\\n' "$1"; sleep 3`
-    const { stdout } = spawnSync(
-      'sh',
-      ['-c', `( ${script.replace('"$1"', '"$IN"')} ) | "$NODE" "$CORDON" provider mcp --app model`],
-      {
-        cwd: dir,
-        env: {
-          PATH: process.env['PATH'],
-          HOME: home,
-          XDG_CACHE_HOME: CACHE,
-          ...env,
-          IN: input,
-          NODE: process.execPath,
-          CORDON,
-        },
-        encoding: 'utf8',
-        maxBuffer: 2 ** 23,
-        timeout: 25_000,
-      },
-    )
-    const answers = new Map(
-      stdout
-        .trim()
-        .split('\n')
-        .map((line) => {
-          const answer = JSON.parse(line) as { id: number; result: Record<string, unknown> }
-          return [answer.id, answer.result]
-        }),
-    )
+    const child = spawn(process.execPath, [CORDON, 'provider', 'mcp', '--app', 'model'], {
+      cwd: dir,
+      env: { PATH: process.env['PATH'], HOME: home, XDG_CACHE_HOME: CACHE, ...env },
+      stdio: ['pipe', 'pipe', 'ignore'],
+    })
+    child.stdin.write(`${input}\n`)
+    const answers = new Map<number, Record<string, unknown>>()
+    for await (const line of createInterface({ input: child.stdout })) {
+      const answer = JSON.parse(line) as { id: number; result: Record<string, unknown> }
+      answers.set(answer.id, answer.result)
+      if (answers.size === 6) child.stdin.end() // everything is answered
+    }
     expect(answers.get(1)!['instructions']).toContain(`/filesystem on ${files}.`)
     expect((answers.get(2)!['tools'] as { name: string }[]).length).toBe(14)
     expect(answers.get(3)!['content']).toEqual([{ type: 'text', text: 'greetings\n' }])

@@ -97,20 +97,19 @@ describe.each(PEOPLE)('SPEC 4.10 what git obeys, as $name', (person) => {
     )
   })
 
+  // What is looked through again and again takes for ever: then it is the test's own limit that ends it.
   test('.gitmodules: one line, very many lines, and the same directory again and again', () => {
     const place = new Hooked(person)
     place.git('init -q libs/sub')
     place.write('.gitmodules', `[submodule "libs/sub"] path = libs/sub\n\turl = ./x\n`)
     place.sh("printf '[core]\\n\\tfsmonitor = ../../evil\\n' >> libs/sub/.git/config")
     expect(place.read('libs/sub/.git/config')).not.toContain('evil')
-    const started = Date.now()
     place.write('.gitmodules', '\n'.repeat(65536))
     expect(place.run(['--', 'true'])).toMatchObject({ code: 0, stderr: '' })
     for (const dir of ['', 'd/', 'd/d/', 'd/d/d/'])
       place.write(`${dir}.gitmodules`, '[submodule "d"]\n'.concat('path = d\n'.repeat(300)))
     place.mkdir(join(place.root, 'd/d/d/d'))
     expect(place.run(['--', 'true'])).toMatchObject({ code: 0, stderr: '' })
-    expect(Date.now() - started).toBeLessThan(5000)
   })
 
   test('the list cannot be filled by the command before', () => {

@@ -86,9 +86,15 @@ test('SPEC 4.10 the same settings as git reads, of random files', () => {
 })
 
 test('linear: a megabyte of anything is read in no time', () => {
-  const started = performance.now()
+  const started = processorTime()
   for (const part of ['\n', ' ', '"', '\\\n', '[', 'x', 'x = \n', '[a]\n', 'x = "a" ', ' ;', '\r'])
     for (const start of ['', '[a]\nx = ', '[a "', '[a]\nx'])
       parseGitConfig(start + part.repeat(Math.floor(1e6 / part.length)) + 'b')
-  expect(performance.now() - started).toBeLessThan(8000)
+  expect(processorTime() - started).toBeLessThan(16_000)
 })
+
+/** Of this process, in milliseconds: on a busy machine the clock says nothing. */
+const processorTime = (): number => {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 1000
+}

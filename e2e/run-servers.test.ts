@@ -15,10 +15,10 @@ const ENV = { PATH: `/usr/local/bin:/usr/bin:/bin:${NODE}` }
 const MODULES = join(import.meta.dirname, '../node_modules')
 
 /** vite, which comes with vitest, and what it cannot start without. */
-const VITE = [
-  ...['vite', 'rolldown', '@rolldown', '@oxc-project', 'picomatch', 'tinyglobby', 'fdir'],
-  ...['postcss', 'nanoid', 'picocolors', 'source-map-js'],
-]
+const VITE =
+  'vite rolldown @rolldown @oxc-project picomatch tinyglobby fdir postcss nanoid picocolors source-map-js'.split(
+    ' ',
+  )
 
 function copyModules(place: Place, names: readonly string[]): void {
   const modules = place.mkdir(join(place.root, 'node_modules'))

@@ -76,9 +76,19 @@ export function mentionedInErrors(text: string): Mentions {
     .map((line) => line.slice(0, LONGEST_LINE))
   return {
     paths: unique(lines.flatMap(pathsIn)),
-    hosts: lines.some((line) => OFFLINE.test(line)) ? unique(lines.flatMap(hostsIn)) : [],
+    hosts: unique(nearComplaints(lines).flatMap(hostsIn)),
     variables: unique(lines.flatMap(variablesIn)),
   }
+}
+
+/** Some programs name the host a line or two away from the trouble; a test suite prints the whole source around it. */
+const nearComplaints = (lines: readonly string[]): readonly string[] => {
+  const near = new Set(
+    lines.flatMap((line, at) =>
+      OFFLINE.test(line) ? [at - 3, at - 2, at - 1, at, at + 1, at + 2, at + 3] : [],
+    ),
+  )
+  return lines.filter((_, at) => near.has(at))
 }
 
 const LONGEST = 64 * 1024

@@ -257,6 +257,14 @@ test.each([
   expect(hints.length).toBeLessThanOrEqual(5)
 })
 
+test('of a long output only the hosts near a complaint are meant', () => {
+  const source = ['# see https://docs.example/x', 'proxies = "http://proxy/"', 'a', 'b', 'c']
+  const trouble = ['OSError: could not connect', 'while asking http://db.example:81/', 'a', 'b']
+  expect(mentionedInErrors([...source, ...trouble, ...source].join('\n')).hosts).toEqual([
+    { scheme: 'http', host: 'db.example', port: '81', path: '/' },
+  ])
+})
+
 test('a URL that git only writes down was asked for nothing; one that it goes to was', () => {
   const hosts = (...argv: string[]) => mentionedInCommand(argv).hosts.map(({ host }) => host)
   expect(hosts('git', 'remote', 'add', 'origin', 'https://example.com/r')).toEqual([])

@@ -19,6 +19,7 @@ function listen(): {
   const program = { ...streams, soFar: () => ({ refused: [], hints: () => [] }), ended }
   const transport = new ConfinedTransport(program, { meta: {}, kill: () => expect.unreachable() })
   const heard: JSONRPCMessage[] = []
+  // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the SDK has no other way
   transport.onmessage = (message) => void heard.push(message)
   void transport.start()
   return {

@@ -85,7 +85,7 @@ test('the next piece is asked for when this one was taken: a slow reader gets wh
       .matchAll(/(.)\1*/gs),
   ]
   expect(runs.map(([run, letter]) => `${run.length} ${letter}`)).toEqual(
-    [...'abcdefgh'].map((letter) => `${4 * MIB} ${letter}`),
+    Array.from('abcdefgh', (letter) => `${4 * MIB} ${letter}`),
   )
 })
 

@@ -33,7 +33,12 @@ function problemOf(issue: Issue, args: unknown): string {
       return `${name} must ${boundOf(issue.origin, 'at most', Number(issue.maximum))}`
     case 'invalid_format':
       return `${name} must be a SHA-256 in lower-case hexadecimal`
-    default:
+    case 'invalid_value':
+    case 'invalid_key':
+    case 'invalid_element':
+    case 'invalid_union':
+    case 'not_multiple_of':
+    case 'custom':
       return `${name} is not what this command takes; see /openapi.json`
   }
 }

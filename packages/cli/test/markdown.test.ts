@@ -41,7 +41,24 @@ describe('SPEC 6.5 Markdown as it streams', () => {
 
   test('is the same in whatever pieces it comes', () => {
     const piece = fc.oneof(
-      fc.constantFrom('**', '*', '`', '```', '\n', '# ', '- ', '> ', '1. ', ' ', '| ', 'word', '🙂', '         ', '~~~', 'x'.repeat(45)),
+      fc.constantFrom(
+        '**',
+        '*',
+        '`',
+        '```',
+        '\n',
+        '# ',
+        '- ',
+        '> ',
+        '1. ',
+        ' ',
+        '| ',
+        'word',
+        '🙂',
+        '         ',
+        '~~~',
+        'x'.repeat(45),
+      ),
       fc.string({ maxLength: 5 }),
     )
     fc.assert(

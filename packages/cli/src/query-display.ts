@@ -64,6 +64,7 @@ class TextDisplay implements QueryDisplay {
   readonly #spinner: Spinner
   #markdown: MarkdownStream | undefined
   #isMidLine = false
+  #settling: NodeJS.Timeout | undefined
 
   constructor(world: World, quiet: boolean) {
     this.#world = world
@@ -148,9 +149,20 @@ class TextDisplay implements QueryDisplay {
     this.#markdown ??= new MarkdownStream(out, Math.min(out.sink.columns || 80, WIDEST))
     const shown = this.#markdown.write(text)
     if (shown !== '') out.write(shown)
+    // A stream that stalls must not hide the last word that came.
+    this.#settling ??= setTimeout(() => this.#settle(), SETTLE_MS).unref()
+    this.#settling.refresh()
+  }
+
+  #settle(): void {
+    this.#settling = undefined
+    const shown = this.#markdown?.settle() ?? ''
+    if (shown !== '') this.#world.out.write(shown)
   }
 
   #endText(): void {
+    clearTimeout(this.#settling)
+    this.#settling = undefined
     const rest = this.#markdown?.end() ?? (this.#isMidLine ? '\n' : '')
     this.#markdown = undefined
     this.#isMidLine = false
@@ -167,3 +179,4 @@ class TextDisplay implements QueryDisplay {
 
 /** Longer lines are hard to read. */
 const WIDEST = 100
+const SETTLE_MS = 300

@@ -23,6 +23,8 @@ describe('SPEC 6.5 Markdown as it streams', () => {
     ['```ts\nconst a = 1 * 2\n```\nafter', '<dim>  ts\n</dim>  <cyan>const a = 1 * 2</cyan>\nafter\n'],
     ['| a | b |\n|---|---|', '| a | b |\n|---|---|\n'],
     ['#hashtag', '#hashtag\n'],
+    ['`code` first', '<cyan>code</cyan> first\n'],
+    ['```\n```js\n```', '  <cyan>```js</cyan>\n'],
     ['-dash', '-dash\n'],
     ['', ''],
     ['ended\n', 'ended\n'],
@@ -39,7 +41,24 @@ describe('SPEC 6.5 Markdown as it streams', () => {
 
   test('is the same in whatever pieces it comes', () => {
     const piece = fc.oneof(
-      fc.constantFrom('**', '*', '`', '```', '\n', '# ', '- ', '> ', '1. ', ' ', '| ', 'word', '🙂'),
+      fc.constantFrom(
+        '**',
+        '*',
+        '`',
+        '```',
+        '\n',
+        '# ',
+        '- ',
+        '> ',
+        '1. ',
+        ' ',
+        '| ',
+        'word',
+        '🙂',
+        '         ',
+        '~~~',
+        'x'.repeat(45),
+      ),
       fc.string({ maxLength: 5 }),
     )
     fc.assert(
@@ -49,6 +68,35 @@ describe('SPEC 6.5 Markdown as it streams', () => {
         expect(merged(render(letters))).toBe(merged(render([text])))
       }),
     )
+  })
+
+  test.each([
+    ['one word', 'x'.repeat(200_000)],
+    ['after a backtick', '`' + 'y'.repeat(200_000)],
+    ['backticks alone', '`'.repeat(200_000)],
+    ['spaces', ' '.repeat(200_000)],
+    ['what looks like a fence', '```' + 'z'.repeat(200_000)],
+    ['a line in a fence that begins like its end', '```\n```' + 'z'.repeat(200_000)],
+    ['spaces in a fence', '```\n' + ' '.repeat(200_000)],
+  ])('holds no more than a line, however long one is: %s', (_, text) => {
+    const markdown = new MarkdownStream(plain, 80)
+    let [given, shown] = [0, 0]
+    for (const piece of text.match(/[^]{1,1000}/g)!) {
+      given += piece.replaceAll(/[`\n]/g, '').length
+      shown += markdown.write(piece).replaceAll(/[`\n]/g, '').length
+      expect(given - shown).toBeLessThan(200)
+    }
+  })
+
+  test('shows what it holds when a stream stalls, and goes on in the same word', () => {
+    const markdown = new MarkdownStream(plain, 40)
+    expect(markdown.write('it is hel')).toBe('it is')
+    expect(markdown.settle()).toBe(' hel')
+    expect(markdown.settle()).toBe('')
+    expect(markdown.write('lo\n42')).toBe('lo\n')
+    expect(markdown.settle()).toBe('42')
+    expect(markdown.write(' is it') + markdown.end()).toBe(' is it\n')
+    expect(markdown.write('```ts') + markdown.settle()).toBe('')
   })
 
   test('lets nothing of a model move the cursor, ring, or write the clipboard', () => {

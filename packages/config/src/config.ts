@@ -76,6 +76,8 @@ export interface ToolConfig extends ToolDefaults {
   readonly command?: readonly string[]
   /** JSON Schema of the arguments. */
   readonly parameters?: Readonly<Record<string, unknown>>
+  /** SPEC 1.9: it may be started to say what a call would do, before anybody agreed to the call. */
+  readonly format_arguments?: boolean
   readonly options: Readonly<Record<string, unknown>>
   /** Configured answers to the tool's questions, by question id. */
   readonly questions: Named<{ readonly answer: string | number | boolean }>

@@ -20,6 +20,7 @@ export class MarkdownStream {
   /** A space that is printed only when a word follows it in the same line. */
   #hasGap = false
   #word: Piece[] = []
+  #wordWidth = 0
   #bold = false
   #code = false
   #before = ' '
@@ -35,6 +36,17 @@ export class MarkdownStream {
     this.#half = /[\uD800-\uDBFF]$/.exec(all)?.[0] ?? ''
     const whole = all.slice(0, all.length - this.#half.length)
     return this.#take(foreign(whole.replaceAll('\r', ''), { isTerminal: true }))
+  }
+
+  /** Nothing came for a while: what is held is shown, although it may go on. Marks stay held: they are no text. */
+  settle(): string {
+    const begun = !this.#line && this.#fence === undefined && /^\d/.test(this.#pending)
+    if (begun) {
+      const { rest } = this.#start({ indent: '', styles: [] }, '', this.#pending)
+      this.#pending = ''
+      return this.#take(rest) + this.#flushWord()
+    }
+    return this.#line ? this.#flushWord() : ''
   }
 
   /** The rest, and the end of its line. */
@@ -86,7 +98,7 @@ export class MarkdownStream {
     const line = end < 0 ? rest : rest.slice(0, end)
     if (this.#fence !== undefined) return this.#inFence(line, end, rest)
     if (end < 0 && UNDECIDED.test(line)) return undefined
-    const fence = /^\s*(`{3,}|~{3,})(.*)$/.exec(line)
+    const fence = FENCE.exec(line)
     if (fence) {
       if (end < 0) return undefined
       this.#fence = fence[1]!
@@ -95,7 +107,7 @@ export class MarkdownStream {
     }
     const heading = /^(#{1,6}) +/.exec(line)
     if (heading) return this.#start({ indent: '', styles: ['bold'] }, '', rest.slice(heading[0].length))
-    const item = /^(\s*)([-*+]|\d{1,3}[.)]) +/.exec(line)
+    const item = /^([ \t]{0,8})([-*+]|\d{1,3}[.)]) +/.exec(line)
     if (item) {
       const mark = /\d/.test(item[2]!) ? `${item[2]!} ` : '• '
       const indent = ' '.repeat(item[1]!.length + mark.length)
@@ -126,11 +138,11 @@ export class MarkdownStream {
     rest: string,
   ): { readonly out: string; readonly rest: string } | undefined {
     const mark = this.#fence!
+    const closing = /^[ \t]{0,8}([`~]{0,40})[ \t]{0,20}$/.exec(line)?.[1]
+    const isMark = closing !== undefined && Array.from(closing).every((point) => point === mark[0])
     // Only the beginning of a line can be the fence's end.
-    if (end < 0 && mark.startsWith(line.trim().slice(0, mark.length)) && line.trim().length < mark.length)
-      return undefined
-    if (line.trim().startsWith(mark)) {
-      if (end < 0) return undefined
+    if (isMark && end < 0) return undefined
+    if (isMark && closing.length >= mark.length) {
       this.#fence = undefined
       return { out: '', rest: rest.slice(end + 1) }
     }
@@ -159,17 +171,18 @@ export class MarkdownStream {
           if (points[i + 2] === undefined && !isWhole && !this.#bold) return { out, rest: '**' }
           this.#bold = !this.#bold
           i++
-        } else if (!isEmphasis(this.#before, next)) this.#add(point)
+        } else if (!isEmphasis(this.#before, next)) out += this.#add(point)
       } else if (point === ' ') {
         out += this.#flushWord()
         this.#hasGap = true
-      } else this.#add(point)
+      } else out += this.#add(point)
       this.#before = point
     }
     return { out, rest: '' }
   }
 
-  #add(point: string): void {
+  /** A word that is as long as a line is printed as it comes: it has to be cut anyway. */
+  #add(point: string): string {
     const styles: Style[] = [
       ...this.#line!.styles,
       ...(this.#bold ? (['bold'] as const) : []),
@@ -178,11 +191,13 @@ export class MarkdownStream {
     const last = this.#word.at(-1)
     if (last && last.styles.join() === styles.join()) last.text += point
     else this.#word.push({ text: point, styles })
+    this.#wordWidth += widthOf(point)
+    return this.#wordWidth < this.#width ? '' : this.#flushWord()
   }
 
   #flushWord(): string {
     if (this.#word.length === 0) return ''
-    const width = this.#word.reduce((sum, { text }) => sum + widthOf(text), 0)
+    const width = this.#wordWidth
     const { indent } = this.#line!
     const isFirst = this.#column <= indent.length
     const gap = this.#hasGap && !isFirst ? 1 : 0
@@ -190,6 +205,7 @@ export class MarkdownStream {
     const text = this.#word.map((piece) => this.#styled(piece.text, piece.styles)).join('')
     this.#column = wraps ? indent.length + width : this.#column + gap + width
     this.#word = []
+    this.#wordWidth = 0
     this.#hasGap = false
     return wraps ? `\n${indent}${text}` : ' '.repeat(gap) + text
   }
@@ -213,8 +229,12 @@ interface Line {
   readonly closing?: string
 }
 
-/** The beginning of a line that may still become a heading, an item, a fence. */
-const UNDECIDED = /^(?: {0,8}|\s*#{1,6}|\s*[-*+>]|\s*\d{1,3}[.)]?|\s*[`~]{1,}[^\n]*|\s*\|?)$/
+/** A code block begins; a line that goes on for longer is none, or it would be held for ever. */
+const FENCE = /^[ \t]{0,8}(`{3,20}|~{3,20})([^`]{0,100})$/
+
+/** The beginning of a line that may still become a heading, an item, a fence. Bounded, as is everything that is held. */
+const UNDECIDED =
+  /^[ \t]{0,8}(?:#{1,6}|[-*+>]|\d{1,3}[.)]?|`{1,20}|~{1,20}|(?:`{3,20}|~{3,20})[^`]{0,100}|\|)?$/
 
 /** `*` beside a letter on one side only: it marks, and is not printed. `2 * 3` keeps its own. */
 const isEmphasis = (before: string, next: string | undefined): boolean =>

@@ -10,13 +10,14 @@ const MOST_LINES = 40
 
 /** A call before it runs: its words, what it would change, else its arguments. */
 export function formatCall(
-  { tool, arguments: args, summary, changes }: ShownCall,
+  { tool, arguments: args, summary, said, changes }: ShownCall,
   { style }: Styled,
 ): string {
-  const head = `${style('cyan', '→')} ${style('bold', show(tool))}`
   const words = summary ?? (changes.length > 0 ? '' : clip(JSON.stringify(args), 300))
+  const [first, ...below] = said === undefined ? [words] : [clip(said, 300), words]
   return [
-    `${head}${words === '' ? '' : `  ${foreign(words, TERMINAL)}`}\n`,
+    `${style('cyan', '→')} ${style('bold', show(tool))}${first === '' ? '' : `  ${foreign(first, TERMINAL)}`}\n`,
+    ...below.map((line) => `    ${style('dim', foreign(line, TERMINAL))}\n`),
     ...changes.map(({ path, lines }) => {
       const shown = lines.slice(0, MOST_LINES).map((line) => `    ${diffLine(line, style)}\n`)
       const more = lines.length - shown.length

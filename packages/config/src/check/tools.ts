@@ -54,7 +54,7 @@ function readTool(
       'take the access out, or set enable = false on the tool',
     )
   const own = fields as unknown as Partial<ToolConfig>
-  const { description, parameters, options = {}, questions = {} } = own
+  const { description, parameters, format_arguments, options = {}, questions = {} } = own
   return {
     enable: own.enable ?? all.enable,
     source,
@@ -66,6 +66,7 @@ function readTool(
     questions,
     ...(description === undefined ? {} : { description }),
     ...(parameters === undefined ? {} : { parameters }),
+    ...(format_arguments === undefined ? {} : { format_arguments }),
     ...(command === undefined ? {} : { command }),
     ...(hasAccess ? { access: readAccess(findings, [...path, 'access']) } : {}),
   }

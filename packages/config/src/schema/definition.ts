@@ -141,6 +141,9 @@ const tool = table({
     ['python3', 'tools/search.py'],
   ),
   parameters: doc(namesOf({}), 'JSON Schema of its arguments.', { type: 'object' }),
+  format_arguments: flag(
+    'The tool understands the action `format_arguments`: it is started to say, in its own words, what a call would do.',
+  ),
   options: doc(namesOf({}), 'Settings that are handed to the tool as they are.'),
   questions: doc(namesOf(table({ answer: scalar })), 'Answers to what the tool may ask, by question.', {
     overwrite: { answer: true },

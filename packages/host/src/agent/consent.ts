@@ -1,3 +1,4 @@
+import type { RunMode } from '@cordon/config'
 import { loadPatternTest } from '../execute/patterns.ts'
 import { decideRunMode } from '../execute/run-mode.ts'
 import type { ShownCall } from './shown.ts'
@@ -29,10 +30,11 @@ export type Consent =
 export async function consentTo(
   tool: Pick<OpenTool, 'config'>,
   args: unknown,
-  show: () => ShownCall,
+  show: (mode: RunMode) => Promise<ShownCall>,
   decider: Decider | undefined,
 ): Promise<Consent> {
   const { mode } = decideRunMode(tool.config.run, args, await loadPatternTest(tool.config.run))
+  const shown = await show(mode)
   const refused = (reason: string, outcome: 'denied' | 'skipped' = 'denied'): Consent => ({
     kind: 'refused',
     outcome,
@@ -41,7 +43,7 @@ export async function consentTo(
   if (mode === 'unattended') return { kind: 'run', arguments: args, always: false }
   if (mode === 'skip') return refused('its run mode is skip, so it was not run', 'skipped')
   if (!decider) return refused(NOBODY)
-  const verdict: Verdict = mode === 'edit' ? { kind: 'edit' } : await decider.decides(show())
+  const verdict: Verdict = mode === 'edit' ? { kind: 'edit' } : await decider.decides(shown)
   switch (verdict.kind) {
     case 'run':
     case 'always':

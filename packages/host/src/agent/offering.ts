@@ -1,7 +1,7 @@
 import type { CallToolResult, Tool } from '@modelcontextprotocol/client'
 import type { ToolConfig } from '@cordon/config'
 import { type Gateway, localOffer } from '../gateway/gateway.ts'
-import { callLocal, type LocalCall, type LocalHolder } from '../gateway/local.ts'
+import { callLocal, describeLocal, type LocalCall, type LocalHolder } from '../gateway/local.ts'
 
 /** A tool of the workspace or of one of its servers, that can be called now. */
 export interface OfferedTool {
@@ -10,7 +10,11 @@ export interface OfferedTool {
   readonly source: string
   readonly config: Pick<ToolConfig, 'run' | 'result' | 'timeout_secs' | 'max_output_bytes'>
   readonly perform: (call: LocalCall) => Promise<CallToolResult>
+  /** SPEC 1.9: what a call would do, in its own words. Absent: it does not know how to say it. */
+  readonly describe?: Describe
 }
+
+type Describe = (call: Pick<LocalCall, 'arguments' | 'signal'>) => Promise<string | undefined>
 
 /** Everything but our own: what the workspace and its servers offer. */
 export interface Offering {
@@ -43,10 +47,30 @@ class LocalOffering implements Offering {
   find(name: string): Promise<OfferedTool | undefined> {
     const tool = this.#gateway.localTools.get(name)
     const perform = (call: LocalCall): Promise<CallToolResult> => callLocal(name, this.#holder, call)
-    return Promise.resolve(tool && { name, source: 'local', config: tool.config, perform })
+    return Promise.resolve(
+      tool && {
+        name,
+        source: 'local',
+        config: tool.config,
+        perform,
+        ...describing(name, this.#gateway, this.#holder),
+      },
+    )
   }
 
   close(): Promise<void> {
     return this.#holder.local.close()
   }
+}
+
+/** Asked for, and not one of ours: those are a function of their arguments (`showCall`). */
+export const describing = (
+  name: string,
+  { localTools }: Gateway,
+  holder: LocalHolder,
+): { readonly describe?: Describe } => {
+  const tool = localTools.get(name)
+  return tool?.config.format_arguments && !tool.shipped
+    ? { describe: (call) => describeLocal(name, holder, call) }
+    : {}
 }

@@ -4,7 +4,7 @@ import type { Gateway } from '../gateway/gateway.ts'
 import type { LocalCall } from '../gateway/local.ts'
 import { errorResult } from '../gateway/results.ts'
 import { GatewaySession } from '../gateway/session.ts'
-import type { OfferedTool, Offering } from './offering.ts'
+import { describing, type OfferedTool, type Offering } from './offering.ts'
 
 /** With MCP servers: the session that a client of the gateway has, for ourselves. */
 export class ServerOffering implements Offering {
@@ -30,7 +30,11 @@ export class ServerOffering implements Offering {
         throw error
       }
     }
-    return { ...subjectOf(route, this.#session), perform }
+    return {
+      ...subjectOf(route, this.#session),
+      perform,
+      ...(route.kind === 'local' ? describing(name, this.#session.gateway, this.#session) : {}),
+    }
   }
 
   close(): Promise<void> {

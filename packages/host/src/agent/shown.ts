@@ -10,8 +10,10 @@ interface ShownChange {
 export interface ShownCall {
   readonly tool: string
   readonly arguments: unknown
-  /** In words, where the tool has some. */
+  /** In our words, for the tools of ours. */
   readonly summary: string | undefined
+  /** In the tool's own words: what it says of itself, so beside its arguments and never instead of them. */
+  readonly said: string | undefined
   /** SPEC 6.5: what it would change, for the tools of ours that change files. */
   readonly changes: readonly ShownChange[]
 }
@@ -22,6 +24,7 @@ export function showCall(tool: string, args: unknown, isOurs: boolean): ShownCal
     tool,
     arguments: args,
     summary: isOurs ? summaryOf(tool, args) : undefined,
+    said: undefined,
     changes: isOurs ? changesOf(tool, args) : [],
   }
 }

@@ -4,7 +4,7 @@ import type { ToolConfig } from '@cordon/config'
 import { CordonError, show } from '@cordon/policy'
 import { parseArguments } from '@cordon/tools'
 import type { JsonObject, Resource } from '@cordon/workspace'
-import type { AnswerMemory, Respondent } from '../execute/questions.ts'
+import type { Answer, AnswerMemory, Respondent } from '../execute/questions.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { type OfferedTool, type Offering, openOffering } from './offering.ts'
 import { BUILT_IN, type BuiltInName, describePolicy, isBuiltIn } from './built-in.ts'
@@ -26,6 +26,8 @@ export interface OpenTool extends Omit<OfferedTool, 'perform'> {
 
 export interface CallHow {
   readonly signal: AbortSignal
+  /** A person was asked something on the way; undefined: they did not answer. */
+  readonly inquired: (question: string, answer: Answer | undefined) => Promise<void>
 }
 
 export interface ToolboxOptions {
@@ -63,14 +65,16 @@ export class Toolbox implements AsyncDisposable {
     this.#readOnly = new Set(
       tools.filter(({ annotations }) => annotations?.readOnlyHint === true).map(({ name }) => name),
     )
-    return [...tools.map(functionTool), ...this.#builtIns()].filter(({ name }) => this.#options.wants(name))
+    // A server's tool that is named as one of ours would stand there twice, and be mistaken for it.
+    const others = tools.filter(({ name }) => !this.#isOwn(name))
+    return [...others.map(functionTool), ...this.#builtIns()].filter(({ name }) => this.#options.wants(name))
   }
 
   /** Undefined: there is no such tool, or it is not offered here. */
   async find(name: string): Promise<OpenTool | undefined> {
     const { gateway, wants } = this.#options
     if (!wants(name)) return undefined
-    if (isBuiltIn(name)) {
+    if (isBuiltIn(name) && this.#isOwn(name)) {
       const config = configured(gateway, name)
       return config?.enable
         ? {
@@ -94,8 +98,10 @@ export class Toolbox implements AsyncDisposable {
       source: tool.source,
       config,
       order: changesNothing ? 'free' : 'alone',
-      run: async (args, { signal }) => {
-        const { respondent, remembered } = this.#options
+      ...(tool.describe ? { describe: tool.describe } : {}),
+      run: async (args, { signal, inquired }) => {
+        const { remembered } = this.#options
+        const respondent = this.#respondent(inquired)
         const result = await tool.perform({ arguments: args, signal, respondent, remembered })
         return this.#answer(name, result, signal)
       },
@@ -115,15 +121,34 @@ export class Toolbox implements AsyncDisposable {
     await this.close()
   }
 
+  /** The name is a built-in tool's, unless a person gave it to another (`source`). */
+  #isOwn(name: string): boolean {
+    return isBuiltIn(name) && configured(this.#options.gateway, name)?.source.kind === 'builtin'
+  }
+
+  /** Whoever is asked, and every question on record. */
+  #respondent(inquired: CallHow['inquired']): Respondent | undefined {
+    const { respondent } = this.#options
+    return (
+      respondent && {
+        answer: async (tool, question) => {
+          const answer = await respondent.answer(tool, question)
+          await inquired(question.text, answer)
+          return answer
+        },
+      }
+    )
+  }
+
   #builtIns(): LanguageModelV4FunctionTool[] {
     return Object.entries(BUILT_IN)
-      .filter(([name]) => configured(this.#options.gateway, name)?.enable)
+      .filter(([name]) => this.#isOwn(name) && configured(this.#options.gateway, name)?.enable)
       .map(([name, { description, parameters }]) => {
         return { type: 'function', name, description, inputSchema: parameters }
       })
   }
 
-  async #runBuiltIn(name: BuiltInName, given: unknown, { signal }: CallHow): Promise<ToolAnswer> {
+  async #runBuiltIn(name: BuiltInName, given: unknown, { signal, inquired }: CallHow): Promise<ToolAnswer> {
     const args = parseArguments({ ...BUILT_IN[name].parameters }, given, () => false)
     const success = (text: string): ToolAnswer => ({ outcome: 'success', text, resources: [] })
     const failure = (text: string): ToolAnswer => ({ outcome: 'error', text, resources: [] })
@@ -140,7 +165,9 @@ export class Toolbox implements AsyncDisposable {
       case 'ask_user': {
         const { askPerson } = this.#options
         if (!askPerson) return failure('nobody can be asked here; decide without, or say what is missing')
-        const answer = await askPerson(args['question'] as string, (args['options'] as string[]) ?? [])
+        const question = args['question'] as string
+        const answer = await askPerson(question, (args['options'] as string[]) ?? [])
+        await inquired(question, answer)
         return answer === undefined ? failure('the person did not answer') : success(answer)
       }
     }

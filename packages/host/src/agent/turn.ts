@@ -1,6 +1,6 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { AssistantConfig } from '@cordon/config'
+import type { AssistantConfig, RunMode } from '@cordon/config'
 import { CordonError } from '@cordon/policy'
 import type { ConversationEvent, Json, JsonObject, StoredEvent } from '@cordon/workspace'
 import { consentTo, type Decider } from './consent.ts'
@@ -8,7 +8,7 @@ import { assembleContext, type ContextOptions } from './context.ts'
 import type { ModelFailure } from './errors.ts'
 import { readReply, type Reply, type Usage, type WantedCall } from './reply.ts'
 import { showCall, type ShownCall } from './shown.ts'
-import type { OpenTool, ToolAnswer, Toolbox } from './toolbox.ts'
+import type { CallHow, OpenTool, ToolAnswer, Toolbox } from './toolbox.ts'
 
 /** What somebody who follows a turn is told. Whatever is told of calls and results is on the disk by then. */
 export type Sight =
@@ -231,21 +231,42 @@ async function admit(
   if (signal.aborted) return no('cancelled', 'the person stopped the turn before it was run')
   if (!tool) return no('error', `there is no tool of this name: ${name}`)
   if (input.kind === 'invalid') return no('error', input.why)
-  const shown = showCall(name, input.value, turn.isOurs(name))
-  turn.see({ kind: 'call', call: shown })
-  const consent = await consentTo(tool, input.value, () => shown, turn.decider)
+  const show = async (mode: RunMode): Promise<ShownCall> => {
+    // Only a person who is asked needs its words: they cost a process.
+    const isAsked = mode === 'ask' && turn.decider !== undefined
+    const said = isAsked ? await tool.describe?.({ arguments: input.value, signal }) : undefined
+    const shown = { ...showCall(name, input.value, turn.isOurs(name)), said }
+    turn.see({ kind: 'call', call: shown })
+    return shown
+  }
+  const consent = await consentTo(tool, input.value, show, turn.decider)
+  if (signal.aborted) return no('cancelled', 'the person stopped the turn before it was run')
   if (consent.kind === 'refused') return no(consent.outcome, `tool ${name}: ${consent.reason}`)
   if (consent.always) await allowAlways(turn, tool)
   return async () => {
-    const answer = await answerOf(tool, consent.arguments, signal)
+    const answer = await answerOf(tool, consent.arguments, { signal, inquired: inquiryOf(turn, call) })
     await recordResult(turn, call, await handOver(tool, answer, turn.decider))
   }
 }
 
+/** SPEC 6.1: what a person was asked while a call ran, and what they said. Never trusted when it is read again. */
+const inquiryOf =
+  ({ journal, now }: Turn, { id }: RecordedCall): CallHow['inquired'] =>
+  (question, answer) =>
+    journal.append([
+      {
+        kind: 'inquiry',
+        at: now().toISOString(),
+        id,
+        question: journal.hide(question),
+        ...(answer === undefined ? {} : { answer: journal.hide(answer) }),
+      },
+    ])
+
 /** Whatever goes wrong with one call is that call's result. */
-async function answerOf(tool: OpenTool, args: unknown, signal: AbortSignal): Promise<ToolAnswer> {
+async function answerOf(tool: OpenTool, args: unknown, how: CallHow): Promise<ToolAnswer> {
   try {
-    return await tool.run(args, { signal })
+    return await tool.run(args, how)
   } catch (error) {
     if (!(error instanceof CordonError)) throw error
     return { outcome: 'error', text: error.message, resources: [] }

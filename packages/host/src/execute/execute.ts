@@ -1,6 +1,7 @@
 import type { SandboxConfig } from '@cordon/config'
 import {
   type AccessPolicy,
+  type Action,
   Context,
   CordonError,
   FsIndex,
@@ -45,6 +46,8 @@ export interface ToolCall {
   /** What the tool is told of it, where that is known from an earlier call under the same policy. */
   readonly context?: Context
   readonly answers: AnswerSources
+  /** SPEC 1.9. Default: `run`. */
+  readonly action?: Action
   /** Aborting kills the tool and everything it started. */
   readonly signal?: AbortSignal
 }
@@ -62,6 +65,9 @@ export interface ToolOutcome {
   /** SPEC 4.7: guesses why it failed; none when it is known exactly. */
   readonly hints: readonly Hint[]
 }
+
+/** Somebody waits for a question that needs an answer. */
+const FORMAT_SECONDS = 10
 
 /** A tool that asks again and again is not going to stop. */
 const MOST_ROUNDS = 16
@@ -112,7 +118,7 @@ async function runOnce(call: ToolCall, world: ToolWorld, input: Input): Promise<
     sandbox,
     unfinished,
     runtime: tool.runtime,
-    seconds: tool.config.timeout_secs,
+    seconds: call.action === 'format_arguments' ? FORMAT_SECONDS : tool.config.timeout_secs,
     bytes: tool.config.max_output_bytes,
     signal,
   }
@@ -143,8 +149,10 @@ function callData(call: ToolCall, world: ToolWorld, input: Input): Readonly<Reco
   }
 }
 
-const contextOf = ({ policy, context }: ToolCall, world: ToolWorld): Context =>
-  context ?? contextFor(policy, world)
+function contextOf({ policy, context, action = 'run' }: ToolCall, world: ToolWorld): Context {
+  const told = context ?? contextFor(policy, world)
+  return action === 'run' ? told : new Context({ ...told.data, action })
+}
 
 export const contextFor = (
   access: AccessPolicy,

@@ -1,3 +1,4 @@
+import type { Action } from '@cordon/policy'
 import { type Compiler } from '../policies.ts'
 import type { Project } from '../project.ts'
 import { type Bounds, Workers } from '../worker/workers.ts'
@@ -23,6 +24,8 @@ export interface SessionCall {
   /** Answers that hold for later calls, and who else can be asked. */
   readonly remembered?: AnswerMemory
   readonly respondent?: Respondent | undefined
+  /** SPEC 1.9. Default: `run`. */
+  readonly action?: Action
   /** Aborting kills the tool and everything it started. */
   readonly signal?: AbortSignal
   /** What a person should know, before anything is started. */
@@ -75,6 +78,7 @@ export class ToolSession implements AsyncDisposable {
           respondent: how.respondent,
           ...(how.remembered ? { remembered: how.remembered } : {}),
         },
+        ...(how.action ? { action: how.action } : {}),
         ...(how.signal ? { signal: how.signal } : {}),
       },
       {

@@ -13,6 +13,28 @@ export interface LocalCall {
   readonly remembered?: AnswerMemory
 }
 
+/**
+ * SPEC 1.9: what the call would do, in the tool's own words, in one line. It is confined as the call would be, is started only
+ * where its configuration says that it knows the action, and whatever goes wrong is silence.
+ */
+export async function describeLocal(
+  name: string,
+  { local }: LocalHolder,
+  { arguments: args, signal }: Pick<LocalCall, 'arguments' | 'signal'>,
+): Promise<string | undefined> {
+  try {
+    const { reply } = await local.call(name, args, { action: 'format_arguments', signal })
+    if (reply.type !== 'success') return undefined
+    const text = reply.content.map((block) => (block.type === 'text' ? block.text : '')).join(' ')
+    return text.slice(0, MOST_WORDS).replaceAll(/\s+/g, ' ').trim() || undefined
+  } catch (error) {
+    if (error instanceof CordonError) return undefined // the call itself will say it
+    throw error
+  }
+}
+
+const MOST_WORDS = 1000
+
 /** Who has local tools, and tells a person about them. */
 export interface LocalHolder {
   readonly local: ToolSession

@@ -152,6 +152,11 @@ describe.each<Kind>(['openai-compatible', 'anthropic'])('SPEC 6.5 a reply over %
     expect(reply!.text.length).toBeLessThan(1_100_000)
   })
 
+  test('that only thinks, without an end, is cut', async () => {
+    const { reply } = await ask(kind, [{ reasoning: 'hm '.repeat(400_000) }])
+    expect(reply).toMatchObject({ stop: 'cut', text: '' })
+  })
+
   test('sends calls as they were written, also what is no JSON', async () => {
     const { reply } = await ask(kind, [{ calls: [{ tool: 'x', arguments: '{"a": ' }] }])
     expect(reply?.calls.map(({ input }) => input)).toEqual(['{"a": '])

@@ -212,6 +212,69 @@ test(
   SLOW,
 )
 
+describe('what a package needs from elsewhere than the registry is refused, and none of it is run', () => {
+  /** Whatever runs writes this. */
+  const proof = (): string => join(at.home, 'ran')
+  const refuses = async (line: readonly string[], words: string): Promise<void> => {
+    const before = [packages('npm'), packages('pypi')]
+    const { code, stderr } = await mcp('add', 'elsewhere', '--', ...line)
+    expect({ code, stderr, ran: existsSync(proof()) }).toEqual({
+      code: 1,
+      stderr: expect.stringContaining(words),
+      ran: false,
+    })
+    expect([packages('npm'), packages('pypi')]).toEqual(before)
+  }
+  const needs = (name: string, dependencies: Record<string, string>): void =>
+    registry.publish({
+      name,
+      version: '1.0.0',
+      files: { 's.js': '' },
+      manifest: { bin: 's.js', dependencies },
+    })
+
+  test(
+    'npm: git, whose preparation npm would run; a URL; a directory',
+    async () => {
+      const repository = join(at.root, 'helper')
+      const manifest = {
+        name: 'helper',
+        version: '1.0.0',
+        scripts: { prepare: `touch ${proof()}` },
+        devDependencies: { inner: 'git+ssh://git@127.0.0.1/inner.git' },
+      }
+      at.write('helper/package.json', JSON.stringify(manifest))
+      at.write('helper/.npmrc', 'git=./evil.sh\n')
+      at.write('helper/evil.sh', `#!/bin/sh\ntouch ${proof()}\n`, 0o755)
+      const commit = 'git -c user.name=x -c user.email=x@x.invalid commit -qm x'
+      expect(at.shell(`cd helper && git init -q && git add -A && ${commit}`, []).code).toBe(0)
+      needs('with-git', { helper: `git+file://${repository}` })
+      needs('with-url', { left: `${registry.url}/tarballs/left/1.0.0.tgz?elsewhere` })
+      needs('with-directory', { helper: `file:${repository}` })
+      needs('deeper', { 'with-git': '1.0.0' })
+      const words = 'not from the registry'
+      for (const name of ['with-git', 'deeper', 'with-url', 'with-directory'])
+        await refuses(['npx', name], words)
+    },
+    SLOW,
+  )
+
+  test(
+    'pip: a direct reference, which pip would build',
+    async () => {
+      at.write('evil-1.0/setup.py', `open(${JSON.stringify(proof())}, "w")\nimport setuptools\nsetuptools.setup()\n`)
+      at.write('evil-1.0/PKG-INFO', 'Metadata-Version: 1.0\nName: evil\nVersion: 1.0\n')
+      expect(at.shell('tar czf evil-1.0.tar.gz evil-1.0', []).code).toBe(0)
+      const reference = `evil @ file://${at.root}/evil-1.0.tar.gz`
+      registry.publishWheel('with-reference', '1.0.0', PYTHON, reference)
+      await refuses(['uvx', 'with-reference'], 'not from the index')
+      registry.publishWheel('direct-wheel', '1.0.0', PYTHON, `snake-server @ ${registry.url}/wheels/snake_server-2.0.0-py3-none-any.whl`)
+      await refuses(['uvx', 'direct-wheel'], 'not from the index')
+    },
+    SLOW,
+  )
+})
+
 describe('the configuration', () => {
   test('add, ls and rm of a plain command; comments around it stay', async () => {
     const here = new Place(SOMEBODY)

@@ -90,8 +90,9 @@ export class Registry {
   }
 
   /** A wheel with one console script, made by Python itself. */
-  publishWheel(name: string, version: string, module: string): void {
-    const made = spawnSync('python3', ['-c', WHEEL, name, version, module], { encoding: 'buffer' })
+  publishWheel(name: string, version: string, module: string, ...requires: string[]): void {
+    const args = ['-c', WHEEL, name, version, module, ...requires]
+    const made = spawnSync('python3', args, { encoding: 'buffer' })
     if (made.status !== 0) throw new Error(`cannot make a wheel: ${made.stderr.toString()}`)
     this.#wheels.set(`${name.replaceAll('-', '_')}-${version}-py3-none-any.whl`, made.stdout)
   }

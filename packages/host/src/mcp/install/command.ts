@@ -5,9 +5,11 @@ import { InstallError } from './packages.ts'
 /** An installer ended with an error. What it printed may say more to who knows its format. */
 export class InstallerFailed extends InstallError {
   readonly stdout: string
+  readonly said: string
   constructor(program: string, code: number | null, stdout: string, said: string) {
     super(`${program} failed (${code ?? 'stopped'})${lastWords(said)}`)
     this.stdout = stdout
+    this.said = said
   }
 }
 

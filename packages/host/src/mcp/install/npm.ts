@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join, normalize } from 'node:path'
 import { show } from '@cordon/policy'
 import { makePrivateDirectory } from '@cordon/workspace'
+import { ALONE, nodeAlone } from './alone.ts'
 import { InstallerFailed, runInstaller } from './command.ts'
 import {
   fillDirectory,
@@ -69,19 +70,66 @@ export const installNpm = (pin: PackagePin, world: InstallWorld): Promise<Instal
       '--no-fund',
       '--no-progress',
       '--omit=dev',
-    )
+    ).catch((error: unknown) => {
+      throw isElsewhere(error) ? fromElsewhere(name, 'git, a URL or a directory') : error
+    })
     const lock = JSON.parse(readFileSync(join(dir, 'package-lock.json'), 'utf8')) as Lock
     const locked = lock.packages?.[`node_modules/${name}`]
     if (locked?.version !== version || locked.integrity !== pin.integrity)
       throw new InstallError(
         `what was installed as ${show(`${name}@${version}`)} is not what the registry stated before: it has ${show(String(locked?.integrity))}`,
       )
+    refuseElsewhere(name, lock)
     if (world.scripts === 'confined') await runScripts(dir, await registryOf(name, dir, world), world)
     return programsOf(dir, name)
   })
 
 interface Lock {
-  readonly packages?: Readonly<Record<string, { readonly version?: string; readonly integrity?: string }>>
+  readonly packages?: Readonly<Record<string, Locked>>
+}
+
+interface Locked {
+  readonly version?: string
+  readonly integrity?: string
+  readonly resolved?: string
+  readonly link?: boolean
+  readonly inBundle?: boolean
+  readonly dependencies?: Readonly<Record<string, string>>
+  readonly optionalDependencies?: Readonly<Record<string, string>>
+  readonly peerDependencies?: Readonly<Record<string, string>>
+}
+
+/** Decision 0239, for everything it needs as well. What a package brings along in its own tarball is part of it. */
+function refuseElsewhere(name: string, { packages = {} }: Lock): void {
+  for (const [path, locked] of Object.entries(packages)) {
+    const needs = { ...locked.peerDependencies, ...locked.dependencies, ...locked.optionalDependencies }
+    const elsewhere = Object.entries(needs).find(([, spec]) => !isRegistrySpec(spec))
+    if (elsewhere) throw fromElsewhere(name, `${elsewhere[0]} (${elsewhere[1]})`)
+    if (path === '' || locked.inBundle) continue
+    const isFetched = /^https?:/.test(locked.resolved ?? 'https:') && locked.integrity !== undefined
+    if (locked.link || !path.startsWith('node_modules/') || !isFetched)
+      throw fromElsewhere(name, `${path} (${locked.resolved ?? 'from nowhere'})`)
+  }
+}
+
+/** A version, range or tag; also of another name (`npm:`), which is the registry's as well. */
+const isRegistrySpec = (spec: string): boolean => !/[/:]/.test(spec.replace(/^npm:(?:@[^/]+\/)?/, ''))
+
+const fromElsewhere = (name: string, what: string): InstallError =>
+  new InstallError(
+    `${show(name)} needs something that is not from the registry, so it is not installed: ${show(what)}\n  fix: install it yourself, and name its program`,
+  )
+
+/** npm stopped because it was to run something, or, where it knows these options, to take it from elsewhere. */
+const isElsewhere = (error: unknown): boolean =>
+  error instanceof InstallerFailed && (error.said.includes(ALONE) || /EALLOW(?:GIT|REMOTE|FILE|DIRECTORY)/.test(error.said))
+
+/** The newer ones know these; to the others they are nothing. */
+const REGISTRY_ONLY = {
+  npm_config_allow_git: 'none',
+  npm_config_allow_remote: 'none',
+  npm_config_allow_file: 'none',
+  npm_config_allow_directory: 'none',
 }
 
 function programsOf(dir: string, name: string): Record<string, string> {
@@ -105,6 +153,6 @@ async function registryOf(name: string, dir: string, world: InstallWorld): Promi
 
 const npm = (world: InstallWorld, cwd: string, ...args: string[]): Promise<string> => {
   makePrivateDirectory(cwd)
-  const { env } = world.surroundings
+  const env = { ...world.surroundings.env, ...REGISTRY_ONLY, NODE_OPTIONS: nodeAlone(world.surroundings.env) }
   return runInstaller({ argv: ['npm', '--loglevel=error', ...args], cwd, env, signal: world.signal })
 }

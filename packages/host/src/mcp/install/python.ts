@@ -2,7 +2,8 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { show } from '@cordon/policy'
 import { makePrivateDirectory } from '@cordon/workspace'
-import { runInstaller } from './command.ts'
+import { ALONE, PIP_ALONE } from './alone.ts'
+import { InstallerFailed, runInstaller } from './command.ts'
 import {
   fillDirectory,
   InstallError,
@@ -22,7 +23,15 @@ export interface PythonPin extends PackagePin {
 export async function resolvePython({ name, version }: Wanted, world: InstallWorld): Promise<PythonPin> {
   const spec = version === undefined ? name : `${name}==${version}`
   const args = ['install', '--dry-run', '--ignore-installed', '--quiet', '--report', '-', ...WHEELS, spec]
-  const report = JSON.parse(await pip(world, packagesDir(world.surroundings), ...args)) as Report
+  const answer = await python(world, packagesDir(world.surroundings), ...PIP_ALONE, ...args).catch(
+    (error: unknown) => {
+      const isBuilt = error instanceof InstallerFailed && error.said.includes(ALONE)
+      throw isBuilt ? fromElsewhere(name, 'something that pip would have to build') : error
+    },
+  )
+  const report = JSON.parse(answer) as Report
+  const direct = report.install?.find(({ is_direct: isDirect }) => isDirect)
+  if (direct) throw fromElsewhere(name, direct.metadata?.name ?? 'a package')
   const items = (report.install ?? []).map(readItem)
   const own = items.find((item) => plainName(item.name) === plainName(name.replace(/\[.*/, '')))
   if (!own) throw new InstallError(`the index has no ${show(spec)}`)
@@ -66,8 +75,15 @@ export const installPython = (
 
 const WHEELS = ['--only-binary', ':all:', '--disable-pip-version-check', '--no-input'] as const
 
+/** Decision 0239, for everything it needs as well: a direct reference is a file or URL that the index does not vouch for. */
+const fromElsewhere = (name: string, what: string): InstallError =>
+  new InstallError(
+    `${show(name)} needs something that is not from the index, so it is not installed: ${show(what)}\n  fix: install it yourself, and name its program`,
+  )
+
 interface Report {
   readonly install?: readonly {
+    readonly is_direct?: boolean
     readonly metadata?: { readonly name?: string; readonly version?: string }
     readonly download_info?: { readonly archive_info?: { readonly hashes?: { readonly sha256?: string } } }
   }[]

@@ -262,13 +262,21 @@ describe('what a package needs from elsewhere than the registry is refused, and 
   test(
     'pip: a direct reference, which pip would build',
     async () => {
-      at.write('evil-1.0/setup.py', `open(${JSON.stringify(proof())}, "w")\nimport setuptools\nsetuptools.setup()\n`)
+      at.write(
+        'evil-1.0/setup.py',
+        `open(${JSON.stringify(proof())}, "w")\nimport setuptools\nsetuptools.setup()\n`,
+      )
       at.write('evil-1.0/PKG-INFO', 'Metadata-Version: 1.0\nName: evil\nVersion: 1.0\n')
       expect(at.shell('tar czf evil-1.0.tar.gz evil-1.0', []).code).toBe(0)
       const reference = `evil @ file://${at.root}/evil-1.0.tar.gz`
       registry.publishWheel('with-reference', '1.0.0', PYTHON, reference)
       await refuses(['uvx', 'with-reference'], 'not from the index')
-      registry.publishWheel('direct-wheel', '1.0.0', PYTHON, `snake-server @ ${registry.url}/wheels/snake_server-2.0.0-py3-none-any.whl`)
+      registry.publishWheel(
+        'direct-wheel',
+        '1.0.0',
+        PYTHON,
+        `snake-server @ ${registry.url}/wheels/snake_server-2.0.0-py3-none-any.whl`,
+      )
       await refuses(['uvx', 'direct-wheel'], 'not from the index')
     },
     SLOW,

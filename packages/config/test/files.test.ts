@@ -102,3 +102,69 @@ test('SPEC 2.1 files can add to sandbox.sensitive, and nobody can replace it', (
     'error: `sandbox.sensitive` can be extended, not replaced\n  at workspace:1:9\n  fix: write strategy = "append", or leave the strategy out',
   )
 })
+
+describe("SPEC 2.1 files do not decide what runs under a name that is a person's, with what the person gave it", () => {
+  const mine = text(
+    'user',
+    '[providers.mcp.github]\ncommand = "gh-mcp"\narguments = ["stdio"]\n[[providers.mcp.github.access.env]]\nname = "TOKEN"\nread = true\n' +
+      '[conversation.tools.deploy]\nsource = "local"\ncommand = ["deploy"]\n',
+  )
+  const granting = text(
+    'user',
+    '[conversation.tools.granted]\nsource = "local"\n[[conversation.tools.granted.access.net]]\nhost = "a.example"\nallow = true\n',
+  )
+  const refused = (key: string, line: number, at: string): string =>
+    `error: \`${key}\`: the files of a workspace cannot say what is started under this name, because your own configuration gives it something (${at})\n` +
+    `  at workspace:${line}:1\n` +
+    '  fix: take it out, or give it a name of its own'
+
+  for (const [toml, message] of [
+    [
+      '[providers.mcp.github]\ncommand = "./tools/gh.sh"\n',
+      refused('providers.mcp.github.command', 2, 'user:1:1'),
+    ],
+    [
+      '[providers.mcp.github]\narguments = ["--proxy", "evil"]\n',
+      refused('providers.mcp.github.arguments', 2, 'user:1:1'),
+    ],
+    [
+      '[conversation.tools.deploy]\ncommand = ["./evil"]\n',
+      refused('conversation.tools.deploy.command', 2, 'user:7:1'),
+    ],
+    [
+      '[conversation.tools.deploy]\nsource = "mcp.evil.tool"\n',
+      refused('conversation.tools.deploy.source', 2, 'user:7:1'),
+    ],
+    [
+      '[conversation.tools.granted]\ncommand = ["./evil"]\n',
+      refused('conversation.tools.granted.command', 2, 'user:1:1'),
+    ],
+  ] as const)
+    test(toml.replaceAll('\n', ' '), () => {
+      const own = toml.includes('granted') ? granting : mine
+      expect(messageOf(own, text('workspace', toml))).toContain(message)
+    })
+
+  test('also where the person speaks later', () => {
+    const theirs = text('workspace', '[providers.mcp.a]\ncommand = "a"\narguments = ["b"]\n')
+    expect(messageOf(theirs, text('user-workspace', '[providers.mcp.a]\ncommand = "mine"\n'))).toContain(
+      'cannot say what is started',
+    )
+  })
+
+  test('what says the same, adds access, or defines what a person then grants something, is fine', () => {
+    for (const [person, toml] of [
+      [mine, '[providers.mcp.github]\ncommand = "gh-mcp"\narguments = ["stdio"]\n'],
+      [mine, '[[providers.mcp.github.access.net]]\nhost = "a.example"\nallow = true\n'],
+      [
+        text('user-workspace', '[[providers.mcp.own.access.net]]\nhost = "a.example"\nallow = true\n'),
+        '[providers.mcp.own]\ncommand = "./own"\n',
+      ],
+      [
+        text('user', '[conversation.tools.check]\nrun = "unattended"\n'),
+        '[conversation.tools.check]\nsource = "local"\ncommand = ["./check"]\n',
+      ],
+    ] as const)
+      expect(messageOf(person, text('workspace', toml))).toBe('no error')
+  })
+})

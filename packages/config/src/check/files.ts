@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { type ConfigProblem } from '../errors.ts'
 import { authorOf, formatOrigin } from '../layers.ts'
 import { findCell, type Found, isTable, type TableCell } from '../merge/cell.ts'
@@ -20,7 +21,7 @@ export function checkFiles(documents: readonly Document[], problems: ConfigProbl
     findCell((persons ??= mergePersons(documents)), key)
   for (const document of documents) {
     if (authorOf(document.source) === 'person') continue
-    problems.push(...personalKeys(document))
+    problems.push(...personalKeys(document), ...takenNames(document, documents))
     const sandbox = document.values['sandbox']
     if (!isTable(sandbox)) continue
     const written = Written.in(document).child('sandbox')
@@ -64,6 +65,49 @@ function personalInProfiles(document: Document, profiles: Table): ConfigProblem[
 }
 
 const PERSONAL = ['outside', 'unix_sockets'] as const
+
+/**
+ * SPEC 2.1: a person gave a server or tool of this name variables, hosts and places; which program has them is not for files
+ * to say. What a person grants in one workspace alone is about what this workspace defines.
+ */
+function takenNames(document: Document, documents: readonly Document[]): ConfigProblem[] {
+  return NAMED.flatMap(({ above, keys }) =>
+    Object.entries(tableAt(document, above)).flatMap(([name, entry]) => {
+      if (name === '*' || !isTable(entry)) return []
+      const path = [...above, name]
+      const owner = documents.find((other) => isOwner(other, tableAt(other, path)))
+      if (!owner) return []
+      const theirs = tableAt(owner, path)
+      const changed = keys.filter(
+        (key) => Object.hasOwn(entry, key) && !isDeepStrictEqual(entry[key], theirs[key]),
+      )
+      return changed.map((key) => ({
+        origin: Written.in(document).below([...path, key]).origin,
+        key: formatKeyPath([...path, key]),
+        message: `\`${formatKeyPath([...path, key])}\`: the files of a workspace cannot say what is started under this name, because your own configuration gives it something (${formatOrigin(Written.in(owner).below(path).origin)})`,
+        fix: 'take it out, or give it a name of its own',
+      }))
+    }),
+  )
+}
+
+/** What decides which program runs. */
+const NAMED = [
+  { above: ['providers', 'mcp'], keys: ['command', 'arguments'] },
+  { above: ['conversation', 'tools'], keys: ['source', 'command'] },
+] as const
+
+function isOwner({ source }: Document, entry: Table): boolean {
+  if (source.layer === 'built-in' || authorOf(source) !== 'person') return false
+  const telling = source.layer === 'user' ? ['command', 'access', 'variables'] : ['command']
+  return telling.some((key) => Object.hasOwn(entry, key))
+}
+
+function tableAt({ values }: Document, path: readonly string[]): Table {
+  let at: unknown = values
+  for (const key of path) at = isTable(at) && Object.hasOwn(at, key) ? at[key] : undefined
+  return isTable(at) ? at : {}
+}
 
 /** The layers that are a person's word, without what files say between them. The defaults are always among them. */
 function mergePersons(documents: readonly Document[]): TableCell {

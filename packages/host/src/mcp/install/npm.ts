@@ -122,7 +122,8 @@ const fromElsewhere = (name: string, what: string): InstallError =>
 
 /** npm stopped because it was to run something, or, where it knows these options, to take it from elsewhere. */
 const isElsewhere = (error: unknown): boolean =>
-  error instanceof InstallerFailed && (error.said.includes(ALONE) || /EALLOW(?:GIT|REMOTE|FILE|DIRECTORY)/.test(error.said))
+  error instanceof InstallerFailed &&
+  (error.said.includes(ALONE) || /EALLOW(?:GIT|REMOTE|FILE|DIRECTORY)/.test(error.said))
 
 /** The newer ones know these; to the others they are nothing. */
 const REGISTRY_ONLY = {

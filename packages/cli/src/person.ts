@@ -7,20 +7,22 @@ import { show } from '@cordon/policy'
 export interface Terminal {
   readonly input: NodeJS.ReadStream
   readonly output: NodeJS.WriteStream
+  /** As Ctrl-C does where no question stands. */
+  readonly interrupt?: () => void
 }
 
 /** Undefined without a terminal on both sides: then nobody can be asked, and the answer to all is no. */
-export function personAt({ input, output }: Terminal): Person | undefined {
-  if (!input.isTTY || !output.isTTY) return undefined
-  return { confirms: async (question) => isYes(await askNow({ input, output }, question)) }
+export function personAt(at: Terminal): Person | undefined {
+  if (!isBoth(at)) return undefined
+  return { confirms: async (question) => isYes(await inTurn(at, () => askNow(at, question))) }
 }
 
 /** The same person, asked whether files may speak (SPEC 2.1). */
-export function reviewerAt({ input, output }: Terminal): Reviewer | undefined {
-  if (!input.isTTY || !output.isTTY) return undefined
+export function reviewerAt(at: Terminal): Reviewer | undefined {
+  if (!isBoth(at)) return undefined
   return {
     reviews: async (question) => {
-      const reply = await askNow({ input, output }, question)
+      const reply = await inTurn(at, () => askNow(at, question))
       if (isYes(reply)) return 'yes'
       return /^v(?:iew)?$/i.test(reply?.trim() ?? '') ? 'view' : 'no'
     },
@@ -28,11 +30,11 @@ export function reviewerAt({ input, output }: Terminal): Reviewer | undefined {
 }
 
 /** The same person, asked by a tool (SPEC 6.5). Every text of the tool's is shown, not trusted. */
-export function respondentAt({ input, output }: Terminal): Respondent | undefined {
-  if (!input.isTTY || !output.isTTY) return undefined
+export function respondentAt(at: Terminal): Respondent | undefined {
+  if (!isBoth(at)) return undefined
   return {
     answer: async (tool, question) => {
-      const reply = await askLine({ input, output }, promptFor(tool, question))
+      const reply = await inTurn(at, () => askLine(at, promptFor(tool, question)))
       return reply === undefined ? undefined : answerFrom(question, reply.trim())
     },
   }
@@ -65,6 +67,42 @@ function answerFrom({ answer_type, options = [], default: preset }: ToolQuestion
 
 /** Only `y` and `yes` are a yes; Enter, anything else, end of input and Ctrl-C are a no. */
 const isYes = (reply: string | undefined): boolean => /^y(?:es)?$/i.test(reply?.trim() ?? '')
+
+const isBoth = ({ input, output }: Terminal): boolean => input.isTTY && output.isTTY
+
+/** The questions at one terminal. */
+interface Turns {
+  /** Settles when nothing is being asked. */
+  last: Promise<unknown>
+  stops: number
+  /** The last question that stood there was answered with Ctrl-C. */
+  wasStopped: boolean
+}
+
+const turnsAt = new WeakMap<NodeJS.ReadStream, Turns>()
+
+/**
+ * One question at a time, whoever asks: what is typed answers the one that stands there. Ctrl-C declines it and all that wait
+ * behind it; at the next question it ends the program, as it would have without questions.
+ */
+function inTurn(
+  { input, interrupt }: Terminal,
+  ask: () => Promise<string | undefined>,
+): Promise<string | undefined> {
+  const turns = turnsAt.get(input) ?? { last: Promise.resolve(), stops: 0, wasStopped: false }
+  turnsAt.set(input, turns)
+  const { stops } = turns
+  const reply = turns.last.then(async () => {
+    if (turns.stops !== stops) return undefined
+    const said = await ask()
+    if (said === undefined) turns.stops++
+    if (said === undefined && turns.wasStopped) interrupt?.()
+    turns.wasStopped = said === undefined
+    return said
+  })
+  turns.last = reply.catch(() => undefined)
+  return reply
+}
 
 /** What was typed before the question was there does not answer it (SPEC 2.1, 3.2). */
 export async function askNow({ input, output }: Terminal, question: string): Promise<string | undefined> {

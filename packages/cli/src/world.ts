@@ -177,7 +177,13 @@ export function openAmbientWorld(): World {
 }
 
 const atTerminal = <T>(who: (at: Terminal) => T | undefined): T | undefined =>
-  isTerminal(STDIN) && isTerminal(STDERR) ? who({ input: process.stdin, output: process.stderr }) : undefined
+  isTerminal(STDIN) && isTerminal(STDERR)
+    ? who({
+        input: process.stdin,
+        output: process.stderr,
+        interrupt: () => process.kill(process.pid, 'SIGINT'),
+      })
+    : undefined
 
 const [STDIN, STDOUT, STDERR] = [0, 1, 2] as const
 

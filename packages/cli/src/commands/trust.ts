@@ -1,6 +1,7 @@
 import { basename, dirname, resolve } from 'node:path'
 import {
   acceptServer,
+  askPaged,
   askToTrust,
   formatWarning,
   invalidText,
@@ -159,7 +160,13 @@ async function trustServers(
     const text = serverChangeText(seen)
     if (text === undefined) continue
     const accepted =
-      options.yes || (await reviewer?.reviews(`${text}\nAccept it as it is now? [y/N] `)) === 'yes'
+      options.yes ||
+      (reviewer !== undefined &&
+        (await askPaged(
+          async (page) => (await reviewer.reviews(page)) === 'yes',
+          text,
+          'Accept it as it is now? [y/N] ',
+        )))
     if (accepted) await acceptServer(store, seen)
     ;(accepted ? trusted : waiting).push(seen.server)
     if (!options.json)

@@ -48,7 +48,11 @@ export class Gateway {
     const { project, compiler, installation, surroundings, version, only } = options
     const { conversation, sandbox } = project.loaded.config
     this.options = options
-    this.desk = { store: storeOf(project.workspace, compiler, compiler), person: compiler.person }
+    this.desk = {
+      store: storeOf(project.workspace, compiler, compiler),
+      person: compiler.person,
+      declined: new Set(),
+    }
     this.cache = new SchemaCache(project.workspace.local)
     this.serverWorld = {
       root: project.root,

@@ -145,7 +145,7 @@ export class Checkup {
       config,
       policy,
       world,
-      desk: { store: storeOf(workspace, compiler, compiler), person },
+      desk: { store: storeOf(workspace, compiler, compiler), person, declined: new Set() },
       cache: new SchemaCache(workspace.local),
       prepare: () => undefined,
     })

@@ -10,6 +10,8 @@ import type { ServerIdentity } from './identity.ts'
 export interface TrustDesk {
   readonly store: Pick<ApprovalStore, 'read' | 'changeServer'>
   readonly person: Person | undefined
+  /** The servers of which a change was declined: they are not asked about again (`cordon trust` can still accept it). */
+  readonly declined: Set<string>
 }
 
 /** The tools that a model may see, and why it does not see the others. */
@@ -27,8 +29,9 @@ export async function admitProgram(
   server: string,
   argv: readonly string[],
   identity: ServerIdentity,
-  { store, person }: TrustDesk,
+  desk: TrustDesk,
 ): Promise<boolean> {
+  const { store } = desk
   const program = programText(identity)
   const command = commandDigest(argv)
   const known = await knownServer(store, server, command)
@@ -37,10 +40,8 @@ export async function admitProgram(
     return true
   }
   if (known.program === program) return true
-  const accepted =
-    (await person?.confirms(
-      `${changeText(`the program of MCP server ${show(server)}`, known.program, program)}\nStart it as it is now? [y/N] `,
-    )) ?? false
+  const text = changeText(`the program of MCP server ${show(server)}`, known.program, program)
+  const accepted = await askOnce(desk, server, text, 'Start it as it is now? [y/N] ')
   await store.changeServer(server, (now) => {
     if (now?.command !== command) return undefined
     if (!accepted) return { ...now, waiting: { ...now.waiting, program } }
@@ -55,8 +56,9 @@ export async function admitTools(
   server: string,
   argv: readonly string[],
   tools: readonly Tool[],
-  { store, person }: TrustDesk,
+  desk: TrustDesk,
 ): Promise<AdmittedTools> {
+  const { store } = desk
   const command = commandDigest(argv)
   const offered = tools.map((tool) => ({ tool, seen: seenOf(tool) }))
   const known = await knownServer(store, server, command)
@@ -70,19 +72,51 @@ export async function admitTools(
   const digests = new Map(known.tools.map((tool) => [tool.name, tool.sha256]))
   const changed = offered.filter(({ seen }) => digests.get(seen.name) !== seen.sha256)
   if (changed.length === 0) return { tools, withheld: [] }
-  const question = `${changed.map(({ seen }) => toolChangeText(server, known, seen)).join('\n')}\nLet the assistant see ${changed.length === 1 ? 'it' : 'them'}? [y/N] `
-  const accepted = (await person?.confirms(question)) ?? false
-  const fresh = changed.map(({ seen }) => seen)
+  // What is too long to be shown is not to be had by a yes.
+  const fresh = changed.map(({ seen }) => seen).filter(({ text }) => text !== undefined)
+  const shown = fresh.map((seen) => toolChangeText(server, known, seen)).join('\n')
+  const question = `Let the assistant see ${fresh.length === 1 ? 'it' : 'them'}? [y/N] `
+  const accepted = fresh.length > 0 && (await askOnce(desk, server, shown, question))
   await store.changeServer(server, (now) => {
     if (now?.command !== command) return undefined
     return accepted ? acceptTools(now, fresh) : { ...now, waiting: { ...now.waiting, tools: fresh } }
   })
-  if (accepted) return { tools, withheld: [] }
+  const out = accepted ? changed.filter(({ seen }) => seen.text === undefined) : changed
   return {
-    tools: offered.filter((each) => !changed.includes(each)).map(({ tool }) => tool),
-    withheld: fresh.map(({ name }) => name),
+    tools: offered.filter((each) => !out.includes(each)).map(({ tool }) => tool),
+    withheld: out.map(({ seen }) => seen.name),
   }
 }
+
+/** A no is for the session: a server that goes on changing does not get a question for each. */
+async function askOnce(
+  { person, declined }: TrustDesk,
+  server: string,
+  text: string,
+  question: string,
+): Promise<boolean> {
+  if (!person || declined.has(server)) return false
+  const accepted = await askPaged((page) => person.confirms(page), text, question)
+  if (!accepted) declined.add(server)
+  return accepted
+}
+
+/** All of it is shown before it can be accepted, a screen at a time. */
+export async function askPaged(
+  confirms: (question: string) => Promise<boolean>,
+  text: string,
+  question: string,
+): Promise<boolean> {
+  const lines = text.replace(/\n$/, '').split('\n')
+  for (let from = 0; ; from += PAGE) {
+    const page = `${lines.slice(from, from + PAGE).join('\n')}\n`
+    const more = lines.length - from - PAGE
+    if (more <= 0) return confirms(`${page}\n${question}`)
+    if (!(await confirms(`${page}\nThere are ${more} more lines. Show them? [y/N] `))) return false
+  }
+}
+
+const PAGE = 60
 
 /** What a person is shown of a server that is not as it was; undefined: nothing waits. */
 export function serverChangeText(seen: ServerSeen): string | undefined {
@@ -91,7 +125,9 @@ export function serverChangeText(seen: ServerSeen): string | undefined {
     ...(waiting?.program === undefined
       ? []
       : [changeText(`the program of MCP server ${show(server)}`, program, waiting.program)]),
-    ...(waiting?.tools ?? []).map((tool) => toolChangeText(server, seen, tool)),
+    ...(waiting?.tools ?? [])
+      .filter(({ text }) => text !== undefined)
+      .map((tool) => toolChangeText(server, seen, tool)),
   ]
   return texts.length === 0 ? undefined : texts.join('\n')
 }
@@ -100,7 +136,10 @@ export function serverChangeText(seen: ServerSeen): string | undefined {
 export const acceptServer = (store: Pick<ApprovalStore, 'changeServer'>, shown: ServerSeen): Promise<void> =>
   store.changeServer(shown.server, (now) => {
     if (!now || JSON.stringify(now) !== JSON.stringify(shown)) return undefined
-    const { command, program, tools, waiting } = acceptTools(now, now.waiting?.tools ?? [])
+    const { command, program, tools, waiting } = acceptTools(
+      now,
+      (now.waiting?.tools ?? []).filter(({ text }) => text !== undefined),
+    )
     return { command, program: waiting?.program ?? program, ...(tools ? { tools } : {}) }
   })
 
@@ -115,8 +154,9 @@ function acceptTools({ waiting, ...known }: ServerSeen, fresh: readonly ToolSeen
 function toolChangeText(server: string, known: Pick<ServerSeen, 'tools'>, now: ToolSeen): string {
   const was = known.tools?.find(({ name }) => name === now.name)
   const what = `tool ${show(now.name)} of MCP server ${show(server)}`
-  if (was && was.text === undefined) return `${what} changed; what it was is too long to be shown`
-  return changeText(what, was?.text, now.text ?? '(too long to be shown)')
+  if (was && was.text === undefined)
+    return `${what} changed; what it was is too long to be shown. ${changeText('It', undefined, now.text!)}`
+  return changeText(what, was?.text, now.text!)
 }
 
 function changeText(what: string, was: string | undefined, now: string): string {
@@ -124,15 +164,7 @@ function changeText(what: string, was: string | undefined, now: string): string 
   return `${what} is not as it was:\n${indented(differenceOf(was, now))}`
 }
 
-const MOST_LINES = 60
-
-const indented = (lines: readonly string[]): string =>
-  [
-    ...lines.slice(0, MOST_LINES),
-    ...(lines.length > MOST_LINES ? [`and ${lines.length - MOST_LINES} more lines`] : []),
-  ]
-    .map((line) => `  ${visible(line)}\n`)
-    .join('')
+const indented = (lines: readonly string[]): string => lines.map((line) => `  ${visible(line)}\n`).join('')
 
 async function knownServer(
   store: Pick<ApprovalStore, 'read'>,
@@ -156,7 +188,7 @@ const programText = ({ program, entry, package: packaged, sha256: digest }: Serv
     .map((line) => `${line}\n`)
     .join('')
 
-const LONGEST_KEPT = 16 * 1024
+const LONGEST_KEPT = 64 * 1024
 
 /** Whatever of it a model may read counts, in whichever order the server writes it. */
 function seenOf(tool: Tool): ToolSeen {

@@ -1,0 +1,69 @@
+import type { Tool } from '@modelcontextprotocol/client'
+import { sha256, type ServerSeen } from '@cordon/workspace'
+import { expect, test } from 'vitest'
+import { admitTools, askPaged, type TrustDesk } from '../../src/mcp/server-trust.ts'
+
+const ARGV = ['server'] as const
+
+interface Desk {
+  readonly desk: TrustDesk
+  readonly asked: string[]
+}
+
+/** A desk with a store in memory, and a person who answers as is said. */
+function deskOf(answer: (question: string) => boolean): Desk {
+  let servers: ServerSeen[] = []
+  const asked: string[] = []
+  const store = {
+    read: () => Promise.resolve({ servers }),
+    changeServer: (server: string, edit: (known: ServerSeen | undefined) => object | undefined) => {
+      const edited = edit(servers.find((each) => each.server === server))
+      if (edited) servers = [{ server, seen_at: 'now', ...edited } as ServerSeen]
+      return Promise.resolve()
+    },
+  } as unknown as TrustDesk['store']
+  const confirms = (question: string): Promise<boolean> => {
+    asked.push(question)
+    return Promise.resolve(answer(question))
+  }
+  return { desk: { store, person: { confirms }, declined: new Set() }, asked }
+}
+
+const tool = (description: string): Tool => ({ name: 'pid', description, inputSchema: { type: 'object' } })
+
+/** The server is known with its first description. */
+async function known(answer: (question: string) => boolean): Promise<Desk> {
+  const made = deskOf(answer)
+  await made.desk.store.changeServer('s', () => ({ command: sha256(JSON.stringify(ARGV)), program: '' }))
+  await admitTools('s', ARGV, [tool('first')], made.desk)
+  return made
+}
+
+test('SPEC 2.1 what was declined is not asked again in the session, whatever the server changes next', async () => {
+  const { desk, asked } = await known(() => false)
+  for (const description of ['a', 'a', 'b', 'c'])
+    expect(await admitTools('s', ARGV, [tool(description)], desk)).toEqual({ tools: [], withheld: ['pid'] })
+  expect(asked).toHaveLength(1)
+})
+
+test('SPEC 2.1 nothing is accepted that was not shown: by pages, and what is too long not at all', async () => {
+  const long = await known(() => true)
+  expect(await admitTools('s', ARGV, [tool('x'.repeat(100_000))], long.desk)).toEqual({
+    tools: [],
+    withheld: ['pid'],
+  })
+  expect(long.asked).toEqual([])
+
+  const lines = Array.from({ length: 150 }, (_, i) => `line ${i}`)
+  const pages: string[] = []
+  const answers = [true, true, true]
+  const ask = (page: string): Promise<boolean> => Promise.resolve((pages.push(page), answers.shift()!))
+  expect(await askPaged(ask, `${lines.join('\n')}\n`, 'Yes? ')).toBe(true)
+  expect(pages.map((page) => page.trim().split('\n').at(-1))).toEqual([
+    'There are 90 more lines. Show them? [y/N]',
+    'There are 30 more lines. Show them? [y/N]',
+    'Yes?',
+  ])
+  expect(pages.join('').match(/line \d+/g)).toEqual(lines)
+  expect(await askPaged(() => Promise.resolve(false), lines.join('\n'), 'Yes? ')).toBe(false)
+})

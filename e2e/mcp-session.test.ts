@@ -48,7 +48,7 @@ describe('SPEC 5.5: run modes', () => {
       isError: true,
       content: [{ type: 'text', text: 'tool fs_read_file: the call was declined' }],
     })
-    expect(asked[0]).toBe('Run fs_read_file with "{\\"path\\":\\"a.txt\\"}"?')
+    expect(asked[0]).toBe('Run fs_read_file?\n  path: "a.txt"\n')
   })
 
   test('are a no where nobody can be asked, with how to allow it', async () => {

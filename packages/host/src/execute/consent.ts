@@ -1,6 +1,6 @@
-import { quote } from '@cordon/policy'
 import { loadPatternTest } from './patterns.ts'
 import { decideRunMode, type RunDecision } from './run-mode.ts'
+import { shownValues } from './shown.ts'
 import type { LocalTool } from './tool.ts'
 
 /** Whatever has a name and a run mode. */
@@ -41,7 +41,7 @@ export async function askConsent(
       return refused('its run mode is skip, so it was not run')
     case 'ask':
       if (!consenter) return refused(NOBODY)
-      return (await consenter.confirms(`Run ${name} with ${quote(JSON.stringify(args))}?`))
+      return (await consenter.confirms(`Run ${name}?\n${shownValues(args)}`))
         ? run(args)
         : refused('the call was declined')
     case 'edit': {

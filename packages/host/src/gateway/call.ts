@@ -7,7 +7,7 @@ import { milliseconds } from '../mcp/connection.ts'
 import { notesOf, ServerError } from '../mcp/diagnosis.ts'
 import { type RemotePerson } from './elicit.ts'
 import { callLocal, type LocalCall } from './local.ts'
-import { errorResult, resultOfServer } from './results.ts'
+import { errorResult, resultOfServer, shownResult } from './results.ts'
 import type { GatewaySession, Route } from './session.ts'
 import { plainText } from './text.ts'
 
@@ -166,7 +166,7 @@ async function handOver(
     case 'edit':
       if (
         config.result === 'ask' &&
-        (await person?.confirms(`Hand over the result of ${name}?\n${textOf(result).slice(0, SHOWN)}`))
+        (await person?.confirms(`Hand over the result of ${name}?\n${shownResult(result)}`))
       )
         return result
       return errorResult(
@@ -174,5 +174,3 @@ async function handOver(
       )
   }
 }
-
-const SHOWN = 2000

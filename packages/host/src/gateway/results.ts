@@ -1,7 +1,9 @@
 import type { CallToolResult } from '@modelcontextprotocol/server'
+import { show } from '@cordon/policy'
 import { boundContent } from '../execute/output.ts'
 import type { ContentBlock } from '../execute/result.ts'
 import type { ToolOutcome } from '../execute/execute.ts'
+import { shownValues } from '../execute/shown.ts'
 import { notesOf } from '../mcp/diagnosis.ts'
 import { plainText, plainValue } from './text.ts'
 
@@ -73,6 +75,27 @@ export function resultOfServer(
     ...(result._meta === undefined ? {} : { _meta: result._meta }),
   }
 }
+
+/** For a person who is asked whether it may be handed over: all that it is, each long text cut by itself, with its length. */
+export function shownResult({ content, structuredContent }: CallToolResult): string {
+  const blocks = content.map((block) => {
+    if (block.type === 'text') return `${shownText(block.text)}\n`
+    if (block.type === 'resource' && 'text' in block.resource)
+      return `${show(block.resource.uri)}:\n${shownText(block.resource.text)}\n`
+    const { data, resource, ...rest } = { data: undefined, resource: undefined, ...block }
+    const size = Buffer.byteLength(data ?? (resource && 'blob' in resource ? resource.blob : ''), 'base64')
+    return `${size > 0 ? `${size} bytes that are no text\n` : ''}${shownValues({ ...rest, ...(resource ? { uri: resource.uri } : {}) })}`
+  })
+  const structured = structuredContent === undefined ? [] : [`as data:\n${shownValues(structuredContent)}`]
+  return [...blocks, ...structured].join('')
+}
+
+const LONGEST_SHOWN = 2000
+
+const shownText = (text: string): string =>
+  text.length <= LONGEST_SHOWN
+    ? text
+    : `${text.slice(0, LONGEST_SHOWN).toWellFormed()}… (${text.length} characters, the rest is not shown)`
 
 /** Encoded data stays as it is: it is printed by nobody. */
 function plainContent(block: Content): Content {

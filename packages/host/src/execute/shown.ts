@@ -1,0 +1,47 @@
+import { show, tomlString } from '@cordon/policy'
+
+/** More lines than this nobody reads; that there are more is said before the first. */
+const MOST_VALUES = 100
+/** Of a text that is no path, as much as tells what it is. */
+const LONGEST_TEXT = 300
+const LONGEST_PATH = 4096
+
+/**
+ * A call's arguments, or a result, as a person decides about them: every value with the way to it, one a line, so that
+ * none hides behind another. What says where something is done comes first and whole; another long text is cut by itself,
+ * with its length.
+ */
+export function shownValues(value: unknown): string {
+  const all = leavesOf(value, '')
+  if (all.length === 0) return ''
+  const lines = [...all.filter(isPlace), ...all.filter((leaf) => !isPlace(leaf))]
+  const left = lines.length - MOST_VALUES
+  return [
+    ...(left > 0 ? [`  (${lines.length} values, ${left} of them are not shown)\n`] : []),
+    ...lines
+      .slice(0, MOST_VALUES)
+      .map(([way, leaf]) => `  ${way === '' ? '' : `${way}: `}${shownLeaf(way, leaf)}\n`),
+  ].join('')
+}
+
+type Leaf = readonly [way: string, value: unknown]
+
+function leavesOf(value: unknown, way: string): Leaf[] {
+  if (typeof value !== 'object' || value === null) return [[way, value]]
+  const entries = Object.entries(value)
+  if (entries.length === 0) return way === '' ? [] : [[way, value]]
+  return entries.flatMap(([key, inner]) =>
+    leavesOf(inner, Array.isArray(value) ? `${way}[${key}]` : way === '' ? show(key) : `${way}.${show(key)}`),
+  )
+}
+
+const PLACES = /path|file|dir|source|dest|target|^from|^to\b|ur[il]|host|command|program|cwd|root/i
+
+const isPlace = ([way, value]: Leaf): boolean =>
+  typeof value === 'string' && value.length <= LONGEST_PATH && PLACES.test(way)
+
+function shownLeaf(way: string, value: unknown): string {
+  if (typeof value !== 'string') return JSON.stringify(value) ?? 'nothing'
+  if (value.length <= LONGEST_TEXT || isPlace([way, value])) return tomlString(value)
+  return `${tomlString(value.slice(0, LONGEST_TEXT).toWellFormed())}… (${value.length} characters)`
+}

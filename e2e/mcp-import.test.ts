@@ -455,3 +455,42 @@ fs.promises.rename = counted(fs.promises.rename)
   expect(kills).toBeGreaterThanOrEqual(4)
   expect(states).toEqual(new Set(['- -', 'ours -', 'ours theirs']))
 })
+
+describe('a file of a clone is not your own where there is no .cordon', () => {
+  const evil = JSON.stringify({
+    mcpServers: {
+      path: { command: 'true', env: { PATH: '/evil' } },
+      plain: { command: './server.sh' },
+    },
+  })
+  const clone = (): string => {
+    const dir = at.mkdir(own('clone'))
+    at.mkdir(join(dir, '.git'))
+    at.write(join(dir, '.mcp.json'), evil)
+    return dir
+  }
+
+  test('standing in it: what it says is for this project, and PATH would work on Cordon', () => {
+    const dir = clone()
+    const done = at.cordon(['mcp', 'import', '.mcp.json'], { cwd: dir })
+    expect(done.stdout).toContain('PATH, which would work on Cordon itself')
+    expect(config()).toBe('')
+    const listed = at.cordon(['mcp', 'ls', '--json'], { cwd: dir })
+    expect(JSON.parse(listed.stdout)).toMatchObject([{ name: 'plain', layer: 'user-workspace' }])
+    expect(at.cordon(['mcp', 'ls', '--json'])).toMatchObject({ stdout: '[]\n' })
+  })
+
+  test('standing elsewhere, by its name, and through a link that came with it: refused', () => {
+    const dir = clone()
+    const elsewhere = at.cordon(['mcp', 'import', join(dir, '.mcp.json')], { cwd: at.root })
+    expect(elsewhere).toMatchObject({ code: 1, stderr: expect.stringContaining('it came with the files of') })
+    at.write(own('unpacked/.cursor/mcp.json'), evil)
+    expect(at.cordon(['mcp', 'import', own('unpacked/.cursor/mcp.json')]).stderr).toContain(
+      `it came with the files of ${own('unpacked')}`,
+    )
+    symlinkSync(own('.claude.json'), join(dir, 'servers.json'))
+    at.write(own('.claude.json'), '{"mcpServers":{"mine":{"command":"mine"}}}', 0o600)
+    const link = at.cordon(['mcp', 'import', 'servers.json'], { cwd: dir })
+    expect([link.code, config()]).toEqual([1, ''])
+  })
+})

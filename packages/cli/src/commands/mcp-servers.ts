@@ -135,7 +135,14 @@ const placeOf = (
   world: World,
   { cfg }: Pick<ServerOptions, 'cfg'>,
   needs: 'files' | 'nothing' = 'nothing',
-): ProjectOptions => ({ cwd: world.cwd, surroundings: world, cfg, trust: trustTerms(world, needs) })
+): ProjectOptions => ({
+  cwd: world.cwd,
+  surroundings: world,
+  cfg,
+  trust: trustTerms(world, needs),
+  // As `mcp serve` finds it; into a workspace's file is written where there is a mark.
+  ...(needs === 'nothing' ? { unmarked: 'allow' } : {}),
+})
 
 const serverWorld = (world: World, options: ProjectOptions, scripts: ChangeWorld['scripts']): ChangeWorld => {
   const stop = new AbortController()

@@ -1,7 +1,7 @@
 import { realpathSync } from 'node:fs'
-import { resolve } from 'node:path'
-import { below } from '@cordon/policy'
-import type { Surroundings } from '@cordon/workspace'
+import { dirname, resolve } from 'node:path'
+import { below, type CanonicalPath, shellWord, show } from '@cordon/policy'
+import { repositoryAround, type Surroundings } from '@cordon/workspace'
 import { type ClientDocument, ClientFileError, openDocument } from './document.ts'
 import { type Entry, isRecord, readEntry } from './entry.ts'
 import { type ClientFile, linksOf, readClientFile } from './file.ts'
@@ -70,14 +70,29 @@ export function surveyNamed(name: string, { cwd, root, surroundings }: SurveyOpt
   const file = resolve(cwd, name)
   const places = [...userPlaces(surroundings), ...(root === undefined ? [] : projectPlaces(root))]
   const isInside = root !== undefined && [file, realOf(file)].some((path) => below(root, path) !== undefined)
-  const place = places.find((known) => [known.file, realOf(known.file)].includes(file)) ?? {
-    client: 'plain',
-    file,
-    scope: isInside ? 'project' : 'user',
-  }
+  const known = places.find((each) => [each.file, realOf(each.file)].includes(file))
+  const project = known || isInside ? undefined : projectOf(file, surroundings)
+  if (project !== undefined)
+    throw new ClientFileError(
+      name,
+      `it came with the files of ${show(project)}`,
+      `cd ${shellWord(project)} first, where it belongs`,
+    )
+  const place = known ?? { client: 'plain', file, scope: isInside ? 'project' : 'user' }
   const found = surveyFile(place, root, surroundings)
   if (!found) throw new ClientFileError(name, 'there is no such file')
   return { files: [found], problems: [], unnamed: [] }
+}
+
+/** A file of a clone is not a person's own, wherever the person stands: by what lies around it, or by its name. */
+function projectOf(file: string, surroundings: Surroundings): string | undefined {
+  for (const path of [file, realOf(file)]) {
+    const around = repositoryAround(realOf(dirname(path)) as CanonicalPath, surroundings)
+    if (around !== undefined) return around
+    const named = projectPlaces('/').find((place) => path.endsWith(place.file))
+    if (named) return path.slice(0, -named.file.length) || '/'
+  }
+  return undefined
 }
 
 function realOf(file: string): string {

@@ -1,6 +1,7 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { smallPlace } from './harness/gateway.ts'
+import { GatewayClient, smallPlace, UNATTENDED } from './harness/gateway.ts'
 import { Place, PROGRAM } from './harness/place.ts'
 import { play } from './harness/terminal.ts'
 
@@ -89,4 +90,60 @@ test('mcp wrap confines one server in place, and passes its messages through', (
   )
   expect(JSON.parse(stdout)).toMatchObject({ id: 1, result: { serverInfo: { name: 'small' } } })
   expect(code).toBe(0)
+})
+
+/** Writes and reads a file in the home, as `server-memory` does with MEMORY_FILE_PATH. */
+const KEEPER = `
+import { writeFileSync } from 'node:fs'
+writeFileSync(process.argv[2], 'kept')
+await import('./small.mjs')
+`
+
+test('a place outside that a server is pointed to: said by doctor with commands that work as pasted, and by the gateway when it is lost', async () => {
+  const place = smallPlace()
+  place.write('keeper.mjs', KEEPER)
+  const kept = join(place.home, 'notes.txt')
+  place.config(
+    `${UNATTENDED}[providers.mcp.keeper]\ncommand = ${JSON.stringify(PROGRAM.node)}\narguments = ["keeper.mjs", ${JSON.stringify(kept)}]\n`,
+  )
+  const gateway = await GatewayClient.open(place)
+  expect(await gateway.names()).toContain('pid')
+  await gateway.close()
+  expect(gateway.stderr).toContain(
+    'MCP server keeper wrote ~/notes.txt into a private home, which is gone with it; `cordon mcp doctor keeper` says how it gets a place to keep',
+  )
+  expect(existsSync(kept)).toBe(false)
+
+  const { stdout } = place.cordon(['mcp', 'doctor', 'keeper'])
+  expect(stdout).toContain(
+    'warning: it is pointed to ~/notes.txt, outside the workspace: it will find nothing there, and lose what it writes\n',
+  )
+  const commands = stdout
+    .split('to allow it, in the workspace:\n')[1]!
+    .trim()
+    .split('\n')
+    .map((line) => line.trim())
+  expect(commands).toEqual([
+    'touch ~/notes.txt',
+    'ln -s ~/notes.txt notes.txt',
+    `cordon config set --user-workspace providers.mcp.keeper.access.fs '+{ path = ".", read = true, write = true, execute = true }'`,
+    `cordon config set --user-workspace providers.mcp.keeper.access.fs '+{ path = "notes.txt", external = true, read = true, write = true }'`,
+    'cordon policy compile',
+  ])
+  const script = commands.map((line) => line.replace(/^cordon /, '"$1" "$2" ')).join(' && ')
+  const { uid, gid } = place.person
+  const pasted = play(
+    {
+      argv: ['/bin/sh', '-c', script, 'sh', PROGRAM.node, PROGRAM.cordon],
+      cwd: place.root,
+      env: place.env({ TERM: 'xterm' }),
+      steps: [['Approve? [y/N] ', 'y\r']],
+    },
+    uid === undefined ? {} : { uid, gid: gid! },
+  )
+  expect([pasted.missed, pasted.code]).toEqual([[], 0])
+  await using again = await GatewayClient.open(place)
+  await again.text('pid') // it answers, so it has started
+  expect(readFileSync(kept, 'utf8')).toBe('kept')
+  expect(place.cordon(['mcp', 'doctor', 'keeper']).stdout).not.toContain('warning')
 })

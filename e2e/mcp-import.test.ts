@@ -494,3 +494,20 @@ describe('a file of a clone is not your own where there is no .cordon', () => {
     expect([link.code, config()]).toEqual([1, ''])
   })
 })
+
+test('what a server is pointed to outside the workspace is said, with the commands that grant it; and Claude Desktop without --for', () => {
+  for (const dir of ['Documents', '.config']) at.mkdir(own(dir))
+  at.write(
+    own('.config/Claude/claude_desktop_config.json'),
+    `{"mcpServers":{"files":{"command":"mcp-files","args":["~/Documents","/v1/api"],"env":{"CACHE":"${own('cache')}","TOKEN":"/not${SECRET}"}}}}`,
+    0o600,
+  )
+  const { stdout } = mcp('import', '--dry-run')
+  expect(stdout).toContain('warning: Claude Desktop starts servers in no project')
+  expect(stdout).toContain('warning: it is pointed to ~/Documents, ~/cache, outside the workspace')
+  expect(stdout).toContain('ln -s ~/Documents Documents\n')
+  expect(stdout).toContain('mkdir -p ~/cache\n')
+  expect(stdout).not.toContain(SECRET)
+  const added = mcp('add', 'other', '--', 'mcp-files', own('Documents'))
+  expect(added.stdout).toContain('warning: it is pointed to ~/Documents, outside the workspace')
+})

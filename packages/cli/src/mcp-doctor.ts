@@ -83,7 +83,7 @@ async function examine(
   const declined = new Set<string>()
   for (;;) {
     const found = await checkup.examine()
-    world.out.write(formatExamination(server, found, world.out))
+    world.out.write(formatExamination(server, found, world.out, home))
     const open = found.suggestions.filter(
       ({ toml }) => !declined.has(toml) && !accepted.some((each) => each.toml === toml),
     )

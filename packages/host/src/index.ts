@@ -85,6 +85,7 @@ export {
 export { isTerminal } from '@cordon/sandbox'
 export { startOf, statFields, userDataDir } from '@cordon/workspace'
 export { Checkup, type DoctorCall, type Examination, type Suggestion } from './mcp/doctor.ts'
+export { reachCommands, reachText, unreachedPlaces } from './mcp/reach.ts'
 export { acceptServer, askPaged, serverChangeText } from './mcp/server-trust.ts'
 export { Gateway } from './gateway/gateway.ts'
 export { serveHttp } from './gateway/http.ts'

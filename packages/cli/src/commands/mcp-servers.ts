@@ -222,7 +222,7 @@ async function importServers(world: World, file: string | undefined, options: Im
   const importing = { ...serverWorld(world, place, 'not run'), root, style, write }
   const done = options.dryRun ? undefined : await performImport(plan, importing)
   if (options.json) writeJson(world, importJson(survey, plan, done))
-  else world.out.write(formatImport(survey, plan, done, { home: world.home, style }))
+  else world.out.write(formatImport(survey, plan, done, { root, home: world.home, style }))
   const failed = done?.some(({ servers }) => servers.some((server) => server.failed !== undefined)) ?? false
   if (failed || survey.problems.length > 0) world.finish(EXIT.denied)
 }
@@ -316,5 +316,5 @@ async function add(world: World, name: string, line: readonly string[], options:
   warn(world, [...added.notices, ...added.warnings])
   if (options.json)
     writeJson(world, { name, file: added.file, line: added.line, package: added.installed ?? null })
-  else world.out.write(formatAdded(name, added))
+  else world.out.write(formatAdded(name, added, { root: workspaceIfAny(place)?.root, home: world.home }))
 }

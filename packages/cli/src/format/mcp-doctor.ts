@@ -1,4 +1,4 @@
-import type { Examination, Suggestion } from '@cordon/host'
+import { type Examination, reachText, type Suggestion } from '@cordon/host'
 import { show } from '@cordon/policy'
 import type { Stream } from '../world.ts'
 import { clip, foreign } from './text.ts'
@@ -9,7 +9,7 @@ const MOST_SAID = 10
 const LONGEST_DETAIL = 300
 
 /** How far a server got, then what was refused exactly, then guesses, then its last words. */
-export function formatExamination(server: string, found: Examination, out: Style): string {
+export function formatExamination(server: string, found: Examination, out: Style, home: string): string {
   const { style } = out
   const lines = [
     ...found.steps.map(({ name, ok, detail }) => {
@@ -19,13 +19,18 @@ export function formatExamination(server: string, found: Examination, out: Style
     ...new Set(
       found.refused.map(
         ({ url, host, port, reason }) =>
-          `${style('red', 'refused:')} ${show(url ?? `${host}:${port ?? ''}`)}: ${show(reason)}`,
+          `${style('red', 'refused:')} ${show(url ?? (port === undefined ? host : `${host}:${port}`))}: ${show(reason)}`,
       ),
     ),
-    ...found.hints.map(
-      ({ text, fix, question }) =>
-        `${style('cyan', 'hint:')} ${text}${question || fix === undefined ? '' : `\n    to allow it: ${fix}`}`,
-    ),
+    // What would help is said below: as lines of the configuration, or as commands for places outside.
+    ...found.hints.map(({ text }) => `${style('cyan', 'hint:')} ${text}`),
+    ...(found.unreached.places.length === 0
+      ? []
+      : [
+          `${style('yellow', 'warning:')} ${reachText(found.unreached.places, home)}`,
+          '  to allow it, in the workspace:',
+          ...found.unreached.commands.map((line) => `    ${line}`),
+        ]),
     ...(found.said.length === 0
       ? []
       : [`it had said:`, ...found.said.slice(-MOST_SAID).map((line) => `  ${foreign(line, out)}`)]),

@@ -11,6 +11,9 @@ import {
   type ServerView,
   type Undone,
   type Updated,
+  reachCommands,
+  reachText,
+  unreachedPlaces,
 } from '@cordon/host'
 import { below, shellWord, show } from '@cordon/policy'
 import type { Stream } from '../world.ts'
@@ -99,11 +102,16 @@ export const serverJson = ({
   clients,
 })
 
-export function formatAdded(name: string, { file, line, installed }: AddedServer): string {
+export function formatAdded(
+  name: string,
+  { file, line, installed }: AddedServer,
+  place: Pick<ImportLook, 'root' | 'home'>,
+): string {
   const from = installed
     ? `  installed ${show(installed.name)} ${show(installed.version)}, ${show(installed.integrity)}\n  install scripts: ${installed.scripts}\n`
     : ''
-  return `added ${show(name)} to ${show(file)}\n  ${commandLine(line)}\n${from}`
+  const out = unreached(name, line.slice(1), place).map((each) => `  ${each}\n`)
+  return `added ${show(name)} to ${show(file)}\n  ${commandLine(line)}\n${from}${out.join('')}`
 }
 
 export function formatUpdated(name: string, updated: Updated): string {
@@ -118,6 +126,8 @@ export function formatUpdated(name: string, updated: Updated): string {
 }
 
 interface ImportLook {
+  /** The workspace; undefined: there is none here. */
+  readonly root: string | undefined
   readonly home: string
   readonly style: EntryStyle
 }
@@ -155,6 +165,13 @@ function formatFile(
   const empty = steps.length === 0 && others.length === 0 ? ['  no servers'] : []
   return [
     `${CLIENT_TITLES[place.client]}: ${at}${link}`,
+    ...(place.client === 'claude-desktop' &&
+    look.style.directory === undefined &&
+    steps.some(({ kind }) => kind === 'take')
+      ? [
+          '  warning: Claude Desktop starts servers in no project, where Cordon finds no workspace; say which it is: --for DIRECTORY',
+        ]
+      : []),
     ...lines,
     ...others,
     ...empty,
@@ -207,10 +224,28 @@ function stepLines(
               `    warning: ${show(step.wanted!.name)} is nearly ${alike}: make sure that it is the one you mean`,
             ]),
         `    access: the workspace, no network${names.length === 0 ? '' : `, ${names.join(', ')}${values}`}`,
+        ...unreached(step.name, step.places, look).map((line) => `    ${line}`),
         ...step.notes.map((note) => `    note: ${note.replaceAll('NAME', step.name)}`),
       ]
     }
   }
+}
+
+/** SPEC 5.4: what it is pointed to and will not reach, and the commands that grant it. */
+function unreached(
+  name: string,
+  words: readonly string[],
+  { root, home }: Pick<ImportLook, 'root' | 'home'>,
+): readonly string[] {
+  const places = unreachedPlaces(words, { root, home })
+  if (places.length === 0) return []
+  return [
+    `warning: ${reachText(places, home)}`,
+    '  to allow it, in the workspace:',
+    ...reachCommands(`providers.mcp.${name}`, places, { root, home, hasRules: false }).map(
+      (line) => `    ${line}`,
+    ),
+  ]
 }
 
 const LAYERS = {

@@ -6,6 +6,7 @@ import type {
 } from '@modelcontextprotocol/client'
 import type { ServerContext } from '@modelcontextprotocol/server'
 import { CordonError, show } from '@cordon/policy'
+import type { Exit } from '@cordon/sandbox'
 import type { ToolSession } from '../execute/session.ts'
 import { ServerError } from '../mcp/diagnosis.ts'
 import type { Offer } from '../mcp/offer.ts'
@@ -13,6 +14,7 @@ import { type CallAs, type McpServer, type ServerSetup, worldFor } from '../mcp/
 import { admitTools } from '../mcp/server-trust.ts'
 import { StatefulServer } from '../mcp/stateful.ts'
 import { StatelessServer } from '../mcp/stateless.ts'
+import { leftBehind } from '../run/left.ts'
 import { askClient } from './ask-client.ts'
 import { type Gateway, localOffer } from './gateway.ts'
 import { type NamedTool, nameTools } from './names.ts'
@@ -244,8 +246,19 @@ export class GatewaySession {
         }
       },
       prepare: (client) => this.#listen(name, client),
+      onEnd: ({ exit }) => this.#tellLost(name, exit.left),
       ...(audience.waiting ? { onWaiting: audience.waiting } : {}),
     }
+  }
+
+  /** SPEC 4.3: what it wrote to its private home is gone with it; that is said also when the session is over. */
+  #tellLost(name: string, left: Exit['left']): void {
+    const lost = leftBehind(left, this.gateway.serverWorld.home)
+    if (!lost) return
+    const text = `MCP server ${show(name)} wrote ${lost.names.map(show).join(', ')} into a private home, which is gone with it; \`cordon mcp doctor ${name}\` says how it gets a place to keep`
+    if (this.#said.has(text)) return
+    this.#said.add(text)
+    this.gateway.options.audience.warn(text)
   }
 
   #listen(name: string, client: Client): void {

@@ -41,6 +41,8 @@ export interface ServerStart {
   readonly capabilities?: Pick<ClientCapabilities, 'sampling' | 'elicitation'>
   /** Called before the handshake, to listen to what the server says by itself. */
   readonly prepare?: (client: Client) => void
+  /** Told how the process ended, once nothing of it is left. */
+  readonly onEnd?: (end: ProgramEnd) => void
 }
 
 /** A server that is initialised, and can be asked. */
@@ -87,7 +89,10 @@ async function connectOn(
   let end: ProgramEnd | undefined
   let launchError: unknown
   const ended = program.ended.then(
-    (how) => void (end = how),
+    (how) => {
+      end = how
+      start.onEnd?.(how)
+    },
     (error: unknown) => void (launchError = error),
   )
   const fail = (stage: Stage, what: string): ServerError => {

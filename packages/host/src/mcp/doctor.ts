@@ -1,8 +1,8 @@
 import type { CallToolResult } from '@modelcontextprotocol/client'
-import { mergeSources, setValue } from '@cordon/config'
-import { CordonError } from '@cordon/policy'
+import { formatKeyPath, mergeSources, setValue } from '@cordon/config'
+import { below, CordonError, isMinimalEnv } from '@cordon/policy'
 import type { Surroundings } from '@cordon/workspace'
-import type { ProxyDecision } from '@cordon/sandbox'
+import { buildEnvironment, type ProxyDecision } from '@cordon/sandbox'
 import type { Person } from '../approve/approve.ts'
 import type { Hint } from '../confine/hints.ts'
 import { compileProject, type Compiler, type Policies } from '../policies.ts'
@@ -12,9 +12,11 @@ import { storeOf } from '../trust/gate.ts'
 import { parseQuestion, type Question } from '../why/question.ts'
 import { why } from '../why/why.ts'
 import type { Connection, ServerWorld } from './connection.ts'
+import { serverValues } from './clients/values.ts'
 import { type Diagnosis, ServerError } from './diagnosis.ts'
 import { SchemaCache } from './schema-cache.ts'
 import { askForOffer } from './offer.ts'
+import { reachCommands, unreachedPlaces } from './reach.ts'
 import { ServerStarter, worldFor } from './server.ts'
 
 /** One step of a server's life, and how it went. */
@@ -44,6 +46,8 @@ export interface Examination {
   readonly hints: readonly Hint[]
   readonly said: readonly string[]
   readonly suggestions: readonly Suggestion[]
+  /** Places outside the workspace that it is pointed to, or asked for, and the commands that grant them. */
+  readonly unreached: { readonly places: readonly string[]; readonly commands: readonly string[] }
 }
 
 export interface DoctorCall {
@@ -60,6 +64,8 @@ export interface DoctorOptions {
   readonly version: string
   readonly person: Person | undefined
 }
+
+type Seen = Omit<Examination, 'works' | 'suggestions' | 'unreached'>
 
 /** In the person's own file for this workspace: what a server needs here is nobody else's business. */
 const LAYER = 'user-workspace'
@@ -82,7 +88,8 @@ export class Checkup {
     const seen = await this.#try(policies)
     const works = seen.steps.every(({ ok }) => ok)
     // A server that works and was refused something nevertheless may do without it; the person decides.
-    return { ...seen, works, suggestions: this.#suggest(seen, policies) }
+    const suggestions = this.#suggest(seen, policies)
+    return { ...seen, works, suggestions, unreached: this.#unreached(seen, policies) }
   }
 
   /** As if it were written into the person's own file. */
@@ -92,7 +99,7 @@ export class Checkup {
     this.#project = { ...this.#project, sources: edited, loaded: mergeSources(edited) }
   }
 
-  async #try(policies: Policies): Promise<Omit<Examination, 'works' | 'suggestions'>> {
+  async #try(policies: Policies): Promise<Seen> {
     const record = new Notes(this.#options.call)
     const { server, call } = this.#options
     const config = this.#project.loaded.config.providers.mcp[server]!
@@ -171,6 +178,34 @@ export class Checkup {
     return [...new Map(found.map((each) => [`${each.key} ${each.value}`, each])).values()]
   }
 
+  #unreached({ hints }: Seen, policies: Policies): Examination['unreached'] {
+    const { server, call, compiler, surroundings } = this.#options
+    const { root, loaded } = this.#project
+    const config = loaded.config.providers.mcp[server]!
+    const subject = config.stateful || !call ? server : this.#configuredName(call.tool)
+    const policy = [...policies.bySubject].find(([{ name }]) => name === subject)?.[1]
+    if (!policy) return { places: [], commands: [] }
+    const { values } = serverValues(server, [config.command, ...config.arguments], surroundings)
+    const inside = buildEnvironment(policy, { ...values, ...surroundings.env })
+    const named = Object.entries(inside).flatMap(([name, value]) => (isMinimalEnv(name) ? [] : [value]))
+    const isThere = (path: string): boolean =>
+      policy.fs.some(
+        ({ approvedTarget, grants }) =>
+          approvedTarget !== undefined && grants.size > 0 && below(approvedTarget, path) !== undefined,
+      )
+    const facts = { root: root.path, home: compiler.home, isThere }
+    const asked = hints.flatMap(({ about, fix }) => (/^--(?:read|write) /.test(fix ?? '') ? [about] : []))
+    const places = unreachedPlaces([...config.arguments, ...named, ...asked], facts)
+    const key = config.stateful ? ['providers', 'mcp', server] : ['conversation', 'tools', subject]
+    const access = config.stateful ? config.access : loaded.config.conversation.tools[subject]?.access
+    const hasRules = (access?.fs.length ?? 0) > 0
+    const commands =
+      places.length === 0
+        ? []
+        : reachCommands(formatKeyPath(key), places, { root: root.path, home: compiler.home, hasRules })
+    return { places, commands }
+  }
+
   /** Where the server's access is declared: with the server, or with the tool that was called (SPEC 5.2). */
   #editFor(question: Question, policies: Policies): Pick<Suggestion, 'key' | 'value'> | undefined {
     const { server, call, compiler, surroundings } = this.#options
@@ -245,7 +280,7 @@ class Notes {
     this.#said = said
   }
 
-  result(): Omit<Examination, 'works' | 'suggestions'> {
+  result(): Seen {
     const hints = [...new Map(this.#hints.map((hint) => [hint.about, hint])).values()]
     return { steps: this.#steps, refused: this.#refused, hints, said: this.#said }
   }

@@ -25,6 +25,7 @@ export interface ServerSetup {
   /** Called for every process before it is initialised, to hear what it says by itself. */
   readonly prepare: (client: Client) => void
   readonly onWaiting?: (server: string, seconds: number) => void
+  readonly onEnd?: NonNullable<ServerStart['onEnd']>
 }
 
 /**
@@ -87,7 +88,7 @@ export class ServerStarter {
   }
 
   async start(policy: AccessPolicy, signal?: AbortSignal): Promise<Connection> {
-    const { name, config, world, prepare, onWaiting, capabilities } = this.#setup
+    const { name, config, world, prepare, onWaiting, onEnd, capabilities } = this.#setup
     const identity = await this.identity()
     return connect(
       {
@@ -98,6 +99,7 @@ export class ServerStarter {
         startupSecs: config.startup_timeout_secs,
         signal,
         prepare,
+        ...(onEnd ? { onEnd } : {}),
         ...(capabilities ? { capabilities: capabilities() } : {}),
         ...(onWaiting ? { onWaiting: (seconds) => onWaiting(name, seconds) } : {}),
       },

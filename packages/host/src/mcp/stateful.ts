@@ -15,6 +15,9 @@ export class StatefulServer implements McpServer {
   #running: Promise<Connection> | undefined
   #offer: Promise<Offer> | undefined
   #starts = 0
+  #isClosing = false
+  /** The process that was started last is initialised. */
+  #connected = false
 
   constructor(setup: ServerSetup) {
     this.name = setup.name
@@ -46,14 +49,16 @@ export class StatefulServer implements McpServer {
     return asking(await this.#connection(), question)
   }
 
+  /** One that runs is told to end, and has a moment for it; one that is only being started is stopped. */
   async close(): Promise<void> {
-    this.#closed.abort()
+    this.#isClosing = true
+    if (!this.#connected) this.#closed.abort()
     const running = this.#running
-    if (running)
-      await running.then(
-        (connection) => connection.close(),
-        () => undefined,
-      )
+    await running?.then(
+      (connection) => connection.close(),
+      () => undefined,
+    )
+    this.#closed.abort()
   }
 
   /** One that has ended is started again when it is next asked; what it knew is lost, as with every server that ends. */
@@ -63,16 +68,22 @@ export class StatefulServer implements McpServer {
     if (connection && !connection.failure()) return connection
     // Whoever comes in the same moment waits for the same process.
     if (this.#running !== running) return this.#connection()
-    if (this.#closed.signal.aborted || this.#starts >= MOST_STARTS)
-      throw connection?.failure() ?? this.#gaveUp()
+    if (this.#isClosing || this.#starts >= MOST_STARTS) throw this.#gaveUp(connection?.failure())
     this.#starts++
-    return (this.#running = this.#starter.start(this.#setup.policy, this.#closed.signal))
+    this.#connected = false
+    this.#running = this.#starter.start(this.#setup.policy, this.#closed.signal)
+    this.#running.then(
+      () => (this.#connected = true),
+      () => undefined,
+    )
+    return this.#running
   }
 
-  #gaveUp(): ServerError {
-    const what = this.#closed.signal.aborted
-      ? 'was stopped'
-      : `did not start ${MOST_STARTS} times, and is not tried again in this session`
-    return new ServerError({ server: this.name, stage: 'start', what, refused: [], hints: [], said: [] })
+  #gaveUp(last: ServerError | undefined): ServerError {
+    const known = last?.diagnosis ?? { server: this.name, stage: 'start', refused: [], hints: [], said: [] }
+    if (this.#isClosing) return last ?? new ServerError({ ...known, what: 'was stopped' })
+    const how = last ? `${last.diagnosis.what}: it was started` : 'did not start:'
+    const what = `${how} ${MOST_STARTS} times, and is not tried again in this session`
+    return new ServerError({ ...known, what })
   }
 }

@@ -7,6 +7,8 @@ export type Entry =
   | ({
       readonly kind: 'local'
       readonly variables: readonly Variable[]
+      /** Arguments and values that look like paths: it may be pointed to what it will not reach. */
+      readonly places: readonly string[]
       readonly notes: readonly string[]
     } & Launch)
   | { readonly kind: 'remote' }
@@ -45,7 +47,10 @@ export function readEntry(value: unknown, scope: 'user' | 'project'): Entry {
   ]
   const why = whyNotCommand([command, ...(args ?? [])], scope) ?? whyNotVariables(variables, scope)
   if (why !== undefined) return left(why)
-  return { kind: 'local', command, args, variables, notes: notesOn(value) }
+  const places = [...(args ?? []), ...Object.values(env ?? {})].filter(
+    (text): text is string => typeof text === 'string' && /^(?:--?[\w-]+=)?(?:\/|~\/|~$)/.test(text),
+  )
+  return { kind: 'local', command, args, variables, places, notes: notesOn(value) }
 }
 
 const REMOTE_KEYS = ['url', 'httpUrl', 'serverUrl'] as const

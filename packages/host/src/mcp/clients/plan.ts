@@ -22,6 +22,8 @@ export interface Taken {
   readonly layer: EditableLayer
   readonly launch: Launch
   readonly variables: readonly Variable[]
+  /** What it is pointed to, by arguments and values. */
+  readonly places: readonly string[]
   readonly notes: readonly string[]
   /** Set: the package is installed first, and its program started instead of the runner. */
   readonly wanted: Wanted | undefined
@@ -62,7 +64,7 @@ function planServer(file: SurveyedFile, server: FoundServer, planning: Planning)
   const { entry } = server
   if (entry.kind === 'left') return { kind: 'left', server, why: entry.why }
   if (entry.kind !== 'local') return { kind: entry.kind, server }
-  const { command, args, variables, notes } = entry
+  const { command, args, variables, places, notes } = entry
   if (server.name === '__proto__' || hasHidden(server.name) || plainName(server.name) === '')
     return { kind: 'left', server, why: 'its name cannot be one of ours; rename it in the client' }
   const launch = { command, args }
@@ -86,7 +88,7 @@ function planServer(file: SurveyedFile, server: FoundServer, planning: Planning)
   const same = planning.ours.get(key)
   const name = same?.name ?? freeName(server.name, file.place.client, planning.names)
   planning.names.add(name)
-  const step: Taken = { server, name, layer, launch, variables, notes, wanted }
+  const step: Taken = { server, name, layer, launch, variables, places, notes, wanted }
   planning.ours.set(key, step)
   return { kind: 'take', ...step }
 }

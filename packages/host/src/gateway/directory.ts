@@ -7,13 +7,13 @@ import {
   type ReadResourceResult,
   type Resource,
   type ResourceTemplateType,
-  UriTemplate,
 } from '@modelcontextprotocol/client'
 import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server'
 import { CordonError, show } from '@cordon/policy'
 import type { McpServer } from '../mcp/server.ts'
 import type { GatewaySession } from './session.ts'
 import { plainText, plainValue } from './text.ts'
+import { matchesTemplate } from './uri-template.ts'
 
 interface Options {
   readonly signal: AbortSignal
@@ -110,7 +110,9 @@ export class Directory {
     const listed = lists.find(({ found }) => found.some((each) => each.uri === uri))?.server
     if (listed) return listed
     const templates = await this.#templates(options)
-    const matching = templates.find(({ found }) => found.some(({ uriTemplate }) => matches(uriTemplate, uri)))
+    const matching = templates.find(({ found }) =>
+      found.some(({ uriTemplate }) => matchesTemplate(uriTemplate, uri)),
+    )
     if (matching) return matching.server
     // Some servers list nothing and read all the same; where there is only one, it is meant.
     const [only, ...others] = await this.#session.serversWith('resources')
@@ -167,14 +169,6 @@ interface NamedPrompt {
   readonly server: McpServer
   readonly name: string
   readonly prompt: Prompt
-}
-
-function matches(template: string, uri: string): boolean {
-  try {
-    return new UriTemplate(template).match(uri) !== null
-  } catch {
-    return false // not a template that anybody could follow
-  }
 }
 
 const uniqueBy = <T>(all: readonly T[], key: (one: T) => string): T[] =>

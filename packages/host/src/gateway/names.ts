@@ -27,11 +27,14 @@ export interface Naming {
  * else has that as well: then it is prefixed by its server. Local tools keep their names. Pure, and the same in every order
  * of start: which name is whose does not depend on who was faster.
  */
-export function nameTools({ conversation }: Config, offers: readonly Offered[]): Naming {
+export function nameTools({ conversation, providers }: Config, offers: readonly Offered[]): Naming {
+  // What begins with a server's name is that server's: another one cannot be there first.
+  const isPrefixed = (remote: string, server: string): boolean =>
+    Object.keys(providers.mcp).some((other) => other !== server && fold(remote).startsWith(fold(`${other}_`)))
   const configured = new Map<string, ConfiguredTool>()
   const taken = new Set<string>()
   for (const [name, config] of Object.entries(conversation.tools)) {
-    taken.add(name)
+    taken.add(fold(name))
     if (config.source.kind !== 'mcp') continue
     const { server, tool: remote = name } = config.source
     configured.set(keyOf(server, remote), { name, config })
@@ -44,19 +47,25 @@ export function nameTools({ conversation }: Config, offers: readonly Offered[]):
       if (!known) rest.push({ server, remote })
       else if (known.config.enable) tools.push({ ...known, server, remote })
     }
-  const wanted = Map.groupBy(conversation.defaults.enable ? rest : [], ({ remote }) => remote)
+  const wanted = Map.groupBy(conversation.defaults.enable ? rest : [], ({ remote }) => fold(remote))
+  const candidates = [...wanted].flatMap(([folded, same]) =>
+    same.map(({ server, remote }): NamedTool => {
+      const isFree = same.length === 1 && !taken.has(folded) && !isPrefixed(remote, server)
+      return { name: isFree ? remote : `${server}_${remote}`, server, remote, config: undefined }
+    }),
+  )
   const problems: string[] = []
-  for (const [remote, same] of wanted) {
-    const isFree = same.length === 1 && !taken.has(remote)
-    for (const { server } of same) {
-      const name = isFree ? remote : `${server}_${remote}`
-      if (!isFree && (taken.has(name) || wanted.has(name)))
+  for (const [folded, same] of Map.groupBy(candidates, ({ name }) => fold(name))) {
+    if (same.length === 1 && !taken.has(folded)) tools.push(...same)
+    else
+      for (const { server, remote } of same)
         problems.push(`tool ${remote} of MCP server ${server} has no name that is free`)
-      else tools.push({ name, server, remote, config: undefined })
-    }
   }
   return { tools, problems }
 }
+
+/** Names that differ by case alone are the same to whoever reads them. */
+const fold = (name: string): string => name.toLowerCase()
 
 interface ConfiguredTool {
   readonly name: string

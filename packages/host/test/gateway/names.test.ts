@@ -45,11 +45,40 @@ enable = false
   expect(named('[conversation.tools."*"]\nenable = false\n', offers)).toEqual([])
 })
 
+test('SPEC 5.5: a prefixed name is its server’s, and look-alikes by case are prefixed', () => {
+  expect(
+    named('', [
+      { server: 'one', tools: ['a', 'two_a', 'TWO_b'] },
+      { server: 'two', tools: ['a', 'Read'] },
+      { server: 'one', tools: ['read'] },
+    ]),
+  ).toEqual([
+    'one_a = one.a',
+    'two_a = two.a',
+    'one_two_a = one.two_a',
+    'one_TWO_b = one.TWO_b',
+    'two_Read = two.Read',
+    'one_read = one.read',
+  ])
+  expect(named('', [{ server: 'one', tools: ['FS_read_file', 'find'] }])).toEqual([
+    'FS_read_file = one.FS_read_file',
+    'find = one.find',
+  ])
+  expect(
+    named('[conversation.tools.find]\nsource = "local"\ncommand = ["x"]\n', [
+      { server: 'one', tools: ['Find'] },
+    ]),
+  ).toEqual(['one_Find = one.Find'])
+})
+
 test('SPEC 5.5: what has no free name is left out, and said', () => {
   const { tools, problems } = nameTools(config(SERVERS), [
-    { server: 'one', tools: ['a', 'two_a'] },
+    { server: 'one', tools: ['a', 'one_a'] },
     { server: 'two', tools: ['a'] },
   ])
-  expect(tools.map(({ name }) => name)).toEqual(['one_a', 'two_a'])
-  expect(problems).toEqual(['tool a of MCP server two has no name that is free'])
+  expect(tools.map(({ name }) => name)).toEqual(['two_a'])
+  expect(problems).toEqual([
+    'tool a of MCP server one has no name that is free',
+    'tool one_a of MCP server one has no name that is free',
+  ])
 })

@@ -36,7 +36,9 @@ export async function admitProgram(
   const command = commandDigest(argv)
   const known = await knownServer(store, server, command)
   if (!known) {
-    await store.changeServer(server, (now) => (now?.command === command ? undefined : { command, program }))
+    await store.changeServer(server, (now) =>
+      now?.command === command ? undefined : { command, program, ...toolsKept(now, program) },
+    )
     return true
   }
   if (known.program === program) return true
@@ -50,6 +52,14 @@ export async function admitProgram(
   })
   return accepted
 }
+
+/** Another version of the same package is another program, by a person's word (`mcp update`). What it says of its tools is not. */
+const toolsKept = (was: ServerSeen | undefined, program: string): Pick<ServerSeen, 'tools'> =>
+  was?.tools && packageIn(was.program) !== undefined && packageIn(was.program) === packageIn(program)
+    ? { tools: was.tools }
+    : {}
+
+const packageIn = (program: string): string | undefined => /^package (.+)@[^@\n]*$/m.exec(program)?.[1]
 
 /** The same for what the server tells a model about its tools: name, description, schema and all else. */
 export async function admitTools(

@@ -35,6 +35,18 @@ describe('SPEC 2.1: trust', () => {
     expect(await accepted.names()).toContain('pid')
   })
 
+  test('a program that changed in mid-session is not started again', async () => {
+    const place = new Place()
+    const file = place.write('small.mjs', SMALL)
+    place.config(UNATTENDED + small('stateful = false'))
+    await using gateway = await opened(place)
+    expect(await gateway.text('pid')).toMatch(/^\d+ /)
+    writeFileSync(file, `${SMALL}// another program\n`)
+    expect(await gateway.text('pid')).toContain(
+      'was not started: its program is not the one that was used before',
+    )
+  })
+
   test('a tool that is described otherwise by now is withheld; revoking makes it new', async () => {
     const place = new Place()
     place.write('small.mjs', SMALL)

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { closeSync, openSync, readFileSync, readSync, realpathSync, statSync } from 'node:fs'
+import { closeSync, fstatSync, openSync, readFileSync, readSync, realpathSync, statSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { findProgram } from '@cordon/sandbox'
 
@@ -11,8 +11,8 @@ export interface ServerIdentity {
   readonly entry?: string
   /** `name@version` of the package that the entry, or else the program, belongs to. */
   readonly package?: string
-  /** Of the entry, or else of the program; absent for a program too large to be read at every start. */
-  readonly sha256?: string
+  /** Of the entry with what is loaded before it, or else of the program. */
+  readonly sha256: string
 }
 
 const INTERPRETER =
@@ -25,23 +25,56 @@ export function identify(
   env: Readonly<Record<string, string | undefined>>,
 ): ServerIdentity {
   const found = findProgram(argv[0], cwd, env['PATH'] ?? '')
+  const inner = basename(found) === 'env' ? behindEnv(argv) : undefined
+  if (inner) return identify(inner, cwd, env)
   const program = realpathSync.native(found)
-  const entry = entryOf(found, argv, cwd)
+  const { entry, before } = INTERPRETER.test(basename(found)) ? filesOf(argv.slice(1), cwd) : NO_FILES
   const code = entry ?? program
   const packaged = packageOf(code)
-  const sha256 = digestOf(code)
+  const digests = [...before, code].map(digestOf)
   return {
     program,
     ...(entry === undefined ? {} : { entry }),
     ...(packaged === undefined ? {} : { package: packaged.name }),
-    ...(sha256 === undefined ? {} : { sha256 }),
+    sha256: digests.length === 1 ? digests[0]! : createHash('sha256').update(digests.join()).digest('hex'),
   }
 }
 
-function entryOf(program: string, argv: readonly string[], cwd: string): string | undefined {
-  if (!INTERPRETER.test(basename(program))) return undefined
-  const word = argv.slice(1).find((each) => !each.startsWith('-') && isFile(resolve(cwd, each)))
-  return word === undefined ? undefined : realpathSync.native(resolve(cwd, word))
+/** `env [options] [NAME=value…] program …` */
+function behindEnv([, ...words]: readonly string[]): [string, ...string[]] | undefined {
+  const at = words.findIndex((word) => !word.startsWith('-') && !/^\w+=/.test(word))
+  return at < 0 ? undefined : [words[at]!, ...words.slice(at + 1)]
+}
+
+interface CodeFiles {
+  /** The file that an interpreter is told to run. */
+  readonly entry: string | undefined
+  /** What it loads before that, by its options. */
+  readonly before: readonly string[]
+}
+
+const NO_FILES: CodeFiles = { entry: undefined, before: [] }
+
+/** Options of interpreters whose value is code that runs first. */
+const LOADS = /^(?:-r|--require|--import|--loader|--experimental-loader|--preload|-javaagent)$/
+
+function filesOf(words: readonly string[], cwd: string): CodeFiles {
+  const before: string[] = []
+  const file = (word: string | undefined): string | undefined => {
+    const path = word === undefined ? undefined : resolve(cwd, word.replace(/^file:\/\//, ''))
+    return path !== undefined && isFile(path) ? realpathSync.native(path) : undefined
+  }
+  for (let i = 0; i < words.length; i++) {
+    const [, option = words[i]!, value] = /^(--?[\w-]+)[=:](.*)$/s.exec(words[i]!) ?? []
+    if (LOADS.test(option)) {
+      const loaded = file(value ?? words[++i])
+      if (loaded !== undefined) before.push(loaded)
+    } else if (!words[i]!.startsWith('-')) {
+      const entry = file(words[i])
+      if (entry !== undefined) return { entry, before }
+    }
+  }
+  return { entry: undefined, before }
 }
 
 const isFile = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isFile() ?? false
@@ -54,7 +87,8 @@ export function packageOf(file: string): { readonly name: string; readonly dir: 
   let dir = dirname(file)
   for (let level = 0; level < MOST_LEVELS && dir !== '/'; level++, dir = dirname(dir)) {
     const manifest = join(dir, 'package.json')
-    if ((statSync(manifest, { throwIfNoEntry: false })?.size ?? Infinity) > LARGEST_MANIFEST) continue
+    const stat = statSync(manifest, { throwIfNoEntry: false })
+    if (!stat?.isFile() || stat.size > LARGEST_MANIFEST) continue // also a FIFO, which nobody would ever fill
     const name = nameIn(manifest)
     if (name !== undefined) return { name, dir }
   }
@@ -71,16 +105,24 @@ function nameIn(manifest: string): string | undefined {
   }
 }
 
-const LARGEST_READ = 16 * 1024 * 1024
+/** By what a change of a file cannot leave as it is, whoever makes it; so that a large program is read once. */
+const known = new Map<string, { readonly stamp: string; readonly sha256: string }>()
+const MOST_KNOWN = 256
 
-function digestOf(file: string): string | undefined {
-  if ((statSync(file, { throwIfNoEntry: false })?.size ?? Infinity) > LARGEST_READ) return undefined
-  const hash = createHash('sha256')
+function digestOf(file: string): string {
   const fd = openSync(file, 'r')
   try {
+    const { dev, ino, size, mtimeNs, ctimeNs } = fstatSync(fd, { bigint: true })
+    const stamp = [dev, ino, size, mtimeNs, ctimeNs].join()
+    const before = known.get(file)
+    if (before?.stamp === stamp) return before.sha256
+    const hash = createHash('sha256')
     const bytes = Buffer.alloc(256 * 1024)
     for (let read; (read = readSync(fd, bytes)) > 0;) hash.update(bytes.subarray(0, read))
-    return hash.digest('hex')
+    const sha256 = hash.digest('hex')
+    if (known.size >= MOST_KNOWN) known.clear()
+    known.set(file, { stamp, sha256 })
+    return sha256
   } finally {
     closeSync(fd)
   }

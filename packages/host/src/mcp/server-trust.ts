@@ -193,7 +193,7 @@ const programText = ({ program, entry, package: packaged, sha256: digest }: Serv
     `program ${program}`,
     ...(entry === undefined ? [] : [`runs ${entry}`]),
     ...(packaged === undefined ? [] : [`package ${packaged}`]),
-    ...(digest === undefined ? [] : [`sha256 ${digest}`]),
+    `sha256 ${digest}`,
   ]
     .map((line) => `${line}\n`)
     .join('')

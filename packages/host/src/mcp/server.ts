@@ -1,4 +1,5 @@
 import { dirname } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import type { Client } from '@modelcontextprotocol/client'
 import type { McpServerConfig } from '@cordon/config'
 import { type AccessPolicy, below, CordonError } from '@cordon/policy'
@@ -64,7 +65,8 @@ export interface McpServer {
 /** Starts processes of one server, once a person's word covers the program that its command line leads to. */
 export class ServerStarter {
   readonly #setup: ServerSetup
-  #checked: Promise<ServerIdentity> | undefined
+  /** What was admitted last, for exactly that identity. */
+  #checked: { readonly identity: ServerIdentity; readonly admitted: Promise<boolean> } | undefined
 
   constructor(setup: ServerSetup) {
     this.#setup = setup
@@ -107,11 +109,8 @@ export class ServerStarter {
     )
   }
 
-  identity(): Promise<ServerIdentity> {
-    return (this.#checked ??= this.#check())
-  }
-
-  async #check(): Promise<ServerIdentity> {
+  /** Looked at again before every start: a server that runs, or another, may have changed the file meanwhile. */
+  async identity(): Promise<ServerIdentity> {
     const { name, world, desk } = this.#setup
     const fail = (what: string, stage: Stage = 'start'): ServerError =>
       new ServerError({ server: name, stage, what, refused: [], hints: [], said: [] })
@@ -122,7 +121,9 @@ export class ServerStarter {
       if (error instanceof CordonError) throw fail(`could not be started: ${error.message}`)
       throw error
     }
-    if (await admitProgram(name, this.argv, identity, desk)) return identity
+    if (!isDeepStrictEqual(this.#checked?.identity, identity))
+      this.#checked = { identity, admitted: admitProgram(name, this.argv, identity, desk) }
+    if (await this.#checked!.admitted) return identity
     throw fail(
       'was not started: its program is not the one that was used before, and nobody has accepted that; `cordon trust` shows the difference',
       'trust',

@@ -70,7 +70,7 @@ test('SPEC 2.1 nothing is accepted that was not shown: by pages, and what is too
 
 test('SPEC 2.1 another version of the package keeps what was known of its tools, another package does not', async () => {
   const { desk } = deskOf(() => false)
-  const identity = (name: string) => ({ program: '/node', package: name })
+  const identity = (name: string) => ({ program: '/node', package: name, sha256: name })
   await admitProgram('s', ['v1'], identity('@acme/server@1.0.0'), desk)
   await admitTools('s', ['v1'], [tool('says hello')], desk)
   await admitProgram('s', ['v2'], identity('@acme/server@2.0.0'), desk)

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs'
+import { appendFileSync, mkdirSync, mkdtempSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseRelPath, openAmbientRoot } from '@cordon/policy'
@@ -31,6 +31,32 @@ test('SPEC 5.1: a server is known by its program, what that runs, the package an
   writeFileSync(join(dir, 'node_modules/p/dist/index.js'), 'two')
   expect(schemaKey(argv, identify(argv, dir, env))).not.toBe(key)
   expect(() => identify(['missing'], dir, env)).toThrow('it is in no directory of PATH')
+})
+
+test('SPEC 5.1: code that is loaded first counts, `env` is looked behind, and no program is too large', () => {
+  const dir = temporary()
+  for (const [name, text] of Object.entries({ 'pre.mjs': 'one', 'server.mjs': 'server', 'data.db': 'x' }))
+    writeFileSync(join(dir, name), text)
+  for (const name of ['node', 'env', 'large']) writeFileSync(join(dir, name), '#!/bin/sh\n', { mode: 0o755 })
+  truncateSync(join(dir, 'large'), 20 * 1024 * 1024)
+  const known = (...argv: [string, ...string[]]) => identify(argv, dir, { PATH: dir })
+  const lines: [string, ...string[]][] = [
+    ['node', '--import', 'pre.mjs', 'server.mjs'],
+    ['node', '--import=./pre.mjs', 'server.mjs', 'data.db'],
+    ['env', 'A=b', 'node', '-r', 'pre.mjs', 'server.mjs'],
+  ]
+  const before = lines.map((line) => known(...line))
+  expect(before.map(({ program, entry }) => [program, entry])).toEqual(
+    lines.map(() => [join(dir, 'node'), join(dir, 'server.mjs')]),
+  )
+  expect(new Set(before.map(({ sha256 }) => sha256)).size).toBe(1)
+  writeFileSync(join(dir, 'data.db'), 'y')
+  expect(lines.map((line) => known(...line))).toEqual(before)
+  writeFileSync(join(dir, 'pre.mjs'), 'two')
+  for (const [i, line] of lines.entries()) expect(known(...line).sha256).not.toBe(before[i]!.sha256)
+  const large = known('large').sha256
+  appendFileSync(join(dir, 'large'), 'more')
+  expect(known('large').sha256).not.toBe(large)
 })
 
 test('SPEC 5.3: roots are where something is granted, each once', () => {

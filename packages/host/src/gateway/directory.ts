@@ -12,6 +12,7 @@ import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server'
 import { CordonError, show } from '@cordon/policy'
 import type { McpServer } from '../mcp/server.ts'
 import type { GatewaySession } from './session.ts'
+import { plainResource } from './results.ts'
 import { plainText, plainValue } from './text.ts'
 import { matchesTemplate } from './uri-template.ts'
 
@@ -52,12 +53,7 @@ export class Directory {
   async read(uri: string, options: Options): Promise<ReadResourceResult> {
     const server = await this.#ownerOf(uri, options)
     const result = await server.ask((client) => client.readResource({ uri }, options))
-    return {
-      ...result,
-      contents: result.contents.map((each) =>
-        'text' in each ? { ...each, text: plainText(each.text) } : each,
-      ),
-    }
+    return { ...plainValue({ ...result, contents: [] }), contents: result.contents.map(plainResource) }
   }
 
   async subscribe(uri: string, options: Options, how: 'subscribe' | 'unsubscribe'): Promise<void> {
@@ -131,7 +127,10 @@ export class Directory {
       'prompts',
       async (server) => (await server.ask((client) => client.listPrompts(undefined, options))).prompts,
     )
-    const all = lists.flatMap(({ server, found }) => found.map((prompt) => ({ server, prompt })))
+    // A name is used as it is, so one in which something hides is left out, as with tools.
+    const all = lists.flatMap(({ server, found }) =>
+      found.filter(({ name }) => plainText(name) === name).map((prompt) => ({ server, prompt })),
+    )
     const count = Map.groupBy(all, ({ prompt }) => prompt.name)
     return all.map(({ server, prompt }) => ({
       server,

@@ -65,14 +65,22 @@ export function resultOfServer(
   notes: readonly string[],
 ): CallToolResult {
   const { content, cut } = boundResult(result.content.map(plainContent), most)
-  const said = [...(cut === undefined ? [] : [cut]), ...notes]
-  const { structuredContent } = result
+  const { structuredContent, _meta: meta } = result
   const fits = structuredContent === undefined || JSON.stringify(structuredContent).length <= most
+  const metaFits = meta === undefined || JSON.stringify(meta).length <= LARGEST_META
+  const said = [
+    ...(cut === undefined ? [] : [cut]),
+    ...(fits
+      ? []
+      : [`its data (structuredContent) is larger than ${most} bytes (max_output_bytes), and left out`]),
+    ...(metaFits ? [] : [`its _meta is larger than ${LARGEST_META} bytes, and left out`]),
+    ...notes,
+  ]
   return {
     content: [...content, ...(said.length === 0 ? [] : [textBlock(`cordon: ${said.join('\n')}`)])],
     ...(structuredContent === undefined || !fits ? {} : { structuredContent: plainValue(structuredContent) }),
     ...(result.isError === true || !fits ? { isError: true } : {}),
-    ...(result._meta === undefined ? {} : { _meta: result._meta }),
+    ...(meta === undefined || !metaFits ? {} : { _meta: plainValue(meta) }),
   }
 }
 
@@ -97,22 +105,31 @@ const shownText = (text: string): string =>
     ? text
     : `${text.slice(0, LONGEST_SHOWN).toWellFormed()}… (${text.length} characters, the rest is not shown)`
 
-/** Encoded data stays as it is: it is printed by nobody. */
+/** What goes with a result is for programs; a little of it is enough. */
+const LARGEST_META = 64 * 1024
+
+/** Encoded data stays as it is: it is printed by nobody. All around it is text as any other. */
 function plainContent(block: Content): Content {
   switch (block.type) {
     case 'text':
-      return { ...block, text: plainText(block.text) }
-    case 'image':
-    case 'audio':
-      return block
-    case 'resource':
-      return 'text' in block.resource
-        ? { ...block, resource: { ...block.resource, text: plainText(block.resource.text) } }
-        : block
     case 'resource_link':
       return plainValue(block)
+    case 'image':
+    case 'audio':
+      return { ...plainValue({ ...block, data: '' }), data: block.data }
+    case 'resource':
+      return {
+        ...plainValue({ ...block, resource: { uri: '', text: '' } }),
+        resource: plainResource(block.resource),
+      }
   }
 }
+
+/** The contents of a resource, wherever they stand. */
+export const plainResource = <T extends { readonly uri: string }>(resource: T): T =>
+  'blob' in resource
+    ? { ...plainValue({ ...resource, blob: '' }), blob: resource.blob }
+    : plainValue(resource)
 
 interface BoundedResult {
   readonly content: readonly Content[]

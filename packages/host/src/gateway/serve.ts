@@ -10,6 +10,7 @@ import { callTool } from './call.ts'
 import { Directory } from './directory.ts'
 import { personBehind } from './elicit.ts'
 import type { Gateway } from './gateway.ts'
+import { News } from './news.ts'
 import { GatewaySession } from './session.ts'
 import { plainText, plainValue } from './text.ts'
 
@@ -45,11 +46,12 @@ export function serveClient(gateway: Gateway): ServedClient {
   const log = new Log(server)
   const quietly = (sent: Promise<unknown>): void => void sent.catch(() => undefined) // who is gone need not be told
   const lossy = new Lossy()
+  const news = new News()
   const session = new GatewaySession(gateway, {
-    toolsChanged: () => quietly(server.sendToolListChanged()),
-    promptsChanged: () => quietly(server.sendPromptListChanged()),
-    resourcesChanged: () => quietly(server.sendResourceListChanged()),
-    resourceUpdated: (uri) => quietly(server.sendResourceUpdated({ uri })),
+    toolsChanged: () => news.tell('tools', () => server.sendToolListChanged()),
+    promptsChanged: () => news.tell('prompts', () => server.sendPromptListChanged()),
+    resourcesChanged: () => news.tell('resources', () => server.sendResourceListChanged()),
+    resourceUpdated: (uri) => news.tell(`updated ${uri}`, () => server.sendResourceUpdated({ uri })),
     capabilities: () => server.getClientCapabilities(),
     logged: (name, params) => lossy.send(() => log.pass(name, params)),
   })
@@ -88,8 +90,13 @@ function handleTools(server: Server, session: GatewaySession): void {
       )
     const person = personBehind(server.getClientCapabilities(), context)
     const lossy = new Lossy()
-    const progress = (params: Record<string, unknown>): void =>
-      lossy.send(() => context.mcpReq.notify({ method: 'notifications/progress', params }))
+    const progress = ({ progressToken, ...made }: Record<string, unknown>): void =>
+      lossy.send(() =>
+        context.mcpReq.notify({
+          method: 'notifications/progress',
+          params: { ...plainValue(made), progressToken },
+        }),
+      )
     return callTool(route, { session, person, request, context, progress })
   })
 }

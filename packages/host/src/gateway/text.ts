@@ -1,16 +1,17 @@
 /**
- * What servers write is read by a model, and often printed by its client. Control characters could redraw the terminal, and
- * invisible ones hide instructions from the person: each is made visible. A joiner inside an emoji is let through.
+ * What servers write is read by a model, and often printed by its client. Control characters could redraw the terminal, a
+ * carriage return write over a line, and what cannot be seen hide instructions from the person: each is made visible. What
+ * belongs to an emoji, or to a letter of India, is let through behind one.
  */
 export const plainText = (text: string): string =>
-  /[^\n\t\r -~]/.test(text)
+  /[^\n\t -~]/.test(text)
     ? text.replace(
-        /[^\P{C}\n\t\r\u200d]|[\p{Zl}\p{Zp}]|[\u{e0000}-\u{e0fff}]/gu,
+        /\r(?!\n)|[^\P{C}\n\t\r\u200d]|[\p{Zl}\p{Zp}]|(?![\u200d\ufe0f])\p{DI}|(?<![\p{Extended_Pictographic}\u{1f3fb}-\u{1f3ff}\p{Mn}])\u200d|(?<![\p{Extended_Pictographic}#*0-9])\ufe0f/gu,
         (c) => `\\u{${c.codePointAt(0)!.toString(16)}}`,
       )
     : text
 
-/** The same for every text in a value, keys left as they are: a call has to name them exactly. */
+/** The same for every text in a value, and for its keys. */
 export function plainValue<T>(value: T): T {
   return walk(value) as T
 }
@@ -19,5 +20,5 @@ function walk(value: unknown): unknown {
   if (typeof value === 'string') return plainText(value)
   if (Array.isArray(value)) return value.map(walk)
   if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, walk(inner)]))
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [plainText(key), walk(inner)]))
 }

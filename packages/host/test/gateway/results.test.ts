@@ -52,9 +52,39 @@ test('a server’s answer is cut where the tool’s bound is, and says so', () =
   })
   // What a schema promises is whole or not there.
   expect(resultOfServer({ content: [], structuredContent: { long: 'x'.repeat(50) } }, 20, [])).toEqual({
-    content: [],
+    content: [
+      {
+        type: 'text',
+        text: 'cordon: its data (structuredContent) is larger than 20 bytes (max_output_bytes), and left out',
+      },
+    ],
     isError: true,
   })
+  expect(resultOfServer({ content: [], _meta: { x: 'y'.repeat(100_000) } }, 20, [])).toEqual({
+    content: [{ type: 'text', text: 'cordon: its _meta is larger than 65536 bytes, and left out' }],
+  })
+})
+
+test('nothing hides in what goes with a text: addresses, types, keys, _meta', () => {
+  const evil = 'a\u202e\u001b[2J'
+  const result = resultOfServer(
+    {
+      content: [
+        { type: 'image', data: 'AAAA', mimeType: evil },
+        { type: 'resource', resource: { uri: evil, mimeType: evil, blob: 'AAAA' } },
+        { type: 'resource', resource: { uri: evil, text: 'x\u115f' } },
+      ],
+      structuredContent: { [evil]: 1 },
+      _meta: { [evil]: evil },
+    },
+    1000,
+    [],
+  )
+  expect(JSON.stringify(result)).not.toMatch(/\\u001b|\u202e|\u115f/)
+  expect(JSON.stringify(result)).toContain('"data":"AAAA"')
+  expect(plainText('10 %\rdone')).toBe('10 %\\u{d}done')
+  expect(plainText('a\u200d\u3164\ufe0f')).toBe('a\\u{200d}\\u{3164}\\u{fe0f}')
+  expect(plainText('❤️ 👩🏽‍💻 क्‍ष')).toBe('❤️ 👩🏽‍💻 क्‍ष')
 })
 
 test('what could draw on a terminal, or hide, is made visible; letters of all languages stay', () => {

@@ -1,7 +1,12 @@
 import type { Client, ClientCapabilities } from '@modelcontextprotocol/client'
-import { ProtocolError, ProtocolErrorCode, type ServerContext } from '@modelcontextprotocol/server'
+import {
+  type CreateMessageRequest,
+  ProtocolError,
+  ProtocolErrorCode,
+  type ServerContext,
+} from '@modelcontextprotocol/server'
 import { PATIENCE_MS } from './elicit.ts'
-import { plainText, plainValue } from './text.ts'
+import { inOneLine, plainText, plainValue } from './text.ts'
 
 /** Of one server, at the same time: a person and a model have better things to do. */
 const MOST_AT_ONCE = 2
@@ -31,17 +36,43 @@ export function askClient(
   }
   if (sampling)
     client.setRequestHandler('sampling/createMessage', ({ params }) =>
-      ask(({ mcpReq }) => mcpReq.requestSampling(plainValue(params), { signal: mcpReq.signal })),
+      ask(({ mcpReq }) =>
+        mcpReq.requestSampling(sampleFor(server, params, sampling), { signal: mcpReq.signal }),
+      ),
     )
   if (elicitation)
     client.setRequestHandler('elicitation/create', ({ params }) => {
       if (params.mode === 'url') throw refused('a page to be opened is not passed on')
-      const asked = {
-        ...plainValue(params),
-        message: `MCP server ${server} asks: ${plainText(params.message)}`,
-      }
+      const asked = { ...inOneLine(plainValue(params)), message: questionOf(server, params.message) }
       return ask(({ mcpReq }) => mcpReq.elicitInput(asked, { signal: mcpReq.signal, timeout: PATIENCE_MS }))
     })
+}
+
+type Sample = CreateMessageRequest['params']
+
+/** Whoever approves it sees who asks, first of all. What the client did not say it can do is not asked of it. */
+export function sampleFor(
+  server: string,
+  params: Sample,
+  { context, tools }: NonNullable<ClientCapabilities['sampling']>,
+): Sample {
+  const { includeContext, tools: offered, toolChoice, systemPrompt, ...rest } = plainValue(params)
+  const who = `(asked by MCP server ${server}, through Cordon)`
+  return {
+    ...rest,
+    systemPrompt: systemPrompt === undefined ? who : `${who}\n${systemPrompt}`,
+    ...(includeContext === undefined || !context ? {} : { includeContext }),
+    ...(offered === undefined || !tools ? {} : { tools: offered }),
+    ...(toolChoice === undefined || !tools ? {} : { toolChoice }),
+  }
+}
+
+/** Of several lines each is marked, so that none can pass for something that Cordon or the client says. */
+export function questionOf(server: string, text: string): string {
+  const lines = plainText(text).split(/\r?\n/)
+  return lines.length === 1
+    ? `MCP server ${server} asks: ${lines[0]}`
+    : [`MCP server ${server} asks:`, ...lines.map((line) => `> ${line}`)].join('\n')
 }
 
 const refused = (why: string): ProtocolError => new ProtocolError(ProtocolErrorCode.InvalidRequest, why)

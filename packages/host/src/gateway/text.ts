@@ -12,13 +12,17 @@ export const plainText = (text: string): string =>
     : text
 
 /** The same for every text in a value, and for its keys. */
-export function plainValue<T>(value: T): T {
-  return walk(value) as T
-}
+export const plainValue = <T>(value: T): T => mapTexts(value, plainText)
 
-function walk(value: unknown): unknown {
-  if (typeof value === 'string') return plainText(value)
-  if (Array.isArray(value)) return value.map(walk)
-  if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [plainText(key), walk(inner)]))
+/** Every text on one line, where a form shows them side by side. */
+export const inOneLine = <T>(value: T): T => mapTexts(value, (text) => text.replaceAll(/\s*[\r\n]\s*/g, ' '))
+
+function mapTexts<T>(value: T, map: (text: string) => string): T {
+  const walk = (each: unknown): unknown => {
+    if (typeof each === 'string') return map(each)
+    if (Array.isArray(each)) return each.map(walk)
+    if (typeof each !== 'object' || each === null) return each
+    return Object.fromEntries(Object.entries(each).map(([key, inner]) => [map(key), walk(inner)]))
+  }
+  return walk(value) as T
 }

@@ -43,6 +43,58 @@ describe('SPEC 5.5: streamable HTTP', () => {
   })
 })
 
+test('SPEC 5.5: sessions end with their clients, idle ones make room, and no request ends the gateway', async () => {
+  const place = smallPlace()
+  const child = startServe(place, ['--http', '--port', '0'])
+  let said = ''
+  child.stderr!.setEncoding('utf8').on('data', (text: string) => (said += text))
+  await until(() => /Bearer \w+/.test(said))
+  const url = new URL(/http:\S+/.exec(said)![0])
+  const token = /Bearer (\w+)/.exec(said)![1]!
+  const headers = {
+    Authorization: `bearer ${token}`,
+    'Content-Type': 'application/json',
+    Accept: 'application/json, text/event-stream',
+  }
+  const params = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 't', version: '1' } }
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params })
+  const open = async (): Promise<{ status: number; id: string }> => {
+    const answer = await fetch(url, { method: 'POST', headers, body })
+    await answer.text()
+    return { status: answer.status, id: answer.headers.get('mcp-session-id') ?? '' }
+  }
+  expect(await statusOf(url, '//', headers)).toBe(404)
+  expect(await statusOf(url, 'http://[/', headers)).toBe(404)
+  const sessions: string[] = []
+  for (let i = 0; i < 17; i++) {
+    const { status, id } = await open()
+    expect(status).toBe(200)
+    sessions.push(id)
+  }
+  const ask = (id: string, method: string): Promise<number> =>
+    fetch(url, {
+      method,
+      headers: { ...headers, 'Mcp-Session-Id': id },
+      ...(method === 'POST' ? { body: '{"jsonrpc":"2.0","id":2,"method":"ping"}' } : {}),
+    }).then(({ status }) => status)
+  expect(await ask(sessions[0]!, 'POST')).toBe(404) // it made room
+  expect(await ask(sessions[16]!, 'DELETE')).toBe(200)
+  expect(await ask(sessions[16]!, 'POST')).toBe(404)
+  child.kill('SIGTERM')
+  await until(() => child.exitCode !== null)
+  expect(child.exitCode).toBe(0)
+})
+
+/** With a target that `fetch` would put right. */
+const statusOf = (url: URL, path: string, headers: Record<string, string>): Promise<number> =>
+  new Promise((resolve, reject) => {
+    request({ host: url.hostname, port: url.port, path, headers }, ({ statusCode }) =>
+      resolve(statusCode ?? 0),
+    )
+      .on('error', reject)
+      .end()
+  })
+
 /** As a page of another machine would ask, whose name was made to lead to this one. */
 const rebound = (url: string, token: string): Promise<number> =>
   new Promise((resolve, reject) => {

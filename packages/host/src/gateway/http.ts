@@ -31,6 +31,7 @@ const PATH = '/mcp'
 const IDLE_MS = 10 * 60 * 1000
 /** Each has processes of its own. */
 const MOST_SESSIONS = 16
+const MOST_CONNECTIONS = 256
 const LARGEST_BODY = 10 * 1024 * 1024
 
 class ListenError extends CordonError {
@@ -46,13 +47,17 @@ export async function serveHttp(gateway: Gateway, options: HttpOptions): Promise
   const guards = [localhostHostValidation(), localhostOriginValidation(), bearer(options.token)]
   const http = createServer((request, response) => {
     if (!guards.every((guard) => guard(request, response))) return
-    if (new URL(request.url ?? '/', 'http://localhost').pathname !== PATH)
-      return refuse(response, 404, 'not found')
+    // Not by URL: `//` is none, and would end us.
+    if ((request.url ?? '').split('?', 1)[0] !== PATH) return refuse(response, 404, 'not found')
     sessions.handle(request, response).catch(() => {
       if (!response.headersSent) refuse(response, 500, 'internal error')
       else response.destroy()
     })
   })
+  // A client that opens connections and says nothing, or a byte a minute, does not keep them.
+  http.headersTimeout = 10_000
+  http.requestTimeout = 60_000
+  http.maxConnections = MOST_CONNECTIONS
   http.listen(options.port, '127.0.0.1')
   await once(http, 'listening').catch((error: Error) => {
     throw new ListenError(`cannot listen on port ${options.port}: ${error.message}`)
@@ -72,6 +77,8 @@ interface Session {
   readonly transport: NodeStreamableHTTPServerTransport
   readonly client: ServedClient
   open: number
+  /** When it was last heard of. */
+  heard: number
   idle: NodeJS.Timeout | undefined
 }
 
@@ -106,9 +113,16 @@ class Sessions {
   }
 
   async #open(response: ServerResponse, message: unknown): Promise<Session | undefined> {
-    if (!isInitializeRequest(message) || this.#all.size >= MOST_SESSIONS) {
-      if (isInitializeRequest(message)) refuse(response, 503, 'there are too many sessions')
-      else refuse(response, 400, 'a session begins with initialize')
+    if (!isInitializeRequest(message)) {
+      refuse(response, 400, 'a session begins with initialize')
+      return undefined
+    }
+    // A client that was heard of longest ago, and waits for nothing, makes room.
+    const idle = [...this.#byId.values()].filter(({ open }) => open === 0)
+    if (this.#all.size >= MOST_SESSIONS && idle[0])
+      await this.#end(idle.reduce((a, b) => (b.heard < a.heard ? b : a)))
+    if (this.#all.size >= MOST_SESSIONS) {
+      refuse(response, 503, 'there are too many sessions')
       return undefined
     }
     const client = serveClient(this.#gateway)
@@ -116,7 +130,7 @@ class Sessions {
       sessionIdGenerator: () => randomUUID(),
       onsessioninitialized: (id) => void this.#byId.set(id, session),
     })
-    const session: Session = { transport, client, open: 0, idle: undefined }
+    const session: Session = { transport, client, open: 0, heard: performance.now(), idle: undefined }
     this.#all.add(session)
     void client.gone.then(() => this.#end(session))
     await client.server.connect(transport)
@@ -129,6 +143,7 @@ class Sessions {
     clearTimeout(session.idle)
     response.once('close', () => {
       session.open--
+      session.heard = performance.now()
       if (session.open > 0) return
       session.idle = setTimeout(() => void this.#end(session), this.#idleMs)
       session.idle.unref()
@@ -149,9 +164,11 @@ type Guard = (request: IncomingMessage, response: ServerResponse) => boolean
 
 /** In constant time, whatever was sent. */
 function bearer(token: string): Guard {
-  const expected = digest(`Bearer ${token}`)
+  const expected = digest(token)
   return ({ headers }, response) => {
-    if (timingSafeEqual(digest(headers.authorization ?? ''), expected)) return true
+    // RFC 7235: the scheme's case does not matter.
+    const sent = /^bearer +(.*)$/i.exec(headers.authorization ?? '')?.[1] ?? ''
+    if (timingSafeEqual(digest(sent), expected)) return true
     response.setHeader('WWW-Authenticate', 'Bearer')
     refuse(response, 401, 'the token is missing or wrong')
     return false

@@ -360,3 +360,17 @@ test('SPEC 5.1: a spare process is for stateless servers, and said to do nothing
   ])
   expect(mergeSources([workspace(`${text}stateful = false\n`)]).warnings).toEqual([])
 })
+
+test('SPEC 5.1 access of a server that nobody defines (any more) is a warning, and the rest goes on', () => {
+  const { config, warnings } = mergeSources([
+    {
+      layer: 'user-workspace',
+      label: 'mine',
+      text: '[[providers.mcp.gone.access.env]]\nname = "TOKEN"\nread = true\n',
+    },
+  ])
+  expect(Object.keys(config.providers.mcp)).toEqual([])
+  expect(warnings.map(({ message }) => message)).toEqual([
+    '`providers.mcp.gone` grants something to a server that nobody defines',
+  ])
+})

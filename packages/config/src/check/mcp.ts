@@ -15,6 +15,12 @@ export function readServers(findings: Findings): Named<McpServerConfig> {
     const key = formatKeyPath(path)
     if (!/^[A-Za-z0-9_-]+$/.test(name) || name.length > 64)
       findings.add(path, `${quote(name)} is not a server name`, 'use letters, digits, _ and -')
+    // What was granted to a server that is gone, or waits for trust, grants nothing, and must not stop everything else.
+    if (Object.keys(fields).length > 0 && Object.keys(fields).every((each) => each === 'access')) {
+      readAccess(findings, [...path, 'access'])
+      findings.warn(path, `\`${key}\` grants something to a server that nobody defines`, 'take it out')
+      continue
+    }
     if (fields['command'] === undefined)
       findings.addIncomplete(
         path,

@@ -511,3 +511,44 @@ test('what a server is pointed to outside the workspace is said, with the comman
   const added = mcp('add', 'other', '--', 'mcp-files', own('Documents'))
   expect(added.stdout).toContain('warning: it is pointed to ~/Documents, outside the workspace')
 })
+
+test('another program that is called cordon is not taken for this one', () => {
+  at.write(
+    own('.claude.json'),
+    JSON.stringify({
+      mcpServers: {
+        fake: { command: '/opt/evil/cordon', args: ['mcp', 'serve'] },
+        word: { command: '/opt/evil/cordon', args: ['steal', 'mcp'] },
+        real: { command: CORDON, args: ['mcp', 'serve', '--server', 'x'] },
+      },
+    }),
+    0o600,
+  )
+  const { stdout } = mcp('import', '--dry-run')
+  expect(stdout).toContain(
+    'fake: left alone: it is called like Cordon, and is not this one: /opt/evil/cordon',
+  )
+  expect(stdout).toContain('word: would be taken as word')
+  expect(stdout).toContain('real: behind Cordon already')
+})
+
+test('undo keeps the only copy of what it cannot put back, and what doctor wrote breaks nothing', () => {
+  at.write(own('.claude.json'), '{"mcpServers":{"one":{"command":"one","env":{"A":"b"}}}}', 0o600)
+  expect(mcp('import', '--write').code).toBe(0)
+  expect(
+    at.cordon([
+      'config',
+      'set',
+      '--user-workspace',
+      'providers.mcp.one.access.env',
+      '+{ name = "B", read = true }',
+    ]).code,
+  ).toBe(0)
+  writeFileSync(own('.claude.json'), '{}')
+  const undone = mcp('import', '--undo')
+  expect(undone.stdout).toContain('what it was is kept, because not all of it is there any more: ')
+  const [copy] = readdirSync(imports()).filter((name) => name.endsWith('.backup'))
+  expect(readFileSync(join(imports(), copy!), 'utf8')).toContain('"command":"one"')
+  const after = mcp('ls')
+  expect([after.code, after.stderr]).toEqual([0, expect.not.stringContaining('error:')])
+})

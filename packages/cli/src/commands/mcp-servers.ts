@@ -204,7 +204,7 @@ async function importServers(world: World, file: string | undefined, options: Im
   const layer = layerOf(options)
   const place = placeOf(world, options, layer === 'workspace' ? 'files' : 'nothing')
   const root = workspaceIfAny(place)?.root
-  const where = { cwd: world.cwd, root, surroundings: world }
+  const where = { cwd: world.cwd, root, surroundings: world, program: world.program }
   const survey = file === undefined ? surveyClients(where) : surveyNamed(file, where)
   const catalog = await listServers(place)
   const plan = planImport(survey, {

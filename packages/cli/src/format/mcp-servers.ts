@@ -316,10 +316,13 @@ function stepJson(step: ImportStep, done: ImportedFile | undefined): Record<stri
 
 export const formatUndone = (undone: readonly Undone[], home: string): string =>
   undone
-    .map(({ file, how, left, removed, kept }) =>
+    .map(({ file, how, left, removed, kept, backups }) =>
       [
         `${pathOf(file, home)}: ${HOW[how]}`,
         ...left.map((path) => `  ${show(path)} was changed by somebody else since, and is left as it is`),
+        ...backups.map(
+          (copy) => `  what it was is kept, because not all of it is there any more: ${pathOf(copy, home)}`,
+        ),
         ...(removed.length === 0 ? [] : [`  no longer configured: ${removed.join(', ')}`]),
         ...kept.map(
           (name) =>

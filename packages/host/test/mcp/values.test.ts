@@ -32,7 +32,7 @@ beforeEach(async () => {
     mode: 0o600,
   })
   const around = surroundings()
-  const plan = planImport(surveyClients({ cwd: home, root: undefined, surroundings: around }), {
+  const plan = planImport(surveyClients({ cwd: home, program: '/cordon', root: undefined, surroundings: around }), {
     records: [],
     taken: [],
     layer: undefined,

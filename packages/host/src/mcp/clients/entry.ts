@@ -23,7 +23,11 @@ export interface Variable {
 }
 
 /** Pure. `value` is whatever the client's file has under the server's name. */
-export function readEntry(value: unknown, scope: 'user' | 'project'): Entry {
+export function readEntry(
+  value: unknown,
+  scope: 'user' | 'project',
+  isThis: (program: string) => boolean = (program) => program === 'cordon',
+): Entry {
   const left = (why: string): Entry => ({ kind: 'left', why })
   if (!isRecord(value)) return left('its entry is not an object')
   const { command, args, env, env_vars: names, type } = value
@@ -37,7 +41,9 @@ export function readEntry(value: unknown, scope: 'user' | 'project'): Entry {
   if (env !== undefined && !isRecord(env)) return left('its env is not an object')
   if (names !== undefined && !isTexts(names)) return left('its env_vars are not a list of names')
   if (value['disabled'] === true || value['enabled'] === false) return left('it is turned off in the client')
-  if (isOurs(command, args ?? [])) return { kind: 'wrapped' }
+  const called = cordonIn([command, ...(args ?? [])])
+  if (called !== undefined && isThis(called)) return { kind: 'wrapped' }
+  if (called !== undefined) return left(`it is called like Cordon, and is not this one: ${called}`)
   const variables = [
     ...Object.entries(env ?? {}).map(([name, text]): Variable => ({
       name,
@@ -55,11 +61,12 @@ export function readEntry(value: unknown, scope: 'user' | 'project'): Entry {
 
 const REMOTE_KEYS = ['url', 'httpUrl', 'serverUrl'] as const
 
-/** `cordon mcp …`, by whatever path. */
-const isOurs = (command: string, args: readonly string[]): boolean =>
-  [basename(command), ...args.slice(0, 1).map((word) => basename(word))].some(
-    (name) => name === 'cordon' || name === 'cordon.cjs',
-  ) && args.includes('mcp')
+/** The program of `[node] cordon mcp serve|wrap …`, by whatever path; undefined: it is no such line. */
+function cordonIn(words: readonly string[]): string | undefined {
+  const at = words.slice(0, 2).findIndex((word) => /^cordon(?:\.cjs)?$/.test(basename(word)))
+  if (at < 0 || words[at + 1] !== 'mcp' || !['serve', 'wrap'].includes(words[at + 2] ?? '')) return undefined
+  return words[at]
+}
 
 function whyNotCommand(words: readonly string[], scope: 'user' | 'project'): string | undefined {
   const [command = '', ...args] = words

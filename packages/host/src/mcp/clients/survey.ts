@@ -1,5 +1,5 @@
 import { realpathSync } from 'node:fs'
-import { dirname, resolve } from 'node:path'
+import { dirname, isAbsolute, resolve } from 'node:path'
 import { below, type CanonicalPath, shellWord, show } from '@cordon/policy'
 import { repositoryAround, type Surroundings } from '@cordon/workspace'
 import { type ClientDocument, ClientFileError, openDocument } from './document.ts'
@@ -39,16 +39,18 @@ export interface SurveyOptions {
   /** Undefined: there is no workspace here. */
   readonly root: string | undefined
   readonly surroundings: Surroundings
+  /** This installation of Cordon, absolute. */
+  readonly program: string
 }
 
 /** All of a person's own files that are there; of a project's it is only said that they are. */
-export function surveyClients({ root, surroundings }: SurveyOptions): ClientSurvey {
+export function surveyClients({ root, surroundings, program }: SurveyOptions): ClientSurvey {
   const files: SurveyedFile[] = []
   const problems: ClientFileError[] = []
   const unnamed: string[] = []
   const look = (place: ClientPlace): SurveyedFile | undefined => {
     try {
-      return surveyFile(place, root, surroundings)
+      return surveyFile(place, root, surroundings, program)
     } catch (error) {
       if (error instanceof ClientFileError) return void problems.push(error)
       throw error
@@ -66,7 +68,7 @@ export function surveyClients({ root, surroundings }: SurveyOptions): ClientSurv
 }
 
 /** The one file that a person named. Throws what is wrong with it. */
-export function surveyNamed(name: string, { cwd, root, surroundings }: SurveyOptions): ClientSurvey {
+export function surveyNamed(name: string, { cwd, root, surroundings, program }: SurveyOptions): ClientSurvey {
   const file = resolve(cwd, name)
   const places = [...userPlaces(surroundings), ...(root === undefined ? [] : projectPlaces(root))]
   const isInside = root !== undefined && [file, realOf(file)].some((path) => below(root, path) !== undefined)
@@ -79,7 +81,7 @@ export function surveyNamed(name: string, { cwd, root, surroundings }: SurveyOpt
       `cd ${shellWord(project)} first, where it belongs`,
     )
   const place = known ?? { client: 'plain', file, scope: isInside ? 'project' : 'user' }
-  const found = surveyFile(place, root, surroundings)
+  const found = surveyFile(place, root, surroundings, program)
   if (!found) throw new ClientFileError(name, 'there is no such file')
   return { files: [found], problems: [], unnamed: [] }
 }
@@ -95,6 +97,10 @@ function projectOf(file: string, surroundings: Surroundings): string | undefined
   return undefined
 }
 
+/** `cordon` and `cordon.cjs` lie side by side. */
+const isSameDir = (called: string, program: string): boolean =>
+  isAbsolute(called) && dirname(realOf(called)) === dirname(realOf(program))
+
 function realOf(file: string): string {
   try {
     return realpathSync.native(file)
@@ -107,12 +113,13 @@ function surveyFile(
   place: ClientPlace,
   root: string | undefined,
   surroundings: Surroundings,
+  program: string,
 ): SurveyedFile | undefined {
   const read = readClientFile(place.file, surroundings, linksOf(place.scope))
   if (!read) return undefined
   const document = openDocument(place.file, read.text)
   const servers = tablesOf(place.client, place.file, root).flatMap((table) =>
-    serversIn(document, table, place.scope),
+    serversIn(document, table, place.scope, (called) => called === 'cordon' || isSameDir(called, program)),
   )
   return { place, read, document, servers, elsewhere: countElsewhere(document, place, root) }
 }
@@ -121,6 +128,7 @@ const serversIn = (
   document: ClientDocument,
   table: ServerTable,
   scope: ClientPlace['scope'],
+  isThis: (called: string) => boolean,
 ): readonly FoundServer[] => {
   const value = document.valueAt(table.path)
   if (!isRecord(value)) return []
@@ -128,7 +136,7 @@ const serversIn = (
     name,
     path: [...table.path, name],
     scope: scope === 'project' ? scope : table.scope,
-    entry: readEntry(entry, scope),
+    entry: readEntry(entry, scope, isThis),
   }))
 }
 

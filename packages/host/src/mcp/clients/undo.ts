@@ -24,6 +24,8 @@ export interface Undone {
   readonly removed: readonly string[]
   /** Servers that a person changed since, and that stay. */
   readonly kept: readonly string[]
+  /** Copies that stay, because something of them is nowhere else any more. */
+  readonly backups: readonly string[]
 }
 
 export interface UndoWorld {
@@ -39,36 +41,36 @@ export const undoImports = (wanted: string | undefined, world: UndoWorld): Promi
     let left = records
     for (const record of records) {
       if (wanted !== undefined && record.file !== wanted) continue
-      const restored = restore(record, world)
+      const { isWhole, ...restored } = restore(record, world)
       const others = left.filter((other) => other !== record)
       const back = record.servers.filter(({ path }) => !restored.left.includes(path.join('.')))
       const ours = await takeBack(back, others, world)
       const stays = record.servers.filter((server) => !back.includes(server))
       left = stays.length === 0 ? others : [...others, { ...record, servers: stays }]
       write(left)
-      if (stays.length === 0)
-        for (const name of record.written?.backups ?? [])
-          rmSync(join(importsDir(world.surroundings), name), { force: true })
-      done.push({ file: record.file, ...restored, ...ours })
+      const copies = (record.written?.backups ?? []).map((name) => join(importsDir(world.surroundings), name))
+      if (stays.length === 0 && isWhole) for (const copy of copies) rmSync(copy, { force: true })
+      done.push({ file: record.file, ...restored, ...ours, backups: isWhole ? [] : copies })
     }
     return done
   })
 
-type Restored = Pick<Undone, 'how' | 'left'>
+/** `isWhole`: all that was imported is in the client's file again. */
+type Restored = Pick<Undone, 'how' | 'left'> & { readonly isWhole: boolean }
 
 function restore(record: ImportRecord, world: UndoWorld): Restored {
   const { written } = record
-  if (!written) return { how: 'untouched', left: [] }
+  if (!written) return { how: 'untouched', left: [], isWhole: true }
   const read = readClientFile(record.file, world.surroundings, linksOf(record.scope))
-  if (!read) return { how: 'gone', left: [] }
+  if (!read) return { how: 'gone', left: [], isWhole: false }
   sweepTemp(read)
   const [only, ...more] = written.backups
   if (only !== undefined && more.length === 0) {
     const before = readFileSync(join(importsDir(world.surroundings), only), 'utf8')
-    if (read.text === before) return { how: 'untouched', left: [] }
+    if (read.text === before) return { how: 'untouched', left: [], isWhole: true }
     if (sha256(read.text) === written.after) {
       writeClientFile(read, before, world.surroundings)
-      return { how: 'exact', left: [] }
+      return { how: 'exact', left: [], isWhole: true }
     }
   }
   return restoreEntries(record, read, world)
@@ -78,17 +80,21 @@ function restore(record: ImportRecord, world: UndoWorld): Restored {
 function restoreEntries(record: ImportRecord, read: ClientFile, world: UndoWorld): Restored {
   const document = openDocument(record.file, read.text)
   const left: string[] = []
+  let isWhole = true
   const changes = record.servers.flatMap(({ path, was, entry: { command, args } }) => {
     const now = document.valueAt(path)
-    if (!isRecord(now)) return [] // the client has removed it
+    if (!isRecord(now)) {
+      isWhole = false // somebody has removed it, with all that stood beside it
+      return []
+    }
     const isOurs = isDeepStrictEqual(now['args'], args) && endsAlike(now['command'], command)
     const isBack = now['command'] === was.command && isDeepStrictEqual(now['args'] ?? [], was.args ?? [])
     if (!isOurs && !isBack) left.push(path.join('.'))
     return isOurs ? [{ path, ...was }] : []
   })
-  if (changes.length === 0) return { how: 'untouched', left }
+  if (changes.length === 0) return { how: 'untouched', left, isWhole }
   writeClientFile(read, document.withEntries(changes), world.surroundings)
-  return { how: 'entries', left }
+  return { how: 'entries', left, isWhole }
 }
 
 /** Cordon may have been installed elsewhere when the entry was written. */

@@ -147,3 +147,37 @@ test('a place outside that a server is pointed to: said by doctor with commands 
   expect(readFileSync(kept, 'utf8')).toBe('kept')
   expect(place.cordon(['mcp', 'doctor', 'keeper']).stdout).not.toContain('warning')
 })
+
+test('a server does not talk the doctor into anything: what does not help is not kept, keys are not suggested', () => {
+  const place = smallPlace()
+  const key = place.write(join(place.home, '.ssh/id_rsa'), 'key', 0o600)
+  const lie = `cannot open ${key}: Permission denied`
+  place.write(
+    'liar.mjs',
+    `console.error(${JSON.stringify(lie)})\nconsole.error('Error: AWS_SECRET_ACCESS_KEY is required')\nprocess.exit(1)\n`,
+  )
+  place.config(`[providers.mcp.dies]\ncommand = ${JSON.stringify(PROGRAM.node)}\narguments = ["liar.mjs"]\n`)
+  const { uid, gid } = place.person
+  const { screen, missed } = play(
+    {
+      argv: [PROGRAM.node, PROGRAM.cordon, 'mcp', 'doctor', 'dies'],
+      cwd: place.root,
+      env: place.env({ TERM: 'xterm', AWS_SECRET_ACCESS_KEY: 'hunter2' }),
+      steps: [['Try again with it? [y/N] ', 'y\r']],
+    },
+    uid === undefined ? {} : { uid, gid: gid! },
+  )
+  expect(missed).toEqual([])
+  expect(screen).toContain('not kept, because it did not help: AWS_SECRET_ACCESS_KEY')
+  expect(screen).not.toContain('Write it into your own configuration')
+  expect(screen).not.toContain('ln -s')
+})
+
+test('a server that is started by npx is said to need an installation', () => {
+  const place = smallPlace()
+  place.write('bin/npx', '#!/bin/sh\necho no network >&2\nexit 1\n', 0o755)
+  place.config(`[providers.mcp.fetched]\ncommand = "./bin/npx"\narguments = ["-y", "some server"]\n`)
+  expect(place.cordon(['mcp', 'doctor', 'fetched']).stdout).toContain(
+    "cordon mcp add fetched --replace -- ./bin/npx -y 'some server'",
+  )
+})

@@ -89,13 +89,30 @@ async function examine(
     )
     if (!person) world.out.write(formatSuggestions(open, world.out))
     const next = person ? open[0] : undefined
-    if (!next) return { works: found.works, accepted }
+    if (!next) return { works: found.works, accepted: await needed(world, checkup, accepted, found.works) }
     world.out.write(formatSuggestions([next], world.out))
     if (await person?.confirms('Try again with it? [y/N] ')) {
       accepted.push(next)
       checkup.accept(next)
     } else declined.add(next.toml)
   }
+}
+
+/** A guess was led by what the server printed: it is kept only if the server works with it, and not without it. */
+async function needed(
+  world: World,
+  checkup: Checkup,
+  accepted: readonly Suggestion[],
+  works: boolean,
+): Promise<readonly Suggestion[]> {
+  let kept = accepted
+  for (const guess of accepted.filter(({ isExact }) => !isExact)) {
+    const others = kept.filter((each) => each !== guess)
+    if (works && !(await checkup.with(others).examine()).works) continue
+    kept = others
+    world.out.write(`  not kept, because it did not help: ${show(guess.about)}\n`)
+  }
+  return kept
 }
 
 function callOf(server: string | undefined, { call, args }: DoctorOptions): DoctorCall | undefined {

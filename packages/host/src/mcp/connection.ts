@@ -1,3 +1,4 @@
+import { basename } from 'node:path'
 import {
   Client,
   type ClientCapabilities,
@@ -6,7 +7,7 @@ import {
   SdkErrorCode,
 } from '@modelcontextprotocol/client'
 import type { SandboxConfig } from '@cordon/config'
-import { type AccessPolicy, CordonError, type Root, show } from '@cordon/policy'
+import { type AccessPolicy, CordonError, type Root, shellWord, show } from '@cordon/policy'
 import { isKernelRefusal, type KernelReport, probeKernel, type ProxyDecision } from '@cordon/sandbox'
 import type { Hint } from '../confine/hints.ts'
 import type { ConfinedProgram, ProgramEnd } from '../confine/program.ts'
@@ -123,7 +124,8 @@ async function connectOn(
     if (launchError !== undefined)
       throw kernel || !isKernelRefusal(launchError) ? whyNotLaunched(start, launchError) : launchError
     if (start.signal?.aborted) throw fail('initialize', 'was stopped before it was initialised')
-    throw fail('initialize', whyNotInitialised(start, { timedOut, offence: transport.offence, end, error }))
+    const why = whyNotInitialised(start, { timedOut, offence: transport.offence, end, error })
+    throw fail('initialize', `${why}${howToInstall(start)}`)
   } finally {
     clearInterval(waiting)
   }
@@ -190,6 +192,12 @@ function whyNotLaunched({ server }: ServerStart, error: unknown): ServerError {
   const what = `could not be started: ${error.message}`
   return new ServerError({ server, stage: 'start', what, refused: [], hints: [], said: [] })
 }
+
+/** What fetches its package at every start has no network and no cache for it here. */
+const howToInstall = ({ server, argv }: ServerStart): string =>
+  /^(?:npx|uvx|pipx)$/.test(basename(argv[0]))
+    ? `\n  ${basename(argv[0])} fetches its package at every start, and cannot here; installed once it can: cordon mcp add ${server} --replace -- ${argv.map(shellWord).join(' ')}`
+    : ''
 
 interface Uninitialised {
   readonly timedOut: boolean

@@ -4,7 +4,9 @@ import { below, CordonError, isMinimalEnv } from '@cordon/policy'
 import type { Surroundings } from '@cordon/workspace'
 import { buildEnvironment, type ProxyDecision } from '@cordon/sandbox'
 import type { Person } from '../approve/approve.ts'
+import { SENSITIVE, sensitivePattern } from '../compile/sensitive.ts'
 import type { Hint } from '../confine/hints.ts'
+import { relativeToRoot } from '../outside/place.ts'
 import { compileProject, type Compiler, type Policies } from '../policies.ts'
 import type { Project } from '../project.ts'
 import { textOf, withText } from '../config-file.ts'
@@ -97,6 +99,13 @@ export class Checkup {
     const { sources } = this.#project
     const edited = withText(sources, LAYER, setValue(textOf(sources, LAYER), key, value))
     this.#project = { ...this.#project, sources: edited, loaded: mergeSources(edited) }
+  }
+
+  /** The same, with just these accepted. */
+  with(suggestions: readonly Suggestion[]): Checkup {
+    const other = new Checkup(this.#options)
+    for (const each of suggestions) other.accept(each)
+    return other
   }
 
   async #try(policies: Policies): Promise<Seen> {
@@ -194,7 +203,14 @@ export class Checkup {
           approvedTarget !== undefined && grants.size > 0 && below(approvedTarget, path) !== undefined,
       )
     const facts = { root: root.path, home: compiler.home, isThere }
-    const asked = hints.flatMap(({ about, fix }) => (/^--(?:read|write) /.test(fix ?? '') ? [about] : []))
+    // A server that prints the name of a key gets no help with it (SPEC 4.9); an argument is a person's word.
+    const patterns = { patterns: [...SENSITIVE, ...loaded.config.sandbox.sensitive], home: compiler.home }
+    const asked = hints.flatMap(({ about, fix }) =>
+      /^--(?:read|write) /.test(fix ?? '') &&
+      sensitivePattern({ path: relativeToRoot(about) }, { ...patterns, root: '/' }) === undefined
+        ? [about]
+        : [],
+    )
     const places = unreachedPlaces([...config.arguments, ...named, ...asked], facts)
     const key = config.stateful ? ['providers', 'mcp', server] : ['conversation', 'tools', subject]
     const access = config.stateful ? config.access : loaded.config.conversation.tools[subject]?.access

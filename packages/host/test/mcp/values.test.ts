@@ -32,12 +32,15 @@ beforeEach(async () => {
     mode: 0o600,
   })
   const around = surroundings()
-  const plan = planImport(surveyClients({ cwd: home, program: '/cordon', root: undefined, surroundings: around }), {
-    records: [],
-    taken: [],
-    layer: undefined,
-    install: 'packages',
-  })
+  const plan = planImport(
+    surveyClients({ cwd: home, program: '/cordon', root: undefined, surroundings: around }),
+    {
+      records: [],
+      taken: [],
+      layer: undefined,
+      install: 'packages',
+    },
+  )
   await performImport(plan, {
     surroundings: around,
     pid: process.pid,

@@ -332,6 +332,11 @@ describe('the configuration', () => {
         'cordon: there is a server "mine" already (~/.config/cordon/config.toml)\n  fix: choose another name, or add --replace\n',
     })
     expect(here.cordon(['mcp', 'rm', 'mine']).code).toBe(0)
+    expect(here.cordon(['mcp', 'add', 'box', '--', 'docker', 'run', 'x'])).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining('warning: docker needs the socket of its daemon'),
+    })
+    expect(here.cordon(['mcp', 'rm', 'box']).code).toBe(0)
     expect(readFileSync(own, 'utf8')).toBe(before)
     // A home is no workspace, and a person's own configuration can be changed there all the same.
     expect(here.cordon(['mcp', 'add', 'x', '--', 'true'], { cwd: here.home })).toMatchObject({

@@ -6,7 +6,7 @@
 export const plainText = (text: string): string =>
   /[^\n\t -~]/.test(text)
     ? text.replace(
-        /\r(?!\n)|[^\P{C}\n\t\r\u200d]|[\p{Zl}\p{Zp}]|(?![\u200d\ufe0f])\p{DI}|(?<![\p{Extended_Pictographic}\u{1f3fb}-\u{1f3ff}\p{Mn}])\u200d|(?<![\p{Extended_Pictographic}#*0-9])\ufe0f/gu,
+        /\r(?!\n)|[^\P{C}\n\t\r\u200d]|[\p{Zl}\p{Zp}]|(?!\u200d|\ufe0f)\p{DI}|(?<![\p{Extended_Pictographic}\u{1f3fb}-\u{1f3ff}\p{Mn}])\u200d|(?<![\p{Extended_Pictographic}#*0-9])\ufe0f/gu,
         (c) => `\\u{${c.codePointAt(0)!.toString(16)}}`,
       )
     : text

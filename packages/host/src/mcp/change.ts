@@ -1,3 +1,4 @@
+import { basename } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { formatKeyPath, formatValue, setValue } from '@cordon/config'
 import { CordonError, quote, show } from '@cordon/policy'
@@ -61,10 +62,16 @@ export async function addServer(request: AddRequest, world: ChangeWorld): Promis
     withServer(text, name, { ...definition, line }),
   )
   const alike = wanted && lookAlike(wanted)
-  const warnings =
-    alike === undefined
+  const warnings = [
+    ...(alike === undefined
       ? []
-      : [`${show(wanted!.name)} is nearly ${alike}: make sure that it is the one you mean`]
+      : [`${show(wanted!.name)} is nearly ${alike}: make sure that it is the one you mean`]),
+    ...(['docker', 'podman'].includes(basename(command))
+      ? [
+          `${basename(command)} needs the socket of its daemon, which is as good as all your rights: a confined program does not get it, so this will not start`,
+        ]
+      : []),
+  ]
   return { ...changed, line, installed, warnings }
 }
 

@@ -1,6 +1,9 @@
 import type { Decider, Verdict } from '@cordon/host'
+import { show } from '@cordon/policy'
 import { editText } from './editor.ts'
+import { formatCall, isCut } from './format/query.ts'
 import { foreign } from './format/text.ts'
+import { UsageError } from './report.ts'
 import type { World } from './world.ts'
 
 /** SPEC 6.5: the person who decides about calls. Undefined without a terminal: then `ask` is a no. */
@@ -12,27 +15,41 @@ export function deciderAt(world: World): Decider | undefined {
     return answer?.trim()
   }
   return {
-    decides: async ({ tool }) => {
+    decides: async (call) => {
+      const view = isCut(call) ? '/v(iew all)' : ''
       for (let attempt = 1; attempt <= MOST_ATTEMPTS; attempt++) {
-        const reply = await line(`Run ${tool}? [y/N/a(lways here)/e(dit)/r(eply)] `)
-        const verdict = await verdictOf(reply, line)
-        if (verdict) return verdict
-        world.err.write(
-          '  y runs it once, a from now on in this conversation, e edits its arguments first, r says no with a word to the model\n',
-        )
+        const reply = await line(`Run ${show(call.tool)}? [y/N/a(lways here)/e(dit)/r(eply)${view}] `)
+        if (/^v(?:iew)?$/i.test(reply ?? '')) world.err.write(formatCall(call, world.err, 'whole'))
+        else {
+          const verdict = await verdictOf(reply, line)
+          if (verdict) return verdict
+          world.err.write(
+            '  y runs it once, a from now on in this conversation, e edits its arguments first, r says no with a word to the model\n',
+          )
+        }
       }
       return { kind: 'refuse' }
     },
-    edits: (what, text) => editText(world, what === 'arguments' ? 'arguments.json' : 'result.txt', text),
+    edits: async (what, text) => {
+      try {
+        return await editText(world, what === 'arguments' ? 'arguments.json' : 'result.txt', text)
+      } catch (error) {
+        if (!(error instanceof UsageError)) throw error
+        world.err.write(`${error.message}\n`) // there is no editor: that is a no to this call, and to nothing else
+        return undefined
+      }
+    },
     handsOver: async (tool, text) => {
-      world.err.write(`${foreign(text.slice(0, SHOWN), { isTerminal: true })}\n`)
-      return person.confirms(`Hand over this result of ${tool} to the model? [y/N] `)
+      // All of it: what is handed over is what was seen.
+      world.err.write(`${foreign(text, { isTerminal: true })}\n`)
+      return person.confirms(
+        `Hand over this result of ${show(tool)} (${text.length} characters) to the model? [y/N] `,
+      )
     },
   }
 }
 
-const MOST_ATTEMPTS = 3
-const SHOWN = 2000
+const MOST_ATTEMPTS = 5
 
 /** Undefined: not understood. Enter, the end of input and Ctrl-C are a no. */
 async function verdictOf(

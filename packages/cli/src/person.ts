@@ -34,10 +34,15 @@ export function respondentAt(at: Terminal): Respondent | undefined {
   if (!isBoth(at)) return undefined
   return {
     answer: async (tool, question) => {
-      const reply = await inTurn(at, () => askLine(at, promptFor(tool, question)))
+      const reply = await inTurn(at, () => askNow(at, promptFor(tool, question)))
       return reply === undefined ? undefined : answerFrom(question, reply.trim())
     },
   }
+}
+
+/** One line of what is typed from now on; undefined after Ctrl-C. */
+export function lineAt(at: Terminal): ((question: string) => Promise<string | undefined>) | undefined {
+  return isBoth(at) ? (question) => inTurn(at, () => askNow(at, question)) : undefined
 }
 
 function promptFor(tool: string, { text, answer_type, options = [], default: preset }: ToolQuestion): string {
@@ -105,7 +110,7 @@ function inTurn(
 }
 
 /** What was typed before the question was there does not answer it (SPEC 2.1, 3.2). */
-export async function askNow({ input, output }: Terminal, question: string): Promise<string | undefined> {
+async function askNow({ input, output }: Terminal, question: string): Promise<string | undefined> {
   const dropped: Buffer[] = []
   const drop = (typed: Buffer): unknown => dropped.push(typed)
   input.setRawMode(true) // so that also half a line can be read, and is not there for the next Enter

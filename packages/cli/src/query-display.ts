@@ -12,6 +12,8 @@ export interface QueryDisplay {
   /** Somebody is asked: nothing moves meanwhile. */
   pausing<T>(work: () => Promise<T>): Promise<T>
   around(decider: Decider | undefined): Decider | undefined
+  /** A turn begins; whatever had to be asked before it was asked. */
+  begin(): void
   waiting(what: string, seconds: number): void
   end(end: TurnEnd, model: ModelChoice): void
 }
@@ -42,10 +44,12 @@ class JsonDisplay implements QueryDisplay {
     return work()
   }
 
+  /** What is asked about is shown where it is asked. */
   around(decider: Decider | undefined): Decider | undefined {
-    return decider
+    return decider && showingCalls(decider, this.#world)
   }
 
+  begin(): void {}
   waiting(): void {}
 
   end({ kind, text, usage, steps }: TurnEnd, { id }: ModelChoice): void {
@@ -70,7 +74,6 @@ class TextDisplay implements QueryDisplay {
     this.#world = world
     this.#quiet = quiet
     this.#spinner = new Spinner(world, quiet)
-    this.#spinner.start('thinking')
   }
 
   see(sight: Sight): void {
@@ -118,13 +121,18 @@ class TextDisplay implements QueryDisplay {
   }
 
   around(decider: Decider | undefined): Decider | undefined {
+    const asked = decider && this.#quiet ? showingCalls(decider, this.#world) : decider
     return (
-      decider && {
-        decides: (call) => this.pausing(() => decider.decides(call)),
-        edits: (what, text) => this.pausing(() => decider.edits(what, text)),
-        handsOver: (tool, text) => this.pausing(() => decider.handsOver(tool, text)),
+      asked && {
+        decides: (call) => this.pausing(() => asked.decides(call)),
+        edits: (what, text) => this.pausing(() => asked.edits(what, text)),
+        handsOver: (tool, text) => this.pausing(() => asked.handsOver(tool, text)),
       }
     )
+  }
+
+  begin(): void {
+    this.#spinner.start('thinking')
   }
 
   waiting(what: string, seconds: number): void {
@@ -176,6 +184,15 @@ class TextDisplay implements QueryDisplay {
     this.#spinner.start(then)
   }
 }
+
+/** Where calls are not printed as they come, those that are asked about are. */
+const showingCalls = (decider: Decider, { err }: World): Decider => ({
+  ...decider,
+  decides: (call) => {
+    err.write(formatCall(call, err))
+    return decider.decides(call)
+  },
+})
 
 /** Longer lines are hard to read. */
 const WIDEST = 100

@@ -43,11 +43,12 @@ export async function query(world: World, typed: string, flags: QueryFlags): Pro
   const text = flags.resume ? '' : await textOf(world, typed, flags)
   const display = displayFor(world, flags)
   await using open = await openQuery(world, flags, display)
-  if (flags.resume) return finish(world, await during(world, open, () => open.resume(schema)), open, display)
+  if (flags.resume)
+    return finish(world, await during(world, open, display, () => open.resume(schema)), open, display)
   if (text !== undefined)
     return finish(
       world,
-      await during(world, open, () => open.ask({ text, attach: flags.attach, schema })),
+      await during(world, open, display, () => open.ask({ text, attach: flags.attach, schema })),
       open,
       display,
     )
@@ -55,7 +56,10 @@ export async function query(world: World, typed: string, flags: QueryFlags): Pro
 }
 
 async function openQuery(world: World, flags: QueryFlags, display: QueryDisplay): Promise<Query> {
-  const { cwd, pid, uid, home, session, person } = world
+  const { cwd, pid, uid, home, session } = world
+  const person = world.person && {
+    confirms: (question: string) => display.pausing(() => world.person!.confirms(question)),
+  }
   return Query.open({
     place: { cwd, surroundings: world, cfg: flags.cfg, trust: trustTerms(world, 'files') },
     user: { pid, uid, home, session, person },
@@ -150,7 +154,12 @@ function readText(path: string, world: World): string {
 }
 
 /** SPEC 6.5: Ctrl-C stops the tool, then the turn; a third one ends us. */
-async function during(world: World, open: Query, work: () => Promise<TurnEnd>): Promise<TurnEnd> {
+async function during(
+  world: World,
+  open: Query,
+  display: QueryDisplay,
+  work: () => Promise<TurnEnd>,
+): Promise<TurnEnd> {
   let stop = (): void => undefined
   const arm = (): void => {
     stop = world.onInterrupt(() => {
@@ -159,6 +168,7 @@ async function during(world: World, open: Query, work: () => Promise<TurnEnd>): 
     })
   }
   arm()
+  display.begin()
   try {
     return await work()
   } finally {
@@ -173,6 +183,8 @@ function finish(world: World, end: TurnEnd, open: Query, display: QueryDisplay):
     world.err.write(
       'warning: the turn was stopped after assistant.max_steps requests; `cordon q --resume` goes on\n',
     )
+  if (end.kind === 'cut short')
+    world.err.write('warning: the answer was cut short; `cordon q --resume` asks for the rest\n')
   world.finish(end.kind === 'done' ? EXIT.ok : EXIT.denied)
 }
 
@@ -186,7 +198,7 @@ async function talk(world: World, open: Query, display: QueryDisplay, flags: Que
     if (text === undefined) return
     if (text.trim() === '') continue
     try {
-      const end = await during(world, open, () => open.ask({ text, attach }))
+      const end = await during(world, open, display, () => open.ask({ text, attach }))
       display.end(end, open.model)
       attach = []
     } catch (error) {

@@ -6,7 +6,7 @@ import { text as readText } from 'node:stream/consumers'
 import { styleText } from 'node:util'
 import { isTerminal, type Person, type Respondent, type Reviewer, startOf, statFields } from '@cordon/host'
 import { ambientDirectory, ambientHome, requireExactWords, requireOpen } from './ambient.ts'
-import { askNow, personAt, respondentAt, reviewerAt, type Terminal } from './person.ts'
+import { lineAt, personAt, respondentAt, reviewerAt, type Terminal } from './person.ts'
 
 /** Everything a command may know of the process it runs in. Tests and embedders make their own. */
 export interface World {
@@ -48,6 +48,8 @@ export interface World {
   readInput(): Promise<string>
   /** Sets the exit code; the process ends by itself when nothing is left to do. */
   finish(code: number): void
+  /** Done when the process ends by itself, or because nobody reads any more; not when a signal ends it. */
+  atEnd(work: () => void): void
   /** Ends the process at once. For a command that has nothing left to do or to write: Node need not take its heap down. */
   end(code: number): void
   /** Ends as if the signal had hit us, so that whoever started us sees what happened. */
@@ -115,7 +117,7 @@ export function openAmbientWorld(): World {
       return atTerminal(respondentAt)
     },
     get askLine() {
-      return atTerminal((at) => (question: string) => askNow(at, question))
+      return atTerminal(lineAt)
     },
     node: process.execPath,
     get program() {
@@ -139,6 +141,7 @@ export function openAmbientWorld(): World {
     finish: (code) => {
       process.exitCode = code
     },
+    atEnd: (work) => void process.once('exit', work),
     end: (code) => process.exit(code),
     dieBy: (signal) => {
       const number = constants.signals[signal] ?? Number(signal.slice('SIG'.length))

@@ -13,10 +13,9 @@ export const BUILT_IN_TOOLS: Source = {
   key: ['conversation', 'tools'],
   value: Object.fromEntries([
     ...Object.entries(DESCRIPTIONS).map(([name, description]) => [name, { source: 'local', description }]),
-    // They touch nothing but the conversation, and `ask_user` is a question already.
-    ...Object.entries(BUILT_IN).map(([name, { description }]) => [
+    ...Object.entries(BUILT_IN).map(([name, { description, run }]) => [
       name,
-      { source: 'builtin', description, run: 'unattended' },
+      { source: 'builtin', description, run },
     ]),
   ]),
 }

@@ -1,7 +1,7 @@
 import { Option } from 'commander'
 import type { MountFlag } from '@cordon/host'
 import type { Register } from '../command.ts'
-import { cfgOption, idOption, jsonOption, repeatable } from '../options.ts'
+import { cfgOption, idOption, repeatable } from '../options.ts'
 import type { QueryFlags } from '../query.ts'
 
 /** In the order in which they were typed: flags apply from left to right (SPEC 3.4). */
@@ -58,7 +58,7 @@ export const register: Register = (parser, world) => {
     .addOption(new Option('-q, --quiet', 'print the answer and nothing else'))
     .addOption(new Option('--no-persist', 'keep nothing of it'))
     .addOption(cfgOption())
-    .addOption(jsonOption().conflicts('quiet'))
+    .addOption(new Option('--json', 'print one JSON value a line, as it happens').conflicts('quiet'))
     .addHelpText(
       'after',
       `
@@ -74,7 +74,8 @@ Examples:
   cordon q --mount fork=~/code/forks/x "fix the bug"
   git diff | cordon q --quiet "write a commit message"
 
-Exit code: 0 when the model was done, 1 when it was not.`,
+Exit code: 0 when the model was done, 1 when it was not, 2 when the question or
+the configuration makes no sense; after Ctrl-C as after SIGINT.`,
     )
     .action(async (words: readonly string[], options: QueryFlags) => {
       const { query } = await import('../query.ts')

@@ -18,9 +18,15 @@ export interface DemoFlags {
 export async function demo(world: World, { pace }: DemoFlags): Promise<void> {
   const dir = realpathSync(mkdtempSync(join(tmpdir(), 'cordon-demo-')))
   const clean = (): void => rmSync(dir, { recursive: true, force: true })
+  const dieBy = (signal: NodeJS.Signals): void => {
+    clean()
+    world.dieBy(signal)
+  }
+  world.atEnd(clean)
+  const stop = world.onInterrupt(dieBy)
   try {
     await using model = await RecordedModel.start(STORY.map((step) => ({ ...step, pace })))
-    const inside = await prepare(world, dir, model.url)
+    const inside = await prepare(world, dir, model.url, dieBy)
     introduce(world)
     await query(inside, QUESTION, {
       cfg: [],
@@ -32,16 +38,18 @@ export async function demo(world: World, { pace }: DemoFlags): Promise<void> {
     })
     conclude(world, dir)
   } finally {
+    stop()
     clean()
   }
 }
 
 /** Its files, its own place for everything that Cordon keeps, and a configuration that is a person's. */
-async function prepare(world: World, dir: string, url: string): Promise<World> {
+async function prepare(world: World, dir: string, url: string, dieBy: World['dieBy']): Promise<World> {
   for (const [name, text] of Object.entries(FILES)) write(join(dir, name), text)
   const home = join(dir, 'home')
   const env = {
-    ...world.env,
+    // Nothing of the person's own configuration: no other model, and none of their keys.
+    ...Object.fromEntries(Object.entries(world.env).filter(([name]) => !/^CORDON_|_API_KEY$/.test(name))),
     HOME: home,
     XDG_CONFIG_HOME: join(home, '.config'),
     XDG_DATA_HOME: join(home, '.local/share'),
@@ -54,6 +62,7 @@ async function prepare(world: World, dir: string, url: string): Promise<World> {
     cwd: { value: cwd },
     home: { value: home },
     env: { value: env },
+    dieBy: { value: dieBy },
   }) as World
   write(join(home, '.config/cordon/config.toml'), configFor(world, url))
   await initProject(cwd, inside, { pid: world.pid, command: 'cordon demo' })

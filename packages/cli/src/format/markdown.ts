@@ -236,9 +236,11 @@ const FENCE = /^[ \t]{0,8}(`{3,20}|~{3,20})([^`]{0,100})$/
 const UNDECIDED =
   /^[ \t]{0,8}(?:#{1,6}|[-*+>]|\d{1,3}[.)]?|`{1,20}|~{1,20}|(?:`{3,20}|~{3,20})[^`]{0,100}|\|)?$/
 
-/** `*` beside a letter on one side only: it marks, and is not printed. `2 * 3` keeps its own. */
+/** `*` beside a word on one side only: it marks, and is not printed. `2 * 3` keeps its own. */
 const isEmphasis = (before: string, next: string | undefined): boolean =>
-  /\s/.test(before) !== (next === undefined || /\s/.test(next))
+  isWord(before) !== isWord(next ?? ' ')
+
+const isWord = (point: string): boolean => !/[\s\p{P}]/u.test(point)
 
 /** Columns a text takes: wide characters two, marks none. */
 function widthOf(text: string): number {

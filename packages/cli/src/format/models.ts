@@ -16,7 +16,12 @@ export function formatModels(
     const shown = models.slice(0, SHOWN).map((model) => `  ${show(`${name}/${model}`)}\n`)
     const more = models.length - shown.length
     return {
-      row: [style('bold', show(name)), style(colour, state), show(address), show(why ?? '')],
+      row: [
+        style('bold', show(name)),
+        style(colour, state),
+        show(address),
+        why === undefined ? '' : show(why),
+      ],
       list: [...shown, ...(more > 0 ? [`  … and ${more} more; --json has all of them\n`] : [])].join(''),
     }
   })

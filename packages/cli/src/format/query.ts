@@ -1,5 +1,5 @@
 import { show } from '@cordon/policy'
-import type { ModelChoice, ShownCall, Sight, TurnEnd } from '@cordon/host'
+import { type ModelChoice, type ShownCall, shownValues, type Sight, type TurnEnd } from '@cordon/host'
 import type { Stream } from '../world.ts'
 import { clip, foreign } from './text.ts'
 
@@ -7,28 +7,39 @@ type Styled = Pick<Stream, 'style'>
 
 const TERMINAL = { isTerminal: true }
 const MOST_LINES = 40
+/** So many lines of a result are shown, or only the first. */
+const FEW = 4
 
-/** A call before it runs: its words, what it would change, else its arguments. */
+/**
+ * A call before it runs: its words, every argument, and what it would change. What is cut says so, and `whole` cuts nothing of
+ * a change.
+ */
 export function formatCall(
   { tool, arguments: args, summary, said, changes }: ShownCall,
   { style }: Styled,
+  extent: 'cut' | 'whole' = 'cut',
 ): string {
-  const words = summary ?? (changes.length > 0 ? '' : clip(JSON.stringify(args), 300))
-  const [first, ...below] = said === undefined ? [words] : [clip(said, 300), words]
+  const first = said === undefined ? (summary ?? '') : clip(said, 300)
+  const values = summary === undefined ? shownValues(args) : ''
+  const most = extent === 'whole' ? Infinity : MOST_LINES
   return [
     `${style('cyan', '→')} ${style('bold', show(tool))}${first === '' ? '' : `  ${foreign(first, TERMINAL)}`}\n`,
-    ...below.map((line) => `    ${style('dim', foreign(line, TERMINAL))}\n`),
+    values.replaceAll(/^/gm, '  ').replace(/ +$/, ''),
     ...changes.map(({ path, lines }) => {
-      const shown = lines.slice(0, MOST_LINES).map((line) => `    ${diffLine(line, style)}\n`)
+      const shown = lines.slice(0, most).map((line) => `    ${diffLine(line, style)}\n`)
       const more = lines.length - shown.length
       return [
         `    ${style('bold', show(path))}\n`,
         ...shown,
-        ...(more > 0 ? [style('dim', `    … ${more} more lines\n`)] : []),
+        ...(more > 0 ? [`    ${style('yellow', `… ${more} more lines`)}\n`] : []),
       ].join('')
     }),
   ].join('')
 }
+
+/** Whether all of it was shown. */
+export const isCut = ({ changes }: ShownCall): boolean =>
+  changes.some(({ lines }) => lines.length > MOST_LINES)
 
 function diffLine(line: string, style: Stream['style']): string {
   const text = foreign(line, TERMINAL)
@@ -44,8 +55,10 @@ export function formatResult(
 ): string {
   if (outcome === 'success') {
     const lines = text.split('\n').filter((line) => line.trim() !== '')
-    const more = lines.length > 1 ? `  (${lines.length} lines)` : ''
-    return `  ${style('green', '✓')} ${style('dim', foreign(clip(lines[0] ?? 'done', 100), TERMINAL) + more)}\n`
+    const few = lines.length <= FEW ? lines : lines.slice(0, 1)
+    const more = lines.length > few.length ? `  (${lines.length} lines)` : ''
+    const [first = 'done', ...rest] = few.map((line) => foreign(clip(line, 100), TERMINAL))
+    return `  ${style('green', '✓')} ${[first + more, ...rest].map((line) => style('dim', line)).join('\n    ')}\n`
   }
   const [first = '', ...rest] = foreign(text, TERMINAL).split('\n').slice(0, MOST_LINES)
   return `  ${style('red', '✗')} ${outcome}: ${first}\n${rest.map((line) => `    ${line}\n`).join('')}`

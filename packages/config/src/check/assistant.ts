@@ -32,6 +32,8 @@ export function readLlmProviders(findings: Findings): Named<LlmProviderConfig> {
       add('nobody knows where it is', 'write its address: base_url = "http://127.0.0.1:11434/v1"')
     if (typeof base_url === 'string' && !isWebAddress(base_url))
       add(`${quote(base_url)} is not an http or https URL`, 'base_url = "https://…/v1"')
+    if (typeof base_url === 'string' && /^https?:\/\/[^/]*@/.test(base_url))
+      add('a password in a URL is printed where the URL is', 'use api_key_env or api_key_command')
     providers[name] = { ...fields, models: fields.models ?? {} } as LlmProviderConfig
   }
   return providers

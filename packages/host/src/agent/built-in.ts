@@ -1,15 +1,18 @@
 import type { AccessPolicy, FsRule, NetRule } from '@cordon/policy'
 import type { JsonObject } from '@cordon/workspace'
 
-/** A tool that runs in this process: it touches nothing but the conversation it is called in. */
+/** A tool that runs in this process. */
 export interface BuiltInTool {
   readonly description: string
+  /** Whether a person is asked first, unless they say otherwise. */
+  readonly run: 'ask' | 'unattended'
   readonly parameters: JsonObject
 }
 
 /** SPEC 6.5. Part of the configuration as well (`source = "builtin"`), so that each can be switched off. */
 export const BUILT_IN = {
   describe: {
+    run: 'unattended', // it reads the policies, and nothing else
     description:
       'Say what tools may touch: which files they may read and change, which hosts they may reach, and whether a person is asked first.',
     parameters: {
@@ -25,6 +28,8 @@ export const BUILT_IN = {
     },
   },
   refresh_resource: {
+    // What counts as attached is what the log says, and a log may have come with the files: the person looks at each.
+    run: 'ask',
     description: 'Read an attachment of this conversation again, as it is now.',
     parameters: {
       type: 'object',
@@ -34,6 +39,7 @@ export const BUILT_IN = {
     },
   },
   ask_user: {
+    run: 'unattended', // it is a question already
     description:
       'Ask the person something that only they can know or decide. Not for permission to call a tool.',
     parameters: {

@@ -23,36 +23,47 @@ export interface Decider {
 }
 
 export type Consent =
-  | { readonly kind: 'run'; readonly arguments: unknown; readonly always: boolean }
+  | {
+      readonly kind: 'run'
+      readonly arguments: unknown
+      readonly always: boolean
+      /** The arguments are a person's now, and no longer the model's. */
+      readonly isEdited: boolean
+    }
   | { readonly kind: 'refused'; readonly outcome: 'denied' | 'skipped'; readonly reason: string }
 
 /** SPEC 6.5: may this call run? Without anybody to ask, `ask` and `edit` are a no. */
 export async function consentTo(
-  tool: Pick<OpenTool, 'config'>,
+  tool: Pick<OpenTool, 'config' | 'isAllowed'>,
   args: unknown,
   show: (mode: RunMode) => Promise<ShownCall>,
   decider: Decider | undefined,
 ): Promise<Consent> {
-  const { mode } = decideRunMode(tool.config.run, args, await loadPatternTest(tool.config.run))
+  const matches = await loadPatternTest(tool.config.run)
+  const modeOf = (given: unknown): RunMode => decideRunMode(tool.config.run, given, matches).mode
+  const asked = modeOf(args)
+  const mode = asked === 'ask' && tool.isAllowed ? 'unattended' : asked
   const shown = await show(mode)
   const refused = (reason: string, outcome: 'denied' | 'skipped' = 'denied'): Consent => ({
     kind: 'refused',
     outcome,
     reason,
   })
-  if (mode === 'unattended') return { kind: 'run', arguments: args, always: false }
-  if (mode === 'skip') return refused('its run mode is skip, so it was not run', 'skipped')
+  const run = (always: boolean): Consent => ({ kind: 'run', arguments: args, always, isEdited: false })
+  if (mode === 'unattended') return run(false)
+  if (mode === 'skip') return refused(SKIPPED, 'skipped')
   if (!decider) return refused(NOBODY)
   const verdict: Verdict = mode === 'edit' ? { kind: 'edit' } : await decider.decides(shown)
   switch (verdict.kind) {
     case 'run':
     case 'always':
-      return { kind: 'run', arguments: args, always: verdict.kind === 'always' }
+      return run(verdict.kind === 'always')
     case 'edit': {
       const edited = await editArguments(args, decider)
-      return edited === undefined
-        ? refused('the person declined the call')
-        : { kind: 'run', arguments: edited.arguments, always: false }
+      if (edited === undefined) return refused('the person declined the call')
+      // Rules by argument are about what runs.
+      if (modeOf(edited.arguments) === 'skip') return refused(SKIPPED, 'skipped')
+      return { kind: 'run', ...edited, always: false, isEdited: true }
     }
     case 'refuse':
       return refused(
@@ -62,6 +73,8 @@ export async function consentTo(
       )
   }
 }
+
+const SKIPPED = 'its run mode is skip, so it was not run'
 
 const NOBODY =
   'its run mode needs a person, and there is nobody to ask; run = "unattended" for this tool would allow it'

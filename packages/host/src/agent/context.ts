@@ -180,15 +180,27 @@ function assistantParts(
   { text, provider }: Extract<ConversationEvent, { kind: 'response' }>,
   isOwn: boolean,
 ): Extract<Message, { role: 'assistant' }>['content'] {
-  const reasoning = isOwn && Array.isArray(provider?.['reasoning']) ? provider['reasoning'] : []
+  const reasoning =
+    isOwn && Array.isArray(provider?.['reasoning']) ? provider['reasoning'].filter(isThought) : []
   return [
-    ...reasoning.map((one) => {
-      const { text: thought, metadata } = one as { text: string; metadata: Record<string, JsonObject> }
+    ...reasoning.map(({ text: thought, metadata }) => {
       return { type: 'reasoning', text: thought, providerOptions: metadata } as const
     }),
     ...(text === '' ? [] : [{ type: 'text', text } as const]),
   ]
 }
+
+/** A log may have been written by others. */
+const isThought = (
+  value: unknown,
+): value is { readonly text: string; readonly metadata: Record<string, JsonObject> } =>
+  typeof value === 'object' &&
+  value !== null &&
+  'text' in value &&
+  typeof value.text === 'string' &&
+  'metadata' in value &&
+  typeof value.metadata === 'object' &&
+  value.metadata !== null
 
 const resultMessage = (id: string, tool: string, outcome: string, text: string): Message => ({
   role: 'tool',

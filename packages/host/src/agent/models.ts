@@ -60,12 +60,26 @@ function noModel({ providers }: Config, env: ModelWorld['env']): string {
   ].join('\n')
 }
 
+/** A model that is asked now. */
+export interface OpenModel {
+  readonly model: LanguageModelV4
+  /** A text without the key. */
+  readonly redact: (text: string) => string
+}
+
 /** The library of its protocol is loaded now, and no other. */
-export async function openModel(choice: ModelChoice, world: ModelWorld): Promise<LanguageModelV4> {
-  const { provider: name, model, config } = choice
+export async function openModel(choice: ModelChoice, world: ModelWorld): Promise<OpenModel> {
   const apiKey = await keyOf(choice, world)
+  const redact = (text: string): string => (apiKey === undefined ? text : text.replaceAll(apiKey, '…'))
+  return { model: await modelOf(choice, apiKey), redact }
+}
+
+async function modelOf(
+  { provider: name, model, config }: ModelChoice,
+  apiKey: string | undefined,
+): Promise<LanguageModelV4> {
   // Without one of ours the libraries would look for variables of their own.
-  const key = { apiKey: apiKey ?? 'none' }
+  const key = { apiKey: apiKey ?? 'none', fetch: fetchThere }
   const at = config.base_url === undefined ? {} : { baseURL: config.base_url }
   switch (config.kind) {
     case 'anthropic': {
@@ -92,6 +106,9 @@ export async function openModel(choice: ModelChoice, world: ModelWorld): Promise
     }
   }
 }
+
+/** A key, and a whole conversation, go where they were meant to go. */
+const fetchThere: typeof fetch = (input, init) => fetch(input, { ...init, redirect: 'error' })
 
 /** From the variable, else from the command. Undefined: this one needs none. */
 export async function keyOf(

@@ -32,9 +32,9 @@ import type { Decider } from './consent.ts'
 import { UNKNOWN_OUTCOME } from './context.ts'
 import { AnswerSchemaError, TurnError } from './errors.ts'
 import { type HiddenPlace, openJournal, openMemoryJournal, type OpenJournal } from './journal.ts'
-import { chooseModel, type ModelChoice, openModel } from './models.ts'
+import { chooseModel, type ModelChoice, type OpenModel, openModel } from './models.ts'
 import { Toolbox } from './toolbox.ts'
-import { runTurn, type Sight, TurnControl, type TurnEnd } from './turn.ts'
+import { CUT_SHORT, runTurn, type Sight, TurnControl, type TurnEnd } from './turn.ts'
 
 /** Which conversation a query goes on with. `newest`: the last used of the workspace, by whichever terminal. */
 export type QueryConversation = ConversationChoice | 'new' | 'newest'
@@ -81,6 +81,7 @@ export class Query implements AsyncDisposable {
   readonly #blobs: Blobs
   readonly #project: Project
   readonly #model: ModelChoice
+  readonly #opened: OpenModel
   readonly #toolbox: Toolbox
   readonly #gateway: Gateway
   readonly #hidden: readonly HiddenPlace[]
@@ -97,6 +98,7 @@ export class Query implements AsyncDisposable {
     this.#blobs = new Blobs(opened.shelf)
     this.#project = opened.project
     this.#model = opened.model
+    this.#opened = opened.opened
     this.#gateway = opened.gateway
     this.#hidden = opened.hidden
     this.conversation = opened.conversation
@@ -119,6 +121,7 @@ export class Query implements AsyncDisposable {
     const known = await findConversationFor(shelf, options)
     const before = await openAmbientProjectIn(place, user, known ?? 'none')
     const model = chooseModel(before.loaded.config, options.model, place.surroundings.env)
+    const opened = await openModel(model, { env: place.surroundings.env, cwd: place.cwd })
     const conversation =
       known ?? (options.keeping === 'memory' ? undefined : await begin(shelf, user.session))
     await mount(options, conversation)
@@ -141,7 +144,7 @@ export class Query implements AsyncDisposable {
     const hidden = (await listMounts(project, user)).flatMap(({ name, target }) =>
       target === undefined ? [] : [{ path: target, shown: name }],
     )
-    return new Query(options, { shelf, project, model, gateway, hidden, conversation, isNew: !known })
+    return new Query(options, { shelf, project, model, opened, gateway, hidden, conversation, isNew: !known })
   }
 
   get model(): ModelChoice {
@@ -205,10 +208,10 @@ export class Query implements AsyncDisposable {
     const { config } = this.#project.loaded
     const { assistant } = config
     this.control = new TurnControl()
-    const model = await openModel(this.#model, { env: place.surroundings.env, cwd: place.cwd })
     const end = await runTurn({
       journal,
-      model,
+      model: this.#opened.model,
+      redact: this.#opened.redact,
       modelId: this.#model.id,
       toolbox: this.#toolbox,
       settings: assistant,
@@ -283,6 +286,7 @@ interface Opened {
   readonly shelf: Shelf
   readonly project: Project
   readonly model: ModelChoice
+  readonly opened: OpenModel
   readonly gateway: Gateway
   readonly hidden: readonly HiddenPlace[]
   readonly conversation: ConversationRef | undefined
@@ -349,7 +353,7 @@ function restOf(events: readonly StoredEvent[]): Rest | undefined {
 }
 
 const SPOKEN: ReadonlySet<string> = new Set(['request', 'response', 'tool_call', 'tool_result'])
-const UNFINISHED: ReadonlySet<string> = new Set(['interrupted', 'broken', 'cut'])
+const UNFINISHED: ReadonlySet<string> = new Set(['interrupted', 'broken', ...CUT_SHORT])
 
 /** The first line of what was asked, as far as it fits a list. */
 const titleOf = (text: string): string => {

@@ -63,7 +63,7 @@ export async function readReply(
   model: LanguageModelV4,
   id: string,
   options: Omit<LanguageModelV4CallOptions, 'abortSignal'>,
-  { listening, signal, wait, onBroken }: ReplyHands,
+  { listening, signal, wait, onBroken, redact }: ReplyHands,
 ): Promise<Reply> {
   for (let attempt = 1; ; attempt++) {
     const reading = new Reading(listening)
@@ -72,7 +72,7 @@ export async function readReply(
     } catch (error) {
       if (signal.aborted) return reading.reply('interrupted')
       const failure = failureOf(error)
-      const problem = new ModelError(failure, id, saidBy(error))
+      const problem = new ModelError(failure, id, redact(saidBy(error)))
       if (reading.isEmpty && attempt < TRIES && MAY_PASS.has(failure)) {
         const seconds = waitFor(error, attempt)
         listening.retry(failure, seconds)
@@ -91,6 +91,8 @@ interface ReplyHands {
   readonly signal: AbortSignal
   readonly wait: (seconds: number, signal: AbortSignal) => Promise<void>
   readonly onBroken: (part: Reply) => Promise<void>
+  /** Providers repeat what they refuse: a key is taken out of what they say. */
+  readonly redact: (text: string) => string
 }
 
 async function readOnce(

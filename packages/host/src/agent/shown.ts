@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { findTool } from '@cordon/tools'
 
 /** One changed file, in the lines of a diff: ` `, `-`, `+` and the text. */
@@ -42,23 +43,38 @@ interface Edit {
   readonly path: string
   readonly old: string
   readonly new: string
+  readonly all?: unknown
 }
 
 function changesOf(tool: string, args: unknown): ShownChange[] {
   if (!isRecord(args)) return []
-  if (tool === 'fs_create_file') {
-    const { path, content = '', encoding } = args
-    return typeof path === 'string' && typeof content === 'string' && encoding !== 'base64'
-      ? [{ path, lines: linesOf('+', content) }]
-      : []
-  }
+  if (tool === 'fs_create_file') return contentOf(args)
   if (tool !== 'fs_modify_file') return []
   if (typeof args['diff'] === 'string') return [{ path: 'diff', lines: args['diff'].split('\n') }]
   const edits = Array.isArray(args['edits']) ? args['edits'].filter(isEdit) : []
   return [...Map.groupBy(edits, ({ path }) => path)].map(([path, some]) => ({
     path,
-    lines: some.flatMap((edit, i) => [...(i === 0 ? [] : ['…']), ...diffLines(edit.old, edit.new)]),
+    lines: some.flatMap((edit, i) => [
+      ...(i === 0 ? [] : ['…']),
+      ...(edit.all === true ? ['(every occurrence)'] : []),
+      ...diffLines(edit.old, edit.new),
+    ]),
   }))
+}
+
+/** Also what is written in another alphabet: nobody reads base64. */
+function contentOf({
+  path,
+  content = '',
+  encoding,
+  overwrite,
+}: Readonly<Record<string, unknown>>): ShownChange[] {
+  if (typeof path !== 'string' || typeof content !== 'string') return []
+  const bytes = Buffer.from(content, encoding === 'base64' ? 'base64' : 'utf8')
+  const lines = isUtf8(bytes)
+    ? linesOf('+', bytes.toString('utf8'))
+    : [`+(${bytes.length} bytes that are no text)`]
+  return [{ path, lines: [...(overwrite === true ? ['(replaces all that is there)'] : []), ...lines] }]
 }
 
 /** What both begin and end with is context; the rest goes out and comes in. */

@@ -18,6 +18,8 @@ export interface ToolAnswer {
 
 /** A tool that can be called now. */
 export interface OpenTool extends Omit<OfferedTool, 'perform'> {
+  /** A person said that it need not be asked about any more. */
+  readonly isAllowed: boolean
   /** `free`: it changes nothing, so it may run beside others. */
   readonly order: 'free' | 'alone'
   /** The arguments fit, as far as is known before the call. Throws ParseError. */
@@ -81,6 +83,7 @@ export class Toolbox implements AsyncDisposable {
             name,
             source: 'builtin',
             config,
+            isAllowed: this.#allowed.has(name),
             order: name === 'ask_user' ? 'alone' : 'free',
             run: (args, how) => this.#runBuiltIn(name, args, how),
           }
@@ -90,13 +93,11 @@ export class Toolbox implements AsyncDisposable {
     if (!tool) return undefined
     const isShipped = tool.source === 'local' && gateway.localTools.get(name)?.shipped === true
     const changesNothing = isShipped ? READERS.has(name) : this.#readOnly.has(name)
-    const config: OfferedTool['config'] = this.#allowed.has(name)
-      ? { ...tool.config, run: 'unattended' }
-      : tool.config
     return {
       name,
       source: tool.source,
-      config,
+      config: tool.config,
+      isAllowed: this.#allowed.has(name),
       order: changesNothing ? 'free' : 'alone',
       ...(tool.describe ? { describe: tool.describe } : {}),
       run: async (args, { signal, inquired }) => {

@@ -1,6 +1,7 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { AssistantConfig, RunMode } from '@cordon/config'
+import { isDeepStrictEqual } from 'node:util'
+import { type AssistantConfig, isDeep, type RunMode } from '@cordon/config'
 import { CordonError } from '@cordon/policy'
 import type { ConversationEvent, Json, JsonObject, StoredEvent } from '@cordon/workspace'
 import { consentTo, type Decider } from './consent.ts'
@@ -46,11 +47,13 @@ export interface Turn {
   readonly see: (sight: Sight) => void
   readonly control: TurnControl
   readonly isOurs: (tool: string) => boolean
+  /** A message of the provider's, without the key. */
+  readonly redact: (text: string) => string
   readonly now: () => Date
 }
 
 export interface TurnEnd {
-  readonly kind: 'done' | 'interrupted' | 'too many steps'
+  readonly kind: 'done' | 'interrupted' | 'too many steps' | 'cut short'
   /** What the model said last. */
   readonly text: string
   readonly usage: Usage
@@ -103,11 +106,14 @@ export async function runTurn(turn: Turn): Promise<TurnEnd> {
     const calls = await recordReply(turn, reply)
     turn.see({ kind: 'answered', reply })
     if (reply.stop === 'interrupted') return end('interrupted')
-    if (calls.length === 0) return end('done')
+    if (calls.length === 0) return end(CUT_SHORT.has(reply.stop) ? 'cut short' : 'done')
     await control.whileTools((signal) => runCalls(turn, calls, signal))
     if (step >= settings.max_steps) return end('too many steps')
   }
 }
+
+/** The model had more to say: it was too long, for the provider or for us, or the provider let no more of it through. */
+export const CUT_SHORT: ReadonlySet<string> = new Set(['length', 'content-filter', 'cut'])
 
 async function ask(turn: Turn, prompt: LanguageModelV4CallOptions['prompt']): Promise<Reply> {
   const { settings, schema, see } = turn
@@ -130,6 +136,7 @@ async function ask(turn: Turn, prompt: LanguageModelV4CallOptions['prompt']): Pr
       },
       signal: turn.control.turn,
       wait: (seconds, signal) => sleep(seconds * 1000, undefined, { signal }),
+      redact: turn.redact,
       onBroken: async (part) => void (await recordReply(turn, { ...part, calls: [] })),
     },
   )
@@ -163,7 +170,7 @@ async function recordReply(turn: Turn, reply: Reply): Promise<readonly RecordedC
       model: modelId,
       stop,
       usage,
-      ...(provider ? { provider } : {}),
+      ...pathless(journal, provider),
     },
     ...calls.map(({ event }) => ({ ...event, at })),
   ])
@@ -183,14 +190,19 @@ async function recordable(turn: Turn, wanted: WantedCall, id: string) {
     id,
     tool: name,
     arguments: turn.journal.hide(args) as Json,
-    ...(wanted.provider ? { provider: wanted.provider } : {}),
+    ...pathless(turn.journal, wanted.provider),
   } as const
   return { call, event }
 }
 
+/** What a provider signed cannot be changed: with a path of this machine in it, it is not kept (SPEC 6.1). */
+const pathless = (journal: Journal, provider: JsonObject | undefined): { readonly provider?: JsonObject } =>
+  provider && isDeepStrictEqual(journal.hide(provider), provider) ? { provider } : {}
+
 function parseInput(text: string): Input {
   try {
     const value: unknown = JSON.parse(text === '' ? '{}' : text)
+    if (isDeep(value)) return { kind: 'invalid', why: 'the arguments are nested too deeply' }
     if (typeof value === 'object' && value !== null && !Array.isArray(value))
       return { kind: 'arguments', value }
     return { kind: 'invalid', why: 'the arguments are not a JSON object' }
@@ -207,7 +219,8 @@ async function runCalls(turn: Turn, calls: readonly RecordedCall[], signal: Abor
       await Promise.all(beside)
       beside = []
     }
-    const run = await admit(turn, call, signal)
+    const alone = async (): Promise<void> => void (await Promise.all(beside))
+    const run = await admit(turn, call, signal, alone)
     if (!run) continue
     if (call.tool?.order === 'free') beside.push(run())
     else await run()
@@ -220,6 +233,7 @@ async function admit(
   turn: Turn,
   call: RecordedCall,
   signal: AbortSignal,
+  alone: () => Promise<void>,
 ): Promise<(() => Promise<void>) | undefined> {
   const { name, input } = call
   // Looked up again: a person may have said `always` to one of the same reply.
@@ -234,6 +248,8 @@ async function admit(
   const show = async (mode: RunMode): Promise<ShownCall> => {
     // Only a person who is asked needs its words: they cost a process.
     const isAsked = mode === 'ask' && turn.decider !== undefined
+    // While somebody reads a question, nothing else is printed.
+    if (mode === 'ask' || mode === 'edit') await alone()
     const said = isAsked ? await tool.describe?.({ arguments: input.value, signal }) : undefined
     const shown = { ...showCall(name, input.value, turn.isOurs(name)), said }
     turn.see({ kind: 'call', call: shown })
@@ -245,7 +261,8 @@ async function admit(
   if (consent.always) await allowAlways(turn, tool)
   return async () => {
     const answer = await answerOf(tool, consent.arguments, { signal, inquired: inquiryOf(turn, call) })
-    await recordResult(turn, call, await handOver(tool, answer, turn.decider))
+    const result = await handOver(tool, answer, turn.decider)
+    await recordResult(turn, call, consent.isEdited ? withArguments(result, consent.arguments) : result)
   }
 }
 
@@ -262,6 +279,12 @@ const inquiryOf =
         ...(answer === undefined ? {} : { answer: journal.hide(answer) }),
       },
     ])
+
+/** The call stands in the log as the model made it; what ran instead stands with its result. */
+const withArguments = <T extends { readonly text: string }>(result: T, args: unknown): T => ({
+  ...result,
+  text: `[the person changed the arguments first: ${JSON.stringify(args)}]\n${result.text}`,
+})
 
 /** Whatever goes wrong with one call is that call's result. */
 async function answerOf(tool: OpenTool, args: unknown, how: CallHow): Promise<ToolAnswer> {
@@ -301,9 +324,14 @@ async function handOver(
   }
 }
 
-/** A person's word, sealed into the conversation (SPEC 2.1). */
+/**
+ * A person's word, sealed into the conversation (SPEC 2.1). It stands for `ask` alone: where rules by argument say more, it
+ * holds in this process, because a sealed mode would replace them all.
+ */
 async function allowAlways(turn: Turn, tool: OpenTool): Promise<void> {
-  const { name, source } = tool
+  const { name, source, config } = tool
+  turn.toolbox.allow(name)
+  if (config.run !== 'ask') return
   await turn.journal.append([
     {
       kind: 'config',
@@ -311,7 +339,6 @@ async function allowAlways(turn: Turn, tool: OpenTool): Promise<void> {
       delta: { conversation: { tools: { [name]: { source, run: 'unattended' } } } },
     },
   ])
-  turn.toolbox.allow(name)
 }
 
 async function recordResult(

@@ -41,7 +41,7 @@ async function ask(
   const broken: Reply[] = []
   const config = { kind, base_url: model.url, models: {} }
   const choice = { id: 'rec/x', provider: 'rec', model: 'x', config }
-  const opened = await openModel(choice, { env: {}, cwd: '/' })
+  const { model: opened, redact } = await openModel(choice, { env: {}, cwd: '/' })
   const prompt = [{ role: 'user' as const, content: [{ type: 'text' as const, text: 'hello' }] }]
   const hands = {
     listening: {
@@ -55,6 +55,7 @@ async function ask(
     signal: stop.signal,
     wait: async (seconds: number) => void heard.waited.push(seconds),
     onBroken: async (part: Reply) => void broken.push(part),
+    redact,
   }
   const [reply, error] = await readReply(opened, 'rec/x', { prompt }, hands).then(
     (found) => [found, undefined] as const,
@@ -168,12 +169,16 @@ test('SPEC 6.5: nobody there is said to be nobody there', async () => {
   const { url } = model
   await model[Symbol.asyncDispose]()
   const config = { kind: 'openai-compatible' as const, base_url: url, models: {} }
-  const opened = await openModel({ id: 'rec/x', provider: 'rec', model: 'x', config }, { env: {}, cwd: '/' })
+  const { model: opened, redact } = await openModel(
+    { id: 'rec/x', provider: 'rec', model: 'x', config },
+    { env: {}, cwd: '/' },
+  )
   const hands = {
     listening: { text: () => {}, reasoning: () => {}, retry: () => {} },
     signal: new AbortController().signal,
     wait: async () => {},
     onBroken: async () => {},
+    redact,
   }
   const asked = readReply(opened, 'rec/x', { prompt: [] }, hands)
   await expect(asked).rejects.toMatchObject({ code: 'MODEL_FAILED', failure: 'unreachable' })

@@ -68,11 +68,28 @@ function realHome(home: string): string[] {
   }
 }
 
-/** Only whole components: `/home/ann` is not in `/home/anna`. A one-component path, as `/root`, is also in `src/root.ts`. */
+/**
+ * Only whole components: `/home/ann` is not in `/home/anna`. A one-component path, as `/root`, is also in `src/root.ts`. In
+ * whichever spelling: `//`, `/./` and, in URIs, `%2F` and `%61` name the same.
+ */
 function patternOf(path: string): RegExp {
   const before = path.lastIndexOf('/') === 0 ? '(?<![\\p{L}\\p{N}_.~-])' : ''
-  return new RegExp(`${before}${path.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')}(?![\\p{L}\\p{N}_-])`, 'gu')
+  const spelled = Array.from(path, (point) =>
+    point === '/' ? SLASH : `(?:${literal(point)}|${encoded(point)})`,
+  )
+  return new RegExp(`${before}${spelled.join('')}(?![\\p{L}\\p{N}_-])`, 'gu')
 }
+
+const SLASH = '(?:\\/|%2[Ff])(?:\\.?(?:\\/|%2[Ff]))*'
+
+const literal = (point: string): string => point.replace(/[\\^$.*+?()[\]{}|/]/, '\\$&')
+
+/** `é` is `%C3%A9`, in either case. */
+const encoded = (point: string): string =>
+  Array.from(Buffer.from(point), (byte) => {
+    const hex = byte.toString(16).padStart(2, '0')
+    return `%${Array.from(hex, (digit) => (/\d/.test(digit) ? digit : `[${digit}${digit.toUpperCase()}]`)).join('')}`
+  }).join('')
 
 function mapText(value: unknown, change: (text: string) => string): unknown {
   if (typeof value === 'string') return change(value)

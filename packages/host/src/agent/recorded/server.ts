@@ -87,6 +87,7 @@ async function send(
   { pace = 0, fault }: RecordedStep,
 ): Promise<void> {
   const texts = events.filter(({ isText }) => isText).length
+  const closed = once(response, 'close')
   let sent = 0
   for (const { event, data, isText } of events) {
     if (isText && pace > 0) await sleep(pace)
@@ -97,8 +98,7 @@ async function send(
     }
     const name = event === undefined ? '' : `event: ${event}\n`
     const text = typeof data === 'string' ? data : JSON.stringify(data)
-    if (!response.write(`${name}data: ${text}\n\n`))
-      await Promise.race([once(response, 'drain'), once(response, 'close')])
+    if (!response.write(`${name}data: ${text}\n\n`)) await Promise.race([once(response, 'drain'), closed])
     if (response.destroyed) return
   }
   response.end()

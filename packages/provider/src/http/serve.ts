@@ -14,7 +14,7 @@ import type { Log } from './log.ts'
 import { Metrics } from './metrics.ts'
 import { makeRoutes, type Served } from './routes.ts'
 
-export interface ServeOptions extends Omit<ProviderOptions, 'origin'> {
+export interface ServeOptions extends Omit<ProviderOptions, 'origin' | 'unexpected'> {
   readonly host: string
   readonly port: number
   readonly tls?: { readonly cert: Buffer; readonly key: Buffer }
@@ -50,7 +50,9 @@ export async function serveProvider(options: ServeOptions): Promise<Serving> {
       `will not listen on ${show(host)} without TLS: tokens and contents would be readable\n  fix: --tls-cert and --tls-key, or --plain-http behind a proxy that does TLS`,
     )
   let site: Site | undefined = options.origin === undefined ? undefined : parseSite(options.origin)
-  const provider = await openAmbientProvider({ ...options, origin: () => site!.origin })
+  const unexpected = (error: unknown): void =>
+    log({ level: 'error', event: 'unexpected', stack: stackOf(error) })
+  const provider = await openAmbientProvider({ ...options, origin: () => site!.origin, unexpected })
   const metrics = new Metrics()
   let open = true
   const served: Served = {
@@ -60,7 +62,7 @@ export async function serveProvider(options: ServeOptions): Promise<Serving> {
     site: () => site!,
     assets: options.assets,
     isOpen: () => open,
-    unexpected: (error) => log({ level: 'error', event: 'unexpected', stack: stackOf(error) }),
+    unexpected,
     answered: (request) => log({ level: 'info', event: 'request', ...request }),
   }
   const listener = getRequestListener(makeRoutes(served).fetch, { overrideGlobalObjects: false })

@@ -15,6 +15,22 @@ export function personAt({ input, output }: Terminal): Person | undefined {
   return { confirms: async (question) => isYes(await askNow({ input, output }, question)) }
 }
 
+/** The same person, whose no has consequences, too: whoever only leaves has decided nothing. */
+export interface Decider {
+  decides(question: string): Promise<'yes' | 'no' | undefined>
+}
+
+export function deciderAt({ input, output }: Terminal): Decider | undefined {
+  if (!input.isTTY || !output.isTTY) return undefined
+  return {
+    decides: async (question) => {
+      const reply = await askNow({ input, output }, question)
+      if (isYes(reply)) return 'yes'
+      return /^no?$/i.test(reply?.trim() ?? '') ? 'no' : undefined
+    },
+  }
+}
+
 /** The same person, asked whether files may speak (SPEC 2.1). */
 export function reviewerAt({ input, output }: Terminal): Reviewer | undefined {
   if (!input.isTTY || !output.isTTY) return undefined

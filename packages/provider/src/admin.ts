@@ -184,8 +184,9 @@ export class Admin {
   /** SPEC 7.5 at the terminal: the cosigner is whoever can use the provider's key. */
   async decide(id: string, decision: 'approve' | 'deny'): Promise<Approval> {
     const how = decision === 'deny' ? 'deny' : { approve: openAmbientProviderKey(this.dir) }
-    const decided = await decideApproval(this.database, id, how, this.#by, this.#clock())
-    await this.#record(decision === 'deny' ? 'approval denied' : 'approval given', { approval: id })
+    const kept = { database: this.database, audit: this.#audit }
+    const decided = await decideApproval(kept, id, how, { by: this.#by }, this.#clock())
+    await this.#sign()
     return decided
   }
 
@@ -219,6 +220,10 @@ export class Admin {
   async #record(name: string, detail: Readonly<Record<string, unknown>>): Promise<void> {
     const op = randomUUID()
     await this.#audit.append({ kind: 'event', op, at: this.#clock(), name, by: this.#by, detail })
-    await signChain(this.database, this.dir, this.#clock(), this.#audit.head)
+    await this.#sign()
+  }
+
+  #sign(): Promise<void> {
+    return signChain(this.database, this.dir, this.#clock(), this.#audit.head)
   }
 }

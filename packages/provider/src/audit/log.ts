@@ -44,6 +44,17 @@ export class AuditLog {
     await this.#database.flush()
   }
 
+  /** Something and the record of it in one transaction: both are there, for good, or neither is. */
+  async appendWith<T>(act: (db: Transaction<Schema>) => Promise<readonly [T, AuditBody]>): Promise<T> {
+    const { done, head } = await this.#database.transaction(async (db) => {
+      const [result, body] = await act(db)
+      return { done: result, head: await this.#chain(db, [body]) }
+    })
+    this.#see(head)
+    await this.#database.flush()
+    return done
+  }
+
   /**
    * For what changes nothing (SPEC 7.6, decision 0152): resolves when it is in the chain, which the end of this process
    * does not undo; what a power cut would undo reaches the disk a moment later. Not at once: while the disk is busy
@@ -75,18 +86,24 @@ export class AuditLog {
   }
 
   async #append(bodies: readonly AuditBody[]): Promise<undefined[]> {
-    if (this.#broken) throw this.#broken
-    const head = await this.#database.transaction(async (db) => {
-      const found = (await db.executeQuery(this.#queries.lockHead)).rows[0]!
-      await this.#requireProgress(db, found)
-      const records = chainOn(found, bodies)
-      const { seq, hash } = records.at(-1)!
-      await db.executeQuery(this.#queries.insert(records))
-      await db.executeQuery({ ...this.#queries.moveHead, parameters: [seq, hash, 1] })
-      return { seq, hash }
-    })
-    this.#seen = head
+    this.#see(await this.#database.transaction((db) => this.#chain(db, bodies)))
     return bodies.map(() => undefined)
+  }
+
+  async #chain(db: Transaction<Schema>, bodies: readonly AuditBody[]): Promise<ChainHead> {
+    if (this.#broken) throw this.#broken
+    const found = (await db.executeQuery(this.#queries.lockHead)).rows[0]!
+    await this.#requireProgress(db, found)
+    const records = chainOn(found, bodies)
+    const { seq, hash } = records.at(-1)!
+    await db.executeQuery(this.#queries.insert(records))
+    await db.executeQuery({ ...this.#queries.moveHead, parameters: [seq, hash, 1] })
+    return { seq, hash }
+  }
+
+  /** Once it is committed. Of two transactions, the later one may be told first. */
+  #see(head: ChainHead): void {
+    if (head.seq > (this.#seen?.seq ?? 0)) this.#seen = head
   }
 
   /** Somebody else's records may have come meanwhile; ours cannot have gone. */

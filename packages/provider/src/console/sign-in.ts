@@ -51,7 +51,11 @@ export function signInRoutes(context: ConsoleContext): Hono {
     await requireLink(context, link)
     const made = await verifyRegistration(ceremony(), hashSecret(link), id, response)
     if (!(await useLink(database, link, provider.clock()))) throw linkUsed()
-    await recordEvent(context, 'passkey added', name, { passkey: made.id, rp_id: made.rp_id })
+    await recordEvent(context, 'passkey added', name, {
+      passkey: made.id,
+      rp_id: made.rp_id,
+      public_key: made.public_key,
+    })
     await database.queries
       .insertInto('passkeys')
       .values({ ...made, name })

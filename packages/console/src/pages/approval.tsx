@@ -33,9 +33,12 @@ export function ApprovalPage({ id }: { id: string }): JSX.Element {
     return get<Approval>(`approvals/${encodeURIComponent(id)}`)
   })
   return (
-    <Show loaded={loaded}>
-      {(approval) => <Question approval={approval} decided={() => void loaded.reload()} />}
-    </Show>
+    <>
+      {loaded.data.value === undefined && <h1>What an agent asks</h1>}
+      <Show loaded={loaded}>
+        {(approval) => <Question approval={approval} decided={() => void loaded.reload()} />}
+      </Show>
+    </>
   )
 }
 

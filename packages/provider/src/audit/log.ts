@@ -7,6 +7,7 @@ import { type AuditBody, type ChainedRecord, type ChainHead, chainOn } from './r
 
 /** How long a record of what changes nothing may be on its way to the disk. */
 const FLUSH_MS = 100
+const TRY_MS = 1000
 
 /** SPEC 7.6: nothing more is done once the chain is not what this process itself wrote. */
 export class AuditBroken extends CordonError {
@@ -31,6 +32,8 @@ export class AuditLog {
   #seen: ChainHead | undefined
   #flushing: NodeJS.Timeout | undefined
   #broken: AuditBroken | undefined
+  #triedAt = Number.NEGATIVE_INFINITY
+  #trying: Promise<boolean> = Promise.resolve(false)
 
   constructor(database: Database) {
     this.#database = database
@@ -75,6 +78,29 @@ export class AuditLog {
 
   get isBroken(): boolean {
     return this.#broken !== undefined
+  }
+
+  /** Whether a record could be written now: found out by writing the head as it is, at most once a second for all who ask. */
+  canRecord(): Promise<boolean> {
+    if (this.isBroken) return Promise.resolve(false)
+    if (performance.now() - this.#triedAt > TRY_MS) {
+      this.#triedAt = performance.now()
+      this.#trying = this.#try()
+    }
+    return this.#trying
+  }
+
+  async #try(): Promise<boolean> {
+    try {
+      await this.#database.transaction(async (db) => {
+        const { seq, hash } = (await db.executeQuery(this.#queries.lockHead)).rows[0]!
+        await db.executeQuery({ ...this.#queries.moveHead, parameters: [seq, hash, 1] })
+      })
+      await this.#database.flush()
+      return true
+    } catch {
+      return false
+    }
   }
 
   /** Everything that was recorded is on the disk. */

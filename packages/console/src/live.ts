@@ -36,15 +36,19 @@ export function startLive(): void {
     const stopped = new AbortController()
     const { signal: ended } = stopped
     navigator.locks.request('cordon-live', { signal: ended }, () => lead(ended)).catch(() => undefined) // signed out first
-    tabs.postMessage('how is it?')
+    say('how is it?')
     return () => stopped.abort()
   })
 }
 
 function tell(): void {
   const told: Told = { waiting: waiting.value, connection: connection.value }
-  if (leading.value) tabs.postMessage(told)
+  if (leading.value) say(told)
 }
+
+const say = (what: Told | 'how is it?'): void =>
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- no window: a channel of our origin alone
+  tabs.postMessage(what)
 
 async function lead(stopped: AbortSignal): Promise<void> {
   leading.value = true

@@ -271,9 +271,9 @@ describe.each(ENGINES)('SPEC 7.5 on %s', (_, choice) => {
     const large = file()
     truncateSync(large, 1024 ** 3 + 1) // has no blocks
     await admin.decide(await asked(large), 'approve')
-    const other = openSync(large, 'r+')
-    writeSync(other, 'something else of the same size', 12)
-    closeSync(other)
+    const fd = openSync(large, 'r+')
+    writeSync(fd, 'something else of the same size', 12)
+    closeSync(fd)
     expect((await remove(large)).code).toBe('step_up_required')
     const link = join(place.files, `link${made++}`)
     symlinkSync('one', link)

@@ -18,7 +18,8 @@ import { giveCookie, requireSession, sessionOf, takeCookie } from './guard.ts'
 import { readBody, SIGNATURE } from './read-body.ts'
 import { RefusedSignIns } from './refused-sign-ins.ts'
 
-const LINK = z.strictObject({ link: z.string().max(100), name: z.string().max(200) })
+/** Without a name: is the link good? */
+const LINK = z.strictObject({ link: z.string().max(100), name: z.string().max(200).optional() })
 const REGISTRATION = z.strictObject({
   link: z.string().max(100),
   ceremony: z.string().max(200),
@@ -45,7 +46,8 @@ export function signInRoutes(context: ConsoleContext): Hono {
   app.post('/register/options', async (c) => {
     const { link, name } = await readBody(c, LINK)
     await requireLink(context, link)
-    await requireFree(database, { name: checkedName(name) }) // before the device makes one that nobody could use
+    // Before the device makes one that nobody could use.
+    if (name !== undefined) await requireFree(database, { name: checkedName(name) })
     return c.json(await askRegistration(ceremony(), hashSecret(link), 'operator of Cordon'))
   })
 

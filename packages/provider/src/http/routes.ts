@@ -44,10 +44,10 @@ export function makeRoutes(served: Served): OpenAPIHono {
   app.get('/console', (c) => c.redirect('/console/', 302))
   app.route('/console', consolePages(context))
   app.use('/approvals/:id', async (c, next) => {
-    requireNoOtherName(c, served.site())
     // The same address for a browser, which gets the page, and for a program.
     if (c.req.method === 'GET' && /\btext\/html\b/.test(c.req.header('accept') ?? ''))
       return sendPage(c, context)
+    requireNoOtherName(c, served.site())
     return next()
   })
   app.openapi(APPROVAL, async (c) => {

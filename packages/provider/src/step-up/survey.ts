@@ -55,7 +55,7 @@ export async function surveyWork(command: Command, asked: Work<Command>): Promis
   for (const each of touched) states.push(await boundState(each, deadline))
   // The rest of what must fail: the content was read for the signature anyway.
   if (states[0]?.sha256 !== undefined && may('/filesystem/file/read', place))
-    requireMatch(args.if_match, states[0])
+    requireMatch(args.if_match, states[0], asked)
   const { diff, unshown, work } = await surveyText(command, asked)
   const kinds = touched.map(({ stat }) => stat?.kind ?? MADE[command])
   const directories = kinds.filter((kind) => kind === 'directory').length

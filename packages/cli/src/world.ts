@@ -6,7 +6,15 @@ import { text as readText } from 'node:stream/consumers'
 import { styleText } from 'node:util'
 import { isTerminal, type Person, type Respondent, type Reviewer, startOf, statFields } from '@cordon/host'
 import { ambientDirectory, ambientHome, requireExactWords, requireOpen } from './ambient.ts'
-import { lineAt, personAt, respondentAt, reviewerAt, type Terminal } from './person.ts'
+import {
+  type Approver,
+  approverAt,
+  lineAt,
+  personAt,
+  respondentAt,
+  reviewerAt,
+  type Terminal,
+} from './person.ts'
 
 /** Everything a command may know of the process it runs in. Tests and embedders make their own. */
 export interface World {
@@ -26,6 +34,8 @@ export interface World {
   readonly streamsAreOne: boolean
   /** Who can be asked; undefined without a terminal. */
   readonly person: Person | undefined
+  /** Who can say yes, no, or nothing; undefined without a terminal. */
+  readonly approver: Approver | undefined
   /** Who can look at what files want; undefined without a terminal. */
   readonly reviewer: Reviewer | undefined
   /** Who can answer a tool's question; undefined without a terminal. */
@@ -109,6 +119,9 @@ export function openAmbientWorld(): World {
     // Lazily: touching stdin opens it, and most commands never ask anything; nor where there is nobody to ask.
     get person() {
       return atTerminal(personAt)
+    },
+    get approver() {
+      return atTerminal(approverAt)
     },
     get reviewer() {
       return atTerminal(reviewerAt)

@@ -17,6 +17,15 @@ const KEY = 'cordon-key'
 export const keepKey = (key: string): void => localStorage.setItem(KEY, key)
 export const forgetKey = (): void => localStorage.removeItem(KEY)
 
+/** When somebody last did something here. What the page asks by itself, as agents make it do, keeps nobody signed in. */
+let actedAt = Date.now()
+for (const what of ['pointerdown', 'keydown'] as const)
+  addEventListener(what, ({ isTrusted }) => (actedAt = isTrusted ? Date.now() : actedAt), {
+    capture: true,
+    passive: true,
+  })
+const PRESENT_MS = 60_000
+
 /** Milliseconds that the provider's clock is ahead of this one. */
 export const clockSkew = signal(0)
 
@@ -28,6 +37,7 @@ export async function request(path: string, init: RequestInit = {}): Promise<Res
       ...init,
       headers: {
         ...(key === null ? {} : { 'x-cordon-key': key }),
+        ...(Date.now() - actedAt < PRESENT_MS ? { 'x-cordon-present': '1' } : {}),
         ...(init.body === undefined ? {} : { 'content-type': 'application/json' }),
       },
     })

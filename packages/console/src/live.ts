@@ -9,17 +9,51 @@ export const connection = signal<'on' | 'lost'>('on')
 const FIRST_MS = 500
 const MOST_MS = 5000
 
-/** Follows the provider for as long as somebody is signed in, also across its restarts. */
+/** Whether this tab is the one that asks. */
+const leading = signal(false)
+const tabs = new BroadcastChannel('cordon-live')
+interface Told {
+  readonly waiting: readonly string[]
+  readonly connection: 'on' | 'lost'
+}
+
+/**
+ * Follows the provider for as long as somebody is signed in, also across its restarts. One tab does, and tells the others:
+ * a browser has six connections to a host, and with a stream in each of six tabs none would be left to ask anything. When
+ * it is closed, the lock goes to the next (decision 0273).
+ */
 export function startLive(): void {
+  tabs.addEventListener('message', ({ data }: MessageEvent<Told | 'how is it?'>) => {
+    if (data === 'how is it?') tell()
+    else [waiting.value, connection.value] = [data.waiting, data.connection]
+  })
+  effect(tell)
   effect(() => {
     if (session.value.kind !== 'in') {
       waiting.value = []
       return
     }
     const stopped = new AbortController()
-    void follow(stopped.signal)
+    const { signal: ended } = stopped
+    navigator.locks.request('cordon-live', { signal: ended }, () => lead(ended)).catch(() => undefined) // signed out first
+    say('how is it?')
     return () => stopped.abort()
   })
+}
+
+function tell(): void {
+  const told: Told = { waiting: waiting.value, connection: connection.value }
+  if (leading.value) say(told)
+}
+
+const say = (what: Told | 'how is it?'): void =>
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- no window: a channel of our origin alone
+  tabs.postMessage(what)
+
+async function lead(stopped: AbortSignal): Promise<void> {
+  leading.value = true
+  await follow(stopped)
+  leading.value = false
 }
 
 async function follow(stopped: AbortSignal): Promise<void> {

@@ -46,14 +46,18 @@ export async function register(link: string, name: string): Promise<void> {
   const { ceremony, options } = await post<{
     ceremony: string
     options: PublicKeyCredentialCreationOptionsJSON
-  }>('register/options', { link })
+  }>('register/options', { link, name })
   const response = await asking(() => startRegistration({ optionsJSON: options }))
   started(await post<Started>('register', { link, name, ceremony, response }))
 }
 
-/** Ended on both sides: the provider forgets it, and so do the cookie and this page. */
+/** Ended on both sides; here also when the provider is away: without the key its cookie is worth nothing. */
 export async function signOut(): Promise<void> {
-  await post('sign-out')
+  try {
+    await post('sign-out')
+  } catch {
+    // it forgets by itself, when nobody has come for half an hour
+  }
   forgetKey()
   session.value = { kind: 'out', hasPasskeys: true }
 }

@@ -32,6 +32,10 @@ export const show = (text: string): string =>
     ? text
     : quote(text)
 
+/** The same, however long it is: for what a person signs for, where nothing may be left out. */
+export const showWhole = (text: string): string =>
+  text.length <= LONGEST_SHOWN ? show(text) : escapeUnsafe(JSON.stringify(text), (hex) => `\\u{${hex}}`)
+
 const LONGEST_SHOWN = 512
 
 const clip = (text: string): string =>

@@ -12,7 +12,7 @@ import {
 } from './apps/app.ts'
 import { type Issued, listDelegations, mintFor, type MintTerms, revoke } from './apps/delegations.ts'
 import { sealDelegations, Wallet } from './apps/wallet.ts'
-import { makeCheckpoint } from './audit/checkpoint.ts'
+import { signChain } from './audit/checkpoint.ts'
 import { AuditLog } from './audit/log.ts'
 import { type AuditVerdict, verifyAudit } from './audit/verify.ts'
 import { readWitness } from './audit/witness.ts'
@@ -69,6 +69,12 @@ export class Admin {
     const key = openAmbientProviderKey(options.dir) // makes the directory that the database file lies in
     const database = await openAmbientDatabase(options.choice)
     const admin = new Admin(database, options)
+    try {
+      readWitness(options.dir, database) // before anything is done that could not be witnessed
+    } catch (error) {
+      await database.close()
+      throw error
+    }
     await registerKey(database, key, admin.#clock())
     return admin
   }
@@ -178,8 +184,9 @@ export class Admin {
   /** SPEC 7.5 at the terminal: the cosigner is whoever can use the provider's key. */
   async decide(id: string, decision: 'approve' | 'deny'): Promise<Approval> {
     const how = decision === 'deny' ? 'deny' : { approve: openAmbientProviderKey(this.dir) }
-    const decided = await decideApproval(this.database, id, how, this.#by, this.#clock())
-    await this.#record(decision === 'deny' ? 'approval denied' : 'approval given', { approval: id })
+    const kept = { database: this.database, audit: this.#audit }
+    const decided = await decideApproval(kept, id, how, { by: this.#by }, this.#clock())
+    await this.#sign()
     return decided
   }
 
@@ -213,7 +220,10 @@ export class Admin {
   async #record(name: string, detail: Readonly<Record<string, unknown>>): Promise<void> {
     const op = randomUUID()
     await this.#audit.append({ kind: 'event', op, at: this.#clock(), name, by: this.#by, detail })
-    const key = openAmbientProviderKey(this.dir)
-    await makeCheckpoint(this.database, key, this.#clock(), readWitness(this.dir, this.database))
+    await this.#sign()
+  }
+
+  #sign(): Promise<void> {
+    return signChain(this.database, this.dir, this.#clock(), this.#audit.head)
   }
 }

@@ -1,6 +1,6 @@
 import { AuditLog } from './audit/log.ts'
-import { makeCheckpoint } from './audit/checkpoint.ts'
-import { readWitness, writeWitness } from './audit/witness.ts'
+import { signChain } from './audit/checkpoint.ts'
+import { readWitness } from './audit/witness.ts'
 import { openAmbientProviderKey, registerKey } from './keys/provider-key.ts'
 import { OPERATION_MS, SLOWEST_BYTES_PER_SECOND } from './pipeline/deadline.ts'
 import { Limits } from './pipeline/limits.ts'
@@ -22,6 +22,8 @@ export interface ProviderOptions {
   readonly approvalMs?: number
   /** Where a browser finds this provider: the links that it hands out begin with it. */
   readonly origin?: () => string
+  /** Told what went wrong where nobody waits for an answer. */
+  readonly unexpected?: (error: unknown) => void
 }
 
 /** Everything that requests share: one process of a provider. */
@@ -48,26 +50,16 @@ const MOST_DELEGATIONS = 4096
 const CHECKPOINT_EVERY_MS = 60_000
 
 export async function openAmbientProvider(options: ProviderOptions): Promise<Provider> {
-  const { database, dir, clock = Date.now } = options
+  const { database, dir, clock = Date.now, unexpected = () => {} } = options
   await registerKey(database, openAmbientProviderKey(dir), clock())
+  readWitness(dir, database) // without it nothing could be signed
   const audit = new AuditLog(database)
   const places = new Places(dir)
-  let signed = 0
   const checkpoint = async (): Promise<void> => {
-    const seq = audit.head?.seq ?? 0
-    if (seq === signed) return
-    // The key may have been rotated since.
-    const made = await makeCheckpoint(
-      database,
-      openAmbientProviderKey(dir),
-      clock(),
-      readWitness(dir, database),
-    )
-    if (made) writeWitness(dir, database, made)
-    signed = seq
+    if (!audit.isBroken) await signChain(database, dir, clock(), audit.head)
   }
   const timer = setInterval(() => {
-    checkpoint().catch(() => undefined) // tried again a minute later
+    checkpoint().catch(unexpected) // tried again a minute later
   }, CHECKPOINT_EVERY_MS)
   timer.unref()
   return {
@@ -88,7 +80,7 @@ export async function openAmbientProvider(options: ProviderOptions): Promise<Pro
     close: async () => {
       clearInterval(timer)
       await audit.idle().catch(() => undefined) // the database may be gone before us
-      await checkpoint().catch(() => undefined)
+      await checkpoint().catch(unexpected)
       places.close()
     },
   }

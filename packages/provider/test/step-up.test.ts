@@ -1,9 +1,23 @@
-import { existsSync, mkdirSync, readFileSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  symlinkSync,
+  truncateSync,
+  unlinkSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
 import { join } from 'node:path'
+import { type CompiledQuery, sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Admin } from '../src/admin.ts'
+import type { Command } from '../src/commands.ts'
 import { type Serving } from '../src/http/serve.ts'
-import { type DatabaseChoice } from '../src/storage/database.ts'
+import { requireApproval } from '../src/step-up/approvals.ts'
+import type { Database, DatabaseChoice } from '../src/storage/database.ts'
 import { delegateOn } from '../src/tokens/delegation.ts'
 import { SigningKey } from '../src/tokens/key.ts'
 import { type Agent, content, send, type Sent, TestPlace } from './place.ts'
@@ -111,8 +125,8 @@ describe.each(ENGINES)('SPEC 7.5 on %s', (_, choice) => {
     const rows = await place.database.queries.selectFrom('audit_records').select('body').execute()
     const uses = rows
       .map(({ body }) => JSON.parse(body) as Record<string, unknown>)
-      .filter((each) => each['approval'] === id)
-    expect(uses.map(({ kind }) => kind)).toEqual(['intent'])
+      .filter((each) => each['approval'] === id && each['kind'] === 'intent')
+    expect(uses.length).toBe(1)
   })
 
   test('for another path, another content, other arguments or by another agent it counts for nothing', async () => {
@@ -247,8 +261,144 @@ describe.each(ENGINES)('SPEC 7.5 on %s', (_, choice) => {
     expect({ files, directories, bytes }).toEqual({ files: 1, directories: 1 + 17 + 320, bytes: 3 })
     expect(paths.length).toBeLessThan(files + directories - 1)
     expect(paths.length + (pathsLeftOut ?? 0)).toBe(files + directories - 1)
-    const one = idOf(await send(agent, '/filesystem/dir/delete', { path: join(dir, 'x'.repeat(200)) }))
+    const one = idOf(
+      await send(agent, '/filesystem/dir/delete', { path: join(below, '0'.padStart(200, 'y')) }),
+    )
     expect((await admin.approval(one))!.request).toMatchObject({ files: 0, directories: 1, bytes: 0 })
+  })
+
+  test('what is too large to hash is bound as the very file, and a link as the very link', async () => {
+    const large = file()
+    truncateSync(large, 1024 ** 3 + 1) // has no blocks
+    await admin.decide(await asked(large), 'approve')
+    const fd = openSync(large, 'r+')
+    writeSync(fd, 'something else of the same size', 12)
+    closeSync(fd)
+    expect((await remove(large)).code).toBe('step_up_required')
+    const link = join(place.files, `link${made++}`)
+    symlinkSync('one', link)
+    await admin.decide(await asked(link), 'approve')
+    unlinkSync(link)
+    symlinkSync('two', link)
+    expect((await remove(link)).code).toBe('step_up_required')
+  })
+
+  test('that a file is replaced is said, and only then', async () => {
+    const careful = await place.agent(`careful${made++}`, STEP_UP)
+    const replaces = async (command: Command, args: object, body?: string): Promise<unknown> => {
+      const { error } = await send(careful, command, { ...args }, body === undefined ? {} : { body })
+      return (await admin.approval(String(error['approval'])))!.request.replaces
+    }
+    const [path, destination] = [file('a'), file('b')]
+    const free = join(place.files, `free${made++}`)
+    const write = (to: string): Promise<unknown> =>
+      replaces('/filesystem/file/write', { path: to, ...content('new') }, 'new')
+    expect(await write(path)).toBe(true)
+    expect(await write(free)).toBe(undefined)
+    for (const command of ['/filesystem/file/move', '/filesystem/file/copy'] as const) {
+      expect(await replaces(command, { path, destination, overwrite: true })).toBe(true)
+      expect(await replaces(command, { path, destination: free, overwrite: true })).toBe(undefined)
+    }
+  })
+
+  test('nobody is asked to sign for what must fail, where the agent may know why', async () => {
+    const dir = join(place.files, `d${made++}`)
+    mkdirSync(dir)
+    writeFileSync(join(dir, 'a'), 'x')
+    const [path, missing] = [file('x'), join(place.files, `missing${made++}`)]
+    const answer = async (who: Agent, command: Command, args: object): Promise<string> => {
+      const body = 'sha256' in args ? { body: 'new' } : {}
+      return (await send(who, command, { ...args }, body)).code
+    }
+    const wrong = content('something else').sha256
+    const asks: readonly [string, Command, object][] = [
+      ['not_found', '/filesystem/file/delete', { path: missing }],
+      ['wrong_kind', '/filesystem/file/delete', { path: dir }],
+      ['changed', '/filesystem/file/delete', { path, if_match: wrong }],
+      ['changed', '/filesystem/file/write', { path, ...content('new'), if_match: wrong }],
+      ['wrong_kind', '/filesystem/file/write', { path: dir, ...content('new') }],
+      ['already_exists', '/filesystem/file/create', { path, ...content('new') }],
+      ['not_found', '/filesystem/file/edit', { path: missing, edits: [{ old: 'a', new: 'b' }] }],
+      ['already_exists', '/filesystem/file/move', { path, destination: join(dir, 'a') }],
+      ['already_exists', '/filesystem/file/copy', { path, destination: join(dir, 'a') }],
+      ['wrong_kind', '/filesystem/file/move', { path: dir, destination: missing }],
+      ['already_exists', '/filesystem/dir/create', { path: dir }],
+      ['not_empty', '/filesystem/dir/delete', { path: dir }],
+      ['wrong_kind', '/filesystem/dir/delete_recursive', { path }],
+    ]
+    const reader = await place.agent(`reader${made++}`, STEP_UP)
+    for (const [code, command, args] of asks)
+      expect([command, await answer(reader, command, args)]).toEqual([command, code])
+    // Who may not look learns nothing by asking for what would not be done.
+    const blind = await place.agent(
+      `blind${made++}`,
+      'permit (principal, action, resource) when { context has cosigner && context.cosigner };',
+    )
+    for (const [, command, args] of asks.slice(0, 4))
+      expect(await answer(blind, command, args)).toBe('step_up_required')
+    expect(await answer(blind, '/filesystem/dir/delete', { path: dir })).toBe('step_up_required')
+  })
+
+  test('no approval without the record of who gave it, and of what it is for', async () => {
+    const path = file()
+    const id = await asked(path)
+    const { binding } = (await admin.approval(id))!
+    const records = async (): Promise<unknown[]> => {
+      const rows = await place.database.queries.selectFrom('audit_records').select('body').execute()
+      return rows.map(({ body }) => JSON.parse(body) as unknown)
+    }
+    const refused = { kind: 'refused', code: 'step_up_required', path, approval: id }
+    await expect.poll(records).toContainEqual(expect.objectContaining(refused))
+    await noMoreRecords(place.database, 'approval given')
+    await expect(admin.decide(id, 'approve')).rejects.toThrow('disk full')
+    expect((await admin.approval(id))!.state).toBe('open')
+    expect((await remove(path)).code).toBe('step_up_required')
+    await recordsAgain(place.database)
+    await admin.decide(id, 'deny')
+    const last = await place.database.queries
+      .selectFrom('audit_records')
+      .select('body')
+      .orderBy('seq', 'desc')
+      .executeTakeFirstOrThrow()
+    expect(JSON.parse(last.body)).toMatchObject({
+      name: 'approval denied',
+      by: 'the test',
+      detail: { approval: id, app: 'careful', command: '/filesystem/file/delete', path, binding },
+    })
+  })
+
+  test('what was asked for the same request before is not read again', async () => {
+    const path = file()
+    const id = await asked(path)
+    const { queries } = place.database
+    const row = await queries
+      .selectFrom('approvals')
+      .selectAll()
+      .where('id', '=', id)
+      .executeTakeFirstOrThrow()
+    for (const [i, state] of (['used', 'open', 'approved', 'denied'] as const).entries())
+      await queries
+        .insertInto('approvals')
+        .values({ ...row, id: `old${made++}`, state, expires_at: i, decided_at: i })
+        .execute()
+    const read: CompiledQuery[] = []
+    const watched: Database = {
+      ...place.database,
+      lockRow: (query) => {
+        read.push(query.compile())
+        return place.database.lockRow(query)
+      },
+    }
+    const { app, agent: by, command, binding } = row
+    const request = { path, files: 1, directories: 0, bytes: 1, paths: [path] }
+    const again = { app, agent: by, command: command as Command, binding, request }
+    await expect(
+      requireApproval(watched, again, place.clock(), { origin: 'http://localhost' }),
+    ).rejects.toMatchObject({ detail: { approval: id } })
+    const { rows } = await queries.executeQuery<Record<string, unknown>>(read[0]!)
+    expect(rows.map((found) => ({ ...found }))).toEqual([
+      { id, state: 'open', binding, expires_at: row.expires_at, proof: null },
+    ])
   })
 
   test('one app cannot flood a person', async () => {
@@ -259,4 +409,42 @@ describe.each(ENGINES)('SPEC 7.5 on %s', (_, choice) => {
     expect(codes.slice(0, 16)).toEqual(Array.from({ length: 16 }, () => 'step_up_required'))
     expect(codes.slice(16)).toEqual(['too_many_approvals', 'too_many_approvals'])
   })
+
+  /** The last one: a clock that was ahead is a floor under everything that follows. */
+  test('signed at the last moment, the agent has as long as for any other', async () => {
+    const path = file()
+    const id = await asked(path)
+    place.shift = 59_000
+    await admin.decide(id, 'approve')
+    place.shift = 118_000
+    expect((await remove(path)).code).toBe('ok')
+    const late = await asked(file())
+    await admin.decide(late, 'approve')
+    place.shift += 61_000
+    expect(await admin.approval(late)).toMatchObject({ state: 'expired', decidedBy: 'the test' })
+  })
 })
+
+/** May look, and do everything else with a person. */
+const STEP_UP = `permit (principal, action in [Action::"/filesystem/file/read", Action::"/filesystem/file/stat", Action::"/filesystem/dir/list"], resource);
+permit (principal, action, resource) when { context has cosigner && context.cosigner };`
+
+/** As a full disk would, for one kind of record. */
+async function noMoreRecords({ queries, engine }: Database, name: string): Promise<void> {
+  const wanted = sql.lit(`%"name":"${name}"%`)
+  if (engine === 'embedded')
+    return void (await sql`create trigger full_disk before insert on audit_records when new.body like ${wanted} begin select raise(abort, 'disk full'); end`.execute(
+      queries,
+    ))
+  await sql`create function full_disk() returns trigger as $$ begin if new.body like ${wanted} then raise exception 'disk full'; end if; return new; end $$ language plpgsql`.execute(
+    queries,
+  )
+  await sql`create trigger full_disk before insert on audit_records for each row execute function full_disk()`.execute(
+    queries,
+  )
+}
+
+const recordsAgain = async ({ queries, engine }: Database): Promise<void> =>
+  void (await (
+    engine === 'embedded' ? sql`drop trigger full_disk` : sql`drop trigger full_disk on audit_records`
+  ).execute(queries))

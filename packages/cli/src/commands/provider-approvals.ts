@@ -17,15 +17,18 @@ export const registerApprovals: Register = (parser, world) => {
   providerCommand(parser, 'approve', 'sign for one request of an agent, once, after looking at it')
     .argument('<id>')
     .action(async (id: string, flags: ProviderFlags) => {
-      if (!world.person)
-        throw new UsageError('a person must approve it, and there is no terminal to ask one at')
+      const { decider } = world
+      if (!decider) throw new UsageError('a person must approve it, and there is no terminal to ask one at')
       await asAdmin(world, flags, async (admin) => {
         const asked = await admin.approval(id)
         if (!asked) throw new UsageError(`there is no approval ${show(id)}`)
         if (asked.state !== 'open') throw new UsageError(`the approval ${id} is ${asked.state} already`)
-        if (!(await world.person!.confirms(`${formatApproval(asked)}\nSign for it? [y/N] `))) {
-          await admin.decide(id, 'deny')
-          world.err.write('denied\n')
+        const answer = await decider.decides(
+          `${formatApproval(asked)}\nSign for it? [y]es, [n]o for an hour, anything else decides nothing: `,
+        )
+        if (answer !== 'yes') {
+          if (answer === 'no') await admin.decide(id, 'deny')
+          world.err.write(answer === 'no' ? 'denied\n' : 'nothing was decided; it still waits\n')
           return world.finish(EXIT.denied)
         }
         const { state } = await admin.decide(id, 'approve')

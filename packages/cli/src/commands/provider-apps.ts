@@ -1,4 +1,4 @@
-import type { AppLimits } from '@cordon/provider'
+import { type AppLimits, loadPolicies, PolicyRefused } from '@cordon/provider'
 import { show } from '@cordon/policy'
 import type { Register } from '../command.ts'
 import { appJson, delegationJson, formatApp, formatApps, formatKeys, keyJson } from '../format/provider.ts'
@@ -20,6 +20,7 @@ export const registerApps: Register = (parser, world) => {
     .option('--bytes-per-minute <number>', 'read and written together (default: 4 GiB)')
     .action(async (name: string, flags: CreateFlags) => {
       const starters = flags.policy.map(parseStarter)
+      const text = starters.length > 0 ? loadableText(starters) : undefined // refused before there is an app
       const limits = limitsOf(flags)
       await asAdmin(world, flags, async (admin) => {
         const made = await admin.createApp({
@@ -27,8 +28,7 @@ export const registerApps: Register = (parser, world) => {
           limits,
           ...(flags.did === undefined ? {} : { did: flags.did }),
         })
-        if (starters.length > 0)
-          await admin.setPolicy({ scope: name, name: 'main', text: starterText(starters) })
+        if (text !== undefined) await admin.setPolicy({ scope: name, name: 'main', text })
         if (flags.json) return writeJson(world, appJson(made))
         world.out.write(`created ${made.id}, ${made.did}\n`)
       })
@@ -74,6 +74,13 @@ export const registerApps: Register = (parser, world) => {
 
   registerMint(parser, world)
   registerKeys(parser, world)
+}
+
+function loadableText(starters: Parameters<typeof starterText>[0]): string {
+  const text = starterText(starters)
+  const loaded = loadPolicies(text)
+  if (loaded.kind === 'refused') throw new PolicyRefused('main', loaded)
+  return text
 }
 
 interface CreateFlags extends ProviderFlags {

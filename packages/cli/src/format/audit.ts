@@ -26,7 +26,8 @@ export function recordRow({ seq, body }: ChainedRecord): string[] {
     ...[app, command, path, destination, result, code, name].flatMap(words),
     ...words(approval).map((text) => `approval ${text}`),
     ...Object.entries((detail ?? {}) as Record<string, unknown>).flatMap(([key, value]) =>
-      words(value).map((text) => `${key} ${text}`),
+      // A token says it in seconds.
+      words(key === 'expires' ? isoTime(Number(value) * 1000) : value).map((text) => `${key} ${text}`),
     ),
     ...words(by).map((text) => `by ${text}`),
   ]

@@ -1,4 +1,4 @@
-import { show } from '@cordon/policy'
+import { show, showWhole } from '@cordon/policy'
 import type {
   Admin,
   App,
@@ -72,8 +72,8 @@ export const policyJson = ({ scope, name, version, text, cases, createdAt }: Sto
 })
 
 export const approvalJson = ({ id, state, app, agent, command, ...rest }: Approval): object => {
-  const { path, destination, files, directories, bytes, paths, pathsLeftOut, diff, diffLeftOut } =
-    rest.request
+  const { path, destination, files, directories, bytes, replaces, paths, pathsLeftOut } = rest.request
+  const { diff, diffLeftOut, unshown } = rest.request
   return {
     id,
     state,
@@ -85,10 +85,12 @@ export const approvalJson = ({ id, state, app, agent, command, ...rest }: Approv
     files,
     directories,
     bytes,
+    replaces: replaces === true,
     paths,
     paths_left_out: pathsLeftOut ?? 0,
     diff: diff ?? null,
     diff_characters_left_out: diffLeftOut ?? 0,
+    not_shown: unshown ?? null,
     opened_at: isoTime(rest.openedAt),
     expires_at: isoTime(rest.expiresAt),
     decided_by: rest.decidedBy ?? null,
@@ -171,19 +173,20 @@ const MOST_LINES = 50
 
 /** Everything in it was found by the provider; names of files are shown, not trusted. */
 export function formatApproval({ app, agent, command, request, expiresAt }: Approval): string {
-  const { path, destination, files, directories, bytes, diff, unshown } = request
+  const { path, destination, files, directories, bytes, replaces, diff, unshown } = request
   const { pathsLeftOut = 0, diffLeftOut = 0 } = request
   const paths = request.paths.slice(0, MOST_LINES)
   const left = request.paths.length - paths.length + pathsLeftOut
   return [
     `agent   ${app} (${agent})`,
     `action  ${command}`,
-    `path    ${show(path)}`,
-    ...(destination === undefined ? [] : [`to      ${show(destination)}`]),
+    `path    ${showWhole(path)}`,
+    ...(destination === undefined ? [] : [`to      ${showWhole(destination)}`]),
+    ...(replaces === true ? ['REPLACES the file that is there now'] : []),
     `touches ${touched(files, directories)}, ${bytes} bytes`,
-    ...paths.map((each) => `  ${show(each)}`),
+    ...paths.map((each) => `  ${showWhole(each)}`),
     ...(left > 0 ? [`  … ${left} more`] : []),
-    ...(diff === undefined ? [] : diff.split('\n').map((line) => `  ${line === '' ? '' : show(line)}`)),
+    ...(diff === undefined ? [] : diff.split('\n').map((line) => `  ${line === '' ? '' : showWhole(line)}`)),
     ...(diffLeftOut > 0 ? [`  … ${diffLeftOut} more characters of the change`] : []),
     ...(unshown === undefined ? [] : [`content NOT SHOWN: it, or what is there now, is ${unshown}`]),
     `until   ${isoTime(expiresAt)}`,

@@ -17,6 +17,7 @@ interface Approval extends Summary {
     readonly files: number
     readonly directories: number
     readonly bytes: number
+    readonly replaces?: true
     readonly paths: readonly string[]
     readonly pathsLeftOut?: number
     readonly diff?: string
@@ -32,9 +33,12 @@ export function ApprovalPage({ id }: { id: string }): JSX.Element {
     return get<Approval>(`approvals/${encodeURIComponent(id)}`)
   })
   return (
-    <Show loaded={loaded}>
-      {(approval) => <Question approval={approval} decided={() => void loaded.reload()} />}
-    </Show>
+    <>
+      {loaded.data.value === undefined && <h1>What an agent asks</h1>}
+      <Show loaded={loaded}>
+        {(approval) => <Question approval={approval} decided={() => void loaded.reload()} />}
+      </Show>
+    </>
   )
 }
 
@@ -91,20 +95,13 @@ function Question({ approval, decided }: { approval: Approval; decided: () => vo
       {request.diff !== undefined && (
         <section>
           <h2>What would change</h2>
-          <Diff text={request.diff} leftOut={request.diffLeftOut ?? 0} />
+          <Diff text={request.diff} />
         </section>
       )}
-      {request.unshown !== undefined && (
-        <p class="warn-text">
-          The content is not shown: it, or what is there now, is {request.unshown}. Say no unless you know it.
-        </p>
-      )}
-      {(request.paths.length > 1 || request.paths[0] !== request.path) && (
-        <Paths paths={request.paths} leftOut={request.pathsLeftOut ?? 0} />
-      )}
+      {(request.paths.length > 1 || request.paths[0] !== request.path) && <Paths paths={request.paths} />}
       {error.value !== undefined && <Notice kind="bad" title={error.value} />}
       {state === 'open' ? (
-        <Answer id={approval.id} left={left} decided={decided} error={error} />
+        <Answer approval={approval} left={left} decided={decided} error={error} />
       ) : (
         <Closed approval={{ ...approval, state }} />
       )}
@@ -119,7 +116,7 @@ function touched({ files, directories }: Approval['request']): string {
   return (directories === 0 ? counted.slice(0, 1) : files === 0 ? counted.slice(1) : counted).join(' and ')
 }
 
-function Paths({ paths, leftOut }: { paths: readonly string[]; leftOut: number }): JSX.Element {
+function Paths({ paths }: { paths: readonly string[] }): JSX.Element {
   const all = useSignal(false)
   const shown = all.value ? paths : paths.slice(0, FIRST)
   return (
@@ -137,24 +134,45 @@ function Paths({ paths, leftOut }: { paths: readonly string[]; leftOut: number }
           Show all {paths.length.toLocaleString('en')}
         </button>
       )}
-      {leftOut > 0 && (
-        <p class="warn-text">
-          And {leftOut.toLocaleString('en')} more that are not listed here. Say no unless you know them.
-        </p>
-      )}
     </section>
   )
 }
 
+/** What is lost, and what is signed for without being shown: where whoever is about to sign looks. */
+function Unseen({ request }: { request: Approval['request'] }): JSX.Element {
+  const { replaces, unshown, pathsLeftOut = 0, diffLeftOut = 0 } = request
+  return (
+    <>
+      {replaces === true && <p class="warn-text">It replaces the file that is there now.</p>}
+      {unshown !== undefined && (
+        <p class="warn-text">
+          The content is not shown: it, or what is there now, is {unshown}. Say no unless you know it.
+        </p>
+      )}
+      {diffLeftOut > 0 && (
+        <p class="warn-text">
+          {diffLeftOut.toLocaleString('en')} characters of this change are too many to show here. Say no
+          unless you know them.
+        </p>
+      )}
+      {pathsLeftOut > 0 && (
+        <p class="warn-text">
+          And {pathsLeftOut.toLocaleString('en')} more that are not listed here. Say no unless you know them.
+        </p>
+      )}
+    </>
+  )
+}
+
 interface AnswerProps {
-  readonly id: string
+  readonly approval: Approval
   readonly left: number
   readonly decided: () => void
   /** Outlives the buttons: who was too late is told so. */
   readonly error: Signal<string | undefined>
 }
 
-function Answer({ id, left, decided, error }: AnswerProps): JSX.Element {
+function Answer({ approval: { id, request }, left, decided, error }: AnswerProps): JSX.Element {
   const busy = useSignal<'approve' | 'deny' | undefined>(undefined)
   const answer = async (which: 'approve' | 'deny'): Promise<void> => {
     if (busy.value !== undefined) return // not `disabled`: that would take the focus from who uses the keyboard
@@ -174,6 +192,7 @@ function Answer({ id, left, decided, error }: AnswerProps): JSX.Element {
   }
   return (
     <footer class="answer">
+      <Unseen request={request} />
       <p class={left <= 15 ? 'left soon' : 'left'} role="timer">
         {shownLeft(left)}
       </p>
@@ -223,8 +242,14 @@ function Closed({ approval }: { approval: Approval }): JSX.Element {
       )
     case 'expired':
       return (
-        <Notice kind="plain" title="Too late">
-          <p>Nobody answered in time, so nothing was done. The agent can ask again.</p>
+        <Notice
+          kind="plain"
+          title={approval.decided_by === null ? 'Too late' : `Approved by ${by}, and not used`}
+        >
+          <p>
+            {approval.decided_by === null ? 'Nobody answered' : 'The agent did not ask again'} in time, so
+            nothing was done. The agent can ask again.
+          </p>
           <State state="expired" />
         </Notice>
       )

@@ -54,8 +54,8 @@ export function Approvals(): JSX.Element {
                           <span class="what">
                             <b>
                               <Text>{row.app}</Text>
-                            </b>{' '}
-                            {wordsFor(row.command)}
+                            </b>
+                            : {wordsFor(row.command)}
                             <Text>{row.path}</Text>
                           </span>
                           <span class="quiet">

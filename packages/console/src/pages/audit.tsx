@@ -166,7 +166,7 @@ const Lines = ({ text }: { text: string }): JSX.Element => (
   <>
     {text.split('\n').map((line, i) => (
       <span key={i}>
-        <Text>{line}</Text>
+        <Text most={2000}>{line}</Text>
         {'\n'}
       </span>
     ))}

@@ -93,7 +93,11 @@ function Health({ seen }: { seen: Overview }): JSX.Element {
       ]
     : seen.ready
       ? ['good', 'Healthy', 'It decides, and it records.']
-      : ['bad', 'Not ready', 'The database does not answer, or it is stopping. Everything is refused.']
+      : [
+          'bad',
+          'Not ready',
+          'The database does not answer or takes no records, or it is stopping. Everything is refused.',
+        ]
   return (
     <section class={`card health ${kind}`}>
       <h2>Provider</h2>

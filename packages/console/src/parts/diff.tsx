@@ -4,23 +4,16 @@ import { Text } from './text.tsx'
 const KINDS: Readonly<Record<string, string>> = { '+': 'added', '-': 'removed', '@': 'place' }
 
 /** Line by line; the sign stays in the text, so that colour is not what tells them apart. */
-export function Diff({ text, leftOut }: { text: string; leftOut: number }): JSX.Element {
+export function Diff({ text }: { text: string }): JSX.Element {
+  if (text === '') return <p>Nothing: the content is the same as now.</p>
   const lines = text.replace(/\n$/, '').split('\n').slice(2)
   return (
-    <>
-      <pre class="diff" tabIndex={0} role="region" aria-label="what would change">
-        {lines.map((line, i) => (
-          <code key={i} class={KINDS[line[0] ?? ''] ?? ''}>
-            <Text tabs>{line}</Text>
-          </code>
-        ))}
-      </pre>
-      {leftOut > 0 && (
-        <p class="warn-text">
-          {leftOut.toLocaleString('en')} characters of this change are too many to show here. Say no unless
-          you know them.
-        </p>
-      )}
-    </>
+    <pre class="diff" tabIndex={0} role="region" aria-label="what would change">
+      {lines.map((line, i) => (
+        <code key={i} class={KINDS[line[0] ?? ''] ?? ''}>
+          <Text tabs>{line}</Text>
+        </code>
+      ))}
+    </pre>
   )
 }

@@ -1,21 +1,21 @@
 import type { JSX } from 'preact'
 
-const MOST = 2000
-
 interface TextProps {
   readonly children: string
+  /** Not where somebody signs for it: there the provider says what it left out. */
   readonly most?: number
   /** A tab is a tab: in a line of a file, where it hides nothing. */
   readonly tabs?: boolean
 }
 
-const INVISIBLE = /[\p{C}\p{Zl}\p{Zp}]/gu
+/** As `policy/src/text.ts` has it: also what is ignored when it is drawn, and blanks that are no space. */
+const INVISIBLE = /[\p{C}\p{Zl}\p{Zp}\p{DI}\u00a0\u1680\u2000-\u200a\u202f\u205f\u2800\u3000]/gu
 
 /**
  * Somebody else's text: a file's name, a line of a diff. What could redraw the page or hide a part of it (bidi, control
  * and invisible characters) is shown as what it is; what is endless is cut, and that is said.
  */
-export function Text({ children, most = MOST, tabs }: TextProps): JSX.Element {
+export function Text({ children, most = Number.POSITIVE_INFINITY, tabs }: TextProps): JSX.Element {
   const shown = children.slice(0, most)
   const parts: (string | JSX.Element)[] = []
   let last = 0

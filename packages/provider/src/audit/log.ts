@@ -7,6 +7,7 @@ import { type AuditBody, type ChainedRecord, type ChainHead, chainOn } from './r
 
 /** How long a record of what changes nothing may be on its way to the disk. */
 const FLUSH_MS = 100
+const TRY_MS = 1000
 
 /** SPEC 7.6: nothing more is done once the chain is not what this process itself wrote. */
 export class AuditBroken extends CordonError {
@@ -31,6 +32,8 @@ export class AuditLog {
   #seen: ChainHead | undefined
   #flushing: NodeJS.Timeout | undefined
   #broken: AuditBroken | undefined
+  #triedAt = Number.NEGATIVE_INFINITY
+  #trying: Promise<boolean> = Promise.resolve(false)
 
   constructor(database: Database) {
     this.#database = database
@@ -42,6 +45,17 @@ export class AuditLog {
   async append(body: AuditBody): Promise<void> {
     await this.#batcher.add(body)
     await this.#database.flush()
+  }
+
+  /** Something and the record of it in one transaction: both are there, for good, or neither is. */
+  async appendWith<T>(act: (db: Transaction<Schema>) => Promise<readonly [T, AuditBody]>): Promise<T> {
+    const { done, head } = await this.#database.transaction(async (db) => {
+      const [result, body] = await act(db)
+      return { done: result, head: await this.#chain(db, [body]) }
+    })
+    this.#see(head)
+    await this.#database.flush()
+    return done
   }
 
   /**
@@ -66,6 +80,29 @@ export class AuditLog {
     return this.#broken !== undefined
   }
 
+  /** Whether a record could be written now: found out by writing the head as it is, at most once a second for all who ask. */
+  canRecord(): Promise<boolean> {
+    if (this.isBroken) return Promise.resolve(false)
+    if (performance.now() - this.#triedAt > TRY_MS) {
+      this.#triedAt = performance.now()
+      this.#trying = this.#try()
+    }
+    return this.#trying
+  }
+
+  async #try(): Promise<boolean> {
+    try {
+      await this.#database.transaction(async (db) => {
+        const { seq, hash } = (await db.executeQuery(this.#queries.lockHead)).rows[0]!
+        await db.executeQuery({ ...this.#queries.moveHead, parameters: [seq, hash, 1] })
+      })
+      await this.#database.flush()
+      return true
+    } catch {
+      return false
+    }
+  }
+
   /** Everything that was recorded is on the disk. */
   async idle(): Promise<void> {
     await this.#batcher.idle()
@@ -75,18 +112,24 @@ export class AuditLog {
   }
 
   async #append(bodies: readonly AuditBody[]): Promise<undefined[]> {
-    if (this.#broken) throw this.#broken
-    const head = await this.#database.transaction(async (db) => {
-      const found = (await db.executeQuery(this.#queries.lockHead)).rows[0]!
-      await this.#requireProgress(db, found)
-      const records = chainOn(found, bodies)
-      const { seq, hash } = records.at(-1)!
-      await db.executeQuery(this.#queries.insert(records))
-      await db.executeQuery({ ...this.#queries.moveHead, parameters: [seq, hash, 1] })
-      return { seq, hash }
-    })
-    this.#seen = head
+    this.#see(await this.#database.transaction((db) => this.#chain(db, bodies)))
     return bodies.map(() => undefined)
+  }
+
+  async #chain(db: Transaction<Schema>, bodies: readonly AuditBody[]): Promise<ChainHead> {
+    if (this.#broken) throw this.#broken
+    const found = (await db.executeQuery(this.#queries.lockHead)).rows[0]!
+    await this.#requireProgress(db, found)
+    const records = chainOn(found, bodies)
+    const { seq, hash } = records.at(-1)!
+    await db.executeQuery(this.#queries.insert(records))
+    await db.executeQuery({ ...this.#queries.moveHead, parameters: [seq, hash, 1] })
+    return { seq, hash }
+  }
+
+  /** Once it is committed. Of two transactions, the later one may be told first. */
+  #see(head: ChainHead): void {
+    if (head.seq > (this.#seen?.seq ?? 0)) this.#seen = head
   }
 
   /** Somebody else's records may have come meanwhile; ours cannot have gone. */

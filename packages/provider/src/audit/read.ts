@@ -22,6 +22,7 @@ export async function* readRecords(
     yield* page
     if (page.length < PAGE) return
     last = page.at(-1)!.seq
+    await new Promise(setImmediate) // an embedded database answers at once: without this nobody else has a turn
   }
 }
 

@@ -55,6 +55,8 @@ interface Refusal extends Common {
   readonly path: string
   readonly destination?: string
   readonly code: string
+  /** What a person was asked, or had answered. */
+  readonly approval?: string
 }
 
 /** Something that a person did to the provider itself. */

@@ -57,6 +57,13 @@ export async function verifyAudit(
       })
     const body = parseBody(record.body)
     if (body) {
+      // What `audit show OPERATION` finds it by is not in the hash itself.
+      if (body.op !== record.op)
+        report({
+          seq: record.seq,
+          kind: 'edited',
+          detail: 'it is filed under another operation than it says',
+        })
       if (body.kind === 'intent') open.add(body.op)
       if (body.kind === 'outcome') open.delete(body.op)
       if (body.at < lastAt) clockWentBack.push(record.seq)

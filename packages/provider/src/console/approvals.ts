@@ -5,10 +5,11 @@ import {
   type Approval,
   ApprovalClosed,
   decideApproval,
+  type Decider,
   findApproval,
   listSummaries,
 } from '../step-up/approvals.ts'
-import { type ConsoleContext, recordEvent } from './context.ts'
+import type { ConsoleContext } from './context.ts'
 import { ConsoleRefusal } from './errors.ts'
 import { requireSession } from './guard.ts'
 import { readBody, SIGNATURE } from './read-body.ts'
@@ -43,18 +44,16 @@ export function approvalRoutes(context: ConsoleContext): Hono {
     if (found.state !== 'open') throw closed(found)
     const signed = await verifySignature(ceremony(), 'step up', subjectOf(found), asked, response)
     const { passkey, name, evidence } = signed
-    const key = openAmbientProviderKey(provider.dir)
-    const decided = await decideOnce(context, found.id, { approve: key }, name)
-    await recordEvent(context, 'approval given', name, { approval: found.id, passkey, ...evidence })
-    return c.json(summaryOf(decided))
+    const approve = openAmbientProviderKey(provider.dir)
+    const by = { by: `passkey ${name}`, evidence: { passkey, ...evidence } }
+    return c.json(summaryOf(await decideOnce(context, found.id, { approve }, by)))
   })
 
   app.post('/:id/deny', async (c) => {
     const { name, passkey } = await requireSession(c, context.site(), database, provider.clock())
     const found = await requireKnown(context, c.req.param('id'))
-    const decided = await decideOnce(context, found.id, 'deny', name)
-    await recordEvent(context, 'approval denied', name, { approval: found.id, passkey })
-    return c.json(summaryOf(decided))
+    const by = { by: `passkey ${name}`, evidence: { passkey } }
+    return c.json(summaryOf(await decideOnce(context, found.id, 'deny', by)))
   })
   return app
 }
@@ -93,12 +92,10 @@ async function decideOnce(
   { provider }: ConsoleContext,
   id: string,
   decision: Parameters<typeof decideApproval>[2],
-  name: string,
+  by: Decider,
 ): Promise<Approval> {
   try {
-    const decided = await decideApproval(provider.database, id, decision, `passkey ${name}`, provider.clock())
-    await provider.database.flush()
-    return decided
+    return await decideApproval(provider, id, decision, by, provider.clock())
   } catch (error) {
     if (error instanceof ApprovalClosed) throw closed(error.approval)
     throw error
@@ -108,7 +105,12 @@ async function decideOnce(
 function closed(approval: Approval): ConsoleRefusal {
   const { state, decidedBy = 'somebody' } = approval
   if (state === 'expired')
-    return new ConsoleRefusal('too_late', 'it was too late: nobody answered in time. The agent can ask again')
+    return new ConsoleRefusal(
+      'too_late',
+      approval.decidedBy === undefined
+        ? 'it was too late: nobody answered in time. The agent can ask again'
+        : `${decidedBy} approved this, and the agent did not ask again in time`,
+    )
   const what = state === 'denied' ? 'said no to' : 'approved'
   return new ConsoleRefusal('decided', `${decidedBy} ${what} this already; your answer was not needed`, {
     state,

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { AuditBody } from '../audit/record.ts'
 import type { Provider } from '../provider.ts'
 import type { ConsoleAssets } from './assets.ts'
 import type { Site } from './site.ts'
@@ -21,15 +22,29 @@ export interface ConsoleContext {
 export async function recordEvent(
   { provider }: Pick<ConsoleContext, 'provider'>,
   name: string,
-  by: string,
-  detail: Readonly<Record<string, unknown>>,
+  who: Signer,
+  detail: Readonly<Record<string, unknown>> = {},
 ): Promise<void> {
-  await provider.audit.append({
-    kind: 'event',
-    op: randomUUID(),
-    at: provider.clock(),
-    name,
-    by: `passkey ${by}`,
-    detail,
-  })
+  await provider.audit.append(eventBy(name, who, provider.clock(), detail))
 }
+
+/** A passkey, by the name that people know it by. */
+export interface Signer {
+  readonly name: string
+  /** Its id: a name may have been another one's before. */
+  readonly passkey: string
+}
+
+export const eventBy = (
+  name: string,
+  { name: by, passkey }: Signer,
+  at: number,
+  detail: Readonly<Record<string, unknown>>,
+): AuditBody => ({
+  kind: 'event',
+  op: randomUUID(),
+  at,
+  name,
+  by: `passkey ${by}`,
+  detail: { passkey, ...detail },
+})

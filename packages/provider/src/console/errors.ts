@@ -11,7 +11,6 @@ export const CONSOLE_REFUSALS = {
   too_late: 410,
   link_used: 410,
   wrong_host: 421,
-  too_many: 429,
   unavailable: 503,
 } as const satisfies { readonly [Code in ErrorCode]?: number }
 

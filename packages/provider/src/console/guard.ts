@@ -1,6 +1,13 @@
+import { isIP } from 'node:net'
 import type { Context } from 'hono'
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie'
-import { findSession, renewSession, type Session, type SessionSecrets } from '../sessions/sessions.ts'
+import {
+  endReused,
+  findSession,
+  renewSession,
+  type Session,
+  type SessionSecrets,
+} from '../sessions/sessions.ts'
 import type { Database } from '../storage/database.ts'
 import { ConsoleRefusal } from './errors.ts'
 import type { Site } from './site.ts'
@@ -30,6 +37,12 @@ export function requireHost(c: Context, site: Site): void {
   throw new ConsoleRefusal('wrong_host', `the console is at ${origin} and nowhere else`)
 }
 
+/** For what programs ask, too: they may use an address. A browser that was led here by a name sends that name. */
+export function requireNoOtherName(c: Context, site: Site): void {
+  const name = (c.req.header('host') ?? '').replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1')
+  if (isIP(name) === 0 && name !== 'localhost') requireHost(c, site)
+}
+
 /**
  * Only our own pages may ask. Another port of localhost is the same *site* to a browser, so that `SameSite` alone would
  * let it: the origin must be ours, exactly. Nothing but our own script sends it.
@@ -43,7 +56,11 @@ export function requireOwnPage(c: Context, { origin }: Site): void {
   throw new ConsoleRefusal('cross_site', 'this request does not come from the console’s own page')
 }
 
-const cookieName = ({ secure }: Site): string => (secure ? '__Secure-cordon' : 'cordon')
+/** With the port: a cookie is sent to every port of its host, and two providers must not take each other's away. */
+const cookieName = ({ secure, host }: Site): string => {
+  const port = host.split(':')[1]
+  return `${secure ? '__Secure-' : ''}cordon${port === undefined ? '' : `-${port}`}`
+}
 
 /** Sent to the API alone. `__Secure-`: over TLS nobody without it can set one. */
 export const giveCookie = (c: Context, site: Site, secret: string): void =>
@@ -66,7 +83,10 @@ export function secretsOf(c: Context, site: Site): SessionSecrets | undefined {
   return cookie === undefined || key === undefined ? undefined : { cookie, key }
 }
 
-/** Somebody does something here: the session lasts longer, with a new cookie when it was time for one. */
+/**
+ * When somebody does something here, the session lasts longer, with a new cookie when it was time for one. A page that
+ * asks by itself, because an agent did something, is nobody.
+ */
 export async function sessionOf(
   c: Context,
   site: Site,
@@ -75,7 +95,9 @@ export async function sessionOf(
 ): Promise<Session | undefined> {
   const secrets = secretsOf(c, site)
   const session = secrets && (await findSession(database, secrets, now))
-  const cookie = session && (await renewSession(database, session, now))
+  if (secrets && !session) await endReused(database, secrets, now)
+  const isPerson = c.req.method !== 'GET' || c.req.header('x-cordon-present') !== undefined
+  const cookie = session && isPerson ? await renewSession(database, session, now) : undefined
   if (cookie !== undefined) giveCookie(c, site, cookie)
   return session
 }

@@ -51,7 +51,7 @@ export function operationRoutes(context: ConsoleContext): Hono {
   })
 
   app.post('/apps/:id', async (c) => {
-    const { name } = await requireSession(c, context.site(), database, provider.clock())
+    const who = await requireSession(c, context.site(), database, provider.clock())
     const { enabled } = await readBody(c, ENABLED)
     const id = c.req.param('id')
     try {
@@ -60,7 +60,7 @@ export function operationRoutes(context: ConsoleContext): Hono {
       if (error instanceof AppError) throw new ConsoleRefusal('not_found', 'there is no such app')
       throw error
     }
-    await recordEvent(context, enabled ? 'app enabled' : 'app disabled', name, { app: id })
+    await recordEvent(context, enabled ? 'app enabled' : 'app disabled', who, { app: id })
     return c.json({ enabled })
   })
 

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Context } from 'hono'
 import { z } from 'zod'
 import { ConsoleRefusal } from './errors.ts'
@@ -10,6 +11,13 @@ export const SIGNATURE: z.ZodType<{ ceremony: string; response: { id: string } }
 
 /** An answer of a passkey has some kilobytes; nothing that is sent here is larger. */
 const MOST_BYTES = 64 * 1024
+/** A byte a minute would hold a connection for weeks, and nobody has to be signed in for it. */
+const MOST_MS = 10_000
+
+async function tooSlow(signal: AbortSignal): Promise<never> {
+  await pause(MOST_MS, undefined, { signal })
+  throw new ConsoleRefusal('bad_request', 'it came too slowly')
+}
 
 /** JSON said to be JSON: a form of another page cannot send that without being asked first. */
 export async function readBody<T extends z.ZodType>(c: Context, shape: T): Promise<z.output<T>> {
@@ -18,10 +26,14 @@ export async function readBody<T extends z.ZodType>(c: Context, shape: T): Promi
   const length = Number(c.req.header('content-length') ?? Number.NaN)
   if (!(length <= MOST_BYTES)) throw new ConsoleRefusal('bad_request', 'too much, or no length is given')
   let value: unknown
+  const slow = new AbortController()
   try {
-    value = await c.req.json()
-  } catch {
-    throw new ConsoleRefusal('bad_request', 'it is not JSON')
+    value = await Promise.race([c.req.json(), tooSlow(slow.signal)])
+  } catch (error) {
+    if (error instanceof ConsoleRefusal) c.header('connection', 'close')
+    throw error instanceof ConsoleRefusal ? error : new ConsoleRefusal('bad_request', 'it is not JSON')
+  } finally {
+    slow.abort()
   }
   const read = shape.safeParse(value)
   if (read.success) return read.data

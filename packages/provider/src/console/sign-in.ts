@@ -11,12 +11,15 @@ import { isLinkGood, useLink } from '../passkeys/links.ts'
 import { listPasskeys, parsePasskeyName, PasskeyError } from '../passkeys/passkeys.ts'
 import { hashSecret } from '../sessions/secret.ts'
 import { endSession, startSession } from '../sessions/sessions.ts'
-import { type ConsoleContext, recordEvent } from './context.ts'
+import type { Database } from '../storage/database.ts'
+import { type ConsoleContext, eventBy, recordEvent } from './context.ts'
 import { ConsoleRefusal } from './errors.ts'
 import { giveCookie, requireSession, sessionOf, takeCookie } from './guard.ts'
 import { readBody, SIGNATURE } from './read-body.ts'
+import { RefusedSignIns } from './refused-sign-ins.ts'
 
-const LINK = z.strictObject({ link: z.string().max(100) })
+/** Without a name: is the link good? */
+const LINK = z.strictObject({ link: z.string().max(100), name: z.string().max(200).optional() })
 const REGISTRATION = z.strictObject({
   link: z.string().max(100),
   ceremony: z.string().max(200),
@@ -29,6 +32,7 @@ export function signInRoutes(context: ConsoleContext): Hono {
   const { provider } = context
   const { database } = provider
   const app = new Hono()
+  const refused = new RefusedSignIns(provider)
   const ceremony = (): Ceremony => ({ database, site: context.site(), now: provider.clock() })
 
   app.get('/session', async (c) => {
@@ -40,8 +44,10 @@ export function signInRoutes(context: ConsoleContext): Hono {
   })
 
   app.post('/register/options', async (c) => {
-    const { link } = await readBody(c, LINK)
+    const { link, name } = await readBody(c, LINK)
     await requireLink(context, link)
+    // Before the device makes one that nobody could use.
+    if (name !== undefined) await requireFree(database, { name: checkedName(name) })
     return c.json(await askRegistration(ceremony(), hashSecret(link), 'operator of Cordon'))
   })
 
@@ -50,13 +56,18 @@ export function signInRoutes(context: ConsoleContext): Hono {
     const name = checkedName(wanted)
     await requireLink(context, link)
     const made = await verifyRegistration(ceremony(), hashSecret(link), id, response)
-    if (!(await useLink(database, link, provider.clock()))) throw linkUsed()
-    await recordEvent(context, 'passkey added', name, { passkey: made.id, rp_id: made.rp_id })
-    await database.queries
-      .insertInto('passkeys')
-      .values({ ...made, name })
-      .execute()
-    await database.flush()
+    const { id: passkey, rp_id, public_key } = made
+    await provider.audit.appendWith(async (db) => {
+      await database.lock(db, 'passkeys')
+      await requireFree({ queries: db }, { name, id: passkey })
+      if (!(await useLink({ queries: db }, link, provider.clock()))) throw linkUsed()
+      await db
+        .insertInto('passkeys')
+        .values({ ...made, name })
+        .execute()
+      const event = eventBy('passkey added', { name, passkey }, provider.clock(), { rp_id, public_key })
+      return [undefined, event] as const
+    })
     const { cookie, key } = await startSession(database, made.id, provider.clock())
     giveCookie(c, context.site(), cookie)
     return c.json({ name, key })
@@ -66,18 +77,23 @@ export function signInRoutes(context: ConsoleContext): Hono {
 
   app.post('/sign-in', async (c) => {
     const { ceremony: id, response } = await readBody(c, SIGNATURE)
-    const { passkey, name } = await verifySignature(ceremony(), 'sign in', '', id, response)
-    await recordEvent(context, 'signed in', name, { passkey })
+    const { passkey, name } = await verifySignature(ceremony(), 'sign in', '', id, response).catch(
+      async (error: unknown) => {
+        if (error instanceof ConsoleRefusal) await refused.note(response.id)
+        throw error
+      },
+    )
+    await recordEvent(context, 'signed in', { name, passkey })
     const { cookie, key } = await startSession(database, passkey, provider.clock())
     giveCookie(c, context.site(), cookie)
     return c.json({ name, key })
   })
 
   app.post('/sign-out', async (c) => {
-    const { hash, name } = await requireSession(c, context.site(), database, provider.clock())
-    await endSession(database, hash)
+    const session = await requireSession(c, context.site(), database, provider.clock())
+    await endSession(database, session.hash)
     takeCookie(c, context.site())
-    await recordEvent(context, 'signed out', name, {})
+    await recordEvent(context, 'signed out', session)
     return c.json({})
   })
   return app
@@ -90,6 +106,18 @@ function checkedName(text: string): string {
     if (error instanceof PasskeyError) throw new ConsoleRefusal('bad_request', error.message)
     throw error
   }
+}
+
+/** Who did something is told by the name; and a passkey that is known already is no new one, so the link stays good. */
+async function requireFree(
+  database: Pick<Database, 'queries'>,
+  wanted: { name: string; id?: string },
+): Promise<void> {
+  const all = await listPasskeys(database)
+  if (all.some(({ id }) => id === wanted.id))
+    throw new ConsoleRefusal('bad_request', 'this provider knows that passkey already: sign in with it')
+  if (all.some(({ name }) => name === wanted.name))
+    throw new ConsoleRefusal('bad_request', 'another passkey has that name: choose another one')
 }
 
 async function requireLink({ provider }: ConsoleContext, link: string): Promise<void> {

@@ -113,8 +113,9 @@ export async function readPage({ queries }: Pick<Database, 'queries'>, asked: As
   return { records: found, next: isMore ? before : null, looked_at: lookedAt }
 }
 
-function isWanted({ body }: ChainedRecord, { kind, app, text = '' }: Asked): boolean {
-  if (text !== '' && !body.toLowerCase().includes(text.toLowerCase())) return false
+function isWanted({ body, hash }: ChainedRecord, { kind, app, text = '' }: Asked): boolean {
+  const sought = text.toLowerCase()
+  if (sought !== '' && !hash.startsWith(sought) && !body.toLowerCase().includes(sought)) return false
   if (kind === undefined && app === undefined) return true
   const read = parseBody(body)
   if (!read || (kind !== undefined && read.kind !== kind)) return false

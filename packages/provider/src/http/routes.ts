@@ -4,6 +4,7 @@ import { COMMANDS, type Command, toolNameOf } from '../commands.ts'
 import { consoleApi } from '../console/api.ts'
 import type { ConsoleAssets } from '../console/assets.ts'
 import { ConsoleRefusal } from '../console/errors.ts'
+import { requireNoOtherName } from '../console/guard.ts'
 import { consolePages, sendPage } from '../console/pages.ts'
 import type { Site } from '../console/site.ts'
 import { Refusal, REFUSALS } from '../errors.ts'
@@ -46,6 +47,7 @@ export function makeRoutes(served: Served): OpenAPIHono {
     // The same address for a browser, which gets the page, and for a program.
     if (c.req.method === 'GET' && /\btext\/html\b/.test(c.req.header('accept') ?? ''))
       return sendPage(c, context)
+    requireNoOtherName(c, served.site())
     return next()
   })
   app.openapi(APPROVAL, async (c) => {
@@ -96,12 +98,12 @@ export const bodyOf = ({
 
 const refuse = (c: Context, refusal: Refusal): Response => c.json(bodyOf(refusal), refusal.status as 400)
 
-/** SPEC 7.2. The database answers, and the chain is whole as far as this process knows. */
+/** SPEC 7.2. The database answers and takes records, and the chain is whole as far as this process knows. */
 async function isReady({ provider, isOpen }: Served): Promise<boolean> {
-  if (!isOpen() || provider.audit.isBroken) return false
+  if (!isOpen()) return false
   try {
     await provider.registry.current()
-    return true
+    return await provider.audit.canRecord()
   } catch {
     return false
   }

@@ -3,17 +3,18 @@ import { createServer as createHttp, type Server } from 'node:http'
 import { createServer as createHttps } from 'node:https'
 import { type AddressInfo, BlockList, isIP } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
-import { CordonError, show } from '@cordon/policy'
+import { show } from '@cordon/policy'
 import { isCommand } from '../commands.ts'
 import type { ConsoleAssets } from '../console/assets.ts'
 import { parseSite, type Site } from '../console/site.ts'
 import { openAmbientProvider, type ProviderOptions } from '../provider.ts'
 import { answerCommand } from './command.ts'
+import { listenAs, ListenError } from './listen.ts'
 import type { Log } from './log.ts'
 import { Metrics } from './metrics.ts'
 import { makeRoutes, type Served } from './routes.ts'
 
-export interface ServeOptions extends Omit<ProviderOptions, 'origin'> {
+export interface ServeOptions extends Omit<ProviderOptions, 'origin' | 'unexpected'> {
   readonly host: string
   readonly port: number
   readonly tls?: { readonly cert: Buffer; readonly key: Buffer }
@@ -25,10 +26,6 @@ export interface ServeOptions extends Omit<ProviderOptions, 'origin'> {
   /** Of the console. Without them there is its API and no page. */
   readonly assets?: ConsoleAssets
   readonly log: Log
-}
-
-class ListenError extends CordonError {
-  readonly code = 'LISTEN'
 }
 
 export interface Serving {
@@ -53,7 +50,9 @@ export async function serveProvider(options: ServeOptions): Promise<Serving> {
       `will not listen on ${show(host)} without TLS: tokens and contents would be readable\n  fix: --tls-cert and --tls-key, or --plain-http behind a proxy that does TLS`,
     )
   let site: Site | undefined = options.origin === undefined ? undefined : parseSite(options.origin)
-  const provider = await openAmbientProvider({ ...options, origin: () => site!.origin })
+  const unexpected = (error: unknown): void =>
+    log({ level: 'error', event: 'unexpected', stack: stackOf(error) })
+  const provider = await openAmbientProvider({ ...options, origin: () => site!.origin, unexpected })
   const metrics = new Metrics()
   let open = true
   const served: Served = {
@@ -63,7 +62,7 @@ export async function serveProvider(options: ServeOptions): Promise<Serving> {
     site: () => site!,
     assets: options.assets,
     isOpen: () => open,
-    unexpected: (error) => log({ level: 'error', event: 'unexpected', stack: stackOf(error) }),
+    unexpected,
     answered: (request) => log({ level: 'info', event: 'request', ...request }),
   }
   const listener = getRequestListener(makeRoutes(served).fetch, { overrideGlobalObjects: false })
@@ -81,17 +80,19 @@ export async function serveProvider(options: ServeOptions): Promise<Serving> {
         : listener(incoming, outgoing)
     answered.catch((error: unknown) => served.unexpected(error))
   }
-  const server = makeServer(limits, tls, onRequest)
-  server.maxConnections = MOST_CONNECTIONS
-  server.setTimeout(SILENCE_MS)
+  const make = (): Server => {
+    const server = makeServer(limits, tls, onRequest)
+    server.maxConnections = MOST_CONNECTIONS
+    return server.setTimeout(SILENCE_MS)
+  }
+  let servers: Server[]
   try {
-    server.listen(port, host)
-    await once(server, 'listening') // throws what was wrong, if it was
+    servers = await listenAs(make, { host, port, site })
   } catch (error) {
     await provider.close()
-    throw new ListenError(`cannot listen on ${show(host)} port ${port}: ${(error as Error).message}`)
+    throw error
   }
-  const address = server.address() as AddressInfo
+  const address = servers[0]!.address() as AddressInfo
   site ??= parseSite(`${tls ? 'https' : 'http'}://localhost:${address.port}`)
   const url = urlOf(address, tls !== undefined)
   return {
@@ -100,11 +101,9 @@ export async function serveProvider(options: ServeOptions): Promise<Serving> {
     stop: async () => {
       open = false
       log({ level: 'info', event: 'stopping' })
-      const closed = once(server, 'close')
-      server.close()
-      server.closeIdleConnections()
+      const closed = Promise.all(servers.map(close))
       await Promise.race([closed, settled(metrics, provider.operationMs)])
-      server.closeAllConnections()
+      for (const server of servers) server.closeAllConnections()
       await provider.close()
       await database.close()
       log({ level: 'info', event: 'stopped' })
@@ -123,6 +122,13 @@ function makeServer(
   } catch (error) {
     throw new ListenError(`the certificate and its key cannot be used: ${(error as Error).message}`)
   }
+}
+
+async function close(server: Server): Promise<void> {
+  const closed = once(server, 'close')
+  server.close()
+  server.closeIdleConnections()
+  await closed
 }
 
 /** Resolves when no command is under way, or has been for as long as one may take. */

@@ -1,3 +1,4 @@
+import { showWhole } from '@cordon/policy'
 import { changedLines, type LineChange } from './changed-lines.ts'
 
 /** Lines around a change that are shown. */
@@ -19,7 +20,8 @@ export function unifiedDiff(path: string, before: string, after: string): string
   const removed = before.slice(start, before.length - end)
   const added = after.slice(start, after.length - end)
   const first = countLines(before.slice(0, start - lead.length))
-  const head = `--- ${path}\n+++ ${path}\n`
+  const name = showWhole(path) // a line break in it would make lines of the diff
+  const head = `--- ${name}\n+++ ${name}\n`
   const lines = countLines(removed) + countLines(added)
   if (removed.length + added.length > MOST_COMPARED_CHARACTERS || lines > MOST_COMPARED_LINES) {
     const count = (changed: string): number => countLines(lead) + countLines(changed) + countLines(rest)

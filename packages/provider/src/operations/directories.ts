@@ -1,6 +1,5 @@
 import { isTempName } from '@cordon/files'
 import { splitEntry } from '@cordon/policy'
-import { Refusal } from '../errors.ts'
 import { MOST_OUTPUT_BYTES } from './capped.ts'
 import type { Operation } from './operation.ts'
 
@@ -30,7 +29,6 @@ export const makeDirectory: Operation<'/filesystem/dir/create'> = {
   meaning: 'object',
   changes: true,
   run: async ({ args, place }) => {
-    if (place.stat) throw new Refusal('already_exists', 'there is something with that name already')
     if (args.parents) {
       const parent = splitEntry(place.inside)?.parent
       if (parent !== undefined) place.anchor.mkdirp(parent)

@@ -2,6 +2,7 @@ import type { Command } from '../commands.ts'
 import { listDirectory, makeDirectory } from './directories.ts'
 import { editFile } from './edit.ts'
 import type { Done, Operation, Work } from './operation.ts'
+import { requirePossible } from './possible.ts'
 import { readFile } from './read.ts'
 import { deleteDirectory, deleteFile } from './remove.ts'
 import { searchFiles } from './search.ts'
@@ -29,5 +30,7 @@ export const OPERATIONS: { readonly [C in Command]: Operation<C> } = {
 }
 
 /** The arguments were read by the command's own schema, so they are that command's. */
-export const runOperation = (command: Command, work: Work<Command>): Promise<Done> =>
-  (OPERATIONS[command] as Operation<Command>).run(work)
+export async function runOperation(command: Command, work: Work<Command>): Promise<Done> {
+  requirePossible(command, work)
+  return (OPERATIONS[command] as Operation<Command>).run(work)
+}

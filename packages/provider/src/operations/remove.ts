@@ -10,12 +10,10 @@ export const deleteFile: Operation<'/filesystem/file/delete'> = {
   run: async (work) => {
     const { args, place, deadline } = work
     const { stat, anchor, inside } = place
-    if (!stat) throw new Refusal('not_found', 'there is nothing with that name')
-    if (stat.kind === 'directory') throw new Refusal('wrong_kind', 'it is a directory: use dir_delete')
     const before = await stateOf(place, deadline, args.if_match === undefined ? 'if small enough' : 'always')
     requireMatch(args.if_match, before, work)
     // Hashing took its time; what goes is what was looked at.
-    if (anchor.stat(inside).version !== stat.version)
+    if (anchor.stat(inside).version !== stat?.version)
       throw new Refusal('changed', 'it was changed meanwhile; nothing was removed')
     anchor.unlink(inside)
     anchor.sync(parentOf(inside))
@@ -27,8 +25,6 @@ export const deleteDirectory: Operation<'/filesystem/dir/delete'> = {
   meaning: 'entry',
   changes: true,
   run: ({ place }) => {
-    if (place.stat && place.stat.kind !== 'directory')
-      throw new Refusal('wrong_kind', 'it is not a directory: use file_delete')
     place.anchor.rmdir(place.inside)
     place.anchor.sync(parentOf(place.inside))
     return Promise.resolve({

@@ -4,6 +4,7 @@ import { type RelPath, ROOT, show, splitEntry } from '@cordon/policy'
 import { Refusal } from '../errors.ts'
 import type { Place } from '../pipeline/places.ts'
 import { signedVersion, stateOf } from './content.ts'
+import { destinationExists } from './possible.ts'
 import { type Done, HalfDone, type Operation, type Work } from './operation.ts'
 
 type Transfer = Work<'/filesystem/file/move'> | Work<'/filesystem/file/copy'>
@@ -15,8 +16,6 @@ export const moveFile: Operation<'/filesystem/file/move'> = {
   run: async (work) => {
     const { place, deadline } = work
     const to = targetOf(work)
-    if (!place.stat) throw new Refusal('not_found', 'there is nothing with that name')
-    if (place.stat.kind === 'directory') throw new Refusal('wrong_kind', 'a directory is not moved')
     const before = await stateOf(place, deadline)
     try {
       // Never copied there: that would hold up everybody for as long as it takes.
@@ -78,12 +77,7 @@ function aboutTarget(error: unknown, verb: 'move' | 'copy', { place, destination
   if (!(error instanceof FileError) || !destination) return error
   const subject = `cannot ${verb} ${show(place.path)}`
   const detail = { path: destination.path }
-  if (error.code === 'FILE_EXISTS')
-    return new Refusal(
-      'already_exists',
-      `${subject}: ${show(destination.path)} exists already, and is replaced only with \`overwrite\``,
-      detail,
-    )
+  if (error.code === 'FILE_EXISTS') return destinationExists(verb, place.path, destination.path)
   if (error.code === 'FILE_NOT_FOUND' && place.stat)
     return new Refusal(
       'not_found',
@@ -93,9 +87,8 @@ function aboutTarget(error: unknown, verb: 'move' | 'copy', { place, destination
   return error
 }
 
-function targetOf({ place, destination }: Transfer): Place {
+function targetOf({ destination }: Transfer): Place {
   if (!destination) throw new Refusal('args_invalid', 'it needs a destination')
-  if (destination.path === place.path) throw new Refusal('bad_request', 'source and destination are the same')
   return destination
 }
 

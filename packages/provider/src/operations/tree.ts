@@ -106,8 +106,6 @@ export const deleteRecursively: Operation<'/filesystem/dir/delete_recursive'> = 
   changes: true,
   run: async (work) => {
     const { args, place, deadline, may } = work
-    if (!place.stat) throw new Refusal('not_found', 'there is nothing with that name')
-    if (place.stat.kind !== 'directory') throw new Refusal('wrong_kind', 'it is not a directory')
     const survey = await surveyTree(work, (entry) => requireAlso(work, entry))
     const { files, directories, bytes, digest } = survey
     if (work.signedFor !== undefined && work.signedFor !== digest)

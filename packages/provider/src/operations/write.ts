@@ -24,7 +24,6 @@ export const createFile: Operation<'/filesystem/file/create'> = {
   meaning: 'object',
   changes: true,
   run: async (work) => {
-    if (work.place.stat) throw new Refusal('already_exists', 'there is something with that name already')
     await store(work, { expect: 'missing' })
     return stored(work, undefined)
   },

@@ -115,7 +115,7 @@ export interface Signed {
   readonly passkey: string
   readonly name: string
   /** All that is needed to check it again, for the record. */
-  readonly evidence: Readonly<Record<'client_data' | 'authenticator_data' | 'signature', string>>
+  readonly evidence: Readonly<Record<'ceremony' | 'client_data' | 'authenticator_data' | 'signature', string>>
 }
 
 /** SPEC 7.5: a known passkey, with user verification, for this site, over exactly this question, once. */
@@ -159,7 +159,7 @@ export async function verifySignature(
   return {
     passkey: row.id,
     name: row.name,
-    evidence: { client_data: clientDataJSON, authenticator_data: authenticatorData, signature },
+    evidence: { ceremony, client_data: clientDataJSON, authenticator_data: authenticatorData, signature },
   }
 }
 

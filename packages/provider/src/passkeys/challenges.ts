@@ -1,5 +1,6 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import { hashSecret, makeSecret } from '../sessions/secret.ts'
+import { clockFloor, raiseClockFloor } from '../storage/clock-floor.ts'
 import type { Database } from '../storage/database.ts'
 
 /** What a passkey is asked for. */
@@ -46,7 +47,7 @@ export async function findChallenge(
     rest.length === 0 &&
     seal.length === expected.length &&
     timingSafeEqual(Buffer.from(hashSecret(seal)), Buffer.from(hashSecret(expected)))
-  if (!isOurs || now > Number(expires)) return undefined
+  if (!isOurs || Math.max(now, await clockFloor(database)) > Number(expires)) return undefined
   const used = await database.queries
     .selectFrom('used_challenges')
     .select('hash')
@@ -56,8 +57,19 @@ export async function findChallenge(
 }
 
 /** Once: of two answers at the same moment that were both right, one gets false. Kept until the ceremony is too old anyway. */
-export async function useChallenge({ queries }: Queries, ceremony: string, now: number): Promise<boolean> {
-  await queries.deleteFrom('used_challenges').where('expires_at', '<', now).execute()
+export async function useChallenge(
+  database: Pick<Database, 'queries' | 'transaction'>,
+  ceremony: string,
+  now: number,
+): Promise<boolean> {
+  const { queries } = database
+  await database.transaction(async (db) => {
+    await raiseClockFloor(db, now - 1000) // what is forgotten must not become good again by a clock set back
+    await db
+      .deleteFrom('used_challenges')
+      .where('expires_at', '<', now - 1000)
+      .execute()
+  })
   const { numInsertedOrUpdatedRows } = await queries
     .insertInto('used_challenges')
     .values({ hash: hashSecret(ceremony), expires_at: Number(ceremony.split('.')[0]) })

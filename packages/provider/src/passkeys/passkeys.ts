@@ -38,8 +38,12 @@ const passkeyOf = ({ id, name, rp_id, created_at, used_at }: PasskeysTable): Pas
 export async function removePasskey(database: Database, which: string): Promise<Passkey> {
   return database.transaction(async (db) => {
     const all = await listPasskeys({ queries: db })
-    const named = all.filter(({ id, name }) => id === which || name === which)
-    const found = named.length > 0 ? named : all.filter(({ id }) => which.length >= 4 && id.startsWith(which))
+    const ways: ((each: Passkey) => boolean)[] = [
+      ({ id }) => id === which, // alone, so that no name can stand in the way of an id
+      ({ name }) => name === which,
+      ({ id }) => which.length >= 4 && id.startsWith(which),
+    ]
+    const found = ways.map((isMeant) => all.filter(isMeant)).find(({ length }) => length > 0) ?? []
     const [only, another] = found
     if (!only)
       throw new PasskeyError(`there is no passkey ${show(which)}; \`cordon provider passkey ls\` lists them`)

@@ -19,7 +19,7 @@ import { Deadline } from './deadline.ts'
 import { type Asker, decideRequest, type Found, mayAlso } from './decide.ts'
 import { perform } from './perform.ts'
 import type { Lease } from './limits.ts'
-import type { Meaning, Place, Visit } from './places.ts'
+import { asRefusal, type Meaning, type Place, type Visit } from './places.ts'
 import { requireInScope, requireNoMetacharacters } from './scope.ts'
 
 /** What follows a request. Each piece counts until the next is asked for. */
@@ -102,7 +102,8 @@ async function admit(provider: Provider, known: Known): Promise<Admission> {
     const { work, verdict } = await decide(provider, known)
     const needsPerson = verdict === 'step_up' && known.args.dry_run !== true
     return needsPerson ? await stepUp(provider, known, work) : { work, approval: undefined }
-  } catch (error) {
+  } catch (thrown) {
+    const error = asRefusal(thrown, known.args.path)
     if (error instanceof Refusal) recordRefusal(provider, known, error)
     throw error
   }
@@ -191,9 +192,14 @@ async function stepUp(
   return { work: { ...work, signedFor: content }, approval }
 }
 
-function recordRefusal(provider: Provider, { app, invocation, args }: Known, { code }: Refusal): void {
+function recordRefusal(
+  provider: Provider,
+  { app, invocation, args }: Known,
+  { code, detail }: Refusal,
+): void {
   const { agent, command } = invocation
   const { path, destination } = args
+  const { approval } = detail
   provider.audit
     .note({
       kind: 'refused',
@@ -205,6 +211,7 @@ function recordRefusal(provider: Provider, { app, invocation, args }: Known, { c
       path,
       ...(destination === undefined ? {} : { destination }),
       code,
+      ...(typeof approval === 'string' ? { approval } : {}),
     })
     .catch(() => undefined) // nothing was done; that the database is gone is told by the next request
 }

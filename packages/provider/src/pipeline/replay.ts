@@ -1,6 +1,7 @@
 import type { CompiledQuery } from 'kysely'
 import { Refusal } from '../errors.ts'
 import { Batcher } from '../storage/batcher.ts'
+import { raiseClockFloor } from '../storage/clock-floor.ts'
 import type { Database } from '../storage/database.ts'
 import type { VerifiedInvocation } from '../tokens/verify.ts'
 
@@ -55,21 +56,12 @@ export class Replay {
     return { ...known, parameters: claims.flatMap(({ nonce, expires_at }) => [nonce, expires_at]) }
   }
 
-  /**
-   * What is forgotten would be accepted again if the clock were set back. So the clock may not fall below the time up
-   * to which it was forgotten: `clock_floor` is raised in the same transaction.
-   */
   #purge(now: number): void {
     this.#purgedAt = now
     const until = now - 1000
     this.#database
       .transaction(async (db) => {
-        await db
-          .updateTable('meta')
-          .set({ value: until })
-          .where('name', '=', 'clock_floor')
-          .where('value', '<', until)
-          .execute()
+        await raiseClockFloor(db, until)
         await db.deleteFrom('nonces').where('expires_at', '<', until).execute()
       })
       .catch(() => {

@@ -98,4 +98,21 @@ export async function endSession({ queries }: Pick<Database, 'queries'>, hash: s
   await queries.deleteFrom('sessions').where('hash', '=', hash).execute()
 }
 
+/**
+ * Somebody asks with the cookie of before, and not because an answer was on its way: two have the secrets, and nobody knows
+ * which of them is their holder. It ends for both.
+ */
+export async function endReused(
+  { queries }: Pick<Database, 'queries'>,
+  { cookie, key }: SessionSecrets,
+  now: number,
+): Promise<void> {
+  await queries
+    .deleteFrom('sessions')
+    .where('previous', '=', hashSecret(cookie))
+    .where('key', '=', hashSecret(key))
+    .where('rotated_at', '<', now - PREVIOUS_MS)
+    .execute()
+}
+
 const isSame = (a: string, b: string): boolean => timingSafeEqual(Buffer.from(a), Buffer.from(b))

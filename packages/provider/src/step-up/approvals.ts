@@ -1,6 +1,7 @@
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { CordonError, type ErrorCode, show } from '@cordon/policy'
-import type { Transaction } from 'kysely'
+import type { SelectQueryBuilder, Transaction } from 'kysely'
+import type { AuditLog } from '../audit/log.ts'
 import type { Command } from '../commands.ts'
 import { Refusal } from '../errors.ts'
 import { listKeys } from '../keys/provider-key.ts'
@@ -24,6 +25,8 @@ export interface ApprovalRequest {
   readonly files: number
   readonly directories: number
   readonly bytes: number
+  /** Where the path, or the destination, is a file now, that file is not there afterwards. */
+  readonly replaces?: true
   /** The first of them. */
   readonly paths: readonly string[]
   /** How many more would be touched, directories and names that are not UTF-8 included. */
@@ -82,18 +85,17 @@ export async function requireApproval(
 ): Promise<string> {
   const found = await database.transaction(async (db) => {
     await database.lock(db, `approvals of ${asked.app}`)
-    const query = db.selectFrom('approvals').selectAll().where('binding', '=', asked.binding)
-    const rows = await database.lockRow(query).execute()
-    const signed = rows.find((row) => row.state === 'approved' && now <= row.expires_at)
+    const rows = await database.lockRow(stillCounting(db, asked.binding, now)).execute()
+    const signed = rows.find((row) => row.state === 'approved')
     if (signed) {
       await requireProof(database, db, signed)
       await db.updateTable('approvals').set({ state: 'used' }).where('id', '=', signed.id).execute()
       return { used: signed.id }
     }
-    const no = rows.find((row) => row.state === 'denied' && now < (row.decided_at ?? 0) + NO_HOLDS_MS)
+    const no = rows.find((row) => row.state === 'denied')
     if (no)
       throw new Refusal('step_up_denied', 'a person said no to exactly this request', { approval: no.id })
-    const open = rows.find((row) => row.state === 'open' && now <= row.expires_at)
+    const open = rows.find((row) => row.state === 'open')
     return { open: open ?? (await openApproval(db, asked, now, lastsMs)) }
   })
   if (found.used !== undefined) return found.used
@@ -105,6 +107,25 @@ export async function requireApproval(
     { approval: id, url, expires_at: new Date(expires_at).toISOString() },
   )
 }
+
+type Counting = Pick<ApprovalsTable, 'id' | 'state' | 'binding' | 'expires_at' | 'proof'>
+
+/** Of this request, without all that were asked for it ever, and without what a person was shown: that may be megabytes. */
+const stillCounting = (
+  db: Transaction<Schema>,
+  binding: string,
+  now: number,
+): SelectQueryBuilder<Schema, 'approvals', Counting> =>
+  db
+    .selectFrom('approvals')
+    .select(['id', 'state', 'binding', 'expires_at', 'proof'])
+    .where('binding', '=', binding)
+    .where((row) =>
+      row.or([
+        row.and([row('state', 'in', ['open', 'approved']), row('expires_at', '>=', now)]),
+        row.and([row('state', '=', 'denied'), row('decided_at', '>', now - NO_HOLDS_MS)]),
+      ]),
+    )
 
 async function openApproval(
   db: Transaction<Schema>,
@@ -153,7 +174,7 @@ const signedText = (id: string, binding: string): Buffer =>
 async function requireProof(
   database: Database,
   db: Transaction<Schema>,
-  { id, binding, proof }: ApprovalsTable,
+  { id, binding, proof }: Counting,
 ): Promise<void> {
   const [signer = '', signature = ''] = (proof ?? '').split(' ')
   const known = await listKeys({ ...database, queries: db })
@@ -167,33 +188,45 @@ async function requireProof(
 
 /**
  * By whoever can use the provider's key: a person at the host's terminal, or the provider itself once it has verified a
- * passkey's signature. Once, and only while it is open.
+ * passkey's signature. Once, only while it is open, and never without a record of who it was.
  */
 export async function decideApproval(
-  database: Database,
+  { database, audit }: { readonly database: Database; readonly audit: AuditLog },
   id: string,
   decision: { readonly approve: SigningKey } | 'deny',
-  by: string,
+  { by, evidence = {} }: Decider,
   now: number,
 ): Promise<Approval> {
-  return database.transaction(async (db) => {
+  return audit.appendWith(async (db) => {
     const query = db.selectFrom('approvals').selectAll().where('id', '=', id)
     const row = await database.lockRow(query).executeTakeFirst()
     if (!row) throw new ApprovalError(`there is no approval ${show(id)}`)
     const before = approvalOf(row, now)
     if (before.state !== 'open') throw new ApprovalClosed(before)
-    const change =
-      decision === 'deny'
+    const change = {
+      ...(decision === 'deny'
         ? { state: 'denied' as const, proof: null }
-        : { state: 'approved' as const, proof: proofBy(decision.approve, row) }
-    const decided = { ...row, ...change, decided_at: now, decided_by: by }
-    await db
-      .updateTable('approvals')
-      .set({ ...change, decided_at: now, decided_by: by })
-      .where('id', '=', id)
-      .execute()
-    return approvalOf(decided, now)
+        : {
+            state: 'approved' as const,
+            proof: proofBy(decision.approve, row),
+            expires_at: now + row.expires_at - row.opened_at, // who signs at the last moment leaves the agent as much time
+          }),
+      decided_at: now,
+      decided_by: by,
+    }
+    await db.updateTable('approvals').set(change).where('id', '=', id).execute()
+    const { app, command, binding, path } = row
+    const detail = { approval: id, app, command, path, binding, ...evidence }
+    const name = decision === 'deny' ? 'approval denied' : 'approval given'
+    const event = { kind: 'event' as const, op: randomUUID(), at: now, name, by, detail }
+    return [approvalOf({ ...row, ...change }, now), event] as const
   })
+}
+
+/** Who decides, for the record; with what anybody can check again that a passkey signed. */
+export interface Decider {
+  readonly by: string
+  readonly evidence?: Readonly<Record<string, string>>
 }
 
 const proofBy = (key: SigningKey, { id, binding }: ApprovalsTable): string =>

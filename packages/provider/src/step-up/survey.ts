@@ -1,11 +1,16 @@
 import { hash } from 'node:crypto'
+import type { State } from '../audit/record.ts'
 import type { Command } from '../commands.ts'
+import { Refusal } from '../errors.ts'
 import type { AnyArgs } from '../operations/args.ts'
-import { signedContent, stateOf } from '../operations/content.ts'
+import { requireMatch, signedContent, stateOf } from '../operations/content.ts'
 import { unifiedDiff } from '../operations/diff.ts'
 import { editedText } from '../operations/edit.ts'
 import type { Work } from '../operations/operation.ts'
+import { requirePossible } from '../operations/possible.ts'
 import { surveyTree } from '../operations/tree.ts'
+import type { Deadline } from '../pipeline/deadline.ts'
+import type { Place } from '../pipeline/places.ts'
 import type { ApprovalRequest } from './approvals.ts'
 
 export interface Surveyed {
@@ -22,12 +27,14 @@ const MOST_PATH_CHARACTERS = 2 ** 20
 /** Contents of this size are read to be compared. */
 const MOST_COMPARED_BYTES = 2 ** 20
 const MOST_DIFF_CHARACTERS = 128 * 1024
+/** Of one line; whoever shows it shows all that is left of it. */
 const MOST_LINE_CHARACTERS = 4096
 
 /** SPEC 7.5: the real blast radius, found by looking. */
 export async function surveyWork(command: Command, asked: Work<Command>): Promise<Surveyed> {
-  const { place, destination, deadline } = asked
+  const { place, destination, deadline, may } = asked
   const args: AnyArgs = asked.args
+  requireWorthAsking(command, asked)
   const common = { path: place.path, ...(destination ? { destination: destination.path } : {}) }
   if (command === '/filesystem/dir/delete_recursive') {
     const { files, directories, bytes, paths, digest } = await surveyTree(asked, undefined, MOST_PATHS)
@@ -45,8 +52,10 @@ export async function surveyWork(command: Command, asked: Work<Command>): Promis
   }
   const touched = [place, ...(destination?.stat ? [destination] : [])]
   const states = []
-  for (const each of touched)
-    states.push((await stateOf(each, deadline)) ?? { kind: each.stat?.kind ?? null })
+  for (const each of touched) states.push(await boundState(each, deadline))
+  // The rest of what must fail: the content was read for the signature anyway.
+  if (states[0]?.sha256 !== undefined && may('/filesystem/file/read', place))
+    requireMatch(args.if_match, states[0], asked)
   const { diff, unshown, work } = await surveyText(command, asked)
   const kinds = touched.map(({ stat }) => stat?.kind ?? MADE[command])
   const directories = kinds.filter((kind) => kind === 'directory').length
@@ -58,6 +67,7 @@ export async function surveyWork(command: Command, asked: Work<Command>): Promis
       directories,
       bytes: args.size ?? touched.reduce((sum, { stat }) => sum + (stat?.kind === 'file' ? stat.size : 0), 0),
       paths: touched.map(({ path }) => path),
+      ...replacedBy(command, asked),
       ...(diff === undefined ? {} : capDiff(diff)),
       ...(unshown === undefined ? {} : { unshown }),
     },
@@ -65,11 +75,54 @@ export async function surveyWork(command: Command, asked: Work<Command>): Promis
   }
 }
 
+interface Bound extends State {
+  readonly kind?: string | null
+  readonly version?: string
+}
+
+/**
+ * What the signature is for: of a file its content; where that was not read to its end, because it is too large or was
+ * replaced meanwhile, the very file at this very moment. Of a link the very link, and so where it leads.
+ */
+async function boundState(place: Place, deadline: Deadline): Promise<Bound> {
+  const { stat } = place
+  const state = await stateOf(place, deadline)
+  if (state?.sha256 !== undefined) return state
+  return stat === undefined || stat.kind === 'directory'
+    ? { kind: stat?.kind ?? null }
+    : { kind: stat.kind, version: stat.version }
+}
+
+/** SPEC 7.5: that something is lost is not to be guessed from a number of files. */
+function replacedBy(
+  command: Command,
+  { args, place, destination }: Work<Command>,
+): Pick<ApprovalRequest, 'replaces'> {
+  const { overwrite }: AnyArgs = args
+  const there = command === '/filesystem/file/write' ? place : overwrite === true ? destination : undefined
+  return there?.stat ? { replaces: true } : {}
+}
+
 /** What is made where there is nothing yet. */
 const MADE: Readonly<Partial<Record<Command, 'file' | 'directory'>>> = {
   '/filesystem/file/write': 'file',
   '/filesystem/file/create': 'file',
   '/filesystem/dir/create': 'directory',
+}
+
+/**
+ * A person is not asked to sign for what must fail. Where the agent may not look, it is asked all the same: whether there
+ * is a file would be told by the refusal.
+ */
+function requireWorthAsking(command: Command, work: Work<Command>): void {
+  const { place, destination, may } = work
+  const maySee = [place, ...(destination ? [destination] : [])].every((each) =>
+    may('/filesystem/file/stat', each),
+  )
+  if (maySee) requirePossible(command, work)
+  if (command !== '/filesystem/dir/delete' || !place.stat || !may('/filesystem/dir/list', place)) return
+  if (place.anchor.listSome(place.inside, { entries: 1, bytes: 4096 }).entries.length > 0)
+    throw new Refusal('not_empty', 'the directory is not empty: use dir_delete_recursive')
 }
 
 /** What an edit or a write would change. Of large contents, and of what is no text, a person is told that they are not shown. */

@@ -53,6 +53,39 @@ export function testPages(browser: Browser): void {
     await expect.poll(() => person.page.title()).toBe('Cordon')
   })
 
+  test('eight tabs have one stream: the last one works as the first, and goes on when that is gone', async () => {
+    await person.open('/console/approvals')
+    await person.page.getByText('Nothing waits for you').waitFor()
+    const tabs = [person.page]
+    for (let i = 0; i < 7; i++) {
+      const tab = await person.context.newPage()
+      await tab.goto(`${at.origin}/console/approvals`)
+      await tab.getByText('Nothing waits for you').waitFor()
+      tabs.push(tab)
+    }
+    const path = join(at.place.files, 'tabs')
+    writeFileSync(path, 'x')
+    const id = String((await remove(path)).error['approval'])
+    for (const tab of tabs) await tab.getByText('careful wants to delete a file').waitFor()
+    await person.page.goto('about:blank') // the first of them asked for all
+    await at.admin.decide(id, 'deny')
+    for (const tab of tabs.slice(1)) await tab.getByText('Nothing waits for you').waitFor()
+    for (const tab of tabs.slice(1)) await tab.close()
+    await person.open('/console/approvals')
+  })
+
+  test('an open record fits where it is, also on a narrow screen', async () => {
+    await person.page.setViewportSize({ width: 320, height: 640 })
+    await person.open('/console/audit')
+    const given = person.page.locator('.trail li', { hasText: 'passkey added' }).first()
+    await given.locator('summary').click()
+    await given.locator('pre').waitFor()
+    expect(await person.page.locator('.trail').evaluate((list) => list.scrollWidth - list.clientWidth)).toBe(
+      0,
+    )
+    await person.page.setViewportSize({ width: 1280, height: 720 })
+  })
+
   test('the provider restarts with a page open: it says so, and recovers', async () => {
     const port = Number(new URL(at.origin).port)
     await person.open('/console/approvals')

@@ -28,8 +28,9 @@ export function testSecurity(browser: Browser): void {
     return String((await send(agent, '/filesystem/file/delete', { path })).error['approval'])
   }
   const stateOf = async (id: string): Promise<string> => (await at.admin.approval(id))!.state
+  const cookieName = (): string => `cordon-${new URL(at.origin).port}`
   const cookieOf = async (who: Person): Promise<string> =>
-    (await who.context.cookies(`${at.origin}/console/api`)).find(({ name }) => name === 'cordon')!.value
+    (await who.context.cookies(`${at.origin}/console/api`)).find(({ name }) => name === cookieName())!.value
   const keyOf = (who: Person): Promise<string> => who.page.evaluate(() => localStorage.getItem('cordon-key')!)
 
   /** As any program of this machine can ask: with whatever headers it likes. */
@@ -119,7 +120,10 @@ export function testSecurity(browser: Browser): void {
     expect((await person.ask('apps')).status).toBe(200) // not signed out
 
     // With everything stolen but the origin.
-    const stolen = { cookie: `cordon=${await cookieOf(person)}`, 'x-cordon-key': await keyOf(person) }
+    const stolen = {
+      cookie: `${cookieName()}=${await cookieOf(person)}`,
+      'x-cordon-key': await keyOf(person),
+    }
     const deny = `/console/api/approvals/${id}/deny`
     for (const more of [
       { origin: 'http://localhost:1' },
@@ -135,7 +139,7 @@ export function testSecurity(browser: Browser): void {
   })
 
   test('a cookie goes to every port of localhost; alone it is worth nothing', async () => {
-    const cookie = `cordon=${await cookieOf(person)}`
+    const cookie = `${cookieName()}=${await cookieOf(person)}`
     const own = { origin: at.origin }
     const key = await keyOf(person)
     expect((await raw('/console/api/apps', { ...own, cookie })).status).toBe(401)
@@ -170,7 +174,7 @@ export function testSecurity(browser: Browser): void {
     const planted = 'A'.repeat(43)
     await victim.context.addCookies([
       {
-        name: 'cordon',
+        name: cookieName(),
         value: planted,
         domain: 'localhost',
         path: '/console/api',
@@ -183,7 +187,11 @@ export function testSecurity(browser: Browser): void {
     const signed: unknown = (await sent).postDataJSON()
     await victim.page.getByRole('heading', { name: 'Overview' }).waitFor()
     expect(await cookieOf(victim)).not.toBe(planted)
-    const headers = { origin: at.origin, cookie: `cordon=${planted}`, 'x-cordon-key': await keyOf(victim) }
+    const headers = {
+      origin: at.origin,
+      cookie: `${cookieName()}=${planted}`,
+      'x-cordon-key': await keyOf(victim),
+    }
     expect((await raw('/console/api/apps', headers)).status).toBe(401)
     // What the passkey signed counts once.
     const { status, body } = await victim.ask('sign-in', signed)
@@ -238,7 +246,12 @@ export function testSecurity(browser: Browser): void {
 
   test('the cookie is for the API alone, and no script sees it', async () => {
     const [cookie] = await person.context.cookies(`${at.origin}/console/api`)
-    expect(cookie).toMatchObject({ name: 'cordon', httpOnly: true, sameSite: 'Strict', path: '/console/api' })
+    expect(cookie).toMatchObject({
+      name: cookieName(),
+      httpOnly: true,
+      sameSite: 'Strict',
+      path: '/console/api',
+    })
     await person.open('/console/')
     expect(await person.page.evaluate(() => document.cookie)).toBe('')
   })
@@ -248,7 +261,7 @@ export function testSecurity(browser: Browser): void {
     await other.register('Dora')
     const headers = {
       origin: at.origin,
-      cookie: `cordon=${await cookieOf(other)}`,
+      cookie: `${cookieName()}=${await cookieOf(other)}`,
       'x-cordon-key': await keyOf(other),
     }
     expect((await raw('/console/api/apps', headers)).status).toBe(200)

@@ -2,7 +2,7 @@ import { argumentsText, piecesOf, type RecordedStep } from './script.ts'
 import type { WireEvent } from './server.ts'
 
 /** Messages, streamed. */
-export function anthropicStream({ text = '', reasoning, calls = [] }: RecordedStep): WireEvent[] {
+export function anthropicStream({ text = '', reasoning, calls = [], stop }: RecordedStep): WireEvent[] {
   const named = (data: { readonly type: string } & Record<string, unknown>): WireEvent => ({
     event: data.type,
     data,
@@ -48,7 +48,10 @@ export function anthropicStream({ text = '', reasoning, calls = [] }: RecordedSt
     ...blocks.flat(),
     named({
       type: 'message_delta',
-      delta: { stop_reason: calls.length > 0 ? 'tool_use' : 'end_turn', stop_sequence: null },
+      delta: {
+        stop_reason: calls.length > 0 ? 'tool_use' : stop ? 'max_tokens' : 'end_turn',
+        stop_sequence: null,
+      },
       usage: { output_tokens: 20 },
     }),
     named({ type: 'message_stop' }),

@@ -2,7 +2,7 @@ import { argumentsText, piecesOf, type RecordedStep } from './script.ts'
 import type { WireEvent } from './server.ts'
 
 /** Chat completions, streamed. */
-export function openAiStream({ text = '', reasoning, calls = [] }: RecordedStep): WireEvent[] {
+export function openAiStream({ text = '', reasoning, calls = [], stop }: RecordedStep): WireEvent[] {
   const chunk = (delta: object, finish: string | null = null): WireEvent => ({
     data: {
       id: 'recorded',
@@ -28,7 +28,7 @@ export function openAiStream({ text = '', reasoning, calls = [] }: RecordedStep)
         ],
       }),
     ),
-    chunk({}, calls.length > 0 ? 'tool_calls' : 'stop'),
+    chunk({}, calls.length > 0 ? 'tool_calls' : (stop ?? 'stop')),
     {
       data: {
         id: 'recorded',

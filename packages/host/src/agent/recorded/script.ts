@@ -6,12 +6,20 @@ export interface RecordedStep {
   readonly calls?: readonly { readonly tool: string; readonly arguments: unknown }[]
   /** Between two pieces of the text, in milliseconds. */
   readonly pace?: number
+  /** Why it ends, where it is not by itself. */
+  readonly stop?: 'length'
   readonly fault?: Fault
 }
 
 type Fault =
   /** An answer with this status instead; `retryAfter` in seconds. */
-  | { readonly kind: 'status'; readonly status: number; readonly retryAfter?: number; readonly body?: string }
+  | {
+      readonly kind: 'status'
+      readonly status: number
+      readonly retryAfter?: number
+      readonly body?: string
+      readonly location?: string
+    }
   /** The connection ends in the middle of the text. */
   | { readonly kind: 'cut' }
   /** A line that is no JSON, in the middle of the text. */

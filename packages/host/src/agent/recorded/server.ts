@@ -106,8 +106,9 @@ async function send(
 
 function sendFault(
   response: ServerResponse,
-  { status, retryAfter, body }: Extract<RecordedStep['fault'], { kind: 'status' }>,
+  { status, retryAfter, body, location }: Extract<RecordedStep['fault'], { kind: 'status' }>,
 ): void {
+  if (location !== undefined) response.setHeader('location', location)
   if (retryAfter !== undefined) response.setHeader('retry-after', retryAfter)
   const error = { message: body ?? `recorded status ${status}`, type: 'recorded_error' }
   sendJson(response, status, { type: 'error', error })

@@ -1,0 +1,65 @@
+import type { EntryKind } from '@cordon/files'
+import { show } from '@cordon/policy'
+import type { Command } from '../commands.ts'
+import { Refusal } from '../errors.ts'
+import type { AnyArgs } from './args.ts'
+import type { Work } from './operation.ts'
+
+/** Why a command cannot be done to what was found there. Nothing is touched for it, and nothing read. */
+export function requirePossible(
+  command: Command,
+  { args, place, destination }: Pick<Work<Command>, 'args' | 'place' | 'destination'>,
+): void {
+  const kind = place.stat?.kind
+  switch (command) {
+    case '/filesystem/file/create':
+    case '/filesystem/dir/create':
+      if (kind !== undefined) throw new Refusal('already_exists', 'there is something with that name already')
+      return
+    case '/filesystem/file/delete':
+      requireThere(kind)
+      if (kind === 'directory') throw new Refusal('wrong_kind', 'it is a directory: use dir_delete')
+      return
+    case '/filesystem/dir/delete':
+      requireThere(kind)
+      if (kind !== 'directory') throw new Refusal('wrong_kind', 'it is not a directory: use file_delete')
+      return
+    case '/filesystem/dir/delete_recursive':
+      requireThere(kind)
+      if (kind !== 'directory') throw new Refusal('wrong_kind', 'it is not a directory')
+      return
+    case '/filesystem/file/move':
+    case '/filesystem/file/copy': {
+      if (destination?.path === place.path)
+        throw new Refusal('bad_request', 'source and destination are the same')
+      requireThere(kind)
+      const verb = command === '/filesystem/file/move' ? 'move' : 'copy'
+      if (kind === 'directory')
+        throw new Refusal('wrong_kind', `a directory is not ${verb === 'move' ? 'moved' : 'copied'}`)
+      const { overwrite }: AnyArgs = args
+      if (destination?.stat && overwrite !== true) throw destinationExists(verb, place.path, destination.path)
+      return
+    }
+    case '/filesystem/file/write':
+      if (kind === 'directory') throw new Refusal('wrong_kind', 'it is a directory')
+      return
+    case '/filesystem/file/edit':
+    case '/filesystem/file/read':
+    case '/filesystem/file/stat':
+    case '/filesystem/file/search':
+    case '/filesystem/dir/list':
+    case '/filesystem/dir/tree':
+      requireThere(kind)
+  }
+}
+
+function requireThere(kind: EntryKind | undefined): void {
+  if (kind === undefined) throw new Refusal('not_found', 'there is nothing with that name')
+}
+
+export const destinationExists = (verb: 'move' | 'copy', path: string, destination: string): Refusal =>
+  new Refusal(
+    'already_exists',
+    `cannot ${verb} ${show(path)}: ${show(destination)} exists already, and is replaced only with \`overwrite\``,
+    { path: destination },
+  )

@@ -1,0 +1,138 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeEach, describe, expect, test } from 'vitest'
+import { Admin } from '../src/admin.ts'
+import { chainOn } from '../src/audit/record.ts'
+import { readRecords } from '../src/audit/read.ts'
+import { type Agent, ANYTHING, send, TestPlace } from './place.ts'
+
+const opened: (() => Promise<void>)[] = []
+let place: TestPlace
+let admin: Admin
+let agent: Agent
+beforeEach(async () => {
+  place = await TestPlace.start()
+  const { database, serving } = place
+  admin = await Admin.open({ choice: place.choice, dir: place.dataDir, by: 'the test', clock: place.clock })
+  agent = await place.agent('bot', ANYTHING)
+  opened.push(
+    () => admin.close(),
+    () => serving.stop(),
+    () => database.close(),
+  )
+})
+afterAll(async () => {
+  for (const close of opened) await close()
+})
+
+const witness = (): string => join(place.dataDir, 'audit-witness.json')
+const seen = (): { seq: number } => JSON.parse(readFileSync(witness(), 'utf8')) as { seq: number }
+const headOf = async (): Promise<number> =>
+  (await place.database.queries.selectFrom('audit_head').select('seq').executeTakeFirstOrThrow()).seq
+
+/** By who can write the database: everything after a record goes, and the head with it. */
+async function cut(last: number): Promise<void> {
+  const { queries } = place.database
+  await queries.deleteFrom('audit_records').where('seq', '>', last).execute()
+  await queries.deleteFrom('audit_checkpoints').where('seq', '>', last).execute()
+  const row = await queries
+    .selectFrom('audit_records')
+    .selectAll()
+    .where('seq', '=', last)
+    .executeTakeFirstOrThrow()
+  await queries.updateTable('audit_head').set({ seq: row.seq, hash: row.hash }).execute()
+}
+
+describe('SPEC 7.6 who signs the chain', () => {
+  test.each([
+    ['and was refused', true],
+    ['and did not notice it yet', false],
+  ])('a provider whose records were cut off signs nothing when it stops %s', async (_, asks) => {
+    const path = join(place.files, 'a')
+    writeFileSync(path, 'x')
+    expect((await send(agent, '/filesystem/file/delete', { path })).code).toBe('ok')
+    await cut((await headOf()) - 1)
+    if (asks) expect((await send(agent, '/filesystem/file/stat', { path })).code).toBe('unavailable')
+    await place.serving.stop()
+    expect(() => readFileSync(witness())).toThrow('ENOENT')
+    expect(await place.database.queries.selectFrom('audit_checkpoints').selectAll().execute()).toEqual([])
+  })
+
+  test('what is done at the terminal is witnessed when it is done', async () => {
+    await admin.createApp({ id: 'one' })
+    expect(seen().seq).toBe(await headOf())
+    await admin.removeApp('one')
+    await cut((await headOf()) - 1)
+    expect((await admin.verify()).problems).toMatchObject([{ kind: 'truncated' }])
+  })
+
+  test('a provider that wrote nothing itself witnesses what others wrote', async () => {
+    const { queries } = place.database
+    const [record] = chainOn({ seq: 0, hash: '' }, [
+      { kind: 'event', op: 'x', at: 1, name: 'by another host', by: 'somebody', detail: {} },
+    ])
+    await queries.insertInto('audit_records').values(record!).execute()
+    await queries.updateTable('audit_head').set({ seq: 1, hash: record!.hash }).execute()
+    await place.serving.stop()
+    expect(seen().seq).toBe(1)
+  })
+
+  test.each([
+    ['empty', ''],
+    ['something else', '{"seq":1}'],
+  ])('a witness that is %s stops everything, with a sentence', async (_, text) => {
+    await admin.createApp({ id: 'one' })
+    writeFileSync(witness(), text, { mode: 0o600 })
+    const message =
+      `${witness()} is not the witness of an audit chain any more, so nothing is recorded or signed\n` +
+      '  fix: put back a copy of it; or move it away, and what it had seen is proven by nobody'
+    const options = { choice: place.choice, dir: place.dataDir, by: 'the test' }
+    await expect(Admin.open(options)).rejects.toThrow(message)
+    await expect(place.serve()).rejects.toThrow(message)
+    await place.serving.stop()
+    expect(readFileSync(witness(), 'utf8')).toBe(text)
+    expect(place.logged.join('')).toContain('is not the witness of an audit chain any more')
+  })
+})
+
+test('SPEC 7.6 a record that is filed under another operation is found', async () => {
+  await admin.createApp({ id: 'one' })
+  const seq = await headOf()
+  await place.database.queries
+    .updateTable('audit_records')
+    .set({ op: 'gone' })
+    .where('seq', '=', seq)
+    .execute()
+  expect((await admin.verify()).problems).toEqual([
+    { seq, kind: 'edited', detail: 'it is filed under another operation than it says' },
+  ])
+})
+
+test('SPEC 7.6 reading the whole trail lets others have their turn', async () => {
+  const bodies = Array.from({ length: 5000 }, (_, i) => ({
+    kind: 'event' as const,
+    op: `${i}`,
+    at: i,
+    name: 'something',
+    by: 'somebody',
+    detail: {},
+  }))
+  const records = chainOn({ seq: 0, hash: '' }, bodies)
+  for (let i = 0; i < records.length; i += 500)
+    await place.database.queries
+      .insertInto('audit_records')
+      .values(records.slice(i, i + 500))
+      .execute()
+  let turns = 0
+  let reading = true
+  const others = (): void => {
+    turns++
+    if (reading) setImmediate(others)
+  }
+  setImmediate(others)
+  let read = 0
+  for await (const _ of readRecords(place.database.queries)) read++
+  reading = false
+  expect(read).toBe(5000)
+  expect(turns).toBeGreaterThanOrEqual(4) // one between pages
+})

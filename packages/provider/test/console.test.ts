@@ -1,0 +1,217 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { connect } from 'node:net'
+import { networkInterfaces } from 'node:os'
+import { sql } from 'kysely'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { Admin } from '../src/admin.ts'
+import { ConsoleUser, SoftPasskey } from './passkey.ts'
+import { TestPlace } from './place.ts'
+
+/** Attacks on the console that need no browser. */
+let place: TestPlace
+let admin: Admin
+beforeAll(async () => {
+  place = await TestPlace.start()
+  admin = await Admin.open({ choice: place.choice, dir: place.dataDir, by: 'the test', clock: place.clock })
+})
+afterAll(async () => {
+  await admin.close()
+  await place.close()
+})
+
+/** Somebody who is signed in. */
+async function person(name: string, passkey?: SoftPasskey): Promise<ConsoleUser> {
+  const user = new ConsoleUser(place.serving, passkey)
+  const told = await user.register(await admin.addPasskey(place.serving.origin), name)
+  expect(told).toMatchObject({ status: 200 })
+  return user
+}
+
+/** What a person did, the newest first. */
+async function events(name: string): Promise<Record<string, unknown>[]> {
+  const rows = await place.database.queries
+    .selectFrom('audit_records')
+    .select('body')
+    .orderBy('seq', 'desc')
+    .execute()
+  const all = rows.map(({ body }) => JSON.parse(body) as Record<string, unknown>)
+  return all.filter((each) => each['name'] === name)
+}
+
+const answers = async (url: string): Promise<string> =>
+  fetch(`${url}/healthz`).then(
+    (answer) => answer.text(),
+    (error: Error) => (error.cause as NodeJS.ErrnoException).code ?? error.message,
+  )
+
+const hasIpv6 = Object.values(networkInterfaces()).some((all) =>
+  all?.some(({ address }) => address === '::1'),
+)
+if (!hasIpv6) console.warn('skipped: this machine has no ::1')
+
+describe.skipIf(!hasIpv6)('SPEC 7.7 who is at localhost', () => {
+  test('the console is at both loopback addresses, and ends at both', async () => {
+    const serving = await place.serve()
+    const { port } = new URL(serving.url)
+    const both = [`http://127.0.0.1:${port}`, `http://[::1]:${port}`]
+    expect(await Promise.all(both.map(answers))).toEqual(['ok\n', 'ok\n'])
+    await serving.stop()
+    expect(await Promise.all(both.map(answers))).toEqual(['ECONNREFUSED', 'ECONNREFUSED'])
+  })
+
+  test('somebody else at ::1 would be the console for a browser: then it does not start', async () => {
+    const before = await place.serve()
+    const port = Number(new URL(before.url).port) // free at both, when it has gone
+    await before.stop()
+    const other = createServer((_, answer) => answer.end('not the console'))
+    other.listen(port, '::1')
+    await once(other, 'listening')
+    await expect(place.serve({ port })).rejects.toThrow(
+      `cannot listen on ::1 port ${port}: listen EADDRINUSE: address already in use ::1:${port}\n` +
+        '  browsers take whoever listens there for the console: both addresses of localhost must be ours\n' +
+        '  fix: another --port, or --origin with the name and port that browsers use',
+    )
+    expect(await answers(`http://127.0.0.1:${port}`)).toBe('ECONNREFUSED') // nor half of it
+    const named = await place.serve({ port, origin: 'https://files.example.com' })
+    await named.stop()
+    other.close()
+  })
+})
+
+describe('SPEC 7.7 passkeys', () => {
+  test('one whose id is another one’s name can be removed, and only that one', async () => {
+    const ada = await person('Ada')
+    await person(ada.passkey.id)
+    const removed = await admin.removePasskey(ada.passkey.id)
+    expect(removed).toMatchObject({ id: ada.passkey.id, name: 'Ada' })
+    await admin.removePasskey(ada.passkey.id) // the other one, by its name
+    expect(await admin.passkeys()).toEqual([])
+  })
+
+  test('a name is one passkey’s; a taken one, or a passkey that is known, does not use the link up', async () => {
+    const bob = await person('Bob')
+    const link = await admin.addPasskey(place.serving.origin)
+    const second = new ConsoleUser(place.serving)
+    const taken = { code: 'bad_request', message: 'another passkey has that name: choose another one' }
+    expect(await second.register(link, 'Bob')).toEqual({ status: 400, body: { error: taken } })
+    const known = {
+      code: 'bad_request',
+      message: 'this provider knows that passkey already: sign in with it',
+    }
+    const before = (await events('passkey added')).length
+    expect(await new ConsoleUser(place.serving, bob.passkey).register(link, 'Bobby')).toEqual({
+      status: 400,
+      body: { error: known },
+    })
+    expect((await events('passkey added')).length).toBe(before)
+    expect((await second.register(link, 'Bobby')).status).toBe(200)
+    expect((await events('passkey added'))[0]).toMatchObject({
+      by: 'passkey Bobby',
+      detail: { passkey: second.passkey.id, rp_id: 'localhost', public_key: expect.any(String) },
+    })
+    expect((await second.ask('sign-out', {})).status).toBe(200)
+    expect((await events('signed out'))[0]).toMatchObject({ detail: { passkey: second.passkey.id } })
+  })
+
+  test('who could not sign in is recorded, ten times a minute, and then counted', async () => {
+    const eve = new ConsoleUser(place.serving)
+    for (let i = 0; i < 15; i++)
+      expect((await eve.signIn()).body).toMatchObject({ error: { code: 'passkey_refused' } })
+    const refused = await events('sign-in refused')
+    expect(refused.length).toBe(10)
+    expect(refused[0]).toMatchObject({ by: 'somebody', detail: { passkey: eve.passkey.id } })
+    place.shift += 61_000
+    await eve.signIn()
+    expect((await events('sign-in refused'))[0]).toMatchObject({ detail: { before_it: 5 } })
+  })
+
+  test('an answer that was used does not count again after the clock was set back', async () => {
+    const carol = await person('Carol')
+    const answer = await carol.answer('sign-in/options')
+    expect((await carol.ask('sign-in', answer)).status).toBe(200)
+    const now = place.shift
+    place.shift += 6 * 60_000
+    expect((await new ConsoleUser(place.serving, carol.passkey).signIn()).status).toBe(200) // forgets what is old
+    place.shift = now
+    expect((await new ConsoleUser(place.serving).ask('sign-in', answer)).body).toMatchObject({
+      error: { code: 'too_late' },
+    })
+    place.shift += 6 * 60_000 // the clock is never behind what was forgotten
+  })
+})
+
+describe('SPEC 7.7 sessions', () => {
+  const MINUTE = 60_000
+
+  test('what the page asks by itself keeps nobody signed in; what a person does, does', async () => {
+    const dave = await person('Dave')
+    for (let i = 0; i < 3; i++) {
+      place.shift += 14 * MINUTE
+      expect((await dave.ask('overview', undefined, { 'x-cordon-present': '1' })).status).toBe(200)
+    }
+    for (let i = 0; i < 2; i++) {
+      place.shift += 14 * MINUTE
+      expect((await dave.ask('overview')).status).toBe(200)
+    }
+    place.shift += 14 * MINUTE
+    expect((await dave.ask('overview')).body).toMatchObject({ error: { code: 'signed_out' } })
+  })
+
+  test('a second provider of the host has a cookie of its own', async () => {
+    const erin = await person('Erin')
+    const other = await TestPlace.start()
+    expect(erin.cookie).toMatch(`cordon-${new URL(place.serving.origin).port}=`)
+    expect(new URL(other.serving.origin).port).not.toBe(new URL(place.serving.origin).port)
+    await other.close()
+  })
+
+  test('whoever comes with the cookie of before, when it is too late for that, ends the session for both', async () => {
+    const frank = await person('Frank')
+    const thief = new ConsoleUser(place.serving)
+    ;[thief.cookie, thief.key] = [frank.cookie, frank.key]
+    place.shift += 11 * MINUTE
+    expect((await thief.ask('overview', undefined, { 'x-cordon-present': '1' })).status).toBe(200)
+    expect(thief.cookie).not.toBe(frank.cookie)
+    place.shift += MINUTE
+    expect((await frank.ask('overview')).status).toBe(401)
+    expect((await thief.ask('overview')).status).toBe(401)
+  })
+
+  test('a record is found by its hash', async () => {
+    const grace = await person('Grace')
+    const { hash } = await place.database.queries
+      .selectFrom('audit_head')
+      .select('hash')
+      .executeTakeFirstOrThrow()
+    const { body } = await grace.ask(`audit?text=${hash}`)
+    expect((body as { records: { hash: string }[] }).records.map((each) => each.hash)).toEqual([hash])
+  })
+})
+
+test('SPEC 7.2 not ready while nothing can be recorded', async () => {
+  const { queries } = place.database
+  const ready = async (): Promise<number> => (await fetch(`${place.serving.url}/readyz`)).status
+  await expect.poll(ready).toBe(200)
+  await sql`create trigger full_disk before update on audit_head begin select raise(abort, 'disk full'); end`.execute(
+    queries,
+  )
+  await expect.poll(ready, { timeout: 10_000 }).toBe(503)
+  await sql`drop trigger full_disk`.execute(queries)
+  await expect.poll(ready, { timeout: 10_000 }).toBe(200)
+})
+
+test('SPEC 7.7 an approval is not told to a page that a name led here', async () => {
+  const ask = (host: string): Promise<string> =>
+    new Promise((done) => {
+      const socket = connect(Number(new URL(place.serving.url).port), '127.0.0.1')
+      let said = ''
+      socket.on('data', (piece) => (said += piece.toString()))
+      socket.on('close', () => done(said.split(' ')[1]!))
+      socket.end(`GET /approvals/none HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
+    })
+  const { port } = new URL(place.serving.url)
+  expect(await ask(`evil.example:${port}`)).toBe('421')
+  for (const host of [`127.0.0.1:${port}`, `[::1]:${port}`, `localhost:${port}`])
+    expect(await ask(host)).toBe('404')
+})

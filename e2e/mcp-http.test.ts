@@ -43,7 +43,7 @@ describe('SPEC 5.5: streamable HTTP', () => {
   })
 })
 
-test('SPEC 5.5: sessions end with their clients, idle ones make room, and no request ends the gateway', async () => {
+test('SPEC 5.5: a session ends with its client, and no request ends the gateway', async () => {
   const place = smallPlace()
   const child = startServe(place, ['--http', '--port', '0'])
   let said = ''
@@ -65,21 +65,16 @@ test('SPEC 5.5: sessions end with their clients, idle ones make room, and no req
   }
   expect(await statusOf(url, '//', headers)).toBe(404)
   expect(await statusOf(url, 'http://[/', headers)).toBe(404)
-  const sessions: string[] = []
-  for (let i = 0; i < 17; i++) {
-    const { status, id } = await open()
-    expect(status).toBe(200)
-    sessions.push(id)
-  }
+  const { status: first, id: session } = await open()
+  expect(first).toBe(200)
   const ask = (id: string, method: string): Promise<number> =>
     fetch(url, {
       method,
       headers: { ...headers, 'Mcp-Session-Id': id },
       ...(method === 'POST' ? { body: '{"jsonrpc":"2.0","id":2,"method":"ping"}' } : {}),
     }).then(({ status }) => status)
-  expect(await ask(sessions[0]!, 'POST')).toBe(404) // it made room
-  expect(await ask(sessions[16]!, 'DELETE')).toBe(200)
-  expect(await ask(sessions[16]!, 'POST')).toBe(404)
+  expect(await ask(session, 'DELETE')).toBe(200)
+  expect(await ask(session, 'POST')).toBe(404)
   child.kill('SIGTERM')
   await until(() => child.exitCode !== null)
   expect(child.exitCode).toBe(0)

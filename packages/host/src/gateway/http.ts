@@ -29,6 +29,8 @@ export interface HttpGateway {
 
 const PATH = '/mcp'
 const IDLE_MS = 10 * 60 * 1000
+/** After this part of it a session makes room for another. */
+const QUIET = 0.1
 /** Each has processes of its own. */
 const MOST_SESSIONS = 16
 const MOST_CONNECTIONS = 256
@@ -77,8 +79,8 @@ interface Session {
   readonly transport: NodeStreamableHTTPServerTransport
   readonly client: ServedClient
   open: number
-  /** When it was last heard of. */
-  heard: number
+  /** Nothing was heard of it for a while: it goes when there is no room for another. */
+  isQuiet: boolean
   idle: NodeJS.Timeout | undefined
 }
 
@@ -117,10 +119,8 @@ class Sessions {
       refuse(response, 400, 'a session begins with initialize')
       return undefined
     }
-    // A client that was heard of longest ago, and waits for nothing, makes room.
-    const idle = [...this.#byId.values()].filter(({ open }) => open === 0)
-    if (this.#all.size >= MOST_SESSIONS && idle[0])
-      await this.#end(idle.reduce((a, b) => (b.heard < a.heard ? b : a)))
+    const quiet = this.#all.size < MOST_SESSIONS ? undefined : [...this.#all].find((each) => each.isQuiet)
+    if (quiet) await this.#end(quiet)
     if (this.#all.size >= MOST_SESSIONS) {
       refuse(response, 503, 'there are too many sessions')
       return undefined
@@ -130,7 +130,7 @@ class Sessions {
       sessionIdGenerator: () => randomUUID(),
       onsessioninitialized: (id) => void this.#byId.set(id, session),
     })
-    const session: Session = { transport, client, open: 0, heard: performance.now(), idle: undefined }
+    const session: Session = { transport, client, open: 0, isQuiet: false, idle: undefined }
     this.#all.add(session)
     void client.gone.then(() => this.#end(session))
     await client.server.connect(transport)
@@ -140,13 +140,18 @@ class Sessions {
   /** As long as an answer is open to it, a client is there. */
   #use(session: Session, response: ServerResponse): void {
     session.open++
+    session.isQuiet = false
     clearTimeout(session.idle)
     response.once('close', () => {
       session.open--
-      session.heard = performance.now()
       if (session.open > 0) return
-      session.idle = setTimeout(() => void this.#end(session), this.#idleMs)
-      session.idle.unref()
+      const later = (part: number, then: () => void): void => {
+        session.idle = setTimeout(then, this.#idleMs * part).unref()
+      }
+      later(QUIET, () => {
+        session.isQuiet = true
+        later(1 - QUIET, () => void this.#end(session))
+      })
     })
   }
 

@@ -75,6 +75,24 @@ test('SPEC 5.5: no more than sixteen clients at once', async () => {
   await close()
 })
 
+test('SPEC 5.5: a client of which nothing was heard for a while makes room for another', async () => {
+  await using where = new SessionPlace({})
+  const { url, close } = await served(where)
+  const sessions: string[] = []
+  for (let i = 0; i < 16; i++) sessions.push(await opened(url))
+  expect((await send(url, 'initialize', INITIALIZE)).status).toBe(503)
+  // Its answers are read, but that they are closed is noticed a moment later.
+  let status = 503
+  while (status === 503) {
+    await vi.advanceTimersByTimeAsync(60_000)
+    status = (await send(url, 'initialize', INITIALIZE)).status
+  }
+  expect(status).toBe(200)
+  const gone = await Promise.all(sessions.map((id) => send(url, 'ping', {}, id)))
+  expect(gone.filter((answer) => answer.status === 404)).toHaveLength(1)
+  await close()
+})
+
 test('SPEC 5.5: a first message that is refused leaves no session', async () => {
   await using where = new SessionPlace({})
   const { url, close } = await served(where)

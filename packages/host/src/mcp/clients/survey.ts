@@ -1,7 +1,7 @@
 import { realpathSync } from 'node:fs'
 import { dirname, isAbsolute, resolve } from 'node:path'
 import { below, type CanonicalPath, shellWord, show } from '@cordon/policy'
-import { repositoryAround, type Surroundings } from '@cordon/workspace'
+import { repositoriesAround, type Surroundings } from '@cordon/workspace'
 import { type ClientDocument, ClientFileError, openDocument } from './document.ts'
 import { type Entry, isRecord, readEntry } from './entry.ts'
 import { type ClientFile, linksOf, readClientFile } from './file.ts'
@@ -89,7 +89,7 @@ export function surveyNamed(name: string, { cwd, root, surroundings, program }: 
 /** A file of a clone is not a person's own, wherever the person stands: by what lies around it, or by its name. */
 function projectOf(file: string, surroundings: Surroundings): string | undefined {
   for (const path of [file, realOf(file)]) {
-    const around = repositoryAround(realOf(dirname(path)) as CanonicalPath, surroundings)
+    const around = repositoriesAround(realOf(dirname(path)) as CanonicalPath, surroundings).at(-1)
     if (around !== undefined) return around
     const named = projectPlaces('/').find((place) => path.endsWith(place.file))
     if (named) return path.slice(0, -named.file.length) || '/'

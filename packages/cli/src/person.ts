@@ -22,11 +22,11 @@ export interface Approver {
   decides(question: string): Promise<'yes' | 'no' | undefined>
 }
 
-export function approverAt({ input, output }: Terminal): Approver | undefined {
-  if (!input.isTTY || !output.isTTY) return undefined
+export function approverAt(at: Terminal): Approver | undefined {
+  if (!isBoth(at)) return undefined
   return {
     decides: async (question) => {
-      const reply = await askNow({ input, output }, question)
+      const reply = await inTurn(at, () => askNow(at, question))
       if (isYes(reply)) return 'yes'
       return /^no?$/i.test(reply?.trim() ?? '') ? 'no' : undefined
     },

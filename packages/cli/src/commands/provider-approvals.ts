@@ -17,13 +17,13 @@ export const registerApprovals: Register = (parser, world) => {
   providerCommand(parser, 'approve', 'sign for one request of an agent, once, after looking at it')
     .argument('<id>')
     .action(async (id: string, flags: ProviderFlags) => {
-      const { decider } = world
-      if (!decider) throw new UsageError('a person must approve it, and there is no terminal to ask one at')
+      const { approver } = world
+      if (!approver) throw new UsageError('a person must approve it, and there is no terminal to ask one at')
       await asAdmin(world, flags, async (admin) => {
         const asked = await admin.approval(id)
         if (!asked) throw new UsageError(`there is no approval ${show(id)}`)
         if (asked.state !== 'open') throw new UsageError(`the approval ${id} is ${asked.state} already`)
-        const answer = await decider.decides(
+        const answer = await approver.decides(
           `${formatApproval(asked)}\nSign for it? [y]es, [n]o for an hour, anything else decides nothing: `,
         )
         if (answer !== 'yes') {

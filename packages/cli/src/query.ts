@@ -36,6 +36,9 @@ export interface QueryFlags {
   readonly json?: boolean
 }
 
+/** In which ways this start has gone: each needs code of its own (bin/cordon.cjs, decision 0148). */
+export const ways = new Set<'answers' | 'calls'>()
+
 /** `cordon query` (SPEC 6.5). */
 export async function query(world: World, typed: string, flags: QueryFlags): Promise<void> {
   const schema = flags.schema === undefined ? undefined : readSchema(flags.schema, world)
@@ -177,6 +180,7 @@ async function during(
 }
 
 function finish(world: World, end: TurnEnd, open: Query, display: QueryDisplay): void {
+  ways.add(end.steps > 1 ? 'calls' : 'answers')
   display.end(end, open.model)
   if (end.kind === 'interrupted') return world.dieBy('SIGINT')
   if (end.kind === 'too many steps')

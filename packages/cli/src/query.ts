@@ -75,7 +75,7 @@ async function openQuery(world: World, flags: QueryFlags, display: QueryDisplay)
     wants: wantsOf(flags),
     audience: {
       person,
-      tell: (text) => world.err.write(text),
+      tell: (text) => display.aside(() => world.err.write(text)),
       see: (sight: Sight) => display.see(sight),
       warn: (warnings) => display.aside(() => warn(world, warnings)),
       decider: display.around(deciderAt(world)),
@@ -176,6 +176,7 @@ async function during(
     return await work()
   } finally {
     stop()
+    display.aside(() => undefined) // an error begins a line of its own
   }
 }
 

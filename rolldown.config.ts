@@ -33,12 +33,12 @@ const inAscii: Plugin = {
 const escape = (code: string): string =>
   code.replaceAll(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
-/** In a script of `node:vm` every `import()` throws; a static import of Node's own loads no sooner. */
+/** In a script of `node:vm`, which an entry is, every `import()` throws; a static import of Node's own loads no sooner. */
 const withoutImports: Plugin = {
   name: 'without-imports',
   generateBundle: (_, bundle) => {
     for (const file of Object.values(bundle))
-      if (file.type === 'chunk' && file.dynamicImports.some((name) => !(name in bundle)))
+      if (file.type === 'chunk' && file.isEntry && file.dynamicImports.some((name) => !(name in bundle)))
         throw new Error(`${file.fileName}: import() of a module of Node’s own; import it statically`)
   },
 }
@@ -108,6 +108,49 @@ const tool = defineConfig({
   },
 })
 
+interface Modules {
+  getModuleInfo(id: string): { readonly importedIds: readonly string[] } | null
+}
+
+/** The libraries that few questions need: of the other providers, of MCP servers, of patterns. */
+const SELDOM =
+  /\/node_modules\/(?:@ai-sdk\/(?:anthropic|openai|google)|@modelcontextprotocol|pkce-challenge|jose|re2js)\//
+
+/** Such a library, and whatever imports one: in the one file it would be loaded with it. A package's index imports all of it. */
+function isSeldom(id: string, modules: Modules, known: Map<string, boolean>): boolean {
+  const before = known.get(id)
+  if (before !== undefined) return before
+  known.set(id, SELDOM.test(id)) // for those that import each other
+  const imported = modules.getModuleInfo(id)?.importedIds ?? []
+  const is =
+    SELDOM.test(id) ||
+    imported.some((next) => !next.endsWith('/src/index.ts') && isSeldom(next, modules, known))
+  known.set(id, is)
+  return is
+}
+
+const seldom = new Map<string, boolean>()
+
+/** `cordon query`, with the library of local models (decision 0295). */
+const query = defineConfig({
+  ...common,
+  plugins: [lazyBuiltins, inAscii, withoutImports],
+  input: { query: 'packages/cli/src/main-query.ts' },
+  preserveEntrySignatures: 'allow-extension',
+  output: {
+    ...output,
+    ...asFunction('query'),
+    chunkFileNames: 'query-[name]-[hash].cjs',
+    minify: true,
+    codeSplitting: {
+      includeDependenciesRecursively: false,
+      groups: [
+        { name: (id, modules) => (isSeldom(id, modules, seldom) ? null : 'query'), debugName: 'query' },
+      ],
+    },
+  },
+})
+
 /** What makes certificates is seven times the rest. It is needed before the start or never, so it is a file like any other. */
 const certificatesApart: Plugin = {
   name: 'certificates-apart',
@@ -170,4 +213,4 @@ const page = defineConfig({
   },
 })
 
-export default [program, run, tool, proxy, certificates, tools, toolsStart, page]
+export default [program, run, tool, query, proxy, certificates, tools, toolsStart, page]

@@ -617,6 +617,12 @@ esac
     expect(raw).not.toContain('\u001b[2J')
   })
 
+  test('an error begins a line of its own, below what had come', async () => {
+    await model([{ text: 'one two three four five six', pace: 5, fault: { kind: 'cut' } }])
+    const { screen } = atTerminal(['go'], [])
+    expect(screen).toMatch(/\rone[a-z ]*\n+cordon: recorded\/x: /)
+  })
+
   test('a terminal that can do nothing gets text', async () => {
     await model([{ text: 'a **bold** word' }])
     const { raw } = atTerminal(['go'], [], { TERM: 'dumb' })

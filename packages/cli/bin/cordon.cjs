@@ -5,8 +5,8 @@ const { dirname, isAbsolute, join } = require('node:path')
 
 const [major, minor] = process.versions.node.split('.').map(Number)
 const isRun = process.argv[2] === 'run'
-// Programs of their own (decisions 0120 and 0201); everything else is in the one that loads what it needs.
-const alone = isRun ? 'run' : process.argv[2] === 'tool' && process.argv[3] === 'run' ? 'tool' : undefined
+// Programs of their own (decisions 0120, 0201 and 0295); everything else is in the one that loads what it needs.
+const alone = programOf(process.argv[2], process.argv[3])
 const file = join(__dirname, '../dist', `${alone || 'main'}.cjs`)
 
 if (major < 22 || (major === 22 && minor < 19)) {
@@ -22,6 +22,12 @@ if (major < 22 || (major === 22 && minor < 19)) {
   const cache = placeForCode()
   keepCompiled(cache)
   require(file)
+}
+
+function programOf(command, sub) {
+  if (isRun) return 'run'
+  if (command === 'tool' && sub === 'run') return 'tool'
+  return command === 'q' || command === 'query' ? 'query' : undefined
 }
 
 // What `cordon run` ends with is its command's, as soon as there is one (SPEC 4.8).
@@ -136,7 +142,7 @@ function write(path, code, ways) {
 function forgetOld(cache) {
   const month = 30 * 24 * 60 * 60 * 1000
   for (const name of fs.readdirSync(cache))
-    if (/^(?:run|tool)-/.test(name) && Date.now() - fs.statSync(join(cache, name)).mtimeMs > month)
+    if (/^(?:run|tool|query)-/.test(name) && Date.now() - fs.statSync(join(cache, name)).mtimeMs > month)
       remove(join(cache, name))
 }
 

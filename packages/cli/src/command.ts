@@ -18,4 +18,9 @@ export type Register = (parser: Parser, world: World) => void
 
 /** Apart from the other commands: these are programs of their own as well. */
 export const RUN = { name: 'run', summary: 'run a command with exactly the access you grant' } as const
+export const QUERY = {
+  name: 'query',
+  alias: 'q',
+  summary: 'ask a model that has tools, each confined',
+} as const
 export const TOOL = { name: 'tool', summary: 'run, list and show tools' } as const

@@ -1,5 +1,5 @@
 import { run } from './cli.ts'
-import { type Command, RUN, TOOL } from './command.ts'
+import { type Command, QUERY, RUN, TOOL } from './command.ts'
 import { openAmbientWorld } from './world.ts'
 
 /** Not in main.ts, so that `cordon --version` loads nothing of it. */
@@ -18,12 +18,7 @@ const COMMANDS: readonly Command[] = [
     summary: 'make the current directory a workspace',
     load: () => import('./commands/init.ts'),
   },
-  {
-    name: 'query',
-    alias: 'q',
-    summary: 'ask a model that has tools, each confined',
-    load: () => import('./commands/query.ts'),
-  },
+  { ...QUERY, load: () => import('./commands/query.ts') },
   {
     name: 'models',
     summary: 'list the models that are configured and can be reached',

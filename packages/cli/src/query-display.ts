@@ -2,7 +2,7 @@ import type { Decider, ModelChoice, Sight, TurnEnd } from '@cordon/host'
 import { formatCall, formatResult, formatTurn, sightJson } from './format/query.ts'
 import { MarkdownStream } from './format/markdown.ts'
 import { Spinner } from './spinner.ts'
-import type { World } from './world.ts'
+import type { Stream, World } from './world.ts'
 
 /** Where a turn is shown. */
 export interface QueryDisplay {
@@ -68,6 +68,7 @@ class TextDisplay implements QueryDisplay {
   readonly #spinner: Spinner
   #markdown: MarkdownStream | undefined
   #isMidLine = false
+  #before: 'text' | 'call' | undefined
   #settling: NodeJS.Timeout | undefined
 
   constructor(world: World, quiet: boolean) {
@@ -87,6 +88,8 @@ class TextDisplay implements QueryDisplay {
         this.#endText()
         return this.#spinner.stop()
       case 'call':
+        if (this.#before === 'text') this.#gap(err)
+        this.#before = 'call'
         return this.#tell(formatCall(sight.call, err), `running ${sight.call.tool}`)
       case 'result':
         return this.#tell(formatResult(sight, err), 'thinking')
@@ -142,6 +145,7 @@ class TextDisplay implements QueryDisplay {
   end(end: TurnEnd, model: ModelChoice): void {
     this.#spinner.stop()
     this.#endText()
+    this.#before = undefined
     if (!this.#quiet && this.#world.err.isTerminal)
       this.#world.err.write(formatTurn(end, model, this.#world.err))
   }
@@ -149,6 +153,8 @@ class TextDisplay implements QueryDisplay {
   #text(text: string): void {
     const { out } = this.#world
     this.#spinner.stop()
+    if (this.#before === 'call') this.#gap(out)
+    this.#before = 'text'
     if (!out.isTerminal) {
       out.write(text)
       this.#isMidLine = !text.endsWith('\n')
@@ -166,6 +172,13 @@ class TextDisplay implements QueryDisplay {
     this.#settling = undefined
     const shown = this.#markdown?.settle() ?? ''
     if (shown !== '') this.#world.out.write(shown)
+  }
+
+  /** Between what is said and what is done, for eyes only. */
+  #gap(stream: Stream): void {
+    this.aside(() => {
+      if (stream.isTerminal && !this.#quiet) stream.write('\n')
+    })
   }
 
   #endText(): void {

@@ -36,6 +36,9 @@ export interface QueryFlags {
   readonly json?: boolean
 }
 
+/** In which ways this start has gone: each needs code of its own (bin/cordon.cjs, decision 0148). */
+export const ways = new Set<'answers' | 'calls'>()
+
 /** `cordon query` (SPEC 6.5). */
 export async function query(world: World, typed: string, flags: QueryFlags): Promise<void> {
   const schema = flags.schema === undefined ? undefined : readSchema(flags.schema, world)
@@ -72,7 +75,7 @@ async function openQuery(world: World, flags: QueryFlags, display: QueryDisplay)
     wants: wantsOf(flags),
     audience: {
       person,
-      tell: (text) => world.err.write(text),
+      tell: (text) => display.aside(() => world.err.write(text)),
       see: (sight: Sight) => display.see(sight),
       warn: (warnings) => display.aside(() => warn(world, warnings)),
       decider: display.around(deciderAt(world)),
@@ -173,10 +176,12 @@ async function during(
     return await work()
   } finally {
     stop()
+    display.aside(() => undefined) // an error begins a line of its own
   }
 }
 
 function finish(world: World, end: TurnEnd, open: Query, display: QueryDisplay): void {
+  ways.add(end.steps > 1 ? 'calls' : 'answers')
   display.end(end, open.model)
   if (end.kind === 'interrupted') return world.dieBy('SIGINT')
   if (end.kind === 'too many steps')

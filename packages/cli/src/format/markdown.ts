@@ -22,6 +22,7 @@ export class MarkdownStream {
   #word: Piece[] = []
   #wordWidth = 0
   #bold = false
+  #emphasis = false
   #code = false
   #before = ' '
 
@@ -54,7 +55,6 @@ export class MarkdownStream {
     // A line that was ended already needs no second end.
     const isEnded = !this.#line && this.#pending === ''
     const out = isEnded ? '' : this.#take('\n')
-    this.#bold = this.#code = false
     return out
   }
 
@@ -86,6 +86,8 @@ export class MarkdownStream {
       this.#column = 0
       this.#hasGap = false
       this.#before = ' '
+      // A mark that was never closed does not style the rest of the answer.
+      this.#bold = this.#emphasis = this.#code = false
       rest = rest.slice(end + 1)
     }
     return out
@@ -169,9 +171,11 @@ export class MarkdownStream {
         if (next === undefined && !isWhole) return { out, rest: '*' }
         if (next === '*') {
           if (points[i + 2] === undefined && !isWhole && !this.#bold) return { out, rest: '**' }
-          this.#bold = !this.#bold
+          if (marks(this.#bold, this.#before, points[i + 2])) this.#bold = !this.#bold
+          else out += this.#add(point) + this.#add(point)
           i++
-        } else if (!isEmphasis(this.#before, next)) out += this.#add(point)
+        } else if (marks(this.#emphasis, this.#before, next)) this.#emphasis = !this.#emphasis
+        else out += this.#add(point)
       } else if (point === ' ') {
         out += this.#flushWord()
         this.#hasGap = true
@@ -236,11 +240,11 @@ const FENCE = /^[ \t]{0,8}(`{3,20}|~{3,20})([^`]{0,100})$/
 const UNDECIDED =
   /^[ \t]{0,8}(?:#{1,6}|[-*+>]|\d{1,3}[.)]?|`{1,20}|~{1,20}|(?:`{3,20}|~{3,20})[^`]{0,100}|\|)?$/
 
-/** `*` beside a word on one side only: it marks, and is not printed. `2 * 3` keeps its own. */
-const isEmphasis = (before: string, next: string | undefined): boolean =>
-  isWord(before) !== isWord(next ?? ' ')
-
-const isWord = (point: string): boolean => !/[\s\p{P}]/u.test(point)
+/** Stars before a word open, those after one close, and are not printed. `2 * 3`, `2*3` and `*.ts` keep theirs. */
+const marks = (isOpen: boolean, before: string, next: string | undefined): boolean =>
+  isOpen
+    ? !/\s/.test(before)
+    : next !== undefined && /[\p{L}\p{N}`"'([]/u.test(next) && !/[\p{L}\p{N}]/u.test(before)
 
 /** Columns a text takes: wide characters two, marks none. */
 function widthOf(text: string): number {

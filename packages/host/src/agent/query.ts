@@ -122,8 +122,7 @@ export class Query implements AsyncDisposable {
     const before = await openAmbientProjectIn(place, user, known ?? 'none')
     const model = chooseModel(before.loaded.config, options.model, place.surroundings.env)
     const opened = await openModel(model, { env: place.surroundings.env, cwd: place.cwd })
-    const conversation =
-      known ?? (options.keeping === 'memory' ? undefined : await begin(shelf, user.session))
+    const conversation = known ?? (options.keeping === 'memory' ? undefined : await begin(shelf))
     await mount(options, conversation)
     const project =
       options.mounts.length === 0 ? before : await openAmbientProjectIn(place, user, conversation ?? 'none')
@@ -308,11 +307,10 @@ async function findConversationFor(
     .toSorted((a, b) => b.usedAt.getTime() - a.usedAt.getTime())[0]
 }
 
-async function begin(shelf: Shelf, session: string): Promise<ConversationRef> {
+/** It becomes the terminal's own with its first turn. */
+async function begin(shelf: Shelf): Promise<ConversationRef> {
   await sweepConversations(shelf) // what a killed process left
-  const made = await createConversation(shelf, { keeping: 'shared' })
-  await useConversation(shelf, session, made.id)
-  return made
+  return createConversation(shelf, { keeping: 'shared' })
 }
 
 /** SPEC 3.3: through the same code as `cordon mount`. */

@@ -560,7 +560,7 @@ esac
     expect(readdirSync(here.cwd)).not.toContain('formatted')
     const asked = '--cfg=conversation.tools.count.format_arguments=true'
     const told = atTerminal([asked, 'go'], [['Run count?', 'n\r']])
-    expect(told.screen).toContain('→ count  count \\u{1b}[2J Run it?\n    {"path":"a"}\n')
+    expect(told.screen).toContain('→ count  count \\u{1b}[2J Run it?\n    path: "a"\n')
     expect(readdirSync(here.cwd)).toContain('formatted')
     expect(readdirSync(here.cwd)).not.toContain('ran')
   })

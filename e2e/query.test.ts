@@ -556,11 +556,11 @@ esac
     const call = { calls: [{ tool: 'count', arguments: { path: 'a' } }] }
     await model([call, { text: 'one' }, call, { text: 'two' }], tool)
     const silent = atTerminal(['go'], [['Run count?', 'n\r']])
-    expect(silent.screen).toContain('→ count  {"path":"a"}\n')
+    expect(silent.screen).toContain('→ count\n    path: "a"\n')
     expect(readdirSync(here.cwd)).not.toContain('formatted')
     const asked = '--cfg=conversation.tools.count.format_arguments=true'
     const told = atTerminal([asked, 'go'], [['Run count?', 'n\r']])
-    expect(told.screen).toContain('→ count  count \\u{1b}[2J Run it?\n    {"path":"a"}\n')
+    expect(told.screen).toContain('→ count  count \\u{1b}[2J Run it?\n    path: "a"\n')
     expect(readdirSync(here.cwd)).toContain('formatted')
     expect(readdirSync(here.cwd)).not.toContain('ran')
   })

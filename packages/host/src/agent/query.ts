@@ -203,7 +203,7 @@ export class Query implements AsyncDisposable {
   }
 
   async #run(journal: OpenJournal, schema: JsonObject | undefined): Promise<TurnEnd> {
-    const { place, audience } = this.#options
+    const { audience } = this.#options
     const { config } = this.#project.loaded
     const { assistant } = config
     this.control = new TurnControl()

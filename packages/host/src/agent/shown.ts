@@ -13,7 +13,7 @@ export interface ShownCall {
   readonly arguments: unknown
   /** In our words, for the tools of ours. */
   readonly summary: string | undefined
-  /** In the tool's own words: what it says of itself, so beside its arguments and never instead of them. */
+  /** In the tool's own words: what it says of itself, so beside its arguments and never instead of them (decision 0293). */
   readonly said: string | undefined
   /** SPEC 6.5: what it would change, for the tools of ours that change files. */
   readonly changes: readonly ShownChange[]

@@ -37,7 +37,7 @@ export interface ToolboxOptions {
   /** `--tool` and `--no-tool`. */
   readonly wants: (name: string) => boolean
   readonly respondent: Respondent | undefined
-  /** Answers to tools' questions, for this conversation. */
+  /** Answers to tools' questions, as long as this process lives (decision 0294). */
   readonly remembered: AnswerMemory
   /** `refresh_resource`. */
   readonly refresh: (uri: string, signal: AbortSignal) => Promise<Pick<ToolAnswer, 'text' | 'resources'>>

@@ -139,7 +139,11 @@ describe('kill -9', () => {
       expect({ ok, problems }).toEqual({ ok: true, problems: [] })
       for (const [id, times] of used) expect(times, id).toBeLessThanOrEqual(1)
       const rows = await place.database.queries.selectFrom('audit_records').select('body').execute()
-      const uses = rows.flatMap(({ body }) => (JSON.parse(body) as { approval?: string }).approval ?? [])
+      // A refusal names the approval that it opened; an intent the one that it used.
+      const uses = rows.flatMap(({ body }) => {
+        const { kind, approval } = JSON.parse(body) as { kind: string; approval?: string }
+        return kind === 'intent' && approval !== undefined ? [approval] : []
+      })
       expect(new Set(uses).size).toBe(uses.length)
       expect(acknowledged.size).toBeGreaterThan(10)
       expect(used.size).toBeGreaterThan(0)

@@ -28,9 +28,15 @@ const FILES = ['f', 'g', 'h']
 
 /**
  * Another process exchanges a directory with a link to the outside, and its parent with another, as fast
- * as it can, while every operation runs `rounds` times on paths that lead through both.
+ * as it can, while every operation runs `rounds` times on paths that lead through both; and longer, as long as `isEnough`
+ * says no: who wins is the scheduler's business.
  */
-export async function race(open: (path: string) => Anchor, base: string, rounds: number): Promise<Outcome> {
+export async function race(
+  open: (path: string) => Anchor,
+  base: string,
+  rounds: number,
+  isEnough: (counts: Outcome['counts']) => boolean = () => true,
+): Promise<Outcome> {
   const { inside, outside } = build(base)
   const before = snapshot(outside)
   const swapper = await startSwapper(base, [
@@ -40,7 +46,7 @@ export async function race(open: (path: string) => Anchor, base: string, rounds:
   const anchor = open(inside)
   const run = new Run(anchor)
   try {
-    for (let round = 0; round < rounds; round++) {
+    for (let round = 0; round < rounds || (!isEnough(run.counts) && round < 50 * rounds); round++) {
       run.everything(round)
       if (round % 16 === 0) await run.streams()
     }

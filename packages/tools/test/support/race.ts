@@ -39,7 +39,7 @@ const SECRET = 'SECRET of the outside'
 export async function raceTool(
   base: string,
   name: string,
-  enough: (done: number, ms: number) => boolean,
+  enough: (rounds: number, ms: number, tally: Outcome) => boolean,
 ): Promise<Outcome> {
   const attack = ATTACKS[name]
   if (!attack) throw new Error(`no attack on ${name}`)
@@ -78,7 +78,7 @@ export async function raceTool(
   try {
     await once(swapper.stdout, 'data')
     const start = performance.now()
-    for (let i = 0; !enough(i, performance.now() - start); i++) tally[await attack(world, i)]++
+    for (let i = 0; !enough(i, performance.now() - start, tally); i++) tally[await attack(world, i)]++
   } finally {
     swapper.kill('SIGKILL')
     await once(swapper, 'exit')

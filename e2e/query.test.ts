@@ -473,6 +473,8 @@ describe('SPEC 6.5 at a terminal', () => {
       'tool fs_modify_file: the person declined the call and says: ask me later',
     )
     expect(readFileSync(join(here.cwd, 'README.md'), 'utf8')).toBe('edited\n')
+    // The log has the call as the model made it, and with its result what ran instead.
+    expect(results[2]!['text']).toMatch(/^\[the person changed the arguments first: .*"new":"edited".*\]\n/)
     // `always` is a person's word, sealed into the conversation.
     expect(events().find(({ kind }) => kind === 'config')).toMatchObject({
       delta: { conversation: { tools: { fs_modify_file: { source: 'local', run: 'unattended' } } } },
@@ -703,21 +705,32 @@ describe('SPEC 6.5 attacks on a conversation', () => {
       const elsewhere = await startModel([{ text: 'stolen' }])
       models.push(elsewhere)
       const redirecting = await startModel([
-        { fault: { kind: 'status', status: 307, location: `${elsewhere.url}/chat/completions` } },
+        {
+          fault: {
+            kind: 'status',
+            status: 307,
+            location: `${elsewhere.url}/${kind === 'anthropic' ? 'messages' : 'chat/completions'}`,
+          },
+        },
       ])
       models.push(redirecting)
       write('home/.config/cordon/config.toml', modelConfig(redirecting, kind))
-      const ended = cordon(
-        { ...here, env: { ...here.env, CORDON_CFG_X: '' } },
-        'q',
-        '--cfg',
-        'assistant.max_steps=1',
-        'hello',
-      )
-      expect(ended.code).not.toBe(0)
+      const { code, stderr } = query('hello')
+      expect({ code, first: stderr.split(':').slice(0, 3).join(':') }).toEqual({
+        code: 1,
+        first:
+          'cordon: recorded/x: the provider sends us elsewhere, and neither the key nor the conversation goes there',
+      })
       expect(elsewhere.requests()).toEqual([])
     },
   )
+
+  test('reasoning that names a path of this machine is not kept, and the answer is', async () => {
+    await model([{ reasoning: `in ${here.cwd}/src`, text: 'answer' }], '', 'anthropic')
+    expect(query('hi')).toMatchObject({ code: 0, stdout: 'answer\n' })
+    expect(events().at(-1)).toMatchObject({ kind: 'response', text: 'answer' })
+    expect(JSON.stringify(events())).not.toContain(here.dir)
+  })
 
   test('arguments nested without end are an answer to the model', async () => {
     await model([

@@ -13,6 +13,7 @@ export class ModelKeyError extends CordonError {
 /** What kind of failure it is decides what a person can do about it, and whether trying again helps. */
 export type ModelFailure =
   | 'key refused'
+  | 'redirected'
   | 'unknown model'
   | 'too much context'
   | 'overloaded'
@@ -37,6 +38,7 @@ const MOST_SAID = 600
 
 const WORDS: Readonly<Record<ModelFailure, string>> = {
   'key refused': 'the key was refused',
+  redirected: 'the provider sends us elsewhere, and neither the key nor the conversation goes there',
   'unknown model': 'the provider does not know this model',
   'too much context': 'the conversation is longer than the model takes',
   overloaded: 'the provider is busy',
@@ -47,6 +49,7 @@ const WORDS: Readonly<Record<ModelFailure, string>> = {
 
 const ADVICE: Readonly<Record<ModelFailure, string | undefined>> = {
   'key refused': 'check the variable, or the command, that holds the key; `cordon models` says which',
+  redirected: 'write the address it has now as base_url, if it is one you trust',
   'unknown model': '`cordon models` lists what there is; choose with --model provider/model',
   'too much context': 'set assistant.context_tokens to what the model takes, or begin anew with --new',
   overloaded: 'wait a moment, then `cordon q --resume`',

@@ -107,8 +107,8 @@ async function modelOf(
   }
 }
 
-/** A key, and a whole conversation, go where they were meant to go. */
-const fetchThere: typeof fetch = (input, init) => fetch(input, { ...init, redirect: 'error' })
+/** A key, and a whole conversation, go where they were meant to go: a redirect is the answer, and is not followed. */
+const fetchThere: typeof fetch = (input, init) => fetch(input, { ...init, redirect: 'manual' })
 
 /** From the variable, else from the command. Undefined: this one needs none. */
 export async function keyOf(

@@ -223,6 +223,7 @@ function failureOf(error: unknown): ModelFailure {
   if (!APICallError.isInstance(error)) return isNetwork(error) ? 'unreachable' : 'malformed'
   const { statusCode, responseBody = '' } = error
   if (statusCode === undefined) return 'unreachable'
+  if (statusCode >= 300 && statusCode < 400) return 'redirected'
   if (statusCode === 401 || statusCode === 403) return 'key refused'
   if (statusCode === 404) return 'unknown model'
   if (statusCode === 413 || (statusCode === 400 && TOO_LONG.test(responseBody))) return 'too much context'

@@ -74,13 +74,15 @@ function realHome(home: string): string[] {
  */
 function patternOf(path: string): RegExp {
   const before = path.lastIndexOf('/') === 0 ? '(?<![\\p{L}\\p{N}_.~-])' : ''
-  const spelled = Array.from(path, (point) =>
-    point === '/' ? SLASH : `(?:${literal(point)}|${encoded(point)})`,
+  // The first slash alone: those before it are a URI's own.
+  const spelled = Array.from(path, (point, i) =>
+    point !== '/' ? `(?:${literal(point)}|${encoded(point)})` : i === 0 ? SLASH : SLASH + MORE,
   )
   return new RegExp(`${before}${spelled.join('')}(?![\\p{L}\\p{N}_-])`, 'gu')
 }
 
-const SLASH = '(?:\\/|%2[Ff])(?:\\.?(?:\\/|%2[Ff]))*'
+const SLASH = '(?:\\/|%2[Ff])'
+const MORE = '(?:\\.?(?:\\/|%2[Ff]))*'
 
 const literal = (point: string): string => point.replace(/[\\^$.*+?()[\]{}|/]/, '\\$&')
 

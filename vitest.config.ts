@@ -17,10 +17,10 @@ export default defineConfig({
     // Vitest would take one less than there are cores; most of our time is spent waiting for processes.
     maxWorkers: 2,
     // Far more than any test takes: a busy machine is no failure.
-    testTimeout: 120_000,
+    testTimeout: 300_000,
     // Who ran out of time all the same is tried once more, and marked so; a wrong answer never is.
     retry: { count: 1, condition: /timed out in \d+ms|Timeout \d+ms exceeded/ },
-    hookTimeout: 120_000, // a database server is started in one
+    hookTimeout: 300_000, // a database server is started in one
     teardownTimeout: 60_000, // a browser takes its time to end
     coverage: { provider: 'v8', include: ['packages/*/src/**'], reporter: ['text-summary', 'html'] },
   },

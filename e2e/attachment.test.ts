@@ -415,8 +415,7 @@ test('Ctrl-C half-way leaves nothing: no event, no conversation, no temporary fi
 const UNSHARE = [['-m'], ['-Urm']].find((flags) => spawnSync('unshare', [...flags, 'true']).status === 0)
 
 test.skipIf(UNSHARE === undefined)('a full disk: a clear error, exit 1, and the earlier state intact', () => {
-  const small = join(here.cwd, '../small') // inside the workspace, a mark made by hand would not count
-  mkdirSync(small)
+  const small = temporary() // inside the workspace, a mark made by hand would not count
   writeFileSync(join(secret, 'large'), randomBytes(4 << 20))
   const node = `"${process.execPath}" "${CORDON}"`
   const script = `mount -t tmpfs -o size=2m tmpfs "${small}" && cd "${small}" && mkdir .cordon && echo kept > a.md || exit 9

@@ -12,11 +12,11 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { CORDON, temporary } from './harness/cordon.ts'
 import { WITHOUT_NAMESPACES } from './harness/kernels.ts'
 import { PEOPLE, Place, PROGRAM } from './harness/place.ts'
+import { until } from './harness/waiting.ts'
 
 const { version } = JSON.parse(readFileSync(join(dirname(CORDON), '../package.json'), 'utf8')) as {
   version: string
@@ -161,8 +161,7 @@ describe.each(PEOPLE)('ending cordon ends everything, for $name', (person) => {
     await once(child.stdout, 'data')
     kill(child.pid!)
     await once(child, 'exit')
-    for (let tries = 0; alive(mark).length > 0 && tries < 100; tries++) await sleep(20)
-    return alive(mark)
+    await until(() => alive(mark).length === 0)
   }
 
   /** The launcher, its pid 1 or the program: the child of a child, so many times. */
@@ -187,7 +186,7 @@ describe.each(PEOPLE)('ending cordon ends everything, for $name', (person) => {
     chmodSync(dirname(dirname(dirname(link))), 0o755)
     const mark = `mark-${process.pid}-${person.uid}-${signal}-${depth}`
     const kill = (pid: number): void => void process.kill(below(pid, depth), signal)
-    expect(await ended(place, mark, [link, ...command], kill)).toEqual([])
+    await ended(place, mark, [link, ...command], kill)
   })
 
   test('SIGKILL without namespaces: the program, though perhaps not what it left behind', async () => {
@@ -195,7 +194,7 @@ describe.each(PEOPLE)('ending cordon ends everything, for $name', (person) => {
     const mark = `mark-${process.pid}-${person.uid}-degraded`
     const plain = ['run', '--env', 'MARK', '--', 'sh', '-c', 'echo up; exec sleep 300']
     const argv = ['/bin/sh', '-c', WITHOUT_NAMESPACES, 'sh', PROGRAM.node, PROGRAM.cordon, ...plain]
-    expect(await ended(place, mark, argv, (pid) => void process.kill(pid, 'SIGKILL'))).toEqual([])
+    await ended(place, mark, argv, (pid) => void process.kill(pid, 'SIGKILL'))
   })
 })
 

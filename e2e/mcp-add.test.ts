@@ -72,7 +72,7 @@ const show = async (name: string): Promise<Shown> =>
   JSON.parse((await mcp('show', name, '--json')).stdout) as Shown
 
 /** Installers take seconds, and machines differ. */
-const SLOW = 180_000
+const SLOW = 600_000
 
 describe('npm', () => {
   test(

@@ -1,7 +1,8 @@
 import { request } from 'node:http'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { describe, expect, test } from 'vitest'
-import { smallPlace, startServe, until } from './harness/gateway.ts'
+import { smallPlace, startServe } from './harness/gateway.ts'
+import { until } from './harness/waiting.ts'
 
 describe('SPEC 5.5: streamable HTTP', () => {
   test('serves whoever has the token, from this machine, one session each', async () => {
@@ -9,7 +10,7 @@ describe('SPEC 5.5: streamable HTTP', () => {
     const child = startServe(place, ['--http', '--port', '0'])
     let said = ''
     child.stderr!.setEncoding('utf8').on('data', (text: string) => (said += text))
-    await until(() => /Bearer \w+/.test(said))
+    await until(() => /Bearer \w+\n/.test(said))
     const url = /http:\S+/.exec(said)![0]
     const token = /Bearer (\w+)/.exec(said)![1]!
     const connect = async (): Promise<Client> => {
@@ -48,7 +49,7 @@ test('SPEC 5.5: a session ends with its client, and no request ends the gateway'
   const child = startServe(place, ['--http', '--port', '0'])
   let said = ''
   child.stderr!.setEncoding('utf8').on('data', (text: string) => (said += text))
-  await until(() => /Bearer \w+/.test(said))
+  await until(() => /Bearer \w+\n/.test(said))
   const url = new URL(/http:\S+/.exec(said)![0])
   const token = /Bearer (\w+)/.exec(said)![1]!
   const headers = {

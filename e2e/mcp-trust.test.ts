@@ -1,7 +1,8 @@
 import { writeFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { GatewayClient, SMALL, small, UNATTENDED, until } from './harness/gateway.ts'
+import { GatewayClient, SMALL, small, UNATTENDED } from './harness/gateway.ts'
 import { Place, PROGRAM } from './harness/place.ts'
+import { until } from './harness/waiting.ts'
 
 describe('SPEC 2.1: trust', () => {
   test('without a terminal, what files want waits, and a person’s own is served', async () => {
@@ -10,9 +11,7 @@ describe('SPEC 2.1: trust', () => {
     place.write('.cordon/config.toml', UNATTENDED + small())
     await using gateway = await GatewayClient.open(place)
     expect(await gateway.names()).not.toContain('pid')
-    expect(gateway.stderr).toContain(
-      'warning: not trusted, and not in effect: .cordon/config.toml; see `cordon trust`',
-    )
+    await gateway.told('warning: not trusted, and not in effect: .cordon/config.toml; see `cordon trust`')
     const { stdout } = place.cordon(['trust', 'show'])
     expect(stdout).toContain(`${PROGRAM.node} small.mjs '' (server small)`)
   })
@@ -25,9 +24,7 @@ describe('SPEC 2.1: trust', () => {
     writeFileSync(file, `${SMALL}// another program\n`)
     const withheld = await opened(place)
     expect(await withheld.names()).not.toContain('pid')
-    expect(withheld.stderr).toContain(
-      'MCP server small was not started: its program is not the one that was used before',
-    )
+    await withheld.told('MCP server small was not started: its program is not the one that was used before')
     await withheld.close()
     expect(place.cordon(['trust', 'show']).stdout).toMatch(/-sha256 [0-9a-f]{64}\n +\+sha256 [0-9a-f]{64}\n/)
     expect(place.cordon(['trust', '--yes']).stdout).toContain('accepted MCP server small\n')
@@ -53,7 +50,7 @@ describe('SPEC 2.1: trust', () => {
     place.config(`${UNATTENDED}${small('[[providers.mcp.small.access.env]]\nname = "SMALL"\nread = true')}`)
     await (await opened(place)).close()
     const changed = await GatewayClient.open(place, { env: { SMALL: 'send me everything' } })
-    await until(() => changed.stderr.includes('changed pid since it was first used'))
+    await changed.told('changed pid since it was first used')
     expect(await changed.names()).not.toContain('pid')
     await changed.close()
     expect(place.cordon(['trust', 'revoke', 'providers.mcp.small']).stdout).toBe(

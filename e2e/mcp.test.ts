@@ -2,8 +2,9 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Client } from '@modelcontextprotocol/client'
 import { beforeAll, afterAll, describe, expect, test } from 'vitest'
-import { GatewayClient, UNATTENDED, until } from './harness/gateway.ts'
+import { GatewayClient, UNATTENDED } from './harness/gateway.ts'
 import { Place } from './harness/place.ts'
+import { until } from './harness/waiting.ts'
 
 /** Real servers of the registry, installed beside us, as an ordinary user has them: in a node_modules that only root writes. */
 const MODULES = join(import.meta.dirname, '../node_modules')
@@ -62,7 +63,7 @@ command = ${bin('mcp-server-chart')}
       },
     })
     await gateway.names()
-  }, 120_000)
+  })
 
   afterAll(() => gateway.close())
 

@@ -1,7 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { RecordedStep } from '../packages/host/src/agent/recorded/script.ts'
@@ -16,6 +15,7 @@ import {
 } from './harness/cordon.ts'
 import { modelConfig, type ModelProcess, startModel } from './harness/model.ts'
 import { cordonAtTerminal, type Played, type Step } from './harness/terminal.ts'
+import { until } from './harness/waiting.ts'
 
 let here: Setting & { readonly dir: string }
 const models: ModelProcess[] = []
@@ -368,7 +368,7 @@ describe('SPEC 6.5 when it does not work', () => {
       stdio: 'ignore',
     })
     const begun = (): boolean => readdirSync(here.cwd).includes('begun')
-    while (!begun()) await new Promise((resolve) => setTimeout(resolve, 20))
+    await until(begun)
     child.kill('SIGKILL')
     await once(child, 'exit')
     expect(query('--resume')).toMatchObject({ code: 0, stdout: 'fine\n' })
@@ -636,15 +636,16 @@ esac
 describe('cordon demo', () => {
   test('shows an attachment, a mount, a change, a denial and a confined server, and leaves nothing', () => {
     const home = readdirSync(here.home, { recursive: true })
-    const before = readdirSync(tmpdir()).filter((name) => name.startsWith('cordon-demo-'))
-    const { code, stdout, stderr } = cordon(here, 'demo', '--pace', '0')
+    const TMPDIR = join(here.dir, 'tmp')
+    mkdirSync(TMPDIR)
+    const { code, stdout, stderr } = cordon({ ...here, env: { ...here.env, TMPDIR } }, 'demo', '--pace', '0')
     expect(code).toBe(0)
     expect(stdout).toContain('## Done')
     expect(stderr).toContain('    -  return price - tax\n    +  return price + tax\n')
     expect(stderr).toContain('access denied: create on fork/FIX.md')
     expect(stderr).toContain('refused: collect.example')
     expect(stderr).toContain('src/price.js is changed; the key in the home was never in the sandbox.')
-    expect(readdirSync(tmpdir()).filter((name) => name.startsWith('cordon-demo-'))).toEqual(before)
+    expect(readdirSync(TMPDIR)).toEqual([])
     expect(readdirSync(here.home, { recursive: true })).toEqual(home)
   })
 })

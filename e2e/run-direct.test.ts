@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { chmodSync, readFileSync } from 'node:fs'
+import { chmodSync, existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Certificate, serverCertificate } from '../packages/sandbox/test/proxy/tls-lab.ts'
@@ -20,7 +20,8 @@ beforeAll(async () => {
 if (!hasInternet) console.warn('skipped: no network namespace of our own to stand for the internet')
 
 /** Node 20, whose `fetch` knows no proxy; where the machine's own Node is newer it is tried all the same. */
-const NODES = ['/usr/bin/node', PROGRAM.node]
+const NODES = ['/usr/bin/node', PROGRAM.node].filter((node) => existsSync(node))
+if (NODES.length < 2) console.warn('skipped: the machine has no Node of its own')
 
 /** SPEC 4.5: programs that know no proxy. */
 describe.runIf(hasInternet)('programs that know no proxy', () => {
@@ -67,15 +68,15 @@ describe.runIf(hasInternet)('programs that know no proxy', () => {
     place.write('roots.pem', certificate.cert)
     const fetched = `fetch('https://${NAME}/node').then((r) => r.text()).then(console.log)`
     const script = `${UNSET}
-curl -sS -m 20 http://${NAME}/curl; echo
-curl -sS -m 20 --cacert roots.pem https://${NAME}/curl-tls; echo
-python3 -c "import urllib.request as u; print(u.urlopen('http://${NAME}/python', timeout=20).read().decode())"
+curl -sS -m 100 http://${NAME}/curl; echo
+curl -sS -m 100 --cacert roots.pem https://${NAME}/curl-tls; echo
+python3 -c "import urllib.request as u; print(u.urlopen('http://${NAME}/python', timeout=100).read().decode())"
 ${NODES.map((node) => `NODE_EXTRA_CA_CERTS=roots.pem ${node} -e "${fetched}"`).join('\n')}
 `
     const { stdout, stderr, reached, connections } = run(['--allow-net', NAME], script)
-    expect({ stdout, stderr }).toEqual({ stdout: `from ${OUTSIDE}\n`.repeat(5), stderr: '' })
+    expect({ stdout, stderr }).toEqual({ stdout: `from ${OUTSIDE}\n`.repeat(3 + NODES.length), stderr: '' })
     expect(reached).toEqual(
-      ['/curl', '/curl-tls', '/python', '/node', '/node'].map((path) => `${OUTSIDE} ${path}`),
+      ['/curl', '/curl-tls', '/python', ...NODES.map(() => '/node')].map((path) => `${OUTSIDE} ${path}`),
     )
     expect(new Set(connections)).toEqual(new Set([`${OUTSIDE}:80`, `${OUTSIDE}:443`]))
   })
@@ -140,7 +141,7 @@ until git ls-remote -q git://${OUTSIDE}/.git >/dev/null 2>&1; do kill -0 $daemon
   })
 
   test('an address that a rule names has a door of its own, and so has an address in brackets', () => {
-    const script = `${UNSET} for at in ${OUTSIDE} ${PRIVATE}; do curl -sS -m 20 http://$at/x; echo; done; curl -sS -m 20 http://${OUTSIDE}:443/; echo $?`
+    const script = `${UNSET} for at in ${OUTSIDE} ${PRIVATE}; do curl -sS -m 100 http://$at/x; echo; done; curl -sS -m 100 http://${OUTSIDE}:443/; echo $?`
     const { stdout, stderr } = run(['--allow-net', `${OUTSIDE}:80`, '--allow-net', PRIVATE], script)
     expect({ stdout, stderr: stderr.replace(/after \d+ ms/, '') }).toMatchObject({
       stdout: `from ${OUTSIDE}\nfrom ${PRIVATE}\n7\n`,
@@ -149,10 +150,10 @@ until git ls-remote -q git://${OUTSIDE}/.git >/dev/null 2>&1; do kill -0 $daemon
 
   test('path rules hold there too, in plain HTTP and in TLS', () => {
     const script = `${UNSET}
-curl -sS -m 20 http://${NAME}/ok/1; echo
-curl -sS -m 20 http://${NAME}/no | head -n 1
-curl -sS -m 20 --cacert $NODE_EXTRA_CA_CERTS https://${NAME}/ok/2; echo
-curl -sS -m 20 --cacert $NODE_EXTRA_CA_CERTS https://${NAME}/no | head -n 1
+curl -sS -m 100 http://${NAME}/ok/1; echo
+curl -sS -m 100 http://${NAME}/no | head -n 1
+curl -sS -m 100 --cacert $NODE_EXTRA_CA_CERTS https://${NAME}/ok/2; echo
+curl -sS -m 100 --cacert $NODE_EXTRA_CA_CERTS https://${NAME}/no | head -n 1
 `
     const { stdout, stderr, reached } = run(['--allow-net', `${NAME}/ok`], script)
     expect({ stdout, stderr }).toEqual({
@@ -165,7 +166,7 @@ curl -sS -m 20 --cacert $NODE_EXTRA_CA_CERTS https://${NAME}/no | head -n 1
   })
 
   test('a name that leads to a private address needs that address’s own rule, and the refusal says the flag', () => {
-    const script = `${UNSET} curl -sS -m 20 http://${NAME}/x | head -n 2`
+    const script = `${UNSET} curl -sS -m 100 http://${NAME}/x | head -n 2`
     const { stdout, stderr, reached } = run(['--allow-net', NAME], script, {
       answers: [PRIVATE],
       quiet: false,

@@ -1,7 +1,6 @@
-import { readdirSync, readFileSync } from 'node:fs'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { PEOPLE, Place } from './harness/place.ts'
+import { processesWith, until } from './harness/waiting.ts'
 
 /** Each makes some program load or run what it names. */
 const LOADING = {
@@ -105,16 +104,6 @@ print(len([p for p in os.listdir('/proc') if p.isdigit()]) <= ${most})
 `
     const ended = place.run(['-q', '--', 'python3', '-c', script, mark], { env: { PATH: '/usr/bin:/bin' } })
     expect(ended).toMatchObject({ code: 0, stdout: 'True\n' })
-    for (let tries = 0; tries < 100 && processesWith(mark).length > 0; tries++) await sleep(20)
-    expect(processesWith(mark)).toEqual([])
+    await until(() => processesWith(mark).length === 0)
   })
 })
-
-const processesWith = (mark: string): string[] =>
-  readdirSync('/proc').filter((pid) => {
-    try {
-      return /^\d+$/.test(pid) && readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(mark)
-    } catch {
-      return false // it is gone
-    }
-  })

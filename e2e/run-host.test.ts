@@ -45,7 +45,7 @@ describe.each(PEOPLE)('the host of a command, for $name', (person) => {
       env: place.env(env),
       encoding: 'utf8',
       stdio: ['ignore', 'pipe', 'pipe'],
-      timeout: 20_000,
+      timeout: 110_000,
       killSignal: 'SIGKILL',
       ...(person.uid === undefined ? {} : { uid: person.uid, gid: person.gid! }),
     })

@@ -9,7 +9,7 @@ import { PEOPLE, Place } from './harness/place.ts'
 const GET = `
 import sys, urllib.request, urllib.error
 for url in sys.argv[1:]:
-    try: print(urllib.request.urlopen(url, timeout=20).read().decode())
+    try: print(urllib.request.urlopen(url, timeout=100).read().decode())
     except urllib.error.HTTPError as e: print(e.code, e.read().decode())
     except Exception as e: print(type(e).__name__)
 `
@@ -21,9 +21,9 @@ port = int(sys.argv[1])
 def t(name, f):
     try: f(); print(name, 'ok')
     except OSError as e: print(name, 'refused')
-t('tcp', lambda: socket.create_connection(('127.0.0.1', port), 3).send(b'x'))
-t('tcp6', lambda: socket.create_connection(('::1', port), 3))
-t('outside', lambda: socket.create_connection(('192.0.2.1', 80), 3))
+t('tcp', lambda: socket.create_connection(('127.0.0.1', port), 100).send(b'x'))
+t('tcp6', lambda: socket.create_connection(('::1', port), 100))
+t('outside', lambda: socket.create_connection(('192.0.2.1', 80), 100))
 t('udp', lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('192.0.2.1', 53)))
 t('dns', lambda: socket.getaddrinfo('example.com', 80))
 t('raw', lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, 1))

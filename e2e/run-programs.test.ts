@@ -76,7 +76,7 @@ describe.each(PEOPLE)('ordinary programs as $name', (person) => {
         cwd: place.root,
         env: place.env({ PATH: `${home}/.cargo/bin:${SYSTEM.env!['PATH']}` }),
         encoding: 'utf8',
-        timeout: 60_000,
+        timeout: 110_000,
       },
     )
   }

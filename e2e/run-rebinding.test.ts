@@ -35,7 +35,7 @@ def socks(s, name):
     s.sendall(b'\\5\\1\\0'); s.recv(2)
     s.sendall(b'\\5\\1\\0\\3' + bytes([len(name)]) + name.encode() + b'\\0\\x50'); return str(s.recv(10)[1])
 for conversation in sys.argv[1:]:
-    s = socket.create_connection(('127.0.0.1', 3128), 20); f = s.makefile('rb')
+    s = socket.create_connection(('127.0.0.1', 3128), 100); f = s.makefile('rb')
     for line in conversation.split('\\n'):
         if line.startswith('SOCKS '):
             print(line, socks(s, line[6:])); continue
@@ -155,7 +155,7 @@ describe.runIf(hasInternet).each(PEOPLE)('a name whose address changes, run by $
     const script = `
 import sys, urllib.request, urllib.error
 for url in sys.argv[1:]:
-    try: print(urllib.request.urlopen(url, timeout=20).read().decode())
+    try: print(urllib.request.urlopen(url, timeout=100).read().decode())
     except urllib.error.URLError as e: print(e.reason)
 `
     const url = `https://${NAME}/ok`

@@ -67,7 +67,7 @@ class Live(unittest.TestCase):
         server = http.server.ThreadingHTTPServer(('', 0), http.server.SimpleHTTPRequestHandler)
         threading.Thread(target=server.serve_forever, daemon=True).start()
         url = 'http://localhost:%d/live.py' % server.server_port
-        self.assertIn(b'test_it', urllib.request.urlopen(url, timeout=20).read())
+        self.assertIn(b'test_it', urllib.request.urlopen(url, timeout=100).read())
         server.shutdown()
 unittest.main()`,
     )
@@ -102,7 +102,7 @@ process.exit()`,
       stdout: 'true const n = 1;\nconnected\nfull-reload\n',
       stderr: '',
     })
-  }, 60_000)
+  })
 })
 
 describe('servers of the host, through a rule', () => {
@@ -131,7 +131,7 @@ describe('servers of the host, through a rule', () => {
     port = (http.address() as AddressInfo).port
     ssh = await startSsh()
     postgres = await startPostgres()
-  }, 60_000)
+  })
 
   afterAll(async () => {
     http.close()
@@ -216,7 +216,7 @@ if __name__ == '__main__':
 
   test.runIf(has('tmux'))('tmux', () => {
     const script =
-      'tmux -L t -f /dev/null new-session -d "echo inside > said; sleep 5" && until test -s said; do sleep 0.05; done; cat said; tmux -L t kill-server'
+      'tmux -L t -f /dev/null new-session -d "echo inside > said; sleep 600" && until test -s said; do sleep 0.05; done; cat said; tmux -L t kill-server'
     expect(place.run([...SOCKETS, 'sh', '-c', script], { env: { ...ENV, LC_ALL: 'C.UTF-8' } })).toMatchObject(
       { code: 0, stdout: 'inside\n' },
     )
@@ -248,8 +248,9 @@ import { chromium } from 'playwright-core'
 const page = '<p id=x></p><script>x.textContent = 6 * 7</script>'
 const server = createServer((_, res) => res.setHeader('content-type', 'text/html').end(page)).listen(8080)
 const args = ['--headless=shell', '--no-sandbox', '--no-zygote', '--disable-gpu', '--disable-dev-shm-usage']
-const browser = await chromium.launch({ executablePath: './chromium', args })
+const browser = await chromium.launch({ executablePath: './chromium', args, timeout: 0 })
 const tab = await browser.newPage()
+tab.setDefaultTimeout(0) // whoever runs us has one
 await tab.goto('http://localhost:8080/')
 console.log(await tab.textContent('#x'))
 await browser.close()
@@ -261,5 +262,5 @@ server.close()`,
       stdout: '42\n',
       stderr: '',
     })
-  }, 90_000)
+  })
 })

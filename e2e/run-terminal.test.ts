@@ -12,7 +12,7 @@ describe.each(PEOPLE)('at a terminal as $name', (person) => {
   test('all three streams are the terminal, with its size, also after it changed', () => {
     const script =
       'test -t 0 && test -t 1 && test -t 2 && echo three; trap "stty size; exit 0" WINCH; stty size; echo ready; ' +
-      'while :; do read x; done'
+      'while :; do sleep 0.1; done'
     const { screen, code, missed } = place.terminal(
       ['--', 'sh', '-c', `stty rows 30 cols 90; ${script}`],
       [['ready', [40, 100]]],
@@ -75,7 +75,8 @@ describe.each(PEOPLE)('at a terminal as $name', (person) => {
   })
 
   test('Ctrl-C is the program’s to handle, once', () => {
-    const script = 'n=0; trap "n=\\$((n+1)); echo got" INT; echo ready; sleep 1; echo $n; exit 5'
+    const script =
+      'n=0; trap "n=\\$((n+1)); echo got" INT; echo ready; until [ $n != 0 ]; do sleep 0.1; done; sleep 0.3; echo $n; exit 5'
     const { screen, code } = place.terminal(['--', 'sh', '-c', script], [['ready', '\u0003']])
     expect({ screen, code }).toEqual({ screen: `ready\n^Cgot\n1\n${SEE_MORE(5)}`, code: 5 })
   })
@@ -142,8 +143,17 @@ describe.each(PEOPLE)('at a terminal as $name', (person) => {
 
   test('stopped, sent to the background and fetched to the front again, it has the keyboard', () => {
     // One process: a shell that is stopped while it starts another one is stuck, with and without us.
-    const program = `import time; print("up", flush=True); time.sleep(1); print("later", flush=True); time.sleep(1)
-print("got", input(), flush=True); time.sleep(30)`
+    // It goes on when it was continued, and reads when there is something to read: only then the shell has given it the front.
+    const program = `import select, signal, time
+went_on = []
+signal.signal(signal.SIGCONT, lambda *_: went_on.append(1))
+print("up", flush=True)
+while not went_on: time.sleep(0.1)
+print("later", flush=True)
+select.select([0], [], [])
+time.sleep(1)
+print("got", input(), flush=True)
+time.sleep(300)`
     place.write('wait.py', program)
     const { missed, screen } = place.atShell([
       ['> ', '$CORDON run -- /usr/bin/python3 wait.py\r'],
@@ -192,10 +202,10 @@ print("got", input(), flush=True); time.sleep(30)`
       ],
       ['ready\r\n', 'kill -INT $!; wait $!; echo "code $?"\r'],
       ['got', ''],
-      ['code 5', "sh -c '(sleep 0.7; kill -INT $$) & "],
+      ['code 5', "sh -c '(until [ -e front ]; do sleep 0.1; done; kill -INT $$) & "],
       [
         '',
-        `exec $CORDON run -- sh -c "trap \\"echo in front; exit 6\\" INT; while :; do sleep 0.1; done"'\r`,
+        `exec $CORDON run -- sh -c "trap \\"echo in front; exit 6\\" INT; echo > front; while :; do sleep 0.1; done"'\r`,
       ],
       ['in front', 'echo "code $?"\r'],
       ['code 6', 'exit\r'],
@@ -242,7 +252,10 @@ print("got", input(), flush=True); time.sleep(30)`
 
   test('killed, it gives the terminal of an interactive shell back', () => {
     const { missed, screen } = place.atShell([
-      ['> ', `sh -c '(sleep 1; kill -9 $$) & exec $CORDON run -- sleep 100'\r`],
+      [
+        '> ',
+        `sh -c '(until [ -e killable ]; do sleep 0.1; done; kill -9 $$) & exec $CORDON run -- sh -c "echo > killable; exec sleep 100"'\r`,
+      ],
       ['Killed', ''],
       ['> ', 'echo "still $((1 + 1))"\r'],
       ['still 2', 'exit\r'],

@@ -10,7 +10,7 @@ const ENV = { PATH: '/usr/bin:/bin' }
 const RAW = `
 import socket, sys
 for line in sys.argv[1:]:
-    s = socket.create_connection(('127.0.0.1', 3128), 20)
+    s = socket.create_connection(('127.0.0.1', 3128), 100)
     s.sendall(line.encode().decode('unicode_escape').encode('latin1') + b'\\r\\n\\r\\n')
     answer = b''
     while b'\\r\\n' not in answer:

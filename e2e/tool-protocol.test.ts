@@ -38,7 +38,7 @@ envs = ["GIT_*"]
 [conversation.tools.stuck]
 source = "local"
 command = ["sh", "-c", "echo waiting for the lock >&2; sleep 300"]
-timeout_secs = 1
+timeout_secs = 15
 
 [conversation.tools.choose]
 source = "local"
@@ -76,7 +76,7 @@ test('a tool that was stopped: what it had said is kept', () => {
   expect(cordon(workspace(), 'tool', 'run', 'stuck')).toEqual({
     code: 1,
     stdout: '',
-    stderr: 'cordon: the tool was stopped after 1 s (timeout_secs); it had said:\nwaiting for the lock\n',
+    stderr: 'cordon: the tool was stopped after 15 s (timeout_secs); it had said:\nwaiting for the lock\n',
   })
 })
 

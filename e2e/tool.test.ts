@@ -1,10 +1,10 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { setTimeout } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { CORDON, cordon, type Ended, type Setting, temporary, trust } from './harness/cordon.ts'
 import { cordonAtTerminal } from './harness/terminal.ts'
+import { until } from './harness/waiting.ts'
 
 /** A workspace with these files and this configuration, and a home of its own. */
 function workspace(config: string, files: Readonly<Record<string, string>> = {}): Setting {
@@ -137,7 +137,7 @@ test('SPEC 1.8: every fs tool does its work, and says exactly why it may not', (
   })
   expect(readFileSync(at('private/key.txt'), 'utf8')).toBe('alpha secret\n')
   expect(readdirSync(at('private'))).toEqual(['key.txt'])
-}, 60_000)
+})
 
 /** Tools of one's own, each one line of a shell script or of Python. */
 const OWN = (name: string, command: readonly string[], more = ''): string => `
@@ -279,7 +279,7 @@ test('SPEC 6.5: a question is answered by the configuration, at the terminal, or
     ),
   ).toMatchObject({ code: 0 })
   expect(content()).toBe('third\n')
-}, 60_000)
+})
 
 test('a tool that asks without end is stopped', () => {
   const ask = '{"type":"needs_input","question":{"id":"more","text":"More?","answer_type":"boolean"}}'
@@ -347,7 +347,7 @@ test('output of every kind: too much, not UTF-8, junk, nothing, too slow', () =>
     code: 1,
     stderr: 'cordon: the tool was ended by SIGSEGV and said nothing\n',
   })
-}, 60_000)
+})
 
 /** Whether anything runs with this word on its command line. */
 const isRunning = (word: string): boolean =>
@@ -364,16 +364,16 @@ const isRunning = (word: string): boolean =>
 /** A number nobody else sleeps for. */
 const unique = (): string => String(10_000_000 + Math.floor(Math.random() * 1e9))
 
-test('what a tool leaves behind ends with the call', () => {
+test('what a tool leaves behind ends with the call', async () => {
   const [kept, slow] = [unique(), unique()]
   const setting = workspace(
     sh('daemon', `(setsid sleep ${kept} >/dev/null 2>&1 &) ; echo done`) +
       sh('slow', `(setsid sleep ${slow} &) ; sleep ${slow}`, 'timeout_secs = 1'),
   )
   expect(run(setting, 'daemon', {})).toEqual({ code: 0, stdout: 'done\n', stderr: '' })
-  expect(isRunning(kept)).toBe(false)
+  await until(() => !isRunning(kept))
   expect(run(setting, 'slow', {})).toMatchObject({ code: 1 })
-  expect(isRunning(slow)).toBe(false)
+  await until(() => !isRunning(slow))
 })
 
 test('Ctrl-C and SIGTERM stop the tool with everything it started', async () => {
@@ -382,7 +382,7 @@ test('Ctrl-C and SIGTERM stop the tool with everything it started', async () => 
   const started = join(setting.cwd, 'started')
   const typed = cordonAtTerminal(setting, ['tool', 'run', 'slow'], [[`file:${started}`, '\u0003']])
   expect(typed.code).toBe(-2)
-  expect(isRunning(word)).toBe(false)
+  await until(() => !isRunning(word))
   rmSync(started)
   const child = spawn(process.execPath, [CORDON, 'tool', 'run', 'slow'], {
     cwd: setting.cwd,
@@ -392,11 +392,11 @@ test('Ctrl-C and SIGTERM stop the tool with everything it started', async () => 
   const ended = new Promise<string | null>((resolve) =>
     child.once('close', (_code, signal) => resolve(signal)),
   )
-  while (!existsSync(started)) await setTimeout(20)
-  expect(isRunning(word)).toBe(true)
+  await until(() => existsSync(started))
+  await until(() => isRunning(word))
   child.kill('SIGTERM')
   expect(await ended).toBe('SIGTERM')
-  expect(isRunning(word)).toBe(false)
+  await until(() => !isRunning(word))
 })
 
 test('SPEC 3.1: through an approved mount, and nothing beside it', () => {
@@ -432,7 +432,7 @@ read = true
   expect(run(setting, 'fs_read_file', { path: 'fork/leak' })).toMatchObject({ code: 1, stdout: '' })
   for (const path of ['fork/leak', join(outside, 'beside/key'), 'fork/../../outside/beside/key'])
     expect(run(setting, 'peek', { path })).toMatchObject({ code: 1, stdout: '' })
-}, 60_000)
+})
 
 test('what the proxy refused is said exactly', () => {
   const script = 'import urllib.request as u; print(u.urlopen("http://other.example/x").read())'
@@ -534,7 +534,7 @@ command = "docs-server"
     stderr:
       'cordon: tool remote is offered by the MCP server docs: it runs through the gateway, not by `cordon tool run`\n',
   })
-}, 60_000)
+})
 
 test('arguments from standard input; no workspace; sandbox off', () => {
   const setting = workspace(sh('home', 'cat "$HOME/key"; echo "$SECRET"'), { 'a.txt': 'alpha\n' })

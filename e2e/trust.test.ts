@@ -133,7 +133,9 @@ test('SPEC 2.1 the attack: what was typed before the question does not answer it
   writeFileSync(file, TOOL)
   // As a shell would start it, while somebody types ahead: a whole line, and half of one.
   for (const typed of ['y\r', 'y']) {
-    const argv = ['sh', '-c', `echo ready; sleep 0.5; exec "$0" "$@"`, process.execPath, CORDON, 'trust']
+    // What was typed is there when the terminal has echoed it; the new size says so to the shell, and takes nothing of it.
+    const wait = 'echo ready; until [ "$(stty size)" = "40 200" ]; do sleep 0.1; done; exec "$0" "$@"'
+    const argv = ['sh', '-c', wait, process.execPath, CORDON, 'trust']
     const env = { PATH: process.env['PATH'] ?? '', HOME: here.home, XDG_CACHE_HOME: CACHE, TERM: 'xterm' }
     const { code, missed } = play({
       argv,
@@ -141,6 +143,7 @@ test('SPEC 2.1 the attack: what was typed before the question does not answer it
       env,
       steps: [
         ['ready', typed],
+        ['y', [40, 200]],
         ['[y/N/v] ', '\r'],
       ],
     })

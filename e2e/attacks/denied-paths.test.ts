@@ -1,10 +1,10 @@
 import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { WITHOUT_NAMESPACES } from '../harness/kernels.ts'
 import { PEOPLE, type Person, Place } from '../harness/place.ts'
+import { until } from '../harness/waiting.ts'
 
 const RWX = 'read = true, write = true, execute = true'
 
@@ -26,11 +26,6 @@ class Denying extends Place {
   get names(): readonly string[] {
     return readdirSync(this.root).filter((name) => name !== '.cordon')
   }
-}
-
-const until = async (isTrue: () => boolean): Promise<void> => {
-  for (let i = 0; i < 500 && !isTrue(); i++) await sleep(20)
-  expect(isTrue()).toBe(true)
 }
 
 describe.each(PEOPLE)('SPEC 4.3, 4.10 a denied path that does not exist, as $name', (person) => {

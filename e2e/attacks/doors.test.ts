@@ -17,19 +17,19 @@ beforeAll(async () => {
 const TRY = `
 import socket, ssl, sys
 def http(address, port, host, path='/x'):
-    s = socket.create_connection((address, port), 10)
+    s = socket.create_connection((address, port), 100)
     s.sendall(f'GET {path} HTTP/1.1\\r\\nHost: {host}\\r\\nConnection: close\\r\\n\\r\\n'.encode())
     return s.makefile('rb').read()
 def tls(address, port, name, host):
     context = ssl.create_default_context(); context.check_hostname = False; context.verify_mode = ssl.CERT_NONE
-    s = context.wrap_socket(socket.create_connection((address, port), 10), server_hostname=name)
+    s = context.wrap_socket(socket.create_connection((address, port), 100), server_hostname=name)
     s.sendall(f'GET /x HTTP/1.1\\r\\nHost: {host}\\r\\nConnection: close\\r\\n\\r\\n'.encode())
     return s.makefile('rb').read()
 def flight(address, port, name, after=b'', change=lambda hello: hello):
     context = ssl.create_default_context(); context.check_hostname = False; context.verify_mode = ssl.CERT_NONE
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     secure = context.wrap_bio(incoming, outgoing, server_hostname=name)
-    s = socket.create_connection((address, port), 10)
+    s = socket.create_connection((address, port), 100)
     try: secure.do_handshake()
     except ssl.SSLWantReadError: pass
     s.sendall(change(outgoing.read()) + after)
@@ -105,7 +105,7 @@ attempt('one flight as it should be', lambda: flight('${DOOR}', 443, '${NAME}', 
         `
 import time
 def pieces(*all):
-    s = socket.create_connection(('${DOOR}', 80), 10)
+    s = socket.create_connection(('${DOOR}', 80), 100)
     s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     for piece in all: s.sendall(piece); time.sleep(0.3)
     return s.makefile('rb').read()

@@ -1,15 +1,10 @@
 import { once } from 'node:events'
 import { chmodSync, chownSync, existsSync, readdirSync, realpathSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { PEOPLE, Place } from '../harness/place.ts'
 import { Repository } from '../harness/repository.ts'
-
-const until = async (isTrue: () => boolean): Promise<void> => {
-  for (let i = 0; i < 500 && !isTrue(); i++) await sleep(20)
-  expect(isTrue()).toBe(true)
-}
+import { until } from '../harness/waiting.ts'
 
 /** A repository whose files lie in the directory itself, and whose configuration runs a program. */
 const BARE = `git init -q --bare /tmp/b && cp -r /tmp/b/HEAD /tmp/b/objects /tmp/b/refs .

@@ -1,11 +1,11 @@
 import { once } from 'node:events'
-import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { GatewayClient } from '../harness/gateway.ts'
 import { Place, PROGRAM } from '../harness/place.ts'
+import { processesWith, until } from '../harness/waiting.ts'
 
 /** Every way of `harness/hostile-server.mjs` is one server of one gateway, beside a good one that has to go on working. */
 const HOSTILE = readFileSync(join(import.meta.dirname, '../harness/hostile-server.mjs'), 'utf8')
@@ -44,7 +44,7 @@ ${more}
 
 const MORE: Readonly<Record<string, string>> = {
   'never-initializes': 'startup_timeout_secs = 2\noptional = true',
-  'dies-at-start': 'optional = true',
+  'dies-at-start': 'startup_timeout_secs = 110\noptional = true',
 }
 
 let place: Place
@@ -56,9 +56,9 @@ beforeAll(async () => {
   place.write('hostile-server.mjs', HOSTILE)
   place.write(join(place.home, '.ssh/id_ed25519'), 'PRIVATE KEY', 0o600)
   place.config(
-    `[conversation.tools."*"]\nrun = "unattended"\ntimeout_secs = 60\n` +
+    `[conversation.tools."*"]\nrun = "unattended"\ntimeout_secs = 110\n` +
       `[conversation.tools.mute]\nsource = "mcp.never-answers.act"\ntimeout_secs = 1\n` +
-      BEHAVIOURS.map((name) => server(name, MORE[name])).join(''),
+      BEHAVIOURS.map((name) => server(name, MORE[name] ?? 'startup_timeout_secs = 110')).join(''),
   )
   gateway = await GatewayClient.open(place, {
     env: { API_TOKEN: 'hunter2' },
@@ -67,15 +67,11 @@ beforeAll(async () => {
   // Those that do not start are given up before the rest is looked at.
   await gateway.client.listTools()
   await until(() => gateway.stderr.includes('never-initializes'))
-}, 120_000)
+})
 
 afterAll(async () => {
   await gateway.close()
 })
-
-async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await isSo())) await sleep(50)
-}
 
 /** Whatever another server does, this one answers. */
 const isGood = async (): Promise<boolean> => (await gateway.text('good_act')) === 'done'
@@ -87,7 +83,7 @@ describe('SPEC 5: a hostile MCP server', () => {
     expect(isError).toBe(true)
     // That the file is there on the host is the person's to know, and not the model's.
     expect(content).toEqual([{ type: 'text', text: `ENOENT: no such file or directory, open '${key}'` }])
-    expect(gateway.stderr).toContain('~/.ssh/id_ed25519 exists on the host, and is not granted')
+    await gateway.told('~/.ssh/id_ed25519 exists on the host, and is not granted')
     for (const path of ['/etc/shadow', '/proc/1/environ', '/proc/1/root/etc/shadow'])
       expect(await gateway.text('reads-outside_act', { path })).not.toMatch(/root:|hunter2/)
   })
@@ -151,15 +147,15 @@ describe('SPEC 5: a hostile MCP server', () => {
 
   test('that dies is told by its stage', async () => {
     // Of one that is optional, a line; of any other, all that is known.
-    expect(gateway.stderr).toContain(
+    await gateway.told(
       'warning: MCP server dies-at-start ended with exit code 3 before it was initialised; it is optional, and left out\n',
     )
-    expect(gateway.stderr).toContain(
+    await gateway.told(
       'warning: MCP server dies-at-initialize ended with exit code 4 before it was initialised\n' +
         '  what the sandbox withholds is the likely cause\n',
     )
-    expect(gateway.stderr).toContain('warning: MCP server dies-at-list ended with exit code 5\n')
-    expect(gateway.stderr).toContain(
+    await gateway.told('warning: MCP server dies-at-list ended with exit code 5\n')
+    await gateway.told(
       'warning: MCP server never-initializes was not initialised within 2 s (startup_timeout_secs); it is optional, and left out\n',
     )
     expect(await gateway.text('dies-at-call_act')).toBe('MCP server dies-at-call ended with exit code 6')
@@ -179,7 +175,7 @@ describe('SPEC 5: a hostile MCP server', () => {
     )
     // Nested so deeply that nobody has the stack to look at it: the server is left out, and the others are there.
     expect(named).not.toContain('deep')
-    expect(gateway.stderr).toContain('warning: MCP server deep-schema is left out: ')
+    await gateway.told('warning: MCP server deep-schema is left out: ')
     expect(await gateway.call('deep-result_act').catch(() => 'refused')).toBe('refused')
     expect(await isGood()).toBe(true)
     // oxlint-disable-next-line no-control-regex
@@ -196,7 +192,7 @@ describe('SPEC 5: a hostile MCP server', () => {
     await until(async () => !(await gateway.names()).includes('changes-tools_act'))
     expect(await gateway.names()).toContain('steady')
     await expect(gateway.call('changes-tools_act')).rejects.toThrow('there is no tool changes-tools_act')
-    expect(gateway.stderr).toContain(
+    await gateway.told(
       'warning: MCP server changes-tools changed act since it was first used; withheld until `cordon trust` has shown the difference\n',
     )
     const shown = place.cordon(['trust', 'show'])
@@ -221,9 +217,7 @@ describe('SPEC 5: a hostile MCP server', () => {
     expect(await gateway.text('orphan_act', { file })).toBe('left behind')
     await until(() => existsSync(file))
     expect(await gateway.close()).toBe(0)
-    rmSync(file)
-    await sleep(300)
-    expect(existsSync(file)).toBe(false)
+    await until(() => processesWith(file).length === 0)
   })
 })
 
@@ -271,11 +265,5 @@ test('SPEC 5.5: a gateway that is killed leaves no server running', async () => 
   await until(() => existsSync(file))
   gone.child.kill('SIGKILL')
   await gone.close().catch(() => undefined)
-  await until(() => {
-    const last = readFileSync(file, 'utf8')
-    return Date.now() - Number(last) > 1000
-  })
-  rmSync(file)
-  await sleep(300)
-  expect(existsSync(file)).toBe(false)
+  await until(() => processesWith(file).length === 0)
 })

@@ -27,7 +27,7 @@ given, kept = make[kind]()
 streams = [subprocess.DEVNULL, subprocess.PIPE, subprocess.PIPE]
 streams[fd] = given
 env = dict(os.environ, TCP=str(tcp.getsockname()[1]), UDP=str(udp.getsockname()[1]), FD=str(fd))
-end = subprocess.run(argv, stdin=streams[0], stdout=streams[1], stderr=streams[2], env=env, timeout=50)
+end = subprocess.run(argv, stdin=streams[0], stdout=streams[1], stderr=streams[2], env=env, timeout=100)
 if kept:
     kept.settimeout(0.1)
     try: print('told:', kept.recv(99))

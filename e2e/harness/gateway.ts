@@ -2,10 +2,10 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { type CallToolResult, Client, type ClientOptions } from '@modelcontextprotocol/client'
 import { StdioServerTransport } from '@modelcontextprotocol/server/stdio'
-import { readdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { Place, PROGRAM } from './place.ts'
+import { processesWith, until } from './waiting.ts'
 
 /** `cordon mcp serve …`, of the person whose place it is. */
 export function startServe(
@@ -21,10 +21,6 @@ export function startServe(
   })
   child.stdin.on('error', () => undefined)
   return child
-}
-
-export async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await isSo())) await sleep(50)
 }
 
 export const UNATTENDED = '[conversation.tools."*"]\nrun = "unattended"\n'
@@ -47,14 +43,7 @@ export function smallPlace(more = ''): Place {
 }
 
 /** The processes of the small server of a place: each is told the place's name. */
-export const serversOf = ({ dir }: Place): string[] =>
-  readdirSync('/proc').filter((pid) => {
-    try {
-      return /^\d+$/.test(pid) && readFileSync(`/proc/${pid}/cmdline`, 'latin1').includes(`small.mjs\0${dir}`)
-    } catch {
-      return false // it has ended meanwhile
-    }
-  })
+export const serversOf = ({ dir }: Place): string[] => processesWith(`small.mjs\0${dir}`)
 
 /** A client of `cordon mcp serve`, as an editor or an agent would be one. */
 export class GatewayClient implements AsyncDisposable {
@@ -84,6 +73,11 @@ export class GatewayClient implements AsyncDisposable {
   /** What the person is told. */
   get stderr(): string {
     return Buffer.concat(this.#stderr).toString()
+  }
+
+  /** It arrives by a stream of its own, and may be later than the answer that it belongs to. */
+  async told(words: string): Promise<void> {
+    await until(() => this.stderr.includes(words))
   }
 
   async names(): Promise<string[]> {

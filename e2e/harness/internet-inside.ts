@@ -46,7 +46,7 @@ process.exit(0)
 /** Only this mount namespace sees these files. */
 function useOwnResolver(dir: string): void {
   const files = {
-    'resolv.conf': 'nameserver 127.0.0.1\noptions timeout:2 attempts:1\n',
+    'resolv.conf': 'nameserver 127.0.0.1\noptions timeout:30 attempts:1\n',
     hosts: '127.0.0.1 localhost\n',
     'nsswitch.conf': 'hosts: files dns\n',
   }

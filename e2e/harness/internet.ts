@@ -61,7 +61,7 @@ export function inInternet(orders: Omit<Orders, 'dir'>): Seen {
     {
       input: JSON.stringify({ ...orders, argv: [...way.leave, ...orders.argv], dir }),
       encoding: 'utf8',
-      timeout: 60_000,
+      timeout: 110_000,
       killSignal: 'SIGKILL',
     },
   )

@@ -9,7 +9,7 @@ servers = [line.split()[1] for line in open("/etc/resolv.conf") if line.startswi
 def look_up(name):
     labels = b"".join(bytes([len(part)]) + part.encode() for part in name.split(".")) + b"\0"
     udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    udp.settimeout(20)
+    udp.settimeout(100)
     answers = {}
     while len(answers) < len(TYPES):
         for kind in TYPES.keys() - answers.keys():

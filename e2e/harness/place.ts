@@ -117,7 +117,7 @@ export class Place {
       env: this.env(env),
       ...(input === undefined ? { stdio: ['ignore', 'pipe', 'pipe'] } : { input }),
       maxBuffer: 64 * 1024 * 1024,
-      timeout: 60_000,
+      timeout: 110_000,
       killSignal: 'SIGKILL',
     })
     if (error) throw error
@@ -129,7 +129,13 @@ export class Place {
     const { status, signal, stdout, stderr, error } = spawnSync(
       '/bin/sh',
       ['-c', script, 'sh', PROGRAM.node, PROGRAM.cordon, ...args],
-      { ...this.#who(), cwd: this.root, env: this.env(), stdio: ['ignore', 'pipe', 'pipe'], timeout: 60_000 },
+      {
+        ...this.#who(),
+        cwd: this.root,
+        env: this.env(),
+        stdio: ['ignore', 'pipe', 'pipe'],
+        timeout: 110_000,
+      },
     )
     if (error) throw error
     return { code: status, signal, bytes: stdout, stdout: stdout.toString(), stderr: stderr.toString() }

@@ -31,7 +31,7 @@ static int
 connect_to (const char *address, int port, int type)
 {
   struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons ((unsigned short) port) };
-  struct timeval wait = { .tv_sec = 20 };
+  struct timeval wait = { .tv_sec = 100 };
   int fd = socket (AF_INET, type, 0);
 
   inet_pton (AF_INET, address, &to.sin_addr);

@@ -14,7 +14,7 @@ if pid == 0:
     os.execvpe(job["argv"][0], job["argv"], job["env"])
 
 screen, seen, steps = b"", 0, list(job["steps"])
-deadline = time.monotonic() + job.get("seconds", 20)
+deadline = time.monotonic() + 100  # only for what hangs
 while time.monotonic() < deadline:
     if steps and steps[0][0].startswith("file:"):
         if os.path.exists(steps[0][0][5:]):

@@ -25,6 +25,5 @@ describe.each(IDENTITIES)('as $name', (who) => {
       expect(tally.policies.enforce).toBeGreaterThan(0)
       expect(tally.policies.warn).toBeGreaterThan(0)
     },
-    60_000,
   )
 })

@@ -184,13 +184,13 @@ export const attempts = (...lines: string[]): string =>
     .map((line) => `if (${line}) >/dev/null 2>&1; then echo 'ok ${line}'; else echo 'no ${line}'; fi`)
     .join('\n')
 
-/** Pids whose command line starts with this, after a moment for the kernel to finish what it kills. */
+/** Pids with this command line, after the time that the kernel takes to finish what it kills. */
 export async function processesWith(commandLine: string): Promise<readonly string[]> {
   for (let tries = 0; ; tries++) {
     const found = readdirSync('/proc').filter(
-      (pid) => /^\d+$/.test(pid) && cmdline(pid).startsWith(commandLine),
+      (pid) => /^\d+$/.test(pid) && cmdline(pid) === `${commandLine}\0`,
     )
-    if (found.length === 0 || tries === 20) return found
+    if (found.length === 0 || tries === 6000) return found
     await sleep(10)
   }
 }

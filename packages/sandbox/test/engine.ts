@@ -51,7 +51,7 @@ def is_open(fd):
     except OSError: return False
 inherited = [fd for fd in range(3, 1024) if is_open(fd)]
 def ping(s, way):
-    s.settimeout(3); s.sendall(b'GET /_ping?%s HTTP/1.0\\r\\n\\r\\n' % way); return s.recv(12)[9:].decode()
+    s.settimeout(100); s.sendall(b'GET /_ping?%s HTTP/1.0\\r\\n\\r\\n' % way); return s.recv(12)[9:].decode()
 def attempt(way, f):
     try: print(way, f())
     except OSError as e: print(way, errno.errorcode[e.errno])

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { openSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -59,15 +60,15 @@ describe.each(IDENTITIES)('errors that are kept, as $name', (who) => {
     const confined = start({
       who,
       world,
-      script: 'seq 1 100000 >&2; echo done > done; exit 3',
+      script: 'echo up; seq 1 100000 >&2; echo done > done; exit 3',
       spawn: { keepErrors: true },
     })
     confined.stdin?.end()
     confined.stderr!.pause()
-    await new Promise((later) => setTimeout(later, 200))
+    await once(confined.stdout!, 'data')
     confined.kill('SIGTERM')
     // Only then: a pipe without a reader would let the program go on to its own end.
-    await vi.waitFor(() => expect(childrenOf(confined.pid)).toBe(''), { timeout: 20_000 })
+    await vi.waitFor(() => expect(childrenOf(confined.pid)).toBe(''), { timeout: 60_000 })
     confined.stderr!.destroy()
     expect((await confined.exit).signal).toBe('SIGTERM')
   })

@@ -229,7 +229,7 @@ test('the launcher is static where the system has a static libc, and else dynami
     [0, '@cordon/sandbox: the launcher is static\n', false, true],
     [0, '@cordon/sandbox: the launcher is dynamic, because there is no static libc\n', true, true],
   ])
-}, 120_000)
+})
 
 test('attack: what the environment asks the dynamic linker for is not loaded into a dynamic launcher', async () => {
   const [who] = IDENTITIES
@@ -258,7 +258,7 @@ test('attack: what the environment asks the dynamic linker for is not loaded int
     spawn: { launcher: ready },
   })
   expect([stdout, probeKernel(ready).landlockAbi > 0, existsSync(marker)]).toEqual(['ran\n', true, false])
-}, 60_000)
+})
 
 test('a compiler that cannot build it is quoted, and the installation succeeds', () => {
   expect(buildWith({ '-O2': refuse('-O2') })).toMatchObject({
@@ -277,7 +277,7 @@ test('a warning is an error in our own builds, and nobody else is kept from the 
   rmSync(join(place, 'build'), { recursive: true })
   const { status, said, launcher } = buildWith(NO_STATIC, place, '--strict')
   expect([status, said.includes('[-Werror=unused-variable]'), existsSync(launcher)]).toEqual([1, true, false])
-}, 60_000)
+})
 
 test('without a compiler the installation succeeds with a note, and calls say what is missing', async () => {
   const empty = copyLauncher()

@@ -117,17 +117,17 @@ describe.runIf(has('script'))('at a terminal', () => {
     // Typed when the program is ready, and the terminal stays until the host has said how it ended.
     const typing = `until grep -qa ready ${out}; do sleep 0.1; done; sleep 0.2; printf '${typed}'; until grep -qa signal ${out}; do sleep 0.1; done`
     const host = `${process.execPath} --conditions=cordon-source ${driver} ${orders}`
-    spawnSync('sh', ['-c', `(${typing}) 2>/dev/null | script -qfec '${host}' ${out}`], { timeout: 25_000 })
+    spawnSync('sh', ['-c', `(${typing}) 2>/dev/null | script -qfec '${host}' ${out}`], { timeout: 110_000 })
     return readFileSync(out, 'utf8').replaceAll('\r', '')
   }
 
   test('a shell has its terminal, its size and job control', async () => {
     const out = await atTerminal(
       'echo ready; exec bash --norc -i',
-      'stty size; tty; sleep 50 &\\njobs; kill %%1; exit 7\\n',
+      'stty size; tty; sleep 500 &\\njobs; kill %%1; exit 7\\n',
     )
     expect(out).toMatch(/^\d+ \d+$/m)
-    expect(out).toMatch(/Running +sleep 50/)
+    expect(out).toMatch(/Running +sleep 500/)
     expect(out).not.toContain('no job control')
     expect(out).toContain('{"code":7,"signal":null}')
   })

@@ -18,6 +18,7 @@ import {
   removeWorlds,
   run,
 } from './confine.ts'
+import { mountsSeen } from './mounts.ts'
 import { byNumber, PYTHON, TRY } from './python.ts'
 
 afterAll(removeWorlds)
@@ -170,8 +171,7 @@ print('swapped', *sorted(seen))
 
   test('the mounts of the host are the same before, during and after, also when the launcher is killed', async () => {
     const world = makeWorld(who, { '.env': 'SECRET' })
-    const mounts = (): string => readFileSync('/proc/self/mountinfo', 'utf8')
-    const before = mounts()
+    const before = mountsSeen(world.dir)
     const plan = planFor({ who, world, access: { fs: [{ path: '.', ...RWX }, { path: '.env' }] } })
     const child = spawn(reachableLauncher().path, [], {
       argv0: 'cordon-launch',
@@ -183,10 +183,10 @@ print('swapped', *sorted(seen))
     const call = { argv: ['sh', '-c', 'echo ready; sleep 60'], cwd: world.root, env: BASE_ENV } as const
     channel.write(encodeItems(itemsFor(plan, call, [])))
     await once(child.stdout!, 'data')
-    const during = mounts()
+    const during = mountsSeen(world.dir)
     child.kill('SIGKILL')
     await once(child, 'close')
-    expect([during, mounts()]).toEqual([before, before])
+    expect([during, mountsSeen(world.dir)]).toEqual([before, before])
   })
 
   byNumber(

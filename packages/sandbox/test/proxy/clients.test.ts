@@ -33,7 +33,7 @@ function run(lab: Lab, program: string, args: string[], extra: Record<string, st
     execFile(
       program,
       args,
-      { env: { ...env, ...extra }, cwd: home, timeout: 20_000 },
+      { env: { ...env, ...extra }, cwd: home, timeout: 110_000 },
       (error, stdout, stderr) =>
         done({ code: error ? Number(error.code ?? -1) : 0, out: `${stdout}${error ? stderr : ''}` }),
     )
@@ -69,7 +69,7 @@ test.runIf(has('curl', '--version'))(
   'curl: http, intercepted https, opaque https, SOCKS5, a denial',
   async () => {
     const { lab, http, https } = await twoServers()
-    const curl = (...args: string[]): Promise<Ran> => run(lab, 'curl', ['-sS', '--max-time', '15', ...args])
+    const curl = (...args: string[]): Promise<Ran> => run(lab, 'curl', ['-sS', '--max-time', '100', ...args])
     expect(await curl(`${http}/1`)).toEqual({ code: 0, out: 'plain /1' })
     expect(await curl(`${https}/ok/1`, `${https}/ok/2`)).toEqual({ code: 0, out: 'tls /ok/1tls /ok/2' })
     expect(await curl('-o', '/dev/null', '-w', '%{http_code}', `${https}/no`)).toEqual({

@@ -58,15 +58,22 @@ export async function secure(client: Client, servername: string, ca: string): Pr
 
 /** One request on a kept connection; the answer must have a Content-Length. */
 export async function ask(socket: TLSSocket, head: string): Promise<{ status: string; body: string }> {
-  socket.write(head)
   let text = ''
-  for (;;) {
-    const [chunk] = (await once(socket, 'data')) as [Buffer]
+  const { promise, resolve, reject } = Promise.withResolvers<{ status: string; body: string }>()
+  const read = (chunk: Buffer): void => {
     text += chunk.toString('latin1')
     const end = text.indexOf('\r\n\r\n')
-    if (end === -1) continue
+    if (end === -1) return
     const length = Number(/content-length: (\d+)/i.exec(text)?.[1] ?? 0)
     if (text.length >= end + 4 + length)
-      return { status: text.slice(9, text.indexOf('\r\n')), body: text.slice(end + 4) }
+      resolve({ status: text.slice(9, text.indexOf('\r\n')), body: text.slice(end + 4) })
+  }
+  const close = (): void => reject(new Error(`ended after ${JSON.stringify(text)}`))
+  socket.on('data', read).once('close', close)
+  socket.write(head)
+  try {
+    return await promise
+  } finally {
+    socket.off('data', read).off('close', close)
   }
 }

@@ -20,6 +20,7 @@ export default defineConfig({
     testTimeout: 300_000,
     // Who ran out of time all the same is tried once more, and marked so; a wrong answer never is.
     retry: { count: 1, condition: /timed out in \d+ms|Timeout \d+ms exceeded/ },
+    expect: { poll: { timeout: 60_000 } },
     hookTimeout: 300_000, // a database server is started in one
     teardownTimeout: 60_000, // a browser takes its time to end
     coverage: { provider: 'v8', include: ['packages/*/src/**'], reporter: ['text-summary', 'html'] },

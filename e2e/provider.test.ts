@@ -28,7 +28,9 @@ afterAll(async () => {
 })
 
 async function serve(more: Record<string, string>): Promise<{ child: ChildProcess; url: string }> {
-  const child = spawn(process.execPath, [CORDON, 'provider', 'serve', '--port', '0'], {
+  // Every question waits as long as it can: each answer to it is a program to start.
+  const args = ['provider', 'serve', '--port', '0', '--approval-ttl', '5m']
+  const child = spawn(process.execPath, [CORDON, ...args], {
     cwd: dir,
     env: { PATH: process.env['PATH'], HOME: home, XDG_CACHE_HOME: CACHE, ...more },
     stdio: ['ignore', 'pipe', 'ignore'],

@@ -3,8 +3,8 @@ import { cpSync, existsSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
-import sparticuz from '@sparticuz/chromium'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { chromiumPath } from '../packages/provider/test/browser/chromium.ts'
 import { type Postgres, startPostgres } from '../packages/provider/test/postgres.ts'
 import { PEOPLE, Place, PROGRAM } from './harness/place.ts'
 import { type SshServer, startSsh } from './harness/ssh-server.ts'
@@ -238,7 +238,7 @@ if __name__ == '__main__':
   })
 
   test('Playwright’s Chromium', async () => {
-    cpSync(await sparticuz.executablePath(), join(place.root, 'chromium'))
+    cpSync(await chromiumPath(), join(place.root, 'chromium'))
     place.give(join(place.root, 'chromium'))
     copyModules(place, ['playwright-core'])
     place.write(

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Admin } from '../src/admin.ts'
 import { ConsoleUser, SoftPasskey } from './passkey.ts'
 import { TestPlace } from './place.ts'
+import { ownPort } from './ports.ts'
 
 /** Attacks on the console that need no browser. */
 let place: TestPlace
@@ -61,9 +62,7 @@ describe.skipIf(!hasIpv6)('SPEC 7.7 who is at localhost', () => {
   })
 
   test('somebody else at ::1 would be the console for a browser: then it does not start', async () => {
-    const before = await place.serve()
-    const port = Number(new URL(before.url).port) // free at both, when it has gone
-    await before.stop()
+    const port = await ownPort()
     const other = createServer((_, answer) => answer.end('not the console'))
     other.listen(port, '::1')
     await once(other, 'listening')
@@ -196,9 +195,9 @@ test('SPEC 7.2 not ready while nothing can be recorded', async () => {
   await sql`create trigger full_disk before update on audit_head begin select raise(abort, 'disk full'); end`.execute(
     queries,
   )
-  await expect.poll(ready, { timeout: 10_000 }).toBe(503)
+  await expect.poll(ready).toBe(503)
   await sql`drop trigger full_disk`.execute(queries)
-  await expect.poll(ready, { timeout: 10_000 }).toBe(200)
+  await expect.poll(ready).toBe(200)
 })
 
 test('SPEC 7.7 an approval is not told to a page that a name led here', async () => {

@@ -25,6 +25,8 @@ export class TestPlace {
   readonly logged: string[] = []
   /** Milliseconds added to the clock. */
   shift = 0
+  /** Undefined while the clock goes on. */
+  #stoppedAt: number | undefined
   database!: Database
   serving!: Serving
 
@@ -41,7 +43,16 @@ export class TestPlace {
     return place
   }
 
-  clock = (): number => Date.now() + this.shift
+  clock = (): number => (this.#stoppedAt ?? Date.now()) + this.shift
+
+  /** For what depends on how much time has passed: from now on, only `shift` does that. */
+  stopClock(): void {
+    this.#stoppedAt = Date.now()
+  }
+
+  startClock(): void {
+    this.#stoppedAt = undefined
+  }
 
   get dataDir(): string {
     return join(this.dir, 'data')

@@ -2,9 +2,9 @@ import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { ownPort } from './ports.ts'
 
 /** PostgreSQL refuses to run as root; then it runs as `nobody`: it wants a user with a name. */
 const WHO = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}
@@ -40,7 +40,7 @@ export async function startPostgres(
     { ...WHO, cwd: '/', encoding: 'utf8', env: { LC_ALL: 'C' } },
   )
   if (made.status !== 0) throw new Error(`initdb: ${made.stderr}${made.stdout}`)
-  const port = await freePort()
+  const port = await ownPort()
   const url = (name: string): string => `postgres://cordon@127.0.0.1:${port}/${name}`
   let child = await launch(data, port, settings)
   return {
@@ -110,14 +110,6 @@ async function launch(
   return child
 }
 
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  return port
-}
-
 /** The package keeps its links in a list, for registries that have none; its install script may not have run. */
 function restoreLinks(): void {
   const links = JSON.parse(readFileSync(join(NATIVE, 'pg-symlinks.json'), 'utf8')) as {
@@ -126,6 +118,10 @@ function restoreLinks(): void {
   }[]
   for (const { source, target } of links) {
     const at = join(dirname(NATIVE), target)
-    if (!existsSync(at)) symlinkSync(source.slice(source.lastIndexOf('/') + 1), at)
+    try {
+      if (!existsSync(at)) symlinkSync(source.slice(source.lastIndexOf('/') + 1), at)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error // another test file was first
+    }
   }
 }

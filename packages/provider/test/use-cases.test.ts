@@ -82,6 +82,7 @@ test('3. a logs collector reads its directory and nothing beside it', async () =
 test('4. a sandbox: everything in /tmp/agent-<id>, nothing elsewhere', async () => {
   const id = `test-${process.pid}`
   const dir = `/tmp/agent-${id}`
+  rmSync(dir, { recursive: true, force: true })
   mkdirSync(dir)
   try {
     const agent = await place.agent('sandbox', [{ name: 'filesystem:developer-sandbox', id }], {

@@ -85,7 +85,7 @@ beforeAll(() => {
   }
   sanitised = ready('sanitised')
   faulty = ready('faulty')
-}, 60_000)
+})
 
 /** pid 1 has no stderr of its own, so reports go to a file: at a path that is the same before and after pivot_root. */
 function sanitizerEnv({ root }: World): Record<string, string> {
@@ -196,7 +196,7 @@ const SCENES: Readonly<Record<string, Scene>> = {
     argv: [
       '/usr/bin/python3',
       '-c',
-      "import socket; print(socket.create_connection(('127.0.0.1', 3128), 5).recv(20)); print(open('/run/cordon/x').read())",
+      "import socket; print(socket.create_connection(('127.0.0.1', 3128), 60).recv(20)); print(open('/run/cordon/x').read())",
     ],
     spawn: { ...serve, files: new Map([['/run/cordon/x', 'text\n'.repeat(20_000)]]) },
   },
@@ -371,4 +371,4 @@ test('plans that are cut off, altered or made up end both launchers in the same 
   expect(reportsIn(world)).toEqual([])
   // The alterations must have gone further than the parser, or this compared little.
   expect(seen.size).toBeGreaterThan(6)
-}, 60_000)
+})

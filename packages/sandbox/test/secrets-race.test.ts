@@ -70,7 +70,7 @@ const compile = (...args: readonly string[]): void => {
 beforeAll(() => {
   const names = readdirSync(SOURCES).filter((name) => name.endsWith('.c'))
   compile('-c', ...names.map((name) => join(SOURCES, name)))
-}, 60_000)
+})
 
 function changingLauncher(etc: string, changes: number): LauncherState {
   const dir = scratchDir()

@@ -1,13 +1,4 @@
-import {
-  chmodSync,
-  chownSync,
-  mkdirSync,
-  readFileSync,
-  renameSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
+import { chmodSync, chownSync, mkdirSync, renameSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { once } from 'node:events'
 import { spawn } from 'node:child_process'
@@ -28,6 +19,7 @@ import {
   withSecretsIn,
   type World,
 } from './confine.ts'
+import { mountsSeen } from './mounts.ts'
 
 afterAll(removeWorlds)
 
@@ -210,12 +202,11 @@ describe.runIf(isRoot)('root, for whom the kernel itself holds it (decision 0247
     const path = join(world.root, 'etc/hosts')
     const host = spawn('unshare', ['--mount', '--propagation', 'shared', 'sh', '-c', 'echo ready; read line'])
     await once(host.stdout, 'data')
-    const mounts = (): string => readFileSync(`/proc/${host.pid}/mountinfo`, 'utf8')
-    const before = mounts()
+    const before = mountsSeen(world.dir, host.pid!)
     const launcher = launcherBy(`nsenter --mount=/proc/${host.pid}/ns/mnt --`)
     const inside = [{ tag: 'content', path, text: 'the sandbox' }] as const
     expect(await runIn(who, world, 'cat etc/hosts', { launcher, inside })).toEqual(['the sandbox'])
-    expect(mounts()).toBe(before)
+    expect(mountsSeen(world.dir, host.pid!)).toEqual(before)
     host.stdin.end()
     await once(host, 'close')
   })

@@ -38,7 +38,7 @@ describe.each(IDENTITIES)('as $name', (who) => {
   }
 
   byNumber('without namespaces: how a process of the host is scheduled is not changed', async () => {
-    const host = spawn(PYTHON, ['-c', 'import time; print("up", flush=True); time.sleep(60)'], {
+    const host = spawn(PYTHON, ['-c', 'import time; print("up", flush=True); time.sleep(600)'], {
       stdio: ['ignore', 'pipe', 'ignore'],
       ...who.as,
     })

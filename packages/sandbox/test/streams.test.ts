@@ -93,7 +93,7 @@ describe.each(IDENTITIES)('a socket on a stream, as $name', (who) => {
     const { stdout, stderr } = spawnSync('python3', [host, reachableLauncher().path, file], {
       ...who.as,
       encoding: 'utf8',
-      timeout: 60_000,
+      timeout: 110_000,
     })
     expect(stderr).toBe('')
     const answers = Object.fromEntries(

@@ -180,7 +180,7 @@ print('swapped', *sorted(seen))
     })
     const channel = child.stdio[3] as Duplex
     channel.on('error', () => {}).resume()
-    const call = { argv: ['sh', '-c', 'echo ready; sleep 60'], cwd: world.root, env: BASE_ENV } as const
+    const call = { argv: ['sh', '-c', 'echo ready; sleep 600'], cwd: world.root, env: BASE_ENV } as const
     channel.write(encodeItems(itemsFor(plan, call, [])))
     await once(child.stdout!, 'data')
     const during = mountsSeen(world.dir)
@@ -193,7 +193,7 @@ print('swapped', *sorted(seen))
     'without namespaces: no shared memory or queue of the host, and no limit set on its processes',
     async () => {
       const world = makeWorld(who)
-      const host = spawn(PYTHON, ['-c', 'import time; print("up", flush=True); time.sleep(60)'], {
+      const host = spawn(PYTHON, ['-c', 'import time; print("up", flush=True); time.sleep(600)'], {
         stdio: ['ignore', 'pipe', 'ignore'],
         ...who.as,
       })
@@ -228,7 +228,7 @@ attempt('memory', lambda: os.open('/proc/${host.pid}/mem', os.O_RDWR))
       const world = makeWorld(who)
       const other = spawn(
         PYTHON,
-        ['-c', 'import os, time; a, b = os.openpty(); print(os.ttyname(b), flush=True); time.sleep(60)'],
+        ['-c', 'import os, time; a, b = os.openpty(); print(os.ttyname(b), flush=True); time.sleep(600)'],
         { stdio: ['ignore', 'pipe', 'ignore'], ...who.as },
       )
       const [name] = (await once(other.stdout, 'data')) as [Buffer]

@@ -10,7 +10,7 @@ import { SessionPlace, untilGone } from './support.ts'
 /** A worker in the place of the one that makes files; it may write everywhere but in `denied`, which is not there. */
 const CONFIG = `
 [conversation.tools.fs_create_file]
-timeout_secs = 20
+timeout_secs = 200
 access.fs = [{ path = ".", read = true, write = true, execute = true }, { path = "denied" }]
 `
 const place = (): SessionPlace => new SessionPlace({ '.cordon/config.toml': CONFIG, 'a.txt': 'a' })
@@ -35,21 +35,17 @@ const MISDEEDS: Readonly<Record<string, object>> = {
   dies: failed('the tool was ended by SIGSEGV and said nothing'),
 }
 
-test(
-  'decision 0200: a worker that did one thing it should not is never asked again',
-  { timeout: 120_000 },
-  async () => {
-    await using where = place()
-    const session = where.session({}, writeHostileWorker(where.base))
-    for (const [misdeed, reply] of Object.entries(MISDEEDS)) {
-      expect((await session.call('fs_create_file', call('well'))).reply, misdeed).toEqual(DONE)
-      const [before] = launchers()
-      const outcome = await session.call('fs_create_file', call(misdeed))
-      expect({ misdeed, reply: outcome.reply }).toEqual({ misdeed, reply })
-      await untilGone(before)
-    }
-  },
-)
+test('decision 0200: a worker that did one thing it should not is never asked again', async () => {
+  await using where = place()
+  const session = where.session({}, writeHostileWorker(where.base))
+  for (const [misdeed, reply] of Object.entries(MISDEEDS)) {
+    expect((await session.call('fs_create_file', call('well'))).reply, misdeed).toEqual(DONE)
+    const [before] = launchers()
+    const outcome = await session.call('fs_create_file', call(misdeed))
+    expect({ misdeed, reply: outcome.reply }).toEqual({ misdeed, reply })
+    await untilGone(before)
+  }
+})
 
 test('decision 0253: a worker that reads answers first, is then looked at and stopped, and only then asked again', async () => {
   const config = `[conversation.tools.fs_read_file]\naccess.fs = [{ path = ".", read = true, execute = true }]\n`
@@ -61,11 +57,11 @@ test('decision 0253: a worker that reads answers first, is then looked at and st
     const [before] = launchers()
     expect([misdeed, await read(misdeed)]).toEqual([misdeed, DONE])
     expect([misdeed, await read('well')]).toEqual([misdeed, DONE])
-    expect(launchers(), misdeed).not.toContain(before)
+    await untilGone(before)
   }
   const [launcher] = launchers()
   const state = (): string | undefined => statFields(family(launcher!).at(-1)!)[0]
-  await expect.poll(state, { timeout: 20_000 }).toBe('T')
+  await expect.poll(state).toBe('T')
 })
 
 test('SPEC 4.3 what a call made at a denied path is moved aside before its result is there', async () => {
@@ -100,7 +96,7 @@ test('decision 0200: between two calls nothing happens inside, so what appears t
 
 test('a call that takes too long, or is cancelled, ends its worker', async () => {
   await using where = place()
-  where.write('.cordon/config.toml', CONFIG.replace('20', '1'))
+  where.write('.cordon/config.toml', CONFIG.replace('200', '1'))
   const session = where.session({}, writeHostileWorker(where.base))
   const timeout = await session.call('fs_create_file', call('hangs'))
   expect(textOf(timeout)).toBe('the tool was stopped after 1 s (timeout_secs)')

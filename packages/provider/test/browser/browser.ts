@@ -3,21 +3,22 @@ import { existsSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import sparticuz from '@sparticuz/chromium'
 import { type Browser, type BrowserContext, type CDPSession, chromium, type Page } from 'playwright-core'
 import { Admin } from '../../src/admin.ts'
 import { readAmbientAssets } from '../../src/console/assets.ts'
 import type { ServeOptions } from '../../src/http/serve.ts'
 import { TestPlace } from '../place.ts'
+import { chromiumPath } from './chromium.ts'
 
 export const ASSETS: string = join(import.meta.dirname, '../../../cli/dist/console')
 
 /** A real Chromium out of the registry's package; the web's own protections stay on. Undefined, and said, where it cannot start. */
 export async function startBrowser(): Promise<Browser | undefined> {
   try {
-    const executablePath = await sparticuz.executablePath()
+    const executablePath = await chromiumPath()
     return await chromium.launch({
       executablePath,
+      timeout: 120_000,
       args: [
         '--headless=shell',
         '--no-sandbox',
@@ -73,6 +74,7 @@ export class BrowserPlace {
   /** A person with a browser of his own and a device that can make passkeys. */
   async person(options: Parameters<Browser['newContext']>[0] = {}): Promise<Person> {
     const context = await this.browser.newContext({ locale: 'en-GB', timezoneId: 'UTC', ...options })
+    context.setDefaultTimeout(WAITS_MS)
     const page = await context.newPage()
     const cdp = await context.newCDPSession(page)
     await cdp.send('WebAuthn.enable')

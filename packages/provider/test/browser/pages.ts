@@ -5,7 +5,8 @@ import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readAmbientAssets } from '../../src/console/assets.ts'
 import { type Agent, send } from '../place.ts'
-import { ASSETS, BrowserPlace, type Person } from './browser.ts'
+import { ownPort } from '../ports.ts'
+import { ASSETS, BrowserPlace, type Person, WAITS_MS } from './browser.ts'
 
 const POLICY = `permit (principal, action == Action::"/filesystem/file/read", resource);
 permit (principal, action == Action::"/filesystem/file/delete", resource) when { context has cosigner && context.cosigner };`
@@ -16,7 +17,7 @@ export function testPages(browser: Browser): void {
   let person: Person
   let file: string
   beforeAll(async () => {
-    at = await BrowserPlace.start(browser)
+    at = await BrowserPlace.start(browser, { port: await ownPort() }) // it is restarted there
     agent = await at.place.agent('careful', POLICY)
     person = await at.person()
     file = join(at.place.files, 'notes.md')
@@ -93,7 +94,7 @@ export function testPages(browser: Browser): void {
     await at.place.serving.stop()
     await person.page.getByText('The provider does not answer. Trying again…').waitFor()
     Object.assign(at.place, {
-      serving: await at.place.serve({ port, assets: readAmbientAssets(ASSETS) }),
+      serving: await at.place.serve({ port, assets: readAmbientAssets(ASSETS), approvalMs: WAITS_MS }),
     })
     await person.page.getByText('The provider does not answer').waitFor({ state: 'detached' })
     const other = join(at.place.files, 'other.md')

@@ -32,13 +32,13 @@ const chain = (() => {
     audience: app.did,
     prefix,
     command: '/filesystem',
-    expires: now + 600,
+    expires: now + 3600,
   })
   const terms = {
     audience: agent.did,
     prefix: narrow,
     command: '/filesystem/file',
-    expires: now + 600,
+    expires: now + 3600,
     notBefore: 1,
   }
   return [root, delegateOn(app, [root], terms)]
@@ -77,7 +77,7 @@ test('what we sign is accepted by iso-ucan, and both see one CID', async () => {
       chain,
       command: '/filesystem/file/copy',
       args,
-      expires: now + 60,
+      expires: now + 299,
     })
     expect(await askThem(token)).toBeUndefined()
     expect(verifyInvocation(token, { now, provider: [provider.did] })).toMatchObject({
@@ -108,7 +108,7 @@ test('the policy in a delegation says what the prefix says, to a verifier that k
         chain,
         command: '/filesystem/file/move',
         args,
-        expires: now + 60,
+        expires: now + 299,
       })
       const inside = [path, destination].every((each) => each === undefined || coversPath(narrow, each))
       expect((await askThem(token)) === undefined, JSON.stringify(args)).toBe(inside)
@@ -126,7 +126,7 @@ test('what iso-ucan signs is accepted by us, byte for byte what we would have si
     cmd: '/filesystem',
     pol: policyFor(prefix),
     meta: metaFor(prefix),
-    exp: now + 600,
+    exp: now + 3600,
     nonce,
   })
   const two = await theyDelegate({
@@ -136,14 +136,14 @@ test('what iso-ucan signs is accepted by us, byte for byte what we would have si
     cmd: '/filesystem/file',
     pol: policyFor(narrow),
     meta: metaFor(narrow),
-    exp: now + 600,
+    exp: now + 3600,
     nonce,
   })
   const ours = mintDelegation(provider, {
     audience: app.did,
     prefix,
     command: '/filesystem',
-    expires: now + 600,
+    expires: now + 3600,
     nonce,
   })
   expect(Buffer.from(ours.bytes).toString('hex')).toBe(Buffer.from(one.bytes).toString('hex'))
@@ -154,7 +154,7 @@ test('what iso-ucan signs is accepted by us, byte for byte what we would have si
     cmd: '/filesystem/file/read',
     args: { path: `${narrow}/f` },
     prf: [one, two],
-    exp: now + 60,
+    exp: now + 299,
     verifierResolver: resolver,
   } as never)
   const token = encodeContainer([use.bytes, one.bytes, two.bytes])
@@ -172,9 +172,9 @@ test('where iso-ucan is not careful enough: a command that only begins like the 
     audience: agent.did,
     prefix,
     command: '/filesystem/dir/delete',
-    expires: now + 600,
+    expires: now + 3600,
   })
-  const terms = { key: agent, chain: [only], args: { path: prefix }, expires: now + 60 }
+  const terms = { key: agent, chain: [only], args: { path: prefix }, expires: now + 299 }
   const token = signInvocation({ ...terms, command: '/filesystem/dir/delete_recursive' })
   expect(await askThem(token)).toBeUndefined()
   expect(verifyInvocation(token, { now, provider: [provider.did] })).toMatchObject({

@@ -59,7 +59,7 @@ test('junk never crashes the proxy and never makes it look a name up or connect'
     }),
     { numRuns: 600 },
   )
-}, 60_000)
+})
 
 test('whatever is sent inside a tunnel, the server sees no path but the allowed ones', async () => {
   const seen: string[] = []
@@ -68,7 +68,7 @@ test('whatever is sent inside a tunnel, the server sees no path but the allowed 
     res.end('x')
   })
   const lab = await startLab(rules({ host: 'a.example', port, pathPrefix: '/ok' }), {
-    limits: { firstBytesMs: 200 },
+    limits: { firstBytesMs: 5000 },
   })
   const host = `a.example:${port}`
   const path = fc.constantFrom(
@@ -118,7 +118,7 @@ test('whatever is sent inside a tunnel, the server sees no path but the allowed 
     { numRuns: 300 },
   )
   expect(seen.length).toBeGreaterThan(250)
-}, 60_000)
+})
 
 test('the readers of first bytes answer any bytes', () => {
   const tls = fc.uint8Array({ maxLength: 300 }).map((tail) => Buffer.from([0x16, 3, 1, ...tail]))

@@ -13,7 +13,7 @@ const get = (url: string, list: RuleText[], options: Partial<GetOptions> = {}): 
     classify: (address) => (address.startsWith('127.1.') ? 'public' : classifyAddress(address)),
     upstreamRoots: [certificate.cert],
     headers: { 'user-agent': 'test' },
-    signal: AbortSignal.timeout(10_000),
+    signal: AbortSignal.timeout(100_000),
     ...options,
   })
 

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { once } from 'node:events'
 import { type IncomingMessage } from 'node:http'
 import { type Duplex } from 'node:stream'
 import { X509Certificate } from 'node:crypto'
@@ -156,9 +155,14 @@ test('SPEC 4.5 WebSockets inside an intercepted tunnel are decided by path, then
   expect((await open('/other')).status).toBe('403 Forbidden')
   const { status, socket } = await open('/live/1')
   expect(status).toBe('101 Switching Protocols')
-  socket.write(Buffer.alloc(5000, 'x'))
+  const echoed = Promise.withResolvers<void>()
   let got = 0
-  while (got < 5000) got += ((await once(socket, 'data')) as [Buffer])[0].length
+  socket.on('data', (chunk: Buffer) => {
+    got += chunk.length
+    if (got === 5000) echoed.resolve()
+  })
+  socket.write(Buffer.alloc(5000, 'x'))
+  await echoed.promise
   socket.end()
   const decisions = (await settled(lab, 4)).map((d) => d as Record<string, unknown>)
   expect(decisions.map((d) => [d['kind'], d['url'], d['allowed'], d['bytesUp'], d['bytesDown']])).toEqual([

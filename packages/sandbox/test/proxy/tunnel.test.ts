@@ -191,7 +191,7 @@ test('an end that breaks takes the other end with it, in both directions', async
 test('an idle tunnel, a silent client and a client that says nothing are closed and recorded', async () => {
   const port = await startRaw(echo)
   const lab = await startLab(rules({ host: 'a.example', port }, { host: 'b.example' }), {
-    limits: { idleMs: 60, firstBytesMs: 60 },
+    limits: { idleMs: 3000, firstBytesMs: 3000 },
     resolve: () => Promise.resolve(['127.1.0.1']),
   })
   const idle = new Client(lab.port)

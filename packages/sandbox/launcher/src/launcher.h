@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 /* ---- probe.c: instead of a launch ---- */
@@ -23,10 +24,12 @@ int probe (void);
 struct streams
 {
   int flags[STREAMS];
+  struct stat devices[STREAMS]; /* st_mode is 0 for what is none */
 };
 
 /* In the supervisor. The flags belong to the open file and not to the process, so what the tool sets stays with whoever
- * else has that file open: the shell, and what it runs next. */
+ * else has that file open: the shell, and what it runs next. The same is true of who may open a device: the host's
+ * terminal, or its /dev/null. */
 void streams_keep (struct streams *streams);
 void streams_restore (const struct streams *streams);
 

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 /* What F_SETFL can change. On a pipe O_DIRECT makes packets, of which whoever reads less loses the rest. */
 #define KEPT (O_APPEND | O_NONBLOCK | O_ASYNC | O_DIRECT | O_NOATIME)
@@ -61,7 +62,25 @@ void
 streams_keep (struct streams *streams)
 {
   for (int fd = 0; fd < STREAMS; fd++)
-    streams->flags[fd] = fcntl (fd, F_GETFL);
+    {
+      struct stat *device = &streams->devices[fd];
+      streams->flags[fd] = fcntl (fd, F_GETFL);
+      if (fstat (fd, device) || !S_ISCHR (device->st_mode))
+        device->st_mode = 0;
+    }
+}
+
+static void
+restore_device (int fd, const struct stat *before)
+{
+  struct stat now;
+  if (!before->st_mode || fstat (fd, &now) || now.st_rdev != before->st_rdev)
+    return;
+  /* The owner first, which may take bits of the mode away. */
+  if (now.st_uid != before->st_uid || now.st_gid != before->st_gid)
+    (void) !fchown (fd, before->st_uid, before->st_gid);
+  if (now.st_mode != before->st_mode)
+    (void) !fchmod (fd, before->st_mode & 07777);
 }
 
 void
@@ -72,5 +91,6 @@ streams_restore (const struct streams *streams)
       int now = fcntl (fd, F_GETFL), before = streams->flags[fd];
       if (now >= 0 && before >= 0 && (now ^ before) & KEPT)
         fcntl (fd, F_SETFL, (now & ~KEPT) | (before & KEPT));
+      restore_device (fd, &streams->devices[fd]);
     }
 }

@@ -47,7 +47,8 @@ export function secretsCover(survey: Survey, mounted: readonly string[]): CoverS
 
 export function layOutDevices(layout: Layout, survey: Survey, processes: number): void {
   layout.dir('/dev')
-  for (const path of survey.devices) layout.bind(path, 'file', ['no-suid', 'no-exec'])
+  // Read-only: they can be written all the same, and who may open them is not changed, which root could on the host.
+  for (const path of survey.devices) layout.bind(path, 'file', ['read-only', 'no-suid', 'no-exec'])
   layout.special({ tag: 'devpts', path: '/dev/pts' })
   layout.link('/dev/ptmx', 'pts/ptmx')
   layout.link('/dev/fd', '/proc/self/fd')

@@ -1,13 +1,13 @@
 import { Command as Parser, CommanderError } from 'commander'
-import { type Command, RUN } from './command.ts'
+import { type Command, type Register, RUN } from './command.ts'
 import { EXIT, reportError, reportRunError, RUN_EXIT } from './report.ts'
 import type { World } from './world.ts'
 
 /** Parses the command line, loads the one command it names and runs it. Never throws. */
 export async function run(commands: readonly Command[], world: World, version: string): Promise<void> {
-  const parser = topLevel(world, version)
   const typed = typedCommand(commands, world.argv)
-  try {
+  await reporting(world, typed?.name === RUN.name, async () => {
+    const parser = topLevel(world, version)
     let words = world.argv
     for (const command of commands) {
       const sub = parser.command(command.name).description(command.summary)
@@ -19,8 +19,29 @@ export async function run(commands: readonly Command[], world: World, version: s
     }
     if (words.length === 0) return parser.outputHelp()
     await parser.parseAsync(words, { from: 'user' })
+  })
+}
+
+/**
+ * The same for a program that is one command, which is the first word: what would find it among others need not be made for
+ * every start (decision 0296).
+ */
+export async function runAlone(
+  { name, summary }: Pick<Command, 'name' | 'summary'>,
+  register: Register,
+  world: World,
+): Promise<void> {
+  await reporting(world, name === RUN.name, async () => {
+    const parser = styled(new Parser(`cordon ${name}`), world).description(summary)
+    register(parser, world)
+    await parser.parseAsync(world.argv.slice(1), { from: 'user' })
+  })
+}
+
+async function reporting(world: World, isRun: boolean, work: () => Promise<void>): Promise<void> {
+  try {
+    await work()
   } catch (error) {
-    const isRun = typed?.name === RUN.name
     // Help ends parsing by throwing, with exit code 0; every other CommanderError is a wrong command line.
     if (error instanceof CommanderError)
       world.finish(error.exitCode === 0 ? EXIT.ok : isRun ? RUN_EXIT.failed : EXIT.usage)
@@ -35,13 +56,16 @@ function typedCommand(commands: readonly Command[], argv: readonly string[]): Co
   return commands.find((command) => command.name === name || (name !== undefined && command.alias === name))
 }
 
-function topLevel(world: World, version: string): Parser {
-  return new Parser('cordon')
+const topLevel = (world: World, version: string): Parser =>
+  styled(new Parser('cordon'), world)
     .description('Gives the tools of AI agents exactly the access you granted, and proves it.')
     .version(version, '-V, --version', 'print the version')
+    .enablePositionalOptions()
+
+const styled = (parser: Parser, world: World): Parser =>
+  parser
     .helpOption('-h, --help', 'show help')
     .exitOverride()
-    .enablePositionalOptions()
     .configureHelp({ styleTitle: (text) => world.out.style('bold', text) })
     .configureOutput({
       writeOut: (text) => world.out.write(text),
@@ -49,4 +73,3 @@ function topLevel(world: World, version: string): Parser {
       outputError: (text, write) => write(text.replace(/^error:/, world.err.style('red', 'cordon:'))),
     })
     .showHelpAfterError('(run with --help for the usage)')
-}

@@ -1,12 +1,9 @@
-import { run } from './cli.ts'
+import { runAlone } from './cli.ts'
 import { RUN } from './command.ts'
 import { register } from './commands/run.ts'
 import { openAmbientWorld } from './world.ts'
 
 export { ways } from './run-command.ts'
 
-declare const CORDON_VERSION: string
-
 /** `cordon run` as a program of its own, in one file (decision 0120). */
-export const start = (): Promise<void> =>
-  run([{ ...RUN, load: () => Promise.resolve({ register }) }], openAmbientWorld(), CORDON_VERSION)
+export const start = (): Promise<void> => runAlone(RUN, register, openAmbientWorld())

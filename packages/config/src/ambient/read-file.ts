@@ -66,7 +66,7 @@ export function readAmbientText(
     if (stat.isDirectory()) return wrong(...IS_DIRECTORY)
     if (!stat.isFile())
       return wrong('it is not a regular file', 'put a regular file in its place, or take it away')
-    const bytes = readUpTo(fd, LARGEST_FILE + 1)
+    const bytes = readUpTo(fd, LARGEST_FILE + 1, stat.size)
     if (bytes.length > LARGEST_FILE)
       return wrong(
         'it is larger than 8 MiB, which is the limit',
@@ -103,18 +103,17 @@ const OPEN_ERRORS: Readonly<Record<string, readonly [string, string]>> = {
   ENXIO: ['it is not a regular file', 'put a regular file in its place, or take it away'],
 }
 
-/** The size a file claims is not trusted: it is read until it ends or the limit is passed. */
-function readUpTo(fd: number, limit: number): Buffer {
-  const chunks: Buffer[] = []
+/** The size a file claims is only a guess: it is read until it ends or the limit is passed. */
+function readUpTo(fd: number, limit: number, guess: number): Buffer {
+  let bytes = Buffer.allocUnsafe(Math.min(guess + 1, limit)) // one more, so that its end is seen without another
   let total = 0
-  while (total < limit) {
-    const chunk = Buffer.allocUnsafe(Math.min(64 * 1024, limit - total))
-    const count = readSync(fd, chunk)
-    if (count === 0) break
-    chunks.push(chunk.subarray(0, count))
+  for (;;) {
+    const count = readSync(fd, bytes, total, bytes.length - total, null)
     total += count
+    if (count === 0 || total === limit) return bytes.subarray(0, total)
+    if (total === bytes.length)
+      bytes = Buffer.concat([bytes, Buffer.allocUnsafe(Math.min(64 * 1024, limit - total))])
   }
-  return Buffer.concat(chunks)
 }
 
 function lineOfBadByte(bytes: Buffer): number {

@@ -84,7 +84,7 @@ class ExchangedError extends CordonError {
  * problem of every layer, NotTrustedError when the files are needed.
  */
 export async function openAmbientProject(options: ProjectOptions): Promise<Project> {
-  const workspace = requireWorkspace(options)
+  const { workspace, isMarked } = findWorkspace(options)
   // Before anything of it is read: what a killed run left is not to be obeyed.
   const finished = finishKilledRuns(workspace.unfinished)
   const found = readAmbientSources(placesOf(workspace, options))
@@ -108,7 +108,7 @@ export async function openAmbientProject(options: ProjectOptions): Promise<Proje
     waiting: gate.waiting,
     unreadable: gate.unreadable,
     notices: [
-      ...newlyWide(workspace, options),
+      ...(isMarked ? [] : newlyWide(workspace, options)),
       ...workspace.passedOver.map(notInEffect),
       ...finished,
       ...gate.notices,
@@ -182,14 +182,19 @@ function withConversation(
   return [...others, ...current] // merging puts every layer in its place
 }
 
-export function requireWorkspace({
-  cwd,
-  surroundings,
-  unmarked,
-  marks,
-}: Pick<ProjectOptions, 'cwd' | 'surroundings' | 'unmarked' | 'marks'>): Workspace {
+type Place = Pick<ProjectOptions, 'cwd' | 'surroundings' | 'unmarked' | 'marks'>
+
+export const requireWorkspace = (place: Place): Workspace => findWorkspace(place).workspace
+
+interface FoundWorkspace {
+  readonly workspace: Workspace
+  /** By a mark that counts. */
+  readonly isMarked: boolean
+}
+
+function findWorkspace({ cwd, surroundings, unmarked, marks }: Place): FoundWorkspace {
   const workspace = openWorkspace(cwd, surroundings, marks)
-  if (workspace && unmarked !== 'here') return fit(workspace, cwd)
+  if (workspace && unmarked !== 'here') return { workspace: fit(workspace, cwd), isMarked: true }
   if (unmarked === undefined || unmarked === 'refuse') {
     const [mark] = marksThatDoNotCount(cwd, surroundings)
     throw new NoWorkspaceError(cwd, mark && `${notInEffect(mark)}, or work there`)
@@ -198,7 +203,7 @@ export function requireWorkspace({
   const here = fit(unmarkedWorkspace(root, surroundings), cwd)
   refuseHome(here.root, surroundings)
   refuseSecrets(here.root, surroundings)
-  return here
+  return { workspace: here, isMarked: false }
 }
 
 /**
@@ -216,7 +221,7 @@ function unmarkedRoot(cwd: CanonicalPath, surroundings: Surroundings): Canonical
 
 /** Said once: it is more than the directory one stands in. */
 function newlyWide({ root }: Workspace, { cwd, surroundings }: ProjectOptions): readonly string[] {
-  if (root === cwd || openWorkspace(cwd, surroundings)?.root === root) return []
+  if (root === cwd) return []
   const around = repositoriesAround(cwd as CanonicalPath, surroundings)
   if (!around.includes(root) || !isNews('wide', root, surroundings)) return []
   return [

@@ -12,7 +12,7 @@ const PID = /-(\d+)-\d+$/
 
 function nameOf(pid: number): string | undefined {
   try {
-    const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').slice(0, 8)
+    const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').slice(0, 8)
     const namespace = readlinkSync('/proc/self/ns/pid').replaceAll(/\D/g, '')
     return `${boot}-${namespace}-${pid}-${startOf(pid)}`
   } catch {

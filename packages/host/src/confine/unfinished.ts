@@ -6,7 +6,7 @@ import {
   readdirSync,
   readFileSync,
   renameSync,
-  rmSync,
+  unlinkSync,
   writeFileSync,
   writeSync,
 } from 'node:fs'
@@ -85,7 +85,7 @@ export class KeptRecord {
   end(): void {
     this.#isOver = true
     if (this.#isInUse || !this.#open) return
-    rmSync(this.#open.path, { force: true })
+    unlinkIfThere(this.#open.path)
     this.#close()
   }
 
@@ -121,10 +121,19 @@ let records = 0
 /** What could not be moved stays in the record: the next command tries again. */
 function settle(record: string, watched: readonly WatchedPath[], found: Found): void {
   const left = leftOf(watched, found)
-  if (left.length === 0) return rmSync(record, { force: true })
+  if (left.length === 0) return unlinkIfThere(record)
   if (left.length === watched.length) return
   writeFileSync(`${record}.new`, JSON.stringify(left), { mode: 0o600 })
   renameSync(`${record}.new`, record)
+}
+
+/** `rmSync` looks first, and loads what it needs for directories: a part of every start. */
+function unlinkIfThere(path: string): void {
+  try {
+    unlinkSync(path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+  }
 }
 
 const leftOf = (watched: readonly WatchedPath[], { createdDenied }: Found): readonly WatchedPath[] =>

@@ -39,13 +39,15 @@ class UnaskedSecretError extends CordonError {
 export async function confirmOutside(
   { typed, configured }: AskedLists,
   { loaded, workspace }: Project,
-  { home, person, session }: Compiler,
+  compiler: Compiler,
 ): Promise<Confirmed> {
+  const { home } = compiler
   const patterns = [...SENSITIVE, ...loaded.config.sandbox.sensitive]
   const sensitive = (rules: readonly OutsideRule[]): readonly SensitiveGrant[] =>
     sensitiveGrants(new Map([[SUBJECT, { fs: rules, net: [], env: [] }]]), { root: '/', home, patterns })
   const grants = [typed, ...configured].flatMap(sensitive)
   if (grants.length === 0) return { lists: [typed, ...configured], warnings: [] }
+  const { person, session } = compiler // which session it is has to be looked up, so only now
   const memory = sessionMemoryOf(workspace, session)
   const unasked = person ? undefined : sensitive(typed).find(({ key }) => !memory.has(key))
   if (unasked) throw new UnaskedSecretError(unasked, home)

@@ -207,23 +207,32 @@ function explain(
     .filter((decision) => !decision.allowed)
     .map((decision) => withScheme(decision, request.argv, exit.said))
   const unreached = decisions.filter((decision) => failed && decision.failed)
-  const facts = hintFacts(request, plan, refused)
-  const complaints = mentionedInErrors(exit.said)
-  const typed = mentionedInCommand(request.argv)
-  // A program that complained, and not about the network, did not fail for a URL on its command line.
-  const wanted = exit.said !== '' && complaints.hosts.length === 0 ? { ...typed, hosts: [] } : typed
-  const mentions = failed ? [complaints, wanted] : []
   return {
     exit,
     refused,
     left: leftBehind(exit.left, plan.survey.home.canonical),
     unreached: [...new Set(unreached.map(({ reason }) => reason))],
-    hints: [
-      ...(failed ? findLimits(exit.said, plan.limits) : []),
-      ...(failed ? networkHints(exit.said, request.argv, plan, request.sandbox.unix_sockets) : []),
-      ...(failed ? programHints(request, exit.said, facts) : []),
-      ...findHints(mentions, facts),
-      ...(failed ? [] : findGuardHints(complaints, facts)),
-    ],
+    // What succeeded and complained about nothing needs no guess.
+    hints: failed || exit.said !== '' ? hintsOf(request, plan, exit, refused) : [],
   }
+}
+
+function hintsOf(
+  request: RunRequest,
+  plan: Plan,
+  { code, said }: Exit,
+  refused: readonly ProxyDecision[],
+): readonly Hint[] {
+  const facts = hintFacts(request, plan, refused)
+  const complaints = mentionedInErrors(said)
+  if (code === 0) return findGuardHints(complaints, facts)
+  const typed = mentionedInCommand(request.argv)
+  // A program that complained, and not about the network, did not fail for a URL on its command line.
+  const wanted = said !== '' && complaints.hosts.length === 0 ? { ...typed, hosts: [] } : typed
+  return [
+    ...findLimits(said, plan.limits),
+    ...networkHints(said, request.argv, plan, request.sandbox.unix_sockets),
+    ...programHints(request, said, facts),
+    ...findHints([complaints, wanted], facts),
+  ]
 }

@@ -5,6 +5,7 @@ import {
   FsIndex,
   type FsRule,
   parseFsRule,
+  parseHost,
   parseRelPath,
   Problems,
 } from '@cordon/policy'
@@ -189,4 +190,8 @@ test('SPEC 1.1 no sequence of dropped rules allows what the full policy denied',
     },
   )
   fc.assert(property, { numRuns: 2000 })
+})
+
+test('SPEC 1.1 the host that stands for all of them is spelled as every other one', () => {
+  expect(DEFAULT_NET.map(({ host }) => parseHost(host))).toEqual(DEFAULT_NET.map(({ host }) => host))
 })

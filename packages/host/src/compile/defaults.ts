@@ -2,9 +2,9 @@ import {
   CAPABILITIES,
   type EnvRule,
   type FsRule,
+  type HostName,
   MINIMAL_ENV,
   type NetRule,
-  parseHost,
   ROOT,
 } from '@cordon/policy'
 
@@ -16,10 +16,11 @@ export const DEFAULT_FS: readonly FsRule[] = [
   { path: ROOT, grants: new Set(CAPABILITIES), external: false, origin: BUILT_IN },
 ]
 
+/** As `parseHost` spells it, which would compile its patterns at every start (decision 0296). */
+const NOBODY = 'denied.invalid' as HostName
+
 /** SPEC 1.1: "deny all of net", as a rule, because a declared axis is never an empty list. */
-export const DEFAULT_NET: readonly NetRule[] = [
-  { host: parseHost('denied.invalid')!, allow: false, origin: BUILT_IN },
-]
+export const DEFAULT_NET: readonly NetRule[] = [{ host: NOBODY, allow: false, origin: BUILT_IN }]
 
 export const DEFAULT_ENV: readonly EnvRule[] = MINIMAL_ENV.map((name) => ({
   name,

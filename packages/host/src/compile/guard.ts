@@ -34,12 +34,14 @@ export function withGuard(
   const lifted = liftedBy(lifting, written)
   const named = new FsIndex([...written.rules, ...lifted], root.foldCase)
   const guards = new Map<RelPath, FsRule>()
+  const left = new Map<FsRule, FsRule>() // one rule covers nearly all of what is guarded
   for (const entry of guardedPaths(written, request))
     for (const path of namesOf(entry.path, written, root)) {
       const cover = written.governing(path)
       if (!cover || named.at(path) || !writes(cover)) continue
       if (entry.open && guards.has(path)) continue
-      guards.set(path, guardRule(path, entry, cover))
+      if (!left.has(cover)) left.set(cover, withoutWriting(cover))
+      guards.set(path, guardRule(path, entry, entry.open ? cover : left.get(cover)!))
     }
   return holdOwn([...written.rules, ...guards.values(), ...lifted], survey.own(), root)
 }
@@ -88,9 +90,9 @@ const placeOf = (rule: FsRule, written: FsIndex): string | undefined =>
 const encloses = (dir: string, path: string): boolean => dir !== path && below(dir, path) !== undefined
 
 /** Also inside a mount it has no approved target: the mount's own rule has that. */
-const guardRule = (path: RelPath, { guard, open }: GuardedPath, cover: FsRule): FsRule => ({
+const guardRule = (path: RelPath, { guard }: GuardedPath, { grants }: Pick<FsRule, 'grants'>): FsRule => ({
   path,
-  grants: open ? cover.grants : withoutWriting(cover).grants,
+  grants,
   external: false,
   guard,
   origin: GUARD,
@@ -114,7 +116,7 @@ function holdOwn(rules: readonly FsRule[], own: readonly string[], root: Root): 
     namesOf(place, index, root).flatMap((path) => {
       const cover = index.governing(path)
       if (!cover || index.at(path) || !writes(cover)) return []
-      return [guardRule(path, { path: place, guard: 'moved-aside' }, cover)]
+      return [guardRule(path, { path: place, guard: 'moved-aside' }, withoutWriting(cover))]
     }),
   )
   const isOwn = (rule: FsRule): boolean =>

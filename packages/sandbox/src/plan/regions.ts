@@ -85,5 +85,8 @@ function placeOf(rule: FsRule, all: ReadonlyMap<RelPath, FsRule>, root: string):
 }
 
 /** Two names for one place: the kernel sees the place, so it gets what every name grants. */
-const common = (rules: readonly FsRule[]): ReadonlySet<Capability> =>
-  new Set(CAPABILITIES.filter((capability) => rules.every((rule) => rule.grants.has(capability))))
+function common(rules: readonly FsRule[]): ReadonlySet<Capability> {
+  const [first] = rules
+  if (first && rules.length === 1) return first.grants
+  return new Set(CAPABILITIES.filter((capability) => rules.every((rule) => rule.grants.has(capability))))
+}

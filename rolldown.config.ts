@@ -44,12 +44,17 @@ const withoutImports: Plugin = {
 }
 
 /**
- * `cordon run` imports everything statically. But a room's index leads to modules of others that import later; Rolldown would
- * wrap whatever those lead to into functions, though nothing of it is left at the end: a millisecond of every start (0296).
+ * `cordon run` imports everything statically. But a room's index leads to modules of others that import later, and Rolldown
+ * wraps whatever those lead to into functions, though nothing of it is left at the end: a millisecond of every start (0296).
  */
-const importsNothingLater: Plugin = {
-  name: 'imports-nothing-later',
+const oneScope: Plugin = {
+  name: 'one-scope',
   resolveId: (id, _, { kind }) => (kind === 'dynamic-import' ? { id, external: true } : null),
+  renderChunk: (code, { fileName }) => {
+    if (/\b__esm\w*\(/.test(code))
+      throw new Error(`${fileName}: a module is wrapped, because of a later import`)
+    return null
+  },
 }
 
 /** Rooms do nothing when they are entered: an import of types only must not load one. */
@@ -93,7 +98,7 @@ const asFunction = (entry: string) =>
  */
 const run = defineConfig({
   ...common,
-  plugins: [importsNothingLater, lazyBuiltins, inAscii, withoutImports],
+  plugins: [oneScope, lazyBuiltins, inAscii, withoutImports],
   input: { run: 'packages/cli/src/main-run.ts' },
   output: { ...output, ...asFunction('run'), minify: true, codeSplitting: false },
 })

@@ -51,10 +51,12 @@ export class StatelessServer implements McpServer {
       connection = (await this.#takeSpare(as, stop)) ?? (await this.#start(as, stop))
       return await this.#use(connection, question, stop)
     } finally {
-      // Everything of it is killed now. That it is gone is what the next in line waits for, and whoever closes.
-      void Promise.resolve(connection?.close('now')).then(release)
-      // By then the answer is on its way: whoever waits for it does not wait for the next process as well.
-      setImmediate(() => this.#makeSpare(as))
+      // By then the answer is on its way: whoever waits for it waits neither for the end of this process nor for the start of
+      // the next one. That all of it is gone is what the next in line waits for, and whoever closes.
+      setImmediate(() => {
+        void Promise.resolve(connection?.close('now')).then(release)
+        this.#makeSpare(as)
+      })
     }
   }
 

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { GatewaySession } from '../../src/gateway/session.ts'
+import type { Connection } from '../../src/mcp/connection.ts'
 import { gatewayOf } from '../gateway/support.ts'
 import { launchers } from '../worker/seen.ts'
 import { SessionPlace } from '../worker/support.ts'
@@ -15,7 +16,7 @@ stateful = false
 spare = true
 `
 
-test('SPEC 5.1: the process for the next call is started when the answer to this one is on its way', async () => {
+test('SPEC 5.1: a process is ended, and the next one started, when the answer is on its way', async () => {
   await using where = new SessionPlace({ '.cordon/config.toml': CONFIG, 'small.mjs': SMALL })
   const session = new GatewaySession(await gatewayOf(where), {
     toolsChanged: () => undefined,
@@ -28,15 +29,20 @@ test('SPEC 5.1: the process for the next call is started when the answer to this
   await session.start()
   const route = await session.route('pid')
   if (route?.kind !== 'server') expect.unreachable()
-  const ask = (): Promise<unknown> =>
-    route.server.ask((client) => client.callTool({ name: 'pid', arguments: {} }), route.as)
+  const ask = (): Promise<Connection> =>
+    route.server.ask(async (client, connection) => {
+      await client.callTool({ name: 'pid', arguments: {} })
+      return connection
+    }, route.as)
   const seen = new Set<number>()
   for (let call = 0; call < 3; call++) {
-    await ask()
+    const used = await ask()
     for (const pid of call === 0 ? launchers() : []) seen.add(pid)
     // Whatever is done before an answer can leave is done by now.
     for (let turns = 0; turns < 200; turns++) await Promise.resolve()
+    expect(used.failure()).toBeUndefined()
     expect(launchers().filter((pid) => !seen.has(pid))).toEqual([])
+    await used.ended
     await expect.poll(() => launchers().filter((pid) => !seen.has(pid)), { timeout: 20_000 }).toHaveLength(1)
     for (const pid of launchers()) seen.add(pid)
   }

@@ -28,6 +28,17 @@ test('--help lists every command, also without arguments', () => {
   expect(cordon(here)).toEqual(help)
 })
 
+test('SPEC 2: --help says which conversation a command takes without --id', () => {
+  const own = (...command: string[]): string | undefined =>
+    /--id <conversation>.*?;\s+else\s+(.*?)\n {2}-/s
+      .exec(cordon(here, ...command, '--help').stdout)?.[1]
+      ?.replaceAll(/\s+/g, ' ')
+  expect(own('why')).toBe('in the last used')
+  for (const command of ['serve', 'doctor']) expect(own('mcp', command)).toBe('in none')
+  for (const command of [['run'], ['mcp', 'wrap']])
+    expect(own(...command)).toBe('in none, or with --tool or --profile in the last used')
+})
+
 test('an unknown command gets a suggestion and exit code 2', () => {
   expect(cordon(here, 'wyh')).toEqual({
     code: 2,

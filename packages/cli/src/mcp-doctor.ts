@@ -30,8 +30,7 @@ export async function doctor(world: World, name: string | undefined, options: Do
     unmarked: 'allow',
     trust: trustTerms(world, person ? 'files' : 'nothing'),
   } as const
-  const choice = options.id === undefined ? 'none' : choiceOf(options)
-  const project = await openAmbientProjectIn(place, world, choice)
+  const project = await openAmbientProjectIn(place, world, choiceOf(options, 'none'))
   warn(world, project.notices)
   const call = callOf(name, options)
   let isWell = true

@@ -44,8 +44,7 @@ async function openGateway(world: World, options: ServeOptions): Promise<Gateway
   const person = options.http ? world.person : undefined
   const trust = trustTerms({ pid, reviewer }, reviewer ? 'files' : 'nothing')
   const place = { cwd, surroundings: world, cfg: options.cfg, unmarked: 'allow', trust } as const
-  const choice = options.id === undefined ? 'none' : choiceOf(options)
-  const project = await openAmbientProjectIn(place, world, choice)
+  const project = await openAmbientProjectIn(place, world, choiceOf(options, 'none'))
   warn(world, project.notices)
   const compiler = { pid, uid, home, session, person }
   const policies = await compileProject(project, compiler)

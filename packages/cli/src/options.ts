@@ -9,13 +9,18 @@ import type { World } from './world.ts'
 /** What every command that reads the configuration may be told about it. */
 export interface ConfigOptions {
   readonly cfg: readonly string[]
-  /** Undefined: the last used one. False: none. */
+  /** Undefined: whichever the command takes by itself. False: none. */
   readonly id?: string | false
 }
 
+/** The conversation that a command takes by itself. */
+type OwnChoice = 'last used' | 'none'
+
 /** As the host understands it. */
-export const choiceOf = ({ id }: Pick<ConfigOptions, 'id'>): ConversationChoice =>
-  id === undefined ? 'last used' : id === false ? 'none' : { id }
+export const choiceOf = (
+  { id }: Pick<ConfigOptions, 'id'>,
+  own: OwnChoice = 'last used',
+): ConversationChoice => (id === undefined ? own : id === false ? 'none' : { id })
 
 /** `--cfg key=value | file`, on every command that reads the configuration (SPEC 2). */
 export const cfgOption = (): Option =>
@@ -33,15 +38,18 @@ export interface JsonOption {
 export const jsonOption = (): Option => new Option('--json', 'print one JSON value for programs')
 
 /** `--id` and `--no-id`: whose layer of the configuration counts (SPEC 2). */
-export const idOption = (): Option =>
-  new Option('--id <conversation>', 'in this conversation, by its id or enough of it; else in the last used')
+export const idOption = (own = 'in the last used'): Option =>
+  new Option('--id <conversation>', `in this conversation, by its id or enough of it; else ${own}`)
 
 export const noIdOption = (): Option =>
   new Option('--no-id', 'in no conversation: only what is configured in files')
 
 /** A command that reads the configuration as it is in a conversation. */
-export const withConfigOptions = (parser: Parser): Parser =>
-  parser.addOption(cfgOption()).addOption(idOption()).addOption(noIdOption())
+export const withConfigOptions = (parser: Parser, own: OwnChoice = 'last used'): Parser =>
+  parser
+    .addOption(cfgOption())
+    .addOption(own === 'none' ? idOption('in none') : idOption())
+    .addOption(noIdOption())
 
 export interface CommonOptions extends ConfigOptions, JsonOption {}
 

@@ -23,6 +23,7 @@ const registerServe: Register = (parser, world) => {
     parser
       .command('serve')
       .description('be an MCP server: the tools here and every configured server, each confined'),
+    'none',
   )
     .addOption(workspaceOption())
     .addOption(
@@ -69,6 +70,7 @@ const registerDoctor: Register = (parser, world) => {
     parser
       .command('doctor')
       .description('start a server confined, say what it was refused, and find the least that lets it work'),
+    'none',
   )
     .argument('[server]', 'a server of providers.mcp; by default each of them')
     .addOption(workspaceOption())

@@ -40,7 +40,7 @@ export function withRunOptions(parser: Parser): Parser {
     .addOption(repeatable('--env <name>', 'pass a variable on'))
     .option('--unix-sockets', 'allow unix sockets of its own; those of the host stay out of reach')
     .addOption(cfgOption())
-    .addOption(idOption())
+    .addOption(idOption('in none, or with --tool or --profile in the last used'))
     .addOption(noIdOption())
     .option('--here', 'take just the current directory as the workspace')
     .option('--show', 'print what the command would have, and start nothing')

@@ -11,6 +11,7 @@ import {
 import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server'
 import { CordonError, show } from '@cordon/policy'
 import type { McpServer } from '../mcp/server.ts'
+import { nameApart } from './names.ts'
 import type { GatewaySession } from './session.ts'
 import { plainResource } from './results.ts'
 import { plainText, plainValue } from './text.ts'
@@ -21,8 +22,8 @@ interface Options {
 }
 
 /**
- * SPEC 5.5: what the servers of a session offer beside tools, passed through. A prompt whose name two servers have is
- * prefixed by its server, as tools are. A resource belongs to the first server that lists it.
+ * SPEC 5.5: what the servers of a session offer beside tools, passed through. Prompts are named as tools are. The address of a
+ * resource says where it is, and is not changed: it belongs to the first server that lists it, and it is said who else does.
  */
 export class Directory {
   readonly #session: GatewaySession
@@ -36,18 +37,12 @@ export class Directory {
       'resources',
       async (server) => (await server.ask((client) => client.listResources(undefined, options))).resources,
     )
-    return uniqueBy(
-      lists.flatMap(({ found }) => found),
-      ({ uri }) => uri,
-    ).map(plainValue)
+    return this.#eachOnce(lists, 'resources', ({ uri }) => uri)
   }
 
   async templates(options: Options): Promise<ResourceTemplateType[]> {
     const lists = await this.#templates(options)
-    return uniqueBy(
-      lists.flatMap(({ found }) => found),
-      ({ uriTemplate }) => uriTemplate,
-    ).map(plainValue)
+    return this.#eachOnce(lists, 'templates of resources', ({ uriTemplate }) => uriTemplate)
   }
 
   async read(uri: string, options: Options): Promise<ReadResourceResult> {
@@ -87,6 +82,22 @@ export class Directory {
     const owner = lists.find(({ found }) => found.some(({ uriTemplate }) => uriTemplate === ref.uri))?.server
     const server = owner ?? (await this.#ownerOf(ref.uri, options))
     return plainValue(await server.ask((client) => client.complete(params, options)))
+  }
+
+  /** Of those that several servers list, the first one's. */
+  #eachOnce<T>(lists: readonly Found<T>[], what: string, key: (one: T) => string): T[] {
+    const owners = new Map<string, McpServer>()
+    return lists.flatMap(({ server, found }) =>
+      found.flatMap((one) => {
+        const owner = owners.get(key(one))
+        if (owner && owner !== server)
+          this.#session.warn(
+            `MCP server ${server.name} lists ${what} that ${owner.name} lists as well; ${owner.name} is asked for them`,
+          )
+        owners.set(key(one), owner ?? server)
+        return owner ? [] : [plainValue(one)]
+      }),
+    )
   }
 
   #templates(options: Options): Promise<readonly Found<ResourceTemplateType>[]> {
@@ -129,14 +140,14 @@ export class Directory {
     )
     // A name is used as it is, so one in which something hides is left out, as with tools.
     const all = lists.flatMap(({ server, found }) =>
-      found.filter(({ name }) => plainText(name) === name).map((prompt) => ({ server, prompt })),
+      found
+        .filter(({ name }) => plainText(name) === name)
+        .map((prompt) => ({ server: server.name, remote: prompt.name, asked: server, prompt })),
     )
-    const count = Map.groupBy(all, ({ prompt }) => prompt.name)
-    return all.map(({ server, prompt }) => ({
-      server,
-      prompt,
-      name: count.get(prompt.name)!.length === 1 ? prompt.name : `${server.name}_${prompt.name}`,
-    }))
+    const { named, nameless } = nameApart(all, { servers: this.#session.gateway.servers.map(([name]) => name) })
+    for (const { server, remote } of nameless)
+      this.#session.warn(`prompt ${show(remote)} of MCP server ${server} has no name that is free`)
+    return named.map(({ name, asked, prompt }) => ({ name, server: asked, prompt }))
   }
 
   /** Of every server that can do it. One that fails is left out, and said to be. */
@@ -169,6 +180,3 @@ interface NamedPrompt {
   readonly name: string
   readonly prompt: Prompt
 }
-
-const uniqueBy = <T>(all: readonly T[], key: (one: T) => string): T[] =>
-  [...new Map(all.toReversed().map((one) => [key(one), one])).values()].toReversed()

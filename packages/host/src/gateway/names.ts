@@ -23,45 +23,72 @@ export interface Naming {
 }
 
 /**
- * SPEC 5.5. A tool that is configured has the name it is configured under. Every other one keeps its own, unless somebody
- * else has that as well: then it is prefixed by its server. Local tools keep their names. Pure, and the same in every order
- * of start: which name is whose does not depend on who was faster.
+ * SPEC 5.5. A tool that is configured has the name it is configured under. Every other one is named by `nameApart`, and local
+ * tools keep their names.
  */
 export function nameTools({ conversation, providers }: Config, offers: readonly Offered[]): Naming {
-  // What begins with a server's name is that server's: another one cannot be there first.
-  const isPrefixed = (remote: string, server: string): boolean =>
-    Object.keys(providers.mcp).some((other) => other !== server && fold(remote).startsWith(fold(`${other}_`)))
   const configured = new Map<string, ConfiguredTool>()
-  const taken = new Set<string>()
   for (const [name, config] of Object.entries(conversation.tools)) {
-    taken.add(fold(name))
     if (config.source.kind !== 'mcp') continue
     const { server, tool: remote = name } = config.source
     configured.set(keyOf(server, remote), { name, config })
   }
   const tools: NamedTool[] = []
-  const rest: Pick<NamedTool, 'server' | 'remote'>[] = []
+  const rest: Remote[] = []
   for (const { server, tools: remotes } of offers)
     for (const remote of remotes) {
       const known = configured.get(keyOf(server, remote))
       if (!known) rest.push({ server, remote })
       else if (known.config.enable) tools.push({ ...known, server, remote })
     }
-  const wanted = Map.groupBy(conversation.defaults.enable ? rest : [], ({ remote }) => fold(remote))
-  const candidates = [...wanted].flatMap(([folded, same]) =>
-    same.map(({ server, remote }): NamedTool => {
-      const isFree = same.length === 1 && !taken.has(folded) && !isPrefixed(remote, server)
-      return { name: isFree ? remote : `${server}_${remote}`, server, remote, config: undefined }
+  const { named, nameless } = nameApart(conversation.defaults.enable ? rest : [], {
+    servers: Object.keys(providers.mcp),
+    taken: Object.keys(conversation.tools),
+  })
+  return {
+    tools: [...tools, ...named.map((each) => ({ ...each, config: undefined }))],
+    problems: nameless.map(
+      ({ server, remote }) => `tool ${remote} of MCP server ${server} has no name that is free`,
+    ),
+  }
+}
+
+/** What a server has, by the name that it has there. */
+export interface Remote {
+  readonly server: string
+  readonly remote: string
+}
+
+/**
+ * SPEC 5.5: each keeps its own name, unless somebody else has that as well: then it is prefixed by its server. What begins with
+ * a server's name is that server's, and where one server's name begins another's (`a` and `a_b`), the longer one's: nobody else
+ * is called so, or is in its owner's way. What has no name then is called by nobody: it could be taken for another. Pure, and
+ * the same in every order: which name is whose does not depend on who was faster.
+ */
+export function nameApart<T extends Remote>(
+  all: readonly T[],
+  { servers, taken = [] }: { readonly servers: readonly string[]; readonly taken?: readonly string[] },
+): { readonly named: readonly (T & { readonly name: string })[]; readonly nameless: readonly T[] } {
+  const used = new Set(taken.map(fold))
+  const isOf = (name: string, server: string): boolean => fold(name).startsWith(fold(`${server}_`))
+  const candidates = [...Map.groupBy(all, ({ remote }) => fold(remote))].flatMap(([folded, same]) =>
+    same.map((each) => {
+      const { server, remote } = each
+      const isAnothers = servers.some((other) => other !== server && isOf(remote, other))
+      const isFree = same.length === 1 && !used.has(folded) && !isAnothers
+      return { ...each, name: isFree ? remote : `${server}_${remote}` }
     }),
   )
-  const problems: string[] = []
-  for (const [folded, same] of Map.groupBy(candidates, ({ name }) => fold(name))) {
-    if (same.length === 1 && !taken.has(folded)) tools.push(...same)
-    else
-      for (const { server, remote } of same)
-        problems.push(`tool ${remote} of MCP server ${server} has no name that is free`)
-  }
-  return { tools, problems }
+  const isAnothers = ({ name, server }: (typeof candidates)[number]): boolean =>
+    servers.some((other) => other.length > server.length && isOf(name, other))
+  const groups = [
+    ...Map.groupBy(
+      candidates.filter((each) => !isAnothers(each)),
+      ({ name }) => fold(name),
+    ),
+  ]
+  const named = groups.flatMap(([folded, same]) => (same.length === 1 && !used.has(folded) ? same : []))
+  return { named, nameless: candidates.filter((each) => !named.includes(each)) }
 }
 
 /** Names that differ by case alone are the same to whoever reads them. */

@@ -1,6 +1,6 @@
 import { mergeSources } from '@cordon/config'
-import { expect, test } from 'vitest'
-import { nameTools } from '../../src/gateway/names.ts'
+import { describe, expect, test } from 'vitest'
+import { nameApart, nameTools } from '../../src/gateway/names.ts'
 
 const config = (text: string): ReturnType<typeof mergeSources>['config'] =>
   mergeSources([{ layer: 'user', label: 'test', text }]).config
@@ -81,4 +81,47 @@ test('SPEC 5.5: what has no free name is left out, and said', () => {
     'tool a of MCP server one has no name that is free',
     'tool one_a of MCP server one has no name that is free',
   ])
+})
+
+describe('SPEC 5.5: where one server’s name begins another’s, a name is the longer one’s', () => {
+  const servers = ['a', 'a_b', 'd']
+  const told = (...all: readonly [string, string][]): Record<'named' | 'nameless', string[]> => {
+    const found = nameApart(
+      all.map(([server, remote]) => ({ server, remote })),
+      { servers },
+    )
+    return {
+      named: found.named.map(({ name, server, remote }) => `${name} = ${server} ${remote}`),
+      nameless: found.nameless.map(({ server, remote }) => `${server} ${remote}`),
+    }
+  }
+
+  test('two that would be called alike', () => {
+    const all: [string, string][] = [
+      ['a', 'b_c'],
+      ['d', 'b_c'],
+      ['a_b', 'c'],
+      ['d', 'c'],
+    ]
+    const expected = { named: ['d_b_c = d b_c', 'a_b_c = a_b c', 'd_c = d c'], nameless: ['a b_c'] }
+    expect(told(...all)).toEqual(expected)
+    const reversed = told(...all.toReversed())
+    expect(reversed.named.toSorted()).toEqual(expected.named.toSorted())
+    expect(reversed.nameless).toEqual(expected.nameless)
+  })
+
+  test('also when the other has no such thing, and by no spelling of its own', () => {
+    expect(told(['a', 'b_c'], ['d', 'b_c'], ['a_b', 'z'])).toEqual({
+      named: ['d_b_c = d b_c', 'z = a_b z'],
+      nameless: ['a b_c'],
+    })
+    expect(told(['a', 'b_c'], ['a', 'B_c'], ['a_b', 'c'])).toEqual({
+      named: ['c = a_b c'],
+      nameless: ['a b_c', 'a B_c'],
+    })
+    expect(told(['a', 'a_b_c'], ['a_b', 'c'])).toEqual({
+      named: ['a_a_b_c = a a_b_c', 'c = a_b c'],
+      nameless: [],
+    })
+  })
 })

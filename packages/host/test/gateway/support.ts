@@ -3,7 +3,10 @@ import { compileProject } from '../../src/policies.ts'
 import type { SessionPlace } from '../worker/support.ts'
 
 /** What `cordon mcp serve` would serve there, without anybody to ask. */
-export async function gatewayOf(where: SessionPlace): Promise<Gateway> {
+export async function gatewayOf(
+  where: SessionPlace,
+  warn: (text: string) => void = () => undefined,
+): Promise<Gateway> {
   const project = await where.project()
   const uid = process.getuid?.()
   const compiler = { pid: process.pid, uid, home: where.home, session: 'test', person: undefined }
@@ -14,6 +17,6 @@ export async function gatewayOf(where: SessionPlace): Promise<Gateway> {
     installation: { node: process.execPath, tools: '/tools.cjs' },
     surroundings: { env: {}, platform: process.platform, home: where.home, uid },
     version: '1',
-    audience: { warn: () => undefined },
+    audience: { warn },
   })
 }

@@ -1,0 +1,89 @@
+import { expect, test } from 'vitest'
+import { Directory } from '../../src/gateway/directory.ts'
+import { GatewaySession } from '../../src/gateway/session.ts'
+import { SessionPlace } from '../worker/support.ts'
+import { gatewayOf } from './support.ts'
+
+/** Has the prompts that its second argument names, and the resources of its third; each says whose it is. */
+const SERVER = `
+import { createInterface } from 'node:readline'
+const [own, prompts, resources] = process.argv.slice(2)
+const list = (words) => words.split(',').filter(Boolean)
+const answer = ({ method, params }) => {
+  if (method === 'initialize')
+    return {
+      protocolVersion: params.protocolVersion,
+      capabilities: { tools: {}, prompts: {}, resources: {} },
+      serverInfo: { name: own, version: '1' },
+    }
+  if (method === 'tools/list') return { tools: [] }
+  if (method === 'prompts/list') return { prompts: list(prompts).map((name) => ({ name })) }
+  if (method === 'prompts/get')
+    return { messages: [{ role: 'user', content: { type: 'text', text: own + ' ' + params.name } }] }
+  if (method === 'resources/list') return { resources: list(resources).map((uri) => ({ uri, name: own })) }
+  if (method === 'resources/templates/list') return { resourceTemplates: [] }
+  return {}
+}
+createInterface({ input: process.stdin }).on('line', (line) => {
+  const { id, ...request } = JSON.parse(line)
+  if (id !== undefined) console.log(JSON.stringify({ jsonrpc: '2.0', id, result: answer(request) }))
+})
+`
+
+const server = (name: string, prompts: string, resources = ''): string => `
+[providers.mcp.${name}]
+command = ${JSON.stringify(process.execPath)}
+arguments = ["server.mjs", "${name}", "${prompts}", "${resources}"]
+`
+
+async function withDirectory(
+  servers: readonly string[],
+  look: (directory: Directory, said: readonly string[]) => Promise<void>,
+): Promise<void> {
+  await using where = new SessionPlace({ '.cordon/config.toml': servers.join(''), 'server.mjs': SERVER })
+  const said: string[] = []
+  const session = new GatewaySession(await gatewayOf(where, (text) => said.push(text)), {
+    toolsChanged: () => undefined,
+    promptsChanged: () => undefined,
+    resourcesChanged: () => undefined,
+    resourceUpdated: () => undefined,
+    capabilities: () => undefined,
+    logged: () => undefined,
+  })
+  try {
+    await look(new Directory(session), said)
+  } finally {
+    await session.close()
+  }
+}
+
+const { signal } = new AbortController()
+
+test('SPEC 5.5: prompts are named as tools are: no server takes the name of another’s', async () => {
+  const servers = [server('a', 'b_c,x,own'), server('a_b', 'c'), server('d', 'b_c,c,a_x,X')]
+  await withDirectory(servers, async (directory, said) => {
+    const names = (await directory.prompts({ signal })).map(({ name }) => name)
+    expect(names.toSorted()).toEqual(['a_b_c', 'a_x', 'd_X', 'd_a_x', 'd_b_c', 'd_c', 'own'])
+    const whose = async (name: string): Promise<unknown> =>
+      (await directory.prompt({ name }, { signal })).messages.map(({ content }) => content)
+    const text = (words: string): unknown => [{ type: 'text', text: words }]
+    expect(await whose('a_b_c')).toEqual(text('a_b c'))
+    expect(await whose('a_x')).toEqual(text('a x'))
+    expect(await whose('d_a_x')).toEqual(text('d a_x'))
+    await expect(whose('b_c')).rejects.toThrow('there is no prompt b_c')
+    expect(said).toEqual(['prompt b_c of MCP server a has no name that is free'])
+  })
+})
+
+test('SPEC 5.5: a resource that two servers list is the first one’s, and that is said once', async () => {
+  const servers = [server('a', '', 'x:1,x:2'), server('d', '', 'x:2,x:1,x:3')]
+  await withDirectory(servers, async (directory, said) => {
+    for (let times = 0; times < 2; times++)
+      expect((await directory.resources({ signal })).map(({ uri, name }) => `${name} ${uri}`)).toEqual([
+        'a x:1',
+        'a x:2',
+        'd x:3',
+      ])
+    expect(said).toEqual(['MCP server d lists resources that a lists as well; a is asked for them'])
+  })
+})

@@ -74,5 +74,5 @@ test('a policy without the rule hides the value; a file that others may write ha
   const policy = { fs: [], net: [], env: [{ name: 'TOKEN', read: true }] }
   expect(buildEnvironment(policy, { PATH: '/bin', ...values })).toEqual({ PATH: '/bin', TOKEN: 's3cret' })
   chmodSync(file, 0o666)
-  expect(() => serverValues('a', ['srv', 'x'], surroundings())).toThrow('every user may write it')
+  expect(() => serverValues('a', ['srv', 'x'], surroundings())).toThrow('it can be written by every user')
 })

@@ -5,21 +5,20 @@ import {
   fstatSync,
   lstatSync,
   openSync,
-  readSync,
   realpathSync,
   rmSync,
   type Stats,
   statSync,
 } from 'node:fs'
-import { isUtf8 } from 'node:buffer'
 import { basename, dirname, join } from 'node:path'
+import { describeStranger, textIn } from '@cordon/config'
 import { replaceDurably } from '@cordon/files'
 import { show } from '@cordon/policy'
 import { reason, strangerIn, type Surroundings } from '@cordon/workspace'
 import { ClientFileError } from './document.ts'
 
 /** Claude Code keeps much more than servers in its file; a larger one is a mistake, or an attack on memory. */
-const LARGEST = 32 * 1024 * 1024
+const LIMIT = { bytes: 32 * 1024 * 1024, fix: 'take out what the client does not need' }
 
 /** A client's file that was read. */
 export interface ClientFile {
@@ -44,27 +43,23 @@ export function readClientFile(
   around: Surroundings,
   links: 'follow' | 'refuse',
 ): ClientFile | undefined {
-  const fail = (problem: string, fix?: string): never => {
-    throw new ClientFileError(file, problem, fix)
-  }
   let fd: number | undefined
   try {
     const real = links === 'follow' ? realpathSync.native(file) : file
     fd = openSync(real, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW)
     const stat = fstatSync(fd)
-    if (!stat.isFile()) fail('it is not a regular file')
     if (links === 'refuse' && realpathSync.native(dirname(file)) !== dirname(file)) throw ledElsewhere(file)
-    refuseStranger(file, stat, around)
-    const bytes = readUpTo(fd, LARGEST + 1)
-    if (bytes.length > LARGEST) fail(`it is larger than ${LARGEST / 1024 / 1024} MiB, which is the limit`)
-    if (!isUtf8(bytes)) fail('it is not UTF-8 text')
-    return { file, real, text: bytes.toString('utf8'), stat }
+    const stranger = strangerIn(stat, around)
+    if (stranger) throw new ClientFileError(file, ...describeStranger({ path: file, stranger }, file))
+    const found = textIn(fd, stat, LIMIT)
+    if (found.kind === 'wrong') throw new ClientFileError(file, found.message, found.fix)
+    return { file, real, text: found.text, stat }
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
     if (code === 'ELOOP') throw ledElsewhere(file)
     if (error instanceof ClientFileError) throw error
-    return fail(`cannot read it: the system says ${code ?? String(error)}`)
+    throw new ClientFileError(file, `cannot read it: the system says ${code ?? String(error)}`)
   } finally {
     if (fd !== undefined) closeSync(fd)
   }
@@ -83,45 +78,6 @@ function realOf(file: string): string {
   } catch {
     return file
   }
-}
-
-function refuseStranger(file: string, stat: Stats, around: Surroundings): void {
-  const stranger = strangerIn(stat, around)
-  switch (stranger?.kind) {
-    case undefined:
-      return
-    case 'owner':
-      throw new ClientFileError(
-        file,
-        `it belongs to the user with id ${stranger.uid}, who could write anything there`,
-      )
-    case 'group':
-      throw new ClientFileError(
-        file,
-        `the group with id ${stranger.gid} may write it`,
-        `if its content is yours: chmod g-w ${show(file)}`,
-      )
-    case 'everybody':
-      throw new ClientFileError(
-        file,
-        'every user may write it',
-        `if its content is yours: chmod o-w ${show(file)}`,
-      )
-  }
-}
-
-/** The size a file claims is not trusted. */
-function readUpTo(fd: number, limit: number): Buffer {
-  const chunks: Buffer[] = []
-  let total = 0
-  while (total < limit) {
-    const chunk = Buffer.allocUnsafe(Math.min(1024 * 1024, limit - total))
-    const count = readSync(fd, chunk)
-    if (count === 0) break
-    chunks.push(chunk.subarray(0, count))
-    total += count
-  }
-  return Buffer.concat(chunks)
 }
 
 /** One name, because the lock on our records lets one writer at a time: so what a killed one left is found again. */

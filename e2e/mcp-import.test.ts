@@ -25,6 +25,7 @@ const config = (): string => {
   return existsSync(file) ? readFileSync(file, 'utf8') : ''
 }
 const imports = (): string => own('.local/share/cordon/mcp/imports')
+const copies = (end: string): string[] => readdirSync(imports()).filter((name) => name.endsWith(end))
 const CORDON = join(dirname(PROGRAM.cordon), 'cordon')
 const UNASKED = '"--cfg", "conversation.tools.*.run=unattended"'
 const entry = (name: string): string =>
@@ -348,7 +349,7 @@ describe.each(PEOPLE)('what an attacker does, as $name', (person) => {
     expect({ code, stderr }).toEqual({ code: 1, stderr: '' })
     expect(stdout).toContain('not valid JSON: expected a comma or } at line 1, column 45')
     expect(stdout).toContain('it is larger than 32 MiB, which is the limit')
-    expect(stdout).toContain('every user may write it')
+    expect(stdout).toContain('it can be written by every user')
     expect(stdout).toContain('it is not a regular file')
     expect(config()).toContain('[providers.mcp.fine]')
     expect(config()).not.toContain('[providers.mcp.a]')
@@ -547,8 +548,47 @@ test('undo keeps the only copy of what it cannot put back, and what doctor wrote
   writeFileSync(own('.claude.json'), '{}')
   const undone = mcp('import', '--undo')
   expect(undone.stdout).toContain('what it was is kept, because not all of it is there any more: ')
-  const [copy] = readdirSync(imports()).filter((name) => name.endsWith('.backup'))
+  const [copy] = copies('.kept')
   expect(readFileSync(join(imports(), copy!), 'utf8')).toContain('"command":"one"')
+  expect(copies('.backup')).toEqual([])
   const after = mcp('ls')
   expect([after.code, after.stderr]).toEqual([0, expect.not.stringContaining('error:')])
+})
+
+test('of copies that nobody needs none stays: of a killed import, a failed one, or of many', () => {
+  const servers = (...names: string[]): string =>
+    JSON.stringify({ mcpServers: Object.fromEntries(names.map((name) => [name, { command: name }])) })
+  at.write(own('.claude.json'), servers('s0'), 0o600)
+  expect(mcp('import', '--write').code).toBe(0)
+  const first = copies('.backup')
+  expect(first).toHaveLength(1)
+  // As a kill between the copy and its record leaves it, and one in the middle of the copy.
+  for (const name of ['0123456789ab.backup', '0123456789ac.backup.tmp'])
+    at.write(join(imports(), name), SECRET)
+  for (let count = 1; count < 8; count++) {
+    const all = JSON.parse(readFileSync(own('.claude.json'), 'utf8')) as { mcpServers: object }
+    writeFileSync(
+      own('.claude.json'),
+      JSON.stringify({ mcpServers: { ...all.mcpServers, [`s${count}`]: { command: `s${count}` } } }),
+    )
+    expect(mcp('import', '--write').code).toBe(0)
+    expect(copies('.tmp')).toEqual([])
+    expect(copies('.backup')).toHaveLength(Math.min(count + 1, 5))
+  }
+  // The first of all is what was there before Cordon.
+  expect(readFileSync(join(imports(), first[0]!), 'utf8')).toBe(servers('s0'))
+  expect(mcp('import', '--undo').code).toBe(0)
+  expect(readdirSync(imports()).toSorted()).toEqual(['imports.json', 'lock'])
+})
+
+test('a copy of a file that could not be changed does not stay', () => {
+  at.mkdir(own('.config'))
+  const dir = own('.config/Claude')
+  at.write(join(dir, 'claude_desktop_config.json'), '{"mcpServers":{"one":{"command":"one"}}}', 0o600)
+  chmodSync(dir, 0o500)
+  const failed = mcp('import', '--write')
+  chmodSync(dir, 0o700)
+  expect(failed.code).toBe(1)
+  expect(failed.stderr).toContain('cannot write it')
+  expect(copies('.backup')).toEqual([])
 })

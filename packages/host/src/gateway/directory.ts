@@ -144,7 +144,9 @@ export class Directory {
         .filter(({ name }) => plainText(name) === name)
         .map((prompt) => ({ server: server.name, remote: prompt.name, asked: server, prompt })),
     )
-    const { named, nameless } = nameApart(all, { servers: this.#session.gateway.servers.map(([name]) => name) })
+    const { named, nameless } = nameApart(all, {
+      servers: this.#session.gateway.servers.map(([name]) => name),
+    })
     for (const { server, remote } of nameless)
       this.#session.warn(`prompt ${show(remote)} of MCP server ${server} has no name that is free`)
     return named.map(({ name, asked, prompt }) => ({ name, server: asked, prompt }))

@@ -1,6 +1,4 @@
-import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import { replaceDurably } from '@cordon/files'
 import { CordonError, show } from '@cordon/policy'
 import { sha256 } from '@cordon/workspace'
 import { type EditableLayer, type ProjectOptions } from '../../project.ts'
@@ -8,6 +6,7 @@ import { changeLayer } from '../../settings.ts'
 import { digestOfServer, withServer } from '../define.ts'
 import { installPackage, resolvePackage } from '../install/install.ts'
 import { type InstalledPackage, type InstallWorld, programPath } from '../install/packages.ts'
+import { withBackup, writeBackup } from './backups.ts'
 import type { Launch } from './document.ts'
 import { sweepTemp, writeClientFile } from './file.ts'
 import type { ImportPlan, Taken } from './plan.ts'
@@ -185,9 +184,7 @@ async function remember(
       return undefined
     }
     const text = document.withEntries(steps.map(({ server, launch }) => ({ path: server.path, ...launch })))
-    const name = `${randomBytes(6).toString('hex')}.backup`
-    const backup = join(importsDir(world.surroundings), name)
-    replaceDurably(backup, read.text, { mode: 0o600 })
+    const name = writeBackup(importsDir(world.surroundings), read.text)
     const entryOf = (server: ImportedServer): Launch =>
       steps.find((step) => isSamePath(step.server.path, server.path))?.launch ?? server.entry
     const mark = (record: ImportRecord): ImportRecord =>
@@ -195,7 +192,7 @@ async function remember(
         ? {
             ...record,
             servers: record.servers.map((server) => ({ ...server, entry: entryOf(server) })),
-            written: { after: sha256(text), backups: [...(record.written?.backups ?? []), name] },
+            written: { after: sha256(text), backups: withBackup(record.written?.backups ?? [], name) },
           }
         : record
     write(known.map(mark))
@@ -205,6 +202,6 @@ async function remember(
       write(known)
       throw error
     }
-    return backup
+    return join(importsDir(world.surroundings), name)
   })
 }

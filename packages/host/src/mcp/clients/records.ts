@@ -10,6 +10,7 @@ import {
   withLock,
 } from '@cordon/workspace'
 import type { EditableLayer } from '../../project.ts'
+import { sweepBackups } from './backups.ts'
 import type { Launch } from './document.ts'
 import type { ClientId } from './places.ts'
 
@@ -73,7 +74,7 @@ export function readRecords(around: Surroundings): readonly ImportRecord[] {
   }
 }
 
-/** One change at a time, on what the file says then. */
+/** One change at a time, on what the file says then. Backups that no record names at the end are removed. */
 export async function changeRecords<T>(
   around: Surroundings,
   pid: number,
@@ -81,11 +82,18 @@ export async function changeRecords<T>(
 ): Promise<T> {
   makePrivateDirectory(importsDir(around))
   const lock = { what: 'the record of imports', wait: 10_000, holder: { pid, command: 'cordon' } }
-  return withLock(join(importsDir(around), 'lock'), lock, () =>
-    work(readRecords(around), (imports) =>
-      replaceDurably(recordsFile(around), `${JSON.stringify({ imports }, undefined, 2)}\n`, { mode: 0o600 }),
-    ),
-  )
+  return withLock(join(importsDir(around), 'lock'), lock, async () => {
+    let now = readRecords(around)
+    const write = (imports: readonly ImportRecord[]): void => {
+      replaceDurably(recordsFile(around), `${JSON.stringify({ imports }, undefined, 2)}\n`, { mode: 0o600 })
+      now = imports
+    }
+    try {
+      return await work(now, write)
+    } finally {
+      sweepBackups(importsDir(around), new Set(now.flatMap(({ written }) => written?.backups ?? [])))
+    }
+  })
 }
 
 /** The record with these servers in place of what it said of the same entries. */

@@ -1,10 +1,10 @@
-import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { sha256, type Surroundings } from '@cordon/workspace'
 import { NoWorkspaceError, type ProjectOptions } from '../../project.ts'
 import { changeLayer } from '../../settings.ts'
 import { digestOfServer, serverTable, withoutServer } from '../define.ts'
+import { keepBackups, readBackup } from './backups.ts'
 import { openDocument } from './document.ts'
 import { isRecord } from './entry.ts'
 import { type ClientFile, linksOf, readClientFile, sweepTemp, writeClientFile } from './file.ts'
@@ -47,10 +47,11 @@ export const undoImports = (wanted: string | undefined, world: UndoWorld): Promi
       const ours = await takeBack(back, others, world)
       const stays = record.servers.filter((server) => !back.includes(server))
       left = stays.length === 0 ? others : [...others, { ...record, servers: stays }]
+      const dir = importsDir(world.surroundings)
+      const copies = isWhole ? [] : (record.written?.backups ?? [])
+      const backups = stays.length === 0 ? keepBackups(dir, copies) : copies.map((name) => join(dir, name))
       write(left)
-      const copies = (record.written?.backups ?? []).map((name) => join(importsDir(world.surroundings), name))
-      if (stays.length === 0 && isWhole) for (const copy of copies) rmSync(copy, { force: true })
-      done.push({ file: record.file, ...restored, ...ours, backups: isWhole ? [] : copies })
+      done.push({ file: record.file, ...restored, ...ours, backups })
     }
     return done
   })
@@ -66,7 +67,7 @@ function restore(record: ImportRecord, world: UndoWorld): Restored {
   sweepTemp(read)
   const [only, ...more] = written.backups
   if (only !== undefined && more.length === 0) {
-    const before = readFileSync(join(importsDir(world.surroundings), only), 'utf8')
+    const before = readBackup(importsDir(world.surroundings), only)
     if (read.text === before) return { how: 'untouched', left: [], isWhole: true }
     if (sha256(read.text) === written.after) {
       writeClientFile(read, before, world.surroundings)

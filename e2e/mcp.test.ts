@@ -109,7 +109,13 @@ command = ${bin('mcp-server-chart')}
 
   test('SPEC 5.4: what the proxy refused is said exactly, and what the kernel refused as a guess', async () => {
     const chart = gateway.call('generate_bar_chart', { data: [{ category: 'a', value: 1 }] })
-    await expect(chart).rejects.toThrow(/\nrefused: [\w.-]+:443: no rule allows [\w.-]+:443$/)
+    const grant =
+      'cordon config set --user-workspace providers.mcp.chart.access.net \'+{ host = "\\1", scheme = "https", port = 443, allow = true }\''
+    await expect(chart).rejects.toThrow(
+      new RegExp(
+        `\\nrefused: ([\\w.-]+):443: no rule allows \\1:443\\n  to allow it: ${grant.replaceAll(/[.+{}]/g, '\\$&')}$`,
+      ),
+    )
     // Its package is read-only, and the file it wants to keep there is nobody's to grant; in the workspace there is a rule.
     expect(await gateway.text('run_command', { command: 'touch .cordon/x' })).toContain(
       'hint: .cordon is guarded',

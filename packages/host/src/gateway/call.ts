@@ -5,6 +5,8 @@ import { CordonError, tomlString } from '@cordon/policy'
 import { askConsent } from '../execute/consent.ts'
 import { milliseconds } from '../mcp/connection.ts'
 import { notesOf, ServerError } from '../mcp/diagnosis.ts'
+import type { Grantee } from '../mcp/grant.ts'
+import type { Question as WhyQuestion } from '../why/question.ts'
 import { type RemotePerson } from './elicit.ts'
 import { callLocal, type LocalCall } from './local.ts'
 import { errorResult, resultOfServer, shownResult } from './results.ts'
@@ -111,6 +113,7 @@ async function runRemote(
   { arguments: args, signal, params = {}, progress }: PerformedCall,
 ): Promise<CallToolResult> {
   const config = tool.config ?? session.gateway.config.conversation.defaults
+  const grantee: Grantee = as ? { kind: 'tool', name: as.tool } : { kind: 'server', name: server.name }
   return server.ask(
     async (client, connection) => {
       connection.news() // what was refused before is not this call's
@@ -118,7 +121,9 @@ async function runRemote(
         const { refused, hints } = connection.news()
         // SPEC 5.4: what is known exactly is not guessed at as well.
         const diagnosis = { refused, hints: said === '' || refused.length > 0 ? [] : hints(said) }
-        return { person: notesOf(diagnosis, 'person'), model: notesOf(diagnosis, 'model') }
+        const allow = (question: WhyQuestion): string | undefined =>
+          session.gateway.grantCommand(question, grantee)
+        return { person: notesOf(diagnosis, 'person', allow), model: notesOf(diagnosis, 'model', allow) }
       }
       const asked = client.request(
         {

@@ -1,6 +1,7 @@
 import { CordonError, show } from '@cordon/policy'
 import type { ProxyDecision } from '@cordon/sandbox'
 import type { Hint } from '../confine/hints.ts'
+import { parseQuestion, type Question } from '../why/question.ts'
 
 /** SPEC 5.4: how far a server got. */
 export type Stage =
@@ -69,15 +70,30 @@ function describe(diagnosis: Diagnosis, reader: 'person' | 'model'): string {
 /** The launcher itself, or the proxy, said what it refused: then nothing is guessed. */
 const isExact = ({ refused, stage }: Diagnosis): boolean => refused.length > 0 || stage === 'start'
 
-/** SPEC 5.4: what was refused, exactly; otherwise one labelled hint. What a hint tells of the host is the person's. */
+/**
+ * SPEC 5.4: what was refused, exactly; otherwise one labelled hint; each with what would allow it, where `allow` knows. What a
+ * hint tells of the host is the person's. What a rule refuses was written on purpose, and nothing is suggested.
+ */
 export function notesOf(
   { refused, hints }: Pick<Diagnosis, 'refused' | 'hints'>,
   reader: 'person' | 'model',
+  allow: (question: Question) => string | undefined = () => undefined,
 ): string[] {
-  const exact = new Set(refused.map((decision) => `refused: ${targetOf(decision)}: ${show(decision.reason)}`))
+  const exact = new Map(
+    refused.map((decision) => [`refused: ${targetOf(decision)}: ${show(decision.reason)}`, decision]),
+  )
   const readable = hints.filter(({ audience }) => reader === 'person' || audience === 'anyone')
-  const guesses = readable.slice(0, reader === 'person' ? MOST_HINTS : 1).map(({ text }) => `hint: ${text}`)
-  return [...[...exact].slice(0, MOST_REFUSED), ...guesses]
+  const guesses = readable.slice(0, reader === 'person' ? MOST_HINTS : 1)
+  const withGrant = (text: string, question: Question | undefined): string => {
+    const command = question && allow(question)
+    return command === undefined ? text : `${text}\n  to allow it: ${command}`
+  }
+  return [
+    ...[...exact]
+      .slice(0, MOST_REFUSED)
+      .map(([text, decision]) => withGrant(text, decision.wish && questionAbout(decision))),
+    ...guesses.map(({ text, question }) => withGrant(`hint: ${text}`, question)),
+  ]
 }
 
 const MOST_REFUSED = 10
@@ -85,3 +101,8 @@ const MOST_HINTS = 5
 
 const targetOf = ({ url, host, port }: ProxyDecision): string =>
   show(url ?? `${host}${port === undefined ? '' : `:${port}`}`)
+
+export function questionAbout({ kind, host, port, url }: ProxyDecision): Question {
+  const scheme = kind === 'http' || port === 80 ? 'http' : 'https'
+  return parseQuestion('net', url ?? `${scheme}://${host}${port === undefined ? '' : `:${port}`}/`)
+}

@@ -1,6 +1,6 @@
 import type { CallToolResult } from '@modelcontextprotocol/client'
 import { formatKeyPath, mergeSources, setValue } from '@cordon/config'
-import { below, CordonError, isMinimalEnv } from '@cordon/policy'
+import { below, isMinimalEnv } from '@cordon/policy'
 import type { Surroundings } from '@cordon/workspace'
 import { buildEnvironment, type ProxyDecision } from '@cordon/sandbox'
 import type { Person } from '../approve/approve.ts'
@@ -11,11 +11,11 @@ import { compileProject, type Compiler, type Policies } from '../policies.ts'
 import type { Project } from '../project.ts'
 import { textOf, withText } from '../config-file.ts'
 import { storeOf } from '../trust/gate.ts'
-import { parseQuestion, type Question } from '../why/question.ts'
-import { why } from '../why/why.ts'
+import type { Question } from '../why/question.ts'
 import type { Connection, ServerWorld } from './connection.ts'
 import { serverValues } from './clients/values.ts'
-import { type Diagnosis, ServerError } from './diagnosis.ts'
+import { type Diagnosis, questionAbout, ServerError } from './diagnosis.ts'
+import { editAllowing, GRANT_LAYER, type Grantee } from './grant.ts'
 import { SchemaCache } from './schema-cache.ts'
 import { askForOffer } from './offer.ts'
 import { reachCommands, unreachedPlaces } from './reach.ts'
@@ -69,9 +69,6 @@ export interface DoctorOptions {
 
 type Seen = Omit<Examination, 'works' | 'suggestions' | 'unreached'>
 
-/** In the person's own file for this workspace: what a server needs here is nobody else's business. */
-const LAYER = 'user-workspace'
-
 /**
  * `cordon mcp doctor`: starts a server as the gateway would, looks what is refused, and finds the least that would allow it.
  * What is accepted holds for the next try, in memory; writing it down is the caller's business.
@@ -97,7 +94,7 @@ export class Checkup {
   /** As if it were written into the person's own file. */
   accept({ key, value }: Suggestion): void {
     const { sources } = this.#project
-    const edited = withText(sources, LAYER, setValue(textOf(sources, LAYER), key, value))
+    const edited = withText(sources, GRANT_LAYER, setValue(textOf(sources, GRANT_LAYER), key, value))
     this.#project = { ...this.#project, sources: edited, loaded: mergeSources(edited) }
   }
 
@@ -226,21 +223,13 @@ export class Checkup {
   #editFor(question: Question, policies: Policies): Pick<Suggestion, 'key' | 'value'> | undefined {
     const { server, call, compiler, surroundings } = this.#options
     const { stateful } = this.#project.loaded.config.providers.mcp[server]!
-    const name = stateful || !call ? server : this.#configuredName(call.tool)
-    const place = { cwd: this.#project.root.path, home: compiler.home, env: surroundings.env }
-    try {
-      const { fix } = why(this.#project, policies, name, question, place)
-      return fix && { key: fix.key, value: fix.value }
-    } catch (error) {
-      if (error instanceof CordonError) return undefined // a question that no rule answers
-      throw error
-    }
+    const grantee: Grantee =
+      stateful || !call
+        ? { kind: 'server', name: server }
+        : { kind: 'tool', name: this.#configuredName(call.tool) }
+    const place = { home: compiler.home, env: surroundings.env }
+    return editAllowing(question, grantee, { project: this.#project, policies, place })
   }
-}
-
-const questionAbout = ({ kind, host, port, url }: ProxyDecision): Question => {
-  const scheme = kind === 'http' || port === 80 ? 'http' : 'https'
-  return parseQuestion('net', url ?? `${scheme}://${host}${port === undefined ? '' : `:${port}`}/`)
 }
 
 /** What was noted, step by step. */

@@ -98,7 +98,7 @@ export class StatelessServer implements McpServer {
     return connection?.failure() ? undefined : connection
   }
 
-  /** Confined by this very tool's policy, and initialised, ahead of its next call. */
+  /** Confined by this very tool's policy, and initialised, ahead of its next call; nothing else is asked of it (decision 0304). */
   #makeSpare(as: CallAs | undefined): void {
     if (!this.#setup.config.spare || !as || this.#closed.signal.aborted) return
     if (this.#spare.has(as.tool) || this.#spare.size >= MOST_SPARE) return

@@ -6,9 +6,10 @@ import { approvedBindings, askForBindings, type Person } from './approve/approve
 import { refusedGrants, sessionMemoryOf } from './approve/session.ts'
 import { type BindingKey, bindingsOf } from './compile/bindings.ts'
 import { compile, type Notice } from './compile/compile.ts'
-import { isGuarded, ledToGuarded, withGuard } from './compile/guard.ts'
+import { type GuardRequest, isGuarded, ledToGuarded, withGuard } from './compile/guard.ts'
 import { resolveThrough } from './compile/resolve.ts'
 import { describeGrant, SENSITIVE, type SensitiveGrant, sensitiveGrants } from './compile/sensitive.ts'
+import { serverCode } from './compile/server-code.ts'
 import { labelOf, type Subject, subjectsOf } from './compile/subject.ts'
 import type { Project } from './project.ts'
 
@@ -129,17 +130,21 @@ export function compileWith(
     },
   )
   if (errors.length > 0) throw new PolicyError(errors)
+  const guardOf = (subject: Subject): GuardRequest => ({
+    ...guarded,
+    code: serverCode(subject, loaded.config, root),
+  })
   const bySubject = new Map(
     [...policies].map(([subject, policy]) => [
       subject,
-      { ...policy, fs: withGuard(policy.fs, guarded, lifting) },
+      { ...policy, fs: withGuard(policy.fs, guardOf(subject), lifting) },
     ]),
   )
   const unseen = guard.blindSpots.map(
     ({ path, why }) => `the guard does not see everything: ${show(path)} ${why}`,
   )
   const led = [...policies].flatMap(([subject, { fs }]) =>
-    ledToGuarded(fs, guarded).map(({ path, written, origin }) =>
+    ledToGuarded(fs, guardOf(subject)).map(({ path, written, origin }) =>
       formatNotice({
         subject,
         origin,

@@ -12,6 +12,8 @@ export interface GuardRequest {
   readonly survey: GuardSurvey
   /** `sandbox.guard`. */
   readonly more: readonly RelPath[]
+  /** Of a server: where its own code is, really. */
+  readonly code?: readonly string[]
 }
 
 /**
@@ -73,13 +75,17 @@ export function isGuarded(path: RelPath, { root, survey, more }: GuardRequest): 
   )
 }
 
-function guardedPaths(written: FsIndex, { root, survey, more }: GuardRequest): readonly GuardedPath[] {
+function guardedPaths(
+  written: FsIndex,
+  { root, survey, more, code = [] }: GuardRequest,
+): readonly GuardedPath[] {
   const targets = written.rules.filter(writes).flatMap((rule) => placeOf(rule, written) ?? [])
   const homes = [root.path, ...targets].some((dir) => encloses(dir, survey.home)) ? [survey.home] : []
   return [
     ...survey.workspace(),
     ...[...targets, ...homes].flatMap((dir) => survey.outside(dir)),
     ...survey.more(more),
+    ...code.map((path): GuardedPath => ({ path, guard: 'told' })),
   ]
 }
 

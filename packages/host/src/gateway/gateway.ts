@@ -2,6 +2,7 @@ import type { Tool } from '@modelcontextprotocol/client'
 import type { Config, McpServerConfig } from '@cordon/config'
 import type { AccessPolicy } from '@cordon/policy'
 import type { Surroundings } from '@cordon/workspace'
+import { writableCode } from '../compile/server-code.ts'
 import type { Subject } from '../compile/subject.ts'
 import { ToolSession } from '../execute/session.ts'
 import type { Installation } from '../execute/shipped.ts'
@@ -78,6 +79,16 @@ export class Gateway {
   get servers(): readonly [string, McpServerConfig][] {
     const { only } = this.options
     return Object.entries(this.config.providers.mcp).filter(([name]) => !only || only.includes(name))
+  }
+
+  /** SPEC 4.10: where a server may change what its next start runs. */
+  writableCode(server: string): readonly string[] {
+    const { project, policies } = this.options
+    return [...policies.bySubject].flatMap(([subject, policy]) =>
+      subject.kind === 'server' && subject.name === server
+        ? writableCode(subject, policy, this.config, project.root)
+        : [],
+    )
   }
 
   policyOf(kind: Subject['kind'], name: string): AccessPolicy | undefined {

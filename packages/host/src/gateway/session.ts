@@ -231,6 +231,10 @@ export class GatewaySession {
     const config = gateway.config.providers.mcp[name]!
     const { world, missing } = worldFor(name, config, gateway.serverWorld, gateway.options.surroundings)
     for (const what of missing) this.warn(`MCP server ${show(name)}: ${what}`)
+    for (const dir of gateway.writableCode(name))
+      this.warn(
+        `MCP server ${show(name)} may write ${show(dir)}, where its own program is: its next start runs what it changes there, unless rules for files name what it has to write`,
+      )
     return {
       name,
       config,

@@ -40,6 +40,25 @@ export function identify(
   }
 }
 
+/**
+ * SPEC 4.10: where the code of a server is: the files that its command line names, and the package around each, as they really
+ * are. A program that is only found by PATH is not looked for.
+ */
+export function codePlaces(argv: readonly [string, ...string[]], cwd: string): CodePlaces {
+  const inner = basename(argv[0]) === 'env' ? behindEnv(argv) : undefined
+  if (inner) return codePlaces(inner, cwd)
+  const { entry, before } = INTERPRETER.test(basename(argv[0])) ? filesOf(argv.slice(1), cwd) : NO_FILES
+  const program = argv[0].includes('/') ? realFile(resolve(cwd, argv[0])) : undefined
+  const files = [...before, ...[entry, program].flatMap((file) => file ?? [])]
+  const packages = files.flatMap((file) => packageOf(file)?.dir ?? [])
+  return { files, packages: [...new Set(packages)] }
+}
+
+export interface CodePlaces {
+  readonly files: readonly string[]
+  readonly packages: readonly string[]
+}
+
 /** `env [options] [NAME=value…] program …` */
 function behindEnv([, ...words]: readonly string[]): [string, ...string[]] | undefined {
   const at = words.findIndex((word) => !word.startsWith('-') && !/^\w+=/.test(word))
@@ -60,10 +79,8 @@ const LOADS = /^(?:-r|--require|--import|--loader|--experimental-loader|--preloa
 
 function filesOf(words: readonly string[], cwd: string): CodeFiles {
   const before: string[] = []
-  const file = (word: string | undefined): string | undefined => {
-    const path = word === undefined ? undefined : resolve(cwd, word.replace(/^file:\/\//, ''))
-    return path !== undefined && isFile(path) ? realpathSync.native(path) : undefined
-  }
+  const file = (word: string | undefined): string | undefined =>
+    word === undefined ? undefined : realFile(resolve(cwd, word.replace(/^file:\/\//, '')))
   for (let i = 0; i < words.length; i++) {
     const [, option = words[i]!, value] = /^(--?[\w-]+)[=:](.*)$/s.exec(words[i]!) ?? []
     if (LOADS.test(option)) {
@@ -77,7 +94,14 @@ function filesOf(words: readonly string[], cwd: string): CodeFiles {
   return { entry: undefined, before }
 }
 
-const isFile = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isFile() ?? false
+/** Any word may be meant: one that is too long for a name, or may not be looked at, is no file. */
+function realFile(path: string): string | undefined {
+  try {
+    return statSync(path).isFile() ? realpathSync.native(path) : undefined
+  } catch {
+    return undefined
+  }
+}
 
 /** Above it, and not far: a manifest at the top of the disk is nobody's package. */
 const MOST_LEVELS = 6

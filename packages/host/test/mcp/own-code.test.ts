@@ -1,0 +1,149 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { GatewaySession } from '../../src/gateway/session.ts'
+import { codePlaces } from '../../src/mcp/identity.ts'
+import { gatewayOf } from '../gateway/support.ts'
+import { SessionPlace } from '../worker/support.ts'
+
+/** Writes where it is told to, and says what came of it. */
+const SERVER = `
+import { writeFileSync } from 'node:fs'
+import { createInterface } from 'node:readline'
+const write = (path) => {
+  try {
+    writeFileSync(path, 'changed')
+    return 'written'
+  } catch (error) {
+    return error.code
+  }
+}
+const answer = ({ method, params }) => {
+  if (method === 'initialize')
+    return {
+      protocolVersion: params.protocolVersion,
+      capabilities: { tools: {} },
+      serverInfo: { name: 'small', version: '1' },
+    }
+  if (method === 'tools/list') return { tools: [{ name: 'write', inputSchema: { type: 'object' } }] }
+  if (method === 'tools/call')
+    return { content: [{ type: 'text', text: params.arguments.paths.map(write).join() }] }
+  return {}
+}
+createInterface({ input: process.stdin }).on('line', (line) => {
+  const { id, ...request } = JSON.parse(line)
+  if (id !== undefined) console.log(JSON.stringify({ jsonrpc: '2.0', id, result: answer(request) }))
+})
+`
+
+const config = (entry: string, more = ''): string => `
+[providers.mcp.small]
+command = ${JSON.stringify(process.execPath)}
+arguments = ["--import", "./first.mjs", "${entry}"]
+${more}`
+
+async function written(
+  files: Record<string, string>,
+  paths: readonly string[],
+): Promise<{ readonly came: string; readonly said: readonly string[]; readonly texts: readonly string[] }> {
+  await using where = new SessionPlace({ 'first.mjs': '', ...files })
+  const said: string[] = []
+  const session = new GatewaySession(await gatewayOf(where, (text) => said.push(text)), {
+    toolsChanged: () => undefined,
+    promptsChanged: () => undefined,
+    resourcesChanged: () => undefined,
+    resourceUpdated: () => undefined,
+    capabilities: () => undefined,
+    logged: () => undefined,
+  })
+  try {
+    const route = await session.route('write')
+    if (route?.kind !== 'server') expect.unreachable()
+    const { content } = await route.server.ask(
+      (client) => client.callTool({ name: 'write', arguments: { paths } }),
+      route.as,
+    )
+    const [block] = content
+    const texts = paths.map((path) => join(where.root, path))
+    return {
+      came: block?.type === 'text' ? block.text : '',
+      said: said.map((text) => text.replaceAll(where.root, 'ROOT')),
+      texts: texts.map((path) => (existsSync(path) ? readFileSync(path, 'utf8') : 'none')),
+    }
+  } finally {
+    await session.close()
+  }
+}
+
+test('SPEC 4.10: a server does not change what its next start runs: its files, nor their packages', async () => {
+  const files = {
+    '.cordon/config.toml': config('own/dist/index.mjs'),
+    'own/package.json': '{"name":"own"}',
+    'own/dist/index.mjs': SERVER,
+    'own/lib.mjs': 'as it was',
+  }
+  const paths = ['own/dist/index.mjs', 'own/lib.mjs', 'own/new.mjs', 'first.mjs', 'other.txt']
+  expect(await written(files, paths)).toEqual({
+    came: 'EROFS,EROFS,EROFS,EROFS,written',
+    said: [],
+    texts: [SERVER, 'as it was', 'none', '', 'changed'],
+  })
+})
+
+test('SPEC 4.10: also of a stateless one; and a rule that names it, as everywhere, overrides that', async () => {
+  const files = {
+    '.cordon/config.toml': config('server.mjs', 'stateful = false'),
+    'server.mjs': SERVER,
+  }
+  expect(await written(files, ['server.mjs'])).toMatchObject({ came: 'EROFS', texts: [SERVER] })
+  const named = `[conversation.tools.write]
+source = "mcp.small"
+[[conversation.tools.write.access.fs]]
+path = "."
+read = true
+write = true
+[[conversation.tools.write.access.fs]]
+path = "server.mjs"
+read = true
+write = true
+`
+  const stateless = config('server.mjs', `stateful = false\n${named}`)
+  expect(
+    await written({ ...files, '.cordon/config.toml': stateless }, ['server.mjs', 'first.mjs']),
+  ).toMatchObject({
+    came: 'written,EROFS',
+  })
+})
+
+test('SPEC 4.10: where the workspace is its package, that cannot be held, and is said', async () => {
+  const files = {
+    '.cordon/config.toml': config('server.mjs'),
+    'package.json': '{"name":"mine"}',
+    'server.mjs': SERVER,
+  }
+  const warning =
+    'MCP server small may write ROOT, where its own program is: its next start runs what it changes there, unless rules for files name what it has to write'
+  expect(await written(files, ['server.mjs', 'lib.mjs'])).toEqual({
+    came: 'EROFS,written',
+    said: [warning],
+    texts: [SERVER, 'changed'],
+  })
+  const narrow = `[[providers.mcp.small.access.fs]]
+path = "."
+read = true
+[[providers.mcp.small.access.fs]]
+path = "out"
+read = true
+write = true
+`
+  const narrowed = { ...files, '.cordon/config.toml': config('server.mjs', narrow), 'out/a.txt': '' }
+  expect(await written(narrowed, ['lib.mjs', 'out/a.txt'])).toEqual({
+    came: 'EROFS,written',
+    said: [],
+    texts: ['none', 'changed'],
+  })
+})
+
+test('a word that is no name of a file is no code', () => {
+  expect(codePlaces(['sh', '-c', 'x'.repeat(5000), 'a\0b'], '/')).toEqual({ files: [], packages: [] })
+})

@@ -8,8 +8,8 @@ const HEADER = 4
 /** Of a call. A longer one gets a process of its own. */
 export const LONGEST_CALL = 256 * 1024 * 1024
 
-/** Characters before every call, anew for each, which its answer repeats. */
-export const NONCE_LENGTH = 32
+/** Characters before every call, anew for each, which its answer repeats: a random UUID. */
+export const NONCE_LENGTH = 36
 
 export class FrameError extends Error {}
 

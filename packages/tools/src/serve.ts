@@ -1,5 +1,6 @@
 import { readSync, writeFileSync } from 'node:fs'
 import { setImmediate as turn } from 'node:timers/promises'
+import { CallReader } from './call-reader.ts'
 import { encodeFrame, FrameReader, LONGEST_CALL, NONCE_LENGTH } from './frames.ts'
 import { type ToolResult } from './protocol.ts'
 import { performCall } from './run-tool.ts'
@@ -18,11 +19,13 @@ interface WorkerAnswer {
  * running; the host looks after that itself. Whatever nobody foresaw ends the process.
  */
 export async function serveCalls(name: string): Promise<void> {
+  const calls = new CallReader()
   for (let frame = readFrame(); frame !== undefined; frame = readFrame()) {
     const nonce = frame.slice(0, NONCE_LENGTH)
-    const answer: WorkerAnswer = { nonce, ...(await performCall(name, frame.slice(NONCE_LENGTH))) }
-    await turn() // who has ended is taken note of, so that nothing of this call happens in the next one
+    const call = frame.slice(NONCE_LENGTH)
+    const answer: WorkerAnswer = { nonce, ...(await performCall(name, () => calls.read(call))) }
     writeFileSync(1, encodeFrame(JSON.stringify(answer)))
+    await turn() // who has ended is taken note of, so that nothing of this call happens in the next one
   }
 }
 

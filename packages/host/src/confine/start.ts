@@ -68,11 +68,10 @@ export function hintsFor(
   plan: Plan,
   refused: readonly ProxyDecision[] = [],
 ): ProgramEnd['hints'] {
-  const facts = hintFacts(request, plan, refused)
   return (said) => [
     ...findLimits(said, plan.limits),
     ...networkHints(said, request.argv, plan, request.sandbox.unix_sockets),
-    ...findHints([mentionedInErrors(said)], facts),
+    ...findHints([mentionedInErrors(said)], hintFacts(request, plan, refused)),
   ]
 }
 

@@ -105,10 +105,11 @@ interface Input {
 async function runOnce(call: ToolCall, world: ToolWorld, input: Input): Promise<ProcessOutcome> {
   const { tool, policy, boundary, signal } = call
   const { root, home, env, sandbox, unfinished } = world
-  const data = callData(call, world, input)
+  const told = contextOf(call, world)
+  const data = { context: written(told).value, tool: calledTool(call, world, input) }
   const request: ProcessRequest = {
     argv: expandCommand(tool.command, data),
-    stdin: JSON.stringify(data),
+    stdin: `{"context":${written(told).text},"tool":${JSON.stringify(data.tool)}}`,
     cwd: root.path,
     root,
     home,
@@ -140,14 +141,33 @@ async function recovered(reply: ToolReply, call: ToolCall, world: ToolWorld): Pr
   return reply.type === 'error' ? { ...reply, message: [reply.message, ...said].join('\n') } : reply
 }
 
-/** SPEC 1.9 and 6.5: what goes to standard input, and what placeholders name. */
-function callData(call: ToolCall, world: ToolWorld, input: Input): Readonly<Record<string, unknown>> {
-  const { tool } = call
-  return {
-    context: contextOf(call, world).toJSON(),
-    tool: { name: tool.name, ...input, options: { ...tool.config.options, ...hostOptions(tool, world) } },
-  }
+/** SPEC 1.9 and 6.5: what goes to standard input, and what placeholders name, beside the context. */
+const calledTool = (
+  { tool }: ToolCall,
+  world: ToolWorld,
+  input: Input,
+): Readonly<Record<string, unknown>> => ({
+  name: tool.name,
+  ...input,
+  options: { ...tool.config.options, ...hostOptions(tool, world) },
+})
+
+interface Written {
+  readonly value: Readonly<Record<string, unknown>>
+  readonly text: string
 }
+
+/** As it goes to the tool, written once for all calls that are told the same. */
+function written(context: Context): Written {
+  const known = texts.get(context)
+  if (known) return known
+  const value = context.toJSON()
+  const fresh = { value, text: JSON.stringify(value) }
+  texts.set(context, fresh)
+  return fresh
+}
+
+const texts = new WeakMap<Context, Written>()
 
 function contextOf({ policy, context, action = 'run' }: ToolCall, world: ToolWorld): Context {
   const told = context ?? contextFor(policy, world)

@@ -36,12 +36,15 @@ function howToStart(tools: string): readonly [program: readonly string[], runtim
     string,
     string,
   ]
-  if (!existsSync(code)) return [[tools], [tools]]
+  if (!existsSync(code)) return [[...FEW_THREADS, tools], [tools]]
   return [
-    ['--no-rehash-snapshot', start],
+    ['--no-rehash-snapshot', ...FEW_THREADS, start],
     [tools, start, code],
   ]
 }
+
+/** They are sooner started, and sooner stopped; none of them has much to do. Without the one for SIGUSR1 nobody can open a debugger. */
+const FEW_THREADS = ['--v8-pool-size=1', '--disable-sigusr1']
 
 const SEARCH = 'fs_grep_files'
 

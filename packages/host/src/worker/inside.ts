@@ -1,5 +1,5 @@
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
-import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
+import { access, readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { setImmediate as turn } from 'node:timers/promises'
 import { startOf, statFields } from '@cordon/workspace'
 
 /**
@@ -12,6 +12,10 @@ export class Inside {
   readonly #pid: number
   /** When it started. The kernel uses process numbers again; number and start together name one process for ever. */
   readonly #start: string
+  /** How often `stop` looks again before it pauses. */
+  #quickTries = QUICK_TRIES
+  /** Ends its pause. */
+  #lookNow: (() => void) | undefined
 
   private constructor(init: number, pid: number) {
     this.#init = init
@@ -38,9 +42,11 @@ export class Inside {
 
   /** Stops it. True once all of it stands still, and nothing else lives inside. */
   async stop(): Promise<boolean> {
+    this.#quickTries = QUICK_TRIES
     if (!this.#signal('SIGSTOP')) return false
-    for (let tries = 0; tries < MOST_TRIES; tries++) {
-      await (tries < QUICK_TRIES ? turn() : sleep(tries < 40 ? 1 : 10))
+    for (let pauses = 0; pauses < MOST_PAUSES;) {
+      if (this.#quickTries-- > 0) await turn()
+      else await this.#pause(pauses++)
       try {
         // Who was killed, and not collected yet, does nothing any more; a moment ago it may not have been dead.
         if (isStopped(stateOf(this.#pid, this.#pid)) && this.#isStill()) return true
@@ -49,6 +55,22 @@ export class Inside {
       }
     }
     return false
+  }
+
+  /** Somebody waits for `stop`: it looks at once, and again and again before it pauses. */
+  hurry(): void {
+    this.#quickTries = HURRIED_TRIES
+    this.#lookNow?.()
+  }
+
+  /** Longer and longer. Node has no timer below a millisecond; a look at a file by another thread takes a tenth of one. */
+  async #pause(before: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const timer = setTimeout(resolve, before < 2 * SHORT_PAUSES ? 1 : 10)
+    if (before < SHORT_PAUSES) access('/proc/self', () => resolve())
+    this.#lookNow = resolve
+    await promise
+    clearTimeout(timer)
   }
 
   /** Resident memory, in bytes. */
@@ -83,9 +105,12 @@ export class Inside {
   }
 }
 
+/** Without a pause between them; who is not waited for leaves the processor to others soon. */
 const QUICK_TRIES = 5
+const HURRIED_TRIES = 15
 /** Two seconds and more: a busy machine takes its time to stop everybody. */
-const MOST_TRIES = 250
+const MOST_PAUSES = 250
+const SHORT_PAUSES = 20
 const PAGE = 4096
 
 const childrenOf = (pid: number, thread: number): readonly number[] =>

@@ -23,6 +23,12 @@ export interface PlannedWorker {
 export class Plans {
   readonly #last = new WeakMap<AccessPolicy, LastPlan>()
 
+  /** What was planned the last time for the same question. Whether it would come out the same now is not asked. */
+  lastFor(request: ProcessRequest): PlannedWorker | undefined {
+    const last = this.#last.get(request.policy)
+    return last && isSameQuestion(last.request, request) ? last.planned : undefined
+  }
+
   planFor(request: ProcessRequest): PlannedWorker {
     const last = this.#last.get(request.policy)
     if (last?.ways && isSameQuestion(last.request, request) && last.host === hostOf(last.planned.plan))

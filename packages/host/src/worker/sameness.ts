@@ -9,11 +9,12 @@ import type { Confinement } from '../confine/program.ts'
  * that the sandbox shows, pins or hides the very file or directory that was there.
  */
 export class Sameness {
-  readonly #text: string
+  /** What it was started for (`describeConfinement`). */
+  readonly text: string
   readonly #places: readonly HeldPlace[]
 
   private constructor(text: string, places: readonly HeldPlace[]) {
-    this.#text = text
+    this.text = text
     this.#places = places
   }
 
@@ -24,7 +25,7 @@ export class Sameness {
 
   /** Whether what is to be called for now is what was started. */
   holds(text: string): boolean {
-    return text === this.#text && this.#places.every(isThere)
+    return text === this.text && this.#places.every(isThere)
   }
 
   release(): void {

@@ -1,7 +1,7 @@
-import { randomBytes } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { setImmediate as turn } from 'node:timers/promises'
 import { changedSince, type Confined, type Exit, guardedFiles, lookForNew, type Plan } from '@cordon/sandbox'
-import { encodeFrame, FrameError, FrameReader, FrameTooLongError, NONCE_LENGTH } from '@cordon/tools'
+import { encodeFrame, FrameError, FrameReader, FrameTooLongError } from '@cordon/tools'
 import type { ProgramEnd } from '../confine/program.ts'
 import { hintsFor } from '../confine/start.ts'
 import { KeptRecord } from '../confine/unfinished.ts'
@@ -74,6 +74,11 @@ export class Worker {
     return !this.#isOver && performance.now() - this.#born < this.#bounds.milliseconds
   }
 
+  /** Whether it was started for that; whether that still stands, only `fits` says. */
+  isFor(description: string): boolean {
+    return this.isSound && this.#sameness.text === description
+  }
+
   /** Whether what a call asks for is exactly what this one was started for. */
   fits(description: string): boolean {
     return this.isSound && this.#sameness.holds(description)
@@ -82,6 +87,11 @@ export class Worker {
   /** Resolves when it is stopped, and nothing of the last call is left in it; or when it was thrown away. */
   rest(): Promise<void> {
     return (this.#resting ??= this.#rest())
+  }
+
+  /** Somebody waits until it rests. */
+  hurry(): void {
+    this.#inside?.hurry()
   }
 
   /** Resolves when nothing of it is left. */
@@ -104,7 +114,11 @@ export class Worker {
       const isAnswered = 'result' in said && stopped === undefined
       if (!isAnswered || !said.sound) await this.end()
       // Where there is something to look for, all that the call has left is there once nothing inside moves any more.
-      else if (this.#plan.watched.length + guarded.length > 0) await this.#park()
+      else if (this.#plan.watched.length + guarded.length > 0) {
+        const parked = this.#park()
+        this.hurry()
+        await parked
+      }
       const exit = isAnswered ? ended(said.result) : await this.#ended
       // SPEC 4.3 and 4.10.
       const found = { ...lookForNew(this.#plan.watched), changed: changedSince(guarded) }
@@ -132,7 +146,7 @@ export class Worker {
 
   async #exchange({ stdin, bytes }: ProcessRequest): Promise<Said> {
     // Only who has read this call can answer it.
-    const nonce = randomBytes(NONCE_LENGTH / 2).toString('hex')
+    const nonce = randomUUID()
     const frame = new FrameReader(rawLimits(bytes).keep)
     const answer = new Promise<Said>((resolve) => {
       this.#reader = (piece) => {

@@ -1,6 +1,7 @@
 import { CordonError } from '@cordon/policy'
 import { LaunchError, type Plan, spawnConfined } from '@cordon/sandbox'
 import { LONGEST_CALL } from '@cordon/tools'
+import { writes } from '../compile/names.ts'
 import { cancelledBefore, type ProcessOutcome, type ProcessRequest } from '../execute/process.ts'
 import type { LocalTool } from '../execute/tool.ts'
 import { type PlannedWorker, Plans } from './plans.ts'
@@ -49,7 +50,7 @@ export class Workers {
     await this.#turn()
     try {
       if (request.signal?.aborted) return cancelledBefore(request)
-      return await this.#runNow(tool.name, { ...request, argv: stayingArgv(request.argv) })
+      return await this.#runNow(tool.name, { ...request, argv: [...request.argv, 'serve'] })
     } finally {
       this.#running--
       this.#waiting.shift()?.()
@@ -72,12 +73,18 @@ export class Workers {
   async #runNow(name: string, request: ProcessRequest): Promise<ProcessOutcome | undefined> {
     try {
       await this.#rested(name)
+      if (request.signal?.aborted) return cancelledBefore(request)
+      const early = this.#callEarly(request)
+      if (early) {
+        if (this.#stillFits(early.worker, request)) return await this.#finish(early)
+        await early.worker.end()
+        await early.outcome.catch(() => undefined) // nobody is told of it
+        if (request.signal?.aborted) return cancelledBefore(request)
+      }
       const planned = this.#plans.planFor(request)
       if (!isOrdinary(planned.plan, request)) return undefined
       const worker = this.#take(name, planned.description) ?? this.#start(name, request, planned)
-      const outcome = await worker.call(request)
-      this.#giveBack(worker)
-      return outcome
+      return await this.#finish({ worker, outcome: worker.call(request) })
     } catch (error) {
       // Nothing has run. A process of its own meets the same, and says it as it always was said.
       if (error instanceof CordonError || error instanceof LaunchError || isRefusedSpawn(error))
@@ -86,11 +93,37 @@ export class Workers {
     }
   }
 
+  /**
+   * A worker that can change nothing is told its call before it is known whether it is still the right one, so that both
+   * are done at the same time. If it is not, it goes, and its answer with it (decision 0300).
+   */
+  #callEarly(request: ProcessRequest): RunningCall | undefined {
+    const planned = changesNothing(request) ? this.#plans.lastFor(request) : undefined
+    const worker = planned && [...this.#idle.keys()].find((each) => each.isFor(planned.description))
+    if (!worker) return undefined
+    this.#takeOut(worker)
+    return { worker, outcome: worker.call(request) }
+  }
+
+  #stillFits(worker: Worker, request: ProcessRequest): boolean {
+    try {
+      const { plan, description } = this.#plans.planFor(request)
+      return isOrdinary(plan, request) && worker.fits(description)
+    } catch {
+      return false // the next plan meets the same, and says it
+    }
+  }
+
+  async #finish({ worker, outcome }: RunningCall): Promise<ProcessOutcome> {
+    const ended = await outcome
+    this.#giveBack(worker)
+    return ended
+  }
+
   #take(tool: string, description: string): Worker | undefined {
     for (const worker of this.#idle.keys()) {
       if (worker.fits(description)) {
-        clearTimeout(this.#idle.get(worker))
-        this.#idle.delete(worker)
+        this.#takeOut(worker)
         return worker
       }
       // Another tool's stays. One of this tool was started under what is no longer so.
@@ -116,7 +149,9 @@ export class Workers {
 
   /** Those of this tool that have answered are there for this call once they stand still. */
   async #rested(tool: string): Promise<void> {
-    await Promise.all([...this.#resting].flatMap(([worker, rested]) => (worker.tool === tool ? rested : [])))
+    const resting = [...this.#resting].filter(([worker]) => worker.tool === tool)
+    for (const [worker] of resting) worker.hurry()
+    await Promise.all(resting.map(([, rested]) => rested))
   }
 
   #giveBack(worker: Worker): void {
@@ -137,21 +172,26 @@ export class Workers {
     if (oldest && this.#idle.size > this.#bounds.idle) this.#discard(oldest)
   }
 
-  #discard(worker: Worker): void {
+  #takeOut(worker: Worker): void {
     clearTimeout(this.#idle.get(worker))
     this.#idle.delete(worker)
+  }
+
+  #discard(worker: Worker): void {
+    this.#takeOut(worker)
     const ending = worker.end().finally(() => this.#ending.delete(ending))
     this.#ending.add(ending)
   }
 }
 
-/** Fewer threads are sooner stopped; none of them has much to do. */
-const stayingArgv = ([node, ...rest]: ProcessRequest['argv']): ProcessRequest['argv'] => [
-  node,
-  '--v8-pool-size=1',
-  ...rest,
-  'serve',
-]
+interface RunningCall {
+  readonly worker: Worker
+  readonly outcome: Promise<ProcessOutcome>
+}
+
+/** Whether the kernel lets a call change no file at all (decision 0253): then one that nobody is told of never was. */
+const changesNothing = ({ policy, boundary = policy }: ProcessRequest): boolean =>
+  boundary.fs.length > 0 && !boundary.fs.some(writes)
 
 /** `unix_utils` starts programs that are not ours: one that was tricked must not be there for the next call. */
 const canStay = ({ shipped, name }: LocalTool, { stdin, sandbox }: ProcessRequest): boolean =>

@@ -20,7 +20,7 @@ const failed = (message: string): object => ({ type: 'error', message, trace: []
 
 /** What the caller gets, and that the worker is not there afterwards. */
 const MISDEEDS: Readonly<Record<string, object>> = {
-  twice: failed('the tool cannot be understood: 131 bytes behind a frame'),
+  twice: failed('the tool cannot be understood: 135 bytes behind a frame'),
   garbage: failed("the tool's answer has 1751477356 bytes, too many to be read (max_output_bytes = 1048576)"),
   endless: failed("the tool's answer has 4294967295 bytes, too many to be read (max_output_bytes = 1048576)"),
   'another call': failed('the tool cannot be understood: its answer is none to this call'),

@@ -62,7 +62,7 @@ const MISDEEDS = {
 
 for (;;) {
   const text = exactly(exactly(4).readUInt32BE()).toString()
-  const [nonce, call] = [text.slice(0, 32), JSON.parse(text.slice(32))]
+  const [nonce, call] = [text.slice(0, 36), JSON.parse(text.slice(36))]
   const result = { type: 'success', content: [{ type: 'text', text: 'done' }] }
   const answer = JSON.stringify({ nonce, sound: true, result })
   if (MISDEEDS[call.tool.arguments.path]({ nonce, answer }) !== 'said') say(frame(answer))

@@ -224,6 +224,24 @@ test('decision 0252: another worker of a tool that writes when a repository came
   await untilGone(worker)
 })
 
+test('decision 0300: a worker that can write is told its call only when it is known to be the right one', async () => {
+  await using where = new SessionPlace({})
+  const project = await where.project()
+  const session = where.session({}, writeHostileWorker(where.base), () => Promise.resolve(project))
+  const call = (path: string): Promise<ToolOutcome> => session.call('fs_create_file', { path, content: '' })
+  // Told too early, it would have made something before it is ended: not every time, but soon.
+  for (let i = 0; i < 10; i++) {
+    // The plan is kept from the second call on.
+    for (let n = 0; n < 3; n++) await call('well')
+    const before = join(where.base, `before ${i}`)
+    renameSync(where.root, before)
+    mkdirSync(join(where.root, '.cordon'), { recursive: true })
+    await call('makes what is denied')
+    expect([readdirSync(where.root), readdirSync(before)]).toEqual([['.cordon', 'denied'], ['.cordon']])
+    rmSync(join(where.root, 'denied'), { recursive: true })
+  }
+})
+
 test('decision 0253: the kernel gives a tool that reads nothing to write', async () => {
   await using where = new SessionPlace({
     '.cordon/config.toml': rules('fs_read_file', '{ path = ".", read = true, write = true }'),

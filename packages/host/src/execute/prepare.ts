@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import { type AccessPolicy, below, type Context } from '@cordon/policy'
 import { boundaryFor, readingBoundary } from '../compile/boundary.ts'
 import { type Subject, subjectsOf } from '../compile/subject.ts'
@@ -32,10 +33,12 @@ export interface Preparation {
 /**
  * SPEC 3.1: its policy is compiled first; one that does not compile fails the call. What was compiled for an earlier call is
  * taken again while it would come out the same: of the same configuration, without any answer of a person's in it, and
- * with every path of its rules still leading where it led (decision 0252).
+ * with every path of its rules still leading where it led (decision 0252). What was compiled anew and did come out the same
+ * is the one from before, so that what was planned for that counts (decision 0301).
  */
 export class Preparations {
   readonly #kept = new Map<string, Kept>()
+  readonly #last = new Map<string, Compiled>()
 
   async prepare(project: Project, preparation: Preparation): Promise<PreparedTool> {
     const { name } = preparation
@@ -68,12 +71,27 @@ export class Preparations {
       ...(conversationId === undefined ? {} : { conversationId }),
     })
     const boundary = boundaryFor(project, subject, policy) ?? readingBoundary(project, subject, policy)
-    const prepared = { tool, policy, boundary, context, warnings }
+    const prepared = { tool, ...this.#asBefore(name, { policy, boundary, context }), warnings }
     // What changed while it was compiled may be in it or not.
     if (answered === false && ways.areSame()) this.#kept.set(name, { project, prepared, ways })
     return prepared
   }
+
+  #asBefore(name: string, compiled: Compiled): Compiled {
+    const last = this.#last.get(name)
+    const isSame =
+      last !== undefined &&
+      isDeepStrictEqual(
+        [last.policy, last.boundary, last.context.data],
+        [compiled.policy, compiled.boundary, compiled.context.data],
+      )
+    if (isSame) return last
+    this.#last.set(name, compiled)
+    return compiled
+  }
 }
+
+type Compiled = Pick<PreparedTool, 'policy' | 'boundary' | 'context'>
 
 interface Kept {
   readonly project: Project

@@ -66,11 +66,11 @@ function isSameQuestion(before: ProcessRequest, now: ProcessRequest): boolean {
   const { argv, cwd, root, home, env, boundary, sandbox, runtime } = now
   return (
     cwd === before.cwd &&
-    root === before.root &&
     home === before.home &&
     env === before.env &&
     boundary === before.boundary &&
-    sandbox === before.sandbox &&
+    (root === before.root || isDeepStrictEqual(root, before.root)) &&
+    (sandbox === before.sandbox || isDeepStrictEqual(sandbox, before.sandbox)) &&
     isDeepStrictEqual([argv, runtime], [before.argv, before.runtime])
   )
 }

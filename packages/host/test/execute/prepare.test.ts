@@ -56,11 +56,21 @@ for (const [name, change] of Object.entries(CHANGES))
     expect(await prepare()).toBe(next)
   })
 
-test('decision 0252: another configuration has another policy', async () => {
-  await using where = new SessionPlace(config('{ path = ".", read = true }'))
+test('decision 0301: what comes out the same of a project that is opened anew is the one from before, and nothing else is', async () => {
+  await using where = new SessionPlace(config('{ path = ".", read = true, update = true }'))
   const { prepare } = await preparing(where)
   const first = await prepare()
-  expect(await prepare(await where.project())).not.toBe(first)
+  const again = await prepare(await where.project())
+  expect(again).not.toBe(first)
+  expect([again.policy, again.boundary, again.context]).toEqual([first.policy, first.boundary, first.context])
+  expect(again.policy === first.policy && again.boundary === first.boundary).toBe(true)
+  where.write('.git/config', '[core]\nhooksPath = a/hooks\n')
+  const guarded = await prepare(await where.project())
+  expect(guarded.policy).not.toEqual(first.policy)
+  where.write('.cordon/config.toml', config('{ path = "a", read = true }')['.cordon/config.toml']!)
+  const other = await prepare(await where.project())
+  expect(other.policy.fs.map(({ path }) => path)).toContain('a')
+  expect((await prepare(await where.project())).policy).toBe(other.policy)
 })
 
 test('decision 0252: what a person was asked about is looked up for every call', async () => {

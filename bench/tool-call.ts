@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openAmbientProject, ToolSession } from '@cordon/host'
+import { openAmbientProject, type Project, ToolSession } from '@cordon/host'
 import { runTool } from '@cordon/tools'
 import { median, pretty } from './measure.ts'
 
@@ -62,17 +62,24 @@ function openSession(
   cwd: string,
   env: Readonly<Record<string, string | undefined>>,
   workers: 'stay' | 'none',
+  project: () => Promise<Project> = () => openProject(cwd, env),
 ): ToolSession {
   const [home, uid] = [homedir(), process.getuid?.()]
-  const surroundings = { env, home, platform: process.platform, uid }
   return new ToolSession({
-    project: () => openAmbientProject({ cwd, surroundings, cfg: [] }),
+    project,
     compiler: { pid: process.pid, uid, home, session: 'bench', person: undefined },
     env,
     installation: { node: process.execPath, tools: join(CLI, 'dist/tools.cjs') },
     workers,
   })
 }
+
+const openProject = (cwd: string, env: Readonly<Record<string, string | undefined>>): Promise<Project> =>
+  openAmbientProject({
+    cwd,
+    surroundings: { env, home: homedir(), platform: process.platform, uid: process.getuid?.() },
+    cfg: [],
+  })
 
 const CALLS = 100
 
@@ -85,29 +92,38 @@ const IN_A_SESSION: Readonly<Record<string, (i: number) => object>> = {
   fs_grep_files: () => ({ pattern: 'hello' }),
 }
 
-/** A hundred calls in one session, each beside the same operation in this process (issue 12). */
+/**
+ * A hundred calls in one session, each beside the same operation in this process (issue 12): with one project for all of
+ * them, as the gateway and `cordon q` have it, and with the project opened anew for every call.
+ */
 async function measureSession(cwd: string, env: Readonly<Record<string, string | undefined>>): Promise<void> {
   for (const [name, args] of Object.entries(IN_A_SESSION)) {
     writeFileSync(join(cwd, 'b.txt'), 'v0;\n')
-    await using session = openSession(cwd, env, 'stay')
+    const project = await openProject(cwd, env)
+    await using kept = openSession(cwd, env, 'stay', () => Promise.resolve(project))
+    await using anew = openSession(cwd, env, 'stay')
+    const within = (session: ToolSession) => (i: number) =>
+      session.call(name, args(i)).then(({ reply }) => reply)
     const sides = [
-      (i: number) => session.call(name, args(i)).then(({ reply }) => reply),
+      within(kept),
       (i: number) => {
         const tool = { name, arguments: args(i), options: { confined: true } }
         return runTool(name, JSON.stringify({ context: { root: cwd, action: 'run', access: null }, tool }))
       },
+      within(anew),
     ]
-    const times: number[][] = [[], []]
-    for (let i = 0; i < 2 * CALLS; i++) {
+    const times: number[][] = sides.map(() => [])
+    for (let i = 0; i < sides.length * CALLS; i++) {
       const start = process.hrtime.bigint()
-      const reply = await sides[i % 2]!(i)
-      times[i % 2]!.push(Number(process.hrtime.bigint() - start))
+      const reply = await sides[i % sides.length]!(i)
+      times[i % sides.length]!.push(Number(process.hrtime.bigint() - start))
       if (reply.type !== 'success') throw new Error(JSON.stringify(reply))
     }
-    const [ours = Number.NaN, alone = Number.NaN] = times.map(median)
-    const held = ours - alone <= 5e6 ? 'within' : 'MISSES'
+    const [ours = Number.NaN, alone = Number.NaN, opened = Number.NaN] = times.map(median)
+    const onTop = (time: number): string =>
+      `${pretty(time - alone)} on top  (${time - alone <= 5e6 ? 'within' : 'MISSES'} ≤ 5 ms)`
     console.log(
-      `  ${name}: ${pretty(ours)} a call (the first ${pretty(times[0]![0]!)}), the operation alone ${pretty(alone)}: ${pretty(ours - alone)} on top  (${held} ≤ 5 ms)`,
+      `  ${name}: ${pretty(ours)} a call (the first ${pretty(times[0]![0]!)}), the operation alone ${pretty(alone)}: ${onTop(ours)}; with the project opened for each call ${onTop(opened)}`,
     )
   }
 }

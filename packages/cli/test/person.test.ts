@@ -22,7 +22,7 @@ class Typed {
   }
 
   async sees(text: string): Promise<void> {
-    await expect.poll(() => this.seen, { timeout: 20_000, interval: 5 }).toContain(text)
+    await expect.poll(() => this.seen, { interval: 5 }).toContain(text)
   }
 }
 

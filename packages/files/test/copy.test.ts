@@ -184,7 +184,7 @@ test('with If-Match no write of this process is lost: thirty writers count to th
   }
   await Promise.all(Array.from({ length: 30 }, count))
   expect(readFileSync(join(inside, 'count'), 'utf8')).toBe('30')
-  expect(refusals).toBeGreaterThan(30)
+  expect(refusals).toBeGreaterThanOrEqual(29) // all began with what the first of them replaced
   expect(readdirSync(inside)).toEqual(['count'])
 })
 

@@ -183,7 +183,7 @@ test('which files of a random tree are ignored is what git says', () => {
     }),
     { numRuns: Number(process.env['CORDON_ROUNDS'] ?? 150) },
   )
-}, 120_000)
+})
 
 const ancestors = (path: string): string[] =>
   path

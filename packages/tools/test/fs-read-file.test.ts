@@ -10,6 +10,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { expect, test } from 'vitest'
 import { failed, runAsNobody, showed, Workspace } from './support/workspace.ts'
 
@@ -199,7 +200,9 @@ test('a file that changes while it is read is said to have', async () => {
       break
     }
   } finally {
+    const gone = once(writer, 'exit')
     writer.kill('SIGKILL')
+    await gone
   }
 })
 

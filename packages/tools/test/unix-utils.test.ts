@@ -115,7 +115,7 @@ test('an option and its value may be two words, and reach the program as one', a
   expect(await head('2')).toMatchObject({ type: 'error' })
 })
 
-const installed = (util: string): boolean => spawnSync('which', [util]).status === 0
+const installed = (util: string): boolean => spawnSync('sh', ['-c', 'command -v "$0"', util]).status === 0
 
 test.skipIf(!installed('jq'))('jq takes a filter and files, and no filter that names others', async () => {
   const workspace = new Workspace({ 'a.json': '{"n": [1, 2]}', 'evil.jq': 'def f: 1;' })

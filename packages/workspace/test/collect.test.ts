@@ -37,6 +37,9 @@ async function fresh(): Promise<{ shelf: Shelf; blobs: Blobs }> {
   return { shelf, blobs: new Blobs(shelf) }
 }
 
+/** Well formed, and of no conversation that there is. */
+const otherThan = (id: string): string => id.replace(/.$/, (last) => (last === '0' ? '1' : '0'))
+
 /** Put, and then made two days old. */
 async function putOld(blobs: Blobs, keeping: Keeping, text: string): Promise<BlobRef> {
   const store = blobs[keeping]
@@ -120,7 +123,7 @@ test.for(['line', 'missing log', 'link'])(
     const garbage = await putOld(blobs, 'shared', 'nobody')
     const ref = await conversationWith(shelf, 'local')
     if (how === 'line') writeFileSync(eventsFile(ref), `broken\n${readFileSync(eventsFile(ref), 'utf8')}`)
-    const odd = join(shelf.workspace.shared, 'conversations', ref.id.replace(/.$/, '0'))
+    const odd = join(shelf.workspace.shared, 'conversations', otherThan(ref.id))
     mkdirSync(join(odd, '..'), { recursive: true })
     if (how === 'missing log') mkdirSync(odd)
     if (how === 'link') symlinkSync('/tmp', odd)
@@ -132,7 +135,7 @@ test.for(['line', 'missing log', 'link'])(
 test('it stops while a conversation is being made, and not for one that a crash left', async () => {
   const { shelf, blobs } = await fresh()
   await putOld(blobs, 'shared', 'nobody')
-  const id = (await conversationWith(shelf, 'shared')).id.replace(/.$/, '0')
+  const id = otherThan((await conversationWith(shelf, 'shared')).id)
   mkdirSync(join(shelf.workspace.shared, 'conversations', `.new-${id}`))
   const maker = tryLock(lockFile(shelf.workspace, id), { what: 'x', holder: HOLDER })!
   await expect(collectBlobs(shelf, DELETE)).rejects.toThrow('it is being made; try again')

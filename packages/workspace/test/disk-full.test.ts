@@ -17,7 +17,7 @@ test.skipIf(UNSHARE === undefined)(
     const node = [process.execPath, '--conditions=cordon-source', '--no-warnings', script, mountPoint]
     const { stdout, stderr } = spawnSync('unshare', [...UNSHARE!, ...node], {
       encoding: 'utf8',
-      timeout: 25_000,
+      timeout: 250_000,
     })
     expect(stderr).toBe('')
     const { errors, ...after } = JSON.parse(stdout) as { errors: string[] }

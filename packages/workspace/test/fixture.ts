@@ -31,11 +31,9 @@ export async function freshWorkspace(name = 'project'): Promise<{ base: string; 
   const root = join(base, name)
   mkdirSync(root)
   // Marked in the tick of its birth, a directory looks as if its filesystem kept no time of birth.
-  for (;;) {
-    chmodSync(root, 0o755)
-    const { birthtimeNs, ctimeNs } = statSync(root, { bigint: true })
-    if (birthtimeNs !== ctimeNs) break
-  }
+  const changedAt = (): bigint => statSync(root, { bigint: true }).ctimeNs
+  const made = changedAt()
+  while (changedAt() === made) chmodSync(root, 0o755)
   return { base, workspace: await initWorkspace(root, around(base), HOLDER) }
 }
 

@@ -156,7 +156,7 @@ async function countTogether(afterwards: readonly string[]): Promise<number> {
   const [lock, counter] = [join(dir, 'n.lock'), join(dir, 'n')]
   writeFileSync(counter, '0')
   const children = Array.from({ length: 4 }, () => startChild('count', [lock, counter, '50', ...afterwards]))
-  const counting = { what: 'the counter', holder: HOLDER, wait: 60_000 }
+  const counting = { what: 'the counter', holder: HOLDER, wait: 600_000 }
   const here = async (): Promise<void> => {
     for (let i = 0; i < 50; i++)
       await withLock(lock, counting, async () => {

@@ -210,6 +210,9 @@ test('interrupted half-way: no event, no conversation, no temporary file, no pro
   const lab = new Lab()
   lab.write('a.md', 'a')
   lab.write('large', Buffer.alloc(64 * 1024 * 1024, 'large'))
+  const blobs = join(lab.root, '.cordon/blobs')
+  const isPutting = (): boolean =>
+    existsSync(blobs) && readdirSync(blobs).some((name) => name.startsWith('.put-'))
   for (const what of [
     ['a.md', 'large'],
     ['a.md', 'command:sleep 60'],
@@ -217,8 +220,12 @@ test('interrupted half-way: no event, no conversation, no temporary file, no pro
   ]) {
     const stopping = new AbortController()
     const added = lab.open().add(what, stopping.signal)
-    void sleep(150).then(() => stopping.abort(new InterruptedError()))
-    await expect(added).rejects.toThrow('interrupted; nothing was attached')
+    const stop = async (): Promise<void> => {
+      // While it is at it, or what is first in its way.
+      for (let tries = 0; !isPutting() && tries < 150; tries++) await sleep(1)
+      stopping.abort(new InterruptedError())
+    }
+    await Promise.all([expect(added).rejects.toThrow('interrupted; nothing was attached'), stop()])
     expect(existsSync(join(lab.root, '.cordon/conversations'))).toBe(false)
     const left = readdirSync(lab.base, { recursive: true, encoding: 'utf8' })
     expect(left.filter((path) => /\.put-|\.new-|\.tmp$/.test(path))).toEqual([])

@@ -16,7 +16,7 @@ export const toolWith = (config: Partial<ToolConfig>): LocalTool => ({
     result: 'unattended',
     options: {},
     questions: {},
-    timeout_secs: 10,
+    timeout_secs: 200,
     max_output_bytes: 1024,
     ...config,
   },

@@ -43,7 +43,7 @@ test('SPEC 5.1: a process is ended, and the next one started, when the answer is
     expect(used.failure()).toBeUndefined()
     expect(launchers().filter((pid) => !seen.has(pid))).toEqual([])
     await used.ended
-    await expect.poll(() => launchers().filter((pid) => !seen.has(pid)), { timeout: 20_000 }).toHaveLength(1)
+    await expect.poll(() => launchers().filter((pid) => !seen.has(pid))).toHaveLength(1)
     for (const pid of launchers()) seen.add(pid)
   }
   await session.close()

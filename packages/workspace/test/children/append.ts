@@ -1,7 +1,8 @@
 // Appends turns to a conversation and reports each one that was acknowledged, until it is killed.
 import { findConversation, openConversation, openWorkspace } from '@cordon/workspace'
 
-const [root = '', dataHome = '', id = '', name = '', most = '1000000', wait = '10000'] = process.argv.slice(2)
+const [root = '', dataHome = '', id = '', name = '', most = '1000000', wait = '600000'] =
+  process.argv.slice(2)
 const around = {
   env: { XDG_DATA_HOME: dataHome },
   platform: 'linux',

@@ -6,6 +6,6 @@ import { acquireLock } from '@cordon/workspace'
 const [file = '', extra = ''] = process.argv.slice(2)
 const holder = { pid: process.pid, command: 'cordon hold' }
 const lock = await acquireLock(file, { what: 'the thing', holder, wait: 10_000 })
-const child = extra === 'child' ? spawn('sleep', ['25'], { stdio: 'ignore', detached: true }) : undefined
+const child = extra === 'child' ? spawn('sleep', ['600'], { stdio: 'ignore', detached: true }) : undefined
 process.stdout.write(`held${child ? ` ${child.pid}` : ''}\n`)
 process.stdin.on('end', () => lock.release()).resume()

@@ -15,7 +15,7 @@ const shelf = {
 }
 process.stdout.write('started\n')
 for (let n = Number(from); n < Number(from) + Number(most); n++) {
-  const writer = await openConversation(shelf, findConversation(shelf, id), { wait: 10_000 })
+  const writer = await openConversation(shelf, findConversation(shelf, id), { wait: 600_000 })
   const at = new Date().toISOString()
   const delta = { profiles: { p: { access: { fs: [{ path: `p${n}` }] } } } }
   await writer.append([

@@ -1,36 +1,12 @@
-import { execFileSync, spawnSync } from 'node:child_process'
+import { execFileSync } from 'node:child_process'
 import { chmodSync, mkdirSync, readFileSync, statSync, symlinkSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { type Call, callMounted, canMount } from './support/mounted.ts'
 import { failed, said, Workspace } from './support/workspace.ts'
 import { changes, treeOf } from './support/tree.ts'
 
 /** SPEC 4.12: an error means that nothing changed. What changed is looked up in the whole tree, byte for byte. */
-
-const isRoot = process.getuid?.() === 0
-const unshare = ['unshare', ...(isRoot ? ['-m'] : ['-r', '-m'])]
-const canMount =
-  spawnSync(unshare[0]!, [...unshare.slice(1), 'mount', '-t', 'tmpfs', 'none', '/mnt']).status === 0
-
-interface Call {
-  readonly tool: string
-  readonly args: object
-  readonly access?: object
-}
-
-/** After the shell commands, in which `$0` is the workspace. */
-function callMounted(
-  workspace: Workspace,
-  script: string,
-  calls: readonly Call[],
-  user: readonly string[] = [],
-): unknown {
-  const child = join(import.meta.dirname, 'children/calls.ts')
-  const node = [...user, process.execPath, '--conditions=cordon-source', '--no-warnings', child]
-  const [program = '', ...args] = [...unshare, 'sh', '-ec', `${script}; exec "$@"`, workspace.root, ...node]
-  const input = JSON.stringify({ root: workspace.base, calls })
-  return JSON.parse(execFileSync(program, args, { input, encoding: 'utf8' }))
-}
 
 const move = (from: string, to: string, overwrite = true): Call => ({
   tool: 'fs_move_file',
@@ -168,7 +144,8 @@ describe.skipIf(!canMount)('between filesystems', () => {
       chmodSync(path, 0o777)
     for (const path of ['shut/a', 'd/b', 'mine/c']) chmodSync(workspace.path(path), 0o666)
     chmodSync(workspace.path('shut'), 0o555)
-    const user = isRoot ? ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'] : []
+    const user =
+      process.getuid?.() === 0 ? ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'] : []
     const calls = [
       move('shut/a', 'd/b'),
       move('shut/a', 'd/p/a'),

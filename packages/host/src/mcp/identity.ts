@@ -132,10 +132,13 @@ function nameIn(manifest: string): string | undefined {
 /** By what a change of a file cannot leave as it is, whoever makes it; so that a large program is read once. */
 const known = new Map<string, { readonly stamp: string; readonly sha256: string }>()
 const MOST_KNOWN = 256
+/** Two changes within a tick of the clock leave the same times, so what has just changed is read again (decision 0316). */
+const SETTLED_NS = 2_000_000_000n
 
 function digestOf(file: string): string {
   const fd = openSync(file, 'r')
   try {
+    const lookedAt = BigInt(Date.now()) * 1_000_000n
     const { dev, ino, size, mtimeNs, ctimeNs } = fstatSync(fd, { bigint: true })
     const stamp = [dev, ino, size, mtimeNs, ctimeNs].join()
     const before = known.get(file)
@@ -145,7 +148,7 @@ function digestOf(file: string): string {
     for (let read; (read = readSync(fd, bytes)) > 0;) hash.update(bytes.subarray(0, read))
     const sha256 = hash.digest('hex')
     if (known.size >= MOST_KNOWN) known.clear()
-    known.set(file, { stamp, sha256 })
+    if (lookedAt - ctimeNs > SETTLED_NS) known.set(file, { stamp, sha256 })
     return sha256
   } finally {
     closeSync(fd)

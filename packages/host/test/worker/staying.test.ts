@@ -288,7 +288,7 @@ async function playChange(
   expect(launchers().filter((pid) => pid !== worker)).toHaveLength(1)
   await untilGone(worker)
   await session.close()
-  if (name.includes('mounted')) execFileSync('umount', [join(where.root, 'src')])
+  if (name.includes('mounted')) execFileSync('umount', ['-l', join(where.root, 'src')])
 }
 
 async function approveFork(where: SessionPlace): Promise<void> {

@@ -47,11 +47,6 @@ export class Workspace {
   }
 }
 
-/** Root in a container often may not. */
-export const canMount =
-  process.geteuid?.() === 0 &&
-  spawnSync('unshare', ['-m', 'mount', '-t', 'tmpfs', 'none', '/mnt']).status === 0
-
 /** As the program, and not as root, for whom permissions mean nothing. */
 export function runAsNobody(workspace: Workspace, name: string, args: object): unknown {
   for (const path of [workspace.base, workspace.root]) chmodSync(path, 0o755)

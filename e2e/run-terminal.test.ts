@@ -151,7 +151,7 @@ print("up", flush=True)
 while not went_on: time.sleep(0.1)
 print("later", flush=True)
 select.select([0], [], [])
-time.sleep(1)
+time.sleep(4)
 print("got", input(), flush=True)
 time.sleep(300)`
     place.write('wait.py', program)

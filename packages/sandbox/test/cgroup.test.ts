@@ -115,7 +115,7 @@ describe.runIf(findDelegatedCgroup() !== undefined).each(IDENTITIES.slice(0, 1))
   (who) => {
     test('many processes together are held to the limit, and it is said', async () => {
       const world = makeWorld(who)
-      const hog = 'python3 -c "import time; x = bytearray(40 << 20); time.sleep(5)"'
+      const hog = 'python3 -c "import time; x = bytearray(40 << 20); time.sleep(200)"'
       const ended = await run({
         who,
         world,

@@ -202,11 +202,11 @@ describe.runIf(isRoot)('root, for whom the kernel itself holds it (decision 0247
     const path = join(world.root, 'etc/hosts')
     const host = spawn('unshare', ['--mount', '--propagation', 'shared', 'sh', '-c', 'echo ready; read line'])
     await once(host.stdout, 'data')
-    const before = mountsSeen(world.dir, host.pid!)
+    const before = mountsSeen(world.dir, host.pid)
     const launcher = launcherBy(`nsenter --mount=/proc/${host.pid}/ns/mnt --`)
     const inside = [{ tag: 'content', path, text: 'the sandbox' }] as const
     expect(await runIn(who, world, 'cat etc/hosts', { launcher, inside })).toEqual(['the sandbox'])
-    expect(mountsSeen(world.dir, host.pid!)).toEqual(before)
+    expect(mountsSeen(world.dir, host.pid)).toEqual(before)
     host.stdin.end()
     await once(host, 'close')
   })

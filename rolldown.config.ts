@@ -7,6 +7,9 @@ const { version } = JSON.parse(readFileSync('packages/cli/package.json', 'utf8')
 // Rolldown adds `import` or `require` by how a module is asked for; pg asks by `require`, and must get that one.
 const resolve = { conditionNames: ['cordon-source', 'node', 'default'] }
 
+/** Asked for once: every `require` looks the name up anew, which was 2 % of a request to the provider. */
+const LAZILY = 'const lazily = (name, it) => new Proxy({}, { get: (_, key) => (it ??= require(name))[key] });'
+
 /**
  * Node's own modules load when something of theirs is first used: reading a file needs no `crypto` and no
  * `child_process`, and each would cost some milliseconds of every call. Those of Node's own
@@ -18,7 +21,7 @@ const lazyBuiltins: Plugin = {
     const uses = code
       .replaceAll(/(?<=(?:=|^)\s*)require\("node:process"\)/gm, 'globalThis.process')
       .replaceAll(/(?<=(?:=|^)\s*)require\("(node:(?!(?:fs|path|events)")[\w/]+)"\)/gm, 'lazily("$1")')
-    return `const lazily = (name) => new Proxy({}, { get: (_, key) => require(name)[key] });\n${uses}`
+    return `${LAZILY}\n${uses}`
   },
 }
 

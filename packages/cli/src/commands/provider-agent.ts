@@ -1,6 +1,5 @@
 import { accessSync, constants, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { show } from '@cordon/policy'
 import {
@@ -190,7 +189,7 @@ async function call(
   if (command === '/filesystem/file/read') {
     const { path, ...options } = args
     const { stream } = await client.read(path, options)
-    return pipeline(Readable.fromWeb(stream as never), world.out.sink, { end: false })
+    return pipeline(stream, world.out.sink, { end: false })
   }
   if (command !== '/filesystem/file/write' && command !== '/filesystem/file/create')
     return writeJson(world, await client.call(command, args))

@@ -1,7 +1,9 @@
 import { createHash, hash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
-import { Readable } from 'node:stream'
+import type { IncomingMessage, RequestOptions } from 'node:http'
+import type { Readable } from 'node:stream'
+import { urlToHttpOptions } from 'node:url'
 import { CordonError, describe, show } from '@cordon/policy'
 import type { Command } from '../commands.ts'
 import type { REFUSALS } from '../errors.ts'
@@ -10,6 +12,7 @@ import type { ArgsOf } from '../operations/args.ts'
 import type { Delegation } from '../tokens/delegation.ts'
 import { chooseChain, signInvocation } from '../tokens/invocation.ts'
 import type { SigningKey } from '../tokens/key.ts'
+import { bytesOf, post } from './post.ts'
 
 /** The provider's no, as it said it. */
 export class ProviderRefusal extends CordonError {
@@ -34,12 +37,12 @@ export interface ClientOptions {
   readonly key: SigningKey
   /** What the agent holds; the shortest chain that fits is used. */
   readonly delegations: () => readonly Delegation[]
-  readonly fetch?: typeof fetch
   readonly clock?: () => number
 }
 
 export interface ReadContent {
-  readonly stream: ReadableStream<Uint8Array>
+  /** Throws when less comes than was promised. */
+  readonly stream: Readable
   /** Of what follows. */
   readonly length: number
   /** Of the whole file. */
@@ -59,35 +62,29 @@ const LIFETIME_SECONDS = 60
 /** What an agent in TypeScript uses: it signs, sends, and reads the answer. */
 export class ProviderClient {
   readonly #options: ClientOptions
+  #provider: RequestOptions | undefined
 
   constructor(options: ClientOptions) {
     this.#options = options
   }
 
   async call<C extends Plain>(command: C, args: ArgsOf<C>): Promise<AnswerOf<C>> {
-    const response = await this.#send(command, args)
-    return (await response.json()) as AnswerOf<C>
+    return answerIn(await this.#send(command, args))
   }
 
   async read(
     path: string,
     options: Omit<ArgsOf<'/filesystem/file/read'>, 'path'> = {},
   ): Promise<ReadContent> {
-    const response = await this.#send('/filesystem/file/read', { path, ...options })
-    const length = Number(response.headers.get('content-length'))
-    const range = /\/(\d+)$/.exec(response.headers.get('content-range') ?? '')
-    const stream = response.body ?? new ReadableStream({ start: (controller) => controller.close() })
-    responses.set(stream, response)
-    return {
-      stream,
-      length,
-      size: range ? Number(range[1]) : length,
-      sha256: response.headers.get('etag')?.slice(1, -1),
-    }
+    const stream = await this.#send('/filesystem/file/read', { path, ...options })
+    const { headers } = stream
+    const length = Number(headers['content-length'])
+    const range = /\/(\d+)$/.exec(headers['content-range'] ?? '')
+    return { stream, length, size: range ? Number(range[1]) : length, sha256: headers.etag?.slice(1, -1) }
   }
 
   async readText(path: string): Promise<string> {
-    return new Response((await this.read(path)).stream).text()
+    return (await bytesOf((await this.read(path)).stream)).toString()
   }
 
   write(
@@ -107,9 +104,8 @@ export class ProviderClient {
     const digest = createHash('sha256')
     for await (const piece of createReadStream(localFile)) digest.update(piece as Buffer)
     const { size } = await stat(localFile)
-    const body = Readable.toWeb(createReadStream(localFile)) as ReadableStream<Uint8Array>
-    const response = await this.#send(command, { ...args, sha256: digest.digest('hex'), size }, body)
-    return (await response.json()) as AnswerOf<C>
+    const signed = { ...args, sha256: digest.digest('hex'), size }
+    return answerIn(await this.#send(command, signed, createReadStream(localFile)))
   }
 
   async store<C extends Storing>(
@@ -117,10 +113,9 @@ export class ProviderClient {
     args: StoreArgs<C>,
     content: string | Uint8Array,
   ): Promise<AnswerOf<C>> {
-    const bytes = Uint8Array.from(Buffer.from(content))
+    const bytes = Buffer.from(content)
     const signed = { ...args, sha256: hash('sha256', bytes), size: bytes.length }
-    const response = await this.#send(command, signed, bytes)
-    return (await response.json()) as AnswerOf<C>
+    return answerIn(await this.#send(command, signed, bytes))
   }
 
   /** For an agent that does not know where it may work: what, and where. */
@@ -153,42 +148,39 @@ export class ProviderClient {
   async #send(
     command: Command,
     args: Readonly<Record<string, unknown>>,
-    body?: Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>,
-  ): Promise<Response> {
-    const { url, fetch: send = fetch } = this.#options
-    const headers = { authorization: `Bearer ${this.sign(command, args)}` }
-    let response: Response
+    body?: Uint8Array | Readable,
+  ): Promise<IncomingMessage> {
+    const { url } = this.#options
+    const token = this.sign(command, args)
+    let answer: IncomingMessage
     try {
-      response = await send(new URL(command, url), {
-        method: 'POST',
-        headers,
-        redirect: 'error',
-        ...(body ? { body, duplex: 'half' as const } : {}),
-      })
+      this.#provider ??= urlToHttpOptions(new URL(url))
+      answer = await post({ ...this.#provider, path: command }, token, body)
     } catch (error) {
-      const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
       throw new ProviderRefusal(
         'unreachable',
         0,
-        `the provider at ${show(url)} does not answer: ${cause instanceof Error ? cause.message : String(cause)}`,
+        `the provider at ${show(url)} does not answer: ${error instanceof Error ? error.message : String(error)}`,
       )
     }
-    if (response.ok) return response
-    throw await refusalIn(response)
+    const { statusCode: status = 0 } = answer
+    if (status === 200 || status === 206) return answer
+    throw refusalIn(status, await bytesOf(answer))
   }
 }
 
 const MOST_SHOWN = 5
 
-/** Node cancels the stream of a response that nobody holds any more, and who reads it late gets an empty file. */
-const responses = new WeakMap<ReadableStream, Response>()
+/** What the provider says it answers with; tests hold it to that. */
+const answerIn = async <A>(answer: Readable): Promise<A> =>
+  JSON.parse((await bytesOf(answer)).toString()) as A
 
-async function refusalIn(response: Response): Promise<ProviderRefusal> {
-  const text = await response.text()
+function refusalIn(status: number, body: Buffer): ProviderRefusal {
   try {
-    const { code, message, ...detail } = (JSON.parse(text) as { error: Record<string, unknown> }).error
-    return new ProviderRefusal(code as ProviderRefusal['code'], response.status, String(message), detail)
+    const { code, message, ...detail } = (JSON.parse(body.toString()) as { error: Record<string, unknown> })
+      .error
+    return new ProviderRefusal(code as ProviderRefusal['code'], status, String(message), detail)
   } catch {
-    return new ProviderRefusal('failed', response.status, `the provider answered ${response.status}`)
+    return new ProviderRefusal('failed', status, `the provider answered ${status}`)
   }
 }

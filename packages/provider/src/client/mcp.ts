@@ -4,6 +4,7 @@ import { z } from '@hono/zod-openapi'
 import { COMMANDS, type Command, toolNameOf } from '../commands.ts'
 import { ARGS, type ArgsOf } from '../operations/args.ts'
 import { type ProviderClient, ProviderRefusal } from './client.ts'
+import { bytesOf } from './post.ts'
 
 /** A model is given so much of a file at once; the rest is there by `start` and `length`. */
 const MOST_READ_BYTES = 1024 * 1024
@@ -76,7 +77,7 @@ async function readTool(client: ProviderClient, args: ArgsOf<'/filesystem/file/r
   const { start = 0, length: wanted = Number.MAX_SAFE_INTEGER } = options
   const length = Math.min(wanted, MOST_READ_BYTES)
   const { stream, size } = await client.read(path, { ...options, length })
-  const read = Buffer.from(await new Response(stream).arrayBuffer())
+  const read = await bytesOf(stream)
   const isCut = wanted > length && start + read.length < size
   const bytes = isCut ? wholeCharacters(read) : read
   const asText = bytes.toString('utf8')

@@ -6,6 +6,7 @@ import { OPERATION_MS, SLOWEST_BYTES_PER_SECOND } from './pipeline/deadline.ts'
 import { Limits } from './pipeline/limits.ts'
 import { Places } from './pipeline/places.ts'
 import { Replay } from './pipeline/replay.ts'
+import { Traffic } from './pipeline/traffic.ts'
 import { Registry } from './registry.ts'
 import { DEFAULT_APPROVAL_MS } from './step-up/approvals.ts'
 import type { Database } from './storage/database.ts'
@@ -33,6 +34,7 @@ export interface Provider {
   readonly registry: Registry
   readonly replay: Replay
   readonly limits: Limits
+  readonly traffic: Traffic
   readonly places: Places
   readonly delegations: DelegationCache
   readonly clock: () => number
@@ -53,7 +55,9 @@ export async function openAmbientProvider(options: ProviderOptions): Promise<Pro
   const { database, dir, clock = Date.now, unexpected = () => {} } = options
   await registerKey(database, openAmbientProviderKey(dir), clock())
   readWitness(dir, database) // without it nothing could be signed
-  const audit = new AuditLog(database)
+  const traffic = new Traffic()
+  const isAlone = (): boolean => traffic.isAlone
+  const audit = new AuditLog(database, isAlone)
   const places = new Places(dir)
   const checkpoint = async (): Promise<void> => {
     if (!audit.isBroken) await signChain(database, dir, clock(), audit.head)
@@ -65,9 +69,10 @@ export async function openAmbientProvider(options: ProviderOptions): Promise<Pro
   return {
     database,
     audit,
-    registry: new Registry(database, clock),
-    replay: new Replay(database),
+    registry: new Registry(database, clock, isAlone),
+    replay: new Replay(database, isAlone),
     limits: new Limits(),
+    traffic,
     places,
     delegations: boundedCache(MOST_DELEGATIONS),
     clock,

@@ -60,18 +60,18 @@ export class Registry {
   readonly #clock: () => number
   readonly #asking: Batcher<undefined, Now>
 
-  constructor(database: Database, clock: () => number) {
+  constructor(database: Database, clock: () => number, isAlone: () => boolean) {
     this.#clock = clock
     let snapshot = new Snapshot(database, 0)
     const readMeta = database.queries.selectFrom('meta').selectAll().compile()
     this.#asking = new Batcher(async (askers) => {
-      const { rows } = await database.queries.executeQuery(readMeta)
+      const rows = await database.runQuery(readMeta)
       const meta = Object.fromEntries(rows.map(({ name, value }) => [name, value]))
       const generation = meta['generation'] ?? 0
       if (generation !== snapshot.generation) snapshot = new Snapshot(database, generation)
       const now = Math.max(this.#clock(), meta['clock_floor'] ?? 0)
       return askers.map(() => ({ snapshot, now }))
-    })
+    }, isAlone)
   }
 
   current(): Promise<Now> {

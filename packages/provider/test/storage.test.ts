@@ -68,6 +68,39 @@ describe.each(ENGINES)('%s', (engine, fresh) => {
     )
   })
 
+  test('what every request writes is no part of a transaction that somebody else has open', async () => {
+    const database = await open(fresh())
+    const [entered, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const undone = database.transaction(async (db) => {
+      await db.insertInto('nonces').values({ nonce: 'undone', expires_at: 1 }).execute()
+      entered.resolve()
+      await goOn.promise
+      throw new Error('undone')
+    })
+    await entered.promise
+    const claim = database.queries.insertInto('nonces').values({ nonce: 'kept', expires_at: 1 }).compile()
+    const kept = [database.runQuery(claim), new AuditLog(database, () => true).append(event('kept'))]
+    goOn.resolve()
+    await expect(undone).rejects.toThrow('undone')
+    await Promise.all(kept)
+    const nonces = await database.queries.selectFrom('nonces').select('nonce').execute()
+    const records = await database.queries.selectFrom('audit_records').select('op').execute()
+    expect([...nonces, ...records].map((row) => ({ ...row }))).toEqual([{ nonce: 'kept' }, { op: 'kept' }])
+  })
+
+  test('SPEC 7.6 what nobody waits for goes with the next record, before it, and alone when none comes', async () => {
+    const database = await open(fresh())
+    const log = new AuditLog(database, () => true)
+    const later = [log.noteLater(event('first')), log.noteLater(event('second'))]
+    await Promise.all([log.note(event('third')), ...later])
+    await log.noteLater(event('fourth'))
+    const last = log.noteLater(event('fifth'))
+    await log.idle()
+    await last
+    const records = await database.queries.selectFrom('audit_records').select('op').orderBy('seq').execute()
+    expect(records.map(({ op }) => op)).toEqual(['first', 'second', 'third', 'fourth', 'fifth'])
+  })
+
   test('SPEC 7.6 many writers make one chain, and every acknowledged record is in it', async () => {
     const choice = fresh()
     const databases = await Promise.all(Array.from({ length: 4 }, () => open(choice)))

@@ -1,12 +1,15 @@
 import { CordonError } from '@cordon/policy'
 import type { CompiledQuery, Transaction } from 'kysely'
 import { Batcher } from '../storage/batcher.ts'
-import type { Database } from '../storage/database.ts'
+import { type Database, stepsIn } from '../storage/database.ts'
+import { ask, type Steps } from '../storage/engine.ts'
 import type { Schema } from '../storage/schema.ts'
 import { type AuditBody, type ChainedRecord, type ChainHead, chainOn } from './record.ts'
 
 /** How long a record of what changes nothing may be on its way to the disk. */
 const FLUSH_MS = 100
+/** How long the outcome of what changed nothing waits for company. */
+const LATER_MS = 10
 const TRY_MS = 1000
 
 /** SPEC 7.6: nothing more is done once the chain is not what this process itself wrote. */
@@ -35,10 +38,10 @@ export class AuditLog {
   #triedAt = Number.NEGATIVE_INFINITY
   #trying: Promise<boolean> = Promise.resolve(false)
 
-  constructor(database: Database) {
+  constructor(database: Database, isAlone: () => boolean = () => false) {
     this.#database = database
     this.#queries = compileQueries(database)
-    this.#batcher = new Batcher((bodies) => this.#append(bodies))
+    this.#batcher = new Batcher((bodies) => this.#append(bodies), isAlone)
   }
 
   /** Resolves when the record is durable; rejects when that cannot be promised. */
@@ -51,7 +54,7 @@ export class AuditLog {
   async appendWith<T>(act: (db: Transaction<Schema>) => Promise<readonly [T, AuditBody]>): Promise<T> {
     const { done, head } = await this.#database.transaction(async (db) => {
       const [result, body] = await act(db)
-      return { done: result, head: await this.#chain(db, [body]) }
+      return { done: result, head: await stepsIn(db, this.#chain([body])) }
     })
     this.#see(head)
     await this.#database.flush()
@@ -65,6 +68,16 @@ export class AuditLog {
    */
   async note(body: AuditBody): Promise<void> {
     await this.#batcher.add(body)
+    this.#flushSoon()
+  }
+
+  /** The same for what nobody waits for: in the chain with the next record, or a moment later. */
+  async noteLater(body: AuditBody): Promise<void> {
+    await this.#batcher.addLater(body, LATER_MS)
+    this.#flushSoon()
+  }
+
+  #flushSoon(): void {
     this.#flushing ??= setTimeout(() => {
       this.#flushing = undefined
       this.#database.flush().catch(() => undefined) // whoever needs the disk will find it failing
@@ -92,9 +105,10 @@ export class AuditLog {
 
   async #try(): Promise<boolean> {
     try {
-      await this.#database.transaction(async (db) => {
-        const { seq, hash } = (await db.executeQuery(this.#queries.lockHead)).rows[0]!
-        await db.executeQuery({ ...this.#queries.moveHead, parameters: [seq, hash, 1] })
+      const { lockHead, moveHead } = this.#queries
+      await this.#database.runSteps(function* (): Steps<void> {
+        const [head] = yield* ask(lockHead)
+        yield* ask({ ...moveHead, parameters: [head!.seq, head!.hash, 1] })
       })
       await this.#database.flush()
       return true
@@ -112,18 +126,18 @@ export class AuditLog {
   }
 
   async #append(bodies: readonly AuditBody[]): Promise<undefined[]> {
-    this.#see(await this.#database.transaction((db) => this.#chain(db, bodies)))
+    this.#see(await this.#database.runSteps(() => this.#chain(bodies)))
     return bodies.map(() => undefined)
   }
 
-  async #chain(db: Transaction<Schema>, bodies: readonly AuditBody[]): Promise<ChainHead> {
+  *#chain(bodies: readonly AuditBody[]): Steps<ChainHead> {
     if (this.#broken) throw this.#broken
-    const found = (await db.executeQuery(this.#queries.lockHead)).rows[0]!
-    await this.#requireProgress(db, found)
-    const records = chainOn(found, bodies)
+    const [found] = yield* ask(this.#queries.lockHead)
+    yield* this.#requireProgress(found!)
+    const records = chainOn(found!, bodies)
     const { seq, hash } = records.at(-1)!
-    await db.executeQuery(this.#queries.insert(records))
-    await db.executeQuery({ ...this.#queries.moveHead, parameters: [seq, hash, 1] })
+    yield* ask(this.#queries.insert(records))
+    yield* ask({ ...this.#queries.moveHead, parameters: [seq, hash, 1] })
     return { seq, hash }
   }
 
@@ -133,12 +147,12 @@ export class AuditLog {
   }
 
   /** Somebody else's records may have come meanwhile; ours cannot have gone. */
-  async #requireProgress(db: Transaction<Schema>, found: ChainHead): Promise<void> {
+  *#requireProgress(found: ChainHead): Steps<void> {
     const seen = this.#seen
     if (!seen || (found.seq === seen.seq && found.hash === seen.hash)) return
     // A longer chain is not yet a continued one.
-    const { rows } = await db.executeQuery(this.#queries.hashAt(seen.seq))
-    if (found.seq > seen.seq && rows[0]?.hash === seen.hash) return
+    const [ours] = yield* ask(this.#queries.hashAt(seen.seq))
+    if (found.seq > seen.seq && ours?.hash === seen.hash) return
     this.#broken = new AuditBroken(seen, found)
     throw this.#broken
   }

@@ -16,19 +16,15 @@ export async function answerCommand(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
 ): Promise<void> {
-  const { metrics } = served
+  const { metrics, provider } = served
   const started = performance.now()
-  const gone = new AbortController()
-  outgoing.once('close', () => {
-    if (!outgoing.writableFinished) gone.abort()
-  })
-  metrics.running += 1
+  provider.traffic.begin()
   let code = 'ok'
   try {
     if (!served.isOpen()) throw new Refusal('stopping', 'this provider is stopping; ask another, or again')
     const token = BEARER.exec(incoming.headers.authorization ?? '')?.[1]
     const body = new ReceivedBody(incoming)
-    const answer = await handle(served.provider, { route: command, token, body, gone: gone.signal })
+    const answer = await handle(provider, { route: command, token, body, whenGone: onceGone(outgoing) })
     if (answer.kind === 'content') metrics.transferred(answer.length)
     await send(outgoing, answer)
   } catch (error) {
@@ -36,12 +32,20 @@ export async function answerCommand(
     code = refusal.code
     refuse(incoming, outgoing, refusal)
   } finally {
-    metrics.running -= 1
+    provider.traffic.end()
     const ms = performance.now() - started
     metrics.finish(command, code, ms / 1000)
     served.answered({ command, code, ms: Math.round(ms) })
   }
 }
+
+const onceGone =
+  (outgoing: ServerResponse) =>
+  (act: () => void): void => {
+    const closed = (): void => void (outgoing.writableFinished || act())
+    if (outgoing.closed) closed()
+    else outgoing.once('close', closed)
+  }
 
 const BEARER = /^Bearer (\S+)$/i
 

@@ -1,3 +1,9 @@
+interface Gauges {
+  readonly auditRecords: number
+  readonly ready: boolean
+  readonly running: number
+}
+
 /** What Prometheus is told: counts and durations by command and answer, never by path or agent. */
 export class Metrics {
   readonly #requests = new Map<string, number>()
@@ -5,7 +11,6 @@ export class Metrics {
   #seconds = 0
   #count = 0
   #bytes = 0
-  running = 0
 
   /** Command names are a closed set; what was asked for and is none is one of them, too. */
   finish(command: string, code: string, seconds: number): void {
@@ -22,7 +27,7 @@ export class Metrics {
   }
 
   /** The text format, version 0.0.4. */
-  render({ auditRecords, ready }: { readonly auditRecords: number; readonly ready: boolean }): string {
+  render({ auditRecords, ready, running }: Gauges): string {
     let below = 0
     const histogram = BOUNDS.map((bound, i) => {
       below += this.#buckets[i]!
@@ -37,7 +42,7 @@ export class Metrics {
       `cordon_request_duration_seconds_sum ${this.#seconds}`,
       `cordon_request_duration_seconds_count ${this.#count}`,
       '# TYPE cordon_requests_running gauge',
-      `cordon_requests_running ${this.running}`,
+      `cordon_requests_running ${running}`,
       '# TYPE cordon_content_bytes_total counter',
       `cordon_content_bytes_total ${this.#bytes}`,
       '# TYPE cordon_audit_records gauge',

@@ -74,6 +74,7 @@ export function makeRoutes(served: Served): OpenAPIHono {
     const text = metrics.render({
       auditRecords: provider.audit.head?.seq ?? 0,
       ready: await isReady(served),
+      running: provider.traffic.running,
     })
     return c.text(text, 200, { 'content-type': 'text/plain; version=0.0.4' })
   })

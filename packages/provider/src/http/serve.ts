@@ -7,7 +7,7 @@ import { show } from '@cordon/policy'
 import { isCommand } from '../commands.ts'
 import type { ConsoleAssets } from '../console/assets.ts'
 import { parseSite, type Site } from '../console/site.ts'
-import { openAmbientProvider, type ProviderOptions } from '../provider.ts'
+import { openAmbientProvider, type Provider, type ProviderOptions } from '../provider.ts'
 import { answerCommand } from './command.ts'
 import { listenAs, ListenError } from './listen.ts'
 import type { Log } from './log.ts'
@@ -102,7 +102,7 @@ export async function serveProvider(options: ServeOptions): Promise<Serving> {
       open = false
       log({ level: 'info', event: 'stopping' })
       const closed = Promise.all(servers.map(close))
-      await Promise.race([closed, settled(metrics, provider.operationMs)])
+      await Promise.race([closed, settled(provider)])
       for (const server of servers) server.closeAllConnections()
       await provider.close()
       await database.close()
@@ -132,9 +132,9 @@ async function close(server: Server): Promise<void> {
 }
 
 /** Resolves when no command is under way, or has been for as long as one may take. */
-async function settled(metrics: Metrics, mostMs: number): Promise<void> {
-  const until = performance.now() + mostMs
-  while (metrics.running > 0 && performance.now() < until) await new Promise((done) => setTimeout(done, 20))
+async function settled({ traffic, operationMs }: Provider): Promise<void> {
+  const until = performance.now() + operationMs
+  while (traffic.running > 0 && performance.now() < until) await new Promise((done) => setTimeout(done, 20))
   await new Promise((done) => setTimeout(done, 50)) // the last answers are on their way
 }
 

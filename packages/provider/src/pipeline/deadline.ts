@@ -9,7 +9,9 @@ export const SLOWEST_BYTES_PER_SECOND: number = 1024 * 1024
 /** SPEC 7.3: every operation ends. Long work asks it between its steps. */
 export class Deadline {
   readonly #started: number = performance.now()
-  readonly #stopped = new AbortController()
+  /** Made when somebody listens: a small read ends before it could be stopped. */
+  #stopped: AbortController | undefined
+  #reason: Refusal | undefined
   readonly #slowest: number
   #allowed: number
   #timer: NodeJS.Timeout
@@ -22,23 +24,34 @@ export class Deadline {
 
   /** So many bytes are to be transferred, besides the work itself. */
   extendFor(bytes: number): void {
+    if (bytes === 0) return
     this.#allowed += Math.ceil((bytes / this.#slowest) * 1000)
     clearTimeout(this.#timer)
     this.#timer = this.#start()
   }
 
   get signal(): AbortSignal {
+    if (!this.#stopped) {
+      this.#stopped = new AbortController()
+      if (this.#reason) this.#stopped.abort(this.#reason)
+    }
     return this.#stopped.signal
   }
 
+  /** Why it was stopped, if it was. */
+  get reason(): Refusal | undefined {
+    return this.#reason
+  }
+
   check(): void {
-    if (this.#stopped.signal.aborted) throw this.#stopped.signal.reason as Error
+    if (this.#reason) throw this.#reason
     if (this.#left < 0) throw timedOut()
   }
 
   /** The client is gone, or the provider stops: whatever is under way ends at its next step. */
   abort(reason: Refusal): void {
-    this.#stopped.abort(reason)
+    this.#reason ??= reason
+    this.#stopped?.abort(this.#reason)
   }
 
   /** Lets other requests have their turn, and ends when time is up. */
@@ -57,7 +70,7 @@ export class Deadline {
 
   #start(): NodeJS.Timeout {
     const wait = Math.min(Math.max(this.#left, 0), 2 ** 31 - 1)
-    return setTimeout(() => this.#stopped.abort(timedOut()), wait).unref()
+    return setTimeout(() => this.abort(timedOut()), wait).unref()
   }
 }
 

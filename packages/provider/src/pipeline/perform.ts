@@ -40,12 +40,13 @@ export async function perform(provider: Provider, admitted: Admitted): Promise<A
     ...(approval === undefined ? {} : { approval }),
   }
   // Nothing is changed before that is recorded for good; what is only read may be read on the way there.
-  const write = (body: Intent | Outcome): Promise<void> =>
-    changes ? provider.audit.append(body) : provider.audit.note(body)
+  const { audit } = provider
   const about = { app, command, path: work.place.path }
-  const record: Record = (happened) =>
-    write({ kind: 'outcome', op, at: provider.clock(), ...about, ...happened })
-  await write(intent)
+  const record: Record = (happened) => {
+    const outcome: Outcome = { kind: 'outcome', op, at: provider.clock(), ...about, ...happened }
+    return changes ? audit.append(outcome) : audit.noteLater(outcome)
+  }
+  await (changes ? audit.append(intent) : audit.note(intent))
   const leave = (): void => {
     work.deadline.done()
     lease.leave()
@@ -58,7 +59,9 @@ export async function perform(provider: Provider, admitted: Admitted): Promise<A
   } catch (thrown) {
     leave()
     const error = asRefusal(stopReason(thrown, work), work.place.path)
-    await record(failureOf(error))
+    const recorded = record(failureOf(error))
+    if (changes) await recorded
+    else recorded.catch(() => undefined)
     throw error
   }
 
@@ -81,8 +84,8 @@ export async function perform(provider: Provider, admitted: Admitted): Promise<A
 }
 
 /** What was stopped says only that; why, is known here. What half happened says so itself. */
-const stopReason = (thrown: unknown, { deadline: { signal } }: Work<Command>): unknown =>
-  signal.aborted && !(thrown instanceof HalfDone) ? signal.reason : thrown
+const stopReason = (thrown: unknown, { deadline: { reason } }: Work<Command>): unknown =>
+  reason && !(thrown instanceof HalfDone) ? reason : thrown
 
 type Happened = Pick<Outcome, 'result' | 'code' | 'before' | 'after'>
 type Record = (happened: Happened) => Promise<void>

@@ -33,8 +33,8 @@ export interface Incoming {
   readonly route: string
   readonly token: string | undefined
   readonly body: Body
-  /** Aborted when the client is gone before it was answered. */
-  readonly gone: AbortSignal
+  /** Calls when the client is gone before it was answered, at once if it is by now. */
+  readonly whenGone: (act: () => void) => void
 }
 
 /** SPEC 7.3, in its order; the first failure answers. Throws a `Refusal`; anything else is a bug or the database. */
@@ -130,9 +130,7 @@ async function decide(
 
   const deadline = new Deadline(provider.operationMs, provider.slowestBytesPerSecond)
   deadline.extendFor(args.size ?? 0)
-  incoming.gone.addEventListener('abort', () =>
-    deadline.abort(new Refusal('client_gone', 'the client went away')),
-  )
+  incoming.whenGone(() => deadline.abort(new Refusal('client_gone', 'the client went away')))
   const work: Work<Command> = {
     args: args,
     place: requirePlace(source, prefix, changes),

@@ -18,9 +18,9 @@ export class Replay {
   readonly #inserts = new Map<number, CompiledQuery<{ nonce: string }>>()
   #purgedAt = 0
 
-  constructor(database: Database) {
+  constructor(database: Database, isAlone: () => boolean) {
     this.#database = database
-    this.#claims = new Batcher((claims) => this.#claim(claims))
+    this.#claims = new Batcher((claims) => this.#claim(claims), isAlone)
   }
 
   async require({ agent, nonce, expires }: VerifiedInvocation, now: number): Promise<void> {
@@ -36,7 +36,7 @@ export class Replay {
   async #claim(claims: readonly Claim[]): Promise<boolean[]> {
     // The same one twice in a batch: one row, and one winner.
     const unique = new Map(claims.map((claim) => [claim.nonce, claim]))
-    const { rows } = await this.#database.queries.executeQuery(this.#insert([...unique.values()]))
+    const rows = await this.#database.runQuery(this.#insert([...unique.values()]))
     const fresh = new Set(rows.map(({ nonce }) => nonce))
     return claims.map(({ nonce }) => fresh.delete(nonce))
   }

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { CordonError, show } from '@cordon/policy'
-import { Kysely, type Transaction } from 'kysely'
-import type { Engine } from './engine.ts'
+import { type CompiledQuery, Kysely, type Transaction } from 'kysely'
+import type { Engine, Steps } from './engine.ts'
 import { migrate, NewerSchema } from './migrations.ts'
 import { openAmbientPostgres } from './postgres.ts'
 import type { Schema } from './schema.ts'
@@ -25,6 +25,10 @@ export interface Database {
   readonly queries: Kysely<Schema>
   /** All or nothing, and the only writer of the rows it locks. */
   transaction<T>(act: (db: Transaction<Schema>) => Promise<T>): Promise<T>
+  /** The same, for what every request does. */
+  runSteps<T>(steps: () => Steps<T>): Promise<T>
+  /** A query that is its own transaction. */
+  runQuery<R>(query: CompiledQuery<R>): Promise<readonly R[]>
   lock: Engine['lock']
   lockRow: Engine['lockRow']
   /** Resolves when everything committed before the call survives a power cut. */
@@ -51,6 +55,13 @@ export async function openAmbientDatabase(choice: DatabaseChoice): Promise<Datab
   }
 }
 
+/** As a part of a transaction that is under way. */
+export async function stepsIn<T>(db: Transaction<Schema>, steps: Steps<T>): Promise<T> {
+  let step = steps.next()
+  while (step.done !== true) step = steps.next((await db.executeQuery(step.value)).rows)
+  return step.value
+}
+
 /** By where it is, so that a new password does not lose it. */
 function witnessFor(choice: DatabaseChoice): string {
   if ('file' in choice) return 'audit-witness.json'
@@ -63,6 +74,9 @@ const databaseOf = (engine: Engine, queries: Kysely<Schema>, witness: string): D
   witness,
   queries,
   transaction: (act) => queries.transaction().execute(act),
+  runSteps:
+    engine.runSteps?.bind(engine) ?? ((steps) => queries.transaction().execute((db) => stepsIn(db, steps()))),
+  runQuery: engine.runQuery?.bind(engine) ?? (async (query) => (await queries.executeQuery(query)).rows),
   lock: (db, name) => engine.lock(db, name),
   lockRow: (query) => engine.lockRow(query),
   flush: () => engine.flush(),

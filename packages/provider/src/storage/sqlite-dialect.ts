@@ -10,6 +10,7 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely'
+import type { Engine, Steps } from './engine.ts'
 
 /** Another process may hold the write lock for the length of a transaction, never longer. */
 const MOST_BUSY_MS = 10_000
@@ -31,9 +32,42 @@ export async function retryWhileBusy<T>(act: () => T): Promise<T> {
   }
 }
 
-/** kysely on Node's own SQLite: one connection, writers take their lock at the start, statements are compiled once. */
-export function sqliteDialect(db: DatabaseSync): Dialect {
-  const connection = connectionTo(db)
+/** Statements are compiled once. */
+export interface Statements {
+  run<R>(query: Pick<CompiledQuery<R>, 'sql' | 'parameters'>): QueryResult<R>
+}
+
+export function statementsOf(db: DatabaseSync): Statements {
+  const known = new Map<string, Prepared>()
+  const prepare = (sql: string): Prepared => {
+    const found = known.get(sql)
+    if (found) return found
+    const statement = db.prepare(sql)
+    const made = { statement, returnsRows: statement.columns().length > 0 }
+    if (known.size >= MOST_STATEMENTS) known.clear()
+    known.set(sql, made)
+    return made
+  }
+  return {
+    run: <R>({ sql, parameters }: Pick<CompiledQuery<R>, 'sql' | 'parameters'>): QueryResult<R> => {
+      const { statement, returnsRows } = prepare(sql)
+      const bound = parameters as Parameters<StatementSync['all']>
+      if (returnsRows) return { rows: statement.all(...bound) as R[] }
+      return { rows: [], numAffectedRows: BigInt(statement.run(...bound).changes) }
+    },
+  }
+}
+
+const MOST_STATEMENTS = 256
+
+interface Prepared {
+  readonly statement: StatementSync
+  readonly returnsRows: boolean
+}
+
+/** kysely on Node's own SQLite: one connection, writers take their lock at the start. */
+export function sqliteDialect(db: DatabaseSync, statements: Statements): Dialect {
+  const connection = connectionTo(statements)
   const run = async (sql: string): Promise<void> =>
     void (await connection.executeQuery(CompiledQuery.raw(sql)))
   const driver: Driver = {
@@ -53,34 +87,47 @@ export function sqliteDialect(db: DatabaseSync): Dialect {
   }
 }
 
-const MOST_STATEMENTS = 256
+const connectionTo = (statements: Statements): DatabaseConnection => ({
+  executeQuery: (query) => retryWhileBusy(() => statements.run(query)),
+  streamQuery: () => {
+    throw new Error('nothing of ours streams rows; pages are read')
+  },
+})
 
-interface Prepared {
-  readonly statement: StatementSync
-  readonly returnsRows: boolean
-}
-
-function connectionTo(db: DatabaseSync): DatabaseConnection {
-  const known = new Map<string, Prepared>()
-  const prepare = (sql: string): Prepared => {
-    const found = known.get(sql)
-    if (found) return found
-    const statement = db.prepare(sql)
-    const made = { statement, returnsRows: statement.columns().length > 0 }
-    if (known.size >= MOST_STATEMENTS) known.clear()
-    known.set(sql, made)
-    return made
+/**
+ * Without kysely: a whole transaction in one go. No statement of another can come between, because nothing is waited for;
+ * and while a transaction of kysely's is open on the connection, this one waits until it is not.
+ */
+export const directly = (
+  db: DatabaseSync,
+  statements: Statements,
+): Required<Pick<Engine, 'runSteps' | 'runQuery'>> => {
+  const alone = <T>(act: () => T): Promise<T> =>
+    retryWhileBusy(() => {
+      if (db.isTransaction) throw new InTransaction()
+      return act()
+    })
+  const inTransaction = <T>(steps: Steps<T>): T => {
+    statements.run(BEGIN)
+    try {
+      let step = steps.next()
+      while (step.done !== true) step = steps.next(statements.run(step.value).rows)
+      statements.run(COMMIT)
+      return step.value
+    } catch (error) {
+      if (db.isTransaction) statements.run(ROLLBACK)
+      throw error
+    }
   }
   return {
-    executeQuery: <R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> =>
-      retryWhileBusy(() => {
-        const { statement, returnsRows } = prepare(sql)
-        const bound = parameters as Parameters<StatementSync['all']>
-        if (returnsRows) return { rows: statement.all(...bound) as R[] }
-        return { rows: [], numAffectedRows: BigInt(statement.run(...bound).changes) }
-      }),
-    streamQuery: () => {
-      throw new Error('nothing of ours streams rows; pages are read')
-    },
+    runSteps: (steps) => alone(() => inTransaction(steps())),
+    runQuery: <R>(query: CompiledQuery<R>) => alone(() => statements.run<R>(query).rows),
   }
 }
+
+class InTransaction extends Error {
+  readonly errcode = SQLITE_BUSY
+}
+
+const raw = (sql: string): Pick<CompiledQuery, 'sql' | 'parameters'> => ({ sql, parameters: [] })
+const [BEGIN, COMMIT, ROLLBACK] = [raw('begin immediate'), raw('commit'), raw('rollback')]

@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { promisify } from 'node:util'
 import { Batcher } from './batcher.ts'
 import type { Engine } from './engine.ts'
-import { retryWhileBusy, sqliteDialect } from './sqlite-dialect.ts'
+import { directly, retryWhileBusy, sqliteDialect, statementsOf } from './sqlite-dialect.ts'
 
 const fsyncAsync = promisify(fsync)
 
@@ -24,9 +24,11 @@ export async function openAmbientSqlite(file: string): Promise<Engine> {
     await fsyncAsync((wal ??= openSync(`${file}-wal`, 'r+')))
     return waiting
   })
+  const statements = statementsOf(db)
   return {
     name: 'embedded',
-    dialect: sqliteDialect(db),
+    dialect: sqliteDialect(db, statements),
+    ...directly(db, statements),
     lock: () => Promise.resolve(), // every transaction here is the only writer
     lockRow: (query) => query,
     flush: () => flushes.add(undefined),

@@ -341,6 +341,37 @@ describe.each(ENGINES)('SPEC 7.5 on %s', (_, choice) => {
     expect(await answer(blind, '/filesystem/dir/delete', { path: dir })).toBe('step_up_required')
   })
 
+  test('whether a text is in a file is told to who may read it, also by an edit that would fail, and dry', async () => {
+    const path = file('one')
+    const edits = (old: string): object => ({ path, edits: [{ old, new: 'two' }] })
+    const asks: readonly [string, object][] = [
+      ['step_up_required', edits('one')],
+      ['changed', edits('three')],
+      ['changed', { ...edits('one'), if_match: content('something else').sha256 }],
+      ['not_found', { ...edits('one'), path: join(place.files, `missing${made++}`) }],
+      ['ok', { ...edits('one'), dry_run: true }],
+      ['changed', { ...edits('three'), dry_run: true }],
+    ]
+    const [reader, blind] = [
+      await place.agent(`reader${made++}`, STEP_UP),
+      await place.agent(
+        `blind${made++}`,
+        'permit (principal, action, resource) when { context has cosigner && context.cosigner };',
+      ),
+    ]
+    const shown: unknown[] = []
+    for (const [code, args] of asks) {
+      const told = await send(reader, '/filesystem/file/edit', { ...args })
+      expect([args, told.status === 200 ? 'ok' : told.code]).toEqual([args, code])
+      const withheld = await send(blind, '/filesystem/file/edit', { ...args })
+      expect([args, withheld.code]).toEqual([args, 'step_up_required'])
+      const { request } = (await admin.approval(String(withheld.error['approval'])))!
+      shown.push(request.unshown ?? (request.diff === undefined ? 'nothing' : 'diff'))
+    }
+    const unfit = 'not what the edit expects'
+    expect(shown).toEqual(['diff', unfit, unfit, unfit, 'diff', unfit])
+  })
+
   test('no approval without the record of who gave it, and of what it is for', async () => {
     const path = file()
     const id = await asked(path)

@@ -21,7 +21,7 @@ interface Approval extends Summary {
     readonly paths: readonly string[]
     readonly pathsLeftOut?: number
     readonly diff?: string
-    readonly unshown?: 'not text' | 'too large'
+    readonly unshown?: 'not text' | 'too large' | 'not what the edit expects'
     readonly diffLeftOut?: number
   }
 }

@@ -100,7 +100,7 @@ interface Admission {
 async function admit(provider: Provider, known: Known): Promise<Admission> {
   try {
     const { work, verdict } = await decide(provider, known)
-    const needsPerson = verdict === 'step_up' && known.args.dry_run !== true
+    const needsPerson = verdict === 'step_up' && !isHarmless(known, work)
     return needsPerson ? await stepUp(provider, known, work) : { work, approval: undefined }
   } catch (thrown) {
     const error = asRefusal(thrown, known.args.path)
@@ -108,6 +108,11 @@ async function admit(provider: Provider, known: Known): Promise<Admission> {
     throw error
   }
 }
+
+/** A dry run changes nothing; but that of an edit tells what is in the file. */
+const isHarmless = ({ args, invocation }: Known, { may, place }: Work<Command>): boolean =>
+  args.dry_run === true &&
+  (invocation.command !== '/filesystem/file/edit' || may('/filesystem/file/read', place))
 
 async function decide(
   provider: Provider,

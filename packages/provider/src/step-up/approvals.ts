@@ -33,7 +33,7 @@ export interface ApprovalRequest {
   readonly pathsLeftOut?: number
   readonly diff?: string
   /** A content is written that a person is not shown, and why. */
-  readonly unshown?: 'not text' | 'too large'
+  readonly unshown?: 'not text' | 'too large' | 'not what the edit expects'
   /** Characters of the diff that are too many to show. */
   readonly diffLeftOut?: number
 }

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { FileError } from '@cordon/files'
 import type { State } from '../audit/record.ts'
 import type { Command } from '../commands.ts'
 import { Refusal } from '../errors.ts'
@@ -130,7 +131,8 @@ async function surveyText(
   command: Command,
   work: Work<Command>,
 ): Promise<Pick<ApprovalRequest, 'diff' | 'unshown'> & { readonly work: Work<Command> }> {
-  if (command === '/filesystem/file/edit') return { diff: (await editedText(work)).diff, work }
+  if (command === '/filesystem/file/edit')
+    return { ...(await surveyEdit(work as Work<'/filesystem/file/edit'>)), work }
   const isWrite = command === '/filesystem/file/write' || command === '/filesystem/file/create'
   const { args, place, deadline, body } = work as Work<'/filesystem/file/write'>
   if (!isWrite) return { work }
@@ -144,6 +146,20 @@ async function surveyText(
   const [before, after] = [textOf(currentBytes(work)), textOf(content)]
   if (before === undefined || after === undefined) return { work: kept, unshown: 'not text' }
   return { diff: unifiedDiff(place.path, before, after), work: kept }
+}
+
+/** Whether its old text is there is told to who may read. For others a person is asked all the same, and told that it is not. */
+async function surveyEdit(
+  work: Work<'/filesystem/file/edit'>,
+): Promise<Pick<ApprovalRequest, 'diff' | 'unshown'>> {
+  try {
+    return { diff: (await editedText(work)).diff }
+  } catch (error) {
+    work.deadline.check()
+    const isAbout = error instanceof Refusal || error instanceof FileError
+    if (!isAbout || work.may('/filesystem/file/read', work.place)) throw error
+    return { unshown: 'not what the edit expects' }
+  }
 }
 
 async function* once(content: Uint8Array): AsyncGenerator<Uint8Array> {

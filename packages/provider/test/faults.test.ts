@@ -19,7 +19,7 @@ import { killProcess, type ProviderProcess, startProcess } from './process.ts'
  * Ten seconds in CI, where three providers, PostgreSQL and their load would hold both cores of the suite for the issue's
  * minute; `npm run soak:provider` gives it ten.
  */
-const FAULT_MS = Number(process.env['CORDON_FAULT_MS'] ?? 10_000)
+const FAULT_MS = Number(process.env['CORDON_FAULT_MS'] ?? 60_000)
 
 let postgres: Postgres
 beforeAll(async () => {

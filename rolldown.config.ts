@@ -148,9 +148,14 @@ function isSeldom(id: string, modules: Modules, known: Map<string, boolean>): bo
 
 const seldom = new Map<string, boolean>()
 
-/** `cordon query`, with the library of local models (decision 0295). */
+/** `cordon query`, with the library of local models (decisions 0295 and 0312). */
 const query = defineConfig({
   ...common,
+  // Of the libraries of providers: Node's own would load all of its `fetch` (decision 0312).
+  transform: {
+    ...common.transform,
+    inject: { Headers: [`${import.meta.dirname}/packages/host/src/agent/plain-headers.ts`, 'PlainHeaders'] },
+  },
   plugins: [lazyBuiltins, inAscii, withoutImports],
   input: { query: 'packages/cli/src/main-query.ts' },
   preserveEntrySignatures: 'allow-extension',

@@ -128,7 +128,7 @@ async function textOf(world: World, typed: string, flags: QueryFlags): Promise<s
     if (!text?.trim()) throw new UsageError('nothing was written, so nothing is asked')
     return text
   }
-  const piped = world.askLine || world.input.isTTY ? '' : await world.readInput()
+  const piped = world.inputIsTerminal ? '' : await world.readInput()
   const text = [typed, piped].filter((part) => part.trim() !== '').join('\n\n')
   if (text !== '') return text
   if (world.askLine && world.out.isTerminal) return undefined

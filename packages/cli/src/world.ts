@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { closeSync, fstatSync, realpathSync, writeSync } from 'node:fs'
+import { closeSync, fstatSync, readFileSync, realpathSync, writeSync } from 'node:fs'
 import { constants } from 'node:os'
 import { dirname, join } from 'node:path'
 import { text as readText } from 'node:stream/consumers'
@@ -52,6 +52,8 @@ export interface World {
   openDescriptor(fd: number): (text: string) => void
   /** Starts another `cordon` that nobody waits for. */
   startDetached(args: readonly string[]): void
+  /** Somebody types at standard input, whether or not they can be asked. */
+  readonly inputIsTerminal: boolean
   /** Standard input as a stream, for who speaks a protocol on it. */
   readonly input: NodeJS.ReadStream
   /** All of standard input. */
@@ -147,10 +149,11 @@ export function openAmbientWorld(): World {
         .on('error', () => {})
         .unref()
     },
+    inputIsTerminal: isTerminal(STDIN),
     get input() {
       return process.stdin
     },
-    readInput: () => readText(process.stdin),
+    readInput: async () => (isAtHand(STDIN) ? readFileSync(STDIN, 'utf8') : readText(process.stdin)),
     finish: (code) => {
       process.exitCode = code
     },
@@ -230,6 +233,12 @@ function terminalSession(pid: number): string {
 function isInFront(pid: number): boolean {
   const [, , group, , , inFront] = statFields(pid)
   return group === inFront
+}
+
+/** A file, or a device such as /dev/null: nobody has to be waited for, and Node need not make a stream of it. */
+function isAtHand(fd: number): boolean {
+  const stat = fstatSync(fd)
+  return stat.isFile() || (stat.isCharacterDevice() && !isTerminal(fd))
 }
 
 function identityOf(fd: number): string {

@@ -4,6 +4,7 @@ import type { LanguageModelV4 } from '@ai-sdk/provider'
 import type { Config, LlmProviderConfig } from '@cordon/config'
 import { show, suggest } from '@cordon/policy'
 import { ModelChoiceError, ModelKeyError } from './errors.ts'
+import { send } from './transport.ts'
 
 /** A model that can be asked, and what is known of it. */
 export interface ModelChoice {
@@ -79,7 +80,7 @@ async function modelOf(
   apiKey: string | undefined,
 ): Promise<LanguageModelV4> {
   // Without one of ours the libraries would look for variables of their own.
-  const key = { apiKey: apiKey ?? 'none', fetch: fetchThere }
+  const key = { apiKey: apiKey ?? 'none', fetch: send }
   const at = config.base_url === undefined ? {} : { baseURL: config.base_url }
   switch (config.kind) {
     case 'anthropic': {
@@ -106,9 +107,6 @@ async function modelOf(
     }
   }
 }
-
-/** A key, and a whole conversation, go where they were meant to go: a redirect is the answer, and is not followed. */
-const fetchThere: typeof fetch = (input, init) => fetch(input, { ...init, redirect: 'manual' })
 
 /** From the variable, else from the command. Undefined: this one needs none. */
 export async function keyOf(

@@ -1,5 +1,5 @@
-import { constants } from 'node:fs'
-import { type FileHandle, open } from 'node:fs/promises'
+import { closeSync, constants, fstatSync, openSync, read } from 'node:fs'
+import { promisify } from 'node:util'
 import { errorCode, reason } from '../small-files.ts'
 import { UnreadableConversationError } from './errors.ts'
 import { parseEvent, type StoredEvent } from './events.ts'
@@ -57,13 +57,13 @@ interface RawLine {
 
 /** By bytes, not with readline: that one also splits at U+2028, which JSON leaves inside strings. */
 async function* splitLines(file: string): AsyncGenerator<RawLine> {
-  const handle = await openLog(file)
+  const fd = openLog(file)
   try {
     let parts: Buffer[] = []
     let length = 0
     for (;;) {
       const buffer = Buffer.allocUnsafe(CHUNK)
-      const { bytesRead } = await handle.read(buffer, 0, CHUNK)
+      const { bytesRead } = await promisify(read)(fd, buffer, 0, CHUNK, null) // others have their turn
       if (bytesRead === 0) break
       const chunk = buffer.subarray(0, bytesRead)
       let start = 0
@@ -83,15 +83,15 @@ async function* splitLines(file: string): AsyncGenerator<RawLine> {
       ? new UnreadableConversationError(file, reason(error))
       : error
   } finally {
-    await handle.close()
+    closeSync(fd)
   }
 }
 
-async function openLog(file: string): Promise<FileHandle> {
+function openLog(file: string): number {
   try {
-    const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
-    if ((await handle.stat()).isFile()) return handle
-    await handle.close()
+    const fd = openSync(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+    if (fstatSync(fd).isFile()) return fd
+    closeSync(fd)
   } catch (error) {
     throw new UnreadableConversationError(file, reason(error))
   }

@@ -1,7 +1,7 @@
-import { constants } from 'node:fs'
-import { type FileHandle, open } from 'node:fs/promises'
+import { closeSync, constants, fdatasync, fstatSync, ftruncateSync, openSync, writeFileSync } from 'node:fs'
+import { promisify } from 'node:util'
 import { CordonError } from '@cordon/policy'
-import { reason, writeAll } from '../small-files.ts'
+import { reason } from '../small-files.ts'
 import { type HeldLock } from '../lock.ts'
 import { AppendError } from './errors.ts'
 import { type ConversationEvent } from './events.ts'
@@ -17,16 +17,17 @@ export class LogWriter {
   readonly file: string
   /** What was done to a last line that a crash had cut short; undefined when there was none. */
   readonly recovery: Recovery | undefined
-  readonly #handle: FileHandle
+  readonly #fd: number
   readonly #lock: HeldLock
   readonly #paths: HostPaths
   readonly #sealer: Sealer
   #size: number
   #last: Promise<unknown> = Promise.resolve()
+  #isClosed = false
 
-  private constructor(file: string, handle: FileHandle, opened: Opened) {
+  private constructor(file: string, fd: number, opened: Opened) {
     this.file = file
-    this.#handle = handle
+    this.#fd = fd
     this.#lock = opened.lock
     this.#paths = opened.paths
     this.#sealer = opened.sealer
@@ -40,14 +41,14 @@ export class LogWriter {
     { lock, paths, sealer, now }: Pick<Opened, 'lock' | 'paths' | 'sealer'> & { readonly now: Date },
   ): Promise<LogWriter> {
     try {
-      const handle = await open(file, constants.O_RDWR | constants.O_APPEND | constants.O_NOFOLLOW)
+      const fd = openSync(file, constants.O_RDWR | constants.O_APPEND | constants.O_NOFOLLOW)
       try {
-        const { size, recovery } = await recoverTail(file, handle, now)
-        const writer = new LogWriter(file, handle, { lock, paths, sealer, size, recovery })
+        const { size, recovery } = recoverTail(file, fd, now)
+        const writer = new LogWriter(file, fd, { lock, paths, sealer, size, recovery })
         if (recovery) await writer.append([{ kind: 'note', at: now.toISOString(), text: recovery.note }])
         return writer
       } catch (error) {
-        await handle.close()
+        closeSync(fd)
         throw error
       }
     } catch (error) {
@@ -65,26 +66,36 @@ export class LogWriter {
 
   async close(): Promise<void> {
     await this.#last
-    await this.#handle.close()
-    this.#lock.release()
+    if (this.#isClosed) return // its descriptor may be another file's by now
+    this.#isClosed = true
+    closeSync(this.#fd)
+    this.#lock.release() // from here on `append` is refused
   }
 
   async #append(events: readonly ConversationEvent[]): Promise<void> {
     for (const event of events) this.#paths.assertAbsent(event)
-    await this.#assertOurs() // before anything is written about the append
+    this.#assertOurs() // before anything is written about the append
     const { bytes, done, failed } = await this.#seal(events)
-    await this.#assertOurs()
+    this.#assertOurs()
     try {
-      await writeAll(this.#handle, bytes)
-      await this.#handle.datasync()
+      writeFileSync(this.#fd, bytes)
+      await flush(this.#fd)
       await done()
     } catch (error) {
       // Whatever part of it arrived is taken back. If that fails too, the next writer finds a torn line.
-      await this.#handle.truncate(this.#size).catch(() => undefined)
+      this.#takeBack()
       await failed().catch(() => undefined)
       throw new AppendError(this.file, reason(error))
     }
     this.#size += bytes.length
+  }
+
+  #takeBack(): void {
+    try {
+      ftruncateSync(this.#fd, this.#size)
+    } catch {
+      // said above
+    }
   }
 
   /** SPEC 2.1. Other events cost nothing here. */
@@ -97,13 +108,16 @@ export class LogWriter {
   }
 
   /** `git checkout` replaces files: an append to the old one would be acknowledged and gone. */
-  async #assertOurs(): Promise<void> {
+  #assertOurs(): void {
     this.#lock.assertHeld()
-    const { size, nlink } = await this.#handle.stat()
+    const { size, nlink } = fstatSync(this.#fd)
     if (nlink === 0) throw new AppendError(this.file, 'the file was deleted or replaced meanwhile')
     if (size !== this.#size) throw new AppendError(this.file, 'another program changed the file meanwhile')
   }
 }
+
+/** The disk is waited for while other things go on. */
+const flush = (fd: number): Promise<void> => promisify(fdatasync)(fd)
 
 interface Opened {
   readonly lock: HeldLock

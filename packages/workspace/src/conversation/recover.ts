@@ -1,4 +1,14 @@
-import { type FileHandle, open } from 'node:fs/promises'
+import {
+  closeSync,
+  fdatasyncSync,
+  fstatSync,
+  fsyncSync,
+  ftruncateSync,
+  openSync,
+  readSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { syncDirectory } from '@cordon/files'
 import { parseLine } from './log-reader.ts'
@@ -14,26 +24,26 @@ export interface Recovery {
  * line that is an event but for its newline was written by hand, and is completed; anything else that is no event was cut
  * short by a crash, never acknowledged, and goes aside.
  */
-export async function recoverTail(
+export function recoverTail(
   file: string,
-  handle: FileHandle,
+  fd: number,
   now: Date,
-): Promise<{ size: number; recovery: Recovery | undefined }> {
-  const { size } = await handle.stat()
-  const { start, bytes } = await lastLine(handle, size)
+): { size: number; recovery: Recovery | undefined } {
+  const { size } = fstatSync(fd)
+  const { start, bytes } = lastLine(fd, size)
   if (bytes.length === 0) return { size, recovery: undefined }
   const complete = bytes.at(-1) === NEWLINE
   if (parseLine(complete ? bytes.subarray(0, -1) : bytes)) {
     if (complete) return { size, recovery: undefined }
-    await handle.write('\n')
-    await handle.datasync()
+    writeSync(fd, '\n')
+    fdatasyncSync(fd)
     return { size: size + 1, recovery: undefined }
   }
   const aside = `${file}.torn-${now.toISOString().replaceAll(':', '-')}`
-  await keepAside(aside, bytes)
+  keepAside(aside, bytes)
   syncDirectory(dirname(file))
-  await handle.truncate(start)
-  await handle.datasync()
+  ftruncateSync(fd, start)
+  fdatasyncSync(fd)
   const note = `an incomplete last line of ${bytes.length} bytes was moved to ${basename(aside)}`
   return { size: start, recovery: { note, aside } }
 }
@@ -41,21 +51,21 @@ export async function recoverTail(
 const NEWLINE = 10
 
 /** Before it is cut. No temporary file: if this is interrupted, the log still has the line, and it is done again. */
-async function keepAside(aside: string, bytes: Uint8Array): Promise<void> {
-  const file = await open(aside, 'wx', 0o600)
+function keepAside(aside: string, bytes: Uint8Array): void {
+  const file = openSync(aside, 'wx', 0o600)
   try {
-    await file.writeFile(bytes)
-    await file.sync()
+    writeFileSync(file, bytes)
+    fsyncSync(file)
   } finally {
-    await file.close()
+    closeSync(file)
   }
 }
 
 /** The last line with its newline, if it has one. Reads backwards, so its cost is the line's, not the file's. */
-async function lastLine(handle: FileHandle, size: number): Promise<{ start: number; bytes: Buffer }> {
+function lastLine(fd: number, size: number): { start: number; bytes: Buffer } {
   for (let length = Math.min(size, 64 * 1024); ; length = Math.min(size, length * 4)) {
     const buffer = Buffer.alloc(length)
-    const { bytesRead } = await handle.read(buffer, 0, length, size - length)
+    const bytesRead = readSync(fd, buffer, 0, length, size - length)
     const tail = buffer.subarray(0, bytesRead)
     const end = tail.at(-1) === NEWLINE ? tail.length - 2 : tail.length - 1
     const before = end < 0 ? -1 : tail.lastIndexOf(NEWLINE, end)

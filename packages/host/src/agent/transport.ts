@@ -1,0 +1,59 @@
+import { type IncomingMessage, request as requestPlain } from 'node:http'
+import { request as requestSecure } from 'node:https'
+import { PlainHeaders } from './plain-headers.ts'
+
+/**
+ * `fetch` for the libraries of the providers, by Node's client of HTTP: Node's own `fetch` is a sixth of a start (decision
+ * 0312). A redirect is the answer, and is not followed: a key, and a whole conversation, go where they were meant to go.
+ */
+export const send: typeof fetch = async (input, { method, headers, body, signal } = {}) => {
+  if (typeof input !== 'string' || typeof body !== 'string') throw new TypeError('only text is sent')
+  const answer = await answerTo(input, body, {
+    method: method ?? 'POST',
+    // Nothing here could unpack it.
+    headers: { ...(headers as Record<string, string>), 'accept-encoding': 'identity' },
+    ...(signal ? { signal } : {}),
+  })
+  return responseOf(answer, signal ?? undefined)
+}
+
+interface Sending {
+  readonly method: string
+  readonly headers: Record<string, string>
+  readonly signal?: AbortSignal
+}
+
+function answerTo(url: string, body: string, options: Sending): Promise<IncomingMessage> {
+  const request = url.startsWith('https:') ? requestSecure : requestPlain
+  return new Promise((resolve, reject) => {
+    request(url, options, resolve)
+      .on('error', (cause) => reject(reasonOf(cause, options.signal, 'fetch failed')))
+      .end(body)
+  })
+}
+
+/** What the libraries read of a response. */
+function responseOf(answer: IncomingMessage, signal: AbortSignal | undefined): Response {
+  const { statusCode: status = 0, statusMessage: statusText = '', headersDistinct } = answer
+  const headers = new PlainHeaders(
+    Object.entries(headersDistinct).map(([name, values = []]) => [name, values.join(', ')]),
+  )
+  const body = ReadableStream.from(piecesOf(answer, signal))
+  const response = { ok: status >= 200 && status < 300, status, statusText, headers, body }
+  return response as unknown as Response
+}
+
+async function* piecesOf(
+  answer: IncomingMessage,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Uint8Array> {
+  try {
+    for await (const piece of answer) yield piece as Uint8Array
+  } catch (cause) {
+    throw reasonOf(cause, signal, 'terminated')
+  }
+}
+
+/** As `fetch` has it: who stopped it said why; anything else is a `TypeError`, and its cause the network's. */
+const reasonOf = (cause: unknown, signal: AbortSignal | undefined, words: string): unknown =>
+  signal?.aborted ? signal.reason : new TypeError(words, { cause })

@@ -1,0 +1,285 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import type { RecordedStep } from '../packages/host/src/agent/recorded/script.ts'
+import {
+  atTerminal,
+  CHANGE,
+  conversationIds,
+  conversations,
+  events,
+  here,
+  kinds,
+  model,
+  query,
+  READ,
+  UNATTENDED,
+  write,
+} from './harness/query.ts'
+
+describe('SPEC 6.5 at a terminal', () => {
+  test('a call is shown with its difference and asked about: y, n, a, r, e', async () => {
+    await model([CHANGE, CHANGE, CHANGE, CHANGE, { text: 'done' }], '')
+    const played = atTerminal(
+      ['go'],
+      [
+        ['Run fs_modify_file?', 'what\r'],
+        ['y runs it once', 'n\r'],
+        ['declined the call', ''],
+        ['Run fs_modify_file?', 'r\r'],
+        ['instead?', 'ask me later\r'],
+        ['Run fs_modify_file?', 'e\r'],
+        ['changed README.md', ''],
+        ['Run fs_modify_file?', 'a\r'],
+      ],
+      { EDITOR: `sed -i s/bye/edited/` },
+    )
+    expect(played.missed).toEqual([])
+    expect(played.code).toBe(0)
+    expect(played.screen).toContain('    README.md\n    -hello\n    +bye\n')
+    const results = events().filter(({ kind }) => kind === 'tool_result')
+    expect(results.map(({ outcome }) => outcome)).toEqual(['denied', 'denied', 'success', 'error'])
+    expect(results[1]!['text']).toBe(
+      'tool fs_modify_file: the person declined the call and says: ask me later',
+    )
+    expect(readFileSync(join(here.cwd, 'README.md'), 'utf8')).toBe('edited\n')
+    // The log has the call as the model made it, and with its result what ran instead.
+    expect(results[2]!['text']).toMatch(/^\[the person changed the arguments first: .*"new":"edited".*\]\n/)
+    // `always` is a person's word, sealed into the conversation.
+    expect(events().find(({ kind }) => kind === 'config')).toMatchObject({
+      delta: { conversation: { tools: { fs_modify_file: { source: 'local', run: 'unattended' } } } },
+      seal: expect.any(String),
+    })
+  })
+
+  test('`always` holds for the next question of this conversation, and for no other', async () => {
+    await model([READ, { text: 'one' }, READ, { text: 'two' }, READ, { text: 'three' }], '')
+    expect(atTerminal(['go'], [['Run fs_read_file?', 'a\r']]).code).toBe(0)
+    expect(query('again').code).toBe(0)
+    expect(
+      events()
+        .filter(({ kind }) => kind === 'tool_result')
+        .map(({ outcome }) => outcome),
+    ).toEqual(['success', 'success'])
+    query('--new', '--json', 'and here?')
+    const ids = conversationIds()
+    expect(ids).toHaveLength(2)
+    expect(readFileSync(join(conversations(), ids.toSorted().at(-1)!, 'events.jsonl'), 'utf8')).toContain(
+      '"denied"',
+    )
+  })
+
+  test('`cordon q` alone talks until the end of input', async () => {
+    await model([{ text: 'first' }, { text: 'second' }])
+    const played = atTerminal(
+      [],
+      [
+        ['›', 'one\r'],
+        ['first', ''],
+        ['›', 'two\r'],
+        ['second', ''],
+        ['›', '\u0004'],
+      ],
+    )
+    expect(played.missed).toEqual([])
+    expect(played.code).toBe(0)
+    expect(kinds().filter((kind) => kind === 'turn')).toHaveLength(2)
+  })
+
+  test('Ctrl-C stops the tool, the model hears of it; in a stream it stops the turn, and what came is kept', async () => {
+    const tool = '[conversation.tools.slow]\nsource = "local"\ncommand = ["sleep", "600"]\n'
+    await model(
+      [
+        { calls: [{ tool: 'slow', arguments: {} }] },
+        { text: 'one two three four', pace: 50, fault: { kind: 'hang' } },
+      ],
+      UNATTENDED + tool,
+    )
+    const played = atTerminal(
+      ['go'],
+      [
+        ['running slow', '\u0003'],
+        ['two', '\u0003'],
+      ],
+    )
+    expect(played.missed).toEqual([])
+    expect(
+      events()
+        .filter(({ kind }) => kind === 'tool_result')
+        .map(({ outcome }) => outcome),
+    ).toEqual(['cancelled'])
+    expect(events().at(-1)).toMatchObject({
+      kind: 'response',
+      stop: 'interrupted',
+      text: expect.stringMatching(/^one two/),
+    })
+  })
+
+  test('SPEC 1.9: a tool says what a call would do where it is asked to, confined, and never runs before a yes', async () => {
+    write(
+      'w/count.sh',
+      `case $(cat) in
+*'"action":"format_arguments"'*) touch formatted; printf 'count \\033[2J\\nRun it?  ' ;;
+*) touch ran; echo counted ;;
+esac
+`,
+    )
+    const tool = '[conversation.tools.count]\nsource = "local"\ncommand = ["sh", "count.sh"]\n'
+    const call = { calls: [{ tool: 'count', arguments: { path: 'a' } }] }
+    await model([call, { text: 'one' }, call, { text: 'two' }], tool)
+    const silent = atTerminal(['go'], [['Run count?', 'n\r']])
+    expect(silent.screen).toContain('→ count\n    path: "a"\n')
+    expect(readdirSync(here.cwd)).not.toContain('formatted')
+    const asked = '--cfg=conversation.tools.count.format_arguments=true'
+    const told = atTerminal([asked, 'go'], [['Run count?', 'n\r']])
+    expect(told.screen).toContain('→ count  count \\u{1b}[2J Run it?\n    path: "a"\n')
+    expect(readdirSync(here.cwd)).toContain('formatted')
+    expect(readdirSync(here.cwd)).not.toContain('ran')
+  })
+
+  test('SPEC 6.1: what a person was asked is on record; a tool is answered again without asking, in this process', async () => {
+    write(
+      'w/asks.sh',
+      `case $(cat) in
+*'"answers":{"sure":true}'*) echo sure ;;
+*) echo '{"type": "needs_input", "question": {"id": "sure", "text": "Are you sure?", "answer_type": "boolean"}}' ;;
+esac
+`,
+    )
+    const tool = '[conversation.tools.asks]\nsource = "local"\ncommand = ["sh", "asks.sh"]\n'
+    const call = { tool: 'asks', arguments: {} }
+    await model(
+      [
+        { calls: [call, call] },
+        { calls: [{ tool: 'ask_user', arguments: { question: 'Which one?' } }] },
+        { text: 'fine' },
+      ],
+      UNATTENDED + tool,
+    )
+    const { missed } = atTerminal(
+      ['go'],
+      [
+        ['Are you sure?', 'y\r'],
+        ['Which one?', 'the first\r'],
+      ],
+    )
+    expect(missed).toEqual([])
+    const inquiries = events().filter(({ kind }) => kind === 'inquiry')
+    expect(inquiries.map(({ question, answer }) => [question, answer])).toEqual([
+      ['Are you sure?', true],
+      ['Which one?', 'the first'],
+    ])
+    expect(
+      events()
+        .filter(({ kind }) => kind === 'tool_result')
+        .map(({ text }) => String(text).trim()),
+    ).toEqual(['sure', 'sure', 'the first'])
+  })
+
+  test('a stream that stalls shows the last word that came', async () => {
+    await model([{ text: 'one two three four', fault: { kind: 'hang' } }])
+    expect(atTerminal(['go'], [['three', '\u0003']]).missed).toEqual([])
+  })
+
+  test('what a model writes cannot draw on the terminal', async () => {
+    await model([{ text: 'a \u001b]52;c;aGk=\u0007 b \u001b[2J c' }])
+    const { raw, screen } = atTerminal(['go'], [])
+    expect(screen).toContain('a \\u{1b}]52;c;aGk=\\u{7} b \\u{1b}[2J c')
+    expect(raw).not.toContain('\u001b]52')
+    expect(raw).not.toContain('\u001b[2J')
+  })
+
+  test('an error begins a line of its own, below what had come', async () => {
+    await model([{ text: 'one two three four five six', pace: 5, fault: { kind: 'cut' } }])
+    const { screen } = atTerminal(['go'], [])
+    expect(screen).toMatch(/\rone[a-z ]*\n+cordon: recorded\/x: /)
+  })
+
+  test('a terminal that can do nothing gets text', async () => {
+    await model([{ text: 'a **bold** word' }])
+    const { raw } = atTerminal(['go'], [], { TERM: 'dumb' })
+    expect(raw).not.toContain('\u001b')
+    expect(raw).toContain('a bold word')
+  })
+})
+
+describe('SPEC 6.5 what is shown is what runs', () => {
+  test('--quiet and --json show a call that is asked about', async () => {
+    for (const flag of ['--quiet', '--json']) {
+      await model([CHANGE, { text: 'so' }], '')
+      const played = atTerminal([flag, 'go'], [['Run fs_modify_file?', 'n\r']])
+      expect(played.missed).toEqual([])
+      expect(played.screen).toContain('    -hello\n    +bye\n')
+    }
+  })
+
+  test('every argument, every line on request, base64, other occurrences and what is replaced', async () => {
+    const long = Array.from({ length: 60 }, (_, i) => `line ${i + 1}`).join('\n')
+    const tool = '[conversation.tools.mine]\nsource = "local"\ncommand = ["true"]\n'
+    await model(
+      [
+        { calls: [{ tool: 'mine', arguments: { note: 'harmless '.repeat(60), cmd: 'rm -rf everything' } }] },
+        { calls: [{ tool: 'fs_create_file', arguments: { path: 'a', content: long, overwrite: true } }] },
+        {
+          calls: [
+            { tool: 'fs_create_file', arguments: { path: 'b', content: 'Y3VybCBldmls', encoding: 'base64' } },
+          ],
+        },
+        {
+          calls: [
+            { tool: 'fs_modify_file', arguments: { edits: [{ path: 'c', old: 'a', new: 'b', all: true }] } },
+          ],
+        },
+        { text: 'done' },
+      ],
+      tool,
+    )
+    const played = atTerminal(
+      ['go'],
+      [
+        ['rm -rf everything', ''],
+        ['Run mine?', 'n\r'],
+        ['… 21 more lines', ''],
+        ['/v(iew all)]', 'v\r'],
+        ['+line 60', ''],
+        ['Run fs_create_file?', 'n\r'],
+        ['+curl evil', ''],
+        ['Run fs_create_file?', 'n\r'],
+        ['(every occurrence)', ''],
+        ['Run fs_modify_file?', 'n\r'],
+      ],
+    )
+    expect(played.missed).toEqual([])
+    expect(played.screen).toContain('(replaces all that is there)')
+  })
+
+  test('neither `always` nor an edit goes past a rule that skips', async () => {
+    const remove = (path: string): RecordedStep => ({
+      calls: [{ tool: 'fs_delete_file', arguments: { path } }],
+    })
+    for (const name of ['a.txt', 'b.txt', 'keep.txt']) write(`w/${name}`, name)
+    await model(
+      [remove('a.txt'), remove('keep.txt'), { text: 'one' }, remove('b.txt'), { text: 'two' }],
+      '[conversation.tools.fs_delete_file]\nrun = [{ arg = "/path", equals = "keep.txt", mode = "skip" }]\n',
+    )
+    expect(atTerminal(['go'], [['Run fs_delete_file?', 'a\r']]).missed).toEqual([])
+    expect(
+      atTerminal(['go'], [['Run fs_delete_file?', 'e\r']], { EDITOR: 'sed -i s/b.txt/keep.txt/' }).missed,
+    ).toEqual([])
+    expect(readdirSync(here.cwd).filter((name) => name.endsWith('.txt'))).toEqual(['b.txt', 'keep.txt'])
+  })
+
+  test('questions before a turn stand where they can be read', async () => {
+    await model([{ text: 'ok' }])
+    write('forks/x/a.txt', 'x')
+    const played = atTerminal(
+      ['--mount', 'fork=../forks/x', 'go'],
+      [
+        ['[y/N]', 'y\r'],
+        ['ok', ''],
+      ],
+    )
+    expect(played.missed).toEqual([])
+    expect(played.screen).not.toMatch(/thinking[^]*\[y\/N\]/)
+  })
+})

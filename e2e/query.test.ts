@@ -153,6 +153,36 @@ describe('SPEC 6.5 flags', () => {
     expect(offered()).toEqual([])
   })
 
+  test('--tool and --no-tool of a name that no tool has are refused, and nothing is begun', async () => {
+    const { requests } = await model([])
+    expect(query('--tool', 'fs_read_fiel', 'a')).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: 'cordon: no tool is named fs_read_fiel; did you mean fs_read_file?\n',
+    })
+    const { code, stderr } = query('--no-tool=zzzzzzzzzz', 'a')
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: expect.stringMatching(
+        /^cordon: no tool is named zzzzzzzzzz; there are: ask_user, describe, fs_/,
+      ),
+    })
+    expect(requests()).toEqual([])
+    expect(readdirSync(join(here.cwd, '.cordon'))).not.toContain('conversations')
+  })
+
+  test('SPEC 4.9: --attach of a directory leaves out what may be secret, and takes it with --sensitive', async () => {
+    write('w/docs/a.txt', 'open')
+    write('w/docs/.env', 'TOKEN=hidden')
+    const { requests } = await model([{ text: '1' }, { text: '2' }])
+    expect(query('--attach', 'docs', 'read').stderr).toContain(
+      'warning: left out, because it may be secret: .env; name a file to attach it, or add --sensitive\n',
+    )
+    expect(JSON.stringify(requests()[0]!.body)).not.toContain('TOKEN')
+    expect(query('--new', '--sensitive', '--attach', 'docs', 'read').code).toBe(0)
+    expect(JSON.stringify(requests()[1]!.body)).toContain('TOKEN=hidden')
+  })
+
   test('--no-persist keeps nothing', async () => {
     await model([READ, { text: 'seen' }])
     expect(query('--no-persist', 'go')).toMatchObject({ code: 0, stdout: 'seen\n' })

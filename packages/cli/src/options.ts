@@ -31,6 +31,10 @@ export const repeatable = (flags: string, description: string): Option =>
     .argParser((value: string, before: string[]) => [...before, value])
     .default([], 'none')
 
+/** SPEC 4.9, where something is attached. */
+export const sensitiveOption = (): Option =>
+  new Option('--sensitive', 'attach also what may be secret (.env, keys) in directories and patterns')
+
 export interface JsonOption {
   readonly json?: boolean
 }

@@ -26,6 +26,7 @@ export interface QueryFlags {
   readonly resume?: boolean
   readonly model?: string
   readonly attach: readonly string[]
+  readonly sensitive?: boolean
   readonly mounts: readonly MountFlag[]
   readonly tool: readonly string[]
   readonly withheld: readonly string[]
@@ -73,6 +74,8 @@ async function openQuery(world: World, flags: QueryFlags, display: QueryDisplay)
     model: flags.model,
     mounts: flags.mounts,
     wants: wantsOf(flags),
+    namedTools: [...flags.tool, ...flags.withheld].filter((name) => name !== ''),
+    sensitive: flags.sensitive ? 'take' : 'leave out',
     audience: {
       person,
       tell: (text) => display.aside(() => world.err.write(text)),

@@ -12,7 +12,7 @@ import type { Register } from '../command.ts'
 import { collectInBackground } from '../conversations.ts'
 import { attachmentJson, formatAdded, formatAttachments, formatSize } from '../format/attachments.ts'
 import { foreign } from '../format/text.ts'
-import { cfgOption, choiceOf, type CommonOptions, idOption, jsonOption } from '../options.ts'
+import { cfgOption, choiceOf, type CommonOptions, idOption, jsonOption, sensitiveOption } from '../options.ts'
 import { trustTerms } from '../project.ts'
 import { UsageError, warn, writeJson } from '../report.ts'
 import type { World } from '../world.ts'
@@ -20,9 +20,7 @@ import type { World } from '../world.ts'
 export const register: Register = (parser, world) => {
   command(parser, 'add', 'attach to the conversation, as it is now')
     .argument('<what...>', 'PATH, pattern, https://… or command:…')
-    .addOption(
-      new Option('--sensitive', 'take also what may be secret (.env, keys) from directories and patterns'),
-    )
+    .addOption(sensitiveOption())
     .addOption(cfgOption())
     .addHelpText(
       'after',

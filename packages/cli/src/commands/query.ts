@@ -1,14 +1,13 @@
 import { Option } from 'commander'
 import type { MountFlag } from '@cordon/host'
 import type { Register } from '../command.ts'
-import { cfgOption, idOption, repeatable } from '../options.ts'
+import { cfgOption, idOption, repeatable, sensitiveOption } from '../options.ts'
 import type { QueryFlags } from '../query.ts'
 
 /** In the order in which they were typed: flags apply from left to right (SPEC 3.4). */
 const mounts: MountFlag[] = []
 /** Of `--no-tool`; empty: all of them. */
 const withheld: string[] = []
-/** Of `--no-tool`; empty: all of them. */
 
 /** `--no-mount` alone means all of them; only `--no-mount=NAME` has a name, so that a text may follow. So has `--no-tool`. */
 export const prepare = (argv: readonly string[]): readonly string[] => {
@@ -35,6 +34,7 @@ export const register: Register = (parser, world) => {
     .addOption(new Option('--resume', 'go on with a turn that was interrupted, or that a crash ended'))
     .addOption(new Option('-m, --model <provider/model>', 'ask this model'))
     .addOption(repeatable('-a, --attach <path|url>', 'attach it, as it is now; may be repeated'))
+    .addOption(sensitiveOption())
     .addOption(
       new Option(
         '--mount <[tool:]name=path[:ro|:rw]>',

@@ -51,6 +51,10 @@ export interface QueryOptions {
   readonly mounts: readonly MountFlag[]
   /** `--tool` and `--no-tool`. */
   readonly wants: (tool: string) => boolean
+  /** The tools that those name. */
+  readonly namedTools: readonly string[]
+  /** `--sensitive`: attach also what a directory or a pattern finds where secrets live (SPEC 4.9). */
+  readonly sensitive: 'take' | 'leave out'
   readonly audience: QueryAudience
 }
 
@@ -86,7 +90,7 @@ export class Query implements AsyncDisposable {
   readonly #gateway: Gateway
   readonly #hidden: readonly HiddenPlace[]
   /** Undefined: nothing of it is kept, and it began with nothing. */
-  readonly conversation: ConversationRef | undefined
+  #conversation: ConversationRef | undefined
   #isUntitled: boolean
   #memory: OpenJournal | undefined
   /** The one that runs; what a person types to stop it goes here. */
@@ -101,7 +105,6 @@ export class Query implements AsyncDisposable {
     this.#opened = opened.opened
     this.#gateway = opened.gateway
     this.#hidden = opened.hidden
-    this.conversation = opened.conversation
     this.#isUntitled = opened.isNew
     this.#toolbox = new Toolbox({
       gateway: opened.gateway,
@@ -122,10 +125,12 @@ export class Query implements AsyncDisposable {
     const before = await openAmbientProjectIn(place, user, known ?? 'none')
     const model = chooseModel(before.loaded.config, options.model, place.surroundings.env)
     const opened = await openModel(model, { env: place.surroundings.env, cwd: place.cwd })
-    const conversation = known ?? (options.keeping === 'memory' ? undefined : await begin(shelf))
-    await mount(options, conversation)
+    // A mount belongs to a conversation; without one, it is begun when nothing can go wrong any more.
+    const beginning = async () => known ?? (options.keeping === 'memory' ? undefined : await begin(shelf))
+    const early = options.mounts.length === 0 ? known : await beginning()
+    await mount(options, early)
     const project =
-      options.mounts.length === 0 ? before : await openAmbientProjectIn(place, user, conversation ?? 'none')
+      options.mounts.length === 0 ? before : await openAmbientProjectIn(place, user, early ?? 'none')
     audience.warn(project.notices)
     // SPEC 3.1: all of them are compiled, and what is new is asked about, before the turn starts.
     const policies = await compileProject(project, user)
@@ -143,7 +148,15 @@ export class Query implements AsyncDisposable {
     const hidden = (await listMounts(project, user)).flatMap(({ name, target }) =>
       target === undefined ? [] : [{ path: target, shown: name }],
     )
-    return new Query(options, { shelf, project, model, opened, gateway, hidden, conversation, isNew: !known })
+    const query = new Query(options, { shelf, project, model, opened, gateway, hidden, isNew: !known })
+    try {
+      await query.#toolbox.requireKnown(options.namedTools)
+      query.#conversation = early ?? (await beginning())
+      return query
+    } catch (error) {
+      await query[Symbol.asyncDispose]()
+      throw error
+    }
   }
 
   get model(): ModelChoice {
@@ -162,9 +175,9 @@ export class Query implements AsyncDisposable {
       return await this.#ask(asked)
     } finally {
       // Who changes a title needs the conversation's lock, which the turn held.
-      if (this.#isUntitled && this.conversation) {
+      if (this.#isUntitled && this.#conversation) {
         this.#isUntitled = false
-        await titleConversation(this.#shelf, this.conversation, titleOf(asked.text)).catch(() => undefined)
+        await titleConversation(this.#shelf, this.#conversation, titleOf(asked.text)).catch(() => undefined)
       }
     }
   }
@@ -234,18 +247,18 @@ export class Query implements AsyncDisposable {
   async #journal(): Promise<OpenJournal> {
     if (this.#options.keeping === 'memory') {
       // There is nothing to close about it: the next turn goes on with it.
-      return (this.#memory ??= await openMemoryJournal(this.#shelf, this.conversation, this.#hidden))
+      return (this.#memory ??= await openMemoryJournal(this.#shelf, this.#conversation, this.#hidden))
     }
     const { session } = this.#options.user
-    await useConversation(this.#shelf, session, this.conversation!.id)
-    const journal = await openJournal(this.#shelf, this.conversation!, this.#hidden, NEVER)
+    await useConversation(this.#shelf, session, this.#conversation!.id)
+    const journal = await openJournal(this.#shelf, this.#conversation!, this.#hidden, NEVER)
     if (journal.recovered !== undefined) this.#options.audience.warn([journal.recovered])
     return journal
   }
 
   async #attach(texts: readonly string[]): Promise<readonly Resource[]> {
     if (texts.length === 0) return []
-    return this.#attachments().read(texts, this.conversation, this.control.turn)
+    return this.#attachments().read(texts, this.#conversation, this.control.turn)
   }
 
   async #refresh(uri: string, signal: AbortSignal) {
@@ -260,8 +273,9 @@ export class Query implements AsyncDisposable {
     return openAmbientAttachments({
       project: place,
       user,
-      conversation: this.conversation ? { id: this.conversation.id } : 'none',
+      conversation: this.#conversation ? { id: this.#conversation.id } : 'none',
       warn: audience.warn,
+      sensitive: this.#options.sensitive,
     })
   }
 
@@ -275,7 +289,7 @@ export class Query implements AsyncDisposable {
   }
 
   async #keep(uri: string, mimeType: string, content: Buffer): Promise<Resource> {
-    const store = this.#blobs.beside(this.conversation ?? { keeping: 'local' })
+    const store = this.#blobs.beside(this.#conversation ?? { keeping: 'local' })
     const blob = await store.put(Readable.from([content]))
     return { uri, mimeType, blob }
   }
@@ -288,7 +302,6 @@ interface Opened {
   readonly opened: OpenModel
   readonly gateway: Gateway
   readonly hidden: readonly HiddenPlace[]
-  readonly conversation: ConversationRef | undefined
   readonly isNew: boolean
 }
 

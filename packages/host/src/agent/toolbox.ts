@@ -1,13 +1,14 @@
 import type { CallToolResult, Tool } from '@modelcontextprotocol/client'
 import type { LanguageModelV4FunctionTool } from '@ai-sdk/provider'
 import type { ToolConfig } from '@cordon/config'
-import { CordonError, show } from '@cordon/policy'
+import { CordonError, show, suggest } from '@cordon/policy'
 import { parseArguments } from '@cordon/tools'
 import type { JsonObject, Resource } from '@cordon/workspace'
 import type { Answer, AnswerMemory, Respondent } from '../execute/questions.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { type OfferedTool, type Offering, openOffering } from './offering.ts'
 import { BUILT_IN, type BuiltInName, describePolicy, isBuiltIn } from './built-in.ts'
+import { TurnError } from './errors.ts'
 
 /** What a tool gave back, as the log keeps it and the model reads it. */
 export interface ToolAnswer {
@@ -70,6 +71,23 @@ export class Toolbox implements AsyncDisposable {
     // A server's tool that is named as one of ours would stand there twice, and be mistaken for it.
     const others = tools.filter(({ name }) => !this.#isOwn(name))
     return [...others.map(functionTool), ...this.#builtIns()].filter(({ name }) => this.#options.wants(name))
+  }
+
+  /** `--tool` and `--no-tool` name tools that are there, or could be: a mistake would take all of them away, or none. */
+  async requireKnown(names: readonly string[]): Promise<void> {
+    if (names.length === 0) return
+    const offered = (await (await this.#offering).tools()).map(({ name }) => name)
+    const configured = Object.keys(this.#options.gateway.config.conversation.tools).filter(
+      (name) => name !== '*',
+    )
+    const known = [...new Set([...offered, ...configured, ...Object.keys(BUILT_IN)])].toSorted()
+    for (const name of names) {
+      if (known.includes(name)) continue
+      const meant = suggest(name, known)
+      throw new TurnError(
+        `no tool is named ${show(name)}; ${meant === undefined ? `there are: ${known.join(', ')}` : `did you mean ${meant}?`}`,
+      )
+    }
   }
 
   /** Undefined: there is no such tool, or it is not offered here. */

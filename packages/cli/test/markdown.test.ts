@@ -6,7 +6,7 @@ const styled = { style: (style: string, text: string): string => `<${style}>${te
 const plain = { style: (_: string, text: string): string => text }
 
 function render(pieces: readonly string[], width = 40, stream = styled): string {
-  const markdown = new MarkdownStream(stream, width)
+  const markdown = new MarkdownStream(stream, () => width)
   return pieces.map((piece) => markdown.write(piece)).join('') + markdown.end()
 }
 
@@ -21,7 +21,7 @@ describe('SPEC 6.5 Markdown as it streams', () => {
     ['12. twelve', '<cyan>12. </cyan>twelve\n'],
     ['> said', '<dim>│ </dim><dim>said</dim>\n'],
     ['```ts\nconst a = 1 * 2\n```\nafter', '<dim>  ts\n</dim>  <cyan>const a = 1 * 2</cyan>\nafter\n'],
-    ['| a | b |\n|---|---|', '| a | b |\n|---|---|\n'],
+    ['| a | b |\nno table', '| a | b |\nno table\n'],
     ['*taken off*, and (*so*).', 'taken off, and (so).\n'],
     ['all *.ts and 2*3*4 and 2 ** 3', 'all *.ts and 2*3*4 and 2 ** 3\n'],
     ['an **open mark\nand after', 'an <bold>open</bold> <bold>mark</bold>\nand after\n'],
@@ -42,6 +42,48 @@ describe('SPEC 6.5 Markdown as it streams', () => {
     expect(render(['你好你好你好 你好你好你好'], 20, plain)).toBe('你好你好你好\n你好你好你好\n')
   })
 
+  test('a window that gets narrower counts from the next word on', () => {
+    let width = 40
+    const markdown = new MarkdownStream(plain, () => width)
+    const before = markdown.write('one two three four five six ')
+    width = 20
+    expect(before + markdown.write('seven eight nine ten eleven') + markdown.end()).toBe(
+      'one two three four five six\nseven eight nine ten\neleven\n',
+    )
+  })
+
+  test('a table is aligned within the width, its cells wrapped', () => {
+    const table =
+      '| name | what it `does` | n |\n|:--|---|--:|\n| a\\|b | **one** thing | 7 |\n| 你好 | x | 12 |\n'
+    expect(render([table, 'after'], 40, plain)).toBe(
+      `name  what it does   n
+────  ────────────  ──
+a|b   one thing      7
+你好  x             12
+after
+`,
+    )
+    expect(render(['| key | value |\n|-|-|\n| a | several words that are long |'], 24, plain)).toBe(
+      `key  value
+───  ───────────────────
+a    several words that
+     are long
+`,
+    )
+  })
+
+  test.each([
+    ['a row', '| ' + 'x'.repeat(20_000)],
+    ['rows', '| x |\n'.repeat(4001)],
+  ])('a table that does not end is not held for ever: %s', (_, text) => {
+    expect(new MarkdownStream(plain, () => 40).write(text)).not.toBe('')
+  })
+
+  test('a table with too many columns for the width is one line for each cell', () => {
+    const table = '| aa | bb | cc | dd |\n|-|-|-|-|\n| 1 | 2 | 3 | 4 |\n| 5 | 6 |\n'
+    expect(render([table], 20, plain)).toBe('aa: 1\nbb: 2\ncc: 3\ndd: 4\n\naa: 5\nbb: 6\ncc: \ndd: \n')
+  })
+
   test('is the same in whatever pieces it comes', () => {
     const piece = fc.oneof(
       fc.constantFrom(
@@ -56,6 +98,7 @@ describe('SPEC 6.5 Markdown as it streams', () => {
         '1. ',
         ' ',
         '| ',
+        '|-|-|\n',
         'word',
         '🙂',
         '         ',
@@ -82,7 +125,7 @@ describe('SPEC 6.5 Markdown as it streams', () => {
     ['a line in a fence that begins like its end', '```\n```' + 'z'.repeat(200_000)],
     ['spaces in a fence', '```\n' + ' '.repeat(200_000)],
   ])('holds no more than a line, however long one is: %s', (_, text) => {
-    const markdown = new MarkdownStream(plain, 80)
+    const markdown = new MarkdownStream(plain, () => 80)
     let [given, shown] = [0, 0]
     for (const piece of text.match(/[^]{1,1000}/g)!) {
       given += piece.replaceAll(/[`\n]/g, '').length
@@ -92,7 +135,7 @@ describe('SPEC 6.5 Markdown as it streams', () => {
   })
 
   test('shows what it holds when a stream stalls, and goes on in the same word', () => {
-    const markdown = new MarkdownStream(plain, 40)
+    const markdown = new MarkdownStream(plain, () => 40)
     expect(markdown.write('it is hel')).toBe('it is')
     expect(markdown.settle()).toBe(' hel')
     expect(markdown.settle()).toBe('')

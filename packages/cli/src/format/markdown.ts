@@ -1,5 +1,7 @@
 import type { Stream } from '../world.ts'
+import { formatMarkdownTable } from './markdown-table.ts'
 import { foreign } from './text.ts'
+import { widthOf } from './wrap.ts'
 
 type Style = Parameters<Stream['style']>[0]
 
@@ -9,13 +11,15 @@ type Style = Parameters<Stream['style']>[0]
  */
 export class MarkdownStream {
   readonly #stream: Pick<Stream, 'style'>
-  readonly #width: number
+  readonly #widthNow: () => number
   /** Half of a character outside the basic plane, which waits for its other half. */
   #half = ''
   /** What cannot be printed yet: the beginning of a line, or a mark that may become another. */
   #pending = ''
   #line: Line | undefined
   #fence: string | undefined
+  /** The lines of a table so far: its columns are known at its end. */
+  #table: string[] = []
   #column = 0
   /** A space that is printed only when a word follows it in the same line. */
   #hasGap = false
@@ -26,9 +30,14 @@ export class MarkdownStream {
   #code = false
   #before = ' '
 
-  constructor(stream: Pick<Stream, 'style'>, width: number) {
+  /** The width may change while an answer comes; what is printed stays as it is. */
+  constructor(stream: Pick<Stream, 'style'>, width: () => number) {
     this.#stream = stream
-    this.#width = Math.max(20, width)
+    this.#widthNow = width
+  }
+
+  get #width(): number {
+    return Math.max(20, this.#widthNow())
   }
 
   /** What can be printed now. */
@@ -54,8 +63,7 @@ export class MarkdownStream {
   end(): string {
     // A line that was ended already needs no second end.
     const isEnded = !this.#line && this.#pending === ''
-    const out = isEnded ? '' : this.#take('\n')
-    return out
+    return (isEnded ? '' : this.#take('\n')) + this.#endTable()
   }
 
   #take(text: string): string {
@@ -100,6 +108,9 @@ export class MarkdownStream {
     const line = end < 0 ? rest : rest.slice(0, end)
     if (this.#fence !== undefined) return this.#inFence(line, end, rest)
     if (end < 0 && UNDECIDED.test(line)) return undefined
+    if (/^ {0,3}\|/.test(line)) return this.#inTable(line, end, rest)
+    const table = this.#endTable()
+    if (table !== '') return { out: table, rest }
     const fence = FENCE.exec(line)
     if (fence) {
       if (end < 0) return undefined
@@ -128,10 +139,30 @@ export class MarkdownStream {
         rest.slice(quote[0].length),
         2,
       )
-    // A table is printed as it is: to align it, all of it would have to be there.
-    if (/^\s*\|/.test(line) || /^ {4}/.test(line))
-      return this.#start({ indent: '', styles: [], isLiteral: true }, '', rest)
+    if (/^ {4}/.test(line)) return this.#start({ indent: '', styles: [], isLiteral: true }, '', rest)
     return this.#start({ indent: '', styles: [] }, '', rest)
+  }
+
+  /** Held until it ends; a longer one is printed as it is. */
+  #inTable(
+    line: string,
+    end: number,
+    rest: string,
+  ): { readonly out: string; readonly rest: string } | undefined {
+    const held = this.#table.reduce((sum, each) => sum + each.length, line.length)
+    if (held > MOST_TABLE) {
+      const out = this.#table.map((each) => `${each}\n`).join('')
+      this.#table = []
+      return this.#start({ indent: '', styles: [], isLiteral: true }, out, rest)
+    }
+    if (end < 0) return undefined
+    this.#table.push(line)
+    return { out: '', rest: rest.slice(end + 1) }
+  }
+
+  #endTable(): string {
+    const lines = this.#table.splice(0)
+    return lines.length === 0 ? '' : formatMarkdownTable(lines, this.#width, this.#stream)
   }
 
   #inFence(
@@ -233,6 +264,8 @@ interface Line {
   readonly closing?: string
 }
 
+const MOST_TABLE = 20_000
+
 /** A code block begins; a line that goes on for longer is none, or it would be held for ever. */
 const FENCE = /^[ \t]{0,8}(`{3,20}|~{3,20})([^`]{0,100})$/
 
@@ -245,13 +278,3 @@ const marks = (isOpen: boolean, before: string, next: string | undefined): boole
   isOpen
     ? !/\s/.test(before)
     : next !== undefined && /[\p{L}\p{N}`"'([]/u.test(next) && !/[\p{L}\p{N}]/u.test(before)
-
-/** Columns a text takes: wide characters two, marks none. */
-function widthOf(text: string): number {
-  let width = 0
-  for (const point of text) width += /\p{M}/u.test(point) ? 0 : WIDE.test(point) ? 2 : 1
-  return width
-}
-
-const WIDE =
-  /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]/u

@@ -1,0 +1,81 @@
+import type { Stream } from '../world.ts'
+import { widthOf, wrap } from './wrap.ts'
+
+type Styled = Pick<Stream, 'style'>
+
+const GAP = '  '
+/** A column that is narrower is no help. */
+const NARROWEST = 6
+
+/** The lines of a Markdown table in columns, within the width; too many columns for it: one line for each cell. */
+export function formatMarkdownTable(lines: readonly string[], width: number, { style }: Styled): string {
+  const [head, marks, ...body] = lines.map(cellsOf)
+  if (!head || !marks || !marks.every((mark) => /^:?-+:?$/.test(mark)))
+    return lines.map((line) => `${line}\n`).join('')
+  const rows = body.map((row) => head.map((_, i) => row[i] ?? ''))
+  const room = width - GAP.length * (head.length - 1)
+  if (room < NARROWEST * head.length) return rows.map((row) => record(head, row, width, style)).join('\n')
+  const widths = share(
+    head.map((name, i) => Math.max(1, ...[name, ...rows.map((row) => row[i]!)].map(widthOf))),
+    room,
+  )
+  const isRight = marks.map((mark) => /[^:]:$/.test(mark) || /^-:$/.test(mark))
+  const line = (row: readonly string[], styled: (cell: string) => string): string => {
+    const cells = row.map((cell, i) => wrap(cell, widths[i]!))
+    const height = Math.max(...cells.map((cell) => cell.length))
+    return Array.from({ length: height }, (_, y) =>
+      cells.map((cell, i) => pad(cell[y] ?? '', widths[i]!, isRight[i] === true, styled)).join(GAP),
+    )
+      .map((text) => `${text.trimEnd()}\n`)
+      .join('')
+  }
+  return [
+    line(head, (cell) => style('bold', cell)),
+    `${style('dim', widths.map((each) => '─'.repeat(each)).join(GAP))}\n`,
+    ...rows.map((row) => line(row, (cell) => cell)),
+  ].join('')
+}
+
+/** What nobody needs goes to those that want more; these get the same. */
+function share(wanted: readonly number[], room: number): number[] {
+  const given = wanted.map(() => 0)
+  let left = room
+  const order = wanted.map((_, i) => i).toSorted((a, b) => wanted[a]! - wanted[b]!)
+  for (const [n, i] of order.entries()) {
+    given[i] = Math.min(wanted[i]!, Math.floor(left / (order.length - n)))
+    left -= given[i]
+  }
+  return given
+}
+
+const record = (
+  head: readonly string[],
+  row: readonly string[],
+  width: number,
+  style: Styled['style'],
+): string =>
+  row
+    .map(
+      (cell, i) =>
+        `${style('bold', head[i]!)}: ${wrap(cell, Math.max(1, width - GAP.length)).join(`\n${GAP}`)}\n`,
+    )
+    .join('')
+
+function pad(cell: string, width: number, isRight: boolean, styled: (cell: string) => string): string {
+  const room = ' '.repeat(Math.max(0, width - widthOf(cell)))
+  const shown = cell === '' ? '' : styled(cell)
+  return isRight ? room + shown : shown + room
+}
+
+const cellsOf = (line: string): string[] =>
+  line
+    .trim()
+    .replace(/^\|/, '')
+    .replace(/(?<!\\)\|$/, '')
+    .split(/(?<!\\)\|/)
+    .map((cell) =>
+      cell
+        .trim()
+        .replaceAll('\\|', '|')
+        .replaceAll(/\*\*([^*]+)\*\*|`([^`]+)`/g, '$1$2'),
+    )

@@ -19,3 +19,22 @@ test.each([
   expect(paths.hide(text)).toBe(shown)
   expect(() => paths.assertAbsent(shown)).not.toThrow()
 })
+
+test('SPEC 6.1: what stands behind a hidden path may be one again', () => {
+  const nested = new HostPaths({ root: '/w/opt/x', homes: [], places: [{ path: '/b/a', shown: '/w' }] })
+  expect(nested.hide('/b/a/opt/x/y')).toBe('./y')
+})
+
+test('SPEC 6.1: the door of the log lets no path through, in values and in names', () => {
+  for (const event of [{ text: 'in /home/ann/x' }, { '/opt/fork/a': 1 }, ['file:///home/ann/pr%C3%B6ject']])
+    expect(() => paths.assertAbsent(event)).toThrow('an event must not hold a path of this machine')
+})
+
+test('SPEC 6.1: a workspace in the home is itself, whichever was named first', () => {
+  const inside = new HostPaths({
+    root: '/h/a/w',
+    homes: ['/h/a'],
+    places: [{ path: '/h/a/w/b/c', shown: 'c' }],
+  })
+  expect(inside.hide('/h/a/w/b/c/d /h/a/w/b /h/a')).toBe('c/d ./b ~')
+})

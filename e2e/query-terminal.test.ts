@@ -9,6 +9,7 @@ import {
   conversations,
   events,
   here,
+  inShell,
   kinds,
   model,
   query,
@@ -160,7 +161,7 @@ esac
       ['go'],
       [
         ['Are you sure?', 'y\r'],
-        ['Which one?', 'the first\r'],
+        ['asks: Which one?', 'the first\r'],
       ],
     )
     expect(missed).toEqual([])
@@ -174,6 +175,47 @@ esac
         .filter(({ kind }) => kind === 'tool_result')
         .map(({ text }) => String(text).trim()),
     ).toEqual(['sure', 'sure', 'the first'])
+  })
+
+  test('what was typed before the model asks is no answer', async () => {
+    const tool = '[conversation.tools.slow]\nsource = "local"\ncommand = ["sh", "slow.sh"]\n'
+    write('w/slow.sh', 'while [ ! -e typed ]; do sleep 0.05; done\n')
+    await model(
+      [
+        { calls: [{ tool: 'slow', arguments: {} }] },
+        { calls: [{ tool: 'ask_user', arguments: { question: 'Which one?' } }] },
+        { text: 'fine' },
+      ],
+      UNATTENDED + tool,
+    )
+    // The tool ends when the line has arrived at the terminal.
+    const tell = `import select; select.select([open('/dev/tty')], [], []); open('typed', 'w')`
+    const { missed } = inShell(`python3 -c "${tell}" & exec "$0" "$1" q go`, [
+      ['running slow', 'typed too early\r'],
+      ['asks: Which one?', 'the first\r'],
+      ['fine', ''],
+    ])
+    expect(missed).toEqual([])
+    expect(events().find(({ kind }) => kind === 'inquiry')).toMatchObject({ answer: 'the first' })
+  })
+
+  test('whoever waits for standard input is told so', async () => {
+    const { requests } = await model([{ text: 'fine' }])
+    const { missed, code } = inShell(`head -n 1 /dev/tty | "$0" "$1" q explain`, [
+      ['note: reading standard input, until it ends\r\n', 'the piped text\r'],
+      ['fine', ''],
+    ])
+    expect({ missed, code }).toEqual({ missed: [], code: 0 })
+    expect(JSON.stringify(requests()[0]!.body)).toContain('explain\\n\\nthe piped text')
+  })
+
+  test('a narrow window breaks calls and questions between words', async () => {
+    const call = { tool: 'fs_create_file', arguments: { path: 'a/rather/long/name.txt', content: 'x' } }
+    await model([{ calls: [call] }, { text: 'fine' }], '')
+    const { missed, screen } = inShell('stty cols 40; exec "$0" "$1" q go', [['e(dit)/r(eply)]', 'n\r']])
+    expect(missed).toEqual([])
+    expect(screen).toContain('Run fs_create_file? [y/N/a(lways\nhere)/e(dit)/r(eply)] ')
+    expect(screen).toContain('→ fs_create_file  create\n    a/rather/long/name.txt (1 byte)\n')
   })
 
   test('a stream that stalls shows the last word that came', async () => {
@@ -251,6 +293,23 @@ describe('SPEC 6.5 what is shown is what runs', () => {
     )
     expect(played.missed).toEqual([])
     expect(played.screen).toContain('(replaces all that is there)')
+  })
+
+  test('a result is handed over as it was seen: all of it', async () => {
+    const lines = Array.from({ length: 60 }, (_, i) => `line ${i + 1}`)
+    write('w/README.md', lines.join('\n'))
+    const ask = '[conversation.tools.fs_read_file]\nresult = "ask"\n'
+    await model([READ, { text: 'one' }, READ, { text: 'two' }], UNATTENDED + ask)
+    const yes = atTerminal(['go'], [['Hand over this result of fs_read_file', 'y\r']])
+    expect(yes.missed).toEqual([])
+    const shown = yes.screen.slice(0, yes.screen.indexOf('Hand over'))
+    expect(shown).toContain(`${lines.join('\n')}\n`)
+    expect(atTerminal(['go'], [['Hand over this result of fs_read_file', 'n\r']]).missed).toEqual([])
+    expect(
+      events()
+        .filter(({ kind }) => kind === 'tool_result')
+        .map(({ outcome }) => outcome),
+    ).toEqual(['success', 'denied'])
   })
 
   test('neither `always` nor an edit goes past a rule that skips', async () => {

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { CACHE, CORDON, cordon, cordonMeanwhile } from './harness/cordon.ts'
+import { CACHE, CORDON, cordon, cordonMeanwhile, type Ended } from './harness/cordon.ts'
 import {
   CHANGE,
   conversationIds,
@@ -310,6 +310,23 @@ describe('SPEC 6.5 when it does not work', () => {
     })
     expect(query('--resume')).toMatchObject({ code: 0, stdout: 'two\n' })
   })
+})
+
+test('a provider is added by commands: both keys it needs at once, the others one by one', () => {
+  const set = (key: string, value: string): Ended => cordon(here, 'config', 'set', '--user', key, value)
+  expect(set('providers.llm.work.base_url', 'http://127.0.0.1:9/v1')).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: `cordon: error: \`providers.llm.work\`: it has no \`kind\`
+  at user:3:1
+  fix: write the protocol it speaks: { kind = "openai-compatible", base_url = "http://127.0.0.1:11434/v1" }
+`,
+  })
+  expect(
+    set('providers.llm.work', '{ kind = "openai-compatible", base_url = "http://127.0.0.1:9/v1" }').code,
+  ).toBe(0)
+  expect(set('providers.llm.work.api_key_env', 'WORK_KEY').code).toBe(0)
+  expect(query('--model', 'work/x', 'hi').stderr).toContain('there is no key for work: WORK_KEY is not set')
 })
 
 test('cordon models: what is configured, and what answers', async () => {

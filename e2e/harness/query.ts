@@ -2,9 +2,9 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, expect } from 'vitest'
 import type { RecordedStep } from '../../packages/host/src/agent/recorded/script.ts'
-import { cordon, type Ended, type Setting, temporary } from './cordon.ts'
+import { CACHE, CORDON, cordon, type Ended, type Setting, temporary } from './cordon.ts'
 import { modelConfig, type ModelProcess, startModel } from './model.ts'
-import { cordonAtTerminal, type Played, type Step } from './terminal.ts'
+import { cordonAtTerminal, play, type Played, type Step } from './terminal.ts'
 
 /** What the tests of `cordon query` begin with: a workspace, a person, and a recorded model whom they ask. */
 export const here = {} as Setting & { readonly dir: string }
@@ -52,6 +52,21 @@ export async function model(
 export const query = (...args: string[]): Ended => cordon(here, 'q', ...args)
 export const atTerminal = (args: readonly string[], steps: readonly Step[], env = {}): Played =>
   cordonAtTerminal({ ...here, env: { ...here.env, ...env } }, ['q', ...args], steps)
+
+/** A command line of a shell at a terminal; `"$0" "$1"` is cordon. */
+export const inShell = (line: string, steps: readonly Step[]): Played =>
+  play({
+    argv: ['/bin/sh', '-c', line, process.execPath, CORDON],
+    cwd: here.cwd,
+    env: {
+      PATH: process.env['PATH'] ?? '',
+      HOME: here.home,
+      XDG_CACHE_HOME: CACHE,
+      TERM: 'xterm',
+      ...here.env,
+    },
+    steps,
+  })
 
 export const conversations = (): string => join(here.cwd, '.cordon/conversations')
 export const conversationIds = (): string[] => readdirSync(conversations())

@@ -2,6 +2,7 @@ import { createInterface } from 'node:readline/promises'
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import type { Answer, Person, Respondent, Reviewer, ToolQuestion } from '@cordon/host'
 import { show } from '@cordon/policy'
+import { wrap } from './format/wrap.ts'
 
 /** Streams a person could be behind (decision 0008). */
 export interface Terminal {
@@ -144,11 +145,22 @@ async function askNow({ input, output }: Terminal, question: string): Promise<st
 const SETTLE = 30
 const CTRL_C = 3
 
+/** Between words, with room for an answer of one letter. */
+const wrapped = (question: string, columns: number): string =>
+  // A terminal that does not say how wide it is has no columns.
+  !columns
+    ? question
+    : question
+        .split('\n')
+        .map((line) => wrap(line, Math.max(20, columns - 2)).join('\n'))
+        .join('\n')
+
 /** One line; undefined at the end of input and after Ctrl-C. */
 async function askLine({ input, output }: Terminal, question: string): Promise<string | undefined> {
   // Everything but the last line is printed first: readline redraws what it is given.
-  const end = question.lastIndexOf('\n') + 1
-  output.write(question.slice(0, end))
+  const shown = wrapped(question, output.columns)
+  const end = shown.lastIndexOf('\n') + 1
+  output.write(shown.slice(0, end))
   const lines = createInterface({ input, output, terminal: true })
   const stopped = new AbortController()
   lines.once('SIGINT', () => stopped.abort())
@@ -156,7 +168,7 @@ async function askLine({ input, output }: Terminal, question: string): Promise<s
   // After Ctrl-Z and fg readline leaves its input paused: nothing would be waited for, and we would end with 0.
   lines.on('SIGCONT', () => lines.resume())
   try {
-    return await lines.question(question.slice(end), { signal: stopped.signal })
+    return await lines.question(shown.slice(end), { signal: stopped.signal })
   } catch (error) {
     if (!stopped.signal.aborted) throw error
     output.write('\n')

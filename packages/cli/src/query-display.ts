@@ -160,7 +160,7 @@ class TextDisplay implements QueryDisplay {
       this.#isMidLine = !text.endsWith('\n')
       return
     }
-    this.#markdown ??= new MarkdownStream(out, Math.min(out.sink.columns || 80, WIDEST))
+    this.#markdown ??= new MarkdownStream(out, () => Math.min(out.sink.columns || 80, WIDEST))
     const shown = this.#markdown.write(text)
     if (shown !== '') out.write(shown)
     // A stream that stalls must not hide the last word that came.

@@ -131,12 +131,26 @@ async function textOf(world: World, typed: string, flags: QueryFlags): Promise<s
     if (!text?.trim()) throw new UsageError('nothing was written, so nothing is asked')
     return text
   }
-  const piped = world.inputIsTerminal ? '' : await world.readInput()
+  const piped = world.inputIsTerminal ? '' : await readPiped(world)
   const text = [typed, piped].filter((part) => part.trim() !== '').join('\n\n')
   if (text !== '') return text
   if (world.askLine && world.out.isTerminal) return undefined
   throw new UsageError('there is nothing to ask\n  fix: cordon q "what you want", or pipe it in')
 }
+
+/** A program that writes slowly, or a pipe that nobody closes: at a terminal it looks as if nothing happened. */
+async function readPiped(world: World): Promise<string> {
+  const waiting = setTimeout(() => {
+    if (world.err.isTerminal) world.err.write('note: reading standard input, until it ends\n')
+  }, PATIENCE_MS)
+  try {
+    return await world.readInput()
+  } finally {
+    clearTimeout(waiting)
+  }
+}
+
+const PATIENCE_MS = 1000
 
 function readSchema(given: string, world: World) {
   const text = /^\s*[{[]/.test(given) ? given : readText(given, world)

@@ -1,4 +1,5 @@
 import { CordonError, DeniedError, type ErrorCode, FsAccessError } from '@cordon/policy'
+import { wrapBelow } from './format/wrap.ts'
 import type { World } from './world.ts'
 
 /** What a script can rely on. Every command ends with one of these, or with the code of what it ran. */
@@ -67,7 +68,8 @@ export function warn({ err }: World, warnings: readonly string[]): void {
   for (const warning of warnings) {
     if (said.has(warning)) continue
     said.add(warning)
-    err.write(`${err.style('yellow', 'warning:')} ${warning}\n`)
+    const lines = `${err.style('yellow', 'warning:')} ${warning}`.split('\n')
+    err.write(lines.map((line) => `${wrapBelow(line, '  ', err.columns)}\n`).join(''))
   }
 }
 

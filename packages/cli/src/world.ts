@@ -81,6 +81,8 @@ export interface Stream {
   readonly isTerminal: boolean
   readonly write: (text: string | Uint8Array) => void
   readonly style: (style: Style, text: string) => string
+  /** How wide the terminal is, now; undefined where there is none. */
+  readonly columns?: number | undefined
 }
 
 type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan'
@@ -114,7 +116,13 @@ export function openAmbientWorld(): World {
         return out()
       },
     },
-    err: { ...streamTo(STDERR, env), write: say },
+    err: {
+      ...streamTo(STDERR, env),
+      write: say,
+      get columns() {
+        return isTerminal(STDERR) ? process.stderr.columns || undefined : undefined
+      },
+    },
     get streamsAreOne() {
       return identityOf(1) === identityOf(2)
     },

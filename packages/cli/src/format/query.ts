@@ -2,8 +2,9 @@ import { show } from '@cordon/policy'
 import { type ModelChoice, type ShownCall, shownValues, type Sight, type TurnEnd } from '@cordon/host'
 import type { Stream } from '../world.ts'
 import { clip, foreign } from './text.ts'
+import { wrapBelow } from './wrap.ts'
 
-type Styled = Pick<Stream, 'style'>
+type Styled = Pick<Stream, 'style' | 'columns'>
 
 const TERMINAL = { isTerminal: true }
 const MOST_LINES = 40
@@ -16,15 +17,18 @@ const FEW = 4
  */
 export function formatCall(
   { tool, arguments: args, summary, said, changes }: ShownCall,
-  { style }: Styled,
+  { style, columns }: Styled,
   extent: 'cut' | 'whole' = 'cut',
 ): string {
   const first = said === undefined ? (summary ?? '') : clip(said, 300)
   const values = summary === undefined ? shownValues(args) : ''
   const most = extent === 'whole' ? Infinity : MOST_LINES
   return [
-    `${style('cyan', '→')} ${style('bold', show(tool))}${first === '' ? '' : `  ${foreign(first, TERMINAL)}`}\n`,
-    values.replaceAll(/^/gm, '  ').replace(/ +$/, ''),
+    `${wrapBelow(`${style('cyan', '→')} ${style('bold', show(tool))}${first === '' ? '' : `  ${foreign(first, TERMINAL)}`}`, '    ', columns)}\n`,
+    values
+      .split('\n')
+      .map((line) => (line === '' ? '' : wrapBelow(`  ${line}`, '      ', columns)))
+      .join('\n'),
     ...changes.map(({ path, lines }) => {
       const shown = lines.slice(0, most).map((line) => `    ${diffLine(line, style)}\n`)
       const more = lines.length - shown.length
@@ -51,17 +55,20 @@ function diffLine(line: string, style: Stream['style']): string {
 /** What came of it, in one line; a refusal whole, because it says what would allow it. */
 export function formatResult(
   { outcome, text }: Extract<Sight, { kind: 'result' }>,
-  { style }: Styled,
+  { style, columns }: Styled,
 ): string {
   if (outcome === 'success') {
     const lines = text.split('\n').filter((line) => line.trim() !== '')
     const few = lines.length <= FEW ? lines : lines.slice(0, 1)
     const more = lines.length > few.length ? `  (${lines.length} lines)` : ''
-    const [first = 'done', ...rest] = few.map((line) => foreign(clip(line, 100), TERMINAL))
+    const [first = 'done', ...rest] = few.map((line) =>
+      foreign(clip(line, Math.min(100, (columns ?? 100) - 4)), TERMINAL),
+    )
     return `  ${style('green', '✓')} ${[first + more, ...rest].map((line) => style('dim', line)).join('\n    ')}\n`
   }
   const [first = '', ...rest] = foreign(text, TERMINAL).split('\n').slice(0, MOST_LINES)
-  return `  ${style('red', '✗')} ${outcome}: ${first}\n${rest.map((line) => `    ${line}\n`).join('')}`
+  const said = wrapBelow(`  ${style('red', '✗')} ${outcome}: ${first}`, '    ', columns)
+  return `${said}\n${rest.map((line) => `${wrapBelow(`    ${line}`, '    ', columns)}\n`).join('')}`
 }
 
 /** At the end of a turn: what it took. */

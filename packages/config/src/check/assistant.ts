@@ -26,10 +26,9 @@ export function readLlmProviders(findings: Findings): Named<LlmProviderConfig> {
     const add = (message: string, fix: string): void =>
       findings.add(path, `\`${formatKeyPath(path)}\`: ${message}`, fix)
     if (!/^[A-Za-z0-9_-]+$/.test(name)) add('this is not a name', 'use letters, digits, _ and -')
-    if (kind === undefined)
-      add('it has no `kind`', 'write the protocol it speaks: kind = "openai-compatible"')
+    if (kind === undefined) add('it has no `kind`', `write the protocol it speaks: ${WHOLE}`)
     if (kind === 'openai-compatible' && base_url === undefined)
-      add('nobody knows where it is', 'write its address: base_url = "http://127.0.0.1:11434/v1"')
+      add('nobody knows where it is', `write its address: ${WHOLE}`)
     if (typeof base_url === 'string' && !isWebAddress(base_url))
       add(`${quote(base_url)} is not an http or https URL`, 'base_url = "https://…/v1"')
     if (typeof base_url === 'string' && /^https?:\/\/[^/]*@/.test(base_url))
@@ -38,5 +37,8 @@ export function readLlmProviders(findings: Findings): Named<LlmProviderConfig> {
   }
   return providers
 }
+
+/** `config set` changes one value, and a provider is valid when it has both: so they are one value. */
+const WHOLE = '{ kind = "openai-compatible", base_url = "http://127.0.0.1:11434/v1" }'
 
 const isWebAddress = (text: string): boolean => /^https?:\/\//.test(text) && URL.canParse(text)

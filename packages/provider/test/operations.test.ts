@@ -1,5 +1,13 @@
 import { hash } from 'node:crypto'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
@@ -79,6 +87,33 @@ describe('SPEC 7.5 what is done is what a person signed for, not what came since
       code: swapped === 'missing' ? 'already_exists' : 'changed',
     })
     expect(readFileSync(at(swapped), 'utf8')).toBe('an old text that nobody signed for')
+  })
+})
+
+describe('SPEC 7.5 what a person is shown is what is signed for', () => {
+  test.each(['/filesystem/file/write', '/filesystem/file/delete', '/filesystem/file/read'] as const)(
+    '%s: nobody is asked about a file that was put in place of the one that was found',
+    async (command) => {
+      const path = put('shown', 'precious')
+      const work = workFor(command, { path, content: 'precious' }, true)
+      renameSync(path, at('aside'))
+      put('shown', 'a decoy!')
+      await expect(surveyWork(command, work)).rejects.toMatchObject({ code: 'changed' })
+    },
+  )
+
+  test('the agent sends the body when it has put a decoy in place: no diff of the decoy is shown', async () => {
+    const path = put('deploy.sh', 'precious')
+    put('decoy', 'evil')
+    const work = workFor('/filesystem/file/write', { path, content: 'evil' }, true)
+    const body = (async function* (): AsyncGenerator<Uint8Array> {
+      renameSync(path, at('aside'))
+      renameSync(at('decoy'), path)
+      yield Buffer.from('evil')
+    })()
+    await expect(surveyWork('/filesystem/file/write', { ...work, body })).rejects.toMatchObject({
+      code: 'changed',
+    })
   })
 })
 

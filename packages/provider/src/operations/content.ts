@@ -12,7 +12,7 @@ import type { Place } from '../pipeline/places.ts'
 export const SMALL_BYTES: number = 256 * 1024
 
 /** More than this is not hashed where nobody asked for the hash: the record then has its size alone. */
-const MOST_HASHED_BYTES = 1024 ** 3
+export const MOST_HASHED_BYTES: number = 1024 ** 3
 
 /** What is there before it is changed, for the record and for `If-Match`. */
 export async function stateOf(
@@ -27,12 +27,15 @@ export async function stateOf(
     return { sha256, bytes: size }
   } catch (error) {
     // Somebody else replaces it meanwhile. Who did not ask for a certain content takes whichever there is.
-    if (wanted === 'always' || !(error instanceof FileError) || !REPLACED.has(error.code)) throw error
+    if (wanted === 'always' || !isReplaced(error)) throw error
     return { bytes: stat.size }
   }
 }
 
-const REPLACED: ReadonlySet<string> = new Set(['FILE_CHANGED', 'FILE_NOT_FOUND'])
+const REPLACED: ReadonlySet<string> = new Set(['FILE_CHANGED', 'FILE_NOT_FOUND', 'FILE_IS_LINK'])
+
+/** Somebody else put something in its place, or took it away, while it was read. */
+export const isReplaced = (error: unknown): boolean => error instanceof FileError && REPLACED.has(error.code)
 
 /** SPEC 7.2 `If-Match`. What the content is now is told to who may read it: a hash is enough to guess a short secret. */
 export function requireMatch(
@@ -62,9 +65,11 @@ export function requireSignedVersion(
   found: FileVersion,
 ): void {
   const signed = signedVersion(work)
-  if (signed !== undefined && signed !== found)
-    throw new Refusal('changed', 'it was changed since it was looked at for the approval; ask again')
+  if (signed !== undefined && signed !== found) throw changedSinceFound()
 }
+
+export const changedSinceFound = (): Refusal =>
+  new Refusal('changed', 'it was changed since it was looked at for the approval; ask again')
 
 /** Passes content on only while it is what was signed: not a byte more, and at the end exactly that hash. */
 export async function* signedContent(

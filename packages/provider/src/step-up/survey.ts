@@ -4,7 +4,13 @@ import type { State } from '../audit/record.ts'
 import type { Command } from '../commands.ts'
 import { Refusal } from '../errors.ts'
 import type { AnyArgs } from '../operations/args.ts'
-import { requireMatch, signedContent, stateOf } from '../operations/content.ts'
+import {
+  changedSinceFound,
+  isReplaced,
+  MOST_HASHED_BYTES,
+  requireMatch,
+  signedContent,
+} from '../operations/content.ts'
 import { unifiedDiff } from '../operations/diff.ts'
 import { editedText } from '../operations/edit.ts'
 import type { Work } from '../operations/operation.ts'
@@ -82,16 +88,20 @@ interface Bound extends State {
 }
 
 /**
- * What the signature is for: of a file its content; where that was not read to its end, because it is too large or was
- * replaced meanwhile, the very file at this very moment. Of a link the very link, and so where it leads.
+ * What the signature is for: of a file its content, or where that is too large to be read the very file at this very
+ * moment. Of a link the very link, and so where it leads. Always of what was found, and never of what came since: the
+ * page shows what was found.
  */
-async function boundState(place: Place, deadline: Deadline): Promise<Bound> {
-  const { stat } = place
-  const state = await stateOf(place, deadline)
-  if (state?.sha256 !== undefined) return state
-  return stat === undefined || stat.kind === 'directory'
-    ? { kind: stat?.kind ?? null }
-    : { kind: stat.kind, version: stat.version }
+async function boundState({ anchor, inside, stat }: Place, deadline: Deadline): Promise<Bound> {
+  if (stat === undefined || stat.kind === 'directory') return { kind: stat?.kind ?? null }
+  if (stat.kind !== 'file' || stat.size > MOST_HASHED_BYTES) return { kind: stat.kind, version: stat.version }
+  try {
+    const { sha256, size, version } = await anchor.hash(inside, { signal: deadline.signal })
+    if (version === stat.version) return { sha256, bytes: size }
+  } catch (error) {
+    if (!isReplaced(error)) throw error
+  }
+  throw changedSinceFound()
 }
 
 /** SPEC 7.5: that something is lost is not to be guessed from a number of files. */
@@ -143,7 +153,7 @@ async function surveyText(
   for await (const piece of signedContent(body, args, deadline)) pieces.push(Buffer.from(piece))
   const content = Buffer.concat(pieces)
   const kept = { ...work, body: once(content) }
-  const [before, after] = [textOf(currentBytes(work)), textOf(content)]
+  const [before, after] = [textOf(foundBytes(work)), textOf(content)]
   if (before === undefined || after === undefined) return { work: kept, unshown: 'not text' }
   return { diff: unifiedDiff(place.path, before, after), work: kept }
 }
@@ -166,10 +176,18 @@ async function* once(content: Uint8Array): AsyncGenerator<Uint8Array> {
   yield content
 }
 
-function currentBytes({ place }: Work<Command>): Buffer {
-  if (place.stat?.kind !== 'file') return Buffer.alloc(0)
-  using file = place.anchor.open(place.inside)
-  return file.readAll(MOST_COMPARED_BYTES)
+/** SPEC 7.5: a client chooses when its body comes, and what lies there by then is not what is signed for. */
+function foundBytes({ place }: Work<Command>): Buffer {
+  const { stat } = place
+  if (stat?.kind !== 'file') return Buffer.alloc(0)
+  try {
+    using file = place.anchor.open(place.inside)
+    const bytes = file.readAll(MOST_COMPARED_BYTES)
+    if (file.stat.version === stat.version) return bytes
+  } catch (error) {
+    if (!isReplaced(error)) throw error
+  }
+  throw changedSinceFound()
 }
 
 function textOf(bytes: Buffer): string | undefined {

@@ -3,6 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { joinRel, type RelPath } from '@cordon/policy'
 import { read } from './bounded.ts'
 import { type Directory } from './directory.ts'
+import { describeStats, type FileStat } from './entry.ts'
 import { errnoOf, FileError, fileError, refuseIfStopped, type Stoppable } from './errors.ts'
 import { lookAt } from './publish.ts'
 
@@ -10,6 +11,11 @@ import { lookAt } from './publish.ts'
 export interface RemoveOptions extends Stoppable {
   /** Counts what would be removed, and removes nothing. */
   readonly dryRun?: boolean
+  /**
+   * Asked of each entry with what it is at that moment, right before it goes, and of a directory before it is entered. A no
+   * ends the removal: what came since somebody looked stays, with all that is above it.
+   */
+  readonly only?: (path: RelPath, stat: FileStat) => boolean
 }
 
 /** What happened, also where it went wrong halfway (SPEC 7.6). */
@@ -111,9 +117,16 @@ class Remover {
       const there = lookAt({ directory, name })
       if (!there) continue // gone meanwhile: as wanted
       const below = joinRel(path, name)
+      this.#requireMeant(below, there)
       if (there.isDirectory()) await this.directory(directory, name, below, level + 1)
       else this.#entry(directory, name, below, there)
     }
+  }
+
+  #requireMeant(path: RelPath, there: BigIntStats): void {
+    const { only } = this.#options
+    if (!only || only(path, describeStats(there))) return
+    throw new FileError('FILE_CHANGED', { operation: 'remove', path }, 'came, or was changed, meanwhile')
   }
 
   #entry(directory: Directory, name: string, path: RelPath, stats: BigIntStats): void {

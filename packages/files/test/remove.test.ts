@@ -70,6 +70,25 @@ describe.each(IMPLEMENTATIONS)('$name', ({ open }) => {
     expect(readdirSync(join(inside, 't'))).toHaveLength(30)
   })
 
+  test('what `only` does not know stays, with all above it, and ends the removal', async () => {
+    const { anchor, inside } = anchored(open)
+    mkdirSync(join(inside, 't/a'), { recursive: true })
+    writeFileSync(join(inside, 't/a/known'), '1')
+    writeFileSync(join(inside, 't/a/came'), '2')
+    const asked: string[] = []
+    const { failed } = await anchor.removeTree(rel('t'), {
+      only: (path, { kind }) => {
+        asked.push(`${path} ${kind}`)
+        return !path.endsWith('came')
+      },
+    })
+    expect(failed?.message).toBe('cannot remove t/a/came: it came, or was changed, meanwhile')
+    expect(failed?.code).toBe('FILE_CHANGED')
+    expect(asked[0]).toBe('t/a directory')
+    expect(asked.at(-1)).toBe('t/a/came file')
+    expect(readFileSync(join(inside, 't/a/came'), 'utf8')).toBe('2')
+  })
+
   test('deeper than can be held is refused, and says so', async () => {
     const { anchor, inside } = anchored(open)
     mkdirSync(join(inside, ...Array.from({ length: 300 }, () => 'd')), { recursive: true })

@@ -6,10 +6,11 @@ import {
   readFileSync,
   realpathSync,
   renameSync,
+  rmSync,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { type Command } from '../src/commands.ts'
 import { OPERATIONS, runOperation } from '../src/operations/index.ts'
@@ -114,6 +115,58 @@ describe('SPEC 7.5 what a person is shown is what is signed for', () => {
     await expect(surveyWork('/filesystem/file/write', { ...work, body })).rejects.toMatchObject({
       code: 'changed',
     })
+  })
+})
+
+describe('SPEC 7.2 a recursive delete takes what it looked at, and nothing else', () => {
+  /** The tree has two directories; `comes` is called when the first of them was listed, and told which that was. */
+  async function removeWhile(comes: (walked: string) => void): Promise<unknown> {
+    for (const each of ['one', 'two']) {
+      mkdirSync(at(`racy/${each}`), { recursive: true })
+      put(`racy/${each}/f`, 'x')
+    }
+    const work = workFor('/filesystem/dir/delete_recursive', { path: at('racy') }, false)
+    const walked: string[] = []
+    const may: typeof work.may = (_, { path }) => {
+      if (path.endsWith('/f') && walked.push(dirname(path)) === 2) comes(walked[0]!)
+      return true
+    }
+    return run('/filesystem/dir/delete_recursive', { ...work, may }).catch((error: unknown) => error)
+  }
+
+  test('a file that is moved in after its directory was looked at stays, and so does the directory', async () => {
+    let came = ''
+    const ended = await removeWhile((walked) => {
+      came = join(walked, 'zz')
+      writeFileSync(came, 'important')
+    })
+    expect(ended).toMatchObject({ code: 'changed' })
+    expect(readFileSync(came, 'utf8')).toBe('important')
+    rmSync(at('racy'), { recursive: true })
+  })
+
+  test('nor does one go that was put in the place of another', async () => {
+    let came = ''
+    const ended = await removeWhile((walked) => {
+      came = join(walked, 'f')
+      writeFileSync(`${came}.new`, 'important')
+      renameSync(`${came}.new`, came)
+    })
+    expect(ended).toMatchObject({ code: 'changed' })
+    expect(readFileSync(came, 'utf8')).toBe('important')
+    rmSync(at('racy'), { recursive: true })
+  })
+
+  test('nor a directory, with what is in it', async () => {
+    let came = ''
+    const ended = await removeWhile((walked) => {
+      came = join(walked, 'zz', 'important')
+      mkdirSync(dirname(came))
+      writeFileSync(came, 'important')
+    })
+    expect(ended).toMatchObject({ code: 'changed' })
+    expect(readFileSync(came, 'utf8')).toBe('important')
+    rmSync(at('racy'), { recursive: true })
   })
 })
 

@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto'
-import { isTempName, type WalkEntry } from '@cordon/files'
+import { createHash, hash } from 'node:crypto'
+import { type FileStat, isTempName, type WalkEntry } from '@cordon/files'
 import { joinRel, type RelPath, ROOT, show } from '@cordon/policy'
 import { Refusal } from '../errors.ts'
 import type { Place } from '../pipeline/places.ts'
@@ -66,6 +66,8 @@ export interface TreeSurvey {
   readonly morePaths: boolean
   /** Over names, kinds and versions of everything below. */
   readonly digest: string
+  /** Whether an entry was there, and the same one: everything below, by a hash of 16 bytes each. */
+  readonly holds: (path: RelPath, stat: FileStat) => boolean
 }
 
 /** Everything below a directory, looked at and not touched. `each` may refuse an entry, which refuses the whole. */
@@ -75,6 +77,7 @@ export async function surveyTree(
   mostPaths: number = MOST_PATHS,
 ): Promise<TreeSurvey> {
   const digest = createHash('sha256')
+  const met = new Set<string>()
   const paths: string[] = []
   let [files, directories, bytes, seen] = [0, 0, 0, 0]
   for (const entry of place.anchor.walk(place.inside, { maxDepth: 256 })) {
@@ -93,10 +96,23 @@ export async function surveyTree(
     if (kind === 'file') bytes += stat.size
     // A directory's own version changes with what is in it, which is hashed anyway.
     digest.update(`${full}\0${kind}\0${kind === 'directory' ? '' : stat.version}\n`)
+    met.add(markOf(path, stat))
     if (paths.length < mostPaths) paths.push(full)
   }
-  return { files, directories, bytes, paths, morePaths: seen > paths.length, digest: digest.digest('hex') }
+  return {
+    files,
+    directories,
+    bytes,
+    paths,
+    morePaths: seen > paths.length,
+    digest: digest.digest('hex'),
+    holds: (path, stat) => met.has(markOf(path, stat)),
+  }
 }
+
+/** Short, as a tree may have hundreds of thousands of entries; of a directory, which one it is and not how it is. */
+const markOf = (path: RelPath, { kind, identity, version }: FileStat): string =>
+  hash('sha256', `${path}\0${kind}\0${kind === 'directory' ? identity : version}`, 'base64url').slice(0, 22)
 
 const nameOf = ({ parent, bytes }: WalkEntry): string => `${joinRel(parent, ROOT)}/${bytes?.toString('hex')}`
 
@@ -107,7 +123,7 @@ export const deleteRecursively: Operation<'/filesystem/dir/delete_recursive'> = 
   run: async (work) => {
     const { args, place, deadline, may } = work
     const survey = await surveyTree(work, (entry) => requireAlso(work, entry))
-    const { files, directories, bytes, digest } = survey
+    const { files, directories, bytes, digest, holds } = survey
     if (work.signedFor !== undefined && work.signedFor !== digest)
       throw new Refusal('changed', 'it holds something else than what was signed for; nothing was removed')
     const before = { sha256: digest, bytes, entries: files + directories }
@@ -116,12 +132,13 @@ export const deleteRecursively: Operation<'/filesystem/dir/delete_recursive'> = 
       const shown = may('/filesystem/dir/tree', place) ? capPaths(survey) : {}
       return { answer: { kind: 'json', value: { ...told, dry_run: true, ...shown } }, before }
     }
-    const removal = await place.anchor.removeTree(place.inside, { signal: deadline.signal })
+    // Exactly what was just compared and decided on: what came since is nobody's word.
+    const removal = await place.anchor.removeTree(place.inside, { signal: deadline.signal, only: holds })
     const gone = removal.files + removal.others + removal.directories
     if (removal.failed && gone === 0) throw removal.failed
     if (removal.failed)
       throw new HalfDone(
-        'failed',
+        removal.failed.code === 'FILE_CHANGED' ? 'changed' : 'failed',
         `${gone} of ${files + directories + 1} entries are gone: ${removal.failed.message}`,
         {
           before,

@@ -13,7 +13,7 @@ import {
 import { type Issued, listDelegations, mintFor, type MintTerms, revoke } from './apps/delegations.ts'
 import { sealDelegations, Wallet } from './apps/wallet.ts'
 import { signChain } from './audit/checkpoint.ts'
-import { AuditLog } from './audit/log.ts'
+import { AuditBroken, AuditLog } from './audit/log.ts'
 import { type AuditVerdict, verifyAudit } from './audit/verify.ts'
 import { readWitness } from './audit/witness.ts'
 import { explain, type PolicyExplanation } from './cedar/decide.ts'
@@ -70,7 +70,10 @@ export class Admin {
     const database = await openAmbientDatabase(options.choice)
     const admin = new Admin(database, options)
     try {
-      readWitness(options.dir, database) // before anything is done that could not be witnessed
+      const witness = readWitness(options.dir, database) // before anything is done that could not be witnessed
+      await admin.#audit.resume(witness).catch((error: unknown) => {
+        if (!(error instanceof AuditBroken)) throw error // what is only looked at may still be
+      })
     } catch (error) {
       await database.close()
       throw error
@@ -85,6 +88,7 @@ export class Admin {
 
   /** Without a DID the agent is on this host: its key is made here, in its wallet. */
   async createApp({ id, did, limits }: Omit<NewApp, 'did'> & { readonly did?: string }): Promise<App> {
+    await this.#audit.requireWhole()
     const agent = did ?? Wallet.create(this.walletOf(parseAppId(id))).key.did
     const app = await createApp(
       this.database,
@@ -104,11 +108,13 @@ export class Admin {
   }
 
   async setEnabled(id: string, enabled: boolean): Promise<void> {
+    await this.#audit.requireWhole()
     await setEnabled(this.database, id, enabled)
     await this.#record(enabled ? 'app enabled' : 'app disabled', { app: id })
   }
 
   async removeApp(id: string): Promise<void> {
+    await this.#audit.requireWhole()
     await removeApp(this.database, id, this.#clock())
     await this.#record('app removed', { app: id })
   }
@@ -118,6 +124,7 @@ export class Admin {
     id: string,
     terms: MintTerms,
   ): Promise<{ readonly delegation: Delegation; readonly token: string }> {
+    await this.#audit.requireWhole()
     const app = await findApp(this.database, id)
     const key = openAmbientProviderKey(this.dir)
     const delegation = await mintFor(this.database, key, app, terms, this.#clock())
@@ -134,6 +141,7 @@ export class Admin {
   }
 
   async revoke(cid: string): Promise<void> {
+    await this.#audit.requireWhole()
     await revoke(this.database, cid, this.#clock())
     await this.#record('delegation revoked', { cid })
   }
@@ -143,12 +151,14 @@ export class Admin {
   }
 
   async rotateKey(): Promise<string> {
+    await this.#audit.requireWhole()
     const { did } = await rotateKey(this.dir, this.database, this.#clock())
     await this.#record('key rotated', { did })
     return did
   }
 
   async retireKey(did: string): Promise<boolean> {
+    await this.#audit.requireWhole()
     const retired = await retireKey(this.database, did, this.#clock())
     if (retired) await this.#record('key retired', { did })
     return retired
@@ -159,6 +169,7 @@ export class Admin {
   }
 
   async setPolicy(policy: NewPolicy): Promise<number> {
+    await this.#audit.requireWhole()
     if (policy.scope !== '*') await findApp(this.database, policy.scope)
     const version = await setPolicy(this.database, policy, this.#clock())
     const { scope, name, text } = policy
@@ -193,6 +204,7 @@ export class Admin {
   /** SPEC 7.7: a link that makes one passkey, within ten minutes, in whichever browser opens it. */
   async addPasskey(origin: string): Promise<string> {
     const site = parseSite(origin)
+    await this.#audit.requireWhole()
     const secret = await makeLink(this.database, this.#clock())
     await this.#record('passkey link made', { origin: site.origin })
     return linkUrl(site.origin, secret)
@@ -203,6 +215,7 @@ export class Admin {
   }
 
   async removePasskey(which: string): Promise<Passkey> {
+    await this.#audit.requireWhole()
     const removed = await removePasskey(this.database, which)
     await this.#record('passkey removed', { passkey: removed.id, name: removed.name })
     return removed

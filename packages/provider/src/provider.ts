@@ -1,4 +1,4 @@
-import { AuditLog } from './audit/log.ts'
+import { AuditBroken, AuditLog } from './audit/log.ts'
 import { signChain } from './audit/checkpoint.ts'
 import { readWitness } from './audit/witness.ts'
 import { openAmbientProviderKey, registerKey } from './keys/provider-key.ts'
@@ -54,13 +54,18 @@ const CHECKPOINT_EVERY_MS = 60_000
 export async function openAmbientProvider(options: ProviderOptions): Promise<Provider> {
   const { database, dir, clock = Date.now, unexpected = () => {} } = options
   await registerKey(database, openAmbientProviderKey(dir), clock())
-  readWitness(dir, database) // without it nothing could be signed
   const traffic = new Traffic()
   const isAlone = (): boolean => traffic.isAlone
   const audit = new AuditLog(database, isAlone)
+  // A chain that was cut while nobody was here is said, and not gone on with: all is refused, and nobody is told "ready".
+  await audit.resume(readWitness(dir, database)).catch(orBroken(unexpected))
   const places = new Places(dir)
   const checkpoint = async (): Promise<void> => {
-    if (!audit.isBroken) await signChain(database, dir, clock(), audit.head)
+    if (audit.isBroken) return
+    await signChain(database, dir, clock(), audit.head).catch((error: unknown) => {
+      if (error instanceof AuditBroken) audit.stop(error)
+      throw error
+    })
   }
   const timer = setInterval(() => {
     checkpoint().catch(unexpected) // tried again a minute later
@@ -90,3 +95,10 @@ export async function openAmbientProvider(options: ProviderOptions): Promise<Pro
     },
   }
 }
+
+const orBroken =
+  (tell: (error: unknown) => void) =>
+  (error: unknown): void => {
+    if (!(error instanceof AuditBroken)) throw error
+    tell(error)
+  }

@@ -58,6 +58,57 @@ describe('SPEC 7.6 who signs the chain', () => {
     expect(await place.database.queries.selectFrom('audit_checkpoints').selectAll().execute()).toEqual([])
   })
 
+  test('a provider that is started on a chain that was cut meanwhile refuses everything, and says why', async () => {
+    for (const id of ['one', 'two']) await admin.createApp({ id }) // each is witnessed
+    await place.serving.stop()
+    await cut((await headOf()) - 1)
+    place.logged.length = 0
+    const serving = await place.serve()
+    const path = join(place.files, 'a')
+    writeFileSync(path, 'x')
+    const { url } = serving
+    expect((await send(agent, '/filesystem/file/read', { path }, { url })).code).toBe('unavailable')
+    const ready = await fetch(`${url}/readyz`)
+    expect([ready.status, await ready.text()]).toEqual([
+      503,
+      'not ready: the audit chain is not what it was; run `cordon audit verify`\n',
+    ])
+    expect(await (await fetch(`${url}/metrics`)).text()).toContain('cordon_ready 0')
+    const told = `the audit chain ends at record ${await headOf()}, but record ${seen().seq} was written before`
+    expect(place.logged.join('')).toContain(told)
+    // Nor is anything changed from the terminal; looking is possible.
+    const later = await Admin.open({ choice: place.choice, dir: place.dataDir, by: 'the test' })
+    await expect(later.setEnabled('bot', false)).rejects.toThrow(told)
+    expect((await later.app('bot')).enabled).toBe(true)
+    expect((await later.verify()).ok).toBe(false)
+    await later.close()
+    await serving.stop()
+  })
+
+  test.each([
+    ['taken out', (seq: number) => place.database.queries.deleteFrom('audit_records').where('seq', '=', seq)],
+    [
+      'edited',
+      (seq: number) =>
+        place.database.queries.updateTable('audit_records').set({ body: '{}' }).where('seq', '=', seq),
+    ],
+  ] as const)(
+    'a record that is %s in the middle: nothing is signed, and nothing more is done',
+    async (_, harm) => {
+      const path = join(place.files, 'a')
+      for (let i = 0; i < 3; i++) {
+        writeFileSync(path, 'x')
+        await send(agent, '/filesystem/file/delete', { path })
+      }
+      await harm((await headOf()) - 2).execute()
+      await expect(admin.createApp({ id: 'one' })).rejects.toThrow('of the audit chain is')
+      await place.serving.stop()
+      expect(() => readFileSync(witness())).toThrow('ENOENT')
+      expect(await place.database.queries.selectFrom('audit_checkpoints').selectAll().execute()).toEqual([])
+      expect(place.logged.join('')).toContain('of the audit chain is')
+    },
+  )
+
   test('what is done at the terminal is witnessed when it is done', async () => {
     await admin.createApp({ id: 'one' })
     expect(seen().seq).toBe(await headOf())

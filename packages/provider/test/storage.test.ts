@@ -252,10 +252,14 @@ describe.each(ENGINES)('%s', (engine, fresh) => {
       await database.queries.deleteFrom('audit_records').where('seq', '>', 3).execute()
       await database.queries.deleteFrom('audit_checkpoints').execute()
       await database.queries.updateTable('audit_head').set({ seq: 3, hash: last!.hash }).execute()
-      expect(await makeCheckpoint(database, key, 10, witness)).toBe(undefined)
+      await expect(makeCheckpoint(database, key, 10, witness)).rejects.toThrow(
+        'but record 8 was written before',
+      )
       const log = new AuditLog(database)
       for (let i = 0; i < 9; i++) await log.append(event(`after-${i}`))
-      expect(await makeCheckpoint(database, key, 11, witness)).toBe(undefined)
+      await expect(makeCheckpoint(database, key, 11, witness)).rejects.toThrow(
+        'record 8 of the audit chain is not',
+      )
       const { problems } = await verifyAudit(database, witness)
       expect(problems.map(({ seq, kind }) => `${seq} ${kind}`)).toEqual(['8 forked'])
     })

@@ -1,7 +1,9 @@
-import { openAmbientProviderKey } from '../keys/provider-key.ts'
+import { listKeys, openAmbientProviderKey } from '../keys/provider-key.ts'
 import type { Database } from '../storage/database.ts'
 import { type Did, isSignedBy, type SigningKey } from '../tokens/key.ts'
-import type { ChainHead } from './record.ts'
+import { AuditBroken } from './log.ts'
+import { readRecords } from './read.ts'
+import { type ChainHead, hashOf } from './record.ts'
 import { readWitness, writeWitness } from './witness.ts'
 
 /** A provider's word for everything up to a record. */
@@ -15,8 +17,8 @@ const signedText = ({ seq, hash, at }: Pick<Checkpoint, 'seq' | 'hash' | 'at'>):
   Buffer.from(`cordon audit checkpoint 1\n${seq}\n${hash}\n${at}\n`)
 
 /**
- * Signs the present end of the chain; undefined when there is nothing to sign yet. Nothing is signed for a chain that has
- * lost what somebody here saw of it: a signature would be the proof that it is whole.
+ * Signs the present end of the chain; undefined when there is nothing to sign yet. Throws when it has lost what somebody
+ * here saw of it, or is not one chain from the last checkpoint on: a signature would be the proof that it is whole.
  */
 export async function makeCheckpoint(
   database: Database,
@@ -30,7 +32,9 @@ export async function makeCheckpoint(
     .where('id', '=', 1)
     .executeTakeFirstOrThrow()
   if (head.seq === 0) return undefined
-  for (const known of [head, ...seen]) if (known && !(await hasRecord(database, known))) return undefined
+  for (const known of [head, ...seen])
+    if (known && !(await hasRecord(database, known))) throw AuditBroken.of(known, head)
+  await requireUnbroken(database, head)
   const signature = Buffer.from(key.sign(signedText({ ...head, at }))).toString('base64url')
   const checkpoint = { ...head, at, signer: key.did, signature }
   await database.queries
@@ -56,6 +60,32 @@ export async function signChain(
   // The key may have been rotated since the last one.
   const made = await makeCheckpoint(database, openAmbientProviderKey(dir), at, witness, seen)
   if (made && made.seq > (readWitness(dir, database)?.seq ?? 0)) writeWitness(dir, database, made)
+}
+
+/** Every record since the last checkpoint, whoever wrote it. What is older was looked at when that one was signed. */
+async function requireUnbroken(database: Database, head: ChainHead): Promise<void> {
+  let last: ChainHead = (await newestCheckpoint(database, head)) ?? { seq: 0, hash: '' }
+  for await (const record of readRecords(database.queries, { after: last.seq })) {
+    if (record.seq > head.seq) return
+    const { seq, prev, body, hash } = record
+    if (seq !== last.seq + 1) throw new AuditBroken(`record ${last.seq + 1} of the audit chain is missing`)
+    if (prev !== last.hash || hashOf(seq, prev, body) !== hash)
+      throw new AuditBroken(`record ${seq} of the audit chain is not the one that was written`)
+    last = record
+  }
+}
+
+async function newestCheckpoint(database: Database, head: ChainHead): Promise<Checkpoint | undefined> {
+  const signers = new Set<string>((await listKeys(database)).map(({ did }) => did))
+  const newest = await database.queries
+    .selectFrom('audit_checkpoints')
+    .selectAll()
+    .where('seq', '<=', head.seq)
+    .orderBy('seq', 'desc')
+    .limit(8) // who can write the database may have put others there
+    .execute()
+  for (const each of newest) if (isAuthentic(each, signers) && (await hasRecord(database, each))) return each
+  return undefined
 }
 
 async function hasRecord({ queries }: Database, { seq, hash }: ChainHead): Promise<boolean> {

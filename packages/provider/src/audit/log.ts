@@ -12,15 +12,20 @@ const FLUSH_MS = 100
 const LATER_MS = 10
 const TRY_MS = 1000
 
-/** SPEC 7.6: nothing more is done once the chain is not what this process itself wrote. */
+/** SPEC 7.6: nothing more is done once the chain is not what this process, or this host, knows that it was. */
 export class AuditBroken extends CordonError {
   readonly code = 'AUDIT_BROKEN'
-  constructor(seen: ChainHead, found: ChainHead) {
-    const problem =
+  constructor(problem: string) {
+    super(`${problem}; run \`cordon audit verify\``)
+  }
+
+  /** `seen` is not in a chain that ends at `found`. */
+  static of(seen: ChainHead, found: ChainHead): AuditBroken {
+    return new AuditBroken(
       found.seq < seen.seq
         ? `the audit chain ends at record ${found.seq}, but record ${seen.seq} was written before`
-        : `record ${seen.seq} of the audit chain is not the one that was written`
-    super(`${problem}; run \`cordon audit verify\``)
+        : `record ${seen.seq} of the audit chain is not the one that was written`,
+    )
   }
 }
 
@@ -42,6 +47,22 @@ export class AuditLog {
     this.#database = database
     this.#queries = compileQueries(database)
     this.#batcher = new Batcher((bodies) => this.#append(bodies), isAlone)
+  }
+
+  /** Goes on from what this host saw last (the witness); throws when that is not in the chain, and so does all that follows. */
+  async resume(known: ChainHead | undefined): Promise<void> {
+    if (known) this.#see(known)
+    await this.requireWhole()
+  }
+
+  /** Before something is done whose record could not be written. */
+  async requireWhole(): Promise<void> {
+    await this.#database.runSteps(() => this.#wholeHead())
+  }
+
+  /** It was found by somebody else that a record is gone. */
+  stop(broken: AuditBroken): void {
+    this.#broken ??= broken
   }
 
   /** Resolves when the record is durable; rejects when that cannot be promised. */
@@ -105,10 +126,11 @@ export class AuditLog {
 
   async #try(): Promise<boolean> {
     try {
-      const { lockHead, moveHead } = this.#queries
+      const { moveHead } = this.#queries
+      const whole = (): Steps<ChainHead> => this.#wholeHead()
       await this.#database.runSteps(function* (): Steps<void> {
-        const [head] = yield* ask(lockHead)
-        yield* ask({ ...moveHead, parameters: [head!.seq, head!.hash, 1] })
+        const { seq, hash } = yield* whole()
+        yield* ask({ ...moveHead, parameters: [seq, hash, 1] })
       })
       await this.#database.flush()
       return true
@@ -131,14 +153,19 @@ export class AuditLog {
   }
 
   *#chain(bodies: readonly AuditBody[]): Steps<ChainHead> {
-    if (this.#broken) throw this.#broken
-    const [found] = yield* ask(this.#queries.lockHead)
-    yield* this.#requireProgress(found!)
-    const records = chainOn(found!, bodies)
+    const records = chainOn(yield* this.#wholeHead(), bodies)
     const { seq, hash } = records.at(-1)!
     yield* ask(this.#queries.insert(records))
     yield* ask({ ...this.#queries.moveHead, parameters: [seq, hash, 1] })
     return { seq, hash }
+  }
+
+  /** Locked, and of a chain that has not lost what is known here. */
+  *#wholeHead(): Steps<ChainHead> {
+    if (this.#broken) throw this.#broken
+    const [found] = yield* ask(this.#queries.lockHead)
+    yield* this.#requireProgress(found!)
+    return found!
   }
 
   /** Once it is committed. Of two transactions, the later one may be told first. */
@@ -153,7 +180,7 @@ export class AuditLog {
     // A longer chain is not yet a continued one.
     const [ours] = yield* ask(this.#queries.hashAt(seen.seq))
     if (found.seq > seen.seq && ours?.hash === seen.hash) return
-    this.#broken = new AuditBroken(seen, found)
+    this.#broken = AuditBroken.of(seen, found)
     throw this.#broken
   }
 }

@@ -69,7 +69,10 @@ export function makeRoutes(served: Served): OpenAPIHono {
     )
   })
   app.get('/healthz', (c) => c.text('ok\n'))
-  app.get('/readyz', async (c) => ((await isReady(served)) ? c.text('ready\n') : c.text('not ready\n', 503)))
+  app.get('/readyz', async (c) => {
+    const why = await whyNotReady(served)
+    return why === undefined ? c.text('ready\n') : c.text(`not ready: ${why}\n`, 503)
+  })
   app.get('/metrics', async (c) => {
     const text = metrics.render({
       auditRecords: provider.audit.head?.seq ?? 0,
@@ -100,15 +103,20 @@ export const bodyOf = ({
 const refuse = (c: Context, refusal: Refusal): Response => c.json(bodyOf(refusal), refusal.status as 400)
 
 /** SPEC 7.2. The database answers and takes records, and the chain is whole as far as this process knows. */
-async function isReady({ provider, isOpen }: Served): Promise<boolean> {
-  if (!isOpen()) return false
+async function whyNotReady({ provider, isOpen }: Served): Promise<string | undefined> {
+  if (!isOpen()) return 'it is stopping'
   try {
     await provider.registry.current()
-    return await provider.audit.canRecord()
+    if (await provider.audit.canRecord()) return undefined
+    return provider.audit.isBroken
+      ? 'the audit chain is not what it was; run `cordon audit verify`'
+      : 'nothing can be recorded'
   } catch {
-    return false
+    return 'the database does not answer'
   }
 }
+
+const isReady = async (served: Served): Promise<boolean> => (await whyNotReady(served)) === undefined
 
 const documentOf = (app: OpenAPIHono, version: string): object =>
   app.getOpenAPI31Document({

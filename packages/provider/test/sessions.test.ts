@@ -4,7 +4,7 @@ import { readPage } from '../src/console/trail.ts'
 import { findChallenge, makeChallenge, useChallenge } from '../src/passkeys/challenges.ts'
 import { isLinkGood, makeLink, useLink } from '../src/passkeys/links.ts'
 import { listPasskeys, removePasskey } from '../src/passkeys/passkeys.ts'
-import { endSession, findSession, renewSession, startSession } from '../src/sessions/sessions.ts'
+import { endReused, endSession, findSession, renewSession, startSession } from '../src/sessions/sessions.ts'
 import { type DatabaseChoice } from '../src/storage/database.ts'
 import { TestPlace } from './place.ts'
 import { type Postgres, startPostgres } from './postgres.ts'
@@ -63,6 +63,20 @@ describe.each(ENGINES)('SPEC 7.7 on %s', (_, choice) => {
     expect(await findSession(place.database, made, 11 * MINUTE + 29_000)).toMatchObject({ name: 'Ada' })
     expect(await findSession(place.database, made, 11 * MINUTE + 31_000)).toBe(undefined)
     expect(await findSession(place.database, next, 12 * MINUTE)).toMatchObject({ name: 'Ada' })
+  })
+
+  test('the attack: copied secrets that are used for longer than one replacement end with the first old cookie', async () => {
+    const { database } = place
+    const owner = await startSession(database, 'credential', 0)
+    let thief = owner
+    for (const now of [11 * MINUTE, 22 * MINUTE, 33 * MINUTE]) {
+      const found = (await findSession(database, thief, now))!
+      thief = { ...thief, cookie: (await renewSession(database, found, now))! }
+    }
+    const other = await startSession(database, 'credential', 33 * MINUTE)
+    await endReused(database, owner)
+    expect(await findSession(database, thief, 34 * MINUTE)).toBe(undefined)
+    expect(await findSession(database, other, 34 * MINUTE)).toMatchObject({ name: 'Ada' })
   })
 
   test('it ends after half an hour of silence, after half a day, and when somebody ends it', async () => {

@@ -95,7 +95,7 @@ export async function sessionOf(
 ): Promise<Session | undefined> {
   const secrets = secretsOf(c, site)
   const session = secrets && (await findSession(database, secrets, now))
-  if (secrets && !session) await endReused(database, secrets, now)
+  if (secrets && !session) await endReused(database, secrets)
   const isPerson = c.req.method !== 'GET' || c.req.header('x-cordon-present') !== undefined
   const cookie = session && isPerson ? await renewSession(database, session, now) : undefined
   if (cookie !== undefined) giveCookie(c, site, cookie)

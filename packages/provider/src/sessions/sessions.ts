@@ -99,20 +99,15 @@ export async function endSession({ queries }: Pick<Database, 'queries'>, hash: s
 }
 
 /**
- * Somebody asks with the cookie of before, and not because an answer was on its way: two have the secrets, and nobody knows
- * which of them is their holder. It ends for both.
+ * Somebody who is not let in has the key of a session, with a cookie that is not good any more, however often it was
+ * replaced since: two have the secrets, and nobody knows which of them is their holder. It ends for both. The key stays
+ * the same for as long as the session lasts, and only who had both ever had it.
  */
 export async function endReused(
   { queries }: Pick<Database, 'queries'>,
-  { cookie, key }: SessionSecrets,
-  now: number,
+  { key }: SessionSecrets,
 ): Promise<void> {
-  await queries
-    .deleteFrom('sessions')
-    .where('previous', '=', hashSecret(cookie))
-    .where('key', '=', hashSecret(key))
-    .where('rotated_at', '<', now - PREVIOUS_MS)
-    .execute()
+  await queries.deleteFrom('sessions').where('key', '=', hashSecret(key)).execute()
 }
 
 const isSame = (a: string, b: string): boolean => timingSafeEqual(Buffer.from(a), Buffer.from(b))

@@ -215,11 +215,11 @@ test('SPEC 7.5 a person at the terminal sees what would happen, and signs; witho
     expect(ask().stderr).toContain(second) // asked again, it is the same question
   }
   expect(at('n\r').screen).toMatch(/denied\n$/)
-  expect(ask().stderr).toBe('cordon: step_up_denied: a person said no to exactly this request\n')
+  expect(ask().stderr).toBe('cordon: step_up_denied: a person said no to this; it holds for an hour\n')
   writeFileSync(path, 'once more')
   const third = /provider approve (\S+)`/.exec(ask().stderr)![1]!
   expect(said(run('provider', 'deny', third))).toBe(`denied ${third}\n`)
-  expect(ask().stderr).toBe('cordon: step_up_denied: a person said no to exactly this request\n')
+  expect(ask().stderr).toBe('cordon: step_up_denied: a person said no to this; it holds for an hour\n')
   expect(existsSync(path)).toBe(true)
 })
 

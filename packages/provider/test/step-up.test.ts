@@ -186,9 +186,54 @@ describe.each(ENGINES)('SPEC 7.5 on %s', (_, choice) => {
     expect({ status, code, message }).toEqual({
       status: 403,
       code: 'step_up_denied',
-      message: 'a person said no to exactly this request',
+      message: 'a person said no to this; it holds for an hour',
     })
     await expect(admin.decide(id, 'approve')).rejects.toThrow(`the approval ${id} is denied already`)
+  })
+
+  test('no is for what it would come to, however it is spelled and by whichever key of the app', async () => {
+    const careful = await place.agent(`careful${made++}`, STEP_UP)
+    const second = SigningKey.generate()
+    const [root] = careful.delegations
+    const link = delegateOn(careful.key, [root!], {
+      audience: second.did,
+      prefix: root!.prefix,
+      command: '/filesystem',
+      expires: Math.floor(place.clock() / 1000) + 60,
+    })
+    const [path, text] = [file('x'), file('x')]
+    const dir = join(place.files, `d${made++}`)
+    mkdirSync(dir)
+    const to = join(place.files, `free${made++}`)
+    const denied: readonly [Command, object, readonly object[]][] = [
+      ['/filesystem/file/move', { path, destination: to }, [{ overwrite: false }, { overwrite: true }]],
+      ['/filesystem/file/delete', { path }, [{ if_match: content('x').sha256 }]],
+      ['/filesystem/dir/delete_recursive', { path: dir }, [{ dry_run: false }]],
+      [
+        '/filesystem/file/edit',
+        { path: text, edits: [{ old: 'x', new: 'y' }] },
+        [
+          { edits: [{ old: 'x', new: 'y', all: true }] },
+          {
+            edits: [
+              { old: 'x', new: 'z' },
+              { old: 'z', new: 'y' },
+            ],
+          },
+        ],
+      ],
+    ]
+    for (const [command, args, others] of denied) {
+      const ask = (more: object = {}): Promise<Sent> => send(careful, command, { ...args, ...more })
+      await admin.decide(String((await ask()).error['approval']), 'deny')
+      for (const more of [{}, ...others])
+        expect([command, more, (await ask(more)).code]).toEqual([command, more, 'step_up_denied'])
+      const byAnother = await send(careful, command, { ...args }, { key: second, chain: [root!, link] })
+      expect(byAnother.code).toBe('step_up_denied')
+    }
+    // Another wish is another question.
+    const other = { path: text, edits: [{ old: 'x', new: 'another' }] }
+    expect((await send(careful, '/filesystem/file/edit', other)).code).toBe('step_up_required')
   })
 
   test('it expires, open or signed', async () => {
@@ -424,7 +469,7 @@ describe.each(ENGINES)('SPEC 7.5 on %s', (_, choice) => {
     }
     const { app, agent: by, command, binding } = row
     const request = { path, files: 1, directories: 0, bytes: 1, paths: [path] }
-    const again = { app, agent: by, command: command as Command, binding, request }
+    const again = { app, agent: by, command: command as Command, binding, meaning: row.meaning!, request }
     await expect(
       requireApproval(watched, again, place.clock(), { origin: 'http://localhost' }),
     ).rejects.toMatchObject({ detail: { approval: id } })

@@ -9,7 +9,7 @@ import { policiesOf } from '../policies/store.ts'
 import type { Provider } from '../provider.ts'
 import type { Now } from '../registry.ts'
 import { requireApproval } from '../step-up/approvals.ts'
-import { digestBinding } from '../step-up/binding.ts'
+import { digestBinding, digestMeaning } from '../step-up/binding.ts'
 import { surveyWork } from '../step-up/survey.ts'
 import type { PathPrefix } from '../tokens/prefix.ts'
 import type { VerifiedInvocation } from '../tokens/verify.ts'
@@ -176,19 +176,19 @@ async function stepUp(
   asked: Work<Command>,
 ): Promise<Admission> {
   const { agent, command } = invocation
-  const { work, content, request } = await surveyWork(command, asked)
-  const binding = digestBinding({
+  const { work, content, wanted, request } = await surveyWork(command, asked)
+  const about = {
     app: app.id,
-    agent,
     command,
-    args: { ...args },
     path: work.place.path,
     destination: work.destination?.path,
     content,
-  })
+  }
+  const binding = digestBinding({ ...about, agent, args: { ...args } })
+  const meaning = digestMeaning({ ...about, wanted })
   const approval = await requireApproval(
     provider.database,
-    { app: app.id, agent, command, binding, request },
+    { app: app.id, agent, command, binding, meaning, request },
     now.now,
     { lastsMs: provider.approvalMs, origin: provider.origin() },
   )

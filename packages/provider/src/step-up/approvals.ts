@@ -11,7 +11,7 @@ import { type Did, isSignedBy, type SigningKey } from '../tokens/key.ts'
 
 export const DEFAULT_APPROVAL_MS = 60_000
 export const MOST_APPROVAL_MS = 300_000
-/** So long the same request is answered with the no that a person said. */
+/** So long whatever would come to the same is answered with the no that a person said. */
 const NO_HOLDS_MS = 3_600_000
 /** What came of a request is in the audit for ever; the request itself, with its paths and its diff, is kept so long. */
 const KEPT_MS = 30 * 24 * 3_600_000
@@ -70,6 +70,7 @@ export interface Asked {
   readonly agent: string
   readonly command: Command
   readonly binding: string
+  readonly meaning: string
   readonly request: ApprovalRequest
 }
 
@@ -85,7 +86,7 @@ export async function requireApproval(
 ): Promise<string> {
   const found = await database.transaction(async (db) => {
     await database.lock(db, `approvals of ${asked.app}`)
-    const rows = await database.lockRow(stillCounting(db, asked.binding, now)).execute()
+    const rows = await database.lockRow(stillCounting(db, asked, now)).execute()
     const signed = rows.find((row) => row.state === 'approved')
     if (signed) {
       await requireProof(database, db, signed)
@@ -94,7 +95,9 @@ export async function requireApproval(
     }
     const no = rows.find((row) => row.state === 'denied')
     if (no)
-      throw new Refusal('step_up_denied', 'a person said no to exactly this request', { approval: no.id })
+      throw new Refusal('step_up_denied', 'a person said no to this; it holds for an hour', {
+        approval: no.id,
+      })
     const open = rows.find((row) => row.state === 'open')
     return { open: open ?? (await openApproval(db, asked, now, lastsMs)) }
   })
@@ -110,26 +113,33 @@ export async function requireApproval(
 
 type Counting = Pick<ApprovalsTable, 'id' | 'state' | 'binding' | 'expires_at' | 'proof'>
 
-/** Of this request, without all that were asked for it ever, and without what a person was shown: that may be megabytes. */
+/** A yes to exactly this request, a no to what it would come to; without all that were asked for it ever, and without what a person was shown: that may be megabytes. */
 const stillCounting = (
   db: Transaction<Schema>,
-  binding: string,
+  { binding, meaning }: Pick<Asked, 'binding' | 'meaning'>,
   now: number,
 ): SelectQueryBuilder<Schema, 'approvals', Counting> =>
   db
     .selectFrom('approvals')
     .select(['id', 'state', 'binding', 'expires_at', 'proof'])
-    .where('binding', '=', binding)
     .where((row) =>
       row.or([
-        row.and([row('state', 'in', ['open', 'approved']), row('expires_at', '>=', now)]),
-        row.and([row('state', '=', 'denied'), row('decided_at', '>', now - NO_HOLDS_MS)]),
+        row.and([
+          row('binding', '=', binding),
+          row('state', 'in', ['open', 'approved']),
+          row('expires_at', '>=', now),
+        ]),
+        row.and([
+          row('meaning', '=', meaning),
+          row('state', '=', 'denied'),
+          row('decided_at', '>', now - NO_HOLDS_MS),
+        ]),
       ]),
     )
 
 async function openApproval(
   db: Transaction<Schema>,
-  { app, agent, command, binding, request }: Asked,
+  { app, agent, command, binding, meaning, request }: Asked,
   now: number,
   lastsMs: number,
 ): Promise<ApprovalsTable> {
@@ -154,6 +164,7 @@ async function openApproval(
     agent,
     command,
     binding,
+    meaning,
     request: JSON.stringify(request),
     path: request.path,
     state: 'open',
@@ -292,7 +303,7 @@ const approvalOf = (row: ApprovalsTable, now: number): Approval => ({
 })
 
 const summaryOf = (
-  row: Omit<ApprovalsTable, 'request' | 'decided_at' | 'proof'>,
+  row: Omit<ApprovalsTable, 'request' | 'meaning' | 'decided_at' | 'proof'>,
   now: number,
 ): Omit<Approval, 'request'> => ({
   id: row.id,

@@ -30,6 +30,18 @@ export const digestBinding = ({ app, agent, command, args, path, destination, co
     ]),
   )
 
+/** What a request would come to. A no holds for that: neither another spelling nor another key of the app is another wish. */
+export interface Meaning extends Pick<Binding, 'app' | 'command' | 'path' | 'destination' | 'content'> {
+  /** Of an edit the text that it makes, of a search the one that it looks for. */
+  readonly wanted: string | undefined
+}
+
+export const digestMeaning = ({ app, command, path, destination, content, wanted }: Meaning): string =>
+  hash(
+    'sha256',
+    JSON.stringify(['cordon meaning 1', app, command, path, destination ?? null, content, wanted ?? null]),
+  )
+
 /** One spelling, whatever the order in which the agent wrote its arguments. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted)

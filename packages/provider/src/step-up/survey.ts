@@ -23,6 +23,8 @@ import type { ApprovalRequest } from './approvals.ts'
 export interface Surveyed {
   /** A hash over everything that would be touched, as it is now. */
   readonly content: string
+  /** What it would come to beyond that; see `Meaning`. */
+  readonly wanted?: string
   readonly request: ApprovalRequest
   /** What to do once it is signed: the body may have been read to show it. */
   readonly work: Work<Command>
@@ -63,11 +65,12 @@ export async function surveyWork(command: Command, asked: Work<Command>): Promis
   // The rest of what must fail: the content was read for the signature anyway.
   if (states[0]?.sha256 !== undefined && may('/filesystem/file/read', place))
     requireMatch(args.if_match, states[0], asked)
-  const { diff, unshown, work } = await surveyText(command, asked)
+  const { diff, unshown, wanted, work } = await surveyText(command, asked)
   const kinds = touched.map(({ stat }) => stat?.kind ?? MADE[command])
   const directories = kinds.filter((kind) => kind === 'directory').length
   return {
     content: hash('sha256', JSON.stringify([states, args.sha256 ?? null])),
+    ...(wanted === undefined ? {} : { wanted }),
     request: {
       ...common,
       files: kinds.filter((kind) => kind !== undefined).length - directories,
@@ -140,9 +143,13 @@ function requireWorthAsking(command: Command, work: Work<Command>): void {
 async function surveyText(
   command: Command,
   work: Work<Command>,
-): Promise<Pick<ApprovalRequest, 'diff' | 'unshown'> & { readonly work: Work<Command> }> {
+): Promise<Pick<ApprovalRequest, 'diff' | 'unshown'> & Pick<Surveyed, 'wanted' | 'work'>> {
   if (command === '/filesystem/file/edit')
     return { ...(await surveyEdit(work as Work<'/filesystem/file/edit'>)), work }
+  if (command === '/filesystem/file/search') {
+    const { text } = (work as Work<'/filesystem/file/search'>).args
+    return { wanted: text.toLowerCase(), work }
+  }
   const isWrite = command === '/filesystem/file/write' || command === '/filesystem/file/create'
   const { args, place, deadline, body } = work as Work<'/filesystem/file/write'>
   if (!isWrite) return { work }
@@ -158,17 +165,23 @@ async function surveyText(
   return { diff: unifiedDiff(place.path, before, after), work: kept }
 }
 
-/** Whether its old text is there is told to who may read. For others a person is asked all the same, and told that it is not. */
+/**
+ * Whether its old text is there is told to who may read. For others a person is asked all the same, and told that it is not;
+ * and a no is for the edit as they spelled it: that another one would come to the same would tell what is there.
+ */
 async function surveyEdit(
   work: Work<'/filesystem/file/edit'>,
-): Promise<Pick<ApprovalRequest, 'diff' | 'unshown'>> {
+): Promise<Pick<ApprovalRequest, 'diff' | 'unshown'> & Pick<Surveyed, 'wanted'>> {
+  const { args, place, deadline, may } = work
+  const spelled = JSON.stringify(args.edits.map((edit) => [edit.old, edit.new]))
   try {
-    return { diff: (await editedText(work)).diff }
+    const { diff, after } = await editedText(work)
+    return { diff, wanted: may('/filesystem/file/read', place) ? hash('sha256', after) : spelled }
   } catch (error) {
-    work.deadline.check()
+    deadline.check()
     const isAbout = error instanceof Refusal || error instanceof FileError
-    if (!isAbout || work.may('/filesystem/file/read', work.place)) throw error
-    return { unshown: 'not what the edit expects' }
+    if (!isAbout || may('/filesystem/file/read', place)) throw error
+    return { unshown: 'not what the edit expects', wanted: spelled }
   }
 }
 

@@ -136,6 +136,10 @@ const MIGRATIONS: readonly Step[] = [
       .columns(['state', 'expires_at'])
       .execute()
   },
+  async (db) => {
+    await db.schema.alterTable('approvals').addColumn('meaning', 'text').execute()
+    await db.schema.createIndex('approvals_by_meaning').on('approvals').column('meaning').execute()
+  },
 ]
 
 const table = (db: Kysely<Schema>, name: keyof Schema): ReturnType<typeof db.schema.createTable> =>

@@ -74,6 +74,8 @@ export interface ApprovalsTable {
   command: string
   /** What is asked for, bound by hashes; see `step-up/binding.ts`. */
   binding: string
+  /** What it would come to, however it is spelled and by whichever agent of the app; null in what was asked before. */
+  meaning: string | null
   /** What a person is shown, as JSON. */
   request: string
   /** The path in it, for lists; null in what was asked before there was a console. */

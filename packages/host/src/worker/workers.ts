@@ -38,6 +38,8 @@ export class Workers {
   readonly #waiting: (() => void)[] = []
   readonly #ending = new Set<Promise<void>>()
   #running = 0
+  /** Calls that wait for those who rest, and will take one of them. */
+  #expecting = 0
   #isClosed = false
 
   constructor(bounds: Partial<Bounds> = {}) {
@@ -151,7 +153,8 @@ export class Workers {
   async #rested(tool: string): Promise<void> {
     const resting = [...this.#resting].filter(([worker]) => worker.tool === tool)
     for (const [worker] of resting) worker.hurry()
-    await Promise.all(resting.map(([, rested]) => rested))
+    this.#expecting++
+    await Promise.all(resting.map(([, rested]) => rested)).finally(() => this.#expecting--)
   }
 
   #giveBack(worker: Worker): void {
@@ -168,8 +171,8 @@ export class Workers {
       setTimeout(() => this.#discard(worker), this.#bounds.idleMilliseconds),
     )
     if (this.#isClosed || !worker.isSound) return this.#discard(worker)
-    const [oldest] = this.#idle.keys()
-    if (oldest && this.#idle.size > this.#bounds.idle) this.#discard(oldest)
+    for (const oldest of this.#idle.keys())
+      if (this.#idle.size > this.#bounds.idle + this.#expecting) this.#discard(oldest)
   }
 
   #takeOut(worker: Worker): void {

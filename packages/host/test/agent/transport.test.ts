@@ -1,9 +1,11 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
+import { createServer as createSecure, globalAgent } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { afterEach, expect, test } from 'vitest'
 import { PlainHeaders } from '../../src/agent/plain-headers.ts'
+import { serverCertificate } from '../../../sandbox/test/proxy/tls-lab.ts'
 import { send } from '../../src/agent/transport.ts'
 
 let server: Server | undefined
@@ -51,6 +53,30 @@ test('what is sent arrives as it is, and nothing packed is asked for', async () 
     },
     body: 'hällo',
   })
+})
+
+test('over https to whom a certificate is for, and to nobody else', async () => {
+  const certificate = await serverCertificate('127.0.0.1')
+  let heard = 0
+  const secure = createSecure(certificate, (_, response) => void response.end(`heard ${++heard}`))
+  secure.on('tlsClientError', () => {}).listen(0, '127.0.0.1')
+  await once(secure, 'listening')
+  const { port } = secure.address() as AddressInfo
+  try {
+    await expect(send(`https://127.0.0.1:${port}/v1`, POST)).rejects.toMatchObject({
+      message: 'fetch failed',
+      cause: { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' },
+    })
+    globalAgent.options.ca = certificate.cert
+    expect(await text((await send(`https://127.0.0.1:${port}/v1`, POST)).body!)).toBe('heard 1')
+    await expect(send(`https://localhost:${port}/v1`, POST)).rejects.toMatchObject({
+      cause: { code: 'ERR_TLS_CERT_ALTNAME_INVALID' },
+    })
+  } finally {
+    delete globalAgent.options.ca
+    secure.closeAllConnections()
+    secure.close()
+  }
 })
 
 test('a redirect is the answer', async () => {

@@ -54,7 +54,7 @@ describe.each(ENGINES)('%s', (engine, fresh) => {
     expect(meta.map((row) => ({ ...row }))).toEqual([
       { name: 'clock_floor', value: 0 },
       { name: 'generation', value: 1 },
-      { name: 'schema', value: 2 },
+      { name: 'schema', value: 3 },
     ])
   })
 
@@ -64,7 +64,7 @@ describe.each(ENGINES)('%s', (engine, fresh) => {
     await database.queries.updateTable('meta').set({ value: 99 }).where('name', '=', 'schema').execute()
     const refused = openAmbientDatabase(choice)
     await expect(refused).rejects.toThrow(
-      new DatabaseError("its schema has version 99, newer than this program's 2; use the newer cordon"),
+      new DatabaseError("its schema has version 99, newer than this program's 3; use the newer cordon"),
     )
   })
 

@@ -144,8 +144,7 @@ async function surveyText(
   command: Command,
   work: Work<Command>,
 ): Promise<Pick<ApprovalRequest, 'diff' | 'unshown'> & Pick<Surveyed, 'wanted' | 'work'>> {
-  if (command === '/filesystem/file/edit')
-    return { ...(await surveyEdit(work as Work<'/filesystem/file/edit'>)), work }
+  if (command === '/filesystem/file/edit') return { ...(await surveyEdit(work)), work }
   if (command === '/filesystem/file/search') {
     const { text } = (work as Work<'/filesystem/file/search'>).args
     return { wanted: text.toLowerCase(), work }

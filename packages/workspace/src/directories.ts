@@ -11,7 +11,7 @@ export function makePrivateDirectory(path: string): void {
   if (isMade(path)) return
   const above = dirname(path)
   if (above !== path) makePrivateDirectory(above)
-  if (!isMade(path)) mkdirSync(path, { mode: 0o700 }) // says why not
+  if (!isMade(path)) throw new StorageError(path, `cannot make ${show(path)}: nothing can be made there`)
 }
 
 /** Whether it is there now. */
@@ -23,7 +23,7 @@ function isMade(path: string): boolean {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'EEXIST') return true // what else it may be, its first use says
     if (code === 'ENOENT') return false
-    throw error
+    throw new StorageError(path, `cannot make ${show(path)}: ${reason(error)}`)
   }
 }
 
@@ -33,16 +33,16 @@ export function listIfThere(dir: string): string[] {
     return readdirSync(dir)
   } catch (error) {
     if (errorCode(error) === 'ENOENT') return []
-    throw new StorageError(dir, reason(error))
+    throw new StorageError(dir, `cannot read what is kept in ${show(dir)}: ${reason(error)}`)
   }
 }
 
-/** A directory of Cordon's own cannot be looked into. */
+/** A directory of Cordon's own cannot be made, or looked into. */
 class StorageError extends CordonError {
   readonly code = 'STORAGE'
   readonly path: string
-  constructor(path: string, problem: string) {
-    super(`cannot read what is kept in ${show(path)}: ${problem}`)
+  constructor(path: string, message: string) {
+    super(message)
     this.path = path
   }
 }

@@ -124,6 +124,16 @@ test('who stops it is told their own reason, before an answer and in the middle 
   await expect(reader.read()).rejects.toBe(reason)
 })
 
+test('who has stopped reading is told nothing more', async () => {
+  const url = await serve((_, response) => void response.writeHead(200).write('half'))
+  const stop = new AbortController()
+  const { body } = await send(url, { ...POST, signal: stop.signal })
+  stop.abort()
+  // The stream says so at once. An error that nobody listens to would end the process: the runner sees it.
+  for (let turns = 0; turns < 10; turns++) await new Promise(setImmediate)
+  await body!.cancel()
+})
+
 test('headers are found whichever way they are written, as those of `fetch`', () => {
   const ours = new PlainHeaders({ 'User-Agent': 'a', 'x-b': 'c' })
   const theirs = new Headers({ 'User-Agent': 'a', 'x-b': 'c' })

@@ -23,12 +23,25 @@ interface Sending {
   readonly signal?: AbortSignal
 }
 
-function answerTo(url: string, body: string, options: Sending): Promise<IncomingMessage> {
+/**
+ * Stopped by hand and not by Node's `signal`: that destroys the connection also when all of the answer has come and it is
+ * kept for the next request, where nobody listens to its errors.
+ */
+function answerTo(url: string, body: string, { signal, ...options }: Sending): Promise<IncomingMessage> {
   const request = url.startsWith('https:') ? requestSecure : requestPlain
   return new Promise((resolve, reject) => {
-    request(url, options, resolve)
-      .on('error', (cause) => reject(reasonOf(cause, options.signal, 'fetch failed')))
-      .end(body)
+    signal?.throwIfAborted()
+    let open: { destroy: (reason: Error) => unknown }
+    const stop = (): unknown => open.destroy(new Error('stopped'))
+    signal?.addEventListener('abort', stop)
+    const sent = request(url, options, (answer) => {
+      open = answer
+      resolve(answer)
+    })
+    open = sent
+    sent.on('error', (cause) => reject(reasonOf(cause, signal, 'fetch failed')))
+    sent.on('close', () => signal?.removeEventListener('abort', stop))
+    sent.end(body)
   })
 }
 

@@ -42,6 +42,27 @@ describe.each(['openai-compatible', 'anthropic'])('SPEC 6.5 a turn over %s', (ki
   })
 })
 
+test('SPEC 6.1: a path in a file is a mark to the model and in the log, and the path again in what it writes', async () => {
+  write('w/conf.ini', `root=${here.cwd}/data\nhome=${here.home}/x\n`)
+  const edits = [{ path: 'conf.ini', old: 'home=<cordon:home>/x', new: 'home=<cordon:home>/y' }]
+  const { requests } = await model([
+    { calls: [{ tool: 'fs_read_file', arguments: { path: 'conf.ini' } }] },
+    { calls: [{ tool: 'fs_modify_file', arguments: { edits } }] },
+    { text: 'It is <cordon:home>/y, not <cordon:home>/z.' },
+  ])
+  const { code, stdout } = query(`set ${here.home}/y`)
+  expect({ code, stdout }).toEqual({ code: 0, stdout: `It is ${here.home}/y, not ${here.home}/z.\n` })
+  expect(readFileSync(join(here.cwd, 'conf.ini'), 'utf8')).toBe(
+    `root=${here.cwd}/data\nhome=${here.home}/y\n`,
+  )
+  const sent = JSON.stringify(requests().map(({ body }) => body))
+  for (const text of [sent, JSON.stringify(events())]) {
+    expect(text).not.toContain(here.dir)
+    expect(text).toContain('root=<cordon:workspace>/data')
+    expect(text).toContain('set <cordon:home>/y')
+  }
+})
+
 test('SPEC 6.5: the next question goes on with the conversation; --new begins another', async () => {
   const { requests } = await model([{ text: 'one' }, { text: 'two' }, { text: 'three' }])
   query('first question')

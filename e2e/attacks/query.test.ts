@@ -115,7 +115,7 @@ describe('SPEC 6.5 hostile output of a model', () => {
     query(`look at ${here.cwd}/README.md and ${here.home}/x`)
     const log = JSON.stringify(events())
     expect(log).not.toContain(here.dir)
-    expect(log).toContain('look at ./README.md and ~/x')
+    expect(log).toContain('look at <cordon:workspace>/README.md and <cordon:home>/x')
   })
 })
 

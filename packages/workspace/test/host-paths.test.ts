@@ -1,5 +1,6 @@
+import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { HostPaths } from '../src/conversation/host-paths.ts'
+import { HostPaths, unfinishedMark } from '../src/conversation/host-paths.ts'
 
 const paths = new HostPaths({
   root: '/home/ann/pröject',
@@ -37,4 +38,53 @@ test('SPEC 6.1: a workspace in the home is itself, whichever was named first', (
     places: [{ path: '/h/a/w/b/c', shown: 'c' }],
   })
   expect(inside.hide('/h/a/w/b/c/d /h/a/w/b /h/a')).toBe('c/d ./b ~')
+})
+
+test.each([
+  ['x=/home/ann/pröject/a', 'x=<cordon:workspace>/a'],
+  ['/home/ann and /opt/fork/b', '<cordon:home> and <cordon:mount fork>/b'],
+  ['/home//ann', '~'],
+  ['<cordon:home>', '<cordon:cordon:home>'],
+])('SPEC 6.1: a content keeps a mark for a path: %s is %s', (content, marked) => {
+  expect(paths.mark(content)).toBe(marked)
+  expect(() => paths.assertAbsent(marked)).not.toThrow()
+})
+
+test('SPEC 6.1: what was marked is what it was, whatever else stands there', () => {
+  const piece = fc.oneof(
+    fc.constantFrom(
+      '/home/ann',
+      '/home/ann/pröject',
+      '/opt/fork',
+      '<cordon:',
+      'cordon:',
+      'home',
+      '>',
+      '<',
+      '~',
+      './',
+      '\n',
+    ),
+    fc.string({ maxLength: 3 }),
+  )
+  fc.assert(
+    fc.property(fc.array(piece, { maxLength: 8 }), (pieces) => {
+      const content = pieces.join('')
+      fc.pre(paths.hide(content) === content || isUsual(content))
+      const marked = paths.mark(content)
+      expect(() => paths.assertAbsent(marked)).not.toThrow()
+      expect(paths.unmark({ a: [marked] })).toEqual({ a: [content] })
+    }),
+    { numRuns: 3000 },
+  )
+})
+
+/** Every path in it is written in the usual way. */
+const isUsual = (content: string): boolean => !/\/\.?\/|%/.test(content)
+
+test('SPEC 6.1: a mark is found in pieces', () => {
+  for (const text of ['a <cordon:ho', 'a <', 'a <cordon:', '<cordon:mount x'])
+    expect(unfinishedMark(text)).toBe(text.slice(text.indexOf('<')))
+  for (const text of ['', 'a', 'a <b', 'a <cordon:home> b', `<cordon:${'x'.repeat(300)}`])
+    expect(unfinishedMark(text)).toBe('')
 })

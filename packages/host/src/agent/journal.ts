@@ -82,6 +82,14 @@ class LoggedJournal implements OpenJournal {
     return this.#paths.hide(value)
   }
 
+  mark(content: string): string {
+    return this.#paths.mark(content)
+  }
+
+  unmark<T>(value: T): T {
+    return this.#paths.unmark(value)
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#writer?.close()
   }

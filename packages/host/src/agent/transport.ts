@@ -48,7 +48,6 @@ function answerTo(url: string, body: string, { signal, ...options }: Sending): P
 /** What the libraries read of a response. */
 function responseOf(answer: IncomingMessage, signal: AbortSignal | undefined): Response {
   const { statusCode: status = 0, statusMessage: statusText = '', headersDistinct } = answer
-  answer.on('error', () => undefined) // who reads it is told; nobody may be reading any more when it is stopped
   const headers = new PlainHeaders(
     Object.entries(headersDistinct).map(([name, values = []]) => [name, values.join(', ')]),
   )

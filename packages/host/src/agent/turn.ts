@@ -3,7 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { type AssistantConfig, isDeep, type RunMode } from '@cordon/config'
 import { CordonError } from '@cordon/policy'
-import type { ConversationEvent, Json, JsonObject, StoredEvent } from '@cordon/workspace'
+import {
+  type ConversationEvent,
+  type Json,
+  type JsonObject,
+  type StoredEvent,
+  unfinishedMark,
+} from '@cordon/workspace'
 import { consentTo, type Decider } from './consent.ts'
 import { assembleContext, type ContextOptions } from './context.ts'
 import type { ModelFailure } from './errors.ts'
@@ -29,8 +35,11 @@ export interface Journal {
   /** Everything so far, this turn's included. */
   readonly events: readonly StoredEvent[]
   append(events: readonly ConversationEvent[]): Promise<void>
-  /** Text of people, models and tools, without paths of this machine. */
+  /** Messages, without paths of this machine. */
   hide<T>(value: T): T
+  /** Contents, with marks in their place: what a model writes with them is what it read (decision 0334). */
+  mark(content: string): string
+  unmark<T>(value: T): T
 }
 
 export interface Turn {
@@ -102,9 +111,9 @@ export async function runTurn(turn: Turn): Promise<TurnEnd> {
     toldLeftOut = leftOut.join()
     const reply = await ask(turn, prompt)
     usage = sum(usage, reply.usage)
-    said = reply.text
+    said = turn.journal.unmark(reply.text)
     const calls = await recordReply(turn, reply)
-    turn.see({ kind: 'answered', reply })
+    turn.see({ kind: 'answered', reply: { ...reply, text: said } })
     if (reply.stop === 'interrupted') return end('interrupted')
     if (calls.length === 0) return end(CUT_SHORT.has(reply.stop) ? 'cut short' : 'done')
     await control.whileTools((signal) => runCalls(turn, calls, signal))
@@ -118,7 +127,8 @@ export const CUT_SHORT: ReadonlySet<string> = new Set(['length', 'content-filter
 async function ask(turn: Turn, prompt: LanguageModelV4CallOptions['prompt']): Promise<Reply> {
   const { settings, schema, see } = turn
   const tools = await turn.toolbox.offered()
-  return readReply(
+  const text = new Unmarking(turn.journal, (shown) => see({ kind: 'text', text: shown }))
+  const reply = readReply(
     turn.model,
     turn.modelId,
     {
@@ -130,7 +140,7 @@ async function ask(turn: Turn, prompt: LanguageModelV4CallOptions['prompt']): Pr
     },
     {
       listening: {
-        text: (text) => see({ kind: 'text', text }),
+        text: (piece) => text.take(piece),
         reasoning: (text) => see({ kind: 'reasoning', text }),
         retry: (failure, seconds) => see({ kind: 'retry', failure, seconds }),
       },
@@ -140,6 +150,34 @@ async function ask(turn: Turn, prompt: LanguageModelV4CallOptions['prompt']): Pr
       onBroken: async (part) => void (await recordReply(turn, { ...part, calls: [] })),
     },
   )
+  return reply.finally(() => text.end())
+}
+
+/** A person reads what is meant, not the marks for it; one may come in two pieces. */
+class Unmarking {
+  readonly #journal: Journal
+  readonly #show: (text: string) => void
+  #kept = ''
+
+  constructor(journal: Journal, show: (text: string) => void) {
+    this.#journal = journal
+    this.#show = show
+  }
+
+  take(piece: string): void {
+    const text = this.#kept + piece
+    this.#kept = unfinishedMark(text)
+    this.#tell(text.slice(0, text.length - this.#kept.length))
+  }
+
+  end(): void {
+    this.#tell(this.#kept)
+    this.#kept = ''
+  }
+
+  #tell(text: string): void {
+    if (text !== '') this.#show(this.#journal.unmark(text))
+  }
 }
 
 /** A call under the name and id that the log has for it. */
@@ -184,7 +222,7 @@ async function recordable(turn: Turn, wanted: WantedCall, id: string) {
   const name = tool?.name ?? (wanted.tool.replaceAll(/[^A-Za-z0-9_-]/g, '_').slice(0, 64) || 'unnamed')
   const input = parseInput(wanted.input)
   const args = input.kind === 'arguments' ? input.value : { not_json: wanted.input.slice(0, 1000) }
-  const call: RecordedCall = { id, name, tool, input }
+  const call: RecordedCall = { id, name, tool, input: turn.journal.unmark(input) }
   const event = {
     kind: 'tool_call',
     id,
@@ -346,7 +384,7 @@ async function recordResult(
   { id, name }: RecordedCall,
   { outcome, text, resources }: Omit<ToolAnswer, 'outcome'> & { readonly outcome: Outcome },
 ): Promise<void> {
-  const hidden = turn.journal.hide(text)
+  const hidden = outcome === 'success' ? turn.journal.mark(text) : turn.journal.hide(text)
   await turn.journal.append([
     {
       kind: 'tool_result',
@@ -357,7 +395,7 @@ async function recordResult(
       resources: turn.journal.hide(resources),
     },
   ])
-  turn.see({ kind: 'result', tool: name, outcome, text: hidden })
+  turn.see({ kind: 'result', tool: name, outcome, text: turn.journal.unmark(hidden) })
 }
 
 const sum = (a: Usage, b: Usage): Usage => ({

@@ -4,10 +4,12 @@ import { type Workspace } from '../place/workspace.ts'
 
 /**
  * SPEC 6.1: no absolute host path in any event. Which paths a text may mean nobody can know in general; the two
- * that say who and where the user is are known: the workspace's root and the home directory.
+ * that say who and where the user is are known: the workspace's root and the home directory. Messages name them as people
+ * do, `.` and `~`; in contents stands a mark for them, so that they can be what they were again (decision 0334).
  */
 export class HostPaths {
-  readonly #hidden: readonly { readonly pattern: RegExp; readonly shown: string }[]
+  readonly #hidden: readonly HiddenPath[]
+  readonly #byMark: ReadonlyMap<string, string>
 
   /** A home that is a link has two paths; both name the user. `root` is canonical already. */
   static of(
@@ -27,15 +29,37 @@ export class HostPaths {
     /** Others that have a name of their own in the workspace: the targets of mounts. */
     readonly places?: readonly { readonly path: string; readonly shown: string }[]
   }) {
-    this.#hidden = [{ path: root, shown: '.' }, ...homes.map((path) => ({ path, shown: '~' })), ...places]
+    const named = [
+      { path: root, shown: '.', mark: 'workspace' },
+      ...homes.map((path, i) => ({ path, shown: '~', mark: i === 0 ? 'home' : `home ${i + 1}` })),
+      ...places.map((place) => ({ ...place, mark: `mount ${encodeURIComponent(place.shown)}` })),
+    ]
+    this.#hidden = named
       .filter(({ path }) => path.length > 1)
       .sort((a, b) => b.path.length - a.path.length) // a root under the home first
-      .map(({ path, shown }) => ({ pattern: patternOf(path), shown }))
+      .map(({ path, shown, mark }) => ({ pattern: patternOf(path), exact: exactly(path), shown, mark }))
+    this.#byMark = new Map(named.toReversed().map(({ path, mark }) => [mark, path]))
   }
 
   /** For text that people, models and tools wrote: `/home/u/p/src/a.ts` becomes `./src/a.ts`. */
   hide<T>(value: T): T {
     return mapText(value, (text) => this.#hideIn(text)) as T
+  }
+
+  /** For contents: `/home/u/x` becomes `<cordon:home>/x`. Spelled oddly (`//`, `%2F`), it is hidden for good. */
+  mark(content: string): string {
+    let marked = content.replaceAll(MARK, `${MARK}${AGAIN}`)
+    for (const { exact, mark } of this.#hidden) marked = marked.replace(exact, () => `${MARK}${mark}>`)
+    return this.#hideIn(marked)
+  }
+
+  /** What was marked is what it was; a mark that is not ours is left. */
+  unmark<T>(value: T): T {
+    return mapText(value, (text) =>
+      text.replaceAll(MARKED, (found, mark: string | undefined) =>
+        mark === undefined ? MARK : (this.#byMark.get(mark) ?? found),
+      ),
+    ) as T
   }
 
   /** Until nothing is left: what stands behind a hidden path may be one again. It ends, because each gets shorter. */
@@ -60,6 +84,28 @@ export class HostPaths {
   }
 }
 
+interface HiddenPath {
+  /** In whichever spelling. */
+  readonly pattern: RegExp
+  /** In the usual one, which can be restored. */
+  readonly exact: RegExp
+  readonly shown: string
+  readonly mark: string
+}
+
+const MARK = '<cordon:'
+/** A mark that stood in the content itself. */
+const AGAIN = 'cordon:'
+const MARKED = /<cordon:(?:cordon:|(?<mark>[^<>]{1,200})>)/g
+
+/** How much of a text that goes on may be the beginning of a mark. */
+export function unfinishedMark(text: string): string {
+  const at = text.lastIndexOf('<')
+  const rest = at < 0 ? '' : text.slice(at)
+  const isOpen = MARK.startsWith(rest) || (rest.startsWith(MARK) && !rest.includes('>') && rest.length < 210)
+  return isOpen ? rest : ''
+}
+
 function realHome(home: string): string[] {
   try {
     return [realpathSync.native(home)]
@@ -73,13 +119,20 @@ function realHome(home: string): string[] {
  * whichever spelling: `//`, `/./` and, in URIs, `%2F` and `%61` name the same.
  */
 function patternOf(path: string): RegExp {
-  const before = path.lastIndexOf('/') === 0 ? '(?<![\\p{L}\\p{N}_.~-])' : ''
   // The first slash alone: those before it are a URI's own.
   const spelled = Array.from(path, (point, i) =>
     point !== '/' ? `(?:${literal(point)}|${encoded(point)})` : i === 0 ? SLASH : SLASH + MORE,
   )
-  return new RegExp(`${before}${spelled.join('')}(?![\\p{L}\\p{N}_-])`, 'gu')
+  return wholeComponents(path, spelled.join(''))
 }
+
+const exactly = (path: string): RegExp => wholeComponents(path, Array.from(path, literal).join(''))
+
+const wholeComponents = (path: string, spelled: string): RegExp =>
+  new RegExp(
+    `${path.lastIndexOf('/') === 0 ? '(?<![\\p{L}\\p{N}_.~-])' : ''}${spelled}(?![\\p{L}\\p{N}_-])`,
+    'gu',
+  )
 
 const SLASH = '(?:\\/|%2[Ff])'
 const MORE = '(?:\\.?(?:\\/|%2[Ff]))*'

@@ -13,14 +13,18 @@ describe.each(PEOPLE)('SPEC 4.3 who may open a device of the host, as $name', (p
     place.write(
       'attack.py',
       `
-import os, sys
+import os, stat, struct
 for path in ${JSON.stringify(DEVICES)}:
     for f in (lambda: os.chmod(path, 0o667), lambda: os.utime(path, (1, 1)), lambda: os.chown(path, 0, 0),
               lambda: os.fchmod(os.open(path, os.O_WRONLY), 0o667), lambda: os.fchmod(os.open(path, os.O_RDONLY), 0o667)):
         try: f(); print('changed', path)
         except OSError: pass
-try: os.fchmod(0, 0o667)
-except OSError: pass
+for stream in range(3):
+    acl = struct.pack('<I', 2) + b''.join(struct.pack('<HHI', *entry) for entry in ((1, 6, 0xffffffff), (2, 0, 65533), (4, 6, 0xffffffff), (16, 6, 0xffffffff), (32, 6, 0xffffffff)))
+    for f in (lambda: os.fchmod(stream, 0o667), lambda: os.utime(stream, (1, 1)), lambda: os.setxattr(stream, 'system.posix_acl_access', acl)):
+        if stat.S_ISCHR(os.fstat(stream).st_mode):
+            try: f(); print('changed', stream)
+            except OSError: pass
 open('/dev/null', 'w').write('x')
 print(len(open('/dev/zero', 'rb').read(9)), len(open('/dev/urandom', 'rb').read(9)))
 `,
@@ -33,19 +37,19 @@ print(len(open('/dev/zero', 'rb').read(9)), len(open('/dev/urandom', 'rb').read(
     expect(known()).toEqual(before)
   })
 
-  test('of a terminal is as it was when the command has ended', () => {
+  test('of a terminal is not changed while the command runs, nor afterwards; and it is a terminal', () => {
     const place = new Place(person)
     const { missed, screen } = place.atShell([
       [
         '> ',
-        'chmod 600 "$(tty)"; $CORDON run -q -- sh -c "chmod 666 /dev/stdin; stat -L -c inside=%a /dev/stdin"\r',
+        'chmod 600 "$(tty)"; $CORDON run -q -- sh -c "chmod 666 /dev/stdin; chmod 666 /dev/stdout; chmod 666 /dev/stderr; stty size <&2; test -t 0 && stat -L -c inside=%a /dev/stdin"\r',
       ],
       ['inside=', 'stat -c after=%a "$(tty)"\r'],
       ['after=', ''],
       ['> ', 'exit\r'],
     ])
     expect({ modes: screen.match(/(?:inside|after)=\d+/g), missed }, screen).toEqual({
-      modes: ['inside=666', 'after=600'],
+      modes: ['inside=600', 'after=600'],
       missed: [],
     })
   })

@@ -33,6 +33,9 @@ struct streams
 void streams_keep (struct streams *streams);
 void streams_restore (const struct streams *streams);
 
+/* In pid 1, while the host's root is still its own: who may open a device that is a stream is not the tool's to change. */
+void streams_shield (void);
+
 /* In the tool, before it starts: ends the launch when a stream would be a way around the sandbox. */
 void streams_refuse (void);
 

@@ -447,6 +447,7 @@ root_enter (const struct plan *plan, int secrets)
   mode_t mask = umask (0);
 
   entered.secrets = secrets;
+  streams_shield ();
   set_stage (&entered, plan);
   for (uint32_t i = 0; i < plan->count; i++)
     build (&entered, plan, (int) i);

@@ -1,8 +1,12 @@
 #include "launcher.h"
 
+#include "kernel.h"
+
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -56,6 +60,47 @@ streams_refuse (void)
       if (S_ISSOCK (st.st_mode) && !is_pair (fd))
         die_at (STEP_CLOSE_FDS, NO_ITEM, EAFNOSUPPORT);
     }
+}
+
+/* Opens a device anew through a mount of its own that is read-only: the kernel writes devices through it all the same, and
+ * changes nothing of who may open them, nor their times. What has no name here, or may not be opened (a terminal of
+ * another user), stays as it is. */
+static void
+shield (int fd)
+{
+  char name[32], path[PATH_MAX];
+  struct stat given, found;
+  ssize_t size;
+  int tree, flags = fcntl (fd, F_GETFL);
+
+  snprintf (name, sizeof name, "/proc/self/fd/%d", fd);
+  if (flags < 0 || fstat (fd, &given) || !S_ISCHR (given.st_mode) || (size = readlink (name, path, sizeof path - 1)) < 0)
+    return;
+  path[size] = 0;
+  tree = sys_open_tree (AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW);
+  if (tree < 0)
+    return;
+  if (fstat (tree, &found) == 0 && found.st_dev == given.st_dev && found.st_ino == given.st_ino
+      && sys_mount_setattr (tree, AT_EMPTY_PATH, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC) == 0)
+    {
+      int again;
+      snprintf (name, sizeof name, "/proc/self/fd/%d", tree);
+      again = open (name, (flags & (O_ACCMODE | O_APPEND | O_NONBLOCK)) | O_NOCTTY | O_CLOEXEC);
+      if (again >= 0)
+        {
+          if (dup2 (again, fd) < 0)
+            die_at (STEP_CLOSE_FDS, NO_ITEM, errno);
+          close (again);
+        }
+    }
+  close (tree);
+}
+
+void
+streams_shield (void)
+{
+  for (int fd = 0; fd < STREAMS; fd++)
+    shield (fd);
 }
 
 void

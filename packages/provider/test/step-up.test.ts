@@ -15,6 +15,7 @@ import { join } from 'node:path'
 import { type CompiledQuery, sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Admin } from '../src/admin.ts'
+import { AuditLog } from '../src/audit/log.ts'
 import type { Command } from '../src/commands.ts'
 import { type Serving } from '../src/http/serve.ts'
 import { requireApproval } from '../src/step-up/approvals.ts'
@@ -270,7 +271,50 @@ describe.each(ENGINES)('SPEC 7.5 on %s', (_, choice) => {
     const text = Buffer.from(`cordon cosign 1\n${id}\n${binding}\n`)
     const signature = Buffer.from(stranger.sign(text)).toString('base64url')
     expect(await forge(`${stranger.did} ${signature}`)).toBe('step_up_denied')
+    // Nor with a second row, for the key: the audit does not have that anybody gave it.
+    const { queries } = place.database
+    await queries
+      .insertInto('provider_keys')
+      .values({ did: stranger.did, created_at: 1, retired_at: null })
+      .execute()
+    const proof = `${stranger.did} ${signature}`
+    expect(await forge(proof)).toBe('step_up_denied')
+    // Nor with the record of another approval.
+    await admin.decide(await asked(file()), 'approve')
+    const { seq } = await queries.selectFrom('audit_head').select('seq').executeTakeFirstOrThrow()
+    await queries.updateTable('approvals').set({ record: seq }).where('id', '=', id).execute()
+    expect(await forge(proof)).toBe('step_up_denied')
     expect(existsSync(path)).toBe(true)
+    await queries.deleteFrom('provider_keys').where('did', '=', stranger.did).execute()
+  })
+
+  test('what was done with an approval that nobody gave is found in the trail', async () => {
+    const path = file()
+    const id = await asked(path)
+    await admin.decide(id, 'approve')
+    expect((await remove(path)).code).toBe('ok')
+    expect((await admin.verify()).problems).toEqual([])
+    const audit = new AuditLog(place.database)
+    const intent = (approval: string): Promise<void> =>
+      audit.append({
+        kind: 'intent',
+        op: approval,
+        at: place.clock(),
+        app: 'careful',
+        agent: agent.key.did,
+        command: '/filesystem/file/delete',
+        path,
+        invocation: 'c',
+        approval,
+      })
+    await intent('0123')
+    await intent(id) // a second time
+    const told = (which: string): object => ({
+      seq: expect.any(Number),
+      kind: 'unapproved',
+      detail: `it was done with the approval ${which}, which nobody gave, or which was used before`,
+    })
+    expect((await admin.verify()).problems).toEqual([told('0123'), told(id)])
   })
 
   test('the blast radius of a recursive delete is everything below, and a new file in it is another request', async () => {
@@ -475,7 +519,7 @@ describe.each(ENGINES)('SPEC 7.5 on %s', (_, choice) => {
     ).rejects.toMatchObject({ detail: { approval: id } })
     const { rows } = await queries.executeQuery<Record<string, unknown>>(read[0]!)
     expect(rows.map((found) => ({ ...found }))).toEqual([
-      { id, state: 'open', binding, expires_at: row.expires_at, proof: null },
+      { id, state: 'open', binding, expires_at: row.expires_at, proof: null, record: null },
     ])
   })
 

@@ -71,11 +71,19 @@ export class AuditLog {
     await this.#database.flush()
   }
 
-  /** Something and the record of it in one transaction: both are there, for good, or neither is. */
-  async appendWith<T>(act: (db: Transaction<Schema>) => Promise<readonly [T, AuditBody]>): Promise<T> {
+  /**
+   * Something and the record of it in one transaction: both are there, for good, or neither is. `recorded` is told the
+   * record's number in the same transaction.
+   */
+  async appendWith<T>(
+    act: (db: Transaction<Schema>) => Promise<readonly [T, AuditBody]>,
+    recorded: (db: Transaction<Schema>, seq: number) => Promise<void> = async () => {},
+  ): Promise<T> {
     const { done, head } = await this.#database.transaction(async (db) => {
       const [result, body] = await act(db)
-      return { done: result, head: await stepsIn(db, this.#chain([body])) }
+      const made = await stepsIn(db, this.#chain([body]))
+      await recorded(db, made.seq)
+      return { done: result, head: made }
     })
     this.#see(head)
     await this.#database.flush()

@@ -2,12 +2,13 @@ import type { Database } from '../storage/database.ts'
 import { listKeys } from '../keys/provider-key.ts'
 import { type Checkpoint, isAuthentic } from './checkpoint.ts'
 import { readRecords } from './read.ts'
+import { givenIn, isCosigned } from '../step-up/proof.ts'
 import { type AuditBody, type ChainedRecord, type ChainHead, hashOf } from './record.ts'
 
 /** One thing that is not as it was written, and the first record where it shows. */
 interface AuditProblem {
   readonly seq: number
-  readonly kind: 'edited' | 'missing' | 'reordered' | 'truncated' | 'forked' | 'checkpoint'
+  readonly kind: 'edited' | 'missing' | 'reordered' | 'truncated' | 'forked' | 'checkpoint' | 'unapproved'
   readonly detail: string
 }
 
@@ -43,6 +44,7 @@ export async function verifyAudit(
   if (witness) expected.set(witness.seq, witness)
 
   const open = new Set<string>()
+  const approvals = new Approvals(signers, report)
   const clockWentBack: number[] = []
   let last: ChainHead = { seq: 0, hash: '' }
   let lastAt = 0
@@ -64,6 +66,7 @@ export async function verifyAudit(
           kind: 'edited',
           detail: 'it is filed under another operation than it says',
         })
+      approvals.look(record.seq, body)
       if (body.kind === 'intent') open.add(body.op)
       if (body.kind === 'outcome') open.delete(body.op)
       if (body.at < lastAt) clockWentBack.push(record.seq)
@@ -83,6 +86,34 @@ export async function verifyAudit(
 }
 
 type Report = (problem: AuditProblem) => void
+
+/** SPEC 7.5: what was done with an approval had one, given before, by a key of this provider, and used once. */
+class Approvals {
+  readonly #signers: ReadonlySet<string>
+  readonly #report: Report
+  readonly #given = new Set<string>()
+
+  constructor(signers: ReadonlySet<string>, report: Report) {
+    this.#signers = signers
+    this.#report = report
+  }
+
+  look(seq: number, body: AuditBody): void {
+    const given = givenIn(body)
+    if (given) {
+      const { approval: id, binding, proof } = given
+      this.#given.add(id)
+      if (proof !== undefined && !isCosigned({ id, binding, proof }, this.#signers))
+        this.#report({ seq, kind: 'unapproved', detail: `no key of this provider signed the approval ${id}` })
+    }
+    if (body.kind !== 'intent' || body.approval === undefined || this.#given.delete(body.approval)) return
+    this.#report({
+      seq,
+      kind: 'unapproved',
+      detail: `it was done with the approval ${body.approval}, which nobody gave, or which was used before`,
+    })
+  }
+}
 
 function checkRecord(record: ChainedRecord, last: ChainHead, report: Report): void {
   const { seq, prev, body, hash } = record

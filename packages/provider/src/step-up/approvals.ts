@@ -7,7 +7,8 @@ import { Refusal } from '../errors.ts'
 import { listKeys } from '../keys/provider-key.ts'
 import type { Database } from '../storage/database.ts'
 import type { ApprovalsTable, Schema } from '../storage/schema.ts'
-import { type Did, isSignedBy, type SigningKey } from '../tokens/key.ts'
+import type { SigningKey } from '../tokens/key.ts'
+import { APPROVAL_GIVEN, cosign, isCosigned, readGiven } from './proof.ts'
 
 export const DEFAULT_APPROVAL_MS = 60_000
 export const MOST_APPROVAL_MS = 300_000
@@ -111,7 +112,7 @@ export async function requireApproval(
   )
 }
 
-type Counting = Pick<ApprovalsTable, 'id' | 'state' | 'binding' | 'expires_at' | 'proof'>
+type Counting = Pick<ApprovalsTable, 'id' | 'state' | 'binding' | 'expires_at' | 'proof' | 'record'>
 
 /** A yes to exactly this request, a no to what it would come to; without all that were asked for it ever, and without what a person was shown: that may be megabytes. */
 const stillCounting = (
@@ -121,7 +122,7 @@ const stillCounting = (
 ): SelectQueryBuilder<Schema, 'approvals', Counting> =>
   db
     .selectFrom('approvals')
-    .select(['id', 'state', 'binding', 'expires_at', 'proof'])
+    .select(['id', 'state', 'binding', 'expires_at', 'proof', 'record'])
     .where((row) =>
       row.or([
         row.and([
@@ -173,26 +174,29 @@ async function openApproval(
     decided_at: null,
     decided_by: null,
     proof: null,
+    record: null,
   }
   await db.insertInto('approvals').values(made).execute()
   return made
 }
 
-const signedText = (id: string, binding: string): Buffer =>
-  Buffer.from(`cordon cosign 1\n${id}\n${binding}\n`)
-
-/** Who can write the database is not a person who signed: the signature is checked where it is used. */
+/** Who can write the database is not a person who signed: the signature is checked where it is used, and so is its record. */
 async function requireProof(
   database: Database,
   db: Transaction<Schema>,
-  { id, binding, proof }: Counting,
+  { id, binding, proof, record }: Counting,
 ): Promise<void> {
-  const [signer = '', signature = ''] = (proof ?? '').split(' ')
   const known = await listKeys({ ...database, queries: db })
-  const isOurs = known.some(({ did, retiredAt }) => did === signer && retiredAt === undefined)
-  if (isOurs && isSignedBy(signer as Did, signedText(id, binding), Buffer.from(signature, 'base64url')))
-    return
-  throw new Refusal('step_up_denied', 'the approval was not signed by a key of this provider', {
+  const signers = new Set<string>(
+    known.flatMap(({ did, retiredAt }) => (retiredAt === undefined ? [did] : [])),
+  )
+  if (!isCosigned({ id, binding, proof }, signers))
+    throw new Refusal('step_up_denied', 'the approval was not signed by a key of this provider', {
+      approval: id,
+    })
+  const given = record === null ? undefined : await readGiven({ queries: db }, record)
+  if (given?.approval === id && given.binding === binding && given.proof === proof) return
+  throw new Refusal('step_up_denied', 'the audit does not say that anybody gave this approval', {
     approval: id,
   })
 }
@@ -208,6 +212,8 @@ export async function decideApproval(
   { by, evidence = {} }: Decider,
   now: number,
 ): Promise<Approval> {
+  const noted = async (db: Transaction<Schema>, record: number): Promise<void> =>
+    void (await db.updateTable('approvals').set({ record }).where('id', '=', id).execute())
   return audit.appendWith(async (db) => {
     const query = db.selectFrom('approvals').selectAll().where('id', '=', id)
     const row = await database.lockRow(query).executeTakeFirst()
@@ -219,7 +225,7 @@ export async function decideApproval(
         ? { state: 'denied' as const, proof: null }
         : {
             state: 'approved' as const,
-            proof: proofBy(decision.approve, row),
+            proof: cosign(decision.approve, row),
             expires_at: now + row.expires_at - row.opened_at, // who signs at the last moment leaves the agent as much time
           }),
       decided_at: now,
@@ -227,11 +233,14 @@ export async function decideApproval(
     }
     await db.updateTable('approvals').set(change).where('id', '=', id).execute()
     const { app, command, binding, path } = row
-    const detail = { approval: id, app, command, path, binding, ...evidence }
-    const name = decision === 'deny' ? 'approval denied' : 'approval given'
+    const { destination } = before.request
+    const about = { app, command, path, ...(destination === undefined ? {} : { destination }), binding }
+    const proof = change.proof === null ? {} : { proof: change.proof }
+    const detail = { approval: id, ...about, ...proof, ...evidence }
+    const name = decision === 'deny' ? 'approval denied' : APPROVAL_GIVEN
     const event = { kind: 'event' as const, op: randomUUID(), at: now, name, by, detail }
     return [approvalOf({ ...row, ...change }, now), event] as const
-  })
+  }, noted)
 }
 
 /** Who decides, for the record; with what anybody can check again that a passkey signed. */
@@ -239,9 +248,6 @@ export interface Decider {
   readonly by: string
   readonly evidence?: Readonly<Record<string, string>>
 }
-
-const proofBy = (key: SigningKey, { id, binding }: ApprovalsTable): string =>
-  `${key.did} ${Buffer.from(key.sign(signedText(id, binding))).toString('base64url')}`
 
 export async function findApproval(
   { queries }: Pick<Database, 'queries'>,
@@ -303,7 +309,7 @@ const approvalOf = (row: ApprovalsTable, now: number): Approval => ({
 })
 
 const summaryOf = (
-  row: Omit<ApprovalsTable, 'request' | 'meaning' | 'decided_at' | 'proof'>,
+  row: Omit<ApprovalsTable, 'request' | 'meaning' | 'decided_at' | 'proof' | 'record'>,
   now: number,
 ): Omit<Approval, 'request'> => ({
   id: row.id,

@@ -87,6 +87,8 @@ export interface ApprovalsTable {
   decided_by: string | null
   /** The cosigner's signature over the binding. */
   proof: string | null
+  /** The number of the record that says who gave it. */
+  record: number | null
 }
 
 interface ProviderKeysTable {

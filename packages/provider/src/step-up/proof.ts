@@ -1,0 +1,55 @@
+import type { Kysely } from 'kysely'
+import { parseBody } from '../audit/read.ts'
+import { type AuditBody, hashOf } from '../audit/record.ts'
+import type { Schema } from '../storage/schema.ts'
+import { type Did, isSignedBy, type SigningKey } from '../tokens/key.ts'
+
+/** The event that says who gave an approval. */
+export const APPROVAL_GIVEN = 'approval given'
+
+interface Cosigned {
+  readonly id: string
+  readonly binding: string
+  /** The signer's DID and the signature. */
+  readonly proof: string | null
+}
+
+const signedText = ({ id, binding }: Pick<Cosigned, 'id' | 'binding'>): Buffer =>
+  Buffer.from(`cordon cosign 1\n${id}\n${binding}\n`)
+
+export const cosign = (key: SigningKey, about: Pick<Cosigned, 'id' | 'binding'>): string =>
+  `${key.did} ${Buffer.from(key.sign(signedText(about))).toString('base64url')}`
+
+export function isCosigned(about: Cosigned, signers: ReadonlySet<string>): boolean {
+  const [signer = '', signature = ''] = (about.proof ?? '').split(' ')
+  return (
+    signers.has(signer) && isSignedBy(signer as Did, signedText(about), Buffer.from(signature, 'base64url'))
+  )
+}
+
+/** What the trail says of an approval that was given. */
+export interface Given {
+  readonly approval: string
+  readonly binding: string
+  /** Undefined in what was recorded before it was part of the record. */
+  readonly proof: string | undefined
+}
+
+export function givenIn(body: AuditBody | null | undefined): Given | undefined {
+  if (body?.kind !== 'event' || body.name !== APPROVAL_GIVEN) return undefined
+  const { approval, binding, proof } = body.detail
+  return {
+    approval: String(approval),
+    binding: String(binding),
+    proof: proof === undefined ? undefined : String(proof),
+  }
+}
+
+/** By the number of its record; undefined when that is not what was written. */
+export async function readGiven(
+  { queries }: { readonly queries: Kysely<Schema> },
+  seq: number,
+): Promise<Given | undefined> {
+  const row = await queries.selectFrom('audit_records').selectAll().where('seq', '=', seq).executeTakeFirst()
+  return row && hashOf(seq, row.prev, row.body) === row.hash ? givenIn(parseBody(row.body)) : undefined
+}

@@ -22,6 +22,7 @@ import { requireApproval } from '../src/step-up/approvals.ts'
 import type { Database, DatabaseChoice } from '../src/storage/database.ts'
 import { delegateOn } from '../src/tokens/delegation.ts'
 import { SigningKey } from '../src/tokens/key.ts'
+import { ConsoleUser } from './passkey.ts'
 import { type Agent, content, send, type Sent, TestPlace } from './place.ts'
 import { type Postgres, startPostgres } from './postgres.ts'
 
@@ -286,6 +287,22 @@ describe.each(ENGINES)('SPEC 7.5 on %s', (_, choice) => {
     expect(await forge(proof)).toBe('step_up_denied')
     expect(existsSync(path)).toBe(true)
     await queries.deleteFrom('provider_keys').where('did', '=', stranger.did).execute()
+  })
+
+  test('an approval by a passkey that was removed since counts for nothing', async () => {
+    const user = new ConsoleUser(place.serving)
+    expect((await user.register(await admin.addPasskey(place.serving.origin), 'lost')).status).toBe(200)
+    const [path, other] = [file(), file()]
+    const [first, second] = [await asked(path), await asked(other)]
+    for (const id of [first, second]) expect((await user.approve(id)).status).toBe(200)
+    expect((await remove(path)).code).toBe('ok')
+    await admin.removePasskey('lost')
+    const { code, message } = await remove(other)
+    expect([code, message]).toEqual([
+      'step_up_denied',
+      'the passkey that gave this approval was removed since',
+    ])
+    expect(existsSync(other)).toBe(true)
   })
 
   test('what was done with an approval that nobody gave is found in the trail', async () => {

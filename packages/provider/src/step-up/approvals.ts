@@ -195,10 +195,20 @@ async function requireProof(
       approval: id,
     })
   const given = record === null ? undefined : await readGiven({ queries: db }, record)
-  if (given?.approval === id && given.binding === binding && given.proof === proof) return
-  throw new Refusal('step_up_denied', 'the audit does not say that anybody gave this approval', {
-    approval: id,
-  })
+  if (given?.approval !== id || given.binding !== binding || given.proof !== proof)
+    throw new Refusal('step_up_denied', 'the audit does not say that anybody gave this approval', {
+      approval: id,
+    })
+  if (given.passkey === undefined) return
+  const signer = await db
+    .selectFrom('passkeys')
+    .select('id')
+    .where('id', '=', given.passkey)
+    .executeTakeFirst()
+  if (!signer)
+    throw new Refusal('step_up_denied', 'the passkey that gave this approval was removed since', {
+      approval: id,
+    })
 }
 
 /**

@@ -33,15 +33,18 @@ export interface Given {
   readonly binding: string
   /** Undefined in what was recorded before it was part of the record. */
   readonly proof: string | undefined
+  /** Undefined: at the host's terminal. */
+  readonly passkey: string | undefined
 }
 
 export function givenIn(body: AuditBody | null | undefined): Given | undefined {
   if (body?.kind !== 'event' || body.name !== APPROVAL_GIVEN) return undefined
-  const { approval, binding, proof } = body.detail
+  const { approval, binding, proof, passkey } = body.detail
   return {
     approval: String(approval),
     binding: String(binding),
     proof: proof === undefined ? undefined : String(proof),
+    passkey: passkey === undefined ? undefined : String(passkey),
   }
 }
 

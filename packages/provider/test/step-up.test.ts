@@ -18,7 +18,7 @@ import { Admin } from '../src/admin.ts'
 import { AuditLog } from '../src/audit/log.ts'
 import type { Command } from '../src/commands.ts'
 import { type Serving } from '../src/http/serve.ts'
-import { requireApproval } from '../src/step-up/approvals.ts'
+import { listSummaries, requireApproval } from '../src/step-up/approvals.ts'
 import type { Database, DatabaseChoice } from '../src/storage/database.ts'
 import { delegateOn } from '../src/tokens/delegation.ts'
 import { SigningKey } from '../src/tokens/key.ts'
@@ -538,6 +538,39 @@ describe.each(ENGINES)('SPEC 7.5 on %s', (_, choice) => {
     expect(rows.map((found) => ({ ...found }))).toEqual([
       { id, state: 'open', binding, expires_at: row.expires_at, proof: null, record: null },
     ])
+  })
+
+  test('what waits is in the list, first, however much was asked since', async () => {
+    const path = file()
+    const id = await asked(path)
+    const { queries } = place.database
+    const row = await queries
+      .selectFrom('approvals')
+      .selectAll()
+      .where('id', '=', id)
+      .executeTakeFirstOrThrow()
+    const later = Array.from({ length: 210 }, (__, i) => ({
+      ...row,
+      id: `later${made}-${i}`,
+      binding: `later${i}`,
+      state: 'used' as const,
+      opened_at: row.opened_at + 1 + i,
+    }))
+    await queries.insertInto('approvals').values(later).execute()
+    const lists = [await admin.approvals(), await listSummaries(place.database, place.clock())]
+    for (const list of lists) {
+      expect(list.map((each) => each.id)).toContain(id)
+      const states = list.map(({ state }) => state === 'open')
+      expect(states.lastIndexOf(true)).toBe(states.indexOf(false) - 1)
+    }
+    await queries
+      .deleteFrom('approvals')
+      .where(
+        'id',
+        'in',
+        later.map((each) => each.id),
+      )
+      .execute()
   })
 
   test('one app cannot flood a person', async () => {

@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { CordonError, type ErrorCode, show } from '@cordon/policy'
-import type { SelectQueryBuilder, Transaction } from 'kysely'
+import type { Expression, ExpressionBuilder, SelectQueryBuilder, SqlBool, Transaction } from 'kysely'
 import type { AuditLog } from '../audit/log.ts'
 import type { Command } from '../commands.ts'
 import { Refusal } from '../errors.ts'
@@ -268,36 +268,47 @@ export async function findApproval(
   return row && approvalOf(row, now)
 }
 
-/** The newest first. */
+/** So many that do not wait any more are listed. */
+const MOST_CLOSED = 200
+
+/** What waits for a person first, all of it, however much was asked since; then the rest, each the newest first. */
 export async function listApprovals(
   { queries }: Pick<Database, 'queries'>,
   now: number,
 ): Promise<Approval[]> {
-  const rows = await queries
-    .selectFrom('approvals')
-    .selectAll()
-    .orderBy('opened_at', 'desc')
-    .limit(200)
+  const all = queries.selectFrom('approvals').selectAll().orderBy('opened_at', 'desc')
+  const open = await all.where(waits(now)).execute()
+  const closed = await all
+    .where((row) => row.not(waits(now)(row)))
+    .limit(MOST_CLOSED)
     .execute()
-  return rows.map((row) => approvalOf(row, now))
+  return [...open, ...closed].map((row) => approvalOf(row, now))
 }
 
 export type ApprovalSummary = Omit<Approval, 'request'> & { readonly path: string }
 
-/** The newest first, without everything that each would touch. */
+/** The same, without everything that each would touch. */
 export async function listSummaries(
   { queries }: Pick<Database, 'queries'>,
   now: number,
 ): Promise<ApprovalSummary[]> {
-  const rows = await queries
+  const all = queries
     .selectFrom('approvals')
     .select(['id', 'app', 'agent', 'command', 'binding', 'path', 'state'])
     .select(['opened_at', 'expires_at', 'decided_by'])
     .orderBy('opened_at', 'desc')
-    .limit(200)
+  const open = await all.where(waits(now)).execute()
+  const closed = await all
+    .where((row) => row.not(waits(now)(row)))
+    .limit(MOST_CLOSED)
     .execute()
-  return rows.map((row) => ({ ...summaryOf(row, now), path: row.path ?? '' }))
+  return [...open, ...closed].map((row) => ({ ...summaryOf(row, now), path: row.path ?? '' }))
 }
+
+const waits =
+  (now: number) =>
+  (row: ExpressionBuilder<Schema, 'approvals'>): Expression<SqlBool> =>
+    row.and([row('state', '=', 'open'), row('expires_at', '>=', now)])
 
 /** What waits for a person now, without what it is about: asked for every second. */
 export async function listWaiting(
@@ -307,8 +318,7 @@ export async function listWaiting(
   return queries
     .selectFrom('approvals')
     .select(['id', 'expires_at'])
-    .where('state', '=', 'open')
-    .where('expires_at', '>=', now)
+    .where(waits(now))
     .orderBy('opened_at')
     .execute()
 }

@@ -573,6 +573,39 @@ describe.each(ENGINES)('SPEC 7.5 on %s', (_, choice) => {
       .execute()
   })
 
+  test('what one app asks does not fill the database: the newest is kept, and what still counts', async () => {
+    const busy = await place.agent(`busy${made++}`, [{ name: 'filesystem:delete-step-up' }])
+    const ask = async (): Promise<string> =>
+      String((await send(busy, '/filesystem/file/delete', { path: file() })).error['approval'])
+    const { queries } = place.database
+    const first = await ask()
+    await admin.decide(first, 'deny')
+    const row = await queries
+      .selectFrom('approvals')
+      .selectAll()
+      .where('id', '=', first)
+      .executeTakeFirstOrThrow()
+    const expires_at = place.clock() - 1000
+    const asked20 = Array.from({ length: 20 }, (__, i) => ({
+      ...row,
+      id: `${busy.id}-${String(i).padStart(2, '0')}`,
+      state: 'open' as const,
+      size: 2 ** 20,
+      opened_at: row.opened_at + 1 + i,
+      expires_at,
+    }))
+    await queries.insertInto('approvals').values(asked20).execute()
+    const last = await ask()
+    const kept = await queries
+      .selectFrom('approvals')
+      .select('id')
+      .where('app', '=', busy.id)
+      .orderBy('opened_at')
+      .execute()
+    const newest = asked20.slice(4).map(({ id }) => id)
+    expect(kept.map(({ id }) => id).sort()).toEqual([first, last, ...newest].sort())
+  })
+
   test('one app cannot flood a person', async () => {
     const flood = await place.agent(`flood${made++}`, [{ name: 'filesystem:delete-step-up' }])
     const codes = []

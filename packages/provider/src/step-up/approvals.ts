@@ -16,6 +16,9 @@ export const MOST_APPROVAL_MS = 300_000
 const NO_HOLDS_MS = 3_600_000
 /** What came of a request is in the audit for ever; the request itself, with its paths and its diff, is kept so long. */
 const KEPT_MS = 30 * 24 * 3_600_000
+/** And of one app no more than this, the newest: questions cost an agent nothing, and a large one may have a megabyte. */
+const MOST_KEPT = 1000
+const MOST_KEPT_CHARACTERS = 16 * 2 ** 20
 /** A person is asked about so many things of one app at once. */
 const MOST_OPEN = 16
 
@@ -154,11 +157,8 @@ async function openApproval(
   if (count >= MOST_OPEN)
     throw new Refusal('too_many_approvals', `${MOST_OPEN} requests of this app wait for a person already`)
   // Where the next one is put, under the same lock: no process has to be awake for it.
-  await db
-    .deleteFrom('approvals')
-    .where('app', '=', app)
-    .where('expires_at', '<', now - KEPT_MS)
-    .execute()
+  await forgetOld(db, app, now)
+  const text = JSON.stringify(request)
   const made: ApprovalsTable = {
     id: randomBytes(9).toString('hex'), // typed after a command: nothing in it reads as an option
     app,
@@ -166,7 +166,8 @@ async function openApproval(
     command,
     binding,
     meaning,
-    request: JSON.stringify(request),
+    request: text,
+    size: text.length,
     path: request.path,
     state: 'open',
     opened_at: now,
@@ -178,6 +179,28 @@ async function openApproval(
   }
   await db.insertInto('approvals').values(made).execute()
   return made
+}
+
+/** What is still open, signed for or holds as a no stays, whatever it takes: a person bounds how much that is. */
+async function forgetOld(db: Transaction<Schema>, app: string, now: number): Promise<void> {
+  const rows = await db
+    .selectFrom('approvals')
+    .select(['id', 'state', 'size', 'expires_at', 'decided_at'])
+    .where('app', '=', app)
+    .orderBy('opened_at', 'desc')
+    .execute()
+  let [kept, characters] = [0, 0]
+  const old = rows.filter(({ state, size, expires_at, decided_at }) => {
+    characters += size ?? 0
+    const counts =
+      state === 'denied' ? (decided_at ?? 0) > now - NO_HOLDS_MS : state !== 'used' && expires_at >= now
+    const fits = ++kept <= MOST_KEPT && characters <= MOST_KEPT_CHARACTERS && expires_at >= now - KEPT_MS
+    return !counts && !fits
+  })
+  for (let i = 0; i < old.length; i += 500) {
+    const ids = old.slice(i, i + 500).map(({ id }) => id)
+    await db.deleteFrom('approvals').where('id', 'in', ids).execute()
+  }
 }
 
 /** Who can write the database is not a person who signed: the signature is checked where it is used, and so is its record. */
@@ -329,7 +352,7 @@ const approvalOf = (row: ApprovalsTable, now: number): Approval => ({
 })
 
 const summaryOf = (
-  row: Omit<ApprovalsTable, 'request' | 'meaning' | 'decided_at' | 'proof' | 'record'>,
+  row: Omit<ApprovalsTable, 'request' | 'size' | 'meaning' | 'decided_at' | 'proof' | 'record'>,
   now: number,
 ): Omit<Approval, 'request'> => ({
   id: row.id,

@@ -139,6 +139,7 @@ const MIGRATIONS: readonly Step[] = [
   async (db) => {
     await db.schema.alterTable('approvals').addColumn('meaning', 'text').execute()
     await db.schema.alterTable('approvals').addColumn('record', 'bigint').execute()
+    await db.schema.alterTable('approvals').addColumn('size', 'bigint').execute()
     await db.schema.createIndex('approvals_by_meaning').on('approvals').column('meaning').execute()
   },
 ]

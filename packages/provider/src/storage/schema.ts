@@ -78,6 +78,8 @@ export interface ApprovalsTable {
   meaning: string | null
   /** What a person is shown, as JSON. */
   request: string
+  /** Characters of it; null in what was asked before they were counted. */
+  size: number | null
   /** The path in it, for lists; null in what was asked before there was a console. */
   path: string | null
   state: 'open' | 'approved' | 'denied' | 'used'

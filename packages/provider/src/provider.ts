@@ -8,7 +8,8 @@ import { Places } from './pipeline/places.ts'
 import { Replay } from './pipeline/replay.ts'
 import { Traffic } from './pipeline/traffic.ts'
 import { Registry } from './registry.ts'
-import { DEFAULT_APPROVAL_MS } from './step-up/approvals.ts'
+import { forgetLinks } from './passkeys/links.ts'
+import { closeExpired, DEFAULT_APPROVAL_MS } from './step-up/approvals.ts'
 import type { Database } from './storage/database.ts'
 import { boundedCache, type DelegationCache } from './tokens/verify.ts'
 
@@ -50,6 +51,8 @@ export interface Provider {
 
 const MOST_DELEGATIONS = 4096
 const CHECKPOINT_EVERY_MS = 60_000
+/** So soon after its end what has expired stays so, whatever becomes of the clock. */
+const CLOSE_EVERY_MS = 5000
 
 export async function openAmbientProvider(options: ProviderOptions): Promise<Provider> {
   const { database, dir, clock = Date.now, unexpected = () => {} } = options
@@ -71,6 +74,10 @@ export async function openAmbientProvider(options: ProviderOptions): Promise<Pro
     checkpoint().catch(unexpected) // tried again a minute later
   }, CHECKPOINT_EVERY_MS)
   timer.unref()
+  const closing = setInterval(() => {
+    closeWhatExpired(database, clock()).catch(() => undefined) // tried again; whoever asks meanwhile is told by the clock
+  }, CLOSE_EVERY_MS)
+  closing.unref()
   return {
     database,
     audit,
@@ -89,6 +96,7 @@ export async function openAmbientProvider(options: ProviderOptions): Promise<Pro
     checkpoint,
     close: async () => {
       clearInterval(timer)
+      clearInterval(closing)
       await audit.idle().catch(() => undefined) // the database may be gone before us
       await checkpoint().catch(unexpected)
       places.close()
@@ -102,3 +110,8 @@ const orBroken =
     if (!(error instanceof AuditBroken)) throw error
     tell(error)
   }
+
+export async function closeWhatExpired(database: Database, now: number): Promise<void> {
+  await closeExpired(database, now)
+  await forgetLinks(database, now)
+}

@@ -18,6 +18,7 @@ import { Admin } from '../src/admin.ts'
 import { AuditLog } from '../src/audit/log.ts'
 import type { Command } from '../src/commands.ts'
 import { type Serving } from '../src/http/serve.ts'
+import { closeWhatExpired } from '../src/provider.ts'
 import { listSummaries, requireApproval } from '../src/step-up/approvals.ts'
 import type { Database, DatabaseChoice } from '../src/storage/database.ts'
 import { delegateOn } from '../src/tokens/delegation.ts'
@@ -253,6 +254,21 @@ describe.each(ENGINES)('SPEC 7.5 on %s', (_, choice) => {
     } finally {
       place.shift = 0
     }
+  })
+
+  test('what has expired stays so, when the clock is set back afterwards', async () => {
+    const [open, signed] = [file(), file()]
+    const ids = [await asked(open), await asked(signed)]
+    await admin.decide(ids[1]!, 'approve')
+    const user = new ConsoleUser(place.serving)
+    const link = await admin.addPasskey(place.serving.origin)
+    await closeWhatExpired(place.database, place.clock() + 601_000) // as every provider does, every few seconds
+    await expect(admin.decide(ids[0]!, 'approve')).rejects.toThrow(
+      `the approval ${ids[0]} is expired already`,
+    )
+    expect((await remove(signed)).code).toBe('step_up_required')
+    expect((await admin.approval(ids[1]!))!.state).toBe('expired')
+    expect((await user.register(link, 'late')).body.error.code).toBe('link_used')
   })
 
   test('a row that was only written to the database is no signature', async () => {

@@ -6,12 +6,17 @@ const LINK_MS = 10 * 60_000
 /** SPEC 7.7: who has the host's terminal may add a passkey, once, with the secret this returns (decision 0187). */
 export async function makeLink({ queries }: Pick<Database, 'queries'>, now: number): Promise<string> {
   const secret = makeSecret()
-  await queries.deleteFrom('links').where('expires_at', '<', now).execute()
+  await forgetLinks({ queries }, now)
   await queries
     .insertInto('links')
     .values({ hash: hashSecret(secret), expires_at: now + LINK_MS })
     .execute()
   return secret
+}
+
+/** For good: a clock that is set back afterwards brings none of them back. */
+export async function forgetLinks({ queries }: Pick<Database, 'queries'>, now: number): Promise<void> {
+  await queries.deleteFrom('links').where('expires_at', '<', now).execute()
 }
 
 /** In the fragment, which no browser sends to anybody: not to a proxy, a log or the next page. */

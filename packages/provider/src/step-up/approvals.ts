@@ -49,7 +49,7 @@ export interface Approval {
   readonly command: Command
   readonly binding: string
   readonly request: ApprovalRequest
-  readonly state: ApprovalsTable['state'] | 'expired'
+  readonly state: ApprovalsTable['state']
   readonly openedAt: number
   readonly expiresAt: number
   readonly decidedBy: string | undefined
@@ -332,6 +332,16 @@ const waits =
   (now: number) =>
   (row: ExpressionBuilder<Schema, 'approvals'>): Expression<SqlBool> =>
     row.and([row('state', '=', 'open'), row('expires_at', '>=', now)])
+
+/** For good: a clock that is set back afterwards brings none of them back. */
+export async function closeExpired({ queries }: Pick<Database, 'queries'>, now: number): Promise<void> {
+  await queries
+    .updateTable('approvals')
+    .set({ state: 'expired' })
+    .where('state', 'in', ['open', 'approved'])
+    .where('expires_at', '<', now)
+    .execute()
+}
 
 /** What waits for a person now, without what it is about: asked for every second. */
 export async function listWaiting(

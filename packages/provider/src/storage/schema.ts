@@ -82,7 +82,7 @@ export interface ApprovalsTable {
   size: number | null
   /** The path in it, for lists; null in what was asked before there was a console. */
   path: string | null
-  state: 'open' | 'approved' | 'denied' | 'used'
+  state: 'open' | 'approved' | 'denied' | 'used' | 'expired'
   opened_at: number
   expires_at: number
   decided_at: number | null

@@ -38,6 +38,7 @@ import { type Approval, decideApproval, findApproval, listApprovals } from './st
 import { linkUrl, makeLink } from './passkeys/links.ts'
 import { listPasskeys, type Passkey, removePasskey } from './passkeys/passkeys.ts'
 import { parseSite } from './console/site.ts'
+import { clockFloor, lowerClockFloor } from './storage/clock-floor.ts'
 import { type Database, type DatabaseChoice, openAmbientDatabase } from './storage/database.ts'
 import type { Delegation } from './tokens/delegation.ts'
 
@@ -219,6 +220,33 @@ export class Admin {
     const removed = await removePasskey(this.database, which)
     await this.#record('passkey removed', { passkey: removed.id, name: removed.name })
     return removed
+  }
+
+  /** How far the clock is behind the time up to which things were forgotten; until then nobody is let in. */
+  async clockBehind(): Promise<number> {
+    return Math.max(0, (await clockFloor(this.database)) - this.#clock())
+  }
+
+  /** The clock is right now, and was ahead before. Returns for how long still nobody is let in. */
+  async acceptClock(): Promise<number> {
+    await this.#audit.requireWhole()
+    const now = this.#clock()
+    const from = await clockFloor(this.database)
+    const to = await this.#audit.appendWith(async (db) => {
+      const lowered = await lowerClockFloor(db, now)
+      const detail = { from, to: lowered }
+      const event = {
+        kind: 'event' as const,
+        op: randomUUID(),
+        at: now,
+        name: 'clock accepted',
+        by: this.#by,
+        detail,
+      }
+      return [lowered, event] as const
+    })
+    await this.#sign()
+    return Math.max(0, to - now)
   }
 
   verify(): Promise<AuditVerdict> {

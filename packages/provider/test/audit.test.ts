@@ -4,6 +4,8 @@ import { afterAll, beforeEach, describe, expect, test } from 'vitest'
 import { Admin } from '../src/admin.ts'
 import { chainOn } from '../src/audit/record.ts'
 import { readRecords } from '../src/audit/read.ts'
+import { signInvocation } from '../src/tokens/invocation.ts'
+import { ConsoleUser } from './passkey.ts'
 import { type Agent, ANYTHING, send, TestPlace } from './place.ts'
 
 const opened: (() => Promise<void>)[] = []
@@ -144,6 +146,50 @@ describe('SPEC 7.6 who signs the chain', () => {
     expect(readFileSync(witness(), 'utf8')).toBe(text)
     expect(place.logged.join('')).toContain('is not the witness of an audit chain any more')
   })
+})
+
+describe('a clock that was ahead for a moment', () => {
+  test('keeps everybody out, says so, and is put right at the host', async () => {
+    const DAYS = 24 * 3_600_000
+    place.stopClock()
+    const path = join(place.files, 'a')
+    writeFileSync(path, 'x')
+    const read = async (): Promise<string> => (await send(agent, '/filesystem/file/read', { path })).code
+    const user = new ConsoleUser(place.serving)
+    await user.register(await admin.addPasskey(place.serving.origin), 'ada')
+    const ready = async (): Promise<string> => (await fetch(`${place.serving.url}/readyz`)).text()
+    place.shift = 20 * DAYS
+    expect((await user.signIn()).status).toBe(200)
+    place.shift = 0
+    expect(await read()).toBe('token_expired')
+    expect(await ready()).toBe(
+      `not ready: the clock is ${(20 * DAYS) / 1000 - 1} s behind what it was; if it is right now, run \`cordon provider clock accept\`\n`,
+    )
+    expect(await admin.clockBehind()).toBe(20 * DAYS - 1000)
+    const token = invocationAt(place.clock())
+    // As long as anything is good that was signed before, and may have been used and forgotten.
+    expect(await admin.acceptClock()).toBe(300_000)
+    expect((await send(agent, '/filesystem/file/read', { path }, { token })).code).toBe('token_expired')
+    expect((await user.ask('overview')).status).toBe(401) // it would have lasted for twenty days
+    place.shift = 301_000
+    expect(await read()).toBe('ok')
+    expect(await ready()).toBe('ready\n')
+    expect((await user.signIn()).status).toBe(200)
+    expect(await admin.clockBehind()).toBe(0)
+    const events = []
+    for await (const { body } of readRecords(place.database.queries))
+      if (body.includes('"clock accepted"')) events.push(JSON.parse(body))
+    expect(events).toMatchObject([{ by: 'the test' }])
+  })
+
+  const invocationAt = (now: number): string =>
+    signInvocation({
+      key: agent.key,
+      chain: agent.delegations,
+      command: '/filesystem/file/read',
+      args: { path: join(place.files, 'a') },
+      expires: Math.floor(now / 1000) + 290,
+    })
 })
 
 test('SPEC 7.6 a record that is filed under another operation is found', async () => {

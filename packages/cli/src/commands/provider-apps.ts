@@ -74,6 +74,7 @@ export const registerApps: Register = (parser, world) => {
 
   registerMint(parser, world)
   registerKeys(parser, world)
+  registerClock(parser, world)
 }
 
 function loadableText(starters: Parameters<typeof starterText>[0]): string {
@@ -171,4 +172,28 @@ const registerKeys: Register = (parser, world) => {
       if (flags.json) writeJson(world, { did, retired })
       else world.out.write(`retired ${did}\n`)
     })
+}
+
+const registerClock: Register = (parser, world) => {
+  const clock = parser.command('clock').description('the time below which nothing is believed any more')
+  const told = (ms: number): string =>
+    ms === 0 ? 'agents and people are let in\n' : `nobody is let in for another ${Math.ceil(ms / 1000)} s\n`
+
+  providerCommand(clock, 'show', 'how far this host’s clock is behind it').action(
+    async (flags: ProviderFlags) => {
+      const behind = await asAdmin(world, flags, (admin) => admin.clockBehind())
+      if (flags.json) return writeJson(world, { behind_seconds: Math.ceil(behind / 1000) })
+      world.out.write(told(behind))
+    },
+  )
+
+  providerCommand(
+    clock,
+    'accept',
+    'this host’s clock is right now, and was ahead before; who is signed in is signed out',
+  ).action(async (flags: ProviderFlags) => {
+    const behind = await asAdmin(world, flags, (admin) => admin.acceptClock())
+    if (flags.json) return writeJson(world, { behind_seconds: Math.ceil(behind / 1000) })
+    world.out.write(told(behind))
+  })
 }

@@ -106,7 +106,9 @@ const refuse = (c: Context, refusal: Refusal): Response => c.json(bodyOf(refusal
 async function whyNotReady({ provider, isOpen }: Served): Promise<string | undefined> {
   if (!isOpen()) return 'it is stopping'
   try {
-    await provider.registry.current()
+    const behind = (await provider.registry.current()).now - provider.clock()
+    if (behind > MOST_BEHIND_MS)
+      return `the clock is ${Math.ceil(behind / 1000)} s behind what it was; if it is right now, run \`cordon provider clock accept\``
     if (await provider.audit.canRecord()) return undefined
     return provider.audit.isBroken
       ? 'the audit chain is not what it was; run `cordon audit verify`'
@@ -115,6 +117,9 @@ async function whyNotReady({ provider, isOpen }: Served): Promise<string | undef
     return 'the database does not answer'
   }
 }
+
+/** Hosts that share a database do not agree to the second. */
+const MOST_BEHIND_MS = 10_000
 
 const isReady = async (served: Served): Promise<boolean> => (await whyNotReady(served)) === undefined
 

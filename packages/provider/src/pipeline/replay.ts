@@ -30,7 +30,7 @@ export class Replay {
     })
     if (!claimed)
       throw new Refusal('token_replayed', 'this invocation was used before; sign a new one for every request')
-    if (now - this.#purgedAt > PURGE_EVERY_MS) this.#purge(now)
+    if (Math.abs(now - this.#purgedAt) > PURGE_EVERY_MS) this.#purge(now)
   }
 
   async #claim(claims: readonly Claim[]): Promise<boolean[]> {

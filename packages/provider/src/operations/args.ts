@@ -72,6 +72,7 @@ export interface AnyArgs {
   readonly destination?: string | undefined
   readonly overwrite?: boolean | undefined
   readonly dry_run?: boolean | undefined
+  readonly parents?: boolean | undefined
   readonly if_match?: string | undefined
   readonly size?: number | undefined
   readonly sha256?: string | undefined

@@ -1,8 +1,10 @@
-import type { EntryKind } from '@cordon/files'
-import { show } from '@cordon/policy'
+import { posix } from 'node:path'
+import { type EntryKind, FileError } from '@cordon/files'
+import { type RelPath, ROOT, show, splitEntry } from '@cordon/policy'
 import type { Command } from '../commands.ts'
 import { Refusal } from '../errors.ts'
 import type { AnyArgs } from './args.ts'
+import type { Place } from '../pipeline/places.ts'
 import type { Work } from './operation.ts'
 
 /** Why a command cannot be done to what was found there. Nothing is touched for it, and nothing read. */
@@ -50,6 +52,28 @@ export function requirePossible(
     case '/filesystem/dir/list':
     case '/filesystem/dir/tree':
       requireThere(kind)
+  }
+}
+
+/** Of what would be made: there must be a directory to make it in; with `parents`, one in which they can be made. */
+export function requireParent({ anchor, inside, path, stat }: Place, { parents = false } = {}): void {
+  if (stat) return
+  for (let at = splitEntry(inside)?.parent; at !== undefined; at = splitEntry(at)?.parent) {
+    const kind = kindAt(anchor, at)
+    if (kind === 'directory') return
+    if (kind === undefined && parents && at !== ROOT) continue
+    if (kind === undefined)
+      throw new Refusal('not_found', `there is no directory ${show(posix.dirname(path))}`)
+    throw new Refusal('wrong_kind', `${show(posix.dirname(path))} is not a directory`)
+  }
+}
+
+function kindAt(anchor: Place['anchor'], at: RelPath): EntryKind | undefined {
+  try {
+    return anchor.stat(at).kind
+  } catch (error) {
+    if (error instanceof FileError) return undefined
+    throw error
   }
 }
 

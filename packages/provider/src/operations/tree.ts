@@ -1,6 +1,7 @@
 import { createHash, hash } from 'node:crypto'
 import { type FileStat, isTempName, type WalkEntry } from '@cordon/files'
 import { joinRel, type RelPath, ROOT, show } from '@cordon/policy'
+import type { Command } from '../commands.ts'
 import { Refusal } from '../errors.ts'
 import type { Place } from '../pipeline/places.ts'
 import { Capped } from './capped.ts'
@@ -70,10 +71,17 @@ export interface TreeSurvey {
   readonly holds: (path: RelPath, stat: FileStat) => boolean
 }
 
-/** Everything below a directory, looked at and not touched. `each` may refuse an entry, which refuses the whole. */
+/** Either may refuse, which refuses the whole. */
+export interface TreeChecks {
+  readonly each?: (entry: Entry) => void
+  /** Told of a name that is not UTF-8. */
+  readonly unnameable?: () => void
+}
+
+/** Everything below a directory, looked at and not touched. */
 export async function surveyTree(
   { place, deadline }: Walking,
-  each: (entry: Entry) => void = () => {},
+  { each, unnameable }: TreeChecks = {},
   mostPaths: number = MOST_PATHS,
 ): Promise<TreeSurvey> {
   const digest = createHash('sha256')
@@ -84,13 +92,14 @@ export async function surveyTree(
     if (++seen % A_TURN === 0) await deadline.breathe()
     const { path, kind } = entry
     if (path === undefined) {
+      unnameable?.()
       digest.update(`${nameOf(entry)}\0${kind}\n`)
       files++
       continue
     }
     const stat = place.anchor.stat(path)
     const full = absolute(place, path)
-    each({ path: full, stat })
+    each?.({ path: full, stat })
     if (kind === 'directory') directories++
     else files++
     if (kind === 'file') bytes += stat.size
@@ -122,7 +131,7 @@ export const deleteRecursively: Operation<'/filesystem/dir/delete_recursive'> = 
   changes: true,
   run: async (work) => {
     const { args, place, deadline, may } = work
-    const survey = await surveyTree(work, (entry) => requireAlso(work, entry))
+    const survey = await surveyTree(work, { each: (entry) => requireAlso(work, entry) })
     const { files, directories, bytes, digest, holds } = survey
     if (work.signedFor !== undefined && work.signedFor !== digest)
       throw new Refusal('changed', 'it holds something else than what was signed for; nothing was removed')
@@ -154,7 +163,7 @@ export const deleteRecursively: Operation<'/filesystem/dir/delete_recursive'> = 
 }
 
 /** What is withheld below is not removed with the rest: nothing is. A signature is for all of it. */
-function requireAlso({ may, cosigned }: Work<'/filesystem/dir/delete_recursive'>, entry: Entry): void {
+export function requireAlso({ may, cosigned }: Work<Command>, entry: Entry): void {
   if (may('/filesystem/dir/delete_recursive', entry, cosigned)) return
   throw new Refusal(
     'policy_denied',

@@ -109,10 +109,13 @@ async function admit(provider: Provider, known: Known): Promise<Admission> {
   }
 }
 
-/** A dry run changes nothing; but that of an edit tells what is in the file. */
+/** A dry run changes nothing; but that of an edit tells what is in the file, and that of a delete how much is there. */
 const isHarmless = ({ args, invocation }: Known, { may, place }: Work<Command>): boolean =>
   args.dry_run === true &&
-  (invocation.command !== '/filesystem/file/edit' || may('/filesystem/file/read', place))
+  may(
+    invocation.command === '/filesystem/file/edit' ? '/filesystem/file/read' : '/filesystem/dir/tree',
+    place,
+  )
 
 async function decide(
   provider: Provider,

@@ -14,8 +14,8 @@ import {
 import { unifiedDiff } from '../operations/diff.ts'
 import { editedText } from '../operations/edit.ts'
 import type { Work } from '../operations/operation.ts'
-import { requirePossible } from '../operations/possible.ts'
-import { surveyTree } from '../operations/tree.ts'
+import { requireParent, requirePossible } from '../operations/possible.ts'
+import { requireAlso, surveyTree, type TreeChecks } from '../operations/tree.ts'
 import type { Deadline } from '../pipeline/deadline.ts'
 import type { Place } from '../pipeline/places.ts'
 import type { ApprovalRequest } from './approvals.ts'
@@ -45,8 +45,10 @@ export async function surveyWork(command: Command, asked: Work<Command>): Promis
   const args: AnyArgs = asked.args
   requireWorthAsking(command, asked)
   const common = { path: place.path, ...(destination ? { destination: destination.path } : {}) }
-  if (command === '/filesystem/dir/delete_recursive') {
-    const { files, directories, bytes, paths, digest } = await surveyTree(asked, undefined, MOST_PATHS)
+  // Where there is none, who may see that was told; for others a person is asked about what is there, or is not.
+  if (command === '/filesystem/dir/delete_recursive' && place.stat?.kind === 'directory') {
+    const checks = may('/filesystem/file/stat', place) ? treeChecks(asked) : {}
+    const { files, directories, bytes, paths, digest } = await surveyTree(asked, checks, MOST_PATHS)
     return {
       content: digest,
       request: {
@@ -84,6 +86,14 @@ export async function surveyWork(command: Command, asked: Work<Command>): Promis
     work,
   }
 }
+
+/** A tree that will not go whole is not asked about: the removal takes no name that it cannot say, and nothing withheld. */
+const treeChecks = (work: Work<Command>): TreeChecks => ({
+  each: (entry) => requireAlso(work, entry),
+  unnameable: () => {
+    throw new Refusal('bad_request', 'it holds a name that is not UTF-8, which is not removed')
+  },
+})
 
 interface Bound extends State {
   readonly kind?: string | null
@@ -133,7 +143,12 @@ function requireWorthAsking(command: Command, work: Work<Command>): void {
   const maySee = [place, ...(destination ? [destination] : [])].every((each) =>
     may('/filesystem/file/stat', each),
   )
-  if (maySee) requirePossible(command, work)
+  if (maySee) {
+    requirePossible(command, work)
+    const { parents }: AnyArgs = work.args
+    const madeAt = destination ?? (MADE[command] ? place : undefined)
+    if (madeAt) requireParent(madeAt, { parents: parents === true })
+  }
   if (command !== '/filesystem/dir/delete' || !place.stat || !may('/filesystem/dir/list', place)) return
   if (place.anchor.listSome(place.inside, { entries: 1, bytes: 4096 }).entries.length > 0)
     throw new Refusal('not_empty', 'the directory is not empty: use dir_delete_recursive')

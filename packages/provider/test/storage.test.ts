@@ -270,6 +270,23 @@ describe.each(ENGINES)('%s', (engine, fresh) => {
       expect(await problemsOf(database)).toEqual(['8 checkpoint'])
     })
 
+    test('a witness that no key of this provider signed, however well it fits', async () => {
+      const { database, key } = await chain()
+      const good = (await makeCheckpoint(database, key, 9))!
+      expect((await verifyAudit(database, good)).ok).toBe(true)
+      for (const forged of [
+        { ...good, signature: 'AAAA' },
+        { ...good, signer: SigningKey.generate().did },
+      ])
+        expect((await verifyAudit(database, forged)).problems).toEqual([
+          {
+            seq: 8,
+            kind: 'checkpoint',
+            detail: 'the signature of this host’s witness is not by a key of this provider',
+          },
+        ])
+    })
+
     test('operations without an outcome, and a clock that was set back: told, and no problem of the chain', async () => {
       const { database } = await chain()
       const log = new AuditLog(database)

@@ -41,6 +41,12 @@ export async function verifyAudit(
   for (const each of checkpoints)
     if (!isAuthentic(each, signers))
       report({ seq: each.seq, kind: 'checkpoint', detail: 'its signature is not by a key of this provider' })
+  if (witness && !isAuthentic(witness, signers))
+    report({
+      seq: witness.seq,
+      kind: 'checkpoint',
+      detail: 'the signature of this host’s witness is not by a key of this provider',
+    })
   if (witness) expected.set(witness.seq, witness)
 
   const open = new Set<string>()

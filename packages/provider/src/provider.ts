@@ -46,13 +46,17 @@ export interface Provider {
   readonly origin: () => string
   /** Signs the end of the chain, here and in the witness. */
   checkpoint(): Promise<void>
+  /** Until it is closed, every few seconds. */
+  everySoOften(act: () => Promise<void>): void
+  /** Before the last record is written. */
+  atEnd(act: () => Promise<void>): void
   close(): Promise<void>
 }
 
 const MOST_DELEGATIONS = 4096
 const CHECKPOINT_EVERY_MS = 60_000
 /** So soon after its end what has expired stays so, whatever becomes of the clock. */
-const CLOSE_EVERY_MS = 5000
+const OFTEN_MS = 5000
 
 export async function openAmbientProvider(options: ProviderOptions): Promise<Provider> {
   const { database, dir, clock = Date.now, unexpected = () => {} } = options
@@ -74,10 +78,12 @@ export async function openAmbientProvider(options: ProviderOptions): Promise<Pro
     checkpoint().catch(unexpected) // tried again a minute later
   }, CHECKPOINT_EVERY_MS)
   timer.unref()
-  const closing = setInterval(() => {
-    closeWhatExpired(database, clock()).catch(() => undefined) // tried again; whoever asks meanwhile is told by the clock
-  }, CLOSE_EVERY_MS)
-  closing.unref()
+  const often: (() => Promise<void>)[] = [() => closeWhatExpired(database, clock())]
+  const atEnd: (() => Promise<void>)[] = []
+  const soon = setInterval(() => {
+    for (const act of often) act().catch(() => undefined) // tried again a moment later
+  }, OFTEN_MS)
+  soon.unref()
   return {
     database,
     audit,
@@ -94,9 +100,12 @@ export async function openAmbientProvider(options: ProviderOptions): Promise<Pro
     dir,
     origin: options.origin ?? (() => 'http://localhost:7420'),
     checkpoint,
+    everySoOften: (act) => void often.push(act),
+    atEnd: (act) => void atEnd.push(act),
     close: async () => {
       clearInterval(timer)
-      clearInterval(closing)
+      clearInterval(soon)
+      for (const act of atEnd) await act().catch(() => undefined)
       await audit.idle().catch(() => undefined) // the database may be gone before us
       await checkpoint().catch(unexpected)
       places.close()

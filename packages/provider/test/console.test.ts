@@ -1,12 +1,14 @@
+import { hash } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { connect } from 'node:net'
 import { networkInterfaces } from 'node:os'
+import { join } from 'node:path'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Admin } from '../src/admin.ts'
 import { ConsoleUser, SoftPasskey } from './passkey.ts'
-import { TestPlace } from './place.ts'
+import { send, TestPlace } from './place.ts'
 import { ownPort } from './ports.ts'
 
 /** Attacks on the console that need no browser. */
@@ -122,7 +124,35 @@ describe('SPEC 7.7 passkeys', () => {
     expect(refused[0]).toMatchObject({ by: 'somebody', detail: { passkey: eve.passkey.id } })
     place.shift += 61_000
     await eve.signIn()
-    expect((await events('sign-in refused'))[0]).toMatchObject({ detail: { before_it: 5 } })
+    expect((await events('sign-in refused'))[1]).toMatchObject({ detail: { more: 5 } })
+  })
+
+  test('nor is their number lost when nobody tries again, and the provider stops', async () => {
+    const serving = await place.serve()
+    const eve = new ConsoleUser(serving)
+    for (let i = 0; i < 13; i++) await eve.signIn()
+    await serving.stop()
+    expect((await events('sign-in refused'))[0]).toMatchObject({ detail: { more: 3 } })
+  })
+
+  test('a wrong link, and a wrong signature for an approval, are recorded', async () => {
+    const eve = new ConsoleUser(place.serving)
+    const link = `${place.serving.origin}/console/link#nothing`
+    expect((await eve.register(link, 'Eve')).body).toMatchObject({ error: { code: 'link_used' } })
+    expect(await events('passkey link refused')).toMatchObject([
+      { by: 'somebody', detail: { link_sha256: hash('sha256', 'nothing') } },
+    ])
+    const agent = await place.agent('asks', [{ name: 'filesystem:delete-step-up' }])
+    const sent = await send(agent, '/filesystem/file/delete', { path: join(place.files, 'x') })
+    const id = String(sent.error['approval'])
+    const heidi = await person('Heidi')
+    const wrong = await heidi.answer('sign-in/options')
+    expect((await heidi.ask(`approvals/${id}/approve`, wrong)).body).toMatchObject({
+      error: { code: 'too_late' },
+    })
+    expect(await events('approval signature refused')).toMatchObject([
+      { by: 'passkey Heidi', detail: { approval: id, passkey: heidi.passkey.id } },
+    ])
   })
 
   test('an answer that was used does not count again after the clock was set back', async () => {

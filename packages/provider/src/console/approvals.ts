@@ -13,12 +13,14 @@ import type { ConsoleContext } from './context.ts'
 import { ConsoleRefusal } from './errors.ts'
 import { requireSession } from './guard.ts'
 import { readBody, SIGNATURE } from './read-body.ts'
+import { RefusedAttempts } from './refused-attempts.ts'
 
 /** SPEC 7.5 in the browser. Everybody here is signed in; a yes is signed for once more, for exactly this request. */
 export function approvalRoutes(context: ConsoleContext): Hono {
   const { provider } = context
   const { database } = provider
   const app = new Hono()
+  const refused = new RefusedAttempts(provider, 'approval signature refused')
   const ceremony = (): Ceremony => ({ database, site: context.site(), now: provider.clock() })
 
   app.get('/', async (c) => {
@@ -38,11 +40,17 @@ export function approvalRoutes(context: ConsoleContext): Hono {
   })
 
   app.post('/:id/approve', async (c) => {
-    await requireSession(c, context.site(), database, provider.clock())
+    const session = await requireSession(c, context.site(), database, provider.clock())
     const { ceremony: asked, response } = await readBody(c, SIGNATURE)
     const found = await requireKnown(context, c.req.param('id'))
     if (found.state !== 'open') throw closed(found)
-    const signed = await verifySignature(ceremony(), 'step up', subjectOf(found), asked, response)
+    const signed = await verifySignature(ceremony(), 'step up', subjectOf(found), asked, response).catch(
+      async (error: unknown) => {
+        const detail = { approval: found.id, passkey: response.id.slice(0, 64) }
+        if (error instanceof ConsoleRefusal) await refused.note(detail, `passkey ${session.name}`)
+        throw error
+      },
+    )
     const { passkey, name, evidence } = signed
     const approve = openAmbientProviderKey(provider.dir)
     const by = { by: `passkey ${name}`, evidence: { passkey, ...evidence } }

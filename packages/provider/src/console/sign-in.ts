@@ -16,7 +16,7 @@ import { type ConsoleContext, eventBy, recordEvent } from './context.ts'
 import { ConsoleRefusal } from './errors.ts'
 import { giveCookie, requireSession, sessionOf, takeCookie } from './guard.ts'
 import { readBody, SIGNATURE } from './read-body.ts'
-import { RefusedSignIns } from './refused-sign-ins.ts'
+import { RefusedAttempts } from './refused-attempts.ts'
 
 /** Without a name: is the link good? */
 const LINK = z.strictObject({ link: z.string().max(100), name: z.string().max(200).optional() })
@@ -32,7 +32,8 @@ export function signInRoutes(context: ConsoleContext): Hono {
   const { provider } = context
   const { database } = provider
   const app = new Hono()
-  const refused = new RefusedSignIns(provider)
+  const refused = new RefusedAttempts(provider, 'sign-in refused')
+  const badLinks = new RefusedAttempts(provider, 'passkey link refused')
   const ceremony = (): Ceremony => ({ database, site: context.site(), now: provider.clock() })
 
   app.get('/session', async (c) => {
@@ -45,7 +46,7 @@ export function signInRoutes(context: ConsoleContext): Hono {
 
   app.post('/register/options', async (c) => {
     const { link, name } = await readBody(c, LINK)
-    await requireLink(context, link)
+    await requireLink(context, link, badLinks)
     // Before the device makes one that nobody could use.
     if (name !== undefined) await requireFree(database, { name: checkedName(name) })
     return c.json(await askRegistration(ceremony(), hashSecret(link), 'operator of Cordon'))
@@ -54,7 +55,7 @@ export function signInRoutes(context: ConsoleContext): Hono {
   app.post('/register', async (c) => {
     const { link, name: wanted, ceremony: id, response } = await readBody(c, REGISTRATION)
     const name = checkedName(wanted)
-    await requireLink(context, link)
+    await requireLink(context, link, badLinks)
     const made = await verifyRegistration(ceremony(), hashSecret(link), id, response)
     const { id: passkey, rp_id, public_key } = made
     await provider.audit.appendWith(async (db) => {
@@ -79,7 +80,7 @@ export function signInRoutes(context: ConsoleContext): Hono {
     const { ceremony: id, response } = await readBody(c, SIGNATURE)
     const { passkey, name } = await verifySignature(ceremony(), 'sign in', '', id, response).catch(
       async (error: unknown) => {
-        if (error instanceof ConsoleRefusal) await refused.note(response.id)
+        if (error instanceof ConsoleRefusal) await refused.note({ passkey: response.id.slice(0, 64) })
         throw error
       },
     )
@@ -120,8 +121,15 @@ async function requireFree(
     throw new ConsoleRefusal('bad_request', 'another passkey has that name: choose another one')
 }
 
-async function requireLink({ provider }: ConsoleContext, link: string): Promise<void> {
-  if (!(await isLinkGood(provider.database, link, provider.clock()))) throw linkUsed()
+/** A wrong one is recorded by its hash: whoever has the link that was meant can tell whether it was that one. */
+async function requireLink(
+  { provider }: ConsoleContext,
+  link: string,
+  refused: RefusedAttempts,
+): Promise<void> {
+  if (await isLinkGood(provider.database, link, provider.clock())) return
+  await refused.note({ link_sha256: hashSecret(link) })
+  throw linkUsed()
 }
 
 const linkUsed = (): ConsoleRefusal =>

@@ -230,6 +230,42 @@ test('SPEC 7.2 not ready while nothing can be recorded', async () => {
   await expect.poll(ready).toBe(200)
 })
 
+test('SPEC 7.7 what the API does not have is not the page, and nothing is framed or sniffed', async () => {
+  const { url, origin } = place.serving
+  const ask = async (path: string): Promise<[number, string | null, string | null, string | null]> => {
+    const { status, headers } = await fetch(`${url}${path}`, {
+      redirect: 'manual',
+      headers: { host: new URL(origin).host },
+    })
+    return [
+      status,
+      headers.get('content-type')?.split(';', 1)[0] ?? null,
+      headers.get('x-frame-options'),
+      headers.get('x-content-type-options'),
+    ]
+  }
+  const anybody = new ConsoleUser(place.serving)
+  for (const path of ['sign-in', 'register'])
+    expect(await anybody.ask(path)).toMatchObject({ status: 404, body: { error: { code: 'not_found' } } })
+  for (const path of [
+    '/',
+    '/healthz',
+    '/readyz',
+    '/metrics',
+    '/openapi.json',
+    '/nothing',
+    '/approvals/none',
+    '/console/assets/none',
+  ])
+    expect([path, ...(await ask(path))]).toEqual([
+      path,
+      expect.any(Number),
+      path === '/' ? null : expect.any(String),
+      'DENY',
+      'nosniff',
+    ])
+})
+
 test('SPEC 7.7 an approval is not told to a page that a name led here', async () => {
   const ask = (host: string): Promise<string> =>
     new Promise((done) => {

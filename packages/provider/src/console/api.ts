@@ -84,6 +84,9 @@ export function consoleApi(context: ConsoleContext): Hono {
       }
     }),
   )
-  app.notFound((c) => c.json({ error: { code: 'not_found', message: 'there is no such thing' } }, 404))
+  // Last, and not `notFound`, which would leave it to the page.
+  app.all('*', () => {
+    throw new ConsoleRefusal('not_found', 'there is no such thing')
+  })
   return app
 }

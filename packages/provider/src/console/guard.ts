@@ -12,6 +12,9 @@ import type { Database } from '../storage/database.ts'
 import { ConsoleRefusal } from './errors.ts'
 import type { Site } from './site.ts'
 
+/** On every answer but those of the commands, which no browser can ask for: nothing here is framed, or taken for something else. */
+export const EVERY_HEADERS = { 'x-frame-options': 'DENY', 'x-content-type-options': 'nosniff' } as const
+
 /**
  * No inline script or style, nothing from elsewhere, no frame around it, nothing of it in a frame, and no text becomes
  * a script by being assigned to the page.
@@ -19,8 +22,7 @@ import type { Site } from './site.ts'
 export const PAGE_HEADERS = {
   'content-security-policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
-  'x-frame-options': 'DENY',
-  'x-content-type-options': 'nosniff',
+  ...EVERY_HEADERS,
   'referrer-policy': 'no-referrer',
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-resource-policy': 'same-origin',

@@ -4,7 +4,7 @@ import { COMMANDS, type Command, toolNameOf } from '../commands.ts'
 import { consoleApi } from '../console/api.ts'
 import type { ConsoleAssets } from '../console/assets.ts'
 import { ConsoleRefusal } from '../console/errors.ts'
-import { requireNoOtherName } from '../console/guard.ts'
+import { EVERY_HEADERS, requireNoOtherName } from '../console/guard.ts'
 import { consolePages, sendPage } from '../console/pages.ts'
 import type { Site } from '../console/site.ts'
 import { Refusal, REFUSALS } from '../errors.ts'
@@ -38,6 +38,10 @@ export function makeRoutes(served: Served): OpenAPIHono {
     const args = app.openAPIRegistry.register(`${toolNameOf(command)}Args`, ARGS[command])
     app.openAPIRegistry.registerPath(describeCommand(command, 'sha256' in args.shape))
   }
+  app.use(async (c, next) => {
+    await next()
+    for (const [name, value] of Object.entries(EVERY_HEADERS)) c.header(name, value)
+  })
   const context = { ...served, isReady: () => isReady(served) }
   app.route('/console/api', consoleApi(context))
   app.get('/', (c) => c.redirect('/console/', 302))

@@ -235,8 +235,8 @@ describe.each(ENGINES)('SPEC 7.5 on %s', (_, choice) => {
       expect(byAnother.code).toBe('step_up_denied')
     }
     // Another wish is another question.
-    const other = { path: text, edits: [{ old: 'x', new: 'another' }] }
-    expect((await send(careful, '/filesystem/file/edit', other)).code).toBe('step_up_required')
+    const another = { path: text, edits: [{ old: 'x', new: 'another' }] }
+    expect((await send(careful, '/filesystem/file/edit', another)).code).toBe('step_up_required')
   })
 
   test('it expires, open or signed', async () => {
@@ -308,17 +308,17 @@ describe.each(ENGINES)('SPEC 7.5 on %s', (_, choice) => {
   test('an approval by a passkey that was removed since counts for nothing', async () => {
     const user = new ConsoleUser(place.serving)
     expect((await user.register(await admin.addPasskey(place.serving.origin), 'lost')).status).toBe(200)
-    const [path, other] = [file(), file()]
-    const [first, second] = [await asked(path), await asked(other)]
+    const [path, later] = [file(), file()]
+    const [first, second] = [await asked(path), await asked(later)]
     for (const id of [first, second]) expect((await user.approve(id)).status).toBe(200)
     expect((await remove(path)).code).toBe('ok')
     await admin.removePasskey('lost')
-    const { code, message } = await remove(other)
+    const { code, message } = await remove(later)
     expect([code, message]).toEqual([
       'step_up_denied',
       'the passkey that gave this approval was removed since',
     ])
-    expect(existsSync(other)).toBe(true)
+    expect(existsSync(later)).toBe(true)
   })
 
   test('what was done with an approval that nobody gave is found in the trail', async () => {

@@ -43,10 +43,14 @@ export function givenIn(body: AuditBody | null | undefined): Given | undefined {
   return {
     approval: String(approval),
     binding: String(binding),
-    proof: proof === undefined ? undefined : String(proof),
-    passkey: passkey === undefined ? undefined : String(passkey),
+    proof: textOf(proof),
+    passkey: textOf(passkey),
   }
 }
+
+/** Whatever else it is, somebody else wrote it, and it fits nothing. */
+const textOf = (value: unknown): string | undefined =>
+  value === undefined || typeof value === 'string' ? value : ''
 
 /** By the number of its record; undefined when that is not what was written. */
 export async function readGiven(

@@ -1,4 +1,5 @@
 import { effect, signal } from '@preact/signals'
+import type { LiveAnswer } from '../../provider/src/console/answers.ts'
 import { ApiError, request } from './api.ts'
 import { noteSignedOut, session } from './session.ts'
 
@@ -12,8 +13,7 @@ const MOST_MS = 5000
 /** Whether this tab is the one that asks. */
 const leading = signal(false)
 const tabs = new BroadcastChannel('cordon-live')
-interface Told {
-  readonly waiting: readonly string[]
+interface Told extends LiveAnswer {
   readonly connection: 'on' | 'lost'
 }
 
@@ -63,7 +63,7 @@ async function follow(stopped: AbortSignal): Promise<void> {
       for await (const { event, data } of events(await request('events', { signal: stopped }))) {
         connection.value = 'on'
         wait = FIRST_MS
-        if (event === 'waiting') waiting.value = (JSON.parse(data) as { waiting: string[] }).waiting
+        if (event === 'waiting') waiting.value = (JSON.parse(data) as LiveAnswer).waiting
       }
     } catch (error) {
       if (stopped.aborted) return

@@ -5,6 +5,7 @@ import {
   startAuthentication,
   startRegistration,
 } from '@simplewebauthn/browser'
+import type { SessionAnswer, SignedInAnswer } from '../../provider/src/console/answers.ts'
 import { ApiError, forgetKey, get, keepKey, post } from './api.ts'
 
 export type Session =
@@ -15,8 +16,9 @@ export type Session =
 export const session = signal<Session>({ kind: 'unknown' })
 
 export async function loadSession(): Promise<void> {
-  const { name, has_passkeys } = await get<{ name: string | null; has_passkeys?: boolean }>('session')
-  session.value = name === null ? { kind: 'out', hasPasskeys: has_passkeys === true } : { kind: 'in', name }
+  const now = await get<SessionAnswer>('session')
+  session.value =
+    now.name === null ? { kind: 'out', hasPasskeys: now.has_passkeys } : { kind: 'in', name: now.name }
 }
 
 /** Whatever was refused because nobody is signed in shows the sign-in, where the person is. */
@@ -25,18 +27,13 @@ export function noteSignedOut(error: unknown): void {
     session.value = { kind: 'out', hasPasskeys: true }
 }
 
-interface Started {
-  readonly name: string
-  readonly key: string
-}
-
-function started({ name, key }: Started): void {
+function started({ name, key }: SignedInAnswer): void {
   keepKey(key)
   session.value = { kind: 'in', name }
 }
 
 export async function signIn(): Promise<void> {
-  started(await post<Started>('sign-in', await sign('sign-in/options')))
+  started(await post<SignedInAnswer>('sign-in', await sign('sign-in/options')))
 }
 
 /** Throws what the person is told when the link was used, or is too old. */
@@ -48,7 +45,7 @@ export async function register(link: string, name: string): Promise<void> {
     options: PublicKeyCredentialCreationOptionsJSON
   }>('register/options', { link, name })
   const response = await asking(() => startRegistration({ optionsJSON: options }))
-  started(await post<Started>('register', { link, name, ceremony, response }))
+  started(await post<SignedInAnswer>('register', { link, name, ceremony, response }))
 }
 
 /** Ended on both sides; here also when the provider is away: without the key its cookie is worth nothing. */

@@ -1,5 +1,6 @@
 import { type Signal, useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
+import type { ApprovalDetail } from '../../../provider/src/console/answers.ts'
 import { get, post } from '../api.ts'
 import { waiting } from '../live.ts'
 import { Diff } from '../parts/diff.tsx'
@@ -8,29 +9,13 @@ import { Bytes, plural, Text } from '../parts/text.tsx'
 import { secondsLeft, shownLeft, Time } from '../parts/time.tsx'
 import { wordsFor } from '../parts/words.ts'
 import { noteSignedOut, sign } from '../session.ts'
-import { State, type Summary } from './approvals.tsx'
-
-interface Approval extends Summary {
-  readonly request: {
-    readonly path: string
-    readonly destination?: string
-    readonly files: number
-    readonly directories: number
-    readonly bytes: number
-    readonly replaces?: true
-    readonly paths: readonly string[]
-    readonly pathsLeftOut?: number
-    readonly diff?: string
-    readonly unshown?: 'not text' | 'too large' | 'not what the edit expects'
-    readonly diffLeftOut?: number
-  }
-}
+import { State } from './approvals.tsx'
 
 /** SPEC 7.5: who asks, what exactly, until when, and one button each way. */
 export function ApprovalPage({ id }: { id: string }): JSX.Element {
   const loaded = useLoad(() => {
     void waiting.value // decided in another browser, it shows here
-    return get<Approval>(`approvals/${encodeURIComponent(id)}`)
+    return get<ApprovalDetail>(`approvals/${encodeURIComponent(id)}`)
   })
   return (
     <>
@@ -42,7 +27,7 @@ export function ApprovalPage({ id }: { id: string }): JSX.Element {
   )
 }
 
-function Question({ approval, decided }: { approval: Approval; decided: () => void }): JSX.Element {
+function Question({ approval, decided }: { approval: ApprovalDetail; decided: () => void }): JSX.Element {
   const { app, agent, command, request, opened_at, expires_at } = approval
   const left = secondsLeft(expires_at)
   const state = approval.state === 'open' && left === 0 ? 'expired' : approval.state
@@ -111,7 +96,7 @@ function Question({ approval, decided }: { approval: Approval; decided: () => vo
 
 const FIRST = 100
 
-function touched({ files, directories }: Approval['request']): string {
+function touched({ files, directories }: ApprovalDetail['request']): string {
   const counted = [plural(files, 'file'), plural(directories, 'directory', 'directories')]
   return (directories === 0 ? counted.slice(0, 1) : files === 0 ? counted.slice(1) : counted).join(' and ')
 }
@@ -139,7 +124,7 @@ function Paths({ paths }: { paths: readonly string[] }): JSX.Element {
 }
 
 /** What is lost, and what is signed for without being shown: where whoever is about to sign looks. */
-function Unseen({ request }: { request: Approval['request'] }): JSX.Element {
+function Unseen({ request }: { request: ApprovalDetail['request'] }): JSX.Element {
   const { replaces, unshown, pathsLeftOut = 0, diffLeftOut = 0 } = request
   return (
     <>
@@ -165,7 +150,7 @@ function Unseen({ request }: { request: Approval['request'] }): JSX.Element {
 }
 
 interface AnswerProps {
-  readonly approval: Approval
+  readonly approval: ApprovalDetail
   readonly left: number
   readonly decided: () => void
   /** Outlives the buttons: who was too late is told so. */
@@ -218,7 +203,7 @@ function Answer({ approval: { id, request }, left, decided, error }: AnswerProps
   )
 }
 
-function Closed({ approval }: { approval: Approval }): JSX.Element {
+function Closed({ approval }: { approval: ApprovalDetail }): JSX.Element {
   const by = approval.decided_by ?? 'somebody'
   switch (approval.state) {
     case 'open':

@@ -1,4 +1,5 @@
 import type { JSX } from 'preact'
+import type { ApprovalAnswer, ApprovalRow } from '../../../provider/src/console/answers.ts'
 import { get } from '../api.ts'
 import { waiting } from '../live.ts'
 import { Empty, Show, useLoad } from '../parts/load.tsx'
@@ -6,22 +7,9 @@ import { Text } from '../parts/text.tsx'
 import { secondsLeft, shownLeft, Time } from '../parts/time.tsx'
 import { wordsFor } from '../parts/words.ts'
 
-export interface Summary {
-  readonly id: string
-  readonly app: string
-  readonly agent: string
-  readonly command: string
-  readonly state: 'open' | 'approved' | 'denied' | 'used' | 'expired'
-  readonly opened_at: number
-  readonly expires_at: number
-  readonly decided_by: string | null
-}
-
-type Row = Summary & { readonly path: string }
-
-export function loadApprovals(): Promise<Row[]> {
+export function loadApprovals(): Promise<ApprovalRow[]> {
   void waiting.value // when what waits changes, the list does
-  return get<Row[]>('approvals')
+  return get<ApprovalRow[]>('approvals')
 }
 
 export function Approvals(): JSX.Element {
@@ -75,9 +63,10 @@ export function Approvals(): JSX.Element {
   )
 }
 
-const isWaiting = ({ state, expires_at }: Row): boolean => state === 'open' && secondsLeft(expires_at) > 0
+const isWaiting = ({ state, expires_at }: ApprovalRow): boolean =>
+  state === 'open' && secondsLeft(expires_at) > 0
 
-export const Waiting = ({ rows }: { rows: readonly Row[] }): JSX.Element => (
+export const Waiting = ({ rows }: { rows: readonly ApprovalRow[] }): JSX.Element => (
   <ul class="rows waiting">
     {rows.map((row) => (
       <li key={row.id}>
@@ -96,7 +85,7 @@ export const Waiting = ({ rows }: { rows: readonly Row[] }): JSX.Element => (
   </ul>
 )
 
-const STATES: Readonly<Record<Summary['state'], readonly [string, string]>> = {
+const STATES: Readonly<Record<ApprovalAnswer['state'], readonly [string, string]>> = {
   open: ['warn', 'waiting'],
   approved: ['good', 'approved'],
   used: ['good', 'approved, done'],
@@ -104,7 +93,7 @@ const STATES: Readonly<Record<Summary['state'], readonly [string, string]>> = {
   expired: ['plain', 'expired'],
 }
 
-export function State({ state }: { state: Summary['state'] }): JSX.Element {
+export function State({ state }: { state: ApprovalAnswer['state'] }): JSX.Element {
   const [kind, word] = STATES[state]
   return <span class={`tag ${kind}`}>{word}</span>
 }

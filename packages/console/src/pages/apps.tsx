@@ -1,30 +1,14 @@
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
+import type { AppAnswer, DelegationAnswer } from '../../../provider/src/console/answers.ts'
 import { get, post } from '../api.ts'
 import { Empty, messageOf, Notice, Show, useLoad } from '../parts/load.tsx'
 import { Text, visible } from '../parts/text.tsx'
 import { Time } from '../parts/time.tsx'
 import { noteSignedOut } from '../session.ts'
 
-interface App {
-  readonly id: string
-  readonly did: string
-  readonly enabled: boolean
-  readonly created_at: number
-  readonly delegations: readonly Delegation[]
-}
-
-interface Delegation {
-  readonly cid: string
-  readonly command: string
-  readonly prefix: string
-  readonly issued_at: number
-  readonly expires_at: number | null
-  readonly revoked: boolean
-}
-
 export function Apps(): JSX.Element {
-  const loaded = useLoad(() => get<App[]>('apps'))
+  const loaded = useLoad(() => get<AppAnswer[]>('apps'))
   return (
     <>
       <h1>Apps</h1>
@@ -49,7 +33,7 @@ export function Apps(): JSX.Element {
   )
 }
 
-function AppCard({ app, changed }: { app: App; changed: () => void }): JSX.Element {
+function AppCard({ app, changed }: { app: AppAnswer; changed: () => void }): JSX.Element {
   const busy = useSignal(false)
   const error = useSignal<string | undefined>(undefined)
   const flip = async (): Promise<void> => {
@@ -111,7 +95,7 @@ function AppCard({ app, changed }: { app: App; changed: () => void }): JSX.Eleme
   )
 }
 
-function Until({ delegation: { revoked, expires_at } }: { delegation: Delegation }): JSX.Element {
+function Until({ delegation: { revoked, expires_at } }: { delegation: DelegationAnswer }): JSX.Element {
   if (revoked) return <span class="tag bad">revoked</span>
   if (expires_at === null) return <span class="quiet">no end</span>
   const over = expires_at < Date.now()

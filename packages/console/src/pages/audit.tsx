@@ -1,5 +1,6 @@
 import { batch, useSignal, useSignalEffect } from '@preact/signals'
 import type { JSX } from 'preact'
+import type { EntryAnswer, TrailAnswer, VerifiedAnswer } from '../../../provider/src/console/answers.ts'
 import { get, post } from '../api.ts'
 import { connection } from '../live.ts'
 import { Empty, messageOf, Notice } from '../parts/load.tsx'
@@ -7,18 +8,6 @@ import { plural, Text } from '../parts/text.tsx'
 import { Time } from '../parts/time.tsx'
 import { wordsFor } from '../parts/words.ts'
 import { noteSignedOut } from '../session.ts'
-
-interface Entry {
-  readonly seq: number
-  readonly hash: string
-  readonly body: Readonly<Record<string, unknown>> | null
-}
-
-interface Page {
-  readonly records: readonly Entry[]
-  readonly next: number | null
-  readonly looked_at: number
-}
 
 const KINDS = [
   ['', 'everything'],
@@ -32,15 +21,15 @@ export function Audit(): JSX.Element {
   const kind = useSignal('')
   const app = useSignal('')
   const text = useSignal('')
-  const records = useSignal<readonly Entry[] | undefined>(undefined)
+  const records = useSignal<readonly EntryAnswer[] | undefined>(undefined)
   const next = useSignal<number | null>(null)
   const lookedAt = useSignal(0)
   const error = useSignal<string | undefined>(undefined)
   let asked = 0
-  const load = async (query: URLSearchParams, before?: readonly Entry[]): Promise<void> => {
+  const load = async (query: URLSearchParams, before?: readonly EntryAnswer[]): Promise<void> => {
     const mine = ++asked
     try {
-      const page = await get<Page>(`audit?${query.toString()}`)
+      const page = await get<TrailAnswer>(`audit?${query.toString()}`)
       if (mine !== asked) return
       batch(() => {
         records.value = [...(before ?? []), ...page.records]
@@ -131,7 +120,7 @@ export function Audit(): JSX.Element {
   )
 }
 
-function Row({ entry: { seq, body, hash } }: { entry: Entry }): JSX.Element {
+function Row({ entry: { seq, body, hash } }: { entry: EntryAnswer }): JSX.Element {
   const { tag, word, what, where } = lineOf(body)
   return (
     <li>
@@ -184,7 +173,7 @@ interface Line {
   readonly where: string
 }
 
-function lineOf(body: Entry['body']): Line {
+function lineOf(body: EntryAnswer['body']): Line {
   const field = (name: string): string => textOf(body?.[name])
   const does = `${field('app')}: ${wordsFor(field('command'))}`
   switch (body?.['kind']) {
@@ -223,30 +212,15 @@ function aboutOf(body: Readonly<Record<string, unknown>>): string {
     .join(', ')
 }
 
-interface Verified {
-  readonly ok: boolean
-  readonly records: number
-  readonly checkpoints: number
-  readonly problems: number
-  readonly first: {
-    readonly seq: number
-    readonly kind: string
-    readonly detail: string
-    readonly record: Entry | null
-  } | null
-  readonly unfinished: number
-  readonly clock_went_back: number
-}
-
 /** Chain and checkpoints, all of them, with the first broken record. */
 function Verify(): JSX.Element {
   const busy = useSignal(false)
-  const result = useSignal<Verified | string | undefined>(undefined)
+  const result = useSignal<VerifiedAnswer | string | undefined>(undefined)
   const run = async (): Promise<void> => {
     if (busy.value) return
     busy.value = true
     try {
-      result.value = await post<Verified>('audit/verify')
+      result.value = await post<VerifiedAnswer>('audit/verify')
     } catch (thrown) {
       noteSignedOut(thrown)
       result.value = messageOf(thrown)
@@ -267,7 +241,7 @@ function Verify(): JSX.Element {
   )
 }
 
-const Whole = ({ found }: { found: Verified }): JSX.Element => (
+const Whole = ({ found }: { found: VerifiedAnswer }): JSX.Element => (
   <Notice kind="good" title="The trail is whole">
     <p>
       {plural(found.records, 'record')} and {plural(found.checkpoints, 'checkpoint')} are as they were
@@ -277,7 +251,7 @@ const Whole = ({ found }: { found: Verified }): JSX.Element => (
   </Notice>
 )
 
-const Broken = ({ found }: { found: Verified }): JSX.Element => (
+const Broken = ({ found }: { found: VerifiedAnswer }): JSX.Element => (
   <Notice kind="bad" title={`The trail is broken at record ${found.first?.seq ?? '?'}`}>
     <p>
       {found.first?.kind}: {found.first?.detail}

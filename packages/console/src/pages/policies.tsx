@@ -1,5 +1,6 @@
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
+import type { PoliciesAnswer, TriedAnswer } from '../../../provider/src/console/answers.ts'
 import { get, post } from '../api.ts'
 import { Empty, messageOf, Notice, Show, useLoad } from '../parts/load.tsx'
 import { Text, visible } from '../parts/text.tsx'
@@ -7,28 +8,8 @@ import { Time } from '../parts/time.tsx'
 import { wordsFor } from '../parts/words.ts'
 import { noteSignedOut } from '../session.ts'
 
-interface Policies {
-  readonly commands: readonly string[]
-  readonly apps: readonly { readonly id: string; readonly did: string }[]
-  readonly policies: readonly {
-    readonly scope: string
-    readonly name: string
-    readonly version: number
-    readonly text: string
-    readonly created_at: number
-  }[]
-}
-
-interface Verdict {
-  readonly verdict: 'allow' | 'deny' | 'step_up'
-  readonly decided: readonly { readonly id: string; readonly text: string }[]
-  /** What permits it once a person has signed. */
-  readonly permits: readonly { readonly id: string; readonly text: string }[]
-  readonly errors: readonly string[]
-}
-
 export function PoliciesPage(): JSX.Element {
-  const loaded = useLoad(() => get<Policies>('policies'))
+  const loaded = useLoad(() => get<PoliciesAnswer>('policies'))
   return (
     <>
       <h1>Policies</h1>
@@ -81,8 +62,8 @@ export function PoliciesPage(): JSX.Element {
 }
 
 /** Who, what, where: the decision, and the statements that made it. */
-function TryIt({ known }: { known: Policies }): JSX.Element {
-  const answer = useSignal<Verdict | undefined>(undefined)
+function TryIt({ known }: { known: PoliciesAnswer }): JSX.Element {
+  const answer = useSignal<TriedAnswer | undefined>(undefined)
   const error = useSignal<string | undefined>(undefined)
   const command = useSignal(known.commands[0] ?? '')
   const ask = async (event: Event): Promise<void> => {
@@ -94,7 +75,7 @@ function TryIt({ known }: { known: Policies }): JSX.Element {
     }
     const app = field('app')
     try {
-      answer.value = await post<Verdict>('policies/try', {
+      answer.value = await post<TriedAnswer>('policies/try', {
         app,
         agent: known.apps.find(({ id }) => id === app)?.did ?? '',
         command: field('command'),
@@ -180,7 +161,7 @@ const WORDS = {
   step_up: ['warn', 'A person must approve it'],
 } as const
 
-function Decision({ verdict: { verdict, decided, permits, errors } }: { verdict: Verdict }): JSX.Element {
+function Decision({ verdict: { verdict, decided, permits, errors } }: { verdict: TriedAnswer }): JSX.Element {
   const [kind, title] = WORDS[verdict]
   return (
     <Notice kind={kind} title={title}>

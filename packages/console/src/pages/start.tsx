@@ -1,4 +1,5 @@
 import type { JSX } from 'preact'
+import type { OverviewAnswer } from '../../../provider/src/console/answers.ts'
 import { get } from '../api.ts'
 import { waiting } from '../live.ts'
 import { DayChart } from '../parts/chart.tsx'
@@ -7,27 +8,11 @@ import { plural, Text } from '../parts/text.tsx'
 import { Time } from '../parts/time.tsx'
 import { loadApprovals, Waiting } from './approvals.tsx'
 
-interface Overview {
-  readonly now: number
-  readonly version: string
-  readonly ready: boolean
-  readonly audit_broken: boolean
-  readonly database: 'embedded' | 'postgres'
-  readonly denied: readonly number[]
-  readonly active: readonly {
-    readonly app: string
-    readonly requests: number
-    readonly refused: number
-    readonly last_at: number
-  }[]
-  readonly complete: boolean
-}
-
 /** In one look: is it healthy, what waits, what was denied, who is active. */
 export function Start(): JSX.Element {
   const overview = useLoad(() => {
     void waiting.value
-    return get<Overview>('overview')
+    return get<OverviewAnswer>('overview')
   })
   const approvals = useLoad(loadApprovals)
   return (
@@ -84,7 +69,7 @@ export function Start(): JSX.Element {
   )
 }
 
-function Health({ seen }: { seen: Overview }): JSX.Element {
+function Health({ seen }: { seen: OverviewAnswer }): JSX.Element {
   const [kind, title, words] = seen.audit_broken
     ? [
         'bad',

@@ -1,6 +1,7 @@
 import { Hono } from 'hono'
 import { streamSSE } from 'hono/streaming'
 import { approvalRoutes } from './approvals.ts'
+import type { OverviewAnswer } from './answers.ts'
 import type { ConsoleContext } from './context.ts'
 import { ConsoleRefusal } from './errors.ts'
 import { PAGE_HEADERS, requireHost, requireOwnPage, requireSession, secretsOf } from './guard.ts'
@@ -61,7 +62,7 @@ export function consoleApi(context: ConsoleContext): Hono {
       audit_broken: provider.audit.isBroken,
       database: provider.database.engine,
       ...today,
-    })
+    } satisfies OverviewAnswer)
   })
 
   app.get('/events', (c) =>

@@ -9,6 +9,7 @@ import {
   findApproval,
   listSummaries,
 } from '../step-up/approvals.ts'
+import type { ApprovalAnswer, ApprovalDetail, ApprovalRow } from './answers.ts'
 import type { ConsoleContext } from './context.ts'
 import { ConsoleRefusal } from './errors.ts'
 import { requireSession } from './guard.ts'
@@ -25,12 +26,12 @@ export function approvalRoutes(context: ConsoleContext): Hono {
 
   app.get('/', async (c) => {
     const all = await listSummaries(database, provider.clock())
-    return c.json(all.map((each) => ({ ...summaryOf(each), path: each.path })))
+    return c.json(all.map((each): ApprovalRow => ({ ...summaryOf(each), path: each.path })))
   })
 
   app.get('/:id', async (c) => {
     const found = await requireKnown(context, c.req.param('id'))
-    return c.json({ ...summaryOf(found), request: found.request })
+    return c.json({ ...summaryOf(found), request: found.request } satisfies ApprovalDetail)
   })
 
   app.post('/:id/question', async (c) => {
@@ -78,7 +79,7 @@ const summaryOf = ({
   openedAt,
   expiresAt,
   decidedBy,
-}: Omit<Approval, 'request'>): object => ({
+}: Omit<Approval, 'request'>): ApprovalAnswer => ({
   id,
   app,
   agent,

@@ -1,11 +1,8 @@
+import type { LiveAnswer } from './answers.ts'
 import type { ConsoleContext } from './context.ts'
 import { listWaiting } from '../step-up/approvals.ts'
 
 const LOOK_MS = 1000
-
-export interface Waiting {
-  readonly waiting: readonly string[]
-}
 
 /**
  * What waits, told to every open page. Approvals are opened and decided by any provider of the database, so somebody
@@ -13,17 +10,17 @@ export interface Waiting {
  */
 export class Live {
   readonly #context: ConsoleContext
-  readonly #listeners = new Set<(now: Waiting) => void>()
+  readonly #listeners = new Set<(now: LiveAnswer) => void>()
   #timer: NodeJS.Timeout | undefined
   #last: string | undefined
-  #now: Waiting = { waiting: [] }
+  #now: LiveAnswer = { waiting: [] }
 
   constructor(context: ConsoleContext) {
     this.#context = context
   }
 
   /** Told at once how it is, and then of every change; returns how to stop. */
-  async follow(listener: (now: Waiting) => void): Promise<() => void> {
+  async follow(listener: (now: LiveAnswer) => void): Promise<() => void> {
     await this.look()
     listener(this.#now)
     this.#listeners.add(listener)

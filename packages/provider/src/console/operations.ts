@@ -5,6 +5,7 @@ import { listDelegations } from '../apps/delegations.ts'
 import { explain } from '../cedar/decide.ts'
 import { COMMANDS } from '../commands.ts'
 import { listPolicies, policiesOf } from '../policies/store.ts'
+import type { AppAnswer, PoliciesAnswer, TriedAnswer } from './answers.ts'
 import { type ConsoleContext, recordEvent } from './context.ts'
 import { ConsoleRefusal } from './errors.ts'
 import { requireSession } from './guard.ts'
@@ -31,7 +32,7 @@ export function operationRoutes(context: ConsoleContext): Hono {
   app.get('/apps', async (c) => {
     const [apps, issued] = await Promise.all([listApps(database), listDelegations(database)])
     return c.json(
-      apps.map(({ id, did, enabled, createdAt }) => ({
+      apps.map(({ id, did, enabled, createdAt }): AppAnswer => ({
         id,
         did,
         enabled,
@@ -76,7 +77,7 @@ export function operationRoutes(context: ConsoleContext): Hono {
         text,
         created_at: createdAt,
       })),
-    })
+    } satisfies PoliciesAnswer)
   })
 
   app.post('/policies/try', async (c) => {
@@ -107,7 +108,7 @@ export function operationRoutes(context: ConsoleContext): Hono {
       decided: decided.map(({ id, text }) => ({ id, text })),
       permits: permitting.map(({ id, text }) => ({ id, text })),
       errors: decision.errors,
-    })
+    } satisfies TriedAnswer)
   })
   return app
 }

@@ -1,5 +1,6 @@
 import type { AuditBody } from '../audit/record.ts'
 import type { Database } from '../storage/database.ts'
+import type { Day } from './answers.ts'
 
 const HOUR_MS = 3_600_000
 const HOURS = 24
@@ -11,19 +12,6 @@ interface Activity {
   readonly requests: number
   readonly refused: number
   readonly lastAt: number
-}
-
-export interface Day {
-  /** Of each of the last 24 hours of the clock, the oldest first; the last is the present one. */
-  readonly denied: readonly number[]
-  readonly active: readonly {
-    readonly app: string
-    readonly requests: number
-    readonly refused: number
-    readonly last_at: number
-  }[]
-  /** False: there was more in this day than was looked at. */
-  readonly complete: boolean
 }
 
 interface Seen {

@@ -12,6 +12,7 @@ import { listPasskeys, parsePasskeyName, PasskeyError } from '../passkeys/passke
 import { hashSecret } from '../sessions/secret.ts'
 import { endSession, startSession } from '../sessions/sessions.ts'
 import type { Database } from '../storage/database.ts'
+import type { SessionAnswer, SignedInAnswer } from './answers.ts'
 import { type ConsoleContext, eventBy, recordEvent } from './context.ts'
 import { ConsoleRefusal } from './errors.ts'
 import { giveCookie, requireSession, sessionOf, takeCookie } from './guard.ts'
@@ -38,10 +39,10 @@ export function signInRoutes(context: ConsoleContext): Hono {
 
   app.get('/session', async (c) => {
     const session = await sessionOf(c, context.site(), database, provider.clock())
-    if (session) return c.json({ name: session.name })
+    if (session) return c.json({ name: session.name } satisfies SessionAnswer)
     const { rpId } = context.site()
     const usable = (await listPasskeys(database)).some((each) => each.rpId === rpId)
-    return c.json({ name: null, has_passkeys: usable })
+    return c.json({ name: null, has_passkeys: usable } satisfies SessionAnswer)
   })
 
   app.post('/register/options', async (c) => {
@@ -71,7 +72,7 @@ export function signInRoutes(context: ConsoleContext): Hono {
     })
     const { cookie, key } = await startSession(database, made.id, provider.clock())
     giveCookie(c, context.site(), cookie)
-    return c.json({ name, key })
+    return c.json({ name, key } satisfies SignedInAnswer)
   })
 
   app.post('/sign-in/options', async (c) => c.json(await askSignature(ceremony(), 'sign in', '')))
@@ -87,7 +88,7 @@ export function signInRoutes(context: ConsoleContext): Hono {
     await recordEvent(context, 'signed in', { name, passkey })
     const { cookie, key } = await startSession(database, passkey, provider.clock())
     giveCookie(c, context.site(), cookie)
-    return c.json({ name, key })
+    return c.json({ name, key } satisfies SignedInAnswer)
   })
 
   app.post('/sign-out', async (c) => {

@@ -6,6 +6,7 @@ import type { AuditBody, ChainedRecord } from '../audit/record.ts'
 import { type AuditVerdict, verifyAudit } from '../audit/verify.ts'
 import { readWitness } from '../audit/witness.ts'
 import type { Database } from '../storage/database.ts'
+import type { EntryAnswer, TrailAnswer, VerifiedAnswer } from './answers.ts'
 import type { ConsoleContext } from './context.ts'
 import { ConsoleRefusal } from './errors.ts'
 
@@ -56,32 +57,22 @@ export function trailRoutes(context: ConsoleContext): Hono {
       first: first ? { ...first, record: broken ? recordOf(broken) : null } : null,
       unfinished: unfinished.length,
       clock_went_back: clockWentBack.length,
-    })
+    } satisfies VerifiedAnswer<AuditBody>)
   })
   return app
 }
 
-interface Shown {
-  readonly seq: number
-  readonly hash: string
-  /** Null: it is not JSON any more. */
-  readonly body: AuditBody | null
-}
+type Shown = EntryAnswer<AuditBody>
 
 const recordOf = ({ seq, hash, body }: ChainedRecord): Shown => ({ seq, hash, body: parseBody(body) })
 
 const readOne = ({ queries }: Pick<Database, 'queries'>, seq: number): Promise<ChainedRecord | undefined> =>
   queries.selectFrom('audit_records').selectAll().where('seq', '=', seq).executeTakeFirst()
 
-interface TrailPage {
-  readonly records: readonly Shown[]
-  /** Ask again with this as `before`; null at the beginning of the trail. */
-  readonly next: number | null
-  /** Records that were looked through for it. */
-  readonly looked_at: number
-}
-
-export async function readPage({ queries }: Pick<Database, 'queries'>, asked: Asked): Promise<TrailPage> {
+export async function readPage(
+  { queries }: Pick<Database, 'queries'>,
+  asked: Asked,
+): Promise<TrailAnswer<AuditBody>> {
   const isFiltered = asked.kind !== undefined || asked.app !== undefined || (asked.text ?? '') !== ''
   const found: Shown[] = []
   let before = asked.before ?? Number.MAX_SAFE_INTEGER

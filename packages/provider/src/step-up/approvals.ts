@@ -9,6 +9,7 @@ import type { Database } from '../storage/database.ts'
 import type { ApprovalsTable, Schema } from '../storage/schema.ts'
 import type { SigningKey } from '../tokens/key.ts'
 import { APPROVAL_GIVEN, cosign, isCosigned, readGiven } from './proof.ts'
+import type { ApprovalRequest } from './request.ts'
 
 export const DEFAULT_APPROVAL_MS = 60_000
 export const MOST_APPROVAL_MS = 300_000
@@ -21,26 +22,6 @@ const MOST_KEPT = 1000
 const MOST_KEPT_CHARACTERS = 16 * 2 ** 20
 /** A person is asked about so many things of one app at once. */
 const MOST_OPEN = 16
-
-/** What a person is shown, made by the provider from what it found (decision 0190). */
-export interface ApprovalRequest {
-  readonly path: string
-  readonly destination?: string
-  readonly files: number
-  readonly directories: number
-  readonly bytes: number
-  /** Where the path, or the destination, is a file now, that file is not there afterwards. */
-  readonly replaces?: true
-  /** The first of them. */
-  readonly paths: readonly string[]
-  /** How many more would be touched, directories and names that are not UTF-8 included. */
-  readonly pathsLeftOut?: number
-  readonly diff?: string
-  /** A content is written that a person is not shown, and why. */
-  readonly unshown?: 'not text' | 'too large' | 'not what the edit expects'
-  /** Characters of the diff that are too many to show. */
-  readonly diffLeftOut?: number
-}
 
 export interface Approval {
   readonly id: string

@@ -18,7 +18,7 @@ import { requireParent, requirePossible } from '../operations/possible.ts'
 import { requireAlso, surveyTree, type TreeChecks } from '../operations/tree.ts'
 import type { Deadline } from '../pipeline/deadline.ts'
 import type { Place } from '../pipeline/places.ts'
-import type { ApprovalRequest } from './approvals.ts'
+import type { ApprovalRequest } from './request.ts'
 
 export interface Surveyed {
   /** A hash over everything that would be touched, as it is now. */

@@ -1,0 +1,137 @@
+/**
+ * What the console's API answers: the types of both its sides. Nothing of this file runs, and nothing that it names needs
+ * the types of Node, so that the page can have it.
+ */
+import type { Command } from '../commands.ts'
+import type { ApprovalRequest } from '../step-up/request.ts'
+
+export interface ApprovalAnswer {
+  readonly id: string
+  readonly app: string
+  readonly agent: string
+  readonly command: Command
+  readonly state: 'open' | 'approved' | 'denied' | 'used' | 'expired'
+  readonly opened_at: number
+  readonly expires_at: number
+  readonly decided_by: string | null
+}
+
+/** One of many: without all that it would touch. */
+export interface ApprovalRow extends ApprovalAnswer {
+  readonly path: string
+}
+
+export interface ApprovalDetail extends ApprovalAnswer {
+  readonly request: ApprovalRequest
+}
+
+export interface AppAnswer {
+  readonly id: string
+  readonly did: string
+  readonly enabled: boolean
+  readonly created_at: number
+  readonly delegations: readonly DelegationAnswer[]
+}
+
+export interface DelegationAnswer {
+  readonly cid: string
+  readonly command: string
+  readonly prefix: string
+  readonly issued_at: number
+  readonly expires_at: number | null
+  readonly revoked: boolean
+}
+
+export interface PoliciesAnswer {
+  readonly commands: readonly Command[]
+  readonly apps: readonly { readonly id: string; readonly did: string }[]
+  readonly policies: readonly {
+    readonly scope: string
+    readonly name: string
+    readonly version: number
+    readonly text: string
+    readonly created_at: number
+  }[]
+}
+
+interface StatementAnswer {
+  readonly id: string
+  readonly text: string
+}
+
+export interface TriedAnswer {
+  readonly verdict: 'allow' | 'deny' | 'step_up'
+  readonly decided: readonly StatementAnswer[]
+  /** What permits it once a person has signed. */
+  readonly permits: readonly StatementAnswer[]
+  readonly errors: readonly string[]
+}
+
+/** What happened in the last day. */
+export interface Day {
+  /** Of each of the last 24 hours of the clock, the oldest first; the last is the present one. */
+  readonly denied: readonly number[]
+  readonly active: readonly {
+    readonly app: string
+    readonly requests: number
+    readonly refused: number
+    readonly last_at: number
+  }[]
+  /** False: there was more in this day than was looked at. */
+  readonly complete: boolean
+}
+
+export interface OverviewAnswer extends Day {
+  readonly now: number
+  readonly version: string
+  readonly ready: boolean
+  readonly audit_broken: boolean
+  readonly database: 'embedded' | 'postgres'
+}
+
+/** What is told to every open page, at once and when it changes. */
+export interface LiveAnswer {
+  /** Ids of the requests that wait for a person. */
+  readonly waiting: readonly string[]
+}
+
+/** `Body` is what a record says; to the page, which shows whatever is stored, anything. */
+export interface EntryAnswer<Body = Readonly<Record<string, unknown>>> {
+  readonly seq: number
+  readonly hash: string
+  /** Null: it is not JSON any more. */
+  readonly body: Body | null
+}
+
+export interface TrailAnswer<Body = Readonly<Record<string, unknown>>> {
+  readonly records: readonly EntryAnswer<Body>[]
+  /** Ask again with this as `before`; null at the beginning of the trail. */
+  readonly next: number | null
+  /** Records that were looked through for it. */
+  readonly looked_at: number
+}
+
+export interface VerifiedAnswer<Body = Readonly<Record<string, unknown>>> {
+  readonly ok: boolean
+  readonly records: number
+  readonly checkpoints: number
+  readonly problems: number
+  readonly first: {
+    readonly seq: number
+    readonly kind: string
+    readonly detail: string
+    readonly record: EntryAnswer<Body> | null
+  } | null
+  readonly unfinished: number
+  readonly clock_went_back: number
+}
+
+export type SessionAnswer =
+  | { readonly name: string }
+  | { readonly name: null; readonly has_passkeys: boolean }
+
+/** The key is half of the session; the cookie is the other (decision 0189). */
+export interface SignedInAnswer {
+  readonly name: string
+  readonly key: string
+}

@@ -34,7 +34,13 @@ import {
   setPolicy,
   type StoredPolicy,
 } from './policies/store.ts'
-import { type Approval, decideApproval, findApproval, listApprovals } from './step-up/approvals.ts'
+import {
+  type Approval,
+  decideApproval,
+  findApproval,
+  listApprovals,
+  takeBackNo,
+} from './step-up/approvals.ts'
 import { linkUrl, makeLink } from './passkeys/links.ts'
 import { listPasskeys, type Passkey, removePasskey } from './passkeys/passkeys.ts'
 import { parseSite } from './console/site.ts'
@@ -200,6 +206,13 @@ export class Admin {
     const decided = await decideApproval(kept, id, how, { by: this.#by }, this.#clock())
     await this.#sign()
     return decided
+  }
+
+  async takeBackNo(id: string): Promise<Approval> {
+    const kept = { database: this.database, audit: this.#audit }
+    const taken = await takeBackNo(kept, id, { by: this.#by }, this.#clock())
+    await this.#sign()
+    return taken
   }
 
   /** SPEC 7.7: a link that makes one passkey, within ten minutes, in whichever browser opens it. */

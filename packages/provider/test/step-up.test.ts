@@ -101,6 +101,7 @@ describe.each(ENGINES)('SPEC 7.5 on %s', (_, choice) => {
       directories: 0,
       bytes: 7,
       paths: [path],
+      kinds: 'f',
     })
     expect(id).toMatch(/^[0-9a-f]+$/) // `cordon provider approve -x` would be an option
     expect(existsSync(path)).toBe(true)

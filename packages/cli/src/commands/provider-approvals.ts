@@ -14,6 +14,20 @@ export const registerApprovals: Register = (parser, world) => {
     world.out.write(formatApprovals(all))
   })
 
+  providerCommand(approvals, 'forget', 'take a no back: the same request is asked about again')
+    .argument('<id>')
+    .action(async (id: string, flags: ProviderFlags) => {
+      const { state } = await asAdmin(world, flags, async (admin) => {
+        const said = await admin.approval(id)
+        if (!said) throw new UsageError(`there is no approval ${show(id)}`)
+        if (said.noUntil === undefined)
+          throw new UsageError(`no answer of a person stands in the way of ${show(id)}: it is ${said.state}`)
+        return admin.takeBackNo(id)
+      })
+      if (flags.json) writeJson(world, { id, state })
+      else world.out.write(`the no to ${id} counts no more: the agent can ask again\n`)
+    })
+
   providerCommand(parser, 'approve', 'sign for one request of an agent, once, after looking at it')
     .argument('<id>')
     .action(async (id: string, flags: ProviderFlags) => {

@@ -1,15 +1,15 @@
 import { type Signal, useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
 import type { ApprovalDetail } from '../../../provider/src/console/answers.ts'
 import { get, post } from '../api.ts'
 import { waiting } from '../live.ts'
 import { Diff } from '../parts/diff.tsx'
-import { messageOf, Notice, Show, useLoad } from '../parts/load.tsx'
+import { type Failure, failureOf, messageOf, Notice, sentence, Show, useLoad } from '../parts/load.tsx'
 import { Bytes, plural, Text } from '../parts/text.tsx'
-import { secondsLeft, shownLeft, Time } from '../parts/time.tsx'
-import { wordsFor } from '../parts/words.ts'
+import { secondsLeft, shownFor, shownLeft, Time } from '../parts/time.tsx'
+import { wordsForRequest } from '../parts/words.ts'
 import { noteSignedOut, sign } from '../session.ts'
-import { State } from './approvals.tsx'
 
 /** SPEC 7.5: who asks, what exactly, until when, and one button each way. */
 export function ApprovalPage({ id }: { id: string }): JSX.Element {
@@ -31,15 +31,16 @@ function Question({ approval, decided }: { approval: ApprovalDetail; decided: ()
   const { app, agent, command, request, opened_at, expires_at } = approval
   const left = secondsLeft(expires_at)
   const state = approval.state === 'open' && left === 0 ? 'expired' : approval.state
-  const error = useSignal<string | undefined>(undefined)
+  const error = useSignal<Failure | undefined>(undefined)
   return (
     <article class="question">
       <p class="crumb">
         <a href="/console/approvals">Approvals</a>
       </p>
       <h1>
-        <Text>{app}</Text> wants to {wordsFor(command)}
+        <Text>{app}</Text> wants to {wordsForRequest(command, request)}
       </h1>
+      <Outcome approval={{ ...approval, state }} error={error.value} changed={decided} />
       <p class="target">
         <Text>{request.path}</Text>
         {request.destination !== undefined && (
@@ -53,7 +54,7 @@ function Question({ approval, decided }: { approval: ApprovalDetail; decided: ()
         <div>
           <dt>Touches</dt>
           <dd>
-            {touched(request)}, <Bytes count={request.bytes} />
+            <Touched request={request} />
           </dd>
         </div>
         <div>
@@ -80,37 +81,58 @@ function Question({ approval, decided }: { approval: ApprovalDetail; decided: ()
       {request.diff !== undefined && (
         <section>
           <h2>What would change</h2>
-          <Diff text={request.diff} />
+          <Diff text={request.diff} isNew={request.bytesNow === undefined} />
         </section>
       )}
-      {(request.paths.length > 1 || request.paths[0] !== request.path) && <Paths paths={request.paths} />}
-      {error.value !== undefined && <Notice kind="bad" title={error.value} />}
-      {state === 'open' ? (
-        <Answer approval={approval} left={left} decided={decided} error={error} />
-      ) : (
-        <Closed approval={{ ...approval, state }} />
-      )}
+      <Paths request={request} isTree={command === '/filesystem/dir/delete_recursive'} />
+      {state === 'open' && <Answer approval={approval} left={left} decided={decided} error={error} />}
     </article>
   )
 }
 
-const FIRST = 100
+type Request = ApprovalDetail['request']
 
-function touched({ files, directories }: ApprovalDetail['request']): string {
+function Touched({ request }: { request: Request }): JSX.Element {
+  const { files, directories, bytes, bytesNow, links = 0 } = request
   const counted = [plural(files, 'file'), plural(directories, 'directory', 'directories')]
-  return (directories === 0 ? counted.slice(0, 1) : files === 0 ? counted.slice(1) : counted).join(' and ')
+  const shown = directories === 0 ? counted.slice(0, 1) : files === 0 ? counted.slice(1) : counted
+  const isLink = links === 1 && files === 1
+  return (
+    <>
+      {isLink && directories === 0 ? 'a link, not what it leads to' : shown.join(' and ')}
+      {links > 0 && !(isLink && directories === 0) && ` (${plural(links, 'link')} among them)`}
+      {!(isLink && directories === 0) && (
+        <>
+          , <Bytes count={bytes} />
+        </>
+      )}
+      {bytesNow !== undefined && (
+        <>
+          , now <Bytes count={bytesNow} />
+        </>
+      )}
+    </>
+  )
 }
 
-function Paths({ paths }: { paths: readonly string[] }): JSX.Element {
+const FIRST = 100
+const KINDS: Readonly<Record<string, string>> = { d: 'directory', l: 'link', o: 'no file' }
+
+/** Of a tree also its root, which goes with the rest. */
+function Paths({ request, isTree }: { request: Request; isTree: boolean }): JSX.Element | null {
   const all = useSignal(false)
+  const paths = isTree ? [request.path, ...request.paths] : request.paths
+  const kinds = `${isTree ? 'd' : ''}${request.kinds ?? ''}`
+  if (paths.length === 1 && paths[0] === request.path) return null
   const shown = all.value ? paths : paths.slice(0, FIRST)
   return (
     <section>
       <h2>Everything it would touch</h2>
       <ul class="paths" tabIndex={0} aria-label="paths">
-        {shown.map((path) => (
+        {shown.map((path, i) => (
           <li key={path}>
-            <Text>{path}</Text>
+            <Text>{path}</Text>{' '}
+            {KINDS[kinds.charAt(i)] !== undefined && <span class="kind">{KINDS[kinds.charAt(i)]}</span>}
           </li>
         ))}
       </ul>
@@ -154,7 +176,7 @@ interface AnswerProps {
   readonly left: number
   readonly decided: () => void
   /** Outlives the buttons: who was too late is told so. */
-  readonly error: Signal<string | undefined>
+  readonly error: Signal<Failure | undefined>
 }
 
 function Answer({ approval: { id, request }, left, decided, error }: AnswerProps): JSX.Element {
@@ -170,13 +192,14 @@ function Answer({ approval: { id, request }, left, decided, error }: AnswerProps
       )
     } catch (thrown) {
       noteSignedOut(thrown)
-      error.value = messageOf(thrown)
+      error.value = failureOf(thrown)
     }
     busy.value = undefined
     decided()
   }
   return (
     <footer class="answer">
+      {error.value !== undefined && <Notice kind="bad" title={sentence(error.value.message)} />}
       <Unseen request={request} />
       <p class={left <= 15 ? 'left soon' : 'left'} role="timer">
         {shownLeft(left)}
@@ -203,26 +226,73 @@ function Answer({ approval: { id, request }, left, decided, error }: AnswerProps
   )
 }
 
-function Closed({ approval }: { approval: ApprovalDetail }): JSX.Element {
+/** Said by the provider to who answered what was closed already. Any other failure is over with the question. */
+const TOLD: ReadonlySet<string> = new Set(['too_late', 'decided'])
+
+interface OutcomeProps {
+  readonly approval: ApprovalDetail
+  readonly error: Failure | undefined
+  readonly changed: () => void
+}
+
+/**
+ * What came of it, below the heading. Who was at the buttons when they went is brought here, with the focus: at the end of
+ * a long list, or of a narrow page, nobody would see it.
+ */
+function Outcome({ approval, error, changed }: OutcomeProps): JSX.Element | null {
+  const here = useRef<HTMLDivElement>(null)
+  const wasOpen = useRef(false)
+  const isOpen = approval.state === 'open'
+  useEffect(() => {
+    if (wasOpen.current && !isOpen) here.current?.focus()
+    wasOpen.current = isOpen
+  }, [isOpen])
+  if (isOpen) return null
+  return (
+    <div class="outcome" ref={here} tabIndex={-1}>
+      {error !== undefined && TOLD.has(error.code) && <Notice kind="bad" title={sentence(error.message)} />}
+      <Closed approval={approval} changed={changed} />
+    </div>
+  )
+}
+
+function Closed({ approval, changed }: Omit<OutcomeProps, 'error'>): JSX.Element {
   const by = approval.decided_by ?? 'somebody'
+  const newer = approval.newer !== null && <Newer id={approval.newer} />
   switch (approval.state) {
     case 'open':
     case 'approved':
       return (
         <Notice kind="good" title={`Approved by ${by}`}>
-          <p>The agent can do exactly this, once, when it asks again.</p>
+          {newer || (
+            <p>
+              If nothing has changed by then, the agent can do exactly this, once, when it asks again within{' '}
+              {shownFor(secondsLeft(approval.expires_at))}.
+            </p>
+          )}
         </Notice>
       )
     case 'used':
       return (
         <Notice kind="good" title={`Approved by ${by}, and used`}>
           <p>The agent asked again and it was let through. The audit trail has what came of it.</p>
+          {newer}
         </Notice>
       )
     case 'denied':
       return (
         <Notice kind="bad" title={`Denied by ${by}`}>
-          <p>The same request is refused for an hour without asking anybody.</p>
+          {newer}
+          {approval.no_until === null ? (
+            newer === false && <p>This no counts no more: when the agent asks again, somebody is asked.</p>
+          ) : (
+            <>
+              <p>
+                The same request is refused without asking anybody. That ends <Time at={approval.no_until} />.
+              </p>
+              <AskAgain id={approval.id} changed={changed} />
+            </>
+          )}
         </Notice>
       )
     case 'expired':
@@ -235,8 +305,37 @@ function Closed({ approval }: { approval: ApprovalDetail }): JSX.Element {
             {approval.decided_by === null ? 'Nobody answered' : 'The agent did not ask again'} in time, so
             nothing was done. The agent can ask again.
           </p>
-          <State state="expired" />
+          {newer}
         </Notice>
       )
   }
+}
+
+const Newer = ({ id }: { id: string }): JSX.Element => (
+  <p>
+    The agent asks about this path again: something has changed since, or it asks for more.{' '}
+    <a href={`/approvals/${id}`}>Look at its new question</a>
+  </p>
+)
+
+/** A no that was a mistake. Nothing is permitted by it, so no passkey is asked. */
+function AskAgain({ id, changed }: { id: string; changed: () => void }): JSX.Element {
+  const error = useSignal<string | undefined>(undefined)
+  const ask = async (): Promise<void> => {
+    try {
+      await post(`approvals/${id}/ask-again`)
+      changed()
+    } catch (thrown) {
+      noteSignedOut(thrown)
+      error.value = messageOf(thrown)
+    }
+  }
+  return (
+    <>
+      <button type="button" onClick={() => void ask()}>
+        Ask me again
+      </button>
+      {error.value !== undefined && <p>{sentence(error.value)}</p>}
+    </>
+  )
 }

@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
 import type { AppAnswer, DelegationAnswer } from '../../../provider/src/console/answers.ts'
 import { get, post } from '../api.ts'
-import { Empty, messageOf, Notice, Show, useLoad } from '../parts/load.tsx'
+import { Empty, messageOf, Notice, sentence, Show, useLoad } from '../parts/load.tsx'
 import { Text, visible } from '../parts/text.tsx'
 import { Time } from '../parts/time.tsx'
 import { noteSignedOut } from '../session.ts'
@@ -73,7 +73,7 @@ function AppCard({ app, changed }: { app: AppAnswer; changed: () => void }): JSX
         </code>
         , let in <Time at={app.created_at} />
       </p>
-      {error.value !== undefined && <Notice kind="bad" title={error.value} />}
+      {error.value !== undefined && <Notice kind="bad" title={sentence(error.value)} />}
       {app.delegations.length === 0 ? (
         <p class="quiet">Nothing was delegated to it: it can do nothing.</p>
       ) : (

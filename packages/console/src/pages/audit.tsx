@@ -3,7 +3,7 @@ import type { JSX } from 'preact'
 import type { EntryAnswer, TrailAnswer, VerifiedAnswer } from '../../../provider/src/console/answers.ts'
 import { get, post } from '../api.ts'
 import { connection } from '../live.ts'
-import { Empty, messageOf, Notice } from '../parts/load.tsx'
+import { Empty, messageOf, Notice, sentence } from '../parts/load.tsx'
 import { plural, Text } from '../parts/text.tsx'
 import { Time } from '../parts/time.tsx'
 import { wordsFor } from '../parts/words.ts'
@@ -94,7 +94,7 @@ export function Audit(): JSX.Element {
           />
         </label>
       </form>
-      {error.value !== undefined && <Notice kind="bad" title={error.value} />}
+      {error.value !== undefined && <Notice kind="bad" title={sentence(error.value)} />}
       {records.value === undefined ? (
         error.value === undefined && <p class="quiet loading">Loading…</p>
       ) : (
@@ -234,7 +234,7 @@ function Verify(): JSX.Element {
         {busy.value ? 'Verifying…' : 'Verify'}
       </button>
       <div class="verdict" aria-live="polite">
-        {typeof found === 'string' && <Notice kind="bad" title={found} />}
+        {typeof found === 'string' && <Notice kind="bad" title={sentence(found)} />}
         {typeof found === 'object' && (found.ok ? <Whole found={found} /> : <Broken found={found} />)}
       </div>
     </>

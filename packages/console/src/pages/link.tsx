@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { JSX } from 'preact'
 import { ApiError } from '../api.ts'
-import { Notice, messageOf } from '../parts/load.tsx'
+import { messageOf, Notice, sentence } from '../parts/load.tsx'
 import { goTo } from '../router.ts'
 import { checkLink, register } from '../session.ts'
 
@@ -68,7 +68,7 @@ export function Link(): JSX.Element {
           </form>
         )
       )}
-      {error.value !== undefined && <Notice kind="bad" title={error.value} />}
+      {error.value !== undefined && <Notice kind="bad" title={sentence(error.value)} />}
     </main>
   )
 }

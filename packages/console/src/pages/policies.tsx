@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
 import type { PoliciesAnswer, TriedAnswer } from '../../../provider/src/console/answers.ts'
 import { get, post } from '../api.ts'
-import { Empty, messageOf, Notice, Show, useLoad } from '../parts/load.tsx'
+import { Empty, messageOf, Notice, sentence, Show, useLoad } from '../parts/load.tsx'
 import { Text, visible } from '../parts/text.tsx'
 import { Time } from '../parts/time.tsx'
 import { wordsFor } from '../parts/words.ts'
@@ -146,7 +146,7 @@ function TryIt({ known }: { known: PoliciesAnswer }): JSX.Element {
         </button>
       </form>
       <div aria-live="polite">
-        {error.value !== undefined && <Notice kind="bad" title={error.value} />}
+        {error.value !== undefined && <Notice kind="bad" title={sentence(error.value)} />}
         {answer.value && <Decision verdict={answer.value} />}
       </div>
     </section>

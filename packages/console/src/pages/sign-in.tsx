@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
-import { Notice, messageOf } from '../parts/load.tsx'
+import { messageOf, Notice, sentence } from '../parts/load.tsx'
 import { session, signIn } from '../session.ts'
 
 export function SignIn(): JSX.Element {
@@ -40,7 +40,7 @@ export function SignIn(): JSX.Element {
           makes the first passkey.
         </p>
       )}
-      {error.value !== undefined && <Notice kind="bad" title={error.value} />}
+      {error.value !== undefined && <Notice kind="bad" title={sentence(error.value)} />}
       {known && (
         <p class="quiet small">
           Lost it? <code>cordon provider passkey add</code> on the host prints a link for a new one.

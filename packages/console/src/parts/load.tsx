@@ -6,21 +6,21 @@ import { noteSignedOut } from '../session.ts'
 
 export interface Loaded<T> {
   readonly data: Signal<T | undefined>
-  readonly error: Signal<string | undefined>
+  readonly error: Signal<Failure | undefined>
   readonly reload: () => Promise<void>
 }
 
 /** Loads when the page is shown, when a signal that `load` reads changes, and when the provider is back. */
 export function useLoad<T>(load: () => Promise<T>): Loaded<T> {
   const data = useSignal<T | undefined>(undefined)
-  const error = useSignal<string | undefined>(undefined)
+  const error = useSignal<Failure | undefined>(undefined)
   const run = async (loading: Promise<T>): Promise<void> => {
     try {
       data.value = await loading
       error.value = undefined
     } catch (thrown) {
       noteSignedOut(thrown)
-      error.value = messageOf(thrown)
+      error.value = failureOf(thrown)
     }
   }
   useSignalEffect(() => {
@@ -29,8 +29,36 @@ export function useLoad<T>(load: () => Promise<T>): Loaded<T> {
   return { data, error, reload: () => run(load()) }
 }
 
+export interface Failure {
+  readonly code: string
+  readonly message: string
+}
+
+export const failureOf = (thrown: unknown): Failure => ({
+  code: thrown instanceof ApiError ? thrown.code : '',
+  message: messageOf(thrown),
+})
+
 export const messageOf = (thrown: unknown): string =>
   thrown instanceof ApiError ? thrown.message : 'something in this page failed; load it again'
+
+/** What the provider says, as a sentence of this page: the first letter large, and what is between backticks as code. */
+export function sentence(message: string): JSX.Element {
+  const parts = message.split('`')
+  return (
+    <>
+      {parts.map((part, i) =>
+        i % 2 === 1 ? (
+          <code key={i}>{part}</code>
+        ) : i === 0 ? (
+          part.charAt(0).toUpperCase() + part.slice(1)
+        ) : (
+          part
+        ),
+      )}
+    </>
+  )
+}
 
 export function Show<T>({
   loaded,
@@ -43,10 +71,12 @@ export function Show<T>({
   if (error.value !== undefined && data.value === undefined)
     return (
       <Notice kind="bad" title="This could not be loaded">
-        <p>{error.value}</p>
-        <button type="button" onClick={() => void reload()}>
-          Try again
-        </button>
+        <p>{sentence(error.value.message)}</p>
+        {error.value.code !== 'not_found' && (
+          <button type="button" onClick={() => void reload()}>
+            Try again
+          </button>
+        )}
       </Notice>
     )
   if (data.value === undefined) return <p class="quiet loading">Loading…</p>
@@ -59,7 +89,7 @@ export function Notice({
   children,
 }: {
   kind: 'good' | 'bad' | 'warn' | 'plain'
-  title: string
+  title: ComponentChildren
   children?: ComponentChildren
 }): JSX.Element {
   return (

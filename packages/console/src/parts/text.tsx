@@ -1,4 +1,5 @@
 import type { JSX } from 'preact'
+import { oddIn } from './odd.ts'
 
 interface TextProps {
   readonly children: string
@@ -8,26 +9,17 @@ interface TextProps {
   readonly tabs?: boolean
 }
 
-/** As `policy/src/text.ts` has it: also what is ignored when it is drawn, and blanks that are no space. */
-const INVISIBLE = /[\p{C}\p{Zl}\p{Zp}\p{DI}\u00a0\u1680\u2000-\u200a\u202f\u205f\u2800\u3000]/gu
-
 /**
  * Somebody else's text: a file's name, a line of a diff. What could redraw the page or hide a part of it (bidi, control
- * and invisible characters) is shown as what it is; what is endless is cut, and that is said.
+ * and invisible characters), or pass for something else, is shown as what it is; what is endless is cut, and that is said.
  */
 export function Text({ children, most = Number.POSITIVE_INFINITY, tabs }: TextProps): JSX.Element {
   const shown = children.slice(0, most)
   const parts: (string | JSX.Element)[] = []
   let last = 0
-  for (const { 0: found, index } of shown.matchAll(INVISIBLE)) {
+  for (const [index, found] of oddIn(shown)) {
     parts.push(shown.slice(last, index))
-    parts.push(
-      found === '\t' && tabs === true ? (
-        found
-      ) : (
-        <span class="odd">{`\\u{${found.codePointAt(0)!.toString(16)}}`}</span>
-      ),
-    )
+    parts.push(found === '\t' && tabs === true ? found : <span class="odd">{escaped(found)}</span>)
     last = index + found.length
   }
   parts.push(shown.slice(last))
@@ -41,8 +33,16 @@ export function Text({ children, most = Number.POSITIVE_INFINITY, tabs }: TextPr
 }
 
 /** The same where only plain text can stand. */
-export const visible = (text: string): string =>
-  text.replace(INVISIBLE, (found) => `\\u{${found.codePointAt(0)!.toString(16)}}`)
+export function visible(text: string): string {
+  let [shown, last] = ['', 0]
+  for (const [index, found] of oddIn(text)) {
+    shown += text.slice(last, index) + escaped(found)
+    last = index + found.length
+  }
+  return shown + text.slice(last)
+}
+
+const escaped = (letter: string): string => `\\u{${letter.codePointAt(0)!.toString(16)}}`
 
 const UNITS = ['bytes', 'KB', 'MB', 'GB', 'TB']
 

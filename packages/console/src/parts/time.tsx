@@ -36,9 +36,11 @@ export const Time = ({ at }: { at: number }): JSX.Element => (
 const exact = (at: number): string =>
   new Date(at).toLocaleString(undefined, { dateStyle: 'full', timeStyle: 'long' })
 
-/** `45 s left`, `4 min 39 s left`. */
-export const shownLeft = (seconds: number): string =>
-  `${seconds < 60 ? '' : `${Math.floor(seconds / 60)} min `}${seconds % 60} s left`
+/** `45 s`, `4 min 39 s`. */
+export const shownFor = (seconds: number): string =>
+  `${seconds < 60 ? '' : `${Math.floor(seconds / 60)} min `}${seconds % 60} s`
+
+export const shownLeft = (seconds: number): string => `${shownFor(seconds)} left`
 
 /** Seconds that are left, or 0. */
 export const secondsLeft = (until: number): number =>

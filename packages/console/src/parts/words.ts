@@ -16,4 +16,18 @@ const WORDS: Readonly<Record<string, string>> = {
   '/filesystem/dir/delete_recursive': 'delete a directory with everything in it',
 }
 
+/** Where it makes a difference whether something is there now. */
+const OVER: Readonly<Record<string, string>> = {
+  '/filesystem/file/write': 'replace a file',
+  '/filesystem/file/move': 'move a file over another',
+  '/filesystem/file/copy': 'copy a file over another',
+}
+
+export const wordsForRequest = (command: string, { replaces }: { readonly replaces?: true }): string =>
+  replaces === true
+    ? (OVER[command] ?? wordsFor(command))
+    : command === '/filesystem/file/write'
+      ? 'write a new file'
+      : wordsFor(command)
+
 export const wordsFor = (command: string): string => WORDS[command] ?? command

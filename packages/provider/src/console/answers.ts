@@ -14,6 +14,8 @@ export interface ApprovalAnswer {
   readonly opened_at: number
   readonly expires_at: number
   readonly decided_by: string | null
+  /** Until then the same request is refused without asking anybody; null when it is not. */
+  readonly no_until: number | null
 }
 
 /** One of many: without all that it would touch. */
@@ -23,6 +25,8 @@ export interface ApprovalRow extends ApprovalAnswer {
 
 export interface ApprovalDetail extends ApprovalAnswer {
   readonly request: ApprovalRequest
+  /** The id of the same app's newer question about the same path, when one waits. */
+  readonly newer: string | null
 }
 
 export interface AppAnswer {

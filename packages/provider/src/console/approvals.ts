@@ -7,7 +7,9 @@ import {
   decideApproval,
   type Decider,
   findApproval,
+  findNewer,
   listSummaries,
+  takeBackNo,
 } from '../step-up/approvals.ts'
 import type { ApprovalAnswer, ApprovalDetail, ApprovalRow } from './answers.ts'
 import type { ConsoleContext } from './context.ts'
@@ -31,7 +33,8 @@ export function approvalRoutes(context: ConsoleContext): Hono {
 
   app.get('/:id', async (c) => {
     const found = await requireKnown(context, c.req.param('id'))
-    return c.json({ ...summaryOf(found), request: found.request } satisfies ApprovalDetail)
+    const newer = (await findNewer(database, found, provider.clock())) ?? null
+    return c.json({ ...summaryOf(found), request: found.request, newer } satisfies ApprovalDetail)
   })
 
   app.post('/:id/question', async (c) => {
@@ -64,6 +67,15 @@ export function approvalRoutes(context: ConsoleContext): Hono {
     const by = { by: `passkey ${name}`, evidence: { passkey } }
     return c.json(summaryOf(await decideOnce(context, found.id, 'deny', by)))
   })
+
+  app.post('/:id/ask-again', async (c) => {
+    const { name, passkey } = await requireSession(c, context.site(), database, provider.clock())
+    const { id, noUntil } = await requireKnown(context, c.req.param('id'))
+    if (noUntil === undefined)
+      throw new ConsoleRefusal('decided', 'no answer of a person stands in the way of this request')
+    const by = { by: `passkey ${name}`, evidence: { passkey } }
+    return c.json(summaryOf(await takeBackNo(provider, id, by, provider.clock())))
+  })
   return app
 }
 
@@ -79,6 +91,7 @@ const summaryOf = ({
   openedAt,
   expiresAt,
   decidedBy,
+  noUntil,
 }: Omit<Approval, 'request'>): ApprovalAnswer => ({
   id,
   app,
@@ -88,6 +101,7 @@ const summaryOf = ({
   opened_at: openedAt,
   expires_at: expiresAt,
   decided_by: decidedBy ?? null,
+  no_until: noUntil ?? null,
 })
 
 async function requireKnown({ provider }: ConsoleContext, id: string): Promise<Approval> {

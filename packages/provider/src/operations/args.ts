@@ -71,6 +71,7 @@ export interface AnyArgs {
   readonly path: string
   readonly destination?: string | undefined
   readonly overwrite?: boolean | undefined
+  readonly parents?: boolean | undefined
   readonly dry_run?: boolean | undefined
   readonly parents?: boolean | undefined
   readonly if_match?: string | undefined

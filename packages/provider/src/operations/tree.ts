@@ -62,8 +62,12 @@ export interface TreeSurvey {
   readonly files: number
   readonly directories: number
   readonly bytes: number
+  /** Of the files. */
+  readonly links: number
   /** The first of them, absolute. */
   readonly paths: readonly string[]
+  /** A letter for each of them. */
+  readonly kinds: string
   readonly morePaths: boolean
   /** Over names, kinds and versions of everything below. */
   readonly digest: string
@@ -87,7 +91,8 @@ export async function surveyTree(
   const digest = createHash('sha256')
   const met = new Set<string>()
   const paths: string[] = []
-  let [files, directories, bytes, seen] = [0, 0, 0, 0]
+  let kinds = ''
+  let [files, directories, bytes, links, seen] = [0, 0, 0, 0, 0]
   for (const entry of place.anchor.walk(place.inside, { maxDepth: 256 })) {
     if (++seen % A_TURN === 0) await deadline.breathe()
     const { path, kind } = entry
@@ -102,22 +107,31 @@ export async function surveyTree(
     each?.({ path: full, stat })
     if (kind === 'directory') directories++
     else files++
+    if (kind === 'link') links++
     if (kind === 'file') bytes += stat.size
     // A directory's own version changes with what is in it, which is hashed anyway.
     digest.update(`${full}\0${kind}\0${kind === 'directory' ? '' : stat.version}\n`)
     met.add(markOf(path, stat))
-    if (paths.length < mostPaths) paths.push(full)
+    if (paths.length >= mostPaths) continue
+    paths.push(full)
+    kinds += letterOf(kind)
   }
   return {
     files,
     directories,
     bytes,
+    links,
     paths,
+    kinds,
     morePaths: seen > paths.length,
     digest: digest.digest('hex'),
     holds: (path, stat) => met.has(markOf(path, stat)),
   }
 }
+
+/** As a person is shown it: a file, a directory, a link, or something else. */
+export const letterOf = (kind: string | undefined): string =>
+  kind === 'file' || kind === 'directory' || kind === 'link' ? kind.charAt(0) : 'o'
 
 /** Short, as a tree may have hundreds of thousands of entries; of a directory, which one it is and not how it is. */
 const markOf = (path: RelPath, { kind, identity, version }: FileStat): string =>

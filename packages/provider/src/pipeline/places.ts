@@ -147,7 +147,7 @@ function openAmbientOwn(dir: string): OwnDirectory {
   return { path, identity: `${dev}:${ino}` }
 }
 
-function statOf(anchor: Anchor, inside: RelPath): FileStat | undefined {
+export function statOf(anchor: Anchor, inside: RelPath): FileStat | undefined {
   try {
     return anchor.stat(inside)
   } catch (error) {

@@ -34,6 +34,8 @@ export interface Approval {
   readonly openedAt: number
   readonly expiresAt: number
   readonly decidedBy: string | undefined
+  /** Until then the no counts; undefined when there is none, or not any more. */
+  readonly noUntil: number | undefined
 }
 
 class ApprovalError extends CordonError {
@@ -246,15 +248,68 @@ export async function decideApproval(
       decided_by: by,
     }
     await db.updateTable('approvals').set(change).where('id', '=', id).execute()
-    const { app, command, binding, path } = row
-    const { destination } = before.request
-    const about = { app, command, path, ...(destination === undefined ? {} : { destination }), binding }
     const proof = change.proof === null ? {} : { proof: change.proof }
-    const detail = { approval: id, ...about, ...proof, ...evidence }
+    const detail = { ...aboutOf(row), ...proof, ...evidence }
     const name = decision === 'deny' ? 'approval denied' : APPROVAL_GIVEN
     const event = { kind: 'event' as const, op: randomUUID(), at: now, name, by, detail }
     return [approvalOf({ ...row, ...change }, now), event] as const
   }, noted)
+}
+
+/** Of an approval in the audit: what it was about. */
+function aboutOf({ id, app, command, binding, path, request }: ApprovalsTable): Record<string, unknown> {
+  const { destination } = JSON.parse(request) as ApprovalRequest
+  return { approval: id, app, command, path, ...(destination === undefined ? {} : { destination }), binding }
+}
+
+/**
+ * A no that was a mistake counts no more, and the same request is asked about again. It gives nothing: without a new
+ * signature nothing is done (decision 0324).
+ */
+export async function takeBackNo(
+  { database, audit }: { readonly database: Database; readonly audit: AuditLog },
+  id: string,
+  { by, evidence = {} }: Decider,
+  now: number,
+): Promise<Approval> {
+  return audit.appendWith(async (db) => {
+    const query = db.selectFrom('approvals').selectAll().where('id', '=', id)
+    const row = await database.lockRow(query).executeTakeFirst()
+    if (!row) throw new ApprovalError(`there is no approval ${show(id)}`)
+    const before = approvalOf(row, now)
+    if (before.noUntil === undefined) throw new ApprovalClosed(before)
+    // A no is for what a request would come to: every no to that, or the agent is refused by another one.
+    await db
+      .updateTable('approvals')
+      .set({ decided_at: null })
+      .where('state', '=', 'denied')
+      .where((of) => of.or([of('id', '=', id), of('meaning', '=', row.meaning)]))
+      .execute()
+    const detail = { ...aboutOf(row), ...evidence }
+    const event = { kind: 'event' as const, op: randomUUID(), at: now, name: 'denial taken back', by, detail }
+    return [approvalOf({ ...row, decided_at: null }, now), event] as const
+  })
+}
+
+/** The same app's newer question about the same path, when one waits: an answer to this one was no answer to that. */
+export async function findNewer(
+  { queries }: Pick<Database, 'queries'>,
+  { id, app, command, openedAt, request: { path } }: Approval,
+  now: number,
+): Promise<string | undefined> {
+  const newer = await queries
+    .selectFrom('approvals')
+    .select('id')
+    .where('app', '=', app)
+    .where('command', '=', command)
+    .where('path', '=', path)
+    .where('state', '=', 'open')
+    .where('expires_at', '>=', now)
+    .where('opened_at', '>=', openedAt)
+    .where('id', '!=', id)
+    .orderBy('opened_at', 'desc')
+    .executeTakeFirst()
+  return newer?.id
 }
 
 /** Who decides, for the record; with what anybody can check again that a passkey signed. */
@@ -299,7 +354,7 @@ export async function listSummaries(
   const all = queries
     .selectFrom('approvals')
     .select(['id', 'app', 'agent', 'command', 'binding', 'path', 'state'])
-    .select(['opened_at', 'expires_at', 'decided_by'])
+    .select(['opened_at', 'expires_at', 'decided_at', 'decided_by'])
     .orderBy('opened_at', 'desc')
   const open = await all.where(waits(now)).execute()
   const closed = await all
@@ -343,7 +398,11 @@ const approvalOf = (row: ApprovalsTable, now: number): Approval => ({
 })
 
 const summaryOf = (
+<<<<<<< HEAD
   row: Omit<ApprovalsTable, 'request' | 'size' | 'meaning' | 'decided_at' | 'proof' | 'record'>,
+=======
+  row: Omit<ApprovalsTable, 'request' | 'meaning' | 'proof'>,
+>>>>>>> 30b7714 (console: what came of an answer is in sight, and a no can be taken back)
   now: number,
 ): Omit<Approval, 'request'> => ({
   id: row.id,
@@ -355,4 +414,8 @@ const summaryOf = (
   openedAt: row.opened_at,
   expiresAt: row.expires_at,
   decidedBy: row.decided_by ?? undefined,
+  noUntil:
+    row.state === 'denied' && row.decided_at !== null && row.decided_at > now - NO_HOLDS_MS
+      ? row.decided_at + NO_HOLDS_MS
+      : undefined,
 })

@@ -5,10 +5,16 @@ export interface ApprovalRequest {
   readonly files: number
   readonly directories: number
   readonly bytes: number
+  /** Of the files, so many are symbolic links: the link itself is touched, not what it leads to. */
+  readonly links?: number
+  /** The size of the file that is written, as it is now; undefined when none is there. */
+  readonly bytesNow?: number
   /** Where the path, or the destination, is a file now, that file is not there afterwards. */
   readonly replaces?: true
   /** The first of them. */
   readonly paths: readonly string[]
+  /** A letter for each of `paths`: a file, a directory, a link, or something else (`fdlo`). */
+  readonly kinds?: string
   /** How many more would be touched, directories and names that are not UTF-8 included. */
   readonly pathsLeftOut?: number
   readonly diff?: string

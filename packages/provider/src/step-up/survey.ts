@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { FileError } from '@cordon/files'
+import { ROOT, splitEntry } from '@cordon/policy'
 import type { State } from '../audit/record.ts'
 import type { Command } from '../commands.ts'
 import { Refusal } from '../errors.ts'
@@ -15,9 +16,9 @@ import { unifiedDiff } from '../operations/diff.ts'
 import { editedText } from '../operations/edit.ts'
 import type { Work } from '../operations/operation.ts'
 import { requireParent, requirePossible } from '../operations/possible.ts'
-import { requireAlso, surveyTree, type TreeChecks } from '../operations/tree.ts'
+import { letterOf, requireAlso, surveyTree, type TreeChecks } from '../operations/tree.ts'
 import type { Deadline } from '../pipeline/deadline.ts'
-import type { Place } from '../pipeline/places.ts'
+import { type Place, statOf } from '../pipeline/places.ts'
 import type { ApprovalRequest } from './request.ts'
 
 export interface Surveyed {
@@ -48,7 +49,11 @@ export async function surveyWork(command: Command, asked: Work<Command>): Promis
   // Where there is none, who may see that was told; for others a person is asked about what is there, or is not.
   if (command === '/filesystem/dir/delete_recursive' && place.stat?.kind === 'directory') {
     const checks = may('/filesystem/file/stat', place) ? treeChecks(asked) : {}
-    const { files, directories, bytes, paths, digest } = await surveyTree(asked, checks, MOST_PATHS)
+    const { files, directories, bytes, links, paths, kinds, digest } = await surveyTree(
+      asked,
+      checks,
+      MOST_PATHS,
+    )
     return {
       content: digest,
       request: {
@@ -56,7 +61,8 @@ export async function surveyWork(command: Command, asked: Work<Command>): Promis
         files,
         directories: directories + 1, // with the one that was named
         bytes,
-        ...capPaths(paths, files + directories),
+        ...(links > 0 ? { links } : {}),
+        ...capPaths(paths, kinds, files + directories),
       },
       work: asked,
     }
@@ -69,6 +75,8 @@ export async function surveyWork(command: Command, asked: Work<Command>): Promis
     requireMatch(args.if_match, states[0], asked)
   const { diff, unshown, wanted, work } = await surveyText(command, asked)
   const kinds = touched.map(({ stat }) => stat?.kind ?? MADE[command])
+  const links = kinds.filter((kind) => kind === 'link').length
+  const above = command === '/filesystem/dir/create' && args.parents === true ? missingAbove(place) : []
   const directories = kinds.filter((kind) => kind === 'directory').length
   return {
     content: hash('sha256', JSON.stringify([states, args.sha256 ?? null])),
@@ -76,9 +84,12 @@ export async function surveyWork(command: Command, asked: Work<Command>): Promis
     request: {
       ...common,
       files: kinds.filter((kind) => kind !== undefined).length - directories,
-      directories,
+      directories: directories + above.length,
+      ...(links > 0 ? { links } : {}),
       bytes: args.size ?? touched.reduce((sum, { stat }) => sum + (stat?.kind === 'file' ? stat.size : 0), 0),
-      paths: touched.map(({ path }) => path),
+      ...(WRITES.has(command) && place.stat?.kind === 'file' ? { bytesNow: place.stat.size } : {}),
+      paths: [...above, ...touched.map(({ path }) => path)],
+      kinds: [...above.map(() => 'directory' as const), ...kinds].map(letterOf).join(''),
       ...replacedBy(command, asked),
       ...(diff === undefined ? {} : capDiff(diff)),
       ...(unshown === undefined ? {} : { unshown }),
@@ -125,6 +136,24 @@ function replacedBy(
   const { overwrite }: AnyArgs = args
   const there = command === '/filesystem/file/write' ? place : overwrite === true ? destination : undefined
   return there?.stat ? { replaces: true } : {}
+}
+
+const WRITES: ReadonlySet<Command> = new Set([
+  '/filesystem/file/write',
+  '/filesystem/file/create',
+  '/filesystem/file/edit',
+])
+
+/** Directories that are made with the one that was asked for, the topmost first. */
+function missingAbove({ path, inside, anchor }: Place): string[] {
+  const missing: string[] = []
+  let [at, name] = [splitEntry(inside)?.parent, path]
+  while (at !== undefined && at !== ROOT && statOf(anchor, at) === undefined) {
+    name = name.slice(0, name.lastIndexOf('/'))
+    missing.unshift(name)
+    at = splitEntry(at)?.parent
+  }
+  return missing
 }
 
 /** What is made where there is nothing yet. */
@@ -224,12 +253,17 @@ function textOf(bytes: Buffer): string | undefined {
 
 function capPaths(
   paths: readonly string[],
+  kinds: string,
   entries: number,
-): Pick<ApprovalRequest, 'paths' | 'pathsLeftOut'> {
+): Pick<ApprovalRequest, 'paths' | 'kinds' | 'pathsLeftOut'> {
   let left = MOST_PATH_CHARACTERS
-  const kept: string[] = []
-  for (const path of paths) if ((left -= path.length) >= 0) kept.push(path)
-  return { paths: kept, ...(entries > kept.length ? { pathsLeftOut: entries - kept.length } : {}) }
+  const fits = paths.findIndex((path) => (left -= path.length) < 0)
+  const kept = fits === -1 ? paths : paths.slice(0, fits)
+  return {
+    paths: kept,
+    kinds: kinds.slice(0, kept.length),
+    ...(entries > kept.length ? { pathsLeftOut: entries - kept.length } : {}),
+  }
 }
 
 /** One endless line must not push everything else out of sight. */

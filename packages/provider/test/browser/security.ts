@@ -297,7 +297,7 @@ export function testSecurity(browser: Browser): void {
     const late = await at.admin.addPasskey(at.origin)
     const second = await at.person()
     const refused =
-      'this link was used already, or is older than ten minutes; `cordon provider passkey add` on the host prints a new one'
+      'This link was used already, or is older than ten minutes; cordon provider passkey add on the host prints a new one'
     at.place.shift = 0
     for (const [each, shift] of [
       [link, 0],

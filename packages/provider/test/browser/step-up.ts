@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { type Command } from '../../src/commands.ts'
 import { type Agent, content, send, type Sent } from '../place.ts'
 import { BrowserPlace, type Person, startSite, WAITS_MS } from './browser.ts'
@@ -18,6 +18,11 @@ export function testStepUp(browser: Browser): void {
     await person.register('Ada’s laptop')
   })
   afterAll(() => at.close())
+  /** An app has sixteen questions at most. */
+  afterEach(async () => {
+    for (const { id, state } of await at.admin.approvals())
+      if (state === 'open') await at.admin.decide(id, 'deny')
+  })
 
   const file = (text = 'x'): string => {
     const path = join(at.place.files, `f${made++}.txt`)
@@ -71,6 +76,140 @@ export function testStepUp(browser: Browser): void {
     await person.click('Deny')
     await person.page.getByText('Denied by passkey Ada’s laptop').waitFor()
     expect(await remove(path)).toMatchObject({ status: 403, code: 'step_up_denied' })
+  })
+
+  test('what came of it is in sight and has the focus, below a list of any length and on a narrow screen', async () => {
+    const dir = join(at.place.files, 'long')
+    mkdirSync(dir)
+    for (let i = 0; i < 60; i++) writeFileSync(join(dir, `file-${i}`), 'x')
+    const request = (): Promise<Sent> => send(agent, '/filesystem/dir/delete_recursive', { path: dir })
+    const isInSight = async (text: string): Promise<boolean> => {
+      const notice = person.page.locator('.notice', { hasText: text })
+      await notice.waitFor()
+      const box = (await notice.boundingBox())!
+      const bar = (await person.page.locator('.bar').boundingBox())!
+      const { height } = person.page.viewportSize()!
+      const below = Math.max(0, bar.y + bar.height)
+      return box.y >= below && box.y + Math.min(box.height, 100) <= height
+    }
+    const holdsFocus = (text: string): Promise<boolean> =>
+      person.page.evaluate((wanted) => document.activeElement?.textContent?.includes(wanted) === true, text)
+    for (const width of [320, 1280]) {
+      await person.page.setViewportSize({ width, height: 640 })
+      writeFileSync(join(dir, `at-${width}`), 'x') // another question than the one that was denied
+      await person.page.goto(String((await request()).error['url']))
+      await person.page.getByRole('button', { name: 'Approve' }).waitFor()
+      await person.page.evaluate(() => scrollTo(0, document.body.scrollHeight))
+      await person.cdp.send('WebAuthn.setUserVerified', {
+        authenticatorId: person.authenticator,
+        isUserVerified: false,
+      })
+      await person.click('Approve with passkey')
+      expect(await isInSight('It was cancelled')).toBe(true) // beside the buttons, which stay
+      await person.cdp.send('WebAuthn.setUserVerified', {
+        authenticatorId: person.authenticator,
+        isUserVerified: true,
+      })
+      await person.click('Approve with passkey')
+      expect(await isInSight('Approved by passkey Ada’s laptop')).toBe(true)
+      await expect.poll(() => holdsFocus('Approved by passkey')).toBe(true)
+      expect(await person.page.getByText('It was cancelled').count()).toBe(0) // it is over
+      // Something has changed before the agent asked again: that is another question, and the way there is one click.
+      writeFileSync(join(dir, `more-${width}`), 'x')
+      const other = String((await request()).error['approval'])
+      await person.page.getByRole('link', { name: 'Look at its new question' }).click()
+      await expect.poll(() => person.page.url()).toBe(`${at.origin}/approvals/${other}`)
+      await person.click('Deny')
+      expect(await isInSight('Denied by passkey Ada’s laptop')).toBe(true)
+      await expect.poll(() => holdsFocus('Denied by passkey')).toBe(true)
+    }
+    await person.page.setViewportSize({ width: 1280, height: 720 })
+  })
+
+  test('a no that was a mistake is taken back, on the page or at the terminal, and the audit has it', async () => {
+    const path = file()
+    const { id, url } = await ask(path)
+    await person.page.goto(url)
+    await person.click('Deny')
+    expect((await remove(path)).code).toBe('step_up_denied')
+    await person.click('Ask me again')
+    await person.page.getByText('This no counts no more').waitFor()
+    const again = await ask(path)
+    expect(again.id).not.toBe(id)
+    await person.page.getByRole('link', { name: 'Look at its new question' }).waitFor()
+    await at.admin.decide(again.id, 'deny')
+    expect((await remove(path)).code).toBe('step_up_denied')
+    await at.admin.takeBackNo(again.id)
+    await ask(path)
+    await expect(at.admin.takeBackNo(again.id)).rejects.toThrow('is denied already')
+    const events = (await trail(person, 'taken back')).filter(({ kind }) => kind === 'event')
+    expect(events.map(({ name, by, detail }) => [name, by, (detail as { path: string }).path])).toEqual([
+      ['denial taken back', 'the test', path],
+      ['denial taken back', 'passkey Ada’s laptop', path],
+    ])
+  })
+
+  test('what is made, replaced, emptied or a link is told as what it is', async () => {
+    const page = async (command: Command, args: object, body?: string): Promise<string[]> => {
+      const { error } = await send(agent, command, { ...args }, body === undefined ? {} : { body })
+      await person.page.goto(String(error['url']))
+      await person.page.getByRole('button', { name: 'Approve' }).waitFor()
+      const [title, touches] = [
+        await person.page.locator('h1').innerText(),
+        await person.page.locator('.facts dd').first().innerText(),
+      ]
+      const rest = person.page.locator('.question section')
+      return [title, touches, ...(await rest.allInnerTexts()).map((text) => text.replace(/\s+/g, ' ').trim())]
+    }
+    const path = file('full')
+    const name = join(at.place.files, 'new.txt')
+    expect(await page('/filesystem/file/write', { path, ...content('') }, '')).toEqual([
+      'careful wants to replace a file',
+      '1 file, 0 bytes, now 4 bytes',
+      'What would change @@ -1,1 +0,0 @@ -full \\ No newline at end of file',
+    ])
+    expect(await page('/filesystem/file/write', { path: name, ...content('') }, '')).toEqual([
+      'careful wants to write a new file',
+      '1 file, 0 bytes',
+      'What would change An empty file is made.',
+    ])
+    const link = join(at.place.files, 'a-link')
+    symlinkSync(path, link)
+    expect(await page('/filesystem/file/delete', { path: link })).toEqual([
+      'careful wants to delete a file',
+      'a link, not what it leads to',
+    ])
+    const tree = join(at.place.files, 'kinds')
+    mkdirSync(join(tree, 'below'), { recursive: true })
+    symlinkSync(path, join(tree, 'link'))
+    writeFileSync(join(tree, 'z'), 'x')
+    expect(await page('/filesystem/dir/delete_recursive', { path: tree })).toEqual([
+      'careful wants to delete a directory with everything in it',
+      '2 files and 2 directories (1 link among them), 1 byte',
+      `Everything it would touch ${tree} directory ${tree}/below directory ${tree}/link link ${tree}/z`,
+    ])
+    const deep = join(at.place.files, 'p/q/r')
+    expect(await page('/filesystem/dir/create', { path: deep, parents: true })).toEqual([
+      'careful wants to make a directory',
+      '3 directories, 0 bytes',
+      `Everything it would touch ${at.place.files}/p directory ${at.place.files}/p/q directory ${deep} directory`,
+    ])
+  })
+
+  test('letters that pass for others, and marks that pile up, are shown as what they are', async () => {
+    const shown = async (name: string): Promise<string> => {
+      const path = join(at.place.files, name)
+      writeFileSync(path, 'x')
+      await person.page.goto((await ask(path)).url)
+      return (await person.page.locator('.target').innerText()).slice(at.place.files.length + 1)
+    }
+    expect(await shown('ad\u043cin')).toBe('ad\\u{43c}in') // Cyrillic among Latin
+    expect(await shown('\u0441\u043e\u0440\u0443')).toBe('\\u{441}\\u{43e}\\u{440}\\u{443}') // all of it, as "copy"
+    expect(await shown('cafe\u0301')).toBe('cafe\\u{301}') // in two pieces
+    expect(await shown(`a${'\u0338'.repeat(4)}b`)).toBe('a\u0338\u0338\\u{338}\\u{338}b')
+    expect(await shown('a\uff0fb')).toBe('a\\u{ff0f}b')
+    for (const honest of ['café', 'привет', 'Ελλάδα', 'हिन्दी', '日本語', 'naïve.txt'])
+      expect(await shown(honest)).toBe(honest)
   })
 
   test('too late: the page says so, and a signature does not help', async () => {
@@ -209,8 +348,8 @@ export function testStepUp(browser: Browser): void {
     await person.page.getByRole('button', { name: 'Approve' }).waitFor()
     // Until somebody asks for all of them there are few to lay out, which is what makes it quick (bench console).
     expect(await person.page.locator('.paths li').count()).toBeLessThan(200)
-    await person.click('Show all 10,000')
-    await expect.poll(() => person.page.locator('.paths li').count()).toBe(10_000)
+    await person.click('Show all 10,001') // with the directory itself
+    await expect.poll(() => person.page.locator('.paths li').count()).toBe(10_001)
   })
 
   test('what is not shown is said beside the buttons, and one file below is shown', async () => {
@@ -372,5 +511,5 @@ async function trail(person: Person, text: string): Promise<Record<string, unkno
   return (body as { records: { body: Record<string, unknown> }[] }).records.map((each) => each.body)
 }
 
-const STEP_UP = `permit (principal, action in [Action::"/filesystem/file/delete", Action::"/filesystem/file/write", Action::"/filesystem/file/edit", Action::"/filesystem/dir/delete_recursive"], resource)
+const STEP_UP = `permit (principal, action in [Action::"/filesystem/file/delete", Action::"/filesystem/file/write", Action::"/filesystem/file/edit", Action::"/filesystem/dir/delete_recursive", Action::"/filesystem/dir/create"], resource)
 when { context has cosigner && context.cosigner };`

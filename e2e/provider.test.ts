@@ -163,16 +163,25 @@ test('SPEC 7.4 a policy as people write it is refused with the corrected text; c
     stderr: 'warning: it does not decide as its cases say\nWRONG writes: deny, expected allow\n',
   })
   expect(warned.stdout).toMatch(/^set main, version \d+\n$/)
-  const explained = run(
-    'provider',
-    'policy',
-    'explain',
-    '--app',
-    'tested',
-    '/filesystem/file/read',
-    '/srv/ws/a',
+  const explain = (path: string): Ended =>
+    run('provider', 'policy', 'explain', '--app', 'tested', '/filesystem/file/read', path)
+  const inside = join(files, 'a')
+  expect(run('provider', 'policy', 'set', '--app', 'tested', '--starter', 'filesystem:read-only').code).toBe(
+    0,
   )
-  expect(said(explained)).toMatch(/^allow\n {2}permit filesystem:subdir-read, line 1\n/)
+  expect(explain(inside)).toMatchObject({
+    code: 1,
+    stdout: expect.stringMatching(
+      /^deny\n {2}token_command_not_covered: no delegation of this app is for \/filesystem\/file\/read now\nthe policy alone: allow\n {2}permit /,
+    ) as string,
+  })
+  expect(run('provider', 'mint', '--app', 'tested', '--prefix', files).code).toBe(0)
+  expect(said(explain(inside))).toMatch(/^allow\n {2}permit filesystem:read-only, line 1\n/)
+  expect(explain(`${files}/../a`).stdout).toMatch(/^deny\n {2}resource_out_of_scope: /)
+  said(run('provider', 'app', 'disable', 'tested'))
+  expect(explain(inside).stdout).toMatch(
+    /^deny\n {2}app_disabled: the app tested is disabled\nthe policy alone: allow\n/,
+  )
 })
 
 test('SPEC 7.5 a person at the terminal sees what would happen, and signs; without a terminal nobody does', () => {

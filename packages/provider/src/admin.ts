@@ -16,7 +16,6 @@ import { signChain } from './audit/checkpoint.ts'
 import { AuditBroken, AuditLog } from './audit/log.ts'
 import { type AuditVerdict, verifyAudit } from './audit/verify.ts'
 import { readWitness } from './audit/witness.ts'
-import { explain, type PolicyExplanation } from './cedar/decide.ts'
 import type { PolicyRequest } from './cedar/request.ts'
 import {
   type KnownKey,
@@ -26,14 +25,7 @@ import {
   retireKey,
   rotateKey,
 } from './keys/provider-key.ts'
-import {
-  listPolicies,
-  type NewPolicy,
-  policiesOf,
-  PolicyRefused,
-  setPolicy,
-  type StoredPolicy,
-} from './policies/store.ts'
+import { listPolicies, type NewPolicy, setPolicy, type StoredPolicy } from './policies/store.ts'
 import {
   type Approval,
   decideApproval,
@@ -41,6 +33,7 @@ import {
   listApprovals,
   takeBackNo,
 } from './step-up/approvals.ts'
+import { type Foreseen, foresee } from './pipeline/foresee.ts'
 import { linkUrl, makeLink } from './passkeys/links.ts'
 import { listPasskeys, type Passkey, removePasskey } from './passkeys/passkeys.ts'
 import { parseSite } from './console/site.ts'
@@ -184,11 +177,8 @@ export class Admin {
     return version
   }
 
-  /** By the policies that would decide now. */
-  async explain(request: PolicyRequest): Promise<PolicyExplanation> {
-    const loaded = await policiesOf(this.database, request.app)
-    if (loaded.kind === 'refused') throw new PolicyRefused(request.app, loaded)
-    return explain(loaded, request)
+  explain(request: PolicyRequest): Promise<Foreseen> {
+    return foresee(this.database, request, this.#clock())
   }
 
   approvals(): Promise<Approval[]> {

@@ -4,10 +4,10 @@ import { Option } from 'commander'
 import type { Register } from '../command.ts'
 import {
   caseJson,
-  explanationJson,
+  foreseenJson,
   formatCase,
   formatCases,
-  formatDecision,
+  formatForeseen,
   formatPolicies,
   policyJson,
 } from '../format/provider.ts'
@@ -190,8 +190,8 @@ const registerExplain: Register = (parser, world) => {
           cosigned: flags.cosigned === true,
         })
       })
-      if (flags.json) writeJson(world, explanationJson(told))
-      else world.out.write(formatDecision(told))
-      world.finish(told.verdict === 'allow' ? EXIT.ok : EXIT.denied)
+      if (flags.json) writeJson(world, foreseenJson(told))
+      else world.out.write(formatForeseen(told))
+      world.finish(told.answer === 'allow' ? EXIT.ok : EXIT.denied)
     })
 }

@@ -6,6 +6,7 @@ import type {
   Issued,
   PolicyExplanation,
   CaseResult,
+  Foreseen,
   Delegation,
   Passkey,
   StoredPolicy,
@@ -102,6 +103,12 @@ export const explanationJson = ({ verdict, decision, decided, permits }: PolicyE
   decided_by: decided,
   errors: decision.errors,
   permitted_once_signed_by: permits,
+})
+
+export const foreseenJson = ({ answer, refusal, ...told }: Foreseen): object => ({
+  answer,
+  refusal: refusal ?? null,
+  ...explanationJson(told),
 })
 
 export const caseJson = ({ case: each, passed, explanation }: CaseResult): object => ({
@@ -220,7 +227,13 @@ export function formatCases(results: readonly CaseResult[]): string {
   return `${results.map(formatCase).join('')}${results.filter(({ passed }) => passed).length} of ${results.length} as expected\n`
 }
 
-export function formatDecision({ verdict, decision, decided, permits }: PolicyExplanation): string {
+/** A no before the policy is told first; what the policy says of it, below. */
+export function formatForeseen({ refusal, ...told }: Foreseen): string {
+  const policy = formatDecision(told)
+  return refusal ? `deny\n  ${refusal.code}: ${refusal.message}\nthe policy alone: ${policy}` : policy
+}
+
+function formatDecision({ verdict, decision, decided, permits }: PolicyExplanation): string {
   const why =
     decided.length > 0
       ? decided

@@ -1,5 +1,6 @@
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
+import { useRef } from 'preact/hooks'
 import type { PoliciesAnswer, TriedAnswer } from '../../../provider/src/console/answers.ts'
 import { get, post } from '../api.ts'
 import { Empty, messageOf, Notice, sentence, Show, useLoad } from '../parts/load.tsx'
@@ -66,8 +67,17 @@ function TryIt({ known }: { known: PoliciesAnswer }): JSX.Element {
   const answer = useSignal<TriedAnswer | undefined>(undefined)
   const error = useSignal<string | undefined>(undefined)
   const command = useSignal(known.commands[0] ?? '')
+  const asked = useRef(0)
+  /** An answer belongs to the question that is there: once that is another one, or is no question, it goes. */
+  const forget = (): void => {
+    asked.current++
+    answer.value = undefined
+    error.value = undefined
+  }
   const ask = async (event: Event): Promise<void> => {
     event.preventDefault()
+    forget()
+    const mine = asked.current
     const form = new FormData(event.currentTarget as HTMLFormElement)
     const field = (name: string): string => {
       const value = form.get(name)
@@ -75,7 +85,7 @@ function TryIt({ known }: { known: PoliciesAnswer }): JSX.Element {
     }
     const app = field('app')
     try {
-      answer.value = await post<TriedAnswer>('policies/try', {
+      const told = await post<TriedAnswer>('policies/try', {
         app,
         agent: known.apps.find(({ id }) => id === app)?.did ?? '',
         command: field('command'),
@@ -84,17 +94,16 @@ function TryIt({ known }: { known: PoliciesAnswer }): JSX.Element {
         exists: form.has('exists'),
         cosigned: form.has('cosigned'),
       })
-      error.value = undefined
+      if (mine === asked.current) answer.value = told
     } catch (thrown) {
       noteSignedOut(thrown)
-      answer.value = undefined
-      error.value = messageOf(thrown)
+      if (mine === asked.current) error.value = messageOf(thrown)
     }
   }
   return (
     <section class="card try">
       <h2>Try it</h2>
-      <form onSubmit={(event) => void ask(event)}>
+      <form onSubmit={(event) => void ask(event)} onInput={forget} onInvalidCapture={forget}>
         <label>
           Who
           <select name="app">
@@ -121,7 +130,14 @@ function TryIt({ known }: { known: PoliciesAnswer }): JSX.Element {
         </label>
         <label>
           Where
-          <input name="path" required pattern="/.*" placeholder="/srv/ws/notes.md" spellcheck={false} />
+          <input
+            name="path"
+            required
+            pattern="/.*"
+            title="an absolute path: it begins with /"
+            placeholder="/srv/ws/notes.md"
+            spellcheck={false}
+          />
         </label>
         {takesDestination(command.value) && (
           <label>
@@ -130,6 +146,7 @@ function TryIt({ known }: { known: PoliciesAnswer }): JSX.Element {
               name="destination"
               required
               pattern="/.*"
+              title="an absolute path: it begins with /"
               placeholder="/srv/ws/new.md"
               spellcheck={false}
             />
@@ -145,6 +162,10 @@ function TryIt({ known }: { known: PoliciesAnswer }): JSX.Element {
           Decide
         </button>
       </form>
+      <p class="quiet small">
+        By the provider’s own checks in their order: the app’s switch, what was delegated to it, the path, the
+        policy. Where links lead is not looked at.
+      </p>
       <div aria-live="polite">
         {error.value !== undefined && <Notice kind="bad" title={sentence(error.value)} />}
         {answer.value && <Decision verdict={answer.value} />}
@@ -161,10 +182,19 @@ const WORDS = {
   step_up: ['warn', 'A person must approve it'],
 } as const
 
-function Decision({ verdict: { verdict, decided, permits, errors } }: { verdict: TriedAnswer }): JSX.Element {
-  const [kind, title] = WORDS[verdict]
+function Decision({ verdict: tried }: { verdict: TriedAnswer }): JSX.Element {
+  const { answer, refusal, verdict, decided, permits, errors } = tried
+  const [kind, title] = WORDS[answer]
   return (
     <Notice kind={kind} title={title}>
+      {refusal && (
+        <>
+          <p>
+            <code>{refusal.code}</code>: <Text>{refusal.message}</Text>
+          </p>
+          <p>The policy is not asked. Alone, it says: {WORDS[verdict][1].toLowerCase()}.</p>
+        </>
+      )}
       {verdict === 'deny' && decided.length === 0 && errors.length === 0 && <p>No statement permits it.</p>}
       {errors.map((each) => (
         <p key={each}>

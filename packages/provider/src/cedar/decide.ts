@@ -69,17 +69,19 @@ export function judge(policies: LoadedPolicies, request: PolicyRequest): PolicyV
 export interface PolicyExplanation extends PolicyVerdict {
   /** The statements that decided, whole. */
   readonly decided: readonly Pick<Statement, 'id' | 'effect' | 'line' | 'text'>[]
-  /** For `step_up`: the permits that will count once it is signed. */
+  /** For `step_up`: the permits that will count once it is signed; by their ids, and whole. */
   readonly permits: readonly string[]
+  readonly permitting: PolicyExplanation['decided']
 }
 
 export function explain(policies: LoadedPolicies, request: PolicyRequest): PolicyExplanation {
   const verdict = judge(policies, request)
-  const decided = verdict.decision.statements.flatMap((id) => {
-    const found = policies.statements.find((statement) => statement.id === id)
-    return found ? [{ id, effect: found.effect, line: found.line, text: found.text }] : []
-  })
+  const whole = (ids: readonly string[]): PolicyExplanation['decided'] =>
+    ids.flatMap((id) => {
+      const found = policies.statements.find((statement) => statement.id === id)
+      return found ? [{ id, effect: found.effect, line: found.line, text: found.text }] : []
+    })
   const permits =
     verdict.verdict === 'step_up' ? decide(policies, { ...request, cosigned: true }).statements : []
-  return { ...verdict, decided, permits }
+  return { ...verdict, decided: whole(verdict.decision.statements), permits, permitting: whole(permits) }
 }

@@ -64,6 +64,11 @@ interface StatementAnswer {
 }
 
 export interface TriedAnswer {
+  /** Of the whole order of checks, as far as it is known without a token. */
+  readonly answer: 'allow' | 'deny' | 'step_up'
+  /** What refuses it before the policy is asked. */
+  readonly refusal: { readonly code: string; readonly message: string } | null
+  /** Of the policy alone. */
   readonly verdict: 'allow' | 'deny' | 'step_up'
   readonly decided: readonly StatementAnswer[]
   /** What permits it once a person has signed. */

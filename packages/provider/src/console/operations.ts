@@ -2,9 +2,9 @@ import { Hono } from 'hono'
 import { z } from 'zod'
 import { AppError, listApps, setEnabled } from '../apps/app.ts'
 import { listDelegations } from '../apps/delegations.ts'
-import { explain } from '../cedar/decide.ts'
 import { COMMANDS } from '../commands.ts'
-import { listPolicies, policiesOf } from '../policies/store.ts'
+import { foresee } from '../pipeline/foresee.ts'
+import { listPolicies, PolicyRefused } from '../policies/store.ts'
 import type { AppAnswer, PoliciesAnswer, TriedAnswer } from './answers.ts'
 import { type ConsoleContext, recordEvent } from './context.ts'
 import { ConsoleRefusal } from './errors.ts'
@@ -12,7 +12,7 @@ import { requireSession } from './guard.ts'
 import { readBody } from './read-body.ts'
 
 const ENABLED = z.strictObject({ enabled: z.boolean() })
-const path = z.string().startsWith('/').max(4096)
+const path = z.string().min(1).max(4096)
 const TRY = z.strictObject({
   app: z.string().max(64),
   agent: z.string().max(200),
@@ -82,9 +82,6 @@ export function operationRoutes(context: ConsoleContext): Hono {
 
   app.post('/policies/try', async (c) => {
     const wanted = await readBody(c, TRY)
-    const loaded = await policiesOf(database, wanted.app)
-    if (loaded.kind === 'refused')
-      throw new ConsoleRefusal('bad_request', 'the policies of this app do not load: everything is denied')
     const isDirectory = wanted.command.startsWith('/filesystem/dir/')
     const at = (where: string): { path: string; isDirectory: boolean; exists: boolean; size: number } => ({
       path: where,
@@ -92,7 +89,7 @@ export function operationRoutes(context: ConsoleContext): Hono {
       exists: wanted.exists,
       size: 0,
     })
-    const { verdict, decided, permits, decision } = explain(loaded, {
+    const question = {
       app: wanted.app,
       agent: wanted.agent,
       command: wanted.command,
@@ -101,9 +98,17 @@ export function operationRoutes(context: ConsoleContext): Hono {
         ? {}
         : { destination: { ...at(wanted.destination), isDirectory: false, exists: false } }),
       cosigned: wanted.cosigned,
+    }
+    const told = await foresee(database, question, provider.clock()).catch((error: unknown) => {
+      if (error instanceof PolicyRefused)
+        throw new ConsoleRefusal('bad_request', 'the policies of this app do not load: everything is denied')
+      if (error instanceof AppError) throw new ConsoleRefusal('not_found', 'there is no such app')
+      throw error
     })
-    const permitting = loaded.statements.filter(({ id }) => permits.includes(id))
+    const { answer, refusal, verdict, decided, permitting, decision } = told
     return c.json({
+      answer,
+      refusal: refusal ?? null,
       verdict,
       decided: decided.map(({ id, text }) => ({ id, text })),
       permits: permitting.map(({ id, text }) => ({ id, text })),

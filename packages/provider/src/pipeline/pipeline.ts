@@ -78,8 +78,12 @@ function endOnce(lease: Lease, also: () => void): Lease {
 async function requireApp({ app: did }: VerifiedInvocation, { snapshot }: Now): Promise<App> {
   const app = await snapshot.app(did)
   if (!app) throw new Refusal('app_unknown', 'the delegation is to an app that this provider does not know')
-  if (!app.enabled) throw new Refusal('app_disabled', `the app ${app.id} is disabled`)
+  requireEnabled(app)
   return app
+}
+
+export function requireEnabled({ id, enabled }: App): void {
+  if (!enabled) throw new Refusal('app_disabled', `the app ${id} is disabled`)
 }
 
 interface Known {

@@ -142,13 +142,55 @@ export function testPages(browser: Browser): void {
       await person.click('Decide')
       return page.locator('.try .notice').innerText()
     }
-    expect(await decide('/filesystem/file/write', '/x')).toBe('Denied\n\nNo statement permits it.')
-    await expect
-      .poll(() => decide('/filesystem/file/read', '/x'))
-      .toContain('Allowed\npermit (principal, action == Action::"/filesystem/file/read", resource);')
-    await expect
-      .poll(() => decide('/filesystem/file/delete', '/x'))
-      .toContain('A person must approve it\n\nOnce somebody has signed, this permits it:')
+    expect(await decide('/filesystem/file/write', file)).toBe('Denied\n\nNo statement permits it.')
+    expect(await decide('/filesystem/file/read', file)).toContain(
+      'Allowed\npermit (principal, action == Action::"/filesystem/file/read", resource);',
+    )
+    expect(await decide('/filesystem/file/delete', file)).toContain(
+      'A person must approve it\n\nOnce somebody has signed, this permits it:',
+    )
+  })
+
+  test('policies: what the provider refuses before it asks the policy is not said to be allowed', async () => {
+    const { page } = person
+    const notice = page.locator('.try .notice')
+    await person.open('/console/policies')
+    const decide = async (path: string): Promise<string> => {
+      await page.getByLabel('What').selectOption('/filesystem/file/read')
+      await page.getByLabel('Where').fill(path)
+      await person.click('Decide')
+      return (await notice.innerText()).split('\n', 3).join(' ').trim()
+    }
+    const { files } = at.place
+    expect(await decide(`${files}/../secret`)).toBe(
+      `Denied  resource_out_of_scope: ${files}/../secret is out of scope: it has an empty, \`.\` or \`..\` component, or ends in \`/\``,
+    )
+    expect(await decide('/etc/passwd')).toContain('Denied  resource_out_of_scope: /etc/passwd')
+    expect(await decide(`${files}/$HOME`)).toContain('Denied  path_metacharacter:')
+    expect((await send(agent, '/filesystem/file/read', { path: `${files}/../secret` })).code).toBe(
+      'resource_out_of_scope',
+    )
+    await at.admin.setEnabled('careful', false)
+    expect(await decide(file)).toBe('Denied  app_disabled: the app careful is disabled')
+    await page.getByText('Alone, it says: allowed.').waitFor()
+    await at.admin.setEnabled('careful', true)
+    expect(await decide(file)).toContain('Allowed')
+    // The answer goes with its question, also when the new one is refused by the form itself.
+    for (const change of [
+      () => page.getByLabel('it exists').uncheck(),
+      () => page.getByLabel('What').selectOption('/filesystem/file/write'),
+      () => page.getByLabel('Where').fill('notes.md'),
+    ]) {
+      await decide(file)
+      await change()
+      expect(await notice.count()).toBe(0)
+    }
+    await page.getByLabel('Where').fill(file)
+    await person.click('Decide')
+    await notice.waitFor()
+    await page.getByLabel('Where').evaluate((field) => ((field as HTMLInputElement).value = 'no')) // by no key
+    await person.click('Decide')
+    expect(await notice.count()).toBe(0)
   })
 
   test('audit: filters, search and older pages; verify shows the first broken record', async () => {

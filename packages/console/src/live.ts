@@ -1,10 +1,13 @@
-import { effect, signal } from '@preact/signals'
+import { batch, effect, signal } from '@preact/signals'
 import type { LiveAnswer } from '../../provider/src/console/answers.ts'
 import { ApiError, request } from './api.ts'
 import { noteSignedOut, session } from './session.ts'
 
 /** Ids of the requests that wait for a person. */
 export const waiting = signal<readonly string[]>([])
+/** The last record of the audit trail, and a number that changes with every change of an app. */
+export const lastRecord = signal(0)
+export const generation = signal(0)
 export const connection = signal<'on' | 'lost'>('on')
 
 const FIRST_MS = 500
@@ -25,7 +28,11 @@ interface Told extends LiveAnswer {
 export function startLive(): void {
   tabs.addEventListener('message', ({ data }: MessageEvent<Told | 'how is it?'>) => {
     if (data === 'how is it?') tell()
-    else [waiting.value, connection.value] = [data.waiting, data.connection]
+    else
+      batch(() => {
+        take(data)
+        connection.value = data.connection
+      })
   })
   effect(tell)
   effect(() => {
@@ -42,8 +49,20 @@ export function startLive(): void {
 }
 
 function tell(): void {
-  const told: Told = { waiting: waiting.value, connection: connection.value }
+  const told: Told = {
+    waiting: waiting.value,
+    last_record: lastRecord.value,
+    generation: generation.value,
+    connection: connection.value,
+  }
   if (leading.value) say(told)
+}
+
+/** What waits is another list only when it has changed: pages load again for it. */
+function take(now: LiveAnswer): void {
+  if (now.waiting.join() !== waiting.peek().join()) waiting.value = now.waiting
+  lastRecord.value = now.last_record
+  generation.value = now.generation
 }
 
 const say = (what: Told | 'how is it?'): void =>
@@ -63,7 +82,7 @@ async function follow(stopped: AbortSignal): Promise<void> {
       for await (const { event, data } of events(await request('events', { signal: stopped }))) {
         connection.value = 'on'
         wait = FIRST_MS
-        if (event === 'waiting') waiting.value = (JSON.parse(data) as LiveAnswer).waiting
+        if (event === 'now') batch(() => take(JSON.parse(data) as LiveAnswer))
       }
     } catch (error) {
       if (stopped.aborted) return

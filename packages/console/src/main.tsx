@@ -96,7 +96,15 @@ const Missing = (): JSX.Element => (
 /** A number in the title is seen in a tab that is not. */
 effect(() => {
   const count = waiting.value.length
-  document.title = count === 0 ? 'Cordon' : `(${count}) Cordon`
+  const at = address.value
+  const page = at.startsWith('/approvals/')
+    ? 'Approval'
+    : at === '/console/link'
+      ? 'Make a passkey'
+      : PAGES.find(({ path }) => path === at)?.name
+  const isIn = session.value.kind === 'in' || at === '/console/link'
+  const name = isIn && page !== undefined ? `${page} · Cordon` : 'Cordon'
+  document.title = count === 0 ? name : `(${count}) ${name}`
 })
 
 async function begin(): Promise<void> {

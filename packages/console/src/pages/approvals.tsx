@@ -38,7 +38,7 @@ export function Approvals(): JSX.Element {
                     {past.map((row) => (
                       <li key={row.id}>
                         <a href={`/approvals/${row.id}`}>
-                          <State state={row.state} />
+                          <State row={row} />
                           <span class="what">
                             <b>
                               <Text>{row.app}</Text>
@@ -93,7 +93,11 @@ const STATES: Readonly<Record<ApprovalAnswer['state'], readonly [string, string]
   expired: ['plain', 'expired'],
 }
 
-export function State({ state }: { state: ApprovalAnswer['state'] }): JSX.Element {
+function State({ row: { state, decided_by } }: { row: ApprovalRow }): JSX.Element {
   const [kind, word] = STATES[state]
-  return <span class={`tag ${kind}`}>{word}</span>
+  return (
+    <span class={`tag ${kind}`}>
+      {state === 'expired' && decided_by !== null ? 'approved, not used' : word}
+    </span>
+  )
 }

@@ -2,13 +2,17 @@ import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
 import type { AppAnswer, DelegationAnswer } from '../../../provider/src/console/answers.ts'
 import { get, post } from '../api.ts'
+import { generation } from '../live.ts'
 import { Empty, messageOf, Notice, sentence, Show, useLoad } from '../parts/load.tsx'
 import { Text, visible } from '../parts/text.tsx'
 import { Time } from '../parts/time.tsx'
 import { noteSignedOut } from '../session.ts'
 
 export function Apps(): JSX.Element {
-  const loaded = useLoad(() => get<AppAnswer[]>('apps'))
+  const loaded = useLoad(() => {
+    void generation.value // switched at the terminal, it shows here
+    return get<AppAnswer[]>('apps')
+  })
   return (
     <>
       <h1>Apps</h1>
@@ -18,6 +22,9 @@ export function Apps(): JSX.Element {
             <Empty title="No app was let in yet">
               <p>
                 <code>cordon provider app create NAME --policy filesystem:read-only</code>
+              </p>
+              <p>
+                and what it may reach: <code>cordon provider mint --app NAME --prefix DIRECTORY</code>
               </p>
             </Empty>
           ) : (

@@ -2,7 +2,7 @@ import { batch, useSignal, useSignalEffect } from '@preact/signals'
 import type { JSX } from 'preact'
 import type { EntryAnswer, TrailAnswer, VerifiedAnswer } from '../../../provider/src/console/answers.ts'
 import { get, post } from '../api.ts'
-import { connection } from '../live.ts'
+import { connection, lastRecord, waiting } from '../live.ts'
 import { Empty, messageOf, Notice, sentence } from '../parts/load.tsx'
 import { plural, Text } from '../parts/text.tsx'
 import { Time } from '../parts/time.tsx'
@@ -18,9 +18,13 @@ const KINDS = [
 ] as const
 
 export function Audit(): JSX.Element {
-  const kind = useSignal('')
-  const app = useSignal('')
-  const text = useSignal('')
+  const given = new URLSearchParams(location.search)
+  const kind = useSignal(given.get('kind') ?? '')
+  const app = useSignal(given.get('app') ?? '')
+  const text = useSignal(given.get('text') ?? '')
+  const approvals = useSignal<TrailAnswer['approvals']>({})
+  /** What was written since is told, and loaded when somebody asks: a row that is being read does not move away. */
+  const upTo = useSignal(0)
   const records = useSignal<readonly EntryAnswer[] | undefined>(undefined)
   const next = useSignal<number | null>(null)
   const lookedAt = useSignal(0)
@@ -33,6 +37,8 @@ export function Audit(): JSX.Element {
       if (mine !== asked) return
       batch(() => {
         records.value = [...(before ?? []), ...page.records]
+        approvals.value = { ...(before ? approvals.peek() : {}), ...page.approvals }
+        if (!before) upTo.value = Math.max(page.records[0]?.seq ?? 0, lastRecord.peek())
         next.value = page.next
         lookedAt.value = (before ? lookedAt.peek() : 0) + page.looked_at
         error.value = undefined
@@ -49,6 +55,8 @@ export function Audit(): JSX.Element {
   useSignalEffect(() => {
     if (connection.value !== 'on') return
     const wanted = query()
+    const search = wanted.toString()
+    history.replaceState(null, '', `${location.pathname}${search === '' ? '' : `?${search}`}`)
     const timer = setTimeout(() => void load(wanted), records.peek() === undefined ? 0 : 200)
     return () => clearTimeout(timer)
   })
@@ -57,6 +65,7 @@ export function Audit(): JSX.Element {
     wanted.set('before', String(next.value))
     void load(wanted, records.value)
   }
+  const added = Math.max(0, lastRecord.value - upTo.value)
   return (
     <>
       <header class="split">
@@ -104,9 +113,16 @@ export function Audit(): JSX.Element {
               <p>{plural(lookedAt.value, 'record')} looked through.</p>
             </Empty>
           )}
+          <div role="status" class="added">
+            {added > 0 && (
+              <button type="button" onClick={() => void load(query())}>
+                {plural(added, 'new record')}: show
+              </button>
+            )}
+          </div>
           <ol class="trail">
             {records.value.map((entry) => (
-              <Row key={entry.seq} entry={entry} />
+              <Row key={entry.seq} entry={entry} approvals={approvals.value} />
             ))}
           </ol>
           {next.value !== null && (
@@ -120,8 +136,13 @@ export function Audit(): JSX.Element {
   )
 }
 
-function Row({ entry: { seq, body, hash } }: { entry: EntryAnswer }): JSX.Element {
-  const { tag, word, what, where } = lineOf(body)
+interface RowProps {
+  readonly entry: EntryAnswer
+  readonly approvals?: TrailAnswer['approvals']
+}
+
+function Row({ entry: { seq, body, hash }, approvals = {} }: RowProps): JSX.Element {
+  const { tag, word, what, code, where } = lineOf(body, approvals)
   return (
     <li>
       <details>
@@ -131,6 +152,12 @@ function Row({ entry: { seq, body, hash } }: { entry: EntryAnswer }): JSX.Elemen
           <span class="what">
             <span>
               <Text most={200}>{what}</Text>
+              {code !== undefined && (
+                <>
+                  {' '}
+                  <code class="quiet">{code}</code>
+                </>
+              )}
             </span>
             {where !== '' && <Text most={300}>{where}</Text>}
           </span>
@@ -170,28 +197,53 @@ interface Line {
   readonly tag: string
   readonly word: string
   readonly what: string
+  /** Why it was not done. */
+  readonly code?: string
   readonly where: string
 }
 
-function lineOf(body: EntryAnswer['body']): Line {
+/** What became of a question; one that is kept no more was asked, and that is all that is known here. */
+function answered(id: string, approvals: TrailAnswer['approvals']): Pick<Line, 'tag' | 'word'> {
+  const state = approvals[id]
+  switch (state) {
+    case 'open':
+      return waiting.value.includes(id) ? { tag: 'warn', word: 'waits' } : { tag: 'plain', word: 'answered' }
+    case 'approved':
+    case 'used':
+      return { tag: 'good', word: 'approved' }
+    case 'denied':
+      return { tag: 'bad', word: 'denied' }
+    case 'expired':
+      return { tag: 'plain', word: 'expired' }
+    case undefined:
+    default:
+      return { tag: 'plain', word: 'asked' }
+  }
+}
+
+function lineOf(body: EntryAnswer['body'], approvals: TrailAnswer['approvals']): Line {
   const field = (name: string): string => textOf(body?.[name])
   const does = `${field('app')}: ${wordsFor(field('command'))}`
   switch (body?.['kind']) {
     case 'intent':
-      return { tag: 'plain', word: 'asked', what: does, where: field('path') }
+      return { tag: 'plain', word: 'asked', what: does, where: pathsOf(body) }
     case 'refused': {
-      const waits = field('code') === 'step_up_required'
-      return {
-        tag: waits ? 'warn' : 'bad',
-        word: waits ? 'waits' : 'refused',
-        what: does,
-        where: field('path'),
-      }
+      const code = field('code')
+      const asksPerson = code === 'step_up_required'
+      const tag = asksPerson ? answered(field('approval'), approvals) : { tag: 'bad', word: 'refused' }
+      const what = asksPerson ? `${does}, needs a person` : does
+      return { ...tag, what, ...(asksPerson ? {} : { code }), where: pathsOf(body) }
     }
     case 'outcome': {
       const result = field('result')
-      const what = result === 'done' ? does : `${does}, not as asked: ${field('code')}`
-      return { tag: result === 'done' ? 'good' : 'bad', word: result, what, where: field('path') }
+      const isDone = result === 'done'
+      return {
+        tag: isDone ? 'good' : 'bad',
+        word: result,
+        what: does,
+        ...(isDone ? {} : { code: field('code') }),
+        where: pathsOf(body),
+      }
     }
     case 'event':
       return {
@@ -205,11 +257,21 @@ function lineOf(body: EntryAnswer['body']): Line {
   }
 }
 
-function aboutOf(body: Readonly<Record<string, unknown>>): string {
-  const detail = (body['detail'] ?? {}) as Readonly<Record<string, unknown>>
-  return ['app', 'approval', 'name', 'prefix', 'did', 'cid']
-    .flatMap((name) => (detail[name] === undefined ? [] : [`${name} ${textOf(detail[name])}`]))
-    .join(', ')
+type Fields = Readonly<Record<string, unknown>>
+
+const pathsOf = ({ path, destination }: Fields): string =>
+  destination === undefined ? textOf(path) : `${textOf(path)} to ${textOf(destination)}`
+
+function aboutOf(body: Fields): string {
+  const detail = (body['detail'] ?? {}) as Fields
+  const { app, scope, approval, command } = detail
+  if (approval !== undefined && command !== undefined)
+    return `${textOf(app)}: ${wordsFor(textOf(command))}, ${pathsOf(detail)}`
+  const whose = scope === undefined ? [] : [scope === '*' ? 'of everybody' : `of app ${textOf(scope)}`]
+  const rest = ['app', 'approval', 'name', 'prefix', 'did', 'cid'].flatMap((name) =>
+    detail[name] === undefined ? [] : [`${name} ${textOf(detail[name])}`],
+  )
+  return [...whose, ...rest].join(', ')
 }
 
 /** Chain and checkpoints, all of them, with the first broken record. */

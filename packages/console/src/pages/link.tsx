@@ -6,9 +6,17 @@ import { messageOf, Notice, sentence } from '../parts/load.tsx'
 import { goTo } from '../router.ts'
 import { checkLink, register } from '../session.ts'
 
-/** The secret is taken out of the address at once, so that it is in no history and no screenshot. */
-const secret = location.pathname === '/console/link' ? location.hash.slice(1) : ''
-if (secret !== '') history.replaceState(null, '', location.pathname)
+/**
+ * The secret is taken out of the address at once, so that it is in no history and no screenshot. This tab keeps it until it
+ * was used, so that the page can be loaded again.
+ */
+const KEPT = 'cordon-link'
+const inAddress = location.pathname === '/console/link' ? location.hash.slice(1) : ''
+if (inAddress !== '') {
+  sessionStorage.setItem(KEPT, inAddress)
+  history.replaceState(null, '', location.pathname)
+}
+const secret = location.pathname === '/console/link' ? (sessionStorage.getItem(KEPT) ?? '') : ''
 
 /** SPEC 7.7: the one-time link of the command line makes a passkey. */
 export function Link(): JSX.Element {
@@ -30,7 +38,8 @@ export function Link(): JSX.Element {
     busy.value = true
     error.value = undefined
     try {
-      await register(secret, name.value.trim() || 'my passkey')
+      await register(secret, name.value.trim())
+      sessionStorage.removeItem(KEPT)
       goTo('/console/')
     } catch (thrown) {
       fail(thrown)
@@ -57,7 +66,11 @@ export function Link(): JSX.Element {
               Name it, as the audit trail shall call it
               <input
                 maxLength={64}
-                placeholder="my passkey"
+                required
+                pattern=".*\S.*"
+                title="a name, such as: Ada’s laptop"
+                ref={(field) => field?.focus()}
+                placeholder="Ada’s laptop"
                 value={name.value}
                 onInput={(event) => (name.value = event.currentTarget.value)}
               />

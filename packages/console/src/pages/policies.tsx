@@ -3,6 +3,7 @@ import type { JSX } from 'preact'
 import { useRef } from 'preact/hooks'
 import type { PoliciesAnswer, TriedAnswer } from '../../../provider/src/console/answers.ts'
 import { get, post } from '../api.ts'
+import { generation } from '../live.ts'
 import { Empty, messageOf, Notice, sentence, Show, useLoad } from '../parts/load.tsx'
 import { Text, visible } from '../parts/text.tsx'
 import { Time } from '../parts/time.tsx'
@@ -10,7 +11,10 @@ import { wordsFor } from '../parts/words.ts'
 import { noteSignedOut } from '../session.ts'
 
 export function PoliciesPage(): JSX.Element {
-  const loaded = useLoad(() => get<PoliciesAnswer>('policies'))
+  const loaded = useLoad(() => {
+    void generation.value
+    return get<PoliciesAnswer>('policies')
+  })
   return (
     <>
       <h1>Policies</h1>

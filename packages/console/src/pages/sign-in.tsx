@@ -43,7 +43,8 @@ export function SignIn(): JSX.Element {
       {error.value !== undefined && <Notice kind="bad" title={sentence(error.value)} />}
       {known && (
         <p class="quiet small">
-          Lost it? <code>cordon provider passkey add</code> on the host prints a link for a new one.
+          Lost it? On the host, <code>cordon provider passkey add</code> prints a link for a new one, and{' '}
+          <code>cordon provider passkey rm NAME</code> takes the lost one’s right to sign.
         </p>
       )}
     </main>

@@ -59,6 +59,6 @@ export function parseBody(text: string): AuditBody | null {
   }
 }
 
-/** Whose a record is. */
+/** Whose a record is. A policy's scope is an app, or `*`: everybody's, and so nobody's own. */
 export const appOf = (body: AuditBody | null): unknown =>
-  body?.kind === 'event' ? body.detail['app'] : body?.app
+  body?.kind === 'event' ? (body.detail['app'] ?? body.detail['scope']) : body?.app

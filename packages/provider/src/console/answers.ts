@@ -102,6 +102,10 @@ export interface OverviewAnswer extends Day {
 export interface LiveAnswer {
   /** Ids of the requests that wait for a person. */
   readonly waiting: readonly string[]
+  /** The last record of the trail. */
+  readonly last_record: number
+  /** Changes when an app, its switch or its policy does. */
+  readonly generation: number
 }
 
 /** `Body` is what a record says; to the page, which shows whatever is stored, anything. */
@@ -118,6 +122,8 @@ export interface TrailAnswer<Body = Readonly<Record<string, unknown>>> {
   readonly next: number | null
   /** Records that were looked through for it. */
   readonly looked_at: number
+  /** What became of the approvals that these records name, by their ids; those that are kept no more are not in it. */
+  readonly approvals: Readonly<Record<string, ApprovalAnswer['state']>>
 }
 
 export interface VerifiedAnswer<Body = Readonly<Record<string, unknown>>> {

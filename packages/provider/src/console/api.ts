@@ -70,7 +70,7 @@ export function consoleApi(context: ConsoleContext): Hono {
       // Looked at and not renewed: an open page alone is nobody who does something, and no cookie can be sent any more.
       const secrets = secretsOf(c, context.site())
       const stop = await live.follow((now) => {
-        stream.writeSSE({ event: 'waiting', data: JSON.stringify(now) }).catch(() => undefined) // it is gone
+        stream.writeSSE({ event: 'now', data: JSON.stringify(now) }).catch(() => undefined) // it is gone
       })
       try {
         while (!stream.aborted && context.isOpen()) {

@@ -5,7 +5,7 @@ import { listWaiting } from '../step-up/approvals.ts'
 const LOOK_MS = 1000
 
 /**
- * What waits, told to every open page. Approvals are opened and decided by any provider of the database, so somebody
+ * What waits, how long the trail is and whether an app was changed, told to every open page. Approvals are opened and decided by any provider of the database, so somebody
  * has to look; while a page is open, once a second, for all of them together.
  */
 export class Live {
@@ -13,7 +13,7 @@ export class Live {
   readonly #listeners = new Set<(now: LiveAnswer) => void>()
   #timer: NodeJS.Timeout | undefined
   #last: string | undefined
-  #now: LiveAnswer = { waiting: [] }
+  #now: LiveAnswer = { waiting: [], last_record: 0, generation: 0 }
 
   constructor(context: ConsoleContext) {
     this.#context = context
@@ -39,10 +39,16 @@ export class Live {
   async look(): Promise<void> {
     const { provider } = this.#context
     const waiting = (await listWaiting(provider.database, provider.clock())).map(({ id }) => id)
-    const seen = waiting.join(' ')
+    const { queries } = provider.database
+    const [head, meta] = await Promise.all([
+      queries.selectFrom('audit_head').select('seq').executeTakeFirst(),
+      queries.selectFrom('meta').select('value').where('name', '=', 'generation').executeTakeFirst(),
+    ])
+    const now = { waiting, last_record: head?.seq ?? 0, generation: meta?.value ?? 0 }
+    const seen = JSON.stringify(now)
     if (seen === this.#last) return
     this.#last = seen
-    this.#now = { waiting }
+    this.#now = now
     for (const listener of this.#listeners) listener(this.#now)
   }
 }

@@ -111,12 +111,24 @@ const joined = (a: Activity | undefined, b: Activity): Activity => ({
   lastAt: Math.max(a?.lastAt ?? 0, b.lastAt),
 })
 
+/** Refused, and not because somebody may not: what waits for a person is not denied yet, and what is not there is no secret. */
+const NO_DENIAL: ReadonlySet<string> = new Set([
+  'step_up_required',
+  'not_found',
+  'already_exists',
+  'not_empty',
+  'wrong_kind',
+  'changed',
+  'bad_request',
+  'client_gone',
+  'timed_out',
+])
+
 function seenOf(text: string): Seen | undefined {
   try {
     const body = JSON.parse(text) as AuditBody
     if (body.kind !== 'intent' && body.kind !== 'refused') return undefined
-    // What waits for a person is not denied yet.
-    const refused = body.kind === 'refused' && body.code !== 'step_up_required'
+    const refused = body.kind === 'refused' && !NO_DENIAL.has(body.code)
     return { at: body.at, app: body.app, refused }
   } catch {
     return undefined

@@ -5,6 +5,7 @@ import { appOf, parseBody } from '../audit/read.ts'
 import type { AuditBody, ChainedRecord } from '../audit/record.ts'
 import { type AuditVerdict, verifyAudit } from '../audit/verify.ts'
 import { readWitness } from '../audit/witness.ts'
+import { statesOf } from '../step-up/approvals.ts'
 import type { Database } from '../storage/database.ts'
 import type { EntryAnswer, TrailAnswer, VerifiedAnswer } from './answers.ts'
 import type { ConsoleContext } from './context.ts'
@@ -32,7 +33,12 @@ export function trailRoutes(context: ConsoleContext): Hono {
   app.get('/', async (c) => {
     const asked = ASKED.safeParse(c.req.query())
     if (!asked.success) throw new ConsoleRefusal('bad_request', 'this filter does not exist')
-    return c.json(await readPage(provider.database, asked.data))
+    const page = await readPage(provider.database, asked.data)
+    const named = page.records.flatMap(({ body }) =>
+      body?.kind === 'refused' && body.approval !== undefined ? [body.approval] : [],
+    )
+    const approvals = await statesOf(provider.database, [...new Set(named)], provider.clock())
+    return c.json({ ...page, approvals } satisfies TrailAnswer<AuditBody>)
   })
 
   app.get('/:seq{[0-9]+}', async (c) => {
@@ -72,7 +78,7 @@ const readOne = ({ queries }: Pick<Database, 'queries'>, seq: number): Promise<C
 export async function readPage(
   { queries }: Pick<Database, 'queries'>,
   asked: Asked,
-): Promise<TrailAnswer<AuditBody>> {
+): Promise<Omit<TrailAnswer<AuditBody>, 'approvals'>> {
   const isFiltered = asked.kind !== undefined || asked.app !== undefined || (asked.text ?? '') !== ''
   const found: Shown[] = []
   let before = asked.before ?? Number.MAX_SAFE_INTEGER

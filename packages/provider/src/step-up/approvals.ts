@@ -379,6 +379,26 @@ export async function closeExpired({ queries }: Pick<Database, 'queries'>, now: 
     .execute()
 }
 
+/** Those that are still kept. */
+export async function statesOf(
+  { queries }: Pick<Database, 'queries'>,
+  ids: readonly string[],
+  now: number,
+): Promise<Record<string, Approval['state']>> {
+  if (ids.length === 0) return {}
+  const rows = await queries
+    .selectFrom('approvals')
+    .select(['id', 'state', 'expires_at'])
+    .where('id', 'in', ids)
+    .execute()
+  return Object.fromEntries(rows.map((row) => [row.id, stateOf(row, now)]))
+}
+
+const stateOf = (
+  { state, expires_at }: Pick<ApprovalsTable, 'state' | 'expires_at'>,
+  now: number,
+): Approval['state'] => ((state === 'open' || state === 'approved') && now > expires_at ? 'expired' : state)
+
 /** What waits for a person now, without what it is about: asked for every second. */
 export async function listWaiting(
   { queries }: Pick<Database, 'queries'>,
@@ -398,11 +418,7 @@ const approvalOf = (row: ApprovalsTable, now: number): Approval => ({
 })
 
 const summaryOf = (
-<<<<<<< HEAD
-  row: Omit<ApprovalsTable, 'request' | 'size' | 'meaning' | 'decided_at' | 'proof' | 'record'>,
-=======
-  row: Omit<ApprovalsTable, 'request' | 'meaning' | 'proof'>,
->>>>>>> 30b7714 (console: what came of an answer is in sight, and a no can be taken back)
+  row: Omit<ApprovalsTable, 'request' | 'size' | 'meaning' | 'proof' | 'record'>,
   now: number,
 ): Omit<Approval, 'request'> => ({
   id: row.id,
@@ -410,7 +426,7 @@ const summaryOf = (
   agent: row.agent,
   command: row.command as Command,
   binding: row.binding,
-  state: (row.state === 'open' || row.state === 'approved') && now > row.expires_at ? 'expired' : row.state,
+  state: stateOf(row, now),
   openedAt: row.opened_at,
   expiresAt: row.expires_at,
   decidedBy: row.decided_by ?? undefined,

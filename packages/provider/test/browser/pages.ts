@@ -47,11 +47,11 @@ export function testPages(browser: Browser): void {
     await remove()
     await person.page.getByText('careful wants to delete a file').waitFor()
     await expect.poll(() => person.page.locator('.badge').innerText()).toBe('1')
-    await expect.poll(() => person.page.title()).toBe('(1) Cordon')
+    await expect.poll(() => person.page.title()).toBe('(1) Approvals · Cordon')
     const { id } = (await at.admin.approvals())[0]!
     await at.admin.decide(id, 'deny') // at the terminal
     await person.page.getByText('Nothing waits for you').waitFor()
-    await expect.poll(() => person.page.title()).toBe('Cordon')
+    await expect.poll(() => person.page.title()).toBe('Approvals · Cordon')
   })
 
   test('eight tabs have one stream: the last one works as the first, and goes on when that is gone', async () => {
@@ -201,7 +201,7 @@ export function testPages(browser: Browser): void {
     await person.click('Older records')
     await expect.poll(() => page.locator('.trail > li').count()).toBeGreaterThan(80)
     await page.getByLabel('Show').selectOption('event')
-    await page.getByLabel('Search').fill('app disabled')
+    await page.getByLabel('Search').fill('app disabled","by":"passkey')
     await expect.poll(() => page.locator('.trail > li').count()).toBe(1)
     expect(await page.locator('.trail .what').innerText()).toBe(
       'app disabled, by passkey Ada’s laptop\napp careful',
@@ -229,6 +229,44 @@ export function testPages(browser: Browser): void {
     await page.getByText('The trail is broken at record 12').waitFor()
     await page.getByText('edited: its content is not what was hashed').waitFor()
     expect(await page.locator('.notice .trail .seq').innerText()).toBe('12')
+  })
+
+  test('live: an app that is switched at the terminal, new records of the trail, and what came of a question', async () => {
+    const { page } = person
+    await person.open('/console/apps')
+    await page.getByRole('switch', { checked: true }).waitFor()
+    await at.admin.setEnabled('careful', false)
+    await page.getByRole('switch', { checked: false }).waitFor()
+    await at.admin.setEnabled('careful', true)
+    await page.getByRole('switch', { checked: true }).waitFor()
+
+    await person.open('/console/audit')
+    await page.locator('.trail > li').first().waitFor()
+    const path = join(at.place.files, 'live')
+    writeFileSync(path, 'x')
+    const id = String((await remove(path)).error['approval'])
+    await page.getByRole('button', { name: '1 new record: show' }).click()
+    const row = page.locator('.trail > li', { hasText: path }).last()
+    await expect.poll(() => row.locator('.tag').innerText()).toBe('waits')
+    await at.admin.decide(id, 'deny')
+    await expect.poll(() => row.locator('.tag').innerText()).toBe('answered')
+    await page.getByRole('button', { name: '1 new record: show' }).click()
+    await expect.poll(() => row.locator('.tag').innerText()).toBe('denied')
+    expect((await remove(path)).code).toBe('step_up_denied')
+    await page.getByRole('button', { name: '1 new record: show' }).click()
+    await expect
+      .poll(() => page.locator('.trail > li').first().locator('.what').innerText())
+      .toBe(`careful: delete a file step_up_denied\n${path}`)
+    // The policies of an app are its own, too; and what was filtered is in the address.
+    await at.admin.setPolicy({ scope: 'careful', name: 'main', text: POLICY })
+    await page.getByLabel('App').fill('careful')
+    await page.getByLabel('Search').fill('policy set')
+    await expect.poll(() => page.locator('.trail > li').count()).toBe(1)
+    await page.reload()
+    await expect
+      .poll(() => page.locator('.trail .what').allInnerTexts())
+      .toEqual(['policy set, by the test\nof app careful, name main'])
+    expect(await page.title()).toBe('Audit · Cordon')
   })
 
   test('screen readers get it: axe finds nothing, on any page, light and dark, narrow and wide', async () => {

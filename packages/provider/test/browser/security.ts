@@ -316,6 +316,8 @@ export function testSecurity(browser: Browser): void {
     await second.page.goto('about:blank')
     await second.page.goto(shared)
     await second.page.getByRole('button', { name: 'Make a passkey' }).waitFor()
+    await second.page.reload() // the secret is in no address, and the tab has it still
+    await second.page.getByLabel('Name it').fill('Frank')
     at.place.shift = 601_000
     await second.click('Make a passkey')
     await second.page.getByText(refused).waitFor()
@@ -342,6 +344,7 @@ export function testSecurity(browser: Browser): void {
       'approvals/x/question',
       'approvals/x/approve',
       'approvals/x/deny',
+      'approvals/x/ask-again',
       'apps/careful',
       'policies/try',
       'audit/verify',

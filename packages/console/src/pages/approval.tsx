@@ -81,7 +81,10 @@ function Question({ approval, decided }: { approval: ApprovalDetail; decided: ()
       {request.diff !== undefined && (
         <section>
           <h2>What would change</h2>
-          <Diff text={request.diff} isNew={request.bytesNow === undefined} />
+          <Diff
+            text={request.diff}
+            isNew={request.bytesNow === undefined && command !== '/filesystem/file/edit'}
+          />
         </section>
       )}
       <Paths request={request} isTree={command === '/filesystem/dir/delete_recursive'} />
@@ -103,12 +106,13 @@ function Touched({ request }: { request: Request }): JSX.Element {
       {links > 0 && !(isLink && directories === 0) && ` (${plural(links, 'link')} among them)`}
       {!(isLink && directories === 0) && (
         <>
-          , <Bytes count={bytes} />
-        </>
-      )}
-      {bytesNow !== undefined && (
-        <>
-          , now <Bytes count={bytesNow} />
+          ,{' '}
+          {bytesNow !== undefined && (
+            <>
+              from <Bytes count={bytesNow} /> to{' '}
+            </>
+          )}
+          <Bytes count={bytes} />
         </>
       )}
     </>

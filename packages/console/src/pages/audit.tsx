@@ -113,7 +113,7 @@ export function Audit(): JSX.Element {
               <p>{plural(lookedAt.value, 'record')} looked through.</p>
             </Empty>
           )}
-          <div role="status" class="added">
+          <div role="status" class="arrived">
             {added > 0 && (
               <button type="button" onClick={() => void load(query())}>
                 {plural(added, 'new record')}: show

@@ -9,10 +9,10 @@ export function oddIn(text: string): ReadonlyMap<number, string> {
   for (const { 0: each, index } of text.matchAll(HIDDEN)) found.set(index, each)
   for (const { 0: cluster, 1: base = '', 2: marks = '', index } of text.matchAll(MARKED)) {
     const isFalse = !/\p{L}/u.test(base) || cluster.normalize('NFC') !== cluster
-    addAll(found, index + base.length, [...marks], (_, i) => isFalse || i >= MOST_MARKS)
+    addAll(found, index + base.length, marks, (_, i) => isFalse || i >= MOST_MARKS)
   }
   for (const { 0: word, index } of text.matchAll(WORD))
-    if (isDisguised(word)) addAll(found, index, [...word], (letter) => !LATIN.test(letter))
+    if (isDisguised(word)) addAll(found, index, word, (letter) => !LATIN.test(letter))
   return new Map([...found].sort(([a], [b]) => a - b))
 }
 
@@ -39,12 +39,12 @@ const isDisguised = (word: string): boolean =>
 function addAll(
   found: Map<number, string>,
   start: number,
-  letters: readonly string[],
+  letters: string,
   isOdd: (letter: string, i: number) => boolean,
 ): void {
-  let at = start
-  for (const [i, letter] of letters.entries()) {
-    if (isOdd(letter, i)) found.set(at, letter)
+  let [at, i] = [start, 0]
+  for (const letter of letters) {
+    if (isOdd(letter, i++)) found.set(at, letter)
     at += letter.length
   }
 }

@@ -87,7 +87,9 @@ export async function surveyWork(command: Command, asked: Work<Command>): Promis
       directories: directories + above.length,
       ...(links > 0 ? { links } : {}),
       bytes: args.size ?? touched.reduce((sum, { stat }) => sum + (stat?.kind === 'file' ? stat.size : 0), 0),
-      ...(WRITES.has(command) && place.stat?.kind === 'file' ? { bytesNow: place.stat.size } : {}),
+      ...(command === '/filesystem/file/write' && place.stat?.kind === 'file'
+        ? { bytesNow: place.stat.size }
+        : {}),
       paths: [...above, ...touched.map(({ path }) => path)],
       kinds: [...above.map(() => 'directory' as const), ...kinds].map(letterOf).join(''),
       ...replacedBy(command, asked),
@@ -137,12 +139,6 @@ function replacedBy(
   const there = command === '/filesystem/file/write' ? place : overwrite === true ? destination : undefined
   return there?.stat ? { replaces: true } : {}
 }
-
-const WRITES: ReadonlySet<Command> = new Set([
-  '/filesystem/file/write',
-  '/filesystem/file/create',
-  '/filesystem/file/edit',
-])
 
 /** Directories that are made with the one that was asked for, the topmost first. */
 function missingAbove({ path, inside, anchor }: Place): string[] {

@@ -165,7 +165,7 @@ export function testStepUp(browser: Browser): void {
     const name = join(at.place.files, 'new.txt')
     expect(await page('/filesystem/file/write', { path, ...content('') }, '')).toEqual([
       'careful wants to replace a file',
-      '1 file, 0 bytes, now 4 bytes',
+      '1 file, from 4 bytes to 0 bytes',
       'What would change @@ -1,1 +0,0 @@ -full \\ No newline at end of file',
     ])
     expect(await page('/filesystem/file/write', { path: name, ...content('') }, '')).toEqual([

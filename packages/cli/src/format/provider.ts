@@ -98,7 +98,7 @@ export const approvalJson = ({ id, state, app, agent, command, ...rest }: Approv
   }
 }
 
-export const explanationJson = ({ verdict, decision, decided, permits }: PolicyExplanation): object => ({
+const explanationJson = ({ verdict, decision, decided, permits }: PolicyExplanation): object => ({
   verdict,
   decided_by: decided,
   errors: decision.errors,

@@ -127,7 +127,7 @@ export const CUT_SHORT: ReadonlySet<string> = new Set(['length', 'content-filter
 async function ask(turn: Turn, prompt: LanguageModelV4CallOptions['prompt']): Promise<Reply> {
   const { settings, schema, see } = turn
   const tools = await turn.toolbox.offered()
-  const text = new Unmarking(turn.journal, (shown) => see({ kind: 'text', text: shown }))
+  const answer = new Unmarking(turn.journal, (shown) => see({ kind: 'text', text: shown }))
   const reply = readReply(
     turn.model,
     turn.modelId,
@@ -140,7 +140,7 @@ async function ask(turn: Turn, prompt: LanguageModelV4CallOptions['prompt']): Pr
     },
     {
       listening: {
-        text: (piece) => text.take(piece),
+        text: (piece) => answer.take(piece),
         reasoning: (text) => see({ kind: 'reasoning', text }),
         retry: (failure, seconds) => see({ kind: 'retry', failure, seconds }),
       },
@@ -150,7 +150,7 @@ async function ask(turn: Turn, prompt: LanguageModelV4CallOptions['prompt']): Pr
       onBroken: async (part) => void (await recordReply(turn, { ...part, calls: [] })),
     },
   )
-  return reply.finally(() => text.end())
+  return reply.finally(() => answer.end())
 }
 
 /** A person reads what is meant, not the marks for it; one may come in two pieces. */

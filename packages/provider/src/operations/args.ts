@@ -73,7 +73,6 @@ export interface AnyArgs {
   readonly overwrite?: boolean | undefined
   readonly parents?: boolean | undefined
   readonly dry_run?: boolean | undefined
-  readonly parents?: boolean | undefined
   readonly if_match?: string | undefined
   readonly size?: number | undefined
   readonly sha256?: string | undefined

@@ -86,8 +86,9 @@ export function testStepUp(browser: Browser): void {
     const isInSight = async (text: string): Promise<boolean> => {
       const notice = person.page.locator('.notice', { hasText: text })
       await notice.waitFor()
-      const box = (await notice.boundingBox())!
-      const bar = (await person.page.locator('.bar').boundingBox())!
+      const box = await notice.boundingBox()
+      const bar = await person.page.locator('.bar').boundingBox()
+      if (!box || !bar) return false
       const { height } = person.page.viewportSize()!
       const below = Math.max(0, bar.y + bar.height)
       return box.y >= below && box.y + Math.min(box.height, 100) <= height
@@ -105,13 +106,13 @@ export function testStepUp(browser: Browser): void {
         isUserVerified: false,
       })
       await person.click('Approve with passkey')
-      expect(await isInSight('It was cancelled')).toBe(true) // beside the buttons, which stay
+      await expect.poll(() => isInSight('It was cancelled')).toBe(true) // beside the buttons, which stay
       await person.cdp.send('WebAuthn.setUserVerified', {
         authenticatorId: person.authenticator,
         isUserVerified: true,
       })
       await person.click('Approve with passkey')
-      expect(await isInSight('Approved by passkey Ada’s laptop')).toBe(true)
+      await expect.poll(() => isInSight('Approved by passkey Ada’s laptop')).toBe(true)
       await expect.poll(() => holdsFocus('Approved by passkey')).toBe(true)
       expect(await person.page.getByText('It was cancelled').count()).toBe(0) // it is over
       // Something has changed before the agent asked again: that is another question, and the way there is one click.
@@ -120,7 +121,7 @@ export function testStepUp(browser: Browser): void {
       await person.page.getByRole('link', { name: 'Look at its new question' }).click()
       await expect.poll(() => person.page.url()).toBe(`${at.origin}/approvals/${other}`)
       await person.click('Deny')
-      expect(await isInSight('Denied by passkey Ada’s laptop')).toBe(true)
+      await expect.poll(() => isInSight('Denied by passkey Ada’s laptop')).toBe(true)
       await expect.poll(() => holdsFocus('Denied by passkey')).toBe(true)
     }
     await person.page.setViewportSize({ width: 1280, height: 720 })
@@ -150,10 +151,7 @@ export function testStepUp(browser: Browser): void {
   })
 
   test('what is made, replaced, emptied or a link is told as what it is', async () => {
-    const page = async (command: Command, args: object, body?: string): Promise<string[]> => {
-      const { error } = await send(agent, command, { ...args }, body === undefined ? {} : { body })
-      await person.page.goto(String(error['url']))
-      await person.page.getByRole('button', { name: 'Approve' }).waitFor()
+    const shown = async (): Promise<string[]> => {
       const [title, touches] = [
         await person.page.locator('h1').innerText(),
         await person.page.locator('.facts dd').first().innerText(),
@@ -161,21 +159,33 @@ export function testStepUp(browser: Browser): void {
       const rest = person.page.locator('.question section')
       return [title, touches, ...(await rest.allInnerTexts()).map((text) => text.replace(/\s+/g, ' ').trim())]
     }
+    const page = async (command: Command, args: object, words: string[], body?: string): Promise<void> => {
+      const { error } = await send(agent, command, { ...args }, body === undefined ? {} : { body })
+      await person.page.goto(String(error['url']))
+      await person.page.getByRole('button', { name: 'Approve' }).waitFor()
+      await expect.poll(shown).toEqual(words)
+    }
     const path = file('full')
     const name = join(at.place.files, 'new.txt')
-    expect(await page('/filesystem/file/write', { path, ...content('') }, '')).toEqual([
-      'careful wants to replace a file',
-      '1 file, from 4 bytes to 0 bytes',
-      'What would change @@ -1,1 +0,0 @@ -full \\ No newline at end of file',
-    ])
-    expect(await page('/filesystem/file/write', { path: name, ...content('') }, '')).toEqual([
-      'careful wants to write a new file',
-      '1 file, 0 bytes',
-      'What would change An empty file is made.',
-    ])
+    await page(
+      '/filesystem/file/write',
+      { path, ...content('') },
+      [
+        'careful wants to replace a file',
+        '1 file, from 4 bytes to 0 bytes',
+        'What would change @@ -1,1 +0,0 @@ -full \\ No newline at end of file',
+      ],
+      '',
+    )
+    await page(
+      '/filesystem/file/write',
+      { path: name, ...content('') },
+      ['careful wants to write a new file', '1 file, 0 bytes', 'What would change An empty file is made.'],
+      '',
+    )
     const link = join(at.place.files, 'a-link')
     symlinkSync(path, link)
-    expect(await page('/filesystem/file/delete', { path: link })).toEqual([
+    await page('/filesystem/file/delete', { path: link }, [
       'careful wants to delete a file',
       'a link, not what it leads to',
     ])
@@ -183,13 +193,13 @@ export function testStepUp(browser: Browser): void {
     mkdirSync(join(tree, 'below'), { recursive: true })
     symlinkSync(path, join(tree, 'link'))
     writeFileSync(join(tree, 'z'), 'x')
-    expect(await page('/filesystem/dir/delete_recursive', { path: tree })).toEqual([
+    await page('/filesystem/dir/delete_recursive', { path: tree }, [
       'careful wants to delete a directory with everything in it',
       '2 files and 2 directories (1 link among them), 1 byte',
       `Everything it would touch ${tree} directory ${tree}/below directory ${tree}/link link ${tree}/z`,
     ])
     const deep = join(at.place.files, 'p/q/r')
-    expect(await page('/filesystem/dir/create', { path: deep, parents: true })).toEqual([
+    await page('/filesystem/dir/create', { path: deep, parents: true }, [
       'careful wants to make a directory',
       '3 directories, 0 bytes',
       `Everything it would touch ${at.place.files}/p directory ${at.place.files}/p/q directory ${deep} directory`,

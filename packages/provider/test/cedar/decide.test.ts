@@ -123,6 +123,9 @@ test('SPEC 7.5 what needs a signature is found by asking twice', () => {
       },
     ],
     permits: ['all'],
+    permitting: [
+      { id: 'all', effect: 'permit', line: 1, text: '@id("all") permit(principal, action, resource);' },
+    ],
   })
 })
 

@@ -8,6 +8,8 @@ type Styled = Pick<Stream, 'style' | 'columns'>
 
 const TERMINAL = { isTerminal: true }
 const MOST_LINES = 40
+/** So many characters of what went wrong are shown. */
+const MOST_SAID = 4000
 /** So many lines of a result are shown, or only the first. */
 const FEW = 4
 
@@ -52,7 +54,7 @@ function diffLine(line: string, style: Stream['style']): string {
   return style('dim', text)
 }
 
-/** What came of it, in one line; a refusal whole, because it says what would allow it. */
+/** What came of it, in one line; a refusal whole, because it says what would allow it, up to what a person reads. */
 export function formatResult(
   { outcome, text }: Extract<Sight, { kind: 'result' }>,
   { style, columns }: Styled,
@@ -66,9 +68,15 @@ export function formatResult(
     )
     return `  ${style('green', '✓')} ${[first + more, ...rest].map((line) => style('dim', line)).join('\n    ')}\n`
   }
-  const [first = '', ...rest] = foreign(text, TERMINAL).split('\n').slice(0, MOST_LINES)
+  const kept = text.slice(0, MOST_SAID).split('\n').slice(0, MOST_LINES).join('\n')
+  const [first = '', ...rest] = foreign(kept, TERMINAL).split('\n')
   const said = wrapBelow(`  ${style('red', '✗')} ${outcome}: ${first}`, '    ', columns)
-  return `${said}\n${rest.map((line) => `${wrapBelow(`    ${line}`, '    ', columns)}\n`).join('')}`
+  const left = text.length - kept.length
+  return [
+    `${said}\n`,
+    ...rest.map((line) => `${wrapBelow(`    ${line}`, '    ', columns)}\n`),
+    ...(left > 0 ? [`    ${style('yellow', `… ${left.toLocaleString('en')} more characters`)}\n`] : []),
+  ].join('')
 }
 
 /** At the end of a turn: what it took. */

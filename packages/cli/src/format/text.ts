@@ -9,7 +9,7 @@ export const foreign = (text: string, { isTerminal }: Pick<Stream, 'isTerminal'>
 
 /** At most so many characters, with a sign that there was more. */
 export const clip = (text: string, most: number): string => {
-  const points = Array.from(text)
+  const points = Array.from(text.slice(0, 2 * most + 2)) // of a long text no more than is needed
   return points.length <= most ? text : `${points.slice(0, most - 1).join('')}…`
 }
 

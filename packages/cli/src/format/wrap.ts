@@ -1,42 +1,58 @@
 import { stripVTControlCharacters } from 'node:util'
 
-/** Columns a text takes: wide characters two, marks and colours none. */
+/** Columns a text takes: wide characters two, marks and colours none. Where terminals differ, rather too many. */
 export function widthOf(text: string): number {
+  if (/^[ -~]*$/.test(text)) return text.length
   let width = 0
-  for (const point of stripVTControlCharacters(text))
-    width += /\p{M}/u.test(point) ? 0 : WIDE.test(point) ? 2 : 1
+  for (const point of stripVTControlCharacters(text)) width += widthOfPoint(point)
   return width
 }
 
+const widthOfPoint = (point: string): number =>
+  point <= '~' ? 1 : /[\p{Mn}\p{Me}]/u.test(point) ? 0 : WIDE.test(point) ? 2 : 1
+
+/** All that Unicode calls wide, and what lies between. */
 const WIDE =
-  /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]/u
+  /[\p{Emoji_Presentation}\p{RI}\u1100-\u115f\u2329\u232a\u2630-\u2637\u268a-\u268f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97c\uac00-\ud7a3\uf900-\ufaff\ufe10-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{16fe0}-\u{1b2fb}\u{1d300}-\u{1d376}\u{1f200}-\u{1f265}\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]/u
 
 /** Lines of at most so many columns, broken between words. A word that is longer than a line is cut. */
 export function wrap(text: string, width: number): string[] {
   const lines: string[] = []
   let line = ''
+  let column = 0
   for (const word of text.split(/(?<=[^ ]) (?=[^ ])/)) {
-    if (line !== '' && widthOf(line) + 1 + widthOf(word) > width) {
-      lines.push(line)
-      line = ''
+    const room = widthOf(word)
+    if (line !== '' && column + 1 + room <= width) {
+      line += ` ${word}`
+      column += 1 + room
+      continue
     }
-    line = line === '' ? word : `${line} ${word}`
-    while (widthOf(line) > width && !line.includes('\u001b')) {
-      const [head, rest] = cut(line, width)
-      lines.push(head)
-      line = rest
-    }
+    if (line !== '') lines.push(line)
+    const pieces = room <= width || word.includes('\u001b') ? [word] : cut(word, width)
+    line = pieces.pop()!
+    column = pieces.length === 0 ? room : widthOf(line)
+    for (const piece of pieces) lines.push(piece)
   }
   return [...lines, line]
 }
 
-function cut(text: string, width: number): [head: string, rest: string] {
-  let head = ''
+/** Rows of at most so many columns, and every character as it stands; one that is wider than a row has a row. */
+export function cut(text: string, width: number): string[] {
+  const rows: string[] = []
+  let start = 0
+  let column = 0
+  let at = 0
   for (const point of text) {
-    if (head !== '' && widthOf(head + point) > width) break
-    head += point
+    const room = widthOfPoint(point)
+    if (at > start && column + room > width) {
+      rows.push(text.slice(start, at))
+      start = at
+      column = 0
+    }
+    at += point.length
+    column += room
   }
-  return [head, text.slice(head.length)]
+  return [...rows, text.slice(start)]
 }
 
 /** What follows the first line is indented. Without a width nothing is broken. */

@@ -1,8 +1,7 @@
 import type { Decider, Verdict } from '@cordon/host'
-import { show } from '@cordon/policy'
+import { show, visible } from '@cordon/policy'
 import { editText } from './editor.ts'
 import { formatCall, isCut } from './format/query.ts'
-import { foreign } from './format/text.ts'
 import { UsageError } from './report.ts'
 import type { World } from './world.ts'
 
@@ -16,7 +15,7 @@ export function deciderAt(world: World): Decider | undefined {
   }
   return {
     decides: async (call) => {
-      const view = isCut(call) ? '/v(iew all)' : ''
+      const view = isCut(call, world.err) ? '/v(iew all)' : ''
       for (let attempt = 1; attempt <= MOST_ATTEMPTS; attempt++) {
         const reply = await line(`Run ${show(call.tool)}? [y/N/a(lways here)/e(dit)/r(eply)${view}] `)
         if (/^v(?:iew)?$/i.test(reply ?? '')) world.err.write(formatCall(call, world.err, 'whole'))
@@ -41,7 +40,7 @@ export function deciderAt(world: World): Decider | undefined {
     },
     handsOver: async (tool, text) => {
       // All of it: what is handed over is what was seen.
-      world.err.write(`${foreign(text, { isTerminal: true })}\n`)
+      world.err.write(`${visible(text)}\n`)
       return person.confirms(
         `Hand over this result of ${show(tool)} (${text.length} characters) to the model? [y/N] `,
       )

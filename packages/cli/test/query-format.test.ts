@@ -1,9 +1,75 @@
 import { describe, expect, test } from 'vitest'
-import { formatResult } from '../src/format/query.ts'
-import { clip } from '../src/format/text.ts'
+import { showCall, type ShownCall } from '../../host/src/agent/shown.ts'
+import { formatCall, formatResult, isCut } from '../src/format/query.ts'
+import { clip, foreign } from '../src/format/text.ts'
 
 const plain = { style: (_: string, text: string): string => text }
 const at = (columns: number) => ({ ...plain, columns })
+
+describe('SPEC 6.5 a call that is decided about', () => {
+  const modify = (before: string, after: string): ShownCall =>
+    showCall('fs_modify_file', { edits: [{ path: 'a.js', old: before, new: after }] }, true)
+  const foreignCall = (args: unknown, said?: string): ShownCall => ({
+    ...showCall('mine', args, false),
+    said,
+  })
+
+  test('what cannot be seen is shown in a difference', () => {
+    const shown = formatCall(
+      modify('hello', 'bye\u{e0172}\u{e0165}\nok\u3164 = 1\u115f // \u2800\u034f'),
+      at(100),
+    )
+    expect(shown).toBe(
+      '→ fs_modify_file  change a.js\n' +
+        '    a.js\n' +
+        '    -hello\n' +
+        '    +bye\\u{e0172}\\u{e0165}\n' +
+        '    +ok\\u{3164} = 1\\u{115f} // \\u{2800}\\u{34f}\n',
+    )
+  })
+
+  test('and in what a tool or a path says', () => {
+    expect(formatCall(foreignCall({}, 'say\u3164\ufe0f'), at(80))).toBe('→ mine  say\\u{3164}\\u{fe0f}\n')
+    expect(formatCall(showCall('fs_delete_file', { path: 'a\u3164' }, true), at(80))).toContain(
+      '"a\\u{3164}"',
+    )
+  })
+
+  test('a long path, and a long word of a command, are shown whole', () => {
+    const long = 'x'.repeat(600)
+    for (const call of [
+      showCall('fs_delete_file', { path: long }, true),
+      showCall('unix_utils', { util: 'sort', args: [long] }, true),
+    ])
+      expect(formatCall(call, plain)).toContain(`${long}`)
+    expect(formatCall(showCall('fs_create_file', { path: long, content: '' }, true), plain)).toContain(
+      `    "${long}"\n`,
+    )
+  })
+
+  test.each([
+    ['a value', foreignCall({ text: `${'x'.repeat(400)} end` })],
+    ['values', foreignCall({ list: [...Array.from({ length: 150 }, () => 'x'), ' end'] })],
+    ['words of a tool', foreignCall({}, `${'x'.repeat(400)} end`)],
+    ['a difference', modify('', `${'x\n'.repeat(60)} end`)],
+    ['a pattern', showCall('fs_grep_files', { pattern: `${'x'.repeat(5000)} end` }, true)],
+  ])('what is cut can be seen whole: %s', (_, call) => {
+    expect(isCut(call, at(80))).toBe(true)
+    expect(formatCall(call, at(80))).not.toContain(' end')
+    expect(formatCall(call, at(80), 'whole')).toContain(' end')
+  })
+
+  test('of what is shown whole there is no more to see', () => {
+    expect(isCut(modify('a', 'b'), at(80))).toBe(false)
+    expect(isCut(foreignCall({ a: 1 }, 'says'), at(80))).toBe(false)
+  })
+})
+
+test('prose keeps its blanks and its emoji, and hides nothing', () => {
+  expect(foreign('« a »\u3000⚠\ufe0f\u3164\u{e0172}\u001b[2J', { isTerminal: true })).toBe(
+    '« a »\u3000⚠\ufe0f\\u{3164}\\u{e0172}\\u{1b}[2J',
+  )
+})
 
 describe('SPEC 6.5 what came of a call', () => {
   const failed = (text: string) => ({ kind: 'result', tool: 'noisy', outcome: 'error', text }) as const

@@ -22,7 +22,7 @@ describe('SPEC 6.5 lines within the width', () => {
   })
 
   test('nothing is lost, and no line is too wide', () => {
-    const text = fc.stringMatching(/^[a你e\u0301✅ ]{0,60}$/u)
+    const text = fc.stringMatching(/^[\u0301ae你✅ ]{0,60}$/u)
     fc.assert(
       fc.property(text, fc.integer({ min: 2, max: 20 }), (given, width) => {
         const lines = wrap(given, width)

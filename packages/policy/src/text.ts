@@ -18,6 +18,10 @@ const escapeUnsafe = (text: string, escape: (hex: string) => string): string =>
 export const quote = (text: string): string =>
   escapeUnsafe(JSON.stringify(clip(text)), (hex) => `\\u{${hex}}`)
 
+/** Untrusted text of several lines that a person decides about: as it is, and nothing in it that cannot be seen. Tabs stay. */
+export const visible = (text: string): string =>
+  text.replace(/[^\n\t]+/g, (part) => escapeUnsafe(part, (hex) => `\\u{${hex}}`))
+
 /** A TOML string to be pasted: whole, and with TOML's own escapes. */
 export const tomlString = (text: string): string =>
   escapeUnsafe(JSON.stringify(text), (hex) =>

@@ -1,12 +1,11 @@
-import { show } from '@cordon/policy'
+import { show, showWhole, visible } from '@cordon/policy'
 import { type ModelChoice, type ShownCall, shownValues, type Sight, type TurnEnd } from '@cordon/host'
 import type { Stream } from '../world.ts'
-import { clip, foreign } from './text.ts'
+import { clip } from './text.ts'
 import { wrapBelow } from './wrap.ts'
 
 type Styled = Pick<Stream, 'style' | 'columns'>
 
-const TERMINAL = { isTerminal: true }
 const MOST_LINES = 40
 /** So many characters of what went wrong are shown. */
 const MOST_SAID = 4000
@@ -14,19 +13,20 @@ const MOST_SAID = 4000
 const FEW = 4
 
 /**
- * A call before it runs: its words, every argument, and what it would change. What is cut says so, and `whole` cuts nothing of
- * a change.
+ * A call before it runs: its words, every argument, and what it would change. What is cut says so, and `whole` cuts
+ * nothing. What cannot be seen is written as what it is.
  */
 export function formatCall(
   { tool, arguments: args, summary, said, changes }: ShownCall,
   { style, columns }: Styled,
   extent: 'cut' | 'whole' = 'cut',
 ): string {
-  const first = said === undefined ? (summary ?? '') : clip(said, 300)
-  const values = summary === undefined ? shownValues(args) : ''
+  const words = said ?? summary ?? ''
+  const first = extent === 'whole' ? words : clip(words, said === undefined ? MOST_SAID : 300)
+  const values = summary === undefined ? shownValues(args, extent) : ''
   const most = extent === 'whole' ? Infinity : MOST_LINES
   return [
-    `${wrapBelow(`${style('cyan', '→')} ${style('bold', show(tool))}${first === '' ? '' : `  ${foreign(first, TERMINAL)}`}`, '    ', columns)}\n`,
+    `${wrapBelow(`${style('cyan', '→')} ${style('bold', show(tool))}${first === '' ? '' : `  ${visible(first)}`}`, '    ', columns)}\n`,
     values
       .split('\n')
       .map((line) => (line === '' ? '' : wrapBelow(`  ${line}`, '      ', columns)))
@@ -35,7 +35,7 @@ export function formatCall(
       const shown = lines.slice(0, most).map((line) => `    ${diffLine(line, style)}\n`)
       const more = lines.length - shown.length
       return [
-        `    ${style('bold', show(path))}\n`,
+        `    ${style('bold', showWhole(path))}\n`,
         ...shown,
         ...(more > 0 ? [`    ${style('yellow', `… ${more} more lines`)}\n`] : []),
       ].join('')
@@ -43,12 +43,12 @@ export function formatCall(
   ].join('')
 }
 
-/** Whether all of it was shown. */
-export const isCut = ({ changes }: ShownCall): boolean =>
-  changes.some(({ lines }) => lines.length > MOST_LINES)
+/** Whether there is more of it than was shown. */
+export const isCut = (call: ShownCall, stream: Styled): boolean =>
+  formatCall(call, stream) !== formatCall(call, stream, 'whole')
 
 function diffLine(line: string, style: Stream['style']): string {
-  const text = foreign(line, TERMINAL)
+  const text = visible(line)
   if (line.startsWith('+')) return style('green', text)
   if (line.startsWith('-')) return style('red', text)
   return style('dim', text)
@@ -64,12 +64,12 @@ export function formatResult(
     const few = lines.length <= FEW ? lines : lines.slice(0, 1)
     const more = lines.length > few.length ? `  (${lines.length} lines)` : ''
     const [first = 'done', ...rest] = few.map((line) =>
-      foreign(clip(line, Math.min(100, (columns ?? 100) - 4)), TERMINAL),
+      visible(clip(line, Math.min(100, (columns ?? 100) - 4))),
     )
     return `  ${style('green', '✓')} ${[first + more, ...rest].map((line) => style('dim', line)).join('\n    ')}\n`
   }
   const kept = text.slice(0, MOST_SAID).split('\n').slice(0, MOST_LINES).join('\n')
-  const [first = '', ...rest] = foreign(kept, TERMINAL).split('\n')
+  const [first = '', ...rest] = visible(kept).split('\n')
   const said = wrapBelow(`  ${style('red', '✗')} ${outcome}: ${first}`, '    ', columns)
   const left = text.length - kept.length
   return [

@@ -1,11 +1,14 @@
 import { stripVTControlCharacters } from 'node:util'
+import { visible } from '@cordon/policy'
 import type { Stream } from '../world.ts'
 
-/** What models and tools wrote. On a terminal it must not move the cursor or change colours; in a pipe it stays whole. */
+/**
+ * What models and tools wrote, for reading. On a terminal it must not move the cursor, change colours or hide anything; the
+ * blanks of other scripts and the mark of coloured emoji belong to prose. In a pipe it stays whole. What a person decides
+ * about is `visible` instead.
+ */
 export const foreign = (text: string, { isTerminal }: Pick<Stream, 'isTerminal'>): string =>
-  isTerminal
-    ? text.replace(/[^\P{C}\n\t]|[\p{Zl}\p{Zp}]/gu, (c) => `\\u{${c.codePointAt(0)!.toString(16)}}`)
-    : text
+  isTerminal ? text.replace(/[^\ufe0f\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]+/g, visible) : text
 
 /** At most so many characters, with a sign that there was more. */
 export const clip = (text: string, most: number): string => {

@@ -9,18 +9,19 @@ const LONGEST_PATH = 4096
 /**
  * A call's arguments, or a result, as a person decides about them: every value with the way to it, one a line, so that
  * none hides behind another. What says where something is done comes first and whole; another long text is cut by itself,
- * with its length.
+ * with its length. `whole` cuts nothing.
  */
-export function shownValues(value: unknown): string {
+export function shownValues(value: unknown, extent: 'cut' | 'whole' = 'cut'): string {
   const all = leavesOf(value, '')
   if (all.length === 0) return ''
   const lines = [...all.filter(isPlace), ...all.filter((leaf) => !isPlace(leaf))]
-  const left = lines.length - MOST_VALUES
+  const most = extent === 'whole' ? lines.length : MOST_VALUES
+  const left = lines.length - most
   return [
     ...(left > 0 ? [`  (${lines.length} values, ${left} of them are not shown)\n`] : []),
     ...lines
-      .slice(0, MOST_VALUES)
-      .map(([way, leaf]) => `  ${way === '' ? '' : `${way}: `}${shownLeaf(way, leaf)}\n`),
+      .slice(0, most)
+      .map(([way, leaf]) => `  ${way === '' ? '' : `${way}: `}${shownLeaf(way, leaf, extent)}\n`),
   ].join('')
 }
 
@@ -40,8 +41,8 @@ const PLACES = /path|file|dir|source|dest|target|^from|^to\b|ur[il]|host|command
 const isPlace = ([way, value]: Leaf): boolean =>
   typeof value === 'string' && value.length <= LONGEST_PATH && PLACES.test(way)
 
-function shownLeaf(way: string, value: unknown): string {
+function shownLeaf(way: string, value: unknown, extent: 'cut' | 'whole'): string {
   if (typeof value !== 'string') return JSON.stringify(value) ?? 'nothing'
-  if (value.length <= LONGEST_TEXT || isPlace([way, value])) return tomlString(value)
+  if (extent === 'whole' || value.length <= LONGEST_TEXT || isPlace([way, value])) return tomlString(value)
   return `${tomlString(value.slice(0, LONGEST_TEXT).toWellFormed())}… (${value.length} characters)`
 }

@@ -1,5 +1,5 @@
 import { FileError, type FileStat } from '@cordon/files'
-import { show } from '@cordon/policy'
+import { show, showWhole } from '@cordon/policy'
 import { Access } from '../access.ts'
 import { count, failure, success, text } from '../content.ts'
 import { defineTool } from '../define-tool.ts'
@@ -28,7 +28,7 @@ export const fsCreateFile: Tool = defineTool({
     additionalProperties: false,
   },
   describe: ({ path, content = '', encoding, overwrite }) =>
-    `${overwrite ? 'write' : 'create'} ${show(path)} (${count(dataOf(content, encoding).length, 'byte')})`,
+    `${overwrite ? 'write' : 'create'} ${showWhole(path)} (${count(dataOf(content, encoding).length, 'byte')})`,
   run({ path, content = '', encoding, overwrite }, context, io) {
     const data = dataOf(content, encoding)
     const access = new Access(context)

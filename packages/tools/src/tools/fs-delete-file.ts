@@ -1,4 +1,4 @@
-import { show } from '@cordon/policy'
+import { show, showWhole } from '@cordon/policy'
 import { success, text } from '../content.ts'
 import { defineTool } from '../define-tool.ts'
 import { DESCRIPTIONS } from '../descriptions.ts'
@@ -13,7 +13,7 @@ export const fsDeleteFile: Tool = defineTool({
     required: ['path'],
     additionalProperties: false,
   },
-  describe: ({ path }) => `delete ${show(path)}`,
+  describe: ({ path }) => `delete ${showWhole(path)}`,
   run({ path }, context, { anchors }) {
     // SPEC 1.3: of the directory entry. The parent is resolved, the name itself is not.
     const location = context.locate(path, 'delete')

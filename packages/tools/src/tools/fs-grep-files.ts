@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module'
-import { show, workspaceUri } from '@cordon/policy'
+import { showWhole, workspaceUri } from '@cordon/policy'
 import { Access } from '../access.ts'
 import { count, showName, success, text } from '../content.ts'
 import { defineTool } from '../define-tool.ts'
@@ -44,7 +44,7 @@ export const fsGrepFiles: Tool = defineTool({
     required: ['pattern'],
     additionalProperties: false,
   },
-  describe: ({ pattern, path = '.' }) => `search ${show(path)} for ${show(pattern)}`,
+  describe: ({ pattern, path = '.' }) => `search ${showWhole(path)} for ${showWhole(pattern)}`,
   async run(args, context, { anchors, options }) {
     const { pattern, path = '.', context: around = 0, limit = 200 } = args
     if (pattern === '') throw new ToolError('the pattern is empty')

@@ -1,5 +1,5 @@
 import { type EntryKind } from '@cordon/files'
-import { show, workspaceUri } from '@cordon/policy'
+import { showWhole, workspaceUri } from '@cordon/policy'
 import { Access } from '../access.ts'
 import { count, showName, success, text } from '../content.ts'
 import { defineTool } from '../define-tool.ts'
@@ -33,7 +33,7 @@ export const fsListFiles: Tool = defineTool({
     additionalProperties: false,
   },
   describe: ({ path = '.', globs = [] }) =>
-    `list ${show(path)}${globs.length > 0 ? `, only ${globs.map(show).join(', ')}` : ''}`,
+    `list ${showWhole(path)}${globs.length > 0 ? `, only ${globs.map(showWhole).join(', ')}` : ''}`,
   run(args, context, { anchors }) {
     const { path = '.', globs = [], depth = 64, limit = 1000 } = args
     const start = context.locate(path, 'read')

@@ -1,5 +1,5 @@
 import { FileError } from '@cordon/files'
-import { show } from '@cordon/policy'
+import { show, showWhole } from '@cordon/policy'
 import { Access } from '../access.ts'
 import { type Anchors } from '../anchors.ts'
 import { count, success, text } from '../content.ts'
@@ -63,7 +63,8 @@ export const fsModifyFile: Tool = defineTool({
   name: 'fs_modify_file',
   description: DESCRIPTIONS.fs_modify_file,
   parameters,
-  describe: (args) => `change ${[...new Set(editsOf(args).map(({ path }) => path))].map(show).join(', ')}`,
+  describe: (args) =>
+    `change ${[...new Set(editsOf(args).map(({ path }) => path))].map(showWhole).join(', ')}`,
   async run(args, context, { anchors, options }) {
     const edits = editsOf(args)
     const access = new Access(context)

@@ -1,5 +1,5 @@
 import { FileError } from '@cordon/files'
-import { type Capability, type Location, show } from '@cordon/policy'
+import { type Capability, type Location, show, showWhole } from '@cordon/policy'
 import { Access } from '../access.ts'
 import { failure, success, text } from '../content.ts'
 import { defineTool } from '../define-tool.ts'
@@ -23,7 +23,7 @@ export const fsMoveFile: Tool = defineTool({
     additionalProperties: false,
   },
   describe: ({ from, to, overwrite }) =>
-    `move ${show(from)} to ${show(to)}${overwrite ? ', replacing it' : ''}`,
+    `move ${showWhole(from)} to ${showWhole(to)}${overwrite ? ', replacing it' : ''}`,
   run({ from, to, overwrite }, context, io) {
     const access = new Access(context)
     const source = context.locate(from, 'delete')

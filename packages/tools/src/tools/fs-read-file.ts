@@ -1,5 +1,5 @@
 import { type OpenFile } from '@cordon/files'
-import { type Location, show, workspaceUri } from '@cordon/policy'
+import { type Location, show, showWhole, workspaceUri } from '@cordon/policy'
 import { count, mimeTypeOf, success, text } from '../content.ts'
 import { defineTool } from '../define-tool.ts'
 import { DESCRIPTIONS } from '../descriptions.ts'
@@ -48,7 +48,7 @@ export const fsReadFile: Tool = defineTool({
   name: 'fs_read_file',
   description: DESCRIPTIONS.fs_read_file,
   parameters,
-  describe: (args) => `read ${show(args.path)}${describeSelection(args)}`,
+  describe: (args) => `read ${showWhole(args.path)}${describeSelection(args)}`,
   run(args, context, { anchors }) {
     checkSelection(args)
     const location = context.locate(args.path, 'read')

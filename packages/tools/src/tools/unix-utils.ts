@@ -1,4 +1,4 @@
-import { show } from '@cordon/policy'
+import { show, showWhole } from '@cordon/policy'
 import { Access } from '../access.ts'
 import { type Anchors } from '../anchors.ts'
 import { count, success, text } from '../content.ts'
@@ -38,7 +38,7 @@ export const unixUtils: Tool = defineTool({
     required: ['util'],
     additionalProperties: false,
   },
-  describe: ({ util, args = [] }) => `run ${[util, ...args].map(show).join(' ')}`,
+  describe: ({ util, args = [] }) => `run ${[util, ...args].map(showWhole).join(' ')}`,
   async run({ util, args = [], stdin = '' }, context, io) {
     const utility = UTILITIES[util]
     if (!utility) throw new ToolError(`there is no utility ${show(util)}`)

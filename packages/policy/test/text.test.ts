@@ -1,0 +1,17 @@
+import { show, visible } from '@cordon/policy'
+import { expect, test } from 'vitest'
+
+test('SPEC 6.5 what cannot be seen in a name cannot be seen in a text either', () => {
+  const points = [...Array(0x1_0000).keys(), ...Array.from({ length: 0x1000 }, (_, i) => 0xe_0000 + i)]
+  const differ = points
+    .map((point) => String.fromCodePoint(point))
+    .filter((c) => (visible(c) === c) !== (show(c) === c))
+  expect(differ).toEqual(['\t', '\n', '"'])
+})
+
+test('SPEC 6.5 a text of several lines stays as it is, and what hides in it is written out', () => {
+  expect(visible('a\tb\n"你好" é\r\n')).toBe('a\tb\n"你好" é\\u{d}\n')
+  expect(visible('ok\u{e0172}\u3164 = 1\u115f\u2800\u034f\u00a0\ufe0f\u200b\u2028\u001b[2J')).toBe(
+    'ok\\u{e0172}\\u{3164} = 1\\u{115f}\\u{2800}\\u{34f}\\u{a0}\\u{fe0f}\\u{200b}\\u{2028}\\u{1b}[2J',
+  )
+})

@@ -303,7 +303,7 @@ describe('SPEC 6.5 what is shown is what runs', () => {
     const yes = atTerminal(['go'], [['Hand over this result of fs_read_file', 'y\r']])
     expect(yes.missed).toEqual([])
     const shown = yes.screen.slice(0, yes.screen.indexOf('Hand over'))
-    expect(shown).toContain(`${lines.join('\n')}\n`)
+    expect(shown).toContain(lines.map((line) => `  │ ${line}\n`).join(''))
     expect(atTerminal(['go'], [['Hand over this result of fs_read_file', 'n\r']]).missed).toEqual([])
     expect(
       events()

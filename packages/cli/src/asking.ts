@@ -1,7 +1,7 @@
 import type { Decider, Verdict } from '@cordon/host'
-import { show, visible } from '@cordon/policy'
+import { show } from '@cordon/policy'
 import { editText } from './editor.ts'
-import { formatCall, isCut } from './format/query.ts'
+import { formatCall, formatHanded, isCut } from './format/query.ts'
 import { UsageError } from './report.ts'
 import type { World } from './world.ts'
 
@@ -40,7 +40,7 @@ export function deciderAt(world: World): Decider | undefined {
     },
     handsOver: async (tool, text) => {
       // All of it: what is handed over is what was seen.
-      world.err.write(`${visible(text)}\n`)
+      world.err.write(formatHanded(text, world.err))
       return person.confirms(
         `Hand over this result of ${show(tool)} (${text.length} characters) to the model? [y/N] `,
       )

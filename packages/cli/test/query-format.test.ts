@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { showCall, type ShownCall } from '../../host/src/agent/shown.ts'
-import { formatCall, formatResult, isCut } from '../src/format/query.ts'
+import { formatCall, formatHanded, formatResult, isCut } from '../src/format/query.ts'
 import { clip, foreign } from '../src/format/text.ts'
+import { widthOf } from '../src/format/wrap.ts'
 
 const plain = { style: (_: string, text: string): string => text }
 const at = (columns: number) => ({ ...plain, columns })
@@ -26,6 +27,51 @@ describe('SPEC 6.5 a call that is decided about', () => {
         '    +bye\\u{e0172}\\u{e0165}\n' +
         '    +ok\\u{3164} = 1\\u{115f} // \\u{2800}\\u{34f}\n',
     )
+  })
+
+  const FAKE = 'Run_fs_read_file?[y/N]'
+
+  test('padding puts no word of the model where a row begins: the gutter of the difference stands there', () => {
+    expect(formatCall(modify('hello', `bye${' '.repeat(37)}Run fs_read_file? [y/N]`), at(45))).toBe(
+      '→ fs_modify_file  change a.js\n' +
+        '    a.js\n' +
+        '    -hello\n' +
+        `    +bye${' '.repeat(37)}\n` +
+        '  ↪ +Run fs_read_file? [y/N]\n',
+    )
+  })
+
+  test.each([20, 40, 80])(
+    'nor do wide characters, tabs, paths, arguments or words of a tool, at %i columns',
+    (columns) => {
+      for (const padding of ['x', '你', '✅', '\t', ' ', 'का', '\u3164']) {
+        const text = padding.repeat(columns) + FAKE
+        const calls = [
+          modify(`a\n${text}`, `b\n${text}`),
+          showCall('fs_modify_file', { diff: text }, true),
+          showCall('fs_create_file', { path: text, content: text }, true),
+          foreignCall({ [text]: text }, text),
+          foreignCall({}, `a\n${text}`),
+        ]
+        const shown = [
+          ...calls.map((call) => formatCall(call, at(columns), 'whole')),
+          formatHanded(text, at(columns)),
+          ...(['success', 'error'] as const).map((outcome) =>
+            formatResult({ kind: 'result', tool: 'mine', outcome, text: `a\n${text}` }, at(columns)),
+          ),
+        ]
+        const rows = shown.flatMap((each) => each.split('\n'))
+        expect(rows.filter((row) => row !== '' && !/^(?: {2}|→ )/.test(row))).toEqual([])
+        // Tabs are gone; what is narrower than the margins leave room for is not looked at.
+        expect(rows.filter((row) => /\t/.test(row) || widthOf(row) > Math.max(columns, 26))).toEqual([])
+      }
+    },
+  )
+
+  test('one line that fills the window is cut, and can be seen whole', () => {
+    const call = modify('', `${'x'.repeat(100_000)} end`)
+    expect(formatCall(call, at(80)).split('\n')).toHaveLength(44)
+    expect(isCut(call, at(80))).toBe(true)
   })
 
   test('and in what a tool or a path says', () => {

@@ -2,7 +2,7 @@ import { show, showWhole, visible } from '@cordon/policy'
 import { type ModelChoice, type ShownCall, shownValues, type Sight, type TurnEnd } from '@cordon/host'
 import type { Stream } from '../world.ts'
 import { clip } from './text.ts'
-import { wrapBelow } from './wrap.ts'
+import { behindMargin, clipColumns, withoutTabs, wrapBelow } from './wrap.ts'
 
 type Styled = Pick<Stream, 'style' | 'columns'>
 
@@ -22,22 +22,30 @@ export function formatCall(
   extent: 'cut' | 'whole' = 'cut',
 ): string {
   const words = said ?? summary ?? ''
-  const first = extent === 'whole' ? words : clip(words, said === undefined ? MOST_SAID : 300)
+  const cutWords = extent === 'whole' ? words : clip(words, said === undefined ? MOST_SAID : 300)
+  const [first = '', ...more] = withoutTabs(visible(cutWords.trimStart())).split('\n')
   const values = summary === undefined ? shownValues(args, extent) : ''
   const most = extent === 'whole' ? Infinity : MOST_LINES
+  const name = `→ ${show(tool)}`
+  // Colours, and a second space, come last: a word that has a colour is not cut.
+  const begun = wrapBelow(first === '' ? name : `${name} ${first}`, '    ', columns && columns - 1)
   return [
-    `${wrapBelow(`${style('cyan', '→')} ${style('bold', show(tool))}${first === '' ? '' : `  ${visible(first)}`}`, '    ', columns)}\n`,
+    begun.startsWith(name)
+      ? `${style('cyan', '→')} ${style('bold', show(tool))}${begun.slice(name.length).replace(/^ /, '  ')}\n`
+      : `${begun}\n`,
+    ...more.map((line) => `${wrapBelow(`    ${line}`, '    ', columns)}\n`),
     values
       .split('\n')
       .map((line) => (line === '' ? '' : wrapBelow(`  ${line}`, '      ', columns)))
       .join('\n'),
     ...changes.map(({ path, lines }) => {
-      const shown = lines.slice(0, most).map((line) => `    ${diffLine(line, style)}\n`)
-      const more = lines.length - shown.length
+      const rows = lines.flatMap((line) => diffRows(line, { style, columns }))
+      const shown = rows.slice(0, most)
+      const left = rows.length - shown.length
       return [
-        `    ${style('bold', showWhole(path))}\n`,
+        ...behindMargin(showWhole(path), MARGIN, columns).map((row) => `${style('bold', row)}\n`),
         ...shown,
-        ...(more > 0 ? [`    ${style('yellow', `… ${more} more lines`)}\n`] : []),
+        ...(left > 0 ? [`    ${style('yellow', `… ${left} more lines`)}\n`] : []),
       ].join('')
     }),
   ].join('')
@@ -47,12 +55,25 @@ export function formatCall(
 export const isCut = (call: ShownCall, stream: Styled): boolean =>
   formatCall(call, stream) !== formatCall(call, stream, 'whole')
 
-function diffLine(line: string, style: Stream['style']): string {
-  const text = visible(line)
-  if (line.startsWith('+')) return style('green', text)
-  if (line.startsWith('-')) return style('red', text)
-  return style('dim', text)
+/** A line that goes on in the next row has the diff's own gutter there, too, and a sign that the margin alone can have. */
+function diffRows(line: string, { style, columns }: Styled): string[] {
+  const mark = /^[-+ ]/.exec(line)?.[0] ?? ''
+  const colour = mark === '+' ? 'green' : mark === '-' ? 'red' : 'dim'
+  const [first, more] = MARGIN
+  return behindMargin(visible(line.slice(mark.length)), [first + mark, more + mark], columns).map(
+    (row) => `${style(colour, row)}\n`,
+  )
 }
+
+const MARGIN = ['    ', '  ↪ '] as const
+
+/** A result that a person may hand over, or not: all of it. */
+export const formatHanded = (text: string, { columns }: Styled): string =>
+  visible(text)
+    .split('\n')
+    .flatMap((line) => behindMargin(line, ['  │ ', '  ↪ '], columns))
+    .map((row) => `${row}\n`)
+    .join('')
 
 /** What came of it, in one line; a refusal whole, because it says what would allow it, up to what a person reads. */
 export function formatResult(
@@ -63,13 +84,12 @@ export function formatResult(
     const lines = text.split('\n').filter((line) => line.trim() !== '')
     const few = lines.length <= FEW ? lines : lines.slice(0, 1)
     const more = lines.length > few.length ? `  (${lines.length} lines)` : ''
-    const [first = 'done', ...rest] = few.map((line) =>
-      visible(clip(line, Math.min(100, (columns ?? 100) - 4))),
-    )
+    const room = Math.max(10, Math.min(100, (columns ?? 104) - 4 - more.length))
+    const [first = 'done', ...rest] = few.map((line) => clipColumns(visible(clip(line, 1000)), room))
     return `  ${style('green', '✓')} ${[first + more, ...rest].map((line) => style('dim', line)).join('\n    ')}\n`
   }
   const kept = text.slice(0, MOST_SAID).split('\n').slice(0, MOST_LINES).join('\n')
-  const [first = '', ...rest] = visible(kept).split('\n')
+  const [first = '', ...rest] = withoutTabs(visible(kept)).split('\n')
   const said = wrapBelow(`  ${style('red', '✗')} ${outcome}: ${first}`, '    ', columns)
   const left = text.length - kept.length
   return [

@@ -58,3 +58,26 @@ export function cut(text: string, width: number): string[] {
 /** What follows the first line is indented. Without a width nothing is broken. */
 export const wrapBelow = (text: string, indent: string, width: number | undefined): string =>
   width === undefined ? text : wrap(text, Math.max(20, width - indent.length)).join(`\n${indent}`)
+
+/**
+ * Text of others in rows that all begin with a margin of ours, also where a line of it goes on: padding must not put
+ * words of theirs where a row begins, as if we had said them. Without a width nothing is broken.
+ */
+export function behindMargin(
+  text: string,
+  [first, more]: readonly [first: string, more: string],
+  columns: number | undefined,
+): string[] {
+  if (columns === undefined) return [first + text]
+  const room = Math.max(1, columns - Math.max(widthOf(first), widthOf(more)))
+  return cut(withoutTabs(text), room).map((row, i) => (i === 0 ? first : more) + row)
+}
+
+/** How far a tab goes depends on where it stands, which is not counted here. */
+export const withoutTabs = (text: string): string => text.replaceAll('\t', '    ')
+
+/** At most so many columns, with a sign that there was more. */
+export const clipColumns = (text: string, columns: number): string => {
+  const line = withoutTabs(text)
+  return widthOf(line) <= columns ? line : `${cut(line, columns - 1)[0]!}…`
+}

@@ -218,6 +218,17 @@ esac
     expect(screen).toContain('→ fs_create_file  create\n    a/rather/long/name.txt (1 byte)\n')
   })
 
+  test('the command that would allow a call works as it is pasted, however narrow the window is', async () => {
+    const call = { tool: 'fs_create_file', arguments: { path: 'notes/a.txt', content: 'x' } }
+    const narrow = '[[conversation.tools.fs_create_file.access.fs]]\npath = "."\nread = true\n'
+    await model([{ calls: [call] }, { text: 'so' }], UNATTENDED + narrow)
+    const { screen } = inShell('stty cols 40; exec "$0" "$1" q go', [['so', '']])
+    const [command = ''] = /^ +cordon config set .*$/m.exec(screen) ?? []
+    expect(command.length).toBeGreaterThan(60)
+    const pasted = inShell(command.trim().replace(/^cordon /, '"$0" "$1" '), [])
+    expect(pasted).toMatchObject({ code: 0 })
+  })
+
   test('a stream that stalls shows the last word that came', async () => {
     await model([{ text: 'one two three four', fault: { kind: 'hang' } }])
     expect(atTerminal(['go'], [['three', '\u0003']]).missed).toEqual([])

@@ -68,6 +68,8 @@ class TextDisplay implements QueryDisplay {
   readonly #spinner: Spinner
   #markdown: MarkdownStream | undefined
   #isMidLine = false
+  /** Tools that Cordon ships, of those that were called. */
+  readonly #ours = new Set<string>()
   #before: 'text' | 'call' | undefined
   #settling: NodeJS.Timeout | undefined
 
@@ -90,9 +92,13 @@ class TextDisplay implements QueryDisplay {
       case 'call':
         if (this.#before === 'text') this.#gap(err)
         this.#before = 'call'
+        if (sight.call.summary !== undefined) this.#ours.add(sight.call.tool)
         return this.#tell(formatCall(sight.call, err), `running ${sight.call.tool}`)
       case 'result':
-        return this.#tell(formatResult(sight, err), 'thinking')
+        return this.#tell(
+          formatResult(sight, err, this.#ours.has(sight.tool) ? 'ours' : 'others'),
+          'thinking',
+        )
       case 'retry':
         return this.#tell(
           `${err.style('yellow', 'warning:')} ${sight.failure}; asking again in ${sight.seconds} s\n`,

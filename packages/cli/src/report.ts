@@ -1,5 +1,5 @@
 import { CordonError, DeniedError, type ErrorCode, FsAccessError } from '@cordon/policy'
-import { wrapBelow } from './format/wrap.ts'
+import { wrapMessage } from './format/wrap.ts'
 import type { World } from './world.ts'
 
 /** What a script can rely on. Every command ends with one of these, or with the code of what it ran. */
@@ -69,7 +69,8 @@ export function warn({ err }: World, warnings: readonly string[]): void {
     if (said.has(warning)) continue
     said.add(warning)
     const lines = `${err.style('yellow', 'warning:')} ${warning}`.split('\n')
-    err.write(lines.map((line) => `${wrapBelow(line, '  ', err.columns)}\n`).join(''))
+    const shown = wrapMessage(lines, { indent: '  ', columns: err.columns })
+    err.write(shown.map((line) => `${line}\n`).join(''))
   }
 }
 

@@ -3,6 +3,8 @@ import { showCall, type ShownCall } from '../../host/src/agent/shown.ts'
 import { formatCall, formatHanded, formatResult, isCut } from '../src/format/query.ts'
 import { clip, foreign } from '../src/format/text.ts'
 import { widthOf } from '../src/format/wrap.ts'
+import { warn } from '../src/report.ts'
+import type { World } from '../src/world.ts'
 
 const plain = { style: (_: string, text: string): string => text }
 const at = (columns: number) => ({ ...plain, columns })
@@ -130,6 +132,45 @@ describe('SPEC 6.5 what came of a call', () => {
     const shown = formatResult(failed('ab\n'.repeat(1000)), at(80))
     expect(shown.split('\n')).toHaveLength(42)
     expect(shown.endsWith('\n    ab\n    … 2,881 more characters\n')).toBe(true)
+  })
+
+  const COMMAND = `cordon config set conversation.tools.x.access.fs '[{ path = ".", read = true, create = true }]'`
+  const DENIAL = `access denied: create on a.txt\n  because: no rule covers that path at all\n  to allow it:\n    ${COMMAND}\n    (in the workspace)`
+
+  test('a command to be pasted is one line, however narrow the window is; what stands around it is wrapped', () => {
+    expect(formatResult(failed(DENIAL), at(40), 'ours')).toBe(
+      '  ✗ error: access denied: create on\n' +
+        '    a.txt\n' +
+        '      because: no rule covers that\n' +
+        '    path at all\n' +
+        '      to allow it:\n' +
+        `        ${COMMAND}\n` +
+        '        (in the workspace)\n',
+    )
+  })
+
+  test('what another tool calls a command stays behind its margin', () => {
+    const rows = formatResult(failed(DENIAL), at(40)).split('\n')
+    expect(rows.filter((row) => widthOf(row) > 40)).toEqual([])
+  })
+
+  test('the command of a warning is one line; what a server said is not, whatever it begins with', () => {
+    let written = ''
+    const err = { ...at(40), isTerminal: true, write: (text: string) => (written += text) }
+    warn({ err } as unknown as World, [
+      `tool x: refused: a.example:443: no rule allows it\n  to allow it:\n    ${COMMAND}\n  it had said:\n    to allow it: ${'x'.repeat(60)}\n  fix: \`cordon mcp doctor x\` finds out what it needs`,
+    ])
+    expect(written).toBe(
+      'warning: tool x: refused:\n' +
+        '  a.example:443: no rule allows it\n' +
+        '  to allow it:\n' +
+        `    ${COMMAND}\n` +
+        '  it had said:\n' +
+        '    to allow it:\n' +
+        `  ${'x'.repeat(38)}\n` +
+        `  ${'x'.repeat(22)}\n` +
+        '  fix: `cordon mcp doctor x` finds out what it needs\n',
+    )
   })
 
   test('a short one is shown whole', () => {

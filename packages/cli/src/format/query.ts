@@ -2,7 +2,7 @@ import { show, showWhole, visible } from '@cordon/policy'
 import { type ModelChoice, type ShownCall, shownValues, type Sight, type TurnEnd } from '@cordon/host'
 import type { Stream } from '../world.ts'
 import { clip } from './text.ts'
-import { behindMargin, clipColumns, withoutTabs, wrapBelow } from './wrap.ts'
+import { behindMargin, clipColumns, withoutTabs, wrapBelow, wrapMessage } from './wrap.ts'
 
 type Styled = Pick<Stream, 'style' | 'columns'>
 
@@ -75,10 +75,14 @@ export const formatHanded = (text: string, { columns }: Styled): string =>
     .map((row) => `${row}\n`)
     .join('')
 
-/** What came of it, in one line; a refusal whole, because it says what would allow it, up to what a person reads. */
+/**
+ * What came of it, in one line; a refusal whole, because it says what would allow it, up to what a person reads. Commands
+ * of tools that Cordon ships stand unbroken; what others write stays behind its margin (decision 0341).
+ */
 export function formatResult(
   { outcome, text }: Extract<Sight, { kind: 'result' }>,
   { style, columns }: Styled,
+  whose: 'ours' | 'others' = 'others',
 ): string {
   if (outcome === 'success') {
     const lines = text.split('\n').filter((line) => line.trim() !== '')
@@ -92,9 +96,13 @@ export function formatResult(
   const [first = '', ...rest] = withoutTabs(visible(kept)).split('\n')
   const said = wrapBelow(`  ${style('red', '✗')} ${outcome}: ${first}`, '    ', columns)
   const left = text.length - kept.length
+  const below =
+    whose === 'ours'
+      ? wrapMessage(rest, { margin: '    ', indent: '    ', columns })
+      : rest.map((line) => wrapBelow(`    ${line}`, '    ', columns))
   return [
     `${said}\n`,
-    ...rest.map((line) => `${wrapBelow(`    ${line}`, '    ', columns)}\n`),
+    ...below.map((line) => `${line}\n`),
     ...(left > 0 ? [`    ${style('yellow', `… ${left.toLocaleString('en')} more characters`)}\n`] : []),
   ].join('')
 }

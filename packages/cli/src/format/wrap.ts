@@ -60,6 +60,26 @@ export const wrapBelow = (text: string, indent: string, width: number | undefine
   width === undefined ? text : wrap(text, Math.max(20, width - indent.length)).join(`\n${indent}`)
 
 /**
+ * A message of ours: prose breaks between words, and what is there to be pasted never does, or it would be two commands
+ * (decision 0341). That is a line that begins with CONTRIBUTING's `to allow it` or `fix:`, and what is indented below it.
+ */
+export function wrapMessage(
+  lines: readonly string[],
+  { margin = '', indent, columns }: { margin?: string; indent: string; columns: number | undefined },
+): string[] {
+  let mark: number | undefined
+  return lines.map((line) => {
+    const marked = PASTED.exec(line)
+    if (marked) mark = marked[1]!.length
+    else if (mark !== undefined && line.search(/[^ ]/) <= mark) mark = undefined
+    return mark === undefined ? wrapBelow(margin + line, indent, columns) : margin + line
+  })
+}
+
+/** As deep as messages have them: what is deeper may be the words of others. */
+const PASTED = /^( {0,2})(?:to allow it\b|fix:)/
+
+/**
  * Text of others in rows that all begin with a margin of ours, also where a line of it goes on: padding must not put
  * words of theirs where a row begins, as if we had said them. Without a width nothing is broken.
  */

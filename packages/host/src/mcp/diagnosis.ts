@@ -86,7 +86,7 @@ export function notesOf(
   const guesses = readable.slice(0, reader === 'person' ? MOST_HINTS : 1)
   const withGrant = (text: string, question: Question | undefined): string => {
     const command = question && allow(question)
-    return command === undefined ? text : `${text}\n  to allow it: ${command}`
+    return command === undefined ? text : `${text}\n  to allow it:\n    ${command}`
   }
   return [
     ...[...exact]

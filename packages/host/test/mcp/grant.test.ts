@@ -99,15 +99,15 @@ test('SPEC 5.4: a refusal and a hint carry their grant; what a rule refuses on p
       allow,
     ),
   ).toEqual([
-    'refused: a.example:443: because\n  to allow it: grant https://a.example:443/',
+    'refused: a.example:443: because\n  to allow it:\n    grant https://a.example:443/',
     'refused: b.example:443: because',
   ])
   const hints = [{ ...hint, question: parseQuestion('net', 'https://x/') }, hint]
   expect(notesOf({ refused: [], hints }, 'model', allow)).toEqual([
-    'hint: a guess\n  to allow it: grant https://x/',
+    'hint: a guess\n  to allow it:\n    grant https://x/',
   ])
   expect(notesOf({ refused: [], hints }, 'person', allow)).toEqual([
-    'hint: a guess\n  to allow it: grant https://x/',
+    'hint: a guess\n  to allow it:\n    grant https://x/',
     'hint: a guess',
   ])
 })

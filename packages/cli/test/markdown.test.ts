@@ -84,6 +84,28 @@ a    several words that
     expect(render([table], 20, plain)).toBe('aa: 1\nbb: 2\ncc: 3\ndd: 4\n\naa: 5\nbb: 6\ncc: \ndd: \n')
   })
 
+  const row = (cell: string, columns: number): string => `|${`${cell}|`.repeat(columns)}\n`
+
+  test.each([
+    ['many columns, and rows without cells', row('x', 2500) + row('-', 2500) + '|\n'.repeat(9900)],
+    ['more columns than anybody reads', row('x', 51) + row('-', 51) + row('1', 51)],
+    ['more rows than anybody reads', row('x', 2) + row('-', 2) + '|\n'.repeat(1001)],
+    ['long names, repeated for each row', row('x'.repeat(400), 20) + row('-', 20) + '|\n'.repeat(500)],
+  ])('a table that is too large is printed as it was written: %s', (_, table) => {
+    expect(render([table], 80, plain)).toBe(table)
+  })
+
+  test.each([20, 40, 100])('a table is drawn in a multiple of its length, at %i columns', (width) => {
+    for (const columns of [1, 2, 6, 12, 13, 50])
+      for (const name of ['x', 'x'.repeat(30), 'x'.repeat(300)])
+        for (const cell of ['', 'y', 'y'.repeat(300), 'y '.repeat(150), '你'.repeat(300)])
+          for (const rows of [1, 30, 1000]) {
+            const table = row(name, columns) + row('-', columns) + `|${cell}\n`.repeat(rows)
+            const drawn = render([table], width, plain)
+            expect(drawn.length).toBeLessThan(20 * table.length + 2 * 50_000)
+          }
+  })
+
   test('is the same in whatever pieces it comes', () => {
     const piece = fc.oneof(
       fc.constantFrom(

@@ -7,14 +7,30 @@ const GAP = '  '
 /** A column that is narrower is no help. */
 const NARROWEST = 6
 
-/** The lines of a Markdown table in columns, within the width; too many columns for it: one line for each cell. */
+/** More is no table that anybody reads, and each row has every column: as it was written. */
+const MOST_COLUMNS = 50
+const MOST_ROWS = 1000
+/** Names of columns are repeated for each row where columns have no room; so many characters of them. */
+const MOST_NAMES = 50_000
+
+/**
+ * The lines of a Markdown table in columns, within the width; too many columns for it: one line for each cell. What is drawn
+ * is at most so many times as long as what was written, whatever was written.
+ */
 export function formatMarkdownTable(lines: readonly string[], width: number, { style }: Styled): string {
-  const [head, marks, ...body] = lines.map(cellsOf)
-  if (!head || !marks || !marks.every((mark) => /^:?-+:?$/.test(mark)))
-    return lines.map((line) => `${line}\n`).join('')
-  const rows = body.map((row) => head.map((_, i) => row[i] ?? ''))
+  const asWritten = (): string => lines.map((line) => `${line}\n`).join('')
+  const [head, marks] = lines.slice(0, 2).map(cellsOf)
+  const isTable = head && marks && marks.every((mark) => /^:?-+:?$/.test(mark))
+  if (!isTable || head.length > MOST_COLUMNS || lines.length > MOST_ROWS + 2) return asWritten()
+  const rows = lines.slice(2).map((line) => {
+    const row = cellsOf(line)
+    return head.map((_, i) => row[i] ?? '')
+  })
   const room = width - GAP.length * (head.length - 1)
-  if (room < NARROWEST * head.length) return rows.map((row) => record(head, row, width, style)).join('\n')
+  if (room < NARROWEST * head.length)
+    return head.join().length * rows.length > MOST_NAMES
+      ? asWritten()
+      : rows.map((row) => record(head, row, width, style)).join('\n')
   const widths = share(
     head.map((name, i) => Math.max(1, ...[name, ...rows.map((row) => row[i]!)].map(widthOf))),
     room,

@@ -20,6 +20,7 @@ export class MarkdownStream {
   #fence: string | undefined
   /** The lines of a table so far: its columns are known at its end. */
   #table: string[] = []
+  #tableLength = 0
   #column = 0
   /** A space that is printed only when a word follows it in the same line. */
   #hasGap = false
@@ -149,19 +150,22 @@ export class MarkdownStream {
     end: number,
     rest: string,
   ): { readonly out: string; readonly rest: string } | undefined {
-    const held = this.#table.reduce((sum, each) => sum + each.length, line.length)
-    if (held > MOST_TABLE) {
+    const length = this.#tableLength + line.length + 1
+    if (length > MOST_TABLE) {
       const out = this.#table.map((each) => `${each}\n`).join('')
       this.#table = []
+      this.#tableLength = 0
       return this.#start({ indent: '', styles: [], isLiteral: true }, out, rest)
     }
     if (end < 0) return undefined
     this.#table.push(line)
+    this.#tableLength = length
     return { out: '', rest: rest.slice(end + 1) }
   }
 
   #endTable(): string {
     const lines = this.#table.splice(0)
+    this.#tableLength = 0
     return lines.length === 0 ? '' : formatMarkdownTable(lines, this.#width, this.#stream)
   }
 

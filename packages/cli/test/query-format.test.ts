@@ -39,7 +39,7 @@ describe('SPEC 6.5 a call that is decided about', () => {
         '    a.js\n' +
         '    -hello\n' +
         `    +bye${' '.repeat(37)}\n` +
-        '  ↪ +Run fs_read_file? [y/N]\n',
+        '  ↳ +Run fs_read_file? [y/N]\n',
     )
   })
 

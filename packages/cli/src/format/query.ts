@@ -65,13 +65,13 @@ function diffRows(line: string, { style, columns }: Styled): string[] {
   )
 }
 
-const MARGIN = ['    ', '  ↪ '] as const
+const MARGIN = ['    ', '  ↳ '] as const
 
 /** A result that a person may hand over, or not: all of it. */
 export const formatHanded = (text: string, { columns }: Styled): string =>
   visible(text)
     .split('\n')
-    .flatMap((line) => behindMargin(line, ['  │ ', '  ↪ '], columns))
+    .flatMap((line) => behindMargin(line, ['  │ ', '  ↳ '], columns))
     .map((row) => `${row}\n`)
     .join('')
 

@@ -233,6 +233,21 @@ outside = [
     expect(lstatSync(join(home.home, '.agent.json'), { bigint: true }).ctimeNs).toBe(before)
   })
 
+  test('what the guard keeps of a home is said, also when the command succeeds', () => {
+    home.write(join(home.home, '.claude/settings.json'), '{}')
+    const script = 'echo x > ~/.claude/settings.json; true'
+    const { code, stderr } = home.at(home.app, '--profile', 'claude', '--', 'sh', '-c', script)
+    expect([code, stderr.split('\n').slice(1)]).toEqual([
+      0,
+      [
+        'cordon: the command ended with 0',
+        `  hint: ${join(home.home, '.claude/settings.json')} is guarded: the host obeys it, or runs it by itself later`,
+        '    to allow it: --write ~/.claude/settings.json',
+        '',
+      ],
+    ])
+  })
+
   test('several at once: the command has what any of them grants', () => {
     home.write(
       join(home.home, '.config/cordon/config.toml'),

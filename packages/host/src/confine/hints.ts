@@ -72,7 +72,10 @@ const MOST = 5
 
 /** For a command that succeeds although it could not write something guarded, such as husky's `prepare`: its exit code does not tell. */
 export function findGuardHints(mentions: Mentions, facts: HintFacts): Hint[] {
-  const guards = new Set<string>(facts.policy.fs.flatMap(({ path, guard }) => (guard ? [path] : [])))
+  const guards = new Set<string>([
+    ...facts.policy.fs.flatMap(({ path, guard }) => (guard ? [path] : [])),
+    ...facts.outside.flatMap((rule) => (rule.guard ? [nameOf(rule)] : [])),
+  ])
   const written = mentions.paths.filter(({ trouble }) => trouble === 'busy' || trouble === 'read-only')
   return findHints([{ paths: written, hosts: [], variables: [] }], facts).filter(({ about }) =>
     guards.has(about),

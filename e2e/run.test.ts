@@ -205,7 +205,15 @@ describe('a wrong command line', () => {
       ['--tool', 'fs_read_fil', '--', 'true'],
       'cordon: no tool or server is named "fs_read_fil"; did you mean fs_read_file?\n',
     ],
-    [['--profile', 'web', '--', 'true'], 'cordon: no profile is named "web"; none is configured\n'],
+    [
+      ['--profile', 'web', '--', 'true'],
+      'cordon: no profile is named "web"; there are: claude, codex, gemini, opencode, copilot, git, npm, pip, uv, cargo, go, playwright\n',
+    ],
+    [['--profile', 'claud', '--', 'true'], 'cordon: no profile is named "claud"; did you mean claude?\n'],
+    [
+      ['--profile', 'clade', '--allow-net', 'a.example', '--', 'true'],
+      'cordon: no profile is named "clade"; did you mean claude?\n',
+    ],
     [
       ['--allow-net', 'a b', '--', 'true'],
       'cordon: --allow-net "a b": expected [scheme://]host[:port][/path], such as api.github.com/repos\n',

@@ -3,6 +3,7 @@ import { CordonError, quote } from '@cordon/policy'
 import { PLAIN } from '../compile/subject.ts'
 import type { Project, ProjectOptions } from '../project.ts'
 import { changeLayer, type Changed } from '../settings.ts'
+import { noneNamed } from '../why/find-subject.ts'
 import { SHIPPED_NAMES, shippedText } from './shipped.ts'
 
 /** A profile as `cordon profile` lists it. */
@@ -38,18 +39,20 @@ function fromOf(name: string, { explain }: Project['loaded']): ProfileView['from
 }
 
 export function findProfile(project: Project, name: string): ProfileView {
-  const found = listProfiles(project).find((each) => each.name === name)
-  if (!found) throw new ProfileError(`no profile is named ${quote(name)}; cordon profile ls lists them`)
-  return found
+  const all = listProfiles(project)
+  const found = all.find((each) => each.name === name)
+  if (found) return found
+  throw noneNamed(
+    'profile',
+    name,
+    all.map((each) => each.name),
+  )
 }
 
 /** Writes a shipped profile into the person's own configuration, to be changed there. */
 export function copyProfile(name: string, under: string, options: ProjectOptions): Promise<Changed> {
   const text = shippedText(name, formatKey(under))
-  if (text === undefined)
-    throw new ProfileError(
-      `no shipped profile is named ${quote(name)}; there are: ${SHIPPED_NAMES.join(', ')}`,
-    )
+  if (text === undefined) throw noneNamed('shipped profile', name, SHIPPED_NAMES)
   if (SHIPPED_NAMES.includes(under) || under === PLAIN)
     throw new ProfileError(
       `${quote(under)} is taken: give yours another name, as in \`cordon profile copy ${name} my-${name}\``,

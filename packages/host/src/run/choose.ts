@@ -9,7 +9,7 @@ import { guardOutside } from '../outside/rules.ts'
 import { confirmOutside } from '../outside/secrets.ts'
 import { gitDirectoryRule } from '../outside/git-directory.ts'
 import { compileProject, type Compiler, makeOwnPlaces } from '../policies.ts'
-import { shippedProfiles } from '../profiles/shipped.ts'
+import { SHIPPED_NAMES, shippedProfiles } from '../profiles/shipped.ts'
 import { openAmbientProject, type Project, type ProjectOptions } from '../project.ts'
 import { findSubject } from '../why/find-subject.ts'
 import { type AccessFlags, flagPaths, flagSources } from './flags.ts'
@@ -96,21 +96,24 @@ const PLAIN_SOURCE = {
   value: [],
 } as const
 
-function subjectsFor({ config }: LoadedConfig, choice: PolicyChoice): readonly Subject[] {
-  const candidates = subjectsOf(config).filter(
-    (each) =>
-      (each.kind === 'profile') !== (choice.kind === 'tool') &&
-      (choice.kind === 'default') === (each.name === PLAIN),
-  )
-  const find = (name: string): Subject =>
-    findSubject(config, candidates, name, choice.kind === 'tool' ? 'tool or server' : 'profile')
+function subjectsFor({ config, origin }: LoadedConfig, choice: PolicyChoice): readonly Subject[] {
+  const subjects = subjectsOf(config)
   switch (choice.kind) {
     case 'default':
-      return [find(PLAIN)]
-    case 'tool':
-      return [find(choice.name)]
-    case 'profiles':
-      return [...new Set(choice.names)].map(find)
+      return subjects.filter(({ kind, name }) => kind === 'profile' && name === PLAIN)
+    case 'tool': {
+      const runnable = subjects.filter(({ kind }) => kind !== 'profile')
+      return [findSubject(config, runnable, choice.name, 'tool or server')]
+    }
+    case 'profiles': {
+      // A table's origin is who wrote it first: a flag adds to a profile, and does not make one of a mistyped name.
+      const profiles = subjects.filter(
+        ({ kind, name }) => kind === 'profile' && origin(['profiles', name])?.layer !== 'flags',
+      )
+      return [...new Set(choice.names)].map((name) =>
+        findSubject(config, profiles, name, 'profile', SHIPPED_NAMES),
+      )
+    }
   }
 }
 

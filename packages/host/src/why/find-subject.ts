@@ -10,6 +10,8 @@ export function findSubject(
   name: string,
   /** What the subjects are, where only some kinds were asked about. */
   kinds = 'tool, server or profile',
+  /** Names that would do as well, besides those of the subjects. */
+  more: readonly string[] = [],
 ): Subject {
   const source = config.conversation.tools[name]?.source
   const owner = source?.kind === 'mcp' ? source.server : undefined
@@ -22,9 +24,12 @@ export function findSubject(
     throw new QuestionError(
       `${quote(name)} is a builtin tool: it runs inside Cordon and has no access of its own`,
     )
-  const names = [...new Set(subjects.map((subject) => subject.name))]
-  throw new QuestionError(`no ${kinds} is named ${quote(name)}; ${others(name, names)}`)
+  throw noneNamed(kinds, name, [...subjects.map((subject) => subject.name), ...more])
 }
+
+/** What was probably meant instead, or all that there is. */
+export const noneNamed = (kinds: string, name: string, names: readonly string[]): QuestionError =>
+  new QuestionError(`no ${kinds} is named ${quote(name)}; ${others(name, [...new Set(names)])}`)
 
 function others(name: string, names: readonly string[]): string {
   const meant = suggest(name, names)

@@ -10,7 +10,7 @@ const OURS = ['proxy 127.0.0.1:3128', 'names udp 127.0.0.1:53', 'names tcp 127.0
 const doors = (...list: Parameters<typeof rules>): readonly string[] =>
   planNetwork(rules(...list), SURVEY).sockets.map((socket) =>
     socket.serves === 'door'
-      ? `${socket.host} at ${socket.address}:${socket.port}`
+      ? `${[socket.host, ...(socket.alias ? [socket.alias] : [])].join(' and ')} at ${socket.address}:${socket.port}`
       : `${socket.serves}${socket.serves === 'names' ? ` ${socket.over}` : ''} ${socket.address}:${socket.port}`,
   )
 
@@ -38,7 +38,7 @@ test('SPEC 4.5 a host has the ports that its rules allow, and an address of its 
   ])
 })
 
-test('SPEC 4.5 an address is itself; localhost is both of its addresses, where nothing narrower was written', () => {
+test('SPEC 4.5 an address is itself; localhost is both of its addresses, also where one of them has a rule of its own', () => {
   expect(
     doors(
       { host: '10.0.0.5', port: 5432 },
@@ -52,12 +52,18 @@ test('SPEC 4.5 an address is itself; localhost is both of its addresses, where n
       .toSorted(),
   ).toEqual([
     '10.0.0.5 at 10.0.0.5:5432',
-    '127.0.0.1 at 127.0.0.1:3000',
+    '127.0.0.1 and localhost at 127.0.0.1:3000',
     '127.128.0.1 at 127.128.0.1:1',
     '[fd00::5] at fd00::5:443',
     'a.example at 127.128.0.2:1',
     'localhost at ::1:3000',
   ])
+})
+
+test('a name whose addresses all have rules of their own is reached all the same', () => {
+  const port = 3000
+  const all = rules({ host: 'localhost', port }, { host: '127.0.0.1', port }, { host: '::1', port })
+  expect(planNetwork(all, SURVEY).doorless).toEqual([])
 })
 
 test('what cannot be an address of the sandbox has no door, and neither has what is too much', () => {

@@ -107,7 +107,7 @@ function serve(
   if (socket.serves === 'names') proxy.serveNames(handle, names)
   else if (!('listen' in handle)) handle.close()
   else if (socket.serves === 'proxy') proxy.serve(handle)
-  else proxy.serve(handle, { host: socket.host, port: socket.port })
+  else proxy.serve(handle, socket)
 }
 
 /** At the first connection or message. What comes before somebody serves is kept, and comes once more when told. */

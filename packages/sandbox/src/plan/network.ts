@@ -1,5 +1,5 @@
 import { type HostName, type NetRule } from '@cordon/policy'
-import { portsOf } from '../proxy/gate.ts'
+import { type Door, portsOf } from '../proxy/gate.ts'
 import { type Survey } from './survey.ts'
 
 /**
@@ -25,7 +25,7 @@ export type InsideSocket =
       readonly address: string
       readonly port: number
     }
-  | { readonly serves: 'door'; readonly host: HostName; readonly address: string; readonly port: number }
+  | ({ readonly serves: 'door'; readonly address: string } & Door)
 
 /** Programs are told it in HTTP_PROXY. */
 export const PROXY_PORT = 3128
@@ -42,12 +42,16 @@ export function planNetwork(rules: readonly NetRule[], survey: Pick<Survey, 'res
   const wanted = [...ports].flatMap(([host, each]) =>
     [...addressesOf(host, names)].flatMap((address) => [...each].map((port) => ({ host, address, port }))),
   )
-  // Of a name and an address for one place the address is the narrower word: it was written for just that.
-  const byPlace = new Map<string, (typeof wanted)[number]>()
-  for (const door of wanted.toSorted((a, b) => Number(isName(b.host)) - Number(isName(a.host))))
-    byPlace.set(`${door.address} ${door.port}`, door)
+  // Of `localhost` and an address of it the address is the narrower word: it was written for just that, and decides where
+  // nothing says the name.
+  const byPlace = new Map<string, (typeof wanted)[number] & Door>()
+  for (const door of wanted.toSorted((a, b) => Number(isName(b.host)) - Number(isName(a.host)))) {
+    const place = `${door.address} ${door.port}`
+    const name = byPlace.get(place)?.host
+    byPlace.set(place, name === undefined ? door : { ...door, alias: name })
+  }
   const doors = [...byPlace.values()].slice(0, MOST_DOORS)
-  const reached = new Set(doors.map(({ host }) => host))
+  const reached = new Set(doors.flatMap(({ host, alias }) => [host, ...(alias === undefined ? [] : [alias])]))
   return {
     sockets: [
       { serves: 'proxy', address: LOOPBACK, port: PROXY_PORT },

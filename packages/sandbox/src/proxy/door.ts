@@ -1,7 +1,7 @@
 import { type Socket } from 'node:net'
 import { denialText, type Denial } from './denial.ts'
 import { readSpeech } from './first-bytes.ts'
-import { type Endpoint } from './gate.ts'
+import { type Door, type Endpoint } from './gate.ts'
 import { readHeld } from './held-read.ts'
 import { type Requests } from './requests.ts'
 import { plainResponse } from './responses.ts'
@@ -16,7 +16,7 @@ export async function openDoor(
   shared: Shared,
   requests: Requests,
   client: Socket,
-  place: Endpoint,
+  place: Door,
 ): Promise<void> {
   await openTunnel(shared, requests, client, place, {
     kind: 'direct',

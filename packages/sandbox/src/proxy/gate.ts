@@ -11,6 +11,11 @@ export interface Endpoint {
   readonly port: number
 }
 
+/** A socket inside that stands for an endpoint; where rules allow `localhost` and its address, for both names of it. */
+export interface Door extends Endpoint {
+  readonly alias?: HostName | undefined
+}
+
 /** Decision 0050: SPEC 1.5 applied to what a proxy can see. Pure; says yes or no and by which rule. */
 export class Gate {
   readonly #index: NetIndex

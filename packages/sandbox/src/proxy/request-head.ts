@@ -1,9 +1,9 @@
 import { type IncomingMessage } from 'node:http'
 import { InvalidUrlError, type NetTarget, parseNetTarget } from '@cordon/policy'
-import { type Endpoint } from './gate.ts'
+import { type Door } from './gate.ts'
 
 /** The server that a tunnel leads to; absent where the client speaks to the proxy itself. */
-export interface RequestOrigin extends Endpoint {
+export interface RequestOrigin extends Door {
   readonly scheme: 'http' | 'https'
 }
 
@@ -46,19 +46,13 @@ export function readRequestHead(
   const saysHost = hosts[0] === undefined ? undefined : readPlace(`${ours.scheme}://${hosts[0]}`)
   if (origin) {
     if (hosts[0] === undefined) return bad('it has no Host header')
-    for (const place of scheme === undefined ? [saysHost] : [saysHost, named])
-      if (
-        !place ||
-        place.host !== origin.host ||
-        place.port !== origin.port ||
-        place.scheme !== origin.scheme
-      )
-        return {
-          status: 421,
-          reason: `it is for another host than ${origin.host}:${origin.port}, where this tunnel leads`,
-        }
+    if (!saysHost || !isAt(saysHost, origin) || (scheme !== undefined && !isSame(saysHost, named)))
+      return {
+        status: 421,
+        reason: `it is for another host than ${origin.host}:${origin.port}, where this tunnel leads`,
+      }
   }
-  const place = origin ?? named
+  const place = origin ? saysHost : named
   if (!place?.port) return bad('its host is not valid')
   const hostHeader = place.port === DEFAULT[ours.scheme] ? place.host : `${place.host}:${place.port}`
   const url = `${wireScheme(ours.scheme, purpose)}://${hostHeader}${path}`
@@ -72,6 +66,13 @@ export function readRequestHead(
     url,
   }
 }
+
+/** A door with two names takes both, and each request is decided by the one that it says. */
+const isAt = ({ scheme, host, port }: NetTarget, origin: RequestOrigin): boolean =>
+  scheme === origin.scheme && port === origin.port && (host === origin.host || host === origin.alias)
+
+const isSame = (a: NetTarget, b: NetTarget | undefined): boolean =>
+  a.scheme === b?.scheme && a.host === b.host && a.port === b.port
 
 /** Printable ASCII without a fragment or a backslash: two servers could read those differently. */
 const TARGET =

@@ -8,7 +8,7 @@ import { denialText } from './denial.ts'
 import { Dialer } from './dial.ts'
 import { trustEnv, type TrustFiles } from './environment.ts'
 import { openDoor } from './door.ts'
-import { Gate, needsAuthority, type Endpoint } from './gate.ts'
+import { type Door, Gate, needsAuthority, type Endpoint } from './gate.ts'
 import { readHeld } from './held-read.ts'
 import { Journal } from './journal.ts'
 import { NameServer } from './names.ts'
@@ -29,7 +29,7 @@ interface ProxyTrust {
 
 export interface ProxyHandle {
   /** Filters what is accepted on a socket that somebody already listens on. At a door, `place` is where it leads. */
-  serve(server: Server, place?: Endpoint): void
+  serve(server: Server, place?: Door): void
   /** Answers who asks for names, on a socket of either kind. */
   serveNames(socket: Server | UdpSocket, names: ReadonlyMap<HostName, string>): void
   /** Only when a rule needs interception. */

@@ -2,7 +2,7 @@ import { type Socket } from 'node:net'
 import { type HostName, parseHost } from '@cordon/policy'
 import { type Denial, denyByRule } from './denial.ts'
 import { readSpeech } from './first-bytes.ts'
-import { type Endpoint, type Verdict } from './gate.ts'
+import { type Door, type Endpoint, type Verdict } from './gate.ts'
 import { readHeld } from './held-read.ts'
 import { type Intake } from './intake.ts'
 import { type Entry } from './journal.ts'
@@ -21,6 +21,7 @@ export interface Handshake {
 
 interface Tunnel {
   readonly place: Endpoint
+  readonly alias: HostName | undefined
   readonly client: Socket
   readonly upstream: Intake
   /** Set when the address itself had to be named by a rule: then that rule must allow the traffic too. */
@@ -33,9 +34,10 @@ export async function openTunnel(
   shared: Shared,
   requests: Requests,
   client: Socket,
-  place: Endpoint,
+  { host, port, alias }: Door,
   handshake: Handshake,
 ): Promise<void> {
+  const place = { host, port }
   const { gate, dialer, journal } = shared
   const entry = journal.open({ kind: handshake.kind, ...place })
   const hope = gate.tunnel(place)
@@ -44,7 +46,7 @@ export async function openTunnel(
     entry.finish({ rule: hope.rule, reason: denial.reason, wish: denial.wish })
     return handshake.deny(place, denial)
   }
-  const dialed = await dialer.dial(place, (host) => gate.tunnel({ ...place, host }).allowed)
+  const dialed = await dialer.dial(place, (literal) => gate.tunnel({ host: literal, port }).allowed)
   switch (dialed.kind) {
     case 'denied':
       entry.finish({ rule: hope.rule, reason: dialed.denial.reason, wish: dialed.denial.wish })
@@ -60,7 +62,7 @@ export async function openTunnel(
     return entry.finish({ reason: 'the client left before it was connected' })
   }
   handshake.accept()
-  const tunnel = { place, client, upstream: dialed.intake, named: dialed.named, entry }
+  const tunnel = { place, alias, client, upstream: dialed.intake, named: dialed.named, entry }
   const ended = await carry(shared, requests, tunnel, hope)
   if (ended === undefined) return
   if (client.writable) client.end(ended.farewell)
@@ -84,7 +86,7 @@ async function carry(
   hope: Verdict & { allowed: true },
 ): Promise<Refusal | undefined> {
   const { gate, limits } = shared
-  const { client, upstream, place } = tunnel
+  const { client, upstream, place, alias } = tunnel
   const raw = verdictOn(tunnel, (where) => gate.opaque(where, 'tcp'))
   // Where plain bytes are allowed the server may speak first, so its side flows at once.
   if (raw.allowed) upstream.socket.pipe(client)
@@ -100,13 +102,13 @@ async function carry(
   const speech = readSpeech(first.bytes)
   switch (speech.kind) {
     case 'tls':
-      return carryTls(shared, requests, tunnel, hope, speech.serverName)
+      return carryTls(shared, requests, meantBy(speech.serverName, tunnel), hope, speech.serverName)
     case 'broken-tls':
       return refusal('the TLS handshake cannot be read', undefined, TLS_ACCESS_DENIED)
     case 'http':
       if (upstream.socket.bytesRead > 0) return refusal('the server spoke before an HTTP request')
       tunnel.entry.finish({ allowed: true, rule: hope.rule, reason: ONE_BY_ONE })
-      requests.serve(client, { ...place, scheme: 'http' }, tunnel)
+      requests.serve(client, { ...place, alias, scheme: 'http' }, tunnel)
       return undefined
     case 'more':
     case 'http2':
@@ -139,6 +141,12 @@ async function carryTls(
   const { reason, wish } = denyByRule(place, verdict.rule)
   return { ...refusal(reason, verdict.rule, TLS_ACCESS_DENIED), wish }
 }
+
+/** Of a door with two names, the one that TLS asks for. An alias is a name of loopback: no rule has to name its address (decision 0051). */
+const meantBy = (serverName: string | undefined, tunnel: Tunnel): Tunnel =>
+  tunnel.alias !== undefined && serverName !== undefined && parseHost(serverName) === tunnel.alias
+    ? { ...tunnel, place: { ...tunnel.place, host: tunnel.alias }, named: undefined }
+    : tunnel
 
 const ONE_BY_ONE = 'requests inside are decided one by one'
 

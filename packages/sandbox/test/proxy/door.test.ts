@@ -1,10 +1,13 @@
 import { createServer } from 'node:net'
 import { parseHost } from '@cordon/policy'
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { classifyAddress } from '../../src/proxy/address.ts'
+import { type Door } from '../../src/proxy/gate.ts'
 import { openProxy, type ProxyHandle } from '../../src/proxy/serve.ts'
 import { parseUpstream } from '../../src/proxy/upstream.ts'
 import { type ProxyOptions } from '../../src/proxy/options.ts'
 import { Client, echo, listen, PUBLIC, type RuleText, rules, startHttp, startLab, startRaw } from './lab.ts'
+import { ask, secure, serverCertificate, startHttps } from './tls-lab.ts'
 
 interface DoorLab {
   readonly proxy: ProxyHandle
@@ -16,6 +19,7 @@ async function startDoor(
   port: number,
   list: readonly RuleText[],
   options: Partial<ProxyOptions> = {},
+  door: Pick<Door, 'host' | 'alias'> = { host: parseHost('a.example')! },
 ): Promise<DoorLab> {
   const server = createServer()
   const at = await listen(server, '127.0.0.1')
@@ -25,7 +29,7 @@ async function startDoor(
     resolve: () => Promise.resolve([PUBLIC]),
     ...options,
   })
-  proxy.serve(server, { host: parseHost('a.example')!, port })
+  proxy.serve(server, { ...door, port })
   onTestFinished(() => proxy.close())
   return { proxy, port: at }
 }
@@ -62,6 +66,118 @@ test('a refusal is said in the words of whoever speaks, and recorded with what w
     Array.from({ length: 2 }, () => ({ kind: 'direct', host: 'a.example', allowed: false, reason })),
   )
   expect(lab.proxy.decisions()[0]?.wish).toEqual({ host: '10.0.0.5', port: server })
+})
+
+describe('a door that two rules share: localhost and its address', () => {
+  const TWO = { host: parseHost('127.0.0.1')!, alias: parseHost('localhost')! }
+  const startTwo = (port: number, list: readonly RuleText[], options: Partial<ProxyOptions> = {}) =>
+    startDoor(port, list, { classify: classifyAddress, ...options }, TWO)
+
+  test('SPEC 4.5 each request is decided by the name that it says, on one connection', async () => {
+    const server = await startHttp((req, res) => res.end(`${req.headers.host}${req.url}`), '127.0.0.1')
+    const lab = await startTwo(server, [
+      { host: 'localhost', port: server, pathPrefix: '/name' },
+      { host: '127.0.0.1', port: server, pathPrefix: '/address' },
+    ])
+    const client = new Client(lab.port)
+    const seen: string[] = []
+    for (const host of ['localhost', '127.0.0.1'])
+      for (const path of ['/name', '/address', '/name']) {
+        const { status, body } = await client
+          .send(`GET ${path} HTTP/1.1\r\nHost: ${host}:${server}\r\n\r\n`)
+          .takeAnswer()
+        seen.push(status.includes('200') ? body : `${host}${path} refused`)
+      }
+    expect(seen).toEqual([
+      `localhost:${server}/name`,
+      'localhost/address refused',
+      `localhost:${server}/name`,
+      '127.0.0.1/name refused',
+      `127.0.0.1:${server}/address`,
+      '127.0.0.1/name refused',
+    ])
+  })
+
+  test.each([
+    ['another name of loopback', (port: number) => `GET /x HTTP/1.1\r\nHost: evil.localhost:${port}\r\n\r\n`],
+    ['another host', () => 'GET /x HTTP/1.1\r\nHost: metadata.internal\r\n\r\n'],
+    ['another port', () => 'GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n'],
+    [
+      'two hosts',
+      (port: number) => `GET /x HTTP/1.1\r\nHost: localhost:${port}\r\nHost: 127.0.0.1:${port}\r\n\r\n`,
+    ],
+    [
+      'a URL that says the other one',
+      (port: number) => `GET http://127.0.0.1:${port}/x HTTP/1.1\r\nHost: localhost:${port}\r\n\r\n`,
+    ],
+    [
+      'a Host that says the other one',
+      (port: number) => `GET http://localhost:${port}/x HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n\r\n`,
+    ],
+  ])('%s is refused', async (_, request) => {
+    let reached = 0
+    const server = await startHttp((_req, res) => res.end(String(++reached)), '127.0.0.1')
+    const lab = await startTwo(server, [
+      { host: 'localhost', port: server },
+      { host: '127.0.0.1', port: server },
+    ])
+    const { status } = await new Client(lab.port).send(request(server)).takeAnswer()
+    expect([status.slice(0, 10), reached]).toEqual(['HTTP/1.1 4', 0])
+  })
+
+  test('a door that only the address has does not answer to the name', async () => {
+    const server = await startHttp((_, res) => res.end('never'), '127.0.0.1')
+    const lab = await startDoor(
+      server,
+      [{ host: '127.0.0.1', port: server }],
+      { classify: classifyAddress },
+      { host: TWO.host },
+    )
+    const { status } = await new Client(lab.port)
+      .send(`GET / HTTP/1.1\r\nHost: localhost:${server}\r\n\r\n`)
+      .takeAnswer()
+    expect(status).toBe('HTTP/1.1 421 Misdirected Request')
+  })
+
+  test('SPEC 4.5 TLS is decided by its server name; without one it is for the address', async () => {
+    const certificate = await serverCertificate('localhost', '127.0.0.1', 'evil.localhost')
+    const { port } = await startHttps(certificate, (_, res) => res.end('tls'), '127.0.0.1')
+    const name = { host: 'localhost', port }
+    const address = { host: '127.0.0.1', port }
+    const cases: [RuleText[], string, boolean][] = [
+      [[name, address], 'localhost', true],
+      [[name, address], '127.0.0.1', true],
+      [[name, address], 'evil.localhost', false],
+      [[{ ...name, scheme: 'http' }, address], 'localhost', false],
+      [[name, { ...address, scheme: 'http' }], 'localhost', true],
+      [[name, { ...address, scheme: 'http' }], '127.0.0.1', false],
+    ]
+    for (const [list, asked, allowed] of cases) {
+      const lab = await startTwo(port, list)
+      const shaken = secure(new Client(lab.port), asked, certificate.cert)
+      if (allowed) await shaken
+      else await expect(shaken).rejects.toThrow('alert access denied')
+    }
+  })
+
+  test('SPEC 4.5 what TLS asked for is what the requests inside it are for', async () => {
+    const certificate = await serverCertificate('localhost')
+    const { port } = await startHttps(certificate, (req, res) => res.end(req.url), '127.0.0.1')
+    const lab = await startTwo(
+      port,
+      [
+        { host: 'localhost', port, pathPrefix: '/name' },
+        { host: '127.0.0.1', port },
+      ],
+      { upstreamRoots: [certificate.cert] },
+    )
+    const socket = await secure(new Client(lab.port), 'localhost', lab.proxy.ca!.certPem)
+    const get = (path: string, host: string) =>
+      ask(socket, `GET ${path} HTTP/1.1\r\nHost: ${host}:${port}\r\n\r\n`)
+    expect(await get('/name', 'localhost')).toEqual({ status: '200 OK', body: '/name' })
+    expect((await get('/other', 'localhost')).status).toBe('403 Forbidden')
+    expect((await get('/other', '127.0.0.1')).status).toBe('421 Misdirected Request')
+  })
 })
 
 test('decision 0213: where the host is behind a proxy, ours dials through it, by name', async () => {

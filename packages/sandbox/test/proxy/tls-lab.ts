@@ -37,11 +37,12 @@ export async function serverCertificate(...names: string[]): Promise<Certificate
 export async function startHttps(
   certificate: Certificate,
   handler: RequestListener,
+  host = PUBLIC,
 ): Promise<{ port: number; server: ReturnType<typeof createHttps> }> {
   const server = createHttps(certificate, handler)
   server.on('tlsClientError', () => {})
   onTestFinished(() => server.close().closeAllConnections())
-  return { port: await listen(server, PUBLIC), server }
+  return { port: await listen(server, host), server }
 }
 
 /** TLS inside a tunnel that is already open. */

@@ -141,7 +141,12 @@ describe('SPEC 6.5 without a person', () => {
 describe('SPEC 6.5 flags', () => {
   test('--schema: JSON that fits, or an error', async () => {
     const schema = '{"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}'
-    const { requests } = await model([{ text: '{"n": 3}' }, { text: '{"n": "three"}' }, { text: 'three' }])
+    const { requests } = await model([
+      { text: '{"n": 3}' },
+      { text: '{"n": "three"}' },
+      { text: 'three' },
+      { text: '[1, [2]]' },
+    ])
     expect(query('--quiet', '--schema', schema, 'how many?')).toEqual({
       code: 0,
       stdout: '{"n": 3}\n',
@@ -150,11 +155,18 @@ describe('SPEC 6.5 flags', () => {
     expect(requests()[0]!.body).toMatchObject({ response_format: { type: 'json_schema' } })
     expect(query('--schema', schema, 'how many?')).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('the answer does not fit the schema'),
+      stderr: expect.stringContaining(
+        'cordon: the answer does not fit the schema: n: expected a whole number, got the string "three"\n',
+      ),
     })
     expect(query('--schema', schema, 'how many?')).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('the answer is not JSON'),
+      stderr: expect.stringContaining('the answer does not fit the schema: it is not JSON'),
+    })
+    const nested = '{"type": "array", "items": {"anyOf": [{"type": "integer"}, {"$ref": "#"}]}}'
+    expect(query('--quiet', '--schema', nested, 'and a list?')).toMatchObject({
+      code: 0,
+      stdout: '[1, [2]]\n',
     })
     expect(query('--schema', 'nope.json', 'x')).toMatchObject({ code: 2 })
   })

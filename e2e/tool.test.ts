@@ -507,7 +507,7 @@ command = "docs-server"
   expect(run(setting, 'say', { txt: 'hi' })).toEqual({
     code: 2,
     stdout: '',
-    stderr: 'cordon: invalid arguments: unknown argument "txt"; did you mean text?; text: is required\n',
+    stderr: 'cordon: invalid arguments: unknown name "txt"; did you mean text?; text: is required\n',
   })
   expect(cordon(setting, 'tool', 'run', 'say', '--args', '{')).toMatchObject({ code: 2, stdout: '' })
   expect(

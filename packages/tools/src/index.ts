@@ -1,5 +1,5 @@
 export { type PatternTest } from './arguments/checker.ts'
-export { parseArguments } from './arguments/validate.ts'
+export { misfits, parseArguments } from './arguments/validate.ts'
 export { Anchors } from './anchors.ts'
 export { DESCRIPTIONS } from './descriptions.ts'
 export { encodeFrame, FrameError, FrameReader, FrameTooLongError, LONGEST_CALL } from './frames.ts'

@@ -155,7 +155,7 @@ test('bad input is a typed error', async () => {
   expect(await read({ path: 7, head: 0, startLine: 1 })).toEqual(
     failed(
       'invalid arguments: path: expected a string, got 7; head: must be at least 1; ' +
-        'unknown argument "startLine"; did you mean start_line?',
+        'unknown name "startLine"; did you mean start_line?',
     ),
   )
   expect(await read('junk')).toEqual(failed('invalid arguments: expected an object, got the string "junk"'))

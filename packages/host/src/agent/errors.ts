@@ -1,4 +1,4 @@
-import { CordonError, show } from '@cordon/policy'
+import { CordonError, ParseError, type Problem, show } from '@cordon/policy'
 
 /** Which model answers is not known, or it is known nowhere. */
 export class ModelChoiceError extends CordonError {
@@ -76,4 +76,8 @@ export class TurnError extends CordonError {
 /** SPEC 6.5, `--schema`: the answer is not what was asked for. */
 export class AnswerSchemaError extends CordonError {
   readonly code = 'ANSWER_SCHEMA'
+  constructor(problems: readonly Problem[]) {
+    const { message } = new ParseError('the answer does not fit the schema', problems)
+    super(message)
+  }
 }

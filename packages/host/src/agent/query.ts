@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import type { AssistantConfig } from '@cordon/config'
-import { CordonError, type ParseError, show } from '@cordon/policy'
-import { parseArguments } from '@cordon/tools'
+import { CordonError } from '@cordon/policy'
+import { misfits } from '@cordon/tools'
 import {
   Blobs,
   type ConversationRef,
@@ -394,15 +394,8 @@ async function checkAnswer(schema: JsonObject, text: string): Promise<void> {
   try {
     value = JSON.parse(text)
   } catch {
-    throw new AnswerSchemaError('the answer is not JSON, and --schema wants it')
+    throw new AnswerSchemaError([{ at: '', message: 'it is not JSON' }])
   }
-  try {
-    // The validator of tools takes objects; an answer may be anything. What the schema refers to stays in reach.
-    const { definitions = {}, $defs = {} } = schema
-    const wrapped = { type: 'object', properties: { answer: schema }, definitions, $defs }
-    parseArguments(wrapped, { answer: value }, await loadPatternTest(schema))
-  } catch (error) {
-    if (!(error instanceof CordonError)) throw error
-    throw new AnswerSchemaError(`the answer does not fit the schema: ${show((error as ParseError).message)}`)
-  }
+  const problems = misfits(schema, value, await loadPatternTest(schema))
+  if (problems.length > 0) throw new AnswerSchemaError(problems)
 }

@@ -31,12 +31,12 @@ test('everything that is wrong is said at once, with its place and a suggestion'
   await expect(parse(file, { pth: 'x', limit: 0.5, mode: 'c' })).rejects.toThrow(
     expect.objectContaining({
       message:
-        'invalid arguments: unknown argument "pth"; did you mean path?; limit: expected a whole number, got 0.5; ' +
+        'invalid arguments: unknown name "pth"; did you mean path?; limit: expected a whole number, got 0.5; ' +
         'mode: expected one of "a", "b", got the string "c"; path: is required',
     }),
   )
   await expect(parse(file, { path: 'x', zzz: 1 })).rejects.toThrow(
-    'unknown argument "zzz"; there are path, limit, mode',
+    'unknown name "zzz"; there are path, limit, mode',
   )
   for (const odd of [null, [], 'x', 7])
     await expect(parse(file, odd)).rejects.toThrow('invalid arguments: expected an object, got ')
@@ -148,20 +148,17 @@ test('references inside the schema are followed', async () => {
 const unusable: readonly (readonly [JsonSchema, string])[] = [
   [
     { $ref: 'https://example.com/x' },
-    'the tool\'s schema refers to the string "https://example.com/x"; only #/… can be followed',
+    'the schema refers to the string "https://example.com/x"; only #/… can be followed',
   ],
-  [{ $ref: '#/$defs/none' }, 'the tool\'s schema refers to "#/$defs/none", which is not there'],
-  [
-    { unevaluatedProperties: false },
-    "the tool's schema uses unevaluatedProperties, which cannot be checked here",
-  ],
-  [{ type: 'date' }, 'the tool\'s schema has the type "date", which JSON does not'],
-  [{ properties: { a: { required: true } } }, "the tool's schema has a required that is not a list of names"],
+  [{ $ref: '#/$defs/none' }, 'the schema refers to "#/$defs/none", which is not there'],
+  [{ unevaluatedProperties: false }, 'the schema uses unevaluatedProperties, which cannot be checked here'],
+  [{ type: 'date' }, 'the schema has the type "date", which JSON does not'],
+  [{ properties: { a: { required: true } } }, 'the schema has a required that is not a list of names'],
   [
     { properties: { a: { exclusiveMinimum: true } } },
-    "the tool's schema has a exclusiveMinimum that is not a number",
+    'the schema has a exclusiveMinimum that is not a number',
   ],
-  [{ $ref: '#' }, "the tool's schema takes too long to check, or the arguments are nested too deep"],
+  [{ $ref: '#' }, 'the schema takes too long to check, or what it is for is nested too deep'],
   [
     Object.fromEntries([
       ['$ref', '#/0'],
@@ -171,7 +168,7 @@ const unusable: readonly (readonly [JsonSchema, string])[] = [
       ]),
       [40, false],
     ]) as JsonSchema,
-    "the tool's schema takes too long to check, or the arguments are nested too deep",
+    'the schema takes too long to check, or what it is for is nested too deep',
   ],
 ]
 for (const [schema, message] of unusable) {
@@ -190,6 +187,6 @@ test('the published schemas of the fs tools are checked as the tools check them'
   const names = TOOLS.map((tool) => tool.name)
   expect(names).toContain('fs_read_file')
   for (const { parameters } of TOOLS) {
-    await expect(parse({ ...parameters }, { no_such: 1 })).rejects.toThrow('unknown argument "no_such"')
+    await expect(parse({ ...parameters }, { no_such: 1 })).rejects.toThrow('unknown name "no_such"')
   }
 })

@@ -64,7 +64,7 @@ function unknownName(name: string, known: readonly string[]): string {
       : known.length > 0
         ? `there are ${known.join(', ')}`
         : 'there are none'
-  return `unknown argument ${quote(name.slice(0, 64).toWellFormed())}; ${advice}`
+  return `unknown name ${quote(name.slice(0, 64).toWellFormed())}; ${advice}`
 }
 
 function dependentProblems(
@@ -91,11 +91,11 @@ function dependentProblems(
 function requiredNames(value: unknown): readonly string[] {
   if (value === undefined) return []
   if (Array.isArray(value) && value.every((name) => typeof name === 'string')) return value
-  throw new SchemaError("the tool's schema has a required that is not a list of names")
+  throw new SchemaError('the schema has a required that is not a list of names')
 }
 
 function tableOf(value: unknown): Fields {
   if (value === undefined) return {}
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Fields
-  throw new SchemaError("the tool's schema has a keyword that should hold schemas by name, and does not")
+  throw new SchemaError('the schema has a keyword that should hold schemas by name, and does not')
 }

@@ -60,7 +60,7 @@ function isMultiple(value: number, step: number): boolean {
 export function limit(schema: Fields, keyword: string): number | undefined {
   const value = schema[keyword]
   if (value === undefined || typeof value === 'number') return value
-  throw new SchemaError(`the tool's schema has a ${keyword} that is not a number`)
+  throw new SchemaError(`the schema has a ${keyword} that is not a number`)
 }
 
 export const count = (n: number, noun: string): string => `${n} ${noun}${n === 1 ? '' : 's'}`

@@ -19,22 +19,22 @@ const UNSUPPORTED: ReadonlySet<string> = new Set([
 export function asSchema(value: unknown, at: string): JsonSchema {
   if (typeof value === 'boolean') return value
   if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new SchemaError(`the tool's schema${at}: expected a schema, got ${describe(value)}`)
+    throw new SchemaError(`the schema${at}: expected a schema, got ${describe(value)}`)
   for (const keyword of Object.keys(value))
     if (UNSUPPORTED.has(keyword))
-      throw new SchemaError(`the tool's schema${at} uses ${keyword}, which cannot be checked here`)
+      throw new SchemaError(`the schema${at} uses ${keyword}, which cannot be checked here`)
   return value as Readonly<Record<string, unknown>>
 }
 
 /** `#`, `#/$defs/name`: a reference inside the same schema. Others would have to be fetched, and are not. */
 export function resolveRef(root: JsonSchema, ref: unknown): JsonSchema {
   if (typeof ref !== 'string' || !/^#(?:\/|$)/.test(ref))
-    throw new SchemaError(`the tool's schema refers to ${describe(ref)}; only #/… can be followed`)
+    throw new SchemaError(`the schema refers to ${describe(ref)}; only #/… can be followed`)
   let value: unknown = root
   for (const part of ref.split('/').slice(1)) {
     const name = decodePart(part)
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name))
-      throw new SchemaError(`the tool's schema refers to ${quote(ref)}, which is not there`)
+      throw new SchemaError(`the schema refers to ${quote(ref)}, which is not there`)
     value = (value as Record<string, unknown>)[name]
   }
   return asSchema(value, ` at ${ref}`)

@@ -18,8 +18,7 @@ export function parseArguments(
     throw new ParseError('invalid arguments', [
       { at: '', message: `expected an object, got ${describe(args)}` },
     ])
-  if (isDeeper(args, DEEPEST))
-    throw new ParseError('invalid arguments', [{ at: '', message: `nested deeper than ${DEEPEST} levels` }])
+  if (isDeeper(args, DEEPEST)) throw new ParseError('invalid arguments', [TOO_DEEP])
   if (schema === undefined) return args as Record<string, unknown>
   const { check } = checkerFor(schema, matches)
   const given = withoutNulls(schema, args as Record<string, unknown>, check)
@@ -28,9 +27,16 @@ export function parseArguments(
   return given
 }
 
+/** What is wrong with any value; nothing, if it fits. */
+export const misfits = (schema: JsonSchema, value: unknown, matches: PatternTest): readonly Problem[] =>
+  isDeeper(value, DEEPEST)
+    ? [TOO_DEEP]
+    : checkerFor(schema, matches).check(schema, value, '').slice(0, MOST_PROBLEMS)
+
 const MOST_PROBLEMS = 20
 /** A schema may refer to itself, and branch; a legitimate one is far below both. */
 const DEEPEST = 128
+const TOO_DEEP: Problem = { at: '', message: `nested deeper than ${DEEPEST} levels` }
 const MOST_STEPS = 200_000
 
 const isDeeper = (value: unknown, levels: number): boolean =>
@@ -45,9 +51,7 @@ function checkerFor(root: JsonSchema, matches: PatternTest): Checker {
     matches,
     check(part, value, at) {
       if (++steps > MOST_STEPS || depth > DEEPEST)
-        throw new SchemaError(
-          "the tool's schema takes too long to check, or the arguments are nested too deep",
-        )
+        throw new SchemaError('the schema takes too long to check, or what it is for is nested too deep')
       depth++
       try {
         return problemsOf(asSchema(part, at === '' ? '' : ` for ${at}`), value, at, root, checker)
@@ -86,7 +90,7 @@ function typeProblem(type: unknown, value: unknown, at: string): Problem | undef
   const types: readonly unknown[] = Array.isArray(type) ? type : [type]
   const known = types.filter((name) => typeof name === 'string' && Object.hasOwn(TYPES, name)) as TypeName[]
   if (known.length !== types.length || known.length === 0)
-    throw new SchemaError(`the tool's schema has the type ${JSON.stringify(type)}, which JSON does not`)
+    throw new SchemaError(`the schema has the type ${JSON.stringify(type)}, which JSON does not`)
   if (known.some((name) => TYPES[name].fits(value))) return undefined
   return {
     at,

@@ -325,12 +325,13 @@ test('SPEC 4.8 --show starts nothing; --json-fd writes the outcome', () => {
     '--',
     'sh',
     '-c',
-    'cat ~/shared/notes; exit 3',
+    'curl -s https://api.example:8443; cat ~/shared/notes; exit 3',
   ])
   expect(ended.code).toBe(3)
   expect(JSON.parse(readFileSync(out, 'utf8'))).toMatchObject({
     code: 3,
     signal: null,
+    refused: [{ host: 'api.example', port: 8443, url: null, fix: '--allow-net api.example:8443' }],
     hints: [{ text: '~/shared/notes exists on the host, and is not granted', fix: '--read ~/shared/notes' }],
   })
 })

@@ -145,11 +145,12 @@ export const outcomeJson = (
   subject,
   code: exit.code,
   signal: exit.signal,
-  refused: refused.map(({ host, port, url, reason }) => ({
-    host,
-    port: port ?? null,
-    url: url ?? null,
-    reason,
+  refused: refused.map((decision) => ({
+    host: decision.host,
+    port: decision.port ?? null,
+    url: decision.url ?? null,
+    reason: decision.reason,
+    fix: flagFor(decision) ?? null,
   })),
   unreached,
   denied_paths: exit.createdDenied.map(({ path, movedTo }) => ({ path, moved_to: movedTo ?? null })),

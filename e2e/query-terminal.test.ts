@@ -37,7 +37,7 @@ describe('SPEC 6.5 at a terminal', () => {
     )
     expect(played.missed).toEqual([])
     expect(played.code).toBe(0)
-    expect(played.screen).toContain('    README.md\n    -hello\n    +bye\n')
+    expect(played.screen).toContain('    README.md\n    @@ -1 +1 @@\n    -hello\n    +bye\n')
     const results = events().filter(({ kind }) => kind === 'tool_result')
     expect(results.map(({ outcome }) => outcome)).toEqual(['denied', 'denied', 'success', 'error'])
     expect(results[1]!['text']).toBe(

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { formatCall } from '../src/format/query.ts'
 import { displayFor } from '../src/query-display.ts'
 import type { World } from '../src/world.ts'
 
@@ -22,4 +23,17 @@ test('SPEC 6.5: nothing is drawn while a question stands there, and the spinner 
     return [before.slice(-4), drawn.slice(before.length)]
   })
   expect(during).toEqual(['\r\u001b[K', ''])
+})
+
+test('SPEC 6.5: spaces at the end of a changed line are seen', () => {
+  const lines = ['-print', '+print  ', '+\t', '+', ' kept ']
+  const call = { tool: 't', arguments: {}, summary: 's', said: undefined, changes: [{ path: 'a', lines }] }
+  const text = formatCall(call, { style: (_, part) => part, columns: undefined })
+  expect(text.split('\n').slice(2, -1)).toEqual([
+    '    -print',
+    '    +print··',
+    '    +→',
+    '    +',
+    '     kept ',
+  ])
 })

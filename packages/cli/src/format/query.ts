@@ -60,12 +60,16 @@ function diffRows(line: string, { style, columns }: Styled): string[] {
   const mark = /^[-+ ]/.exec(line)?.[0] ?? ''
   const colour = mark === '+' ? 'green' : mark === '-' ? 'red' : 'dim'
   const [first, more] = MARGIN
-  return behindMargin(visible(line.slice(mark.length)), [first + mark, more + mark], columns).map(
-    (row) => `${style(colour, row)}\n`,
-  )
+  const text = line.slice(mark.length)
+  const shown = visible(/[-+]/.test(mark) ? withSeenEnd(text) : text)
+  return behindMargin(shown, [first + mark, more + mark], columns).map((row) => `${style(colour, row)}\n`)
 }
 
 const MARGIN = ['    ', '  ↳ '] as const
+
+/** Spaces at the end of a line are a change like any other. */
+const withSeenEnd = (line: string): string =>
+  line.replace(/[ \t]+$/, (end) => end.replaceAll(' ', '·').replaceAll('\t', '→'))
 
 /** A result that a person may hand over, or not: all of it. */
 export const formatHanded = (text: string, { columns }: Styled): string =>

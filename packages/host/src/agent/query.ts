@@ -33,6 +33,7 @@ import { UNKNOWN_OUTCOME } from './context.ts'
 import { AnswerSchemaError, TurnError } from './errors.ts'
 import { type HiddenPlace, openJournal, openMemoryJournal, type OpenJournal } from './journal.ts'
 import { chooseModel, type ModelChoice, type OpenModel, openModel } from './models.ts'
+import { openAmbientTextNow, type TextNow } from './text-now.ts'
 import { Toolbox } from './toolbox.ts'
 import { CUT_SHORT, runTurn, type Sight, TurnControl, type TurnEnd } from './turn.ts'
 
@@ -89,6 +90,7 @@ export class Query implements AsyncDisposable {
   readonly #toolbox: Toolbox
   readonly #gateway: Gateway
   readonly #hidden: readonly HiddenPlace[]
+  readonly #textNow: TextNow
   /** Undefined: nothing of it is kept, and it began with nothing. */
   #conversation: ConversationRef | undefined
   #isUntitled: boolean
@@ -105,6 +107,7 @@ export class Query implements AsyncDisposable {
     this.#opened = opened.opened
     this.#gateway = opened.gateway
     this.#hidden = opened.hidden
+    this.#textNow = opened.textNow
     this.#isUntitled = opened.isNew
     this.#toolbox = new Toolbox({
       gateway: opened.gateway,
@@ -145,10 +148,21 @@ export class Query implements AsyncDisposable {
       version: options.version,
       audience: { warn: (text) => warn([text]), ...(waiting ? { waiting } : {}) },
     })
-    const hidden = (await listMounts(project, user)).flatMap(({ name, target }) =>
+    const mounts = await listMounts(project, user)
+    const hidden = mounts.flatMap(({ name, target }) =>
       target === undefined ? [] : [{ path: target, shown: name }],
     )
-    const query = new Query(options, { shelf, project, model, opened, gateway, hidden, isNew: !known })
+    const textNow = openAmbientTextNow(project.root.path, mounts)
+    const query = new Query(options, {
+      shelf,
+      project,
+      model,
+      opened,
+      gateway,
+      hidden,
+      textNow,
+      isNew: !known,
+    })
     try {
       await query.#toolbox.requireKnown(options.namedTools)
       query.#conversation = early ?? (await beginning())
@@ -237,6 +251,7 @@ export class Query implements AsyncDisposable {
       see: audience.see,
       control: this.control,
       isOurs: (tool) => this.#gateway.localTools.get(tool)?.shipped === true,
+      textNow: this.#textNow,
       now: () => this.#shelf.now(),
     })
     if (schema && end.kind === 'done') await checkAnswer(schema, end.text)
@@ -302,6 +317,7 @@ interface Opened {
   readonly opened: OpenModel
   readonly gateway: Gateway
   readonly hidden: readonly HiddenPlace[]
+  readonly textNow: TextNow
   readonly isNew: boolean
 }
 

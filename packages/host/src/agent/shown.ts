@@ -1,5 +1,8 @@
 import { isUtf8 } from 'node:buffer'
-import { findTool } from '@cordon/tools'
+import { CordonError } from '@cordon/policy'
+import { findTool, replaceExactly } from '@cordon/tools'
+import { differenceOf } from '../trust/difference.ts'
+import type { TextNow } from './text-now.ts'
 
 /** One changed file, in the lines of a diff: ` `, `-`, `+` and the text. */
 interface ShownChange {
@@ -19,14 +22,18 @@ export interface ShownCall {
   readonly changes: readonly ShownChange[]
 }
 
-/** Pure: looks at the arguments alone, and at nothing that they name. `isOurs`: it is the tool that Cordon ships. */
-export function showCall(tool: string, args: unknown, isOurs: boolean): ShownCall {
+/** `isOurs`: it is the tool that Cordon ships. Of what the arguments name, only the files are looked at that would be changed. */
+export function showCall(
+  tool: string,
+  args: unknown,
+  { isOurs, textNow }: { readonly isOurs: boolean; readonly textNow: TextNow },
+): ShownCall {
   return {
     tool,
     arguments: args,
     summary: isOurs ? summaryOf(tool, args) : undefined,
     said: undefined,
-    changes: isOurs ? changesOf(tool, args) : [],
+    changes: isOurs ? changesOf(tool, args, textNow) : [],
   }
 }
 
@@ -46,7 +53,7 @@ interface Edit {
   readonly all?: unknown
 }
 
-function changesOf(tool: string, args: unknown): ShownChange[] {
+function changesOf(tool: string, args: unknown, textNow: TextNow): ShownChange[] {
   if (!isRecord(args)) return []
   if (tool === 'fs_create_file') return contentOf(args)
   if (tool !== 'fs_modify_file') return []
@@ -54,13 +61,39 @@ function changesOf(tool: string, args: unknown): ShownChange[] {
   const edits = Array.isArray(args['edits']) ? args['edits'].filter(isEdit) : []
   return [...Map.groupBy(edits, ({ path }) => path)].map(([path, some]) => ({
     path,
-    lines: some.flatMap((edit, i) => [
-      ...(i === 0 ? [] : ['…']),
-      ...(edit.all === true ? ['(every occurrence)'] : []),
-      ...diffLines(edit.old, edit.new),
-    ]),
+    lines: [
+      ...(some.some(({ all }) => all === true) ? ['(every occurrence)'] : []),
+      ...(inPlace(textNow(path), some) ??
+        some.flatMap((edit, i) => [...(i === 0 ? [] : ['…']), ...diffLines(edit.old, edit.new)])),
+    ],
   }))
 }
+
+/** Whole lines of the file, with what is around them. Undefined: the edits do not fit what is there, as the call will say. */
+function inPlace(now: string | undefined, edits: readonly Edit[]): readonly string[] | undefined {
+  if (now === undefined) return undefined
+  let changed = now
+  let work = 0
+  try {
+    for (const edit of edits) {
+      const all = edit.all === true
+      work += workOf(changed, edit)
+      if (work > MOST_WORK) return undefined
+      changed = replaceExactly(edit.path, changed, { old: edit.old, new: edit.new, all })
+    }
+    return changed === now ? undefined : differenceOf(now, changed)
+  } catch (error) {
+    if (error instanceof CordonError) return undefined
+    throw error
+  }
+}
+
+/** The most that it could take to find the old text, and to write the new one everywhere: a model chooses both, and the host has to live. */
+const workOf = (text: string, { old, new: next, all }: Edit): number =>
+  text.length * Math.max(old.length, 1) +
+  (all === true ? (text.length / Math.max(old.length, 1)) * next.length : 0)
+
+const MOST_WORK = 100_000_000
 
 /** Also what is written in another alphabet: nobody reads base64. */
 function contentOf({

@@ -15,6 +15,7 @@ import { assembleContext, type ContextOptions } from './context.ts'
 import type { ModelFailure } from './errors.ts'
 import { readReply, type Reply, type Usage, type WantedCall } from './reply.ts'
 import { showCall, type ShownCall } from './shown.ts'
+import type { TextNow } from './text-now.ts'
 import type { CallHow, OpenTool, ToolAnswer, Toolbox } from './toolbox.ts'
 
 /** What somebody who follows a turn is told. Whatever is told of calls and results is on the disk by then. */
@@ -56,6 +57,7 @@ export interface Turn {
   readonly see: (sight: Sight) => void
   readonly control: TurnControl
   readonly isOurs: (tool: string) => boolean
+  readonly textNow: TextNow
   /** A message of the provider's, without the key. */
   readonly redact: (text: string) => string
   readonly now: () => Date
@@ -289,7 +291,10 @@ async function admit(
     // While somebody reads a question, nothing else is printed.
     if (mode === 'ask' || mode === 'edit') await alone()
     const said = isAsked ? await tool.describe?.({ arguments: input.value, signal }) : undefined
-    const shown = { ...showCall(name, input.value, turn.isOurs(name)), said }
+    const shown = {
+      ...showCall(name, input.value, { isOurs: turn.isOurs(name), textNow: turn.textNow }),
+      said,
+    }
     turn.see({ kind: 'call', call: shown })
     return shown
   }

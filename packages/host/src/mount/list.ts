@@ -1,4 +1,4 @@
-import type { FsRule, RelPath } from '@cordon/policy'
+import type { CanonicalPath, FsRule, RelPath } from '@cordon/policy'
 import { type Approvals, ApprovalStore } from '@cordon/workspace'
 import { resolveThrough, type ResolveRule } from '../compile/resolve.ts'
 import { subjectsOf } from '../compile/subject.ts'
@@ -12,7 +12,7 @@ type MountState = 'ok' | 'unapproved' | 'retargeted' | 'broken'
 export interface MountView {
   readonly name: RelPath
   /** Where it leads now; undefined when it is broken. */
-  readonly target: string | undefined
+  readonly target: CanonicalPath | undefined
   readonly tools: readonly string[]
   readonly mode: MountMode | 'none'
   readonly state: MountState

@@ -1,10 +1,14 @@
 import { describe, expect, test } from 'vitest'
-import { showCall, type ShownCall } from '../../host/src/agent/shown.ts'
+import { showCall as showKnown, type ShownCall } from '../../host/src/agent/shown.ts'
 import { formatCall, formatHanded, formatResult, isCut } from '../src/format/query.ts'
 import { clip, foreign } from '../src/format/text.ts'
 import { widthOf } from '../src/format/wrap.ts'
 import { warn } from '../src/report.ts'
 import type { World } from '../src/world.ts'
+
+/** Of a file that cannot be read now: the call's own words. */
+const showCall = (tool: string, args: unknown, isOurs: boolean): ShownCall =>
+  showKnown(tool, args, { isOurs, textNow: () => undefined })
 
 const plain = { style: (_: string, text: string): string => text }
 const at = (columns: number) => ({ ...plain, columns })

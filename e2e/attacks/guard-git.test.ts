@@ -136,6 +136,83 @@ describe.each(PEOPLE)('SPEC 4.10 what git obeys, as $name', (person) => {
     expect(place.sh('git worktree add -q wt2').stderr).toContain('.git/worktrees is guarded')
   })
 
+  test.each([
+    ['the ! of a helper', '[credential]\n\thelper = !tools/x.sh\n'],
+    ['the punctuation of a shell', '[filter "a"]\n\tclean = "tools/x.sh;cat"\n'],
+    ['a substitution', '[core]\n\tpager = "$(./tools/x.sh)"\n'],
+    ['an option', '[core]\n\tsshCommand = ssh --run=tools/x.sh\n'],
+    ['a key for signatures', '[gpg "ssh"]\n\tdefaultKeyCommand = tools/x.sh\n'],
+    ['a hook of the configuration', '[hook "a"]\n\tcommand = tools/x.sh\n'],
+    ['a trailer', '[trailer "a"]\n\tcmd = tools/x.sh\n'],
+    ['a submodule’s update', '[submodule "a"]\n\tupdate = !tools/x.sh\n'],
+    ['the other side of a local remote', '[remote "a"]\n\tuploadpack = tools/x.sh\n'],
+  ])('a program that git runs is found behind %s', (_, config) => {
+    const place = new Hooked(person)
+    place.write('tools/x.sh', '#!/bin/sh\n', 0o755)
+    place.append('.git/config', config)
+    place.sh('cp evil tools/x.sh; mv evil tools/x.sh; mv tools t; echo new > tools/other')
+    expect(place.read('tools/x.sh')).toBe('#!/bin/sh\n')
+    expect(place.read('tools/other')).toBe('new\n')
+  })
+
+  test('a script without a directory is held, a word that happens to be a file is not', () => {
+    const place = new Hooked(person)
+    place.append('.git/config', '[filter "a"]\n\tclean = sh clean.sh\n\tsmudge = git-lfs smudge\n')
+    for (const name of ['clean.sh', 'smudge']) place.write(name, 'mine')
+    place.sh('for f in clean.sh smudge; do echo new > $f; done')
+    expect([place.read('clean.sh'), place.read('smudge')]).toEqual(['mine', 'new\n'])
+  })
+
+  test('a rebase that waits for the person is not told to run something; one of the command’s own works', () => {
+    const place = new Hooked(person)
+    for (const text of ['b\n', 'c\n']) {
+      place.write('a', text)
+      place.git(`commit -q -a -m ${text.trim()}`)
+    }
+    place.write('edit', '#!/bin/sh\nsed -i s/^pick/edit/ "$1"\n', 0o755)
+    place.git('-c sequence.editor=./edit rebase -q -i HEAD~2')
+    const list = place.read('.git/rebase-merge/git-rebase-todo')
+    const held = place.sh(
+      `echo 'exec ./evil' >> .git/rebase-merge/git-rebase-todo; mv .git/rebase-merge r; cp evil .git/rebase-merge/x; true`,
+    )
+    expect(place.read('.git/rebase-merge/git-rebase-todo')).toBe(list)
+    expect(held.stderr).toContain('to allow it: --write .git/rebase-merge\n')
+    place.git('rebase --continue')
+    place.git('rebase --continue')
+    expect(place.has('ran')).toBe(false)
+    const own = place.sh(
+      'git reset -q --hard && git rebase -q --force-rebase HEAD~2 && git log --oneline | wc -l',
+    )
+    expect(own).toMatchObject({ code: 0, stdout: '3\n', stderr: '' })
+    expect(place.has('.git/rebase-merge')).toBe(false)
+  })
+
+  test('where `git push` goes is not said by the old files', () => {
+    const place = new Hooked(person)
+    place.mkdir(join(place.root, '.git/branches'))
+    place.sh(
+      'mkdir .git/remotes; echo "URL: ../evil" > .git/remotes/origin; echo ../evil > .git/branches/o; true',
+    )
+    expect([place.has('.git/remotes'), place.has('.git/branches/o')]).toEqual([false, false])
+  })
+
+  test('a linked worktree in the workspace stays a worktree', () => {
+    const place = new Hooked(person)
+    place.git('worktree add -q deep/wt')
+    const file = place.read('deep/wt/.git')
+    place.sh(`
+      cp -r .git /tmp/g; chmod -R u+w /tmp/g; rm -rf /tmp/g/worktrees
+      printf '[core]\\n\\trepositoryformatversion = 0\\n\\tfsmonitor = ${place.root}/evil\\n' > /tmp/g/config
+      rm deep/wt/.git && cp -r /tmp/g deep/wt/.git
+      mv deep/wt w2 && mkdir deep/wt && cp -r /tmp/g deep/wt/.git
+      mv deep d2 && mkdir -p deep/wt && cp -r /tmp/g deep/wt/.git
+      cd deep/wt && echo new > b && git add b && git commit -q -m in`)
+    place.git('status', join(place.root, 'deep/wt'))
+    expect(place.has('ran')).toBe(false)
+    expect(place.read('deep/wt/.git')).toBe(file)
+    expect(place.git('log --format=%s -1', join(place.root, 'deep/wt'))).toBe('in\n')
+  })
+
   test('links inside guarded directories: what they lead to is held', () => {
     const place = new Hooked(person)
     for (const name of ['scripts/pre', 'config/s.json', 'more/x/y']) place.write(name, '#!/bin/sh\n', 0o755)

@@ -1,10 +1,10 @@
-import { join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { below } from '@cordon/policy'
 import type { Collection } from './collection.ts'
 import { lookAt } from '@cordon/workspace'
 import type { GitSetting } from './git-config.ts'
 import { named, readSettings, settingsIn } from './git-settings.ts'
-import { GIT_NAMES, GIT_PROGRAMS } from './names.ts'
+import { GIT_NAMES, GIT_PROGRAMS, GIT_REBASE } from './names.ts'
 import { entriesOf, readText, realDirectory } from './read.ts'
 
 /** Where git finds what is the same for all repositories. */
@@ -70,6 +70,7 @@ export class Repositories {
   /** What a command makes in a git directory that was there before does not come from `git init`, so it is moved aside. */
   #guardGitFiles(gitDir: string): void {
     for (const name of GIT_NAMES) this.#found.add(gitDir, name, 'moved-aside')
+    this.#found.add(gitDir, GIT_REBASE, 'told')
     this.#found.addTree(gitDir, 'hooks', 'moved-aside')
     // Git takes what it finds here for a submodule's repository, hooks and all: nothing new may appear.
     this.#found.add(gitDir, 'modules', 'moved-aside')
@@ -81,10 +82,9 @@ export class Repositories {
       if (key === 'core.hookspath')
         for (const path of named(value, worktree, this.#user.home)) this.#found.addTree('/', path, 'told')
       else if (GIT_PROGRAMS.test(key))
-        for (const word of value.split(/[\s"']+/))
-          if (word.includes('/'))
-            for (const path of named(word, worktree, this.#user.home))
-              if (lookAt(path)?.isDirectory() === false) this.#found.add('/', path, 'told')
+        for (const word of filesNamedIn(value))
+          for (const path of named(word, worktree, this.#user.home))
+            if (lookAt(path)?.isDirectory() === false) this.#found.add('/', path, 'told')
   }
 
   /** Where submodules are checked out, as the repository says: `path = libs/a` in `.gitmodules`. */
@@ -120,10 +120,10 @@ export class Repositories {
   /** Worktrees that are linked to this repository. If there are very many, all of `worktrees` is guarded but the ones in use. */
   #guardWorktrees(gitDir: string): void {
     const dir = join(gitDir, 'worktrees')
-    const names = directoriesIn(dir, MOST_WORKTREES + 1)
+    const names = directoriesIn(dir, MOST_LOOKS)
+    for (const name of names) this.#guardGitFileOf(join(dir, name))
     if (names.length <= MOST_WORKTREES && !this.#found.isFull) {
-      for (const name of names)
-        for (const each of WORKTREE_NAMES) this.#found.add(join(dir, name), each, 'moved-aside')
+      for (const name of names) this.#guardWorktree(join(dir, name))
       return
     }
     this.#found.add(gitDir, 'worktrees', 'moved-aside')
@@ -131,8 +131,29 @@ export class Repositories {
       if (used !== dir && below(dir, used) !== undefined) this.#found.open(used)
   }
 
-  /** Of a file that holds one path. */
+  #guardWorktree(gitDir: string): void {
+    for (const name of WORKTREE_NAMES) this.#found.add(gitDir, name, 'moved-aside')
+    this.#found.add(gitDir, GIT_REBASE, 'told')
+  }
+
+  /** The `.git` of a linked worktree is a file: with a directory in its place, that directory's configuration is obeyed. */
+  #guardGitFileOf(gitDir: string): void {
+    const file = this.#pathIn(join(gitDir, 'gitdir'), '', gitDir)
+    if (file === undefined || basename(file) !== '.git') return
+    const dir = realDirectory(dirname(file))
+    if (dir === undefined) return
+    if (this.#looksLeft-- <= 0 || this.#found.isFull)
+      this.#found.miss(dirname(gitDir), 'has very many worktrees, so not all of them are guarded')
+    else this.#found.add(dir, '.git', 'told', (step) => step.is !== 'dir')
+  }
+
   #directoryNamedIn(file: string, before: string, from: string): string | undefined {
+    const path = this.#pathIn(file, before, from)
+    return path === undefined ? undefined : realDirectory(path)
+  }
+
+  /** Of a file that holds one path. */
+  #pathIn(file: string, before: string, from: string): string | undefined {
     const read = readText(file)
     if ('unknown' in read) {
       this.#found.miss(file, `${read.unknown}, so what it names is not guarded`)
@@ -141,9 +162,18 @@ export class Repositories {
     const path = read.text.replace(/[\r\n]+$/, '')
     if (path === '' || !path.startsWith(before)) return undefined
     const rest = path.slice(before.length)
-    return realDirectory(rest.startsWith('/') ? rest : join(from, rest))
+    return rest.startsWith('/') ? rest : join(from, rest)
   }
 }
+
+/**
+ * What of a command, as git gives it to a shell, can name a file: a path, or a name with a dot (`sh clean.sh`); also between
+ * the shell's punctuation, and after `--option=`. A word like `clean` in `git-lfs clean` is none.
+ */
+const filesNamedIn = (command: string): readonly string[] =>
+  [...new Set([...command.split(/[\s"']+/), ...command.split(/[\s"'`!;&|<>(){}$=\\]+/)])].filter((word) =>
+    /[/.]/.test(word),
+  )
 
 const WORKTREE_NAMES = ['config.worktree', 'commondir', 'gitdir']
 

@@ -68,9 +68,19 @@ export const RUN_LATER: readonly string[] = [
   '.config/git',
 ]
 
-/** What of a git directory, beside `hooks`, names programs, or another directory with such files. */
-export const GIT_NAMES: readonly string[] = ['config', 'config.worktree', 'commondir', 'gitdir']
+/** What of a git directory, beside `hooks`, names programs, another directory with such files, or where `git push` goes. */
+export const GIT_NAMES: readonly string[] = [
+  'config',
+  'config.worktree',
+  'commondir',
+  'gitdir',
+  'remotes',
+  'branches',
+]
+
+/** A rebase that waits: its list may hold `exec` lines. A rebase of the command's own begins and ends in this directory. */
+export const GIT_REBASE = 'rebase-merge'
 
 /** Settings whose value is a command that git runs without being asked for it. */
 export const GIT_PROGRAMS =
-  /^(?:core\.(?:fsmonitor|sshcommand|askpass|editor|pager|gitproxy|alternaterefscommand)|sequence\.editor|filter\..*\.(?:clean|smudge|process)|diff\.(?:external|.*\.(?:textconv|command))|merge\..*\.driver|(?:gpg|gpg\..*)\.program|credential\.(?:.*\.)?helper|interactive\.difffilter|pager\..*)$/s
+  /^(?:core\.(?:fsmonitor|sshcommand|askpass|editor|pager|gitproxy|alternaterefscommand)|sequence\.editor|filter\..*\.(?:clean|smudge|process)|diff\.(?:external|.*\.(?:textconv|command))|merge\..*\.driver|(?:gpg|gpg\..*)\.program|gpg\.ssh\.defaultkeycommand|hook\..*\.command|trailer\..*\.(?:command|cmd)|submodule\..*\.update|remote\..*\.(?:uploadpack|receivepack)|credential\.(?:.*\.)?helper|interactive\.difffilter|pager\..*)$/s

@@ -13,6 +13,7 @@ import { formatValue } from '../toml/value.ts'
 import { readAccess } from './access.ts'
 import { type Findings, tableOf } from './findings.ts'
 import { checkRunRules } from './run-rules.ts'
+import { holdSameTools } from './same-tool.ts'
 
 /** The key under which the defaults of all tools stand. */
 const DEFAULTS_KEY = '*'
@@ -24,7 +25,7 @@ export function readTools(findings: Findings, servers: Named<McpServerConfig>): 
   const tools = Object.create(null) as Record<string, ToolConfig>
   for (const [name, value] of Object.entries(declared))
     if (name !== DEFAULTS_KEY) tools[name] = readTool(findings, servers, name, tableOf(value), defaults)
-  return tools
+  return holdSameTools(tools)
 }
 
 /** Whole: the built-in layer has every key. */

@@ -14,6 +14,7 @@ import { consentTo, type Decider } from './consent.ts'
 import { assembleContext, type ContextOptions } from './context.ts'
 import type { ModelFailure } from './errors.ts'
 import { readReply, type Reply, type Usage, type WantedCall } from './reply.ts'
+import { titleOf } from '../gateway/names.ts'
 import { showCall, type ShownCall } from './shown.ts'
 import type { TextNow } from './text-now.ts'
 import type { CallHow, OpenTool, ToolAnswer, Toolbox } from './toolbox.ts'
@@ -293,6 +294,7 @@ async function admit(
     const said = isAsked ? await tool.describe?.({ arguments: input.value, signal }) : undefined
     const shown = {
       ...showCall(name, input.value, { isOurs: turn.isOurs(name), textNow: turn.textNow }),
+      tool: titleOf(tool),
       said,
     }
     turn.see({ kind: 'call', call: shown })

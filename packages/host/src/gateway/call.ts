@@ -9,6 +9,7 @@ import type { Grantee } from '../mcp/grant.ts'
 import type { Question as WhyQuestion } from '../why/question.ts'
 import { type RemotePerson } from './elicit.ts'
 import { callLocal, type LocalCall } from './local.ts'
+import { titleOf } from './names.ts'
 import { errorResult, resultOfServer, shownResult } from './results.ts'
 import type { GatewaySession, Route } from './session.ts'
 import { plainText } from './text.ts'
@@ -24,9 +25,10 @@ export interface CallContext {
 /** SPEC 5.5: consent, then the call, confined; then the result, by its own mode. */
 export async function callTool(route: Route, call: CallContext): Promise<CallToolResult> {
   const { session, person, request } = call
-  const { config, name, source } = subjectOf(route, session)
+  const subject = subjectOf(route, session)
+  const { config, name, source } = subject
   const args = request.params.arguments ?? {}
-  const consent = await askConsent({ name, config }, args, person)
+  const consent = await askConsent({ name: titleOf(subject), config }, args, person)
   if (consent.kind === 'refused')
     return errorResult(
       consent.decision.mode === 'ask' && !person

@@ -53,6 +53,13 @@ export function nameTools({ conversation, providers }: Config, offers: readonly 
   }
 }
 
+/** For a person: of a tool with another name than its server's also what it is there. */
+export function titleOf({ name, source }: { readonly name: string; readonly source: string }): string {
+  const [, server, ...remote] = source.split('.')
+  const own = remote.join('.')
+  return server === undefined || name === own || name === `${server}_${own}` ? name : `${name} (${source})`
+}
+
 /** What a server has, by the name that it has there. */
 export interface Remote {
   readonly server: string

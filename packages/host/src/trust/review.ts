@@ -51,6 +51,7 @@ export function summaryText(summary: Summary): string {
 
 const COUNTED: Readonly<Record<Category, string>> = {
   guarded: 'guarded paths',
+  renamed: 'other names',
   programs: 'programs',
   hosts: 'hosts',
   outside: 'places outside',
@@ -62,6 +63,7 @@ const COUNTED: Readonly<Record<Category, string>> = {
 
 const TITLES: Readonly<Record<Category, string>> = {
   guarded: 'GUARDED PATHS THAT COULD THEN BE CHANGED (what your machine, or Cordon, obeys by itself later)',
+  renamed: 'OTHER NAMES FOR TOOLS OF MCP SERVERS (which run with what the server may do)',
   programs: 'programs it starts',
   hosts: 'hosts',
   outside: 'places outside the workspace, once their targets are approved',

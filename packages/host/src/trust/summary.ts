@@ -7,6 +7,7 @@ import { OWN_NAMES, RUN_LATER } from '../guard/names.ts'
 /** What a text would grant, each entry a line that is safe to print. Most dangerous first (SPEC 2.1). */
 export const CATEGORIES = [
   'guarded',
+  'renamed',
   'programs',
   'hosts',
   'outside',
@@ -40,6 +41,7 @@ type Table = Readonly<Record<string, unknown>>
 
 class Collected implements Summary {
   readonly guarded: string[] = []
+  readonly renamed: string[] = []
   readonly programs: string[] = []
   readonly hosts: string[] = []
   readonly outside: string[] = []
@@ -67,13 +69,47 @@ function collectRoot(values: Table, into: Collected): void {
     const table = path.reduce<unknown>((here, key) => (isTable(here) ? here[key] : undefined), values)
     if (!isTable(table)) continue
     for (const [name, fields] of Object.entries(table)) {
-      const who = kind === 'tool' && name === '*' ? 'every tool' : `${kind} ${show(name)}`
+      const who =
+        kind === 'tool' && name === '*' ? 'every tool' : `${kind} ${show(name)}${ofServer(name, fields)}`
       collect(fields, who, [...path, name], readers, into)
+      if (kind === 'tool') collectName(name, fields, values, into)
       if (isTable(fields) && (kind === 'profile' || 'command' in fields) && !declaresPaths(fields))
         into.inside.unshift(`the whole workspace: read, write, execute (${who}, which declares no paths)`)
     }
   }
   rest(values, [], into)
+}
+
+/** What a tool of a server really is: its name alone says nothing of what runs. */
+function ofServer(name: string, fields: unknown): string {
+  const remote = isTable(fields) ? remoteOf(name, fields['source']) : undefined
+  if (!remote) return ''
+  return remote.tool === name
+    ? `, of server ${show(remote.server)}`
+    : `, which is ${show(remote.tool)} of server ${show(remote.server)}`
+}
+
+/** A name of the text's own choosing for a tool of a server, which may be the person's own. */
+function collectName(name: string, fields: unknown, { providers }: Table, into: Collected): void {
+  if (!isTable(fields)) return
+  const remote = remoteOf(name, fields['source'])
+  if (!remote || remote.tool === name) return
+  const servers = isTable(providers) && isTable(providers['mcp']) ? providers['mcp'] : {}
+  const where = Object.hasOwn(servers, remote.server) ? '' : ', which is configured elsewhere'
+  const { description } = fields
+  const described = description === undefined ? '' : `; described as ${shortly(description)}`
+  into.renamed.push(
+    `${show(name)} is ${show(remote.tool)} of server ${show(remote.server)}${where}${described}`,
+  )
+}
+
+function remoteOf(
+  name: string,
+  source: unknown,
+): { readonly server: string; readonly tool: string } | undefined {
+  const [kind, server, ...tool] = typeof source === 'string' ? source.split('.') : []
+  if (kind !== 'mcp' || server === undefined) return undefined
+  return { server, tool: tool.length === 0 ? name : tool.join('.') }
 }
 
 /** SPEC 4.2: without a rule it has the workspace. */
@@ -210,7 +246,8 @@ const TOOL: Readonly<Record<string, Reader>> = {
     return true
   },
   access,
-  source: silent,
+  source: (value) =>
+    value === 'local' || value === 'builtin' || (typeof value === 'string' && value.startsWith('mcp.')),
   description: silent,
   parameters: silent,
 }

@@ -58,7 +58,11 @@ describe.each(PEOPLE)('SPEC 4.10 the guard, as $name', (person) => {
       ['.opencode/plugin/p.js', '.opencode/tools/t.js', '.opencode/tool/t.js', '.opencode/commands/c.md'],
       ['.github/hooks/h.json', '.github/copilot/settings.json', '.github/extensions/e/extension.mjs'],
       ['.github/mcp.json', '.cursor/hooks.json', '.cursor/hooks/h.sh', '.windsurf/hooks.json'],
-      ['.zed/tasks.json', '.devcontainer/devcontainer.json', '.devcontainer.json'],
+      ['.zed/tasks.json', '.devcontainer/devcontainer.json', '.devcontainer.json', '.helix/languages.toml'],
+      ['.exrc', '.vimrc', '.nvimrc', '.nvim.lua', '.dir-locals.el', '.cursor/worktrees.json'],
+      ['.cursor/environment.json', '.cursor/cli.json', '.claude/plugins/p/x', '.agents/skills/s/SKILL.md'],
+      ['.gemini/.env', '.roo/mcp.json', '.kiro/settings/mcp.json', '.kiro/hooks/h', '.kiro/agents/a.json'],
+      ['.amazonq/mcp.json', '.amazonq/cli-agents/a.json', '.aider.conf.yml'],
     ].flat()
     const free = [
       ['AGENTS.md', 'CLAUDE.md', 'GEMINI.md', '.claude/plans/p.md', '.codex/notes.md', '.gemini/GEMINI.md'],
@@ -74,6 +78,28 @@ describe.each(PEOPLE)('SPEC 4.10 the guard, as $name', (person) => {
     expect(place.run(['--quiet', '--', 'sh', '-c', `${script}\ntrue`]).code).toBe(0)
     expect(held.filter((file) => place.read(file) !== 'mine')).toEqual([])
     expect(free.filter((file) => place.read(file) !== 'changed\n')).toEqual([])
+  })
+
+  test('what a commit, a prompt or a package manager obeys is held; what they work on is not', () => {
+    const place = new Repository(person)
+    const held = [
+      ['.pre-commit-config.yaml', 'lefthook.yml', '.lefthook.json', 'lefthook-local.toml', '.lefthook/pre/x'],
+      ['.hg/hgrc', '.jj/repo/config.toml', '.jj/workspace-config.toml', 'mise.toml', '.mise.toml'],
+      ['mise.local.toml', '.config/mise/config.toml', '.tool-versions', '.yarnrc', '.yarnrc.yml'],
+      ['.yarn/releases/y.cjs', '.yarn/plugins/p.cjs', '.pnpmfile.cjs', 'bunfig.toml'],
+    ].flat()
+    const free = [
+      ['.hg/store/x', '.jj/repo/op_store/x', '.jj/working_copy/x', '.yarn/cache/x', '.yarn/install-state.gz'],
+      ['package.json', 'yarn.lock', 'pnpm-lock.yaml', 'pnpm-workspace.yaml', 'Makefile', '.nvmrc'],
+      ['.config/other', 'mise/tasks/t', '.codex/rules/r'],
+    ].flat()
+    for (const file of [...held, ...free]) place.write(file, 'mine')
+    const script = [...held, ...free]
+      .map((file) => `(echo changed > ${file}; echo x > m; mv m ${file}) 2>/dev/null`)
+      .join('\n')
+    expect(place.run(['--quiet', '--', 'sh', '-c', `${script}\ntrue`]).code).toBe(0)
+    expect(held.filter((file) => place.read(file) !== 'mine')).toEqual([])
+    expect(free.filter((file) => place.read(file) !== 'x\n')).toEqual([])
   })
 
   test('an agent with its profile keeps its state, and not what it starts by itself without Cordon', () => {
@@ -403,6 +429,7 @@ told('unshare', libc.unshare(0x10020000))
 
 test.each(PEOPLE)('SPEC 4.10 without namespaces it is reported, not refused, as $name', (person) => {
   const place = new Repository(person)
+  rmSync(join(place.root, '.git/branches'), { recursive: true, force: true }) // some versions of git make it
   const ended = place.shell(WITHOUT_NAMESPACES, ['run', '--', 'sh', '-c', 'echo x > a; exit 3'])
   expect(ended.code).toBe(3)
   expect(ended.stderr).toContain(

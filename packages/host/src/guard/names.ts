@@ -1,16 +1,57 @@
 /** SPEC 4.10, Cordon's own files of a workspace: of its root and of each directory down to the current one. */
 export const OWN_NAMES: readonly string[] = ['.cordon', '.cordon.toml']
 
+/** Held, and not looked through for links: clones of whole repositories lie there. */
+export const NOT_SEARCHED: ReadonlySet<string> = new Set(['.claude/plugins', '.yarn/releases'])
+
+const withEndings = (names: readonly string[], endings: readonly string[]): readonly string[] =>
+  names.flatMap((name) => endings.map((ending) => `${name}.${ending}`))
+
 /** SPEC 4.10: what the host runs, or obeys, by itself later, wherever people work. Git's own files are in git.ts. */
 export const RUN_LATER: readonly string[] = [
+  // What runs at a commit, and what other version control obeys (decision 0338).
   '.gitmodules',
   '.husky',
+  '.pre-commit-config.yaml',
+  '.lefthook',
+  '.lefthook-local',
+  ...withEndings(
+    ['lefthook', '.lefthook', 'lefthook-local', '.lefthook-local'],
+    ['yml', 'yaml', 'toml', 'json', 'jsonc'],
+  ),
+  '.hg/hgrc',
+  '.hg/hgrc-not-shared',
+  '.jj/repo/config.toml',
+  '.jj/workspace-config.toml',
+  // What a prompt obeys in a directory, and which programs stand behind a name there.
   '.envrc',
+  ...withEndings(['mise', 'mise.local', '.mise', '.mise.local'], ['toml']),
+  'mise/config.toml',
+  '.mise/config.toml',
+  '.config/mise.toml',
+  '.config/mise',
+  '.tool-versions',
+  // What package managers load before they do anything.
   '.npmrc',
-  // Editors: tasks, language servers, and what a container's description starts on the host.
+  '.yarnrc',
+  '.yarnrc.yml',
+  '.yarn/releases',
+  '.yarn/plugins',
+  '.pnpmfile.cjs',
+  '.pnpmfile.mjs',
+  'bunfig.toml',
+  '.bunfig.toml',
+  // Editors: tasks, language servers, what is loaded with a file, and what a container's description starts on the host.
   '.vscode',
   '.idea',
   '.zed',
+  '.helix',
+  '.exrc',
+  '.vimrc',
+  '.nvimrc',
+  '.nvim.lua',
+  '.dir-locals.el',
+  '.dir-locals-2.el',
   '.devcontainer',
   '.devcontainer.json',
   // Agents: servers, hooks, plug-ins, and commands with programs in them (decision 0263). Text for the model is not here.
@@ -18,15 +59,21 @@ export const RUN_LATER: readonly string[] = [
   '.cursor/mcp.json',
   '.cursor/hooks.json',
   '.cursor/hooks',
+  '.cursor/worktrees.json',
+  '.cursor/environment.json',
+  '.cursor/cli.json',
   '.claude/settings.json',
   '.claude/settings.local.json',
   '.claude/commands',
   '.claude/agents',
   '.claude/skills',
   '.claude/hooks',
+  '.claude/plugins',
+  '.agents/skills',
   '.codex/config.toml',
   '.codex/hooks.json',
   '.gemini/settings.json',
+  '.gemini/.env',
   '.gemini/commands',
   '.gemini/extensions',
   '.gemini/hooks',
@@ -47,6 +94,13 @@ export const RUN_LATER: readonly string[] = [
   '.copilot/hooks',
   '.copilot/extensions',
   '.windsurf/hooks.json',
+  '.roo/mcp.json',
+  '.kiro/settings/mcp.json',
+  '.kiro/hooks',
+  '.kiro/agents',
+  '.amazonq/mcp.json',
+  '.amazonq/cli-agents',
+  '.aider.conf.yml',
   // Shells and git.
   '.bashrc',
   '.bash_profile',

@@ -2,7 +2,7 @@ import { dirname, join } from 'node:path'
 import { below, type RelPath } from '@cordon/policy'
 import { type BlindSpot, Collection, type GuardedPath } from './collection.ts'
 import { guardAgainstBareRepository, isGitDirectory, Repositories } from './git.ts'
-import { OWN_NAMES, RUN_LATER } from './names.ts'
+import { NOT_SEARCHED, OWN_NAMES, RUN_LATER } from './names.ts'
 import { lookAt, trailOf } from '@cordon/workspace'
 
 /** Whose files are guarded: the workspace's, and Cordon's own in the user's place. */
@@ -90,7 +90,10 @@ export class GuardSurvey {
   }
 
   #guardPlaces(dirs: readonly string[], found: Collection): void {
-    for (const dir of dirs) for (const name of RUN_LATER) found.addTree(dir, name, 'told')
+    for (const dir of dirs)
+      for (const name of RUN_LATER)
+        if (NOT_SEARCHED.has(name)) found.add(dir, name, 'told')
+        else found.addTree(dir, name, 'told')
     const { home, gitConfigs } = this.#options
     new Repositories(found, { home, configs: gitConfigs }).guard(dirs)
   }

@@ -88,7 +88,15 @@ export async function openAmbientProject(options: ProjectOptions): Promise<Proje
   // Before anything of it is read: what a killed run left is not to be obeyed.
   const finished = finishKilledRuns(workspace.unfinished)
   const found = readAmbientSources(placesOf(workspace, options))
-  const gate = await passGate(workspace, options.surroundings, found, options.conversation, options.trust)
+  const guard = guardOf(workspace, options)
+  const gate = await passGate(
+    workspace,
+    options.surroundings,
+    found,
+    options.conversation,
+    guard,
+    options.trust,
+  )
   const all = isWhole(gate)
   const sources = withConversation(
     [BUILT_IN_TOOLS, ...(options.shipped ?? []), ...gate.sources],
@@ -104,7 +112,7 @@ export async function openAmbientProject(options: ProjectOptions): Promise<Proje
     sources,
     loaded,
     conversation: options.conversation?.ref,
-    guard: guardOf(workspace, options),
+    guard,
     waiting: gate.waiting,
     unreadable: gate.unreadable,
     notices: [
@@ -128,7 +136,7 @@ const notInEffect = (dir: string): string =>
   `${show(dir)} is marked as a workspace, and not in effect; if it is yours: run \`cordon init\` in it`
 
 /** A person's own file may be a link, to where their dotfiles are kept: so each is named beside its directory. */
-const guardOf = (workspace: Workspace, { cwd, surroundings }: ProjectOptions): GuardSurvey => {
+export const guardOf = (workspace: Workspace, { cwd, surroundings }: ProjectOptions): GuardSurvey => {
   const { user, 'user-workspace': local } = layerFile(workspace, surroundings)
   return new GuardSurvey({
     root: workspace.root,

@@ -16,6 +16,7 @@ import { makePrivateDirectory, prepareLocal, userConfigFile, type Workspace } fr
 import { BUILT_IN_TOOLS } from './built-in-tools.ts'
 import { newConfigText, textOf, withText, writeConfigFile, writeSchemaBeside } from './config-file.ts'
 import {
+  guardOf,
   type EditableLayer,
   layerFile,
   NoWorkspaceError,
@@ -116,6 +117,7 @@ const gateOf = (workspace: Workspace, options: ProjectOptions): Promise<Gate> =>
     options.surroundings,
     readAmbientSources(placesOf(workspace, options)),
     undefined,
+    guardOf(workspace, options),
     options.trust,
   )
 

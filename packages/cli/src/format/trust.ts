@@ -54,7 +54,7 @@ export function formatRows(rows: readonly TrustRow[], { style }: Pick<Stream, 's
   return `${style('bold', head)}\n${body.join('\n')}`
 }
 
-export const formatGranted = ({ sources }: TrustItem): string => summaryText(summarize(sources))
+export const formatGranted = (item: TrustItem): string => summaryText(summarize(item))
 
 export const digestJson = ({ path, text }: TrustItem): Record<string, unknown> => ({
   path,
@@ -66,7 +66,7 @@ export const viewJson = (item: Seen, problems: readonly string[]): Record<string
   ...digestJson(item),
   trusted: item.was?.sha256 === digestOf(item.text),
   was: item.was ? { sha256: item.was.sha256, trusted_at: item.was.trusted_at } : null,
-  grants: summarize(item.sources),
+  grants: summarize(item),
   problems,
   difference: item.was?.text === undefined ? null : differenceOf(item.was.text, item.text),
   text: item.text,

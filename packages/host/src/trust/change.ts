@@ -8,8 +8,9 @@ import {
   type ServerSeen,
 } from '@cordon/workspace'
 import { BUILT_IN_TOOLS } from '../built-in-tools.ts'
-import { placesOf, type ProjectOptions, requireWorkspace } from '../project.ts'
+import { guardOf, placesOf, type ProjectOptions, requireWorkspace } from '../project.ts'
 import { storeOf } from './gate.ts'
+import { withGuarded } from './guarded.ts'
 import { admittedSources, isOfFiles, itemsOf, sortItems, type TrustItem, type Waiting } from './items.ts'
 
 /** `cordon trust`: what speaks for the files here, and what was trusted elsewhere in the workspace (decision 0127). */
@@ -40,15 +41,18 @@ export async function surveyTrust(options: ProjectOptions & { readonly pid: numb
   const store = storeOf(workspace, options.surroundings, options)
   const approvals = await store.read()
   const { trusted, waiting } = sortItems(itemsOf(sources, options.conversation), approvals)
+  const inEffect = [BUILT_IN_TOOLS, ...admittedSources({ sources }, trusted)]
+  const guarded = <T extends TrustItem>(items: readonly T[]): readonly T[] =>
+    withGuarded(items, guardOf(workspace, options), workspace, inEffect)
   const here = new Set([...trusted, ...waiting].map(({ path }) => path))
   const paths = new Set(approvals.configs.map(({ path }) => path))
   return {
-    trusted: trusted.map((item) => ({ ...item, was: approvals.lastTrusted(item.path)! })),
-    waiting,
+    trusted: guarded(trusted).map((item) => ({ ...item, was: approvals.lastTrusted(item.path)! })),
+    waiting: guarded(waiting),
     elsewhere: [...paths]
       .filter((path) => !here.has(path))
       .map((path) => ({ was: approvals.lastTrusted(path)!, state: stateOf(workspace, path, approvals) })),
-    inEffect: [BUILT_IN_TOOLS, ...admittedSources({ sources }, trusted)],
+    inEffect,
     servers: approvals.servers,
     unreadable: problems.filter(isOfFiles),
     warnings: approvals.warnings,

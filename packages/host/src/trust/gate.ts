@@ -12,7 +12,9 @@ import { CordonError, shellWord, show } from '@cordon/policy'
 import { type Approvals, ApprovalStore, type Surroundings, type Workspace } from '@cordon/workspace'
 import { BUILT_IN_TOOLS } from '../built-in-tools.ts'
 import type { ConversationLayer } from '../conversation/layer.ts'
+import type { GuardSurvey } from '../guard/survey.ts'
 import { askToTrust, type Reviewer } from './ask.ts'
+import { withGuarded } from './guarded.ts'
 import { admittedSources, isOfFiles, itemsOf, sortItems, type TrustItem, type Waiting } from './items.ts'
 
 /** How a command meets files that nobody has trusted as they are (SPEC 2.1). */
@@ -45,6 +47,7 @@ export async function passGate(
   surroundings: Pick<Surroundings, 'uid'>,
   found: AmbientSources,
   conversation: ConversationLayer | undefined,
+  guard: GuardSurvey,
   terms: TrustTerms = STRICT,
 ): Promise<Gate> {
   const unreadable = found.problems.filter(isOfFiles)
@@ -59,7 +62,9 @@ export async function passGate(
   const needed = waiting.filter(({ typed }) => terms.needs === 'files' || typed)
   const reviewer = needed.length === 0 ? undefined : terms.reviewer()
   const counting = [BUILT_IN_TOOLS, ...admittedSources(found, trusted)]
-  const refused = reviewer ? await ask(needed, store, reviewer, counting) : needed
+  const refused = reviewer
+    ? await ask(withGuarded(needed, guard, workspace, counting), store, reviewer, counting)
+    : needed
   if (refused.length > 0)
     throw new NotTrustedError(refused, {
       root: workspace.root,

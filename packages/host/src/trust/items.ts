@@ -13,6 +13,8 @@ export interface TrustItem {
   readonly lost?: number
   /** A person named it by `--cfg`, so no command goes on without it. */
   readonly typed?: true
+  /** SPEC 4.10: what is guarded here, beside what is by its name. Looked for when it is to be shown. */
+  readonly guarded?: readonly string[]
 }
 
 /** What nobody trusts as it is now. */

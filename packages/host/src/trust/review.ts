@@ -18,7 +18,7 @@ export function reviewText(item: Waiting, problems: readonly string[] = []): str
       ? ''
       : '  the log was cut or replaced: not all of your own changes of this conversation are there any more, so none takes effect.\n' +
         '  What they granted is not granted, and what they took away is not taken away.\n\n'
-  return `${head} It would grant:\n\n${gone}${invalidText(problems)}${summaryText(summarize(item.sources))}${differenceText(item)}`
+  return `${head} It would grant:\n\n${gone}${invalidText(problems)}${summaryText(summarize(item))}${differenceText(item)}`
 }
 
 /** What is wrong with it, from `problemsOf`: said before what it would grant. */
@@ -26,8 +26,8 @@ export const invalidText = (problems: readonly string[]): string =>
   problems.map((problem) => `  it is not valid, and commands here would fail: ${problem}\n`).join('')
 
 /** One line to stand right before the question, whatever came before it. */
-export function countsText({ sources }: TrustItem): string {
-  const summary = summarize(sources)
+export function countsText(item: TrustItem): string {
+  const summary = summarize(item)
   const counts = CATEGORIES.flatMap((category) => {
     const { length } = summary[category]
     return length === 0 ? [] : [`${COUNTED[category]}: ${length}`]

@@ -3,6 +3,7 @@ import { domainToASCII } from 'node:url'
 import { formatKeyPath, formatValue, isDeep, isTable, type Source, uncheckedValues } from '@cordon/config'
 import { CAPABILITIES, shellWord, show } from '@cordon/policy'
 import { OWN_NAMES, RUN_LATER } from '../guard/names.ts'
+import type { TrustItem } from './items.ts'
 
 /** What a text would grant, each entry a line that is safe to print. Most dangerous first (SPEC 2.1). */
 export const CATEGORIES = [
@@ -27,8 +28,8 @@ export type Summary = Readonly<Record<Category, readonly string[]>> & {
  * SPEC 2.1. From the text alone, unchecked: what is wrong with it is found when it counts. Whatever is not understood
  * here is shown as it is written, under `also`.
  */
-export function summarize(sources: readonly Source[]): Summary {
-  const summary = new Collected()
+export function summarize({ sources, guarded = [] }: Pick<TrustItem, 'sources' | 'guarded'>): Summary {
+  const summary = new Collected(guarded)
   for (const source of sources) {
     const read = uncheckedValues(source)
     if (read.kind === 'broken') summary.problems.push(show(read.problem.message))
@@ -50,6 +51,21 @@ class Collected implements Summary {
   readonly inside: string[] = []
   readonly also: string[] = []
   readonly problems: string[] = []
+  readonly #guarded: readonly string[]
+
+  constructor(guarded: readonly string[]) {
+    this.#guarded = guarded.map((path) => path.toLowerCase())
+  }
+
+  /** SPEC 4.10: a rule that names a guarded path, or one in it, answers there, also in a directory below the root. */
+  liftsGuard(path: unknown): boolean {
+    if (typeof path !== 'string') return false
+    const plain = posix.normalize(path).replace(/\/$/, '').toLowerCase()
+    return (
+      [...OWN_NAMES, ...RUN_LATER, '.git'].some((name) => `/${plain}/`.includes(`/${name}/`)) ||
+      this.#guarded.some((each) => each === '.' || `${plain}/`.startsWith(`${each}/`))
+    )
+  }
 }
 
 /** Where a reader stands. */
@@ -182,15 +198,8 @@ function fsRule(rule: Table, who: string, into: Collected): void {
   const withheld = said.filter((capability) => rule[capability] === false).map((each) => `not ${each}`)
   const line = `${pathText(rule['path'])}: ${[...granted, ...withheld].join(', ')} (${who})`
   const writes = granted.some((each) => each !== 'read' && each !== 'execute')
-  const inside = writes && liftsGuard(rule['path']) ? 'guarded' : 'inside'
-  into[rule['external'] === true ? 'outside' : inside].push(line)
-}
-
-/** SPEC 4.10: a rule that names a guarded path, or one in it, answers there, also in a directory below the root. */
-function liftsGuard(path: unknown): boolean {
-  if (typeof path !== 'string') return false
-  const lower = `/${posix.normalize(path).toLowerCase()}/`
-  return [...OWN_NAMES, ...RUN_LATER, '.git'].some((name) => lower.includes(`/${name}/`))
+  const plain = rule['external'] === true ? 'outside' : 'inside'
+  into[writes && into.liftsGuard(rule['path']) ? 'guarded' : plain].push(line)
 }
 
 /** Where it really leads, and of a long one also the end: a path must not hide behind its own head. */

@@ -75,7 +75,7 @@ net = [{ host = "\u0430pi.github.com", allow = true }]
 fs = [{ path = "${long}", write = true }, { path = "docs/api/../../.GIT/config", update = true }, { path = "${deep}", read = true },
   { path = "src\u3164", read = true }, { path = "src\u2800\ufe0f", read = true }, { path = "sub/.vscode/tasks.json", create = true }]
 `
-  expect(summarize([source(text)])).toMatchObject({
+  expect(summarize({ sources: [source(text)] })).toMatchObject({
     guarded: [
       '.git/hooks: write (tool t)',
       '.GIT/config: update (tool t)',
@@ -94,10 +94,12 @@ test('SPEC 2.1 the deltas of a conversation are read in the same way', () => {
   const delta = (value: unknown): Source => ({ layer: 'conversation', label: 'c', key: [], value })
   const fs = [{ path: 'fork', external: true, read: true }]
   expect(
-    summarize([
-      delta({ conversation: { tools: { t: { access: { fs } } } } }),
-      delta({ providers: { mcp: { s: { arguments: ['--evil'] } } } }),
-    ]),
+    summarize({
+      sources: [
+        delta({ conversation: { tools: { t: { access: { fs } } } } }),
+        delta({ providers: { mcp: { s: { arguments: ['--evil'] } } } }),
+      ],
+    }),
   ).toMatchObject({
     programs: ['… --evil (server s)'],
     outside: ['fork: read (tool t)'],
@@ -121,7 +123,7 @@ run = "unattended"
 [conversation.tools.e]
 source = 7
 `
-  expect(summarize([source(text)])).toMatchObject({
+  expect(summarize({ sources: [source(text)] })).toMatchObject({
     renamed: [
       'a is b of server own',
       'c is delete.all of server yours, which is configured elsewhere; described as "Reads a note."',
@@ -146,7 +148,7 @@ s = "sh"
 [unknown]
 a = [1, { b = 2 }]
 `
-  expect(summarize([source(odd)])).toEqual({
+  expect(summarize({ sources: [source(odd)] })).toEqual({
     guarded: [],
     renamed: [],
     programs: [],
@@ -197,18 +199,18 @@ variables = ["v${bad}"]
 
 test('a text made to be too much: deep, long, and many', () => {
   const deep: unknown = JSON.parse('{"a":'.repeat(50_000) + '1' + '}'.repeat(50_000))
-  expect(summarize([{ layer: 'conversation', label: '', key: [], value: { sandbox: deep } }]).also).toEqual([
-    'sandbox.a = … (more levels than anybody writes)',
-  ])
-  expect(summarize([source(`x = ${'['.repeat(200_000)}`)]).problems).toHaveLength(1)
+  expect(
+    summarize({ sources: [{ layer: 'conversation', label: '', key: [], value: { sandbox: deep } }] }).also,
+  ).toEqual(['sandbox.a = … (more levels than anybody writes)'])
+  expect(summarize({ sources: [source(`x = ${'['.repeat(200_000)}`)] }).problems).toHaveLength(1)
   const hosts = Array.from({ length: 5000 }, (_, i) => `{ host = "h${i}", allow = true }`).join(', ')
   const review = reviewText(item(`profiles.p.access.net = [${hosts}]\n`))
   expect(review).toContain('    and 4980 more (v shows all)\n')
   // A command line is never cut: its end is where the danger is.
   const long = `${'true;'.repeat(5000)}evil`
-  expect(summarize([source(`conversation.tools.t.command = ["sh", "-c", "${long}"]`)]).programs).toEqual([
-    `sh -c '${long}' (tool t)`,
-  ])
+  expect(
+    summarize({ sources: [source(`conversation.tools.t.command = ["sh", "-c", "${long}"]`)] }).programs,
+  ).toEqual([`sh -c '${long}' (tool t)`])
 })
 
 test('SPEC 2.1 the difference to what was trusted', () => {

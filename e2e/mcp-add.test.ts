@@ -1,8 +1,9 @@
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Ended, Place, SOMEBODY } from './harness/place.ts'
+import { type Ended, Place, PROGRAM, SOMEBODY } from './harness/place.ts'
 import { Registry } from './harness/registry.ts'
+import { play } from './harness/terminal.ts'
 
 let registry: Registry
 let at: Place
@@ -345,6 +346,67 @@ describe('the configuration', () => {
     })
   })
 
+  test('SPEC 5.5: what a server was granted goes with it, or is said; another of its name gets it by a person’s word alone', () => {
+    const here = new Place(SOMEBODY)
+    here.init()
+    const mcpHere = (...args: string[]): Ended => here.cordon(['mcp', ...args])
+    const grant = (where: string[], host: string, cwd = here.root): void =>
+      expect(
+        here.cordon(['config', 'set', ...where, 'providers.mcp.ev.access.net', `+{ host = "${host}", allow = true }`], {
+          cwd,
+        }).code,
+      ).toBe(0)
+    const other = here.mkdir(join(here.dir, 'other'))
+    expect(here.cordon(['init'], { cwd: other }).code).toBe(0)
+    expect(mcpHere('add', 'ev', '--', 'node', 'a.js').code).toBe(0)
+    grant(['--user-workspace'], 'own.example')
+    grant([], 'shared.example')
+    grant(['--user-workspace'], 'other.example', other)
+
+    const removed = mcpHere('rm', 'ev')
+    expect(removed).toMatchObject({ code: 0, stderr: '' })
+    expect(removed.stdout).toMatch(/and what it was granted from .*\/workspace\/w-\w+\/config\.toml\n/)
+    expect(removed.stdout).toContain('    to take it out: cordon config unset providers.mcp.ev\n')
+    const elsewhere = `cd ${other} && cordon config unset --user-workspace providers.mcp.ev`
+    expect(removed.stdout).toContain(`    to take it out: ${elsewhere}\n`)
+    expect(mcpHere('rm', 'ev')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('no server "ev", only what is granted to that name'),
+    })
+
+    const refused = mcpHere('add', 'ev', '--', 'node', 'b.js')
+    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('--keep-access') })
+    expect(refused.stderr).toContain(elsewhere)
+    expect(mcpHere('ls').stdout).toBe('')
+    // Of this workspace alone: what another one grants is of no consequence.
+    expect(mcpHere('add', 'ev', '--user-workspace', '--', 'node', 'b.js').stderr).not.toContain(elsewhere)
+    here.write(join(here.home, '.cursor/mcp.json'), '{"mcpServers":{"ev":{"command":"evil"}}}', 0o600)
+    expect(mcpHere('import', '--dry-run').stdout).toContain('ev: would be taken as ev-cursor')
+
+    const asked = play(
+      {
+        argv: [PROGRAM.node, PROGRAM.cordon, 'mcp', 'add', 'ev', '--', 'node', 'b.js'],
+        cwd: here.root,
+        env: here.env({ TERM: 'xterm' }),
+        steps: [['Shall the new server have it? [y/N] ', 'n\r']],
+      },
+      here.person.uid === undefined ? {} : { uid: here.person.uid, gid: here.person.gid! },
+    )
+    expect([asked.missed, asked.code, mcpHere('ls').stdout]).toEqual([[], 2, ''])
+
+    expect(here.cordon(['config', 'unset', 'providers.mcp.ev']).code).toBe(0)
+    expect(mcpHere('add', 'ev', '--', 'node', 'b.js').code).toBe(2)
+    expect(
+      here.cordon(['config', 'unset', '--user-workspace', 'providers.mcp.ev'], { cwd: other }).code,
+    ).toBe(0)
+    expect(mcpHere('add', 'ev', '--', 'node', 'b.js').code).toBe(0)
+    expect(mcpHere('ls').stdout).toContain('the workspace, no network')
+    grant([], 'shared.example')
+    expect(mcpHere('add', 'ev', '--replace', '--', 'node', 'c.js').code).toBe(2)
+    expect(mcpHere('add', 'ev', '--replace', '--keep-access', '--', 'node', 'c.js').code).toBe(0)
+    expect(mcpHere('ls').stdout).toContain('shared.example')
+  })
+
   test('SPEC 2.1 what waits for trust is listed as waiting; what is added to a trusted file keeps it trusted', () => {
     const here = new Place(SOMEBODY)
     here.write('.cordon/config.toml', '[providers.mcp.theirs]\ncommand = "evil"\n')
@@ -360,6 +422,15 @@ describe('the configuration', () => {
       expect(here.cordon(['mcp', ...args])).toMatchObject({
         code: 2,
         stderr: expect.stringContaining('nobody has trusted'),
+      })
+    // A person's own is theirs to change, whatever waits.
+    for (const args of [
+      ['add', 'zz', '--', 'true'],
+      ['rm', 'zz'],
+    ])
+      expect(here.cordon(['mcp', ...args])).toMatchObject({
+        code: 0,
+        stderr: expect.stringContaining('not trusted, and not in effect'),
       })
     here.trust()
     expect(here.cordon(['mcp', 'add', 'x', '--shared', '--', 'true']).code).toBe(0)

@@ -551,8 +551,10 @@ test('undo keeps the only copy of what it cannot put back, and what doctor wrote
   const [copy] = copies('.kept')
   expect(readFileSync(join(imports(), copy!), 'utf8')).toContain('"command":"one"')
   expect(copies('.backup')).toEqual([])
+  expect(undone.stdout).toContain('  and what was granted to them was taken out of ~/.local/share/cordon/')
   const after = mcp('ls')
   expect([after.code, after.stderr]).toEqual([0, expect.not.stringContaining('error:')])
+  expect(at.cordon(['config', 'show']).stdout).not.toContain('providers.mcp.one')
 })
 
 test('of copies that nobody needs none stays: of a killed import, a failed one, or of many', () => {

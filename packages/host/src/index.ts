@@ -84,6 +84,7 @@ export {
 } from '@cordon/config'
 export { isTerminal } from '@cordon/sandbox'
 export { startOf, statFields, userDataDir } from '@cordon/workspace'
+export { grantedNames, leftOverLines, type Swept } from './mcp/left-over.ts'
 export { Checkup, type DoctorCall, type Examination, type Suggestion } from './mcp/doctor.ts'
 export { reachCommands, reachText, unreachedPlaces } from './mcp/reach.ts'
 export { acceptServer, askPaged, serverChangeText } from './mcp/server-trust.ts'

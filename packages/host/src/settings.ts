@@ -10,6 +10,7 @@ import {
   readAmbientText,
   removeToml,
   setValue,
+  type Source,
 } from '@cordon/config'
 import { CordonError, quote, show } from '@cordon/policy'
 import { makePrivateDirectory, prepareLocal, userConfigFile, type Workspace } from '@cordon/workspace'
@@ -146,13 +147,14 @@ function edited(text: string, validate: () => unknown, edit: (text: string) => s
 /** The configuration that is in effect here; outside every workspace, what a person's own file says. */
 export async function loadAnywhere(options: ProjectOptions): Promise<{
   readonly loaded: LoadedConfig
+  readonly sources: readonly Source[]
   readonly project: Project | undefined
   readonly notices: readonly string[]
 }> {
   if (workspaceIfAny(options)) {
     const project = await openAmbientProject(options)
-    return { loaded: project.loaded, project, notices: project.notices }
+    return { loaded: project.loaded, sources: project.sources, project, notices: project.notices }
   }
   const { sources } = personal(userConfigFile(options.surroundings))
-  return { loaded: mergeSources([BUILT_IN_TOOLS, ...sources]), project: undefined, notices: [] }
+  return { loaded: mergeSources([BUILT_IN_TOOLS, ...sources]), sources, project: undefined, notices: [] }
 }

@@ -21,6 +21,7 @@ export {
   marksThatDoNotCount,
   openWorkspace,
   prepareLocal,
+  recordedPlaces,
   unmarkedWorkspace,
   type Workspace,
 } from './place/workspace.ts'

@@ -4,6 +4,7 @@ import {
   type EditableLayer,
   type EntryStyle,
   findServer,
+  grantedNames,
   listServers,
   parseAllowNet,
   performImport,
@@ -24,6 +25,7 @@ import type { Register } from '../command.ts'
 import {
   formatAdded,
   formatImport,
+  formatRemoved,
   formatServer,
   formatServers,
   formatUndone,
@@ -75,9 +77,12 @@ export const registerServers: Register = (parser, world) => {
     .option('--force', 'also when a client starts it through Cordon')
     .addOption(cfgOption())
     .action(async (name: string, options: ServerOptions & { readonly force?: boolean }) => {
-      const place = placeOf(world, options, 'files')
-      const { file } = await removeServer(name, { options: place, force: options.force === true })
-      world.out.write(`removed ${show(name)} from ${show(file)}\n`)
+      const removed = await removeServer(name, {
+        options: placeOf(world, options),
+        force: options.force === true,
+      })
+      warn(world, removed.notices)
+      world.out.write(formatRemoved(name, removed, world.home))
     })
 
   parser
@@ -93,11 +98,9 @@ export const registerServers: Register = (parser, world) => {
         version: string | undefined,
         options: ServerOptions & { readonly yes?: boolean },
       ) => {
-        const place = placeOf(world, options, 'files')
         const yes = options.yes === true
         const updated = await updateServer(name, version, {
-          ...serverWorld(world, place, 'not run'),
-          person: world.person,
+          ...serverWorld(world, placeOf(world, options), 'not run'),
           yes,
         })
         world.out.write(formatUpdated(name, updated))
@@ -153,6 +156,7 @@ const serverWorld = (world: World, options: ProjectOptions, scripts: ChangeWorld
     signal: stop.signal,
     scripts,
     options,
+    person: world.person,
     tell: (text) => world.err.write(text),
   }
 }
@@ -210,6 +214,7 @@ async function importServers(world: World, file: string | undefined, options: Im
   const plan = planImport(survey, {
     records: readRecords(world),
     taken: catalog.servers.map(({ name }) => name),
+    granted: await grantedNames(place),
     layer,
     install: options.install ? 'packages' : 'nothing',
   })
@@ -249,6 +254,7 @@ interface AddOptions extends ServerOptions, LayerOptions {
   readonly optional?: boolean
   readonly scripts?: boolean
   readonly replace?: boolean
+  readonly keepAccess?: boolean
   readonly install: boolean
 }
 
@@ -267,7 +273,8 @@ const registerAdd: Register = (parser, world) => {
       .option('--optional', 'go on without it when it does not start')
       .option('--scripts', 'let install scripts run: confined, with the registry as their only host')
       .option('--no-install', 'keep npx, uvx and pipx as they are')
-      .option('--replace', 'in place of a server of that name'),
+      .option('--replace', 'in place of a server of that name')
+      .option('--keep-access', 'it shall have what other files grant that name already'),
   )
     .addOption(cfgOption())
     .addOption(jsonOption())
@@ -299,6 +306,7 @@ async function add(world: World, name: string, line: readonly string[], options:
       layer,
       install: options.install ? 'packages' : 'nothing',
       replace: options.replace === true,
+      keepAccess: options.keepAccess === true,
       definition: {
         line: [command, ...args],
         variables: options.env,

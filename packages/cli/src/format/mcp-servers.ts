@@ -7,8 +7,10 @@ import {
   type ImportPlan,
   type ImportStep,
   launchOf,
+  leftOverLines,
   lookAlike,
   type ServerView,
+  type Swept,
   type Undone,
   type Updated,
   reachCommands,
@@ -113,6 +115,26 @@ export function formatAdded(
   const out = unreached(name, line.slice(1), place).map((each) => `  ${each}\n`)
   return `added ${show(name)} to ${show(file)}\n  ${commandLine(line)}\n${from}${out.join('')}`
 }
+
+export const formatRemoved = (
+  name: string,
+  { file, swept, stays }: Swept & { readonly file: string },
+  home: string,
+): string =>
+  [
+    `removed ${show(name)} from ${show(file)}`,
+    ...swept.map((each) => `  and what it was granted from ${show(each)}`),
+    ...stayLines(name, stays, home),
+    '',
+  ].join('\n')
+
+const stayLines = (name: string, stays: Swept['stays'], home: string): readonly string[] =>
+  stays.length === 0
+    ? []
+    : [
+        `  what ${show(name)} is granted elsewhere stays, and the next server of that name would be asked about it:`,
+        ...leftOverLines(stays, home).map((line) => `  ${line}`),
+      ]
 
 export function formatUpdated(name: string, updated: Updated): string {
   switch (updated.kind) {
@@ -316,7 +338,7 @@ function stepJson(step: ImportStep, done: ImportedFile | undefined): Record<stri
 
 export const formatUndone = (undone: readonly Undone[], home: string): string =>
   undone
-    .map(({ file, how, left, removed, kept, backups }) =>
+    .map(({ file, how, left, removed, swept, stays, kept, backups }) =>
       [
         `${pathOf(file, home)}: ${HOW[how]}`,
         ...left.map((path) => `  ${show(path)} was changed by somebody else since, and is left as it is`),
@@ -324,6 +346,8 @@ export const formatUndone = (undone: readonly Undone[], home: string): string =>
           (copy) => `  what it was is kept, because not all of it is there any more: ${pathOf(copy, home)}`,
         ),
         ...(removed.length === 0 ? [] : [`  no longer configured: ${removed.join(', ')}`]),
+        ...swept.map((each) => `  and what was granted to them was taken out of ${pathOf(each, home)}`),
+        ...stayLines(removed.join(', '), stays, home),
         ...kept.map(
           (name) =>
             `  ${name} stays configured, because you changed it since; to remove it: cordon mcp rm ${name}`,

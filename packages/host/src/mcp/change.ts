@@ -8,6 +8,7 @@ import { changeLayer, type Changed, loadAnywhere } from '../settings.ts'
 import { findServer, listServers, type ServerView } from './catalog.ts'
 import { looksSecret } from './clients/secrets.ts'
 import { changeRecords, readRecords } from './clients/records.ts'
+import { leftOverLines, leftOvers, type Swept, sweepGrants } from './left-over.ts'
 import { digestOfServer, type ServerDefinition, withoutServer, withServer } from './define.ts'
 import { installPackage, lookAlike, resolvePackage, type ResolvedPin } from './install/install.ts'
 import { type InstalledPackage, type InstallWorld, programPath } from './install/packages.ts'
@@ -25,6 +26,8 @@ export interface AddRequest {
   readonly install: 'packages' | 'nothing'
   /** A server of that name in this layer is replaced. */
   readonly replace: boolean
+  /** What other files grant that name is meant for this server. */
+  readonly keepAccess: boolean
 }
 
 export interface Added extends Changed {
@@ -35,6 +38,7 @@ export interface Added extends Changed {
 
 export interface ChangeWorld extends InstallWorld {
   readonly options: ProjectOptions
+  readonly person: Person | undefined
   readonly tell: (text: string) => void
 }
 
@@ -44,6 +48,7 @@ export async function addServer(request: AddRequest, world: ChangeWorld): Promis
   if (!/^[A-Za-z0-9_-]{1,64}$/.test(name) || name === '__proto__')
     throw new ServerChangeError(`${quote(name)} is not a server name\n  fix: use letters, digits, _ and -`)
   await refuseTaken(request, world)
+  await refuseLeftOver(request, world)
   const [command, ...args] = definition.line
   const wanted = request.install === 'packages' ? readRunner(command, args) : undefined
   if (wanted && layer === 'workspace')
@@ -84,6 +89,23 @@ async function refuseTaken({ name, replace }: AddRequest, { options }: ChangeWor
     )
 }
 
+/** SPEC 5.5: a grant was given to a program, and goes to another one of its name only by a person's word. */
+async function refuseLeftOver(
+  { name, layer, keepAccess }: AddRequest,
+  { options, person }: ChangeWorld,
+): Promise<void> {
+  const left = keepAccess ? [] : await leftOvers(name, layer, options)
+  if (left.length === 0) return
+  const said = [
+    `the configuration grants ${quote(name)} something already, from before or for another server:`,
+    ...leftOverLines(left, options.surroundings.home),
+  ].join('\n')
+  if (await person?.confirms(`${said}\nShall the new server have it? [y/N] `)) return
+  throw new ServerChangeError(
+    `${person ? `${quote(name)} was not added` : said}\n  fix: take it out, choose another name, or add --keep-access if it is meant for this one`,
+  )
+}
+
 const installWanted = (pin: ResolvedPin, world: ChangeWorld): Promise<InstalledPackage> => {
   world.tell(`installing ${show(`${pin.name} ${pin.version}`)}\n`)
   return installPackage(pin, world)
@@ -93,15 +115,39 @@ const installWanted = (pin: ResolvedPin, world: ChangeWorld): Promise<InstalledP
 export async function removeServer(
   name: string,
   { options, force }: { readonly options: ProjectOptions; readonly force: boolean },
-): Promise<Changed & { readonly layer: EditableLayer }> {
-  const server = findServer(await listServers(options), name)
+): Promise<Changed & Swept> {
+  const server = await findOrSayLeft(name, options)
   const layer = editable(server)
   const client = server.clients.find(({ written }) => written)
   if (client && !force)
     throw new ServerChangeError(
       `${client.title} starts ${quote(name)} through Cordon (${show(client.file)})\n  fix: cordon mcp import --undo, which takes it back there as well; or add --force`,
     )
-  return { layer, ...(await changeLayer(options, layer, (text) => withoutServer(text, name))) }
+  const changed = await changeLayer(editing(options, layer), layer, (text) => withoutServer(text, name))
+  return { ...changed, ...(await sweepGrants(name, layer, options)) }
+}
+
+/** SPEC 2.1: an edit of the workspace's file needs the files, one of a person's own does not. */
+const editing = (options: ProjectOptions, layer: EditableLayer): ProjectOptions =>
+  layer === 'workspace'
+    ? { ...options, unmarked: 'refuse', trust: options.trust && { ...options.trust, needs: 'files' } }
+    : options
+
+async function findOrSayLeft(name: string, options: ProjectOptions): Promise<ServerView> {
+  const catalog = await listServers(options)
+  if (!catalog.servers.some((server) => server.name === name)) {
+    const left = await leftOvers(name, 'user', options)
+    const own = await leftOvers(name, 'workspace', options)
+    const all = [...left, ...own.filter(({ layer }) => layer === 'user')]
+    if (all.length > 0)
+      throw new ServerChangeError(
+        [
+          `there is no server ${quote(name)}, only what is granted to that name:`,
+          ...leftOverLines(all, options.surroundings.home),
+        ].join('\n'),
+      )
+  }
+  return findServer(catalog, name)
 }
 
 function editable({ name, layer, defined, state }: ServerView): EditableLayer {
@@ -130,7 +176,7 @@ export type Updated =
 export async function updateServer(
   name: string,
   version: string | undefined,
-  world: ChangeWorld & { readonly person: Person | undefined; readonly yes: boolean },
+  world: ChangeWorld & { readonly yes: boolean },
 ): Promise<Updated> {
   const server = findServer(await listServers(world.options), name)
   const layer = editable(server)
@@ -153,7 +199,7 @@ export async function updateServer(
   )
   const command = programPath(to, program?.[0])
   let written = ''
-  const { file } = await changeLayer(world.options, layer, (text) => {
+  const { file } = await changeLayer(editing(world.options, layer), layer, (text) => {
     written = setValue(text, formatKeyPath(['providers', 'mcp', name, 'command']), formatValue(command))
     return written
   })

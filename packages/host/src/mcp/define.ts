@@ -59,10 +59,18 @@ export function withoutServer(text: string, name: string): string {
 }
 
 /** What a layer's text says of a server; undefined: nothing. */
-export function serverTable(text: string, name: string): unknown {
+export const serverTable = (text: string, name: string): unknown => valueAt(text, keyOf(name))
+
+/** The servers that a layer's text says anything of. */
+export function serverNames(text: string): readonly string[] {
+  const tables = valueAt(text, ['providers', 'mcp'])
+  return typeof tables === 'object' && tables !== null ? Object.keys(tables) : []
+}
+
+function valueAt(text: string, path: readonly string[]): unknown {
   const read = uncheckedValues({ layer: 'user', label: '', text })
   let here: unknown = read.kind === 'values' ? read.values : undefined
-  for (const key of keyOf(name))
+  for (const key of path)
     here =
       typeof here === 'object' && here !== null && Object.hasOwn(here, key) ? here[key as never] : undefined
   return here

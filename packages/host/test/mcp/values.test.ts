@@ -37,6 +37,7 @@ beforeEach(async () => {
     {
       records: [],
       taken: [],
+      granted: new Set(),
       layer: undefined,
       install: 'packages',
     },

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { replaceDurably, syncDirectory } from '@cordon/files'
 import { type CanonicalPath, CordonError } from '@cordon/policy'
-import { makePrivateDirectory } from '../directories.ts'
+import { listIfThere, makePrivateDirectory } from '../directories.ts'
 import { errorCode, reason } from '../small-files.ts'
 import { type LockHolder, withLock } from '../lock.ts'
 import {
@@ -115,6 +115,16 @@ export async function prepareLocal(workspace: Workspace, holder: LockHolder): Pr
     syncDirectory(places)
   })
 }
+
+/** The directories for which this user keeps something, as their records name them, and where it is kept. */
+export const recordedPlaces = (
+  around: Surroundings,
+): readonly { readonly root: string; readonly local: string }[] =>
+  listIfThere(placesOf(around)).flatMap((name) => {
+    const local = join(placesOf(around), name)
+    const record = readRecord(local)
+    return record ? [{ root: record.root, local }] : []
+  })
 
 const LIST_LOCK = { what: 'the list of workspaces', wait: 10_000 }
 const listLock = (places: string): string => join(places, '.lock')

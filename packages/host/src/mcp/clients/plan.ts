@@ -37,6 +37,8 @@ export interface PlanOptions {
   readonly records: readonly ImportRecord[]
   /** Names that our configuration has, in whatever layer. */
   readonly taken: Iterable<string>
+  /** Names to which our configuration grants something without a server: not for the next one that comes by it. */
+  readonly granted: ReadonlySet<string>
   /** Undefined: a person's own, and for what belongs to this workspace, their own for it. */
   readonly layer: EditableLayer | undefined
   readonly install: 'packages' | 'nothing'
@@ -45,11 +47,12 @@ export interface PlanOptions {
 /** Pure: what an import would do, server by server. */
 export function planImport({ files }: Pick<ClientSurvey, 'files'>, options: PlanOptions): ImportPlan {
   const names = new Set(options.taken)
+  const granted = new Set([...options.granted].filter((name) => !names.has(name)))
   const ours = new Map<string, Taken>()
   return {
     files: files.map((file) => ({
       file,
-      steps: file.servers.map((server) => planServer(file, server, { ...options, names, ours })),
+      steps: file.servers.map((server) => planServer(file, server, { ...options, names, granted, ours })),
     })),
   }
 }
@@ -86,9 +89,25 @@ function planServer(file: SurveyedFile, server: FoundServer, planning: Planning)
     }
   const key = JSON.stringify([layer, command, args ?? [], variables.map(({ name }) => name)])
   const same = planning.ours.get(key)
-  const name = same?.name ?? freeName(server.name, file.place.client, planning.names)
+  const name = same?.name ?? freeName(server.name, file.place.client, planning)
   planning.names.add(name)
-  const step: Taken = { server, name, layer, launch, variables, places, notes, wanted }
+  const plain = plainName(server.name)
+  const passedOver =
+    name !== plain && planning.granted.has(plain)
+      ? [
+          `not as ${plain}, to which your configuration grants something from before: cordon config explain providers.mcp.${plain}`,
+        ]
+      : []
+  const step: Taken = {
+    server,
+    name,
+    layer,
+    launch,
+    variables,
+    places,
+    notes: [...notes, ...passedOver],
+    wanted,
+  }
   planning.ours.set(key, step)
   return { kind: 'take', ...step }
 }
@@ -116,12 +135,19 @@ const plainName = (name: string): string =>
     .replace(/^-+|-+$/g, '')
     .slice(0, 48)
 
-function freeName(name: string, client: string, names: ReadonlySet<string>): string {
+function freeName(
+  name: string,
+  client: string,
+  { names, granted }: Pick<Planning, 'names' | 'granted'>,
+): string {
   const plain = plainName(name)
   const candidates = [
     plain,
     `${plain}-${client}`,
     ...Array.from({ length: 99 }, (_, i) => `${plain}-${i + 2}`),
   ]
-  return candidates.find((candidate) => !names.has(candidate)) ?? `${plain}-${names.size}`
+  return (
+    candidates.find((candidate) => !names.has(candidate) && !granted.has(candidate)) ??
+    `${plain}-${names.size}`
+  )
 }

@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { sha256, type Surroundings } from '@cordon/workspace'
 import { NoWorkspaceError, type ProjectOptions } from '../../project.ts'
 import { changeLayer } from '../../settings.ts'
+import { type LeftOver, sweepGrants } from '../left-over.ts'
 import { digestOfServer, serverTable, withoutServer } from '../define.ts'
 import { keepBackups, readBackup } from './backups.ts'
 import { openDocument } from './document.ts'
@@ -22,6 +23,9 @@ export interface Undone {
   readonly left: readonly string[]
   /** Servers that were taken out of our configuration. */
   readonly removed: readonly string[]
+  /** Files out of which went what a removed server was granted, and what stays of that. */
+  readonly swept: readonly string[]
+  readonly stays: readonly LeftOver[]
   /** Servers that a person changed since, and that stay. */
   readonly kept: readonly string[]
   /** Copies that stay, because something of them is nowhere else any more. */
@@ -106,8 +110,10 @@ async function takeBack(
   servers: readonly ImportedServer[],
   others: readonly ImportRecord[],
   world: UndoWorld,
-): Promise<Pick<Undone, 'removed' | 'kept'>> {
+): Promise<Pick<Undone, 'removed' | 'kept' | 'swept' | 'stays'>> {
   const removed: string[] = []
+  const swept = new Set<string>()
+  const stays: LeftOver[] = []
   const kept: string[] = []
   const shared = new Set(others.flatMap((record) => record.servers.map(({ name }) => name)))
   for (const { name, layer, root, sha256: digest } of servers) {
@@ -120,10 +126,14 @@ async function takeBack(
         ;(isOurs ? removed : kept).push(name)
         return isOurs ? withoutServer(text, name) : text
       })
+      if (!removed.includes(name)) continue
+      const grants = await sweepGrants(name, layer, options)
+      for (const file of grants.swept) swept.add(file)
+      stays.push(...grants.stays)
     } catch (error) {
       // The directory that it was for is gone, or is no workspace any more; and so is its layer.
       if (!(error instanceof NoWorkspaceError)) throw error
     }
   }
-  return { removed, kept }
+  return { removed, kept, swept: [...swept], stays }
 }

@@ -14,11 +14,20 @@ interface BoundaryRoot {
   readonly name: string
 }
 
-/** SPEC 5.3: where the server may do something with files, without what lies in another such place. Advisory. */
+/**
+ * SPEC 5.3: where the server may do something with files, without what lies in another such place. A mount is where its
+ * target is, under its own name, as well: that is what arguments and resolved links say. Advisory.
+ */
 export function rootsOf({ fs }: AccessPolicy, root: Root): BoundaryRoot[] {
   const last = new Map(fs.map((rule) => [rule.path, rule]))
   const granted = [...last.values()].filter(({ grants, guard }) => grants.size > 0 && guard === undefined)
-  const paths = fs.length === 0 ? [root.path] : granted.map(({ path }) => join(root.path, path))
+  const paths =
+    fs.length === 0
+      ? [root.path]
+      : granted.flatMap(({ path, approvedTarget }) => [
+          join(root.path, path),
+          ...(approvedTarget === undefined ? [] : [approvedTarget]),
+        ])
   return paths
     .filter((path) => !paths.some((other) => other !== path && below(other, path) !== undefined))
     .map((path) => ({ uri: pathToFileURL(path).href, name: basename(path) }))

@@ -75,6 +75,12 @@ test('SPEC 5.3: roots are where something is granted, each once', () => {
   expect(
     uris([rule('.', []), rule('src', ['read']), rule('src/a', ['read']), rule('docs', ['read'])]),
   ).toEqual(['/src', '/docs'])
+  const outside = { external: true, approvedTarget: '/home/u/Documents' }
+  expect(uris([rule('.', ['read']), rule('Documents', ['read'], outside)])).toEqual([
+    '',
+    'file:///home/u/Documents',
+  ])
+  expect(uris([rule('.', ['read']), rule('Documents', [], outside)])).toEqual([''])
 })
 
 test('SPEC 5.5: tools whose names or schemas nobody can judge are left out', () => {

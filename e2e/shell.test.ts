@@ -62,7 +62,7 @@ test('a missing argument is a usage error', () => {
 })
 
 test('outside a workspace it says how to make one', () => {
-  expect(cordon(here, 'why', 'fs_read_file', 'read', 'x')).toEqual({
+  expect(cordon(here, 'tool', 'ls')).toEqual({
     code: 2,
     stdout: '',
     stderr: `cordon: no workspace at or above ${here.cwd}\n  fix: run \`cordon init\` in the directory you want to work in\n`,

@@ -12,12 +12,27 @@ import { warn } from './report.ts'
 import type { World } from './world.ts'
 
 /** The workspace around the current directory, with every layer of its configuration that counts. */
-export async function openProject(
+export const openProject = (
   world: World,
   options: ConfigOptions,
   needs: TrustTerms['needs'] = 'files',
+): Promise<Project> => open(world, options, needs, 'refuse')
+
+/** The same where no directory is marked, too: as `run` and `mcp` find it, whose configuration is asked about. */
+export const openProjectAnywhere = (
+  world: World,
+  options: ConfigOptions,
+  needs: TrustTerms['needs'] = 'files',
+): Promise<Project> => open(world, options, needs, 'allow')
+
+async function open(
+  world: World,
+  options: ConfigOptions,
+  needs: TrustTerms['needs'],
+  unmarked: 'refuse' | 'allow',
 ): Promise<Project> {
-  const place = { cwd: world.cwd, surroundings: world, cfg: options.cfg, trust: trustTerms(world, needs) }
+  const trust = trustTerms(world, needs)
+  const place = { cwd: world.cwd, surroundings: world, cfg: options.cfg, unmarked, trust }
   const project = await openAmbientProjectIn(place, world, choiceOf(options))
   warn(world, project.notices)
   return project

@@ -16,7 +16,7 @@ import {
   withCommonOptions,
   withConfigOptions,
 } from '../options.ts'
-import { compileQuietly, openProject, trustTerms } from '../project.ts'
+import { compileQuietly, openProjectAnywhere, trustTerms } from '../project.ts'
 import { warn, writeJson } from '../report.ts'
 import type { World } from '../world.ts'
 
@@ -24,7 +24,7 @@ export const register: Register = (parser, world) => {
   withCommonOptions(
     parser.command('show').description('print the effective configuration and where it comes from'),
   ).action(async (options: CommonOptions) => {
-    const { loaded, waiting } = await openProject(world, options, 'nothing')
+    const { loaded, waiting } = await openProjectAnywhere(world, options, 'nothing')
     if (options.json) writeJson(world, loaded.values)
     else world.out.write(formatSettings(loaded, world.out) + formatWaiting(waiting, world.out))
   })
@@ -34,7 +34,7 @@ export const register: Register = (parser, world) => {
   )
     .argument('<key>', 'such as sandbox.mode or conversation.tools.fetch.access.net')
     .action(async (key: string, options: CommonOptions) => {
-      const found = explainSetting(await openProject(world, options, 'nothing'), key)
+      const found = explainSetting(await openProjectAnywhere(world, options, 'nothing'), key)
       if (options.json) writeJson(world, found)
       else world.out.write(formatExplanation(key, found, world.out))
     })
@@ -45,7 +45,7 @@ export const register: Register = (parser, world) => {
       .description('check every layer, and compile every policy; exit 2 and say everything that is wrong'),
   ).action(async (options: ConfigOptions) => {
     // SPEC 2.1: also what nobody has trusted yet is checked; none of it takes effect.
-    const project = withWaiting(await openProject(world, options, 'nothing'))
+    const project = withWaiting(await openProjectAnywhere(world, options, 'nothing'))
     const { bySubject, warnings } = await compileQuietly(world, project)
     warn(world, warnings)
     world.out.write(`the configuration is valid; ${bySubject.size} policies compile\n`)
@@ -90,7 +90,10 @@ const registerUnset: Register = (parser, world) => {
 async function change(world: World, { cfg }: SetOptions, edit: Change): Promise<void> {
   // An edit of the files needs them; one of a person's own place does not.
   const trust = trustTerms(world, edit.layer === 'workspace' ? 'files' : 'nothing')
-  const { file, notices } = await changeSetting({ cwd: world.cwd, surroundings: world, cfg, trust }, edit)
+  // A person's own for a directory needs no mark in it, as `run` and `mcp` need none; a file of the workspace is in the mark.
+  const unmarked = edit.layer === 'user-workspace' ? 'allow' : 'refuse'
+  const place = { cwd: world.cwd, surroundings: world, cfg, trust, unmarked } as const
+  const { file, notices } = await changeSetting(place, edit)
   warn(world, notices)
   world.out.write(`changed ${show(file)}\n`)
 }

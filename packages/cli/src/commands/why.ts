@@ -2,12 +2,12 @@ import { asAsked, choosePolicy, parseQuestion, type Question, why, type Why, why
 import type { Register } from '../command.ts'
 import { formatWhy, whyJson } from '../format/why.ts'
 import { type CommonOptions, withCommonOptions } from '../options.ts'
-import { compileQuietly, openProject, trustTerms } from '../project.ts'
+import { compileQuietly, openProjectAnywhere, trustTerms } from '../project.ts'
 import { EXIT, warn, writeJson } from '../report.ts'
 import type { World } from '../world.ts'
 
 async function ask(world: World, tool: string, question: Question, options: CommonOptions): Promise<Why> {
-  const project = await openProject(world, options)
+  const project = await openProjectAnywhere(world, options)
   const asked = asAsked(question, tool, project, world)
   if ('because' in asked) return asked
   return why(project, await compileQuietly(world, project), tool, asked, world)

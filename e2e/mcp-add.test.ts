@@ -352,9 +352,12 @@ describe('the configuration', () => {
     const mcpHere = (...args: string[]): Ended => here.cordon(['mcp', ...args])
     const grant = (where: string[], host: string, cwd = here.root): void =>
       expect(
-        here.cordon(['config', 'set', ...where, 'providers.mcp.ev.access.net', `+{ host = "${host}", allow = true }`], {
-          cwd,
-        }).code,
+        here.cordon(
+          ['config', 'set', ...where, 'providers.mcp.ev.access.net', `+{ host = "${host}", allow = true }`],
+          {
+            cwd,
+          },
+        ).code,
       ).toBe(0)
     const other = here.mkdir(join(here.dir, 'other'))
     expect(here.cordon(['init'], { cwd: other }).code).toBe(0)

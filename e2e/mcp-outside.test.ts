@@ -1,4 +1,4 @@
-import { rmSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, expect, test } from 'vitest'
 import { GatewayClient } from './harness/gateway.ts'
@@ -53,3 +53,93 @@ test('what is printed works as pasted, without `cordon init`; the server finds t
   expect(place.cordon(['policy', 'explain', 'files']).code).toBe(0)
   expect(place.cordon(['why', 'files', 'read', 'Documents/letter.txt']).code).toBe(0)
 })
+
+test('server-memory saves by a rename: its file gets a directory of its own; granted by itself, what fails is explained', async () => {
+  const pointTo = (path: string): string =>
+    place.write(
+      join(place.home, '.cursor/mcp.json'),
+      JSON.stringify({
+        mcpServers: { mem: { command: bin('mcp-server-memory'), env: { MEMORY_FILE_PATH: path } } },
+      }),
+      0o600,
+    )
+  const file = join(place.home, 'memory.json')
+  pointTo(file)
+  const imported = mcp('import')
+  expect(imported.stdout).toContain('then point it to ~/memory/memory.json: ')
+  const pasted = paste(commandsIn(imported.stdout))
+  expect([pasted.missed, pasted.code]).toEqual([[], 0])
+  const saved = join(place.home, 'memory/memory.json')
+  pointTo(saved)
+  const entities = [{ name: 'x', entityType: 'y', observations: ['kept'] }]
+  {
+    await using gateway = await GatewayClient.open(place, { args: ASKED_BY_THE_CLIENT })
+    expect((await gateway.call('create_entities', { entities })).isError).not.toBe(true)
+  }
+  expect(readFileSync(saved, 'utf8')).toContain('kept')
+
+  place.write(file, '')
+  pointTo(file)
+  const warned = mcp('doctor', 'mem')
+  expect(paste(commandsIn(warned.stdout)).code).toBe(0)
+  await using gateway = await GatewayClient.open(place, { args: ASKED_BY_THE_CLIENT })
+  expect(await gateway.text('create_entities', { entities })).toContain('EBUSY')
+  await gateway.told('hint: ~/memory.json is granted by itself, so it is written in place and not replaced')
+  const doctor = mcp('doctor', 'mem', '--call', 'create_entities', '--args', JSON.stringify({ entities }))
+  expect(doctor.stdout).toContain('hint: ~/memory.json is granted by itself')
+
+  const run = place.run(['--write', file, '--', 'sh', '-c', `echo a > ${file}; sed -i s/a/b/ ${file}`])
+  expect(run.stderr).toContain('~/memory.json is granted by itself')
+  expect(run.code).not.toBe(0)
+})
+
+test('a path outside that a tool is asked for is said with the commands that grant it: to be read, where it was read', async () => {
+  const shared = place.write(join(place.home, 'shared/d.txt'), 'there\n')
+  expect(mcp('add', 'reader', '--', PROGRAM.node, place.write('reader.mjs', READER)).code).toBe(0)
+  await using gateway = await GatewayClient.open(place, { args: ASKED_BY_THE_CLIENT })
+  const answer = await gateway.text('read', { path: shared })
+  expect(answer).toContain('ENOENT')
+  expect(answer).not.toContain('exists on the host') // a model does not learn what there is
+  await gateway.told('cordon policy compile')
+  expect(gateway.stderr).toContain('~/shared/d.txt exists on the host, and is not granted')
+  const rule = '{ path = "d.txt", external = true, read = true }'
+  expect(gateway.stderr).toContain(
+    `cordon config set --user-workspace providers.mcp.reader.access.fs '+${rule}'`,
+  )
+  const doctor = mcp('doctor', 'reader', '--call', 'read', '--args', JSON.stringify({ path: shared }))
+  expect(doctor.stdout).toContain(rule)
+})
+
+test('a host that is allowed and cannot be reached is named, to the person and to the model', async () => {
+  place.write('reader.mjs', READER)
+  const host = ['--allow-net', 'nowhere.invalid']
+  expect(mcp('add', 'reader', ...host, '--', PROGRAM.node, 'reader.mjs').code).toBe(0)
+  await using gateway = await GatewayClient.open(place, { args: ASKED_BY_THE_CLIENT })
+  const path = 'https://nowhere.invalid/'
+  expect(await gateway.text('fetch', { path })).toMatch(/allowed, but: .*nowhere\.invalid/)
+  await gateway.told('allowed, but: ')
+  const doctor = mcp('doctor', 'reader', '--call', 'fetch', '--args', JSON.stringify({ path }))
+  expect(doctor.stdout).toMatch(/allowed, but: .*nowhere\.invalid/)
+})
+
+/** Reads what it is asked for, and fetches what has an address. */
+const READER = `
+import { readFileSync } from 'node:fs'
+import { createInterface } from 'node:readline'
+const answer = (id, result) => console.log(JSON.stringify({ jsonrpc: '2.0', id, result }))
+const schema = { type: 'object', properties: { path: { type: 'string' } } }
+for await (const line of createInterface({ input: process.stdin })) {
+  const { id, method, params } = JSON.parse(line)
+  if (method === 'initialize')
+    answer(id, { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'reader', version: '1' } })
+  if (method === 'tools/list') answer(id, { tools: [{ name: 'read', inputSchema: schema }, { name: 'fetch', inputSchema: schema }] })
+  if (method !== 'tools/call') continue
+  try {
+    const { path } = params.arguments
+    const text = params.name === 'read' ? readFileSync(path, 'utf8') : await fetch(path)
+    answer(id, { content: [{ type: 'text', text: String(text) }] })
+  } catch (error) {
+    answer(id, { content: [{ type: 'text', text: String(error) }], isError: true })
+  }
+}
+`

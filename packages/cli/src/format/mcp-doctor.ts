@@ -1,4 +1,4 @@
-import { type Examination, reachText, type Suggestion } from '@cordon/host'
+import { type Examination, reachText, recipeLines, type Suggestion } from '@cordon/host'
 import { show } from '@cordon/policy'
 import type { Stream } from '../world.ts'
 import { clip, foreign } from './text.ts'
@@ -22,14 +22,14 @@ export function formatExamination(server: string, found: Examination, out: Style
           `${style('red', 'refused:')} ${show(url ?? (port === undefined ? host : `${host}:${port}`))}: ${show(reason)}`,
       ),
     ),
+    ...new Set(found.missed.map(({ reason }) => `${style('yellow', 'allowed, but:')} ${show(reason)}`)),
     // What would help is said below: as lines of the configuration, or as commands for places outside.
     ...found.hints.map(({ text }) => `${style('cyan', 'hint:')} ${text}`),
     ...(found.unreached.places.length === 0
       ? []
       : [
           `${style('yellow', 'warning:')} ${reachText(found.unreached.places, home)}`,
-          '  to allow it, in the workspace:',
-          ...found.unreached.commands.map((line) => `    ${line}`),
+          ...recipeLines(found.unreached),
         ]),
     ...(found.said.length === 0
       ? []

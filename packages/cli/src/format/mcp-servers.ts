@@ -13,8 +13,9 @@ import {
   type Swept,
   type Undone,
   type Updated,
-  reachCommands,
+  reachRecipe,
   reachText,
+  recipeLines,
   unreachedPlaces,
 } from '@cordon/host'
 import { below, shellWord, show } from '@cordon/policy'
@@ -261,13 +262,8 @@ function unreached(
 ): readonly string[] {
   const places = unreachedPlaces(words, { root, home })
   if (places.length === 0) return []
-  return [
-    `warning: ${reachText(places, home)}`,
-    '  to allow it, in the workspace:',
-    ...reachCommands(`providers.mcp.${name}`, places, { root, home, hasRules: false }).map(
-      (line) => `    ${line}`,
-    ),
-  ]
+  const recipe = reachRecipe(`providers.mcp.${name}.access`, places, { root, home, hasRules: false })
+  return [`warning: ${reachText(places, home)}`, ...recipeLines(recipe)]
 }
 
 const LAYERS = {

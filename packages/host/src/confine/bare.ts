@@ -42,8 +42,8 @@ export function startBare(request: Confinement): ConfinedProgram {
   const exit = exitOf(child, (error) => new ProgramNotFoundError(argv[0], error.code ?? error.message))
   return {
     ...piped(child),
-    soFar: () => ({ refused: [], hints: () => [] }),
-    ended: exit.then((end) => ({ exit: end, refused: [], lost: [], hints: () => [] })),
+    soFar: () => ({ refused: [], unreached: [], hints: () => [] }),
+    ended: exit.then((end) => ({ exit: end, refused: [], unreached: [], lost: [], hints: () => [] })),
   }
 }
 

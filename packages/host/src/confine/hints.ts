@@ -27,10 +27,17 @@ export interface Hint {
   readonly text: string
   /** What to type or write; undefined when nothing of ours would help. */
   readonly fix: string | undefined
+  /** Of a place outside the workspace: what would have to be granted. */
+  readonly place?: OutsidePlace
   /** What `cordon why` would be asked about it; absent where no rule decides. */
   readonly question?: Question
   /** A hint that tells what there is on the host is the person's: a model must not learn it by asking (SPEC 4.7). */
   readonly audience: 'person' | 'anyone'
+}
+
+export interface OutsidePlace {
+  readonly path: string
+  readonly wanted: 'read' | 'write'
 }
 
 export interface HintFacts {
@@ -94,6 +101,8 @@ function pathHint({ path, trouble }: PathMention, facts: HintFacts): Hint[] {
 
 /** SPEC 4.8: a flag that works as pasted, for a place that is not granted, or not for writing. */
 function outsideHint(path: string, trouble: Trouble, facts: HintFacts): Hint[] {
+  const held = trouble === 'busy' ? grantedByItself(path, facts) : undefined
+  if (held !== undefined) return [replacedHint(held, facts)]
   if (isMounted(path, facts)) return []
   const rule = new FsIndex(facts.outside).governing(relativeToRoot(path))
   const wanted = trouble === 'read-only' || trouble === 'busy' ? 'write' : 'read'
@@ -102,7 +111,6 @@ function outsideHint(path: string, trouble: Trouble, facts: HintFacts): Hint[] {
   if (rule?.guard !== undefined) return [placeHint(nameOf(rule), guarded(rule), wanted, facts)]
   const there = nearestOutside(path, facts)
   if (wanted === 'read' && (there !== path || facts.isVisible(path))) return []
-  // A single file that was granted is a mount point: a program that replaces it needs its directory.
   const isUpdated = rule !== undefined && rule.grants.has('update') && nameOf(rule) === path
   const place = trouble === 'busy' || isUpdated ? dirname(there) : there
   if (whyNotOutside(place, { writes: wanted === 'write', home: facts.home }) !== undefined) return []
@@ -125,8 +133,36 @@ const placeHint = (path: string, text: string, flag: 'read' | 'write', { home }:
   about: path,
   text,
   fix: `--${flag} ${typedPath(path, home)}`,
+  place: { path, wanted: flag },
   audience: 'person',
 })
+
+/**
+ * A place that was granted by itself is a mount point: a program that saves by a rename needs its directory. Of the two names
+ * of the rename some programs complain about the other, which lies beside it.
+ */
+function grantedByItself(path: string, { outside, policy }: HintFacts): string | undefined {
+  const granted = [
+    ...outside.filter(({ grants }) => grants.has('update')).map(nameOf),
+    ...policy.fs.flatMap(({ approvedTarget, grants }) =>
+      approvedTarget !== undefined && grants.has('update') ? [approvedTarget] : [],
+    ),
+  ]
+  return granted.includes(path) ? path : granted.find((place) => dirname(place) === dirname(path))
+}
+
+function replacedHint(path: string, facts: HintFacts): Hint {
+  const directory = dirname(path)
+  const held = `${show(inHome(path, facts))} is granted by itself, so it is written in place and not replaced: saving by a rename needs its directory`
+  return whyNotOutside(directory, { writes: true, home: facts.home }) === undefined
+    ? { ...placeHint(directory, held, 'write', facts), about: path }
+    : {
+        about: path,
+        text: `${held}, which is not to be granted; keep it in a directory of its own`,
+        fix: undefined,
+        audience: 'person',
+      }
+}
 
 const inHome = (path: string, { home }: HintFacts): string => {
   const rest = below(home, path)

@@ -37,7 +37,7 @@ export interface ConfinedProgram {
   readonly stdout: Readable
   readonly stderr: Readable
   /** What of it is known while it still runs. */
-  readonly soFar: () => Pick<ProgramEnd, 'refused' | 'hints'>
+  readonly soFar: () => Pick<ProgramEnd, 'refused' | 'unreached' | 'hints'>
   readonly ended: Promise<ProgramEnd>
 }
 
@@ -45,6 +45,8 @@ export interface ProgramEnd {
   readonly exit: Exit
   /** Exactly what the proxy refused (SPEC 4.7). */
   readonly refused: readonly ProxyDecision[]
+  /** What it allowed, and could not reach: the reason of each says why. */
+  readonly unreached: readonly ProxyDecision[]
   readonly lost: readonly LostGuarantee[]
   /** Guesses why it failed, from what it wrote. */
   readonly hints: (said: string) => readonly Hint[]

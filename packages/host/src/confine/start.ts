@@ -80,7 +80,8 @@ function insightOf(
   request: Confinement,
   plan: Plan,
   decisions: readonly ProxyDecision[],
-): Pick<ProgramEnd, 'refused' | 'hints'> {
+): Pick<ProgramEnd, 'refused' | 'unreached' | 'hints'> {
   const refused = decisions.filter((decision) => !decision.allowed)
-  return { refused, hints: hintsFor(request, plan, refused) }
+  const unreached = decisions.filter(({ failed }) => failed)
+  return { refused, unreached, hints: hintsFor(request, plan, refused) }
 }

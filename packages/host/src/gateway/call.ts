@@ -5,8 +5,7 @@ import { CordonError, tomlString } from '@cordon/policy'
 import { askConsent } from '../execute/consent.ts'
 import { milliseconds } from '../mcp/connection.ts'
 import { notesOf, ServerError } from '../mcp/diagnosis.ts'
-import type { Grantee } from '../mcp/grant.ts'
-import type { Question as WhyQuestion } from '../why/question.ts'
+import type { Grantee, Wish } from '../mcp/grant.ts'
 import { type RemotePerson } from './elicit.ts'
 import { callLocal, type LocalCall } from './local.ts'
 import { titleOf } from './names.ts'
@@ -115,16 +114,22 @@ async function runRemote(
   { arguments: args, signal, params = {}, progress }: PerformedCall,
 ): Promise<CallToolResult> {
   const config = tool.config ?? session.gateway.config.conversation.defaults
-  const grantee: Grantee = as ? { kind: 'tool', name: as.tool } : { kind: 'server', name: server.name }
+  const grantee: Grantee = as
+    ? { kind: 'tool', name: as.tool, source: `mcp.${server.name}.${tool.remote}` }
+    : { kind: 'server', name: server.name }
   return server.ask(
     async (client, connection) => {
       connection.news() // what was refused before is not this call's
       const notes = (said: string): Record<'person' | 'model', readonly string[]> => {
-        const { refused, hints } = connection.news()
+        const { refused, unreached, hints } = connection.news()
+        const failed = said !== ''
         // SPEC 5.4: what is known exactly is not guessed at as well.
-        const diagnosis = { refused, hints: said === '' || refused.length > 0 ? [] : hints(said) }
-        const allow = (question: WhyQuestion): string | undefined =>
-          session.gateway.grantCommand(question, grantee)
+        const diagnosis = {
+          refused,
+          unreached: failed ? unreached : [],
+          hints: failed && refused.length + unreached.length === 0 ? hints(said) : [],
+        }
+        const allow = (wish: Wish): readonly string[] => session.gateway.grantRecipe(wish, grantee)
         return { person: notesOf(diagnosis, 'person', allow), model: notesOf(diagnosis, 'model', allow) }
       }
       const asked = client.request(

@@ -8,13 +8,12 @@ import { ToolSession } from '../execute/session.ts'
 import type { Installation } from '../execute/shipped.ts'
 import { localTool, type LocalTool } from '../execute/tool.ts'
 import type { ServerWorld } from '../mcp/connection.ts'
-import { grantCommand, type Grantee } from '../mcp/grant.ts'
+import { grantRecipe, type Grantee, type Wish } from '../mcp/grant.ts'
 import { SchemaCache } from '../mcp/schema-cache.ts'
 import type { TrustDesk } from '../mcp/server-trust.ts'
 import type { Compiler, Policies } from '../policies.ts'
 import type { Project } from '../project.ts'
 import { storeOf } from '../trust/gate.ts'
-import type { Question } from '../why/question.ts'
 
 /** What the person at the gateway's own terminal, or whoever reads its error output, is told. */
 interface Audience {
@@ -96,11 +95,11 @@ export class Gateway {
     return [...bySubject].find(([subject]) => subject.kind === kind && subject.name === name)?.[1]
   }
 
-  /** SPEC 5.4: the command that would allow it. It holds from the next start on: all policies were compiled at this one. */
-  grantCommand(question: Question, grantee: Grantee): string | undefined {
+  /** SPEC 5.4: what would allow it. It holds from the next start on: all policies were compiled at this one. */
+  grantRecipe(wish: Wish, grantee: Grantee): readonly string[] {
     const { project, policies, compiler, surroundings } = this.options
     const place = { home: compiler.home, env: surroundings.env }
-    return grantCommand(question, grantee, { project, policies, place })
+    return grantRecipe(wish, grantee, { project, policies, place })
   }
 
   /** Calls of local tools, for one client. */

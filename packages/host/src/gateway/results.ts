@@ -23,12 +23,12 @@ export const errorResult = (...texts: readonly string[]): CallToolResult => ({
 export function resultOfOutcome({ reply, notes, end, hints }: ToolOutcome): CallToolResult {
   const odd = notes.map((note) => textBlock(`note: ${note}`))
   if (reply.type === 'success') return { content: [...reply.content.flatMap(asText), ...odd] }
-  const refused = end?.refused ?? []
+  const { refused = [], unreached = [] } = end ?? {}
   return errorResult(
     [
       plainText(reply.message),
       ...(reply.transient ? ['the same call may work later'] : []),
-      ...notesOf({ refused, hints }, 'model'),
+      ...notesOf({ refused, unreached, hints }, 'model'),
     ].join('\n'),
     ...notes,
   )

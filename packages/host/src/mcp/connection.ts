@@ -54,6 +54,7 @@ export interface Connection {
   /** What the proxy has refused since this was last asked, and guesses about what is said. */
   readonly news: () => {
     readonly refused: readonly ProxyDecision[]
+    readonly unreached: readonly ProxyDecision[]
     readonly hints: (said: string) => readonly Hint[]
   }
   /** The end of its error output. */
@@ -97,13 +98,14 @@ async function connectOn(
     (error: unknown) => void (launchError = error),
   )
   const fail = (stage: Stage, what: string): ServerError => {
-    const { refused, hints } = end ?? program.soFar()
+    const { refused, unreached, hints } = end ?? program.soFar()
     const said = transport.stderr.lines
     return new ServerError({
       server: start.server,
       stage,
       what,
       refused,
+      unreached,
       hints: hints(transport.stderr.text),
       said,
     })
@@ -130,6 +132,7 @@ async function connectOn(
     clearInterval(waiting)
   }
   let heard = 0
+  let missed = 0
   let closing = false
   return {
     client,
@@ -142,10 +145,11 @@ async function connectOn(
       return end && fail('running', howItEnded(end))
     },
     news: () => {
-      const { refused, hints } = program.soFar()
-      const fresh = refused.slice(heard)
+      const { refused, unreached, hints } = program.soFar()
+      const fresh = { refused: refused.slice(heard), unreached: unreached.slice(missed), hints }
       heard = refused.length
-      return { refused: fresh, hints }
+      missed = unreached.length
+      return fresh
     },
     close: (how) => {
       closing = true
@@ -190,7 +194,7 @@ async function launch(
 function whyNotLaunched({ server }: ServerStart, error: unknown): ServerError {
   if (!(error instanceof CordonError)) throw error
   const what = `could not be started: ${error.message}`
-  return new ServerError({ server, stage: 'start', what, refused: [], hints: [], said: [] })
+  return new ServerError({ server, stage: 'start', what, refused: [], unreached: [], hints: [], said: [] })
 }
 
 /** What fetches its package at every start has no network and no cache for it here. */

@@ -1,6 +1,7 @@
 import { CordonError, show } from '@cordon/policy'
 import type { ProxyDecision } from '@cordon/sandbox'
 import type { Hint } from '../confine/hints.ts'
+import type { Wish } from './grant.ts'
 import { parseQuestion, type Question } from '../why/question.ts'
 
 /** SPEC 5.4: how far a server got. */
@@ -22,6 +23,8 @@ export interface Diagnosis {
   readonly what: string
   /** Exactly what the proxy refused. */
   readonly refused: readonly ProxyDecision[]
+  /** What was allowed, and yet not reached: why. */
+  readonly unreached: readonly ProxyDecision[]
   /** Guesses; some are for the person alone. */
   readonly hints: readonly Hint[]
   /** The last lines of its error output. */
@@ -68,31 +71,31 @@ function describe(diagnosis: Diagnosis, reader: 'person' | 'model'): string {
 }
 
 /** The launcher itself, or the proxy, said what it refused: then nothing is guessed. */
-const isExact = ({ refused, stage }: Diagnosis): boolean => refused.length > 0 || stage === 'start'
+const isExact = ({ refused, unreached, stage }: Diagnosis): boolean =>
+  refused.length + unreached.length > 0 || stage === 'start'
 
 /**
  * SPEC 5.4: what was refused, exactly; otherwise one labelled hint; each with what would allow it, where `allow` knows. What a
  * hint tells of the host is the person's. What a rule refuses was written on purpose, and nothing is suggested.
  */
 export function notesOf(
-  { refused, hints }: Pick<Diagnosis, 'refused' | 'hints'>,
+  { refused, unreached, hints }: Pick<Diagnosis, 'refused' | 'unreached' | 'hints'>,
   reader: 'person' | 'model',
-  allow: (question: Question) => string | undefined = () => undefined,
+  allow: (wish: Wish) => readonly string[] = () => [],
 ): string[] {
   const exact = new Map(
     refused.map((decision) => [`refused: ${targetOf(decision)}: ${show(decision.reason)}`, decision]),
   )
   const readable = hints.filter(({ audience }) => reader === 'person' || audience === 'anyone')
   const guesses = readable.slice(0, reader === 'person' ? MOST_HINTS : 1)
-  const withGrant = (text: string, question: Question | undefined): string => {
-    const command = question && allow(question)
-    return command === undefined ? text : `${text}\n  to allow it:\n    ${command}`
-  }
+  const withGrant = (text: string, wish: Wish): string => [text, ...allow(wish)].join('\n')
+  const reasons = new Set(unreached.map(({ reason }) => `allowed, but: ${show(reason)}`))
   return [
     ...[...exact]
       .slice(0, MOST_REFUSED)
-      .map(([text, decision]) => withGrant(text, decision.wish && questionAbout(decision))),
-    ...guesses.map(({ text, question }) => withGrant(`hint: ${text}`, question)),
+      .map(([text, decision]) => withGrant(text, decision.wish ? { question: questionAbout(decision) } : {})),
+    ...[...reasons].slice(0, MOST_REFUSED),
+    ...guesses.map((hint) => withGrant(`hint: ${hint.text}`, hint)),
   ]
 }
 

@@ -5,7 +5,7 @@ import type { Surroundings } from '@cordon/workspace'
 import { buildEnvironment, type ProxyDecision } from '@cordon/sandbox'
 import type { Person } from '../approve/approve.ts'
 import { SENSITIVE, sensitivePattern } from '../compile/sensitive.ts'
-import type { Hint } from '../confine/hints.ts'
+import type { Hint, OutsidePlace } from '../confine/hints.ts'
 import { relativeToRoot } from '../outside/place.ts'
 import { compileProject, type Compiler, type Policies } from '../policies.ts'
 import type { Project } from '../project.ts'
@@ -18,7 +18,7 @@ import { type Diagnosis, questionAbout, ServerError } from './diagnosis.ts'
 import { editAllowing, GRANT_LAYER, type Grantee } from './grant.ts'
 import { SchemaCache } from './schema-cache.ts'
 import { askForOffer } from './offer.ts'
-import { reachCommands, unreachedPlaces } from './reach.ts'
+import { reachRecipe, type Recipe, unreachedPlaces } from './reach.ts'
 import { ServerStarter, worldFor } from './server.ts'
 
 /** One step of a server's life, and how it went. */
@@ -45,11 +45,13 @@ export interface Examination {
   readonly steps: readonly Step[]
   readonly works: boolean
   readonly refused: readonly ProxyDecision[]
+  /** Hosts that were allowed, and not reached. */
+  readonly missed: readonly ProxyDecision[]
   readonly hints: readonly Hint[]
   readonly said: readonly string[]
   readonly suggestions: readonly Suggestion[]
   /** Places outside the workspace that it is pointed to, or asked for, and the commands that grant them. */
-  readonly unreached: { readonly places: readonly string[]; readonly commands: readonly string[] }
+  readonly unreached: Recipe & { readonly places: readonly OutsidePlace[] }
 }
 
 export interface DoctorCall {
@@ -190,7 +192,7 @@ export class Checkup {
     const config = loaded.config.providers.mcp[server]!
     const subject = config.stateful || !call ? server : this.#configuredName(call.tool)
     const policy = [...policies.bySubject].find(([{ name }]) => name === subject)?.[1]
-    if (!policy) return { places: [], commands: [] }
+    if (!policy) return { places: [], ...NOTHING }
     const { values } = serverValues(server, [config.command, ...config.arguments], surroundings)
     const inside = buildEnvironment(policy, { ...values, ...surroundings.env })
     const named = Object.entries(inside).flatMap(([name, value]) => (isMinimalEnv(name) ? [] : [value]))
@@ -202,21 +204,20 @@ export class Checkup {
     const facts = { root: root.path, home: compiler.home, isThere }
     // A server that prints the name of a key gets no help with it (SPEC 4.9); an argument is a person's word.
     const patterns = { patterns: [...SENSITIVE, ...loaded.config.sandbox.sensitive], home: compiler.home }
-    const asked = hints.flatMap(({ about, fix }) =>
-      /^--(?:read|write) /.test(fix ?? '') &&
-      sensitivePattern({ path: relativeToRoot(about) }, { ...patterns, root: '/' }) === undefined
-        ? [about]
+    const asked = hints.flatMap(({ place }) =>
+      place !== undefined &&
+      sensitivePattern({ path: relativeToRoot(place.path) }, { ...patterns, root: '/' }) === undefined
+        ? [place]
         : [],
     )
-    const places = unreachedPlaces([...config.arguments, ...named, ...asked], facts)
-    const key = config.stateful ? ['providers', 'mcp', server] : ['conversation', 'tools', subject]
+    const places = unreachedPlaces([...config.arguments, ...named], facts, asked)
+    const key = config.stateful
+      ? ['providers', 'mcp', server, 'access']
+      : ['conversation', 'tools', subject, 'access']
     const access = config.stateful ? config.access : loaded.config.conversation.tools[subject]?.access
     const hasRules = (access?.fs.length ?? 0) > 0
-    const commands =
-      places.length === 0
-        ? []
-        : reachCommands(formatKeyPath(key), places, { root: root.path, home: compiler.home, hasRules })
-    return { places, commands }
+    const place = { root: root.path, home: compiler.home, hasRules }
+    return { places, ...(places.length === 0 ? NOTHING : reachRecipe(formatKeyPath(key), places, place)) }
   }
 
   /** Where the server's access is declared: with the server, or with the tool that was called (SPEC 5.2). */
@@ -232,11 +233,14 @@ export class Checkup {
   }
 }
 
+const NOTHING: Recipe = { commands: [], afterwards: [] }
+
 /** What was noted, step by step. */
 class Notes {
   readonly #steps: Step[] = []
   readonly #call: DoctorCall | undefined
   #refused: readonly ProxyDecision[] = []
+  #missed: readonly ProxyDecision[] = []
   #hints: readonly Hint[] = []
   #said: readonly string[] = []
   #complaint = ''
@@ -274,19 +278,21 @@ class Notes {
   }
 
   see(connection: Connection): void {
-    const { refused, hints } = connection.news()
+    const { refused, unreached, hints } = connection.news()
     this.#refused = [...this.#refused, ...refused]
+    this.#missed = [...this.#missed, ...unreached]
     this.#hints = [...this.#hints, ...hints(this.#complaint), ...hints(connection.said())]
   }
 
-  #take({ refused, hints, said }: Diagnosis): void {
+  #take({ refused, unreached, hints, said }: Diagnosis): void {
     this.#refused = [...this.#refused, ...refused]
+    this.#missed = [...this.#missed, ...unreached]
     this.#hints = [...this.#hints, ...hints]
     this.#said = said
   }
 
   result(): Seen {
     const hints = [...new Map(this.#hints.map((hint) => [hint.about, hint])).values()]
-    return { steps: this.#steps, refused: this.#refused, hints, said: this.#said }
+    return { steps: this.#steps, refused: this.#refused, missed: this.#missed, hints, said: this.#said }
   }
 }

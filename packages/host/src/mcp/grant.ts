@@ -2,6 +2,7 @@ import { formatKeyPath } from '@cordon/config'
 import { CordonError, setCommand } from '@cordon/policy'
 import { SENSITIVE, sensitivePattern } from '../compile/sensitive.ts'
 import type { Subject } from '../compile/subject.ts'
+import type { Hint, OutsidePlace } from '../confine/hints.ts'
 import { relativeToRoot } from '../outside/place.ts'
 import type { Policies } from '../policies.ts'
 import type { Project } from '../project.ts'
@@ -9,6 +10,7 @@ import type { RunPlace } from '../why/enforced.ts'
 import type { Edit } from '../why/fix.ts'
 import type { Question } from '../why/question.ts'
 import { why } from '../why/why.ts'
+import { reachRecipe, recipeLines } from './reach.ts'
 
 /** In the person's own file for this workspace: what a server needs here is nobody else's business. */
 export const GRANT_LAYER = 'user-workspace'
@@ -20,7 +22,13 @@ export interface GrantWorld {
 }
 
 /** SPEC 5.2: whose access it is, the server's or the called tool's. */
-export type Grantee = Pick<Subject, 'kind' | 'name'>
+export type Grantee = Pick<Subject, 'kind' | 'name'> & {
+  /** Of a tool: `mcp.SERVER.TOOL`. */
+  readonly source?: string
+}
+
+const subjectFor = ({ kind, name }: Grantee, { bySubject }: Policies): Subject | undefined =>
+  [...bySubject.keys()].find((each) => each.kind === kind && each.name === name)
 
 /** What would allow it, tried in memory; undefined when nothing does, or a rule's own words are needed for it. */
 export function editAllowing(
@@ -28,7 +36,7 @@ export function editAllowing(
   { kind, name }: Grantee,
   { project, policies, place }: GrantWorld,
 ): Pick<Edit, 'key' | 'value'> | undefined {
-  const subject = [...policies.bySubject.keys()].find((each) => each.kind === kind && each.name === name)
+  const subject = subjectFor({ kind, name }, policies)
   if (!subject) return undefined
   try {
     const { fix } = why(project, policies, name, question, { cwd: project.root.path, ...place })
@@ -43,18 +51,42 @@ export function editAllowing(
 }
 
 /**
- * SPEC 5.4: the same as a command to paste. What a server prints leads to no command that opens a place where secrets live
+ * SPEC 5.4: the same as lines with what to paste; none where nothing would help. What a server prints leads to no command that opens a place where secrets live
  * (SPEC 4.9).
  */
-export function grantCommand(question: Question, grantee: Grantee, world: GrantWorld): string | undefined {
-  const { project, place } = world
-  const patterns = [...SENSITIVE, ...project.loaded.config.sandbox.sensitive]
-  const where = { patterns, home: place.home, root: project.root.path }
-  if (
-    question.axis === 'fs' &&
-    sensitivePattern({ path: relativeToRoot(`/${question.target}`) }, where) !== undefined
-  )
-    return undefined
+export function grantRecipe(
+  { question, place }: Wish,
+  grantee: Grantee,
+  world: GrantWorld,
+): readonly string[] {
+  if (!place && !question) return []
+  const { source } = grantee
+  if (source !== undefined && !subjectFor(grantee, world.policies)) {
+    const key = formatKeyPath(['conversation', 'tools', grantee.name, 'source'])
+    const entry = setCommand({ key, value: source, layer: GRANT_LAYER })
+    return ['  to allow it, the tool needs an entry of its own first:', `    ${entry}`]
+  }
+  if (!question) return place ? placeRecipe(place, grantee, world) : []
+  if (question.axis === 'fs' && isSensitive(`/${question.target}`, world.project.root.path, world)) return []
   const edit = editAllowing(question, grantee, world)
-  return edit && setCommand({ ...edit, layer: GRANT_LAYER })
+  return edit ? ['  to allow it:', `    ${setCommand({ ...edit, layer: GRANT_LAYER })}`] : []
+}
+
+/** What was refused: something that a rule decides, or a place outside. */
+export type Wish = Pick<Hint, 'question' | 'place'>
+
+const isSensitive = (path: string, root: string, { project, place }: GrantWorld): boolean => {
+  const patterns = [...SENSITIVE, ...project.loaded.config.sandbox.sensitive]
+  return sensitivePattern({ path: relativeToRoot(path) }, { patterns, home: place.home, root }) !== undefined
+}
+
+function placeRecipe(outside: OutsidePlace, grantee: Grantee, world: GrantWorld): readonly string[] {
+  const { project, policies, place } = world
+  const subject = subjectFor(grantee, policies)
+  if (!subject || isSensitive(outside.path, '/', world)) return []
+  const { providers, conversation } = project.loaded.config
+  const access =
+    grantee.kind === 'server' ? providers.mcp[grantee.name]?.access : conversation.tools[grantee.name]?.access
+  const facts = { root: project.root.path, home: place.home, hasRules: (access?.fs.length ?? 0) > 0 }
+  return recipeLines(reachRecipe(formatKeyPath(subject.key), [outside], facts))
 }

@@ -1,7 +1,8 @@
-import { existsSync } from 'node:fs'
-import { basename, isAbsolute, join, normalize } from 'node:path'
+import { existsSync, statSync } from 'node:fs'
+import { basename, dirname, isAbsolute, join, normalize } from 'node:path'
 import { below, shellWord } from '@cordon/policy'
 import { isInSystem } from '@cordon/sandbox'
+import type { OutsidePlace } from '../confine/hints.ts'
 import { typedPath } from '../outside/place.ts'
 
 /** Where a server runs, and what it has there already. */
@@ -16,12 +17,18 @@ export interface ReachFacts {
  * SPEC 5.4: the places outside the workspace that a server is pointed to by its arguments or variables. Confined it sees an
  * empty place of the same name, or none, and what it writes there is lost with the process: better said before.
  */
-export function unreachedPlaces(words: readonly string[], facts: ReachFacts): readonly string[] {
-  const found = words.flatMap((word) => {
+export function unreachedPlaces(
+  words: readonly string[],
+  facts: ReachFacts,
+  /** What it was seen to want. */
+  asked: readonly OutsidePlace[] = [],
+): readonly OutsidePlace[] {
+  const named = words.flatMap((word): OutsidePlace[] => {
     const path = pathIn(word, facts.home)
-    return path === undefined || isReached(path, facts) ? [] : [path]
+    return path === undefined ? [] : [{ path, wanted: 'write' }]
   })
-  return [...new Set(found)]
+  const found = [...asked, ...named].filter(({ path }) => !isReached(path, facts))
+  return [...new Map(found.map((place) => [place.path, place])).values()]
 }
 
 /** `/path`, `~/path`, `--option=/path`. */
@@ -45,42 +52,79 @@ const isReached = (path: string, { root, isThere }: ReachFacts): boolean =>
 
 const CODE = /\.(?:[cm]?[jt]s|py|rb|php|pl|sh|jar)$/
 
-/** The commands that grant them, to be pasted in the workspace: a link for each, a rule through it, and the approval (SPEC 3). */
-export function reachCommands(
-  /** `providers.mcp.NAME`, or `conversation.tools.NAME` of a stateless server. */
-  subject: string,
-  places: readonly string[],
+/** What a person does to grant places: commands to paste in the workspace, and what is left to them. */
+export interface Recipe {
+  readonly commands: readonly string[]
+  readonly afterwards: readonly string[]
+}
+
+/** A link for each place, a rule through it, and the approval (SPEC 3). */
+export function reachRecipe(
+  /** `providers.mcp.NAME.access`, or `conversation.tools.NAME.access` of a stateless server. */
+  access: string,
+  places: readonly OutsidePlace[],
   { root, home, hasRules }: Pick<ReachFacts, 'root' | 'home'> & { readonly hasRules: boolean },
-): readonly string[] {
-  const names = new Map<string, string>()
-  for (const place of places) {
+): Recipe {
+  const granted = places.map((place) => ({ ...place, target: targetFor(place.path) }))
+  const names = new Map<string, (typeof granted)[number]>()
+  for (const each of granted) {
+    if ([...names.values()].some(({ target }) => target === each.target)) continue
     const plain =
-      basename(place)
+      basename(each.target)
         .replace(/[^\w.-]+/g, '-')
         .replace(/^[.-]+/, '') || 'outside'
     let name = plain
     for (let i = 2; names.has(name) || existsSync(join(root ?? '/', name)); i++) name = `${plain}-${i}`
-    names.set(name, place)
+    names.set(name, each)
   }
-  const rule = (value: string): string =>
-    `cordon config set --user-workspace ${subject}.access.fs '+${value}'`
-  return [
-    ...places
-      .filter((place) => !existsSync(place))
-      .map((place) => `${makes(place)} ${typedPath(place, home)}`),
-    ...[...names].map(([name, place]) => `ln -s ${typedPath(place, home)} ${shellWord(name)}`),
+  const links = [...names]
+  const rule = (value: string): string => `cordon config set --user-workspace ${access}.fs '+${value}'`
+  const commands = [
+    ...links
+      .filter(([, { target }]) => !existsSync(target))
+      .map(([, { target }]) => `mkdir -p ${typedPath(target, home)}`),
+    ...links.map(([name, { target }]) => `ln -s ${typedPath(target, home)} ${shellWord(name)}`),
     // A rule replaces the default, which is the whole workspace.
     ...(hasRules ? [] : [rule('{ path = ".", read = true, write = true, execute = true }')]),
-    ...[...names.keys()].map((name) =>
-      rule(`{ path = "${name}", external = true, read = true, write = true }`),
+    ...links.map(([name, { wanted }]) =>
+      rule(`{ path = "${name}", external = true, read = true${wanted === 'write' ? ', write = true' : ''} }`),
     ),
     'cordon policy compile',
   ]
+  const afterwards = granted.flatMap(({ path, wanted, target }) => {
+    const moved = join(ownDirectory(path), basename(path))
+    if (below(target, path) === undefined) return [`point it to ${typedPath(moved, home)}: ${BY_RENAME}`]
+    return wanted === 'write' && target === path && isFile(path)
+      ? [
+          `if it replaces ${typedPath(path, home)} (EBUSY), move that to ${typedPath(moved, home)}, point it there, and grant the directory: ${BY_RENAME}`,
+        ]
+      : []
+  })
+  return { commands, afterwards }
 }
 
-/** What is said of them, with the commands. */
-export const reachText = (places: readonly string[], home: string): string =>
-  `it is pointed to ${places.map((place) => typedPath(place, home)).join(', ')}, outside the workspace: it will find nothing there, and lose what it writes`
+const BY_RENAME = 'a program that saves by a rename needs the directory of its file'
 
-/** A file cannot be linked to before it is there. */
-const makes = (place: string): string => (/\.\w{1,8}$/.test(place) ? 'touch' : 'mkdir -p')
+/** What is linked to. A file that is yet to be written gets a directory of its own, unless it would be alone in its own already. */
+function targetFor(path: string): string {
+  if (existsSync(path) || !/\.\w{1,8}$/.test(path)) return path
+  return existsSync(dirname(path)) ? ownDirectory(path) : dirname(path)
+}
+
+/** `~/memory` for `~/memory.json`, unless something is there. */
+function ownDirectory(path: string): string {
+  const plain = path.replace(/\.\w{1,8}$/, '')
+  return plain !== path && !existsSync(plain) ? plain : `${path}.d`
+}
+
+const isFile = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isFile() ?? false
+
+/** What is said of them, with the commands. */
+export const reachText = (places: readonly OutsidePlace[], home: string): string =>
+  `it is pointed to ${places.map(({ path }) => typedPath(path, home)).join(', ')}, outside the workspace: it will find nothing there, and lose what it writes`
+
+export const recipeLines = ({ commands, afterwards }: Recipe): readonly string[] => [
+  '  to allow it, in the workspace:',
+  ...commands.map((line) => `    ${line}`),
+  ...afterwards.map((text) => `  then ${text}`),
+]

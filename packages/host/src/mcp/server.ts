@@ -113,7 +113,7 @@ export class ServerStarter {
   async identity(): Promise<ServerIdentity> {
     const { name, world, desk } = this.#setup
     const fail = (what: string, stage: Stage = 'start'): ServerError =>
-      new ServerError({ server: name, stage, what, refused: [], hints: [], said: [] })
+      new ServerError({ server: name, stage, what, refused: [], unreached: [], hints: [], said: [] })
     let identity
     try {
       identity = identify(this.argv, world.root.path, world.env)

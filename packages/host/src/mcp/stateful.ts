@@ -80,7 +80,14 @@ export class StatefulServer implements McpServer {
   }
 
   #gaveUp(last: ServerError | undefined): ServerError {
-    const known = last?.diagnosis ?? { server: this.name, stage: 'start', refused: [], hints: [], said: [] }
+    const known = last?.diagnosis ?? {
+      server: this.name,
+      stage: 'start',
+      refused: [],
+      unreached: [],
+      hints: [],
+      said: [],
+    }
     if (this.#isClosing) return last ?? new ServerError({ ...known, what: 'was stopped' })
     const how = last ? `${last.diagnosis.what}: it was started` : 'did not start:'
     const what = `${how} ${MOST_STARTS} times, and is not tried again in this session`

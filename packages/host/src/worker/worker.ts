@@ -127,6 +127,7 @@ export class Worker {
       const end: ProgramEnd = {
         exit: { ...exit, ...found },
         refused: [],
+        unreached: [],
         lost: [...this.#plan.lost, ...record.lost],
         hints: hintsFor(request, this.#plan),
       }

@@ -2,7 +2,15 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type AccessPolicy, openAmbientRoot, parseAccessPolicy, shellWord } from '@cordon/policy'
+import {
+  type AccessPolicy,
+  CAPABILITIES,
+  type CanonicalPath,
+  openAmbientRoot,
+  parseAccessPolicy,
+  parseRelPath,
+  shellWord,
+} from '@cordon/policy'
 import { describe, expect, test } from 'vitest'
 import { findHints, type HintFacts } from '../../src/confine/hints.ts'
 import { findLimits } from '../../src/confine/limits.ts'
@@ -304,6 +312,33 @@ test('no flag is suggested that would be refused: for a link that leads out, and
       audience: 'person',
     },
   ])
+})
+
+test('SPEC 4.8 what is granted by itself is not replaced: saving by a rename needs its directory, where that can be granted', () => {
+  const mounted = (target: string): AccessPolicy => ({
+    ...WIDE,
+    fs: [
+      {
+        path: parseRelPath('m'),
+        grants: new Set(CAPABILITIES),
+        external: true,
+        approvedTarget: target as CanonicalPath,
+      },
+    ],
+  })
+  const hint = (target: string, text: string) =>
+    findHints([mentionedInErrors(text)], facts(mounted(target))).map(({ fix, place }) => [fix, place?.path])
+  const node = (path: string): string => `EBUSY: resource busy or locked, rename '${path}.1.tmp' -> '${path}'`
+  const inCargo = join(home, '.cargo/notes.json')
+  expect(hint(inCargo, node(inCargo))).toEqual([['--write ~/.cargo', join(home, '.cargo')]])
+  // GNU sed names its temporary file alone.
+  const sed = `sed: cannot rename ${home}/.cargo/sedAB12cd: Device or resource busy`
+  expect(hint(inCargo, sed)).toEqual([['--write ~/.cargo', join(home, '.cargo')]])
+  const inHome = join(home, 'notes.json')
+  expect(hint(inHome, node(inHome))).toEqual([[undefined, undefined]])
+  expect(findHints([mentionedInErrors(node(inHome))], facts(mounted(inHome)))[0]!.text).toBe(
+    '~/notes.json is granted by itself, so it is written in place and not replaced: saving by a rename needs its directory, which is not to be granted; keep it in a directory of its own',
+  )
 })
 
 test('SPEC 4.7 a URL that git only writes down says nothing about the network; one that it fetches does', () => {

@@ -1,7 +1,9 @@
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { ProxyDecision } from '@cordon/sandbox'
 import { notesOf } from '../../src/mcp/diagnosis.ts'
-import { parseQuestion, type Question } from '../../src/why/question.ts'
+import type { Wish } from '../../src/mcp/grant.ts'
+import { parseQuestion } from '../../src/why/question.ts'
 import { gatewayOf } from '../gateway/support.ts'
 import { SessionPlace } from '../worker/support.ts'
 
@@ -37,8 +39,9 @@ test('SPEC 5.4: what would allow it, where the access is declared, and no place 
   })
   const gateway = await gatewayOf(where)
   const server = (name: string, capability: string, target: string): string | undefined =>
-    gateway.grantCommand(parseQuestion(capability, target), { kind: 'server', name })
-  const set = (key: string, value: string): string => `cordon config set --user-workspace ${key} '${value}'`
+    gateway.grantRecipe({ question: parseQuestion(capability, target) }, { kind: 'server', name })[1]
+  const set = (key: string, value: string): string =>
+    `    cordon config set --user-workspace ${key} '${value}'`
   expect(server('plain', 'net', 'https://api.example:8443/')).toBe(
     set(
       'providers.mcp.plain.access.net',
@@ -46,17 +49,34 @@ test('SPEC 5.4: what would allow it, where the access is declared, and no place 
     ),
   )
   expect(
-    gateway.grantCommand(parseQuestion('net', 'https://api.example/'), { kind: 'tool', name: 'fetch' }),
-  ).toBe(
+    gateway.grantRecipe(
+      { question: parseQuestion('net', 'https://api.example/') },
+      { kind: 'tool', name: 'fetch', source: 'mcp.fresh.fetch' },
+    ),
+  ).toEqual([
+    '  to allow it:',
     set(
       'conversation.tools.fetch.access.net',
       '+{ host = "api.example", scheme = "https", port = 443, allow = true }',
     ),
-  )
-  // A tool that nobody configured has no place where access could be declared.
-  expect(
-    gateway.grantCommand(parseQuestion('net', 'https://api.example/'), { kind: 'tool', name: 'fresh_other' }),
-  ).toBeUndefined()
+  ])
+  // A tool that nobody configured has no place where access could be declared, before it has an entry.
+  const unknown = { kind: 'tool', name: 'fresh_other', source: 'mcp.fresh.other' } as const
+  expect(gateway.grantRecipe({ question: parseQuestion('net', 'https://api.example/') }, unknown)).toEqual([
+    '  to allow it, the tool needs an entry of its own first:',
+    '    cordon config set --user-workspace conversation.tools.fresh_other.source mcp.fresh.other',
+  ])
+  expect(gateway.grantRecipe({}, unknown)).toEqual([])
+  // A place outside: a link, rules and the approval; to be read only, where that was wanted.
+  const outside = join(where.base, 'elsewhere')
+  const place = (wanted: 'read' | 'write', path = outside): readonly string[] =>
+    gateway.grantRecipe({ place: { path, wanted } }, { kind: 'server', name: 'plain' })
+  expect(place('read').slice(-2)).toEqual([
+    `    cordon config set --user-workspace providers.mcp.plain.access.fs '+{ path = "elsewhere", external = true, read = true }'`,
+    '    cordon policy compile',
+  ])
+  expect(place('write').at(-2)).toContain('read = true, write = true }')
+  expect(place('read', join(gateway.options.compiler.home, '.ssh/id_rsa'))).toEqual([])
   // A local tool has the same name as the server.
   expect(server('web', 'net', 'https://api.example/')).toBeUndefined()
 })
@@ -69,9 +89,9 @@ test('SPEC 4.9: what a server prints leads to no command that opens where secret
   })
   const gateway = await gatewayOf(where)
   const read = (path: string): string | undefined =>
-    gateway.grantCommand(parseQuestion('read', path), { kind: 'server', name: 'web' })
+    gateway.grantRecipe({ question: parseQuestion('read', path) }, { kind: 'server', name: 'web' })[1]
   expect(read('notes/a.txt')).toBe(
-    `cordon config set --user-workspace providers.mcp.web.access.fs '+{ path = "notes/a.txt", read = true }'`,
+    `    cordon config set --user-workspace providers.mcp.web.access.fs '+{ path = "notes/a.txt", read = true }'`,
   )
   expect(read('notes/.env')).toBeUndefined()
 })
@@ -90,11 +110,12 @@ test('SPEC 5.4: a refusal and a hint carry their grant; what a rule refuses on p
     durationMs: 0,
     ...(wish ? { wish: { host, port: 443 } } : {}),
   })
-  const allow = ({ target }: Question): string => `grant ${target}`
+  const allow = ({ question }: Wish): readonly string[] =>
+    question ? ['  to allow it:', `    grant ${question.target}`] : []
   const hint = { about: 'x', text: 'a guess', fix: '--allow-net x', audience: 'anyone' } as const
   expect(
     notesOf(
-      { refused: [refused('a.example', true), refused('b.example', false)], hints: [] },
+      { refused: [refused('a.example', true), refused('b.example', false)], unreached: [], hints: [] },
       'model',
       allow,
     ),
@@ -103,11 +124,15 @@ test('SPEC 5.4: a refusal and a hint carry their grant; what a rule refuses on p
     'refused: b.example:443: because',
   ])
   const hints = [{ ...hint, question: parseQuestion('net', 'https://x/') }, hint]
-  expect(notesOf({ refused: [], hints }, 'model', allow)).toEqual([
+  expect(notesOf({ refused: [], unreached: [], hints }, 'model', allow)).toEqual([
     'hint: a guess\n  to allow it:\n    grant https://x/',
   ])
-  expect(notesOf({ refused: [], hints }, 'person', allow)).toEqual([
+  expect(notesOf({ refused: [], unreached: [], hints }, 'person', allow)).toEqual([
     'hint: a guess\n  to allow it:\n    grant https://x/',
     'hint: a guess',
+  ])
+  const { wish: _, ...missed } = { ...refused('c.example', true), allowed: true, failed: true as const }
+  expect(notesOf({ refused: [], unreached: [missed, missed], hints: [] }, 'model', allow)).toEqual([
+    'allowed, but: because',
   ])
 })

@@ -16,7 +16,7 @@ function listen(): {
   const stdout = new PassThrough({ highWaterMark: 64 * 1024 * 1024 })
   const ended = new Promise<ProgramEnd>(() => undefined)
   const streams = { stdin: new PassThrough(), stdout, stderr: new PassThrough() }
-  const program = { ...streams, soFar: () => ({ refused: [], hints: () => [] }), ended }
+  const program = { ...streams, soFar: () => ({ refused: [], unreached: [], hints: () => [] }), ended }
   const transport = new ConfinedTransport(program, { meta: {}, kill: () => expect.unreachable() })
   const heard: JSONRPCMessage[] = []
   // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the SDK has no other way

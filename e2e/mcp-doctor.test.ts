@@ -92,6 +92,23 @@ test('mcp wrap confines one server in place, and passes its messages through', (
   expect(code).toBe(0)
 })
 
+test('mcp wrap starts what the gateway starts: a program with the modules that were installed beside it', () => {
+  const place = smallPlace()
+  const modules = join(place.home, 'lib/node_modules')
+  place.write(join(modules, 'left/package.json'), '{ "name": "left", "main": "i.js" }')
+  place.write(join(modules, 'left/i.js'), 'module.exports = "left"')
+  place.write(join(modules, 'srv/package.json'), '{ "name": "srv" }')
+  const server = place.write(join(modules, 'srv/dist/s.js'), 'console.log(require("left"))')
+  place.write(join(place.home, 'secret'), 's')
+  expect(place.cordon(['mcp', 'wrap', '--', PROGRAM.node, server])).toMatchObject({
+    code: 0,
+    stdout: 'left\n',
+    stderr: '',
+  })
+  expect(place.cordon(['mcp', 'wrap', '--', 'cat', join(place.home, 'secret')]).code).toBe(1)
+  expect(place.run(['--', PROGRAM.node, server]).code).toBe(1)
+})
+
 /** Writes and reads a file in the home, as `server-memory` does with MEMORY_FILE_PATH. */
 const KEEPER = `
 import { writeFileSync } from 'node:fs'

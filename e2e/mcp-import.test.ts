@@ -176,7 +176,17 @@ read = true
   expect(tree(own('.local'))).toBe('')
 
   const written = mcp('import', '--write')
-  expect(written).toMatchObject({ code: 0, stderr: '' })
+  // Of Claude Desktop nobody has said which directory is meant, so its file is not changed yet.
+  expect(written).toMatchObject({ code: 1, stderr: '' })
+  const desktop = '.config/Claude/claude_desktop_config.json'
+  expect(written.stdout).toContain(
+    `so its file was not changed; say which it is: cordon mcp import --write --for DIRECTORY ~/${desktop}`,
+  )
+  expect(readFileSync(own(desktop), 'utf8')).toBe(files[desktop])
+  expect(mcp('import', '--write', '--for', at.root, own(desktop)).code).toBe(0)
+  expect(readFileSync(own(desktop), 'utf8')).toContain(`"--workspace", ${JSON.stringify(at.root)}`)
+  const again = mcp('import', '--write', '--for', own('other'), own(desktop))
+  expect(again.stdout).toContain('to change how it is started, take it back first: cordon mcp import --undo')
   const claude = readFileSync(own('.claude.json'), 'utf8')
   expect(claude).toBe(
     CLAUDE(at.root)
@@ -397,8 +407,12 @@ test("a project's file is read when it is named, and gets no path of this machin
   expect(all).toMatchObject({ code: 0, stderr: '' })
   expect(all.stdout).toContain(`to import it: cordon mcp import ${file}`)
   expect(existsSync(own('.local/share/cordon/mcp'))).toBe(false)
-  const named = mcp('import', '--write', '.mcp.json')
+  const named = at.cordon(['mcp', 'import', '--write', '.mcp.json'], { env: { PATH: '/usr/bin:/bin' } })
   expect(named.stdout).toContain('q: left alone: its env sets PATH')
+  expect(named.stdout).toContain(
+    `there is none in your PATH: the client could not start it; put ${CORDON} there`,
+  )
+  expect(mcp('import').stdout).not.toContain('has servers too')
   expect(readFileSync(file, 'utf8')).toBe(
     text.replace('"command": "./bin/server"', `"command": "cordon", ${entry('p')}`),
   )
@@ -489,6 +503,12 @@ describe('a file of a clone is not your own where there is no .cordon', () => {
     expect(at.cordon(['mcp', 'import', own('unpacked/.cursor/mcp.json')]).stderr).toContain(
       `it came with the files of ${own('unpacked')}`,
     )
+    at.write(own('.mcp.json'), evil)
+    const inHome = at.cordon(['mcp', 'import', '.mcp.json'], { cwd: at.home })
+    expect(inHome).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('fix: put it into the directory of a project'),
+    })
     symlinkSync(own('.claude.json'), join(dir, 'servers.json'))
     at.write(own('.claude.json'), '{"mcpServers":{"mine":{"command":"mine"}}}', 0o600)
     const link = at.cordon(['mcp', 'import', 'servers.json'], { cwd: dir })
@@ -588,7 +608,7 @@ test('a copy of a file that could not be changed does not stay', () => {
   const dir = own('.config/Claude')
   at.write(join(dir, 'claude_desktop_config.json'), '{"mcpServers":{"one":{"command":"one"}}}', 0o600)
   chmodSync(dir, 0o500)
-  const failed = mcp('import', '--write')
+  const failed = mcp('import', '--write', '--for', at.root)
   chmodSync(dir, 0o700)
   expect(failed.code).toBe(1)
   expect(failed.stderr).toContain('cannot write it')

@@ -33,6 +33,8 @@ export interface RunOptions extends AccessFlags, ConfigOptions {
   readonly here?: boolean
   readonly why?: boolean
   readonly jsonFd?: number
+  /** What the program cannot start without, besides what it is granted. */
+  readonly runtime?: (command: readonly [string, ...string[]], root: string) => readonly string[]
 }
 
 /** In which ways this start has gone: each needs code of its own (bin/cordon.cjs, decision 0148). */
@@ -115,7 +117,8 @@ async function prepare(
   const { policy, outside, replaced, sandbox } = chosen
   const { unfinished } = workspace
   const granted = { policy, outside, replaced, sandbox }
-  return { chosen, request: { argv: command, cwd, root, home, env, unfinished, ...granted } }
+  const runtime = options.runtime?.(command, root.path) ?? []
+  return { chosen, request: { argv: command, cwd, root, home, env, unfinished, runtime, ...granted } }
 }
 
 /** SPEC 2.1: without --tool and --profile nothing of what the files say is needed, nor for a profile that is shipped. */

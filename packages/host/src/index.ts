@@ -20,7 +20,14 @@ export {
   type Updated,
   updateServer,
 } from './mcp/change.ts'
-export { type EntryStyle, type ImportedFile, launchOf, performImport } from './mcp/clients/import.ts'
+export {
+  type EntryStyle,
+  type ImportedFile,
+  isOnPath,
+  launchOf,
+  needsDirectory,
+  performImport,
+} from './mcp/clients/import.ts'
 export { type ImportPlan, type ImportStep, planImport } from './mcp/clients/plan.ts'
 export { CLIENT_TITLES } from './mcp/clients/places.ts'
 export { readRecords } from './mcp/clients/records.ts'
@@ -85,6 +92,7 @@ export {
 export { isTerminal } from '@cordon/sandbox'
 export { startOf, statFields, userDataDir } from '@cordon/workspace'
 export { grantedNames, leftOverLines, type Swept } from './mcp/left-over.ts'
+export { runtimeOfCommand } from './mcp/runtime.ts'
 export { Checkup, type DoctorCall, type Examination, type Suggestion } from './mcp/doctor.ts'
 export { reachRecipe, reachText, recipeLines, unreachedPlaces } from './mcp/reach.ts'
 export { acceptServer, askPaged, serverChangeText } from './mcp/server-trust.ts'

@@ -5,7 +5,9 @@ import {
   type EntryStyle,
   findServer,
   grantedNames,
+  isOnPath,
   listServers,
+  needsDirectory,
   parseAllowNet,
   performImport,
   planImport,
@@ -227,9 +229,21 @@ async function importServers(world: World, file: string | undefined, options: Im
   const importing = { ...serverWorld(world, place, 'not run'), root, style, write }
   const done = options.dryRun ? undefined : await performImport(plan, importing)
   if (options.json) writeJson(world, importJson(survey, plan, done))
-  else world.out.write(formatImport(survey, plan, done, { root, home: world.home, style }))
+  else
+    world.out.write(
+      formatImport(survey, plan, done, {
+        root,
+        home: world.home,
+        style,
+        write,
+        isOnPath: isOnPath(world.cwd, world),
+      }),
+    )
   const failed = done?.some(({ servers }) => servers.some((server) => server.failed !== undefined)) ?? false
-  if (failed || survey.problems.length > 0) world.finish(EXIT.denied)
+  const unchanged =
+    write &&
+    (done?.some(({ file, servers }) => servers.length > 0 && needsDirectory(file.place, style)) ?? false)
+  if (failed || unchanged || survey.problems.length > 0) world.finish(EXIT.denied)
 }
 
 async function undo(world: World, file: string | undefined, options: ImportOptions): Promise<void> {

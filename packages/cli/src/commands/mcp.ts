@@ -1,3 +1,4 @@
+import { runtimeOfCommand } from '@cordon/host'
 import type { Register } from '../command.ts'
 import {
   repeatable,
@@ -8,6 +9,7 @@ import {
 } from '../options.ts'
 import type { DoctorOptions } from '../mcp-doctor.ts'
 import type { ServeOptions } from '../mcp.ts'
+import type { RunOptions } from '../run-command.ts'
 import { registerServers } from './mcp-servers.ts'
 import { runOrShow, type ShowableOptions, withRunOptions } from './run.ts'
 
@@ -60,9 +62,12 @@ Takes the options of \`cordon run\`. In a client's configuration, put it before 
 server's command:
   "command": "cordon", "args": ["mcp", "wrap", "--env", "GITHUB_TOKEN", "--allow-net", "api.github.com", "--", "github-mcp-server", "stdio"]`,
     )
-    .action((words: string[], options: ShowableOptions & WorkspaceOption) =>
-      runOrShow(wrap, standingIn(world, options), words, options),
-    )
+    .action((words: string[], options: ShowableOptions & WorkspaceOption) => {
+      const inside = standingIn(world, options)
+      const { cwd, home } = inside
+      const runtime: RunOptions['runtime'] = (command, root) => runtimeOfCommand(command, cwd, { root, home })
+      return runOrShow(wrap, inside, words, { ...options, runtime })
+    })
 }
 
 const registerDoctor: Register = (parser, world) => {

@@ -9,6 +9,7 @@ import {
   launchOf,
   leftOverLines,
   lookAlike,
+  needsDirectory,
   type ServerView,
   type Swept,
   type Undone,
@@ -153,6 +154,9 @@ interface ImportLook {
   readonly root: string | undefined
   readonly home: string
   readonly style: EntryStyle
+  readonly write: boolean
+  /** Whether a client that asks for `cordon` finds one. */
+  readonly isOnPath: boolean
 }
 
 export function formatImport(
@@ -185,14 +189,18 @@ function formatFile(
     file.elsewhere === 0
       ? []
       : [`  ${file.elsewhere} more are kept there for other directories; import them from those`]
+  const isChanged = steps.some(({ kind }) => kind === 'take' || kind === 'known')
   const empty = steps.length === 0 && others.length === 0 ? ['  no servers'] : []
   return [
     `${CLIENT_TITLES[place.client]}: ${at}${link}`,
-    ...(place.client === 'claude-desktop' &&
-    look.style.directory === undefined &&
-    steps.some(({ kind }) => kind === 'take')
+    ...(needsDirectory(place, look.style) && isChanged
       ? [
-          '  warning: Claude Desktop starts servers in no project, where Cordon finds no workspace; say which it is: --for DIRECTORY',
+          `  warning: Claude Desktop starts servers in no project, where Cordon finds no workspace${look.write ? ', so its file was not changed' : ''}; say which it is: cordon mcp import --write --for DIRECTORY ${at}`,
+        ]
+      : []),
+    ...(place.scope === 'project' && isChanged && !look.isOnPath
+      ? [
+          `  warning: a project's file says only \`cordon\`, and there is none in your PATH: the client could not start it; put ${pathOf(look.style.program, look.home)} there`,
         ]
       : []),
     ...lines,
@@ -214,7 +222,12 @@ function stepLines(
     case 'remote':
       return [`${title}: left alone: it is remote (a URL), and no process here could be confined`]
     case 'wrapped':
-      return [`${title}: behind Cordon already`]
+      return [
+        `${title}: behind Cordon already`,
+        ...(look.style.directory === undefined
+          ? []
+          : ['    to change how it is started, take it back first: cordon mcp import --undo']),
+      ]
     case 'left':
       return [`${title}: left alone: ${step.why.replaceAll('\n', '\n    ')}`]
     case 'known':
@@ -292,7 +305,7 @@ function afterwards(
       done?.servers.some(({ server, failed }) => server === step.server && failed === undefined) ?? true
     return isFine ? [[step.server, launchOf(step.name, place.scope, look.style)] as const] : []
   })
-  if (ready.length === 0 || servers.length === 0) return []
+  if (ready.length === 0 || servers.length === 0 || needsDirectory(place, look.style)) return []
   const snippet = ready.map(([server, { command, args }]) =>
     place.file.endsWith('.toml')
       ? `    [${server.path.join('.')}]\n    command = ${JSON.stringify(command)}\n    args = ${JSON.stringify(args)}`

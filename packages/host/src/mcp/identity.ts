@@ -54,6 +54,13 @@ export function codePlaces(argv: readonly [string, ...string[]], cwd: string): C
   return { files, packages: [...new Set(packages)] }
 }
 
+/** The file that an interpreter is told to run. */
+export function entryOf(argv: readonly [string, ...string[]], cwd: string): string | undefined {
+  const inner = basename(argv[0]) === 'env' ? behindEnv(argv) : undefined
+  if (inner) return entryOf(inner, cwd)
+  return INTERPRETER.test(basename(argv[0])) ? filesOf(argv.slice(1), cwd).entry : undefined
+}
+
 export interface CodePlaces {
   readonly files: readonly string[]
   readonly packages: readonly string[]

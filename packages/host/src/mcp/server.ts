@@ -1,14 +1,14 @@
-import { dirname } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import type { Client } from '@modelcontextprotocol/client'
 import type { McpServerConfig } from '@cordon/config'
-import { type AccessPolicy, below, CordonError } from '@cordon/policy'
+import { type AccessPolicy, CordonError } from '@cordon/policy'
 import type { Surroundings } from '@cordon/workspace'
 import { serverValues } from './clients/values.ts'
 import { type Connection, connect, milliseconds, type ServerStart, type ServerWorld } from './connection.ts'
 import { ServerError, type Stage } from './diagnosis.ts'
-import { identify, packageOf, type ServerIdentity } from './identity.ts'
+import { identify, type ServerIdentity } from './identity.ts'
 import { askForOffer, type Offer } from './offer.ts'
+import { runtimeOf } from './runtime.ts'
 import { SchemaCache, schemaKey } from './schema-cache.ts'
 import { admitProgram, type TrustDesk } from './server-trust.ts'
 
@@ -97,7 +97,7 @@ export class ServerStarter {
         server: name,
         argv: this.argv,
         policy,
-        runtime: runtimeOf(identity, world),
+        runtime: runtimeOf(identity.entry, { root: world.root.path, home: world.home }),
         startupSecs: config.startup_timeout_secs,
         signal,
         prepare,
@@ -129,21 +129,6 @@ export class ServerStarter {
       'trust',
     )
   }
-}
-
-/**
- * What an interpreter is told to run has to be visible, wherever it lies: with its package, or with the siblings that it was
- * installed with. Never a home, nor anything above one or above the workspace (decision 0234).
- */
-function runtimeOf({ entry }: ServerIdentity, { root, home }: ServerWorld): readonly string[] {
-  if (entry === undefined || below(root.path, entry) !== undefined) return []
-  const modules = entry.indexOf('/node_modules/')
-  const dir = modules > 0 ? entry.slice(0, modules + '/node_modules'.length) : packageOf(entry)?.dir
-  const isWhole =
-    dir !== undefined &&
-    ![home, root.path].some((place) => below(dir, place) !== undefined) &&
-    dirname(dir) !== '/'
-  return [isWhole ? dir : entry]
 }
 
 /** A protocol error of a server that has meanwhile ended is the end's fault. */

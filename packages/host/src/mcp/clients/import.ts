@@ -1,12 +1,14 @@
 import { join } from 'node:path'
 import { CordonError, show } from '@cordon/policy'
-import { sha256 } from '@cordon/workspace'
+import { findProgram } from '@cordon/sandbox'
+import { sha256, type Surroundings } from '@cordon/workspace'
 import { type EditableLayer, type ProjectOptions } from '../../project.ts'
 import { changeLayer } from '../../settings.ts'
 import { digestOfServer, withServer } from '../define.ts'
 import { installPackage, resolvePackage } from '../install/install.ts'
 import { type InstalledPackage, type InstallWorld, programPath } from '../install/packages.ts'
 import { withBackup, writeBackup } from './backups.ts'
+import type { ClientPlace } from './places.ts'
 import type { Launch } from './document.ts'
 import { sweepTemp, writeClientFile } from './file.ts'
 import type { ImportPlan, Taken } from './plan.ts'
@@ -54,6 +56,20 @@ export interface EntryStyle {
   readonly asks: 'client' | 'both'
   /** The workspace, for clients that start servers in no project; undefined: where the client starts them. */
   readonly directory: string | undefined
+}
+
+/** A client that starts servers in no project, and nobody has said which one is meant: there they would find no workspace. */
+export const needsDirectory = ({ client }: ClientPlace, { directory }: EntryStyle): boolean =>
+  client === 'claude-desktop' && directory === undefined
+
+/** Whether a client that asks for `cordon` finds one. */
+export function isOnPath(cwd: string, { env }: Surroundings): boolean {
+  try {
+    return findProgram('cordon', cwd, env['PATH'] ?? '') !== ''
+  } catch (error) {
+    if (error instanceof CordonError) return false
+    throw error
+  }
 }
 
 /** Files of a project are shared: no path of this machine goes into them. */
@@ -179,7 +195,7 @@ async function remember(
   return changeRecords(world.surroundings, world.pid, async (records, write) => {
     sweepTemp(read)
     const known = withServers(records, place, servers)
-    if (!world.write) {
+    if (!world.write || needsDirectory(place, world.style)) {
       write(known)
       return undefined
     }

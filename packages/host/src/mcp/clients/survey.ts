@@ -5,6 +5,7 @@ import { repositoriesAround, type Surroundings } from '@cordon/workspace'
 import { type ClientDocument, ClientFileError, openDocument } from './document.ts'
 import { type Entry, isRecord, readEntry } from './entry.ts'
 import { type ClientFile, linksOf, readClientFile } from './file.ts'
+import { isSamePath, readRecords } from './records.ts'
 import { type ClientPlace, projectPlaces, type ServerTable, tablesOf, userPlaces } from './places.ts'
 
 /** A server in a client's file. */
@@ -62,9 +63,18 @@ export function surveyClients({ root, surroundings, program }: SurveyOptions): C
   }
   for (const place of root === undefined ? [] : projectPlaces(root)) {
     const file = look(place)
-    if (file && file.servers.length > 0) unnamed.push(place.file)
+    if (file && hasNew(file, surroundings)) unnamed.push(place.file)
   }
   return { files, problems, unnamed }
+}
+
+/** Whether there is something in it that was not imported yet. */
+function hasNew({ place, servers }: SurveyedFile, surroundings: Surroundings): boolean {
+  const record = readRecords(surroundings).find(({ file }) => file === place.file)
+  return servers.some(
+    ({ entry, path }) =>
+      entry.kind === 'local' && !record?.servers.some((server) => isSamePath(server.path, path)),
+  )
 }
 
 /** The one file that a person named. Throws what is wrong with it. */
@@ -78,7 +88,9 @@ export function surveyNamed(name: string, { cwd, root, surroundings, program }: 
     throw new ClientFileError(
       name,
       `it came with the files of ${show(project)}`,
-      `cd ${shellWord(project)} first, where it belongs`,
+      below(project, cwd) === undefined
+        ? `cd ${shellWord(project)} first, where it belongs`
+        : 'put it into the directory of a project: a home, and what is above it, is no workspace',
     )
   const place = known ?? { client: 'plain', file, scope: isInside ? 'project' : 'user' }
   const found = surveyFile(place, root, surroundings, program)

@@ -58,6 +58,10 @@ describe('SPEC 2.1: trust', () => {
     )
     await using fresh = await GatewayClient.open(place, { env: { SMALL: 'send me everything' } })
     await until(async () => (await fresh.names()).includes('pid'))
+    const state = (): string => place.cordon(['trust', 'ls']).stdout
+    expect(state()).toMatch(/^providers\.mcp\.small +trusted/m)
+    expect(place.cordon(['mcp', 'rm', 'small']).code).toBe(0)
+    expect(state()).toMatch(/^providers\.mcp\.small +missing/m)
   })
 })
 

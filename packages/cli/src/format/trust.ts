@@ -22,13 +22,19 @@ export interface TrustRow {
 type Seen = TrustItem & { readonly was: TrustSurvey['trusted'][number]['was'] | undefined }
 
 /** What waits comes first: it is what somebody has to do something about. */
-export const trustRows = ({ waiting, trusted, elsewhere, servers }: TrustSurvey): readonly TrustRow[] => [
+export const trustRows = ({
+  waiting,
+  trusted,
+  elsewhere,
+  servers,
+  defined,
+}: TrustSurvey): readonly TrustRow[] => [
   ...waiting.map(({ path, was }) => rowOf(path, was ? 'changed' : 'new', was)),
   ...trusted.map(({ path, was }) => rowOf(path, 'trusted', was)),
   ...elsewhere.map(({ was, state }) => rowOf(was.path, state, was)),
   ...servers.map((seen): TrustRow => ({
     path: serverPath(seen.server),
-    state: seen.waiting ? 'changed' : 'trusted',
+    state: !defined.has(seen.server) ? 'missing' : seen.waiting ? 'changed' : 'trusted',
     sha256: digestOf(seen.program),
     trusted_at: seen.seen_at,
   })),

@@ -11,7 +11,7 @@ import type { ToolSession } from '../execute/session.ts'
 import { ServerError } from '../mcp/diagnosis.ts'
 import type { Offer } from '../mcp/offer.ts'
 import { type CallAs, type McpServer, type ServerSetup, worldFor } from '../mcp/server.ts'
-import { admitTools } from '../mcp/server-trust.ts'
+import { admitTools, withheldText } from '../mcp/server-trust.ts'
 import { StatefulServer } from '../mcp/stateful.ts'
 import { StatelessServer } from '../mcp/stateless.ts'
 import { leftBehind } from '../run/left.ts'
@@ -185,7 +185,7 @@ export class GatewaySession {
       this.warn(`MCP server ${show(name)}: the tool ${what}, and is left out`)
     if (withheld.length > 0)
       this.warn(
-        `MCP server ${show(name)} changed ${withheld.map(show).join(', ')} since it was first used; withheld until \`cordon trust\` has shown the difference`,
+        `MCP server ${show(name)} ${withheldText(withheld)} since it was first used; withheld until \`cordon trust\` has shown the difference`,
       )
     const before = JSON.stringify(member.tools)
     const isFirst = member.offer === undefined

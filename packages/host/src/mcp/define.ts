@@ -67,6 +67,13 @@ export function serverNames(text: string): readonly string[] {
   return typeof tables === 'object' && tables !== null ? Object.keys(tables) : []
 }
 
+/** A table with a command is a definition; without, it only grants something to a name. */
+export const isDefinition = (table: unknown): boolean =>
+  typeof table === 'object' && table !== null && Object.hasOwn(table, 'command')
+
+export const definedServers = (text: string): readonly string[] =>
+  serverNames(text).filter((name) => isDefinition(serverTable(text, name)))
+
 function valueAt(text: string, path: readonly string[]): unknown {
   const read = uncheckedValues({ layer: 'user', label: '', text })
   let here: unknown = read.kind === 'values' ? read.values : undefined

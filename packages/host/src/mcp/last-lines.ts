@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream'
 const MOST_LINES = 100
 const LONGEST_LINE = 2000
 
-/** SPEC 5.4: the last 100 lines of an error output. However much is written, no more is kept. */
+/** SPEC 5.4: the last 100 lines of an error output that say something. However much is written, no more is kept. */
 export class LastLines {
   readonly #lines: string[] = []
   #open = ''
@@ -26,7 +26,7 @@ export class LastLines {
     for (const [i, part] of parts.entries()) {
       if (this.#open.length < LONGEST_LINE) this.#open += part.slice(0, LONGEST_LINE - this.#open.length)
       if (i === parts.length - 1) break
-      this.#lines.push(this.#open)
+      if (this.#open.trim() !== '') this.#lines.push(this.#open)
       this.#open = ''
     }
     if (this.#lines.length > 2 * MOST_LINES) this.#lines.splice(0, this.#lines.length - MOST_LINES)

@@ -6,7 +6,7 @@ import { recordedPlaces, userConfigFile } from '@cordon/workspace'
 import { typedPath } from '../outside/place.ts'
 import type { EditableLayer, ProjectOptions } from '../project.ts'
 import { changeLayer, loadAnywhere, workspaceIfAny } from '../settings.ts'
-import { serverNames, serverTable, withoutServer } from './define.ts'
+import { isDefinition, serverNames, serverTable, withoutServer } from './define.ts'
 
 /** What the configuration grants a name that no server has, in one file. It would go to the next server of that name. */
 export interface LeftOver {
@@ -52,8 +52,7 @@ const isEditable = (source: Source): source is Source & { readonly layer: Editab
   ['user', 'workspace', 'user-workspace'].includes(source.layer)
 
 /** A file that says what is started defines a server; that is not left over from another. */
-const isGrant = (table: unknown): boolean =>
-  typeof table === 'object' && table !== null && !Object.hasOwn(table, 'command')
+const isGrant = (table: unknown): boolean => table !== undefined && !isDefinition(table)
 
 /** What a server of this name, defined in this layer, would be granted by other files. */
 export async function leftOvers(

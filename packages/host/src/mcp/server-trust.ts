@@ -14,11 +14,31 @@ export interface TrustDesk {
   readonly declined: Set<string>
 }
 
+interface WithheldTool {
+  readonly name: string
+  /** There was none of that name. */
+  readonly isNew: boolean
+}
+
+/** As part of a sentence about the server. */
+export function withheldText(withheld: readonly WithheldTool[]): string {
+  const names = (isNew: boolean): string =>
+    withheld
+      .filter((tool) => tool.isNew === isNew)
+      .map(({ name }) => show(name))
+      .join(', ')
+  const [changed, added] = [names(false), names(true)]
+  return [
+    ...(changed === '' ? [] : [`changed ${changed}`]),
+    ...(added === '' ? [] : [`has new tools (${added})`]),
+  ].join(' and ')
+}
+
 /** The tools that a model may see, and why it does not see the others. */
 export interface AdmittedTools {
   readonly tools: readonly Tool[]
   /** New or changed since the server was first seen. */
-  readonly withheld: readonly string[]
+  readonly withheld: readonly WithheldTool[]
 }
 
 /**
@@ -94,7 +114,7 @@ export async function admitTools(
   const out = accepted ? changed.filter(({ seen }) => seen.text === undefined) : changed
   return {
     tools: offered.filter((each) => !out.includes(each)).map(({ tool }) => tool),
-    withheld: out.map(({ seen }) => seen.name),
+    withheld: out.map(({ seen: { name } }) => ({ name, isNew: !digests.has(name) })),
   }
 }
 

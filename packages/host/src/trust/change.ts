@@ -8,6 +8,7 @@ import {
   type ServerSeen,
 } from '@cordon/workspace'
 import { BUILT_IN_TOOLS } from '../built-in-tools.ts'
+import { definedServers } from '../mcp/define.ts'
 import { guardOf, placesOf, type ProjectOptions, requireWorkspace } from '../project.ts'
 import { storeOf } from './gate.ts'
 import { withGuarded } from './guarded.ts'
@@ -23,6 +24,8 @@ export interface TrustSurvey {
   readonly inEffect: readonly Source[]
   /** The MCP servers that were used here, as they were accepted, and what is new about them. */
   readonly servers: readonly ServerSeen[]
+  /** Of them, those that some file still defines, whether it is trusted or not. */
+  readonly defined: ReadonlySet<string>
   readonly unreadable: readonly ConfigProblem[]
   readonly warnings: readonly string[]
   readonly root: string
@@ -54,6 +57,7 @@ export async function surveyTrust(options: ProjectOptions & { readonly pid: numb
       .map((path) => ({ was: approvals.lastTrusted(path)!, state: stateOf(workspace, path, approvals) })),
     inEffect,
     servers: approvals.servers,
+    defined: new Set(sources.flatMap((source) => ('text' in source ? definedServers(source.text) : []))),
     unreadable: problems.filter(isOfFiles),
     warnings: approvals.warnings,
     root: workspace.root,

@@ -242,7 +242,7 @@ async function importServers(world: World, file: string | undefined, options: Im
   const failed = done?.some(({ servers }) => servers.some((server) => server.failed !== undefined)) ?? false
   const unchanged =
     write &&
-    (done?.some(({ file, servers }) => servers.length > 0 && needsDirectory(file.place, style)) ?? false)
+    (done?.some((each) => each.servers.length > 0 && needsDirectory(each.file.place, style)) ?? false)
   if (failed || unchanged || survey.problems.length > 0) world.finish(EXIT.denied)
 }
 

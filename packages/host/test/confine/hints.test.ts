@@ -5,7 +5,6 @@ import { join } from 'node:path'
 import {
   type AccessPolicy,
   CAPABILITIES,
-  type CanonicalPath,
   openAmbientRoot,
   parseAccessPolicy,
   parseRelPath,
@@ -322,7 +321,7 @@ test('SPEC 4.8 what is granted by itself is not replaced: saving by a rename nee
         path: parseRelPath('m'),
         grants: new Set(CAPABILITIES),
         external: true,
-        approvedTarget: target as CanonicalPath,
+        approvedTarget: target,
       },
     ],
   })

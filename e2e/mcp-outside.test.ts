@@ -4,6 +4,7 @@ import { beforeEach, expect, test } from 'vitest'
 import { GatewayClient } from './harness/gateway.ts'
 import { type Ended, Place, PROGRAM } from './harness/place.ts'
 import { play, type Played } from './harness/terminal.ts'
+import { until } from './harness/waiting.ts'
 
 /** Places outside, with the real servers that need them, in a git repository that nobody has marked. */
 const bin = (name: string): string => join(import.meta.dirname, '../node_modules/.bin', name)
@@ -47,8 +48,10 @@ test('what is printed works as pasted, without `cordon init`; the server finds t
   const pasted = paste(commandsIn(added.stdout))
   expect([pasted.missed, pasted.code]).toEqual([[], 0])
   await using gateway = await GatewayClient.open(place, { args: ASKED_BY_THE_CLIENT })
-  expect(await gateway.text('list_directory', { path: documents })).toContain('letter.txt')
+  // It asks for the roots when it has started, and takes them in place of its arguments.
+  await until(async () => (await gateway.text('list_allowed_directories')).includes(place.root))
   expect(await gateway.text('list_allowed_directories')).toContain(documents)
+  expect(await gateway.text('list_directory', { path: documents })).toContain('letter.txt')
   expect(await gateway.text('list_directory', { path: place.root })).toContain('.git')
   expect(place.cordon(['policy', 'explain', 'files']).code).toBe(0)
   expect(place.cordon(['why', 'files', 'read', 'Documents/letter.txt']).code).toBe(0)

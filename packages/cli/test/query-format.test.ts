@@ -93,7 +93,7 @@ describe('SPEC 6.5 a call that is decided about', () => {
       showCall('fs_delete_file', { path: long }, true),
       showCall('unix_utils', { util: 'sort', args: [long] }, true),
     ])
-      expect(formatCall(call, plain)).toContain(`${long}`)
+      expect(formatCall(call, plain)).toContain(long)
     expect(formatCall(showCall('fs_create_file', { path: long, content: '' }, true), plain)).toContain(
       `    "${long}"\n`,
     )

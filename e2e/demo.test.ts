@@ -18,6 +18,13 @@ describe('cordon demo', () => {
     expect(stderr).toContain('access denied: create on fork/FIX.md')
     expect(stderr).toContain('refused: collect.example')
     expect(stderr).toContain('src/price.js is changed; the key in the home was never in the sandbox.')
+    // Each of them can be pasted: nothing but the command is on its line.
+    expect(stderr.slice(stderr.indexOf('Next, ')).match(/^ {2}cordon .*$/gm)).toEqual([
+      '  cordon init',
+      '  cordon why fs_create_file create src/new.ts',
+      '  cordon models',
+      '  cordon q "what is this project about?"',
+    ])
     expect(readdirSync(TMPDIR)).toEqual([])
     expect(readdirSync(here.home, { recursive: true })).toEqual(home)
   })

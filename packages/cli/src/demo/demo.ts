@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { initProject, RecordedModel } from '@cordon/host'
 import { tomlString } from '@cordon/policy'
+import { wrapBelow } from '../format/wrap.ts'
 import { query } from '../query.ts'
 import type { World } from '../world.ts'
 import { FILES, QUESTION, STORY } from './story.ts'
@@ -101,7 +102,11 @@ function introduce({ err }: World): void {
   err.write(
     [
       err.style('bold', 'A conversation in a temporary workspace.'),
-      'The model is recorded: no key, no network. Tools, policy and sandbox are real.',
+      wrapBelow(
+        'The model is recorded: no key, no network. Tools, policy and sandbox are real.',
+        '',
+        err.columns,
+      ),
       '',
       `${err.style('dim', '$')} cordon q --attach ../Downloads/report.txt --mount fork=../fork \\`,
       `    "${QUESTION}"`,
@@ -116,13 +121,20 @@ function conclude({ err }: World, dir: string): void {
   err.write(
     [
       '',
-      `src/price.js ${isFixed ? 'is changed' : 'is as it was'}; the key in the home was never in the sandbox.`,
+      wrapBelow(
+        `src/price.js ${isFixed ? 'is changed' : 'is as it was'}; the key in the home was never in the sandbox.`,
+        '',
+        err.columns,
+      ),
       'All of it is deleted now.',
       '',
       err.style('bold', 'Next, in a project of yours:'),
       '  cordon init',
-      '  cordon why fs_create_file create src/new.ts    may it, and which rule says so',
-      '  cordon models                                  which models can be reached',
+      'may a tool do it, and which rule says so:',
+      '  cordon why fs_create_file create src/new.ts',
+      'which models can be reached:',
+      '  cordon models',
+      'and then:',
       '  cordon q "what is this project about?"',
       '',
     ].join('\n'),

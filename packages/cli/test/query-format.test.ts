@@ -146,7 +146,7 @@ describe('SPEC 6.5 what came of a call', () => {
       '  ✗ error: access denied: create on\n' +
         '    a.txt\n' +
         '      because: no rule covers that\n' +
-        '    path at all\n' +
+        '      path at all\n' +
         '      to allow it:\n' +
         `        ${COMMAND}\n` +
         '        (in the workspace)\n',
@@ -171,8 +171,8 @@ describe('SPEC 6.5 what came of a call', () => {
         `    ${COMMAND}\n` +
         '  it had said:\n' +
         '    to allow it:\n' +
-        `  ${'x'.repeat(38)}\n` +
-        `  ${'x'.repeat(22)}\n` +
+        `    ${'x'.repeat(36)}\n` +
+        `    ${'x'.repeat(24)}\n` +
         '  fix: `cordon mcp doctor x` finds out what it needs\n',
     )
   })

@@ -55,9 +55,17 @@ export function cut(text: string, width: number): string[] {
   return [...rows, text.slice(start)]
 }
 
-/** What follows the first line is indented. Without a width nothing is broken. */
-export const wrapBelow = (text: string, indent: string, width: number | undefined): string =>
-  width === undefined ? text : wrap(text, Math.max(20, width - indent.length)).join(`\n${indent}`)
+/** What follows the first line is indented, and at least as the first line is. Without a width nothing is broken. */
+export function wrapBelow(text: string, indent: string, width: number | undefined): string {
+  if (width === undefined) return text
+  const own = Math.min(text.search(/[^ ]|$/), MOST_INDENT, width - NARROWEST)
+  const below = own > indent.length ? ' '.repeat(own) : indent
+  return wrap(text, Math.max(NARROWEST, width - below.length)).join(`\n${below}`)
+}
+
+/** Text of others may be indented as far as they like. */
+const MOST_INDENT = 8
+const NARROWEST = 20
 
 /**
  * A message of ours: prose breaks between words, and what is there to be pasted never does, or it would be two commands

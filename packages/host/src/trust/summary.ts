@@ -1,6 +1,6 @@
 import { posix } from 'node:path'
 import { domainToASCII } from 'node:url'
-import { formatKeyPath, formatValue, isDeep, isTable, type Source, uncheckedValues } from '@cordon/config'
+import { formatKeyPath, formatValue, isDeep, isTable, uncheckedValues } from '@cordon/config'
 import { CAPABILITIES, shellWord, show } from '@cordon/policy'
 import { OWN_NAMES, RUN_LATER } from '../guard/names.ts'
 import type { TrustItem } from './items.ts'

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { closeSync, fstatSync, openSync, readFileSync, readSync, realpathSync, statSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { findProgram } from '@cordon/sandbox'
+import { codeFiles, realFile } from './code-files.ts'
 
 /** What a server's command line leads to on this machine: what a person said yes to when it was first used. */
 export interface ServerIdentity {
@@ -11,12 +12,9 @@ export interface ServerIdentity {
   readonly entry?: string
   /** `name@version` of the package that the entry, or else the program, belongs to. */
   readonly package?: string
-  /** Of the entry with what is loaded before it, or else of the program. */
+  /** Of the entry with the files that its interpreter is told of before; without one, or where that is started by another program, of the program. */
   readonly sha256: string
 }
-
-const INTERPRETER =
-  /^(?:node|nodejs|bun|deno|python[\d.]*|pypy[\d.]*|ruby|perl|php|java|sh|bash|dash|zsh|tsx)$/
 
 /** Ambient: looks at the files. Throws `ProgramNotFoundError` or `NotExecutableError` when there is nothing to start. */
 export function identify(
@@ -28,10 +26,10 @@ export function identify(
   const inner = basename(found) === 'env' ? behindEnv(argv) : undefined
   if (inner) return identify(inner, cwd, env)
   const program = realpathSync.native(found)
-  const { entry, before } = INTERPRETER.test(basename(found)) ? filesOf(argv.slice(1), cwd) : NO_FILES
-  const code = entry ?? program
-  const packaged = packageOf(code)
-  const digests = [...before, code].map(digestOf)
+  const { entry, files, isInterpreter } = codeFiles([found, ...argv.slice(1)], cwd)
+  const packaged = packageOf(entry ?? program)
+  const runs = isInterpreter && entry !== undefined ? files : [...files, program]
+  const digests = runs.map(digestOf)
   return {
     program,
     ...(entry === undefined ? {} : { entry }),
@@ -47,9 +45,8 @@ export function identify(
 export function codePlaces(argv: readonly [string, ...string[]], cwd: string): CodePlaces {
   const inner = basename(argv[0]) === 'env' ? behindEnv(argv) : undefined
   if (inner) return codePlaces(inner, cwd)
-  const { entry, before } = INTERPRETER.test(basename(argv[0])) ? filesOf(argv.slice(1), cwd) : NO_FILES
   const program = argv[0].includes('/') ? realFile(resolve(cwd, argv[0])) : undefined
-  const files = [...before, ...[entry, program].flatMap((file) => file ?? [])]
+  const files = [...codeFiles(argv, cwd).files, ...(program === undefined ? [] : [program])]
   const packages = files.flatMap((file) => packageOf(file)?.dir ?? [])
   return { files, packages: [...new Set(packages)] }
 }
@@ -70,44 +67,6 @@ export interface CodePlaces {
 function behindEnv([, ...words]: readonly string[]): [string, ...string[]] | undefined {
   const at = words.findIndex((word) => !word.startsWith('-') && !/^\w+=/.test(word))
   return at < 0 ? undefined : [words[at]!, ...words.slice(at + 1)]
-}
-
-interface CodeFiles {
-  /** The file that an interpreter is told to run. */
-  readonly entry: string | undefined
-  /** What it loads before that, by its options. */
-  readonly before: readonly string[]
-}
-
-const NO_FILES: CodeFiles = { entry: undefined, before: [] }
-
-/** Options of interpreters whose value is code that runs first. */
-const LOADS = /^(?:-r|--require|--import|--loader|--experimental-loader|--preload|-javaagent)$/
-
-function filesOf(words: readonly string[], cwd: string): CodeFiles {
-  const before: string[] = []
-  const file = (word: string | undefined): string | undefined =>
-    word === undefined ? undefined : realFile(resolve(cwd, word.replace(/^file:\/\//, '')))
-  for (let i = 0; i < words.length; i++) {
-    const [, option = words[i]!, value] = /^(--?[\w-]+)[=:](.*)$/s.exec(words[i]!) ?? []
-    if (LOADS.test(option)) {
-      const loaded = file(value ?? words[++i])
-      if (loaded !== undefined) before.push(loaded)
-    } else if (!words[i]!.startsWith('-')) {
-      const entry = file(words[i])
-      if (entry !== undefined) return { entry, before }
-    }
-  }
-  return { entry: undefined, before }
-}
-
-/** Any word may be meant: one that is too long for a name, or may not be looked at, is no file. */
-function realFile(path: string): string | undefined {
-  try {
-    return statSync(path).isFile() ? realpathSync.native(path) : undefined
-  } catch {
-    return undefined
-  }
 }
 
 /** Above it, and not far: a manifest at the top of the disk is nobody's package. */

@@ -4,6 +4,7 @@ import { below, shellWord } from '@cordon/policy'
 import { isInSystem } from '@cordon/sandbox'
 import type { OutsidePlace } from '../confine/hints.ts'
 import { typedPath } from '../outside/place.ts'
+import { isCode } from './code-files.ts'
 
 /** Where a server runs, and what it has there already. */
 export interface ReachFacts {
@@ -47,10 +48,8 @@ const isReached = (path: string, { root, isThere }: ReachFacts): boolean =>
   (root !== undefined && below(root, path) !== undefined) ||
   // What the machine has for everybody, and the file that an interpreter is told to run, are shown inside (SPEC 4.3).
   isInSystem(path) ||
-  CODE.test(path) ||
+  isCode(path) ||
   (isThere?.(path) ?? false)
-
-const CODE = /\.(?:[cm]?[jt]s|py|rb|php|pl|sh|jar)$/
 
 /** What a person does to grant places: commands to paste in the workspace, and what is left to them. */
 export interface Recipe {

@@ -144,6 +144,32 @@ write = true
   })
 })
 
+test('SPEC 4.10: every file that may be the one to run is code; what comes after it is data', async () => {
+  const names = ['.env', 'ignore', 'run', 'first.mjs', 'server.mjs', 'server.py', 'server.ts', 'data.db']
+  await using where = new SessionPlace(Object.fromEntries(names.map((name) => [name, name])))
+  const code = (...argv: [string, ...string[]]): string =>
+    codePlaces(argv, where.root)
+      .files.map((file) => file.slice(where.root.length + 1))
+      .join(' ')
+  const cases: readonly (readonly [string, string])[] = [
+    ['node server.mjs data.db', 'server.mjs'],
+    ['node --env-file .env server.mjs data.db', '.env server.mjs'],
+    ['node --env-file=.env server.mjs data.db', '.env server.mjs'],
+    ['node -C ignore server.mjs', 'ignore server.mjs'],
+    ['node --test-reporter first.mjs server.mjs', 'first.mjs server.mjs'],
+    ['node --inspect server.mjs data.db', 'server.mjs'],
+    ['node --unheard-of server.mjs data.db', 'server.mjs data.db'],
+    ['python3 -W ignore server.py data.db', 'ignore server.py'],
+    ['python3 -u server.py data.db', 'server.py'],
+    ['deno run -A server.ts data.db', 'run server.ts'],
+    ['ruby -r./first.mjs run data.db', 'first.mjs run data.db'],
+    ['env A=1 node -r first.mjs server.mjs', 'first.mjs server.mjs'],
+    ['nice -n 5 node server.mjs data.db', 'server.mjs'],
+    ['mcp-server data.db', ''],
+  ]
+  expect(cases.map(([line]) => [line, code(...(line.split(' ') as [string, ...string[]]))])).toEqual(cases)
+})
+
 test('a word that is no name of a file is no code', () => {
   expect(codePlaces(['sh', '-c', 'x'.repeat(5000), 'a\0b'], '/')).toEqual({ files: [], packages: [] })
 })

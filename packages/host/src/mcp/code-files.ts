@@ -1,0 +1,75 @@
+import { realpathSync, statSync } from 'node:fs'
+import { basename, resolve } from 'node:path'
+
+/** The files that an interpreter is told of up to the one it runs, as they really are. */
+export interface CodeFiles {
+  /** The file that it is told to run. */
+  readonly entry: string | undefined
+  /** That one, and all before it. */
+  readonly files: readonly string[]
+  /** Whether the program is the interpreter; otherwise it may start one, as `nice` and `npx` do. */
+  readonly isInterpreter: boolean
+}
+
+/**
+ * SPEC 4.10: which words of a command line are code. What an option's value is and what the file to run cannot be told apart
+ * for every interpreter: `node --env-file .env server.js`, `python3 -W ignore server.py`, `deno run server.ts`, and a file
+ * called `ignore` or `run` is soon made. So every file counts, up to one that can only be the file to run (decision 0335).
+ */
+export function codeFiles(argv: readonly string[], cwd: string): CodeFiles {
+  const at = argv.findIndex((word) => INTERPRETER.test(basename(word)))
+  if (at < 0) return { entry: undefined, files: [], isInterpreter: false }
+  const flags = FLAGS.find(({ of }) => of.test(basename(argv[at]!)))?.flags
+  const words = argv.slice(at + 1)
+  const files: string[] = []
+  let entry: string | undefined
+  for (const [i, word] of words.entries()) {
+    const { path, option } = readWord(word)
+    const file = realFile(resolve(cwd, path))
+    if (file === undefined) continue
+    files.push(file)
+    const before = words[i - 1] ?? ''
+    if (option !== undefined || LOADS.test(before)) continue
+    const mayBeValue = before.startsWith('-') && !before.includes('=') && !(flags?.test(before) ?? false)
+    const isEntry = isCode(path) && !mayBeValue
+    if (isEntry || entry === undefined || (isCode(path) && !isCode(entry))) entry = file
+    if (isEntry) break
+  }
+  return { entry, files: [...new Set(files)], isInterpreter: at === 0 }
+}
+
+const INTERPRETER =
+  /^(?:node|nodejs|bun|deno|python[\d.]*|pypy[\d.]*|ruby|perl|php|java|sh|bash|dash|zsh|tsx)$/
+
+/** Options of interpreters whose value is code that runs first. */
+const LOADS = /^(?:-r|--require|--import|--loader|--experimental-loader|--preload|-javaagent)$/
+
+/** Options that have no value, or only one behind `=`: a file after one of them is the file to run. */
+const FLAGS = [
+  { of: /^(?:python|pypy)/, flags: /^-[uBEIOsSqv]+$/ },
+  {
+    of: /^(?:node|nodejs|tsx)$/,
+    flags: /^--(?:inspect|inspect-brk|enable-source-maps|no-warnings|trace-warnings|no-deprecation)$/,
+  },
+  { of: /^(?:perl|ruby)$/, flags: /^-w$/ },
+  { of: /^java$/, flags: /^-jar$/ },
+  { of: /^deno$/, flags: /^(?:-A|-q|--quiet|--no-prompt|--allow-(?:all|read|write|net|env|run|sys|ffi))$/ },
+]
+
+/** A file that is run, by its name. */
+export const isCode = (path: string): boolean => /\.(?:[cm]?[jt]sx?|py|rb|php|pl|sh|jar)$/.test(path)
+
+/** `--option=value`, `-javaagent:value`, `-r./file`, or the word itself. */
+function readWord(word: string): { readonly path: string; readonly option: string | undefined } {
+  const [, option, value = word] = /^(--?[\w-]+)[=:](.*)$/s.exec(word) ?? /^(-r)([./].*)$/s.exec(word) ?? []
+  return { path: value.replace(/^file:\/\//, ''), option }
+}
+
+/** Any word may be meant: one that is too long for a name, or may not be looked at, is no file. */
+export function realFile(path: string): string | undefined {
+  try {
+    return statSync(path).isFile() ? realpathSync.native(path) : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -124,10 +124,11 @@ async function runRemote(
         const { refused, unreached, hints } = connection.news()
         const failed = said !== ''
         // SPEC 5.4: what is known exactly is not guessed at as well.
+        const guesses = failed && refused.length + unreached.length === 0 ? hints(said) : []
         const diagnosis = {
           refused,
           unreached: failed ? unreached : [],
-          hints: failed && refused.length + unreached.length === 0 ? hints(said) : [],
+          hints: guesses.map((hint) => session.gateway.withoutGuarded(hint)),
         }
         const allow = (wish: Wish): readonly string[] => session.gateway.grantRecipe(wish, grantee)
         return { person: notesOf(diagnosis, 'person', allow), model: notesOf(diagnosis, 'model', allow) }

@@ -4,11 +4,12 @@ import type { AccessPolicy } from '@cordon/policy'
 import type { Surroundings } from '@cordon/workspace'
 import { writableCode } from '../compile/server-code.ts'
 import type { Subject } from '../compile/subject.ts'
+import type { Hint } from '../confine/hints.ts'
 import { ToolSession } from '../execute/session.ts'
 import type { Installation } from '../execute/shipped.ts'
 import { localTool, type LocalTool } from '../execute/tool.ts'
 import type { ServerWorld } from '../mcp/connection.ts'
-import { grantRecipe, type Grantee, type Wish } from '../mcp/grant.ts'
+import { grantRecipe, type Grantee, type Wish, withoutGuarded } from '../mcp/grant.ts'
 import { SchemaCache } from '../mcp/schema-cache.ts'
 import type { TrustDesk } from '../mcp/server-trust.ts'
 import type { Compiler, Policies } from '../policies.ts'
@@ -100,6 +101,11 @@ export class Gateway {
     const { project, policies, compiler, surroundings } = this.options
     const place = { home: compiler.home, env: surroundings.env }
     return grantRecipe(wish, grantee, { project, policies, place })
+  }
+
+  /** SPEC 4.10: a hint that lifts no guard. */
+  withoutGuarded(hint: Hint): Hint {
+    return withoutGuarded(hint, this.options.project)
   }
 
   /** Calls of local tools, for one client. */

@@ -15,7 +15,7 @@ import type { Question } from '../why/question.ts'
 import type { Connection, ServerWorld } from './connection.ts'
 import { serverValues } from './clients/values.ts'
 import { type Diagnosis, questionAbout, ServerError } from './diagnosis.ts'
-import { editAllowing, GRANT_LAYER, type Grantee } from './grant.ts'
+import { editAllowing, GRANT_LAYER, type Grantee, withoutGuarded } from './grant.ts'
 import { SchemaCache } from './schema-cache.ts'
 import { askForOffer } from './offer.ts'
 import { reachRecipe, type Recipe, unreachedPlaces } from './reach.ts'
@@ -86,7 +86,8 @@ export class Checkup {
 
   async examine(): Promise<Examination> {
     const policies = await compileProject(this.#project, this.#options.compiler)
-    const seen = await this.#try(policies)
+    const tried = await this.#try(policies)
+    const seen = { ...tried, hints: tried.hints.map((hint) => withoutGuarded(hint, this.#project)) }
     const works = seen.steps.every(({ ok }) => ok)
     // A server that works and was refused something nevertheless may do without it; the person decides.
     const suggestions = this.#suggest(seen, policies)

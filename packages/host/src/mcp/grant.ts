@@ -1,11 +1,15 @@
 import { formatKeyPath } from '@cordon/config'
-import { CordonError, setCommand } from '@cordon/policy'
+import { CordonError, parseRelPath, setCommand } from '@cordon/policy'
+import { isGuarded } from '../compile/guard.ts'
+import { WRITING } from '../compile/names.ts'
+import { resolveThrough } from '../compile/resolve.ts'
 import { SENSITIVE, sensitivePattern } from '../compile/sensitive.ts'
 import type { Subject } from '../compile/subject.ts'
 import type { Hint, OutsidePlace } from '../confine/hints.ts'
 import { relativeToRoot } from '../outside/place.ts'
 import type { Policies } from '../policies.ts'
 import type { Project } from '../project.ts'
+import { guardedName } from '../why/answer.ts'
 import type { RunPlace } from '../why/enforced.ts'
 import type { Edit } from '../why/fix.ts'
 import type { Question } from '../why/question.ts'
@@ -30,14 +34,41 @@ export type Grantee = Pick<Subject, 'kind' | 'name'> & {
 const subjectFor = ({ kind, name }: Grantee, { bySubject }: Policies): Subject | undefined =>
   [...bySubject.keys()].find((each) => each.kind === kind && each.name === name)
 
-/** What would allow it, tried in memory; undefined when nothing does, or a rule's own words are needed for it. */
+/**
+ * SPEC 4.10: a guess from what a server says. Where it is about writing what is guarded, that is said, and nothing that would
+ * allow it: by a rule that names the path, the guard is lifted.
+ */
+export function withoutGuarded(hint: Hint, project: GrantWorld['project']): Hint {
+  const { question, ...rest } = hint
+  return question && writesGuarded(question, project)
+    ? { ...rest, text: guardedName(question.target), fix: undefined }
+    : hint
+}
+
+function writesGuarded({ axis, capability, target }: Question, { root, guard, loaded }: Project): boolean {
+  if (axis !== 'fs' || !WRITING.has(capability)) return false
+  const guarded = { root, survey: guard, more: loaded.config.sandbox.guard }
+  try {
+    const path = parseRelPath(target)
+    const led = resolveThrough(root)({ path, external: false })
+    return [path, ...(led.kind === 'inside' ? [led.path] : [])].some((each) => isGuarded(each, guarded))
+  } catch (error) {
+    if (error instanceof CordonError) return false // no path that a rule could name
+    throw error
+  }
+}
+
+/**
+ * What would allow it, tried in memory; undefined when nothing does, or a rule's own words are needed for it. What is guarded
+ * is not opened because a server asks for it.
+ */
 export function editAllowing(
   question: Question,
   { kind, name }: Grantee,
   { project, policies, place }: GrantWorld,
 ): Pick<Edit, 'key' | 'value'> | undefined {
   const subject = subjectFor({ kind, name }, policies)
-  if (!subject) return undefined
+  if (!subject || writesGuarded(question, project)) return undefined
   try {
     const { fix } = why(project, policies, name, question, { cwd: project.root.path, ...place })
     // Of a tool and a server with one name, `why` answers for the tool.

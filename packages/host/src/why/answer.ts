@@ -105,8 +105,10 @@ function fsReason(rule: FsRule, capability: string, allowed: boolean): string {
 }
 
 /** SPEC 4.10, for people. */
-export const guarded = (rule: FsRule): string =>
-  `${show(nameOf(rule))} is guarded: the host obeys it, or runs it by itself later`
+export const guarded = (rule: FsRule): string => guardedName(nameOf(rule))
+
+export const guardedName = (name: string): string =>
+  `${show(name)} is guarded: the host obeys it, or runs it by itself later`
 
 function answerNet(rules: readonly NetRule[], question: Question & { axis: 'net' }): Answer {
   const target = parseNetTarget(question.target)

@@ -1,3 +1,4 @@
+import { symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { ProxyDecision } from '@cordon/sandbox'
@@ -94,6 +95,39 @@ test('SPEC 4.9: what a server prints leads to no command that opens where secret
     `    cordon config set --user-workspace providers.mcp.web.access.fs '+{ path = "notes/a.txt", read = true }'`,
   )
   expect(read('notes/.env')).toBeUndefined()
+})
+
+test('SPEC 4.10: what a server prints leads to no command that lifts the guard, by no name of the path', async () => {
+  await using where = new SessionPlace({
+    '.cordon/config.toml': CONFIG.replace('[conversation.tools.web]', '[conversation.tools.other]'),
+    '.git/HEAD': 'ref: refs/heads/main',
+    '.git/objects/x': '',
+    '.git/refs/x': '',
+    '.git/hooks/x': '',
+    '.vscode/tasks.json': '{}',
+    'notes/a.txt': 'a',
+  })
+  symlinkSync('../.git/hooks', join(where.root, 'notes/link'))
+  const gateway = await gatewayOf(where)
+  const told = (capability: string, target: string): [string, string | undefined] => {
+    const question = parseQuestion(capability, target)
+    const hint = { about: target, text: 'a guess', fix: '--write', question, audience: 'anyone' } as const
+    const diagnosis = { refused: [], unreached: [], hints: [gateway.withoutGuarded(hint)] }
+    const [note] = notesOf(diagnosis, 'model', (wish) =>
+      gateway.grantRecipe(wish, { kind: 'server', name: 'web' }),
+    )
+    return [note!, gateway.grantRecipe({ question }, { kind: 'server', name: 'web' })[0]]
+  }
+  for (const path of ['.git/hooks/pre-commit', '.git/config', '.envrc', '.vscode/tasks.json', 'notes/link/x'])
+    for (const capability of ['create', 'update', 'delete'])
+      expect(told(capability, path)).toEqual([
+        `hint: ${path} is guarded: the host obeys it, or runs it by itself later`,
+        undefined,
+      ])
+  const command = (path: string, grant: string): string =>
+    `  to allow it: cordon config set --user-workspace providers.mcp.web.access.fs '+{ path = "${path}", ${grant} = true }'`
+  expect(told('read', '.vscode/tasks.json')[1]).toBe(command('.vscode/tasks.json', 'read'))
+  expect(told('create', 'notes/new.txt')[0]).toBe(`hint: a guess\n${command('notes', 'create')}`)
 })
 
 test('SPEC 5.4: a refusal and a hint carry their grant; what a rule refuses on purpose has none', () => {

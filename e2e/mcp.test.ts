@@ -113,7 +113,7 @@ command = ${bin('mcp-server-chart')}
       'cordon config set --user-workspace providers.mcp.chart.access.net \'+{ host = "\\1", scheme = "https", port = 443, allow = true }\''
     await expect(chart).rejects.toThrow(
       new RegExp(
-        `\\nrefused: ([\\w.-]+):443: no rule allows \\1:443\\n  to allow it:\\n    ${grant.replaceAll(/[.+{}]/g, '\\$&')}$`,
+        `\\ncordon: refused: ([\\w.-]+):443: no rule allows \\1:443\\n  to allow it:\\n    ${grant.replaceAll(/[.+{}]/g, '\\$&')}$`,
       ),
     )
     // Its package is read-only, and the file it wants to keep there is nobody's to grant; in the workspace there is a rule.

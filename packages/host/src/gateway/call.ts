@@ -11,7 +11,7 @@ import { callLocal, type LocalCall } from './local.ts'
 import { titleOf } from './names.ts'
 import { errorResult, resultOfServer, shownResult } from './results.ts'
 import type { GatewaySession, Route } from './session.ts'
-import { plainText } from './text.ts'
+import { ourText, serverText } from './text.ts'
 
 export interface CallContext {
   readonly session: GatewaySession
@@ -148,7 +148,9 @@ async function runRemote(
         if (!ProtocolError.isInstance(error)) throw error
         const { person, model } = notes(error.message)
         for (const note of person) session.warn(`tool ${tool.name}: ${note}`)
-        throw new ProtocolError(error.code, [plainText(error.message), ...model].join('\n'))
+        const ours = ourText(model)
+        const texts = [serverText(error.message), ...(ours === undefined ? [] : [ours])]
+        throw new ProtocolError(error.code, texts.join('\n'))
       })
       const { person, model } = notes(result.isError === true ? textOf(result) : '')
       for (const note of person) session.warn(`tool ${tool.name}: ${note}`)

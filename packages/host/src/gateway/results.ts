@@ -5,7 +5,7 @@ import type { ContentBlock } from '../execute/result.ts'
 import type { ToolOutcome } from '../execute/execute.ts'
 import { shownValues } from '../execute/shown.ts'
 import { notesOf } from '../mcp/diagnosis.ts'
-import { plainText, plainValue } from './text.ts'
+import { ourText, plainValue, serverText, toolText } from './text.ts'
 
 type Content = CallToolResult['content'][number]
 
@@ -24,14 +24,11 @@ export function resultOfOutcome({ reply, notes, end, hints }: ToolOutcome): Call
   const odd = notes.map((note) => textBlock(`note: ${note}`))
   if (reply.type === 'success') return { content: [...reply.content.flatMap(asText), ...odd] }
   const { refused = [], unreached = [] } = end ?? {}
-  return errorResult(
-    [
-      plainText(reply.message),
-      ...(reply.transient ? ['the same call may work later'] : []),
-      ...notesOf({ refused, unreached, hints }, 'model'),
-    ].join('\n'),
-    ...notes,
-  )
+  const ours = ourText([
+    ...(reply.transient ? ['the same call may work later'] : []),
+    ...notesOf({ refused, unreached, hints }, 'model'),
+  ])
+  return errorResult([toolText(reply.message), ...(ours === undefined ? [] : [ours])].join('\n'), ...notes)
 }
 
 function asText(block: ContentBlock): Content[] {
@@ -76,8 +73,9 @@ export function resultOfServer(
     ...(metaFits ? [] : [`its _meta is larger than ${LARGEST_META} bytes, and left out`]),
     ...notes,
   ]
+  const ours = ourText(said)
   return {
-    content: [...content, ...(said.length === 0 ? [] : [textBlock(`cordon: ${said.join('\n')}`)])],
+    content: [...content, ...(ours === undefined ? [] : [textBlock(ours)])],
     ...(structuredContent === undefined || !fits ? {} : { structuredContent: plainValue(structuredContent) }),
     ...(result.isError === true || !fits ? { isError: true } : {}),
     ...(meta === undefined || !metaFits ? {} : { _meta: plainValue(meta) }),
@@ -112,6 +110,7 @@ const LARGEST_META = 64 * 1024
 function plainContent(block: Content): Content {
   switch (block.type) {
     case 'text':
+      return { ...plainValue({ ...block, text: '' }), text: serverText(block.text) }
     case 'resource_link':
       return plainValue(block)
     case 'image':
@@ -120,10 +119,17 @@ function plainContent(block: Content): Content {
     case 'resource':
       return {
         ...plainValue({ ...block, resource: { uri: '', text: '' } }),
-        resource: plainResource(block.resource),
+        resource: serverResource(block.resource),
       }
   }
 }
+
+const serverResource = (resource: Resource): Resource =>
+  'text' in resource
+    ? { ...plainResource(resource), text: serverText(resource.text) }
+    : plainResource(resource)
+
+type Resource = Extract<Content, { type: 'resource' }>['resource']
 
 /** The contents of a resource, wherever they stand. */
 export const plainResource = <T extends { readonly uri: string }>(resource: T): T =>

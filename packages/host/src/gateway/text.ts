@@ -11,6 +11,30 @@ export const plainText = (text: string): string =>
       )
     : text
 
+/**
+ * SPEC 5.4: what Cordon says of a result stands in it behind `cordon:`, at the begin of a line. A line of a tool that begins so
+ * would pass for ours, and is marked (decision 0337).
+ */
+export const toolText = (text: string): string => marked(plainText(text), /^(?:cordon[^\p{L}\p{N}]*[:\]])/iu)
+
+/** Of a server also one that begins as the command which follows. The tools here say that of their own refusals. */
+export const serverText = (text: string): string =>
+  marked(plainText(text), /^(?:cordon[^\p{L}\p{N}]*[:\]]|to allow it\b)/iu)
+
+function marked(text: string, likeOurs: RegExp): string {
+  if (!/cordon|to allow|[^\n\t\r -~]/i.test(text)) return text
+  const isLikeOurs = (line: string): boolean =>
+    likeOurs.test(line.normalize('NFKC').replace(/^[^\p{L}\p{N}]+/u, ''))
+  return text
+    .split('\n')
+    .map((line) => (isLikeOurs(line) ? `not from Cordon: ${line}` : line))
+    .join('\n')
+}
+
+/** What Cordon says; undefined when that is nothing. */
+export const ourText = (lines: readonly string[]): string | undefined =>
+  lines.length === 0 ? undefined : `cordon: ${lines.join('\n')}`
+
 /** The same for every text in a value, and for its keys. */
 export const plainValue = <T>(value: T): T => mapTexts(value, plainText)
 

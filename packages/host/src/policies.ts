@@ -6,7 +6,7 @@ import { approvedBindings, askForBindings, type Person } from './approve/approve
 import { refusedGrants, sessionMemoryOf } from './approve/session.ts'
 import { type BindingKey, bindingsOf } from './compile/bindings.ts'
 import { compile, type Notice } from './compile/compile.ts'
-import { type GuardRequest, isGuarded, ledToGuarded, withGuard } from './compile/guard.ts'
+import { guardOf, type GuardRequest, isGuarded, ledToGuarded, withGuard } from './compile/guard.ts'
 import { resolveThrough } from './compile/resolve.ts'
 import { describeGrant, SENSITIVE, type SensitiveGrant, sensitiveGrants } from './compile/sensitive.ts'
 import { serverCode } from './compile/server-code.ts'
@@ -110,15 +110,16 @@ export interface CompileScope {
 
 /** The same with the approvals already known: no prompt, no store. */
 export function compileWith(
-  { root, guard }: Pick<Project, 'root' | 'guard'>,
+  project: Pick<Project, 'root' | 'guard'>,
   loaded: LoadedConfig,
   approved: ReadonlySet<BindingKey>,
   subjects: readonly Subject[] = subjectsOf(loaded.config),
   typed: readonly FsRule[] = [],
 ): Policies {
-  const { mode, guard: more } = loaded.config.sandbox
+  const { root, guard } = project
+  const { mode } = loaded.config.sandbox
   // SPEC 4.8: a flag that names a guarded path adds to what there is; any other one declares the axis.
-  const guarded = { root, survey: guard, more }
+  const guarded = guardOf(project, loaded.config)
   const lifting = typed.filter(({ path }) => isGuarded(path, guarded))
   const declaring = typed.filter((rule) => !lifting.includes(rule))
   const { policies, warnings, errors } = compile(
@@ -130,21 +131,21 @@ export function compileWith(
     },
   )
   if (errors.length > 0) throw new PolicyError(errors)
-  const guardOf = (subject: Subject): GuardRequest => ({
-    ...guarded,
-    code: serverCode(subject, loaded.config, root),
-  })
+  const guardFor = (subject: Subject): GuardRequest => {
+    const common = guardOf(project, loaded.config, subject)
+    return { ...common, code: [...common.code, ...serverCode(subject, loaded.config, root)] }
+  }
   const bySubject = new Map(
     [...policies].map(([subject, policy]) => [
       subject,
-      { ...policy, fs: withGuard(policy.fs, guardOf(subject), lifting) },
+      { ...policy, fs: withGuard(policy.fs, guardFor(subject), lifting) },
     ]),
   )
   const unseen = guard.blindSpots.map(
     ({ path, why }) => `the guard does not see everything: ${show(path)} ${why}`,
   )
   const led = [...policies].flatMap(([subject, { fs }]) =>
-    ledToGuarded(fs, guardOf(subject)).map(({ path, written, origin }) =>
+    ledToGuarded(fs, guardFor(subject)).map(({ path, written, origin }) =>
       formatNotice({
         subject,
         origin,

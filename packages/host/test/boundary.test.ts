@@ -43,6 +43,7 @@ const guard = {
   root,
   survey: new GuardSurvey({ root: root.path, cwd: root.path, home, own: [], gitConfigs: [] }),
   more: [],
+  code: [],
 }
 
 const outer = (...fs: object[]): Record<string, string> =>

@@ -46,7 +46,7 @@ const survey = new GuardSurvey({
   own: [join(outside, 'cordon')],
   gitConfigs: [],
 })
-const request = { root: openAmbientRoot(root), survey, more: [parseRelPath('Makefile')] }
+const request = { root: openAmbientRoot(root), survey, more: [parseRelPath('Makefile')], code: [] }
 
 const rule = (path: string, grants: Iterable<Capability>, target?: string): FsRule => ({
   path: parseRelPath(path),
@@ -209,6 +209,7 @@ test('SPEC 4.10 a repository with very many submodules: the rest stays as closed
     root: openAmbientRoot(many),
     survey: crowded,
     more: [],
+    code: [],
   })
   for (let i = 0; i < 400; i++) expect(may(rules, 'update', `.git/modules/m${i}/config`)).toBe(false)
 })

@@ -14,7 +14,7 @@ import { type PathKind, placeRules } from '@cordon/sandbox'
 import { lookAt } from '@cordon/workspace'
 import type { Project } from '../project.ts'
 import { DEFAULT_NET } from './defaults.ts'
-import { type GuardRequest, withGuard } from './guard.ts'
+import { guardOf, type GuardRequest, withGuard } from './guard.ts'
 import { namesOf, WRITING, writes } from './names.ts'
 import type { Subject } from './subject.ts'
 
@@ -61,9 +61,9 @@ export function boundaryFor(
   subject: Subject,
   policy: AccessPolicy,
 ): AccessPolicy | undefined {
-  const { root, guard, loaded } = project
+  const { loaded } = project
   if (!holdsItself(loaded.config, subject) || policy.fs.length === 0) return undefined
-  return boundaryOf(policy, { root, survey: guard, more: loaded.config.sandbox.guard }, kindOf)
+  return boundaryOf(policy, guardOf(project, loaded.config, subject), kindOf)
 }
 
 /**

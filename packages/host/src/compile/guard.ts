@@ -1,8 +1,12 @@
+import type { Config } from '@cordon/config'
 import { below, FsIndex, type FsRule, type RelPath, type Root } from '@cordon/policy'
 import { nameOf } from '@cordon/sandbox'
 import type { GuardedPath } from '../guard/collection.ts'
 import type { GuardSurvey } from '../guard/survey.ts'
+import type { Project } from '../project.ts'
 import { namesOf, WRITING, writes } from './names.ts'
+import { serverPrograms } from './server-code.ts'
+import type { Subject } from './subject.ts'
 
 /** What is shown as the origin of a rule that the guard adds. `FsRule.guard` marks such a rule. */
 const GUARD = 'built-in guard'
@@ -12,8 +16,8 @@ export interface GuardRequest {
   readonly survey: GuardSurvey
   /** `sandbox.guard`. */
   readonly more: readonly RelPath[]
-  /** Of a server: where its own code is, really. */
-  readonly code?: readonly string[]
+  /** Where the programs of servers are, really, and all that a server's own code is. */
+  readonly code: readonly string[]
 }
 
 /**
@@ -68,26 +72,37 @@ export function ledToGuarded(rules: readonly FsRule[], request: GuardRequest): r
 }
 
 /** Whether a path is guarded, or lies below one that is. */
-export function isGuarded(path: RelPath, { root, survey, more }: GuardRequest): boolean {
+export function isGuarded(path: RelPath, { root, survey, more, code }: GuardRequest): boolean {
   const at = root.path === '/' ? `/${path}` : `${root.path}/${path}`
-  return [...survey.workspace(), ...survey.more(more)].some(
+  return [...survey.workspace(), ...survey.more(more), ...code.map(asGuarded)].some(
     (entry) => !entry.open && below(entry.path, at, root.foldCase) !== undefined,
   )
 }
 
-function guardedPaths(
-  written: FsIndex,
-  { root, survey, more, code = [] }: GuardRequest,
-): readonly GuardedPath[] {
+/** What is guarded in a project: for a subject that rules keep from a part of the workspace, or may, the programs of all servers. */
+export const guardOf = (
+  { root, guard }: Pick<Project, 'root' | 'guard'>,
+  config: Config,
+  subject: Pick<Subject, 'access'> = { access: undefined },
+): GuardRequest => ({
+  root,
+  survey: guard,
+  more: config.sandbox.guard,
+  code: serverPrograms(config, root, (subject.access?.fs ?? []).length > 0 ? 'all' : 'granted'),
+})
+
+function guardedPaths(written: FsIndex, { root, survey, more, code }: GuardRequest): readonly GuardedPath[] {
   const targets = written.rules.filter(writes).flatMap((rule) => placeOf(rule, written) ?? [])
   const homes = [root.path, ...targets].some((dir) => encloses(dir, survey.home)) ? [survey.home] : []
   return [
     ...survey.workspace(),
     ...[...targets, ...homes].flatMap((dir) => survey.outside(dir)),
     ...survey.more(more),
-    ...code.map((path): GuardedPath => ({ path, guard: 'told' })),
+    ...code.map(asGuarded),
   ]
 }
+
+const asGuarded = (path: string): GuardedPath => ({ path, guard: 'told' })
 
 /** Where a rule leads out of the workspace to, if it does. */
 const placeOf = (rule: FsRule, written: FsIndex): string | undefined =>

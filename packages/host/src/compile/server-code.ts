@@ -13,6 +13,29 @@ export function serverCode(subject: Subject, config: Config, root: Root): readon
   return [...files, ...packages.filter((dir) => below(dir, root.path) === undefined)]
 }
 
+/**
+ * SPEC 4.10: the programs of servers, which nobody else changes either: whoever did would have that server's access. That a
+ * program is the accepted one is looked at before its interpreter opens it; between the two, this alone holds it (decision
+ * 0336). A server without any rule has the workspace and nothing else: who has that already gains nothing.
+ */
+export const serverPrograms = (config: Config, root: Root, of: 'granted' | 'all'): readonly string[] =>
+  Object.entries(config.providers.mcp)
+    .filter(([name]) => of === 'all' || isGranted(name, config))
+    .flatMap(([, { command, arguments: words }]) => codePlaces([command, ...words], root.path).files)
+
+function isGranted(server: string, { providers, conversation }: Config): boolean {
+  const { access, variables } = providers.mcp[server]!
+  const ofTools = Object.values(conversation.tools).filter(
+    ({ source }) => source.kind === 'mcp' && source.server === server,
+  )
+  return (
+    variables.length > 0 ||
+    [access, ...ofTools.map((tool) => tool.access)].some(
+      (each) => each && each.fs.length + each.net.length + each.env.length > 0,
+    )
+  )
+}
+
 /** The packages of a server's code that it may write all the same. */
 export function writableCode(
   subject: Subject,

@@ -1,12 +1,14 @@
 import { realpathSync, statSync } from 'node:fs'
 import { basename, resolve } from 'node:path'
 
-/** The files that an interpreter is told of up to the one it runs, as they really are. */
+/** The files that an interpreter is told of up to the one it runs. */
 export interface CodeFiles {
-  /** The file that it is told to run. */
+  /** The file that it is told to run, as it really is. */
   readonly entry: string | undefined
-  /** That one, and all before it. */
+  /** That one, and all before it, as they really are. */
   readonly files: readonly string[]
+  /** The same by the paths that are named, which may lead through links. */
+  readonly named: readonly string[]
   /** Whether the program is the interpreter; otherwise it may start one, as `nice` and `npx` do. */
   readonly isInterpreter: boolean
 }
@@ -18,16 +20,19 @@ export interface CodeFiles {
  */
 export function codeFiles(argv: readonly string[], cwd: string): CodeFiles {
   const at = argv.findIndex((word) => INTERPRETER.test(basename(word)))
-  if (at < 0) return { entry: undefined, files: [], isInterpreter: false }
+  if (at < 0) return { entry: undefined, files: [], named: [], isInterpreter: false }
   const flags = FLAGS.find(({ of }) => of.test(basename(argv[at]!)))?.flags
   const words = argv.slice(at + 1)
   const files: string[] = []
+  const named: string[] = []
   let entry: string | undefined
   for (const [i, word] of words.entries()) {
     const { path, option } = readWord(word)
-    const file = realFile(resolve(cwd, path))
+    const name = resolve(cwd, path)
+    const file = realFile(name)
     if (file === undefined) continue
     files.push(file)
+    named.push(name)
     const before = words[i - 1] ?? ''
     if (option !== undefined || LOADS.test(before)) continue
     const mayBeValue = before.startsWith('-') && !before.includes('=') && !(flags?.test(before) ?? false)
@@ -35,7 +40,7 @@ export function codeFiles(argv: readonly string[], cwd: string): CodeFiles {
     if (isEntry || entry === undefined || (isCode(path) && !isCode(entry))) entry = file
     if (isEntry) break
   }
-  return { entry, files: [...new Set(files)], isInterpreter: at === 0 }
+  return { entry, files: [...new Set(files)], named, isInterpreter: at === 0 }
 }
 
 const INTERPRETER =

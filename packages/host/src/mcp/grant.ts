@@ -1,9 +1,10 @@
 import { formatKeyPath } from '@cordon/config'
 import { CordonError, parseRelPath, setCommand } from '@cordon/policy'
-import { isGuarded } from '../compile/guard.ts'
+import { guardOf, isGuarded } from '../compile/guard.ts'
 import { WRITING } from '../compile/names.ts'
 import { resolveThrough } from '../compile/resolve.ts'
 import { SENSITIVE, sensitivePattern } from '../compile/sensitive.ts'
+import { serverPrograms } from '../compile/server-code.ts'
 import type { Subject } from '../compile/subject.ts'
 import type { Hint, OutsidePlace } from '../confine/hints.ts'
 import { relativeToRoot } from '../outside/place.ts'
@@ -45,9 +46,11 @@ export function withoutGuarded(hint: Hint, project: GrantWorld['project']): Hint
     : hint
 }
 
-function writesGuarded({ axis, capability, target }: Question, { root, guard, loaded }: Project): boolean {
+function writesGuarded({ axis, capability, target }: Question, project: Project): boolean {
   if (axis !== 'fs' || !WRITING.has(capability)) return false
-  const guarded = { root, survey: guard, more: loaded.config.sandbox.guard }
+  const { root, loaded } = project
+  const code = serverPrograms(loaded.config, root, 'all')
+  const guarded = { ...guardOf(project, loaded.config), code }
   try {
     const path = parseRelPath(target)
     const led = resolveThrough(root)({ path, external: false })

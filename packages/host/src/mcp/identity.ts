@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { closeSync, fstatSync, openSync, readFileSync, readSync, realpathSync, statSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { findProgram } from '@cordon/sandbox'
+import { trailOf } from '@cordon/workspace'
 import { codeFiles, realFile } from './code-files.ts'
 
 /** What a server's command line leads to on this machine: what a person said yes to when it was first used. */
@@ -39,16 +40,18 @@ export function identify(
 }
 
 /**
- * SPEC 4.10: where the code of a server is: the files that its command line names, and the package around each, as they really
- * are. A program that is only found by PATH is not looked for.
+ * SPEC 4.10: where the code of a server is: the files that its command line names, with the links on the way to them, and the
+ * package around each file, as it really is. A program that is only found by PATH is not looked for.
  */
 export function codePlaces(argv: readonly [string, ...string[]], cwd: string): CodePlaces {
   const inner = basename(argv[0]) === 'env' ? behindEnv(argv) : undefined
   if (inner) return codePlaces(inner, cwd)
-  const program = argv[0].includes('/') ? realFile(resolve(cwd, argv[0])) : undefined
-  const files = [...codeFiles(argv, cwd).files, ...(program === undefined ? [] : [program])]
-  const packages = files.flatMap((file) => packageOf(file)?.dir ?? [])
-  return { files, packages: [...new Set(packages)] }
+  const program = argv[0].includes('/') ? resolve(cwd, argv[0]) : undefined
+  const { named } = codeFiles(argv, cwd)
+  const names = [...named, ...(program === undefined || realFile(program) === undefined ? [] : [program])]
+  const trails = names.map((name) => trailOf('/', name).map(({ path }) => path))
+  const packages = trails.flatMap((trail) => packageOf(trail.at(-1)!)?.dir ?? [])
+  return { files: [...new Set(trails.flat())], packages: [...new Set(packages)] }
 }
 
 /** The file that an interpreter is told to run. */

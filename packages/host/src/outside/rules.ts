@@ -1,16 +1,18 @@
 import { type Capability, FsIndex, type FsRule, type Root } from '@cordon/policy'
 import { nameOf, type OutsideRule } from '@cordon/sandbox'
-import { withGuard } from '../compile/guard.ts'
-import type { GuardSurvey } from '../guard/survey.ts'
+import { type GuardRequest, withGuard } from '../compile/guard.ts'
 import { relativeToRoot } from './place.ts'
 
 /**
  * SPEC 4.8 and 4.10: places outside under the guard, as one list that answers like a policy whose root is `/`. Cordon's
  * own files are not written there, and its approvals and keys not even read, whatever lies around them is granted.
  */
-export function guardOutside(places: readonly OutsideRule[], survey: GuardSurvey): readonly OutsideRule[] {
+export function guardOutside(
+  places: readonly OutsideRule[],
+  { survey, code }: Pick<GuardRequest, 'survey' | 'code'>,
+): readonly OutsideRule[] {
   if (places.length === 0) return []
-  const guarded = withGuard(byPath(places), { root: EVERYTHING, survey, more: [] })
+  const guarded = withGuard(byPath(places), { root: EVERYTHING, survey, more: [], code })
   const index = new FsIndex(guarded)
   const hidden = survey.secret().flatMap((place): FsRule[] => {
     const path = relativeToRoot(place)

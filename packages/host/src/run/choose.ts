@@ -5,6 +5,7 @@ import { labelOf, PLAIN, type Subject, subjectsOf } from '../compile/subject.ts'
 import { unionOf, unionOfFs } from '../compile/union.ts'
 import { ledElsewhere } from '../outside/place.ts'
 import { profilePlaces, type ReplacedFile } from '../outside/profile.ts'
+import { guardOf } from '../compile/guard.ts'
 import { guardOutside } from '../outside/rules.ts'
 import { confirmOutside } from '../outside/secrets.ts'
 import { gitDirectoryRule } from '../outside/git-directory.ts'
@@ -70,8 +71,9 @@ export async function choosePolicy(
     project,
     compiler,
   )
+  const guarded = guardOf(project, loaded.config)
   const outside = unionOfFs(
-    [...asked.lists, gitDirectory ? [gitDirectory] : []].map((rules) => guardOutside(rules, guard)),
+    [...asked.lists, gitDirectory ? [gitDirectory] : []].map((rules) => guardOutside(rules, guarded)),
   )
   makeOwnPlaces(project, outside)
   return {

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { GatewaySession } from '../../src/gateway/session.ts'
@@ -8,11 +8,13 @@ import { SessionPlace } from '../worker/support.ts'
 
 /** Writes where it is told to, and says what came of it. */
 const SERVER = `
-import { writeFileSync } from 'node:fs'
+import { renameSync, writeFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 const write = (path) => {
+  const [from, to] = path.split('>')
   try {
-    writeFileSync(path, 'changed')
+    if (to === undefined) writeFileSync(path, 'changed')
+    else renameSync(from, to)
     return 'written'
   } catch (error) {
     return error.code
@@ -42,11 +44,18 @@ command = ${JSON.stringify(process.execPath)}
 arguments = ["--import", "./first.mjs", "${entry}"]
 ${more}`
 
-async function written(
-  files: Record<string, string>,
-  paths: readonly string[],
-): Promise<{ readonly came: string; readonly said: readonly string[]; readonly texts: readonly string[] }> {
+interface Written {
+  readonly came: string
+  readonly said: readonly string[]
+  readonly texts: readonly string[]
+}
+
+async function written(files: Record<string, string>, paths: readonly string[]): Promise<Written> {
   await using where = new SessionPlace({ 'first.mjs': '', ...files })
+  return await writtenAt(where, paths)
+}
+
+async function writtenAt(where: SessionPlace, paths: readonly string[]): Promise<Written> {
   const said: string[] = []
   const session = new GatewaySession(await gatewayOf(where, (text) => said.push(text)), {
     toolsChanged: () => undefined,
@@ -142,6 +151,58 @@ write = true
     said: [],
     texts: ['none', 'changed'],
   })
+})
+
+const TOKEN = `
+[[conversation.tools.act.access.env]]
+name = "TOKEN"
+read = true
+`
+const NARROW = `
+[[providers.mcp.small.access.fs]]
+path = "."
+read = true
+write = true
+execute = true
+`
+
+test.each([
+  ['it has an access of its own', TOKEN, true],
+  ['rules say what the other has of the workspace', NARROW, true],
+  ['both have the workspace, and nothing else', '', false],
+])('SPEC 4.10: nobody changes what a server runs, where %s', async (_, rules, isHeld) => {
+  const other = `
+[providers.mcp.other]
+command = ${JSON.stringify(process.execPath)}
+arguments = ["--env-file", "srv/.env", "srv/link.mjs"]
+stateful = false
+[conversation.tools.act]
+source = "mcp.other.act"
+${rules}`
+  await using where = new SessionPlace({
+    'first.mjs': '',
+    '.cordon/config.toml': config('server.mjs', other),
+    'server.mjs': SERVER,
+    'srv/.env': 'A=1',
+    'srv/dist/other.mjs': 'as accepted',
+    'srv/dist/evil.mjs': 'evil',
+    'srv/evil.mjs': 'evil',
+    'srv/data.db': '',
+  })
+  symlinkSync('dist/other.mjs', join(where.root, 'srv/link.mjs'))
+  const ways = [
+    'srv/dist/other.mjs',
+    'srv/dist/evil.mjs>srv/dist/other.mjs',
+    'srv/evil.mjs>srv/link.mjs',
+    'srv/.env',
+    'srv/dist>srv/old',
+    'srv>old',
+  ]
+  const { came } = await writtenAt(where, ['srv/data.db', 'srv/dist/new.mjs', ...ways])
+  expect(came).toBe(
+    `written,written,${isHeld ? 'EROFS,EBUSY,EBUSY,EROFS,EBUSY,EBUSY' : ways.map(() => 'written').join()}`,
+  )
+  if (isHeld) expect(readFileSync(join(where.root, 'srv/link.mjs'), 'utf8')).toBe('as accepted')
 })
 
 test('SPEC 4.10: every file that may be the one to run is code; what comes after it is data', async () => {

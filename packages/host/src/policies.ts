@@ -9,7 +9,7 @@ import { compile, type Notice } from './compile/compile.ts'
 import { guardOf, type GuardRequest, isGuarded, ledToGuarded, withGuard } from './compile/guard.ts'
 import { resolveThrough } from './compile/resolve.ts'
 import { describeGrant, SENSITIVE, type SensitiveGrant, sensitiveGrants } from './compile/sensitive.ts'
-import { serverCode } from './compile/server-code.ts'
+import { programsHeldFor, serverCode } from './compile/server-code.ts'
 import { labelOf, type Subject, subjectsOf } from './compile/subject.ts'
 import type { Project } from './project.ts'
 
@@ -119,7 +119,7 @@ export function compileWith(
   const { root, guard } = project
   const { mode } = loaded.config.sandbox
   // SPEC 4.8: a flag that names a guarded path adds to what there is; any other one declares the axis.
-  const guarded = guardOf(project, loaded.config)
+  const guarded = guardOf(project, loaded.config, 'granted')
   const lifting = typed.filter(({ path }) => isGuarded(path, guarded))
   const declaring = typed.filter((rule) => !lifting.includes(rule))
   const { policies, warnings, errors } = compile(
@@ -131,8 +131,10 @@ export function compileWith(
     },
   )
   if (errors.length > 0) throw new PolicyError(errors)
+  let strict: GuardRequest | undefined
   const guardFor = (subject: Subject): GuardRequest => {
-    const common = guardOf(project, loaded.config, subject)
+    const isOpen = programsHeldFor(subject) === 'granted'
+    const common = isOpen ? guarded : (strict ??= guardOf(project, loaded.config, 'all'))
     return { ...common, code: [...common.code, ...serverCode(subject, loaded.config, root)] }
   }
   const bySubject = new Map(

@@ -15,6 +15,7 @@ import { lookAt } from '@cordon/workspace'
 import type { Project } from '../project.ts'
 import { DEFAULT_NET } from './defaults.ts'
 import { guardOf, type GuardRequest, withGuard } from './guard.ts'
+import { programsHeldFor } from './server-code.ts'
 import { namesOf, WRITING, writes } from './names.ts'
 import type { Subject } from './subject.ts'
 
@@ -63,7 +64,7 @@ export function boundaryFor(
 ): AccessPolicy | undefined {
   const { loaded } = project
   if (!holdsItself(loaded.config, subject) || policy.fs.length === 0) return undefined
-  return boundaryOf(policy, guardOf(project, loaded.config, subject), kindOf)
+  return boundaryOf(policy, guardOf(project, loaded.config, programsHeldFor(subject)), kindOf)
 }
 
 /**

@@ -5,8 +5,7 @@ import type { GuardedPath } from '../guard/collection.ts'
 import type { GuardSurvey } from '../guard/survey.ts'
 import type { Project } from '../project.ts'
 import { namesOf, WRITING, writes } from './names.ts'
-import { serverPrograms } from './server-code.ts'
-import type { Subject } from './subject.ts'
+import { type HeldPrograms, serverPrograms } from './server-code.ts'
 
 /** What is shown as the origin of a rule that the guard adds. `FsRule.guard` marks such a rule. */
 const GUARD = 'built-in guard'
@@ -79,16 +78,16 @@ export function isGuarded(path: RelPath, { root, survey, more, code }: GuardRequ
   )
 }
 
-/** What is guarded in a project: for a subject that rules keep from a part of the workspace, or may, the programs of all servers. */
+/** What is guarded in a project, with the programs of these servers. */
 export const guardOf = (
   { root, guard }: Pick<Project, 'root' | 'guard'>,
   config: Config,
-  subject: Pick<Subject, 'access'> = { access: undefined },
+  programs: HeldPrograms,
 ): GuardRequest => ({
   root,
   survey: guard,
   more: config.sandbox.guard,
-  code: serverPrograms(config, root, (subject.access?.fs ?? []).length > 0 ? 'all' : 'granted'),
+  code: serverPrograms(config, root, programs),
 })
 
 function guardedPaths(written: FsIndex, { root, survey, more, code }: GuardRequest): readonly GuardedPath[] {

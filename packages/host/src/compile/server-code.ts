@@ -18,10 +18,17 @@ export function serverCode(subject: Subject, config: Config, root: Root): readon
  * program is the accepted one is looked at before its interpreter opens it; between the two, this alone holds it (decision
  * 0336). A server without any rule has the workspace and nothing else: who has that already gains nothing.
  */
-export const serverPrograms = (config: Config, root: Root, of: 'granted' | 'all'): readonly string[] =>
+export const serverPrograms = (config: Config, root: Root, of: HeldPrograms): readonly string[] =>
   Object.entries(config.providers.mcp)
     .filter(([name]) => of === 'all' || isGranted(name, config))
     .flatMap(([, { command, arguments: words }]) => codePlaces([command, ...words], root.path).files)
+
+/** Of the servers that rules grant anything, or of all. */
+export type HeldPrograms = 'granted' | 'all'
+
+/** Rules for files may keep a subject from a part of the workspace, which every server has. */
+export const programsHeldFor = ({ access }: Pick<Subject, 'access'>): HeldPrograms =>
+  (access?.fs ?? []).length > 0 ? 'all' : 'granted'
 
 function isGranted(server: string, { providers, conversation }: Config): boolean {
   const { access, variables } = providers.mcp[server]!

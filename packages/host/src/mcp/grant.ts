@@ -4,7 +4,6 @@ import { guardOf, isGuarded } from '../compile/guard.ts'
 import { WRITING } from '../compile/names.ts'
 import { resolveThrough } from '../compile/resolve.ts'
 import { SENSITIVE, sensitivePattern } from '../compile/sensitive.ts'
-import { serverPrograms } from '../compile/server-code.ts'
 import type { Subject } from '../compile/subject.ts'
 import type { Hint, OutsidePlace } from '../confine/hints.ts'
 import { relativeToRoot } from '../outside/place.ts'
@@ -48,12 +47,10 @@ export function withoutGuarded(hint: Hint, project: GrantWorld['project']): Hint
 
 function writesGuarded({ axis, capability, target }: Question, project: Project): boolean {
   if (axis !== 'fs' || !WRITING.has(capability)) return false
-  const { root, loaded } = project
-  const code = serverPrograms(loaded.config, root, 'all')
-  const guarded = { ...guardOf(project, loaded.config), code }
+  const guarded = guardOf(project, project.loaded.config, 'all')
   try {
     const path = parseRelPath(target)
-    const led = resolveThrough(root)({ path, external: false })
+    const led = resolveThrough(project.root)({ path, external: false })
     return [path, ...(led.kind === 'inside' ? [led.path] : [])].some((each) => isGuarded(each, guarded))
   } catch (error) {
     if (error instanceof CordonError) return false // no path that a rule could name

@@ -71,7 +71,7 @@ export async function choosePolicy(
     project,
     compiler,
   )
-  const guarded = guardOf(project, loaded.config)
+  const guarded = guardOf(project, loaded.config, 'granted')
   const outside = unionOfFs(
     [...asked.lists, gitDirectory ? [gitDirectory] : []].map((rules) => guardOutside(rules, guarded)),
   )

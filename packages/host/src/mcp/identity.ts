@@ -58,7 +58,7 @@ export function codePlaces(argv: readonly [string, ...string[]], cwd: string): C
 export function entryOf(argv: readonly [string, ...string[]], cwd: string): string | undefined {
   const inner = basename(argv[0]) === 'env' ? behindEnv(argv) : undefined
   if (inner) return entryOf(inner, cwd)
-  return INTERPRETER.test(basename(argv[0])) ? filesOf(argv.slice(1), cwd).entry : undefined
+  return codeFiles(argv, cwd).entry
 }
 
 export interface CodePlaces {

@@ -1,3 +1,4 @@
+import { dirname } from 'node:path'
 import type { Config } from '@cordon/config'
 import { below, FsIndex, type FsRule, type RelPath, type Root } from '@cordon/policy'
 import { nameOf } from '@cordon/sandbox'
@@ -75,6 +76,15 @@ export function isGuarded(path: RelPath, { root, survey, more, code }: GuardRequ
   const at = root.path === '/' ? `/${path}` : `${root.path}/${path}`
   return [...survey.workspace(), ...survey.more(more), ...code.map(asGuarded)].some(
     (entry) => !entry.open && below(entry.path, at, root.foldCase) !== undefined,
+  )
+}
+
+/** The same outside the workspace, for a path as it really is: whichever directory above it were granted, it would be guarded. */
+export function isGuardedOutside(path: string, survey: GuardSurvey): boolean {
+  const above: string[] = []
+  for (let dir = dirname(path); dir !== '/'; dir = dirname(dir)) above.push(dir)
+  return above.some((dir) =>
+    survey.outside(dir).some((entry) => !entry.open && below(entry.path, path) !== undefined),
   )
 }
 

@@ -1,6 +1,7 @@
 import { formatKeyPath } from '@cordon/config'
 import { CordonError, parseRelPath, setCommand } from '@cordon/policy'
-import { guardOf, isGuarded } from '../compile/guard.ts'
+import { trailOf } from '@cordon/workspace'
+import { guardOf, isGuarded, isGuardedOutside } from '../compile/guard.ts'
 import { WRITING } from '../compile/names.ts'
 import { resolveThrough } from '../compile/resolve.ts'
 import { SENSITIVE, sensitivePattern } from '../compile/sensitive.ts'
@@ -39,11 +40,16 @@ const subjectFor = ({ kind, name }: Grantee, { bySubject }: Policies): Subject |
  * allow it: by a rule that names the path, the guard is lifted.
  */
 export function withoutGuarded(hint: Hint, project: GrantWorld['project']): Hint {
-  const { question, ...rest } = hint
-  return question && writesGuarded(question, project)
-    ? { ...rest, text: guardedName(question.target), fix: undefined }
-    : hint
+  const { question, place, ...rest } = hint
+  const guarded = [
+    ...(question && writesGuarded(question, project) ? [question.target] : []),
+    ...(place && isGuardedPlace(place, project) ? [place.path] : []),
+  ]
+  return guarded[0] === undefined ? hint : { ...rest, text: guardedName(guarded[0]), fix: undefined }
 }
+
+const isGuardedPlace = ({ path, wanted }: OutsidePlace, { guard }: Project): boolean =>
+  wanted === 'write' && isGuardedOutside(trailOf('/', path).at(-1)?.path ?? path, guard)
 
 function writesGuarded({ axis, capability, target }: Question, project: Project): boolean {
   if (axis !== 'fs' || !WRITING.has(capability)) return false
@@ -114,7 +120,7 @@ const isSensitive = (path: string, root: string, { project, place }: GrantWorld)
 function placeRecipe(outside: OutsidePlace, grantee: Grantee, world: GrantWorld): readonly string[] {
   const { project, policies, place } = world
   const subject = subjectFor(grantee, policies)
-  if (!subject || isSensitive(outside.path, '/', world)) return []
+  if (!subject || isSensitive(outside.path, '/', world) || isGuardedPlace(outside, project)) return []
   const { providers, conversation } = project.loaded.config
   const access =
     grantee.kind === 'server' ? providers.mcp[grantee.name]?.access : conversation.tools[grantee.name]?.access

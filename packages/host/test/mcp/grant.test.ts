@@ -1,5 +1,5 @@
-import { symlinkSync } from 'node:fs'
-import { join } from 'node:path'
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { ProxyDecision } from '@cordon/sandbox'
 import { notesOf } from '../../src/mcp/diagnosis.ts'
@@ -128,6 +128,32 @@ test('SPEC 4.10: what a server prints leads to no command that lifts the guard, 
     `  to allow it: cordon config set --user-workspace providers.mcp.web.access.fs '+{ path = "${path}", ${grant} = true }'`
   expect(told('read', '.vscode/tasks.json')[1]).toBe(command('.vscode/tasks.json', 'read'))
   expect(told('create', 'notes/new.txt')[0]).toBe(`hint: a guess\n${command('notes', 'create')}`)
+})
+
+test('SPEC 4.10: nor outside the workspace: shell start-up files, hooks of another repository', async () => {
+  await using where = new SessionPlace({ '.cordon/config.toml': CONFIG })
+  const make = (path: string): string => {
+    mkdirSync(dirname(join(where.home, path)), { recursive: true })
+    writeFileSync(join(where.home, path), '')
+    return join(where.home, path)
+  }
+  for (const path of ['repo/.git/HEAD', 'repo/.git/objects/x', 'repo/.git/refs/x']) make(path)
+  const gateway = await gatewayOf(where)
+  const told = (path: string, wanted: 'read' | 'write'): [string, number] => {
+    const place = { path, wanted }
+    const hint = { about: path, text: 'a guess', fix: '--write', place, audience: 'person' } as const
+    const lines = gateway.grantRecipe({ place }, { kind: 'server', name: 'plain' })
+    return [gateway.withoutGuarded(hint).text, lines.length]
+  }
+  for (const path of ['.bashrc', 'repo/.git/hooks/pre-commit', 'repo/.vscode/tasks.json'].map(make)) {
+    expect(told(path, 'write')).toEqual([
+      `${path} is guarded: the host obeys it, or runs it by itself later`,
+      0,
+    ])
+    expect(told(path, 'read')[0]).toBe('a guess')
+  }
+  expect(told(make('repo/notes.txt'), 'write')).toEqual(['a guess', expect.any(Number)])
+  expect(told(make('repo/notes.txt'), 'write')[1]).toBeGreaterThan(0)
 })
 
 test('SPEC 5.4: a refusal and a hint carry their grant; what a rule refuses on purpose has none', () => {

@@ -109,23 +109,24 @@ test('SPEC 4.10: what a server prints leads to no command that lifts the guard, 
   })
   symlinkSync('../.git/hooks', join(where.root, 'notes/link'))
   const gateway = await gatewayOf(where)
-  const told = (capability: string, target: string): [string, string | undefined] => {
+  const told = (capability: string, target: string): [string, string] => {
     const question = parseQuestion(capability, target)
     const hint = { about: target, text: 'a guess', fix: '--write', question, audience: 'anyone' } as const
     const diagnosis = { refused: [], unreached: [], hints: [gateway.withoutGuarded(hint)] }
     const [note] = notesOf(diagnosis, 'model', (wish) =>
       gateway.grantRecipe(wish, { kind: 'server', name: 'web' }),
     )
-    return [note!, gateway.grantRecipe({ question }, { kind: 'server', name: 'web' })[0]]
+    const lines = gateway.grantRecipe({ question }, { kind: 'server', name: 'web' })
+    return [note!, lines.join('\n')]
   }
   for (const path of ['.git/hooks/pre-commit', '.git/config', '.envrc', '.vscode/tasks.json', 'notes/link/x'])
     for (const capability of ['create', 'update', 'delete'])
       expect(told(capability, path)).toEqual([
         `hint: ${path} is guarded: the host obeys it, or runs it by itself later`,
-        undefined,
+        '',
       ])
   const command = (path: string, grant: string): string =>
-    `  to allow it: cordon config set --user-workspace providers.mcp.web.access.fs '+{ path = "${path}", ${grant} = true }'`
+    `  to allow it:\n    cordon config set --user-workspace providers.mcp.web.access.fs '+{ path = "${path}", ${grant} = true }'`
   expect(told('read', '.vscode/tasks.json')[1]).toBe(command('.vscode/tasks.json', 'read'))
   expect(told('create', 'notes/new.txt')[0]).toBe(`hint: a guess\n${command('notes', 'create')}`)
 })

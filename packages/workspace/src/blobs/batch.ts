@@ -4,7 +4,7 @@ import { mkdir, open, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { spawn } from 'node:child_process'
-import { dirMode, fileMode } from '../conversation/shelf.ts'
+import { fileMode } from '../conversation/shelf.ts'
 import { writeAll } from '../small-files.ts'
 import { type HeldLock } from '../lock.ts'
 import { type BlobHash, type BlobRef } from '../resources/resource.ts'
@@ -102,11 +102,11 @@ export class BlobBatch implements AsyncDisposable {
   /** Collects the directories in which a name is new. */
   async #publish(hash: BlobHash, temp: string, places: Set<string>): Promise<void> {
     const path = this.#store.pathOf(hash)
-    const made = await mkdir(dirname(path), { recursive: true, mode: dirMode(this.#store.keeping) })
+    const isNew = await this.#store.prepareFor(hash)
     await rename(temp, path)
     this.#store.forgetDamage(hash)
     places.add(dirname(path))
-    if (made !== undefined) places.add(dirname(dirname(path))).add(this.#store.dir)
+    if (isNew) places.add(dirname(dirname(path))).add(this.#store.dir)
   }
 
   async #settle(paths: readonly string[], one: (path: string) => Promise<void>): Promise<void> {

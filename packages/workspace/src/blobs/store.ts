@@ -92,7 +92,19 @@ export class BlobStore {
   /** Makes its directory. */
   async prepare(): Promise<void> {
     await mkdir(this.dir, { recursive: true, mode: dirMode(this.keeping) })
-    if (lstatSync(this.dir).isSymbolicLink()) throw new BlobPutError(this.dir, 'it is a symbolic link')
+    refuseLink(this.dir)
+  }
+
+  /** Makes the two directories of a blob, which a clone may have brought as links to elsewhere. True: one of them is new. */
+  async prepareFor(hash: BlobHash): Promise<boolean> {
+    const inner = dirname(this.pathOf(hash))
+    let isNew = false
+    for (const dir of [dirname(inner), inner]) {
+      const made = await mkdir(dir, { recursive: true, mode: dirMode(this.keeping) })
+      isNew ||= made !== undefined
+      refuseLink(dir)
+    }
+    return isNew
   }
 
   async #putThrough(temp: string, content: Chunks): Promise<BlobRef> {
@@ -108,11 +120,11 @@ export class BlobStore {
       await file.close()
     }
     const path = this.pathOf(ref.$blob)
-    const made = await mkdir(dirname(path), { recursive: true, mode: dirMode(this.keeping) })
+    const isNew = await this.prepareFor(ref.$blob)
     await rename(temp, path)
     this.forgetDamage(ref.$blob)
     syncDirectory(dirname(path))
-    if (made !== undefined) for (const dir of [dirname(dirname(path)), this.dir]) syncDirectory(dir)
+    if (isNew) for (const dir of [dirname(dirname(path)), this.dir]) syncDirectory(dir)
     return ref
   }
 
@@ -152,6 +164,10 @@ export class BlobStore {
   #guard<T>(work: () => Promise<T>): Promise<T> {
     return guarded(this.dir, work)
   }
+}
+
+function refuseLink(dir: string): void {
+  if (lstatSync(dir).isSymbolicLink()) throw new BlobPutError(dir, 'it is a symbolic link')
 }
 
 export const COLLECTOR = { what: 'the collection of blobs', wait: 60_000 }

@@ -60,12 +60,15 @@ export const stillThere = ({ exit }: RunOutcome): RunOutcome => ({
 /** SPEC 4.3: what was written to the private home, and how to keep it the next time. */
 function leftTexts(left: RunOutcome['left']): string[] {
   if (!left) return []
-  const { names, others, first, keep } = left
+  const { names, others, first, keep, delicate } = left
   const more = others === undefined ? ' and more' : others > 0 ? ` and ${others} others` : ''
   return [
     `${names.map(show).join(', ')}${more}: written to the private home, which is no more` +
       (first === undefined ? '' : `\n    to keep it, first: ${first}`) +
-      (keep === undefined ? '' : `\n    to keep it: ${keep}`),
+      (keep === undefined ? '' : `\n    to keep it: ${keep}`) +
+      (delicate.length === 0
+        ? ''
+        : `\n    start-up files, places of secrets, or Cordon’s own, so no flag is named: ${delicate.map(show).join(', ')}`),
   ]
 }
 

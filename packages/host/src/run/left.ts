@@ -1,5 +1,7 @@
-import { below, shellWord } from '@cordon/policy'
+import { below, parseRelPath, shellWord } from '@cordon/policy'
 import { type Exit, whyNotOutside } from '@cordon/sandbox'
+import { SENSITIVE, sensitivePattern } from '../compile/sensitive.ts'
+import { OWN_NAMES, RUN_LATER } from '../guard/names.ts'
 import { isThere, typedPath } from '../outside/place.ts'
 
 /** SPEC 4.3: what was written to the private home and is gone with it, and what would have kept it (decision 0221). */
@@ -12,12 +14,18 @@ export interface LeftBehind {
   readonly first: string | undefined
   /** The flags for the next time. */
   readonly keep: string | undefined
+  /** Of the names, those for which no flag is suggested: start-up files, places of secrets, Cordon's own. */
+  readonly delicate: readonly string[]
 }
 
 /** SPEC 4.10: so many are named. */
 const MOST_NAMED = 20
 
-export function leftBehind({ paths, more }: Exit['left'], home: string): LeftBehind | undefined {
+export function leftBehind(
+  { paths, more }: Exit['left'],
+  home: string,
+  sensitive: readonly string[] = [],
+): LeftBehind | undefined {
   const found = new Map<string, 'dir' | 'file'>()
   for (const path of paths) {
     const name = ownerOf(below(home, path) ?? path)
@@ -25,8 +33,11 @@ export function leftBehind({ paths, more }: Exit['left'], home: string): LeftBeh
   }
   if (found.size === 0) return undefined
   const named = [...found].slice(0, MOST_NAMED)
+  const patterns = [...SENSITIVE, ...sensitive]
+  const delicate = named.filter(([name]) => isDelicate(name, home, patterns))
   const kept = named.filter(
-    ([name]) => whyNotOutside(`${home}/${name}`, { writes: true, home }) === undefined,
+    (entry) =>
+      !delicate.includes(entry) && whyNotOutside(`${home}/${entry[0]}`, { writes: true, home }) === undefined,
   )
   const missing = kept.filter(([name]) => !isThere(`${home}/${name}`))
   const typed = (entries: typeof kept): string =>
@@ -42,8 +53,16 @@ export function leftBehind({ paths, more }: Exit['left'], home: string): LeftBeh
     others: more ? undefined : found.size - named.length,
     first: first.length > 0 ? first.join(' && ') : undefined,
     keep: kept.length > 0 ? kept.map(([name]) => `--write ~/${shellWord(name)}`).join(' ') : undefined,
+    delicate: delicate.map(([name]) => `~/${name}`),
   }
 }
+
+/** A command could write there only to have the flag suggested, and the flag lifts the guard (SPEC 4.9, 4.10). */
+const isDelicate = (name: string, home: string, patterns: readonly string[]): boolean =>
+  [...RUN_LATER, ...OWN_NAMES, ...OWN_IN_HOME].some((each) => `${name}/`.startsWith(`${each}/`)) ||
+  sensitivePattern({ path: parseRelPath(name) }, { root: home, home, patterns }) !== undefined
+
+const OWN_IN_HOME = ['.config/cordon', '.local/share/cordon', '.cache/cordon']
 
 /** What of a home belongs to one program: `.config/tool`, `.local/share/tool`, `.tool`. */
 function ownerOf(path: string): string {

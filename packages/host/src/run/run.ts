@@ -210,7 +210,7 @@ function explain(
   return {
     exit,
     refused,
-    left: leftBehind(exit.left, plan.survey.home.canonical),
+    left: leftBehind(exit.left, plan.survey.home.canonical, request.sandbox.sensitive),
     unreached: [...new Set(unreached.map(({ reason }) => reason))],
     // What succeeded and complained about nothing needs no guess.
     hints: failed || exit.said !== '' ? hintsOf(request, plan, exit, refused) : [],

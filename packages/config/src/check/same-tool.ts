@@ -3,7 +3,7 @@ import type { Named, RunMode, RunRule, ToolConfig } from '../config.ts'
 type Run = ToolConfig['run']
 
 /**
- * SPEC 2.1: a tool of a server that is configured under several names is one tool. Another name must not be a way around what
+ * SPEC 2.1, decision 0339: a tool of a server that is configured under several names is one tool. Another name is no way around what
  * a person said of the first, so each has the strictest of all: whether it is offered, run, and its result handed over.
  */
 export function holdSameTools(tools: Named<ToolConfig>): Named<ToolConfig> {

@@ -260,6 +260,15 @@ describe('slow clients', () => {
   })
 })
 
+// Before the clock is set ahead and back, below: a provider whose clock is behind is not ready.
+test('metrics count by command and code, and name nobody', async () => {
+  const text = await (await fetch(new URL('/metrics', place.serving.url))).text()
+  expect(text).toMatch(/cordon_requests_total\{command="\/filesystem\/file\/read",code="ok"\} \d+\n/)
+  expect(text).toContain('cordon_ready 1\n')
+  expect(text).not.toContain(files)
+  expect(text).not.toContain('did:key')
+})
+
 describe('limits of an app', () => {
   // What was used comes back with the time.
   beforeAll(() => place.stopClock())
@@ -430,14 +439,6 @@ test('what is not there, and methods that are not', async () => {
     code: 'not_found',
   })
   expect((await fetch(new URL('/filesystem/file/read', place.serving.url))).status).toBe(404)
-})
-
-test('metrics count by command and code, and name nobody', async () => {
-  const text = await (await fetch(new URL('/metrics', place.serving.url))).text()
-  expect(text).toMatch(/cordon_requests_total\{command="\/filesystem\/file\/read",code="ok"\} \d+\n/)
-  expect(text).toContain('cordon_ready 1\n')
-  expect(text).not.toContain(files)
-  expect(text).not.toContain('did:key')
 })
 
 test('it listens elsewhere than on loopback only with TLS or when told to, and then speaks TLS', async () => {

@@ -161,7 +161,8 @@ export async function send(
     })
   const response = await fetch(new URL(route, url), {
     method: 'POST',
-    headers: { authorization: `Bearer ${signed}` },
+    // A kept connection may be closed by the server in the moment in which it is used again, after a test that took its time.
+    headers: { authorization: `Bearer ${signed}`, connection: 'close' },
     ...(body === undefined ? {} : { body: body as string, duplex: 'half' as const }),
   })
   return readSent(response)

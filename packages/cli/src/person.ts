@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline/promises'
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import type { Answer, Person, Respondent, Reviewer, ToolQuestion } from '@cordon/host'
-import { show } from '@cordon/policy'
+import { askedBy } from './format/question.ts'
 import { wrap } from './format/wrap.ts'
 
 /** Streams a person could be behind (decision 0008). */
@@ -51,7 +51,9 @@ export function respondentAt(at: Terminal): Respondent | undefined {
   if (!isBoth(at)) return undefined
   return {
     answer: async (tool, question) => {
-      const reply = await inTurn(at, () => askNow(at, promptFor(tool, question)))
+      const reply = await inTurn(at, () =>
+        askNow(at, askedBy(tool, question, at.output.columns || undefined)),
+      )
       return reply === undefined ? undefined : answerFrom(question, reply.trim())
     },
   }
@@ -60,18 +62,6 @@ export function respondentAt(at: Terminal): Respondent | undefined {
 /** One line of what is typed from now on; undefined after Ctrl-C. */
 export function lineAt(at: Terminal): ((question: string) => Promise<string | undefined>) | undefined {
   return isBoth(at) ? (question) => inTurn(at, () => askNow(at, question)) : undefined
-}
-
-function promptFor(tool: string, { text, answer_type, options = [], default: preset }: ToolQuestion): string {
-  const asked = `${tool} asks: ${show(text)}`
-  switch (answer_type) {
-    case 'boolean':
-      return `${asked} [${preset === true ? 'Y/n' : 'y/N'}] `
-    case 'select':
-      return `${asked}\n${options.map((option, i) => `  ${i + 1}. ${show(option)}\n`).join('')}Which? `
-    case 'text':
-      return `${asked} `
-  }
 }
 
 /** A reply that is no value of the wanted type stays text, and is refused where answers are checked. */

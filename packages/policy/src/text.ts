@@ -7,13 +7,15 @@ const PRINTABLE_ASCII = /^[ -~]*$/
 const escapeUnsafe = (text: string, escape: (hex: string) => string): string =>
   PRINTABLE_ASCII.test(text)
     ? text
-    : text.replace(/[\p{C}\p{Zl}\p{Zp}\p{DI}\u00a0\u1680\u2000-\u200a\u202f\u205f\u2800\u3000]/gu, (c) =>
-        escape(c.codePointAt(0)!.toString(16)),
+    : text.replace(
+        /[\p{C}\p{Zl}\p{Zp}\p{DI}\u00a0\u1680\u2000-\u200a\u202f\u205f\u2800\u3000]|(?<!\p{L}\p{M}{0,3})\p{M}/gu,
+        (c) => escape(c.codePointAt(0)!.toString(16)),
       )
 
 /**
  * Untrusted text in a message: control and bidi characters must not redraw the terminal, and what cannot be seen (the
- * default ignorable characters, and blanks that are no space) must not make one name look like another.
+ * default ignorable characters, and blanks that are no space) must not make one name look like another. Marks that stand over
+ * no letter would stand over what we wrote before them, and a pile of them hides what is around it.
  */
 export const quote = (text: string): string =>
   escapeUnsafe(JSON.stringify(clip(text)), (hex) => `\\u{${hex}}`)
@@ -32,7 +34,8 @@ export const tomlString = (text: string): string =>
 export const show = (text: string): string =>
   text !== '' &&
   text.length <= LONGEST_SHOWN &&
-  !text.search(/^[^\p{C}\p{Zl}\p{Zp}\p{DI}\u00a0\u1680\u2000-\u200a\u202f\u205f\u2800\u3000"]+$/u)
+  !text.search(/^[^\p{C}\p{Zl}\p{Zp}\p{DI}\u00a0\u1680\u2000-\u200a\u202f\u205f\u2800\u3000"]+$/u) &&
+  (PRINTABLE_ASCII.test(text) || !/(?<!\p{L}\p{M}{0,3})\p{M}/u.test(text))
     ? text
     : quote(text)
 

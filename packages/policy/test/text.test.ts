@@ -15,3 +15,12 @@ test('SPEC 6.5 a text of several lines stays as it is, and what hides in it is w
     'ok\\u{e0172}\\u{3164} = 1\\u{115f}\\u{2800}\\u{34f}\\u{a0}\\u{fe0f}\\u{200b}\\u{2028}\\u{1b}[2J',
   )
 })
+
+test('a mark stands over the letter it belongs to, or is named', () => {
+  for (const word of ['e\u0301te', 'हिन्दी', 'tiếng', 'ภาษาที่'])
+    expect([show(word), visible(word)]).toEqual([word, word])
+  expect(visible('\u20d2 - removed')).toBe('\\u{20d2} - removed')
+  expect(visible('a\n\u20d2b')).toBe('a\n\\u{20d2}b')
+  expect(show('-\u0336x')).toBe('"-\\u{336}x"')
+  expect(visible(`a${'\u0301'.repeat(6)}`)).toBe(`a${'\u0301'.repeat(4)}\\u{301}\\u{301}`)
+})

@@ -51,8 +51,10 @@ function responseOf(answer: IncomingMessage, signal: AbortSignal | undefined): R
   const headers = new PlainHeaders(
     Object.entries(headersDistinct).map(([name, values = []]) => [name, values.join(', ')]),
   )
-  const body = ReadableStream.from(piecesOf(answer, signal))
-  const response = { ok: status >= 200 && status < 300, status, statusText, headers, body }
+  const ok = status >= 200 && status < 300
+  const pieces = piecesOf(answer, signal)
+  const body = ReadableStream.from(ok ? bounded(pieces) : cut(pieces))
+  const response = { ok, status, statusText, headers, body }
   return response as unknown as Response
 }
 
@@ -64,6 +66,41 @@ async function* piecesOf(
     for await (const piece of answer) yield piece as Uint8Array
   } catch (cause) {
     throw reasonOf(cause, signal, 'terminated')
+  }
+}
+
+/** A reply is a megabyte at most; in pieces of four letters it is some forty. One event is a line. */
+const MOST_BYTES = 2 ** 26
+const LONGEST_LINE = 2 ** 22
+const MOST_OF_AN_ERROR = 2 ** 20
+
+/** What never ends would be kept until there is no more memory. */
+async function* bounded(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let [bytes, line] = [0, 0]
+  for await (const piece of pieces) {
+    const lastBreak = piece.lastIndexOf(NEWLINE)
+    bytes += piece.length
+    line = lastBreak < 0 ? line + piece.length : piece.length - lastBreak - 1
+    if (bytes > MOST_BYTES || line > LONGEST_LINE) throw new EndlessError()
+    yield piece
+  }
+}
+
+const NEWLINE = 10
+
+/** Of an error the beginning is enough. */
+async function* cut(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let bytes = 0
+  for await (const piece of pieces) {
+    yield piece
+    bytes += piece.length
+    if (bytes > MOST_OF_AN_ERROR) return
+  }
+}
+
+class EndlessError extends Error {
+  constructor() {
+    super('it sent more than any answer is long')
   }
 }
 

@@ -149,3 +149,29 @@ test('headers are found whichever way they are written, as those of `fetch`', ()
   ])
   expect([...new PlainHeaders(ours)]).toEqual([['x-b', 'd']])
 })
+
+/** Sends until nobody takes it any more. */
+const endlessly =
+  (status: number, piece: string): RequestListener =>
+  (_, response) => {
+    response.writeHead(status)
+    const more = (): void => {
+      while (!response.destroyed && response.write(piece));
+    }
+    response.on('drain', more)
+    more()
+  }
+
+test.for([
+  ['one line', 'x'.repeat(65_536)],
+  ['lines', `data: ${'x'.repeat(65_529)}\n`],
+] as const)('%s without an end: it is given up', async ([, piece]) => {
+  const { body } = await send(await serve(endlessly(200, piece)), POST)
+  await expect(text(body!)).rejects.toThrow('it sent more than any answer is long')
+})
+
+test('of an error that never ends the beginning is read', async () => {
+  const { status, body } = await send(await serve(endlessly(500, 'no '.repeat(1000))), POST)
+  const said = await text(body!)
+  expect([status, said.slice(0, 6), said.length < 2 ** 21]).toEqual([500, 'no no ', true])
+})

@@ -62,14 +62,15 @@ export class HostPaths {
     ) as T
   }
 
-  /** Until nothing is left: what stands behind a hidden path may be one again. It ends, because each gets shorter. */
+  /** Until nothing is left: what stands around a hidden path may be one again, as in `/srv/srv/ws/ws`. */
   #hideIn(text: string): string {
     let hidden = text
-    for (let before = ''; before !== hidden;) {
-      before = hidden
+    for (let round = 0; round < MOST_ROUNDS; round++) {
+      const before = hidden
       for (const { pattern, shown } of this.#hidden) hidden = hidden.replace(pattern, () => shown)
+      if (before === hidden) return hidden
     }
-    return hidden
+    return `[${text.length} characters are left out: paths of this machine are folded into each other there]`
   }
 
   /** The door of the log: whatever forgot to hide a path is stopped here. */
@@ -92,6 +93,9 @@ interface HiddenPath {
   readonly shown: string
   readonly mark: string
 }
+
+/** More than one is rare, and more than these are made to keep us busy: each is as long as the text. */
+const MOST_ROUNDS = 8
 
 const MARK = '<cordon:'
 /** A mark that stood in the content itself. */
@@ -116,7 +120,8 @@ function realHome(home: string): string[] {
 
 /**
  * Only whole components: `/home/ann` is not in `/home/anna`. A one-component path, as `/root`, is also in `src/root.ts`. In
- * whichever spelling: `//`, `/./` and, in URIs, `%2F` and `%61` name the same.
+ * whichever spelling: `//`, `/./`, in URIs `%2F` and `%61`, in JSON `\/` and `\u002f`, in HTML `&#47;` name the same, also
+ * where one is in the other (`%252F`).
  */
 function patternOf(path: string): RegExp {
   // The first slash alone: those before it are a URI's own.
@@ -134,8 +139,9 @@ const wholeComponents = (path: string, spelled: string): RegExp =>
     'gu',
   )
 
-const SLASH = '(?:\\/|%2[Ff])'
-const MORE = '(?:\\.?(?:\\/|%2[Ff]))*'
+/** As often as it was escaped: a few times, so that a million of them cost a million steps. */
+const SLASH = '(?:\\\\{0,7}\\/|\\\\{1,7}u002[Ff]|%(?:25){0,3}2[Ff]|&#(?:47|[xX]2[Ff]);)'
+const MORE = `(?:\\.?${SLASH})*`
 
 const literal = (point: string): string => point.replace(/[\\^$.*+?()[\]{}|/]/, '\\$&')
 
@@ -143,7 +149,7 @@ const literal = (point: string): string => point.replace(/[\\^$.*+?()[\]{}|/]/, 
 const encoded = (point: string): string =>
   Array.from(Buffer.from(point), (byte) => {
     const hex = byte.toString(16).padStart(2, '0')
-    return `%${Array.from(hex, (digit) => (/\d/.test(digit) ? digit : `[${digit}${digit.toUpperCase()}]`)).join('')}`
+    return `%(?:25){0,3}${Array.from(hex, (digit) => (/\d/.test(digit) ? digit : `[${digit}${digit.toUpperCase()}]`)).join('')}`
   }).join('')
 
 function mapText(value: unknown, change: (text: string) => string): unknown {

@@ -25,7 +25,8 @@ describe('SPEC 6.5 at a terminal', () => {
       ['go'],
       [
         ['Run fs_modify_file?', 'what\r'],
-        ['y runs it once', 'n\r'],
+        ['y runs it once', ''],
+        ['Run fs_modify_file?', 'n\r'],
         ['declined the call', ''],
         ['Run fs_modify_file?', 'r\r'],
         ['instead?', 'ask me later\r'],
@@ -85,6 +86,56 @@ describe('SPEC 6.5 at a terminal', () => {
     expect(played.missed).toEqual([])
     expect(played.code).toBe(0)
     expect(kinds().filter((kind) => kind === 'turn')).toHaveLength(2)
+    expect(played.screen).toContain(
+      'recorded/x · a new conversation · Enter sends, a paste of several lines is one text, Ctrl-D leaves',
+    )
+  })
+
+  test('what is pasted is one text, however many lines it has and whatever is in them', async () => {
+    await model([{ text: 'first' }, { text: 'second' }, { text: 'third' }])
+    const played = atTerminal(
+      [],
+      [
+        ['›', '\u001b[200~one\r\ntwo\n\tthree\u001b[A\u0003\u001b[201~'],
+        ['one␊two␊    three[A', ' and four\r'],
+        ['first', ''],
+        ['›', 'five\rsix\r'], // from a terminal that does not tell
+        ['second', ''],
+        ['›', 'seven\u001b[20'],
+        ['seven', '0~\neight\u001b[20'],
+        ['eight', '1~\r'],
+        ['third', ''],
+        ['›', '\u0004'],
+      ],
+    )
+    expect(played.missed).toEqual([])
+    expect(
+      events()
+        .filter(({ kind }) => kind === 'request')
+        .map(({ text }) => text),
+    ).toEqual(['one\ntwo\n    three[A and four', 'five\nsix', 'seven\neight'])
+  })
+
+  test('what is typed while the model answers is there to be sent, and is not sent', async () => {
+    await model([{ text: 'one two three four five', pace: 20 }, { text: 'second' }])
+    const played = atTerminal(
+      [],
+      [
+        ['›', 'go\r'],
+        ['one two', 'and then\rthis\r'],
+        ['and then␊this', '!\r'],
+        ['second', ''],
+        ['›', '\u0004'],
+      ],
+    )
+    expect(played.missed).toEqual([])
+    expect(
+      events()
+        .filter(({ kind }) => kind === 'request')
+        .at(-1),
+    ).toMatchObject({
+      text: 'and then\nthis!',
+    })
   })
 
   test('Ctrl-C stops the tool, the model hears of it; in a stream it stops the turn, and what came is kept', async () => {
@@ -175,6 +226,25 @@ esac
         .filter(({ kind }) => kind === 'tool_result')
         .map(({ text }) => String(text).trim()),
     ).toEqual(['sure', 'sure', 'the first'])
+  })
+
+  test('what was typed between two questions answers neither', async () => {
+    await model([CHANGE, { text: 'thinking about it', pace: 100, ...CHANGE }, { text: 'done' }], '')
+    const played = atTerminal(
+      ['go'],
+      [
+        ['Run fs_modify_file?', 'n\r'],
+        ['thinking', 'y\r'],
+        ['Run fs_modify_file?', 'n\r'],
+        ['done', ''],
+      ],
+    )
+    expect(played.missed).toEqual([])
+    expect(
+      events()
+        .filter(({ kind }) => kind === 'tool_result')
+        .map(({ outcome }) => outcome),
+    ).toEqual(['denied', 'denied'])
   })
 
   test('what was typed before the model asks is no answer', async () => {

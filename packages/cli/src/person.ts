@@ -3,6 +3,7 @@ import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import type { Answer, Person, Respondent, Reviewer, ToolQuestion } from '@cordon/host'
 import { askedBy } from './format/question.ts'
 import { wrap } from './format/wrap.ts'
+import { asOneLine, linesOf, PastedAsOne, TELL_NO_PASTES, TELL_PASTES } from './pasted.ts'
 
 /** Streams a person could be behind (decision 0008). */
 export interface Terminal {
@@ -64,6 +65,31 @@ export function lineAt(at: Terminal): ((question: string) => Promise<string | un
   return isBoth(at) ? (question) => inTurn(at, () => askNow(at, question)) : undefined
 }
 
+/**
+ * A text that is typed or pasted, of as many lines as it has; undefined after Ctrl-C. What was typed before is not lost: it is
+ * there to be sent.
+ */
+export function textAt(at: Terminal): ((question: string) => Promise<string | undefined>) | undefined {
+  return isBoth(at) ? (question) => inTurn(at, () => askText(at, question)) : undefined
+}
+
+async function askText({ input, output }: Terminal, question: string): Promise<string | undefined> {
+  const before = await typedBefore(input)
+  if (before.includes(CTRL_C)) return undefined
+  const tellsPastes = process.env['TERM'] !== 'dumb'
+  const typed = input.pipe(new PastedAsOne(input))
+  if (tellsPastes) output.write(TELL_PASTES)
+  try {
+    const ahead = asOneLine(before.toString().replace(/[\r\n]+$/, ''))
+    const text = await askLine({ input: typed, output }, question, ahead)
+    return text === undefined ? undefined : linesOf(text)
+  } finally {
+    if (tellsPastes) output.write(TELL_NO_PASTES)
+    input.unpipe(typed)
+    input.pause()
+  }
+}
+
 /** A reply that is no value of the wanted type stays text, and is refused where answers are checked. */
 function answerFrom({ answer_type, options = [], default: preset }: ToolQuestion, reply: string): Answer {
   if (reply === '' && preset !== undefined) return preset
@@ -118,17 +144,21 @@ function inTurn(
 
 /** What was typed before the question was there does not answer it (SPEC 2.1, 3.2). */
 async function askNow({ input, output }: Terminal, question: string): Promise<string | undefined> {
-  const dropped: Buffer[] = []
-  const drop = (typed: Buffer): unknown => dropped.push(typed)
+  // Ctrl-C in this moment ends nothing by itself.
+  return (await typedBefore(input)).includes(CTRL_C) ? undefined : askLine({ input, output }, question)
+}
+
+async function typedBefore(input: NodeJS.ReadStream): Promise<Buffer> {
+  const typed: Buffer[] = []
+  const take = (chunk: Buffer): unknown => typed.push(chunk)
   input.setRawMode(true) // so that also half a line can be read, and is not there for the next Enter
-  input.on('data', drop)
+  input.on('data', take).resume() // after `pause` a listener alone reads nothing
   await sleep(SETTLE)
   await turn() // on a busy machine the time may be over before anything was read; in a turn what is there is read
-  input.off('data', drop)
+  input.off('data', take)
   input.pause()
   input.setRawMode(false)
-  if (Buffer.concat(dropped).includes(CTRL_C)) return undefined // typed in this moment, when it ends nothing by itself
-  return askLine({ input, output }, question)
+  return Buffer.concat(typed)
 }
 
 /** Far longer than it takes to read what the terminal holds, in milliseconds; and nobody notices it. */
@@ -145,8 +175,12 @@ const wrapped = (question: string, columns: number): string =>
         .map((line) => wrap(line, Math.max(20, columns - 2)).join('\n'))
         .join('\n')
 
-/** One line; undefined at the end of input and after Ctrl-C. */
-async function askLine({ input, output }: Terminal, question: string): Promise<string | undefined> {
+/** One line; undefined at the end of input and after Ctrl-C. `ahead` is typed already. */
+async function askLine(
+  { input, output }: { readonly input: NodeJS.ReadableStream; readonly output: NodeJS.WriteStream },
+  question: string,
+  ahead = '',
+): Promise<string | undefined> {
   // Everything but the last line is printed first: readline redraws what it is given.
   const shown = wrapped(question, output.columns)
   const end = shown.lastIndexOf('\n') + 1
@@ -158,7 +192,9 @@ async function askLine({ input, output }: Terminal, question: string): Promise<s
   // After Ctrl-Z and fg readline leaves its input paused: nothing would be waited for, and we would end with 0.
   lines.on('SIGCONT', () => lines.resume())
   try {
-    return await lines.question(shown.slice(end), { signal: stopped.signal })
+    const line = lines.question(shown.slice(end), { signal: stopped.signal })
+    if (ahead !== '') lines.write(ahead)
+    return await line
   } catch (error) {
     if (!stopped.signal.aborted) throw error
     output.write('\n')

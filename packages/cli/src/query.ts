@@ -134,7 +134,7 @@ async function textOf(world: World, typed: string, flags: QueryFlags): Promise<s
   const piped = world.inputIsTerminal ? '' : await readPiped(world)
   const text = [typed, piped].filter((part) => part.trim() !== '').join('\n\n')
   if (text !== '') return text
-  if (world.askLine && world.out.isTerminal) return undefined
+  if (world.askText && world.out.isTerminal) return undefined
   throw new UsageError('there is nothing to ask\n  fix: cordon q "what you want", or pipe it in')
 }
 
@@ -213,10 +213,11 @@ function finish(world: World, end: TurnEnd, open: Query, display: QueryDisplay):
 /** `cordon q` alone: turn after turn, until the person has no more to say. */
 async function talk(world: World, open: Query, display: QueryDisplay, flags: QueryFlags): Promise<void> {
   let attach = flags.attach
+  if (!flags.quiet) world.err.write(`${world.err.style('dim', greeting(open))}\n`)
   if (await open.isUnfinished())
     world.err.write('hint: the last turn was not finished; `cordon q --resume` goes on with it\n')
   for (;;) {
-    const text = await world.askLine!(`${world.err.style('bold', '›')} `)
+    const text = await world.askText!(`${world.err.style('bold', '›')} `)
     if (text === undefined) return
     if (text.trim() === '') continue
     try {
@@ -228,4 +229,14 @@ async function talk(world: World, open: Query, display: QueryDisplay, flags: Que
       display.aside(() => reportError(world, error))
     }
   }
+}
+
+/** What whoever sits there cannot know: who answers, what is known to it already, and how to leave. */
+function greeting({ model, conversation }: Query): string {
+  const which = !conversation
+    ? 'nothing is kept'
+    : conversation.isNew
+      ? 'a new conversation'
+      : `goes on with ${conversation.id}`
+  return `${show(model.id)} · ${which} · Enter sends, a paste of several lines is one text, Ctrl-D leaves`
 }

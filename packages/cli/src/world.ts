@@ -10,6 +10,7 @@ import {
   type Approver,
   approverAt,
   lineAt,
+  textAt,
   personAt,
   respondentAt,
   reviewerAt,
@@ -42,6 +43,8 @@ export interface World {
   readonly respondent: Respondent | undefined
   /** Asks for one line, of what is typed from now on; undefined without a terminal. Resolves to undefined after Ctrl-C. */
   readonly askLine: ((question: string) => Promise<string | undefined>) | undefined
+  /** The same for a text, which may have several lines and have been typed before. */
+  readonly askText: ((question: string) => Promise<string | undefined>) | undefined
   /** The Node that runs us: what we ship runs on the same one. */
   readonly node: string
   /** What others start to start us: the script that finds its Node, by its whole path. */
@@ -141,6 +144,9 @@ export function openAmbientWorld(): World {
     },
     get askLine() {
       return atTerminal(lineAt)
+    },
+    get askText() {
+      return atTerminal(textAt)
     },
     node: process.execPath,
     get program() {

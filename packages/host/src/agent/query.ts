@@ -177,6 +177,11 @@ export class Query implements AsyncDisposable {
     return this.#model
   }
 
+  /** Which conversation this is; undefined: none is kept. */
+  get conversation(): { readonly id: string; readonly isNew: boolean } | undefined {
+    return this.#conversation && { id: this.#conversation.id, isNew: this.#isUntitled }
+  }
+
   /** Whether a turn was begun and not finished. */
   async isUnfinished(): Promise<boolean> {
     await using journal = await this.#journal()

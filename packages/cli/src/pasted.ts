@@ -1,0 +1,71 @@
+import { StringDecoder } from 'node:string_decoder'
+import { Transform, type TransformCallback } from 'node:stream'
+
+/** Stands for the end of a line in what is typed as one: it can be seen, and edited away. */
+const LINE_END = '␊'
+
+/** Around what is pasted, where a terminal was asked to say so (bracketed paste). */
+const START = '\u001b[200~'
+const END = '\u001b[201~'
+export const TELL_PASTES = '\u001b[?2004h'
+export const TELL_NO_PASTES = '\u001b[?2004l'
+
+/** What was typed, with its lines. */
+export const linesOf = (typed: string): string => typed.replaceAll(LINE_END, '\n')
+
+/** Several lines as one that can be edited. */
+export const asOneLine = (lines: string): string =>
+  lines
+    .replace(/\r\n?|\n/g, LINE_END)
+    .replace(/\t/g, '    ')
+    .replace(/\p{Cc}/gu, '')
+
+/**
+ * A terminal’s input, in which Enter is only what a person presses: the ends of pasted lines become marks, and control
+ * characters in them nothing. A terminal that does not say what is pasted sends several lines at once, which nobody types.
+ */
+export class PastedAsOne extends Transform {
+  readonly #terminal: NodeJS.ReadStream
+  readonly #decoder = new StringDecoder('utf8')
+  #isPasting = false
+  #held = ''
+
+  constructor(terminal: NodeJS.ReadStream) {
+    super()
+    this.#terminal = terminal
+  }
+
+  setRawMode(isRaw: boolean): this {
+    this.#terminal.setRawMode(isRaw)
+    return this
+  }
+
+  override _transform(chunk: Buffer, _: BufferEncoding, done: TransformCallback): void {
+    let text = this.#held + this.#decoder.write(chunk)
+    this.#held = ''
+    let typed = ''
+    while (text !== '') {
+      const mark = this.#isPasting ? END : START
+      const at = text.indexOf(mark)
+      const part = at < 0 ? this.#withoutBegunMark(text, mark) : text.slice(0, at)
+      typed += this.#isPasting ? asOneLine(part) : asTyped(part)
+      if (at < 0) break
+      this.#isPasting = !this.#isPasting
+      text = text.slice(at + mark.length)
+    }
+    done(null, typed)
+  }
+
+  /** A mark, or the end of a line, may come in two pieces. The Escape key alone is one. */
+  #withoutBegunMark(text: string, mark: string): string {
+    let length = Math.min(mark.length - 1, text.length)
+    while (length > 0 && !text.endsWith(mark.slice(0, length))) length--
+    if (this.#isPasting && length === 0 && text.endsWith('\r')) length = 1
+    if (length === 1 && !this.#isPasting) return text
+    this.#held = text.slice(text.length - length)
+    return text.slice(0, text.length - length)
+  }
+}
+
+/** The last line of several is entered; those before it are its text. */
+const asTyped = (text: string): string => text.replace(/(?:\r\n|\r|\n)(?=[^\r\n])/g, LINE_END)

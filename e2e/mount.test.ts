@@ -130,7 +130,7 @@ test('SPEC 3.3 NAME=PATH:rw is an error, and so is every other wrong form; nothi
   expect(add(`fork=${fork}:rw`)).toEqual({
     code: 2,
     stdout: '',
-    stderr: `cordon: mount fork=${fork}:rw: \`:rw\` requires a TOOL: prefix\n`,
+    stderr: `cordon: mount fork=${fork}:rw: \`:rw\` requires a TOOL: prefix\n  fix: say who may write: fs_modify_file:fork=${fork}:rw; each tool in a command of its own\n`,
   })
   for (const wrong of [
     'fork',
@@ -154,6 +154,7 @@ test('SPEC 3.3 all mounts are validated before anything is done', () => {
     stdout: '',
     stderr: `cordon: mount d=/no/such/place: the target /no/such/place does not exist
 mount c=${fork}: the same NAME twice
+  fix: each in a command of its own
 `,
   })
   expectNothingDone()

@@ -71,7 +71,7 @@ Ctrl-C stops the tool that runs, then the turn; what came is kept.
 Examples:
   cordon q "what does src/main.ts do?"
   cordon q --attach ~/Downloads/report.pdf "summarise"
-  cordon q --mount fork=~/code/forks/x "fix the bug"
+  cordon q --mount fork=~/code/forks/x "what does fork do better?"
   git diff | cordon q --quiet "write a commit message"
 
 Exit code: 0 when the model was done, 1 when it was not, 2 when the question or

@@ -1,4 +1,4 @@
-import { quote } from '@cordon/policy'
+import { quote, show } from '@cordon/policy'
 import { MountError } from './errors.ts'
 
 export type MountMode = 'ro' | 'rw'
@@ -25,7 +25,10 @@ export function parseMount(text: string): MountRequest {
     throw wrong(`${quote(tool)} is not a tool name; before the : stand only a-z, 0-9 and _`)
   if (name === '') throw wrong(`expected ${SHAPE}, and the NAME is empty`)
   if (path === '') throw wrong(`expected ${SHAPE}, and the PATH is empty`)
-  if (mode === 'rw' && tool === undefined) throw wrong('`:rw` requires a TOOL: prefix')
+  if (mode === 'rw' && tool === undefined)
+    throw wrong(
+      `\`:rw\` requires a TOOL: prefix\n  fix: say who may write: ${show(`fs_modify_file:${text}`)}; each tool in a command of its own`,
+    )
   return { text, tool, name, path, mode: mode ?? 'ro' }
 }
 

@@ -196,7 +196,7 @@ class Planner {
     for (const [other, { kind }] of this.#links) {
       if (kind !== 'link') continue
       const inside = below(other, name, foldCase)
-      if (inside === ROOT) throw new Unfit('the same NAME twice')
+      if (inside === ROOT) throw new Unfit('the same NAME twice\n  fix: each in a command of its own')
       if (inside !== undefined || below(name, other, foldCase) !== undefined)
         throw new Unfit(`${show(name)} and ${show(other)} lie within each other`)
     }

@@ -22,7 +22,9 @@ const refused = (text: string): string => {
 test('SPEC 3.3 every row of the mode table', () => {
   expect(parsed('fork=/p')).toEqual({ tool: undefined, name: 'fork', path: '/p', mode: 'ro' })
   expect(parsed('fork=/p:ro')).toEqual({ tool: undefined, name: 'fork', path: '/p', mode: 'ro' })
-  expect(refused('fork=/p:rw')).toBe('mount fork=/p:rw: `:rw` requires a TOOL: prefix')
+  expect(refused('fork=/p:rw')).toBe(
+    'mount fork=/p:rw: `:rw` requires a TOOL: prefix\n  fix: say who may write: fs_modify_file:fork=/p:rw; each tool in a command of its own',
+  )
   expect(parsed('t:fork=/p')).toEqual({ tool: 't', name: 'fork', path: '/p', mode: 'ro' })
   expect(parsed('t:fork=/p:ro')).toEqual({ tool: 't', name: 'fork', path: '/p', mode: 'ro' })
   expect(parsed('t:fork=/p:rw')).toEqual({ tool: 't', name: 'fork', path: '/p', mode: 'rw' })

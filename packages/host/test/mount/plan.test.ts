@@ -223,10 +223,10 @@ enable = false
 test('SPEC 3.3 the same NAME twice, by any spelling, or one within the other', async () => {
   const other = lab.place('y')
   expect(await lab.problem([mount(`a=${out}`), mount(`./a/=${out}`)])).toBe(
-    `mount ./a/=${out}: the same NAME twice`,
+    `mount ./a/=${out}: the same NAME twice\n  fix: each in a command of its own`,
   )
   expect(await lab.problem([mount(`fs_read_file:a=${out}`), mount(`fs_modify_file:a=${out}:rw`)])).toBe(
-    `mount fs_modify_file:a=${out}:rw: the same NAME twice`,
+    `mount fs_modify_file:a=${out}:rw: the same NAME twice\n  fix: each in a command of its own`,
   )
   expect(await lab.problem([mount(`a=${out}`), mount(`a/b=${other}`)])).toBe(
     `mount a/b=${other}: a/b and a lie within each other`,
@@ -242,6 +242,7 @@ test('SPEC 3.3 everything that is wrong is said at once', async () => {
   ).toBe(`mount b: expected [TOOL:]NAME=PATH[:ro|:rw], and there is no =
 mount /c=${out}: NAME must be relative to the current directory, not absolute
 mount a=${out}: the same NAME twice
+  fix: each in a command of its own
 mount d: no rule mounts d; there are: a`)
 })
 

@@ -245,6 +245,12 @@ describe('SPEC 6.5 flags', () => {
         'fork is a mount, and after `--no-mount` it is read as text\n  fix: write --no-mount=fork',
       ),
     })
+    expect(query('--no-tool', 'fs_read_file')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining(
+        'fs_read_file is a tool, and after `--no-tool` it is read as text\n  fix: write --no-tool=fs_read_file',
+      ),
+    })
     expect(query('--no-mount=fork', 'and now?')).toMatchObject({ code: 0, stdout: 'gone\n' })
     expect(readdirSync(here.cwd)).not.toContain('fork')
   })

@@ -109,20 +109,26 @@ const wantsOf =
   (name: string): boolean =>
     (tool.length === 0 || tool.includes(name)) && !withheld.some((each) => each === '' || each === name)
 
-/** `--no-mount NAME` with a space reads NAME as text. Nobody asks a model a mount's name: say so (SPEC 3.4). */
+/** `--no-mount NAME` with a space reads NAME as text, and so does `--no-tool`. Nobody asks a model a name: say so (SPEC 3.4). */
 async function refuseMisreadName(world: World, typed: string, flags: QueryFlags): Promise<void> {
-  if (!flags.mounts.some((flag) => flag.kind === 'no-mount' && flag.name === undefined)) return
   const [first = ''] = typed.split(' ', 1)
-  if (first === '') return
+  const isForMounts = flags.mounts.some((flag) => flag.kind === 'no-mount' && flag.name === undefined)
+  const isForTools = flags.withheld.includes('')
+  if (first === '' || (!isForMounts && !isForTools)) return
   const place = { cwd: world.cwd, surroundings: world, cfg: flags.cfg, trust: trustTerms(world, 'files') }
   const choice = conversationOf(flags)
   const known = choice === 'new' || choice === 'newest' ? 'last used' : choice
-  const mounted = await listMounts(await openAmbientProjectIn(place, world, known), world)
-  if (mounted.some(({ name }) => name === first))
-    throw new UsageError(
-      `${show(first)} is a mount, and after \`--no-mount\` it is read as text\n  fix: write --no-mount=${first}`,
-    )
+  const project = await openAmbientProjectIn(place, world, known)
+  if (isForTools && Object.hasOwn(project.loaded.config.conversation.tools, first))
+    throw misread(first, 'a tool', '--no-tool')
+  if (isForMounts && (await listMounts(project, world)).some(({ name }) => name === first))
+    throw misread(first, 'a mount', '--no-mount')
 }
+
+const misread = (name: string, what: string, flag: string): UsageError =>
+  new UsageError(
+    `${show(name)} is ${what}, and after \`${flag}\` it is read as text\n  fix: write ${flag}=${name}`,
+  )
 
 /** What was typed, what is piped in, or what the person writes in their editor. Undefined: they are asked line by line. */
 async function textOf(world: World, typed: string, flags: QueryFlags): Promise<string | undefined> {

@@ -1,4 +1,6 @@
 import { signal } from '@preact/signals'
+import { keptKey, type PageKey, signatureOf } from './page-key.ts'
+import { knownProcesses, MOST_PROCESSES, noteProcess } from './processes.ts'
 
 /** An answer of the provider that is not a yes; the message is for the person. */
 export class ApiError extends Error {
@@ -8,14 +10,6 @@ export class ApiError extends Error {
     this.code = code
   }
 }
-
-/**
- * Half of the session: the cookie is the other. A cookie goes to every port of localhost; this is kept by the browser
- * for our origin alone (decision 0189).
- */
-const KEY = 'cordon-key'
-export const keepKey = (key: string): void => localStorage.setItem(KEY, key)
-export const forgetKey = (): void => localStorage.removeItem(KEY)
 
 /** When somebody last did something here. What the page asks by itself, as agents make it do, keeps nobody signed in. */
 let actedAt = Date.now()
@@ -29,27 +23,54 @@ const PRESENT_MS = 60_000
 /** Milliseconds that the provider's clock is ahead of this one. */
 export const clockSkew = signal(0)
 
-export async function request(path: string, init: RequestInit = {}): Promise<Response> {
-  let response: Response
+/** With `key`, signed with that one; otherwise with that of the session, if there is one. */
+export async function request(path: string, init: Init = {}, key?: PageKey): Promise<Response> {
+  const url = new URL(`/console/api/${path}`, location.origin)
+  const signer = key ?? (await keptKey())
+  for (let tries = 1; ; tries++) {
+    const processes = knownProcesses()
+    const response = await send(url, init, signer, processes)
+    noteProcess(response)
+    if (response.ok) return response
+    const error = await refusalOf(response)
+    // A process that we had not heard of: the provider was started again, or there are several. It is signed again for it.
+    const isNew = !processes.split(' ').includes(response.headers.get('x-cordon-process') ?? '')
+    if (error.code !== 'other_process' || !isNew || tries > MOST_PROCESSES) throw error
+  }
+}
+
+interface Init {
+  readonly method?: 'POST'
+  readonly body?: string
+  readonly signal?: AbortSignal
+}
+
+async function send(url: URL, init: Init, signer: PageKey | undefined, processes: string): Promise<Response> {
+  const { method = 'GET', body = '' } = init
+  const signed = signer && {
+    'x-cordon-key': signer.shown,
+    'x-cordon-processes': processes,
+    'x-cordon-signature': await signatureOf(signer, processes, method, url, body),
+  }
+  const headers = {
+    ...signed,
+    ...(Date.now() - actedAt < PRESENT_MS ? { 'x-cordon-present': '1' } : {}),
+    ...(init.body === undefined ? {} : { 'content-type': 'application/json' }),
+  }
   try {
-    const key = localStorage.getItem(KEY)
-    response = await fetch(`/console/api/${path}`, {
-      ...init,
-      headers: {
-        ...(key === null ? {} : { 'x-cordon-key': key }),
-        ...(Date.now() - actedAt < PRESENT_MS ? { 'x-cordon-present': '1' } : {}),
-        ...(init.body === undefined ? {} : { 'content-type': 'application/json' }),
-      },
-    })
+    const response = await fetch(url, { ...init, headers })
+    const date = Date.parse(response.headers.get('date') ?? '')
+    if (!Number.isNaN(date) && Math.abs(date - Date.now()) > 2000) clockSkew.value = date - Date.now()
+    return response
   } catch (error) {
     if (error instanceof DOMException && error.name === 'AbortError') throw error
     throw new ApiError('unreachable', 'the provider does not answer')
   }
-  const date = Date.parse(response.headers.get('date') ?? '')
-  if (!Number.isNaN(date) && Math.abs(date - Date.now()) > 2000) clockSkew.value = date - Date.now()
-  if (response.ok) return response
+}
+
+async function refusalOf(response: Response): Promise<ApiError> {
   const body = (await response.json().catch(() => ({}))) as { error?: { code?: string; message?: string } }
-  throw new ApiError(
+  return new ApiError(
     body.error?.code ?? 'unavailable',
     body.error?.message ?? `the provider answered with ${response.status}`,
   )
@@ -59,6 +80,6 @@ export async function get<T>(path: string): Promise<T> {
   return (await (await request(path)).json()) as T
 }
 
-export async function post<T>(path: string, body: unknown = {}): Promise<T> {
-  return (await (await request(path, { method: 'POST', body: JSON.stringify(body) })).json()) as T
+export async function post<T>(path: string, body: unknown = {}, key?: PageKey): Promise<T> {
+  return (await (await request(path, { method: 'POST', body: JSON.stringify(body) }, key)).json()) as T
 }

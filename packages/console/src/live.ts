@@ -99,7 +99,7 @@ interface ServerEvent {
   readonly data: string
 }
 
-/** Server-sent events by `fetch`, because an `EventSource` cannot send the key of the session. */
+/** Server-sent events by `fetch`, because an `EventSource` cannot send a signature. */
 async function* events(response: Response): AsyncGenerator<ServerEvent> {
   const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
   let text = ''

@@ -6,7 +6,8 @@ import {
   startRegistration,
 } from '@simplewebauthn/browser'
 import type { SessionAnswer, SignedInAnswer } from '../../provider/src/console/answers.ts'
-import { ApiError, forgetKey, get, keepKey, post } from './api.ts'
+import { ApiError, get, post } from './api.ts'
+import { forgetKey, keepKey, keptKey, makeKey, type PageKey, signInChallenge } from './page-key.ts'
 
 export type Session =
   | { readonly kind: 'unknown' }
@@ -27,46 +28,63 @@ export function noteSignedOut(error: unknown): void {
     session.value = { kind: 'out', hasPasskeys: true }
 }
 
-function started({ name, key }: SignedInAnswer): void {
-  keepKey(key)
+/** Another key for every session; until it has begun, other tabs use the one of before. */
+async function start(path: 'sign-in' | 'register', answer: unknown, key: PageKey): Promise<void> {
+  const { name } = await post<SignedInAnswer>(path, answer, key)
+  await keepKey(key)
   session.value = { kind: 'in', name }
 }
 
 export async function signIn(): Promise<void> {
-  started(await post<SignedInAnswer>('sign-in', await sign('sign-in/options')))
+  const key = await makeKey()
+  const question = await post<SigningQuestion>('sign-in/options', {}, key)
+  if (question.options.challenge !== (await signInChallenge(question.ceremony, key)))
+    throw new ApiError('bad_question', 'what answered would sign somebody else in; nothing was signed')
+  await start('sign-in', await answerTo(question), key)
 }
 
 /** Throws what the person is told when the link was used, or is too old. */
-export const checkLink = (link: string): Promise<unknown> => post('register/options', { link })
+export const checkLink = async (link: string): Promise<unknown> =>
+  post('register/options', { link }, await makeKey())
 
 export async function register(link: string, name: string): Promise<void> {
+  const key = await makeKey()
   const { ceremony, options } = await post<{
     ceremony: string
     options: PublicKeyCredentialCreationOptionsJSON
-  }>('register/options', { link, name })
+  }>('register/options', { link, name }, key)
   const response = await asking(() => startRegistration({ optionsJSON: options }))
-  started(await post<SignedInAnswer>('register', { link, name, ceremony, response }))
+  await start('register', { link, name, ceremony, response }, key)
 }
 
 /** Ended on both sides; here also when the provider is away: without the key its cookie is worth nothing. */
 export async function signOut(): Promise<void> {
+  const key = await keptKey()
+  await forgetKey()
   try {
-    await post('sign-out')
+    await post('sign-out', {}, key)
   } catch {
     // it forgets by itself, when nobody has come for half an hour
   }
-  forgetKey()
   session.value = { kind: 'out', hasPasskeys: true }
 }
 
-/** Asks the provider for a question and the passkey for its answer. */
-export async function sign(question: string): Promise<{ ceremony: string; response: unknown }> {
-  const { ceremony, options } = await post<{
-    ceremony: string
-    options: PublicKeyCredentialRequestOptionsJSON
-  }>(question)
-  return { ceremony, response: await asking(() => startAuthentication({ optionsJSON: options })) }
+interface SigningQuestion {
+  readonly ceremony: string
+  readonly options: PublicKeyCredentialRequestOptionsJSON
 }
+
+/** Asks the provider for a question and the passkey for its answer. */
+export const sign = async (question: string): Promise<{ ceremony: string; response: unknown }> =>
+  answerTo(await post<SigningQuestion>(question))
+
+const answerTo = async ({
+  ceremony,
+  options,
+}: SigningQuestion): Promise<{ ceremony: string; response: unknown }> => ({
+  ceremony,
+  response: await asking(() => startAuthentication({ optionsJSON: options })),
+})
 
 async function asking<T>(ask: () => Promise<T>): Promise<T> {
   if (typeof PublicKeyCredential === 'undefined')

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Admin } from '../src/admin.ts'
+import { PageKey } from './page-key.ts'
 import { ConsoleUser, SoftPasskey } from './passkey.ts'
 import { send, TestPlace } from './place.ts'
 import { ownPort } from './ports.ts'
@@ -163,9 +164,8 @@ describe('SPEC 7.7 passkeys', () => {
     place.shift += 6 * 60_000
     expect((await new ConsoleUser(place.serving, carol.passkey).signIn()).status).toBe(200) // forgets what is old
     place.shift = now
-    expect((await new ConsoleUser(place.serving).ask('sign-in', answer)).body).toMatchObject({
-      error: { code: 'too_late' },
-    })
+    const again = Object.assign(new ConsoleUser(place.serving), { key: carol.key })
+    expect((await again.ask('sign-in', answer)).body).toMatchObject({ error: { code: 'too_late' } })
     place.shift += 6 * 60_000 // the clock is never behind what was forgotten
   })
 })
@@ -205,6 +205,76 @@ describe('SPEC 7.7 sessions', () => {
     place.shift += MINUTE
     expect((await frank.ask('overview')).status).toBe(401)
     expect((await thief.ask('overview')).status).toBe(401)
+  })
+
+  test('the attack: a signature is for one process, method, path, query and body, and of the key of the session', async () => {
+    const ivan = await person('Ivan')
+    const { key, processes } = ivan
+    const codeOf = async (
+      target: string,
+      body: string | undefined,
+      headers: Record<string, string>,
+    ): Promise<unknown> => {
+      const told = await ivan.send(target, body, headers)
+      return told.body.error?.code ?? told.status
+    }
+    const [list, all] = ['/console/api/audit?kind=event', '/console/api/audit']
+    const [first, second] = ['/console/api/apps/none', '/console/api/apps/other']
+    const [on, off] = ['{"enabled":true}', '{"enabled":false}']
+    expect(await codeOf(list, undefined, key.headers(processes, 'GET', list))).toBe(200)
+    expect(await codeOf(first, on, key.headers(processes, 'POST', first, on))).toBe('not_found') // let in
+    for (const [target, body, headers] of [
+      [all, undefined, key.headers(processes, 'GET', list)],
+      [list, undefined, key.headers(processes, 'POST', list)],
+      [second, on, key.headers(processes, 'POST', first, on)],
+      [first, off, key.headers(processes, 'POST', first, on)],
+      [list, undefined, new PageKey().headers(processes, 'GET', list)],
+      [list, undefined, { ...new PageKey().headers(processes, 'GET', list), 'x-cordon-key': key.shown }],
+      [list, undefined, { ...key.headers(processes, 'GET', list), 'x-cordon-processes': `${processes} x` }],
+      [list, undefined, { ...key.headers(processes, 'GET', list), 'x-cordon-signature': '' }],
+      [list, undefined, { ...key.headers(processes, 'GET', list), 'x-cordon-key': 'BAAA' }],
+      [list, undefined, {}],
+    ] as const)
+      expect([target, await codeOf(target, body, headers)]).toEqual([target, 'signed_out'])
+    for (const other of ['', 'x', `x${processes}`])
+      expect(await codeOf(list, undefined, key.headers(other, 'GET', list))).toBe('other_process')
+    expect((await ivan.ask('overview')).status).toBe(200) // and nobody ended it
+  })
+
+  test('the attack: whoever knows the public key alone ends no session, and begins none for it', async () => {
+    const judy = await person('Judy')
+    const eve = await person('Eve')
+    const { shown } = judy.key
+    eve.processes = judy.processes
+    const target = '/console/api/overview'
+    const forged = { ...eve.key.headers(eve.processes, 'GET', target), 'x-cordon-key': shown }
+    expect((await eve.send(target, undefined, forged)).body).toMatchObject({ error: { code: 'signed_out' } })
+    expect(await eve.ask('sign-in/options', {}, { 'x-cordon-key': shown })).toMatchObject({
+      status: 400,
+      body: { error: { message: 'this request is not signed by the page' } },
+    })
+    expect((await judy.ask('overview')).status).toBe(200)
+  })
+
+  test('the attack: what a passkey signed for one page does not sign in another one', async () => {
+    const kim = await person('Kim')
+    const answer = await kim.answer('sign-in/options')
+    const eve = new ConsoleUser(place.serving)
+    expect((await eve.ask('sign-in', answer)).body).toMatchObject({ error: { code: 'too_late' } })
+    expect((await kim.ask('sign-in', answer)).status).toBe(200)
+  })
+
+  test('several providers of one database, asked in turn, are one to who has heard of them', async () => {
+    const liz = await person('Liz')
+    const other = await place.serve({ origin: place.serving.origin })
+    const there = Object.assign(new ConsoleUser(other), { key: liz.key, cookie: liz.cookie })
+    expect((await there.ask('overview')).status).toBe(200)
+    const both = `${liz.processes} ${there.processes}`
+    expect(new Set(both.split(' ')).size).toBe(2)
+    const target = '/console/api/overview'
+    for (const user of [liz, there, liz, there])
+      expect((await user.send(target, undefined, liz.key.headers(both, 'GET', target))).status).toBe(200)
+    await other.stop()
   })
 
   test('a record is found by its hash', async () => {

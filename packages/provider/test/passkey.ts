@@ -1,6 +1,7 @@
 import { createHash, createSign, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto'
 import { request } from 'node:http'
 import type { Serving } from '../src/http/serve.ts'
+import { PageKey } from './page-key.ts'
 
 /** A passkey in software: what a browser and a device send, without either. */
 export class SoftPasskey {
@@ -106,35 +107,45 @@ export class ConsoleUser {
   readonly passkey: SoftPasskey
   readonly #serving: Serving
   cookie = ''
-  key = ''
+  key: PageKey = new PageKey()
+  /** Of the provider, as far as we have heard. */
+  processes = ''
 
   constructor(serving: Serving, passkey: SoftPasskey = new SoftPasskey()) {
     this.#serving = serving
     this.passkey = passkey
   }
 
-  /** `node:http`, because `fetch` sets its own Host. */
-  ask(path: string, body?: unknown, more: Readonly<Record<string, string>> = {}): Promise<Told> {
+  /** As the page: what is for another process is signed once more. */
+  async ask(path: string, body?: unknown, more: Readonly<Record<string, string>> = {}): Promise<Told> {
     const sent = body === undefined ? undefined : JSON.stringify(body)
+    const method = sent === undefined ? 'GET' : 'POST'
+    const target = `/console/api/${path}`
+    const signed = (): Record<string, string> => this.key.headers(this.processes, method, target, sent)
+    const told = await this.send(target, sent, { ...signed(), ...more })
+    if (told.body.error?.code !== 'other_process') return told
+    return this.send(target, sent, { ...signed(), ...more })
+  }
+
+  /** Just so. `node:http`, because `fetch` sets its own Host. */
+  send(target: string, sent: string | undefined, more: Readonly<Record<string, string>>): Promise<Told> {
     const { origin, url } = this.#serving
     const headers = {
       host: new URL(origin).host,
       origin,
-      ...(this.cookie === '' ? {} : { cookie: this.cookie, 'x-cordon-key': this.key }),
+      ...(this.cookie === '' ? {} : { cookie: this.cookie }),
       ...(sent === undefined
         ? {}
         : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(sent) }),
       ...more,
     }
     return new Promise((done, failed) => {
-      const asking = request(new URL(`/console/api/${path}`, url), {
-        method: sent === undefined ? 'GET' : 'POST',
-        headers,
-      })
+      const asking = request(new URL(target, url), { method: sent === undefined ? 'GET' : 'POST', headers })
       asking.on('error', failed)
       asking.on('response', (answer) => {
         const given = answer.headers['set-cookie']?.[0]
         if (given !== undefined) this.cookie = given.split(';', 1)[0]!
+        this.processes = String(answer.headers['x-cordon-process'])
         let said = ''
         answer.setEncoding('utf8').on('data', (piece: string) => (said += piece))
         answer.on('end', () => done({ status: answer.statusCode!, body: JSON.parse(said) }))
@@ -150,11 +161,11 @@ export class ConsoleUser {
     if (asked.status !== 200) return asked
     const { ceremony, options } = asked.body
     const response = this.passkey.create(options, this.#serving.origin)
-    return this.#enter(await this.ask('register', { link: secret, name, ceremony, response }))
+    return this.ask('register', { link: secret, name, ceremony, response })
   }
 
   async signIn(): Promise<Told> {
-    return this.#enter(await this.ask('sign-in', await this.answer('sign-in/options')))
+    return this.ask('sign-in', await this.answer('sign-in/options'))
   }
 
   /** To a question of the provider's. */
@@ -165,10 +176,5 @@ export class ConsoleUser {
 
   async approve(id: string): Promise<Told> {
     return this.ask(`approvals/${id}/approve`, await this.answer(`approvals/${id}/question`))
-  }
-
-  #enter(told: Told): Told {
-    if (told.status === 200) this.key = told.body.key
-    return told
   }
 }

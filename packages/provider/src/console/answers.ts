@@ -145,8 +145,6 @@ export type SessionAnswer =
   | { readonly name: string }
   | { readonly name: null; readonly has_passkeys: boolean }
 
-/** The key is half of the session; the cookie is the other (decision 0189). */
 export interface SignedInAnswer {
   readonly name: string
-  readonly key: string
 }

@@ -4,7 +4,7 @@ import { approvalRoutes } from './approvals.ts'
 import type { OverviewAnswer } from './answers.ts'
 import type { ConsoleContext } from './context.ts'
 import { ConsoleRefusal } from './errors.ts'
-import { PAGE_HEADERS, requireHost, requireOwnPage, requireSession, secretsOf } from './guard.ts'
+import { halvesOf, PAGE_HEADERS, requireHost, requireOwnPage, requireSession } from './guard.ts'
 import { Live } from './live.ts'
 import { operationRoutes } from './operations.ts'
 import { DayView } from './overview.ts'
@@ -32,10 +32,11 @@ export function consoleApi(context: ConsoleContext): Hono {
   app.use(async (c, next) => {
     for (const [name, value] of Object.entries(PAGE_HEADERS)) c.header(name, value)
     c.header('cache-control', 'no-store')
+    c.header('x-cordon-process', context.process)
     const site = context.site()
     requireHost(c, site)
     requireOwnPage(c, site)
-    if (!OPEN.has(c.req.path)) await requireSession(c, site, provider.database, provider.clock())
+    if (!OPEN.has(c.req.path)) await requireSession(c, context)
     await next()
   })
   app.onError((error, c) => {
@@ -68,14 +69,14 @@ export function consoleApi(context: ConsoleContext): Hono {
   app.get('/events', (c) =>
     streamSSE(c, async (stream) => {
       // Looked at and not renewed: an open page alone is nobody who does something, and no cookie can be sent any more.
-      const secrets = secretsOf(c, context.site())
+      const halves = await halvesOf(c, context)
       const stop = await live.follow((now) => {
         stream.writeSSE({ event: 'now', data: JSON.stringify(now) }).catch(() => undefined) // it is gone
       })
       try {
         while (!stream.aborted && context.isOpen()) {
           await stream.sleep(HEARTBEAT_MS)
-          if (!secrets || !(await findSession(provider.database, secrets, provider.clock()))) break
+          if (!halves || !(await findSession(provider.database, halves, provider.clock()))) break
           await stream.writeSSE({ event: 'alive', data: '' })
         }
       } catch {

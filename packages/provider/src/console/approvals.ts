@@ -44,7 +44,7 @@ export function approvalRoutes(context: ConsoleContext): Hono {
   })
 
   app.post('/:id/approve', async (c) => {
-    const session = await requireSession(c, context.site(), database, provider.clock())
+    const session = await requireSession(c, context)
     const { ceremony: asked, response } = await readBody(c, SIGNATURE)
     const found = await requireKnown(context, c.req.param('id'))
     if (found.state !== 'open') throw closed(found)
@@ -62,14 +62,14 @@ export function approvalRoutes(context: ConsoleContext): Hono {
   })
 
   app.post('/:id/deny', async (c) => {
-    const { name, passkey } = await requireSession(c, context.site(), database, provider.clock())
+    const { name, passkey } = await requireSession(c, context)
     const found = await requireKnown(context, c.req.param('id'))
     const by = { by: `passkey ${name}`, evidence: { passkey } }
     return c.json(summaryOf(await decideOnce(context, found.id, 'deny', by)))
   })
 
   app.post('/:id/ask-again', async (c) => {
-    const { name, passkey } = await requireSession(c, context.site(), database, provider.clock())
+    const { name, passkey } = await requireSession(c, context)
     const { id, noUntil } = await requireKnown(context, c.req.param('id'))
     if (noUntil === undefined)
       throw new ConsoleRefusal('decided', 'no answer of a person stands in the way of this request')

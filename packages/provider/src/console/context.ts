@@ -7,6 +7,8 @@ import type { Site } from './site.ts'
 /** What every part of the console works with. */
 export interface ConsoleContext {
   readonly provider: Provider
+  /** A random name of this process, in its memory alone: what a page signed for another one counts for nothing here. */
+  readonly process: string
   /** Known when the provider listens. */
   readonly site: () => Site
   /** Undefined: this provider was started without its page. */

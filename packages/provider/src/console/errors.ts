@@ -8,6 +8,7 @@ export const CONSOLE_REFUSALS = {
   passkey_refused: 403,
   not_found: 404,
   decided: 409,
+  other_process: 409,
   too_late: 410,
   link_used: 410,
   wrong_host: 421,

@@ -1,15 +1,17 @@
 import { isIP } from 'node:net'
 import type { Context } from 'hono'
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie'
+import { isSignedBy } from '../sessions/request-signature.ts'
 import {
   endReused,
   findSession,
   renewSession,
   type Session,
-  type SessionSecrets,
+  type SessionHalves,
 } from '../sessions/sessions.ts'
-import type { Database } from '../storage/database.ts'
+import type { ConsoleContext } from './context.ts'
 import { ConsoleRefusal } from './errors.ts'
+import { readBytes } from './read-body.ts'
 import type { Site } from './site.ts'
 
 /** On every answer but those of the commands, which no browser can ask for: nothing here is framed, or taken for something else. */
@@ -78,10 +80,27 @@ export const takeCookie = (c: Context, site: Site): void => {
   deleteCookie(c, cookieName(site), { path: '/console/api', secure: site.secure })
 }
 
-/** The cookie and the key of the page (decision 0189). */
-export function secretsOf(c: Context, site: Site): SessionSecrets | undefined {
-  const cookie = getCookie(c, cookieName(site))
-  const key = c.req.header('x-cordon-key')
+/**
+ * The key that has signed this request, for this process of the provider: what was signed for another one was recorded by
+ * somebody who had its port, or is of a page that has not heard of us yet and signs again (decision 0342).
+ */
+export async function signerOf(c: Context, { process }: ConsoleContext): Promise<string | undefined> {
+  const [key, processes, signature] = ['key', 'processes', 'signature'].map((name) =>
+    c.req.header(`x-cordon-${name}`),
+  )
+  if (key === undefined || processes === undefined || signature === undefined) return undefined
+  if (!processes.split(' ').includes(process))
+    throw new ConsoleRefusal('other_process', 'the provider has been started again; load the page again')
+  const { pathname, search } = new URL(c.req.url)
+  const { method } = c.req
+  const body = method === 'GET' ? new Uint8Array() : await readBytes(c)
+  return isSignedBy(key, { processes, method, target: pathname + search, body }, signature) ? key : undefined
+}
+
+/** The cookie, and the key that has signed this request. */
+export async function halvesOf(c: Context, context: ConsoleContext): Promise<SessionHalves | undefined> {
+  const cookie = getCookie(c, cookieName(context.site()))
+  const key = await signerOf(c, context)
   return cookie === undefined || key === undefined ? undefined : { cookie, key }
 }
 
@@ -89,28 +108,20 @@ export function secretsOf(c: Context, site: Site): SessionSecrets | undefined {
  * When somebody does something here, the session lasts longer, with a new cookie when it was time for one. A page that
  * asks by itself, because an agent did something, is nobody.
  */
-export async function sessionOf(
-  c: Context,
-  site: Site,
-  database: Database,
-  now: number,
-): Promise<Session | undefined> {
-  const secrets = secretsOf(c, site)
-  const session = secrets && (await findSession(database, secrets, now))
-  if (secrets && !session) await endReused(database, secrets)
+export async function sessionOf(c: Context, context: ConsoleContext): Promise<Session | undefined> {
+  const { database, clock } = context.provider
+  const now = clock()
+  const halves = await halvesOf(c, context)
+  const session = halves && (await findSession(database, halves, now))
+  if (halves && !session) await endReused(database, halves)
   const isPerson = c.req.method !== 'GET' || c.req.header('x-cordon-present') !== undefined
   const cookie = session && isPerson ? await renewSession(database, session, now) : undefined
-  if (cookie !== undefined) giveCookie(c, site, cookie)
+  if (cookie !== undefined) giveCookie(c, context.site(), cookie)
   return session
 }
 
-export async function requireSession(
-  c: Context,
-  site: Site,
-  database: Database,
-  now: number,
-): Promise<Session> {
-  const session = await sessionOf(c, site, database, now)
+export async function requireSession(c: Context, context: ConsoleContext): Promise<Session> {
+  const session = await sessionOf(c, context)
   if (session) return session
   throw new ConsoleRefusal('signed_out', 'you are not signed in, or not any more')
 }

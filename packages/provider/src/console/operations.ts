@@ -52,7 +52,7 @@ export function operationRoutes(context: ConsoleContext): Hono {
   })
 
   app.post('/apps/:id', async (c) => {
-    const who = await requireSession(c, context.site(), database, provider.clock())
+    const who = await requireSession(c, context)
     const { enabled } = await readBody(c, ENABLED)
     const id = c.req.param('id')
     try {

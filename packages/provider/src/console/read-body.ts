@@ -19,23 +19,34 @@ async function tooSlow(signal: AbortSignal): Promise<never> {
   throw new ConsoleRefusal('bad_request', 'it came too slowly')
 }
 
+/** All that was sent, within bounds; also when it is asked for twice. */
+export async function readBytes(c: Context): Promise<Uint8Array> {
+  const length = Number(c.req.header('content-length') ?? Number.NaN)
+  if (!(length <= MOST_BYTES)) throw new ConsoleRefusal('bad_request', 'too much, or no length is given')
+  const slow = new AbortController()
+  try {
+    return new Uint8Array(await Promise.race([c.req.arrayBuffer(), tooSlow(slow.signal)]))
+  } catch (error) {
+    if (error instanceof ConsoleRefusal) c.header('connection', 'close')
+    throw error instanceof ConsoleRefusal ? error : new ConsoleRefusal('bad_request', 'it did not come whole')
+  } finally {
+    slow.abort()
+  }
+}
+
 /** JSON said to be JSON: a form of another page cannot send that without being asked first. */
 export async function readBody<T extends z.ZodType>(c: Context, shape: T): Promise<z.output<T>> {
   if (!/^application\/json\b/.test(c.req.header('content-type') ?? ''))
     throw new ConsoleRefusal('bad_request', 'expected JSON')
-  const length = Number(c.req.header('content-length') ?? Number.NaN)
-  if (!(length <= MOST_BYTES)) throw new ConsoleRefusal('bad_request', 'too much, or no length is given')
-  let value: unknown
-  const slow = new AbortController()
-  try {
-    value = await Promise.race([c.req.json(), tooSlow(slow.signal)])
-  } catch (error) {
-    if (error instanceof ConsoleRefusal) c.header('connection', 'close')
-    throw error instanceof ConsoleRefusal ? error : new ConsoleRefusal('bad_request', 'it is not JSON')
-  } finally {
-    slow.abort()
-  }
-  const read = shape.safeParse(value)
+  const read = shape.safeParse(parseJson(await readBytes(c)))
   if (read.success) return read.data
   throw new ConsoleRefusal('bad_request', 'it has not the expected shape')
+}
+
+function parseJson(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(Buffer.from(bytes).toString())
+  } catch {
+    throw new ConsoleRefusal('bad_request', 'it is not JSON')
+  }
 }

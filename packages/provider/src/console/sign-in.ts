@@ -1,4 +1,4 @@
-import { Hono } from 'hono'
+import { type Context, Hono } from 'hono'
 import { z } from 'zod'
 import {
   askRegistration,
@@ -15,7 +15,7 @@ import type { Database } from '../storage/database.ts'
 import type { SessionAnswer, SignedInAnswer } from './answers.ts'
 import { type ConsoleContext, eventBy, recordEvent } from './context.ts'
 import { ConsoleRefusal } from './errors.ts'
-import { giveCookie, requireSession, sessionOf, takeCookie } from './guard.ts'
+import { giveCookie, requireSession, sessionOf, signerOf, takeCookie } from './guard.ts'
 import { readBody, SIGNATURE } from './read-body.ts'
 import { RefusedAttempts } from './refused-attempts.ts'
 
@@ -36,9 +36,11 @@ export function signInRoutes(context: ConsoleContext): Hono {
   const refused = new RefusedAttempts(provider, 'sign-in refused')
   const badLinks = new RefusedAttempts(provider, 'passkey link refused')
   const ceremony = (): Ceremony => ({ database, site: context.site(), now: provider.clock() })
+  const begin = async (c: Context, who: { passkey: string; key: string }): Promise<void> =>
+    giveCookie(c, context.site(), await startSession(database, who, provider.clock()))
 
   app.get('/session', async (c) => {
-    const session = await sessionOf(c, context.site(), database, provider.clock())
+    const session = await sessionOf(c, context)
     if (session) return c.json({ name: session.name } satisfies SessionAnswer)
     const { rpId } = context.site()
     const usable = (await listPasskeys(database)).some((each) => each.rpId === rpId)
@@ -46,6 +48,7 @@ export function signInRoutes(context: ConsoleContext): Hono {
   })
 
   app.post('/register/options', async (c) => {
+    await requireSigner(c, context)
     const { link, name } = await readBody(c, LINK)
     await requireLink(context, link, badLinks)
     // Before the device makes one that nobody could use.
@@ -54,6 +57,7 @@ export function signInRoutes(context: ConsoleContext): Hono {
   })
 
   app.post('/register', async (c) => {
+    const key = await requireSigner(c, context)
     const { link, name: wanted, ceremony: id, response } = await readBody(c, REGISTRATION)
     const name = checkedName(wanted)
     await requireLink(context, link, badLinks)
@@ -70,35 +74,44 @@ export function signInRoutes(context: ConsoleContext): Hono {
       const event = eventBy('passkey added', { name, passkey }, provider.clock(), { rp_id, public_key })
       return [undefined, event] as const
     })
-    const { cookie, key } = await startSession(database, made.id, provider.clock())
-    giveCookie(c, context.site(), cookie)
-    return c.json({ name, key } satisfies SignedInAnswer)
+    await begin(c, { passkey, key })
+    return c.json({ name } satisfies SignedInAnswer)
   })
 
-  app.post('/sign-in/options', async (c) => c.json(await askSignature(ceremony(), 'sign in', '')))
+  // For the key of this page alone: whoever is between it and us has no use for what the passkey signs.
+  app.post('/sign-in/options', async (c) =>
+    c.json(await askSignature(ceremony(), 'sign in', await requireSigner(c, context))),
+  )
 
   app.post('/sign-in', async (c) => {
+    const key = await requireSigner(c, context)
     const { ceremony: id, response } = await readBody(c, SIGNATURE)
-    const { passkey, name } = await verifySignature(ceremony(), 'sign in', '', id, response).catch(
+    const { passkey, name } = await verifySignature(ceremony(), 'sign in', key, id, response).catch(
       async (error: unknown) => {
         if (error instanceof ConsoleRefusal) await refused.note({ passkey: response.id.slice(0, 64) })
         throw error
       },
     )
     await recordEvent(context, 'signed in', { name, passkey })
-    const { cookie, key } = await startSession(database, passkey, provider.clock())
-    giveCookie(c, context.site(), cookie)
-    return c.json({ name, key } satisfies SignedInAnswer)
+    await begin(c, { passkey, key })
+    return c.json({ name } satisfies SignedInAnswer)
   })
 
   app.post('/sign-out', async (c) => {
-    const session = await requireSession(c, context.site(), database, provider.clock())
+    const session = await requireSession(c, context)
     await endSession(database, session.hash)
     takeCookie(c, context.site())
     await recordEvent(context, 'signed out', session)
     return c.json({})
   })
   return app
+}
+
+/** A session is its holder's who has shown that he has the key, not who knows its public half. */
+async function requireSigner(c: Context, context: ConsoleContext): Promise<string> {
+  const key = await signerOf(c, context)
+  if (key !== undefined) return key
+  throw new ConsoleRefusal('bad_request', 'this request is not signed by the page')
 }
 
 function checkedName(text: string): string {

@@ -10,6 +10,7 @@ import type { Site } from '../console/site.ts'
 import { Refusal, REFUSALS } from '../errors.ts'
 import { ARGS } from '../operations/args.ts'
 import type { Provider } from '../provider.ts'
+import { makeSecret } from '../sessions/secret.ts'
 import { findApproval } from '../step-up/approvals.ts'
 import { ANSWERS, APPROVAL_BODY, ERROR_BODY } from './answers.ts'
 import type { Metrics } from './metrics.ts'
@@ -42,7 +43,7 @@ export function makeRoutes(served: Served): OpenAPIHono {
     await next()
     for (const [name, value] of Object.entries(EVERY_HEADERS)) c.header(name, value)
   })
-  const context = { ...served, isReady: () => isReady(served) }
+  const context = { ...served, process: makeSecret(), isReady: () => isReady(served) }
   app.route('/console/api', consoleApi(context))
   app.get('/', (c) => c.redirect('/console/', 302))
   app.get('/console', (c) => c.redirect('/console/', 302))

@@ -1,4 +1,3 @@
-import { timingSafeEqual } from 'node:crypto'
 import type { Database } from '../storage/database.ts'
 import { hashSecret, makeSecret } from './secret.ts'
 
@@ -11,8 +10,8 @@ const PREVIOUS_MS = 30_000
 /** How exactly it is known when somebody was last here; not every request is a write. */
 const SEEN_MS = 60_000
 
-/** What the browser gets once: the cookie, which no script sees, and the key, which no other port of the host sees. */
-export interface SessionSecrets {
+/** The cookie, which no script sees, and the public half of the key that signs every request of the page (decision 0342). */
+export interface SessionHalves {
   readonly cookie: string
   readonly key: string
 }
@@ -27,36 +26,39 @@ export interface Session {
   readonly rotatedAt: number
 }
 
-/** Always with new secrets: a cookie that somebody planted before is worth nothing afterwards. */
+/** Always with a new cookie, which is returned: one that somebody planted before is worth nothing afterwards. */
 export async function startSession(
   { queries }: Pick<Database, 'queries'>,
-  passkey: string,
+  { passkey, key }: { readonly passkey: string; readonly key: string },
   now: number,
-): Promise<SessionSecrets> {
+): Promise<string> {
   await queries
     .deleteFrom('sessions')
     .where((row) => row.or([row('seen_at', '<', now - IDLE_MS), row('created_at', '<', now - LONGEST_MS)]))
     .execute()
-  const secrets = { cookie: makeSecret(), key: makeSecret() }
+  const cookie = makeSecret()
   await queries
     .insertInto('sessions')
     .values({
-      hash: hashSecret(secrets.cookie),
+      hash: hashSecret(cookie),
       previous: null,
-      key: hashSecret(secrets.key),
+      key,
       passkey,
       created_at: now,
       rotated_at: now,
       seen_at: now,
     })
     .execute()
-  return secrets
+  return cookie
 }
 
-/** Undefined: nobody is signed in with these. Both secrets are needed, and the passkey must still be there. */
+/**
+ * Undefined: nobody is signed in with these. Both are needed, and the passkey must still be there. That the key has signed
+ * what is asked is for the caller to know.
+ */
 export async function findSession(
   { queries }: Pick<Database, 'queries'>,
-  { cookie, key }: SessionSecrets,
+  { cookie, key }: SessionHalves,
   now: number,
 ): Promise<Session | undefined> {
   const hash = hashSecret(cookie)
@@ -67,7 +69,7 @@ export async function findSession(
     .select('passkeys.name')
     .where((at) => at.or([at('hash', '=', hash), at('previous', '=', hash)]))
     .executeTakeFirst()
-  if (!row || !isSame(row.key, hashSecret(key))) return undefined
+  if (row?.key !== key) return undefined
   if (now > Math.min(row.seen_at + IDLE_MS, row.created_at + LONGEST_MS)) return undefined
   if (row.hash !== hash && now > row.rotated_at + PREVIOUS_MS) return undefined
   const { passkey, name, seen_at: seenAt, rotated_at: rotatedAt } = row
@@ -99,15 +101,12 @@ export async function endSession({ queries }: Pick<Database, 'queries'>, hash: s
 }
 
 /**
- * Somebody who is not let in has the key of a session, with a cookie that is not good any more, however often it was
- * replaced since: two have the secrets, and nobody knows which of them is their holder. It ends for both. The key stays
- * the same for as long as the session lasts, and only who had both ever had it.
+ * Somebody who is not let in has signed with the key of a session, and comes with a cookie that is not good any more,
+ * however often it was replaced since: two use it, and nobody knows which of them is its holder. It ends for both.
  */
 export async function endReused(
   { queries }: Pick<Database, 'queries'>,
-  { key }: SessionSecrets,
+  { key }: SessionHalves,
 ): Promise<void> {
-  await queries.deleteFrom('sessions').where('key', '=', hashSecret(key)).execute()
+  await queries.deleteFrom('sessions').where('key', '=', key).execute()
 }
-
-const isSame = (a: string, b: string): boolean => timingSafeEqual(Buffer.from(a), Buffer.from(b))

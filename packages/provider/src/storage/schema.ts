@@ -164,7 +164,7 @@ interface SessionsTable {
   hash: string
   /** Of the cookie before, which counts a moment longer. */
   previous: string | null
-  /** Of the key that the page keeps for itself. */
+  /** The public half of the key that signs every request of the page. */
   key: string
   passkey: string
   created_at: number

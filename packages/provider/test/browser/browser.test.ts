@@ -1,6 +1,7 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, describe } from 'vitest'
 import { startBrowser } from './browser.ts'
+import { testImpostor } from './impostor.ts'
 import { testPages } from './pages.ts'
 import { testSecurity } from './security.ts'
 import { testStepUp } from './step-up.ts'
@@ -11,4 +12,5 @@ afterAll(() => browser?.close())
 
 describe.skipIf(!browser)('SPEC 7.5 step-up in Chromium', () => testStepUp(browser as Browser))
 describe.skipIf(!browser)('SPEC 7.7 attacks on the console', () => testSecurity(browser as Browser))
+describe.skipIf(!browser)('SPEC 7.7 somebody else at the port', () => testImpostor(browser as Browser))
 describe.skipIf(!browser)('SPEC 7.7 pages in Chromium', () => testPages(browser as Browser))

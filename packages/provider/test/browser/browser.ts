@@ -129,19 +129,55 @@ export class Person {
   }
 
   /** As the page itself would ask. */
-  ask(path: string, body?: unknown): Promise<{ status: number; body: unknown }> {
+  async ask(path: string, body?: unknown): Promise<{ status: number; body: unknown }> {
+    const sent = body === undefined ? undefined : JSON.stringify(body)
+    const headers = await this.signed(`/console/api/${path}`, sent)
     return this.page.evaluate(
-      async ([url, sent]) => {
+      async ([url, text, signed]) => {
         const response = await fetch(`/console/api/${url}`, {
-          headers: {
-            'x-cordon-key': localStorage.getItem('cordon-key') ?? '',
-            ...(sent === undefined ? {} : { 'content-type': 'application/json' }),
-          },
-          ...(sent === undefined ? {} : { method: 'POST', body: sent }),
+          headers: { ...signed, ...(text === undefined ? {} : { 'content-type': 'application/json' }) },
+          ...(text === undefined ? {} : { method: 'POST', body: text }),
         })
         return { status: response.status, body: await response.json() }
       },
-      [path, body === undefined ? undefined : JSON.stringify(body)] as const,
+      [path, sent, headers] as const,
+    )
+  }
+
+  /** What a script in the page can have signed: the headers of one request. Without a session, none. */
+  signed(target: string, body?: string): Promise<Record<string, string>> {
+    return this.page.evaluate(
+      async ([path, text]) => {
+        const open = indexedDB.open('cordon')
+        await new Promise((done) => (open.onsuccess = done))
+        const got = open.result.transaction('keys').objectStore('keys').get('session')
+        await new Promise((done) => (got.onsuccess = done))
+        open.result.close()
+        const key = got.result as { signing: CryptoKey; shown: string } | undefined
+        if (!key) return {}
+        const processes = localStorage.getItem('cordon-processes') ?? ''
+        const encode = (what: string): Uint8Array<ArrayBuffer> => new TextEncoder().encode(what)
+        const base64 = (bytes: ArrayBuffer): string =>
+          btoa(String.fromCodePoint(...new Uint8Array(bytes)))
+            .replaceAll('+', '-')
+            .replaceAll('/', '_')
+            .replaceAll('=', '')
+        const hash = base64(await crypto.subtle.digest('SHA-256', encode(text ?? '')))
+        const method = text === undefined ? 'GET' : 'POST'
+        const { pathname, search } = new URL(path, location.origin)
+        const said = ['cordon console 1', processes, method, pathname + search, hash].join('\n')
+        const signature = await crypto.subtle.sign(
+          { name: 'ECDSA', hash: 'SHA-256' },
+          key.signing,
+          encode(said),
+        )
+        return {
+          'x-cordon-key': key.shown,
+          'x-cordon-processes': processes,
+          'x-cordon-signature': base64(signature),
+        }
+      },
+      [target, body] as const,
     )
   }
 }

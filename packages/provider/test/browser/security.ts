@@ -31,7 +31,6 @@ export function testSecurity(browser: Browser): void {
   const cookieName = (): string => `cordon-${new URL(at.origin).port}`
   const cookieOf = async (who: Person): Promise<string> =>
     (await who.context.cookies(`${at.origin}/console/api`)).find(({ name }) => name === cookieName())!.value
-  const keyOf = (who: Person): Promise<string> => who.page.evaluate(() => localStorage.getItem('cordon-key')!)
 
   /** As any program of this machine can ask: with whatever headers it likes. */
   const raw = (
@@ -120,11 +119,11 @@ export function testSecurity(browser: Browser): void {
     expect((await person.ask('apps')).status).toBe(200) // not signed out
 
     // With everything stolen but the origin.
+    const deny = `/console/api/approvals/${id}/deny`
     const stolen = {
       cookie: `${cookieName()}=${await cookieOf(person)}`,
-      'x-cordon-key': await keyOf(person),
+      ...(await person.signed(deny, '{}')),
     }
-    const deny = `/console/api/approvals/${id}/deny`
     for (const more of [
       { origin: 'http://localhost:1' },
       { origin: 'null' },
@@ -141,13 +140,37 @@ export function testSecurity(browser: Browser): void {
   test('a cookie goes to every port of localhost; alone it is worth nothing', async () => {
     const cookie = `${cookieName()}=${await cookieOf(person)}`
     const own = { origin: at.origin }
-    const key = await keyOf(person)
-    expect((await raw('/console/api/apps', { ...own, cookie })).status).toBe(401)
-    expect((await raw('/console/api/apps', { ...own, cookie, 'x-cordon-key': 'x'.repeat(43) })).status).toBe(
-      401,
-    )
-    expect((await raw('/console/api/apps', { ...own, 'x-cordon-key': key })).status).toBe(401)
-    expect((await raw('/console/api/apps', { ...own, cookie, 'x-cordon-key': key })).status).toBe(200)
+    const signed = await person.signed('/console/api/apps')
+    const other = await at.person()
+    await other.register('Mallory')
+    const another = await other.signed('/console/api/apps')
+    await other.context.close()
+    const statusOf = async (headers: Record<string, string>): Promise<number> =>
+      (await raw('/console/api/apps', { ...own, ...headers })).status
+    expect(await statusOf({ cookie })).toBe(401)
+    expect(await statusOf({ cookie, ...another })).toBe(401)
+    expect(await statusOf({ ...signed })).toBe(401)
+    expect(await statusOf({ cookie, ...signed })).toBe(200)
+  })
+
+  test('the key of the session is in no storage that a script can read it from', async () => {
+    const told = await person.page.evaluate(async () => {
+      const open = indexedDB.open('cordon')
+      await new Promise((done) => (open.onsuccess = done))
+      const got = open.result.transaction('keys').objectStore('keys').get('session')
+      await new Promise((done) => (got.onsuccess = done))
+      open.result.close()
+      const { signing } = got.result as { signing: CryptoKey }
+      const formats = ['jwk', 'pkcs8'] as const
+      const tried = formats.map((format) =>
+        crypto.subtle.exportKey(format, signing).then(
+          () => 'exported',
+          (error: Error) => error.name,
+        ),
+      )
+      return [signing.type, signing.extractable, signing.usages, ...(await Promise.all(tried))]
+    })
+    expect(told).toEqual(['private', false, ['sign'], 'InvalidAccessError', 'InvalidAccessError'])
   })
 
   test('clickjacking: no page shows it in a frame; without the headers one would', async () => {
@@ -190,10 +213,10 @@ export function testSecurity(browser: Browser): void {
     const headers = {
       origin: at.origin,
       cookie: `${cookieName()}=${planted}`,
-      'x-cordon-key': await keyOf(victim),
+      ...(await victim.signed('/console/api/apps')),
     }
     expect((await raw('/console/api/apps', headers)).status).toBe(401)
-    // What the passkey signed counts once.
+    // What the passkey signed counts once, and for the key that asked.
     const { status, body } = await victim.ask('sign-in', signed)
     expect([status, (body as { error?: { code: string } }).error?.code]).toEqual([410, 'too_late'])
     await victim.context.close()
@@ -262,14 +285,14 @@ export function testSecurity(browser: Browser): void {
     const headers = {
       origin: at.origin,
       cookie: `${cookieName()}=${await cookieOf(other)}`,
-      'x-cordon-key': await keyOf(other),
+      ...(await other.signed('/console/api/apps')),
     }
     expect((await raw('/console/api/apps', headers)).status).toBe(200)
     await other.click('Sign out')
     await other.page.getByRole('button', { name: 'Sign in' }).waitFor()
     expect((await raw('/console/api/apps', headers)).status).toBe(401)
     expect(await other.context.cookies(`${at.origin}/console/api`)).toEqual([])
-    expect(await other.page.evaluate(() => localStorage.length)).toBe(0)
+    expect(await other.signed('/console/api/apps')).toEqual({}) // the key is gone
     await other.click('Sign in')
     await other.page.getByRole('heading', { name: 'Overview' }).waitFor()
     await at.admin.removePasskey('Dora')

@@ -1,0 +1,73 @@
+import { bufferToBase64URLString } from '@simplewebauthn/browser'
+
+/**
+ * Half of the session; the cookie is the other. The browser signs with it and lets nobody have it, neither a script nor who
+ * listens at the provider's port while the provider is away (decision 0342).
+ */
+export interface PageKey {
+  readonly signing: CryptoKey
+  /** Its public half, which the provider knows it by. */
+  readonly shown: string
+}
+
+const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const
+
+export async function makeKey(): Promise<PageKey> {
+  const { privateKey, publicKey } = await crypto.subtle.generateKey(ALGORITHM, false, ['sign', 'verify'])
+  const shown = bufferToBase64URLString(await crypto.subtle.exportKey('raw', publicKey))
+  return { signing: privateKey, shown }
+}
+
+/** Kept for our origin alone, so that the page can be loaded again, and for all its tabs. */
+export const keepKey = async (key: PageKey): Promise<unknown> =>
+  done((await keys('readwrite')).put(key, 'session'))
+export const forgetKey = async (): Promise<unknown> => done((await keys('readwrite')).delete('session'))
+
+/** Asked for with every request: another tab may have signed in or out. A browser that keeps nothing has none. */
+export const keptKey = async (): Promise<PageKey | undefined> => {
+  try {
+    return await done<PageKey | undefined>((await keys('readonly')).get('session'))
+  } catch {
+    return undefined
+  }
+}
+
+let opened: Promise<IDBDatabase> | undefined
+
+async function keys(mode: IDBTransactionMode): Promise<IDBObjectStore> {
+  opened ??= open()
+  return (await opened).transaction('keys', mode).objectStore('keys')
+}
+
+function open(): Promise<IDBDatabase> {
+  const opening = indexedDB.open('cordon', 1)
+  opening.addEventListener('upgradeneeded', () => opening.result.createObjectStore('keys'))
+  return done(opening)
+}
+
+const done = <T>(asked: IDBRequest<T>): Promise<T> =>
+  new Promise((resolve, reject) => {
+    asked.addEventListener('success', () => resolve(asked.result))
+    asked.addEventListener('error', () => reject(asked.error ?? new Error('nothing is kept here')))
+  })
+
+/** What `isSignedBy` of the provider checks. */
+export async function signatureOf(
+  { signing }: PageKey,
+  processes: string,
+  method: string,
+  { pathname, search }: URL,
+  body: string,
+): Promise<string> {
+  const text = ['cordon console 1', processes, method, pathname + search, await hashOf(body)].join('\n')
+  return bufferToBase64URLString(await crypto.subtle.sign(ALGORITHM, signing, encode(text)))
+}
+
+/** What a passkey must be asked to sign, so that it signs in this page and nobody else. */
+export const signInChallenge = (ceremony: string, { shown }: PageKey): Promise<string> =>
+  hashOf(['cordon passkey 1', 'sign in', ceremony, shown].join('\n'))
+
+const hashOf = async (text: string): Promise<string> =>
+  bufferToBase64URLString(await crypto.subtle.digest('SHA-256', encode(text)))
+
+const encode = (text: string): Uint8Array<ArrayBuffer> => new TextEncoder().encode(text)

@@ -1,0 +1,168 @@
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { createServer, type IncomingHttpHeaders, request, type Server } from 'node:http'
+import { join } from 'node:path'
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { readAmbientAssets } from '../../src/console/assets.ts'
+import { ConsoleUser } from '../passkey.ts'
+import { type Agent, send } from '../place.ts'
+import { ownPort } from '../ports.ts'
+import { ASSETS, BrowserPlace, type Person, WAITS_MS } from './browser.ts'
+
+const STEP_UP = `permit (principal, action == Action::"/filesystem/file/delete", resource)
+when { context has cosigner && context.cosigner };`
+
+/** Who listens at the provider's port while the provider is not there (decision 0342). */
+export function testImpostor(browser: Browser): void {
+  let at: BrowserPlace
+  let agent: Agent
+  let port: number
+  let ada: Person
+  let bob: Person
+  beforeAll(async () => {
+    port = await ownPort()
+    at = await BrowserPlace.start(browser, { port })
+    agent = await at.place.agent('careful', STEP_UP)
+    ada = await at.person()
+    await ada.register('Ada')
+    bob = await at.person()
+    await bob.register('Bob')
+  })
+  afterAll(() => at.close())
+
+  const ask = async (): Promise<{ id: string; url: string }> => {
+    const path = join(at.place.files, 'precious')
+    writeFileSync(path, 'x')
+    const { error } = await send(agent, '/filesystem/file/delete', { path })
+    return { id: String(error['approval']), url: String(error['url']) }
+  }
+  const startAgain = async (): Promise<void> => {
+    const options = { port, assets: readAmbientAssets(ASSETS), approvalMs: WAITS_MS }
+    Object.assign(at.place, { serving: await at.place.serve(options) })
+  }
+  const sessions = (): Promise<unknown[]> =>
+    at.place.database.queries.selectFrom('sessions').selectAll().orderBy('hash').execute()
+
+  test('the attack: all that open pages sent to him is worth nothing once the provider is back, and they recover', async () => {
+    const { id, url } = await ask()
+    await ada.page.goto(url)
+    await ada.page.getByRole('button', { name: 'Deny' }).waitFor()
+    await bob.open('/console/apps')
+    await bob.page.getByRole('switch', { checked: true }).waitFor()
+    const before = await sessions()
+    await at.place.serving.stop()
+    const impostor = await Impostor.at(port)
+    await ada.page.getByText('The provider does not answer. Trying again…').waitFor()
+    await ada.click('Deny')
+    await bob.page.getByRole('switch').click()
+    const paths = (): string[] => impostor.recorded.map(({ method, path }) => `${method} ${path}`)
+    const wanted = [
+      'GET /console/api/events',
+      `POST /console/api/approvals/${id}/deny`,
+      'POST /console/api/apps/careful',
+    ]
+    await expect.poll(() => wanted.filter((each) => !paths().includes(each))).toEqual([])
+    await bob.click('Sign out')
+    await expect.poll(paths).toContain('POST /console/api/sign-out')
+    await impostor.stop()
+    await startAgain()
+
+    // Each was signed for whatever process he said he was; and with it came the cookie.
+    const signedFor = new Set(impostor.recorded.map(({ headers }) => headers['x-cordon-processes']))
+    expect([...signedFor].some((each) => String(each).startsWith('impostor-'))).toBe(true)
+    expect(impostor.recorded.every(({ headers }) => headers['cookie'] !== undefined)).toBe(true)
+    for (const each of impostor.recorded)
+      expect([each.path, await replay(port, each)]).toEqual([each.path, 'other_process'])
+    expect((await at.admin.approval(id))!.state).toBe('open')
+    expect((await at.admin.app('careful')).enabled).toBe(true)
+    expect(await sessions()).toEqual(before)
+
+    await ada.page.getByText('The provider does not answer').waitFor({ state: 'detached' })
+    await ada.click('Deny')
+    await ada.page.getByText('Denied by passkey Ada').waitFor()
+    expect((await at.admin.approval(id))!.state).toBe('denied')
+  })
+
+  test('the attack: a question of the provider’s for his own key is not handed to the passkey', async () => {
+    await bob.open('/console/')
+    const his = await new ConsoleUser(at.place.serving).ask('sign-in/options', {})
+    await bob.page.route('**/sign-in/options', (route) => route.fulfill({ json: his.body }))
+    const sent: string[] = []
+    bob.page.on('request', (each) => sent.push(new URL(each.url()).pathname))
+    await bob.click('Sign in')
+    await bob.page.getByText('What answered would sign somebody else in; nothing was signed').waitFor()
+    expect(sent).toEqual(['/console/api/sign-in/options'])
+    await bob.page.unroute('**/sign-in/options')
+    await bob.click('Sign in')
+    await bob.page.getByRole('heading', { name: 'Overview' }).waitFor()
+  })
+}
+
+interface Recorded {
+  readonly method: string
+  readonly path: string
+  readonly headers: IncomingHttpHeaders
+  readonly body: string
+}
+
+/** Answers as the provider would after a start, so that the page signs again for him, and keeps all that it sends. */
+class Impostor {
+  readonly recorded: Recorded[] = []
+  readonly #servers: Server[] = []
+
+  static async at(port: number): Promise<Impostor> {
+    const impostor = new Impostor()
+    for (const host of ['127.0.0.1', '::1']) {
+      const server = createServer((incoming, outgoing) => {
+        let body = ''
+        incoming.setEncoding('utf8').on('data', (piece: string) => (body += piece))
+        incoming.on('end', () => {
+          const { method = '', url: path = '', headers } = incoming
+          impostor.recorded.push({ method, path, headers, body })
+          const process = `impostor-${impostor.recorded.length}`
+          outgoing
+            .writeHead(409, { 'x-cordon-process': process, 'content-type': 'application/json' })
+            .end(JSON.stringify({ error: { code: 'other_process', message: 'sign for me' } }))
+        })
+      })
+      server.listen(port, host)
+      await once(server, 'listening').then(
+        () => impostor.#servers.push(server),
+        (error: NodeJS.ErrnoException) => {
+          if (error.code !== 'EADDRNOTAVAIL') throw error // a machine without IPv6
+        },
+      )
+    }
+    return impostor
+  }
+
+  async stop(): Promise<void> {
+    for (const server of this.#servers) {
+      const closed = once(server, 'close')
+      server.close()
+      server.closeAllConnections()
+      await closed
+    }
+  }
+}
+
+/** Byte for byte what was sent to him. Returns the code of the refusal, or what was answered. */
+function replay(port: number, { method, path, headers, body }: Recorded): Promise<string> {
+  return new Promise((done, failed) => {
+    const sending = request({ host: '127.0.0.1', port, method, path, headers }, (answer) => {
+      let text = ''
+      answer.setEncoding('utf8').on('data', (piece: string) => {
+        text += piece
+        if (path.endsWith('/events')) answer.destroy() // it has no end
+      })
+      answer.on('close', () => {
+        const refused =
+          answer.statusCode! >= 400 ? (JSON.parse(text) as { error: { code: string } }) : undefined
+        done(refused?.error.code ?? text)
+      })
+    })
+    sending.on('error', failed)
+    sending.end(body)
+  })
+}

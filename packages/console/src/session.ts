@@ -6,12 +6,17 @@ import {
   startRegistration,
 } from '@simplewebauthn/browser'
 import type { SessionAnswer, SignedInAnswer } from '../../provider/src/console/answers.ts'
-import { ApiError, get, post } from './api.ts'
+import { ApiError, get, post, request } from './api.ts'
 import { forgetKey, keepKey, keptKey, makeKey, type PageKey, signInChallenge } from './page-key.ts'
 
 export type Session =
   | { readonly kind: 'unknown' }
-  | { readonly kind: 'out'; readonly hasPasskeys: boolean }
+  | {
+      readonly kind: 'out'
+      readonly hasPasskeys: boolean
+      /** False: somebody signed out here, and the provider does not know. */
+      readonly isTold?: boolean
+    }
   | { readonly kind: 'in'; readonly name: string }
 
 export const session = signal<Session>({ kind: 'unknown' })
@@ -57,16 +62,19 @@ export async function register(link: string, name: string): Promise<void> {
   await start('register', { link, name, ceremony, response }, key)
 }
 
-/** Ended on both sides; here also when the provider is away: without the key its cookie is worth nothing. */
+/** Who has the port and never answers keeps nobody signed in. */
+const SIGN_OUT_MS = 5000
+
+/** Ended on both sides; here at once, also when the provider is away: without the key nobody can use what it still has. */
 export async function signOut(): Promise<void> {
   const key = await keptKey()
   await forgetKey()
-  try {
-    await post('sign-out', {}, key)
-  } catch {
-    // it forgets by itself, when nobody has come for half an hour
-  }
-  session.value = { kind: 'out', hasPasskeys: true }
+  const signal = AbortSignal.timeout(SIGN_OUT_MS)
+  const isTold = await request('sign-out', { method: 'POST', body: '{}', signal }, key).then(
+    () => true,
+    (error: unknown) => error instanceof ApiError && error.code === 'signed_out',
+  )
+  session.value = { kind: 'out', hasPasskeys: true, isTold }
 }
 
 interface SigningQuestion {

@@ -23,6 +23,7 @@ export function SignIn(): JSX.Element {
     <main class="door" tabIndex={-1}>
       <img src="/console/assets/icon.svg" alt="" width="56" height="56" />
       <h1>{isApproval ? 'An agent asks for your approval' : 'Cordon console'}</h1>
+      {session.value.kind === 'out' && session.value.isTold === false && <NotTold />}
       {known ? (
         <>
           <p class="quiet">
@@ -50,3 +51,12 @@ export function SignIn(): JSX.Element {
     </main>
   )
 }
+
+const NotTold = (): JSX.Element => (
+  <Notice kind="plain" title="You are signed out in this browser">
+    <p>
+      The provider did not answer, so it was not told: it forgets the session by itself, after half an hour.
+      Until then nobody can use it. That needs a key that only this browser had, and it is deleted.
+    </p>
+  </Notice>
+)

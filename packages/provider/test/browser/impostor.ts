@@ -97,6 +97,31 @@ export function testImpostor(browser: Browser): void {
     await bob.click('Sign in')
     await bob.page.getByRole('heading', { name: 'Overview' }).waitFor()
   })
+
+  test('signing out while the provider is away forgets the key, and says what is left on the other side', async () => {
+    const silent = createServer(() => undefined) // takes everything, and never answers
+    for (const somebody of [false, true]) {
+      await bob.open('/console/')
+      await bob.page.getByRole('heading', { name: 'Overview' }).waitFor()
+      const before = await sessions()
+      await at.place.serving.stop()
+      if (somebody) await once(silent.listen(port, '127.0.0.1'), 'listening')
+      await bob.click('Sign out')
+      await bob.page.getByText('You are signed out in this browser').waitFor()
+      await bob.page.getByText('Until then nobody can use it.').waitFor()
+      expect(await bob.signed('/console/api/apps')).toEqual({}) // the key is gone
+      silent.closeAllConnections()
+      silent.close()
+      await startAgain()
+      expect(await sessions()).toEqual(before) // it was told nothing
+      expect((await bob.ask('apps')).status).toBe(401)
+      await bob.click('Sign in')
+      await bob.page.getByRole('heading', { name: 'Overview' }).waitFor()
+    }
+    await bob.click('Sign out')
+    await bob.page.getByRole('button', { name: 'Sign in' }).waitFor()
+    expect(await bob.page.getByText('You are signed out in this browser').count()).toBe(0)
+  })
 }
 
 interface Recorded {

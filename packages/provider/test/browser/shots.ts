@@ -69,6 +69,13 @@ for (const name of ['', 'approvals', 'apps', 'policies', 'audit?kind=refused']) 
 await bare.place.serving.stop()
 await nobody.page.waitForTimeout(2000)
 await shoot(nobody, 'gone', 1280, 'dark')
+await nobody.click('Sign out')
+await nobody.page.getByText('You are signed out in this browser').waitFor()
+for (const [width, scheme] of [
+  [320, 'dark'],
+  [1280, 'light'],
+] as const)
+  await shoot(nobody, 'gone-signed-out', width, scheme)
 
 const first = await at.person()
 await first.page.goto(await at.admin.addPasskey(at.origin))

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -273,7 +273,7 @@ test('SPEC 7.7 the page comes with the program; a passkey begins with a link fro
   })
   expect(said(run('provider', 'console'))).toMatch(/^http:\/\/localhost:7420\/console\/link#[\w-]{43}\n$/)
   expect(run('provider', 'passkey', 'ls').stderr).toBe(
-    'no passkeys yet; `cordon provider passkey add` makes the first\n',
+    'nobody can sign in yet; `cordon provider passkey add` prints a link that makes the first passkey\n',
   )
   expect(run('provider', 'passkey', 'rm', 'mine')).toEqual({
     code: 2,
@@ -286,6 +286,79 @@ test('SPEC 7.7 the page comes with the program; a passkey begins with a link fro
     stderr:
       'cordon: passkeys cannot be made for an address such as 10.0.0.1: use a host name, or http://localhost:7420\n',
   })
+})
+
+test('a provider that is not there is not made by looking for it', () => {
+  const typo = join(dir, 'typo')
+  for (const args of [
+    ['provider', 'console'],
+    ['provider', 'passkey', 'ls'],
+    ['provider', 'app', 'ls'],
+    ['provider', 'app', 'disable', 'demo'],
+    ['provider', 'policy', 'show'],
+    ['provider', 'approvals', 'ls'],
+    ['provider', 'key', 'show'],
+    ['provider', 'clock', 'show'],
+    ['provider', 'wallet', 'ls', '--app', 'demo'],
+    ['audit', 'verify'],
+    ['audit', 'show'],
+  ]) {
+    const { code, stdout, stderr } = run(...args, '--dir', typo)
+    expect([args, code, stdout, existsSync(typo)]).toEqual([args, 2, '', false])
+    if (!args.includes('wallet'))
+      expect(stderr).toBe(
+        `cordon: there is no provider in ${typo}\n  fix: another --dir, or \`cordon provider serve\` starts one there\n`,
+      )
+  }
+  const nobody = join(dir, 'nobody')
+  mkdirSync(nobody)
+  expect(cordon({ cwd: dir, home: nobody }, 'provider', 'console')).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: 'cordon: there is no provider yet\n  fix: `cordon provider serve` starts one\n',
+  })
+  expect(readdirSync(nobody)).toEqual([])
+})
+
+test('a policy that is not there: what there is, and what was probably meant', () => {
+  const at = ['--dir', join(dir, 'names')]
+  const policy = (...args: string[]): Ended => run('provider', 'policy', ...args, ...at)
+  said(
+    run('provider', 'app', 'create', 'helper', '--policy', `filesystem:subdir-read,prefix=${files}`, ...at),
+  )
+  said(policy('set', '--name', 'base', '--starter', `filesystem:subdir-read,prefix=${files}`))
+  said(run('provider', 'app', 'create', 'other', ...at))
+  for (const [args, words] of [
+    [
+      ['show', 'helper'],
+      'helper is given as neither an app nor a policy\n  hint: --app helper, if it is an app',
+    ],
+    [
+      ['ls', 'helper'],
+      'helper is given as neither an app nor a policy\n  hint: --app helper, if it is an app',
+    ],
+    [['show'], 'there is no policy main for all apps; there are: base\n  hint: --app helper'],
+    [
+      ['show', '--name', 'helper'],
+      'there is no policy helper for all apps; there are: base\n  hint: --app helper',
+    ],
+    [['show', '--app', 'helper', '--name', 'x'], 'there is no policy x of helper; there are: main'],
+    [['test', '--app', 'other'], 'there is no policy main of other; there are none'],
+    [
+      ['show', '--app', 'base'],
+      'there is no app base; `cordon provider app ls` lists them\n  hint: a policy has that name: --name base',
+    ],
+    [
+      ['ls', '--app', 'helpr'],
+      'there is no app helpr; `cordon provider app ls` lists them\n  hint: there is helper',
+    ],
+  ] as const)
+    expect([args, policy(...args)]).toEqual([args, { code: 2, stdout: '', stderr: `cordon: ${words}\n` }])
+  const names = (...args: string[]): unknown[] =>
+    (JSON.parse(said(policy('ls', '--json', ...args))) as { name: string }[]).map(({ name }) => name)
+  expect(names()).toEqual(['base', 'main'])
+  expect(names('--app', 'helper')).toEqual(['base', 'main'])
+  expect(names('--app', 'other')).toEqual(['base'])
 })
 
 test('further arguments count for a file, too', () => {
@@ -500,7 +573,7 @@ test('a wrong command line says what to write', () => {
   for (const [args, words] of [
     [
       ['serve', '--port', new URL(env['CORDON_PROVIDER_URL']!).port],
-      /^cordon: cannot listen on 127.0.0.1 port \d+: .*EADDRINUSE/,
+      /^cordon: cannot listen on 127.0.0.1 port \d+: another program has that port; it may be a provider that runs already\n {2}fix: stop that one, or another --port\n$/,
     ],
     [['serve', '--port', '65536'], /^cordon: --port expects a number up to 65535\n$/],
     [['serve', '--port', '0', '--approval-ttl', '6m'], /^cordon: --approval-ttl is at most 5m\n$/],

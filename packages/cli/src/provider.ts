@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { userDataDir } from '@cordon/host'
 import { show } from '@cordon/policy'
@@ -49,8 +49,27 @@ export function databaseChoice(world: World, flags: ProviderFlags): DatabaseChoi
   throw new UsageError('--database expects a URL that begins with postgres://')
 }
 
-/** With everything closed at the end, however it ended. */
+/**
+ * With everything closed at the end, however it ended. A provider that is not there is not made by being looked at or
+ * changed: most often its directory is misspelt.
+ */
 export async function asAdmin<T>(
+  world: World,
+  flags: ProviderFlags,
+  act: (admin: Admin) => Promise<T>,
+): Promise<T> {
+  const choice = databaseChoice(world, flags)
+  if ('file' in choice && !existsSync(choice.file))
+    throw new UsageError(
+      flags.dir === undefined
+        ? 'there is no provider yet\n  fix: `cordon provider serve` starts one'
+        : `there is no provider in ${show(flags.dir)}\n  fix: another --dir, or \`cordon provider serve\` starts one there`,
+    )
+  return asFirstAdmin(world, flags, act)
+}
+
+/** For what may be the first thing that is done to a provider: afterwards there is one. */
+export async function asFirstAdmin<T>(
   world: World,
   flags: ProviderFlags,
   act: (admin: Admin) => Promise<T>,

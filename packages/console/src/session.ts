@@ -45,7 +45,12 @@ export async function signIn(): Promise<void> {
   const question = await post<SigningQuestion>('sign-in/options', {}, key)
   if (question.options.challenge !== (await signInChallenge(question.ceremony, key)))
     throw new ApiError('bad_question', 'what answered would sign somebody else in; nothing was signed')
-  await start('sign-in', await answerTo(question), key)
+  // A browser is told which passkeys are good, and does not say whether it has one of them.
+  const answer = await answerTo(
+    question,
+    'it was cancelled, or this device has no passkey that this provider knows: it may have been removed on the host',
+  )
+  await start('sign-in', answer, key)
 }
 
 /** Throws what the person is told when the link was used, or is too old. */
@@ -86,15 +91,18 @@ interface SigningQuestion {
 export const sign = async (question: string): Promise<{ ceremony: string; response: unknown }> =>
   answerTo(await post<SigningQuestion>(question))
 
-const answerTo = async ({
+const answerTo = async (
+  { ceremony, options }: SigningQuestion,
+  cancelled?: string,
+): Promise<{ ceremony: string; response: unknown }> => ({
   ceremony,
-  options,
-}: SigningQuestion): Promise<{ ceremony: string; response: unknown }> => ({
-  ceremony,
-  response: await asking(() => startAuthentication({ optionsJSON: options })),
+  response: await asking(() => startAuthentication({ optionsJSON: options }), cancelled),
 })
 
-async function asking<T>(ask: () => Promise<T>): Promise<T> {
+async function asking<T>(
+  ask: () => Promise<T>,
+  cancelled = 'it was cancelled, or the passkey did not answer; nothing was signed',
+): Promise<T> {
   if (typeof PublicKeyCredential === 'undefined')
     throw new ApiError('no_passkeys', 'this browser has no passkeys here; they need https, or localhost')
   try {
@@ -103,6 +111,6 @@ async function asking<T>(ask: () => Promise<T>): Promise<T> {
     const name = error instanceof Error ? error.name : ''
     if (name === 'InvalidStateError')
       throw new ApiError('known', 'this device has a passkey for this provider already: sign in with it')
-    throw new ApiError('cancelled', 'it was cancelled, or the passkey did not answer; nothing was signed')
+    throw new ApiError('cancelled', cancelled)
   }
 }

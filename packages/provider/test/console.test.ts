@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { connect } from 'node:net'
+import { writeFileSync } from 'node:fs'
 import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { sql } from 'kysely'
@@ -9,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Admin } from '../src/admin.ts'
 import { PageKey } from './page-key.ts'
 import { ConsoleUser, SoftPasskey } from './passkey.ts'
-import { send, TestPlace } from './place.ts'
+import { content, send, TestPlace } from './place.ts'
 import { ownPort } from './ports.ts'
 
 /** Attacks on the console that need no browser. */
@@ -70,7 +71,7 @@ describe.skipIf(!hasIpv6)('SPEC 7.7 who is at localhost', () => {
     other.listen(port, '::1')
     await once(other, 'listening')
     await expect(place.serve({ port })).rejects.toThrow(
-      `cannot listen on ::1 port ${port}: listen EADDRINUSE: address already in use ::1:${port}\n` +
+      `cannot listen on ::1 port ${port}: another program has that port\n` +
         '  browsers take whoever listens there for the console: both addresses of localhost must be ours\n' +
         '  fix: another --port, or --origin with the name and port that browsers use',
     )
@@ -264,6 +265,14 @@ describe('SPEC 7.7 sessions', () => {
     expect((await kim.ask('sign-in', answer)).status).toBe(200)
   })
 
+  test('who signs in with a passkey that was removed is told so, and what to do', async () => {
+    const mona = await person('Mona')
+    await admin.removePasskey('Mona')
+    expect((await mona.signIn()).body.error.message).toBe(
+      'this provider does not know that passkey: it was removed on the host, or made for another provider; `cordon provider passkey add` there prints a link for a new one',
+    )
+  })
+
   test('several providers of one database, asked in turn, are one to who has heard of them', async () => {
     const liz = await person('Liz')
     const other = await place.serve({ origin: place.serving.origin })
@@ -285,6 +294,33 @@ describe('SPEC 7.7 sessions', () => {
       .executeTakeFirstOrThrow()
     const { body } = await grace.ask(`audit?text=${hash}`)
     expect((body as { records: { hash: string }[] }).records.map((each) => each.hash)).toEqual([hash])
+  })
+})
+
+test('SPEC 7.7 what is not there, or waits for a person, is no denial on the overview', async () => {
+  const agent = await place.agent('looks', [
+    { name: 'filesystem:subdir-read', prefix: place.files as never },
+    { name: 'filesystem:delete-step-up' },
+  ])
+  const path = join(place.files, 'looked-at')
+  writeFileSync(path, 'x')
+  const codes: string[] = []
+  for (const [command, at] of [
+    ['/filesystem/file/read', path],
+    ['/filesystem/file/read', join(place.files, 'nothing')],
+    ['/filesystem/dir/list', path],
+    ['/filesystem/file/delete', path],
+    ['/filesystem/file/write', path],
+  ] as const)
+    codes.push(
+      (await send(agent, command, { path: at, ...(command.endsWith('write') ? content('') : {}) })).code,
+    )
+  expect(codes).toEqual(['ok', 'not_found', 'wrong_kind', 'step_up_required', 'policy_denied'])
+  const nina = await person('Nina')
+  const { active } = (await nina.ask('overview')).body
+  expect((active as { app: string }[]).find(({ app }) => app === 'looks')).toMatchObject({
+    requests: 5,
+    refused: 1,
   })
 })
 

@@ -4,7 +4,7 @@ import type { Register } from '../command.ts'
 import { appJson, delegationJson, formatApp, formatApps, formatKeys, keyJson } from '../format/provider.ts'
 import { isoTime } from '../format/text.ts'
 import { repeatable } from '../options.ts'
-import { asAdmin, parseDuration, providerCommand, type ProviderFlags } from '../provider.ts'
+import { asAdmin, asFirstAdmin, parseDuration, providerCommand, type ProviderFlags } from '../provider.ts'
 import { UsageError, writeJson } from '../report.ts'
 import { parseStarter, starterText } from '../starters.ts'
 
@@ -22,7 +22,7 @@ export const registerApps: Register = (parser, world) => {
       const starters = flags.policy.map(parseStarter)
       const text = starters.length > 0 ? loadableText(starters) : undefined // refused before there is an app
       const limits = limitsOf(flags)
-      await asAdmin(world, flags, async (admin) => {
+      await asFirstAdmin(world, flags, async (admin) => {
         const made = await admin.createApp({
           id: name,
           limits,

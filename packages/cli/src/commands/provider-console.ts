@@ -2,7 +2,7 @@ import { show } from '@cordon/policy'
 import { parseSite } from '@cordon/provider'
 import type { Register } from '../command.ts'
 import { formatPasskeys, passkeyJson } from '../format/provider.ts'
-import { asAdmin, originOption, providerCommand, type ProviderFlags } from '../provider.ts'
+import { asAdmin, asFirstAdmin, originOption, providerCommand, type ProviderFlags } from '../provider.ts'
 import { writeJson } from '../report.ts'
 
 interface ConsoleFlags extends ProviderFlags {
@@ -16,19 +16,23 @@ export const registerConsole: Register = (parser, world) => {
   providerCommand(passkey, 'add', 'print a link that makes one passkey, once, within ten minutes')
     .addOption(originOption())
     .action(async (flags: ConsoleFlags) => {
-      const link = await asAdmin(world, flags, (admin) => admin.addPasskey(flags.origin))
+      const link = await asFirstAdmin(world, flags, (admin) => admin.addPasskey(flags.origin))
       if (flags.json) return writeJson(world, { link })
       world.err.write('open this in your browser; whoever opens it first gets the passkey:\n')
       world.out.write(`${link}\n`)
     })
 
-  providerCommand(passkey, 'ls', 'list them').action(async (flags: ProviderFlags) => {
-    const all = await asAdmin(world, flags, (admin) => admin.passkeys())
-    if (flags.json) return writeJson(world, all.map(passkeyJson))
-    if (all.length === 0)
-      return world.err.write('no passkeys yet; `cordon provider passkey add` makes the first\n')
-    world.out.write(formatPasskeys(all))
-  })
+  providerCommand(passkey, 'ls', 'list them: id, name, host name they are for, last use').action(
+    async (flags: ProviderFlags) => {
+      const all = await asAdmin(world, flags, (admin) => admin.passkeys())
+      if (flags.json) return writeJson(world, all.map(passkeyJson))
+      if (all.length === 0)
+        return world.err.write(
+          'nobody can sign in yet; `cordon provider passkey add` prints a link that makes the first passkey\n',
+        )
+      world.out.write(formatPasskeys(all))
+    },
+  )
 
   providerCommand(passkey, 'rm', 'take one away; whoever is signed in with it is signed out')
     .argument('<id or name>')

@@ -1,6 +1,6 @@
-import { show } from '@cordon/policy'
+import { show, suggest } from '@cordon/policy'
 import { loadPolicies, parseCases, PolicyRefused, runCases, type StoredPolicy } from '@cordon/provider'
-import { Option } from 'commander'
+import { type Command as Parser, Option } from 'commander'
 import type { Register } from '../command.ts'
 import {
   caseJson,
@@ -12,7 +12,14 @@ import {
   policyJson,
 } from '../format/provider.ts'
 import { jsonOption, repeatable } from '../options.ts'
-import { asAdmin, parseCommand, providerCommand, type ProviderFlags, readLocal } from '../provider.ts'
+import {
+  asAdmin,
+  asFirstAdmin,
+  parseCommand,
+  providerCommand,
+  type ProviderFlags,
+  readLocal,
+} from '../provider.ts'
 import { EXIT, UsageError, writeJson } from '../report.ts'
 import { parseStarter, starterText } from '../starters.ts'
 import type { World } from '../world.ts'
@@ -25,8 +32,15 @@ interface ScopeFlags extends ProviderFlags {
 export const registerPolicies: Register = (parser, world) => {
   const policy = parser.command('policy').description('what apps may do, in Cedar')
 
-  providerCommand(policy, 'ls', 'list them').action(async (flags: ProviderFlags) => {
-    const all = await asAdmin(world, flags, (admin) => admin.policies())
+  takesFlags(
+    providerCommand(policy, 'ls', 'list them').option(
+      '--app <name>',
+      'those that count for this app: its own, and those for all',
+    ),
+  ).action(async (flags: Omit<ScopeFlags, 'name'>) => {
+    const { policies, apps } = await readAll(world, flags)
+    if (flags.app !== undefined && !apps.includes(flags.app)) throw unknownApp(flags.app, apps, policies)
+    const all = policies.filter(({ scope }) => flags.app === undefined || ['*', flags.app].includes(scope))
     if (flags.json) return writeJson(world, all.map(policyJson))
     if (all.length === 0) return world.err.write('no policies yet: nothing is permitted\n')
     world.out.write(formatPolicies(all))
@@ -47,7 +61,7 @@ export const registerPolicies: Register = (parser, world) => {
       const text = flags.remove === true ? null : await textOf(world, flags)
       const cases = flags.cases === undefined ? undefined : parseCases(readJson(flags.cases))
       const scope = flags.app ?? '*'
-      const version = await asAdmin(world, flags, (admin) =>
+      const version = await asFirstAdmin(world, flags, (admin) =>
         admin.setPolicy({ scope, name: flags.name, text, ...(cases ? { cases } : {}) }),
       )
       if (text !== null) await warnOfCases(world, flags)
@@ -97,16 +111,64 @@ interface SetFlags extends ScopeFlags {
 const scoped = (
   ...[parser, name, summary]: Parameters<typeof providerCommand>
 ): ReturnType<typeof providerCommand> =>
-  providerCommand(parser, name, summary)
-    .option('--app <name>', 'of this app; without it, of all')
-    .option('--name <name>', 'which of its policies', 'main')
+  takesFlags(
+    providerCommand(parser, name, summary)
+      .option('--app <name>', 'of this app; without it, of all')
+      .option('--name <name>', 'which of its policies', 'main'),
+  )
+
+/** A bare name could be an app's or a policy's. */
+const takesFlags = (parser: Parser): Parser =>
+  parser.allowExcessArguments().hook('preAction', (_, { args: [name] }) => {
+    if (name !== undefined)
+      throw new UsageError(
+        `${show(name)} is given as neither an app nor a policy\n  hint: --app ${show(name)}, if it is an app`,
+      )
+  })
 
 async function find(world: World, flags: ScopeFlags): Promise<StoredPolicy> {
-  const all = await asAdmin(world, flags, (admin) => admin.policies())
-  const found = all.find(({ scope, name }) => scope === (flags.app ?? '*') && name === flags.name)
+  const { policies, apps } = await readAll(world, flags)
+  const found = policies.find(({ scope, name }) => scope === (flags.app ?? '*') && name === flags.name)
   if (found) return found
-  throw new UsageError(
-    `there is no policy ${show(flags.name)} ${flags.app === undefined ? 'for all apps' : `of ${show(flags.app)}`}`,
+  throw flags.app !== undefined && !apps.includes(flags.app)
+    ? unknownApp(flags.app, apps, policies)
+    : unknownPolicy(flags, apps, policies)
+}
+
+interface AllOfThem {
+  readonly policies: readonly StoredPolicy[]
+  readonly apps: readonly string[]
+}
+
+const readAll = (world: World, flags: ProviderFlags): Promise<AllOfThem> =>
+  asAdmin(world, flags, async (admin) => ({
+    policies: await admin.policies(),
+    apps: (await admin.apps()).map(({ id }) => id),
+  }))
+
+function unknownApp(app: string, apps: readonly string[], policies: readonly StoredPolicy[]): UsageError {
+  const near = suggest(app, apps)
+  const hint = policies.some(({ name }) => name === app)
+    ? `\n  hint: a policy has that name: --name ${show(app)}`
+    : near === undefined
+      ? ''
+      : `\n  hint: there is ${show(near)}`
+  return new UsageError(`there is no app ${show(app)}; \`cordon provider app ls\` lists them${hint}`)
+}
+
+function unknownPolicy(
+  { app, name }: ScopeFlags,
+  apps: readonly string[],
+  policies: readonly StoredPolicy[],
+): UsageError {
+  const whose = app === undefined ? 'for all apps' : `of ${show(app)}`
+  const names = policies.filter(({ scope }) => scope === (app ?? '*')).map((each) => show(each.name))
+  const other = apps.includes(name)
+    ? name
+    : app === undefined && policies.find((each) => each.name === name)?.scope
+  const hint = other ? `\n  hint: --app ${show(other)}` : ''
+  return new UsageError(
+    `there is no policy ${show(name)} ${whose}; ${names.length > 0 ? `there are: ${names.join(', ')}` : 'there are none'}${hint}`,
   )
 }
 

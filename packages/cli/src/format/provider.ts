@@ -158,8 +158,8 @@ export const formatPasskeys = (all: readonly Passkey[]): string =>
     all.map(({ id, name, rpId, usedAt }) => [
       id.slice(0, 12),
       show(name),
-      rpId,
-      usedAt === undefined ? 'never used' : `used ${isoTime(usedAt)}`,
+      `for ${rpId}`,
+      usedAt === undefined ? 'never used' : `last used ${isoTime(usedAt)}`,
     ]),
   )
 

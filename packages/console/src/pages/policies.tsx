@@ -43,19 +43,7 @@ export function PoliciesPage(): JSX.Element {
                       version {version}, <Time at={created_at} />
                     </span>
                   </header>
-                  <pre
-                    class="code"
-                    tabIndex={0}
-                    role="region"
-                    aria-label={visible(`policy ${name} of ${scope}`)}
-                  >
-                    {text.split('\n').map((line, i) => (
-                      <code key={i}>
-                        <Text>{line}</Text>
-                        {'\n'}
-                      </code>
-                    ))}
-                  </pre>
+                  <Cedar text={text} label={visible(`policy ${name} of ${scope}`)} />
                 </section>
               ))}
             </div>
@@ -206,21 +194,21 @@ function Decision({ verdict: tried }: { verdict: TriedAnswer }): JSX.Element {
         </p>
       ))}
       {decided.map(({ id, text }) => (
-        <Statement key={id} text={text} />
+        <Cedar key={id} text={text} label="a statement that decided" />
       ))}
       {permits.length > 0 && <p>Once somebody has signed, this permits it:</p>}
       {permits.map(({ id, text }) => (
-        <Statement key={id} text={text} />
+        <Cedar key={id} text={text} label="a statement that decided" />
       ))}
     </Notice>
   )
 }
 
-const Statement = ({ text }: { text: string }): JSX.Element => (
-  <pre class="code" tabIndex={0} role="region" aria-label="a statement that decided">
+const Cedar = ({ text, label }: { text: string; label: string }): JSX.Element => (
+  <pre class="code" tabIndex={0} role="region" aria-label={label}>
     {text.split('\n').map((line, i) => (
       <code key={i}>
-        <Text>{line}</Text>
+        <Text breaks>{line}</Text>
         {'\n'}
       </code>
     ))}

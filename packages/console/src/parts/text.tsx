@@ -7,22 +7,25 @@ interface TextProps {
   readonly most?: number
   /** A tab is a tab: in a line of a file, where it hides nothing. */
   readonly tabs?: boolean
+  /** A line that is too long breaks after a slash or `::` rather than in a word. */
+  readonly breaks?: boolean
 }
 
 /**
  * Somebody else's text: a file's name, a line of a diff. What could redraw the page or hide a part of it (bidi, control
  * and invisible characters), or pass for something else, is shown as what it is; what is endless is cut, and that is said.
  */
-export function Text({ children, most = Number.POSITIVE_INFINITY, tabs }: TextProps): JSX.Element {
+export function Text({ children, most = Number.POSITIVE_INFINITY, tabs, breaks }: TextProps): JSX.Element {
   const shown = children.slice(0, most)
+  const plain = breaks === true ? breakable : (text: string) => [text]
   const parts: (string | JSX.Element)[] = []
   let last = 0
   for (const [index, found] of oddIn(shown)) {
-    parts.push(shown.slice(last, index))
+    parts.push(...plain(shown.slice(last, index)))
     parts.push(found === '\t' && tabs === true ? found : <span class="odd">{escaped(found)}</span>)
     last = index + found.length
   }
-  parts.push(shown.slice(last))
+  parts.push(...plain(shown.slice(last)))
   const left = children.length - shown.length
   return (
     <bdi class="text">
@@ -31,6 +34,9 @@ export function Text({ children, most = Number.POSITIVE_INFINITY, tabs }: TextPr
     </bdi>
   )
 }
+
+const breakable = (text: string): (string | JSX.Element)[] =>
+  text.split(/(?<=[^"]\/|::)/).flatMap((part, i) => (i === 0 ? [part] : [<wbr />, part]))
 
 /** The same where only plain text can stand. */
 export function visible(text: string): string {

@@ -32,7 +32,7 @@ export interface ListenTerms {
  */
 export async function listenAs(make: () => Server, { host, port, site }: ListenTerms): Promise<Server[]> {
   for (let tries = 1; ; tries++) {
-    const first = await listenAt(make(), host, port)
+    const first = await listenAt(make(), host, port).catch(withFix)
     const servers = [first]
     try {
       const found = first.address() as AddressInfo
@@ -76,7 +76,22 @@ async function listenAt(server: Server, host: string, port: number): Promise<Ser
     await once(server, 'listening') // throws what was wrong, if it was
     return server
   } catch (error) {
-    const { message, code } = error as NodeJS.ErrnoException
-    throw new ListenError(`cannot listen on ${show(host)} port ${port}: ${message}`, code)
+    const { message, code = '' } = error as NodeJS.ErrnoException
+    throw new ListenError(`cannot listen on ${show(host)} port ${port}: ${REASONS[code] ?? message}`, code)
   }
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'another program has that port',
+  EACCES: 'ports below 1024 need more rights than you have here',
+  EADDRNOTAVAIL: 'this machine has no such address',
+}
+
+/** Most often it is a provider that was started before. */
+function withFix(error: unknown): never {
+  if (!(error instanceof ListenError) || error.errno !== 'EADDRINUSE') throw error
+  throw new ListenError(
+    `${error.message}; it may be a provider that runs already\n  fix: stop that one, or another --port`,
+    error.errno,
+  )
 }

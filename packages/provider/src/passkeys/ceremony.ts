@@ -134,7 +134,11 @@ export async function verifySignature(
     .selectAll()
     .where('id', '=', response.id)
     .executeTakeFirst()
-  if (!row) throw new ConsoleRefusal('passkey_refused', 'this provider does not know that passkey')
+  if (!row)
+    throw new ConsoleRefusal(
+      'passkey_refused',
+      'this provider does not know that passkey: it was removed on the host, or made for another provider; `cordon provider passkey add` there prints a link for a new one',
+    )
   const { verifyAuthenticationResponse } = await library()
   const verified = await verifyAuthenticationResponse({
     response,

@@ -4,7 +4,7 @@ import { AxeBuilder } from '@axe-core/playwright'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readAmbientAssets } from '../../src/console/assets.ts'
-import { type Agent, send } from '../place.ts'
+import { type Agent, content, send } from '../place.ts'
 import { ownPort } from '../ports.ts'
 import { ASSETS, BrowserPlace, type Person, WAITS_MS } from './browser.ts'
 
@@ -131,6 +131,107 @@ export function testPages(browser: Browser): void {
     await person.page.keyboard.press('Enter')
     await person.page.getByText('Approved by passkey Ada’s laptop').waitFor()
     expect((await remove(path)).status).toBe(200)
+  })
+
+  test('narrow, with large letters: the logo, the name and the way out are one line; policies break between words', async () => {
+    const { page } = person
+    await page.setViewportSize({ width: 320, height: 640 })
+    await person.open('/console/policies')
+    await page.locator('.stack .code').first().waitFor()
+    await page.evaluate(() => (document.documentElement.style.fontSize = '20px'))
+    const middles = await Promise.all(
+      [page.locator('.brand'), page.getByRole('button', { name: 'Sign out' })].map(async (each) => {
+        const { y, height } = (await each.boundingBox())!
+        return Math.round(y + height / 2)
+      }),
+    )
+    expect(Math.abs(middles[0]! - middles[1]!)).toBeLessThan(4)
+    await page.evaluate(() => (document.documentElement.style.fontSize = ''))
+    // Where lines end, by the letters on both sides of each break.
+    const ends = await page
+      .locator('.stack .code')
+      .first()
+      .evaluate((code) => {
+        const found: string[] = []
+        const walker = document.createTreeWalker(code, NodeFilter.SHOW_TEXT)
+        let last: { letter: string; top: number } | undefined
+        while (walker.nextNode()) {
+          const text = walker.currentNode as Text
+          for (let i = 0; i < text.length; i++) {
+            const range = document.createRange()
+            range.setStart(text, i)
+            range.setEnd(text, i + 1)
+            const { top, width } = range.getBoundingClientRect()
+            const letter = text.data.charAt(i)
+            if (width === 0) continue
+            if (last && top > last.top + 4) found.push(last.letter + letter)
+            last = { letter, top }
+          }
+        }
+        return found
+      })
+    expect(ends.length).toBeGreaterThan(2)
+    expect(ends.filter((each) => /^\w\w$/.test(each))).toEqual([])
+    await page.setViewportSize({ width: 1280, height: 720 })
+  })
+
+  test('forced colours: the switch, the dot, the chart and the badge are seen, light and dark', async () => {
+    const { page } = person
+    await send(agent, '/filesystem/file/write', { path: file, ...content('x') }, { body: 'x' }) // denied: a bar of the chart
+    const path = join(at.place.files, 'forced')
+    writeFileSync(path, 'x')
+    const id = String((await remove(path)).error['approval'])
+    /** WCAG's contrast of what is drawn with what is behind it. */
+    const contrast = (selector: string, property: string, pseudo?: string): Promise<number> =>
+      page
+        .locator(selector)
+        .first()
+        .evaluate(
+          (element, [name, part]) => {
+            const light = (colour: string): number => {
+              const [r = 0, g = 0, b = 0] = (colour.match(/[\d.]+/g) ?? []).map((each) => {
+                const value = Number(each) / 255
+                return value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4
+              })
+              return 0.2126 * r + 0.7152 * g + 0.0722 * b
+            }
+            const canvas = document.createElement('div')
+            canvas.style.backgroundColor = 'Canvas'
+            document.body.append(canvas)
+            const behind = light(getComputedStyle(canvas).backgroundColor)
+            canvas.remove()
+            const front = light(getComputedStyle(element, part).getPropertyValue(name!))
+            return (Math.max(front, behind) + 0.05) / (Math.min(front, behind) + 0.05)
+          },
+          [property, pseudo] as const,
+        )
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ forcedColors: 'active', colorScheme })
+      await person.open('/console/')
+      await page.locator('.chart .some').first().waitFor()
+      await page.locator('.badge').waitFor()
+      const seen = {
+        dot: await contrast('.dot', 'background-color'),
+        bar: await contrast('.chart .some', 'fill'),
+        none: await contrast('.chart .none', 'fill'),
+        badge: await contrast('.badge', 'outline-color'),
+        current: await contrast('nav a[aria-current]', 'outline-color'),
+      }
+      expect(await page.locator('.badge').evaluate((each) => getComputedStyle(each).outlineStyle)).toBe(
+        'solid',
+      )
+      await person.open('/console/apps')
+      await page.getByRole('switch', { checked: true }).waitFor()
+      const on = await contrast('.switch', 'background-color', '::before')
+      await at.admin.setEnabled('careful', false)
+      await page.getByRole('switch', { checked: false }).waitFor()
+      const off = await contrast('.switch', 'background-color', '::before')
+      await at.admin.setEnabled('careful', true)
+      const faint = Object.entries({ ...seen, on, off }).filter(([, ratio]) => ratio < 3)
+      expect([colorScheme, faint]).toEqual([colorScheme, []])
+    }
+    await page.emulateMedia({ forcedColors: 'none', colorScheme: 'light' })
+    await at.admin.decide(id, 'deny')
   })
 
   test('policies: who, what, where gives the decision and the statement that decided', async () => {
@@ -323,5 +424,55 @@ export function testPages(browser: Browser): void {
       first,
     )
     await fresh.context.close()
+  })
+
+  test('approvals: each is listed with what came of it, also when nobody used a yes in time', async () => {
+    const ask = async (name: string): Promise<{ path: string; id: string; url: string }> => {
+      const path = join(at.place.files, name)
+      writeFileSync(path, 'x')
+      const { error } = await remove(path)
+      return { path, id: String(error['approval']), url: String(error['url']) }
+    }
+    const [unused, late] = [await ask('state-unused'), await ask('state-late')]
+    await at.admin.decide(unused.id, 'approve')
+    at.place.shift += 2 * WAITS_MS + 1000 // until both are too late; a provider's clock never goes back
+    const [done, yes, no, open] = [
+      await ask('state-done'),
+      await ask('state-yes'),
+      await ask('state-no'),
+      await ask('state-open'),
+    ]
+    await at.admin.decide(done.id, 'approve')
+    expect((await remove(done.path)).status).toBe(200)
+    await at.admin.decide(yes.id, 'approve')
+    await at.admin.decide(no.id, 'deny')
+    await person.open('/console/approvals')
+    await person.page.locator('.waiting li', { hasText: open.path }).waitFor()
+    const tag = (path: string): Promise<string> =>
+      person.page.locator('.rows:not(.waiting) li', { hasText: path }).locator('.tag').innerText()
+    const shown = [unused, late, done, yes, no].map(({ path }) => tag(path))
+    expect(await Promise.all(shown)).toEqual([
+      'approved, not used',
+      'expired',
+      'approved, done',
+      'approved',
+      'denied',
+    ])
+    const told = async (url: string): Promise<string> => {
+      await person.open(url)
+      return person.page.locator('.outcome .notice').innerText()
+    }
+    expect(await told(unused.url)).toBe(
+      'Approved by the test, and not used\n\nThe agent did not ask again in time, so nothing was done. The agent can ask again.',
+    )
+    expect(await told(late.url)).toBe(
+      'Too late\n\nNobody answered in time, so nothing was done. The agent can ask again.',
+    )
+    expect(await told(done.url)).toBe(
+      'Approved by the test, and used\n\nThe agent asked again and it was let through. The audit trail has what came of it.',
+    )
+    expect(await told(yes.url)).toMatch(/^Approved by the test\n\nIf nothing has changed by then/)
+    expect(await told(no.url)).toMatch(/^Denied by the test\n\nThe same request is refused/)
+    await at.admin.decide(open.id, 'deny')
   })
 }

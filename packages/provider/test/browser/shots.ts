@@ -118,6 +118,16 @@ for (const [name, path, act] of pages) {
     for (const scheme of ['light', 'dark'] as const)
       if (width !== 3840 || scheme === 'dark') await shoot(first, name, width, scheme)
 }
+await first.page.emulateMedia({ forcedColors: 'active' })
+for (const [name, path] of [
+  ['start', '/console/'],
+  ['apps', '/console/apps'],
+] as const) {
+  await first.open(path)
+  await first.page.waitForTimeout(600)
+  for (const scheme of ['light', 'dark'] as const) await shoot(first, `forced-${name}`, 1280, scheme)
+}
+await first.page.emulateMedia({ forcedColors: 'none' })
 await first.click('Sign out')
 await first.page.getByRole('button', { name: 'Sign in' }).waitFor()
 await shoot(first, 'sign-in', 1280, 'dark')

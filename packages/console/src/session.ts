@@ -74,8 +74,8 @@ const SIGN_OUT_MS = 5000
 export async function signOut(): Promise<void> {
   const key = await keptKey()
   await forgetKey()
-  const signal = AbortSignal.timeout(SIGN_OUT_MS)
-  const isTold = await request('sign-out', { method: 'POST', body: '{}', signal }, key).then(
+  const init = { method: 'POST', body: '{}', signal: AbortSignal.timeout(SIGN_OUT_MS) } as const
+  const isTold = await request('sign-out', init, key).then(
     () => true,
     (error: unknown) => error instanceof ApiError && error.code === 'signed_out',
   )

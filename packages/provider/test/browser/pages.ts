@@ -200,7 +200,7 @@ export function testPages(browser: Browser): void {
             document.body.append(canvas)
             const behind = light(getComputedStyle(canvas).backgroundColor)
             canvas.remove()
-            const front = light(getComputedStyle(element, part).getPropertyValue(name!))
+            const front = light(getComputedStyle(element, part).getPropertyValue(name))
             return (Math.max(front, behind) + 0.05) / (Math.min(front, behind) + 0.05)
           },
           [property, pseudo] as const,

@@ -37,7 +37,7 @@ test('the index has every decision once, by its title, and the retired ones with
 test('every decision that holds is cited from what it explains, and every citation names one', () => {
   const citing = trackedFiles(/\.(?:tsx?|js|cjs|c|h|py|md)$|^packages\/cli\/bin\/cordon$/)
     .filter((file) => !file.startsWith('docs/decisions/') && file !== 'CHANGELOG.md')
-    .flatMap((file) => [...read(file).matchAll(/decisions?[ /](\d{4}(?:(?:, | and )\d{4})*)/g)])
+    .flatMap((file) => [...read(file).matchAll(/decisions?[ /](\d{4}(?:(?:, | and )\d{4})*)/gi)])
     .flatMap(([, numbers = '']) => numbers.match(/\d{4}/g) ?? [])
   const cited = new Set(citing)
   const holding = decisions.filter(({ retiredBy }) => retiredBy === undefined).map(({ number }) => number)

@@ -1,6 +1,14 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -76,6 +84,17 @@ test('start, app, mint, call: four lines on the embedded database', () => {
     stderr: `cordon: policy_denied: /filesystem/file/write on ${join(files, 'hello.txt')}: no policy permits it\n`,
   })
   expect(statSync(join(home, '.local/share/cordon/provider/provider.key')).mode & 0o777).toBe(0o600)
+})
+
+test('an upload of 100 MiB that is refused is told why', () => {
+  const [local, path] = [join(dir, 'large'), join(files, 'hello.txt')]
+  writeFileSync(local, '')
+  truncateSync(local, 100 * 1024 ** 2)
+  expect(run('provider', 'call', '--app', 'demo', 'file_write', path, '--file', local)).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: `cordon: policy_denied: /filesystem/file/write on ${path}: no policy permits it\n`,
+  })
 })
 
 test('apps are listed, disabled, shown and forgotten', () => {

@@ -8,6 +8,7 @@ import { runInNewContext } from 'node:vm'
 import { expect, onTestFinished, test } from 'vitest'
 import { ProviderClient } from '../src/client/client.ts'
 import { ReceivedBody, sendPieces } from '../src/http/pieces.ts'
+import { interruptible } from '../src/operations/interruptible.ts'
 import { mintDelegation } from '../src/tokens/delegation.ts'
 import { SigningKey } from '../src/tokens/key.ts'
 import { parsePrefix } from '../src/tokens/prefix.ts'
@@ -39,6 +40,16 @@ test('a piece of a body is given back when the next is asked for, and all of the
   expect(await answer.text()).toBe(`${8 * MIB} bytes, 1 at hand`)
   expect(given.length).toBeGreaterThan(8)
   expect(given.every(({ byteLength }) => byteLength === 0)).toBe(true)
+})
+
+test('of a body that was stopped early nothing more is kept', async () => {
+  const url = await serve(async (incoming, outgoing) => {
+    const stop = new AbortController()
+    for await (const _ of interruptible(new ReceivedBody(incoming), stop.signal)) break
+    outgoing.end(`${incoming.listenerCount('data')} listeners`)
+  })
+  const answer = await fetch(url, { method: 'POST', body: Buffer.alloc(MIB) })
+  expect(await answer.text()).toBe('0 listeners')
 })
 
 test('memory that a piece shares with others is left alone', async () => {

@@ -4,7 +4,7 @@ import { Refusal } from '../errors.ts'
 import type { Answer } from '../operations/operation.ts'
 import { handle } from '../pipeline/pipeline.ts'
 import { bodyOf, type Served } from './routes.ts'
-import { ReceivedBody, sendPieces } from './pieces.ts'
+import { dropRest, ReceivedBody, sendPieces } from './pieces.ts'
 
 /**
  * One request for a command, from its header to its last byte. On Node's own request and response: contents stream
@@ -59,17 +59,16 @@ function asAnswer(served: Served, error: unknown): Refusal {
 function refuse(incoming: IncomingMessage, outgoing: ServerResponse, refusal: Refusal): void {
   const wait = refusal.detail['retry_after_seconds']
   const text = JSON.stringify(bodyOf(refusal))
-  // What was not read of the request is not waited for.
-  const unread = !incoming.complete
-  if (unread) outgoing.once('finish', () => incoming.destroy())
-  outgoing
-    .writeHead(refusal.status, {
-      ...JSON_TYPE,
-      'content-length': Buffer.byteLength(text),
-      ...(unread ? { connection: 'close' } : {}),
-      ...(typeof wait === 'number' ? { 'retry-after': String(wait) } : {}),
-    })
-    .end(text)
+  const unread = !incoming.complete && !incoming.destroyed
+  outgoing.writeHead(refusal.status, {
+    ...JSON_TYPE,
+    'content-length': Buffer.byteLength(text),
+    ...(unread ? { connection: 'close' } : {}),
+    ...(typeof wait === 'number' ? { 'retry-after': String(wait) } : {}),
+  })
+  if (!unread) return void outgoing.end(text)
+  outgoing.write(text)
+  dropRest(incoming, () => outgoing.end())
 }
 
 const JSON_TYPE = { 'content-type': 'application/json' }

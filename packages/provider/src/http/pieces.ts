@@ -37,6 +37,24 @@ export class ReceivedBody implements Body {
   }
 }
 
+/** So long the rest of a refused upload is read. A client that has the answer stops sending well before. */
+const DROPPING_MS = 5000
+
+/**
+ * Decision 0360, for a request that was answered before all of it came. A connection that is closed while bytes of the
+ * client are unread is reset, and the answer that says why is lost with it. So the rest is read and goes nowhere, until
+ * the client has stopped sending or had time enough to; then `over` is called, once.
+ */
+export function dropRest(incoming: IncomingMessage, over: () => void): void {
+  const patience = setTimeout(done, DROPPING_MS)
+  function done(): void {
+    clearTimeout(patience)
+    incoming.off('close', done).off('end', done)
+    over()
+  }
+  incoming.once('end', done).once('close', done).resume()
+}
+
 /** Only what is alone in its memory: small buffers of Node share theirs. */
 function giveBack({ buffer, byteLength }: Uint8Array): void {
   if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0)

@@ -20,5 +20,7 @@ export async function* interruptible(
     }
   } finally {
     signal.removeEventListener('abort', stopped)
+    // Not waited for: what was stopped may be waiting itself.
+    void pieces.return?.().catch(() => undefined)
   }
 }

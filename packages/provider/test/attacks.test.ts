@@ -628,7 +628,7 @@ forbid (principal, action == Action::"/filesystem/file/delete", resource) when {
     )
     const args = { path: join(files, 'edited'), edits: [{ old: 'two', new: '2' }], dry_run: true }
     const blind = JSON.parse((await send(own, '/filesystem/file/edit', args)).body.toString()) as object
-    expect(Object.keys(blind)).toEqual(['sha256', 'size', 'dry_run'])
+    expect(blind).toEqual({ size: 6, dry_run: true })
     const seeing = JSON.parse((await send(agent, '/filesystem/file/edit', args)).body.toString()) as {
       diff: string
     }
@@ -636,6 +636,29 @@ forbid (principal, action == Action::"/filesystem/file/delete", resource) when {
       `--- ${join(files, 'edited')}\n+++ ${join(files, 'edited')}\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n`,
     )
     expect(readFileSync(join(files, 'edited'), 'utf8')).toBe('one\ntwo\n')
+  })
+
+  test('a PIN is not guessed from its hash: who may not read is told the hash of nothing but what it sent', async () => {
+    const path = join(files, 'pin')
+    writeFileSync(path, 'pin: 4711\n')
+    const blind = await place.agent(
+      'guessing',
+      'permit (principal, action, resource) unless { action == Action::"/filesystem/file/read" };',
+    )
+    const edits = [{ old: 'pin: ', new: 'PIN: ' }]
+    const calls = [
+      ['/filesystem/file/stat', { path, hash: true }],
+      ['/filesystem/file/edit', { path, edits, dry_run: true }],
+      ['/filesystem/file/copy', { path, destination: join(files, 'pin-copy') }],
+      ['/filesystem/file/copy', { path, destination: join(files, 'pin-copy'), overwrite: true }],
+      ['/filesystem/file/edit', { path, edits }],
+      ['/filesystem/file/move', { path, destination: join(files, 'pin-moved') }],
+    ] as const
+    for (const [command, args] of calls) {
+      const { code, body } = await send(blind, command, args)
+      expect([code, body.toString()], command).toEqual(['ok', expect.not.stringMatching(/[0-9a-f]{64}/)])
+    }
+    expect(readFileSync(join(files, 'pin-moved'), 'utf8')).toBe('PIN: 4711\n')
   })
 })
 

@@ -14,7 +14,7 @@ import { dirname, join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { type Command } from '../src/commands.ts'
 import { OPERATIONS, runOperation } from '../src/operations/index.ts'
-import { type Answer, type Work } from '../src/operations/operation.ts'
+import { type Answer, HalfDone, type Work } from '../src/operations/operation.ts'
 import { surveyWork } from '../src/step-up/survey.ts'
 import { Deadline } from '../src/pipeline/deadline.ts'
 import { asRefusal, Places } from '../src/pipeline/places.ts'
@@ -189,4 +189,10 @@ describe('SPEC 7.2 overwriting', () => {
     await run('/filesystem/file/copy', work)
     expect(readFileSync(destination, 'utf8')).toBe('source')
   })
+})
+
+test('what half happened is told without the hash of what was copied, which is recorded', () => {
+  const after = { sha256: hash('sha256', '4711'), bytes: 4 }
+  const half = new HalfDone('failed', 'it was copied, and the source is still there', { after })
+  expect([half.detail, half.after]).toEqual([{ half_done: { bytes: 4 } }, after])
 })

@@ -15,9 +15,14 @@ export const ANSWERS = {
   '/filesystem/file/create': written,
   '/filesystem/file/delete': deleted,
   '/filesystem/file/move': z.strictObject({ moved: z.string(), to: z.string() }),
-  '/filesystem/file/copy': z.strictObject({ copied: z.string(), to: z.string(), sha256, size: z.int() }),
+  '/filesystem/file/copy': z.strictObject({
+    copied: z.string(),
+    to: z.string(),
+    sha256: sha256.optional(),
+    size: z.int(),
+  }),
   '/filesystem/file/edit': z.strictObject({
-    sha256,
+    sha256: sha256.optional(),
     size: z.int(),
     dry_run: z.boolean(),
     diff: z.string().optional(),

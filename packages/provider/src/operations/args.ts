@@ -47,7 +47,7 @@ export const ARGS = {
   }),
   '/filesystem/file/stat': z.strictObject({
     path,
-    hash: z.boolean().optional().describe('with the content’s SHA-256'),
+    hash: z.boolean().optional().describe('with the content’s SHA-256, for who may read it'),
   }),
   '/filesystem/file/search': z.strictObject({
     path,

@@ -37,11 +37,18 @@ const REPLACED: ReadonlySet<string> = new Set(['FILE_CHANGED', 'FILE_NOT_FOUND',
 /** Somebody else put something in its place, or took it away, while it was read. */
 export const isReplaced = (error: unknown): boolean => error instanceof FileError && REPLACED.has(error.code)
 
-/** SPEC 7.2 `If-Match`. What the content is now is told to who may read it: a hash is enough to guess a short secret. */
+/**
+ * Whether the agent may read what is there. Who may not is told neither a diff nor the hash of content that it did not
+ * send: a short secret is guessed from its hash, by itself and unseen.
+ */
+export const mayKnowContent = ({ may, place }: Pick<Work<Command>, 'may' | 'place'>): boolean =>
+  may('/filesystem/file/read', place)
+
+/** SPEC 7.2 `If-Match`. */
 export function requireMatch(
   wanted: string | undefined,
   found: State | undefined,
-  { may, place }: Pick<Work<Command>, 'may' | 'place'>,
+  work: Pick<Work<Command>, 'may' | 'place'>,
 ): void {
   if (wanted === undefined || wanted === found?.sha256) return
   throw new Refusal(
@@ -49,7 +56,7 @@ export function requireMatch(
     found === undefined
       ? 'there is no file with that content any more'
       : 'the content is not what it was: read it again',
-    may('/filesystem/file/read', place) ? { sha256: found?.sha256 ?? null } : {},
+    mayKnowContent(work) ? { sha256: found?.sha256 ?? null } : {},
   )
 }
 

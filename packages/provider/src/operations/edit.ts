@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { Refusal } from '../errors.ts'
 import type { ArgsOf } from './args.ts'
-import { requireMatch, requireSignedVersion } from './content.ts'
+import { mayKnowContent, requireMatch, requireSignedVersion } from './content.ts'
 import { unifiedDiff } from './diff.ts'
 import { TextFinder } from './finder.ts'
 import type { Operation, Work } from './operation.ts'
@@ -65,12 +65,12 @@ function placesOf(text: string, old: string): number[] {
   return places
 }
 
-/** Replaces pieces of a text, all or none. The diff is shown to who may read the file. */
+/** Replaces pieces of a text, all or none. What came of it is shown to who may read the file. */
 export const editFile: Operation<'/filesystem/file/edit'> = {
   meaning: 'object',
   changes: true,
   run: async (work) => {
-    const { args, place, may } = work
+    const { args, place } = work
     const { before, after, version, diff } = await editedText(work)
     const bytes = Buffer.from(after)
     const states = {
@@ -78,11 +78,11 @@ export const editFile: Operation<'/filesystem/file/edit'> = {
       after: { sha256: hash('sha256', bytes), bytes: bytes.length },
     }
     if (args.dry_run !== true) await place.anchor.writeStream(place.inside, [bytes], { expect: version })
-    const shown = may('/filesystem/file/read', place) ? { diff } : {}
+    const shown = mayKnowContent(work) ? { sha256: states.after.sha256, diff } : {}
     return {
       answer: {
         kind: 'json',
-        value: { sha256: states.after.sha256, size: bytes.length, dry_run: args.dry_run === true, ...shown },
+        value: { size: bytes.length, dry_run: args.dry_run === true, ...shown },
       },
       ...(args.dry_run === true ? { before: states.before } : states),
     }

@@ -61,7 +61,9 @@ export class HalfDone extends Refusal {
   readonly before: State | undefined
   readonly after: State | undefined
   constructor(code: keyof typeof REFUSALS, message: string, states: { before?: State; after?: State }) {
-    super(code, message, { half_done: states.after })
+    // Not the hash: who may not read the content is not told it.
+    const { sha256: _, ...told } = states.after ?? {}
+    super(code, message, { half_done: told })
     this.before = states.before
     this.after = states.after
   }

@@ -1,14 +1,15 @@
 import { Refusal } from '../errors.ts'
-import { stateOf } from './content.ts'
+import { mayKnowContent, stateOf } from './content.ts'
 import type { Operation } from './operation.ts'
 
 export const statEntry: Operation<'/filesystem/file/stat'> = {
   meaning: 'object',
   changes: false,
-  run: async ({ args, place, deadline }) => {
+  run: async (work) => {
+    const { args, place, deadline } = work
     const { stat, path } = place
     if (!stat) throw new Refusal('not_found', 'there is nothing with that name')
-    const state = args.hash ? await stateOf(place, deadline, 'always') : undefined
+    const state = args.hash && mayKnowContent(work) ? await stateOf(place, deadline, 'always') : undefined
     return {
       answer: {
         kind: 'json',

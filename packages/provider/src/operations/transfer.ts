@@ -3,7 +3,7 @@ import { FileError, type MoveOptions } from '@cordon/files'
 import { type RelPath, ROOT, show, splitEntry } from '@cordon/policy'
 import { Refusal } from '../errors.ts'
 import type { Place } from '../pipeline/places.ts'
-import { signedVersion, stateOf } from './content.ts'
+import { mayKnowContent, signedVersion, stateOf } from './content.ts'
 import { destinationExists } from './possible.ts'
 import { type Done, HalfDone, type Operation, type Work } from './operation.ts'
 
@@ -65,7 +65,10 @@ export const copyFile: Operation<'/filesystem/file/copy'> = {
         throw aboutTarget(error, 'copy', work)
       })
     return {
-      answer: { kind: 'json', value: { copied: place.path, to: to.path, sha256, size } },
+      answer: {
+        kind: 'json',
+        value: { copied: place.path, to: to.path, size, ...(mayKnowContent(work) ? { sha256 } : {}) },
+      },
       ...(before ? { before } : {}),
       after: { sha256, bytes: size },
     }

@@ -1,0 +1,203 @@
+import { spawnSync } from 'node:child_process'
+import { chmodSync, lstatSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { CORDON, SECRET, entry, ImportPlace } from '../harness/import-place.ts'
+import { PEOPLE } from '../harness/place.ts'
+
+let at: ImportPlace
+beforeEach(() => {
+  at = new ImportPlace()
+})
+
+describe.each(PEOPLE)('what an attacker does, as $name', (person) => {
+  beforeEach(() => {
+    at = new ImportPlace(person)
+  })
+
+  test('entries that are left alone, each with its reason; nothing of them is written', () => {
+    const left: [string, string, string][] = [
+      ['hidden', '{ "command": "a\\u202eb" }', 'control characters'],
+      ['esc\\u001b[2J', '{ "command": "a" }', 'its name cannot be one of ours'],
+      ['relative', '{ "command": "./run" }', 'a relative path'],
+      [
+        'placeholder',
+        '{ "command": "a", "args": ["${workspaceFolder}"] }',
+        '${workspaceFolder}, which only the client can fill in',
+      ],
+      [
+        'asks',
+        '{ "command": "a", "args": ["--key", "${input:key}"] }',
+        '${input:key}, which only the client can fill in',
+      ],
+      ['__proto__', '{ "command": "a" }', 'its name cannot be one of ours'],
+      [
+        'url',
+        '{ "command": "npx", "args": ["-y", "https://example.com/x.tgz"] }',
+        'is not a package of the registry',
+      ],
+      [
+        'preload',
+        '{ "command": "a", "env": { "NODE_OPTIONS": "--require ./evil.js" } }',
+        'NODE_OPTIONS, which would work on Cordon itself',
+      ],
+      [
+        'off',
+        '{ "command": "a", "env": { "CORDON_CFG_SANDBOX_MODE": "off" } }',
+        'CORDON_CFG_SANDBOX_MODE, which would work on Cordon itself',
+      ],
+      ['home', '{ "command": "a", "env": { "HOME": "/tmp/x" } }', 'HOME, which would work on Cordon itself'],
+      [
+        'secret',
+        `{ "command": "a", "args": ["postgres://me:${SECRET}@db/x"] }`,
+        'argument 1 looks like a secret',
+      ],
+      ['token', `{ "command": "a", "args": ["--api-key", "${SECRET}"] }`, 'argument 2 looks like a secret'],
+      ['box', '{ "command": "docker", "args": ["run", "x"] }', 'docker needs the socket of its daemon'],
+      ['name', '{ "command": "a", "env": { "A B": "x" } }', 'is not a variable name'],
+      ['shape', '{ "command": ["a"] }', 'it has no command'],
+      ['text', '"a"', 'its entry is not an object'],
+    ]
+    const text = `{ "mcpServers": { ${left.map(([name, value]) => `"${name}": ${value}`).join(', ')} } }`
+    at.write(at.own('.cursor/mcp.json'), text)
+    const { code, stdout, stderr } = at.mcp('import', '--write')
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    const lines = stdout.split('\n').filter((line) => line.includes(': left alone: '))
+    for (const [i, [name, , why]] of left.entries())
+      expect([name, lines[i]]).toEqual([name, expect.stringContaining(why)])
+    expect(lines).toHaveLength(left.length)
+    for (const hidden of ['\u001b', '\u202e']) expect(stdout).not.toContain(hidden)
+    expect(stdout).not.toContain(SECRET)
+    expect([readFileSync(at.own('.cursor/mcp.json'), 'utf8'), at.userConfig()]).toEqual([text, ''])
+  })
+
+  test('names that collide get one of their own', () => {
+    at.write(
+      at.own('.cursor/mcp.json'),
+      '{ "mcpServers": { "a b": { "command": "x" }, "a.b": { "command": "y" }, "a-b": { "command": "z" } } }',
+    )
+    expect(at.mcp('import').code).toBe(0)
+    const servers = JSON.parse(at.mcp('ls', '--json').stdout) as { name: string; line: string[] }[]
+    expect(servers.map(({ name, line }) => [name, line[0]]).toSorted()).toEqual([
+      ['a-b', 'x'],
+      ['a-b-2', 'z'],
+      ['a-b-cursor', 'y'],
+    ])
+  })
+
+  test('files that are broken, too large, of others or no files: said, nothing written, the others are taken', () => {
+    at.write(at.own('.cursor/mcp.json'), '{ "mcpServers": { "a": { "command": "a" }, }')
+    at.write(at.own('.gemini/settings.json'), `{ "x": "${'y'.repeat(100 * 1024 * 1024)}" }`)
+    at.write(at.own('.codex/config.toml'), '[mcp_servers.a]\ncommand = "a"\n')
+    chmodSync(at.own('.codex/config.toml'), 0o666)
+    at.write(at.own('.claude.json'), '{ "mcpServers": { "fine": { "command": "fine" } } }')
+    at.mkdir(at.own('.config'))
+    spawnSync('mkfifo', [join(at.mkdir(at.own('.config/Claude')), 'claude_desktop_config.json')])
+    const { code, stdout, stderr } = at.mcp('import', '--write')
+    expect({ code, stderr }).toEqual({ code: 1, stderr: '' })
+    expect(stdout).toContain('not valid JSON: expected a comma or } at line 1, column 45')
+    expect(stdout).toContain('it is larger than 32 MiB, which is the limit')
+    expect(stdout).toContain('it can be written by every user')
+    expect(stdout).toContain('it is not a regular file')
+    expect(at.userConfig()).toContain('[providers.mcp.fine]')
+    expect(at.userConfig()).not.toContain('[providers.mcp.a]')
+  })
+
+  test.runIf(process.getuid?.() === 0)('a file of another user is not read, nor changed', () => {
+    writeFileSync(
+      join(at.mkdir(at.own('.cursor')), 'mcp.json'),
+      '{ "mcpServers": { "a": { "command": "a" } } }',
+      { mode: 0o644 },
+    )
+    spawnSync('chown', ['64999', at.own('.cursor/mcp.json')])
+    expect(at.mcp('import', '--write')).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining('belongs to the user with id 64999'),
+    })
+    expect(at.userConfig()).toBe('')
+  })
+
+  test("a link of one's own is followed and said; one of a project is not", () => {
+    const real = at.write(
+      join(at.dir, 'dotfiles/cursor.json'),
+      '{ "mcpServers": { "a": { "command": "a" } } }',
+    )
+    at.give(dirname(real))
+    symlinkSync(real, join(at.mkdir(at.own('.cursor')), 'mcp.json'))
+    symlinkSync(real, join(at.root, '.mcp.json'))
+    expect(at.mcp('import', '--write', '.mcp.json')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(
+        'it is a link, or reached through one, and came with the files of a project',
+      ),
+    })
+    expect(at.mcp('import', '--write').stdout).toContain(`(a link to ${real})`)
+    expect(lstatSync(at.own('.cursor/mcp.json')).isSymbolicLink()).toBe(true)
+    expect(readFileSync(real, 'utf8')).toContain(entry('a'))
+  })
+})
+
+describe('a file of a clone is not your own where there is no .cordon', () => {
+  const evil = JSON.stringify({
+    mcpServers: {
+      path: { command: 'true', env: { PATH: '/evil' } },
+      plain: { command: './server.sh' },
+    },
+  })
+  const clone = (): string => {
+    const dir = at.mkdir(at.own('clone'))
+    at.mkdir(join(dir, '.git'))
+    at.write(join(dir, '.mcp.json'), evil)
+    return dir
+  }
+
+  test('standing in it: what it says is for this project, and PATH would work on Cordon', () => {
+    const dir = clone()
+    const done = at.cordon(['mcp', 'import', '.mcp.json'], { cwd: dir })
+    expect(done.stdout).toContain('PATH, which would work on Cordon itself')
+    expect(at.userConfig()).toBe('')
+    const listed = at.cordon(['mcp', 'ls', '--json'], { cwd: dir })
+    expect(JSON.parse(listed.stdout)).toMatchObject([{ name: 'plain', layer: 'user-workspace' }])
+    expect(at.cordon(['mcp', 'ls', '--json'])).toMatchObject({ stdout: '[]\n' })
+  })
+
+  test('standing elsewhere, by its name, and through a link that came with it: refused', () => {
+    const dir = clone()
+    const elsewhere = at.cordon(['mcp', 'import', join(dir, '.mcp.json')], { cwd: at.root })
+    expect(elsewhere).toMatchObject({ code: 1, stderr: expect.stringContaining('it came with the files of') })
+    at.write(at.own('unpacked/.cursor/mcp.json'), evil)
+    expect(at.cordon(['mcp', 'import', at.own('unpacked/.cursor/mcp.json')]).stderr).toContain(
+      `it came with the files of ${at.own('unpacked')}`,
+    )
+    at.write(at.own('.mcp.json'), evil)
+    const inHome = at.cordon(['mcp', 'import', '.mcp.json'], { cwd: at.home })
+    expect(inHome).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('fix: put it into the directory of a project'),
+    })
+    symlinkSync(at.own('.claude.json'), join(dir, 'servers.json'))
+    at.write(at.own('.claude.json'), '{"mcpServers":{"mine":{"command":"mine"}}}', 0o600)
+    const link = at.cordon(['mcp', 'import', 'servers.json'], { cwd: dir })
+    expect([link.code, at.userConfig()]).toEqual([1, ''])
+  })
+})
+
+test('another program that is called cordon is not taken for this one', () => {
+  at.write(
+    at.own('.claude.json'),
+    JSON.stringify({
+      mcpServers: {
+        fake: { command: '/opt/evil/cordon', args: ['mcp', 'serve'] },
+        word: { command: '/opt/evil/cordon', args: ['steal', 'mcp'] },
+        real: { command: CORDON, args: ['mcp', 'serve', '--server', 'x'] },
+      },
+    }),
+    0o600,
+  )
+  const { stdout } = at.mcp('import', '--dry-run')
+  expect(stdout).toContain(
+    'fake: left alone: it is called like Cordon, and is not this one: /opt/evil/cordon',
+  )
+  expect(stdout).toContain('word: would be taken as word')
+  expect(stdout).toContain('real: behind Cordon already')
+})

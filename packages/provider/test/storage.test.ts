@@ -29,6 +29,17 @@ const ENGINES: readonly [string, () => DatabaseChoice][] = [
   ['postgres', () => ({ url: postgres.database(`storage_${made++}`) })],
 ]
 
+/** As somebody would who wants the chain to end there. */
+async function cutAfter({ queries }: Database, seq: number): Promise<void> {
+  const { hash } = await queries
+    .selectFrom('audit_records')
+    .select('hash')
+    .where('seq', '=', seq)
+    .executeTakeFirstOrThrow()
+  await queries.deleteFrom('audit_records').where('seq', '>', seq).execute()
+  await queries.updateTable('audit_head').set({ seq, hash }).execute()
+}
+
 const event = (op: string, at = 1): Parameters<AuditLog['append']>[0] => ({
   kind: 'event',
   op,
@@ -225,14 +236,8 @@ describe.each(ENGINES)('%s', (engine, fresh) => {
     test('a cut end whose checkpoints were cut, too: the host’s own witness knows better', async () => {
       const { database, key } = await chain()
       const witness = await makeCheckpoint(database, key, 9)
-      const [last] = await database.queries
-        .selectFrom('audit_records')
-        .selectAll()
-        .where('seq', '=', 3)
-        .execute()
-      await database.queries.deleteFrom('audit_records').where('seq', '>', 3).execute()
+      await cutAfter(database, 3)
       await database.queries.deleteFrom('audit_checkpoints').execute()
-      await database.queries.updateTable('audit_head').set({ seq: 3, hash: last!.hash }).execute()
       expect(await problemsOf(database)).toEqual([])
       const { ok, problems } = await verifyAudit(database, witness)
       expect(ok).toBe(false)
@@ -244,14 +249,8 @@ describe.each(ENGINES)('%s', (engine, fresh) => {
     test('nothing is signed any more once what the witness saw is gone, however long the chain has become', async () => {
       const { database, key } = await chain()
       const witness = await makeCheckpoint(database, key, 9)
-      const [last] = await database.queries
-        .selectFrom('audit_records')
-        .selectAll()
-        .where('seq', '=', 3)
-        .execute()
-      await database.queries.deleteFrom('audit_records').where('seq', '>', 3).execute()
+      await cutAfter(database, 3)
       await database.queries.deleteFrom('audit_checkpoints').execute()
-      await database.queries.updateTable('audit_head').set({ seq: 3, hash: last!.hash }).execute()
       await expect(makeCheckpoint(database, key, 10, witness)).rejects.toThrow(
         'but record 8 was written before',
       )
@@ -313,13 +312,7 @@ describe.each(ENGINES)('%s', (engine, fresh) => {
     const database = await open(fresh())
     const log = new AuditLog(database)
     for (let i = 1; i <= 3; i++) await log.append(event(`op-${i}`))
-    const [first] = await database.queries
-      .selectFrom('audit_records')
-      .selectAll()
-      .where('seq', '=', 1)
-      .execute()
-    await database.queries.deleteFrom('audit_records').where('seq', '>', 1).execute()
-    await database.queries.updateTable('audit_head').set({ seq: 1, hash: first!.hash }).execute()
+    await cutAfter(database, 1)
     const message =
       'the audit chain ends at record 1, but record 3 was written before; run `cordon audit verify`'
     await expect(log.append(event('next'))).rejects.toThrow(message)

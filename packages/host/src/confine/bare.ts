@@ -6,7 +6,7 @@ import {
   NotExecutableError,
   ProgramNotFoundError,
 } from '@cordon/sandbox'
-import { type ConfinedProgram, type Confinement, piped } from './program.ts'
+import { type ConfinedProgram, type Confinement, NOTHING_NOTICED, piped } from './program.ts'
 
 /** `sandbox.mode = "off"` (SPEC 4.2): nothing holds the program, as the person asked for. */
 
@@ -50,16 +50,6 @@ export function startBare(request: Confinement): ConfinedProgram {
 /** An undeclared axis is unrestricted. Rules for variables hold all the same: withholding one needs no sandbox. */
 const environmentOf = ({ policy, env }: Confinement): Readonly<Record<string, string | undefined>> =>
   policy.env.length === 0 ? env : buildEnvironment(policy, env)
-
-const NOTHING_NOTICED = {
-  createdDenied: [],
-  appeared: [],
-  changed: [],
-  pressure: [],
-  left: { paths: [], more: false },
-  replaced: [],
-  said: '',
-}
 
 const exitOf = (child: ChildProcess, why: (error: NodeJS.ErrnoException) => unknown): Promise<Exit> =>
   new Promise((resolve, reject) => {

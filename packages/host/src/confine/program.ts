@@ -31,6 +31,17 @@ export interface Confinement {
   readonly kernel?: KernelReport | undefined
 }
 
+/** An end that nobody looked at: there is no launcher, or the call is over and its worker goes on. */
+export const NOTHING_NOTICED: Omit<Exit, 'code' | 'signal'> = {
+  createdDenied: [],
+  appeared: [],
+  changed: [],
+  pressure: [],
+  left: { paths: [], more: false },
+  replaced: [],
+  said: '',
+}
+
 /** One that was started, with its three streams in our hands. */
 export interface ConfinedProgram {
   readonly stdin: Writable

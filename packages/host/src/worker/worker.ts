@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { setImmediate as turn } from 'node:timers/promises'
 import { changedSince, type Confined, type Exit, guardedFiles, lookForNew, type Plan } from '@cordon/sandbox'
 import { encodeFrame, FrameError, FrameReader, FrameTooLongError } from '@cordon/tools'
-import type { ProgramEnd } from '../confine/program.ts'
+import { NOTHING_NOTICED, type ProgramEnd } from '../confine/program.ts'
 import { hintsFor } from '../confine/start.ts'
 import { KeptRecord } from '../confine/unfinished.ts'
 import { boundContent, keepTail } from '../execute/output.ts'
@@ -246,13 +246,7 @@ function parseJson(text: string): unknown {
 const ended = ({ type }: ToolReply): Exit => ({
   code: type === 'error' ? 1 : 0,
   signal: null,
-  createdDenied: [],
-  appeared: [],
-  changed: [],
-  pressure: [],
-  left: { paths: [], more: false },
-  replaced: [],
-  said: '',
+  ...NOTHING_NOTICED,
 })
 
 function bounded(reply: ToolReply, { bytes }: ProcessRequest): Pick<ProcessOutcome, 'reply' | 'notes'> {

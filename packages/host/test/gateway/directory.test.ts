@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest'
 import { Directory } from '../../src/gateway/directory.ts'
-import { GatewaySession } from '../../src/gateway/session.ts'
 import { SessionPlace } from '../worker/support.ts'
-import { gatewayOf } from './support.ts'
+import { sessionOf } from './support.ts'
 
 /** Has the prompts that its second argument names, and the resources of its third; each says whose it is. */
 const SERVER = `
@@ -42,14 +41,7 @@ async function withDirectory(
 ): Promise<void> {
   await using where = new SessionPlace({ '.cordon/config.toml': servers.join(''), 'server.mjs': SERVER })
   const said: string[] = []
-  const session = new GatewaySession(await gatewayOf(where, (text) => said.push(text)), {
-    toolsChanged: () => undefined,
-    promptsChanged: () => undefined,
-    resourcesChanged: () => undefined,
-    resourceUpdated: () => undefined,
-    capabilities: () => undefined,
-    logged: () => undefined,
-  })
+  const session = await sessionOf(where, (text) => said.push(text))
   try {
     await look(new Directory(session), said)
   } finally {

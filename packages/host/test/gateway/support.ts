@@ -1,4 +1,5 @@
 import { Gateway } from '../../src/gateway/gateway.ts'
+import { GatewaySession } from '../../src/gateway/session.ts'
 import { compileProject } from '../../src/policies.ts'
 import type { SessionPlace } from '../worker/support.ts'
 
@@ -20,3 +21,17 @@ export async function gatewayOf(
     audience: { warn },
   })
 }
+
+/** Of a client that listens to nothing. */
+export const sessionOf = async (
+  where: SessionPlace,
+  warn?: (text: string) => void,
+): Promise<GatewaySession> =>
+  new GatewaySession(await gatewayOf(where, warn), {
+    toolsChanged: () => undefined,
+    promptsChanged: () => undefined,
+    resourcesChanged: () => undefined,
+    resourceUpdated: () => undefined,
+    capabilities: () => undefined,
+    logged: () => undefined,
+  })

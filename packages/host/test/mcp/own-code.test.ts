@@ -1,9 +1,8 @@
 import { existsSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { GatewaySession } from '../../src/gateway/session.ts'
 import { codePlaces } from '../../src/mcp/identity.ts'
-import { gatewayOf } from '../gateway/support.ts'
+import { sessionOf } from '../gateway/support.ts'
 import { SessionPlace } from '../worker/support.ts'
 
 /** Writes where it is told to, and says what came of it. */
@@ -57,14 +56,7 @@ async function written(files: Record<string, string>, paths: readonly string[]):
 
 async function writtenAt(where: SessionPlace, paths: readonly string[]): Promise<Written> {
   const said: string[] = []
-  const session = new GatewaySession(await gatewayOf(where, (text) => said.push(text)), {
-    toolsChanged: () => undefined,
-    promptsChanged: () => undefined,
-    resourcesChanged: () => undefined,
-    resourceUpdated: () => undefined,
-    capabilities: () => undefined,
-    logged: () => undefined,
-  })
+  const session = await sessionOf(where, (text) => said.push(text))
   try {
     const route = await session.route('write')
     if (route?.kind !== 'server') expect.unreachable()

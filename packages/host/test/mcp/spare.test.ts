@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { GatewaySession } from '../../src/gateway/session.ts'
 import type { Connection } from '../../src/mcp/connection.ts'
-import { gatewayOf } from '../gateway/support.ts'
+import { sessionOf } from '../gateway/support.ts'
 import { launchers } from '../worker/seen.ts'
 import { SessionPlace } from '../worker/support.ts'
 
@@ -18,14 +17,7 @@ spare = true
 
 test('SPEC 5.1: a process is ended, and the next one started, when the answer is on its way', async () => {
   await using where = new SessionPlace({ '.cordon/config.toml': CONFIG, 'small.mjs': SMALL })
-  const session = new GatewaySession(await gatewayOf(where), {
-    toolsChanged: () => undefined,
-    promptsChanged: () => undefined,
-    resourcesChanged: () => undefined,
-    resourceUpdated: () => undefined,
-    capabilities: () => undefined,
-    logged: () => undefined,
-  })
+  const session = await sessionOf(where)
   await session.start()
   const route = await session.route('pid')
   if (route?.kind !== 'server') expect.unreachable()

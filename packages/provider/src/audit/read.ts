@@ -36,19 +36,27 @@ export async function readLast(
   let before = Number.MAX_SAFE_INTEGER
   while (found.length < count) {
     const take = app === undefined ? count : PAGE
-    const page = await queries
-      .selectFrom('audit_records')
-      .selectAll()
-      .where('seq', '<', before)
-      .orderBy('seq', 'desc')
-      .limit(take)
-      .execute()
+    const page = await readBefore(queries, before, take)
     found.push(...page.filter(({ body }) => app === undefined || appOf(parseBody(body)) === app))
     if (page.length < take) break
     before = page.at(-1)!.seq
   }
   return found.slice(0, count).toReversed()
 }
+
+/** Newest first. */
+export const readBefore = (
+  queries: Kysely<Schema>,
+  before: number,
+  count: number,
+): Promise<ChainedRecord[]> =>
+  queries
+    .selectFrom('audit_records')
+    .selectAll()
+    .where('seq', '<', before)
+    .orderBy('seq', 'desc')
+    .limit(count)
+    .execute()
 
 /** Null: it is not JSON any more. */
 export function parseBody(text: string): AuditBody | null {

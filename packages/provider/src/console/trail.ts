@@ -1,7 +1,7 @@
 import { Hono } from 'hono'
 import { sql } from 'kysely'
 import { z } from 'zod'
-import { appOf, parseBody } from '../audit/read.ts'
+import { appOf, parseBody, readBefore } from '../audit/read.ts'
 import type { AuditBody, ChainedRecord } from '../audit/record.ts'
 import { type AuditVerdict, verifyAudit } from '../audit/verify.ts'
 import { readWitness } from '../audit/witness.ts'
@@ -85,13 +85,7 @@ export async function readPage(
   let lookedAt = 0
   while (found.length < PAGE && lookedAt < MOST_LOOKED_AT) {
     const take = isFiltered ? CHUNK : PAGE
-    const rows = await queries
-      .selectFrom('audit_records')
-      .selectAll()
-      .where('seq', '<', before)
-      .orderBy('seq', 'desc')
-      .limit(take)
-      .execute()
+    const rows = await readBefore(queries, before, take)
     for (const row of rows) {
       lookedAt++
       before = row.seq

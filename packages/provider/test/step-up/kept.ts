@@ -1,24 +1,27 @@
-import type { CompiledQuery } from 'kysely'
+import type { CompiledQuery, Selectable } from 'kysely'
 import { expect, test } from 'vitest'
 import type { Command } from '../../src/commands.ts'
 import { listSummaries, requireApproval } from '../../src/step-up/approvals.ts'
 import type { Database } from '../../src/storage/database.ts'
+import type { Schema } from '../../src/storage/schema.ts'
 import { send } from '../place.ts'
 import type { StepUpPlace } from './step-up-place.ts'
 
 /** SPEC 7.5: what was asked is found, listed and kept within bounds. */
 export function testKept(at: StepUpPlace): void {
   const { file, asked } = at
+  const rowOf = (id: string): Promise<Selectable<Schema['approvals']>> =>
+    at.place.database.queries
+      .selectFrom('approvals')
+      .selectAll()
+      .where('id', '=', id)
+      .executeTakeFirstOrThrow()
 
   test('what was asked for the same request before is not read again', async () => {
     const path = file()
     const id = await asked(path)
     const { queries } = at.place.database
-    const row = await queries
-      .selectFrom('approvals')
-      .selectAll()
-      .where('id', '=', id)
-      .executeTakeFirstOrThrow()
+    const row = await rowOf(id)
     for (const [i, state] of (['used', 'open', 'approved', 'denied'] as const).entries())
       await queries
         .insertInto('approvals')
@@ -48,11 +51,7 @@ export function testKept(at: StepUpPlace): void {
     const path = file()
     const id = await asked(path)
     const { queries } = at.place.database
-    const row = await queries
-      .selectFrom('approvals')
-      .selectAll()
-      .where('id', '=', id)
-      .executeTakeFirstOrThrow()
+    const row = await rowOf(id)
     const later = Array.from({ length: 210 }, (__, i) => ({
       ...row,
       id: `later${i}`,
@@ -84,11 +83,7 @@ export function testKept(at: StepUpPlace): void {
     const { queries } = at.place.database
     const first = await ask()
     await at.admin.decide(first, 'deny')
-    const row = await queries
-      .selectFrom('approvals')
-      .selectAll()
-      .where('id', '=', first)
-      .executeTakeFirstOrThrow()
+    const row = await rowOf(first)
     const expires_at = at.place.clock() - 1000
     const asked20 = Array.from({ length: 20 }, (__, i) => ({
       ...row,

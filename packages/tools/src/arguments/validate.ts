@@ -1,4 +1,5 @@
 import { describe, ParseError, type Problem, quote } from '@cordon/policy'
+import { isRecord } from '../call-reader.ts'
 import { canonicalJson, type Checker, type PatternTest } from './checker.ts'
 import { arrayProblems } from './lists.ts'
 import { objectProblems } from './objects.ts'
@@ -161,6 +162,3 @@ function withoutNulls(
 type Fields = Readonly<Record<string, unknown>>
 
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
-
-const isRecord = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)

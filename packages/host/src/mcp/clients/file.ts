@@ -72,7 +72,8 @@ const ledElsewhere = (file: string): ClientFileError =>
     `look where it leads, and name that file: ${show(realOf(file))}`,
   )
 
-function realOf(file: string): string {
+/** Where it leads; of what leads nowhere, the name itself. */
+export function realOf(file: string): string {
   try {
     return realpathSync.native(file)
   } catch {

@@ -1,10 +1,9 @@
-import { realpathSync } from 'node:fs'
 import { dirname, isAbsolute, resolve } from 'node:path'
 import { below, type CanonicalPath, shellWord, show } from '@cordon/policy'
 import { repositoriesAround, type Surroundings } from '@cordon/workspace'
 import { type ClientDocument, ClientFileError, openDocument } from './document.ts'
 import { type Entry, isRecord, readEntry } from './entry.ts'
-import { type ClientFile, linksOf, readClientFile } from './file.ts'
+import { type ClientFile, linksOf, readClientFile, realOf } from './file.ts'
 import { isSamePath, readRecords } from './records.ts'
 import { type ClientPlace, projectPlaces, type ServerTable, tablesOf, userPlaces } from './places.ts'
 
@@ -112,14 +111,6 @@ function projectOf(file: string, surroundings: Surroundings): string | undefined
 /** `cordon` and `cordon.cjs` lie side by side. */
 const isSameDir = (called: string, program: string): boolean =>
   isAbsolute(called) && dirname(realOf(called)) === dirname(realOf(program))
-
-function realOf(file: string): string {
-  try {
-    return realpathSync.native(file)
-  } catch {
-    return file
-  }
-}
 
 function surveyFile(
   place: ClientPlace,

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { CordonError } from '@cordon/policy'
 
-/** What every vector has; the rest depends on the file (docs/tool-protocol.md). */
+/** What every vector has; the rest depends on the file (docs/tool-protocol.md, decision 0025). */
 interface Vector {
   readonly section: string
   readonly name: string

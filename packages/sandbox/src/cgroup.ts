@@ -13,7 +13,7 @@ import { LaunchError } from './status.ts'
 
 /**
  * A cgroup in which we may make others, with the memory controller given to them: the parent of our own in a session of
- * systemd. Our own will not do: the kernel gives no controller to the children of one that has processes itself.
+ * systemd (decision 0144). Our own will not do: the kernel gives no controller to the children of one that has processes.
  */
 export function findDelegatedCgroup(): string | undefined {
   const own = locateCgroup(textOf('/proc/self/cgroup'), textOf('/proc/self/mountinfo'))

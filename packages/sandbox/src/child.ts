@@ -34,7 +34,7 @@ export interface ChildRequest {
 
 type Stdio = number | 'pipe' | 'inherit' | 'ignore' | 'ipc'
 
-/** Starts a program in `/`, with no environment. */
+/** Starts a program in `/`, with no environment: a launcher that is linked dynamically would obey it (decision 0183). */
 export const startChild = (request: ChildRequest): Child =>
   HAS_BINDINGS ? startDirectly(request) : startByModule(request)
 

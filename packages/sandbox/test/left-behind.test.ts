@@ -11,7 +11,7 @@ const SETUID_OR_SETGID = 0o6000
 
 /**
  * Every way to make a file with a mode. What is written into one whose group may not execute it keeps its setgid bit, and
- * an access list gives that permission without a chmod: so not even an empty one may be made.
+ * an access list gives that permission without a chmod: so not even an empty one may be made (decision 0115).
  */
 const MAKE = `${TRY}
 def made(name, f): attempt(name, lambda: oct(os.fstat(f()).st_mode))
@@ -86,6 +86,7 @@ int main (void)
 }
 `
 
+  // Decision 0116.
   test.runIf(existsSync('/usr/bin/cc'))(
     'without namespaces: who forks and exits without a pause still ends with the call',
     async () => {

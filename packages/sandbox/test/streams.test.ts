@@ -9,7 +9,7 @@ import { BASE_ENV, give, IDENTITIES, makeWorld, planFor, reachableLauncher, remo
 
 afterAll(removeWorlds)
 
-/** A host with a socket of every kind on every stream of its launcher. One line each: the launcher's report, or nothing. */
+/** Decision 0140: a host with a socket of every kind on every stream of its launcher. One line each: its report, or nothing. */
 const HOST = `
 import os, socket, subprocess, sys, tempfile
 launcher, plan, tcp = sys.argv[1], open(sys.argv[2], 'rb').read(), socket.create_server(('127.0.0.1', 0))

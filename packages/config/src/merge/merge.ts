@@ -20,7 +20,7 @@ import {
 import { joinRules, readListLayer } from './rule-list.ts'
 import { Written } from './written.ts'
 
-/** SPEC 2: tables are merged key by key, rule lists as their strategy says, and of anything else the later wins. */
+/** SPEC 2: tables are merged key by key, rule lists as their strategy says, and of anything else the later wins (decision 0032). */
 export function mergeDocuments(
   documents: readonly [Document, ...Document[]],
   problems: ConfigProblem[],

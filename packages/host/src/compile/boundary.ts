@@ -70,7 +70,7 @@ export function boundaryFor(
 /**
  * SPEC 4.12: the outer boundary. What grants any writing is writable, what grants none is read-only or hidden, and the
  * guard holds as ever. A file is replaced by a rename in its directory, and what is missing is made in the nearest one that
- * exists: those directories are writable, too. Nothing is started, and there is no network.
+ * exists: those directories are writable, too. Nothing is started, and there is no network (decision 0176).
  */
 export function boundaryOf(
   policy: AccessPolicy,

@@ -89,7 +89,7 @@ async function refuseTaken({ name, replace }: AddRequest, { options }: ChangeWor
     )
 }
 
-/** SPEC 5.5: a grant was given to a program, and goes to another one of its name only by a person's word. */
+/** SPEC 5.5: a grant was given to a program, and goes to another one of its name only by a person's word (decision 0328). */
 async function refuseLeftOver(
   { name, layer, keepAccess }: AddRequest,
   { options, person }: ChangeWorld,

@@ -29,7 +29,7 @@ export interface PolicyProblem {
   readonly corrected: string | undefined
 }
 
-/** SPEC 7.4: what would be refused or, worse, silently not apply. */
+/** SPEC 7.4: what would be refused or, worse, silently not apply (decision 0165). */
 export function lintStatements(statements: readonly Statement[]): PolicyProblem[] {
   const invalid = invalidMessages(statements)
   return statements.flatMap((statement): PolicyProblem[] => {

@@ -30,7 +30,7 @@ export const digestBinding = ({ app, agent, command, args, path, destination, co
     ]),
   )
 
-/** What a request would come to. A no holds for that: neither another spelling nor another key of the app is another wish. */
+/** What a request would come to. A no holds for that, however it is spelled and whichever key of the app asks (decision 0318). */
 export interface Meaning extends Pick<Binding, 'app' | 'command' | 'path' | 'destination' | 'content'> {
   /** Of an edit the text that it makes, of a search the one that it looks for. */
   readonly wanted: string | undefined

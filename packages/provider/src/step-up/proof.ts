@@ -17,6 +17,7 @@ interface Cosigned {
 const signedText = ({ id, binding }: Pick<Cosigned, 'id' | 'binding'>): Buffer =>
   Buffer.from(`cordon cosign 1\n${id}\n${binding}\n`)
 
+/** The provider's own signature, also where a person signed with a passkey: that one is in the record (decision 0188). */
 export const cosign = (key: SigningKey, about: Pick<Cosigned, 'id' | 'binding'>): string =>
   `${key.did} ${Buffer.from(key.sign(signedText(about))).toString('base64url')}`
 

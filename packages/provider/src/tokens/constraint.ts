@@ -28,7 +28,7 @@ export function policyFor(prefix: PathPrefix): unknown[] {
   ]
 }
 
-/** SPEC 7.3: both forms must be there and agree; anything else in them is refused, because nobody would hold it. */
+/** SPEC 7.3: both forms must be there and agree; anything else in them is refused, because nobody would hold it (decision 0161). */
 export function readConstraint(meta: unknown, policy: unknown): PathPrefix {
   const prefix = prefixIn(meta)
   if (!isPrefix(prefix) || !isDeepStrictEqual(meta, metaFor(prefix)))

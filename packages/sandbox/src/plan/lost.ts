@@ -146,6 +146,7 @@ const NEED_NAMESPACES: readonly (readonly [Guarantee, string, string?])[] = [
   ['private-home-and-tmp', 'the home directory and /tmp are refused instead of private and empty'],
   ['narrower-rules', 'a rule cannot take back what a wider rule grants'],
   ['host-rules', 'no network at all: rules that allow hosts cannot be served'],
+  // Decision 0143.
   [
     'file-metadata',
     'size, permissions, times and attributes of every file can be seen; of what may be opened they can be changed through the open file, and of nothing by name, so `chmod`, `git init` and unpacking directories fail, and a linker leaves its program without execute permission',

@@ -100,8 +100,9 @@ function flagsOf(
     ...(isolation === 'landlock-only' && kernel.landlockAbi > 0 && kernel.landlockAbi < ABI_WITH_TRUNCATE
       ? (['no-truncation'] as const)
       : []),
+    // Then nothing that is copied to a private place or into memory is started either (decision 0142).
     ...(execution === 'nowhere' ? (['no-execution'] as const) : []),
-    // Without namespaces every path of the host is there, and Landlock does not stand before sockets.
+    // Without namespaces every path of the host is there, and Landlock does not stand before sockets (decision 0214).
     ...(unixSockets === 'private' && isolation === 'namespaces' ? (['unix-sockets'] as const) : []),
     // In a network namespace of its own a socket reaches nothing else. Without one, having no socket at all is the only
     // thing that holds.

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import {
   existsSync,
@@ -35,9 +35,12 @@ afterAll(async () => {
   expect(await ended).toEqual([0, null])
 })
 
-async function serve(more: Record<string, string>): Promise<{ child: ChildProcess; url: string }> {
+async function serve(
+  more: Record<string, string>,
+  flags: readonly string[] = [],
+): Promise<{ child: ChildProcess; url: string }> {
   // Every question waits as long as it can: each answer to it is a program to start.
-  const args = ['provider', 'serve', '--port', '0', '--approval-ttl', '5m']
+  const args = ['provider', 'serve', '--port', '0', '--approval-ttl', '5m', ...flags]
   const child = spawn(process.execPath, [CORDON, ...args], {
     cwd: dir,
     env: { PATH: process.env['PATH'], HOME: home, XDG_CACHE_HOME: CACHE, ...more },
@@ -395,6 +398,132 @@ test('further arguments count for a file, too', () => {
   expect(readFileSync(path, 'utf8')).toBe('new')
 })
 
+test('SPEC 7.4 an app has several policies by name, and explain is told what it cannot see', () => {
+  said(run('provider', 'app', 'create', 'several'))
+  expect(run('provider', 'mint', '--app', 'several', '--prefix', files).code).toBe(0)
+  const { did } = JSON.parse(said(run('provider', 'app', 'show', 'several', '--json'))) as { did: string }
+  const policy = join(dir, 'several.cedar')
+  writeFileSync(
+    policy,
+    `permit (principal, action == Action::"/filesystem/file/read", resource) when { resource.size < 10 };
+permit (principal, action == Action::"/filesystem/file/stat", resource) when { resource.is_dir };
+permit (principal, action == Action::"/filesystem/file/write", resource) unless { resource.exists };
+permit (principal == Agent::"${did}", action == Action::"/filesystem/dir/list", resource);
+permit (principal, action == Action::"/filesystem/file/move", resource) when { context has destination && context.destination.name == "b" };
+permit (principal, action == Action::"/filesystem/file/delete", resource) when { context has cosigner && context.cosigner };
+`,
+  )
+  const named = (verb: string, ...more: string[]): Ended =>
+    run('provider', 'policy', verb, '--app', 'several', '--name', 'by-hand', ...more)
+  expect(said(named('set', '--file', policy))).toMatch(/^set by-hand, version \d+\n$/)
+  expect(said(named('show'))).toBe(readFileSync(policy, 'utf8'))
+  const explain = (command: string, ...more: string[]): string =>
+    run('provider', 'policy', 'explain', '--app', 'several', command, join(files, 'a'), ...more).stdout.split(
+      '\n',
+      1,
+    )[0]!
+  const told: readonly [string, string, ...string[]][] = [
+    ['allow', 'file_read', '--size', '9'],
+    ['allow', 'file_stat', '--directory'],
+    ['deny', 'file_stat'],
+    ['allow', 'file_write', '--missing'],
+    ['deny', 'file_write'],
+    ['allow', 'dir_list'],
+    ['deny', 'dir_list', '--agent', `${did.slice(0, -1)}x`],
+    ['allow', 'file_move', '--destination', join(files, 'b')],
+    ['needs a person', 'file_delete'],
+    ['allow', 'file_delete', '--cosigned'],
+  ]
+  expect(told.map(([, ...args]) => [explain(...args), ...args])).toEqual(told)
+  expect(run('provider', 'policy', 'set', '--app', 'several', '--remove')).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: 'cordon: there is no policy main of several\n',
+  })
+  expect(explain('file_read')).toBe('allow')
+  expect(said(named('set', '--remove'))).toMatch(/^removed by-hand, version \d+\n$/)
+  expect(explain('file_read')).toBe('deny')
+})
+
+test('a delegation for some commands is for no others, at its first holder and further on', () => {
+  said(run('provider', 'app', 'create', 'narrow', '--policy', 'filesystem:read-only'))
+  const minted = run(
+    'provider',
+    'mint',
+    '--app',
+    'narrow',
+    '--prefix',
+    files,
+    '--command',
+    '/filesystem/file',
+  )
+  expect(minted.code).toBe(0)
+  const as = (who: string[], command: string, path: string): Ended =>
+    run('provider', 'call', ...who, command, path)
+  const [narrow, hello] = [['--app', 'narrow'], join(files, 'hello.txt')]
+  expect(said(as(narrow, 'file_read', hello))).toBe('greetings\n')
+  expect(as(narrow, 'dir_list', files).stderr).toBe(
+    `cordon: no_delegation: there is no delegation for /filesystem/dir/list on ${files}; the wallet has /filesystem/file on ${files}\n`,
+  )
+  const wallet = ['--wallet', join(dir, 'narrow-wallet')]
+  const to = said(run('provider', 'wallet', 'create', ...wallet)).trim()
+  const handOn = (command: string): Ended =>
+    run('provider', 'wallet', 'delegate', ...narrow, '--to', to, '--prefix', files, '--command', command)
+  expect(handOn('/filesystem').stderr).toBe(
+    `cordon: no delegation in the wallet covers /filesystem on ${files}\n`,
+  )
+  said(run('provider', 'wallet', 'add', said(handOn('/filesystem/file/read')).trim(), ...wallet))
+  expect(said(as(wallet, 'file_read', hello))).toBe('greetings\n')
+  expect(as(wallet, 'file_stat', hello).stderr).toContain('the wallet has /filesystem/file/read on ')
+})
+
+test('a directory, a database and an address by flags; limits are shown as they were given', () => {
+  const own = ['--dir', join(dir, 'own')]
+  const limits = ['--requests-per-minute', '7', '--concurrent', '3', '--bytes-per-minute', '1000']
+  said(run('provider', 'app', 'create', 'limited', ...limits, ...own))
+  expect(JSON.parse(said(run('provider', 'app', 'show', 'limited', '--json', ...own)))).toMatchObject({
+    limits: { requests_per_minute: 7, concurrent: 3, bytes_per_minute: 1000 },
+  })
+  expect(run('provider', 'app', 'show', 'limited').stderr).toContain('there is no app limited')
+  expect(existsSync(join(dir, 'own/provider.key'))).toBe(true)
+  const elsewhere = ['--database', 'postgres://u:hunter2@127.0.0.1:1/x']
+  expect(run('provider', 'app', 'ls', ...elsewhere, ...own).stderr).toMatch(
+    /^cordon: the provider's database cannot be used: (?!.*hunter2)/,
+  )
+  const nobody = ['--url', 'http://127.0.0.1:1']
+  expect(run('provider', 'call', '--app', 'narrow', ...nobody, 'file_read', '/x').stderr).toMatch(
+    /^cordon: no_delegation: /,
+  )
+  const hello = join(files, 'hello.txt')
+  expect(run('provider', 'call', '--app', 'narrow', ...nobody, 'file_read', hello).stderr).toMatch(
+    /^cordon: unreachable: the provider at http:\/\/127\.0\.0\.1:1 does not answer: /,
+  )
+})
+
+test('TLS by certificate files, and plain HTTP elsewhere than on loopback only when it is said', async () => {
+  const [cert, key] = [join(dir, 'cert.pem'), join(dir, 'key.pem')]
+  const terms =
+    'req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=IP:127.0.0.1'
+  const made = spawnSync('openssl', [...terms.split(' '), '-keyout', key, '-out', cert])
+  expect(made.status).toBe(0)
+  const hello = join(files, 'hello.txt')
+  for (const [flags, host] of [
+    [['--tls-cert', cert, '--tls-key', key], /^https:\/\/127\.0\.0\.1:\d+$/],
+    [['--host', '0.0.0.0', '--plain-http'], /^http:\/\/0\.0\.0\.0:\d+$/],
+  ] as const) {
+    const { child, url } = await serve({}, flags)
+    expect(url).toMatch(host)
+    const trusted = { cwd: dir, home, env: { NODE_EXTRA_CA_CERTS: cert } }
+    const at = ['--url', url.replace('0.0.0.0', '127.0.0.1')]
+    expect(said(cordon(trusted, 'provider', 'call', '--app', 'narrow', ...at, 'file_read', hello))).toBe(
+      'greetings\n',
+    )
+    const ended = once(child, 'exit')
+    child.kill('SIGTERM')
+    expect(await ended).toEqual([0, null])
+  }
+})
+
 test('keys rotate; wallets travel', () => {
   const wallet = join(dir, 'wallet')
   const did = said(run('provider', 'wallet', 'create', '--wallet', wallet)).trim()
@@ -462,6 +591,8 @@ test('keys rotate; wallets travel', () => {
 test('SPEC 7.6 the audit verifies, is shown and exported', () => {
   expect(said(run('audit', 'verify'))).toMatch(/^\d+ records, \d+ checkpoints: the chain is whole\n/)
   const lines = said(run('audit', 'export')).trim().split('\n')
+  const since = said(run('audit', 'export', '--after', String(lines.length - 2)))
+  expect(since.trim().split('\n')).toEqual(lines.slice(-2))
   const records = lines.map(
     (line) => JSON.parse(line) as { seq: number; record: { kind: string; name?: string } },
   )

@@ -61,6 +61,7 @@ export const registerPolicies: Register = (parser, world) => {
       const text = flags.remove === true ? null : await textOf(world, flags)
       const cases = flags.cases === undefined ? undefined : parseCases(readJson(flags.cases))
       const scope = flags.app ?? '*'
+      if (text === null) await find(world, flags) // who mistyped its name would believe that it is gone
       const version = await asFirstAdmin(world, flags, (admin) =>
         admin.setPolicy({ scope, name: flags.name, text, ...(cases ? { cases } : {}) }),
       )

@@ -297,6 +297,8 @@ describe('the configuration', () => {
       'api.example.com:8443',
       '--read',
       'src',
+      '--write-path',
+      'out',
       '--optional',
       '--',
       'python3',
@@ -318,14 +320,17 @@ describe('the configuration', () => {
       defined: '~/.config/cordon/config.toml:6:1',
       layer: 'user',
       state: 'in effect',
-      paths: [{ path: 'src', grants: ['read'] }],
+      paths: [
+        { path: 'src', grants: ['read'] },
+        { path: 'out', grants: ['read', 'create', 'update', 'delete'] },
+      ],
       hosts: [{ host: 'api.example.com', allow: true }],
       package: null,
       clients: [],
     })
     expect(here.cordon(['mcp', 'ls']).stdout).toBe(
-      'NAME  STATE               ACCESS                PROGRAM  DEFINED\n' +
-        'mine  stateful, optional  src, api.example.com  python3  ~/.config/cordon/config.toml:6:1\n',
+      'NAME  STATE               ACCESS                    PROGRAM  DEFINED\n' +
+        'mine  stateful, optional  src out, api.example.com  python3  ~/.config/cordon/config.toml:6:1\n',
     )
     expect(here.cordon(['mcp', 'add', 'mine', '--', 'true'])).toMatchObject({
       code: 2,

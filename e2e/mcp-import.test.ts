@@ -250,3 +250,24 @@ test('what a server is pointed to outside the workspace is said, with the comman
   const added = at.mcp('add', 'other', '--', 'mcp-files', at.own('Documents'))
   expect(added.stdout).toContain('warning: it is pointed to ~/Documents, outside the workspace')
 })
+
+test('--no-install keeps npx as it is; what a client starts is removed only with --force', () => {
+  const servers = { a: { command: 'a' }, p: { command: 'npx', args: ['-y', 'some-package@1'] } }
+  at.write(at.own('.cursor/mcp.json'), JSON.stringify({ mcpServers: servers }))
+  expect(at.mcp('import', '--write', '--no-install').code).toBe(0)
+  expect(at.mcp('add', 'q', '--no-install', '--', 'npx', '-y', 'other').code).toBe(0)
+  const lines = (): unknown =>
+    (JSON.parse(at.mcp('ls', '--json').stdout) as { line: unknown; package: unknown }[]).map((each) => [
+      each.line,
+      each.package,
+    ])
+  const kept = [
+    [['npx', '-y', 'some-package@1'], null],
+    [['npx', '-y', 'other'], null],
+  ]
+  expect(lines()).toEqual([[['a'], null], ...kept])
+  expect(at.mcp('rm', 'a')).toMatchObject({ code: 2, stderr: expect.stringMatching(/; or add --force\n$/) })
+  expect(at.mcp('rm', 'a', '--force').code).toBe(0)
+  expect(lines()).toEqual(kept)
+  expect(readFileSync(at.own('.cursor/mcp.json'), 'utf8')).toContain(entry('a'))
+})

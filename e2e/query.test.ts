@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { CACHE, CORDON, cordon, cordonMeanwhile, type Ended } from './harness/cordon.ts'
 import {
+  atTerminal,
   CHANGE,
   conversationIds,
   events,
@@ -72,6 +73,37 @@ test('SPEC 6.5: the next question goes on with the conversation; --new begins an
   query('--new', 'third question')
   expect(JSON.stringify(requests()[2]!.body)).not.toContain('first question')
   expect(conversationIds()).toHaveLength(2)
+})
+
+test('--last goes on with what another terminal asked, which is not what this one would', async () => {
+  const { requests } = await model([
+    { text: 'one' },
+    { text: 'two' },
+    { text: 'three' },
+    { text: 'four' },
+    { text: 'five' },
+  ])
+  query('asked here')
+  expect(atTerminal(['--new', 'asked elsewhere'], []).code).toBe(0)
+  query('again')
+  expect(JSON.stringify(requests()[2]!.body)).toContain('asked here')
+  expect(atTerminal(['--new', 'asked there'], []).code).toBe(0)
+  query('--last', 'and again')
+  const sent = JSON.stringify(requests()[4]!.body)
+  expect([sent.includes('asked there'), sent.includes('asked here')]).toEqual([true, false])
+})
+
+test('--edit asks what the editor left of the text, and nothing where it left nothing', async () => {
+  const { requests } = await model([{ text: 'one' }])
+  const edited = (editor: string): Ended =>
+    cordon({ ...here, env: { ...here.env, EDITOR: editor } }, 'q', '--edit', 'a draft')
+  expect(edited('sed -i s/draft/question/')).toMatchObject({ code: 0, stdout: 'one\n' })
+  expect(JSON.stringify(requests()[0]!.body)).toContain('a question')
+  expect(edited('truncate -s 0')).toMatchObject({
+    code: 2,
+    stderr: 'cordon: nothing was written, so nothing is asked\n',
+  })
+  expect(requests()).toHaveLength(1)
 })
 
 describe('SPEC 6.5 without a person', () => {

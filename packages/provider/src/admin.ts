@@ -225,7 +225,7 @@ export class Admin {
     return removed
   }
 
-  /** How far the clock is behind the time up to which things were forgotten; until then nobody is let in. */
+  /** How far this clock is behind its floor (`clock-floor.ts`). While it is, every request is refused. */
   async clockBehind(): Promise<number> {
     return Math.max(0, (await clockFloor(this.database)) - this.#clock())
   }

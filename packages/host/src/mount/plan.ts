@@ -181,7 +181,7 @@ class Planner {
     const known = this.#links.get(name)
     if (known) return known
     const { anchor, place } = this.#input
-    // Below a link that goes there will be nothing.
+    // What lies below a link that is taken away is gone with it.
     if ([...this.#gone()].some((link) => below(link, name) !== undefined)) return { kind: 'missing' }
     return existingLink(anchor, place.root, name)
   }

@@ -23,7 +23,7 @@ export class Sameness {
     return new Sameness(text, placesOf(plan).map(holdPlace))
   }
 
-  /** Whether what is to be called for now is what was started. */
+  /** Whether a call that is described by `text` may have this worker: same text, and the same things at its places. */
   holds(text: string): boolean {
     return text === this.text && this.#places.every(isThere)
   }

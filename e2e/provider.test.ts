@@ -438,7 +438,7 @@ permit (principal, action == Action::"/filesystem/file/delete", resource) when {
   expect(run('provider', 'policy', 'set', '--app', 'several', '--remove')).toEqual({
     code: 2,
     stdout: '',
-    stderr: 'cordon: there is no policy main of several\n',
+    stderr: 'cordon: there is no policy main of several; there are: by-hand\n',
   })
   expect(explain('file_read')).toBe('allow')
   expect(said(named('set', '--remove'))).toMatch(/^removed by-hand, version \d+\n$/)

@@ -13,32 +13,26 @@ export function readCall(stdin: string): CallInput {
 }
 
 /**
- * The same for a worker that stays. All its calls begin with the same words on its policy, so these are understood once,
- * and taken again for exactly the same text (decision 0300). Whatever differs in one character is read as a whole.
+ * The same for a worker that stays. It is told of its policy with its first call, and again when that is another one; a call
+ * without a word on it is under the one that was told last (decision 0355).
  */
 export class CallReader {
-  #kept: { readonly text: string; readonly context: Context } | undefined
+  #told: Context | undefined
 
   read(stdin: string): CallInput {
-    const kept = this.#kept
-    if (kept && stdin.startsWith(kept.text)) {
-      const { tool, ...more } = parseCall(`{${TOOL}${stdin.slice(kept.text.length)}`)
-      // Of two contexts in one text the last counts.
-      if (!('context' in more)) return { tool, context: () => kept.context }
-    }
-    const { tool, context } = parseCall(stdin)
-    return { tool, context: () => this.#keep(stdin, context) }
-  }
-
-  #keep(stdin: string, value: unknown): Context {
-    const context = parseContext(value)
-    const text = `{"context":${JSON.stringify(value)},${TOOL}`
-    if (stdin.startsWith(text)) this.#kept = { text, context }
-    return context
+    const before = this.#told
+    this.#told = undefined // what is not understood is not followed by a call under what was said earlier
+    const { tool, ...more } = parseCall(stdin)
+    if (!('context' in more)) this.#told = before
+    return { tool, context: () => (this.#told ??= understand(more)) }
   }
 }
 
-const TOOL = '"tool":'
+function understand(call: Readonly<Record<string, unknown>>): Context {
+  if ('context' in call) return parseContext(call['context'])
+  // Nobody but our own host writes this, and it never does.
+  throw new Error('nothing was said of the policy')
+}
 
 function parseCall(stdin: string): Readonly<Record<string, unknown>> & Pick<CallInput, 'tool'> {
   const input = parseJson(stdin)

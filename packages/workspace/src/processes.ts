@@ -23,7 +23,7 @@ function nameOf(pid: number): string | undefined {
 export const startOf = (pid: number): string => statFields(pid)[19] ?? ''
 
 /** What follows the name in parentheses: state, parent, group, session, terminal, group in front … as the 20th the start. */
-export const statFields = (pid: number): string[] =>
-  readFileSync(`/proc/${pid}/stat`, 'utf8')
-    .replace(/^.*\) /s, '')
-    .split(' ')
+export const statFields = (pid: number): string[] => fieldsOfStat(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+
+/** The same, of what was read from such a file. */
+export const fieldsOfStat = (stat: string): string[] => stat.slice(stat.lastIndexOf(')') + 2).split(' ')

@@ -106,10 +106,12 @@ async function runOnce(call: ToolCall, world: ToolWorld, input: Input): Promise<
   const { tool, policy, boundary, signal } = call
   const { root, home, env, sandbox, unfinished } = world
   const told = contextOf(call, world)
-  const data = { context: written(told).value, tool: calledTool(call, world, input) }
+  const { value: context, text: saidOfPolicy } = written(told)
+  const data = { context, tool: calledTool(call, world, input) }
   const request: ProcessRequest = {
     argv: expandCommand(tool.command, data),
-    stdin: `{"context":${written(told).text},"tool":${JSON.stringify(data.tool)}}`,
+    stdin: `${saidOfPolicy}"tool":${JSON.stringify(data.tool)}}`,
+    saidOfPolicy,
     cwd: root.path,
     root,
     home,
@@ -157,12 +159,12 @@ interface Written {
   readonly text: string
 }
 
-/** As it goes to the tool, written once for all calls that are told the same. */
+/** As it goes to the tool, written once for all calls that are told the same: how its standard input begins. */
 function written(context: Context): Written {
   const known = texts.get(context)
   if (known) return known
   const value = context.toJSON()
-  const fresh = { value, text: JSON.stringify(value) }
+  const fresh = { value, text: `{"context":${JSON.stringify(value)},` }
   texts.set(context, fresh)
   return fresh
 }

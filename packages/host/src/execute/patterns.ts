@@ -40,5 +40,12 @@ function compile(
   }
 }
 
-/** Cheaper than loading an engine that most tools never need. */
-const mentionsPattern = (value: unknown): boolean => JSON.stringify(value)?.includes('pattern') ?? false
+/** Cheaper than loading an engine that most tools never need. Found out once of each schema: it is asked before every call. */
+function mentionsPattern(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  const found = mentioning.get(value) ?? JSON.stringify(value).includes('pattern')
+  mentioning.set(value, found)
+  return found
+}
+
+const mentioning = new WeakMap<object, boolean>()

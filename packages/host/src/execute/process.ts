@@ -8,6 +8,8 @@ import { failure, parseReply, type ToolReply } from './result.ts'
 /** What is started, what it is told, and how long and how much it may answer. */
 export interface ProcessRequest extends Confinement {
   readonly stdin: string
+  /** How that begins: all that is said of the policy, and so the same for every call under it. */
+  readonly saidOfPolicy: string
   readonly seconds: number
   readonly bytes: number
 }
@@ -40,9 +42,10 @@ export async function runProcess(request: ProcessRequest): Promise<ProcessOutcom
 
 async function runOn(request: ProcessRequest): Promise<ProcessOutcome> {
   if (request.signal?.aborted) return cancelledBefore(request)
-  using stop = new Stop(request)
+  const ending = new AbortController()
+  using stop = new Stop(request, () => ending.abort())
   try {
-    const program = await startConfined({ ...request, signal: stop.signal })
+    const program = await startConfined({ ...request, signal: ending.signal })
     const stdout = keepHead(program.stdout, rawLimits(request.bytes), () => stop.now('output'))
     const stderr = keepTail(program.stderr, STDERR_KEPT)
     program.stdin.end(request.stdin)
@@ -68,25 +71,22 @@ export const cancelledBefore = (request: ProcessRequest): ProcessOutcome => ({
 
 /** What ends a call from outside; the first reason is the one that counts. */
 export class Stop implements Disposable {
-  readonly #stop = new AbortController()
   readonly #timer: NodeJS.Timeout
   readonly #request: Pick<ProcessRequest, 'seconds' | 'signal'>
+  readonly #stopped: () => void
   readonly #cancel = (): void => this.now('cancelled')
   reason: StopReason | undefined
 
-  constructor(request: Pick<ProcessRequest, 'seconds' | 'signal'>) {
+  constructor(request: Pick<ProcessRequest, 'seconds' | 'signal'>, stopped: () => void) {
     this.#request = request
+    this.#stopped = stopped
     this.#timer = setTimeout(() => this.now('timeout'), Math.min(request.seconds * 1000, LONGEST_TIMER))
     request.signal?.addEventListener('abort', this.#cancel, { once: true })
   }
 
-  get signal(): AbortSignal {
-    return this.#stop.signal
-  }
-
   now(why: StopReason): void {
     this.reason ??= why
-    this.#stop.abort()
+    this.#stopped()
   }
 
   [Symbol.dispose](): void {

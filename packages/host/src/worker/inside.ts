@@ -1,6 +1,6 @@
-import { access, readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { access, closeSync, openSync, readdirSync, readFileSync, readlinkSync, readSync } from 'node:fs'
 import { setImmediate as turn } from 'node:timers/promises'
-import { startOf, statFields } from '@cordon/workspace'
+import { fieldsOfStat, statFields } from '@cordon/workspace'
 
 /**
  * The one process inside a sandbox, seen from outside (decision 0200). Between two calls it is stopped, so that
@@ -8,27 +8,28 @@ import { startOf, statFields } from '@cordon/workspace'
  * said here is read from the host's own `/proc`; nothing is taken from the process itself.
  */
 export class Inside {
-  readonly #init: number
   readonly #pid: number
-  /** When it started. The kernel uses process numbers again; number and start together name one process for ever. */
-  readonly #start: string
+  readonly #files: Kept<'statm' | 'siblings'>
+  #threads: readonly Kept<'stat' | 'children'>[] = []
   /** How often `stop` looks again before it pauses. */
   #quickTries = QUICK_TRIES
   /** Ends its pause. */
   #lookNow: (() => void) | undefined
 
   private constructor(init: number, pid: number) {
-    this.#init = init
     this.#pid = pid
-    this.#start = startOf(pid)
+    this.#files = new Kept({
+      statm: `/proc/${pid}/statm`,
+      siblings: `/proc/${init}/task/${init}/children`,
+    })
   }
 
   /** Launcher, pid 1 of the sandbox, the program. Undefined when that is not what is there, or not to be seen. */
   static find(launcher: number): Inside | undefined {
     try {
-      const [init, ...others] = childrenOf(launcher, launcher)
+      const [init, ...others] = childrenOf(launcher)
       if (init === undefined || others.length > 0) return undefined
-      const [pid, ...more] = childrenOf(init, init)
+      const [pid, ...more] = childrenOf(init)
       return pid === undefined || more.length > 0 ? undefined : new Inside(init, pid)
     } catch {
       return undefined
@@ -48,8 +49,7 @@ export class Inside {
       if (this.#quickTries-- > 0) await turn()
       else await this.#pause(pauses++)
       try {
-        // Who was killed, and not collected yet, does nothing any more; a moment ago it may not have been dead.
-        if (isStopped(stateOf(this.#pid, this.#pid)) && this.#isStill()) return true
+        if (this.#isStill()) return true
       } catch {
         return false // it is gone
       }
@@ -75,7 +75,7 @@ export class Inside {
 
   /** Resident memory, in bytes. */
   memory(): number {
-    return Number(readFileSync(`/proc/${this.#pid}/statm`, 'utf8').split(' ')[1]) * PAGE
+    return Number(this.#files.read('statm').split(' ')[1]) * PAGE
   }
 
   /** Files and directories that it has open; each would be a way around what the next call is checked for. */
@@ -86,9 +86,15 @@ export class Inside {
       .filter((target) => target.startsWith('/') && !target.startsWith('/dev/'))
   }
 
+  /** It is gone: what is open of its `/proc` is closed. */
+  close(): void {
+    for (const each of [this.#files, ...this.#threads]) each.close()
+  }
+
   #signal(signal: 'SIGSTOP' | 'SIGCONT'): boolean {
     try {
-      return startOf(this.#pid) === this.#start && process.kill(this.#pid, signal)
+      this.#files.read('statm') // while it can be read, nobody else has the number
+      return process.kill(this.#pid, signal)
     } catch {
       return false
     }
@@ -96,14 +102,86 @@ export class Inside {
 
   /** All of its threads, and nobody is there beside it. */
   #isStill(): boolean {
-    const threads = readdirSync(`/proc/${this.#pid}/task`).map(Number)
+    let still = this.#areStill()
+    if (still === undefined) {
+      this.#findThreads()
+      still = this.#areStill()
+    }
     return (
-      threads.every((thread) => isStopped(stateOf(this.#pid, thread))) &&
-      threads.every((thread) => childrenOf(this.#pid, thread).every(isDead)) &&
-      childrenOf(this.#init, this.#init).every((pid) => pid === this.#pid || isDead(pid))
+      still === true &&
+      this.#threads.every((thread) => pidsIn(thread.read('children')).every(isDead)) &&
+      pidsIn(this.#files.read('siblings')).every((pid) => pid === this.#pid || isDead(pid))
     )
   }
+
+  /**
+   * Undefined: the threads that are known are not all of them. How many there are is taken from what is read last: whoever could
+   * still have made one stands still by then.
+   */
+  #areStill(): boolean | undefined {
+    let stat = ''
+    try {
+      for (const thread of this.#threads) {
+        stat = thread.read('stat')
+        if (!isStopped(stateIn(stat))) return false
+      }
+    } catch {
+      return undefined // one is gone
+    }
+    return Number(fieldsOfStat(stat)[THREADS]) === this.#threads.length || undefined
+  }
+
+  #findThreads(): void {
+    for (const each of this.#threads) each.close()
+    this.#threads = []
+    const dir = `/proc/${this.#pid}/task`
+    const found: Kept<'stat' | 'children'>[] = []
+    try {
+      for (const thread of readdirSync(dir))
+        found.unshift(new Kept({ stat: `${dir}/${thread}/stat`, children: `${dir}/${thread}/children` }))
+      this.#files.read('statm') // it is still there, so all of that was its own
+    } catch (error) {
+      for (const each of found) each.close()
+      throw error
+    }
+    this.#threads = found
+  }
 }
+
+/**
+ * Files of `/proc` about one process or thread, kept open and read anew each time (decision 0355): one call of the kernel instead
+ * of four, and never about another process that got the number. Once it is gone, reading throws, but of `children`.
+ */
+class Kept<Name extends string> {
+  readonly #files = new Map<string, number>()
+
+  constructor(paths: Readonly<Record<Name, string>>) {
+    try {
+      for (const [name, path] of Object.entries<string>(paths)) this.#files.set(name, openSync(path, 'r'))
+    } catch (error) {
+      this.close()
+      throw error
+    }
+  }
+
+  read(name: Name): string {
+    const fd = this.#files.get(name)
+    if (fd === undefined) throw new Error('it is closed')
+    const bytes = readSync(fd, READ, 0, READ.length, 0)
+    if (bytes === READ.length) throw new Error('there is more than is looked at')
+    return READ.toString('latin1', 0, bytes)
+  }
+
+  close(): void {
+    for (const fd of this.#files.values()) closeSync(fd)
+    this.#files.clear()
+  }
+}
+
+const READ = Buffer.allocUnsafeSlow(4096)
+
+/** How many threads its process has, among what follows a thread's name in `stat`. */
+const THREADS = 17
 
 /** Without a pause between them; who is not waited for leaves the processor to others soon. */
 const QUICK_TRIES = 5
@@ -113,14 +191,14 @@ const MOST_PAUSES = 250
 const SHORT_PAUSES = 20
 const PAGE = 4096
 
-const childrenOf = (pid: number, thread: number): readonly number[] =>
-  readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
+const pidsIn = (list: string): readonly number[] => list.split(' ').filter(Boolean).map(Number)
 
-function stateOf(pid: number, thread: number): string {
-  const stat = readFileSync(`/proc/${pid}/task/${thread}/stat`, 'utf8')
-  return stat.charAt(stat.lastIndexOf(')') + 2)
-}
+const childrenOf = (pid: number): readonly number[] =>
+  pidsIn(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8'))
 
+const stateIn = (stat: string): string => stat.charAt(stat.lastIndexOf(')') + 2)
+
+/** Who was killed, and not collected yet, does nothing any more. */
 const isStopped = (state: string): boolean => state === 'T' || state === 'Z' || state === 'X'
 
 function isDead(pid: number): boolean {

@@ -71,9 +71,13 @@ function isSameQuestion(before: ProcessRequest, now: ProcessRequest): boolean {
     boundary === before.boundary &&
     (root === before.root || isDeepStrictEqual(root, before.root)) &&
     (sandbox === before.sandbox || isDeepStrictEqual(sandbox, before.sandbox)) &&
-    isDeepStrictEqual([argv, runtime], [before.argv, before.runtime])
+    areSame(argv, before.argv) &&
+    areSame(runtime ?? [], before.runtime ?? [])
   )
 }
+
+const areSame = (some: readonly string[], others: readonly string[]): boolean =>
+  some.length === others.length && some.every((each, i) => each === others[i])
 
 function pathsOf({ request, planned }: LastPlan): readonly string[] {
   const { argv, cwd, root, home, runtime = [] } = request

@@ -45,6 +45,8 @@ export class Worker {
   #resting: Promise<void> | undefined
   #record: KeptRecord | undefined
   #calls = 0
+  /** What it was told of its policy with the call before, and is not told again (decision 0355). */
+  #told: string | undefined
   #isParked = false
   #inside: Inside | undefined
   /** Who gets what it writes; nobody does between two calls. */
@@ -62,6 +64,7 @@ export class Worker {
     this.#ended = confined.exit.finally(() => {
       this.#isOver = true
       sameness.release()
+      this.#inside?.close()
       this.#record?.end()
     })
     this.#ended.catch(() => undefined) // `call` and `end` say it
@@ -106,8 +109,7 @@ export class Worker {
     this.#record ??= new KeptRecord(request.unfinished, this.#plan.watched)
     const record = this.#record.begin()
     const guarded = guardedFiles(this.#plan)
-    using stop = new Stop(request)
-    stop.signal.addEventListener('abort', () => this.#throwAway())
+    using stop = new Stop(request, () => this.#throwAway())
     try {
       const said = await this.#exchange(request)
       const stopped = stop.reason
@@ -145,7 +147,7 @@ export class Worker {
     }
   }
 
-  async #exchange({ stdin, bytes }: ProcessRequest): Promise<Said> {
+  async #exchange({ stdin, saidOfPolicy, bytes }: ProcessRequest): Promise<Said> {
     // Only who has read this call can answer it.
     const nonce = randomUUID()
     const frame = new FrameReader(rawLimits(bytes).keep)
@@ -162,7 +164,11 @@ export class Worker {
     })
     try {
       // The call first: a worker that wakes up and finds nothing to do goes to sleep once more.
-      this.#confined.stdin?.write(encodeFrame(nonce + stdin))
+      const isTold = this.#told === saidOfPolicy
+      this.#told = saidOfPolicy
+      this.#confined.stdin?.write(
+        encodeFrame(`${nonce}${isTold ? `{${stdin.slice(saidOfPolicy.length)}` : stdin}`),
+      )
       this.#isParked = false
       if (this.#calls++ > 0 && !this.#inside?.go()) return { broken: new FrameError('it is gone') }
       return await Promise.race([answer, this.#ended.then(() => ({ broken: undefined }))])

@@ -35,9 +35,12 @@ const MISDEEDS: Readonly<Record<string, object>> = {
   dies: failed('the tool was ended by SIGSEGV and said nothing'),
 }
 
+/** None goes because it was idle for so long: what ends it is that it was looked at. */
+const LOOKED_AT = { idleMilliseconds: 3_600_000 }
+
 test('decision 0200: a worker that did one thing it should not is never asked again', async () => {
   await using where = place()
-  const session = where.session({}, writeHostileWorker(where.base))
+  const session = where.session(LOOKED_AT, writeHostileWorker(where.base))
   for (const [misdeed, reply] of Object.entries(MISDEEDS)) {
     expect((await session.call('fs_create_file', call('well'))).reply, misdeed).toEqual(DONE)
     const [before] = launchers()
@@ -50,7 +53,7 @@ test('decision 0200: a worker that did one thing it should not is never asked ag
 test('decision 0253: a worker that reads answers first, is then looked at and stopped, and only then asked again', async () => {
   const config = `[conversation.tools.fs_read_file]\naccess.fs = [{ path = ".", read = true, execute = true }]\n`
   await using where = new SessionPlace({ '.cordon/config.toml': config, 'a.txt': 'a' })
-  const session = where.session({}, writeHostileWorker(where.base))
+  const session = where.session(LOOKED_AT, writeHostileWorker(where.base))
   const read = async (path: string): Promise<unknown> => (await session.call('fs_read_file', { path })).reply
   for (const misdeed of ['complains', 'leaves a program', 'leaves a file open', 'needs much memory']) {
     expect(await read('well')).toEqual(DONE)

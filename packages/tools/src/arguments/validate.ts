@@ -115,8 +115,9 @@ function valueProblem(schema: Fields, value: unknown, at: string): Problem[] {
   const { enum: allowed, const: only } = schema
   if (Object.hasOwn(schema, 'const') && canonicalJson(only) !== canonicalJson(value))
     return [{ at, message: `must be ${show(only)}, got ${describe(value)}` }]
+  if (!Array.isArray(allowed)) return []
   const text = canonicalJson(value)
-  if (!Array.isArray(allowed) || allowed.some((one) => canonicalJson(one) === text)) return []
+  if (allowed.some((one) => canonicalJson(one) === text)) return []
   return [{ at, message: `expected one of ${allowed.map(show).join(', ')}, got ${describe(value)}` }]
 }
 

@@ -92,6 +92,16 @@ try {
       rounds: 500,
     },
   )
+  // What of that is the SDK's: nothing but two ends of it, and the call handed on (decision 0356).
+  const passed = await connect([join(import.meta.dirname, 'pass-through.ts'), EVERYTHING])
+  const fresh = await connect([EVERYTHING]) // as little used as that one's
+  await compare(
+    '  the same through a gateway that only hands it on',
+    call(passed.client, 'echo', message),
+    call(fresh.client, 'echo', message),
+    { atMost: 2, orMore: 5e5, rounds: 500 },
+  )
+  await Promise.all([passed.client.close(), fresh.client.close()])
   await compare(
     'fs_read_file against server-filesystem',
     call(client, 'fs_read_file', { path: 'a.txt' }),
@@ -99,9 +109,9 @@ try {
     { atMost: 1.5, rounds: 200 },
   )
   const whole = async (): Promise<void> => {
-    const { client: fresh } = await connect([EVERYTHING])
-    await call(fresh, 'echo', message)()
-    await fresh.close()
+    const { client: started } = await connect([EVERYTHING])
+    await call(started, 'echo', message)()
+    await started.close()
   }
   await compare(
     'a stateless call against spawn, initialize and call',
@@ -126,9 +136,9 @@ try {
   for (let round = 0; round < 9; round++) {
     spare.push(await paused(call(client, 'spare_echo', message)))
     stateful.push(await paused(call(client, 'everything_echo', message)))
-    const { client: fresh } = await connect([EVERYTHING])
-    first.push(await paused(call(fresh, 'echo', message)))
-    await fresh.close()
+    const { client: started } = await connect([EVERYTHING])
+    first.push(await paused(call(started, 'echo', message)))
+    await started.close()
     later.push(await paused(call(bare.client, 'echo', message)))
   }
   const [a, b, c, d] = [median(spare), median(stateful), median(first), median(later)]

@@ -31,6 +31,7 @@ const BEHAVIOURS = [
   'escapes',
   'deep-schema',
   'deep-result',
+  'chosen-result',
   'asks-client',
   'notifies',
 ]
@@ -180,6 +181,24 @@ describe('SPEC 5: a hostile MCP server', () => {
     expect(await isGood()).toBe(true)
     // oxlint-disable-next-line no-control-regex
     expect(gateway.stderr).not.toMatch(/\u001b|\u0430/)
+  })
+
+  test('whose answer is none to a call is refused by what a call is answered with', async () => {
+    const answered = (result: unknown): Promise<unknown> =>
+      gateway.call('chosen-result_act', { result }).catch(() => 'refused')
+    const none = [
+      { content: 'x' },
+      { content: [{ type: 'text' }] },
+      { content: [{ type: 'unheard of', text: 'x' }] },
+      { content: [], isError: 'no' },
+      { task: { taskId: '1' } },
+      { inputRequests: {} },
+      { requestState: 'x' },
+    ]
+    for (const result of none) expect([result, await answered(result)]).toEqual([result, 'refused'])
+    for (const result of [{}, { content: [] }, { isError: false }])
+      expect([result, await answered(result)]).toEqual([result, { content: [] }])
+    expect(await isGood()).toBe(true)
   })
 
   test('cannot draw on the terminal of whoever prints its results', async () => {

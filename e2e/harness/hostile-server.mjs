@@ -101,6 +101,7 @@ const BEHAVIOURS = {
   'deep-schema': {
     list: () => [tool('fine'), tool('deep', { inputSchema: { type: 'object', properties: 'DEEP' } })],
   },
+  'chosen-result': { call: ({ result }) => result },
   'deep-result': { call: () => ({ ...text('deep'), structuredContent: { deep: 'DEEP' } }) },
   'asks-client': {
     // Without ever reading an answer.

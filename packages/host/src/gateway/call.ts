@@ -1,4 +1,11 @@
-import { type Progress, ProtocolError, SdkError, SdkErrorCode } from '@modelcontextprotocol/client'
+import {
+  type Progress,
+  ProtocolError,
+  SdkError,
+  SdkErrorCode,
+  specTypeSchemas,
+  type StandardSchemaV1,
+} from '@modelcontextprotocol/client'
 import type { CallToolRequest, CallToolResult, ServerContext } from '@modelcontextprotocol/server'
 import { formatKeyPath, type ToolConfig } from '@cordon/config'
 import { CordonError, tomlString } from '@cordon/policy'
@@ -138,6 +145,7 @@ async function runRemote(
           method: 'tools/call',
           params: { ...params, name: tool.remote, arguments: args },
         },
+        RESULT,
         {
           signal,
           timeout: milliseconds(config.timeout_secs),
@@ -160,6 +168,27 @@ async function runRemote(
     signal,
   )
 }
+
+/**
+ * What an answer to a call must be, named here and not left to the SDK: for every request it would first let its schema refuse
+ * `undefined`, and write the refusal down, to learn that there is a schema (decision 0356). As there, an answer without
+ * `content` is an empty one, unless it is of another family.
+ */
+const RESULT: StandardSchemaV1<unknown, CallToolResult> = {
+  '~standard': {
+    version: 1,
+    vendor: 'cordon',
+    validate: (value) =>
+      isAnswerToCall(value)
+        ? specTypeSchemas.CallToolResult['~standard'].validate(value)
+        : { issues: [{ message: 'content is missing' }] },
+  },
+}
+
+const isAnswerToCall = (value: unknown): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  ('content' in value || !['task', 'inputRequests', 'requestState'].some((key) => key in value))
 
 const textOf = ({ content }: CallToolResult): string =>
   content.map((block) => (block.type === 'text' ? block.text : '')).join('\n')

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { McpServer } from '@modelcontextprotocol/server'
 import { StdioServerTransport } from '@modelcontextprotocol/server/stdio'
 import { z } from '@hono/zod-openapi'
@@ -80,9 +81,8 @@ async function readTool(client: ProviderClient, args: ArgsOf<'/filesystem/file/r
   const read = await bytesOf(stream)
   const isCut = wanted > length && start + read.length < size
   const bytes = isCut ? wholeCharacters(read) : read
-  const asText = bytes.toString('utf8')
-  const content = Buffer.from(asText).equals(bytes)
-    ? text(asText)
+  const content = isUtf8(bytes)
+    ? text(bytes.toString('utf8'))
     : text(JSON.stringify({ content_base64: bytes.toString('base64') }))
   if (!isCut) return { content }
   // In a part of its own: the first is the content and nothing else.

@@ -26,9 +26,12 @@ export interface Envelope {
 }
 
 export function sealEnvelope(kind: EnvelopeKind, key: SigningKey, payload: Payload): Uint8Array {
-  const signed = { h: VARSIG, [TAGS[kind]]: payload }
-  return encode([key.sign(encode(signed)), signed])
+  const signed = encode({ h: VARSIG, [TAGS[kind]]: payload })
+  return Buffer.concat([HEAD, key.sign(signed), signed])
 }
+
+/** Canonical: an array of two, and the 64 bytes of a signature with their head. The rest is what was signed. */
+const HEAD = Uint8Array.of(0x82, 0x58, 64)
 
 /** The shape only; nothing in it is to be believed before `verifyEnvelope`. */
 export function openEnvelope(bytes: Uint8Array): Envelope {
@@ -44,8 +47,8 @@ export function openEnvelope(bytes: Uint8Array): Envelope {
   const payload = kind && signed[TAGS[kind]]
   if (!kind || !isMap(payload)) throw malformed('it is neither a delegation nor an invocation of UCAN 1.0')
   if (signature.length !== 64) throw malformed('its signature is not one of Ed25519')
-  // Canonical: an array of two, 64 bytes with their head, and the rest is what was signed.
-  return { kind, issuer: parseDid(payload['iss']), payload, signature, signed: bytes.subarray(1 + 2 + 64) }
+  const signedBytes = bytes.subarray(HEAD.length + signature.length)
+  return { kind, issuer: parseDid(payload['iss']), payload, signature, signed: signedBytes }
 }
 
 export function verifyEnvelope({ kind, issuer, signature, signed }: Envelope): void {

@@ -1,4 +1,5 @@
-import { randomBytes } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
+import type { CID } from 'multiformats/cid'
 import { type Command, coversCommand } from '../commands.ts'
 import { encodeContainer } from './container.ts'
 import { checkLink, type Delegation, MOST_LINKS } from './delegation.ts'
@@ -29,12 +30,24 @@ export function signInvocation({ key, chain, command, args, expires, nonce }: In
     sub: root.subject,
     cmd: command,
     args,
-    prf: chain.map(({ bytes }) => cidOf(bytes)),
-    nonce: Uint8Array.from(nonce ?? randomBytes(12)),
+    prf: chain.map(cidOfLink),
+    nonce: Uint8Array.from(nonce ?? freshNonce()),
     exp: expires,
   })
   return encodeContainer([invocation, ...chain.map(({ bytes }) => bytes)])
 }
+
+/** Node draws the chance for many of these at once; a few bytes of their own cost a call of the kernel (decision 0358). */
+const freshNonce = (): Uint8Array => Buffer.from(randomUUID().replaceAll('-', ''), 'hex')
+
+function cidOfLink(link: Delegation): CID {
+  const cid = cids.get(link) ?? cidOf(link.bytes)
+  cids.set(link, cid)
+  return cid
+}
+
+/** An agent invokes the same delegations again and again. */
+const cids = new WeakMap<Delegation, CID>()
 
 export interface WantedUse {
   readonly agent: Did

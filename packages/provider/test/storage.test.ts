@@ -13,8 +13,11 @@ import {
   DatabaseError,
   openAmbientDatabase,
 } from '../src/storage/database.ts'
+import { Replay } from '../src/pipeline/replay.ts'
 import { SigningKey } from '../src/tokens/key.ts'
 import { type Postgres, startPostgres } from './postgres.ts'
+
+type Claimed = Parameters<Replay['require']>[0]
 
 let postgres: Postgres
 let made = 0
@@ -65,7 +68,7 @@ describe.each(ENGINES)('%s', (engine, fresh) => {
     expect(meta.map((row) => ({ ...row }))).toEqual([
       { name: 'clock_floor', value: 0 },
       { name: 'generation', value: 1 },
-      { name: 'schema', value: 3 },
+      { name: 'schema', value: 4 },
     ])
   })
 
@@ -75,8 +78,29 @@ describe.each(ENGINES)('%s', (engine, fresh) => {
     await database.queries.updateTable('meta').set({ value: 99 }).where('name', '=', 'schema').execute()
     const refused = openAmbientDatabase(choice)
     await expect(refused).rejects.toThrow(
-      new DatabaseError("its schema has version 99, newer than this program's 3; use the newer cordon"),
+      new DatabaseError("its schema has version 99, newer than this program's 4; use the newer cordon"),
     )
+  })
+
+  test('decision 0357: what was claimed before the table of claims changed stays claimed', async () => {
+    const choice = fresh()
+    const { queries } = await open(choice)
+    await queries.schema.dropTable('nonces').execute()
+    await queries.schema
+      .createTable('nonces')
+      .addColumn('nonce', 'text', (c) => c.primaryKey())
+      .addColumn('expires_at', 'bigint', (c) => c.notNull())
+      .execute()
+    await queries.schema.createIndex('nonces_by_expiry').on('nonces').column('expires_at').execute()
+    const use = (nonce: string): Claimed => ({ agent, nonce: Buffer.from(nonce), expires: 60 })
+    const agent = SigningKey.generate().did
+    const claimed = `${agent} ${Buffer.from('used').toString('base64url')}`
+    await queries.insertInto('nonces').values({ nonce: claimed, expires_at: 60_000 }).execute()
+    await queries.updateTable('meta').set({ value: 3 }).where('name', '=', 'schema').execute()
+    const replay = new Replay(await open(choice), () => true)
+    await expect(replay.require(use('used'), 1000)).rejects.toThrow('this invocation was used before')
+    await replay.require(use('new'), 1000)
+    await expect(replay.require(use('new'), 1000)).rejects.toThrow('this invocation was used before')
   })
 
   test('what every request writes is no part of a transaction that somebody else has open', async () => {

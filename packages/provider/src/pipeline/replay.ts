@@ -9,8 +9,8 @@ import type { VerifiedInvocation } from '../tokens/verify.ts'
 const PURGE_EVERY_MS = 30_000
 
 /**
- * SPEC 7.3: an invocation counts once, at whichever provider of this database it arrives. The memory of it is durable
- * before anything is done, because the intent that follows is.
+ * SPEC 7.3: an invocation counts once, at whichever provider of this database it arrives: who sends the same again sends
+ * the same end of it, too. The memory of it is durable before anything is done, because the intent that follows is.
  */
 export class Replay {
   readonly #database: Database
@@ -23,7 +23,10 @@ export class Replay {
     this.#claims = new Batcher((claims) => this.#claim(claims), isAlone)
   }
 
-  async require({ agent, nonce, expires }: VerifiedInvocation, now: number): Promise<void> {
+  async require(
+    { agent, nonce, expires }: Pick<VerifiedInvocation, 'agent' | 'nonce' | 'expires'>,
+    now: number,
+  ): Promise<void> {
     const claimed = await this.#claims.add({
       nonce: `${agent} ${Buffer.from(nonce).toString('base64url')}`,
       expires_at: expires * 1000,
@@ -48,7 +51,7 @@ export class Replay {
       known = this.#database.queries
         .insertInto('nonces')
         .values([...claims])
-        .onConflict((row) => row.column('nonce').doNothing())
+        .onConflict((row) => row.columns(['expires_at', 'nonce']).doNothing())
         .returning('nonce')
         .compile()
       this.#inserts.set(claims.length, known)

@@ -1,4 +1,4 @@
-import { type Kysely, sql } from 'kysely'
+import { type Kysely, sql, SqliteAdapter } from 'kysely'
 import { makeSecret } from '../sessions/secret.ts'
 import type { Schema } from './schema.ts'
 
@@ -142,7 +142,21 @@ const MIGRATIONS: readonly Step[] = [
     await db.schema.alterTable('approvals').addColumn('size', 'bigint').execute()
     await db.schema.createIndex('approvals_by_meaning').on('approvals').column('meaning').execute()
   },
+  // One tree instead of three, in the order of the claims: each commits by itself, and writes every page that it touches
+  // (decision 0357). What was claimed before counts on.
+  async (db) => {
+    await db.schema.alterTable('nonces').renameTo('nonces_before').execute()
+    const made = table(db, 'nonces')
+      .addColumn('expires_at', 'bigint', (c) => c.notNull())
+      .addColumn('nonce', 'text', (c) => c.notNull())
+      .addPrimaryKeyConstraint('nonces_once', ['expires_at', 'nonce'])
+    await (isEmbedded(db) ? made.modifyEnd(sql`without rowid`) : made).execute()
+    await sql`insert into nonces (expires_at, nonce) select expires_at, nonce from nonces_before`.execute(db)
+    await db.schema.dropTable('nonces_before').execute()
+  },
 ]
+
+const isEmbedded = (db: Kysely<Schema>): boolean => db.getExecutor().adapter instanceof SqliteAdapter
 
 const table = (db: Kysely<Schema>, name: keyof Schema): ReturnType<typeof db.schema.createTable> =>
   db.schema.createTable(name)

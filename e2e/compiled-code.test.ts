@@ -7,6 +7,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  rmdirSync,
   rmSync,
   utimesSync,
   writeFileSync,
@@ -36,6 +37,13 @@ describe.each(PEOPLE)('compiled code, for $name', (person) => {
     expect(place.run(['--', 'echo', 'fine'])).toMatchObject({ code: 0, stdout: 'fine\n' })
     expect(readFileSync(join(cache, name)).length).toBeGreaterThan(10_000)
     expect(existsSync(old)).toBe(false)
+    // Nor is what is no file at all, in whose place nothing can be put.
+    rmSync(join(cache, name))
+    mkdirSync(join(cache, name))
+    expect(place.run(['--', 'echo', 'fine'])).toMatchObject({ code: 0, stdout: 'fine\n', stderr: '' })
+    rmdirSync(join(cache, name))
+    writeFileSync(join(cache, name), '')
+    expect(place.run(['--', 'echo', 'fine'])).toMatchObject({ code: 0, stdout: 'fine\n', stderr: '' })
   })
 
   test('what a start in another way has compiled is kept as well', () => {
@@ -148,6 +156,15 @@ process.on('exit', () => require('fs').writeSync(2, String(script.cachedDataReje
     expect(call(DIST)).toEqual({ reply: expect.objectContaining({ type: 'success' }), rejected: 'false' })
   })
 
+  test('no module of Node is loaded for it that a start does not have anyway', () => {
+    const watch = `const before = new Set(process.moduleLoadList)
+require(${JSON.stringify(join(DIST, 'tools-start.cjs'))})
+process.on('exit', () => require('fs').writeSync(2, process.moduleLoadList.filter((name) => !before.has(name)).join()))`
+    const words = ['--no-rehash-snapshot', '-e', watch, 'fs_read_file', 'fs_read_file']
+    const { stdout, stderr } = spawnSync(process.execPath, words, { input: CALL, encoding: 'utf8' })
+    expect({ reply: JSON.parse(stdout), stderr }).toMatchObject({ reply: { type: 'success' }, stderr: '' })
+  })
+
   test('without it, damaged or older than the program, it is not used, and the tools work', () => {
     const [missing, damaged, old] = [copy(), copy(), copy()]
     rmSync(join(missing, 'tools.code'))
@@ -160,4 +177,25 @@ process.on('exit', () => require('fs').writeSync(2, String(script.cachedDataReje
       { reply, rejected: 'undefined' },
     ])
   })
+})
+
+/** Decision 0350: what `node:vm` is made of, without the module. */
+test.each([
+  { version: process.version, loaded: false },
+  { version: 'v24.0.0', loaded: true },
+])('with Node $version `node:vm` is loaded: $loaded', ({ version, loaded }) => {
+  const dir = mkdtempSync(join(tmpdir(), 'cordon-code-'))
+  const watch = join(dir, 'watch.cjs')
+  writeFileSync(
+    watch,
+    `Object.defineProperty(process, 'version', { value: '${version}' })
+process.on('exit', () => require('fs').writeSync(2, String(process.moduleLoadList.includes('NativeModule vm'))))`,
+  )
+  const entry = join(import.meta.dirname, '../packages/cli/bin/cordon.cjs')
+  const { status, stdout, stderr } = spawnSync(
+    process.execPath,
+    ['--require', watch, entry, 'run', '-q', '--', 'echo', 'fine'],
+    { cwd: dir, env: { PATH: '/usr/bin:/bin', HOME: '/nonexistent' }, encoding: 'utf8' },
+  )
+  expect({ status, stdout, stderr }).toEqual({ status: 0, stdout: 'fine\n', stderr: String(loaded) })
 })

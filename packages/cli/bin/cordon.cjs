@@ -83,14 +83,17 @@ function isSafe(dir, home) {
 // Starts a program of its own with what V8 made of it the last time. Node's own compile cache is written before a module has run,
 // and so knows none of the functions that it calls; they were half of the time of a start (docs/decisions/0120).
 function start(cache) {
-  const { Script } = require('node:vm')
   const { size, ino, ctimeMs } = fs.statSync(file)
   // V8 itself compares no more than its own flags and the length of the source; a file that was written anew has another
   // time of change.
   const flags = encodeURIComponent(process.execArgv.join(' ')).slice(0, 100)
   const kept = cache && `${cache}/${alone}-${process.version}-${[size, ino, ctimeMs].join('-')}${flags}`
-  const before = (kept && read(kept)) || { code: undefined, ways: [] }
-  const script = new Script(fs.readFileSync(file, 'latin1'), { filename: file, cachedData: before.code })
+  const code = kept && open(kept)
+  // Both are read into the same memory, one after the other: each page of it that is touched costs time (decision 0350).
+  const room = Buffer.allocUnsafeSlow(Math.max(size, code ? code.size : 0))
+  const source = readInto(room, { fd: fs.openSync(file), size }).toString('latin1')
+  const before = (code && readKept(room, code)) || { code: undefined, ways: [] }
+  const { script, run } = compile(source, before.code)
   const exports = {}
   const load = (id) => {
     if (!id.startsWith('.')) return require(id)
@@ -99,7 +102,7 @@ function start(cache) {
     keepCompiled(cache)
     return require(join(dirname(file), id))
   }
-  script.runInThisContext()(exports, load, file)
+  run()(exports, load, file)
   // A start in a new way has compiled what the kept code lacks; from then on it is kept with the rest (decision 0148).
   process.once('exit', () => {
     const known = script.cachedDataRejected === false ? before.ways : []
@@ -109,14 +112,44 @@ function start(cache) {
   void exports.start()
 }
 
+// With the Node that is brought along by what `node:vm` itself is made of: that module, and all that it checks, would be a part
+// of every start. It may change with every version (decisions 0242 and 0350).
+function compile(source, code) {
+  if (process.version === 'v24.21.0') {
+    const { ContextifyScript } = process.binding('contextify')
+    const script = new ContextifyScript(source, file, 0, 0, code, false, undefined, Symbol(file))
+    return { script, run: () => script.runInContext(null, -1, true, false, false) }
+  }
+  const { Script } = require('node:vm')
+  const script = new Script(source, { filename: file, cachedData: code })
+  return { script, run: () => script.runInThisContext() }
+}
+
 function keepCompiled(cache) {
   if (cache) require('node:module').enableCompileCache(cache)
 }
 
-// The code, then the ways in which it was used, and in the last byte how long their names are.
-function read(path) {
+// Undefined when it cannot be opened.
+function open(path) {
   try {
-    const data = fs.readFileSync(path)
+    const fd = fs.openSync(path)
+    return { fd, size: fs.fstatSync(fd).size }
+  } catch {
+    return undefined
+  }
+}
+
+function readInto(room, { fd, size }) {
+  let end = 0
+  for (let got = -1; end < size && got !== 0; end += got) got = fs.readSync(fd, room, end, size - end, end)
+  fs.closeSync(fd)
+  return room.subarray(0, end)
+}
+
+// The code, then the ways in which it was used, and in the last byte how long their names are.
+function readKept(room, code) {
+  try {
+    const data = readInto(room, code)
     const end = data.length - 1 - data[data.length - 1]
     return { code: data.subarray(0, end), ways: data.toString('latin1', end, data.length - 1).split(' ') }
   } catch {

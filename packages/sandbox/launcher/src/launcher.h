@@ -58,15 +58,17 @@ int namespaces_fork (unsigned long flags);
 /* Written by the parent: only it may map more than itself. 0 or an errno. */
 int namespaces_map_ids (int child);
 
-/* A user namespace in which no id of the host's is there: files that are shown through it belong to nobody. -1 for none. */
-int namespaces_open_nobody (void);
+/* A user namespace in which no id of the host's is there: files that are shown through it belong to nobody. -1 for none. It was
+ * made by *child, which ends at once and is to be waited for, if it is above 0. */
+int namespaces_open_nobody (int *child);
 
 /* ---- secrets.c ---- */
 
 /* Before the fork, as root: for each TAG_COVER_PRIVATE that comes last, its directory once more, in which nothing has an owner
  * or a group. To whoever asks, the kernel answers there with what others may. The item's value is its descriptor, which pid 1
- * inherits; 0 where this kernel, filesystem or user cannot, and then it is looked for. */
-void secrets_disown (struct plan *plan);
+ * inherits; 0 where this kernel, filesystem or user cannot, and then it is looked for. Returns a child that ends at once and is
+ * to be waited for, 0 for none: there is better to do than to see it end. */
+int secrets_disown (struct plan *plan);
 
 /* Closes those descriptors. */
 void secrets_close (const struct plan *plan);

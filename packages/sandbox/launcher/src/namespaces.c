@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 /* clone(2) itself: libc's fork takes no flags. Without CLONE_VM the child has a copy of everything, the stack protector's guard
@@ -47,23 +46,22 @@ describe_map (char *text, size_t size, unsigned id)
 }
 
 int
-namespaces_open_nobody (void)
+namespaces_open_nobody (int *child)
 {
   /* The highest id that there is, which nobody has. */
   static const char only[] = "4294967294 4294967294 1";
   char path[64];
-  int fd = -1, child = namespaces_fork (CLONE_NEWUSER);
 
-  if (child < 0)
+  *child = namespaces_fork (CLONE_NEWUSER);
+  if (*child < 0)
     return -1;
-  if (child == 0)
+  if (*child == 0)
     _exit (0);
   /* Until we wait for it, what it was can be seen, and its namespace is there. */
-  snprintf (path, sizeof path, "/proc/%d/ns/user", child);
-  if (write_proc (child, "gid_map", only) == 0 && write_proc (child, "uid_map", only) == 0)
-    fd = open (path, O_RDONLY | O_CLOEXEC);
-  waitpid (child, NULL, 0);
-  return fd;
+  snprintf (path, sizeof path, "/proc/%d/ns/user", *child);
+  if (write_proc (*child, "gid_map", only) || write_proc (*child, "uid_map", only))
+    return -1;
+  return open (path, O_RDONLY | O_CLOEXEC);
 }
 
 int

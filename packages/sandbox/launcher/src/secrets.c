@@ -218,10 +218,10 @@ open_unowned (const char *dir, int nobody)
   return -1;
 }
 
-void
+int
 secrets_disown (struct plan *plan)
 {
-  int nobody = -1;
+  int nobody = -1, child = 0;
 
   for (uint32_t i = 0; i < plan->count; i++)
     {
@@ -232,7 +232,9 @@ secrets_disown (struct plan *plan)
       item->value = 0;
       /* Only root may change how a filesystem of the host shows its owners. Where a rule reaches into the directory, the way
        * there may lead through what others may not enter, and pid 1 has to go it. */
-      if (geteuid () != 0 || !item->arg || (nobody < 0 && (nobody = namespaces_open_nobody ()) < 0))
+      if (geteuid () != 0 || !item->arg || (nobody < 0 && child != 0))
+        continue;
+      if (nobody < 0 && (nobody = namespaces_open_nobody (&child)) < 0)
         continue;
       tree = open_unowned (item->path, nobody);
       if (tree >= 0)
@@ -240,6 +242,7 @@ secrets_disown (struct plan *plan)
     }
   if (nobody >= 0)
     close (nobody);
+  return child > 0 ? child : 0;
 }
 
 void

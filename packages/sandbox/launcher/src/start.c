@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* The child may go on once its ids are mapped; an eventfd, because a pipe would wake it on the supervisor's processor,
@@ -48,7 +49,7 @@ sandbox (const struct plan *plan, struct relay *relay, int mapped, int superviso
 int
 start (struct plan *plan, struct relay *relay)
 {
-  int pipe_fds[2], child, err = 0, item = NO_ITEM, mapped;
+  int pipe_fds[2], child, nobody = 0, err = 0, item = NO_ITEM, mapped;
   int isolated = (plan->flags & FLAG_NAMESPACES) != 0;
 
   plan->flags &= ~(uint32_t) FLAG_OWN_GROUP;
@@ -58,7 +59,7 @@ start (struct plan *plan, struct relay *relay)
   if (mapped < 0 || pipe2 (pipe_fds, O_CLOEXEC))
     return report_failed (STEP_FORK, NO_ITEM, errno), -1;
   if (isolated)
-    secrets_disown (plan);
+    nobody = secrets_disown (plan);
   child = namespaces_fork (isolated ? FIRST_NAMESPACES : 0);
   if (child < 0)
     return report_failed (isolated ? STEP_NAMESPACES : STEP_FORK, NO_ITEM, errno), -1;
@@ -80,6 +81,8 @@ start (struct plan *plan, struct relay *relay)
     report_failed (STEP_FORK, NO_ITEM, err = errno);
   else if (isolated && (err = secrets_send (plan, pipe_fds[1], &item)))
     report_failed (STEP_SECRETS, item, err);
+  if (nobody > 0)
+    waitpid (nobody, NULL, 0); /* it has ended by now */
   close (mapped);
   if (err == 0)
     return child;

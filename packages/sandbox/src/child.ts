@@ -92,6 +92,7 @@ function startDirectly(request: ChildRequest): Child {
     for (const each of [child, channel, ...pipes]) each?.close()
     return startByModule(request) // which has the words for what is wrong
   }
+  if (channel) for (const each of ['tcp_wrap', 'udp_wrap']) binding(each) // what is received is made of them
   channel?.pipe.readStart()
   const streams = pipes.map((pipe, fd) => pipe && new Socket({ handle: pipe, readable: fd > 0 } as object))
   return {
@@ -166,7 +167,6 @@ function openChannel(onHandle: ChildRequest['onHandle']): {
   readonly pipe: RawPipe
   readonly close: () => void
 } {
-  for (const name of ['tcp_wrap', 'udp_wrap']) binding(name) // what is received is made of them
   const pipe = newPipe('IPC')
   const open = new Set<{ close(): void }>([pipe])
   const close = (each: { close(): void }): void => {

@@ -12,6 +12,7 @@ import {
   unlinkSync,
   writeFileSync,
 } from 'node:fs'
+import { ofDirectory } from './plan/paths.ts'
 import { type WatchedPath } from './plan/types.ts'
 
 /** Something at a path where a rule allows nothing to be made (decision 0042). */
@@ -36,8 +37,9 @@ export interface NewPaths {
 export function lookForNew(watched: readonly WatchedPath[]): NewPaths {
   const createdDenied: DeniedPath[] = []
   const appeared: string[] = []
+  const around = ofDirectory(isThere)
   for (const each of watched) {
-    if (!isThere(each.path)) continue // nearly always; what can be reached through a link is there
+    if (!around(each.path) || !isThere(each.path)) continue // nearly always; what can be reached through a link is there
     const found = lookPatiently(each)
     if (typeof found === 'string') appeared.push(found)
     else if (found) createdDenied.push(found)

@@ -18,6 +18,7 @@ import {
   initWorkspace,
   openWorkspace,
   prepareLocal,
+  trailOf,
   unmarkedWorkspace,
   userConfigFile,
   userDataDir,
@@ -240,4 +241,15 @@ test('SPEC 2.1 an id that is changed in place leads to the same place; another d
   renameSync(workspace.root, join(base, 'moved'))
   mkdirSync(join(workspace.root, '.cordon'), { recursive: true })
   expect(openWorkspace(workspace.root, around(base))?.local).not.toBe(workspace.local)
+})
+
+test('what was absent a moment ago is not looked at again for a name below it, if somebody keeps it', () => {
+  const dir = tempDir()
+  const absent = new Set<string>()
+  const missing = [{ path: join(dir, 'a/b'), is: 'missing' }]
+  expect(trailOf(dir, 'a/b', absent)).toEqual(missing)
+  expect([...absent]).toEqual([join(dir, 'a')])
+  mkdirSync(join(dir, 'a/b'), { recursive: true })
+  expect(trailOf(dir, 'a/b', absent)).toEqual(missing)
+  expect(trailOf(dir, 'a/b')).toEqual([{ path: join(dir, 'a/b'), is: 'dir' }])
 })

@@ -38,7 +38,7 @@ export function withGuard(
     root.foldCase,
   )
   const lifted = liftedBy(lifting, written)
-  const named = new FsIndex([...written.rules, ...lifted], root.foldCase)
+  const named = lifted.length === 0 ? written : new FsIndex([...written.rules, ...lifted], root.foldCase)
   const guards = new Map<RelPath, FsRule>()
   const left = new Map<FsRule, FsRule>() // one rule covers nearly all of what is guarded
   for (const entry of guardedPaths(written, request))

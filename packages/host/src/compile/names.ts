@@ -11,8 +11,10 @@ import {
 /** What changes files. */
 export const WRITING: ReadonlySet<Capability> = new Set(['create', 'update', 'delete'])
 
-export const writes = ({ grants }: Pick<FsRule, 'grants'>): boolean =>
-  [...grants].some((capability) => WRITING.has(capability))
+export function writes({ grants }: Pick<FsRule, 'grants'>): boolean {
+  for (const capability of grants) if (WRITING.has(capability)) return true
+  return false
+}
 
 /** The rules that lead out of the workspace, as far as no later one replaced them. */
 const mountsOf = (written: FsIndex): readonly FsRule[] =>

@@ -29,6 +29,7 @@ export class Collection {
   readonly #found = new Map<string, GuardedPath>()
   readonly #blind = new Map<string, BlindSpot>()
   readonly #searched = new Set<string>()
+  readonly #absent = new Set<string>()
   #entriesLeft = MOST_ENTRIES
 
   get paths(): readonly GuardedPath[] {
@@ -44,14 +45,9 @@ export class Collection {
   }
 
   /** The name, every link on the way to it, and what it leads to. Returns that; `wanted` may leave some of it out. */
-  add(
-    dir: string,
-    name: string,
-    guard: Guard,
-    wanted: (step: Step) => boolean = () => true,
-  ): Step | undefined {
-    const steps = trailOf(dir, name)
-    for (const { path } of steps.filter(wanted)) {
+  add(dir: string, name: string, guard: Guard, wanted?: (step: Step) => boolean): Step | undefined {
+    const steps = trailOf(dir, name, this.#absent)
+    for (const { path } of wanted ? steps.filter(wanted) : steps) {
       const before = this.#found.get(path)
       // The stricter of two reasons counts.
       if (before && !before.open && before.guard === 'moved-aside') continue

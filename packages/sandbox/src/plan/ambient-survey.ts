@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import { type AccessPolicy, type FsRule } from '@cordon/policy'
 import { resolveProgram } from './program.ts'
 import { type OutsideRule } from './outside.ts'
-import { encloses, join } from './paths.ts'
+import { encloses, join, ofDirectory } from './paths.ts'
 import { placeRules } from './regions.ts'
 import { installationsOf } from './runtime.ts'
 import { findSecrets, type Secrets } from './secrets.ts'
@@ -158,11 +158,12 @@ function systemEntry(path: string): readonly SystemEntry[] {
 
 function kindsOf(rules: readonly FsRule[], root: string): ReadonlyMap<string, PathKind> {
   const kinds = new Map<string, PathKind>()
+  const around = ofDirectory(kindOf)
   for (const [path, placed] of placeRules(rules, root)) {
-    kinds.set(path, kindOf(path))
-    const parent = dirname(path)
-    if (placed.some(({ guard }) => guard === 'moved-aside') && !kinds.has(parent))
-      kinds.set(parent, kindOf(parent))
+    const holding = around(path)
+    kinds.set(path, holding === 'missing' ? 'missing' : kindOf(path))
+    const parent = placed.some(({ guard }) => guard === 'moved-aside') ? dirname(path) : path
+    if (!kinds.has(parent)) kinds.set(parent, holding)
   }
   for (const rule of rules) if (rule.external) kinds.set(join(root, rule.path), kindOf(join(root, rule.path)))
   return kinds

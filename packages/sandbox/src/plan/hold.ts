@@ -15,6 +15,8 @@ export interface Hold {
   /** None where nothing can be mounted. */
   readonly attributes: readonly MountAttribute[]
   readonly held: Readonly<Record<Capability, Held>>
+  /** Whether there is one that nobody can hold. */
+  readonly leaks: boolean
 }
 
 interface Question {
@@ -57,10 +59,12 @@ export function hold(question: Question): Hold {
       return { by: 'kernel', mechanism: 'mount point' }
     return withheldByLandlock(capability, question)
   }
+  const held = Object.fromEntries(CAPABILITIES.map((c) => [c, answer(c)])) as Record<Capability, Held>
   return {
     cover,
     attributes,
-    held: Object.fromEntries(CAPABILITIES.map((c) => [c, answer(c)])) as Record<Capability, Held>,
+    held,
+    leaks: Object.values(held).some(({ by }) => by === 'not enforceable here'),
   }
 }
 

@@ -51,6 +51,7 @@ export const cannotHold = (
   (isolation === 'landlock-only' && policy.net.some((rule) => rule.allow)) ||
   regions.some(
     (region) =>
+      region.hold.leaks &&
       region.rules.length > 0 &&
       !isGuard(region) &&
       CAPABILITIES.some((each) => heldAt(region, each).by === 'not enforceable here'),
@@ -58,12 +59,7 @@ export const cannotHold = (
 
 /** SPEC 4.10: where the guard has something to hold and cannot. */
 export const unguarded = (regions: readonly HeldRegion[]): readonly HeldRegion[] =>
-  regions.filter(
-    (region) =>
-      region.kind !== 'missing' &&
-      isGuard(region) &&
-      CAPABILITIES.some((each) => heldAt(region, each).by === 'not enforceable here'),
-  )
+  regions.filter((region) => region.kind !== 'missing' && region.hold.leaks && isGuard(region))
 
 /** SPEC 4.11: the guarantees that something in the policy asks for; the others are what every run gets besides. */
 export const declaredIn = (

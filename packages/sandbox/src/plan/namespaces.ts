@@ -119,12 +119,20 @@ function stepsOf({ regions, places, ways, execution }: HeldRegions, survey: Surv
           allowed.push(allow(entry.path, BASELINE_RIGHTS))
         },
       })),
-    ...regions.map((region, index) => ({
-      path: region.path,
-      lay: layRegion(region, showsInside(regions, index, survey) ? 'bound-back' : 'empty', survey),
-    })),
+    ...regions.flatMap((region, index) =>
+      isOnlyTold(region)
+        ? []
+        : {
+            path: region.path,
+            lay: layRegion(region, showsInside(regions, index, survey) ? 'bound-back' : 'empty', survey),
+          },
+    ),
   ])
 }
+
+/** Nothing is laid for it. Of the names that are guarded nearly all are missing, in every plan (decision 0350). */
+const isOnlyTold = (region: HeldRegion): boolean =>
+  region.kind === 'missing' && isGuard(region) && whenMade(region) === 'told'
 
 /** A runtime inside a system directory or another runtime is there already. In a place to be read nothing could be started. */
 const isHostReadOnly = (layout: Layout, path: string): boolean => {

@@ -25,6 +25,17 @@ export function firstBelow(base: string, path: string): string | undefined {
   return slash > 0 ? path.slice(0, slash) : undefined
 }
 
+/** What is answered of the directory that holds a path, asked once: what is guarded are many names in few directories. */
+export function ofDirectory<Answer>(ask: (dir: string) => Answer): (path: string) => Answer {
+  const known = new Map<string, Answer>()
+  return (path) => {
+    const dir = path.slice(0, path.lastIndexOf('/')) || '/'
+    let answer = known.get(dir)
+    if (answer === undefined) known.set(dir, (answer = ask(dir)))
+    return answer
+  }
+}
+
 /** Parents before children; siblings by name, so that a plan does not depend on the order of rules. Stable. */
 export function sortByPath<Entry extends { readonly path: string }>(
   entries: readonly Entry[],

@@ -40,7 +40,7 @@ export function holdRegions(regions: readonly Region[], survey: Survey, means: M
   const wanted = means.mounts ? privatePlaces(regions, survey) : []
   const execution = regions.some((region) => region.grants.has('execute')) ? 'somewhere' : 'nowhere'
   const first = holdAll(regions, wanted, survey, means)
-  const harmed = first.filter((region) => region.rules.length > 0 && leaks(region))
+  const harmed = first.filter((region) => region.rules.length > 0 && region.hold.leaks)
   const places = wanted.map(({ path }) => ({
     path,
     writable: !harmed.some((region) => enclosesStrictly(path, region.path)),
@@ -93,28 +93,28 @@ function holdOnce(means: Means): (region: Region, inherited: ReadonlySet<Capabil
   return (region, inherited) => {
     const kind = region.kind === 'file' || region.kind === 'link' ? 'file' : 'dir'
     const key = (bitsOf(region.grants) << 6) | (bitsOf(inherited) << 1) | (kind === 'file' ? 1 : 0)
-    const found = known.get(key) ?? hold({ kind, grants: region.grants, inherited, means })
-    known.set(key, found)
+    let found = known.get(key)
+    if (!found) known.set(key, (found = hold({ kind, grants: region.grants, inherited, means })))
     return found
   }
 }
 
-const bitsOf = (capabilities: ReadonlySet<Capability>): number =>
-  CAPABILITIES.reduce((bits, each, index) => (capabilities.has(each) ? bits | (1 << index) : bits), 0)
+function bitsOf(capabilities: ReadonlySet<Capability>): number {
+  let bits = 0
+  for (let i = 0; i < CAPABILITIES.length; i++) if (capabilities.has(CAPABILITIES[i]!)) bits |= 1 << i
+  return bits
+}
 
 /** Both, in one of the two sets where that has them all. */
-function joined(a: ReadonlySet<Capability>, b: ReadonlySet<Capability>): ReadonlySet<Capability> {
-  for (const each of b) if (!a.has(each)) return new Set([...a, ...b])
-  return a
-}
+const joined = (a: ReadonlySet<Capability>, b: ReadonlySet<Capability>): ReadonlySet<Capability> =>
+  (bitsOf(a) | bitsOf(b)) === bitsOf(a) ? a : new Set([...a, ...b])
 
 /** Only with all writing: of a narrower one the mount that holds it also says so in the table. */
 const isAlike = ({ grants }: Region, around: Region | undefined): boolean =>
   around !== undefined &&
   around.kind === 'dir' &&
-  grants.size === around.grants.size &&
-  [...grants].every((capability) => around.grants.has(capability)) &&
-  WRITING.every((capability) => grants.has(capability))
+  WRITING.every((capability) => grants.has(capability)) &&
+  bitsOf(grants) === bitsOf(around.grants)
 
 /** What the places that are no regions lend to a path. */
 function outside(path: string, places: readonly PrivatePlace[], survey: Survey): ReadonlySet<Capability> {
@@ -124,9 +124,6 @@ function outside(path: string, places: readonly PrivatePlace[], survey: Survey):
   )
   return lent ? BASELINE : NOTHING
 }
-
-const leaks = (region: HeldRegion): boolean =>
-  Object.values(region.hold.held).some((held) => held.by === 'not enforceable here')
 
 /**
  * SPEC 4.3: what is written beside the workspace would vanish in silence, so it is refused. Programs keep their own files

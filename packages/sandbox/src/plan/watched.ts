@@ -45,9 +45,13 @@ export function movableGuarded(regions: readonly HeldRegion[], { root, kinds }: 
 const MOST_TOLD = 1000
 
 /** What a person denied is moved aside; of what is guarded the guard says. */
-export const whenMade = ({ rules }: Pick<HeldRegion, 'rules'>): Guard =>
-  rules.every(({ guard }) => guard === 'told') ? 'told' : 'moved-aside'
+export function whenMade({ rules }: Pick<HeldRegion, 'rules'>): Guard {
+  for (const { guard } of rules) if (guard !== 'told') return 'moved-aside'
+  return 'told'
+}
 
 /** Whether nobody wrote the rules of this region. */
-export const isGuard = ({ rules }: Pick<HeldRegion, 'rules'>): boolean =>
-  rules.length > 0 && rules.every(({ guard }) => guard !== undefined)
+export function isGuard({ rules }: Pick<HeldRegion, 'rules'>): boolean {
+  for (const { guard } of rules) if (guard === undefined) return false
+  return rules.length > 0
+}

@@ -10,23 +10,36 @@ export interface Step {
 /** As many links as SPEC 1.3 follows. */
 const MOST_LINKS = 40
 
-/** Every link on the way from a real directory to a name below it, and last what the name stands for. */
-export const trailOf = (dir: string, name: string): readonly Step[] =>
-  walk(dir, name.split('/'), { left: MOST_LINKS })
+/**
+ * Every link on the way from a real directory to a name below it, and last what the name stands for. What is not there is put
+ * into `absent`, and what is in there is not looked at again: for who asks for many names at once, several in one directory.
+ */
+export const trailOf = (dir: string, name: string, absent?: Set<string>): readonly Step[] =>
+  walk(dir, name.split('/'), { left: MOST_LINKS, absent })
 
-function walk(dir: string, names: readonly string[], links: { left: number }): readonly Step[] {
+interface Looking {
+  left: number
+  readonly absent: Set<string> | undefined
+}
+
+function walk(dir: string, names: readonly string[], links: Looking): readonly Step[] {
   const steps: Step[] = []
   let at = dir
-  for (const [i, name] of names.entries()) {
+  for (let i = 0; i < names.length; i++) {
+    const name = names[i]!
     if (name === '' || name === '.') continue
     const path = name === '..' ? dirname(at) : below(at, name)
-    const rest = names.slice(i + 1)
-    const missing = (from: string): readonly Step[] => [
-      ...steps,
-      { path: rest.includes('..') ? resolve(from, ...rest) : rest.reduce(below, from), is: 'missing' },
-    ]
-    const stats = name === '..' ? undefined : lookAt(path)
-    if (name !== '..' && !stats) return missing(path)
+    const missing = (from: string): readonly Step[] => {
+      const rest = names.slice(i + 1)
+      const end = rest.includes('..') ? resolve(from, ...rest) : rest.reduce(below, from)
+      return [...steps, { path: end, is: 'missing' }]
+    }
+    const stats = name === '..' || links.absent?.has(path) ? undefined : lookAt(path)
+    if (name !== '..' && !stats) {
+      links.absent?.add(path)
+      return missing(path)
+    }
+    const isLast = i === names.length - 1
     if (stats?.isSymbolicLink()) {
       if (links.left-- === 0) return steps
       const target = readlinkSync(path)
@@ -34,12 +47,12 @@ function walk(dir: string, names: readonly string[], links: { left: number }): r
       const end = way.at(-1)
       if (!end) return [...steps, { path, is: 'link' }]
       steps.push({ path, is: 'link' }, ...way.slice(0, -1))
-      if (rest.length === 0) return [...steps, end]
+      if (isLast) return [...steps, end]
       if (end.is !== 'dir') return missing(end.path)
       at = end.path
     } else {
-      if (rest.length > 0 && stats && !stats.isDirectory()) return missing(path)
-      if (rest.length === 0) return [...steps, { path, is: !stats || stats.isDirectory() ? 'dir' : 'file' }]
+      if (!isLast && stats && !stats.isDirectory()) return missing(path)
+      if (isLast) return [...steps, { path, is: !stats || stats.isDirectory() ? 'dir' : 'file' }]
       at = path
     }
   }

@@ -1,6 +1,6 @@
 export { type PatternTest } from './arguments/checker.ts'
 export { misfits, parseArguments } from './arguments/validate.ts'
-export { replaceExactly } from './modify/replace.ts'
+export { type FileEdit, parseEdits } from './modify/edits.ts'
 export { Anchors } from './anchors.ts'
 export { DESCRIPTIONS } from './descriptions.ts'
 export { encodeFrame, FrameError, FrameReader, FrameTooLongError, LONGEST_CALL } from './frames.ts'

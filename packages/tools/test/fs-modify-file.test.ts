@@ -121,7 +121,7 @@ test('a hunk at a wrong line goes to the only place that fits, or nowhere', asyn
   expect(await apply(diff('@@ nonsense @@'))).toEqual(
     failed('invalid diff: @@ nonsense @@ is not a hunk header'),
   )
-  expect(await apply('hello')).toEqual(failed('invalid diff: there are no --- and +++ lines in it'))
+  expect(await apply('')).toEqual(failed('invalid diff: there are no --- and +++ lines in it'))
   expect(await apply('--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+x')).toEqual(
     failed('invalid diff: it makes b/n; use fs_create_file'),
   )
@@ -131,6 +131,52 @@ test('a hunk at a wrong line goes to the only place that fits, or nowhere', asyn
   expect(await apply('--- a/n\n+++ b/m\n@@ -1 +1 @@\n-x\n+y')).toEqual(
     failed('invalid diff: it renames n to m; use fs_move_file'),
   )
+})
+
+test('everything in a diff is applied, or nothing (decision 0380)', async () => {
+  const workspace = new Workspace({ a: 'p\nq\nr\n', open: 'p\nq' })
+  const apply = (text: string) => workspace.run('fs_modify_file', { diff: text })
+  const outside = (line: string, why: string) =>
+    failed(
+      `invalid diff: the line ${line} would not be applied: ${why}; a diff is --- and +++ lines and complete hunks, without text around them`,
+    )
+  const NO_HUNK = 'it is in no hunk: the counts of the header before it end there'
+  const HUNK = ['@@ -2,1 +2,1 @@', '-q', '+Q'] as const
+  const END = '\\ No newline at end of file'
+  expect(await apply(diff(...HUNK, '--- q moves down', '+q'))).toEqual(
+    outside('--- q moves down', 'no line with +++ follows it'),
+  )
+  expect(await apply(diff(...HUNK, '', 'reviewed'))).toEqual(outside('reviewed', NO_HUNK))
+  expect(await apply(`Reviewed.\n${diff(...HUNK)}`)).toEqual(outside('Reviewed.', NO_HUNK))
+  expect(await apply(diff(...HUNK, '', '+q'))).toEqual(outside('+q', NO_HUNK))
+  expect(await apply(diff(...HUNK, END))).toEqual(
+    failed(
+      'a: the hunk @@ -2,1 +2,1 @@ ends with a line that is marked as the end of the file, and the file goes on; leave the line with the backslash out',
+    ),
+  )
+  expect(await apply(diff('@@ -2,2 +2,2 @@', '-q', '+Q', END, ' r'))).toEqual(
+    failed(
+      'invalid diff: in the hunk @@ -2,2 +2,2 @@ a line follows one that is marked as the end of the file; leave the line with the backslash out',
+    ),
+  )
+  for (const lines of [
+    [END, '-q', '+Q'],
+    ['-q', '+Q', END, END],
+  ])
+    expect(await apply(diff(HUNK[0], ...lines))).toEqual(
+      failed('invalid diff: the hunk @@ -2,1 +2,1 @@ does not have the lines that its header counts'),
+    )
+  const toOpen = (text: string) => apply(text.replace('--- a\n+++ a\n', '--- open\n+++ open\n'))
+  expect(await toOpen(diff('@@ -2,0 +3,1 @@', '+r'))).toEqual(
+    failed(
+      'open: the hunk @@ -2,0 +3,1 @@ inserts after a last line that has no line break; remove that line, marked by a line with a backslash, and add it again',
+    ),
+  )
+  expect([content(workspace, 'a'), content(workspace, 'open')]).toEqual(['p\nq\nr\n', 'p\nq'])
+  expect(await toOpen(diff('@@ -2,1 +2,2 @@', '-q', END, '+q', '+r', END))).toEqual(
+    said('changed open (+1 line)'),
+  )
+  expect(content(workspace, 'open')).toBe('p\nq\nr')
 })
 
 test('SPEC 1.8 update on every target, or none is changed', async () => {

@@ -152,7 +152,8 @@ export class Query implements AsyncDisposable {
     const hidden = mounts.flatMap(({ name, target }) =>
       target === undefined ? [] : [{ path: target, shown: name }],
     )
-    const textNow = openAmbientTextNow(project.root.path, mounts)
+    const rules = gateway.policyOf('tool', 'fs_modify_file')?.fs ?? []
+    const textNow = openAmbientTextNow(project.root.path, rules)
     const query = new Query(options, {
       shelf,
       project,

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { CordonError } from '@cordon/policy'
-import { findTool, replaceExactly } from '@cordon/tools'
+import { type FileEdit, findTool, parseEdits } from '@cordon/tools'
 import { differenceOf } from '../trust/difference.ts'
 import type { TextNow } from './text-now.ts'
 
@@ -46,53 +46,58 @@ function summaryOf(tool: string, args: unknown): string | undefined {
   }
 }
 
-interface Edit {
-  readonly path: string
-  readonly old: string
-  readonly new: string
-  readonly all?: unknown
-}
-
 function changesOf(tool: string, args: unknown, textNow: TextNow): ShownChange[] {
   if (!isRecord(args)) return []
   if (tool === 'fs_create_file') return contentOf(args)
   if (tool !== 'fs_modify_file') return []
-  if (typeof args['diff'] === 'string') return [{ path: 'diff', lines: args['diff'].split('\n') }]
-  const edits = Array.isArray(args['edits']) ? args['edits'].filter(isEdit) : []
-  return [...Map.groupBy(edits, ({ path }) => path)].map(([path, some]) => ({
+  const edits = editsIn(args).map((edit) => ({ edit, file: textNow(edit.path) }))
+  // Two spellings of one file are one change of it, as the tool has it.
+  return [...Map.groupBy(edits, ({ edit, file }) => file?.path ?? edit.path)].map(([path, some]) => ({
     path,
-    lines: [
-      ...(some.some(({ all }) => all === true) ? ['(every occurrence)'] : []),
-      ...(inPlace(textNow(path), some) ??
-        some.flatMap((edit, i) => [...(i === 0 ? [] : ['…']), ...diffLines(edit.old, edit.new)])),
-    ],
+    lines: linesOfChange(
+      some[0]?.file?.read(),
+      some.map(({ edit }) => edit),
+    ),
   }))
 }
 
+/** None where the arguments do not fit: the call will say so, and they are shown as they are. */
+function editsIn(args: unknown): FileEdit[] {
+  try {
+    return parseEdits(args)
+  } catch (error) {
+    if (error instanceof CordonError) return []
+    throw error
+  }
+}
+
+function linesOfChange(now: string | undefined, edits: readonly FileEdit[]): readonly string[] {
+  const asked = edits.flatMap(({ lines }, i) => [...(i === 0 ? [] : ['…']), ...lines])
+  return [
+    ...(edits.some(({ isEverywhere }) => isEverywhere) ? ['(every occurrence)'] : []),
+    ...(inPlace(now, edits) ?? asked),
+  ]
+}
+
 /** Whole lines of the file, with what is around them. Undefined: the edits do not fit what is there, as the call will say. */
-function inPlace(now: string | undefined, edits: readonly Edit[]): readonly string[] | undefined {
+function inPlace(now: string | undefined, edits: readonly FileEdit[]): readonly string[] | undefined {
   if (now === undefined) return undefined
   let changed = now
   let work = 0
   try {
-    for (const edit of edits) {
-      const all = edit.all === true
-      work += workOf(changed, edit)
+    for (const { apply, workOn } of edits) {
+      work += workOn(changed)
       if (work > MOST_WORK) return undefined
-      changed = replaceExactly(edit.path, changed, { old: edit.old, new: edit.new, all })
+      changed = apply(changed)
     }
-    return changed === now ? undefined : differenceOf(now, changed)
+    return changed === now ? ['(nothing is changed)'] : differenceOf(now, changed)
   } catch (error) {
     if (error instanceof CordonError) return undefined
     throw error
   }
 }
 
-/** The most that it could take to find the old text, and to write the new one everywhere: a model chooses both, and the host has to live. */
-const workOf = (text: string, { old, new: next, all }: Edit): number =>
-  text.length * Math.max(old.length, 1) +
-  (all === true ? (text.length / Math.max(old.length, 1)) * next.length : 0)
-
+/** A model chooses what is looked for and what it becomes, and the host has to live. */
 const MOST_WORK = 100_000_000
 
 /** Also what is written in another alphabet: nobody reads base64. */
@@ -110,31 +115,11 @@ function contentOf({
   return [{ path, lines: [...(overwrite === true ? ['(replaces all that is there)'] : []), ...lines] }]
 }
 
-/** What both begin and end with is context; the rest goes out and comes in. */
-function diffLines(before: string, after: string): string[] {
-  const [old, now] = [before.split('\n'), after.split('\n')]
-  let head = 0
-  while (head < old.length && head < now.length && old[head] === now[head]) head++
-  let tail = 0
-  while (tail < old.length - head && tail < now.length - head && old.at(-1 - tail) === now.at(-1 - tail))
-    tail++
-  const marked = (mark: string, lines: readonly string[]): string[] => lines.map((line) => mark + line)
-  return [
-    ...marked(' ', old.slice(0, head)),
-    ...marked('-', old.slice(head, old.length - tail)),
-    ...marked('+', now.slice(head, now.length - tail)),
-    ...marked(' ', old.slice(old.length - tail)),
-  ]
-}
-
 const linesOf = (mark: string, text: string): string[] =>
   text
     .replace(/\n$/, '')
     .split('\n')
     .map((line) => mark + line)
-
-const isEdit = (value: unknown): value is Edit =>
-  isRecord(value) && [value['path'], value['old'], value['new']].every((field) => typeof field === 'string')
 
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,33 +1,54 @@
 import { isUtf8 } from 'node:buffer'
 import { openAmbientAnchor } from '@cordon/files'
-import { below, type CanonicalPath, CordonError, parseRelPath } from '@cordon/policy'
-import type { MountView } from '../mount/list.ts'
+import {
+  type CanonicalPath,
+  CordonError,
+  FsIndex,
+  type FsRule,
+  locateObject,
+  openAmbientRoot,
+  type RelPath,
+} from '@cordon/policy'
 
-/** What a file of the workspace holds now; undefined where that cannot be read as text. */
-export type TextNow = (path: string) => string | undefined
+/** A file that a call would change. */
+interface FileNow {
+  /** The one name of it, however the call spells it. */
+  readonly path: RelPath
+  /** What it holds now; undefined where that cannot be read as text. */
+  readonly read: () => string | undefined
+}
+
+/** Undefined: the tool could not reach such a file. */
+export type TextNow = (path: string) => FileNow | undefined
 
 /**
- * With the person's authority, for the person alone: to show a change where it would be (decision 0332). No link is followed
- * but an approved mount, as the tool itself would not.
+ * With the person's authority, for the person alone: to show a change where it would be (decision 0332). The file is found as
+ * the tool finds it, by its rules: no link leads out but an approved mount.
  */
-export const openAmbientTextNow =
-  (root: CanonicalPath, mounts: readonly MountView[]): TextNow =>
-  (path) => {
+export function openAmbientTextNow(top: CanonicalPath, rules: readonly FsRule[]): TextNow {
+  return (path) => {
     try {
-      const wanted = parseRelPath(path)
-      const places = mounts.flatMap(({ name, target, state }) => {
-        const inside = below(name, wanted)
-        return state === 'ok' && target !== undefined && inside !== undefined ? [{ top: target, inside }] : []
-      })
-      const { top, inside } = places[0] ?? { top: root, inside: wanted }
-      using anchor = openAmbientAnchor(top)
-      const bytes = anchor.readFile(inside, { limit: LARGEST })
-      return isUtf8(bytes) ? bytes.toString('utf8') : undefined
+      const root = openAmbientRoot(top)
+      const index = rules.length > 0 ? new FsIndex(rules, root.foldCase) : undefined
+      const { relative, anchor, inside } = locateObject(root, index, path, 'update')
+      return { path: relative, read: () => readText(anchor, inside) }
     } catch (error) {
       if (error instanceof CordonError) return undefined
       throw error
     }
   }
+}
+
+function readText(top: CanonicalPath, inside: RelPath): string | undefined {
+  try {
+    using anchor = openAmbientAnchor(top)
+    const bytes = anchor.readFile(inside, { limit: LARGEST })
+    return isUtf8(bytes) ? bytes.toString('utf8') : undefined
+  } catch (error) {
+    if (error instanceof CordonError) return undefined
+    throw error
+  }
+}
 
 /** Of a larger file the parts that the call names are enough. */
 const LARGEST = 1024 * 1024

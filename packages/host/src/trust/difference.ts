@@ -9,18 +9,20 @@ interface Line {
   readonly text: string
 }
 
-/** A unified diff without its head: hunks of `@@`, ` `, `-` and `+` lines. Empty when nothing differs. */
+/**
+ * A unified diff without its head: hunks of `@@`, ` `, `-` and `+` lines, and `\\ No newline at end of file` below a line that
+ * has none. Empty when nothing differs. Applied to what was it gives what is, byte for byte.
+ */
 export function differenceOf(was: string, now: string): readonly string[] {
   return hunksOf(compare(linesOf(was), linesOf(now)))
 }
 
-/** Also a missing line break at the end is a difference. */
-function linesOf(text: string): string[] {
-  if (text === '') return []
-  const lines = text.split('\n')
-  const last = lines.pop()!
-  return last === '' ? lines : [...lines, `${last} (no line break at the end)`]
-}
+/** With their ends: also a missing line break is a difference. */
+const linesOf = (text: string): string[] => (text === '' ? [] : text.split(/(?<=\n)/))
+
+/** The sign and the line; what no line can begin with says that its end is missing. */
+const shownLine = ({ sign, text }: Line): string[] =>
+  text.endsWith('\n') ? [sign + text.slice(0, -1)] : [sign + text, '\\ No newline at end of file']
 
 function compare(was: readonly string[], now: readonly string[]): Line[] {
   let start = 0
@@ -81,7 +83,7 @@ function hunksOf(lines: readonly Line[]): string[] {
       number,
     ]
     shown.push(`@@ -${range(was, old)} +${range(now, fresh)} @@`)
-    for (const { sign, text } of hunk) shown.push(sign + text) // one by one: there may be more than a call takes
+    for (const line of hunk) shown.push(...shownLine(line)) // one by one: there may be more than a call takes
     was += old
     now += fresh
     from = end

@@ -1,10 +1,13 @@
 import { mkdirSync, mkdtempSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type CanonicalPath, parseRelPath } from '@cordon/policy'
+import { type CanonicalPath, CordonError, type FsRule, parseRelPath } from '@cordon/policy'
+import { parseEdits } from '@cordon/tools'
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { differenceOf } from '../../src/trust/difference.ts'
 import { showCall } from '../../src/agent/shown.ts'
-import { openAmbientTextNow } from '../../src/agent/text-now.ts'
+import { openAmbientTextNow, type TextNow } from '../../src/agent/text-now.ts'
 
 const PRICE = `export function total(price, tax) {
   // what a customer pays
@@ -23,7 +26,7 @@ const shown = (text: string | undefined, ...edits: readonly GivenEdit[]): readon
   showCall(
     'fs_modify_file',
     { edits: edits.map((edit) => ({ path: 'price.js', ...edit })) },
-    { isOurs: true, textNow: () => text },
+    { isOurs: true, textNow: () => ({ path: parseRelPath('price.js'), read: () => text }) },
   ).changes[0]?.lines
 
 describe('SPEC 6.5 what an edit would change', () => {
@@ -79,19 +82,23 @@ test('the text is read in the workspace and in approved mounts, and by no other 
   writeFileSync(join(root, 'binary'), Buffer.from([0xff, 0xfe, 0]))
   writeFileSync(join(root, 'large'), 'x'.repeat(2 ** 20 + 1))
   symlinkSync('../secret', join(root, 'link'))
+  symlinkSync('src/a', join(root, 'same'))
   for (const name of ['fork', 'new']) symlinkSync(`../${name}`, join(root, name))
-  const mount = (name: string, state: 'ok' | 'unapproved') => ({
-    name: parseRelPath(name),
-    target: join(dir, name) as CanonicalPath,
-    tools: [],
-    mode: 'ro' as const,
-    state,
-    reason: undefined,
+  const mount = (name: string, approvedTarget?: string): FsRule => ({
+    path: parseRelPath(name),
+    grants: new Set(['read', 'update']),
+    external: true,
+    ...(approvedTarget === undefined ? {} : { approvedTarget }),
   })
-  const textNow = openAmbientTextNow(root, [mount('fork', 'ok'), mount('new', 'unapproved')])
+  const textNow = openAmbientTextNow(root, [
+    { path: parseRelPath('.'), grants: new Set(['read', 'update']), external: false },
+    mount('fork', join(dir, 'fork')),
+    mount('new'),
+  ])
   const read = [
     'src/a',
     './src/../src/a',
+    'same',
     'fork/b',
     'new/c',
     'link',
@@ -102,6 +109,130 @@ test('the text is read in the workspace and in approved mounts, and by no other 
     'large',
     'none',
   ]
-  expect(read.filter((path) => textNow(path) !== undefined)).toEqual(['src/a', './src/../src/a', 'fork/b'])
-  expect(textNow('fork/b')).toBe('fork/b')
+  expect(
+    read.flatMap((path) => [[path, textNow(path)?.path, textNow(path)?.read()]]).filter(([, , text]) => text),
+  ).toEqual([
+    ['src/a', 'src/a', 'w/src/a'],
+    ['./src/../src/a', 'src/a', 'w/src/a'],
+    ['same', 'src/a', 'w/src/a'],
+    ['fork/b', 'fork/b', 'fork/b'],
+  ])
 })
+
+/** The workspace as it is, by the tool's own way to a name. */
+const spelled =
+  (text: string): TextNow =>
+  (path) => ({ path: parseRelPath(path), read: () => text })
+
+describe('SPEC 6.5 what is shown is what is done (decision 0380)', () => {
+  const changes = (args: object, text: string) =>
+    showCall('fs_modify_file', args, { isOurs: true, textNow: spelled(text) }).changes
+
+  test('two spellings of one file are one change: the second edit is of what the first one made', () => {
+    const edits = [
+      { path: 'f.txt', old: 'KEY', new: 'OTHER' },
+      { path: './f.txt', old: 'OTHER', new: 'EVIL' },
+    ]
+    expect(changes({ edits }, 'one\nKEY\n')).toEqual([
+      { path: 'f.txt', lines: ['@@ -1,2 +1,2 @@', ' one', '-KEY', '+EVIL'] },
+    ])
+  })
+
+  test.each([
+    ['a head that no +++ follows', ['-b', '+B', '--- c moves up', '+c']],
+    ['text after a hunk', ['-b', '+B', 'and so on']],
+    ['a line that is no end of the file', ['-b', '+B', '\\ No newline at end of file']],
+  ])('a diff with %s is not shown as a change, because it is none', (_, body) => {
+    const diff = ['--- a/f', '+++ b/f', '@@ -2 +2 @@', ...body].join('\n')
+    const shownNow = changes({ diff }, 'a\nb\nc\n').flatMap(({ lines }) => lines)
+    expect(shownNow.filter((line) => line.startsWith('+c'))).toEqual([])
+  })
+
+  test('a diff is shown as it is applied: where it fits, with the lines around, without its own words', () => {
+    const diff = '--- a/f\n+++ b/f\n@@ -1 +1 @@ +c = safe\n-c\n+C\n'
+    expect(changes({ diff }, 'a\nb\nc\nd')).toEqual([
+      {
+        path: 'f',
+        lines: ['@@ -1,4 +1,4 @@', ' a', ' b', '-c', '+C', ' d', '\\ No newline at end of file'],
+      },
+    ])
+  })
+
+  const line = fc.constantFrom(
+    'a',
+    'b',
+    '',
+    ' ',
+    '+a',
+    '-- b',
+    '\\ No newline at end of file',
+    'a\r',
+    '@@ -1 +1 @@',
+  )
+  const text = fc
+    .tuple(fc.array(line, { maxLength: 12 }), fc.boolean())
+    .map(([lines, isWhole]) => lines.join('\n') + (isWhole && lines.length > 0 ? '\n' : ''))
+
+  test('whatever is shown of edits and diffs, applied to the file, is what the tool makes of it', () => {
+    const edit = fc.record({ path: fc.constantFrom('f', './f'), old: text, new: text, all: fc.boolean() })
+    const body = fc.array(
+      fc.tuple(fc.constantFrom(' ', '+', '-', '\\', '--- ', '+++ '), line).map(([mark, rest]) => mark + rest),
+      { maxLength: 6 },
+    )
+    const made = fc.tuple(fc.integer({ min: 0, max: 6 }), body).map(([at, lines]) => {
+      const count = (mark: string): number => lines.filter((one) => one[0] === ' ' || one[0] === mark).length
+      return {
+        diff: ['--- a/f', '+++ b/f', `@@ -${at},${count('-')} +${at},${count('+')} @@`, ...lines].join('\n'),
+      }
+    })
+    const args = fc.oneof(
+      fc.record({ edits: fc.array(edit, { minLength: 1, maxLength: 3 }) }),
+      fc
+        .tuple(text, text)
+        .map(([old, now]) => ({ diff: ['--- a/f', '+++ b/f', ...differenceOf(old, now)].join('\n') })),
+      made,
+    )
+    let applied = 0
+    fc.assert(
+      fc.property(text, args, (old, given) => {
+        const done = outcome(old, given)
+        if (done === undefined || done === old) return
+        applied++
+        const [change, ...others] = changes(given, old)
+        expect(others).toEqual([])
+        const lines = change!.lines.filter((one) => one !== '(every occurrence)')
+        expect(patched(old, lines)).toBe(done)
+      }),
+      { numRuns: 5000 },
+    )
+    expect(applied).toBeGreaterThan(100)
+  })
+})
+
+/** What the tool makes of it; undefined where it refuses. */
+function outcome(old: string, args: object): string | undefined {
+  try {
+    return parseEdits(args).reduce((text, { apply }) => apply(text), old)
+  } catch (error) {
+    if (error instanceof CordonError) return undefined
+    throw error
+  }
+}
+
+/** By the definition of a diff, without code of ours. */
+function patched(old: string, lines: readonly string[]): string {
+  const was = old === '' ? [] : old.split(/(?<=\n)/)
+  let result = ''
+  let at = 0
+  for (const [i, line] of lines.entries()) {
+    const head = /^@@ -(\d+)(?:,(\d+))? \+\d+(?:,\d+)? @@$/.exec(line)
+    const end = lines[i + 1]?.startsWith('\\') ? '' : '\n'
+    if (head) while (at < Number(head[1]) - (head[2] === '0' ? 0 : 1)) result += was[at++]!
+    else if (line.startsWith('+')) result += line.slice(1) + end
+    else if (!line.startsWith('\\')) {
+      expect(was[at++]).toBe(line.slice(1) + end)
+      if (line.startsWith(' ')) result += line.slice(1) + end
+    }
+  }
+  return result + was.slice(at).join('')
+}

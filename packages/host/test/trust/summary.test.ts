@@ -235,7 +235,7 @@ test('SPEC 2.1 the difference to what was trusted', () => {
     ' line 18',
     ' line 19',
   ])
-  expect(differenceOf('a\n', 'a')).toEqual(['@@ -1 +1 @@', '-a', '+a (no line break at the end)'])
+  expect(differenceOf('a\n', 'a')).toEqual(['@@ -1 +1 @@', '-a', '+a', '\\ No newline at end of file'])
   expect(differenceOf('', 'a\n')).toEqual(['@@ -0,0 +1 @@', '+a'])
   expect(differenceOf('a\n', 'a\n')).toEqual([])
 })

@@ -6,53 +6,11 @@ import { count, success, text } from '../content.ts'
 import { defineTool } from '../define-tool.ts'
 import { DESCRIPTIONS } from '../descriptions.ts'
 import { type Change, commitChanges, JournalTaken } from '../modify/commit.ts'
+import { editsOf, type FileEdit, MODIFY_PARAMETERS } from '../modify/edits.ts'
 import { describeRecovery, recover } from '../modify/recover.ts'
-import { replaceExactly } from '../modify/replace.ts'
-import { applyHunks, parseUnifiedDiff } from '../modify/unified-diff.ts'
 import { type Tool } from '../protocol.ts'
 import { ToolError } from '../report.ts'
-import { type Infer } from '../schema.ts'
 import { decode } from '../text/encoding.ts'
-
-const parameters = {
-  type: 'object',
-  properties: {
-    edits: {
-      type: 'array',
-      minItems: 1,
-      maxItems: 2000,
-      items: {
-        type: 'object',
-        properties: {
-          path: { type: 'string', description: 'The file, relative to the workspace.' },
-          old: {
-            type: 'string',
-            description: 'The exact text to replace; it must be in the file exactly once.',
-          },
-          new: { type: 'string', description: 'What to put in its place.' },
-          all: { type: 'boolean', description: 'Replace every occurrence.' },
-        },
-        required: ['path', 'old', 'new'],
-        additionalProperties: false,
-      },
-      description: 'Replacements, in order; several may be in one file.',
-    },
-    diff: {
-      type: 'string',
-      description: 'Instead of edits: a unified diff of files that exist, with exact context.',
-    },
-  },
-  required: [],
-  additionalProperties: false,
-} as const
-
-type Args = Infer<typeof parameters>
-
-/** What is to be done to one file's text, in order. */
-interface Edit {
-  readonly path: string
-  readonly apply: (text: string) => string
-}
 
 const LARGEST = 16 * 1024 * 1024
 const LARGEST_SUM = 64 * 1024 * 1024
@@ -62,7 +20,7 @@ const MOST_TRIES = 20
 export const fsModifyFile: Tool = defineTool({
   name: 'fs_modify_file',
   description: DESCRIPTIONS.fs_modify_file,
-  parameters,
+  parameters: MODIFY_PARAMETERS,
   describe: (args) =>
     `change ${[...new Set(editsOf(args).map(({ path }) => path))].map(showWhole).join(', ')}`,
   async run(args, context, { anchors, options }) {
@@ -86,21 +44,8 @@ export const fsModifyFile: Tool = defineTool({
   },
 })
 
-function editsOf({ edits, diff }: Args): Edit[] {
-  if ((edits === undefined) === (diff === undefined)) throw new ToolError('give either edits or diff')
-  if (diff !== undefined)
-    return parseUnifiedDiff(diff).map((patch) => ({
-      path: patch.path,
-      apply: (old) => applyHunks(old, patch),
-    }))
-  return (edits ?? []).map((edit) => ({
-    path: edit.path,
-    apply: (old) => replaceExactly(edit.path, old, edit),
-  }))
-}
-
 /** Checks, reads and computes everything before anything is written. */
-function prepare(edits: readonly Edit[], access: Access, anchors: Anchors): Change[] {
+function prepare(edits: readonly FileEdit[], access: Access, anchors: Anchors): Change[] {
   // By the canonical name: two spellings of one file must not be two changes of it.
   const byName = new Map<string, Change>()
   let sum = 0

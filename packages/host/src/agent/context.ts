@@ -106,7 +106,7 @@ async function piecesOf(events: readonly StoredEvent[], { read, isOwn }: Context
         const tool = toolOf.get(event.id)
         if (tool === undefined) break // an answer to nothing would make the provider refuse all of it
         const parts = await Promise.all(blocks(event.resources).map((block) => textOfBlock(block, read)))
-        const text = [event.text, ...parts].filter((part) => part !== '').join('\n')
+        const text = joinedParts(event.text, parts)
         const gone = `[the result of ${tool} was left out to save room: ${text.length} characters; call it again if it is needed]`
         add(
           resultMessage(event.id, tool, event.outcome, text),
@@ -149,6 +149,21 @@ async function textOfBlock(block: DeliveredBlock, read: ContextOptions['read']):
   const { delivery, resource } = block
   if (delivery.kind === 'detached') return ''
   if (delivery.kind === 'reference') return delivery.text
+  return textOfResource(resource, read)
+}
+
+/** All that a model is told of a tool's result: what a person hands over is what they saw (SPEC 6.5). */
+export async function wholeResult(
+  { text, resources }: { readonly text: string; readonly resources: readonly Resource[] },
+  read: ContextOptions['read'],
+): Promise<string> {
+  return joinedParts(text, await Promise.all(resources.map((resource) => textOfResource(resource, read))))
+}
+
+const joinedParts = (text: string, parts: readonly string[]): string =>
+  [text, ...parts].filter((part) => part !== '').join('\n')
+
+async function textOfResource(resource: Resource, read: ContextOptions['read']): Promise<string> {
   const content = await read(resource)
   if (!content) return `[${resource.uri}: its content cannot be read any more]`
   return isText(resource)

@@ -11,7 +11,7 @@ import {
   unfinishedMark,
 } from '@cordon/workspace'
 import { consentTo, type Decider } from './consent.ts'
-import { assembleContext, type ContextOptions } from './context.ts'
+import { assembleContext, type ContextOptions, wholeResult } from './context.ts'
 import type { ModelFailure } from './errors.ts'
 import { readReply, type Reply, type Usage, type WantedCall } from './reply.ts'
 import { titleOf } from '../gateway/names.ts'
@@ -306,7 +306,7 @@ async function admit(
   if (consent.always) await allowAlways(turn, tool)
   return async () => {
     const answer = await answerOf(tool, consent.arguments, { signal, inquired: inquiryOf(turn, call) })
-    const result = await handOver(tool, answer, turn.decider)
+    const result = await handOver(turn, tool, answer)
     await recordResult(turn, call, consent.isEdited ? withArguments(result, consent.arguments) : result)
   }
 }
@@ -341,11 +341,11 @@ async function answerOf(tool: OpenTool, args: unknown, how: CallHow): Promise<To
   }
 }
 
-/** `conversation.tools.<name>.result`: whether the model may have it. */
+/** `conversation.tools.<name>.result`: whether the model may have it. Resources are a part of it like its text. */
 async function handOver(
+  { decider, context }: Turn,
   { name, config }: OpenTool,
   answer: ToolAnswer,
-  decider: Decider | undefined,
 ): Promise<Omit<ToolAnswer, 'outcome'> & { readonly outcome: Outcome }> {
   const withheld = (why: string, outcome: Outcome) =>
     ({
@@ -360,11 +360,16 @@ async function handOver(
       return withheld('its result mode is skip', 'skipped')
     case 'ask':
       if (!decider) return withheld('its result mode needs a person, and there is nobody to ask', 'denied')
-      return (await decider.handsOver(name, answer.text)) ? answer : withheld('the person declined', 'denied')
+      return (await decider.handsOver(name, await wholeResult(answer, context.read)))
+        ? answer
+        : withheld('the person declined', 'denied')
     case 'edit': {
       if (!decider) return withheld('its result mode needs a person, and there is nobody to ask', 'denied')
-      const text = await decider.edits('result', answer.text)
-      return text === undefined ? withheld('the person declined', 'denied') : { ...answer, text }
+      const text = await decider.edits('result', await wholeResult(answer, context.read))
+      // What is left of the resources is in the text.
+      return text === undefined
+        ? withheld('the person declined', 'denied')
+        : { ...answer, text, resources: [] }
     }
   }
 }

@@ -1,4 +1,4 @@
-import type { Decider, Verdict } from '@cordon/host'
+import type { Decider, ShownCall, Verdict } from '@cordon/host'
 import { show } from '@cordon/policy'
 import { editText } from './editor.ts'
 import { formatCall, formatHanded, isCut } from './format/query.ts'
@@ -17,7 +17,7 @@ export function deciderAt(world: World): Decider | undefined {
     decides: async (call) => {
       const view = isCut(call, world.err) ? '/v(iew all)' : ''
       for (let attempt = 1; attempt <= MOST_ATTEMPTS; attempt++) {
-        const reply = await line(`Run ${show(call.tool)}? [y/N/a(lways here)/e(dit)/r(eply)${view}] `)
+        const reply = await line(`Run ${titleOf(call)}? [y/N/a(lways here)/e(dit)/r(eply)${view}] `)
         if (/^v(?:iew)?$/i.test(reply ?? '')) world.err.write(formatCall(call, world.err, 'whole'))
         else {
           const verdict = await verdictOf(reply, line)
@@ -47,6 +47,10 @@ export function deciderAt(world: World): Decider | undefined {
     },
   }
 }
+
+/** Whose it is, where it is not ours: two servers may have tools of one name. */
+const titleOf = ({ tool, server }: ShownCall): string =>
+  server === undefined ? show(tool) : `${show(tool)} of MCP server ${show(server)}`
 
 const MOST_ATTEMPTS = 5
 

@@ -73,8 +73,7 @@ async function openQuery(world: World, flags: QueryFlags, display: QueryDisplay)
     keeping: flags.persist ? 'log' : 'memory',
     model: flags.model,
     mounts: flags.mounts,
-    wants: wantsOf(flags),
-    namedTools: [...flags.tool, ...flags.withheld].filter((name) => name !== ''),
+    tools: { only: flags.tool, without: flags.withheld.includes('') ? 'all' : flags.withheld },
     sensitive: flags.sensitive ? 'take' : 'leave out',
     audience: {
       person,
@@ -103,11 +102,6 @@ async function openQuery(world: World, flags: QueryFlags, display: QueryDisplay)
 
 const conversationOf = ({ new: isNew, id, last, persist }: QueryFlags): QueryConversation =>
   isNew ? 'new' : id !== undefined ? { id } : last ? 'newest' : persist ? 'last used' : 'none'
-
-const wantsOf =
-  ({ tool, withheld }: QueryFlags) =>
-  (name: string): boolean =>
-    (tool.length === 0 || tool.includes(name)) && !withheld.some((each) => each === '' || each === name)
 
 /** `--no-mount NAME` with a space reads NAME as text, and so does `--no-tool`. Nobody asks a model a name: say so (SPEC 3.4). */
 async function refuseMisreadName(world: World, typed: string, flags: QueryFlags): Promise<void> {

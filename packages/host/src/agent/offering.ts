@@ -1,6 +1,7 @@
-import type { CallToolResult, Tool } from '@modelcontextprotocol/client'
+import type { CallToolResult } from '@modelcontextprotocol/client'
 import type { ToolConfig } from '@cordon/config'
 import { type Gateway, localOffer } from '../gateway/gateway.ts'
+import type { OfferedAs } from '../gateway/session.ts'
 import { callLocal, describeLocal, type LocalCall, type LocalHolder } from '../gateway/local.ts'
 
 /** A tool of the workspace or of one of its servers, that can be called now. */
@@ -18,7 +19,7 @@ type Describe = (call: Pick<LocalCall, 'arguments' | 'signal'>) => Promise<strin
 
 /** Everything but our own: what the workspace and its servers offer. */
 export interface Offering {
-  tools(): Promise<readonly Tool[]>
+  tools(): Promise<readonly OfferedAs[]>
   /** Undefined: no tool has this name. */
   find(name: string): Promise<OfferedTool | undefined>
   close(): Promise<void>
@@ -40,8 +41,8 @@ class LocalOffering implements Offering {
     this.#holder = { local: gateway.openTools(), warn: (text) => gateway.options.audience.warn(text) }
   }
 
-  tools(): Promise<readonly Tool[]> {
-    return Promise.resolve(localOffer(this.#gateway))
+  tools(): Promise<readonly OfferedAs[]> {
+    return Promise.resolve(localOffer(this.#gateway).map((tool) => ({ tool, source: 'local' })))
   }
 
   find(name: string): Promise<OfferedTool | undefined> {

@@ -34,7 +34,7 @@ import { AnswerSchemaError, TurnError } from './errors.ts'
 import { type HiddenPlace, openJournal, openMemoryJournal, type OpenJournal } from './journal.ts'
 import { chooseModel, type ModelChoice, type OpenModel, openModel } from './models.ts'
 import { openAmbientTextNow, type TextNow } from './text-now.ts'
-import { Toolbox } from './toolbox.ts'
+import { Toolbox, type ToolNames } from './toolbox.ts'
 import { CUT_SHORT, runTurn, type Sight, TurnControl, type TurnEnd } from './turn.ts'
 
 /** Which conversation a query goes on with. `newest`: the last used of the workspace, by whichever terminal. */
@@ -50,10 +50,7 @@ export interface QueryOptions {
   readonly keeping: 'log' | 'memory'
   readonly model: string | undefined
   readonly mounts: readonly MountFlag[]
-  /** `--tool` and `--no-tool`. */
-  readonly wants: (tool: string) => boolean
-  /** The tools that those name. */
-  readonly namedTools: readonly string[]
+  readonly tools: ToolNames
   /** `--sensitive`: attach also what a directory or a pattern finds where secrets live (SPEC 4.9). */
   readonly sensitive: 'take' | 'leave out'
   readonly audience: QueryAudience
@@ -111,7 +108,7 @@ export class Query implements AsyncDisposable {
     this.#isUntitled = opened.isNew
     this.#toolbox = new Toolbox({
       gateway: opened.gateway,
-      wants: options.wants,
+      choice: options.tools,
       respondent: options.audience.respondent,
       remembered: openAnswerMemory(),
       askPerson: options.audience.askPerson,
@@ -165,7 +162,7 @@ export class Query implements AsyncDisposable {
       isNew: !known,
     })
     try {
-      await query.#toolbox.requireKnown(options.namedTools)
+      await query.#toolbox.settleChoice()
       query.#conversation = early ?? (await beginning())
       return query
     } catch (error) {

@@ -1,9 +1,9 @@
-import { type CallToolResult, ProtocolError, type Tool } from '@modelcontextprotocol/client'
+import { type CallToolResult, ProtocolError } from '@modelcontextprotocol/client'
 import { performCall, subjectOf } from '../gateway/call.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { LocalCall } from '../gateway/local.ts'
 import { errorResult } from '../gateway/results.ts'
-import { GatewaySession } from '../gateway/session.ts'
+import { GatewaySession, type OfferedAs } from '../gateway/session.ts'
 import { describing, type OfferedTool, type Offering } from './offering.ts'
 
 /** With MCP servers: the session that a client of the gateway has, for ourselves. */
@@ -14,8 +14,8 @@ export class ServerOffering implements Offering {
     this.#session = new GatewaySession(gateway, SILENT)
   }
 
-  tools(): Promise<readonly Tool[]> {
-    return this.#session.tools()
+  tools(): Promise<readonly OfferedAs[]> {
+    return this.#session.offers()
   }
 
   async find(name: string): Promise<OfferedTool | undefined> {

@@ -13,6 +13,8 @@ interface ShownChange {
 /** A call as a person sees it before it runs. */
 export interface ShownCall {
   readonly tool: string
+  /** The MCP server whose it is: who says yes says it to this one. */
+  readonly server?: string | undefined
   readonly arguments: unknown
   /** In our words, for the tools of ours. */
   readonly summary: string | undefined

@@ -6,6 +6,7 @@ import { parseArguments } from '@cordon/tools'
 import type { JsonObject, Resource } from '@cordon/workspace'
 import type { Answer, AnswerMemory, Respondent } from '../execute/questions.ts'
 import type { Gateway } from '../gateway/gateway.ts'
+import { identityOf, serverOf, sourceOf } from '../gateway/names.ts'
 import { type OfferedTool, type Offering, openOffering } from './offering.ts'
 import { BUILT_IN, type BuiltInName, describePolicy, isBuiltIn } from './built-in.ts'
 import { TurnError } from './errors.ts'
@@ -33,10 +34,16 @@ export interface CallHow {
   readonly inquired: (question: string, answer: Answer | undefined) => Promise<void>
 }
 
+/** `--tool` and `--no-tool`, by the names that tools have at the beginning. */
+export interface ToolNames {
+  /** Only these; none: all. */
+  readonly only: readonly string[]
+  readonly without: readonly string[] | 'all'
+}
+
 export interface ToolboxOptions {
   readonly gateway: Gateway
-  /** `--tool` and `--no-tool`. */
-  readonly wants: (name: string) => boolean
+  readonly choice: ToolNames
   readonly respondent: Respondent | undefined
   /** Answers to tools' questions, as long as this process lives (decision 0294). */
   readonly remembered: AnswerMemory
@@ -54,46 +61,68 @@ export interface ToolboxOptions {
 export class Toolbox implements AsyncDisposable {
   readonly #options: ToolboxOptions
   readonly #offering: Promise<Offering>
+  // All by identity: a name is another tool's when servers come and go (decision 0381).
   readonly #allowed = new Set<string>()
+  readonly #only = new Set<string>()
+  readonly #without = new Set<string>()
   #readOnly = new Set<string>()
+  /** What the model knows by each name; undefined before it was told. */
+  #offered: ReadonlyMap<string, string> | undefined
 
-  constructor(options: ToolboxOptions) {
+  constructor(options: ToolboxOptions, offering = openOffering(options.gateway)) {
     this.#options = options
-    this.#offering = openOffering(options.gateway)
+    this.#offering = offering
   }
 
   /** In the words of the provider. Servers that are slow to start are waited for. */
   async offered(): Promise<LanguageModelV4FunctionTool[]> {
-    const tools = await (await this.#offering).tools()
-    this.#readOnly = new Set(
-      tools.filter(({ annotations }) => annotations?.readOnlyHint === true).map(({ name }) => name),
-    )
     // A server's tool that is named as one of ours would stand there twice, and be mistaken for it.
-    const others = tools.filter(({ name }) => !this.#isOwn(name))
-    return [...others.map(functionTool), ...this.#builtIns()].filter(({ name }) => this.#options.wants(name))
+    const others = (await (await this.#offering).tools()).filter(({ tool }) => !this.#isOwn(tool.name))
+    this.#readOnly = new Set(
+      others.flatMap(({ tool: { name, annotations }, source }) =>
+        annotations?.readOnlyHint === true ? [identityOf({ name, source })] : [],
+      ),
+    )
+    const wanted = [
+      ...others.map(({ tool, source }) => ({ tool: functionTool(tool), source })),
+      ...this.#builtIns().map((tool) => ({ tool, source: 'builtin' })),
+    ].filter(({ tool: { name }, source }) => this.#isWanted({ name, source }))
+    this.#offered = new Map(
+      wanted.map(({ tool: { name }, source }) => [name, identityOf({ name, source })] as const),
+    )
+    return wanted.map(({ tool }) => tool)
   }
 
   /** `--tool` and `--no-tool` name tools that are there, or could be: a mistake would take all of them away, or none. */
-  async requireKnown(names: readonly string[]): Promise<void> {
+  async settleChoice(): Promise<void> {
+    const { only, without } = this.#options.choice
+    const names = [...only, ...(without === 'all' ? [] : without)]
     if (names.length === 0) return
-    const offered = (await (await this.#offering).tools()).map(({ name }) => name)
-    const configured = Object.keys(this.#options.gateway.config.conversation.tools).filter(
-      (name) => name !== '*',
-    )
-    const known = [...new Set([...offered, ...configured, ...Object.keys(BUILT_IN)])].toSorted()
+    const known = new Map<string, string>()
+    for (const name of Object.keys(BUILT_IN)) known.set(name, identityOf({ name, source: 'builtin' }))
+    for (const [name, { source }] of Object.entries(this.#options.gateway.config.conversation.tools))
+      known.set(name, identityOf({ name, source: configuredSource(name, source) }))
+    for (const { tool, source } of await (await this.#offering).tools())
+      if (!this.#isOwn(tool.name)) known.set(tool.name, identityOf({ name: tool.name, source }))
+    known.delete('*')
     for (const name of names) {
-      if (known.includes(name)) continue
-      const meant = suggest(name, known)
-      throw new TurnError(
-        `no tool is named ${show(name)}; ${meant === undefined ? `there are: ${known.join(', ')}` : `did you mean ${meant}?`}`,
-      )
+      const identity = known.get(name)
+      if (identity === undefined) throw unknownTool(name, [...known.keys()].toSorted())
+      if (only.includes(name)) this.#only.add(identity)
+      if (without.includes(name)) this.#without.add(identity)
     }
   }
 
   /** Undefined: there is no such tool, or it is not offered here. */
   async find(name: string): Promise<OpenTool | undefined> {
-    const { gateway, wants } = this.#options
-    if (!wants(name)) return undefined
+    const tool = await this.#find(name)
+    if (!tool || !this.#isWanted(tool)) return undefined
+    // Called is what was offered: the name may be another's by now.
+    return !this.#offered || this.#offered.get(name) === identityOf(tool) ? tool : undefined
+  }
+
+  async #find(name: string): Promise<OpenTool | undefined> {
+    const { gateway } = this.#options
     if (isBuiltIn(name) && this.#isOwn(name)) {
       const config = configured(gateway, name)
       return config?.enable
@@ -101,7 +130,7 @@ export class Toolbox implements AsyncDisposable {
             name,
             source: 'builtin',
             config,
-            isAllowed: this.#allowed.has(name),
+            isAllowed: this.#allowed.has(identityOf({ name, source: 'builtin' })),
             order: name === 'ask_user' ? 'alone' : 'free',
             run: (args, how) => this.#runBuiltIn(name, args, how),
           }
@@ -110,12 +139,12 @@ export class Toolbox implements AsyncDisposable {
     const tool = await (await this.#offering).find(name)
     if (!tool) return undefined
     const isShipped = tool.source === 'local' && gateway.localTools.get(name)?.shipped === true
-    const changesNothing = isShipped ? READERS.has(name) : this.#readOnly.has(name)
+    const changesNothing = isShipped ? READERS.has(name) : this.#readOnly.has(identityOf(tool))
     return {
       name,
       source: tool.source,
       config: tool.config,
-      isAllowed: this.#allowed.has(name),
+      isAllowed: this.#allowed.has(identityOf(tool)),
       order: changesNothing ? 'free' : 'alone',
       ...(tool.describe ? { describe: tool.describe } : {}),
       run: async (args, { signal, inquired }) => {
@@ -128,8 +157,8 @@ export class Toolbox implements AsyncDisposable {
   }
 
   /** A person said that it need not be asked about any more. */
-  allow(name: string): void {
-    this.#allowed.add(name)
+  allow(tool: Pick<OpenTool, 'name' | 'source'>): void {
+    this.#allowed.add(identityOf(tool))
   }
 
   async close(): Promise<void> {
@@ -143,6 +172,19 @@ export class Toolbox implements AsyncDisposable {
   /** The name is a built-in tool's, unless a person gave it to another (`source`). */
   #isOwn(name: string): boolean {
     return isBuiltIn(name) && configured(this.#options.gateway, name)?.source.kind === 'builtin'
+  }
+
+  /** What a person took away stays away under every name; what they alone wanted is that one tool. */
+  #isWanted(tool: Pick<OpenTool, 'name' | 'source'>): boolean {
+    const { only, without } = this.#options.choice
+    const identity = identityOf(tool)
+    if (without === 'all' || this.#without.has(identity)) return false
+    // A server that comes later may have one of the same name, which is called otherwise then.
+    if (
+      [tool.name, serverOf(tool.source)?.remote].some((name) => name !== undefined && without.includes(name))
+    )
+      return false
+    return only.length === 0 || this.#only.has(identity)
   }
 
   /** Whoever is asked, and every question on record. */
@@ -232,6 +274,15 @@ const READERS: ReadonlySet<string> = new Set(['fs_read_file', 'fs_list_files', '
 
 const configured = ({ config }: Gateway, name: string): ToolConfig | undefined =>
   Object.hasOwn(config.conversation.tools, name) ? config.conversation.tools[name] : undefined
+
+const configuredSource = (name: string, source: ToolConfig['source']): string =>
+  source.kind === 'mcp' ? sourceOf(source.server, source.tool ?? name) : source.kind
+
+function unknownTool(name: string, known: readonly string[]): TurnError {
+  const meant = suggest(name, known)
+  const hint = meant === undefined ? `there are: ${known.join(', ')}` : `did you mean ${meant}?`
+  return new TurnError(`no tool is named ${show(name)}; ${hint}`)
+}
 
 const functionTool = ({ name, description, inputSchema }: Tool): LanguageModelV4FunctionTool => ({
   type: 'function',

@@ -14,7 +14,7 @@ import { consentTo, type Decider } from './consent.ts'
 import { assembleContext, type ContextOptions, wholeResult } from './context.ts'
 import type { ModelFailure } from './errors.ts'
 import { readReply, type Reply, type Usage, type WantedCall } from './reply.ts'
-import { titleOf } from '../gateway/names.ts'
+import { serverOf, titleOf } from '../gateway/names.ts'
 import { showCall, type ShownCall } from './shown.ts'
 import type { TextNow } from './text-now.ts'
 import type { CallHow, OpenTool, ToolAnswer, Toolbox } from './toolbox.ts'
@@ -295,6 +295,7 @@ async function admit(
     const shown = {
       ...showCall(name, input.value, { isOurs: turn.isOurs(name), textNow: turn.textNow }),
       tool: titleOf(tool),
+      server: serverOf(tool.source)?.server,
       said,
     }
     turn.see({ kind: 'call', call: shown })
@@ -380,7 +381,7 @@ async function handOver(
  */
 async function allowAlways(turn: Turn, tool: OpenTool): Promise<void> {
   const { name, source, config } = tool
-  turn.toolbox.allow(name)
+  turn.toolbox.allow(tool)
   if (config.run !== 'ask') return
   await turn.journal.append([
     {

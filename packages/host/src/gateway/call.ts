@@ -15,7 +15,7 @@ import { notesOf, ServerError } from '../mcp/diagnosis.ts'
 import type { Grantee, Wish } from '../mcp/grant.ts'
 import { type RemotePerson } from './elicit.ts'
 import { callLocal, type LocalCall } from './local.ts'
-import { titleOf } from './names.ts'
+import { sourceOf, titleOf } from './names.ts'
 import { errorResult, resultOfServer, shownResult } from './results.ts'
 import type { GatewaySession, Route } from './session.ts'
 import { ourText, serverText } from './text.ts'
@@ -79,7 +79,7 @@ export function subjectOf(route: Route, { gateway }: GatewaySession): CallSubjec
     return { name: route.name, config, source: 'local' }
   }
   const { name, server, remote, config } = route.tool
-  return { name, config: config ?? gateway.config.conversation.defaults, source: `mcp.${server}.${remote}` }
+  return { name, config: config ?? gateway.config.conversation.defaults, source: sourceOf(server, remote) }
 }
 
 /** For the person whom the model tells of it: what to write, where the run mode alone was in the way. */

@@ -53,11 +53,23 @@ export function nameTools({ conversation, providers }: Config, offers: readonly 
   }
 }
 
+/** As the configuration names it. A server's name has no dot in it. */
+export const sourceOf = (server: string, remote: string): string => `mcp.${server}.${remote}`
+
+/** Which tool it is, whatever it is called: names change when a server comes or goes, and this does not (decision 0381). */
+export const identityOf = ({ name, source }: { readonly name: string; readonly source: string }): string =>
+  source.startsWith('mcp.') ? source : `${source}.${name}`
+
+/** The server that has it, and what it is called there; undefined for tools of the workspace, and ours. */
+export function serverOf(source: string): Remote | undefined {
+  const [kind, server, ...remote] = source.split('.')
+  return kind === 'mcp' && server !== undefined ? { server, remote: remote.join('.') } : undefined
+}
+
 /** For a person: of a tool with another name than its server's also what it is there. */
 export function titleOf({ name, source }: { readonly name: string; readonly source: string }): string {
-  const [, server, ...remote] = source.split('.')
-  const own = remote.join('.')
-  return server === undefined || name === own || name === `${server}_${own}` ? name : `${name} (${source})`
+  const own = serverOf(source)
+  return !own || name === own.remote || name === `${own.server}_${own.remote}` ? name : `${name} (${source})`
 }
 
 /** What a server has, by the name that it has there. */

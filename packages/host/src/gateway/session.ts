@@ -17,7 +17,7 @@ import { StatelessServer } from '../mcp/stateless.ts'
 import { leftBehind } from '../run/left.ts'
 import { askClient } from './ask-client.ts'
 import { type Gateway, localOffer } from './gateway.ts'
-import { type NamedTool, nameTools } from './names.ts'
+import { type NamedTool, nameTools, sourceOf } from './names.ts'
 import { plainValue } from './text.ts'
 
 /** What a session tells its client by itself. */
@@ -29,6 +29,12 @@ export interface Listener {
   /** What the client can be asked for. */
   readonly capabilities: () => ClientCapabilities | undefined
   readonly logged: (server: string, params: LoggingMessageNotification['params']) => void
+}
+
+/** A tool under the name that a client has for it, and where it comes from. */
+export interface OfferedAs {
+  readonly tool: Tool
+  readonly source: string
 }
 
 /** Who answers a call: one of the workspace's tools, or a server's. */
@@ -92,12 +98,17 @@ export class GatewaySession {
   }
 
   async tools(): Promise<readonly Tool[]> {
+    return (await this.offers()).map(({ tool }) => tool)
+  }
+
+  /** With whose each is now: a name may be another's when a server comes or goes. */
+  async offers(): Promise<readonly OfferedAs[]> {
     await this.start()
-    const local = localOffer(this.gateway)
-    const theirs = this.#naming().map(({ name, server, remote, config }): Tool => {
+    const local = localOffer(this.gateway).map((tool) => ({ tool, source: 'local' }))
+    const theirs = this.#naming().map(({ name, server, remote, config }): OfferedAs => {
       const tool = this.#members.get(server)!.tools.find((each) => each.name === remote)!
       const described = config?.description === undefined ? {} : { description: config.description }
-      return { ...plainValue(tool), ...described, name }
+      return { tool: { ...plainValue(tool), ...described, name }, source: sourceOf(server, remote) }
     })
     return [...local, ...theirs]
   }

@@ -420,3 +420,37 @@ test('printing shows the talk, and content cannot end its own fence', () => {
     '> n\n',
   ])
 })
+
+test('SPEC 6.1 what could not be read again is not written, and nothing of it (decision 0382)', async () => {
+  const shelf = await freshShelf()
+  const ref = await conversationWith(shelf, 'one')
+  const before = readFileSync(eventsFile(ref))
+  const long = 'x'.repeat(64 * 1024 * 1024)
+  const writer = await openConversation(shelf, ref, AT_ONCE)
+  await expect(writer.append(turn(long))).rejects.toMatchObject({
+    code: 'CONVERSATION_APPEND',
+    message: expect.stringMatching(/an event of 671\d+ bytes, and 67108864 can be read again$/) as string,
+  })
+  expect(readFileSync(eventsFile(ref)).equals(before)).toBe(true)
+  await writer.close()
+  const event = { kind: 'note', at: AT, text: '' } as const
+  const most = 64 * 1024 * 1024 - JSON.stringify(event).length
+  await add(shelf, ref, [{ ...event, text: long.slice(0, most) }])
+  await add(shelf, ref, turn('two'))
+  expect(requests(await eventsOf(ref))).toEqual(['one', 'two'])
+})
+
+test('a line that is too long to be read is left out, and named; the conversation goes on, and so does a fork', async () => {
+  const shelf = await freshShelf()
+  const ref = await conversationWith(shelf, 'one')
+  const event = { kind: 'note', at: AT, text: 'x'.repeat(64 * 1024 * 1024) }
+  appendFileSync(eventsFile(ref), `${JSON.stringify(event)}\n`)
+  await add(shelf, ref, turn('two'))
+  const { length } = JSON.stringify(event)
+  const text = `the event in line 4 is left out: it has ${length} bytes, and 67108864 are read`
+  const note = { kind: 'note', at: AT, text, left_out: { line: 4, bytes: length } }
+  expect(await eventsOf(ref)).toEqual([...turn('one'), note, ...turn('two')])
+  const fork = await forkConversation(shelf, ref)
+  expect(await eventsOf(fork)).toEqual([...turn('one'), note, ...turn('two')])
+  expect(statSync(eventsFile(fork)).size).toBeLessThan(10_000)
+})

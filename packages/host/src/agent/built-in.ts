@@ -21,6 +21,7 @@ export const BUILT_IN = {
         tools: {
           type: 'array',
           items: { type: 'string' },
+          maxItems: 64,
           description: 'Names of tools; without them, all that have rules of their own.',
         },
       },

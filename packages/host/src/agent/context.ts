@@ -53,6 +53,12 @@ export async function assembleContext(
   return { prompt: [system, ...messages], leftOut }
 }
 
+/** Before it is in the log: this text fits into a request, alone. */
+export function requireRoom(text: string, mostTokens: number): void {
+  const tokens = tokensOf(text)
+  if (tokens > mostTokens) throw new ContextFullError(tokens, mostTokens)
+}
+
 const CACHED = { anthropic: { cacheControl: { type: 'ephemeral' } } }
 
 async function piecesOf(events: readonly StoredEvent[], { read, isOwn }: ContextOptions): Promise<Piece[]> {

@@ -63,7 +63,7 @@ export class ContextFullError extends CordonError {
   readonly code = 'CONTEXT_FULL'
   constructor(tokens: number, most: number) {
     super(
-      `this turn alone is about ${tokens} tokens, and ${most} may be sent\n  fix: attach less, or raise assistant.context_tokens`,
+      `this turn alone is about ${tokens} tokens, and ${most} may be sent\n  fix: say or attach less, or raise assistant.context_tokens`,
     )
   }
 }

@@ -23,6 +23,8 @@ export interface HiddenPlace {
 export interface OpenJournal extends Journal, AsyncDisposable {
   /** What was done to a last line that a crash had cut short. */
   readonly recovered: string | undefined
+  /** What could not be read of it, in words for people. */
+  readonly leftOut: readonly string[]
 }
 
 /** Holds the conversation: one writer at a time (SPEC 6.1). */
@@ -34,8 +36,7 @@ export async function openJournal(
 ): Promise<OpenJournal> {
   const writer = await openConversation(shelf, ref, { wait: PATIENCE_MS, signal })
   try {
-    const events = await readAll(ref)
-    return new LoggedJournal(events, writer, hiderOf(shelf, hidden))
+    return new LoggedJournal(await readAll(ref), writer, hiderOf(shelf, hidden))
   } catch (error) {
     await writer.close()
     throw error
@@ -63,12 +64,14 @@ const hiderOf = ({ workspace }: Shelf, places: readonly HiddenPlace[]): HostPath
 class LoggedJournal implements OpenJournal {
   readonly events: StoredEvent[]
   readonly recovered: string | undefined
+  readonly leftOut: readonly string[]
   readonly #writer: LogWriter | undefined
   readonly #paths: HostPaths
 
   constructor(events: StoredEvent[], writer: LogWriter | undefined, paths: HostPaths) {
     this.events = events
     this.recovered = writer?.recovery?.note
+    this.leftOut = events.flatMap((event) => (event.kind === 'note' && event.left_out ? [event.text] : []))
     this.#writer = writer
     this.#paths = paths
   }

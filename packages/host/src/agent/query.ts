@@ -29,7 +29,7 @@ import type { MountFlag } from '../mount/plan.ts'
 import { type Compiler, compileProject } from '../policies.ts'
 import { type Project, type ProjectOptions, requireWorkspace } from '../project.ts'
 import type { Decider } from './consent.ts'
-import { UNKNOWN_OUTCOME } from './context.ts'
+import { requireRoom, UNKNOWN_OUTCOME } from './context.ts'
 import { AnswerSchemaError, TurnError } from './errors.ts'
 import { type HiddenPlace, openJournal, openMemoryJournal, type OpenJournal } from './journal.ts'
 import { chooseModel, type ModelChoice, type OpenModel, openModel } from './models.ts'
@@ -91,6 +91,7 @@ export class Query implements AsyncDisposable {
   /** Undefined: nothing of it is kept, and it began with nothing. */
   #conversation: ConversationRef | undefined
   #isUntitled: boolean
+  readonly #said = new Set<string>()
   #memory: OpenJournal | undefined
   /** The one that runs; what a person types to stop it goes here. */
   control: TurnControl = new TurnControl()
@@ -203,10 +204,10 @@ export class Query implements AsyncDisposable {
     const resources = await this.#attach(attach)
     await using journal = await this.#journal()
     const at = this.#shelf.now().toISOString()
-    await journal.append([
-      { kind: 'turn', at },
-      { kind: 'request', at, text: journal.mark(text), resources },
-    ])
+    const request = { kind: 'request', at, text: journal.mark(text), resources } as const
+    // What can never be sent is not kept either: it would be in the way of every question after it.
+    requireRoom(request.text, mostTokensOf(this.#model, this.#project.loaded.config.assistant))
+    await journal.append([{ kind: 'turn', at }, request])
     return await this.#run(journal, schema) // the journal is closed at the end of this block
   }
 
@@ -271,7 +272,14 @@ export class Query implements AsyncDisposable {
     await useConversation(this.#shelf, session, this.#conversation!.id)
     const journal = await openJournal(this.#shelf, this.#conversation!, this.#hidden, NEVER)
     if (journal.recovered !== undefined) this.#options.audience.warn([journal.recovered])
+    this.#warnOnce(journal.leftOut)
     return journal
+  }
+
+  #warnOnce(texts: readonly string[]): void {
+    const fresh = texts.filter((text) => !this.#said.has(text)).slice(0, MOST_LEFT_OUT)
+    for (const text of fresh) this.#said.add(text)
+    if (fresh.length > 0) this.#options.audience.warn(fresh)
   }
 
   async #attach(texts: readonly string[]): Promise<readonly Resource[]> {
@@ -324,6 +332,8 @@ interface Opened {
   readonly isNew: boolean
 }
 
+/** A log may have been written by others. */
+const MOST_LEFT_OUT = 10
 const NEVER = new AbortController().signal
 const MOST_CONTENT = 32 * 2 ** 20
 const GO_ON = 'Go on where you stopped.'

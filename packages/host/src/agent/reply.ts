@@ -128,6 +128,8 @@ class Reading {
   readonly #text: string[] = []
   readonly #calls: WantedCall[] = []
   readonly #reasoning = new Map<string, { text: string; metadata?: JsonObject }>()
+  /** Calls whose input came in pieces. */
+  readonly #streamed = new Set<string>()
   #characters = 0
   #callsLeftOut = 0
   #usage: Usage = { input: 0, cached: 0, output: 0 }
@@ -149,9 +151,9 @@ class Reading {
   take(part: LanguageModelV4StreamPart): void {
     if (part.type === 'error') throw part.error
     if (part.type === 'text-delta') {
-      this.#characters += part.delta.length
-      this.#text.push(part.delta)
-      this.#listening.text(part.delta)
+      const delta = this.#room(part.delta)
+      this.#text.push(delta)
+      this.#listening.text(delta)
     } else if (
       part.type === 'reasoning-start' ||
       part.type === 'reasoning-delta' ||
@@ -159,10 +161,13 @@ class Reading {
     ) {
       this.#think(part)
     } else if (part.type === 'tool-input-delta') {
-      this.#characters += part.delta.length // an endless argument is endless, too
+      this.#room(part.delta) // an endless argument is endless, too
+      this.#streamed.add(part.id)
     } else if (part.type === 'tool-call' && !part.providerExecuted) {
+      const counted = this.#streamed.has(part.toolCallId) ? '' : part.input
+      this.#room(counted + JSON.stringify(part.providerMetadata ?? ''))
       if (this.#calls.length === MOST_CALLS) this.#callsLeftOut++
-      else this.#calls.push(callOf(part))
+      else if (!this.isTooLong) this.#calls.push(callOf(part))
     } else if (part.type === 'finish') {
       this.stop = part.finishReason.unified
       this.#usage = usageOf(part.usage)
@@ -181,11 +186,20 @@ class Reading {
     }
   }
 
+  /** Counts it; as much of it as there is room for. */
+  #room(text: string): string {
+    const left = Math.max(0, MOST_CHARACTERS - this.#characters)
+    this.#characters += text.length
+    return text.length > left ? text.slice(0, left) : text
+  }
+
   #think(part: Extract<LanguageModelV4StreamPart, { type: `reasoning-${'start' | 'delta' | 'end'}` }>): void {
     const known = this.#reasoning.get(part.id) ?? { text: '' }
-    const delta = part.type === 'reasoning-delta' ? part.delta : ''
-    const metadata = (part.providerMetadata as JsonObject | undefined) ?? known.metadata
-    this.#characters += delta.length
+    const delta = part.type === 'reasoning-delta' ? this.#room(part.delta) : ''
+    // What a provider signs or encrypts is a part of its answer, and has no end by itself either.
+    if (part.providerMetadata) this.#room(JSON.stringify(part.providerMetadata))
+    const given = this.isTooLong ? undefined : (part.providerMetadata as JsonObject | undefined)
+    const metadata = given ?? known.metadata
     this.#reasoning.set(part.id, { text: known.text + delta, ...(metadata ? { metadata } : {}) })
     if (delta !== '') this.#listening.reasoning(delta)
   }

@@ -236,8 +236,9 @@ export class Toolbox implements AsyncDisposable {
 
   #describe(names: readonly string[] | undefined): string {
     const { gateway } = this.#options
-    const wanted = names ?? [...gateway.localTools.keys()]
-    return wanted
+    // Each once: a model that asks for one a thousand times gets it once.
+    const wanted = new Set(names ?? gateway.localTools.keys())
+    return [...wanted]
       .map((name) => {
         const policy = gateway.policyOf('tool', name) ?? gateway.policyOf('server', name)
         if (!policy) return `${show(name)}: no rules of its own are known under this name`

@@ -191,3 +191,12 @@ test('SPEC 6.5: signed reasoning is kept for who signed it', async () => {
     reasoning: [{ text: 'I think', metadata: { anthropic: { signature: 'c2lnbmVk' } } }],
   })
 })
+
+test('what only the provider can read counts like text: too much of it is neither kept nor waited for', async () => {
+  const kept = await ask('anthropic', [{ redacted: 'x'.repeat(1000), text: 'done' }])
+  expect(kept.reply).toMatchObject({ text: 'done', stop: 'stop' })
+  expect(JSON.stringify(kept.reply?.provider)).toContain('x'.repeat(1000))
+  const { reply } = await ask('anthropic', [{ redacted: 'x'.repeat(3_000_000), text: 'done' }])
+  expect(reply).toMatchObject({ text: '', stop: 'cut' })
+  expect(JSON.stringify(reply).length).toBeLessThan(1000)
+})

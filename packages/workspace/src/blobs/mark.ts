@@ -59,7 +59,7 @@ async function markLog(ref: ConversationRef, marked: Set<BlobHash>): Promise<voi
   const guess = (bytes: Buffer): void => {
     for (const [hash] of bytes.toString('latin1').matchAll(/[0-9a-f]{64}/g)) marked.add(hash as BlobHash)
   }
-  for await (const { event } of readLog(eventsFile(ref), guess)) markIn(bodyOf(event), marked)
+  for await (const { event } of readLog(eventsFile(ref), { passedOver: guess })) markIn(bodyOf(event), marked)
 }
 
 const bodyOf = (event: StoredEvent): unknown => (event.kind === 'unknown' ? event.stored : event)

@@ -81,6 +81,8 @@ interface InquiryEvent extends Stamped {
 interface NoteEvent extends Stamped {
   readonly kind: 'note'
   readonly text: string
+  /** It stands for a line that is too long to be read. */
+  readonly left_out?: { readonly line: number; readonly bytes: number }
 }
 
 export type ConversationEvent =

@@ -18,21 +18,45 @@ export interface LogLine {
  */
 export async function* readLog(
   file: string,
-  passedOver: (bytes: Buffer) => void = () => {},
+  { passedOver = () => {}, tooLong = 'refuse' }: LogReading = {},
 ): AsyncGenerator<LogLine> {
   let damaged: number | undefined
   let number = 0
-  for await (const { bytes, complete } of splitLines(file)) {
+  let at = new Date(0).toISOString()
+  for await (const { bytes, complete, length } of splitLines(file)) {
     number++
+    if (length > LONGEST_LINE) {
+      if (tooLong === 'refuse')
+        throw new UnreadableConversationError(file, 'a line is longer than 64 MiB', number)
+      yield leftOut(number, length, at)
+      continue
+    }
     if (bytes.length === 0) continue // an empty line, as editors leave them
     if (damaged !== undefined) throw new UnreadableConversationError(file, 'it is not an event', damaged)
     const event = parseLine(bytes)
-    if (event) yield { number, bytes, event }
-    else {
+    if (event) {
+      if (event.kind !== 'unknown') ({ at } = event)
+      yield { number, bytes, event }
+    } else {
       if (complete) damaged = number // forgiven if it turns out to be the last
       passedOver(bytes)
     }
   }
+}
+
+interface LogReading {
+  readonly passedOver?: (bytes: Buffer) => void
+  /**
+   * A line that the writer would not write. `note`: it is left out, and a note in its place says so: one event must not take a
+   * whole conversation with it (decision 0382). Whoever deletes what no event needs cannot do without it.
+   */
+  readonly tooLong?: 'refuse' | 'note'
+}
+
+function leftOut(line: number, length: number, at: string): LogLine {
+  const text = `the event in line ${line} is left out: it has ${length} bytes, and ${LONGEST_LINE} are read`
+  const event = { kind: 'note', at, text, left_out: { line, bytes: length } } as const
+  return { number: line, bytes: Buffer.from(JSON.stringify(event)), event }
 }
 
 /** Undefined when it is not one JSON object in UTF-8. */
@@ -47,13 +71,17 @@ export function parseLine(bytes: Uint8Array): StoredEvent | undefined {
 const UTF8 = new TextDecoder('utf-8', { fatal: true })
 const NEWLINE = 10
 const CHUNK = 256 * 1024
-/** Payloads are in the blob store, so no line that Cordon wrote comes near. */
-const LONGEST_LINE = 64 * 1024 * 1024
+/** In bytes, without its newline: what the reader takes, and so what the writer writes. */
+export const LONGEST_LINE = 64 * 1024 * 1024
 
 interface RawLine {
+  /** Empty when it is too long. */
   readonly bytes: Buffer
+  readonly length: number
   readonly complete: boolean
 }
+
+const EMPTY = Buffer.alloc(0)
 
 /** By bytes, not with readline: that one also splits at U+2028, which JSON leaves inside strings. */
 async function* splitLines(file: string): AsyncGenerator<RawLine> {
@@ -68,16 +96,19 @@ async function* splitLines(file: string): AsyncGenerator<RawLine> {
       const chunk = buffer.subarray(0, bytesRead)
       let start = 0
       for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, start)) {
-        yield { bytes: Buffer.concat([...parts, chunk.subarray(start, end)]), complete: true }
+        length += end - start
+        parts.push(chunk.subarray(start, end))
+        yield { bytes: length > LONGEST_LINE ? EMPTY : Buffer.concat(parts), length, complete: true }
         parts = []
         length = 0
         start = end + 1
       }
       parts.push(chunk.subarray(start))
       length += bytesRead - start
-      if (length > LONGEST_LINE) throw new UnreadableConversationError(file, 'a line is longer than 64 MiB')
+      if (length > LONGEST_LINE) parts = [] // only its length is wanted any more
     }
-    if (length > 0) yield { bytes: Buffer.concat(parts), complete: false }
+    if (length > 0)
+      yield { bytes: length > LONGEST_LINE ? EMPTY : Buffer.concat(parts), length, complete: false }
   } catch (error) {
     throw errorCode(error)?.startsWith('E') && !(error instanceof UnreadableConversationError)
       ? new UnreadableConversationError(file, reason(error))

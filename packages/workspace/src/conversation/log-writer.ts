@@ -7,6 +7,7 @@ import { AppendError } from './errors.ts'
 import { type ConversationEvent } from './events.ts'
 import { type HostPaths } from './host-paths.ts'
 import { type Sealer, type Sealing } from '../seals/sealer.ts'
+import { LONGEST_LINE } from './log-reader.ts'
 import { recoverTail, type Recovery } from './recover.ts'
 
 /**
@@ -77,6 +78,11 @@ export class LogWriter {
     this.#assertOurs() // before anything is written about the append
     const { bytes, done, failed } = await this.#seal(events)
     this.#assertOurs()
+    const longest = longestLine(bytes)
+    if (longest > LONGEST_LINE) {
+      await failed()
+      throw new AppendError(this.file, `an event of ${longest} bytes, and ${LONGEST_LINE} can be read again`)
+    }
     try {
       writeFileSync(this.#fd, bytes)
       await flush(this.#fd)
@@ -114,6 +120,17 @@ export class LogWriter {
     if (nlink === 0) throw new AppendError(this.file, 'the file was deleted or replaced meanwhile')
     if (size !== this.#size) throw new AppendError(this.file, 'another program changed the file meanwhile')
   }
+}
+
+/** The newlines are the ends of lines, and nothing else: in JSON they are escaped. */
+function longestLine(bytes: Buffer): number {
+  let longest = 0
+  let start = 0
+  for (let end = bytes.indexOf(10); end >= 0; end = bytes.indexOf(10, start)) {
+    longest = Math.max(longest, end - start)
+    start = end + 1
+  }
+  return longest
 }
 
 /** The disk is waited for while other things go on. */

@@ -63,7 +63,7 @@ export async function forkConversation(
   return make(shelf, source.keeping, metadata, async (log, made) => {
     const reseal = await resealer(shelf, source, made)
     let turn = 0
-    for await (const { bytes, event } of readLog(eventsFile(source))) {
+    for await (const { bytes, event } of readLog(eventsFile(source), { tooLong: 'note' })) {
       if (event.kind === 'turn' && ++turn > (turns ?? Infinity)) break
       writeFileSync(log, Buffer.concat([event.kind === 'config' ? reseal.line(bytes) : bytes, NEWLINE]))
     }

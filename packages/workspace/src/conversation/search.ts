@@ -5,7 +5,7 @@ import { assertInPlace, type ConversationRef, eventsFile } from './shelf.ts'
 /** The events of one conversation, in order. */
 export async function* readConversation(ref: ConversationRef): AsyncGenerator<StoredEvent> {
   assertInPlace(ref)
-  for await (const { event } of readLog(eventsFile(ref))) yield event
+  for await (const { event } of readLog(eventsFile(ref), { tooLong: 'note' })) yield event
 }
 
 export interface Hit {
@@ -24,7 +24,7 @@ export async function* grepConversations(
 ): AsyncGenerator<Hit> {
   for (const conversation of refs) {
     assertInPlace(conversation)
-    for await (const { event, number } of readLog(eventsFile(conversation)))
+    for await (const { event, number } of readLog(eventsFile(conversation), { tooLong: 'note' }))
       for (const text of linesIn(event.kind === 'unknown' ? event.stored : event))
         if (matches(text)) yield { conversation, line: number, kind: kindOf(event), text }
   }

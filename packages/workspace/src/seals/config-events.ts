@@ -48,7 +48,7 @@ async function scan(
   const key = count === 0 && !next ? undefined : await readKey(workspace)
   const found: Candidate[] = []
   let chain = NO_SEALS
-  for await (const { event, bytes } of readLog(eventsFile(ref))) {
+  for await (const { event, bytes } of readLog(eventsFile(ref), { tooLong: 'note' })) {
     if (event.kind !== 'config') continue
     const end = key && verifyLine(key, ref, chain, bytes)
     chain = end ?? chain

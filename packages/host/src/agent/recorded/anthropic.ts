@@ -2,7 +2,13 @@ import { argumentsText, piecesOf, type RecordedStep } from './script.ts'
 import type { WireEvent } from './server.ts'
 
 /** Messages, streamed. */
-export function anthropicStream({ text = '', reasoning, calls = [], stop }: RecordedStep): WireEvent[] {
+export function anthropicStream({
+  text = '',
+  reasoning,
+  redacted,
+  calls = [],
+  stop,
+}: RecordedStep): WireEvent[] {
   const named = (data: { readonly type: string } & Record<string, unknown>): WireEvent => ({
     event: data.type,
     data,
@@ -21,6 +27,7 @@ export function anthropicStream({ text = '', reasoning, calls = [], stop }: Reco
       { type: 'thinking_delta', thinking: reasoning },
       { type: 'signature_delta', signature: 'c2lnbmVk' },
     ])
+  if (redacted !== undefined) block({ type: 'redacted_thinking', data: redacted }, [])
   if (text !== '')
     block(
       { type: 'text', text: '' },

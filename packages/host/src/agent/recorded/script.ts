@@ -2,6 +2,8 @@
 export interface RecordedStep {
   readonly text?: string
   readonly reasoning?: string
+  /** Reasoning that only the provider can read; Anthropic's alone. */
+  readonly redacted?: string
   /** `arguments` as text is sent as it is, also when it is no JSON. */
   readonly calls?: readonly { readonly tool: string; readonly arguments: unknown }[]
   /** Between two pieces of the text, in milliseconds. */

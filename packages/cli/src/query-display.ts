@@ -2,13 +2,16 @@ import type { Decider, ModelChoice, Sight, TurnEnd } from '@cordon/host'
 import { formatCall, formatResult, formatTurn, sightJson } from './format/query.ts'
 import { MarkdownStream } from './format/markdown.ts'
 import { Spinner } from './spinner.ts'
+import { StandingQuestions } from './standing.ts'
 import type { Stream, World } from './world.ts'
 
 /** Where a turn is shown. */
 export interface QueryDisplay {
   see(sight: Sight): void
-  /** Something else writes to the terminal now. */
+  /** Something else writes to the terminal: now, or when no question stands there any more. */
   aside(write: () => void): void
+  /** The same for warnings, of which there may be any number. */
+  warn(write: () => void): void
   /** Somebody is asked: nothing moves meanwhile. */
   pausing<T>(work: () => Promise<T>): Promise<T>
   around(decider: Decider | undefined): Decider | undefined
@@ -26,27 +29,33 @@ export function displayFor(world: World, { json, quiet }: { json?: boolean; quie
 /** One event a line, for programs. */
 class JsonDisplay implements QueryDisplay {
   readonly #world: World
+  readonly #questions: StandingQuestions
 
   constructor(world: World) {
     this.#world = world
+    this.#questions = new StandingQuestions(world)
   }
 
   see(sight: Sight): void {
     const line = sightJson(sight)
-    if (line) this.#write(line)
+    if (line) this.#questions.print(() => this.#write(line))
   }
 
   aside(write: () => void): void {
-    write()
+    this.#questions.print(write)
+  }
+
+  warn(write: () => void): void {
+    this.#questions.warn(write)
   }
 
   pausing<T>(work: () => Promise<T>): Promise<T> {
-    return work()
+    return this.#questions.during(work)
   }
 
   /** What is asked about is shown where it is asked. */
   around(decider: Decider | undefined): Decider | undefined {
-    return decider && showingCalls(decider, this.#world)
+    return decider && pausingFor(showingCalls(decider, this.#world), this)
   }
 
   begin(): void {}
@@ -65,6 +74,7 @@ class JsonDisplay implements QueryDisplay {
 class TextDisplay implements QueryDisplay {
   readonly #world: World
   readonly #quiet: boolean
+  readonly #questions: StandingQuestions
   readonly #spinner: Spinner
   #markdown: MarkdownStream | undefined
   #isMidLine = false
@@ -76,10 +86,15 @@ class TextDisplay implements QueryDisplay {
   constructor(world: World, quiet: boolean) {
     this.#world = world
     this.#quiet = quiet
+    this.#questions = new StandingQuestions(world)
     this.#spinner = new Spinner(world, quiet)
   }
 
   see(sight: Sight): void {
+    this.#questions.print(() => this.#show(sight))
+  }
+
+  #show(sight: Sight): void {
     const { err } = this.#world
     switch (sight.kind) {
       case 'text':
@@ -118,26 +133,28 @@ class TextDisplay implements QueryDisplay {
   }
 
   aside(write: () => void): void {
+    this.#questions.print(() => this.#besides(write))
+  }
+
+  warn(write: () => void): void {
+    this.#questions.warn(() => this.#besides(write))
+  }
+
+  #besides(write: () => void): void {
     this.#spinner.stop()
     this.#endText()
     write()
   }
 
-  async pausing<T>(work: () => Promise<T>): Promise<T> {
+  pausing<T>(work: () => Promise<T>): Promise<T> {
     this.#spinner.stop()
     this.#endText()
-    return work()
+    return this.#questions.during(work)
   }
 
   around(decider: Decider | undefined): Decider | undefined {
     const asked = decider && this.#quiet ? showingCalls(decider, this.#world) : decider
-    return (
-      asked && {
-        decides: (call) => this.pausing(() => asked.decides(call)),
-        edits: (what, text) => this.pausing(() => asked.edits(what, text)),
-        handsOver: (tool, text) => this.pausing(() => asked.handsOver(tool, text)),
-      }
-    )
+    return asked && pausingFor(asked, this)
   }
 
   begin(): void {
@@ -145,7 +162,7 @@ class TextDisplay implements QueryDisplay {
   }
 
   waiting(what: string, seconds: number): void {
-    this.#spinner.start(`${what} (${seconds} s)`)
+    if (!this.#questions.isStanding) this.#spinner.start(`${what} (${seconds} s)`)
   }
 
   end(end: TurnEnd, model: ModelChoice): void {
@@ -203,6 +220,13 @@ class TextDisplay implements QueryDisplay {
     this.#spinner.start(then)
   }
 }
+
+/** While somebody decides, nothing else is printed. */
+const pausingFor = (decider: Decider, display: Pick<QueryDisplay, 'pausing'>): Decider => ({
+  decides: (call) => display.pausing(() => decider.decides(call)),
+  edits: (what, text) => display.pausing(() => decider.edits(what, text)),
+  handsOver: (tool, text) => display.pausing(() => decider.handsOver(tool, text)),
+})
 
 /** Where calls are not printed as they come, those that are asked about are. */
 const showingCalls = (decider: Decider, { err }: World): Decider => ({

@@ -79,7 +79,7 @@ async function openQuery(world: World, flags: QueryFlags, display: QueryDisplay)
       person,
       tell: (text) => display.aside(() => world.err.write(text)),
       see: (sight: Sight) => display.see(sight),
-      warn: (warnings) => display.aside(() => warn(world, warnings)),
+      warn: (warnings) => display.warn(() => warn(world, warnings)),
       decider: display.around(deciderAt(world)),
       respondent: world.respondent && {
         answer: (tool, question) => display.pausing(() => world.respondent!.answer(tool, question)),
@@ -217,7 +217,7 @@ async function talk(world: World, open: Query, display: QueryDisplay, flags: Que
   if (await open.isUnfinished())
     world.err.write('hint: the last turn was not finished; `cordon q --resume` goes on with it\n')
   for (;;) {
-    const text = await world.askText!(`${world.err.style('bold', '›')} `)
+    const text = await display.pausing(() => world.askText!(`${world.err.style('bold', '›')} `))
     if (text === undefined) return
     if (text.trim() === '') continue
     try {

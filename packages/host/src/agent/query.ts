@@ -33,6 +33,7 @@ import { requireRoom, UNKNOWN_OUTCOME } from './context.ts'
 import { AnswerSchemaError, TurnError } from './errors.ts'
 import { type HiddenPlace, openJournal, openMemoryJournal, type OpenJournal } from './journal.ts'
 import { chooseModel, type ModelChoice, type OpenModel, openModel } from './models.ts'
+import { ServerWarnings } from './server-warnings.ts'
 import { openAmbientTextNow, type TextNow } from './text-now.ts'
 import { Toolbox, type ToolNames } from './toolbox.ts'
 import { CUT_SHORT, runTurn, type Sight, TurnControl, type TurnEnd } from './turn.ts'
@@ -88,6 +89,7 @@ export class Query implements AsyncDisposable {
   readonly #gateway: Gateway
   readonly #hidden: readonly HiddenPlace[]
   readonly #textNow: TextNow
+  readonly #warnings: ServerWarnings
   /** Undefined: nothing of it is kept, and it began with nothing. */
   #conversation: ConversationRef | undefined
   #isUntitled: boolean
@@ -106,6 +108,7 @@ export class Query implements AsyncDisposable {
     this.#gateway = opened.gateway
     this.#hidden = opened.hidden
     this.#textNow = opened.textNow
+    this.#warnings = opened.warnings
     this.#isUntitled = opened.isNew
     this.#toolbox = new Toolbox({
       gateway: opened.gateway,
@@ -136,7 +139,8 @@ export class Query implements AsyncDisposable {
     // SPEC 3.1: all of them are compiled, and what is new is asked about, before the turn starts.
     const policies = await compileProject(project, user)
     audience.warn(policies.warnings)
-    const { warn, waiting } = audience
+    const { waiting } = audience
+    const warnings = new ServerWarnings(audience.warn)
     const gateway = new Gateway({
       project,
       policies,
@@ -144,7 +148,7 @@ export class Query implements AsyncDisposable {
       installation: options.installation,
       surroundings: place.surroundings,
       version: options.version,
-      audience: { warn: (text) => warn([text]), ...(waiting ? { waiting } : {}) },
+      audience: { warn: (text, server) => warnings.take(text, server), ...(waiting ? { waiting } : {}) },
     })
     const mounts = await listMounts(project, user)
     const hidden = mounts.flatMap(({ name, target }) =>
@@ -160,6 +164,7 @@ export class Query implements AsyncDisposable {
       gateway,
       hidden,
       textNow,
+      warnings,
       isNew: !known,
     })
     try {
@@ -238,6 +243,7 @@ export class Query implements AsyncDisposable {
     const { config } = this.#project.loaded
     const { assistant } = config
     this.control = new TurnControl()
+    this.#warnings.beginTurn()
     const end = await runTurn({
       journal,
       model: this.#opened.model,
@@ -329,6 +335,7 @@ interface Opened {
   readonly gateway: Gateway
   readonly hidden: readonly HiddenPlace[]
   readonly textNow: TextNow
+  readonly warnings: ServerWarnings
   readonly isNew: boolean
 }
 

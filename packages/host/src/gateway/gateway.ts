@@ -18,7 +18,8 @@ import { storeOf } from '../trust/gate.ts'
 
 /** What the person at the gateway's own terminal, or whoever reads its error output, is told. */
 interface Audience {
-  readonly warn: (text: string) => void
+  /** `server`: the one that caused it. */
+  readonly warn: (text: string, server?: string) => void
   /** A server takes long to start. */
   readonly waiting?: (server: string, seconds: number) => void
 }

@@ -18,8 +18,8 @@ export interface Offered {
 
 export interface Naming {
   readonly tools: readonly NamedTool[]
-  /** In words for people: what could be given no name. */
-  readonly problems: readonly string[]
+  /** In words for people: what could be given no name, and whose it is. */
+  readonly problems: readonly { readonly server: string; readonly text: string }[]
 }
 
 /**
@@ -47,9 +47,10 @@ export function nameTools({ conversation, providers }: Config, offers: readonly 
   })
   return {
     tools: [...tools, ...named.map((each) => ({ ...each, config: undefined }))],
-    problems: nameless.map(
-      ({ server, remote }) => `tool ${remote} of MCP server ${server} has no name that is free`,
-    ),
+    problems: nameless.map(({ server, remote }) => ({
+      server,
+      text: `tool ${remote} of MCP server ${server} has no name that is free`,
+    })),
   }
 }
 

@@ -155,10 +155,10 @@ export class GatewaySession {
   }
 
   /** Once, whoever comes to the same conclusion. */
-  warn(text: string): void {
+  warn(text: string, server?: string): void {
     if (this.#isClosed || this.#said.has(text)) return
     this.#said.add(text)
-    this.gateway.options.audience.warn(text)
+    this.gateway.options.audience.warn(text, server)
   }
 
   async #startAll(): Promise<void> {
@@ -193,10 +193,11 @@ export class GatewaySession {
     const { command, arguments: words } = this.gateway.config.providers.mcp[name]!
     const { tools, withheld } = await admitTools(name, [command, ...words], offer.tools, this.gateway.desk)
     for (const what of offer.unusable)
-      this.warn(`MCP server ${show(name)}: the tool ${what}, and is left out`)
+      this.warn(`MCP server ${show(name)}: the tool ${what}, and is left out`, name)
     if (withheld.length > 0)
       this.warn(
         `MCP server ${show(name)} ${withheldText(withheld)} since it was first used; withheld until \`cordon trust\` has shown the difference`,
+        name,
       )
     const before = JSON.stringify(member.tools)
     const isFirst = member.offer === undefined
@@ -210,7 +211,7 @@ export class GatewaySession {
   #report(name: string, member: Member, error: unknown): void {
     if (!(error instanceof CordonError)) {
       const message = error instanceof Error ? error.message : String(error)
-      return this.warn(`MCP server ${show(name)} is left out: ${show(message)}`)
+      return this.warn(`MCP server ${show(name)} is left out: ${show(message)}`, name)
     }
     const text = error.message
     this.warn(
@@ -219,6 +220,7 @@ export class GatewaySession {
         : error instanceof ServerError
           ? text
           : `MCP server ${show(name)} is left out: ${text}`,
+      name,
     )
   }
 
@@ -230,7 +232,7 @@ export class GatewaySession {
       tools: tools.map((tool) => tool.name),
     }))
     const { tools, problems } = nameTools(this.gateway.config, offers)
-    for (const problem of problems) this.warn(problem)
+    for (const { server, text } of problems) this.warn(text, server)
     return (this.#named = tools)
   }
 
@@ -273,7 +275,7 @@ export class GatewaySession {
     const text = `MCP server ${show(name)} wrote ${lost.names.map(show).join(', ')} into a private home, which is gone with it; \`cordon mcp doctor ${name}\` says how it gets a place to keep`
     if (this.#said.has(text)) return
     this.#said.add(text)
-    this.gateway.options.audience.warn(text)
+    this.gateway.options.audience.warn(text, name)
   }
 
   #listen(name: string, client: Client): void {

@@ -113,9 +113,27 @@ function contentOf({
   const bytes = Buffer.from(content, encoding === 'base64' ? 'base64' : 'utf8')
   const lines = isUtf8(bytes)
     ? linesOf('+', bytes.toString('utf8'))
-    : [`+(${bytes.length} bytes that are no text)`]
+    : [
+        `(not UTF-8: a byte that is no text is written as \\xff, a backslash as \\\\)`,
+        ...linesOf('+', withBytes(bytes)),
+      ]
   return [{ path, lines: [...(overwrite === true ? ['(replaces all that is there)'] : []), ...lines] }]
 }
+
+/** One byte that is no text must not hide the text around it. */
+const withBytes = (bytes: Buffer): string =>
+  bytes
+    .toString('latin1')
+    .replaceAll(UTF8_OR_BYTE, (found: string, text: string | undefined) =>
+      text === undefined
+        ? `\\x${found.charCodeAt(0).toString(16)}`
+        : Buffer.from(text, 'latin1').toString('utf8').replaceAll('\\', '\\\\'),
+    )
+
+/** RFC 3629 §4, over bytes as characters. */
+const UTF8_OR_BYTE =
+  // oxlint-disable-next-line no-control-regex
+  /((?:[\x00-\x7f]|[\xc2-\xdf][\x80-\xbf]|\xe0[\xa0-\xbf][\x80-\xbf]|[\xe1-\xec\xee\xef][\x80-\xbf]{2}|\xed[\x80-\x9f][\x80-\xbf]|\xf0[\x90-\xbf][\x80-\xbf]{2}|[\xf1-\xf3][\x80-\xbf]{3}|\xf4[\x80-\x8f][\x80-\xbf]{2}){1,1024})|[\x80-\xff]/g
 
 const linesOf = (mark: string, text: string): string[] =>
   text

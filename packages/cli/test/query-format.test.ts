@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { showCall as showKnown, type ShownCall } from '../../host/src/agent/shown.ts'
-import { formatCall, formatHanded, formatResult, isCut } from '../src/format/query.ts'
+import { formatCall, formatHanded, formatResult, formatTurn, isCut } from '../src/format/query.ts'
 import { clip, foreign } from '../src/format/text.ts'
 import { widthOf } from '../src/format/wrap.ts'
 import { warn } from '../src/report.ts'
@@ -11,6 +11,7 @@ const showCall = (tool: string, args: unknown, isOurs: boolean): ShownCall =>
   showKnown(tool, args, { isOurs, textNow: () => undefined })
 
 const plain = { style: (_: string, text: string): string => text }
+const plainStream = { ...plain, columns: undefined }
 const at = (columns: number) => ({ ...plain, columns })
 
 describe('SPEC 6.5 a call that is decided about', () => {
@@ -19,6 +20,16 @@ describe('SPEC 6.5 a call that is decided about', () => {
   const foreignCall = (args: unknown, said?: string): ShownCall => ({
     ...showCall('mine', args, false),
     said,
+  })
+
+  test('what a utility reads is shown, all of it on request', () => {
+    const stdin = `${'x'.repeat(400)} rm -rf everything`
+    const call = showCall('unix_utils', { util: 'jq', args: ['-n', '1'], stdin }, true)
+    expect(isCut(call, plainStream)).toBe(true)
+    expect(formatCall(call, plainStream)).toBe(
+      `→ unix_utils  run jq -n 1\n    stdin: "${'x'.repeat(300)}"… (418 characters)\n`,
+    )
+    expect(formatCall(call, plainStream, 'whole')).toBe(`→ unix_utils  run jq -n 1\n    stdin: "${stdin}"\n`)
   })
 
   test('what cannot be seen is shown in a difference', () => {
@@ -189,4 +200,12 @@ test.each([
   ['🙂🙂🙂🙂', 3, '🙂🙂…'],
 ])('%j is clipped to %i characters', (text, most, clipped) => {
   expect(clip(text, most)).toBe(clipped)
+})
+
+test('SPEC 6.5: tokens that the provider did not say are not known', () => {
+  const model = { id: 'h/m', provider: 'h', model: 'm', config: { kind: 'anthropic', models: {} } } as const
+  const end = { kind: 'done', text: '', steps: 1 } as const
+  const line = (input: number, output: number): string =>
+    formatTurn({ ...end, usage: { input, cached: 0, output } }, model, { ...plain, columns: undefined })
+  expect([line(0, 0), line(1200, 3)]).toEqual(['h/m · tokens unknown\n', 'h/m · 1,200 in · 3 out\n'])
 })

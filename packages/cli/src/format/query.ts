@@ -17,14 +17,14 @@ const FEW = 4
  * nothing. What cannot be seen is written as what it is.
  */
 export function formatCall(
-  { tool, arguments: args, summary, said, changes }: ShownCall,
+  { tool, arguments: args, summary, said, unsaid, changes }: ShownCall,
   { style, columns }: Styled,
   extent: 'cut' | 'whole' = 'cut',
 ): string {
   const words = said ?? summary ?? ''
   const cutWords = extent === 'whole' ? words : clip(words, said === undefined ? MOST_SAID : 300)
   const [first = '', ...more] = withoutTabs(visible(cutWords.trimStart())).split('\n')
-  const values = summary === undefined ? shownValues(args, extent) : ''
+  const values = shownValues(summary === undefined ? args : (unsaid ?? {}), extent)
   const most = extent === 'whole' ? Infinity : MOST_LINES
   const name = `→ ${show(tool)}`
   // Colours, and a second space, come last: a word that has a colour is not cut.
@@ -120,8 +120,12 @@ export function formatTurn(
   const prices = Object.hasOwn(config.models, model) ? config.models[model] : undefined
   const parts = [
     id,
-    `${usage.input.toLocaleString('en')} in${usage.cached > 0 ? ` (${usage.cached.toLocaleString('en')} cached)` : ''}`,
-    `${usage.output.toLocaleString('en')} out`,
+    ...(usage.input + usage.output === 0
+      ? ['tokens unknown']
+      : [
+          `${usage.input.toLocaleString('en')} in${usage.cached > 0 ? ` (${usage.cached.toLocaleString('en')} cached)` : ''}`,
+          `${usage.output.toLocaleString('en')} out`,
+        ]),
     ...(steps > 1 ? [`${steps} requests`] : []),
     ...(prices ? [formatCost(usage, prices)] : []),
     ...(kind === 'done' ? [] : [kind]),

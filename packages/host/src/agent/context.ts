@@ -67,6 +67,8 @@ async function piecesOf(events: readonly StoredEvent[], { read, isOwn }: Context
   const toolOf = new Map<string, string>()
   const pieces: Piece[] = []
   let turn = 0
+  /** Whether the answer that calls belong to is this model's own. */
+  let isOwnAnswer = false
   const add = (message: Message, reference?: Message): void =>
     void pieces.push({ turn, message, tokens: tokensOf(message), ...(reference ? { reference } : {}) })
   // A crash came between: what became of these nobody knows, and every call needs an answer.
@@ -90,7 +92,8 @@ async function piecesOf(events: readonly StoredEvent[], { read, isOwn }: Context
         break
       }
       case 'response':
-        add({ role: 'assistant', content: assistantParts(event, isOwn(event.model)) })
+        isOwnAnswer = isOwn(event.model)
+        add({ role: 'assistant', content: assistantParts(event, isOwnAnswer) })
         break
       case 'tool_call':
         toolOf.set(event.id, event.tool)
@@ -102,7 +105,7 @@ async function piecesOf(events: readonly StoredEvent[], { read, isOwn }: Context
               toolCallId: event.id,
               toolName: event.tool,
               input: event.arguments,
-              ...(event.provider ? { providerOptions: event.provider as Record<string, JsonObject> } : {}),
+              ...(isOwnAnswer && isMetadata(event.provider) ? { providerOptions: event.provider } : {}),
             },
           ],
         })
@@ -220,8 +223,14 @@ const isThought = (
   'text' in value &&
   typeof value.text === 'string' &&
   'metadata' in value &&
-  typeof value.metadata === 'object' &&
-  value.metadata !== null
+  isMetadata(value.metadata)
+
+/** By provider, and nothing that its library would write over a message of ours: no provider sends that. */
+const isMetadata = (value: unknown): value is Record<string, JsonObject> =>
+  isObject(value) && !Object.hasOwn(value, 'openaiCompatible') && Object.values(value).every(isObject)
+
+const isObject = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const resultMessage = (id: string, tool: string, outcome: string, text: string): Message => ({
   role: 'tool',

@@ -217,11 +217,20 @@ const callOf = ({
   ...(providerMetadata ? { provider: providerMetadata as JsonObject } : {}),
 })
 
-const usageOf = ({ inputTokens, outputTokens }: LanguageModelV4Usage): Usage => ({
-  input: inputTokens.total ?? 0,
-  cached: inputTokens.cacheRead ?? 0,
-  output: outputTokens.total ?? 0,
-})
+function usageOf({ inputTokens, outputTokens }: LanguageModelV4Usage): Usage {
+  const input = countOf(inputTokens.total)
+  return {
+    input,
+    cached: Math.min(countOf(inputTokens.cacheRead), input),
+    output: countOf(outputTokens.total),
+  }
+}
+
+/** A provider says what it likes; what cannot be a number of tokens is not known, like one that it does not say. */
+const countOf = (said: number | undefined): number =>
+  said !== undefined && Number.isSafeInteger(said) && said >= 0 && said <= MOST_TOKENS ? said : 0
+
+const MOST_TOKENS = 1_000_000_000
 
 class SilentError extends Error {}
 class BrokenOffError extends Error {

@@ -18,6 +18,8 @@ export interface ShownCall {
   readonly arguments: unknown
   /** In our words, for the tools of ours. */
   readonly summary: string | undefined
+  /** Arguments of a tool of ours that its summary does not say. */
+  readonly unsaid?: Readonly<Record<string, unknown>>
   /** In the tool's own words: what it says of itself, so beside its arguments and never instead of them (decision 0293). */
   readonly said: string | undefined
   /** SPEC 6.5: what it would change, for the tools of ours that change files. */
@@ -35,9 +37,16 @@ export function showCall(
     arguments: args,
     summary: isOurs ? summaryOf(tool, args) : undefined,
     said: undefined,
+    ...(isOurs ? unsaidIn(tool, args) : {}),
     changes: isOurs ? changesOf(tool, args, textNow) : [],
   }
 }
+
+/** What a utility reads is as much of a call as its words: `sh`-like ones run it. */
+const unsaidIn = (tool: string, args: unknown): Pick<ShownCall, 'unsaid'> =>
+  tool === 'unix_utils' && isRecord(args) && args['stdin'] !== undefined
+    ? { unsaid: { stdin: args['stdin'] } }
+    : {}
 
 /** `format_arguments` of a shipped tool is a function of its arguments. Undefined: they do not fit. */
 function summaryOf(tool: string, args: unknown): string | undefined {

@@ -1,4 +1,4 @@
-import { show, tomlString } from '@cordon/policy'
+import { show, showWhole, tomlString } from '@cordon/policy'
 
 /** More lines than this nobody reads; that there are more is said before the first. */
 const MOST_VALUES = 100
@@ -12,7 +12,7 @@ const LONGEST_PATH = 4096
  * with its length. `whole` cuts nothing.
  */
 export function shownValues(value: unknown, extent: 'cut' | 'whole' = 'cut'): string {
-  const all = leavesOf(value, '')
+  const all = leavesOf(value, '', extent === 'whole' ? showWhole : show)
   if (all.length === 0) return ''
   const lines = [...all.filter(isPlace), ...all.filter((leaf) => !isPlace(leaf))]
   const most = extent === 'whole' ? lines.length : MOST_VALUES
@@ -27,13 +27,14 @@ export function shownValues(value: unknown, extent: 'cut' | 'whole' = 'cut'): st
 
 type Leaf = readonly [way: string, value: unknown]
 
-function leavesOf(value: unknown, way: string): Leaf[] {
+function leavesOf(value: unknown, way: string, key: (name: string) => string): Leaf[] {
   if (typeof value !== 'object' || value === null) return [[way, value]]
   const entries = Object.entries(value)
   if (entries.length === 0) return way === '' ? [] : [[way, value]]
-  return entries.flatMap(([key, inner]) =>
-    leavesOf(inner, Array.isArray(value) ? `${way}[${key}]` : way === '' ? show(key) : `${way}.${show(key)}`),
-  )
+  return entries.flatMap(([name, inner]) => {
+    const step = Array.isArray(value) ? `[${name}]` : way === '' ? key(name) : `.${key(name)}`
+    return leavesOf(inner, way + step, key)
+  })
 }
 
 const PLACES = /path|file|dir|source|dest|target|^from|^to\b|ur[il]|host|command|program|cwd|root/i

@@ -141,3 +141,38 @@ describe('SPEC 6.5 a request', () => {
     expect(JSON.stringify((await assemble(events('other/y'))).prompt)).not.toContain('signature')
   })
 })
+
+describe('SPEC 6.5: what a log says a provider needs again is checked: others may have written it', () => {
+  const sent = async (provider: unknown, model = 'rec/x'): Promise<unknown[]> => {
+    const events = [
+      turn(),
+      request('hi'),
+      { ...response(''), model, provider: { reasoning: [{ text: 't', metadata: provider }] } },
+      { ...call('c1'), provider },
+      result('c1', 'A'),
+    ] as unknown as ConversationEvent[]
+    const { prompt } = await assemble(events)
+    return (prompt[2]!.content as { providerOptions?: unknown }[]).map(
+      ({ providerOptions }) => providerOptions,
+    )
+  }
+
+  test('as it came it goes back, to the model that said it and to no other', async () => {
+    const signed = { google: { thoughtSignature: 'x' } }
+    expect(await sent(signed)).toEqual([signed, signed])
+    expect(await sent(signed, 'other/y')).toEqual([undefined])
+  })
+
+  test.each([
+    5,
+    'x',
+    null,
+    [1],
+    { openai: 5 },
+    { rec: null },
+    { rec: [] },
+    { openaiCompatible: { role: 'system' } },
+  ])('%j goes to nobody', async (provider) => {
+    expect(await sent(provider)).toEqual([undefined])
+  })
+})

@@ -83,6 +83,20 @@ describe.each<Kind>(['openai-compatible', 'anthropic'])('SPEC 6.5 a reply over %
     })
   })
 
+  test.each([
+    [
+      { input: 1e308, output: -7 },
+      { input: 0, cached: 0, output: 0 },
+    ],
+    [
+      { input: 1.5, output: 3 },
+      { input: 0, cached: 0, output: 3 },
+    ],
+  ])('says %j, which is no number of tokens: that is not known', async (tokens, usage) => {
+    const { reply } = await ask(kind, [{ text: 'so', tokens }])
+    expect(reply?.usage).toEqual(usage)
+  })
+
   test('is asked for again while the provider is busy, as long as it says', async () => {
     const busy = { fault: { kind: 'status', status: 429, retryAfter: 7 } } as const
     const down = { fault: { kind: 'status', status: 503 } } as const

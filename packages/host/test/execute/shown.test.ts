@@ -57,3 +57,8 @@ test('who decides about a result sees all of its parts, and where a text was cut
       'as data:\n  token: "hunter22"\n',
   )
 })
+
+test('who wants to see all of it sees whole names, too', () => {
+  const name = `a ${'b'.repeat(2000)} rm -rf`
+  expect(shownValues({ [name]: 1 }, 'whole')).toBe(`  "${name}": 1\n`)
+})

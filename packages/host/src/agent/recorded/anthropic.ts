@@ -1,4 +1,4 @@
-import { argumentsText, piecesOf, type RecordedStep } from './script.ts'
+import { argumentsText, piecesOf, type RecordedStep, USUAL } from './script.ts'
 import type { WireEvent } from './server.ts'
 
 /** Messages, streamed. */
@@ -8,6 +8,7 @@ export function anthropicStream({
   redacted,
   calls = [],
   stop,
+  tokens = USUAL,
 }: RecordedStep): WireEvent[] {
   const named = (data: { readonly type: string } & Record<string, unknown>): WireEvent => ({
     event: data.type,
@@ -49,7 +50,7 @@ export function anthropicStream({
         content: [],
         stop_reason: null,
         stop_sequence: null,
-        usage: { input_tokens: 100, output_tokens: 1 },
+        usage: { input_tokens: tokens.input, output_tokens: 1 },
       },
     }),
     ...blocks.flat(),
@@ -59,7 +60,7 @@ export function anthropicStream({
         stop_reason: calls.length > 0 ? 'tool_use' : stop ? 'max_tokens' : 'end_turn',
         stop_sequence: null,
       },
-      usage: { output_tokens: 20 },
+      usage: { output_tokens: tokens.output },
     }),
     named({ type: 'message_stop' }),
   ]

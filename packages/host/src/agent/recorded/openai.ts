@@ -1,8 +1,14 @@
-import { argumentsText, piecesOf, type RecordedStep } from './script.ts'
+import { argumentsText, piecesOf, type RecordedStep, USUAL } from './script.ts'
 import type { WireEvent } from './server.ts'
 
 /** Chat completions, streamed. */
-export function openAiStream({ text = '', reasoning, calls = [], stop }: RecordedStep): WireEvent[] {
+export function openAiStream({
+  text = '',
+  reasoning,
+  calls = [],
+  stop,
+  tokens: { input, output } = USUAL,
+}: RecordedStep): WireEvent[] {
   const chunk = (delta: object, finish: string | null = null): WireEvent => ({
     data: {
       id: 'recorded',
@@ -36,7 +42,7 @@ export function openAiStream({ text = '', reasoning, calls = [], stop }: Recorde
         created: 0,
         model: 'recorded',
         choices: [],
-        usage: { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 },
+        usage: { prompt_tokens: input, completion_tokens: output, total_tokens: input + output },
       },
     },
     { data: '[DONE]' },

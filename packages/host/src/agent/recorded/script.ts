@@ -10,6 +10,8 @@ export interface RecordedStep {
   readonly pace?: number
   /** Why it ends, where it is not by itself. */
   readonly stop?: 'length'
+  /** What it says it took. */
+  readonly tokens?: { readonly input: number; readonly output: number }
   readonly fault?: Fault
 }
 
@@ -40,6 +42,9 @@ export function stepOf(script: Script, request: unknown, index: number): Recorde
 /** As a model would send it: a few letters at a time; what is meant to be too much comes in larger pieces. */
 export const piecesOf = (text: string): string[] =>
   text.match(text.length > 100_000 ? /[^]{1,4096}/g : /\s*\S{1,8}|\s+$/g) ?? []
+
+/** What a recorded answer says it took, unless its step says otherwise. */
+export const USUAL = { input: 100, output: 20 }
 
 export const argumentsText = (args: unknown): string =>
   typeof args === 'string' ? args : JSON.stringify(args)

@@ -55,8 +55,9 @@ describe('SPEC 6.5 at a terminal', () => {
   })
 
   test('`always` holds for the next question of this conversation, and for no other', async () => {
-    await model([READ, { text: 'one' }, READ, { text: 'two' }, READ, { text: 'three' }], '')
-    expect(atTerminal(['go'], [['Run fs_read_file?', 'a\r']]).code).toBe(0)
+    const CAT = { calls: [{ tool: 'unix_utils', arguments: { util: 'cat', args: ['README.md'] } }] }
+    await model([CAT, { text: 'one' }, CAT, { text: 'two' }, CAT, { text: 'three' }], '')
+    expect(atTerminal(['go'], [['Run unix_utils?', 'a\r']]).code).toBe(0)
     expect(query('again').code).toBe(0)
     expect(
       events()

@@ -1,4 +1,4 @@
-import type { Decider, Verdict } from '@cordon/host'
+import type { Decider, ShownCall, Verdict } from '@cordon/host'
 import { show } from '@cordon/policy'
 import { editText } from './editor.ts'
 import { formatCall, formatHanded, isCut } from './format/query.ts'
@@ -17,13 +17,15 @@ export function deciderAt(world: World): Decider | undefined {
     decides: async (call) => {
       const view = isCut(call, world.err) ? '/v(iew all)' : ''
       for (let attempt = 1; attempt <= MOST_ATTEMPTS; attempt++) {
-        const reply = await line(`Run ${show(call.tool)}? [y/N/a(lways here)/e(dit)/r(eply)${view}] `)
+        const reply = await line(questionOf(call, view))
         if (/^v(?:iew)?$/i.test(reply ?? '')) world.err.write(formatCall(call, world.err, 'whole'))
         else {
           const verdict = await verdictOf(reply, line)
-          if (verdict) return verdict
+          if (verdict && !(verdict.kind === 'always' && call.secret !== undefined)) return verdict
           world.err.write(
-            '  y runs it once, a from now on in this conversation, e edits its arguments first, r says no with a word to the model\n',
+            call.secret === undefined
+              ? '  y runs it once, a from now on in this conversation, e edits its arguments first, r says no with a word to the model\n'
+              : '  y runs it once, e edits its arguments first, r says no with a word to the model; what may be secret is asked about each time\n',
           )
         }
       }
@@ -47,6 +49,12 @@ export function deciderAt(world: World): Decider | undefined {
     },
   }
 }
+
+/** SPEC 4.9: where secrets live, `always` is no answer. */
+const questionOf = ({ tool, secret }: ShownCall, view: string): string =>
+  secret === undefined
+    ? `Run ${show(tool)}? [y/N/a(lways here)/e(dit)/r(eply)${view}] `
+    : `${show(secret)} may be secret. Run ${show(tool)}? [y/N/e(dit)/r(eply)${view}] `
 
 const MOST_ATTEMPTS = 5
 

@@ -1,6 +1,5 @@
-import type { RunMode } from '@cordon/config'
-import { loadPatternTest } from '../execute/patterns.ts'
-import { decideRunMode } from '../execute/run-mode.ts'
+import { type CallMode, decideCallMode } from '../execute/call-mode.ts'
+import { unaskedSecret } from '../execute/consent.ts'
 import type { ShownCall } from './shown.ts'
 import type { OpenTool } from './toolbox.ts'
 
@@ -29,41 +28,49 @@ export type Consent =
       readonly always: boolean
       /** The arguments are a person's now, and no longer the model's. */
       readonly isEdited: boolean
+      /** SPEC 4.9: `leave out`: nobody looked at this call. */
+      readonly secrets: 'take' | 'leave out'
     }
   | { readonly kind: 'refused'; readonly outcome: 'denied' | 'skipped'; readonly reason: string }
 
 /** SPEC 6.5: may this call run? Without anybody to ask, `ask` and `edit` are a no. */
 export async function consentTo(
-  tool: Pick<OpenTool, 'config' | 'isAllowed'>,
+  tool: Pick<OpenTool, 'config' | 'isAllowed' | 'secretIn'>,
   args: unknown,
-  show: (mode: RunMode) => Promise<ShownCall>,
+  show: (mode: CallMode) => Promise<ShownCall>,
   decider: Decider | undefined,
 ): Promise<Consent> {
-  const matches = await loadPatternTest(tool.config.run)
-  const modeOf = (given: unknown): RunMode => decideRunMode(tool.config.run, given, matches).mode
-  const asked = modeOf(args)
-  const mode = asked === 'ask' && tool.isAllowed ? 'unattended' : asked
-  const shown = await show(mode)
+  const decided = await decideCallMode(tool, args)
+  const { mode, secret } = decided
+  const shown = await show(decided)
   const refused = (reason: string, outcome: 'denied' | 'skipped' = 'denied'): Consent => ({
     kind: 'refused',
     outcome,
     reason,
   })
-  const run = (always: boolean): Consent => ({ kind: 'run', arguments: args, always, isEdited: false })
-  if (mode === 'unattended') return run(false)
+  const run = (always: boolean, secrets: CallMode['secrets'] = 'take'): Consent => ({
+    kind: 'run',
+    arguments: args,
+    always,
+    isEdited: false,
+    secrets,
+  })
+  if (mode === 'unattended') return run(false, decided.secrets)
   if (mode === 'skip') return refused(SKIPPED, 'skipped')
-  if (!decider) return refused(NOBODY)
+  if (!decider) return refused(secret === undefined ? NOBODY : unaskedSecret(secret))
   const verdict: Verdict = mode === 'edit' ? { kind: 'edit' } : await decider.decides(shown)
   switch (verdict.kind) {
     case 'run':
     case 'always':
-      return run(verdict.kind === 'always')
+      // What may be secret is asked about each time, whatever was answered before (decision 0365).
+      return run(verdict.kind === 'always' && secret === undefined)
     case 'edit': {
       const edited = await editArguments(args, decider)
       if (edited === undefined) return refused('the person declined the call')
       // Rules by argument are about what runs.
-      if (modeOf(edited.arguments) === 'skip') return refused(SKIPPED, 'skipped')
-      return { kind: 'run', ...edited, always: false, isEdited: true }
+      const { mode: now } = await decideCallMode(tool, edited.arguments)
+      if (now === 'skip') return refused(SKIPPED, 'skipped')
+      return { kind: 'run', ...edited, always: false, isEdited: true, secrets: 'take' }
     }
     case 'refuse':
       return refused(

@@ -20,6 +20,8 @@ export interface ShownCall {
   readonly said: string | undefined
   /** SPEC 6.5: what it would change, for the tools of ours that change files. */
   readonly changes: readonly ShownChange[]
+  /** SPEC 4.9: what of it may be secret. */
+  readonly secret: string | undefined
 }
 
 /** `isOurs`: it is the tool that Cordon ships. Of what the arguments name, only the files are looked at that would be changed. */
@@ -34,6 +36,7 @@ export function showCall(
     summary: isOurs ? summaryOf(tool, args) : undefined,
     said: undefined,
     changes: isOurs ? changesOf(tool, args, textNow) : [],
+    secret: undefined,
   }
 }
 

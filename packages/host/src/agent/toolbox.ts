@@ -8,6 +8,7 @@ import type { Answer, AnswerMemory, Respondent } from '../execute/questions.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { type OfferedTool, type Offering, openOffering } from './offering.ts'
 import { BUILT_IN, type BuiltInName, describePolicy, isBuiltIn } from './built-in.ts'
+import { READERS } from '../built-in-tools.ts'
 import { TurnError } from './errors.ts'
 
 /** What a tool gave back, as the log keeps it and the model reads it. */
@@ -21,6 +22,8 @@ export interface ToolAnswer {
 export interface OpenTool extends Omit<OfferedTool, 'perform'> {
   /** A person said that it need not be asked about any more. */
   readonly isAllowed: boolean
+  /** SPEC 4.9: what a call names that may be secret. */
+  readonly secretIn: (args: unknown) => string | undefined
   /** `free`: it changes nothing, so it may run beside others. */
   readonly order: 'free' | 'alone'
   /** The arguments fit, as far as is known before the call. Throws ParseError. */
@@ -31,6 +34,8 @@ export interface CallHow {
   readonly signal: AbortSignal
   /** A person was asked something on the way; undefined: they did not answer. */
   readonly inquired: (question: string, answer: Answer | undefined) => Promise<void>
+  /** SPEC 4.9: whether the result may hold what may be secret. */
+  readonly secrets: 'take' | 'leave out'
 }
 
 export interface ToolboxOptions {
@@ -102,6 +107,8 @@ export class Toolbox implements AsyncDisposable {
             source: 'builtin',
             config,
             isAllowed: this.#allowed.has(name),
+            // The other two read nothing.
+            secretIn: (args) => (name === 'refresh_resource' ? gateway.secretIn(name, args) : undefined),
             order: name === 'ask_user' ? 'alone' : 'free',
             run: (args, how) => this.#runBuiltIn(name, args, how),
           }
@@ -116,12 +123,14 @@ export class Toolbox implements AsyncDisposable {
       source: tool.source,
       config: tool.config,
       isAllowed: this.#allowed.has(name),
+      secretIn: (args) => gateway.secretIn(name, args),
       order: changesNothing ? 'free' : 'alone',
       ...(tool.describe ? { describe: tool.describe } : {}),
-      run: async (args, { signal, inquired }) => {
+      run: async (args, { signal, inquired, secrets }) => {
         const { remembered } = this.#options
         const respondent = this.#respondent(inquired)
-        const result = await tool.perform({ arguments: args, signal, respondent, remembered })
+        const isSecret = secrets === 'take' ? undefined : (path: string): boolean => gateway.secrets.at(path)
+        const result = await tool.perform({ arguments: args, signal, respondent, remembered, isSecret })
         return this.#answer(name, result, signal)
       },
     }
@@ -226,9 +235,6 @@ export class Toolbox implements AsyncDisposable {
     return { outcome, text: texts.join('\n'), resources }
   }
 }
-
-/** The shipped tools that only read (SPEC 1.8). */
-const READERS: ReadonlySet<string> = new Set(['fs_read_file', 'fs_list_files', 'fs_grep_files'])
 
 const configured = ({ config }: Gateway, name: string): ToolConfig | undefined =>
   Object.hasOwn(config.conversation.tools, name) ? config.conversation.tools[name] : undefined

@@ -1,7 +1,7 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
-import { type AssistantConfig, isDeep, type RunMode } from '@cordon/config'
+import { type AssistantConfig, isDeep } from '@cordon/config'
 import { CordonError } from '@cordon/policy'
 import {
   type ConversationEvent,
@@ -10,6 +10,7 @@ import {
   type StoredEvent,
   unfinishedMark,
 } from '@cordon/workspace'
+import type { CallMode } from '../execute/call-mode.ts'
 import { consentTo, type Decider } from './consent.ts'
 import { assembleContext, type ContextOptions } from './context.ts'
 import type { ModelFailure } from './errors.ts'
@@ -286,7 +287,7 @@ async function admit(
   if (signal.aborted) return no('cancelled', 'the person stopped the turn before it was run')
   if (!tool) return no('error', `there is no tool of this name: ${name}`)
   if (input.kind === 'invalid') return no('error', input.why)
-  const show = async (mode: RunMode): Promise<ShownCall> => {
+  const show = async ({ mode, secret }: CallMode): Promise<ShownCall> => {
     // Only a person who is asked needs its words: they cost a process.
     const isAsked = mode === 'ask' && turn.decider !== undefined
     // While somebody reads a question, nothing else is printed.
@@ -296,6 +297,7 @@ async function admit(
       ...showCall(name, input.value, { isOurs: turn.isOurs(name), textNow: turn.textNow }),
       tool: titleOf(tool),
       said,
+      secret: mode === 'ask' ? secret : undefined,
     }
     turn.see({ kind: 'call', call: shown })
     return shown
@@ -305,7 +307,9 @@ async function admit(
   if (consent.kind === 'refused') return no(consent.outcome, `tool ${name}: ${consent.reason}`)
   if (consent.always) await allowAlways(turn, tool)
   return async () => {
-    const answer = await answerOf(tool, consent.arguments, { signal, inquired: inquiryOf(turn, call) })
+    const { secrets } = consent
+    const how = { signal, inquired: inquiryOf(turn, call), secrets }
+    const answer = await answerOf(tool, consent.arguments, how)
     const result = await handOver(tool, answer, turn.decider)
     await recordResult(turn, call, consent.isEdited ? withArguments(result, consent.arguments) : result)
   }

@@ -31,6 +31,33 @@ export function resultOfOutcome({ reply, notes, end, hints }: ToolOutcome): Call
   return errorResult([toolText(reply.message), ...(ours === undefined ? [] : [ours])].join('\n'), ...notes)
 }
 
+/**
+ * SPEC 4.9: of what a search finds, or a link leads to, nobody was asked about. What may be secret is left out, and said: a call
+ * that names it is asked about.
+ */
+export function withoutSecrets(outcome: ToolOutcome, isSecret: (path: string) => boolean): ToolOutcome {
+  const { reply } = outcome
+  if (reply.type !== 'success') return outcome
+  const secret = (block: ContentBlock): block is Extract<ContentBlock, { type: 'resource' }> =>
+    block.type === 'resource' && isSecret(pathOf(block.resource.uri))
+  const left = [...new Set(reply.content.filter(secret).map(({ resource }) => pathOf(resource.uri)))]
+  if (left.length === 0) return outcome
+  const names = `${left.slice(0, MOST_NAMES).map(show).join(', ')}${left.length > MOST_NAMES ? ', …' : ''}`
+  return {
+    ...outcome,
+    reply: { ...reply, content: reply.content.filter((block) => !secret(block)) },
+    notes: [
+      ...outcome.notes,
+      `left out, because it may be secret: ${names}; a person is asked about a call that names it as its path`,
+    ],
+  }
+}
+
+const MOST_NAMES = 10
+
+/** Without the part of it that is shown. */
+const pathOf = (uri: string): string => fileOf(uri.replace(/#[^#]*$/, ''))
+
 function asText(block: ContentBlock): Content[] {
   if (block.type === 'text') return [textBlock(block.text)]
   const { uri, text, blob, mimeType } = block.resource

@@ -1,0 +1,83 @@
+import { symlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import type { RecordedStep } from '../packages/host/src/agent/recorded/script.ts'
+import { atTerminal, events, here, model, query, READ, write } from './harness/query.ts'
+
+const read = (path: string): RecordedStep => ({ calls: [{ tool: 'fs_read_file', arguments: { path } }] })
+const results = () => events().filter(({ kind }) => kind === 'tool_result')
+const outcomes = (): unknown[] => results().map(({ outcome }) => outcome)
+const texts = (): string[] => results().map(({ text }) => String(text))
+
+const SEARCH: RecordedStep = {
+  calls: [{ tool: 'fs_grep_files', arguments: { pattern: 'hello', hidden: true } }],
+}
+
+describe('SPEC 4.9, decision 0365: what may be secret', () => {
+  test('a shipped tool that reads is not asked about, except where secrets live; the question says so', async () => {
+    write('w/.env', 'KEY=hello\n')
+    await model([READ, read('.env'), SEARCH, { text: 'done' }], '')
+    const { missed, screen } = atTerminal(
+      ['go'],
+      [['.env may be secret. Run fs_read_file? [y/N/e(dit)', 'n\r']],
+    )
+    expect(missed).toEqual([])
+    expect(screen).not.toContain('Run fs_grep_files?')
+    expect(outcomes()).toEqual(['success', 'denied', 'success'])
+    expect(texts()[2]).toContain('README.md:1:hello')
+    expect(texts()[2]).not.toContain('KEY=')
+    expect(texts()[2]).toContain('note: left out, because it may be secret: .env; a person is asked')
+  })
+
+  test('nobody to ask: it is denied, under whichever name', async () => {
+    write('w/.env', 'KEY=1\n')
+    write('home/.ssh/id_ed25519', 'KEY\n')
+    symlinkSync('.env', join(here.cwd, 'plain.txt'))
+    await model([READ, read('.env'), read('plain.txt'), read('src/../.env'), { text: 'done' }], '')
+    expect(query('go').code).toBe(0)
+    expect(outcomes()).toEqual(['success', 'denied', 'denied', 'denied'])
+    expect(texts()[2]).toContain('tool fs_read_file: plain.txt may be secret, and there is nobody to ask')
+  })
+
+  test('`always` covers it neither now nor in the next question, and cannot be said to it', async () => {
+    write('w/.env', 'KEY=1\n')
+    write('w/cat.sh', 'cat >/dev/null; cat "$1"\n')
+    const tool = `[conversation.tools.show]
+source = "local"
+command = ["sh", "cat.sh", "{{tool.arguments.file}}"]
+`
+    const call = (file: string): RecordedStep => ({ calls: [{ tool: 'show', arguments: { file } }] })
+    await model(
+      [call('README.md'), call('README.md'), call('.env'), { text: 'one' }, call('.env'), { text: 'two' }],
+      tool,
+    )
+    const { missed, screen } = atTerminal(
+      ['go'],
+      [
+        ['Run show? [y/N/a(lways', 'a\r'],
+        ['.env may be secret. Run show? [y/N/e(dit)', 'a\r'],
+        ['what may be secret is asked about each time', ''],
+        ['Run show?', 'y\r'],
+      ],
+    )
+    expect(missed).toEqual([])
+    expect(screen.match(/Run show\?/g)).toHaveLength(3)
+    expect(query('again').code).toBe(0)
+    expect(outcomes()).toEqual(['success', 'success', 'success', 'denied'])
+  })
+
+  test('`unattended` that a person wrote stays as it is, and so does `ask` for all tools', async () => {
+    write('w/.env', 'KEY=1\n')
+    for (const [config, expected] of [
+      ['[conversation.tools.fs_read_file]\nrun = "unattended"\n', ['success', 'success']],
+      ['[conversation.tools."*"]\nrun = "unattended"\n', ['success', 'success']],
+      ['[conversation.tools."*"]\nrun = "ask"\n', ['denied', 'denied']],
+      ['[conversation.tools.fs_read_file]\ncommand = ["true"]\n', ['denied', 'denied']],
+    ] as const) {
+      await model([read('.env'), READ, { text: 'done' }], config)
+      expect(
+        query('--json', '--no-persist', 'go').stdout.match(/(?<="outcome":")(?:success|denied)/g),
+      ).toEqual(expected)
+    }
+  })
+})

@@ -2,6 +2,7 @@ import { symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { RecordedStep } from '../packages/host/src/agent/recorded/script.ts'
+import { cordon } from './harness/cordon.ts'
 import { atTerminal, events, here, model, query, READ, write } from './harness/query.ts'
 
 const read = (path: string): RecordedStep => ({ calls: [{ tool: 'fs_read_file', arguments: { path } }] })
@@ -79,5 +80,39 @@ command = ["sh", "cat.sh", "{{tool.arguments.file}}"]
         query('--json', '--no-persist', 'go').stdout.match(/(?<="outcome":")(?:success|denied)/g),
       ).toEqual(expected)
     }
+  })
+})
+
+describe('SPEC 6.5: an answer `always`', () => {
+  const CAT: RecordedStep = {
+    calls: [{ tool: 'unix_utils', arguments: { util: 'cat', args: ['README.md'] } }],
+  }
+
+  test('says how long it holds, is listed, and is taken back', async () => {
+    await model([CAT, { text: 'one' }, CAT, { text: 'two' }], '')
+    const { missed, screen } = atTerminal(['go'], [['Run unix_utils?', 'a\r']])
+    expect(missed).toEqual([])
+    expect(screen).toContain(
+      '  in this conversation unix_utils is not asked about any more, except where it may be secret\n    to take it back: cordon conversation forget unix_utils\n',
+    )
+    expect(cordon(here, 'conversation', 'show').stdout).toMatch(/\n {2}not asked about: +unix_utils\n/)
+    const other = cordon(here, 'conversation', 'forget', 'fs_move_file')
+    expect(other.code).toBe(2)
+    expect(other.stderr).toMatch(
+      /^cordon: no answer `always` about fs_move_file is kept in \w+; there is one about: unix_utils\n$/,
+    )
+    const back = cordon(here, 'conversation', 'forget', 'unix_utils')
+    expect(back).toMatchObject({ code: 0, stderr: '' })
+    expect(back.stdout).toMatch(/^unix_utils is asked about again in \w+\n$/)
+    expect(cordon(here, 'conversation', 'show', '--json').stdout).toContain('"always": []')
+    expect(query('again').code).toBe(0)
+    expect(outcomes()).toEqual(['success', 'denied'])
+    expect(cordon(here, 'conversation', 'forget').stderr).toMatch(/^no answer `always` is kept in \w+\n$/)
+  })
+
+  test('of a conversation that is not kept ends with the process, and says so', async () => {
+    await model([CAT, { text: 'one' }], '')
+    const { screen } = atTerminal(['--no-persist', 'go'], [['Run unix_utils?', 'a\r']])
+    expect(screen).toContain('  until this cordon q ends, unix_utils is not asked about any more')
   })
 })

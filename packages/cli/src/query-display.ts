@@ -1,5 +1,5 @@
 import type { Decider, ModelChoice, Sight, TurnEnd } from '@cordon/host'
-import { formatCall, formatResult, formatTurn, sightJson } from './format/query.ts'
+import { formatAllowed, formatCall, formatResult, formatTurn, sightJson } from './format/query.ts'
 import { MarkdownStream } from './format/markdown.ts'
 import { Spinner } from './spinner.ts'
 import type { Stream, World } from './world.ts'
@@ -99,6 +99,8 @@ class TextDisplay implements QueryDisplay {
           formatResult(sight, err, this.#ours.has(sight.tool) ? 'ours' : 'others'),
           'thinking',
         )
+      case 'allowed':
+        return this.#tell(formatAllowed(sight), `running ${sight.tool}`)
       case 'retry':
         return this.#tell(
           `${err.style('yellow', 'warning:')} ${sight.failure}; asking again in ${sight.seconds} s\n`,

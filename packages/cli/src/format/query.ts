@@ -1,4 +1,4 @@
-import { show, showWhole, visible } from '@cordon/policy'
+import { shellWord, show, showWhole, visible } from '@cordon/policy'
 import { type ModelChoice, type ShownCall, shownValues, type Sight, type TurnEnd } from '@cordon/host'
 import type { Stream } from '../world.ts'
 import { clip } from './text.ts'
@@ -111,6 +111,12 @@ export function formatResult(
   ].join('')
 }
 
+/** After `always`: how long it holds, and how it is taken back. */
+export const formatAllowed = ({ tool, until }: Extract<Sight, { kind: 'allowed' }>): string =>
+  until === 'taken back'
+    ? `  in this conversation ${show(tool)} is not asked about any more, except where it may be secret\n    to take it back: cordon conversation forget ${shellWord(tool)}\n`
+    : `  until this cordon q ends, ${show(tool)} is not asked about any more, except where it may be secret\n`
+
 /** At the end of a turn: what it took. */
 export function formatTurn(
   { usage, steps, kind }: TurnEnd,
@@ -151,6 +157,8 @@ export function sightJson(sight: Sight): object | undefined {
     }
     case 'result':
       return { kind: 'tool_result', tool: sight.tool, outcome: sight.outcome, text: sight.text }
+    case 'allowed':
+      return { kind: 'allowed', tool: sight.tool, until: sight.until.replaceAll(' ', '_') }
     case 'left out':
       return { kind: 'left_out', what: sight.what }
     case 'calls left out':

@@ -258,6 +258,7 @@ export class Query implements AsyncDisposable {
       isOurs: (tool) => this.#gateway.localTools.get(tool)?.shipped === true,
       textNow: this.#textNow,
       now: () => this.#shelf.now(),
+      isKept: this.#options.keeping === 'log',
     })
     if (schema && end.kind === 'done') await checkAnswer(schema, end.text)
     return end

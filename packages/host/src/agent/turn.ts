@@ -10,6 +10,7 @@ import {
   type StoredEvent,
   unfinishedMark,
 } from '@cordon/workspace'
+import { alwaysDelta } from '../conversation/always.ts'
 import type { CallMode } from '../execute/call-mode.ts'
 import { consentTo, type Decider } from './consent.ts'
 import { assembleContext, type ContextOptions } from './context.ts'
@@ -27,6 +28,8 @@ export type Sight =
   | { readonly kind: 'answered'; readonly reply: Reply }
   | { readonly kind: 'call'; readonly call: ShownCall }
   | { readonly kind: 'result'; readonly tool: string; readonly outcome: Outcome; readonly text: string }
+  /** `always` was answered; `the end`: of this process. */
+  | { readonly kind: 'allowed'; readonly tool: string; readonly until: 'taken back' | 'the end' }
   | { readonly kind: 'retry'; readonly failure: ModelFailure; readonly seconds: number }
   | { readonly kind: 'left out'; readonly what: readonly string[] }
   | { readonly kind: 'calls left out'; readonly count: number }
@@ -63,6 +66,8 @@ export interface Turn {
   /** A message of the provider's, without the key. */
   readonly redact: (text: string) => string
   readonly now: () => Date
+  /** False: nothing of it is there when the process has ended. */
+  readonly isKept: boolean
 }
 
 export interface TurnEnd {
@@ -380,14 +385,12 @@ async function handOver(
 async function allowAlways(turn: Turn, tool: OpenTool): Promise<void> {
   const { name, source, config } = tool
   turn.toolbox.allow(name)
-  if (config.run !== 'ask') return
-  await turn.journal.append([
-    {
-      kind: 'config',
-      at: turn.now().toISOString(),
-      delta: { conversation: { tools: { [name]: { source, run: 'unattended' } } } },
-    },
-  ])
+  const isKept = config.run === 'ask'
+  if (isKept)
+    await turn.journal.append([
+      { kind: 'config', at: turn.now().toISOString(), delta: alwaysDelta({ tool: name, source }) },
+    ])
+  turn.see({ kind: 'allowed', tool: name, until: isKept && turn.isKept ? 'taken back' : 'the end' })
 }
 
 async function recordResult(

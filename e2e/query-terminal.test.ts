@@ -140,7 +140,10 @@ describe('SPEC 6.5 at a terminal', () => {
   })
 
   test('Ctrl-C stops the tool, the model hears of it; in a stream it stops the turn, and what came is kept', async () => {
-    const tool = '[conversation.tools.slow]\nsource = "local"\ncommand = ["sleep", "600"]\n'
+    const tool = `[conversation.tools.slow]
+source = "local"
+command = ["sh", "-c", "cat >/dev/null; echo so far; echo and so >&2; touch begun; sleep 600"]
+`
     await model(
       [
         { calls: [{ tool: 'slow', arguments: {} }] },
@@ -148,19 +151,17 @@ describe('SPEC 6.5 at a terminal', () => {
       ],
       UNATTENDED + tool,
     )
-    const played = atTerminal(
-      ['go'],
-      [
-        ['running slow', '\u0003'],
-        ['two', '\u0003'],
-      ],
-    )
+    const begun = `until [ -e begun ]; do sleep 0.05; done; echo it runs >/dev/tty`
+    const played = inShell(`(${begun}) & exec "$0" "$1" q go`, [
+      ['it runs', '\u0003'],
+      ['two', '\u0003'],
+    ])
     expect(played.missed).toEqual([])
     expect(
       events()
         .filter(({ kind }) => kind === 'tool_result')
-        .map(({ outcome }) => outcome),
-    ).toEqual(['cancelled'])
+        .map(({ outcome, text }) => [outcome, text]),
+    ).toEqual([['cancelled', 'the call was cancelled; it had printed:\nso far\nstandard error:\nand so']])
     expect(events().at(-1)).toMatchObject({
       kind: 'response',
       stop: 'interrupted',

@@ -413,3 +413,21 @@ test('cordon models: what is configured, and what answers', async () => {
   expect(states).toMatchObject({ recorded: 'ready', anthropic: 'no key', openai: 'no key', google: 'no key' })
   expect(providers.find(({ name }) => name === 'recorded')!.models).toEqual(['recorded'])
 })
+
+test('SPEC 6.5: a plain-text tool that succeeds has its standard error in the result, marked', async () => {
+  const sh = (name: string, line: string): string =>
+    `[conversation.tools.${name}]\nsource = "local"\ncommand = ["sh", "-c", ${JSON.stringify(line)}]\n`
+  const tests = sh('tests', 'cat >/dev/null; echo "Ran 3 tests" >&2; echo OK >&2')
+  const both = sh('both', 'cat >/dev/null; echo out; echo err >&2')
+  const calls = ['tests', 'both'].map((tool) => ({ tool, arguments: {} }))
+  const { requests } = await model([{ calls }, { text: 'fine' }], UNATTENDED + tests + both)
+  const { stderr } = query('go')
+  expect(
+    events()
+      .filter(({ kind }) => kind === 'tool_result')
+      .map(({ text }) => text),
+  ).toEqual(['standard error:\nRan 3 tests\nOK', 'out\n\nstandard error:\nerr'])
+  expect(stderr).toContain('✓ standard error:\n    Ran 3 tests\n    OK\n')
+  expect(JSON.stringify(requests()[1]!.body)).toContain('Ran 3 tests\\nOK')
+  expect(cordon(here, 'tool', 'run', 'both')).toMatchObject({ code: 0, stdout: 'out\n', stderr: 'err\n' })
+})

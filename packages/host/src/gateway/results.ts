@@ -1,6 +1,7 @@
 import type { CallToolResult } from '@modelcontextprotocol/server'
 import { show } from '@cordon/policy'
 import { boundContent } from '../execute/output.ts'
+import { STANDARD_ERROR } from '../execute/process.ts'
 import type { ContentBlock } from '../execute/result.ts'
 import type { ToolOutcome } from '../execute/execute.ts'
 import { shownValues } from '../execute/shown.ts'
@@ -22,7 +23,8 @@ export const errorResult = (...texts: readonly string[]): CallToolResult => ({
  */
 export function resultOfOutcome({ reply, notes, end, hints }: ToolOutcome): CallToolResult {
   const odd = notes.map((note) => textBlock(`note: ${note}`))
-  if (reply.type === 'success') return { content: [...reply.content.flatMap(asText), ...odd] }
+  if (reply.type === 'success')
+    return { content: [...reply.content.flatMap(asText), ...saidBeside(reply.stderr), ...odd] }
   const { refused = [], unreached = [] } = end ?? {}
   const ours = ourText([
     ...(reply.transient ? ['the same call may work later'] : []),
@@ -30,6 +32,10 @@ export function resultOfOutcome({ reply, notes, end, hints }: ToolOutcome): Call
   ])
   return errorResult([toolText(reply.message), ...(ours === undefined ? [] : [ours])].join('\n'), ...notes)
 }
+
+/** SPEC 6.5: what a tool that answers in plain text wrote to its standard error, marked as such. */
+const saidBeside = (stderr: string | undefined): Content[] =>
+  stderr === undefined ? [] : [textBlock(`${STANDARD_ERROR}:\n${stderr.trimEnd()}`)]
 
 /**
  * SPEC 4.9: of what a search finds, or a link leads to, nobody was asked about. What may be secret is left out, and said: a call

@@ -1,4 +1,4 @@
-import { symlinkSync } from 'node:fs'
+import { readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { RecordedStep } from '../packages/host/src/agent/recorded/script.ts'
@@ -114,5 +114,85 @@ describe('SPEC 6.5: an answer `always`', () => {
     await model([CAT, { text: 'one' }], '')
     const { screen } = atTerminal(['--no-persist', 'go'], [['Run unix_utils?', 'a\r']])
     expect(screen).toContain('  until this cordon q ends, unix_utils is not asked about any more')
+  })
+})
+
+describe('SPEC 6.5, decision 0366: nobody is asked in vain', () => {
+  const call = (tool: string, args: unknown): RecordedStep => ({ calls: [{ tool, arguments: args }] })
+  const create = (path: string, more = {}): RecordedStep =>
+    call('fs_create_file', { path, content: 'bye\n', ...more })
+
+  test('arguments that do not fit, what the policy refuses, an edit that has no place: told, and not asked', async () => {
+    write('forks/x/a.txt', 'x\n')
+    await model(
+      [
+        create('fork/new.txt'),
+        call('fs_create_file', { file: 'a' }),
+        call('fs_modify_file', { edits: [{ path: 'README.md', old: 'never', new: 'b' }] }),
+        call('fs_modify_file', { edits: [{ path: 'fork/a.txt', old: 'x', new: 'b' }] }),
+        call('fs_delete_file', { path: 'nothing.txt' }),
+        call('fs_move_file', { from: 'README.md', to: 'fork/b.txt' }),
+        create('README.md', { overwrite: false }),
+        create('/etc/passwd'),
+        { text: 'a pity' },
+      ],
+      '',
+    )
+    const { missed, screen } = atTerminal(
+      ['--mount', 'fork=../forks/x', 'go'],
+      [
+        ['[y/N]', 'y\r'],
+        ['a pity', ''],
+      ],
+    )
+    expect(missed).toEqual([])
+    expect(screen).not.toContain('Run fs_')
+    expect(outcomes()).toEqual(Array.from({ length: 8 }, () => 'error'))
+    expect(texts().map((text) => text.split('\n', 1)[0])).toEqual([
+      expect.stringMatching(/^access denied: create on fork\/new\.txt/),
+      expect.stringMatching(/^invalid arguments/),
+      'README.md: the old text is not in the file',
+      expect.stringMatching(/^access denied: update on fork\/a\.txt/),
+      'nothing.txt does not exist',
+      expect.stringMatching(/^access denied: create on fork\/b\.txt/),
+      'README.md exists and was not replaced',
+      expect.stringContaining('/etc/passwd'),
+    ])
+    expect(screen).toContain('✗ error: README.md: the old text is not in the file')
+  })
+
+  test('a file that is there is shown with what changes, and asked about once', async () => {
+    write('w/other.txt', 'other\n')
+    await model(
+      [create('README.md'), call('fs_move_file', { from: 'other.txt', to: 'README.md' }), { text: 'done' }],
+      '',
+    )
+    const { missed, screen } = atTerminal(
+      ['go'],
+      [
+        ['Run fs_create_file?', 'y\r'],
+        ['replaced README.md', ''],
+        ['(replaces all that is there)', ''],
+        ['Run fs_move_file?', 'y\r'],
+      ],
+    )
+    expect(missed).toEqual([])
+    expect(screen).toContain('    (replaces all that is there)\n    @@ -1 +1 @@\n    -hello\n    +bye\n')
+    expect(screen).not.toContain('asks:')
+    expect(outcomes()).toEqual(['success', 'success'])
+    expect(readFileSync(join(here.cwd, 'README.md'), 'utf8')).toBe('other\n')
+  })
+
+  test('`always` is no yes to replacing a file', async () => {
+    await model([create('new.txt'), create('README.md'), { text: 'done' }], '')
+    const { missed } = atTerminal(
+      ['go'],
+      [
+        ['Run fs_create_file?', 'a\r'],
+        ['README.md exists (6 bytes). Replace it?', 'n\r'],
+      ],
+    )
+    expect(missed).toEqual([])
+    expect(readFileSync(join(here.cwd, 'README.md'), 'utf8')).toBe('hello\n')
   })
 })

@@ -27,7 +27,14 @@ test('SPEC 6.5: nothing is drawn while a question stands there, and the spinner 
 
 test('SPEC 6.5: spaces at the end of a changed line are seen', () => {
   const lines = ['-print', '+print  ', '+\t', '+', ' kept ']
-  const shown = { tool: 't', arguments: {}, summary: 's', said: undefined, secret: undefined }
+  const shown = {
+    tool: 't',
+    arguments: {},
+    summary: 's',
+    said: undefined,
+    secret: undefined,
+    replaces: false,
+  }
   const call = { ...shown, changes: [{ path: 'a', lines }] }
   const text = formatCall(call, { style: (_, part) => part, columns: undefined })
   expect(text.split('\n').slice(2, -1)).toEqual([

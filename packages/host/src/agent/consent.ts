@@ -1,5 +1,6 @@
 import { type CallMode, decideCallMode } from '../execute/call-mode.ts'
 import { unaskedSecret } from '../execute/consent.ts'
+import { type Foreseen, NOTHING_FORESEEN } from './foresee.ts'
 import type { ShownCall } from './shown.ts'
 import type { OpenTool } from './toolbox.ts'
 
@@ -31,31 +32,35 @@ export type Consent =
       /** SPEC 4.9: `leave out`: nobody looked at this call. */
       readonly secrets: 'take' | 'leave out'
     }
-  | { readonly kind: 'refused'; readonly outcome: 'denied' | 'skipped'; readonly reason: string }
+  | { readonly kind: 'refused'; readonly outcome: 'denied' | 'skipped' | 'error'; readonly text: string }
 
 /** SPEC 6.5: may this call run? Without anybody to ask, `ask` and `edit` are a no. */
 export async function consentTo(
-  tool: Pick<OpenTool, 'config' | 'isAllowed' | 'secretIn'>,
+  tool: Pick<OpenTool, 'name' | 'config' | 'isAllowed' | 'secretIn' | 'foresee'>,
   args: unknown,
-  show: (mode: CallMode) => Promise<ShownCall>,
+  show: (mode: CallMode, foreseen: Foreseen) => Promise<ShownCall>,
   decider: Decider | undefined,
 ): Promise<Consent> {
   const decided = await decideCallMode(tool, args)
   const { mode, secret } = decided
-  const shown = await show(decided)
+  const foreseen = mode === 'ask' ? await tool.foresee(args) : NOTHING_FORESEEN
+  const shown = await show(decided, foreseen)
   const refused = (reason: string, outcome: 'denied' | 'skipped' = 'denied'): Consent => ({
     kind: 'refused',
     outcome,
-    reason,
+    text: `tool ${tool.name}: ${reason}`,
   })
   const run = (always: boolean, secrets: CallMode['secrets'] = 'take'): Consent => ({
     kind: 'run',
-    arguments: args,
+    // One question: it said what is replaced.
+    arguments: foreseen.replaces ? { ...(args as object), overwrite: true } : args,
     always,
     isEdited: false,
     secrets,
   })
   if (mode === 'unattended') return run(false, decided.secrets)
+  // Nobody is asked about what cannot succeed (decision 0366).
+  if (foreseen.refusal !== undefined) return { kind: 'refused', outcome: 'error', text: foreseen.refusal }
   if (mode === 'skip') return refused(SKIPPED, 'skipped')
   if (!decider) return refused(secret === undefined ? NOBODY : unaskedSecret(secret))
   const verdict: Verdict = mode === 'edit' ? { kind: 'edit' } : await decider.decides(shown)

@@ -115,6 +115,7 @@ export class Query implements AsyncDisposable {
       respondent: options.audience.respondent,
       remembered: openAnswerMemory(),
       askPerson: options.audience.askPerson,
+      textNow: opened.textNow,
       refresh: (uri, signal) => this.#refresh(uri, signal),
       keep: (uri, mimeType, content) => this.#keep(uri, mimeType, content),
     })

@@ -22,21 +22,30 @@ export interface ShownCall {
   readonly changes: readonly ShownChange[]
   /** SPEC 4.9: what of it may be secret. */
   readonly secret: string | undefined
+  /** A file that is there is replaced: who says yes to the call says yes to that. */
+  readonly replaces: boolean
+}
+
+interface ShowOptions {
+  readonly isOurs: boolean
+  readonly textNow: TextNow
+  readonly replaces?: boolean
 }
 
 /** `isOurs`: it is the tool that Cordon ships. Of what the arguments name, only the files are looked at that would be changed. */
 export function showCall(
   tool: string,
   args: unknown,
-  { isOurs, textNow }: { readonly isOurs: boolean; readonly textNow: TextNow },
+  { isOurs, textNow, replaces = false }: ShowOptions,
 ): ShownCall {
   return {
     tool,
     arguments: args,
     summary: isOurs ? summaryOf(tool, args) : undefined,
     said: undefined,
-    changes: isOurs ? changesOf(tool, args, textNow) : [],
+    changes: isOurs ? changesOf(tool, args, textNow, replaces) : [],
     secret: undefined,
+    replaces,
   }
 }
 
@@ -56,9 +65,11 @@ interface Edit {
   readonly all?: unknown
 }
 
-function changesOf(tool: string, args: unknown, textNow: TextNow): ShownChange[] {
+function changesOf(tool: string, args: unknown, textNow: TextNow, replaces: boolean): ShownChange[] {
   if (!isRecord(args)) return []
-  if (tool === 'fs_create_file') return contentOf(args)
+  if (tool === 'fs_create_file') return contentOf(args, textNow, replaces)
+  if (tool === 'fs_move_file' && replaces && typeof args['to'] === 'string')
+    return [{ path: args['to'], lines: [REPLACED] }]
   if (tool !== 'fs_modify_file') return []
   if (typeof args['diff'] === 'string') return [{ path: 'diff', lines: args['diff'].split('\n') }]
   const edits = Array.isArray(args['edits']) ? args['edits'].filter(isEdit) : []
@@ -74,19 +85,41 @@ function changesOf(tool: string, args: unknown, textNow: TextNow): ShownChange[]
 
 /** Whole lines of the file, with what is around them. Undefined: the edits do not fit what is there, as the call will say. */
 function inPlace(now: string | undefined, edits: readonly Edit[]): readonly string[] | undefined {
-  if (now === undefined) return undefined
-  let changed = now
-  let work = 0
   try {
-    for (const edit of edits) {
-      const all = edit.all === true
-      work += workOf(changed, edit)
-      if (work > MOST_WORK) return undefined
-      changed = replaceExactly(edit.path, changed, { old: edit.old, new: edit.new, all })
-    }
-    return changed === now ? undefined : differenceOf(now, changed)
+    const changed = now === undefined ? undefined : edited(now, edits)
+    return now === undefined || changed === undefined || changed === now
+      ? undefined
+      : differenceOf(now, changed)
   } catch (error) {
     if (error instanceof CordonError) return undefined
+    throw error
+  }
+}
+
+/** Throws as the tool does where an edit does not fit. Undefined: to try it is too much work. */
+function edited(now: string, edits: readonly Edit[]): string | undefined {
+  let changed = now
+  let work = 0
+  for (const edit of edits) {
+    const all = edit.all === true
+    work += workOf(changed, edit)
+    if (work > MOST_WORK) return undefined
+    changed = replaceExactly(edit.path, changed, { old: edit.old, new: edit.new, all })
+  }
+  return changed
+}
+
+/** Why edits cannot be made in the files as they are now, in the tool's own words; undefined: nothing is known. */
+export function editProblem(args: unknown, textNow: TextNow): string | undefined {
+  const edits = isRecord(args) && Array.isArray(args['edits']) ? args['edits'].filter(isEdit) : []
+  try {
+    for (const [path, some] of Map.groupBy(edits, (edit) => edit.path)) {
+      const now = textNow(path)
+      if (now !== undefined) edited(now, some)
+    }
+    return undefined
+  } catch (error) {
+    if (error instanceof CordonError) return error.message
     throw error
   }
 }
@@ -98,20 +131,22 @@ const workOf = (text: string, { old, new: next, all }: Edit): number =>
 
 const MOST_WORK = 100_000_000
 
-/** Also what is written in another alphabet: nobody reads base64. */
-function contentOf({
-  path,
-  content = '',
-  encoding,
-  overwrite,
-}: Readonly<Record<string, unknown>>): ShownChange[] {
+/** Also what is written in another alphabet: nobody reads base64. Of a file that is there, what changes. */
+function contentOf(
+  { path, content = '', encoding, overwrite }: Readonly<Record<string, unknown>>,
+  textNow: TextNow,
+  replaces: boolean,
+): ShownChange[] {
   if (typeof path !== 'string' || typeof content !== 'string') return []
   const bytes = Buffer.from(content, encoding === 'base64' ? 'base64' : 'utf8')
-  const lines = isUtf8(bytes)
-    ? linesOf('+', bytes.toString('utf8'))
-    : [`+(${bytes.length} bytes that are no text)`]
-  return [{ path, lines: [...(overwrite === true ? ['(replaces all that is there)'] : []), ...lines] }]
+  const next = isUtf8(bytes) ? bytes.toString('utf8') : undefined
+  const now = replaces ? textNow(path) : undefined
+  const all = next === undefined ? [`+(${bytes.length} bytes that are no text)`] : linesOf('+', next)
+  const lines = now !== undefined && next !== undefined ? differenceOf(now, next) : all
+  return [{ path, lines: [...(replaces || overwrite === true ? [REPLACED] : []), ...lines] }]
 }
+
+const REPLACED = '(replaces all that is there)'
 
 /** What both begin and end with is context; the rest goes out and comes in. */
 function diffLines(before: string, after: string): string[] {

@@ -10,6 +10,8 @@ import { type OfferedTool, type Offering, openOffering } from './offering.ts'
 import { BUILT_IN, type BuiltInName, describePolicy, isBuiltIn } from './built-in.ts'
 import { READERS } from '../built-in-tools.ts'
 import { TurnError } from './errors.ts'
+import { foresee, type Foreseen, NOTHING_FORESEEN } from './foresee.ts'
+import type { TextNow } from './text-now.ts'
 
 /** What a tool gave back, as the log keeps it and the model reads it. */
 export interface ToolAnswer {
@@ -24,6 +26,8 @@ export interface OpenTool extends Omit<OfferedTool, 'perform'> {
   readonly isAllowed: boolean
   /** SPEC 4.9: what a call names that may be secret. */
   readonly secretIn: (args: unknown) => string | undefined
+  /** What is known of a call before anybody is asked about it. */
+  readonly foresee: (args: unknown) => Promise<Foreseen>
   /** `free`: it changes nothing, so it may run beside others. */
   readonly order: 'free' | 'alone'
   /** The arguments fit, as far as is known before the call. Throws ParseError. */
@@ -51,6 +55,8 @@ export interface ToolboxOptions {
   readonly askPerson:
     | ((question: string, options: readonly string[]) => Promise<string | undefined>)
     | undefined
+  /** To look at what a call would change, for the person who is asked. */
+  readonly textNow: TextNow
   /** Keeps what is no text, and says how it is referred to. */
   readonly keep: (uri: string, mimeType: string, content: Buffer) => Promise<Resource>
 }
@@ -109,6 +115,8 @@ export class Toolbox implements AsyncDisposable {
             isAllowed: this.#allowed.has(name),
             // The other two read nothing.
             secretIn: (args) => (name === 'refresh_resource' ? gateway.secretIn(name, args) : undefined),
+            foresee: (args) =>
+              this.#foresee({ name, shipped: false, parameters: BUILT_IN[name].parameters }, args),
             order: name === 'ask_user' ? 'alone' : 'free',
             run: (args, how) => this.#runBuiltIn(name, args, how),
           }
@@ -124,6 +132,10 @@ export class Toolbox implements AsyncDisposable {
       config: tool.config,
       isAllowed: this.#allowed.has(name),
       secretIn: (args) => gateway.secretIn(name, args),
+      foresee: async (args) => {
+        const local = tool.source === 'local' ? gateway.localTools.get(name) : undefined
+        return local ? this.#foresee(local, args) : NOTHING_FORESEEN
+      },
       order: changesNothing ? 'free' : 'alone',
       ...(tool.describe ? { describe: tool.describe } : {}),
       run: async (args, { signal, inquired, secrets }) => {
@@ -152,6 +164,12 @@ export class Toolbox implements AsyncDisposable {
   /** The name is a built-in tool's, unless a person gave it to another (`source`). */
   #isOwn(name: string): boolean {
     return isBuiltIn(name) && configured(this.#options.gateway, name)?.source.kind === 'builtin'
+  }
+
+  #foresee(tool: Parameters<typeof foresee>[0], args: unknown): Promise<Foreseen> {
+    const { gateway, textNow } = this.#options
+    const policy = gateway.policyOf('tool', tool.name)
+    return foresee(tool, args, { root: gateway.options.project.root.path, policy, textNow })
   }
 
   /** Whoever is asked, and every question on record. */

@@ -15,6 +15,7 @@ import type { CallMode } from '../execute/call-mode.ts'
 import { consentTo, type Decider } from './consent.ts'
 import { assembleContext, type ContextOptions } from './context.ts'
 import type { ModelFailure } from './errors.ts'
+import type { Foreseen } from './foresee.ts'
 import { readReply, type Reply, type Usage, type WantedCall } from './reply.ts'
 import { titleOf } from '../gateway/names.ts'
 import { showCall, type ShownCall } from './shown.ts'
@@ -292,14 +293,14 @@ async function admit(
   if (signal.aborted) return no('cancelled', 'the person stopped the turn before it was run')
   if (!tool) return no('error', `there is no tool of this name: ${name}`)
   if (input.kind === 'invalid') return no('error', input.why)
-  const show = async ({ mode, secret }: CallMode): Promise<ShownCall> => {
+  const show = async ({ mode, secret }: CallMode, { refusal, replaces }: Foreseen): Promise<ShownCall> => {
     // Only a person who is asked needs its words: they cost a process.
-    const isAsked = mode === 'ask' && turn.decider !== undefined
+    const isAsked = mode === 'ask' && turn.decider !== undefined && refusal === undefined
     // While somebody reads a question, nothing else is printed.
     if (mode === 'ask' || mode === 'edit') await alone()
     const said = isAsked ? await tool.describe?.({ arguments: input.value, signal }) : undefined
     const shown = {
-      ...showCall(name, input.value, { isOurs: turn.isOurs(name), textNow: turn.textNow }),
+      ...showCall(name, input.value, { isOurs: turn.isOurs(name), textNow: turn.textNow, replaces }),
       tool: titleOf(tool),
       said,
       secret: mode === 'ask' ? secret : undefined,
@@ -309,7 +310,7 @@ async function admit(
   }
   const consent = await consentTo(tool, input.value, show, turn.decider)
   if (signal.aborted) return no('cancelled', 'the person stopped the turn before it was run')
-  if (consent.kind === 'refused') return no(consent.outcome, `tool ${name}: ${consent.reason}`)
+  if (consent.kind === 'refused') return no(consent.outcome, consent.text)
   if (consent.always) await allowAlways(turn, tool)
   return async () => {
     const { secrets } = consent

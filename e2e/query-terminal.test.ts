@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { RecordedStep } from '../packages/host/src/agent/recorded/script.ts'
+import { cordon } from './harness/cordon.ts'
 import {
   atTerminal,
   CHANGE,
@@ -162,6 +163,10 @@ command = ["sh", "-c", "cat >/dev/null; echo so far; echo and so >&2; touch begu
         .filter(({ kind }) => kind === 'tool_result')
         .map(({ outcome, text }) => [outcome, text]),
     ).toEqual([['cancelled', 'the call was cancelled; it had printed:\nso far\nstandard error:\nand so']])
+    expect(played.screen).toMatch(
+      /\nnote: interrupted, and what came is kept; to go on: cordon q --resume\n(?:.*sh.*)?$/,
+    )
+    expect(cordon(here, 'conversation', 'print').stdout).toMatch(/one two.*\n\n> interrupted here\n$/)
     expect(events().at(-1)).toMatchObject({
       kind: 'response',
       stop: 'interrupted',

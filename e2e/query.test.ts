@@ -346,10 +346,33 @@ describe('SPEC 6.5 when it does not work', () => {
     })
     expect(query('--resume')).toMatchObject({ code: 0, stdout: 'seven\n' })
     expect(JSON.stringify(requests().at(-1)!.body)).toContain('Go on where you stopped.')
+    expect(cordon(here, 'conversation', 'print').stdout).toMatch(
+      /^## You\n\ncount\n\n## Assistant \(recorded\/x\)\n\none[a-z ]*\n\n> the answer broke off here\n\n> resumed; Cordon said to the model: Go on where you stopped\.\n\n## Assistant \(recorded\/x\)\n\nseven\n$/,
+    )
     expect(query('--resume')).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('there is nothing to resume'),
     })
+  })
+
+  test('a question that failed and is asked again in the same words is sent once, and print marks the first', async () => {
+    const refused = { fault: { kind: 'status', status: 400, body: '{}' } } as const
+    const { requests } = await model([refused, { text: 'fine' }, refused, { text: 'so' }])
+    write('w/a.txt', 'attached')
+    expect(query('--attach', 'a.txt', 'how are you?').code).toBe(1)
+    expect(query('how are you?')).toMatchObject({ code: 0, stdout: 'fine\n' })
+    const sent = JSON.stringify(requests().at(-1)!.body)
+    expect(sent.match(/how are you\?/g)).toHaveLength(1)
+    expect(sent).toContain('attached')
+    expect(cordon(here, 'conversation', 'print').stdout).toContain(
+      '- file:///a.txt (text/plain)\n\n> no answer came: the turn failed, or was interrupted\n\n## You\n\nhow are you?\n',
+    )
+    // Other words are another question, and one that was answered stays.
+    expect(query('and you?').code).toBe(1)
+    expect(query('how are you?').code).toBe(0)
+    const last = JSON.stringify(requests().at(-1)!.body)
+    expect(last.match(/how are you\?/g)).toHaveLength(2)
+    expect(last).toContain('and you?')
   })
 
   test('kill -9 while a tool runs: the next one knows that nobody knows, and goes on', async () => {

@@ -206,7 +206,10 @@ async function during(
 function finish(world: World, end: TurnEnd, open: Query, display: QueryDisplay): void {
   ways.add(end.steps > 1 ? 'calls' : 'answers')
   display.end(end, open.model)
-  if (end.kind === 'interrupted') return world.dieBy('SIGINT')
+  if (end.kind === 'interrupted') {
+    sayInterrupted(world, open)
+    return world.dieBy('SIGINT')
+  }
   if (end.kind === 'too many steps')
     world.err.write(
       'warning: the turn was stopped after assistant.max_steps requests; `cordon q --resume` goes on\n',
@@ -214,6 +217,11 @@ function finish(world: World, end: TurnEnd, open: Query, display: QueryDisplay):
   if (end.kind === 'cut short')
     world.err.write('warning: the answer was cut short; `cordon q --resume` asks for the rest\n')
   world.finish(end.kind === 'done' ? EXIT.ok : EXIT.denied)
+}
+
+/** What is not kept cannot be gone on with. */
+function sayInterrupted({ err }: World, { isKept }: Query): void {
+  if (isKept) err.write('note: interrupted, and what came is kept; to go on: cordon q --resume\n')
 }
 
 /** `cordon q` alone: turn after turn, until the person has no more to say. */
@@ -229,6 +237,7 @@ async function talk(world: World, open: Query, display: QueryDisplay, flags: Que
     try {
       const end = await during(world, open, display, () => open.ask({ text, attach }))
       display.end(end, open.model)
+      if (end.kind === 'interrupted') sayInterrupted(world, open)
       attach = []
     } catch (error) {
       if (!(error instanceof CordonError)) throw error

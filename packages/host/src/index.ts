@@ -76,7 +76,7 @@ export { differenceOf } from './trust/difference.ts'
 export { invalidText, reviewText, summaryText } from './trust/review.ts'
 export { summarize } from './trust/summary.ts'
 // The words of the workspace that the command line prints.
-export { type ConversationSummary, printEvent, sha256 as digestOf } from '@cordon/workspace'
+export { type ConversationSummary, printTalk, sha256 as digestOf } from '@cordon/workspace'
 // The words of the configuration that the command line prints.
 export {
   configSchema,

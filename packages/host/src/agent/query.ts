@@ -183,6 +183,11 @@ export class Query implements AsyncDisposable {
     return this.#conversation && { id: this.#conversation.id, isNew: this.#isUntitled }
   }
 
+  /** Whether there is anything to resume after the process has ended. */
+  get isKept(): boolean {
+    return this.#options.keeping === 'log'
+  }
+
   /** Whether a turn was begun and not finished. */
   async isUnfinished(): Promise<boolean> {
     await using journal = await this.#journal()
@@ -227,7 +232,8 @@ export class Query implements AsyncDisposable {
           ({ kind: 'tool_result', at, id, outcome: 'error', text: UNKNOWN_OUTCOME, resources: [] }) as const,
       ),
     )
-    if (rest.needsWords) await journal.append([{ kind: 'request', at, text: GO_ON, resources: [] }])
+    if (rest.needsWords)
+      await journal.append([{ kind: 'request', at, text: GO_ON, resources: [], by: 'cordon' }])
     return await this.#run(journal, schema) // the journal is closed at the end of this block
   }
 
@@ -259,7 +265,7 @@ export class Query implements AsyncDisposable {
       isOurs: (tool) => this.#gateway.localTools.get(tool)?.shipped === true,
       textNow: this.#textNow,
       now: () => this.#shelf.now(),
-      isKept: this.#options.keeping === 'log',
+      isKept: this.isKept,
     })
     if (schema && end.kind === 'done') await checkAnswer(schema, end.text)
     return end

@@ -1,4 +1,4 @@
-import { readFileSync, symlinkSync } from 'node:fs'
+import { chmodSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { RecordedStep } from '../packages/host/src/agent/recorded/script.ts'
@@ -194,5 +194,76 @@ describe('SPEC 6.5, decision 0366: nobody is asked in vain', () => {
     )
     expect(missed).toEqual([])
     expect(readFileSync(join(here.cwd, 'README.md'), 'utf8')).toBe('hello\n')
+  })
+})
+
+describe('SPEC 6.5: e, the editor', () => {
+  const create: RecordedStep = {
+    calls: [{ tool: 'fs_create_file', arguments: { path: 'a.txt', content: 'x' } }],
+  }
+
+  test('what fails, changes nothing, or does not fit is said, and the question is asked again', async () => {
+    await model([create, { text: 'done' }], '')
+    // One editor a time: fails, changes nothing, breaks the JSON, names what is not known, and mends it.
+    write(
+      'edit.sh',
+      `n=$(cat count 2>/dev/null || echo 0); n=$((n + 1)); echo $n > count
+case $n in
+1) exit 3 ;;
+2) ;;
+3) echo '{ "path": "b.txt", ' > "$1" ;;
+4) grep -q 'b.txt' "$1" && echo '{ "path": "b.txt", "contents": "y" }' > "$1" ;;
+5) sed -i s/contents/content/ "$1" ;;
+esac
+`,
+    )
+    const { missed, screen } = atTerminal(
+      ['go'],
+      [
+        ['Run fs_create_file?', 'e\r'],
+        ['failed (exit 3)', ''],
+        ['Run fs_create_file?', 'e\r'],
+        ['nothing was changed', ''],
+        ['Run fs_create_file?', 'e\r'],
+        ['what you saved is not JSON', ''],
+        ['Run fs_create_file?', 'e\r'],
+        ['contents', ''],
+        ['Run fs_create_file?', 'e\r'],
+        ['(as you changed it)', ''],
+        ['created b.txt', ''],
+      ],
+      { EDITOR: `sh ${join(here.dir, 'edit.sh')}` },
+    )
+    expect(missed).toEqual([])
+    expect(screen).toContain(
+      '→ fs_create_file  create b.txt (1 byte)\n    (as you changed it)\n    b.txt\n    +y\n',
+    )
+    expect(screen.match(/Run fs_create_file\?/g)).toHaveLength(5)
+    expect(outcomes()).toEqual(['success'])
+    expect(readFileSync(join(here.cwd, 'b.txt'), 'utf8')).toBe('y')
+  })
+
+  test('without $EDITOR it is vi, and without that it is said; neither is a no', async () => {
+    await model([create, { text: 'done' }], '')
+    mkdirSync(join(here.dir, 'bin'))
+    write('bin/vi', '#!/bin/sh\nsed -i s/a.txt/by-vi.txt/ "$1"\n')
+    chmodSync(join(here.dir, 'bin/vi'), 0o755)
+    const { missed } = atTerminal(['go'], [['Run fs_create_file?', 'e\r']], {
+      PATH: `${join(here.dir, 'bin')}:${process.env['PATH']}`,
+    })
+    expect(missed).toEqual([])
+    expect(readdirSync(here.cwd)).toContain('by-vi.txt')
+    await model([create, { text: 'done' }], '')
+    const none = atTerminal(
+      ['go'],
+      [
+        ['Run fs_create_file?', 'e\r'],
+        ['there is no editor nowhere-editor', ''],
+        ['Run fs_create_file?', 'y\r'],
+      ],
+      { EDITOR: 'nowhere-editor' },
+    )
+    expect(none.missed).toEqual([])
+    expect(readdirSync(here.cwd)).toContain('a.txt')
   })
 })

@@ -21,7 +21,12 @@ import {
 
 describe('SPEC 6.5 at a terminal', () => {
   test('a call is shown with its difference and asked about: y, n, a, r, e', async () => {
-    await model([CHANGE, CHANGE, CHANGE, CHANGE, { text: 'done' }], '')
+    const AGAIN = {
+      calls: [
+        { tool: 'fs_modify_file', arguments: { edits: [{ path: 'README.md', old: 'edited', new: 'last' }] } },
+      ],
+    }
+    await model([CHANGE, CHANGE, CHANGE, AGAIN, { text: 'done' }], '')
     const played = atTerminal(
       ['go'],
       [
@@ -41,13 +46,20 @@ describe('SPEC 6.5 at a terminal', () => {
     expect(played.code).toBe(0)
     expect(played.screen).toContain('    README.md\n    @@ -1 +1 @@\n    -hello\n    +bye\n')
     const results = events().filter(({ kind }) => kind === 'tool_result')
-    expect(results.map(({ outcome }) => outcome)).toEqual(['denied', 'denied', 'success', 'error'])
+    expect(results.map(({ outcome }) => outcome)).toEqual(['denied', 'denied', 'success', 'success'])
     expect(results[1]!['text']).toBe(
       'tool fs_modify_file: the person declined the call and says: ask me later',
     )
-    expect(readFileSync(join(here.cwd, 'README.md'), 'utf8')).toBe('edited\n')
+    expect(readFileSync(join(here.cwd, 'README.md'), 'utf8')).toBe('last\n')
     // The log has the call as the model made it, and with its result what ran instead.
-    expect(results[2]!['text']).toMatch(/^\[the person changed the arguments first: .*"new":"edited".*\]\n/)
+    expect(results[2]!['text']).toMatch(
+      /^\[the person changed the arguments first, to:\]\n\{\n[^]*\n +"new": "edited"\n[^]*\n\}\n\[the result:\]\nchanged README\.md/,
+    )
+    // What runs is shown before it runs, and the person who wrote it is not asked again.
+    expect(played.screen).toContain(
+      '→ fs_modify_file  change README.md\n    (as you changed it)\n    README.md\n    @@ -1 +1 @@\n    -hello\n    +edited\n',
+    )
+    expect(played.screen).toContain('✓ changed README.md')
     // `always` is a person's word, sealed into the conversation.
     expect(events().find(({ kind }) => kind === 'config')).toMatchObject({
       delta: { conversation: { tools: { fs_modify_file: { source: 'local', run: 'unattended' } } } },

@@ -135,7 +135,7 @@ class TextDisplay implements QueryDisplay {
     const asked = decider && this.#quiet ? showingCalls(decider, this.#world) : decider
     return (
       asked && {
-        decides: (call) => this.pausing(() => asked.decides(call)),
+        decides: (call, problem) => this.pausing(() => asked.decides(call, problem)),
         edits: (what, text) => this.pausing(() => asked.edits(what, text)),
         handsOver: (tool, text) => this.pausing(() => asked.handsOver(tool, text)),
       }
@@ -209,9 +209,9 @@ class TextDisplay implements QueryDisplay {
 /** Where calls are not printed as they come, those that are asked about are. */
 const showingCalls = (decider: Decider, { err }: World): Decider => ({
   ...decider,
-  decides: (call) => {
-    err.write(formatCall(call, err))
-    return decider.decides(call)
+  decides: (call, problem) => {
+    if (problem === undefined) err.write(formatCall(call, err))
+    return decider.decides(call, problem)
   },
 })
 

@@ -133,8 +133,10 @@ const misread = (name: string, what: string, flag: string): UsageError =>
 /** What was typed, what is piped in, or what the person writes in their editor. Undefined: they are asked line by line. */
 async function textOf(world: World, typed: string, flags: QueryFlags): Promise<string | undefined> {
   if (flags.edit) {
-    const text = await editText(world, 'query.md', typed)
-    if (!text?.trim()) throw new UsageError('nothing was written, so nothing is asked')
+    const edited = await editText(world, 'query.md', typed)
+    if (edited.kind === 'failed') throw new UsageError(edited.why)
+    const text = edited.kind === 'text' ? edited.text : typed
+    if (text.trim() === '') throw new UsageError('nothing was written, so nothing is asked')
     return text
   }
   const piped = world.inputIsTerminal ? '' : await readPiped(world)

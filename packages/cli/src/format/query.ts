@@ -17,7 +17,7 @@ const FEW = 4
  * nothing. What cannot be seen is written as what it is.
  */
 export function formatCall(
-  { tool, arguments: args, summary, said, changes }: ShownCall,
+  { tool, arguments: args, summary, said, changes, isEdited = false }: ShownCall,
   { style, columns }: Styled,
   extent: 'cut' | 'whole' = 'cut',
 ): string {
@@ -33,6 +33,7 @@ export function formatCall(
     begun.startsWith(name)
       ? `${style('cyan', '→')} ${style('bold', show(tool))}${begun.slice(name.length).replace(/^ /, '  ')}\n`
       : `${begun}\n`,
+    ...(isEdited ? ['    (as you changed it)\n'] : []),
     ...more.map((line) => `${wrapBelow(`    ${line}`, '    ', columns)}\n`),
     values
       .split('\n')

@@ -13,11 +13,17 @@ export type Verdict =
   /** No; and what the model is told instead of a result. */
   | { readonly kind: 'refuse'; readonly reply?: string }
 
+/** What came of somebody's editor. */
+export type Edited =
+  | { readonly kind: 'text'; readonly text: string }
+  /** There is none, it failed, or nothing was changed: no decision. Whoever edits was told. */
+  | { readonly kind: 'nothing' }
+
 /** Somebody at a terminal who decides about calls and results. */
 export interface Decider {
-  decides(call: ShownCall): Promise<Verdict>
-  /** The text as it shall be; undefined: not at all. */
-  edits(what: 'arguments' | 'result', text: string): Promise<string | undefined>
+  /** `problem`: what is wrong with what they wrote in their editor. */
+  decides(call: ShownCall, problem?: string): Promise<Verdict>
+  edits(what: 'arguments' | 'result', text: string): Promise<Edited>
   /** Whether the model may have this result. */
   handsOver(tool: string, text: string): Promise<boolean>
 }
@@ -63,27 +69,28 @@ export async function consentTo(
   if (foreseen.refusal !== undefined) return { kind: 'refused', outcome: 'error', text: foreseen.refusal }
   if (mode === 'skip') return refused(SKIPPED, 'skipped')
   if (!decider) return refused(secret === undefined ? NOBODY : unaskedSecret(secret))
-  const verdict: Verdict = mode === 'edit' ? { kind: 'edit' } : await decider.decides(shown)
-  switch (verdict.kind) {
-    case 'run':
-    case 'always':
-      // What may be secret is asked about each time, whatever was answered before (decision 0365).
-      return run(verdict.kind === 'always' && secret === undefined)
-    case 'edit': {
-      const edited = await editArguments(args, decider)
-      if (edited === undefined) return refused('the person declined the call')
+  let draft: Draft = { text: JSON.stringify(args, undefined, 2) }
+  let verdict: Verdict = mode === 'edit' ? { kind: 'edit' } : await decider.decides(shown)
+  // A slip of the finger, or an editor that fails, is no refusal: the question is asked again.
+  while (verdict.kind === 'edit') {
+    const edited = await editArguments(tool, draft, decider)
+    if (edited.kind === 'arguments') {
       // Rules by argument are about what runs.
-      const { mode: now } = await decideCallMode(tool, edited.arguments)
+      const { mode: now } = await decideCallMode(tool, edited.value)
       if (now === 'skip') return refused(SKIPPED, 'skipped')
-      return { kind: 'run', ...edited, always: false, isEdited: true, secrets: 'take' }
+      return { kind: 'run', arguments: edited.value, always: false, isEdited: true, secrets: 'take' }
     }
-    case 'refuse':
-      return refused(
-        verdict.reply === undefined
-          ? 'the person declined the call'
-          : `the person declined the call and says: ${verdict.reply}`,
-      )
+    draft = edited.draft
+    verdict = await decider.decides(shown, draft.problem)
   }
+  if (verdict.kind === 'refuse')
+    return refused(
+      verdict.reply === undefined
+        ? 'the person declined the call'
+        : `the person declined the call and says: ${verdict.reply}`,
+    )
+  // What may be secret is asked about each time, whatever was answered before (decision 0365).
+  return run(verdict.kind === 'always' && secret === undefined)
 }
 
 const SKIPPED = 'its run mode is skip, so it was not run'
@@ -91,22 +98,32 @@ const SKIPPED = 'its run mode is skip, so it was not run'
 const NOBODY =
   'its run mode needs a person, and there is nobody to ask; run = "unattended" for this tool would allow it'
 
-const MOST_EDITS = 3
+/** What a person wrote so far, and what is wrong with it. */
+interface Draft {
+  readonly text: string
+  readonly problem?: string
+}
 
-/** What is no JSON is shown again: a slip of the finger is no refusal. */
+type EditedArguments =
+  | { readonly kind: 'arguments'; readonly value: unknown }
+  | { readonly kind: 'again'; readonly draft: Draft }
+
+/** What does not fit is there again at the next edit. */
 async function editArguments(
-  args: unknown,
+  tool: Pick<OpenTool, 'foresee'>,
+  draft: Draft,
   decider: Decider,
-): Promise<{ readonly arguments: unknown } | undefined> {
-  let text = JSON.stringify(args, undefined, 2)
-  for (let attempt = 1; attempt <= MOST_EDITS; attempt++) {
-    const edited = await decider.edits('arguments', text)
-    if (edited === undefined || edited.trim() === '') return undefined
-    try {
-      return { arguments: JSON.parse(edited) as unknown }
-    } catch {
-      text = edited
-    }
+): Promise<EditedArguments> {
+  const edited = await decider.edits('arguments', draft.text)
+  if (edited.kind === 'nothing') return { kind: 'again', draft: { text: draft.text } }
+  const { text } = edited
+  const again = (problem: string): EditedArguments => ({ kind: 'again', draft: { text, problem } })
+  try {
+    const value: unknown = JSON.parse(text)
+    const { refusal } = await tool.foresee(value)
+    return refusal === undefined ? { kind: 'arguments', value } : again(refusal)
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error
+    return again(`what you saved is not JSON: ${error.message}`)
   }
-  return undefined
 }

@@ -24,6 +24,8 @@ export interface ShownCall {
   readonly secret: string | undefined
   /** A file that is there is replaced: who says yes to the call says yes to that. */
   readonly replaces: boolean
+  /** The arguments are a person's now. */
+  readonly isEdited?: boolean
 }
 
 interface ShowOptions {

@@ -308,16 +308,23 @@ async function admit(
     turn.see({ kind: 'call', call: shown })
     return shown
   }
+  /** What runs is what was shown; who wrote it is not asked again. */
+  const showEdited = async (value: unknown): Promise<void> => {
+    const { replaces } = await tool.foresee(value)
+    const shown = showCall(name, value, { isOurs: turn.isOurs(name), textNow: turn.textNow, replaces })
+    turn.see({ kind: 'call', call: { ...shown, tool: titleOf(tool), isEdited: true } })
+  }
   const consent = await consentTo(tool, input.value, show, turn.decider)
   if (signal.aborted) return no('cancelled', 'the person stopped the turn before it was run')
   if (consent.kind === 'refused') return no(consent.outcome, consent.text)
   if (consent.always) await allowAlways(turn, tool)
+  if (consent.isEdited) await showEdited(consent.arguments)
   return async () => {
     const { secrets } = consent
     const how = { signal, inquired: inquiryOf(turn, call), secrets }
     const answer = await answerOf(tool, consent.arguments, how)
     const result = await handOver(tool, answer, turn.decider)
-    await recordResult(turn, call, consent.isEdited ? withArguments(result, consent.arguments) : result)
+    await recordResult(turn, call, result, consent.isEdited ? editNote(consent.arguments) : '')
   }
 }
 
@@ -335,11 +342,9 @@ const inquiryOf =
       },
     ])
 
-/** The call stands in the log as the model made it; what ran instead stands with its result. */
-const withArguments = <T extends { readonly text: string }>(result: T, args: unknown): T => ({
-  ...result,
-  text: `[the person changed the arguments first: ${JSON.stringify(args)}]\n${result.text}`,
-})
+/** The call stands in the log as the model made it; what ran instead stands with its result, for the model and who reads the log. */
+const editNote = (args: unknown): string =>
+  `[the person changed the arguments first, to:]\n${JSON.stringify(args, undefined, 2)}\n[the result:]\n`
 
 /** Whatever goes wrong with one call is that call's result. */
 async function answerOf(tool: OpenTool, args: unknown, how: CallHow): Promise<ToolAnswer> {
@@ -373,8 +378,9 @@ async function handOver(
       return (await decider.handsOver(name, answer.text)) ? answer : withheld('the person declined', 'denied')
     case 'edit': {
       if (!decider) return withheld('its result mode needs a person, and there is nobody to ask', 'denied')
-      const text = await decider.edits('result', answer.text)
-      return text === undefined ? withheld('the person declined', 'denied') : { ...answer, text }
+      const edited = await decider.edits('result', answer.text)
+      if (edited.kind === 'text') return { ...answer, text: edited.text }
+      return (await decider.handsOver(name, answer.text)) ? answer : withheld('the person declined', 'denied')
     }
   }
 }
@@ -398,15 +404,18 @@ async function recordResult(
   turn: Turn,
   { id, name }: RecordedCall,
   { outcome, text, resources }: Omit<ToolAnswer, 'outcome'> & { readonly outcome: Outcome },
+  note = '',
 ): Promise<void> {
-  const hidden = outcome === 'success' ? turn.journal.mark(text) : turn.journal.hide(text)
+  const hide = (content: string): string =>
+    outcome === 'success' ? turn.journal.mark(content) : turn.journal.hide(content)
+  const hidden = hide(text)
   await turn.journal.append([
     {
       kind: 'tool_result',
       at: turn.now().toISOString(),
       id,
       outcome,
-      text: hidden,
+      text: hide(note) + hidden,
       resources: turn.journal.hide(resources),
     },
   ])

@@ -126,6 +126,7 @@ describe('SPEC 6.5 without a person', () => {
       .split('\n')
       .map((line) => JSON.parse(line) as { kind: string })
     expect(lines.map(({ kind }) => kind)).toEqual([
+      'begin',
       'response',
       'tool_call',
       'tool_result',
@@ -200,7 +201,74 @@ describe('SPEC 6.5 flags', () => {
       code: 0,
       stdout: '[1, [2]]\n',
     })
-    expect(query('--schema', 'nope.json', 'x')).toMatchObject({ code: 2 })
+    expect(query('--schema', 'nope.json', 'x')).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: `cordon: --schema nope.json: there is no such file\n  fix: name a file, or write the schema itself: --schema '{"type": "object", …}'\n`,
+    })
+  })
+
+  test('--schema: a schema that is none is refused before the model is asked', async () => {
+    const { requests } = await model([])
+    for (const [schema, why] of [
+      ['{"type": "objekt"}', 'the schema has the type "objekt", which JSON does not'],
+      ['{"properties": {"n": {"type": "int"}}}', 'the schema has the type "int", which JSON does not'],
+      ['{"$ref": "#/$defs/x"}', 'the schema refers to "#/$defs/x", which is not there'],
+      ['{"properties": {"n": 3}}', 'the schema at /properties/n: expected a schema, got 3'],
+      ['{"required": "n"}', 'the schema: required is the string "n"'],
+    ])
+      expect(query('--schema', schema!, 'x')).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining(`: ${why}\n`),
+      })
+    expect(requests()).toEqual([])
+  })
+
+  test('--schema: JSON in one fence is accepted, and standard output has nothing else', async () => {
+    const schema = '{"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}'
+    await model([
+      { ...READ, text: 'I look.' },
+      { text: '```json\n{"n": 3}\n```\n' },
+      { text: '```json\n{"n": "x"}\n```' },
+      { text: 'It is:\n```json\n{"n": 3}\n```' },
+    ])
+    expect(query('--quiet', '--schema', schema, 'how many?')).toEqual({
+      code: 0,
+      stdout: '{"n": 3}\n',
+      stderr: '',
+    })
+    for (let each = 0; each < 2; each++)
+      expect(query('--quiet', '--schema', schema, 'how many?')).toMatchObject({ code: 1, stdout: '' })
+  })
+
+  test('--json: calls and results have their id, the conversation is named, and an error is an end', async () => {
+    await model([READ, { text: 'so' }, { fault: { kind: 'status', status: 400, body: '{}' } }])
+    const linesOf = ({ stdout }: Ended): Record<string, unknown>[] =>
+      stdout
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line) as Record<string, unknown>)
+    const lines = linesOf(query('--json', 'go'))
+    const [id] = conversationIds()
+    expect(lines[0]).toEqual({ kind: 'begin', conversation: id, model: 'recorded/x' })
+    const [call, result] = ['tool_call', 'tool_result'].map((kind) =>
+      lines.find((line) => line['kind'] === kind),
+    )
+    expect(call).toMatchObject({ id: expect.stringMatching(/^c\d+_1$/), tool: 'fs_read_file' })
+    expect(result!['id']).toBe(call!['id'])
+    const failed = query('--json', 'again')
+    expect(failed.code).toBe(1)
+    expect(linesOf(failed).at(-1)).toEqual({
+      kind: 'end',
+      outcome: 'failed',
+      error: {
+        code: 'MODEL_FAILED',
+        message: expect.stringContaining('recorded/x: the provider refused the request'),
+      },
+    })
+    const none = query('--json', '--model', 'nobody/x', 'again')
+    expect(none.code).toBe(2)
+    expect(linesOf(none)).toMatchObject([{ kind: 'end', outcome: 'failed', error: { code: 'MODEL' } }])
   })
 
   test('--tool and --no-tool say what is offered', async () => {

@@ -1,5 +1,13 @@
-import type { Decider, ModelChoice, Sight, TurnEnd } from '@cordon/host'
-import { formatAllowed, formatCall, formatResult, formatTurn, sightJson } from './format/query.ts'
+import type { Decider, ModelChoice, Query, Sight, TurnEnd } from '@cordon/host'
+import type { CordonError } from '@cordon/policy'
+import {
+  formatAllowed,
+  formatCall,
+  formatHanded,
+  formatResult,
+  formatTurn,
+  sightJson,
+} from './format/query.ts'
 import { MarkdownStream } from './format/markdown.ts'
 import { Spinner } from './spinner.ts'
 import type { Stream, World } from './world.ts'
@@ -13,14 +21,24 @@ export interface QueryDisplay {
   pausing<T>(work: () => Promise<T>): Promise<T>
   around(decider: Decider | undefined): Decider | undefined
   /** A turn begins; whatever had to be asked before it was asked. */
-  begin(): void
+  begin(open: Opened): void
   waiting(what: string, seconds: number): void
   end(end: TurnEnd, model: ModelChoice): void
+  /** It ended without an end; whoever runs it reports the error to people. */
+  failed(error: CordonError): void
 }
 
-export function displayFor(world: World, { json, quiet }: { json?: boolean; quiet?: boolean }): QueryDisplay {
+type Opened = Pick<Query, 'conversation' | 'model'>
+
+interface DisplayFlags {
+  readonly json?: boolean
+  readonly quiet?: boolean
+  readonly schema?: string
+}
+
+export function displayFor(world: World, { json, quiet, schema }: DisplayFlags): QueryDisplay {
   if (json) return new JsonDisplay(world)
-  return new TextDisplay(world, quiet === true)
+  return new TextDisplay(world, quiet === true, schema === undefined ? 'as it comes' : 'when it is checked')
 }
 
 /** One event a line, for programs. */
@@ -49,8 +67,15 @@ class JsonDisplay implements QueryDisplay {
     return decider && showingCalls(decider, this.#world)
   }
 
-  begin(): void {}
+  begin({ conversation, model }: Opened): void {
+    this.#write({ kind: 'begin', conversation: conversation?.id ?? null, model: model.id })
+  }
+
   waiting(): void {}
+
+  failed({ code, message }: CordonError): void {
+    this.#write({ kind: 'end', outcome: 'failed', error: { code, message } })
+  }
 
   end({ kind, text, usage, steps }: TurnEnd, { id }: ModelChoice): void {
     this.#write({ kind: 'end', outcome: kind.replaceAll(' ', '_'), text, usage, steps, model: id })
@@ -72,10 +97,14 @@ class TextDisplay implements QueryDisplay {
   readonly #ours = new Set<string>()
   #before: 'text' | 'call' | undefined
   #settling: NodeJS.Timeout | undefined
+  /** SPEC 6.5, `--schema`: standard output has what was checked, and nothing else. */
+  readonly #answers: 'as it comes' | 'when it is checked'
+  #held = ''
 
-  constructor(world: World, quiet: boolean) {
+  constructor(world: World, quiet: boolean, answers: 'as it comes' | 'when it is checked') {
     this.#world = world
     this.#quiet = quiet
+    this.#answers = answers
     this.#spinner = new Spinner(world, quiet)
   }
 
@@ -83,13 +112,16 @@ class TextDisplay implements QueryDisplay {
     const { err } = this.#world
     switch (sight.kind) {
       case 'text':
-        return this.#text(sight.text)
+        if (this.#answers === 'as it comes') return this.#text(sight.text)
+        this.#held += sight.text
+        return
       case 'reasoning':
         return this.#spinner.start('reasoning')
       case 'answered':
         this.#endText()
         return this.#spinner.stop()
       case 'call':
+        this.#held = '' // what is said before a call is no answer
         if (this.#before === 'text') this.#gap(err)
         this.#before = 'call'
         if (sight.call.summary !== undefined) this.#ours.add(sight.call.tool)
@@ -154,8 +186,15 @@ class TextDisplay implements QueryDisplay {
     this.#spinner.stop()
     this.#endText()
     this.#before = undefined
+    if (this.#answers === 'when it is checked') this.#world.out.write(`${end.text}\n`)
     if (!this.#quiet && this.#world.err.isTerminal)
       this.#world.err.write(formatTurn(end, model, this.#world.err))
+  }
+
+  failed({ code }: CordonError): void {
+    const { err } = this.#world
+    // Who asked wants to see what came instead.
+    if (code === 'ANSWER_SCHEMA' && !this.#quiet) this.aside(() => err.write(formatHanded(this.#held, err)))
   }
 
   #text(text: string): void {

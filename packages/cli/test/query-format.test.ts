@@ -63,7 +63,10 @@ describe('SPEC 6.5 a call that is decided about', () => {
           ...calls.map((call) => formatCall(call, at(columns), 'whole')),
           formatHanded(text, at(columns)),
           ...(['success', 'error'] as const).map((outcome) =>
-            formatResult({ kind: 'result', tool: 'mine', outcome, text: `a\n${text}` }, at(columns)),
+            formatResult(
+              { kind: 'result', id: 'c1', tool: 'mine', outcome, text: `a\n${text}` },
+              at(columns),
+            ),
           ),
         ]
         const rows = shown.flatMap((each) => each.split('\n'))
@@ -124,7 +127,8 @@ test('prose keeps its blanks and its emoji, and hides nothing', () => {
 })
 
 describe('SPEC 6.5 what came of a call', () => {
-  const failed = (text: string) => ({ kind: 'result', tool: 'noisy', outcome: 'error', text }) as const
+  const failed = (text: string) =>
+    ({ kind: 'result', id: 'c1', tool: 'noisy', outcome: 'error', text }) as const
 
   test('an error of one long line is shown in part, and the rest is counted', () => {
     const shown = formatResult(failed('z'.repeat(900_000)), at(80))

@@ -1,4 +1,5 @@
 export { type PatternTest } from './arguments/checker.ts'
+export { checkSchema } from './arguments/check-schema.ts'
 export { misfits, parseArguments } from './arguments/validate.ts'
 export { parseUnifiedDiff } from './modify/unified-diff.ts'
 export { replaceExactly } from './modify/replace.ts'

@@ -154,10 +154,16 @@ export function sightJson(sight: Sight): object | undefined {
     }
     case 'call': {
       const { tool, arguments: args } = sight.call
-      return { kind: 'tool_call', tool, arguments: args }
+      return { kind: 'tool_call', id: sight.id, tool, arguments: args }
     }
     case 'result':
-      return { kind: 'tool_result', tool: sight.tool, outcome: sight.outcome, text: sight.text }
+      return {
+        kind: 'tool_result',
+        id: sight.id,
+        tool: sight.tool,
+        outcome: sight.outcome,
+        text: sight.text,
+      }
     case 'allowed':
       return { kind: 'allowed', tool: sight.tool, until: sight.until.replaceAll(' ', '_') }
     case 'left out':

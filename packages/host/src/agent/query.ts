@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import type { AssistantConfig } from '@cordon/config'
 import { CordonError } from '@cordon/policy'
-import { misfits } from '@cordon/tools'
+import { checkSchema, misfits } from '@cordon/tools'
 import {
   Blobs,
   type ConversationRef,
@@ -267,8 +267,7 @@ export class Query implements AsyncDisposable {
       now: () => this.#shelf.now(),
       isKept: this.isKept,
     })
-    if (schema && end.kind === 'done') await checkAnswer(schema, end.text)
-    return end
+    return schema && end.kind === 'done' ? { ...end, text: await checkAnswer(schema, end.text) } : end
   }
 
   /** A turn holds the conversation; between two of them others may use it. */
@@ -417,14 +416,21 @@ function systemPrompt({ instructions }: AssistantConfig): string {
   ].join('\n')
 }
 
-/** SPEC 6.5, `--schema`: validated, or an error. */
-async function checkAnswer(schema: JsonObject, text: string): Promise<void> {
+/** SPEC 6.5, `--schema`: the JSON of the answer, validated, or an error. Many models put it between fences, whatever they are told. */
+async function checkAnswer(schema: JsonObject, text: string): Promise<string> {
+  const json = /^\s*```(?:json)?[ \t]*\n([^]*?)\n?```\s*$/i.exec(text)?.[1] ?? text
   let value: unknown
   try {
-    value = JSON.parse(text)
+    value = JSON.parse(json)
   } catch {
     throw new AnswerSchemaError([{ at: '', message: 'it is not JSON' }])
   }
   const problems = misfits(schema, value, await loadPatternTest(schema))
   if (problems.length > 0) throw new AnswerSchemaError(problems)
+  return json
+}
+
+/** SPEC 6.5: a schema that nothing can be checked against is refused before anybody is asked. Throws SchemaError, PatternError. */
+export async function checkAnswerSchema(schema: JsonObject): Promise<void> {
+  checkSchema(schema, await loadPatternTest(schema))
 }

@@ -27,8 +27,15 @@ export type Sight =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'reasoning'; readonly text: string }
   | { readonly kind: 'answered'; readonly reply: Reply }
-  | { readonly kind: 'call'; readonly call: ShownCall }
-  | { readonly kind: 'result'; readonly tool: string; readonly outcome: Outcome; readonly text: string }
+  /** `id`: by which its result says what it is the result of. */
+  | { readonly kind: 'call'; readonly id: string; readonly call: ShownCall }
+  | {
+      readonly kind: 'result'
+      readonly id: string
+      readonly tool: string
+      readonly outcome: Outcome
+      readonly text: string
+    }
   /** `always` was answered; `the end`: of this process. */
   | { readonly kind: 'allowed'; readonly tool: string; readonly until: 'taken back' | 'the end' }
   | { readonly kind: 'retry'; readonly failure: ModelFailure; readonly seconds: number }
@@ -305,14 +312,14 @@ async function admit(
       said,
       secret: mode === 'ask' ? secret : undefined,
     }
-    turn.see({ kind: 'call', call: shown })
+    turn.see({ kind: 'call', id: call.id, call: shown })
     return shown
   }
   /** What runs is what was shown; who wrote it is not asked again. */
   const showEdited = async (value: unknown): Promise<void> => {
     const { replaces } = await tool.foresee(value)
     const shown = showCall(name, value, { isOurs: turn.isOurs(name), textNow: turn.textNow, replaces })
-    turn.see({ kind: 'call', call: { ...shown, tool: titleOf(tool), isEdited: true } })
+    turn.see({ kind: 'call', id: call.id, call: { ...shown, tool: titleOf(tool), isEdited: true } })
   }
   const consent = await consentTo(tool, input.value, show, turn.decider)
   if (signal.aborted) return no('cancelled', 'the person stopped the turn before it was run')
@@ -419,7 +426,7 @@ async function recordResult(
       resources: turn.journal.hide(resources),
     },
   ])
-  turn.see({ kind: 'result', tool: name, outcome, text: turn.journal.unmark(hidden) })
+  turn.see({ kind: 'result', id, tool: name, outcome, text: turn.journal.unmark(hidden) })
 }
 
 const sum = (a: Usage, b: Usage): Usage => ({

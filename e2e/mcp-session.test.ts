@@ -84,7 +84,7 @@ to allow it, a person writes into a configuration file of theirs:
         content: [
           {
             type: 'text',
-            text: `tool fs_read_file: ${path} may be secret, and there is nobody to ask; run = "unattended" in a configuration would allow it
+            text: `tool fs_read_file: ${path} may be secret, and there is nobody to ask
 to allow it, a person writes into a configuration file of theirs:
   [conversation.tools.fs_read_file]
   run = "unattended"`,

@@ -114,9 +114,42 @@ describe('SPEC 6.5 without a person', () => {
     expect(code).toBe(0)
     expect(events().find(({ kind }) => kind === 'tool_result')).toMatchObject({
       outcome: 'denied',
-      text: 'tool fs_modify_file: its run mode needs a person, and there is nobody to ask; run = "unattended" for this tool would allow it',
+      text: "tool fs_modify_file: its run mode needs a person, and there is nobody to ask\nto allow it: --cfg 'conversation.tools.fs_modify_file.run=unattended'",
     })
     expect(readFileSync(join(here.cwd, 'README.md'), 'utf8')).toBe('hello\n')
+  })
+
+  test('the flag that would allow it works as it is pasted, also for a tool of a server that no layer names', async () => {
+    write('w/.env', 'KEY=1\n')
+    const server = join(import.meta.dirname, 'harness/small-server.mjs')
+    const config = `[providers.mcp.small]
+command = ${JSON.stringify(process.execPath)}
+arguments = [${JSON.stringify(server)}]
+`
+    const calls = [
+      { tool: 'fs_create_file', arguments: { path: 'a.txt', content: 'x' } },
+      { tool: 'fs_read_file', arguments: { path: '.env' } },
+      { tool: 'pid', arguments: {} },
+    ]
+    await model([{ calls }, { text: 'a pity' }, { calls }, { text: 'fine' }], config)
+    const denied = query('go')
+    const flags = [...denied.stderr.matchAll(/^ +to allow it: (--cfg .*)$/gm)].map(([, flag]) => flag!)
+    expect(flags).toEqual([
+      "--cfg 'conversation.tools.fs_create_file.run=unattended'",
+      "--cfg 'conversation.tools.fs_read_file.run=unattended'",
+      `--cfg 'conversation.tools.pid={ source = "mcp.small.pid", run = "unattended" }'`,
+    ])
+    const script = `exec "$0" "$1" q ${flags.join(' ')} go </dev/null`
+    const { status } = spawnSync('/bin/sh', ['-c', script, process.execPath, CORDON], {
+      cwd: here.cwd,
+      env: { PATH: process.env['PATH'], HOME: here.home, XDG_CACHE_HOME: CACHE, ...here.env },
+    })
+    expect(status).toBe(0)
+    expect(
+      events()
+        .filter(({ kind }) => kind === 'tool_result')
+        .map(({ outcome }) => outcome),
+    ).toEqual(['denied', 'denied', 'denied', 'success', 'success', 'success'])
   })
 
   test('--json is one event a line, --quiet the answer alone', async () => {

@@ -126,11 +126,11 @@ class TextDisplay implements QueryDisplay {
         this.#before = 'call'
         if (sight.call.summary !== undefined) this.#ours.add(sight.call.tool)
         return this.#tell(formatCall(sight.call, err), `running ${sight.call.tool}`)
-      case 'result':
-        return this.#tell(
-          formatResult(sight, err, this.#ours.has(sight.tool) ? 'ours' : 'others'),
-          'thinking',
-        )
+      case 'result': {
+        // What was not run said nothing: the words are Cordon's.
+        const isOurs = sight.outcome === 'denied' || this.#ours.has(sight.tool)
+        return this.#tell(formatResult(sight, err, isOurs ? 'ours' : 'others'), 'thinking')
+      }
       case 'allowed':
         return this.#tell(formatAllowed(sight), `running ${sight.tool}`)
       case 'retry':

@@ -1,3 +1,5 @@
+import { formatKeyPath } from '@cordon/config'
+import { shellWord, tomlString } from '@cordon/policy'
 import { type CallMode, decideCallMode } from '../execute/call-mode.ts'
 import { unaskedSecret } from '../execute/consent.ts'
 import { type Foreseen, NOTHING_FORESEEN } from './foresee.ts'
@@ -42,7 +44,7 @@ export type Consent =
 
 /** SPEC 6.5: may this call run? Without anybody to ask, `ask` and `edit` are a no. */
 export async function consentTo(
-  tool: Pick<OpenTool, 'name' | 'config' | 'isAllowed' | 'secretIn' | 'foresee'>,
+  tool: Pick<OpenTool, 'name' | 'source' | 'config' | 'isAllowed' | 'secretIn' | 'foresee'>,
   args: unknown,
   show: (mode: CallMode, foreseen: Foreseen) => Promise<ShownCall>,
   decider: Decider | undefined,
@@ -68,7 +70,8 @@ export async function consentTo(
   // Nobody is asked about what cannot succeed (decision 0366).
   if (foreseen.refusal !== undefined) return { kind: 'refused', outcome: 'error', text: foreseen.refusal }
   if (mode === 'skip') return refused(SKIPPED, 'skipped')
-  if (!decider) return refused(secret === undefined ? NOBODY : unaskedSecret(secret))
+  if (!decider)
+    return refused(`${secret === undefined ? NOBODY : unaskedSecret(secret)}\n${howToAllow(tool)}`)
   let draft: Draft = { text: JSON.stringify(args, undefined, 2) }
   let verdict: Verdict = mode === 'edit' ? { kind: 'edit' } : await decider.decides(shown)
   // A slip of the finger, or an editor that fails, is no refusal: the question is asked again.
@@ -95,8 +98,17 @@ export async function consentTo(
 
 const SKIPPED = 'its run mode is skip, so it was not run'
 
-const NOBODY =
-  'its run mode needs a person, and there is nobody to ask; run = "unattended" for this tool would allow it'
+const NOBODY = 'its run mode needs a person, and there is nobody to ask'
+
+/** SPEC 6.5: for a script, as it is pasted. A tool that no layer knows by name needs to be said where it comes from. */
+function howToAllow({ name, source, config }: Pick<OpenTool, 'name' | 'source' | 'config'>): string {
+  const key = ['conversation', 'tools', name]
+  const isKnown = source === 'local' || source === 'builtin' || 'source' in config
+  const setting = isKnown
+    ? `${formatKeyPath([...key, 'run'])}=unattended`
+    : `${formatKeyPath(key)}={ source = ${tomlString(source)}, run = "unattended" }`
+  return `to allow it: --cfg ${shellWord(setting)}`
+}
 
 /** What a person wrote so far, and what is wrong with it. */
 interface Draft {

@@ -58,7 +58,6 @@ export async function askConsent(
 const mayBeSecret = (path: string): string => `${show(path)} may be secret`
 
 /** The same where nobody can be asked. */
-export const unaskedSecret = (path: string): string =>
-  `${mayBeSecret(path)}, and there is nobody to ask; run = "unattended" in a configuration would allow it`
+export const unaskedSecret = (path: string): string => `${mayBeSecret(path)}, and there is nobody to ask`
 
 const NOBODY = 'its run mode needs a person, and there is nobody to ask; run = "unattended" would allow it'

@@ -16,7 +16,7 @@ export type Verdict =
   | { readonly kind: 'refuse'; readonly reply?: string }
 
 /** What came of somebody's editor. */
-export type Edited =
+type Edited =
   | { readonly kind: 'text'; readonly text: string }
   /** There is none, it failed, or nothing was changed: no decision. Whoever edits was told. */
   | { readonly kind: 'nothing' }

@@ -22,15 +22,17 @@ export function checkSchema(root: JsonSchema, matches: PatternTest): void {
       visit(part, below('items'))
     for (const keyword of SINGLE) if (schema[keyword] !== undefined) visit(schema[keyword], below(keyword))
     for (const keyword of LISTS)
-      for (const [i, part] of Object.entries((schema[keyword] ?? []) as unknown[]))
-        visit(part, below(`${keyword}/${i}`))
+      for (const [i, part] of Object.entries(fieldsOf(schema[keyword]))) visit(part, below(`${keyword}/${i}`))
     for (const keyword of TABLES)
-      for (const [name, part] of Object.entries((schema[keyword] ?? {}) as object))
+      for (const [name, part] of Object.entries(fieldsOf(schema[keyword])))
         visit(part, below(`${keyword}/${name}`))
-    for (const pattern of Object.keys((schema['patternProperties'] ?? {}) as object)) matches(pattern, '')
+    for (const pattern of Object.keys(fieldsOf(schema['patternProperties']))) matches(pattern, '')
   }
   visit(root, '')
 }
+
+/** Of a list, by index. */
+const fieldsOf = (value: unknown): object => (typeof value === 'object' && value !== null ? value : {})
 
 const SINGLE = ['additionalProperties', 'contains', 'else', 'if', 'not', 'propertyNames', 'then']
 const LISTS = ['allOf', 'anyOf', 'oneOf', 'prefixItems']

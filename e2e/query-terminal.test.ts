@@ -358,6 +358,7 @@ describe('SPEC 6.5 what is shown is what runs', () => {
   test('every argument, every line on request, base64, other occurrences and what is replaced', async () => {
     const long = Array.from({ length: 60 }, (_, i) => `line ${i + 1}`).join('\n')
     const tool = '[conversation.tools.mine]\nsource = "local"\ncommand = ["true"]\n'
+    write('w/c', 'a a\n')
     await model(
       [
         { calls: [{ tool: 'mine', arguments: { note: 'harmless '.repeat(60), cmd: 'rm -rf everything' } }] },

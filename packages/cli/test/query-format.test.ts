@@ -130,6 +130,12 @@ describe('SPEC 6.5 what came of a call', () => {
   const failed = (text: string) =>
     ({ kind: 'result', id: 'c1', tool: 'noisy', outcome: 'error', text }) as const
 
+  test('the lines of a result are counted as they are, with the empty ones', () => {
+    const text = `a\n\nb\n\nc\n\nd\ne\nf\ng\n`
+    const result = { kind: 'result', id: 'c1', tool: 'mine', outcome: 'success', text } as const
+    expect(formatResult(result, at(80))).toContain('a  (10 lines)')
+  })
+
   test('an error of one long line is shown in part, and the rest is counted', () => {
     const shown = formatResult(failed('z'.repeat(900_000)), at(80))
     expect(shown.match(/z/g)).toHaveLength(4000)

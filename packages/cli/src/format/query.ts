@@ -90,9 +90,10 @@ export function formatResult(
   whose: 'ours' | 'others' = 'others',
 ): string {
   if (outcome === 'success') {
-    const lines = text.split('\n').filter((line) => line.trim() !== '')
+    const all = text.trimEnd().split('\n')
+    const lines = all.filter((line) => line.trim() !== '')
     const few = lines.length <= FEW ? lines : lines.slice(0, 1)
-    const more = lines.length > few.length ? `  (${lines.length} lines)` : ''
+    const more = lines.length > few.length ? `  (${all.length} lines)` : ''
     const room = Math.max(10, Math.min(100, (columns ?? 104) - 4 - more.length))
     const [first = 'done', ...rest] = few.map((line) => clipColumns(visible(clip(line, 1000)), room))
     return `  ${style('green', '✓')} ${[first + more, ...rest].map((line) => style('dim', line)).join('\n    ')}\n`

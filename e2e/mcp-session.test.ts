@@ -1,3 +1,5 @@
+import { symlinkSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { GatewayClient, serversOf, smallPlace } from './harness/gateway.ts'
 import { Place } from './harness/place.ts'
@@ -44,27 +46,54 @@ describe('SPEC 5.5: run modes', () => {
           return { action: answers[asked.length - 1]!, content: {} }
         }),
     })
-    expect(await gateway.text('fs_read_file', { path: 'a.txt' })).toBe('a.txt:\nhello\n')
-    expect(await gateway.call('fs_read_file', { path: 'a.txt' })).toEqual({
+    const utility = { util: 'cat', args: ['a.txt'] }
+    expect(await gateway.text('unix_utils', utility)).toContain('hello\n')
+    expect(await gateway.call('unix_utils', utility)).toEqual({
       isError: true,
-      content: [{ type: 'text', text: 'tool fs_read_file: the call was declined' }],
+      content: [{ type: 'text', text: 'tool unix_utils: the call was declined' }],
     })
-    expect(asked[0]).toBe('Run fs_read_file?\n  path: "a.txt"\n')
+    expect(asked[0]).toBe('Run unix_utils?\n  util: "cat"\n  args[0]: "a.txt"\n')
   })
 
   test('are a no where nobody can be asked, with how to allow it', async () => {
     await using gateway = await GatewayClient.open(place)
-    expect(await gateway.call('fs_read_file', { path: 'a.txt' })).toEqual({
+    expect(await gateway.call('fs_delete_file', { path: 'a.txt' })).toEqual({
       isError: true,
       content: [
         {
           type: 'text',
-          text: `tool fs_read_file: its run mode needs a person, and there is nobody to ask; run = "unattended" would allow it
+          text: `tool fs_delete_file: its run mode needs a person, and there is nobody to ask; run = "unattended" would allow it
 to allow it, a person writes into a configuration file of theirs:
-  [conversation.tools.fs_read_file]
+  [conversation.tools.fs_delete_file]
   run = "unattended"`,
         },
       ],
     })
+  })
+
+  test('decision 0365: the shipped tools that read run by themselves, except where secrets live', async () => {
+    const secret = new Place()
+    secret.write('a.txt', 'hello\n')
+    secret.write('.env', 'KEY=hello\n')
+    symlinkSync('.env', join(secret.root, 'plain.txt'))
+    await using gateway = await GatewayClient.open(secret)
+    expect(await gateway.text('fs_read_file', { path: 'a.txt' })).toBe('a.txt:\nhello\n')
+    for (const path of ['.env', 'plain.txt', 'x/../.env'])
+      expect(await gateway.call('fs_read_file', { path })).toEqual({
+        isError: true,
+        content: [
+          {
+            type: 'text',
+            text: `tool fs_read_file: ${path} may be secret, and there is nobody to ask
+to allow it, a person writes into a configuration file of theirs:
+  [conversation.tools.fs_read_file]
+  run = "unattended"`,
+          },
+        ],
+      })
+    const found = await gateway.text('fs_grep_files', { pattern: 'hello', hidden: true })
+    expect(found).toContain('a.txt:1:hello')
+    expect(found).not.toContain('KEY=')
+    expect(found).toContain('note: left out, because it may be secret: .env; a person is asked')
   })
 })

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { RecordedStep } from '../packages/host/src/agent/recorded/script.ts'
+import { cordon } from './harness/cordon.ts'
 import {
   atTerminal,
   CHANGE,
@@ -20,7 +21,12 @@ import {
 
 describe('SPEC 6.5 at a terminal', () => {
   test('a call is shown with its difference and asked about: y, n, a, r, e', async () => {
-    await model([CHANGE, CHANGE, CHANGE, CHANGE, { text: 'done' }], '')
+    const AGAIN = {
+      calls: [
+        { tool: 'fs_modify_file', arguments: { edits: [{ path: 'README.md', old: 'edited', new: 'last' }] } },
+      ],
+    }
+    await model([CHANGE, CHANGE, CHANGE, AGAIN, { text: 'done' }], '')
     const played = atTerminal(
       ['go'],
       [
@@ -40,13 +46,20 @@ describe('SPEC 6.5 at a terminal', () => {
     expect(played.code).toBe(0)
     expect(played.screen).toContain('    README.md\n    @@ -1 +1 @@\n    -hello\n    +bye\n')
     const results = events().filter(({ kind }) => kind === 'tool_result')
-    expect(results.map(({ outcome }) => outcome)).toEqual(['denied', 'denied', 'success', 'error'])
+    expect(results.map(({ outcome }) => outcome)).toEqual(['denied', 'denied', 'success', 'success'])
     expect(results[1]!['text']).toBe(
       'tool fs_modify_file: the person declined the call and says: ask me later',
     )
-    expect(readFileSync(join(here.cwd, 'README.md'), 'utf8')).toBe('edited\n')
+    expect(readFileSync(join(here.cwd, 'README.md'), 'utf8')).toBe('last\n')
     // The log has the call as the model made it, and with its result what ran instead.
-    expect(results[2]!['text']).toMatch(/^\[the person changed the arguments first: .*"new":"edited".*\]\n/)
+    expect(results[2]!['text']).toMatch(
+      /^\[the person changed the arguments first, to:\]\n\{\n[^]*\n +"new": "edited"\n[^]*\n\}\n\[the result:\]\nchanged README\.md/,
+    )
+    // What runs is shown before it runs, and the person who wrote it is not asked again.
+    expect(played.screen).toContain(
+      '→ fs_modify_file  change README.md\n    (as you changed it)\n    README.md\n    @@ -1 +1 @@\n    -hello\n    +edited\n',
+    )
+    expect(played.screen).toContain('✓ changed README.md')
     // `always` is a person's word, sealed into the conversation.
     expect(events().find(({ kind }) => kind === 'config')).toMatchObject({
       delta: { conversation: { tools: { fs_modify_file: { source: 'local', run: 'unattended' } } } },
@@ -55,8 +68,9 @@ describe('SPEC 6.5 at a terminal', () => {
   })
 
   test('`always` holds for the next question of this conversation, and for no other', async () => {
-    await model([READ, { text: 'one' }, READ, { text: 'two' }, READ, { text: 'three' }], '')
-    expect(atTerminal(['go'], [['Run fs_read_file?', 'a\r']]).code).toBe(0)
+    const CAT = { calls: [{ tool: 'unix_utils', arguments: { util: 'cat', args: ['README.md'] } }] }
+    await model([CAT, { text: 'one' }, CAT, { text: 'two' }, CAT, { text: 'three' }], '')
+    expect(atTerminal(['go'], [['Run unix_utils?', 'a\r']]).code).toBe(0)
     expect(query('again').code).toBe(0)
     expect(
       events()
@@ -139,7 +153,10 @@ describe('SPEC 6.5 at a terminal', () => {
   })
 
   test('Ctrl-C stops the tool, the model hears of it; in a stream it stops the turn, and what came is kept', async () => {
-    const tool = '[conversation.tools.slow]\nsource = "local"\ncommand = ["sleep", "600"]\n'
+    const tool = `[conversation.tools.slow]
+source = "local"
+command = ["sh", "-c", "cat >/dev/null; echo so far; echo and so >&2; touch begun; sleep 600"]
+`
     await model(
       [
         { calls: [{ tool: 'slow', arguments: {} }] },
@@ -147,19 +164,21 @@ describe('SPEC 6.5 at a terminal', () => {
       ],
       UNATTENDED + tool,
     )
-    const played = atTerminal(
-      ['go'],
-      [
-        ['running slow', '\u0003'],
-        ['two', '\u0003'],
-      ],
-    )
+    const begun = `until [ -e begun ]; do sleep 0.05; done; echo it runs >/dev/tty`
+    const played = inShell(`(${begun}) & exec "$0" "$1" q go`, [
+      ['it runs', '\u0003'],
+      ['two', '\u0003'],
+    ])
     expect(played.missed).toEqual([])
     expect(
       events()
         .filter(({ kind }) => kind === 'tool_result')
-        .map(({ outcome }) => outcome),
-    ).toEqual(['cancelled'])
+        .map(({ outcome, text }) => [outcome, text]),
+    ).toEqual([['cancelled', 'the call was cancelled; it had printed:\nso far\nstandard error:\nand so']])
+    expect(played.screen).toMatch(
+      /\nnote: interrupted, and what came is kept; to go on: cordon q --resume\n(?:.*sh.*)?$/,
+    )
+    expect(cordon(here, 'conversation', 'print').stdout).toMatch(/one two.*\n\n> interrupted here\n$/)
     expect(events().at(-1)).toMatchObject({
       kind: 'response',
       stop: 'interrupted',
@@ -339,6 +358,7 @@ describe('SPEC 6.5 what is shown is what runs', () => {
   test('every argument, every line on request, base64, other occurrences and what is replaced', async () => {
     const long = Array.from({ length: 60 }, (_, i) => `line ${i + 1}`).join('\n')
     const tool = '[conversation.tools.mine]\nsource = "local"\ncommand = ["true"]\n'
+    write('w/c', 'a a\n')
     await model(
       [
         { calls: [{ tool: 'mine', arguments: { note: 'harmless '.repeat(60), cmd: 'rm -rf everything' } }] },

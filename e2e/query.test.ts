@@ -114,9 +114,42 @@ describe('SPEC 6.5 without a person', () => {
     expect(code).toBe(0)
     expect(events().find(({ kind }) => kind === 'tool_result')).toMatchObject({
       outcome: 'denied',
-      text: 'tool fs_modify_file: its run mode needs a person, and there is nobody to ask; run = "unattended" for this tool would allow it',
+      text: "tool fs_modify_file: its run mode needs a person, and there is nobody to ask\nto allow it: --cfg 'conversation.tools.fs_modify_file.run=unattended'",
     })
     expect(readFileSync(join(here.cwd, 'README.md'), 'utf8')).toBe('hello\n')
+  })
+
+  test('the flag that would allow it works as it is pasted, also for a tool of a server that no layer names', async () => {
+    write('w/.env', 'KEY=1\n')
+    const server = join(import.meta.dirname, 'harness/small-server.mjs')
+    const config = `[providers.mcp.small]
+command = ${JSON.stringify(process.execPath)}
+arguments = [${JSON.stringify(server)}]
+`
+    const calls = [
+      { tool: 'fs_create_file', arguments: { path: 'a.txt', content: 'x' } },
+      { tool: 'fs_read_file', arguments: { path: '.env' } },
+      { tool: 'pid', arguments: {} },
+    ]
+    await model([{ calls }, { text: 'a pity' }, { calls }, { text: 'fine' }], config)
+    const denied = query('go')
+    const flags = [...denied.stderr.matchAll(/^ +to allow it: (--cfg .*)$/gm)].map(([, flag]) => flag!)
+    expect(flags).toEqual([
+      "--cfg 'conversation.tools.fs_create_file.run=unattended'",
+      "--cfg 'conversation.tools.fs_read_file.run=unattended'",
+      `--cfg 'conversation.tools.pid={ source = "mcp.small.pid", run = "unattended" }'`,
+    ])
+    const script = `exec "$0" "$1" q ${flags.join(' ')} go </dev/null`
+    const { status } = spawnSync('/bin/sh', ['-c', script, process.execPath, CORDON], {
+      cwd: here.cwd,
+      env: { PATH: process.env['PATH'], HOME: here.home, XDG_CACHE_HOME: CACHE, ...here.env },
+    })
+    expect(status).toBe(0)
+    expect(
+      events()
+        .filter(({ kind }) => kind === 'tool_result')
+        .map(({ outcome }) => outcome),
+    ).toEqual(['denied', 'denied', 'denied', 'success', 'success', 'success'])
   })
 
   test('--json is one event a line, --quiet the answer alone', async () => {
@@ -126,6 +159,7 @@ describe('SPEC 6.5 without a person', () => {
       .split('\n')
       .map((line) => JSON.parse(line) as { kind: string })
     expect(lines.map(({ kind }) => kind)).toEqual([
+      'begin',
       'response',
       'tool_call',
       'tool_result',
@@ -200,7 +234,74 @@ describe('SPEC 6.5 flags', () => {
       code: 0,
       stdout: '[1, [2]]\n',
     })
-    expect(query('--schema', 'nope.json', 'x')).toMatchObject({ code: 2 })
+    expect(query('--schema', 'nope.json', 'x')).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: `cordon: --schema nope.json: there is no such file\n  fix: name a file, or write the schema itself: --schema '{"type": "object", …}'\n`,
+    })
+  })
+
+  test('--schema: a schema that is none is refused before the model is asked', async () => {
+    const { requests } = await model([])
+    for (const [schema, why] of [
+      ['{"type": "objekt"}', 'the schema has the type "objekt", which JSON does not'],
+      ['{"properties": {"n": {"type": "int"}}}', 'the schema has the type "int", which JSON does not'],
+      ['{"$ref": "#/$defs/x"}', 'the schema refers to "#/$defs/x", which is not there'],
+      ['{"properties": {"n": 3}}', 'the schema at /properties/n: expected a schema, got 3'],
+      ['{"required": "n"}', 'the schema: required is the string "n"'],
+    ])
+      expect(query('--schema', schema!, 'x')).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining(`: ${why}\n`),
+      })
+    expect(requests()).toEqual([])
+  })
+
+  test('--schema: JSON in one fence is accepted, and standard output has nothing else', async () => {
+    const schema = '{"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}'
+    await model([
+      { ...READ, text: 'I look.' },
+      { text: '```json\n{"n": 3}\n```\n' },
+      { text: '```json\n{"n": "x"}\n```' },
+      { text: 'It is:\n```json\n{"n": 3}\n```' },
+    ])
+    expect(query('--quiet', '--schema', schema, 'how many?')).toEqual({
+      code: 0,
+      stdout: '{"n": 3}\n',
+      stderr: '',
+    })
+    for (let each = 0; each < 2; each++)
+      expect(query('--quiet', '--schema', schema, 'how many?')).toMatchObject({ code: 1, stdout: '' })
+  })
+
+  test('--json: calls and results have their id, the conversation is named, and an error is an end', async () => {
+    await model([READ, { text: 'so' }, { fault: { kind: 'status', status: 400, body: '{}' } }])
+    const linesOf = ({ stdout }: Ended): Record<string, unknown>[] =>
+      stdout
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line) as Record<string, unknown>)
+    const lines = linesOf(query('--json', 'go'))
+    const [id] = conversationIds()
+    expect(lines[0]).toEqual({ kind: 'begin', conversation: id, model: 'recorded/x' })
+    const [call, result] = ['tool_call', 'tool_result'].map((kind) =>
+      lines.find((line) => line['kind'] === kind),
+    )
+    expect(call).toMatchObject({ id: expect.stringMatching(/^c\d+_1$/), tool: 'fs_read_file' })
+    expect(result!['id']).toBe(call!['id'])
+    const failed = query('--json', 'again')
+    expect(failed.code).toBe(1)
+    expect(linesOf(failed).at(-1)).toEqual({
+      kind: 'end',
+      outcome: 'failed',
+      error: {
+        code: 'MODEL_FAILED',
+        message: expect.stringContaining('recorded/x: the provider refused the request'),
+      },
+    })
+    const none = query('--json', '--model', 'nobody/x', 'again')
+    expect(none.code).toBe(2)
+    expect(linesOf(none)).toMatchObject([{ kind: 'end', outcome: 'failed', error: { code: 'MODEL' } }])
   })
 
   test('--tool and --no-tool say what is offered', async () => {
@@ -346,10 +447,33 @@ describe('SPEC 6.5 when it does not work', () => {
     })
     expect(query('--resume')).toMatchObject({ code: 0, stdout: 'seven\n' })
     expect(JSON.stringify(requests().at(-1)!.body)).toContain('Go on where you stopped.')
+    expect(cordon(here, 'conversation', 'print').stdout).toMatch(
+      /^## You\n\ncount\n\n## Assistant \(recorded\/x\)\n\none[a-z ]*\n\n> the answer broke off here\n\n> resumed; Cordon said to the model: Go on where you stopped\.\n\n## Assistant \(recorded\/x\)\n\nseven\n$/,
+    )
     expect(query('--resume')).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('there is nothing to resume'),
     })
+  })
+
+  test('a question that failed and is asked again in the same words is sent once, and print marks the first', async () => {
+    const refused = { fault: { kind: 'status', status: 400, body: '{}' } } as const
+    const { requests } = await model([refused, { text: 'fine' }, refused, { text: 'so' }])
+    write('w/a.txt', 'attached')
+    expect(query('--attach', 'a.txt', 'how are you?').code).toBe(1)
+    expect(query('how are you?')).toMatchObject({ code: 0, stdout: 'fine\n' })
+    const sent = JSON.stringify(requests().at(-1)!.body)
+    expect(sent.match(/how are you\?/g)).toHaveLength(1)
+    expect(sent).toContain('attached')
+    expect(cordon(here, 'conversation', 'print').stdout).toContain(
+      '- file:///a.txt (text/plain)\n\n> no answer came: the turn failed, or was interrupted\n\n## You\n\nhow are you?\n',
+    )
+    // Other words are another question, and one that was answered stays.
+    expect(query('and you?').code).toBe(1)
+    expect(query('how are you?').code).toBe(0)
+    const last = JSON.stringify(requests().at(-1)!.body)
+    expect(last.match(/how are you\?/g)).toHaveLength(2)
+    expect(last).toContain('and you?')
   })
 
   test('kill -9 while a tool runs: the next one knows that nobody knows, and goes on', async () => {
@@ -412,4 +536,22 @@ test('cordon models: what is configured, and what answers', async () => {
   const states = Object.fromEntries(providers.map(({ name, state }) => [name, state]))
   expect(states).toMatchObject({ recorded: 'ready', anthropic: 'no key', openai: 'no key', google: 'no key' })
   expect(providers.find(({ name }) => name === 'recorded')!.models).toEqual(['recorded'])
+})
+
+test('SPEC 6.5: a plain-text tool that succeeds has its standard error in the result, marked', async () => {
+  const sh = (name: string, line: string): string =>
+    `[conversation.tools.${name}]\nsource = "local"\ncommand = ["sh", "-c", ${JSON.stringify(line)}]\n`
+  const tests = sh('tests', 'cat >/dev/null; echo "Ran 3 tests" >&2; echo OK >&2')
+  const both = sh('both', 'cat >/dev/null; echo out; echo err >&2')
+  const calls = ['tests', 'both'].map((tool) => ({ tool, arguments: {} }))
+  const { requests } = await model([{ calls }, { text: 'fine' }], UNATTENDED + tests + both)
+  const { stderr } = query('go')
+  expect(
+    events()
+      .filter(({ kind }) => kind === 'tool_result')
+      .map(({ text }) => text),
+  ).toEqual(['standard error:\nRan 3 tests\nOK', 'out\n\nstandard error:\nerr'])
+  expect(stderr).toContain('✓ standard error:\n    Ran 3 tests\n    OK\n')
+  expect(JSON.stringify(requests()[1]!.body)).toContain('Ran 3 tests\\nOK')
+  expect(cordon(here, 'tool', 'run', 'both')).toMatchObject({ code: 0, stdout: 'out\n', stderr: 'err\n' })
 })

@@ -341,7 +341,7 @@ test('output of every kind: too much, not UTF-8, junk, nothing, too slow', () =>
   expect(run(setting, 'slow', {})).toEqual({
     code: 1,
     stdout: '',
-    stderr: 'cordon: the tool was stopped after 1 s (timeout_secs)\n',
+    stderr: 'cordon: the tool was stopped after 1 s (timeout_secs); it had printed:\nstarted\n',
   })
   expect(run(setting, 'dies', {})).toMatchObject({
     code: 1,

@@ -1,9 +1,9 @@
 import type { Decider, ShownCall, Verdict } from '@cordon/host'
-import { show } from '@cordon/policy'
+import { show, visible } from '@cordon/policy'
 import { editText } from './editor.ts'
 import { formatCall, formatHanded, isCut } from './format/query.ts'
-import { UsageError } from './report.ts'
-import type { World } from './world.ts'
+import { wrapMessage } from './format/wrap.ts'
+import type { Stream, World } from './world.ts'
 
 /** SPEC 6.5: the person who decides about calls. Undefined without a terminal: then `ask` is a no. */
 export function deciderAt(world: World): Decider | undefined {
@@ -14,29 +14,29 @@ export function deciderAt(world: World): Decider | undefined {
     return answer?.trim()
   }
   return {
-    decides: async (call) => {
+    decides: async (call, problem) => {
+      if (problem !== undefined) world.err.write(formatProblem(problem, world.err))
       const view = isCut(call, world.err) ? '/v(iew all)' : ''
       for (let attempt = 1; attempt <= MOST_ATTEMPTS; attempt++) {
-        const reply = await line(`Run ${titleOf(call)}? [y/N/a(lways here)/e(dit)/r(eply)${view}] `)
+        const reply = await line(questionOf(call, view))
         if (/^v(?:iew)?$/i.test(reply ?? '')) world.err.write(formatCall(call, world.err, 'whole'))
         else {
           const verdict = await verdictOf(reply, line)
-          if (verdict) return verdict
+          if (verdict && !(verdict.kind === 'always' && call.secret !== undefined)) return verdict
           world.err.write(
-            '  y runs it once, a from now on in this conversation, e edits its arguments first, r says no with a word to the model\n',
+            call.secret === undefined
+              ? '  y runs it once, a from now on in this conversation, e edits its arguments first, r says no with a word to the model\n'
+              : '  y runs it once, e edits its arguments first, r says no with a word to the model; what may be secret is asked about each time\n',
           )
         }
       }
       return { kind: 'refuse' }
     },
     edits: async (what, text) => {
-      try {
-        return await editText(world, what === 'arguments' ? 'arguments.json' : 'result.txt', text)
-      } catch (error) {
-        if (!(error instanceof UsageError)) throw error
-        world.err.write(`${error.message}\n`) // there is no editor: that is a no to this call, and to nothing else
-        return undefined
-      }
+      const edited = await editText(world, what === 'arguments' ? 'arguments.json' : 'result.txt', text)
+      if (edited.kind === 'text') return edited
+      world.err.write(`${edited.kind === 'failed' ? edited.why : 'nothing was changed'}\n`)
+      return { kind: 'nothing' }
     },
     handsOver: async (tool, text) => {
       // All of it: what is handed over is what was seen.
@@ -47,6 +47,18 @@ export function deciderAt(world: World): Decider | undefined {
     },
   }
 }
+
+/** What is wrong with what was saved. The next `e` opens it as it is. */
+const formatProblem = (problem: string, { columns, style }: Stream): string => {
+  const lines = wrapMessage(visible(problem).split('\n'), { margin: '  ', indent: '    ', columns })
+  return `${style('yellow', 'not run:')}\n${lines.join('\n')}\n`
+}
+
+/** SPEC 4.9: where secrets live, `always` is no answer. */
+const questionOf = (call: ShownCall, view: string): string =>
+  call.secret === undefined
+    ? `Run ${titleOf(call)}? [y/N/a(lways here)/e(dit)/r(eply)${view}] `
+    : `${show(call.secret)} may be secret. Run ${titleOf(call)}? [y/N/e(dit)/r(eply)${view}] `
 
 /** Whose it is, where it is not ours: two servers may have tools of one name. */
 const titleOf = ({ tool, server }: ShownCall): string =>

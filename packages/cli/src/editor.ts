@@ -3,16 +3,19 @@ import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { UsageError } from './report.ts'
+import { show } from '@cordon/policy'
 import type { World } from './world.ts'
 
-/**
- * The text as the person leaves it in their editor; undefined when the editor failed. As git does it: `$VISUAL`, else
- * `$EDITOR`, is a command line of the person's own.
- */
-export async function editText(world: World, name: string, text: string): Promise<string | undefined> {
-  const editor = world.env['VISUAL'] || world.env['EDITOR']
-  if (!editor) throw new UsageError('there is no editor\n  fix: export EDITOR=nano, or the one you like')
+/** What a person left in their editor, or why there is nothing. */
+export type EditedText =
+  | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'unchanged' }
+  /** In words for them. */
+  | { readonly kind: 'failed'; readonly why: string }
+
+/** As git does it: `$VISUAL`, else `$EDITOR`, is a command line of the person's own; without one it is vi. */
+export async function editText(world: World, name: string, text: string): Promise<EditedText> {
+  const editor = world.env['VISUAL'] || world.env['EDITOR'] || 'vi'
   const dir = mkdtempSync(join(tmpdir(), 'cordon-edit-'))
   const file = join(dir, name)
   try {
@@ -22,7 +25,15 @@ export async function editText(world: World, name: string, text: string): Promis
       env: world.env,
     })
     const [code] = (await once(child, 'exit')) as [number | null]
-    return code === 0 ? readFileSync(file, 'utf8') : undefined
+    if (code === 127)
+      return {
+        kind: 'failed',
+        why: `there is no editor ${show(editor)}\n  fix: export EDITOR=nano, or the one you like`,
+      }
+    if (code !== 0)
+      return { kind: 'failed', why: `the editor ${show(editor)} failed (exit ${code ?? 'by a signal'})` }
+    const left = readFileSync(file, 'utf8')
+    return left === text ? { kind: 'unchanged' } : { kind: 'text', text: left }
   } finally {
     rmSync(dir, { recursive: true, force: true })
   }

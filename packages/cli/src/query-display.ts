@@ -1,5 +1,13 @@
-import type { Decider, ModelChoice, Sight, TurnEnd } from '@cordon/host'
-import { formatCall, formatResult, formatTurn, sightJson } from './format/query.ts'
+import type { Decider, ModelChoice, Query, Sight, TurnEnd } from '@cordon/host'
+import type { CordonError } from '@cordon/policy'
+import {
+  formatAllowed,
+  formatCall,
+  formatHanded,
+  formatResult,
+  formatTurn,
+  sightJson,
+} from './format/query.ts'
 import { MarkdownStream } from './format/markdown.ts'
 import { Spinner } from './spinner.ts'
 import { StandingQuestions } from './standing.ts'
@@ -16,14 +24,24 @@ export interface QueryDisplay {
   pausing<T>(work: () => Promise<T>): Promise<T>
   around(decider: Decider | undefined): Decider | undefined
   /** A turn begins; whatever had to be asked before it was asked. */
-  begin(): void
+  begin(open: Opened): void
   waiting(what: string, seconds: number): void
   end(end: TurnEnd, model: ModelChoice): void
+  /** It ended without an end; whoever runs it reports the error to people. */
+  failed(error: CordonError): void
 }
 
-export function displayFor(world: World, { json, quiet }: { json?: boolean; quiet?: boolean }): QueryDisplay {
+type Opened = Pick<Query, 'conversation' | 'model'>
+
+interface DisplayFlags {
+  readonly json?: boolean
+  readonly quiet?: boolean
+  readonly schema?: string
+}
+
+export function displayFor(world: World, { json, quiet, schema }: DisplayFlags): QueryDisplay {
   if (json) return new JsonDisplay(world)
-  return new TextDisplay(world, quiet === true)
+  return new TextDisplay(world, quiet === true, schema === undefined ? 'as it comes' : 'when it is checked')
 }
 
 /** One event a line, for programs. */
@@ -58,8 +76,15 @@ class JsonDisplay implements QueryDisplay {
     return decider && pausingFor(showingCalls(decider, this.#world), this)
   }
 
-  begin(): void {}
+  begin({ conversation, model }: Opened): void {
+    this.#write({ kind: 'begin', conversation: conversation?.id ?? null, model: model.id })
+  }
+
   waiting(): void {}
+
+  failed({ code, message }: CordonError): void {
+    this.#write({ kind: 'end', outcome: 'failed', error: { code, message } })
+  }
 
   end({ kind, text, usage, steps }: TurnEnd, { id }: ModelChoice): void {
     this.#write({ kind: 'end', outcome: kind.replaceAll(' ', '_'), text, usage, steps, model: id })
@@ -82,11 +107,15 @@ class TextDisplay implements QueryDisplay {
   readonly #ours = new Set<string>()
   #before: 'text' | 'call' | undefined
   #settling: NodeJS.Timeout | undefined
+  /** SPEC 6.5, `--schema`: standard output has what was checked, and nothing else. */
+  readonly #answers: 'as it comes' | 'when it is checked'
+  #held = ''
 
-  constructor(world: World, quiet: boolean) {
+  constructor(world: World, quiet: boolean, answers: 'as it comes' | 'when it is checked') {
     this.#world = world
     this.#quiet = quiet
     this.#questions = new StandingQuestions(world)
+    this.#answers = answers
     this.#spinner = new Spinner(world, quiet)
   }
 
@@ -98,22 +127,27 @@ class TextDisplay implements QueryDisplay {
     const { err } = this.#world
     switch (sight.kind) {
       case 'text':
-        return this.#text(sight.text)
+        if (this.#answers === 'as it comes') return this.#text(sight.text)
+        this.#held += sight.text
+        return
       case 'reasoning':
         return this.#spinner.start('reasoning')
       case 'answered':
         this.#endText()
         return this.#spinner.stop()
       case 'call':
+        this.#held = '' // what is said before a call is no answer
         if (this.#before === 'text') this.#gap(err)
         this.#before = 'call'
         if (sight.call.summary !== undefined) this.#ours.add(sight.call.tool)
         return this.#tell(formatCall(sight.call, err), `running ${sight.call.tool}`)
-      case 'result':
-        return this.#tell(
-          formatResult(sight, err, this.#ours.has(sight.tool) ? 'ours' : 'others'),
-          'thinking',
-        )
+      case 'result': {
+        // What was not run said nothing: the words are Cordon's.
+        const isOurs = sight.outcome === 'denied' || this.#ours.has(sight.tool)
+        return this.#tell(formatResult(sight, err, isOurs ? 'ours' : 'others'), 'thinking')
+      }
+      case 'allowed':
+        return this.#tell(formatAllowed(sight), `running ${sight.tool}`)
       case 'retry':
         return this.#tell(
           `${err.style('yellow', 'warning:')} ${sight.failure}; asking again in ${sight.seconds} s\n`,
@@ -169,8 +203,15 @@ class TextDisplay implements QueryDisplay {
     this.#spinner.stop()
     this.#endText()
     this.#before = undefined
+    if (this.#answers === 'when it is checked') this.#world.out.write(`${end.text}\n`)
     if (!this.#quiet && this.#world.err.isTerminal)
       this.#world.err.write(formatTurn(end, model, this.#world.err))
+  }
+
+  failed({ code }: CordonError): void {
+    const { err } = this.#world
+    // Who asked wants to see what came instead.
+    if (code === 'ANSWER_SCHEMA' && !this.#quiet) this.aside(() => err.write(formatHanded(this.#held, err)))
   }
 
   #text(text: string): void {
@@ -223,7 +264,7 @@ class TextDisplay implements QueryDisplay {
 
 /** While somebody decides, nothing else is printed. */
 const pausingFor = (decider: Decider, display: Pick<QueryDisplay, 'pausing'>): Decider => ({
-  decides: (call) => display.pausing(() => decider.decides(call)),
+  decides: (call, problem) => display.pausing(() => decider.decides(call, problem)),
   edits: (what, text) => display.pausing(() => decider.edits(what, text)),
   handsOver: (tool, text) => display.pausing(() => decider.handsOver(tool, text)),
 })
@@ -231,9 +272,9 @@ const pausingFor = (decider: Decider, display: Pick<QueryDisplay, 'pausing'>): D
 /** Where calls are not printed as they come, those that are asked about are. */
 const showingCalls = (decider: Decider, { err }: World): Decider => ({
   ...decider,
-  decides: (call) => {
-    err.write(formatCall(call, err))
-    return decider.decides(call)
+  decides: (call, problem) => {
+    if (problem === undefined) err.write(formatCall(call, err))
+    return decider.decides(call, problem)
   },
 })
 

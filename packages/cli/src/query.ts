@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs'
 import {
+  checkAnswerSchema,
+  type JsonObject,
   listMounts,
   type MountFlag,
   openAmbientProjectIn,
@@ -42,10 +44,26 @@ export const ways = new Set<'answers' | 'calls'>()
 
 /** `cordon query` (SPEC 6.5). */
 export async function query(world: World, typed: string, flags: QueryFlags): Promise<void> {
-  const schema = flags.schema === undefined ? undefined : readSchema(flags.schema, world)
+  const schema = flags.schema === undefined ? undefined : await readSchema(flags.schema, world)
   await refuseMisreadName(world, typed, flags)
   const text = flags.resume ? '' : await textOf(world, typed, flags)
   const display = displayFor(world, flags)
+  try {
+    await converse(world, { text, schema, flags }, display)
+  } catch (error) {
+    if (error instanceof CordonError) display.failed(error)
+    throw error
+  }
+}
+
+interface Wanted {
+  /** Undefined: they are asked line by line. */
+  readonly text: string | undefined
+  readonly schema: JsonObject | undefined
+  readonly flags: QueryFlags
+}
+
+async function converse(world: World, { text, schema, flags }: Wanted, display: QueryDisplay): Promise<void> {
   await using open = await openQuery(world, flags, display)
   if (flags.resume)
     return finish(world, await during(world, open, display, () => open.resume(schema)), open, display)
@@ -127,8 +145,10 @@ const misread = (name: string, what: string, flag: string): UsageError =>
 /** What was typed, what is piped in, or what the person writes in their editor. Undefined: they are asked line by line. */
 async function textOf(world: World, typed: string, flags: QueryFlags): Promise<string | undefined> {
   if (flags.edit) {
-    const text = await editText(world, 'query.md', typed)
-    if (!text?.trim()) throw new UsageError('nothing was written, so nothing is asked')
+    const edited = await editText(world, 'query.md', typed)
+    if (edited.kind === 'failed') throw new UsageError(edited.why)
+    const text = edited.kind === 'text' ? edited.text : typed
+    if (text.trim() === '') throw new UsageError('nothing was written, so nothing is asked')
     return text
   }
   const piped = world.inputIsTerminal ? '' : await readPiped(world)
@@ -152,25 +172,47 @@ async function readPiped(world: World): Promise<string> {
 
 const PATIENCE_MS = 1000
 
-function readSchema(given: string, world: World) {
-  const text = /^\s*[{[]/.test(given) ? given : readText(given, world)
+async function readSchema(given: string, world: World): Promise<JsonObject> {
+  const schema = parseSchema(/^\s*[{[]/.test(given) ? given : readText(given, world))
+  if (!schema)
+    throw new UsageError(
+      `--schema ${show(given)}: this is no JSON Schema\n  fix: --schema '{"type": "object", …}'`,
+    )
+  try {
+    await checkAnswerSchema(schema)
+    return schema
+  } catch (error) {
+    if (!(error instanceof CordonError)) throw error
+    throw new UsageError(`--schema ${show(given)}: ${error.message}`)
+  }
+}
+
+function parseSchema(text: string): JsonObject | undefined {
   try {
     const schema: unknown = JSON.parse(text)
-    if (typeof schema === 'object' && schema !== null && !Array.isArray(schema)) return schema as never
+    return typeof schema === 'object' && schema !== null && !Array.isArray(schema)
+      ? (schema as JsonObject)
+      : undefined
   } catch {
-    // said below
+    return undefined
   }
-  throw new UsageError(
-    `--schema ${show(given)}: this is no JSON Schema\n  fix: --schema '{"type": "object", …}'`,
-  )
 }
 
 function readText(path: string, world: World): string {
   try {
     return readFileSync(path.startsWith('/') ? path : `${world.cwd}/${path}`, 'utf8')
   } catch (error) {
-    throw new UsageError(`--schema ${show(path)}: ${show((error as Error).message)}`)
+    const { code = '' } = error as NodeJS.ErrnoException
+    throw new UsageError(
+      `--schema ${show(path)}: ${UNREAD[code] ?? `it cannot be read (${code})`}\n  fix: name a file, or write the schema itself: --schema '{"type": "object", …}'`,
+    )
   }
+}
+
+const UNREAD: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file',
+  EISDIR: 'this is a directory',
+  EACCES: 'it may not be read',
 }
 
 /** SPEC 6.5: Ctrl-C stops the tool, then the turn; a third one ends us. */
@@ -188,7 +230,7 @@ async function during(
     })
   }
   arm()
-  display.begin()
+  display.begin(open)
   try {
     return await work()
   } finally {
@@ -200,7 +242,10 @@ async function during(
 function finish(world: World, end: TurnEnd, open: Query, display: QueryDisplay): void {
   ways.add(end.steps > 1 ? 'calls' : 'answers')
   display.end(end, open.model)
-  if (end.kind === 'interrupted') return world.dieBy('SIGINT')
+  if (end.kind === 'interrupted') {
+    sayInterrupted(world, open)
+    return world.dieBy('SIGINT')
+  }
   if (end.kind === 'too many steps')
     world.err.write(
       'warning: the turn was stopped after assistant.max_steps requests; `cordon q --resume` goes on\n',
@@ -208,6 +253,11 @@ function finish(world: World, end: TurnEnd, open: Query, display: QueryDisplay):
   if (end.kind === 'cut short')
     world.err.write('warning: the answer was cut short; `cordon q --resume` asks for the rest\n')
   world.finish(end.kind === 'done' ? EXIT.ok : EXIT.denied)
+}
+
+/** What is not kept cannot be gone on with. */
+function sayInterrupted({ err }: World, { isKept }: Query): void {
+  if (isKept) err.write('note: interrupted, and what came is kept; to go on: cordon q --resume\n')
 }
 
 /** `cordon q` alone: turn after turn, until the person has no more to say. */
@@ -223,6 +273,7 @@ async function talk(world: World, open: Query, display: QueryDisplay, flags: Que
     try {
       const end = await during(world, open, display, () => open.ask({ text, attach }))
       display.end(end, open.model)
+      if (end.kind === 'interrupted') sayInterrupted(world, open)
       attach = []
     } catch (error) {
       if (!(error instanceof CordonError)) throw error

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import type { ModelChoice } from '@cordon/host'
 import { formatCall } from '../src/format/query.ts'
 import { displayFor } from '../src/query-display.ts'
 import type { World } from '../src/world.ts'
@@ -14,7 +15,7 @@ test('SPEC 6.5: nothing is drawn while a question stands there, and the spinner 
     write: (text: string) => (drawn += text),
   }
   const display = displayFor({ env: {}, out: stream, err: stream } as unknown as World, {})
-  display.begin()
+  display.begin({ conversation: undefined, model: {} as ModelChoice })
   vi.advanceTimersByTime(1000)
   expect(drawn).toContain('thinking')
   const during = await display.pausing(async () => {
@@ -58,7 +59,15 @@ test.each([{}, { json: true }])(
 
 test('SPEC 6.5: spaces at the end of a changed line are seen', () => {
   const lines = ['-print', '+print  ', '+\t', '+', ' kept ']
-  const call = { tool: 't', arguments: {}, summary: 's', said: undefined, changes: [{ path: 'a', lines }] }
+  const shown = {
+    tool: 't',
+    arguments: {},
+    summary: 's',
+    said: undefined,
+    secret: undefined,
+    replaces: false,
+  }
+  const call = { ...shown, changes: [{ path: 'a', lines }] }
   const text = formatCall(call, { style: (_, part) => part, columns: undefined })
   expect(text.split('\n').slice(2, -1)).toEqual([
     '    -print',

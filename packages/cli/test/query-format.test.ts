@@ -74,7 +74,10 @@ describe('SPEC 6.5 a call that is decided about', () => {
           ...calls.map((call) => formatCall(call, at(columns), 'whole')),
           formatHanded(text, at(columns)),
           ...(['success', 'error'] as const).map((outcome) =>
-            formatResult({ kind: 'result', tool: 'mine', outcome, text: `a\n${text}` }, at(columns)),
+            formatResult(
+              { kind: 'result', id: 'c1', tool: 'mine', outcome, text: `a\n${text}` },
+              at(columns),
+            ),
           ),
         ]
         const rows = shown.flatMap((each) => each.split('\n'))
@@ -135,7 +138,14 @@ test('prose keeps its blanks and its emoji, and hides nothing', () => {
 })
 
 describe('SPEC 6.5 what came of a call', () => {
-  const failed = (text: string) => ({ kind: 'result', tool: 'noisy', outcome: 'error', text }) as const
+  const failed = (text: string) =>
+    ({ kind: 'result', id: 'c1', tool: 'noisy', outcome: 'error', text }) as const
+
+  test('the lines of a result are counted as they are, with the empty ones', () => {
+    const text = `a\n\nb\n\nc\n\nd\ne\nf\ng\n`
+    const result = { kind: 'result', id: 'c1', tool: 'mine', outcome: 'success', text } as const
+    expect(formatResult(result, at(80))).toContain('a  (10 lines)')
+  })
 
   test('an error of one long line is shown in part, and the rest is counted', () => {
     const shown = formatResult(failed('z'.repeat(900_000)), at(80))

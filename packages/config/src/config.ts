@@ -63,6 +63,8 @@ export type ToolSource =
 export interface ToolDefaults {
   readonly enable: boolean
   readonly run: RunMode | readonly RunRule[]
+  /** `run` stands in a configuration; false: it is Cordon's own default, or an answer at a question (decision 0365). */
+  readonly runIsWritten: boolean
   readonly result: ResultMode
   readonly timeout_secs: number
   readonly max_output_bytes: number

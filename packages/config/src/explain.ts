@@ -1,3 +1,4 @@
+import { runDecider } from './check/tools.ts'
 import { DEFAULT_SERVER } from './defaults.ts'
 import { type ConfigOrigin, type Path } from './layers.ts'
 import { type Cell, findCell, type WrittenValue } from './merge/cell.ts'
@@ -16,7 +17,7 @@ export interface Explanation extends ExplainedValue {
 
 /** SPEC 2: every effective value knows its layer and line. */
 export function explainPath(root: Cell, path: Path): Explanation | undefined {
-  const found = findCell(root, path)
+  const found = isPassedOver(root, path) ? undefined : findCell(root, path)
   if (!found) return explainDefault(root, path)
   const { value, written, cell } = found
   return {
@@ -26,6 +27,15 @@ export function explainPath(root: Cell, path: Path): Explanation | undefined {
     overrode: (cell?.overrode ?? []).map(explained),
   }
 }
+
+/** A `run` of a tool that gives way to the one of all tools. */
+const isPassedOver = (root: Cell, [first, second, name, field, ...rest]: Path): boolean =>
+  first === 'conversation' &&
+  second === 'tools' &&
+  typeof name === 'string' &&
+  field === 'run' &&
+  rest.length === 0 &&
+  runDecider(root, name) !== name
 
 const explained = ({ value, written }: WrittenValue): ExplainedValue => ({ value, origin: written.origin })
 

@@ -269,6 +269,7 @@ test('SPEC 2: a layer that only adds access is fine', () => {
     enable: true,
     source: { kind: 'local' },
     run: 'ask',
+    runIsWritten: false,
     result: 'unattended',
     timeout_secs: 120,
     max_output_bytes: 1048576,

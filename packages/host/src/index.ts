@@ -76,7 +76,7 @@ export { differenceOf } from './trust/difference.ts'
 export { invalidText, reviewText, summaryText } from './trust/review.ts'
 export { summarize } from './trust/summary.ts'
 // The words of the workspace that the command line prints.
-export { type ConversationSummary, printEvent, sha256 as digestOf } from '@cordon/workspace'
+export { type ConversationSummary, type JsonObject, printTalk, sha256 as digestOf } from '@cordon/workspace'
 // The words of the configuration that the command line prints.
 export {
   configSchema,
@@ -103,7 +103,7 @@ export { shownValues } from './execute/shown.ts'
 export { type Decider, type Verdict } from './agent/consent.ts'
 export { type ModelChoice } from './agent/models.ts'
 export { listModels, type ProviderView } from './agent/reach.ts'
-export { Query, type QueryConversation } from './agent/query.ts'
+export { checkAnswerSchema, Query, type QueryConversation } from './agent/query.ts'
 export { type ShownCall } from './agent/shown.ts'
 export { type Sight, type TurnEnd } from './agent/turn.ts'
 export { RecordedModel } from './agent/recorded/server.ts'

@@ -37,7 +37,7 @@ export { type ConfigEvent, type ConversationEvent, type StoredEvent } from './co
 export { HostPaths, unfinishedMark } from './conversation/host-paths.ts'
 export { type LogWriter } from './conversation/log-writer.ts'
 export { createConversation, forkConversation } from './conversation/make.ts'
-export { printEvent } from './conversation/print.ts'
+export { printTalk } from './conversation/print.ts'
 export { grepConversations, type Hit, readConversation } from './conversation/search.ts'
 export { goneConversation, lastUsedConversation, useConversation } from './conversation/sessions.ts'
 export {

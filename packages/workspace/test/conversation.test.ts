@@ -26,7 +26,7 @@ import {
   listConversations,
   lockFile,
   openConversation,
-  printEvent,
+  printTalk,
   readConversation,
   removeConversation,
   type Shelf,
@@ -399,7 +399,7 @@ test('a link planted in the place of a conversation, of its log or of all of the
   expect(statSync(join(outside, 'events.jsonl')).size).toBe(0)
 })
 
-test('printing shows the talk, and content cannot end its own fence', () => {
+test('printing shows the talk, and content cannot end its own fence', async () => {
   const events: StoredEvent[] = [
     { kind: 'turn', at: AT },
     {
@@ -412,12 +412,14 @@ test('printing shows the talk, and content cannot end its own fence', () => {
     { kind: 'inquiry', at: AT, id: '1', question: 'Sure?', answer: true },
     { kind: 'note', at: AT, text: 'n' },
   ]
-  expect(events.map(printEvent)).toEqual([
-    undefined,
+  const parts: string[] = []
+  for await (const part of printTalk(each(events))) parts.push(part)
+  expect(parts).toEqual([
     '## You\n\nHello\n\n- file:///a.md (text/markdown)\n',
     '## Result (success)\n\n````\na\n```\nb\n````\n',
     '## Question\n\nSure?\n\ntrue\n',
     '> n\n',
+    '> no answer came: the turn failed, or was interrupted\n',
   ])
 })
 
@@ -454,3 +456,7 @@ test('a line that is too long to be read is left out, and named; the conversatio
   expect(await eventsOf(fork)).toEqual([...turn('one'), note, ...turn('two')])
   expect(statSync(eventsFile(fork)).size).toBeLessThan(10_000)
 })
+// oxlint-disable-next-line require-await
+async function* each<T>(values: readonly T[]): AsyncGenerator<T> {
+  yield* values
+}

@@ -1,4 +1,4 @@
-import { type Conversations, type Found, printEvent } from '@cordon/host'
+import { type Conversations, type Found, printTalk } from '@cordon/host'
 import { quote, show } from '@cordon/policy'
 import type { Register } from '../command.ts'
 import { chosen, ID, openConversations } from '../conversations.ts'
@@ -16,7 +16,7 @@ export const registerReading: Register = (parser, world) => {
     .action(async (id: string | undefined, { json }: JsonOption) => {
       const conversations = openConversations(world)
       const events = conversations.events(await conversations.find(chosen(id)))
-      await (json ? printJson(world, events) : printTalk(world, events))
+      await (json ? printJson(world, events) : print(world, events))
     })
 
   parser
@@ -44,11 +44,9 @@ export const registerReading: Register = (parser, world) => {
 
 type Events = ReturnType<Conversations['events']>
 
-async function printTalk(world: World, events: Events): Promise<void> {
+async function print(world: World, events: Events): Promise<void> {
   let first = true
-  for await (const event of events) {
-    const text = printEvent(event)
-    if (text === undefined) continue
+  for await (const text of printTalk(events)) {
     world.out.write(`${first ? '' : '\n'}${foreign(text, world.out)}`)
     first = false
   }

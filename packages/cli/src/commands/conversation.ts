@@ -6,7 +6,7 @@ import type { Register } from '../command.ts'
 import { chosen, ID, collectInBackground, openConversations } from '../conversations.ts'
 import { conversationJson, formatConversation, formatConversations } from '../format/conversations.ts'
 import { clip } from '../format/text.ts'
-import { jsonOption, type JsonOption } from '../options.ts'
+import { idOption, jsonOption, type JsonOption } from '../options.ts'
 import { EXIT, UsageError, writeJson } from '../report.ts'
 import type { World } from '../world.ts'
 import { registerReading } from './conversation-reading.ts'
@@ -51,7 +51,7 @@ const registerListing: Register = (parser, world) => {
         return json ? writeJson(world, shown) : world.out.write(shown.map((file) => `${file}\n`).join(''))
       }
       const view = await conversations.describe(chosen(id))
-      if (json) writeJson(world, { ...conversationJson(view), events: view.counts })
+      if (json) writeJson(world, { ...conversationJson(view), events: view.counts, always: view.always })
       else world.out.write(formatConversation(view, world.out))
     })
 }
@@ -76,6 +76,19 @@ const registerChanging: Register = (parser, world) => {
       })
       if (json) writeJson(world, { id: made.id, forked_from: from.id })
       else world.out.write(`forked ${from.id}; using the copy ${made.id}\n`)
+    })
+
+  command(parser, 'forget', 'take back answers `always`: the tools are asked about again')
+    .argument('[tools...]', 'of these tools; without, all of them')
+    .addOption(idOption())
+    .action(async (tools: readonly string[], { json, id }: JsonOption & { readonly id?: string }) => {
+      const conversations = openConversations(world)
+      const ref = await conversations.find(chosen(id))
+      const forgotten = await conversations.takeBack(ref, tools)
+      if (json) writeJson(world, { id: ref.id, forgotten })
+      else if (forgotten.length === 0) world.err.write(`no answer \`always\` is kept in ${ref.id}\n`)
+      else
+        world.out.write(forgotten.map((tool) => `${show(tool)} is asked about again in ${ref.id}\n`).join(''))
     })
 
   for (const [name, summary] of [

@@ -1,7 +1,7 @@
 import { NotRunnableError, type ToolOutcome, ToolSession } from '@cordon/host'
 import { CordonError, show } from '@cordon/policy'
 import type { Register } from '../command.ts'
-import { contentBytes, formatFailure, warningsOf } from '../format/tool.ts'
+import { contentBytes, formatFailure, plain, warningsOf } from '../format/tool.ts'
 import { type CommonOptions, withCommonOptions } from '../options.ts'
 import { installation, openProject } from '../project.ts'
 import { EXIT, warn, writeJson } from '../report.ts'
@@ -88,7 +88,10 @@ function print(outcome: ToolOutcome, { json }: RunOptions, world: World): number
   warn(world, warningsOf(outcome))
   // Whoever hands this on to a model leaves out the hints whose audience is the person.
   if (json) writeJson(world, { ...reply, notes, hints })
-  else if (reply.type === 'success') world.out.write(contentBytes(reply.content, world.out))
+  else if (reply.type === 'success') {
+    world.out.write(contentBytes(reply.content, world.out))
+    if (reply.stderr !== undefined) world.err.write(world.err.isTerminal ? plain(reply.stderr) : reply.stderr)
+  }
   if (reply.type === 'error')
     world.err.write(`${world.err.style('red', 'cordon:')} ${formatFailure(outcome, world.err)}`)
   ways.add(reply.type === 'success' ? 'succeeds' : 'fails')

@@ -70,7 +70,7 @@ async function prepare(world: World, dir: string, url: string, dieBy: World['die
   return inside
 }
 
-/** Reading needs no question here; changing a file does, where somebody can be asked. */
+/** As everybody has it: reading needs no question, changing a file does, where somebody can be asked. */
 const configFor = (world: World, url: string): string => `[assistant]
 model = "recorded/demo"
 
@@ -78,11 +78,12 @@ model = "recorded/demo"
 kind = "openai-compatible"
 base_url = ${tomlString(url)}
 
-[conversation.tools."*"]
-run = "unattended"
-
 [conversation.tools.fs_modify_file]
 run = "${world.askLine ? 'ask' : 'unattended'}"
+
+[conversation.tools.check_style]
+source = "mcp.style"
+run = "unattended"
 
 [providers.mcp.style]
 command = ${tomlString(world.node)}

@@ -44,6 +44,7 @@ export function formatConversation(view: ConversationView, { style }: Pick<Strea
     ['archived', view.archived_at === undefined ? undefined : formatTime(new Date(view.archived_at))],
     ['forked from', view.forked_from],
     ['events', formatCounts(view.counts)],
+    ['not asked about', view.always.length === 0 ? undefined : view.always.map(show).join(', ')],
     ['path', show(view.dir)],
   ]
   const said = rows.filter((row): row is [string, string] => row[1] !== undefined)

@@ -1,4 +1,4 @@
-import { show, showWhole, visible } from '@cordon/policy'
+import { shellWord, show, showWhole, visible } from '@cordon/policy'
 import { type ModelChoice, type ShownCall, shownValues, type Sight, type TurnEnd } from '@cordon/host'
 import type { Stream } from '../world.ts'
 import { clip } from './text.ts'
@@ -17,7 +17,7 @@ const FEW = 4
  * nothing. What cannot be seen is written as what it is.
  */
 export function formatCall(
-  { tool, arguments: args, summary, said, unsaid, changes }: ShownCall,
+  { tool, arguments: args, summary, said, unsaid, changes, isEdited = false }: ShownCall,
   { style, columns }: Styled,
   extent: 'cut' | 'whole' = 'cut',
 ): string {
@@ -33,6 +33,7 @@ export function formatCall(
     begun.startsWith(name)
       ? `${style('cyan', '→')} ${style('bold', show(tool))}${begun.slice(name.length).replace(/^ /, '  ')}\n`
       : `${begun}\n`,
+    ...(isEdited ? ['    (as you changed it)\n'] : []),
     ...more.map((line) => `${wrapBelow(`    ${line}`, '    ', columns)}\n`),
     values
       .split('\n')
@@ -89,9 +90,10 @@ export function formatResult(
   whose: 'ours' | 'others' = 'others',
 ): string {
   if (outcome === 'success') {
-    const lines = text.split('\n').filter((line) => line.trim() !== '')
+    const all = text.trimEnd().split('\n')
+    const lines = all.filter((line) => line.trim() !== '')
     const few = lines.length <= FEW ? lines : lines.slice(0, 1)
-    const more = lines.length > few.length ? `  (${lines.length} lines)` : ''
+    const more = lines.length > few.length ? `  (${all.length} lines)` : ''
     const room = Math.max(10, Math.min(100, (columns ?? 104) - 4 - more.length))
     const [first = 'done', ...rest] = few.map((line) => clipColumns(visible(clip(line, 1000)), room))
     return `  ${style('green', '✓')} ${[first + more, ...rest].map((line) => style('dim', line)).join('\n    ')}\n`
@@ -110,6 +112,12 @@ export function formatResult(
     ...(left > 0 ? [`    ${style('yellow', `… ${left.toLocaleString('en')} more characters`)}\n`] : []),
   ].join('')
 }
+
+/** After `always`: how long it holds, and how it is taken back. */
+export const formatAllowed = ({ tool, until }: Extract<Sight, { kind: 'allowed' }>): string =>
+  until === 'taken back'
+    ? `  in this conversation ${show(tool)} is not asked about any more, except where it may be secret\n    to take it back: cordon conversation forget ${shellWord(tool)}\n`
+    : `  until this cordon q ends, ${show(tool)} is not asked about any more, except where it may be secret\n`
 
 /** At the end of a turn: what it took. */
 export function formatTurn(
@@ -151,10 +159,18 @@ export function sightJson(sight: Sight): object | undefined {
     }
     case 'call': {
       const { tool, arguments: args } = sight.call
-      return { kind: 'tool_call', tool, arguments: args }
+      return { kind: 'tool_call', id: sight.id, tool, arguments: args }
     }
     case 'result':
-      return { kind: 'tool_result', tool: sight.tool, outcome: sight.outcome, text: sight.text }
+      return {
+        kind: 'tool_result',
+        id: sight.id,
+        tool: sight.tool,
+        outcome: sight.outcome,
+        text: sight.text,
+      }
+    case 'allowed':
+      return { kind: 'allowed', tool: sight.tool, until: sight.until.replaceAll(' ', '_') }
     case 'left out':
       return { kind: 'left_out', what: sight.what }
     case 'calls left out':

@@ -33,7 +33,7 @@ export function contentBytes(
 const NEWLINE = Buffer.from('\n')
 
 /** Untrusted text that may have lines: everything else that could redraw the terminal is made visible. */
-const plain = (text: string): string =>
+export const plain = (text: string): string =>
   text.replace(/[^\P{C}\n\t]|[\p{Zl}\p{Zp}]/gu, (c) => `\\u{${c.codePointAt(0)!.toString(16)}}`)
 
 /** SPEC 4.7: the reason, then exactly what was refused, then guesses that are labelled as such. */

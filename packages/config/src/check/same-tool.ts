@@ -18,6 +18,7 @@ export function holdSameTools(tools: Named<ToolConfig>): Named<ToolConfig> {
     const strictest = {
       enable: all.every(({ enable }) => enable),
       run: all.map(({ run }) => run).reduce(stricterRun),
+      runIsWritten: all.every(({ runIsWritten }) => runIsWritten),
       result: all.map(({ result }) => result).reduce(stricterMode),
     }
     for (const [name, tool] of entries) held[name] = { ...tool, ...strictest }

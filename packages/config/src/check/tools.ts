@@ -6,7 +6,7 @@ import {
   type ToolDefaults,
   type ToolSource,
 } from '../config.ts'
-import { cellAt } from '../merge/cell.ts'
+import { type Cell, cellAt } from '../merge/cell.ts'
 import { type Table } from '../toml/document.ts'
 import { formatKeyPath } from '../toml/key-path.ts'
 import { formatValue } from '../toml/value.ts'
@@ -29,8 +29,11 @@ export function readTools(findings: Findings, servers: Named<McpServerConfig>): 
 }
 
 /** Whole: the built-in layer has every key. */
-export const readToolDefaults = (findings: Findings): ToolDefaults =>
-  tableOf(tableOf(tableOf(findings.values['conversation'])['tools'])[DEFAULTS_KEY]) as unknown as ToolDefaults
+export const readToolDefaults = (findings: Findings): ToolDefaults => {
+  const { tools } = tableOf(findings.values['conversation'])
+  const all = tableOf(tableOf(tools)[DEFAULTS_KEY]) as unknown as Omit<ToolDefaults, 'runIsWritten'>
+  return { ...all, runIsWritten: isWritten(cellAt(findings.root, runOf(DEFAULTS_KEY))) }
+}
 
 function readTool(
   findings: Findings,
@@ -56,10 +59,12 @@ function readTool(
     )
   const own = fields as unknown as Partial<ToolConfig>
   const { description, parameters, format_arguments, options = {}, questions = {} } = own
+  const decides = runDecider(findings.root, name) === name
   return {
     enable: own.enable ?? all.enable,
     source,
-    run: own.run ?? all.run,
+    run: (decides ? own.run : undefined) ?? all.run,
+    runIsWritten: decides ? isWritten(cellAt(findings.root, runOf(name))) : all.runIsWritten,
     result: own.result ?? all.result,
     timeout_secs: own.timeout_secs ?? all.timeout_secs,
     max_output_bytes: own.max_output_bytes ?? all.max_output_bytes,
@@ -71,6 +76,29 @@ function readTool(
     ...(command === undefined ? {} : { command }),
     ...(hasAccess ? { access: readAccess(findings, [...path, 'access']) } : {}),
   }
+}
+
+const runOf = (name: string): readonly string[] => ['conversation', 'tools', name, 'run']
+
+/** In a configuration. A conversation holds no other run modes than the answers `always` (SPEC 6.5). */
+const isWritten = (cell: Cell | undefined): boolean => {
+  const layer = cell?.written.document.source.layer
+  return layer !== undefined && layer !== 'built-in' && layer !== 'conversation'
+}
+
+/**
+ * Whose `run` counts: the tool's own, or the one of all tools (`*`). What a shipped tool has from Cordon alone gives way to
+ * what anybody wrote for all of them, and holds for Cordon's own program alone (decision 0365).
+ */
+export function runDecider(root: Cell, name: string): string {
+  const own = cellAt(root, runOf(name))
+  if (!own) return DEFAULTS_KEY
+  if (own.written.document.source.layer !== 'built-in') return name
+  const source = cellAt(root, ['conversation', 'tools', name, 'source'])
+  if (source?.kind === 'value' && source.value === 'builtin') return name
+  const isReplaced = cellAt(root, ['conversation', 'tools', name, 'command']) !== undefined
+  const isOurs = source?.kind === 'value' && source.value === 'local' && !isReplaced
+  return isOurs && !isWritten(cellAt(root, runOf(DEFAULTS_KEY))) ? name : DEFAULTS_KEY
 }
 
 /** SPEC 2: a layer may add only `access`, but some layer must say where the tool comes from. */

@@ -64,6 +64,7 @@ const CACHED = { anthropic: { cacheControl: { type: 'ephemeral' } } }
 async function piecesOf(events: readonly StoredEvent[], { read, isOwn }: ContextOptions): Promise<Piece[]> {
   const blocks = deliveredIn(await readBlocks(each(events)))
   const answered = new Set(events.flatMap((event) => (event.kind === 'tool_result' ? [event.id] : [])))
+  const repeated = repeatedIn(events)
   const toolOf = new Map<string, string>()
   const pieces: Piece[] = []
   let turn = 0
@@ -86,7 +87,8 @@ async function piecesOf(events: readonly StoredEvent[], { read, isOwn }: Context
       case 'request':
       case 'attach': {
         const attached = await Promise.all(blocks(event.resources).map((block) => userPart(block, read)))
-        const text: UserPart[] = event.kind === 'request' ? [{ type: 'text', text: event.text }] : []
+        const text: UserPart[] =
+          event.kind === 'request' && !repeated.has(event) ? [{ type: 'text', text: event.text }] : []
         const content = [...attached.flat(), ...text]
         if (content.length > 0) add({ role: 'user', content })
         break
@@ -133,6 +135,19 @@ async function piecesOf(events: readonly StoredEvent[], { read, isOwn }: Context
   }
   answerAll()
   return pieces
+}
+
+/** Questions that nobody answered, and that were asked again in the same words: those are sent once. What was attached stays. */
+function repeatedIn(events: readonly StoredEvent[]): ReadonlySet<StoredEvent> {
+  const repeated = new Set<StoredEvent>()
+  let asked: Extract<StoredEvent, { kind: 'request' }> | undefined
+  for (const event of events) {
+    if (event.kind === 'response' || event.kind === 'tool_call') asked = undefined
+    if (event.kind !== 'request') continue
+    if (asked?.text === event.text) repeated.add(asked)
+    asked = event
+  }
+  return repeated
 }
 
 /** Smaller ones are not worth a reference. */

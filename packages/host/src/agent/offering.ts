@@ -9,7 +9,7 @@ export interface OfferedTool {
   readonly name: string
   /** As the configuration names it. */
   readonly source: string
-  readonly config: Pick<ToolConfig, 'run' | 'result' | 'timeout_secs' | 'max_output_bytes'>
+  readonly config: Pick<ToolConfig, 'run' | 'runIsWritten' | 'result' | 'timeout_secs' | 'max_output_bytes'>
   readonly perform: (call: LocalCall) => Promise<CallToolResult>
   /** SPEC 1.9: what a call would do, in its own words. Absent: it does not know how to say it. */
   readonly describe?: Describe

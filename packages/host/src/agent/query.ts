@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import type { AssistantConfig } from '@cordon/config'
 import { CordonError } from '@cordon/policy'
-import { misfits } from '@cordon/tools'
+import { checkSchema, misfits } from '@cordon/tools'
 import {
   Blobs,
   type ConversationRef,
@@ -116,6 +116,7 @@ export class Query implements AsyncDisposable {
       respondent: options.audience.respondent,
       remembered: openAnswerMemory(),
       askPerson: options.audience.askPerson,
+      textNow: opened.textNow,
       refresh: (uri, signal) => this.#refresh(uri, signal),
       keep: (uri, mimeType, content) => this.#keep(uri, mimeType, content),
     })
@@ -186,6 +187,11 @@ export class Query implements AsyncDisposable {
     return this.#conversation && { id: this.#conversation.id, isNew: this.#isUntitled }
   }
 
+  /** Whether there is anything to resume after the process has ended. */
+  get isKept(): boolean {
+    return this.#options.keeping === 'log'
+  }
+
   /** Whether a turn was begun and not finished. */
   async isUnfinished(): Promise<boolean> {
     await using journal = await this.#journal()
@@ -230,7 +236,8 @@ export class Query implements AsyncDisposable {
           ({ kind: 'tool_result', at, id, outcome: 'error', text: UNKNOWN_OUTCOME, resources: [] }) as const,
       ),
     )
-    if (rest.needsWords) await journal.append([{ kind: 'request', at, text: GO_ON, resources: [] }])
+    if (rest.needsWords)
+      await journal.append([{ kind: 'request', at, text: GO_ON, resources: [], by: 'cordon' }])
     return await this.#run(journal, schema) // the journal is closed at the end of this block
   }
 
@@ -263,9 +270,9 @@ export class Query implements AsyncDisposable {
       isOurs: (tool) => this.#gateway.localTools.get(tool)?.shipped === true,
       textNow: this.#textNow,
       now: () => this.#shelf.now(),
+      isKept: this.isKept,
     })
-    if (schema && end.kind === 'done') await checkAnswer(schema, end.text)
-    return end
+    return schema && end.kind === 'done' ? { ...end, text: await checkAnswer(schema, end.text) } : end
   }
 
   /** A turn holds the conversation; between two of them others may use it. */
@@ -424,14 +431,21 @@ function systemPrompt({ instructions }: AssistantConfig): string {
   ].join('\n')
 }
 
-/** SPEC 6.5, `--schema`: validated, or an error. */
-async function checkAnswer(schema: JsonObject, text: string): Promise<void> {
+/** SPEC 6.5, `--schema`: the JSON of the answer, validated, or an error. Many models put it between fences, whatever they are told. */
+async function checkAnswer(schema: JsonObject, text: string): Promise<string> {
+  const json = /^\s*```(?:json)?[ \t]*\n([^]*?)\n?```\s*$/i.exec(text)?.[1] ?? text
   let value: unknown
   try {
-    value = JSON.parse(text)
+    value = JSON.parse(json)
   } catch {
     throw new AnswerSchemaError([{ at: '', message: 'it is not JSON' }])
   }
   const problems = misfits(schema, value, await loadPatternTest(schema))
   if (problems.length > 0) throw new AnswerSchemaError(problems)
+  return json
+}
+
+/** SPEC 6.5: a schema that nothing can be checked against is refused before anybody is asked. Throws SchemaError, PatternError. */
+export async function checkAnswerSchema(schema: JsonObject): Promise<void> {
+  checkSchema(schema, await loadPatternTest(schema))
 }

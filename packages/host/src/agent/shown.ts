@@ -24,13 +24,25 @@ export interface ShownCall {
   readonly said: string | undefined
   /** SPEC 6.5: what it would change, for the tools of ours that change files. */
   readonly changes: readonly ShownChange[]
+  /** SPEC 4.9: what of it may be secret. */
+  readonly secret: string | undefined
+  /** A file that is there is replaced: who says yes to the call says yes to that. */
+  readonly replaces: boolean
+  /** The arguments are a person's now. */
+  readonly isEdited?: boolean
+}
+
+interface ShowOptions {
+  readonly isOurs: boolean
+  readonly textNow: TextNow
+  readonly replaces?: boolean
 }
 
 /** `isOurs`: it is the tool that Cordon ships. Of what the arguments name, only the files are looked at that would be changed. */
 export function showCall(
   tool: string,
   args: unknown,
-  { isOurs, textNow }: { readonly isOurs: boolean; readonly textNow: TextNow },
+  { isOurs, textNow, replaces = false }: ShowOptions,
 ): ShownCall {
   return {
     tool,
@@ -38,7 +50,9 @@ export function showCall(
     summary: isOurs ? summaryOf(tool, args) : undefined,
     said: undefined,
     ...(isOurs ? unsaidIn(tool, args) : {}),
-    changes: isOurs ? changesOf(tool, args, textNow) : [],
+    changes: isOurs ? changesOf(tool, args, textNow, replaces) : [],
+    secret: undefined,
+    replaces,
   }
 }
 
@@ -57,19 +71,27 @@ function summaryOf(tool: string, args: unknown): string | undefined {
   }
 }
 
-function changesOf(tool: string, args: unknown, textNow: TextNow): ShownChange[] {
+function changesOf(tool: string, args: unknown, textNow: TextNow, replaces: boolean): ShownChange[] {
   if (!isRecord(args)) return []
-  if (tool === 'fs_create_file') return contentOf(args)
+  if (tool === 'fs_create_file') return contentOf(args, textNow, replaces)
+  if (tool === 'fs_move_file' && replaces && typeof args['to'] === 'string')
+    return [{ path: args['to'], lines: [REPLACED] }]
   if (tool !== 'fs_modify_file') return []
-  const edits = editsIn(args).map((edit) => ({ edit, file: textNow(edit.path) }))
-  // Two spellings of one file are one change of it, as the tool has it.
-  return [...Map.groupBy(edits, ({ edit, file }) => file?.path ?? edit.path)].map(([path, some]) => ({
-    path,
-    lines: linesOfChange(
-      some[0]?.file?.read(),
-      some.map(({ edit }) => edit),
-    ),
+  return [...byFile(editsIn(args), textNow)].map(([file, edits]) => ({
+    path: file?.path ?? edits[0]!.path,
+    lines: linesOfChange(file?.read(), edits),
   }))
+}
+
+/** Two spellings of one file are one change of it, as the tool has it. */
+function byFile(
+  edits: readonly FileEdit[],
+  textNow: TextNow,
+): (readonly [ReturnType<TextNow>, readonly FileEdit[]])[] {
+  const found = edits.map((edit) => ({ edit, file: textNow(edit.path) }))
+  return [...Map.groupBy(found, ({ edit, file }) => file?.path ?? edit.path).values()].map(
+    (some) => [some[0]?.file, some.map(({ edit }) => edit)] as const,
+  )
 }
 
 /** None where the arguments do not fit: the call will say so, and they are shown as they are. */
@@ -93,14 +115,9 @@ function linesOfChange(now: string | undefined, edits: readonly FileEdit[]): rea
 /** Whole lines of the file, with what is around them. Undefined: the edits do not fit what is there, as the call will say. */
 function inPlace(now: string | undefined, edits: readonly FileEdit[]): readonly string[] | undefined {
   if (now === undefined) return undefined
-  let changed = now
-  let work = 0
   try {
-    for (const { apply, workOn } of edits) {
-      work += workOn(changed)
-      if (work > MOST_WORK) return undefined
-      changed = apply(changed)
-    }
+    const changed = edited(now, edits)
+    if (changed === undefined) return undefined
     return changed === now ? ['(nothing is changed)'] : differenceOf(now, changed)
   } catch (error) {
     if (error instanceof CordonError) return undefined
@@ -108,26 +125,58 @@ function inPlace(now: string | undefined, edits: readonly FileEdit[]): readonly 
   }
 }
 
+/** Throws as the tool does where an edit does not fit. Undefined: to try it is too much work. */
+function edited(now: string, edits: readonly FileEdit[]): string | undefined {
+  let changed = now
+  let work = 0
+  for (const { apply, workOn } of edits) {
+    work += workOn(changed)
+    if (work > MOST_WORK) return undefined
+    changed = apply(changed)
+  }
+  return changed
+}
+
+/** Why edits cannot be made in the files as they are now, in the tool's own words; undefined: nothing is known. */
+export function editProblem(args: unknown, textNow: TextNow): string | undefined {
+  try {
+    for (const [file, edits] of byFile(parseEdits(args), textNow)) {
+      const now = file?.read()
+      if (now !== undefined) edited(now, edits)
+    }
+    return undefined
+  } catch (error) {
+    if (error instanceof CordonError) return error.message
+    throw error
+  }
+}
+
 /** A model chooses what is looked for and what it becomes, and the host has to live. */
 const MOST_WORK = 100_000_000
 
-/** Also what is written in another alphabet: nobody reads base64. */
-function contentOf({
-  path,
-  content = '',
-  encoding,
-  overwrite,
-}: Readonly<Record<string, unknown>>): ShownChange[] {
+/** Also what is written in another alphabet: nobody reads base64. Of a file that is there, what changes. */
+function contentOf(
+  { path, content = '', encoding, overwrite }: Readonly<Record<string, unknown>>,
+  textNow: TextNow,
+  replaces: boolean,
+): ShownChange[] {
   if (typeof path !== 'string' || typeof content !== 'string') return []
   const bytes = Buffer.from(content, encoding === 'base64' ? 'base64' : 'utf8')
-  const lines = isUtf8(bytes)
-    ? linesOf('+', bytes.toString('utf8'))
-    : [
-        `(not UTF-8: a byte that is no text is written as \\xff, a backslash as \\\\)`,
-        ...linesOf('+', withBytes(bytes)),
-      ]
-  return [{ path, lines: [...(overwrite === true ? ['(replaces all that is there)'] : []), ...lines] }]
+  const replaced = replaces ? textNow(path)?.read() : undefined
+  const isText = isUtf8(bytes)
+  const lines =
+    isText && replaced !== undefined
+      ? differenceOf(replaced, bytes.toString('utf8'))
+      : isText
+        ? linesOf('+', bytes.toString('utf8'))
+        : [
+            `(not UTF-8: a byte that is no text is written as \\xff, a backslash as \\\\)`,
+            ...linesOf('+', withBytes(bytes)),
+          ]
+  return [{ path, lines: [...(replaces || overwrite === true ? [REPLACED] : []), ...lines] }]
 }
+
+const REPLACED = '(replaces all that is there)'
 
 /** One byte that is no text must not hide the text around it. */
 const withBytes = (bytes: Buffer): string =>

@@ -9,7 +9,10 @@ import type { Gateway } from '../gateway/gateway.ts'
 import { identityOf, serverOf, sourceOf } from '../gateway/names.ts'
 import { type OfferedTool, type Offering, openOffering } from './offering.ts'
 import { BUILT_IN, type BuiltInName, describePolicy, isBuiltIn } from './built-in.ts'
+import { READERS } from '../built-in-tools.ts'
 import { TurnError } from './errors.ts'
+import { foresee, type Foreseen, NOTHING_FORESEEN } from './foresee.ts'
+import type { TextNow } from './text-now.ts'
 
 /** What a tool gave back, as the log keeps it and the model reads it. */
 export interface ToolAnswer {
@@ -22,6 +25,10 @@ export interface ToolAnswer {
 export interface OpenTool extends Omit<OfferedTool, 'perform'> {
   /** A person said that it need not be asked about any more. */
   readonly isAllowed: boolean
+  /** SPEC 4.9: what a call names that may be secret. */
+  readonly secretIn: (args: unknown) => string | undefined
+  /** What is known of a call before anybody is asked about it. */
+  readonly foresee: (args: unknown) => Promise<Foreseen>
   /** `free`: it changes nothing, so it may run beside others. */
   readonly order: 'free' | 'alone'
   /** The arguments fit, as far as is known before the call. Throws ParseError. */
@@ -32,6 +39,8 @@ export interface CallHow {
   readonly signal: AbortSignal
   /** A person was asked something on the way; undefined: they did not answer. */
   readonly inquired: (question: string, answer: Answer | undefined) => Promise<void>
+  /** SPEC 4.9: whether the result may hold what may be secret. */
+  readonly secrets: 'take' | 'leave out'
 }
 
 /** `--tool` and `--no-tool`, by the names that tools have at the beginning. */
@@ -53,6 +62,8 @@ export interface ToolboxOptions {
   readonly askPerson:
     | ((question: string, options: readonly string[]) => Promise<string | undefined>)
     | undefined
+  /** To look at what a call would change, for the person who is asked. */
+  readonly textNow: TextNow
   /** Keeps what is no text, and says how it is referred to. */
   readonly keep: (uri: string, mimeType: string, content: Buffer) => Promise<Resource>
 }
@@ -131,6 +142,10 @@ export class Toolbox implements AsyncDisposable {
             source: 'builtin',
             config,
             isAllowed: this.#allowed.has(identityOf({ name, source: 'builtin' })),
+            // The other two read nothing.
+            secretIn: (args) => (name === 'refresh_resource' ? gateway.secretIn(name, args) : undefined),
+            foresee: (args) =>
+              this.#foresee({ name, shipped: false, parameters: BUILT_IN[name].parameters }, args),
             order: name === 'ask_user' ? 'alone' : 'free',
             run: (args, how) => this.#runBuiltIn(name, args, how),
           }
@@ -145,12 +160,18 @@ export class Toolbox implements AsyncDisposable {
       source: tool.source,
       config: tool.config,
       isAllowed: this.#allowed.has(identityOf(tool)),
+      secretIn: (args) => gateway.secretIn(name, args),
+      foresee: async (args) => {
+        const local = tool.source === 'local' ? gateway.localTools.get(name) : undefined
+        return local ? this.#foresee(local, args) : NOTHING_FORESEEN
+      },
       order: changesNothing ? 'free' : 'alone',
       ...(tool.describe ? { describe: tool.describe } : {}),
-      run: async (args, { signal, inquired }) => {
+      run: async (args, { signal, inquired, secrets }) => {
         const { remembered } = this.#options
         const respondent = this.#respondent(inquired)
-        const result = await tool.perform({ arguments: args, signal, respondent, remembered })
+        const isSecret = secrets === 'take' ? undefined : (path: string): boolean => gateway.secrets.at(path)
+        const result = await tool.perform({ arguments: args, signal, respondent, remembered, isSecret })
         return this.#answer(name, result, signal)
       },
     }
@@ -185,6 +206,12 @@ export class Toolbox implements AsyncDisposable {
     )
       return false
     return only.length === 0 || this.#only.has(identity)
+  }
+
+  #foresee(tool: Parameters<typeof foresee>[0], args: unknown): Promise<Foreseen> {
+    const { gateway, textNow } = this.#options
+    const policy = gateway.policyOf('tool', tool.name)
+    return foresee(tool, args, { root: gateway.options.project.root.path, policy, textNow })
   }
 
   /** Whoever is asked, and every question on record. */
@@ -269,9 +296,6 @@ export class Toolbox implements AsyncDisposable {
     return { outcome, text: texts.join('\n'), resources }
   }
 }
-
-/** The shipped tools that only read (SPEC 1.8). */
-const READERS: ReadonlySet<string> = new Set(['fs_read_file', 'fs_list_files', 'fs_grep_files'])
 
 const configured = ({ config }: Gateway, name: string): ToolConfig | undefined =>
   Object.hasOwn(config.conversation.tools, name) ? config.conversation.tools[name] : undefined

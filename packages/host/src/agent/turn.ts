@@ -1,7 +1,7 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
-import { type AssistantConfig, isDeep, type RunMode } from '@cordon/config'
+import { type AssistantConfig, isDeep } from '@cordon/config'
 import { CordonError } from '@cordon/policy'
 import {
   type ConversationEvent,
@@ -10,9 +10,12 @@ import {
   type StoredEvent,
   unfinishedMark,
 } from '@cordon/workspace'
+import { alwaysDelta } from '../conversation/always.ts'
+import type { CallMode } from '../execute/call-mode.ts'
 import { consentTo, type Decider } from './consent.ts'
 import { assembleContext, type ContextOptions, wholeResult } from './context.ts'
 import type { ModelFailure } from './errors.ts'
+import type { Foreseen } from './foresee.ts'
 import { readReply, type Reply, type Usage, type WantedCall } from './reply.ts'
 import { serverOf, titleOf } from '../gateway/names.ts'
 import { showCall, type ShownCall } from './shown.ts'
@@ -24,8 +27,17 @@ export type Sight =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'reasoning'; readonly text: string }
   | { readonly kind: 'answered'; readonly reply: Reply }
-  | { readonly kind: 'call'; readonly call: ShownCall }
-  | { readonly kind: 'result'; readonly tool: string; readonly outcome: Outcome; readonly text: string }
+  /** `id`: by which its result says what it is the result of. */
+  | { readonly kind: 'call'; readonly id: string; readonly call: ShownCall }
+  | {
+      readonly kind: 'result'
+      readonly id: string
+      readonly tool: string
+      readonly outcome: Outcome
+      readonly text: string
+    }
+  /** `always` was answered; `the end`: of this process. */
+  | { readonly kind: 'allowed'; readonly tool: string; readonly until: 'taken back' | 'the end' }
   | { readonly kind: 'retry'; readonly failure: ModelFailure; readonly seconds: number }
   | { readonly kind: 'left out'; readonly what: readonly string[] }
   | { readonly kind: 'calls left out'; readonly count: number }
@@ -62,6 +74,8 @@ export interface Turn {
   /** A message of the provider's, without the key. */
   readonly redact: (text: string) => string
   readonly now: () => Date
+  /** False: nothing of it is there when the process has ended. */
+  readonly isKept: boolean
 }
 
 export interface TurnEnd {
@@ -286,29 +300,39 @@ async function admit(
   if (signal.aborted) return no('cancelled', 'the person stopped the turn before it was run')
   if (!tool) return no('error', `there is no tool of this name: ${name}`)
   if (input.kind === 'invalid') return no('error', input.why)
-  const show = async (mode: RunMode): Promise<ShownCall> => {
+  const show = async ({ mode, secret }: CallMode, { refusal, replaces }: Foreseen): Promise<ShownCall> => {
     // Only a person who is asked needs its words: they cost a process.
-    const isAsked = mode === 'ask' && turn.decider !== undefined
+    const isAsked = mode === 'ask' && turn.decider !== undefined && refusal === undefined
     // While somebody reads a question, nothing else is printed.
     if (mode === 'ask' || mode === 'edit') await alone()
     const said = isAsked ? await tool.describe?.({ arguments: input.value, signal }) : undefined
     const shown = {
-      ...showCall(name, input.value, { isOurs: turn.isOurs(name), textNow: turn.textNow }),
+      ...showCall(name, input.value, { isOurs: turn.isOurs(name), textNow: turn.textNow, replaces }),
       tool: titleOf(tool),
       server: serverOf(tool.source)?.server,
       said,
+      secret: mode === 'ask' ? secret : undefined,
     }
-    turn.see({ kind: 'call', call: shown })
+    turn.see({ kind: 'call', id: call.id, call: shown })
     return shown
+  }
+  /** What runs is what was shown; who wrote it is not asked again. */
+  const showEdited = async (value: unknown): Promise<void> => {
+    const { replaces } = await tool.foresee(value)
+    const shown = showCall(name, value, { isOurs: turn.isOurs(name), textNow: turn.textNow, replaces })
+    turn.see({ kind: 'call', id: call.id, call: { ...shown, tool: titleOf(tool), isEdited: true } })
   }
   const consent = await consentTo(tool, input.value, show, turn.decider)
   if (signal.aborted) return no('cancelled', 'the person stopped the turn before it was run')
-  if (consent.kind === 'refused') return no(consent.outcome, `tool ${name}: ${consent.reason}`)
+  if (consent.kind === 'refused') return no(consent.outcome, consent.text)
   if (consent.always) await allowAlways(turn, tool)
+  if (consent.isEdited) await showEdited(consent.arguments)
   return async () => {
-    const answer = await answerOf(tool, consent.arguments, { signal, inquired: inquiryOf(turn, call) })
+    const { secrets } = consent
+    const how = { signal, inquired: inquiryOf(turn, call), secrets }
+    const answer = await answerOf(tool, consent.arguments, how)
     const result = await handOver(turn, tool, answer)
-    await recordResult(turn, call, consent.isEdited ? withArguments(result, consent.arguments) : result)
+    await recordResult(turn, call, result, consent.isEdited ? editNote(consent.arguments) : '')
   }
 }
 
@@ -326,11 +350,9 @@ const inquiryOf =
       },
     ])
 
-/** The call stands in the log as the model made it; what ran instead stands with its result. */
-const withArguments = <T extends { readonly text: string }>(result: T, args: unknown): T => ({
-  ...result,
-  text: `[the person changed the arguments first: ${JSON.stringify(args)}]\n${result.text}`,
-})
+/** The call stands in the log as the model made it; what ran instead stands with its result, for the model and who reads the log. */
+const editNote = (args: unknown): string =>
+  `[the person changed the arguments first, to:]\n${JSON.stringify(args, undefined, 2)}\n[the result:]\n`
 
 /** Whatever goes wrong with one call is that call's result. */
 async function answerOf(tool: OpenTool, args: unknown, how: CallHow): Promise<ToolAnswer> {
@@ -366,11 +388,12 @@ async function handOver(
         : withheld('the person declined', 'denied')
     case 'edit': {
       if (!decider) return withheld('its result mode needs a person, and there is nobody to ask', 'denied')
-      const text = await decider.edits('result', await wholeResult(answer, context.read))
+      const edited = await decider.edits('result', await wholeResult(answer, context.read))
       // What is left of the resources is in the text.
-      return text === undefined
-        ? withheld('the person declined', 'denied')
-        : { ...answer, text, resources: [] }
+      if (edited.kind === 'text') return { ...answer, text: edited.text, resources: [] }
+      return (await decider.handsOver(name, await wholeResult(answer, context.read)))
+        ? answer
+        : withheld('the person declined', 'denied')
     }
   }
 }
@@ -382,33 +405,34 @@ async function handOver(
 async function allowAlways(turn: Turn, tool: OpenTool): Promise<void> {
   const { name, source, config } = tool
   turn.toolbox.allow(tool)
-  if (config.run !== 'ask') return
-  await turn.journal.append([
-    {
-      kind: 'config',
-      at: turn.now().toISOString(),
-      delta: { conversation: { tools: { [name]: { source, run: 'unattended' } } } },
-    },
-  ])
+  const isKept = config.run === 'ask'
+  if (isKept)
+    await turn.journal.append([
+      { kind: 'config', at: turn.now().toISOString(), delta: alwaysDelta({ tool: name, source }) },
+    ])
+  turn.see({ kind: 'allowed', tool: name, until: isKept && turn.isKept ? 'taken back' : 'the end' })
 }
 
 async function recordResult(
   turn: Turn,
   { id, name }: RecordedCall,
   { outcome, text, resources }: Omit<ToolAnswer, 'outcome'> & { readonly outcome: Outcome },
+  note = '',
 ): Promise<void> {
-  const hidden = outcome === 'success' ? turn.journal.mark(text) : turn.journal.hide(text)
+  const hide = (content: string): string =>
+    outcome === 'success' ? turn.journal.mark(content) : turn.journal.hide(content)
+  const hidden = hide(text)
   await turn.journal.append([
     {
       kind: 'tool_result',
       at: turn.now().toISOString(),
       id,
       outcome,
-      text: hidden,
+      text: hide(note) + hidden,
       resources: turn.journal.hide(resources),
     },
   ])
-  turn.see({ kind: 'result', tool: name, outcome, text: turn.journal.unmark(hidden) })
+  turn.see({ kind: 'result', id, tool: name, outcome, text: turn.journal.unmark(hidden) })
 }
 
 const sum = (a: Usage, b: Usage): Usage => ({

@@ -25,6 +25,7 @@ import {
 } from '@cordon/workspace'
 import { CordonError } from '@cordon/policy'
 import { type ProjectOptions, requireWorkspace } from '../project.ts'
+import { alwaysAnswers, takeBackAlways } from './always.ts'
 import { type ConversationChoice, requireChosen } from './choose.ts'
 import { type ConversationUser, shelfOf } from './open.ts'
 
@@ -67,7 +68,13 @@ export class Conversations {
       const kind = kindOf(event)
       counts.set(kind, (counts.get(kind) ?? 0) + 1)
     }
-    return { ...summary, counts: Object.fromEntries(counts) }
+    const always = (await alwaysAnswers(this.#shelf, summary)).map(({ tool }) => tool)
+    return { ...summary, counts: Object.fromEntries(counts), always }
+  }
+
+  /** SPEC 6.5: answers `always`, of the tools that are named, or all of them. Which ones there were. */
+  takeBack(ref: ConversationRef, tools: readonly string[]): Promise<readonly string[]> {
+    return takeBackAlways(this.#shelf, ref, tools)
   }
 
   async use(choice: ConversationChoice): Promise<ConversationRef> {
@@ -145,6 +152,8 @@ function kindOf(event: StoredEvent): string {
 export interface ConversationView extends ConversationSummary {
   /** How many events of each kind it holds. */
   readonly counts: Readonly<Record<string, number>>
+  /** The tools that are not asked about in it any more. */
+  readonly always: readonly string[]
 }
 
 export interface ForkOptions {

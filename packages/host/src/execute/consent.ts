@@ -1,12 +1,10 @@
-import { loadPatternTest } from './patterns.ts'
-import { decideRunMode, type RunDecision } from './run-mode.ts'
+import { show } from '@cordon/policy'
+import { type CallableTool, type CallMode, decideCallMode } from './call-mode.ts'
 import { shownValues } from './shown.ts'
-import type { LocalTool } from './tool.ts'
 
 /** Whatever has a name and a run mode. */
-export interface ConsentSubject {
+export interface ConsentSubject extends CallableTool {
   readonly name: string
-  readonly config: Pick<LocalTool['config'], 'run'>
 }
 
 /** Somebody who decides about single calls: at a terminal, or at the other end of a protocol. */
@@ -18,16 +16,18 @@ export interface Consenter {
 }
 
 export type Consent =
-  | { readonly kind: 'run'; readonly arguments: unknown; readonly decision: RunDecision }
-  | { readonly kind: 'refused'; readonly reason: string; readonly decision: RunDecision }
+  | { readonly kind: 'run'; readonly arguments: unknown; readonly decision: CallMode }
+  | { readonly kind: 'refused'; readonly reason: string; readonly decision: CallMode }
 
 /** SPEC 6.5: may this call run? Without anybody to ask, `ask` and `edit` are a no. What runs is still checked by itself. */
 export async function askConsent(
-  { name, config }: ConsentSubject,
+  subject: ConsentSubject,
   args: unknown,
   consenter: Consenter | undefined,
 ): Promise<Consent> {
-  const decision = decideRunMode(config.run, args, await loadPatternTest(config.run))
+  const { name } = subject
+  const decision = await decideCallMode(subject, args)
+  const { secret } = decision
   const refused = (reason: string): Consent => ({
     kind: 'refused',
     reason: `tool ${name}: ${reason}`,
@@ -40,8 +40,10 @@ export async function askConsent(
     case 'skip':
       return refused('its run mode is skip, so it was not run')
     case 'ask':
-      if (!consenter) return refused(NOBODY)
-      return (await consenter.confirms(`Run ${name}?\n${shownValues(args)}`))
+      if (!consenter) return refused(secret === undefined ? NOBODY : unaskedSecret(secret))
+      return (await consenter.confirms(
+        `Run ${name}?${secret === undefined ? '' : ` ${mayBeSecret(secret)}`}\n${shownValues(args)}`,
+      ))
         ? run(args)
         : refused('the call was declined')
     case 'edit': {
@@ -51,5 +53,11 @@ export async function askConsent(
     }
   }
 }
+
+/** SPEC 4.9, for a question. */
+const mayBeSecret = (path: string): string => `${show(path)} may be secret`
+
+/** The same where nobody can be asked. */
+export const unaskedSecret = (path: string): string => `${mayBeSecret(path)}, and there is nobody to ask`
 
 const NOBODY = 'its run mode needs a person, and there is nobody to ask; run = "unattended" would allow it'

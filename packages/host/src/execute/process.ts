@@ -113,6 +113,8 @@ export type StopReason = 'timeout' | 'cancelled' | 'output'
 /** Beyond this, a timer of Node's fires at once. */
 const LONGEST_TIMER = 2 ** 31 - 1
 export const STDERR_KEPT = 64 * 1024
+/** Above what a tool wrote there, in its result. */
+export const STANDARD_ERROR = 'standard error'
 /** Of the error output of a tool that was stopped, in its result. */
 const SAID_SHOWN = 4096
 
@@ -158,15 +160,29 @@ function understand(
       return { reply: failure(WHY.output(request)), notes: [] }
     case 'timeout':
     case 'cancelled':
-      return { reply: stoppedReply(stopped, stderr, request), notes: [] }
+      return { reply: stoppedReply(stopped, stderr, request, printedBy(stdout, request)), notes: [] }
   }
 }
 
-/** Its last words often say what it was waiting for. */
-export function stoppedReply(stopped: StopReason, stderr: string, request: ProcessRequest): ToolReply {
+/** SPEC 6.5: what was received is kept. Its last words often say what it was waiting for. */
+export function stoppedReply(
+  stopped: StopReason,
+  stderr: string,
+  request: ProcessRequest,
+  printed = '',
+): ToolReply {
   const why = WHY[stopped](request)
   const said = stderr.trim().slice(-SAID_SHOWN)
-  return failure(said === '' ? why : `${why}; it had said:\n${said}`)
+  if (printed === '') return failure(said === '' ? why : `${why}; it had said:\n${said}`)
+  const rest = said === '' ? '' : `\n${STANDARD_ERROR}:\n${said}`
+  return failure(`${why}; it had printed:\n${printed}${rest}`)
+}
+
+/** Half an answer in JSON is of no use to anybody. */
+function printedBy(stdout: Buffer, { bytes }: ProcessRequest): string {
+  if (looksLikeAnswer(stdout)) return ''
+  const text = stdout.toString('utf8').trimEnd()
+  return text.length <= bytes ? text : `${text.slice(0, bytes).toWellFormed()}…`
 }
 
 const looksLikeAnswer = (bytes: Buffer): boolean =>
@@ -184,7 +200,11 @@ function bounded(reply: ToolReply, { bytes, total }: Kept, { bytes: most }: Proc
   const stopped = total > rawLimits(most).most ? ', and the tool was stopped' : ''
   const said = unread ? `output cut: ${most} of ${total} bytes kept (max_output_bytes)${stopped}` : cut
   return {
-    reply: { type: 'success', content },
+    reply: {
+      ...reply,
+      content,
+      ...(reply.stderr === undefined ? {} : { stderr: reply.stderr.slice(-most) }),
+    },
     notes: [
       ...(said === undefined ? [] : [said]),
       ...(isUtf8({ bytes, total }) ? [] : ['the output is not UTF-8: what is not was replaced by �']),

@@ -4,7 +4,12 @@ import { howEnded } from '../confine/program.ts'
 
 /** What a tool gave back, after whatever it printed was understood (SPEC 6.5). */
 export type ToolReply =
-  | { readonly type: 'success'; readonly content: readonly ContentBlock[] }
+  | {
+      readonly type: 'success'
+      readonly content: readonly ContentBlock[]
+      /** Of a tool that answers in plain text: programs often say there what came of it. */
+      readonly stderr?: string
+    }
   | ToolFailure
   | { readonly type: 'needs_input'; readonly question: ToolQuestion }
 
@@ -35,7 +40,14 @@ export interface Printed {
 export function parseReply({ stdout, stderr, code, signal }: Printed): ToolReply {
   const text = stdout.toString('utf8')
   const answer = parseAnswer(text)
-  if (code === 0) return answer ?? { type: 'success', content: text === '' ? [] : [{ type: 'text', text }] }
+  if (code === 0)
+    return (
+      answer ?? {
+        type: 'success',
+        content: text === '' ? [] : [{ type: 'text', text }],
+        ...(stderr.trim() === '' ? {} : { stderr }),
+      }
+    )
   // SPEC 6.5: a non-zero exit is an error, whatever was printed; the tool's own words for it come first.
   if (answer?.type === 'error') return answer
   // What it had to say is kept, in whichever form: a success with a failing exit is often a report of what failed.

@@ -34,7 +34,9 @@ export async function callTool(route: Route, call: CallContext): Promise<CallToo
   const subject = subjectOf(route, session)
   const { config, name, source } = subject
   const args = request.params.arguments ?? {}
-  const consent = await askConsent({ name: titleOf(subject), config }, args, person)
+  const { secrets } = session.gateway
+  const secretIn = (given: unknown): string | undefined => session.gateway.secretIn(name, given)
+  const consent = await askConsent({ name: titleOf(subject), config, secretIn }, args, person)
   if (consent.kind === 'refused')
     return errorResult(
       consent.decision.mode === 'ask' && !person
@@ -47,6 +49,7 @@ export async function callTool(route: Route, call: CallContext): Promise<CallToo
       arguments: consent.arguments,
       signal,
       respondent: person,
+      ...(consent.decision.secrets === 'take' ? {} : { isSecret: (path: string) => secrets.at(path) }),
       params: { ...request.params, _meta: meta },
       ...(progressToken === undefined
         ? {}
@@ -64,7 +67,7 @@ export interface PerformedCall extends LocalCall {
   readonly progress?: (made: Progress) => void
 }
 
-type CallConfig = Pick<ToolConfig, 'run' | 'result' | 'timeout_secs' | 'max_output_bytes'>
+type CallConfig = Pick<ToolConfig, 'run' | 'runIsWritten' | 'result' | 'timeout_secs' | 'max_output_bytes'>
 
 export interface CallSubject {
   readonly name: string

@@ -2,9 +2,11 @@ import type { Tool } from '@modelcontextprotocol/client'
 import type { Config, McpServerConfig } from '@cordon/config'
 import type { AccessPolicy } from '@cordon/policy'
 import type { Surroundings } from '@cordon/workspace'
+import { SENSITIVE } from '../compile/sensitive.ts'
 import { writableCode } from '../compile/server-code.ts'
 import type { Subject } from '../compile/subject.ts'
 import type { Hint } from '../confine/hints.ts'
+import { Secrets } from '../execute/secrets.ts'
 import { ToolSession } from '../execute/session.ts'
 import type { Installation } from '../execute/shipped.ts'
 import { localTool, type LocalTool } from '../execute/tool.ts'
@@ -47,6 +49,8 @@ export class Gateway {
   readonly serverWorld: ServerWorld
   /** The workspace's own tools. */
   readonly localTools: ReadonlyMap<string, LocalTool>
+  /** SPEC 4.9: what a call may not have unasked. */
+  readonly secrets: Secrets
 
   constructor(options: GatewayOptions) {
     const { project, compiler, installation, surroundings, version, only } = options
@@ -66,6 +70,11 @@ export class Gateway {
       unfinished: project.workspace.unfinished,
       version,
     }
+    this.secrets = new Secrets({
+      root: project.root.path,
+      home: compiler.home,
+      patterns: [...SENSITIVE, ...sandbox.sensitive],
+    })
     this.localTools = new Map(
       Object.entries(only ? {} : conversation.tools)
         .filter(([, { enable, source }]) => enable && source.kind === 'local')
@@ -90,6 +99,11 @@ export class Gateway {
         ? writableCode(subject, policy, this.config, project.root)
         : [],
     )
+  }
+
+  /** SPEC 4.9: what a call of this tool names that may be secret. */
+  secretIn(tool: string, args: unknown): string | undefined {
+    return this.secrets.namedIn(tool, args, this.localTools.get(tool)?.shipped === true ? 'ours' : 'others')
   }
 
   policyOf(kind: Subject['kind'], name: string): AccessPolicy | undefined {

@@ -2,7 +2,7 @@ import type { CallToolResult } from '@modelcontextprotocol/server'
 import { CordonError } from '@cordon/policy'
 import type { AnswerMemory, Respondent } from '../execute/questions.ts'
 import type { ToolSession } from '../execute/session.ts'
-import { errorResult, resultOfOutcome } from './results.ts'
+import { errorResult, resultOfOutcome, withoutSecrets } from './results.ts'
 
 /** One call of a local tool, by whoever consented to it: a client's, or the assistant's own. */
 export interface LocalCall {
@@ -11,6 +11,8 @@ export interface LocalCall {
   readonly respondent: Respondent | undefined
   /** Answers that hold for later calls. */
   readonly remembered?: AnswerMemory
+  /** SPEC 4.9: what is left out of the result; absent: nothing. */
+  readonly isSecret?: ((path: string) => boolean) | undefined
 }
 
 /**
@@ -45,7 +47,7 @@ export interface LocalHolder {
 export async function callLocal(
   name: string,
   holder: LocalHolder,
-  { arguments: args, signal, respondent, remembered }: LocalCall,
+  { arguments: args, signal, respondent, remembered, isSecret }: LocalCall,
 ): Promise<CallToolResult> {
   try {
     const outcome = await holder.local.call(name, args, {
@@ -56,7 +58,7 @@ export async function callLocal(
     })
     for (const { text } of outcome.hints.filter(({ audience }) => audience === 'person'))
       holder.warn(`tool ${name}: hint: ${text}`)
-    return resultOfOutcome(outcome)
+    return resultOfOutcome(isSecret ? withoutSecrets(outcome, isSecret) : outcome)
   } catch (error) {
     if (error instanceof CordonError) return errorResult(error.message)
     throw error

@@ -1,6 +1,7 @@
 import type { CallToolResult } from '@modelcontextprotocol/server'
 import { show } from '@cordon/policy'
 import { boundContent } from '../execute/output.ts'
+import { STANDARD_ERROR } from '../execute/process.ts'
 import type { ContentBlock } from '../execute/result.ts'
 import type { ToolOutcome } from '../execute/execute.ts'
 import { shownValues } from '../execute/shown.ts'
@@ -22,7 +23,8 @@ export const errorResult = (...texts: readonly string[]): CallToolResult => ({
  */
 export function resultOfOutcome({ reply, notes, end, hints }: ToolOutcome): CallToolResult {
   const odd = notes.map((note) => textBlock(`note: ${note}`))
-  if (reply.type === 'success') return { content: [...reply.content.flatMap(asText), ...odd] }
+  if (reply.type === 'success')
+    return { content: [...reply.content.flatMap(asText), ...saidBeside(reply.stderr), ...odd] }
   const { refused = [], unreached = [] } = end ?? {}
   const ours = ourText([
     ...(reply.transient ? ['the same call may work later'] : []),
@@ -30,6 +32,37 @@ export function resultOfOutcome({ reply, notes, end, hints }: ToolOutcome): Call
   ])
   return errorResult([toolText(reply.message), ...(ours === undefined ? [] : [ours])].join('\n'), ...notes)
 }
+
+/** SPEC 6.5: what a tool that answers in plain text wrote to its standard error, marked as such. */
+const saidBeside = (stderr: string | undefined): Content[] =>
+  stderr === undefined ? [] : [textBlock(`${STANDARD_ERROR}:\n${stderr.trimEnd()}`)]
+
+/**
+ * SPEC 4.9: of what a search finds, or a link leads to, nobody was asked about. What may be secret is left out, and said: a call
+ * that names it is asked about.
+ */
+export function withoutSecrets(outcome: ToolOutcome, isSecret: (path: string) => boolean): ToolOutcome {
+  const { reply } = outcome
+  if (reply.type !== 'success') return outcome
+  const secret = (block: ContentBlock): block is Extract<ContentBlock, { type: 'resource' }> =>
+    block.type === 'resource' && isSecret(pathOf(block.resource.uri))
+  const left = [...new Set(reply.content.filter(secret).map(({ resource }) => pathOf(resource.uri)))]
+  if (left.length === 0) return outcome
+  const names = `${left.slice(0, MOST_NAMES).map(show).join(', ')}${left.length > MOST_NAMES ? ', …' : ''}`
+  return {
+    ...outcome,
+    reply: { ...reply, content: reply.content.filter((block) => !secret(block)) },
+    notes: [
+      ...outcome.notes,
+      `left out, because it may be secret: ${names}; a person is asked about a call that names it as its path`,
+    ],
+  }
+}
+
+const MOST_NAMES = 10
+
+/** Without the part of it that is shown. */
+const pathOf = (uri: string): string => fileOf(uri.replace(/#[^#]*$/, ''))
 
 function asText(block: ContentBlock): Content[] {
   if (block.type === 'text') return [textBlock(block.text)]

@@ -6,7 +6,13 @@ import { Toolbox, type ToolNames } from '../../src/agent/toolbox.ts'
 /** Whose each name is; the test changes it, as servers do that come and go. */
 type Names = Record<string, string>
 
-const CONFIG = { run: 'ask', result: 'unattended', timeout_secs: 1, max_output_bytes: 1 } as const
+const CONFIG = {
+  run: 'ask',
+  runIsWritten: false,
+  result: 'unattended',
+  timeout_secs: 1,
+  max_output_bytes: 1,
+} as const
 
 function toolboxOf(names: Names, choice: Partial<ToolNames> = {}): Toolbox {
   const offering: Offering = {
@@ -33,6 +39,7 @@ function toolboxOf(names: Names, choice: Partial<ToolNames> = {}): Toolbox {
     refresh: unused,
     askPerson: undefined,
     keep: unused,
+    textNow: unused,
   }
   return new Toolbox(options, Promise.resolve(offering))
 }

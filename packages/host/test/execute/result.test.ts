@@ -53,6 +53,13 @@ test('everything else is plain text', () => {
   expect(reply('')).toEqual({ type: 'success', content: [] })
 })
 
+test('SPEC 6.5: standard error beside plain text is kept, beside an answer of the protocol it is not', () => {
+  expect(reply('out', { stderr: 'OK\n' })).toEqual({ ...text('out'), stderr: 'OK\n' })
+  expect(reply('', { stderr: 'OK\n' })).toEqual({ type: 'success', content: [], stderr: 'OK\n' })
+  expect(reply('out', { stderr: ' \n' })).toEqual(text('out'))
+  expect(reply('{"type":"success","content":"short"}', { stderr: 'OK\n' })).toEqual(text('short'))
+})
+
 const wrong: Readonly<Record<string, string>> = {
   '{"type":"success"}': 'content must be a list, got nothing',
   '{"type":"success","content":[{"type":"text","text":"x"},{"type":"image"}]}':

@@ -52,7 +52,7 @@ const consenter = (yes: boolean, edited?: unknown): Consenter => ({
 test('SPEC 6.5: consent by mode, and without anybody it is a no', async () => {
   const call = { path: 'a' }
   const outcome = async (run: 'ask' | 'unattended' | 'edit' | 'skip', who: Consenter | undefined) => {
-    const consent = await askConsent(toolWith({ run }), call, who)
+    const consent = await askConsent({ ...toolWith({ run }), secretIn: () => undefined }, call, who)
     return consent.kind === 'run' ? consent.arguments : consent.reason
   }
   expect(await outcome('unattended', undefined)).toBe(call)

@@ -10,7 +10,8 @@ async function questionAbout(args: unknown): Promise<string> {
     shown = question
     return Promise.resolve(true)
   }
-  await askConsent({ name: 'write', config: { run: 'ask' } }, args, {
+  const config = { run: 'ask', runIsWritten: true } as const
+  await askConsent({ name: 'write', config, secretIn: () => undefined }, args, {
     confirms,
     edits: () => Promise.resolve(),
   })

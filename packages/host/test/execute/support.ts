@@ -13,6 +13,7 @@ export const toolWith = (config: Partial<ToolConfig>): LocalTool => ({
     enable: true,
     source: { kind: 'local' },
     run: 'ask',
+    runIsWritten: true,
     result: 'unattended',
     options: {},
     questions: {},

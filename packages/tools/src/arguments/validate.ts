@@ -88,15 +88,21 @@ function problemsOf(
 
 function typeProblem(type: unknown, value: unknown, at: string): Problem | undefined {
   if (type === undefined) return undefined
-  const types: readonly unknown[] = Array.isArray(type) ? type : [type]
-  const known = types.filter((name) => typeof name === 'string' && Object.hasOwn(TYPES, name)) as TypeName[]
-  if (known.length !== types.length || known.length === 0)
-    throw new SchemaError(`the schema has the type ${JSON.stringify(type)}, which JSON does not`)
+  const known = checkType(type)
   if (known.some((name) => TYPES[name].fits(value))) return undefined
   return {
     at,
     message: `expected ${known.map((name) => TYPES[name].text).join(' or ')}, got ${describe(value)}`,
   }
+}
+
+/** The types that `type` names. Throws where JSON has none of that name. */
+export function checkType(type: unknown): readonly TypeName[] {
+  const types: readonly unknown[] = Array.isArray(type) ? type : [type]
+  const known = types.filter((name) => typeof name === 'string' && Object.hasOwn(TYPES, name)) as TypeName[]
+  if (known.length !== types.length || known.length === 0)
+    throw new SchemaError(`the schema has the type ${JSON.stringify(type)}, which JSON does not`)
+  return known
 }
 
 const TYPES = {

@@ -21,6 +21,8 @@ interface TurnEvent extends Stamped {
 interface RequestEvent extends Stamped {
   readonly kind: 'request'
   readonly text: string
+  /** Cordon wrote it, to go on with a turn: no person said so. */
+  readonly by?: 'cordon'
   readonly resources: readonly Resource[]
 }
 

@@ -1,0 +1,91 @@
+import { lstatSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { type AccessPolicy, Context, CordonError, DeniedError, type Location, show } from '@cordon/policy'
+import { parseArguments, reportError } from '@cordon/tools'
+import { loadPatternTest } from '../execute/patterns.ts'
+import type { LocalTool } from '../execute/tool.ts'
+import { type Touched, touchedBy } from '../execute/touched.ts'
+import { editProblem } from './shown.ts'
+import type { TextNow } from './text-now.ts'
+
+/** What is known of a call before it runs, and before anybody is asked about it. */
+export interface Foreseen {
+  /** It cannot succeed, and this is what it would say. */
+  readonly refusal: string | undefined
+  /** It replaces a file that is there. */
+  readonly replaces: boolean
+}
+
+export const NOTHING_FORESEEN: Foreseen = { refusal: undefined, replaces: false }
+
+interface ForeseeWorld {
+  readonly root: string
+  readonly policy: AccessPolicy | undefined
+  readonly textNow: TextNow
+}
+
+/**
+ * SPEC 6.5, decision 0366: nobody is asked about a call that cannot succeed. Only looks; whoever runs the call checks all of it
+ * again, so that at worst somebody is asked in vain.
+ */
+export async function foresee(
+  tool: Pick<LocalTool, 'name' | 'parameters' | 'shipped'>,
+  args: unknown,
+  world: ForeseeWorld,
+): Promise<Foreseen> {
+  try {
+    const given = parseArguments(tool.parameters, args, await loadPatternTest(tool.parameters))
+    if (!tool.shipped || !world.policy) return NOTHING_FORESEEN
+    const context = new Context({ root: world.root, action: 'run', access: world.policy, tool: tool.name })
+    const places = touchedBy(tool.name, given).map((touched) => placeOf(context, touched, world.root))
+    const replaced = places.find((place) => place?.isReplaced)
+    if (replaced && given['overwrite'] === false)
+      return { refusal: `${show(replaced.name)} exists and was not replaced`, replaces: false }
+    const problem = tool.name === 'fs_modify_file' ? editProblem(given, world.textNow) : undefined
+    return { refusal: problem, replaces: replaced !== undefined }
+  } catch (error) {
+    if (!(error instanceof CordonError)) throw error
+    const report = reportError(error, tool.name)
+    return { refusal: report.type === 'error' ? report.message : error.message, replaces: false }
+  }
+}
+
+interface Place {
+  readonly name: string
+  readonly isReplaced: boolean
+}
+
+/** Throws as the tool would. Undefined: what a link of that name is taken for is the tool's to say. */
+function placeOf(context: Context, { path, want }: Touched, root: string): Place | undefined {
+  if (want !== 'write') {
+    const { absolute, relative } = context.locate(path, want)
+    if (want !== 'read' && !isThere(absolute)) throw new MissingError(`${show(relative)} does not exist`)
+    return { name: relative, isReplaced: false }
+  }
+  if (isLink(join(root, path))) return undefined
+  const [create, update] = (['create', 'update'] as const).map((each) => attempt(context, path, each))
+  const place = [create, update].find((each): each is Location => each !== undefined && 'absolute' in each)
+  const target = place?.absolute ?? (create instanceof DeniedError ? join(root, create.denied.target) : '')
+  const there = statSync(target, { throwIfNoEntry: false })
+  const needed = there ? update : create
+  if (needed instanceof Error) throw needed
+  return { name: path, isReplaced: there?.isFile() === true }
+}
+
+function attempt(context: Context, path: string, want: 'create' | 'update'): Location | DeniedError {
+  try {
+    return context.locate(path, want)
+  } catch (error) {
+    if (error instanceof DeniedError) return error
+    throw error
+  }
+}
+
+const isThere = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false }) !== undefined
+
+const isLink = (path: string): boolean =>
+  lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true
+
+class MissingError extends CordonError {
+  readonly code = 'FILE_NOT_FOUND'
+}

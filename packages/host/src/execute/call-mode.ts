@@ -1,0 +1,39 @@
+import type { RunMode, ToolConfig } from '@cordon/config'
+import { loadPatternTest } from './patterns.ts'
+import { decideRunMode, type RunDecision } from './run-mode.ts'
+
+/** Whatever can be called, as far as it matters for the question whether it may. */
+export interface CallableTool {
+  readonly config: Pick<ToolConfig, 'run' | 'runIsWritten'>
+  /** A person said that it need not be asked about any more. */
+  readonly isAllowed?: boolean
+  /** SPEC 4.9: what a call names that may be secret. */
+  readonly secretIn: (args: unknown) => string | undefined
+}
+
+export interface CallMode extends RunDecision {
+  readonly mode: RunMode
+  /** What the question says may be secret. */
+  readonly secret: string | undefined
+  /** `leave out`: nobody looked at the call, and nobody wrote that its secrets may be had. */
+  readonly secrets: 'take' | 'leave out'
+}
+
+/**
+ * SPEC 6.5, decision 0365: neither Cordon's own default nor an answer `always` covers what may be secret. Who wrote
+ * `unattended` into a configuration meant it.
+ */
+export async function decideCallMode(tool: CallableTool, args: unknown): Promise<CallMode> {
+  const { config, isAllowed = false, secretIn } = tool
+  const decision = decideRunMode(config.run, args, await loadPatternTest(config.run))
+  const isAnswered = decision.mode === 'ask' && isAllowed
+  const mode = isAnswered ? 'unattended' : decision.mode
+  const isBraked = mode === 'unattended' && (isAnswered || !config.runIsWritten)
+  const secret = mode === 'ask' || isBraked ? secretIn(args) : undefined
+  return {
+    ...decision,
+    mode: isBraked && secret !== undefined ? 'ask' : mode,
+    secret,
+    secrets: isBraked ? 'leave out' : 'take',
+  }
+}

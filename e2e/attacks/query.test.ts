@@ -109,15 +109,60 @@ describe('SPEC 6.5 hostile output of a model', () => {
     write('w/where.sh', '#!/bin/sh\npwd; echo "file://$PWD/x at $HOME/y" >&2; exit 3\n')
     const tool = `[conversation.tools.where]\nsource = "local"\ncommand = ["sh", "where.sh"]\n`
     await model(
-      [{ text: `you are in ${here.cwd}`, calls: [{ tool: 'where', arguments: { at: here.home } }] }],
+      [
+        { text: `you are in ${here.cwd}`, calls: [{ tool: 'where', arguments: { at: here.home } }] },
+        { text: 'so' },
+      ],
       UNATTENDED + tool,
     )
-    query(`look at ${here.cwd}/README.md and ${here.home}/x`)
+    expect(query(`look at ${here.cwd}/README.md and ${here.home}/x`)).toMatchObject({
+      code: 0,
+      stderr: expect.any(String),
+    })
     const log = JSON.stringify(events())
-    expect(log).not.toContain(here.dir)
+    expectNoPath(log)
     expect(log).toContain('look at <cordon:workspace>/README.md and <cordon:home>/x')
+    expect(events().find(({ kind }) => kind === 'tool_result')).toMatchObject({ outcome: 'error' })
+  })
+
+  test('SPEC 6.1: a `file:` URI that a tool returns names the file as the workspace has it', async () => {
+    const encoded = here.cwd.replace(/[a-z]/, (letter) => `%${letter.charCodeAt(0).toString(16)}`)
+    const uris = [
+      `file://${here.cwd}/src/price.js`,
+      `file://${encoded}/src/price.js`,
+      `file://${encoded.replaceAll('/', '%2F').replace('%2F', '/')}/src/price.js`,
+      `file://localhost${here.cwd}/src/price.js`,
+      `file:${here.cwd}/src/price.js`,
+      `FILE://${here.cwd}/./src//price.js`,
+      `file://${here.home}/p.png`,
+    ]
+    const content = uris.flatMap((uri) => [
+      { type: 'resource', resource: { uri, text: 'body' } },
+      { type: 'resource', resource: { uri, mimeType: 'image/png', blob: 'AAAA' } },
+    ])
+    write('w/out.json', JSON.stringify({ type: 'success', content }))
+    const tool = '[conversation.tools.uris]\nsource = "local"\ncommand = ["cat", "out.json"]\n'
+    const { requests } = await model(
+      [{ calls: [{ tool: 'uris', arguments: {} }] }, { text: 'so' }],
+      UNATTENDED + tool,
+    )
+    expect(query('look')).toMatchObject({ code: 0, stdout: 'so\n' })
+    expectNoPath(JSON.stringify(events()))
+    expectNoPath(JSON.stringify(requests().map(({ body }) => body)))
+    const [result] = events().filter(({ kind }) => kind === 'tool_result')
+    expect(String(result!['text']).match(/^src\/price\.js:\nbody$/gm)).toHaveLength(6)
+    const kept = (result!['resources'] as { readonly uri: string }[]).map(({ uri }) => uri)
+    expect(new Set(kept)).toEqual(
+      new Set(['file:///src/price.js', expect.stringMatching(/^external:[0-9a-f]{64}\/p\.png$/)]),
+    )
   })
 })
+
+/** Neither as it is, nor without its first slash, nor with one letter of it encoded, nor its last part alone. */
+function expectNoPath(text: string): void {
+  for (const spelled of [text, decodeURIComponent(text.replaceAll(/%(?![0-9a-f]{2})/gi, '%25'))])
+    expect(spelled.toLowerCase()).not.toContain(here.dir.split('/').at(-1)!.toLowerCase())
+}
 
 describe('SPEC 6.5 attacks on a conversation', () => {
   const FORGED = '01m7ktmfgkgmg35x'

@@ -11,9 +11,11 @@ const paths = new HostPaths({
 test.each([
   ['/home/ann/pröject/src/a.ts', './src/a.ts'],
   ['/home//ann/./pröject/a', './a'],
-  ['file:///home/ann/pr%C3%B6ject/a', 'file://./a'],
-  ['file:///home/ann/pr%c3%b6ject/a', 'file://./a'],
-  ['file:///h%6fme%2Fann%2fx', 'file://~%2fx'],
+  ['file:///home/ann/pr%C3%B6ject/a', 'file:///a'],
+  ['file:///home/ann/pr%c3%b6ject/a', 'file:///a'],
+  ['file:///h%6fme%2Fann%2fx', '~%2fx'],
+  ['file:///home/ann/p.png, file:/home/ann/p.png', '~/p.png, ~/p.png'],
+  ['FILE://localhost/home/ann/pröject/a file:/home/ann/pröject', 'file:///a file:///'],
   ['{"at":"\\/home\\/ann\\/x"}', '{"at":"~\\/x"}'],
   ['"\\\\/home\\\\/ann"', '"~"'],
   ['"\\u002fhome\\u002Fann"', '"~"'],
@@ -24,6 +26,24 @@ test.each([
 ])('SPEC 6.1 %s, in whichever spelling, is %s', (text, shown) => {
   expect(paths.hide(text)).toBe(shown)
   expect(() => paths.assertAbsent(shown)).not.toThrow()
+})
+
+test.each([
+  ['file:///home/ann/pr%C3%B6ject/src/a%20b.ts#L3', 'file:///src/a%20b.ts#L3'],
+  ['file:/home/ann/pröject', 'file:///'],
+  ['FILE://localhost/home//ann/./pröject/x/../a', 'file:///a'],
+  ['file:///%68ome%2Fann/pröject/a', 'file:///a'],
+  ['file:///opt/fork/b', 'file:///fork/b'],
+  ['file:///home/ann/p.png', expect.stringMatching(/^external:[0-9a-f]{64}\/p\.png$/)],
+  ['file:///src/a.ts', 'file:///src/a.ts'],
+  ['https://home/ann', 'https://home/ann'],
+])('SPEC 6.3: %s is %s in the workspace', (uri, expected) => {
+  expect(paths.workspaceUri(uri)).toEqual(expected)
+})
+
+test('SPEC 6.1: a home of one component is found behind a host, too', () => {
+  const root = new HostPaths({ root: '/w', homes: ['/root'] })
+  expect(root.hide('file://localhost/root/x file:/root/x src/root/x')).toBe('~/x ~/x src/root/x')
 })
 
 test('SPEC 6.1: what stands behind a hidden path may be one again', () => {

@@ -138,6 +138,10 @@ export class Query implements AsyncDisposable {
     // SPEC 3.1: all of them are compiled, and what is new is asked about, before the turn starts.
     const policies = await compileProject(project, user)
     audience.warn(policies.warnings)
+    const mounts = await listMounts(project, user)
+    const hidden = mounts.flatMap(({ name, target }) =>
+      target === undefined ? [] : [{ path: target, shown: name }],
+    )
     const { warn, waiting } = audience
     const gateway = new Gateway({
       project,
@@ -146,12 +150,9 @@ export class Query implements AsyncDisposable {
       installation: options.installation,
       surroundings: place.surroundings,
       version: options.version,
+      places: hidden,
       audience: { warn: (text) => warn([text]), ...(waiting ? { waiting } : {}) },
     })
-    const mounts = await listMounts(project, user)
-    const hidden = mounts.flatMap(({ name, target }) =>
-      target === undefined ? [] : [{ path: target, shown: name }],
-    )
     const textNow = openAmbientTextNow(project.root.path, mounts)
     const query = new Query(options, {
       shelf,

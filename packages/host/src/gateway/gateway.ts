@@ -1,7 +1,7 @@
 import type { Tool } from '@modelcontextprotocol/client'
 import type { Config, McpServerConfig } from '@cordon/config'
 import type { AccessPolicy } from '@cordon/policy'
-import type { Surroundings } from '@cordon/workspace'
+import { HostPaths, type Surroundings } from '@cordon/workspace'
 import { writableCode } from '../compile/server-code.ts'
 import type { Subject } from '../compile/subject.ts'
 import type { Hint } from '../confine/hints.ts'
@@ -34,6 +34,8 @@ export interface GatewayOptions {
   readonly version: string
   /** Of the configured servers only these, and none of the workspace's own tools. Absent: everything. */
   readonly only?: readonly string[] | undefined
+  /** Where mounts lead, and what they are called in the workspace. */
+  readonly places?: readonly { readonly path: string; readonly shown: string }[]
   readonly audience: Audience
 }
 
@@ -46,11 +48,14 @@ export class Gateway {
   readonly serverWorld: ServerWorld
   /** The workspace's own tools. */
   readonly localTools: ReadonlyMap<string, LocalTool>
+  /** What tools say of files, as the workspace has them. */
+  readonly hostPaths: HostPaths
 
   constructor(options: GatewayOptions) {
     const { project, compiler, installation, surroundings, version, only } = options
     const { conversation, sandbox } = project.loaded.config
     this.options = options
+    this.hostPaths = HostPaths.of({ root: project.root.path, home: compiler.home }, options.places)
     this.desk = {
       store: storeOf(project.workspace, compiler, compiler),
       person: compiler.person,

@@ -2,6 +2,7 @@ import type { CallToolResult } from '@modelcontextprotocol/server'
 import { CordonError } from '@cordon/policy'
 import type { AnswerMemory, Respondent } from '../execute/questions.ts'
 import type { ToolSession } from '../execute/session.ts'
+import type { Gateway } from './gateway.ts'
 import { errorResult, resultOfOutcome } from './results.ts'
 
 /** One call of a local tool, by whoever consented to it: a client's, or the assistant's own. */
@@ -38,6 +39,7 @@ const MOST_WORDS = 1000
 /** Who has local tools, and tells a person about them. */
 export interface LocalHolder {
   readonly local: ToolSession
+  readonly gateway: Pick<Gateway, 'hostPaths'>
   warn(text: string): void
 }
 
@@ -56,7 +58,7 @@ export async function callLocal(
     })
     for (const { text } of outcome.hints.filter(({ audience }) => audience === 'person'))
       holder.warn(`tool ${name}: hint: ${text}`)
-    return resultOfOutcome(outcome)
+    return resultOfOutcome(outcome, holder.gateway.hostPaths)
   } catch (error) {
     if (error instanceof CordonError) return errorResult(error.message)
     throw error

@@ -400,7 +400,7 @@ describe('SPEC 6.5 what is shown is what runs', () => {
     for (const name of ['a.txt', 'b.txt', 'keep.txt']) write(`w/${name}`, name)
     await model(
       [remove('a.txt'), remove('keep.txt'), { text: 'one' }, remove('b.txt'), { text: 'two' }],
-      '[conversation.tools.fs_delete_file]\nrun = [{ arg = "/path", equals = "keep.txt", mode = "skip" }]\n',
+      '[conversation.tools.fs_delete_file]\nrun = [{ path = "keep.txt", mode = "skip" }]\n',
     )
     expect(atTerminal(['go'], [['Run fs_delete_file?', 'a\r']]).missed).toEqual([])
     expect(

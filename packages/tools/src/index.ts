@@ -1,5 +1,6 @@
 export { type PatternTest } from './arguments/checker.ts'
 export { misfits, parseArguments } from './arguments/validate.ts'
+export { parseUnifiedDiff } from './modify/unified-diff.ts'
 export { replaceExactly } from './modify/replace.ts'
 export { Anchors } from './anchors.ts'
 export { DESCRIPTIONS } from './descriptions.ts'

@@ -18,7 +18,7 @@ export function holdSameTools(tools: Named<ToolConfig>): Named<ToolConfig> {
     const strictest = {
       enable: all.every(({ enable }) => enable),
       run: all.map(({ run }) => run).reduce(stricterRun),
-      result: all.map(({ result }) => result).reduce(stricterMode),
+      result: all.map(({ result }) => result).reduce(stricterRun),
     }
     for (const [name, tool] of entries) held[name] = { ...tool, ...strictest }
   }

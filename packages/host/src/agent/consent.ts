@@ -34,13 +34,14 @@ export type Consent =
 
 /** SPEC 6.5: may this call run? Without anybody to ask, `ask` and `edit` are a no. */
 export async function consentTo(
-  tool: Pick<OpenTool, 'config' | 'isAllowed'>,
+  tool: Pick<OpenTool, 'config' | 'isAllowed' | 'pathsIn'>,
   args: unknown,
   show: (mode: RunMode) => Promise<ShownCall>,
   decider: Decider | undefined,
 ): Promise<Consent> {
   const matches = await loadPatternTest(tool.config.run)
-  const modeOf = (given: unknown): RunMode => decideRunMode(tool.config.run, given, matches).mode
+  const modeOf = (given: unknown): RunMode =>
+    decideRunMode(tool.config.run, given, matches, tool.pathsIn).mode
   const asked = modeOf(args)
   const mode = asked === 'ask' && tool.isAllowed ? 'unattended' : asked
   const shown = await show(mode)

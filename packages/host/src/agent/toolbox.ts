@@ -5,6 +5,7 @@ import { CordonError, show, suggest } from '@cordon/policy'
 import { parseArguments } from '@cordon/tools'
 import type { JsonObject, Resource } from '@cordon/workspace'
 import type { Answer, AnswerMemory, Respondent } from '../execute/questions.ts'
+import type { CallPaths } from '../execute/run-mode.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { type OfferedTool, type Offering, openOffering } from './offering.ts'
 import { BUILT_IN, type BuiltInName, describePolicy, isBuiltIn } from './built-in.ts'
@@ -21,6 +22,8 @@ export interface ToolAnswer {
 export interface OpenTool extends Omit<OfferedTool, 'perform'> {
   /** A person said that it need not be asked about any more. */
   readonly isAllowed: boolean
+  /** What a call touches; undefined: that is not known of this tool. */
+  readonly pathsIn: CallPaths
   /** `free`: it changes nothing, so it may run beside others. */
   readonly order: 'free' | 'alone'
   /** The arguments fit, as far as is known before the call. Throws ParseError. */
@@ -102,6 +105,7 @@ export class Toolbox implements AsyncDisposable {
             source: 'builtin',
             config,
             isAllowed: this.#allowed.has(name),
+            pathsIn: () => undefined,
             order: name === 'ask_user' ? 'alone' : 'free',
             run: (args, how) => this.#runBuiltIn(name, args, how),
           }
@@ -116,6 +120,7 @@ export class Toolbox implements AsyncDisposable {
       source: tool.source,
       config: tool.config,
       isAllowed: this.#allowed.has(name),
+      pathsIn: (args) => gateway.pathsIn(name, args),
       order: changesNothing ? 'free' : 'alone',
       ...(tool.describe ? { describe: tool.describe } : {}),
       run: async (args, { signal, inquired }) => {

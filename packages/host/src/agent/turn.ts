@@ -14,6 +14,8 @@ import { consentTo, type Decider } from './consent.ts'
 import { assembleContext, type ContextOptions } from './context.ts'
 import type { ModelFailure } from './errors.ts'
 import { readReply, type Reply, type Usage, type WantedCall } from './reply.ts'
+import { loadPatternTest } from '../execute/patterns.ts'
+import { decideRunMode } from '../execute/run-mode.ts'
 import { titleOf } from '../gateway/names.ts'
 import { showCall, type ShownCall } from './shown.ts'
 import type { TextNow } from './text-now.ts'
@@ -306,7 +308,7 @@ async function admit(
   if (consent.always) await allowAlways(turn, tool)
   return async () => {
     const answer = await answerOf(tool, consent.arguments, { signal, inquired: inquiryOf(turn, call) })
-    const result = await handOver(tool, answer, turn.decider)
+    const result = await handOver(tool, consent.arguments, answer, turn.decider)
     await recordResult(turn, call, consent.isEdited ? withArguments(result, consent.arguments) : result)
   }
 }
@@ -343,7 +345,8 @@ async function answerOf(tool: OpenTool, args: unknown, how: CallHow): Promise<To
 
 /** `conversation.tools.<name>.result`: whether the model may have it. */
 async function handOver(
-  { name, config }: OpenTool,
+  { name, config, pathsIn }: OpenTool,
+  args: unknown,
   answer: ToolAnswer,
   decider: Decider | undefined,
 ): Promise<Omit<ToolAnswer, 'outcome'> & { readonly outcome: Outcome }> {
@@ -353,7 +356,8 @@ async function handOver(
       text: `tool ${name}: it was run, and its result is not handed over: ${why}`,
       resources: [],
     }) as const
-  switch (config.result) {
+  const matches = await loadPatternTest(config.result)
+  switch (decideRunMode(config.result, args, matches, pathsIn).mode) {
     case 'unattended':
       return answer
     case 'skip':

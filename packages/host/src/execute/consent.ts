@@ -1,5 +1,5 @@
 import { loadPatternTest } from './patterns.ts'
-import { decideRunMode, type RunDecision } from './run-mode.ts'
+import { type CallPaths, decideRunMode, type RunDecision } from './run-mode.ts'
 import { shownValues } from './shown.ts'
 import type { LocalTool } from './tool.ts'
 
@@ -7,6 +7,8 @@ import type { LocalTool } from './tool.ts'
 export interface ConsentSubject {
   readonly name: string
   readonly config: Pick<LocalTool['config'], 'run'>
+  /** What a call touches, where that is known. */
+  readonly pathsIn?: CallPaths
 }
 
 /** Somebody who decides about single calls: at a terminal, or at the other end of a protocol. */
@@ -23,11 +25,11 @@ export type Consent =
 
 /** SPEC 6.5: may this call run? Without anybody to ask, `ask` and `edit` are a no. What runs is still checked by itself. */
 export async function askConsent(
-  { name, config }: ConsentSubject,
+  { name, config, pathsIn }: ConsentSubject,
   args: unknown,
   consenter: Consenter | undefined,
 ): Promise<Consent> {
-  const decision = decideRunMode(config.run, args, await loadPatternTest(config.run))
+  const decision = decideRunMode(config.run, args, await loadPatternTest(config.run), pathsIn)
   const refused = (reason: string): Consent => ({
     kind: 'refused',
     reason: `tool ${name}: ${reason}`,

@@ -5,6 +5,8 @@ import { HostPaths, type Surroundings } from '@cordon/workspace'
 import { writableCode } from '../compile/server-code.ts'
 import type { Subject } from '../compile/subject.ts'
 import type { Hint } from '../confine/hints.ts'
+import { callPaths } from '../execute/call-paths.ts'
+import type { PathNames } from '../execute/run-mode.ts'
 import { ToolSession } from '../execute/session.ts'
 import type { Installation } from '../execute/shipped.ts'
 import { localTool, type LocalTool } from '../execute/tool.ts'
@@ -94,6 +96,14 @@ export class Gateway {
         ? writableCode(subject, policy, this.config, project.root)
         : [],
     )
+  }
+
+  /** What a call of this tool touches; undefined: that is known of the shipped tools alone. */
+  pathsIn(tool: string, args: unknown): readonly PathNames[] | undefined {
+    const { project, places = [] } = this.options
+    return this.localTools.get(tool)?.shipped === true
+      ? callPaths(tool, args, project.root, places)
+      : undefined
   }
 
   policyOf(kind: Subject['kind'], name: string): AccessPolicy | undefined {

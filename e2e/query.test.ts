@@ -106,6 +106,23 @@ test('--edit asks what the editor left of the text, and nothing where it left no
   expect(requests()).toHaveLength(1)
 })
 
+test('SPEC 6.5: a file larger than what may be sent is seen in part, and asked for once', async () => {
+  write('w/large.txt', `first line\n${'many words '.repeat(20_000)}\nlast line\n`)
+  const { requests } = await model([
+    { calls: [{ tool: 'fs_read_file', arguments: { path: 'large.txt' } }] },
+    { text: 'seen' },
+  ])
+  const { code, stdout, stderr } = query('--cfg', 'assistant.context_tokens=24000', 'read it')
+  expect({ code, stdout }).toEqual({ code: 0, stdout: 'seen\n' })
+  expect(stderr).toMatch(
+    /warning: left out to save room: the middle of the result of fs_read_file \([\d,]+ characters\)\n/,
+  )
+  const sent = JSON.stringify(requests()[1]!.body)
+  expect(sent).toContain('first line')
+  expect(sent).toContain('last line')
+  expect(sent).toContain('ask for less at once')
+})
+
 describe('SPEC 6.5 without a person', () => {
   test('what would be asked is refused, with the reason, and the file stays', async () => {
     await model([CHANGE, { text: 'a pity' }], '')

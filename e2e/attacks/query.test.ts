@@ -1,4 +1,5 @@
-import { readdirSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { modelConfig } from '../harness/model.ts'
 import { events, here, kinds, model, query, READ, recorded, UNATTENDED, write } from '../harness/query.ts'
@@ -240,6 +241,56 @@ describe('SPEC 6.5 attacks on a conversation', () => {
     expect(events().find(({ kind }) => kind === 'tool_result')).toMatchObject({
       text: 'the arguments are nested too deeply',
     })
+  })
+
+  test('decision 0372: a key is in no event, on no screen and in no request, whoever wrote it', async () => {
+    const key = 'sk-very-secret-0123456789'
+    write('w/.env', `KEY=${key}\n`)
+    write('w/attached.txt', `the key is ${key}`)
+    const escaped = key.replace('s', '\\u0073')
+    const { requests } = await model(
+      [
+        {
+          reasoning: `I know ${key}, and say sk-very`,
+          text: `It is ${key}, or x${key}${key}.`,
+          calls: [
+            { tool: 'fs_read_file', arguments: { path: '.env' } },
+            { tool: 'fs_create_file', arguments: `{"path": "copy-${escaped}", "content": "${escaped}"}` },
+            { tool: 'fs_read_file', arguments: `{"${key}": ` },
+          ],
+        },
+        { text: 'Not a key: sk-very' },
+      ],
+      UNATTENDED,
+      'anthropic',
+    )
+    const command = `--cfg=providers.llm.recorded.api_key_command=["printf", "${key}"]`
+    const { code, stdout, stderr } = query(command, '--json', '--attach', 'attached.txt', `keep ${key}`)
+    expect(code).toBe(0)
+    expect(requests()[0]!.headers['x-api-key']).toBe(key)
+    const kept = readdirSync(join(here.cwd, '.cordon'), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile() && !entry.parentPath.includes('blobs'))
+      .map((entry) => readFileSync(join(entry.parentPath, entry.name), 'utf8'))
+    const sent = JSON.stringify(requests().map(({ body }) => body))
+    for (const text of [stdout, stderr, sent, ...kept, readdirSync(here.cwd).join()])
+      expect(text).not.toContain(key)
+    const said = stdout
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => JSON.parse(line) as { kind: string; text?: string })
+    const streamed = (wanted: string): string =>
+      said.map(({ kind, text }) => (kind === wanted ? text : '')).join('')
+    expect(streamed('text')).toBe('It is <cordon:key>, or x<cordon:key><cordon:key>.Not a key: sk-very')
+    expect(streamed('reasoning')).toBe('I know <cordon:key>, and say sk-very')
+    expect(sent).toContain('KEY=<cordon:key>')
+    expect(sent).toContain('the key is <cordon:key>')
+    expect(sent).toContain('keep <cordon:key>')
+  })
+
+  test('a value too short to be a key is a word like any other', async () => {
+    await model([{ text: 'none of them' }])
+    const command = '--cfg=providers.llm.recorded.api_key_command=["printf", "none"]'
+    expect(query(command, 'go')).toMatchObject({ code: 0, stdout: 'none of them\n' })
   })
 
   test('a key that the provider repeats is in no message', async () => {

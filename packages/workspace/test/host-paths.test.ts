@@ -119,6 +119,24 @@ test('SPEC 6.1: what was marked is what it was, whatever else stands there', () 
 /** Every path in it is written in the usual way. */
 const isUsual = (content: string): boolean => !/\/\.?\/|[%\\&]/.test(content)
 
+test('decision 0372: a key is found in pieces, whichever way they are cut', () => {
+  const key = 'sk-sk-secret'
+  const hiding = new HostPaths({ root: '/w', homes: [], keys: [key, 'short'] })
+  const text = `a ${key} sk-sk-sk-secret sk- ${key}${key} short sk-sk-secre`
+  const whole = hiding.conceal(text)
+  expect(whole).toBe('a <cordon:key> sk-<cordon:key> sk- <cordon:key><cordon:key> short sk-sk-secre')
+  for (let size = 1; size < text.length; size++) {
+    let [kept, shown] = ['', '']
+    for (let at = 0; at < text.length; at += size) {
+      const next = kept + text.slice(at, at + size)
+      kept = hiding.unfinished(next)
+      shown += hiding.conceal(next.slice(0, next.length - kept.length))
+    }
+    expect(shown + hiding.conceal(kept)).toBe(whole)
+  }
+  expect(hiding.unmark(hiding.mark(`x ${key}`))).toBe('x <cordon:key>')
+})
+
 test('SPEC 6.1: a mark is found in pieces', () => {
   for (const text of ['a <cordon:ho', 'a <', 'a <cordon:', '<cordon:mount x'])
     expect(unfinishedMark(text)).toBe(text.slice(text.indexOf('<')))

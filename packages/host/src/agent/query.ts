@@ -6,6 +6,7 @@ import {
   Blobs,
   type ConversationRef,
   createConversation,
+  HostPaths,
   type JsonObject,
   listConversations,
   type Resource,
@@ -31,8 +32,8 @@ import { type Project, type ProjectOptions, requireWorkspace } from '../project.
 import type { Decider } from './consent.ts'
 import { UNKNOWN_OUTCOME } from './context.ts'
 import { AnswerSchemaError, TurnError } from './errors.ts'
-import { type HiddenPlace, openJournal, openMemoryJournal, type OpenJournal } from './journal.ts'
-import { chooseModel, type ModelChoice, type OpenModel, openModel } from './models.ts'
+import { openJournal, openMemoryJournal, type OpenJournal } from './journal.ts'
+import { chooseModel, keysIn, type ModelChoice, type OpenModel, openModel } from './models.ts'
 import { openAmbientTextNow, type TextNow } from './text-now.ts'
 import { Toolbox } from './toolbox.ts'
 import { CUT_SHORT, runTurn, type Sight, TurnControl, type TurnEnd } from './turn.ts'
@@ -89,7 +90,7 @@ export class Query implements AsyncDisposable {
   readonly #opened: OpenModel
   readonly #toolbox: Toolbox
   readonly #gateway: Gateway
-  readonly #hidden: readonly HiddenPlace[]
+  readonly #paths: HostPaths
   readonly #textNow: TextNow
   /** Undefined: nothing of it is kept, and it began with nothing. */
   #conversation: ConversationRef | undefined
@@ -106,7 +107,7 @@ export class Query implements AsyncDisposable {
     this.#model = opened.model
     this.#opened = opened.opened
     this.#gateway = opened.gateway
-    this.#hidden = opened.hidden
+    this.#paths = opened.paths
     this.#textNow = opened.textNow
     this.#isUntitled = opened.isNew
     this.#toolbox = new Toolbox({
@@ -142,6 +143,11 @@ export class Query implements AsyncDisposable {
     const hidden = mounts.flatMap(({ name, target }) =>
       target === undefined ? [] : [{ path: target, shown: name }],
     )
+    const { env } = place.surroundings
+    const paths = HostPaths.of(shelf.workspace, hidden, [
+      ...opened.keys,
+      ...keysIn(project.loaded.config, env),
+    ])
     const { warn, waiting } = audience
     const gateway = new Gateway({
       project,
@@ -160,7 +166,7 @@ export class Query implements AsyncDisposable {
       model,
       opened,
       gateway,
-      hidden,
+      paths,
       textNow,
       isNew: !known,
     })
@@ -197,7 +203,11 @@ export class Query implements AsyncDisposable {
       // Who changes a title needs the conversation's lock, which the turn held.
       if (this.#isUntitled && this.#conversation) {
         this.#isUntitled = false
-        await titleConversation(this.#shelf, this.#conversation, titleOf(asked.text)).catch(() => undefined)
+        await titleConversation(
+          this.#shelf,
+          this.#conversation,
+          titleOf(this.#paths.conceal(asked.text)),
+        ).catch(() => undefined)
       }
     }
   }
@@ -268,11 +278,11 @@ export class Query implements AsyncDisposable {
   async #journal(): Promise<OpenJournal> {
     if (this.#options.keeping === 'memory') {
       // There is nothing to close about it: the next turn goes on with it.
-      return (this.#memory ??= await openMemoryJournal(this.#shelf, this.#conversation, this.#hidden))
+      return (this.#memory ??= await openMemoryJournal(this.#conversation, this.#paths))
     }
     const { session } = this.#options.user
     await useConversation(this.#shelf, session, this.#conversation!.id)
-    const journal = await openJournal(this.#shelf, this.#conversation!, this.#hidden, NEVER)
+    const journal = await openJournal(this.#shelf, this.#conversation!, this.#paths, NEVER)
     if (journal.recovered !== undefined) this.#options.audience.warn([journal.recovered])
     return journal
   }
@@ -322,7 +332,7 @@ interface Opened {
   readonly model: ModelChoice
   readonly opened: OpenModel
   readonly gateway: Gateway
-  readonly hidden: readonly HiddenPlace[]
+  readonly paths: HostPaths
   readonly textNow: TextNow
   readonly isNew: boolean
 }

@@ -3,13 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { type AssistantConfig, isDeep, type RunMode } from '@cordon/config'
 import { CordonError } from '@cordon/policy'
-import {
-  type ConversationEvent,
-  type Json,
-  type JsonObject,
-  type StoredEvent,
-  unfinishedMark,
-} from '@cordon/workspace'
+import { type ConversationEvent, type Json, type JsonObject, type StoredEvent } from '@cordon/workspace'
 import { consentTo, type Decider } from './consent.ts'
 import { assembleContext, type ContextOptions } from './context.ts'
 import type { ModelFailure } from './errors.ts'
@@ -44,6 +38,10 @@ export interface Journal {
   /** Contents, with marks in their place: what a model writes with them is what it read (decision 0334). */
   mark(content: string): string
   unmark<T>(value: T): T
+  /** Without the keys of providers (decision 0372). */
+  conceal<T>(value: T): T
+  /** How much of a text that goes on may be the beginning of a mark or a key. */
+  unfinished(text: string): string
 }
 
 export interface Turn {
@@ -116,7 +114,7 @@ export async function runTurn(turn: Turn): Promise<TurnEnd> {
     toldLeftOut = leftOut.join()
     const reply = await ask(turn, prompt)
     usage = sum(usage, reply.usage)
-    said = turn.journal.unmark(reply.text)
+    said = turn.journal.unmark(turn.journal.conceal(reply.text))
     const calls = await recordReply(turn, reply)
     turn.see({ kind: 'answered', reply: { ...reply, text: said } })
     if (reply.stop === 'interrupted') return end('interrupted')
@@ -132,12 +130,14 @@ export const CUT_SHORT: ReadonlySet<string> = new Set(['length', 'content-filter
 async function ask(turn: Turn, prompt: LanguageModelV4CallOptions['prompt']): Promise<Reply> {
   const { settings, schema, see } = turn
   const tools = await turn.toolbox.offered()
-  const answer = new Unmarking(turn.journal, (shown) => see({ kind: 'text', text: shown }))
+  const { journal } = turn
+  const answer = new Unmarking(journal, (shown) => see({ kind: 'text', text: shown }))
+  const thought = new Unmarking(journal, (shown) => see({ kind: 'reasoning', text: shown }))
   const reply = readReply(
     turn.model,
     turn.modelId,
     {
-      prompt,
+      prompt: journal.conceal(prompt), // what was attached, or is in an older log
       maxOutputTokens: settings.max_output_tokens,
       ...(tools.length === 0 ? {} : { tools }),
       ...(settings.reasoning === 'off' ? {} : { reasoning: settings.reasoning }),
@@ -146,7 +146,7 @@ async function ask(turn: Turn, prompt: LanguageModelV4CallOptions['prompt']): Pr
     {
       listening: {
         text: (piece) => answer.take(piece),
-        reasoning: (text) => see({ kind: 'reasoning', text }),
+        reasoning: (piece) => thought.take(piece),
         retry: (failure, seconds) => see({ kind: 'retry', failure, seconds }),
       },
       signal: turn.control.turn,
@@ -155,10 +155,13 @@ async function ask(turn: Turn, prompt: LanguageModelV4CallOptions['prompt']): Pr
       onBroken: async (part) => void (await recordReply(turn, { ...part, calls: [] })),
     },
   )
-  return reply.finally(() => answer.end())
+  return reply.finally(() => {
+    thought.end()
+    answer.end()
+  })
 }
 
-/** A person reads what is meant, not the marks for it; one may come in two pieces. */
+/** A person reads what is meant, not the marks for it, and no key; each may come in two pieces. */
 class Unmarking {
   readonly #journal: Journal
   readonly #show: (text: string) => void
@@ -171,7 +174,7 @@ class Unmarking {
 
   take(piece: string): void {
     const text = this.#kept + piece
-    this.#kept = unfinishedMark(text)
+    this.#kept = this.#journal.unfinished(text)
     this.#tell(text.slice(0, text.length - this.#kept.length))
   }
 
@@ -181,7 +184,7 @@ class Unmarking {
   }
 
   #tell(text: string): void {
-    if (text !== '') this.#show(this.#journal.unmark(text))
+    if (text !== '') this.#show(this.#journal.unmark(this.#journal.conceal(text)))
   }
 }
 
@@ -225,8 +228,9 @@ async function recordReply(turn: Turn, reply: Reply): Promise<readonly RecordedC
 async function recordable(turn: Turn, wanted: WantedCall, id: string) {
   const tool = await turn.toolbox.find(wanted.tool)
   const name = tool?.name ?? (wanted.tool.replaceAll(/[^A-Za-z0-9_-]/g, '_').slice(0, 64) || 'unnamed')
-  const input = parseInput(wanted.input)
-  const args = input.kind === 'arguments' ? input.value : { not_json: wanted.input.slice(0, 1000) }
+  const input = turn.journal.conceal(parseInput(wanted.input))
+  const args =
+    input.kind === 'arguments' ? input.value : { not_json: turn.journal.conceal(wanted.input).slice(0, 1000) }
   const call: RecordedCall = { id, name, tool, input: turn.journal.unmark(input) }
   const event = {
     kind: 'tool_call',

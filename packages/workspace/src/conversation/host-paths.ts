@@ -12,25 +12,34 @@ import { externalUri } from '../resources/external-uri.ts'
 export class HostPaths {
   readonly #hidden: readonly HiddenPath[]
   readonly #byMark: ReadonlyMap<string, string>
+  /** Longest first: one may be the beginning of another. */
+  readonly #keys: readonly string[]
 
   /** A home that is a link has two paths; both name the user. `root` is canonical already. */
   static of(
     { root, home }: Pick<Workspace, 'root' | 'home'>,
     places: readonly { readonly path: string; readonly shown: string }[] = [],
+    keys: readonly string[] = [],
   ): HostPaths {
-    return new HostPaths({ root, homes: [home, ...realHome(home)], places })
+    return new HostPaths({ root, homes: [home, ...realHome(home)], places, keys })
   }
 
   constructor({
     root,
     homes,
     places = [],
+    keys = [],
   }: {
     readonly root: string
     readonly homes: readonly string[]
     /** Others that have a name of their own in the workspace: the targets of mounts. */
     readonly places?: readonly { readonly path: string; readonly shown: string }[]
+    /** What the person shows to providers of models, and nobody else may read. */
+    readonly keys?: readonly string[]
   }) {
+    this.#keys = [...new Set(keys)]
+      .filter((key) => key.length >= SHORTEST_KEY)
+      .toSorted((a, b) => b.length - a.length)
     const named = [
       { path: root, shown: '.', mark: 'workspace' },
       ...homes.map((path, i) => ({ path, shown: '~', mark: i === 0 ? 'home' : `home ${i + 1}` })),
@@ -52,7 +61,7 @@ export class HostPaths {
 
   /** For text that people, models and tools wrote: `/home/u/p/src/a.ts` becomes `./src/a.ts`. */
   hide<T>(value: T): T {
-    return mapText(value, (text) => this.#hideIn(text)) as T
+    return mapText(value, (text) => this.#hideIn(this.#concealIn(text))) as T
   }
 
   /**
@@ -73,9 +82,31 @@ export class HostPaths {
 
   /** For contents: `/home/u/x` becomes `<cordon:home>/x`. Spelled oddly (`//`, `%2F`), it is hidden for good. */
   mark(content: string): string {
-    let marked = content.replaceAll(MARK, `${MARK}${AGAIN}`)
+    let marked = this.#concealIn(content.replaceAll(MARK, `${MARK}${AGAIN}`))
     for (const { exact, mark } of this.#hidden) marked = marked.replace(exact, () => `${MARK}${mark}>`)
     return this.#hideIn(marked)
+  }
+
+  /** Without keys, and else as it is. What stands for one never becomes it again: a model could hand it on (decision 0372). */
+  conceal<T>(value: T): T {
+    return this.#keys.length === 0 ? value : (mapText(value, (text) => this.#concealIn(text)) as T)
+  }
+
+  /** How much of a text that goes on may be the beginning of a mark, or of a key. */
+  unfinished(text: string): string {
+    const mark = unfinishedMark(text)
+    const begun = this.#keys.map((key) => {
+      let length = Math.min(key.length - 1, text.length)
+      while (!text.endsWith(key.slice(0, length))) length--
+      return length
+    })
+    return text.slice(text.length - Math.max(mark.length, ...begun))
+  }
+
+  #concealIn(text: string): string {
+    let concealed = text
+    for (const key of this.#keys) concealed = concealed.replaceAll(key, `${MARK}key>`)
+    return concealed
   }
 
   /** What was marked is what it was; a mark that is not ours is left. */
@@ -140,6 +171,8 @@ function pathOfFileUri(uri: string): string | undefined {
 const MOST_ROUNDS = 8
 
 const MARK = '<cordon:'
+/** A shorter one is a word that stands everywhere (`none`), and nobody's secret. */
+const SHORTEST_KEY = 8
 /** A mark that stood in the content itself. */
 const AGAIN = 'cordon:'
 const MARKED = /<cordon:(?:cordon:|(?<mark>[^<>]{1,200})>)/g

@@ -219,6 +219,7 @@ function finish(world: World, end: TurnEnd, open: Query, display: QueryDisplay):
 /** `cordon q` alone: turn after turn, until the person has no more to say. */
 async function talk(world: World, open: Query, display: QueryDisplay, flags: QueryFlags): Promise<void> {
   let attach = flags.attach
+  if (flags.mounts.length > 0) open.keepMade() // they were granted for the conversation, not for a question
   if (!flags.quiet) world.err.write(`${world.err.style('dim', greeting(open))}\n`)
   if (await open.isUnfinished())
     world.err.write('hint: the last turn was not finished; `cordon q --resume` goes on with it\n')

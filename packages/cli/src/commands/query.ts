@@ -31,7 +31,11 @@ export const register: Register = (parser, world) => {
     .addOption(new Option('--new', 'begin a new conversation').conflicts(['id', 'last']))
     .addOption(idOption().conflicts('last'))
     .addOption(new Option('--last', 'in the last used conversation of the workspace, by whichever terminal'))
-    .addOption(new Option('--resume', 'go on with a turn that was interrupted, or that a crash ended'))
+    .addOption(
+      new Option('--resume', 'go on with a turn that was interrupted, or that a crash ended').conflicts(
+        'new',
+      ),
+    )
     .addOption(new Option('-m, --model <provider/model>', 'ask this model'))
     .addOption(repeatable('-a, --attach <path|url>', 'attach it, as it is now; may be repeated'))
     .addOption(sensitiveOption())

@@ -8,7 +8,9 @@ import {
   createConversation,
   HostPaths,
   type JsonObject,
+  lastUsedConversation,
   listConversations,
+  removeConversation,
   type Resource,
   type Shelf,
   type StoredEvent,
@@ -35,7 +37,7 @@ import { AnswerSchemaError, TurnError } from './errors.ts'
 import { openJournal, openMemoryJournal, type OpenJournal } from './journal.ts'
 import { chooseModel, keysIn, type ModelChoice, type OpenModel, openModel } from './models.ts'
 import { openAmbientTextNow, type TextNow } from './text-now.ts'
-import { Toolbox } from './toolbox.ts'
+import { namesIn, requireTools, Toolbox } from './toolbox.ts'
 import { CUT_SHORT, runTurn, type Sight, TurnControl, type TurnEnd } from './turn.ts'
 
 /** Which conversation a query goes on with. `newest`: the last used of the workspace, by whichever terminal. */
@@ -92,6 +94,8 @@ export class Query implements AsyncDisposable {
   readonly #gateway: Gateway
   readonly #paths: HostPaths
   readonly #textNow: TextNow
+  /** What goes again if nothing is asked. */
+  #made: Made | undefined
   /** Undefined: nothing of it is kept, and it began with nothing. */
   #conversation: ConversationRef | undefined
   #isUntitled: boolean
@@ -109,6 +113,7 @@ export class Query implements AsyncDisposable {
     this.#gateway = opened.gateway
     this.#paths = opened.paths
     this.#textNow = opened.textNow
+    this.#made = opened.made
     this.#isUntitled = opened.isNew
     this.#toolbox = new Toolbox({
       gateway: opened.gateway,
@@ -129,10 +134,25 @@ export class Query implements AsyncDisposable {
     const before = await openAmbientProjectIn(place, user, known ?? 'none')
     const model = chooseModel(before.loaded.config, options.model, place.surroundings.env)
     const opened = await openModel(model, { env: place.surroundings.env, cwd: place.cwd })
+    if (Object.keys(before.loaded.config.providers.mcp).length === 0)
+      requireTools(options.namedTools, namesIn(before.loaded.config))
+    const made = new Made()
+    try {
+      return await Query.#open(options, { shelf, known, before, model, opened, made })
+    } catch (error) {
+      await made.takeBack(audience.warn)
+      throw error
+    }
+  }
+
+  static async #open(options: QueryOptions, found: Found): Promise<Query> {
+    const { place, user, audience } = options
+    const { shelf, known, before, model, opened, made } = found
     // A mount belongs to a conversation; without one, it is begun when nothing can go wrong any more.
-    const beginning = async () => known ?? (options.keeping === 'memory' ? undefined : await begin(shelf))
+    const beginning = async () =>
+      known ?? (options.keeping === 'memory' ? undefined : await begin(shelf, user.session, made))
     const early = options.mounts.length === 0 ? known : await beginning()
-    await mount(options, early)
+    await mount(options, early, made)
     const project =
       options.mounts.length === 0 ? before : await openAmbientProjectIn(place, user, early ?? 'none')
     audience.warn(project.notices)
@@ -168,6 +188,7 @@ export class Query implements AsyncDisposable {
       gateway,
       paths,
       textNow,
+      made,
       isNew: !known,
     })
     try {
@@ -175,7 +196,7 @@ export class Query implements AsyncDisposable {
       query.#conversation = early ?? (await beginning())
       return query
     } catch (error) {
-      await query[Symbol.asyncDispose]()
+      await query.#toolbox.close()
       throw error
     }
   }
@@ -220,6 +241,7 @@ export class Query implements AsyncDisposable {
       { kind: 'turn', at },
       { kind: 'request', at, text: journal.mark(text), resources },
     ])
+    this.keepMade()
     return await this.#run(journal, schema) // the journal is closed at the end of this block
   }
 
@@ -229,6 +251,7 @@ export class Query implements AsyncDisposable {
     const rest = restOf(journal.events)
     if (!rest)
       throw new TurnError('there is nothing to resume: the last turn is finished\n  fix: ask something')
+    this.keepMade()
     const at = this.#shelf.now().toISOString()
     // Whoever was killed with it cannot tell any more; the model decides what to make of that.
     await journal.append(
@@ -241,8 +264,15 @@ export class Query implements AsyncDisposable {
     return await this.#run(journal, schema) // the journal is closed at the end of this block
   }
 
+  /** What was mounted and begun for this stays, whatever becomes of the rest. */
+  keepMade(): void {
+    this.#made = undefined
+  }
+
+  /** SPEC 3.3: of a command that came to nothing, nothing is left. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#toolbox.close()
+    await this.#made?.takeBack(this.#options.audience.warn)
   }
 
   async #run(journal: OpenJournal, schema: JsonObject | undefined): Promise<TurnEnd> {
@@ -334,6 +364,7 @@ interface Opened {
   readonly gateway: Gateway
   readonly paths: HostPaths
   readonly textNow: TextNow
+  readonly made: Made
   readonly isNew: boolean
 }
 
@@ -352,14 +383,55 @@ async function findConversationFor(
     .toSorted((a, b) => b.usedAt.getTime() - a.usedAt.getTime())[0]
 }
 
+/** What a command made before its first word was asked: all of it goes, or none. */
+class Made {
+  readonly #steps: (() => Promise<readonly string[]>)[] = []
+
+  push(back: () => Promise<readonly string[]>): void {
+    this.#steps.push(back)
+  }
+
+  /** The last first. What went wrong before is what counts; what is left is said. */
+  async takeBack(warn: (warnings: readonly string[]) => void): Promise<void> {
+    for (const back of this.#steps.splice(0).toReversed()) {
+      try {
+        warn((await back()).map((what) => `could not be taken back: ${what}`))
+      } catch (error) {
+        if (!(error instanceof CordonError)) throw error
+        warn([`could not be taken back: ${error.message}`])
+      }
+    }
+  }
+}
+
+interface Found {
+  readonly shelf: Shelf
+  readonly known: ConversationRef | undefined
+  readonly before: Project
+  readonly model: ModelChoice
+  readonly opened: OpenModel
+  readonly made: Made
+}
+
 /** It becomes the terminal's own with its first turn. */
-async function begin(shelf: Shelf): Promise<ConversationRef> {
+async function begin(shelf: Shelf, session: string, made: Made): Promise<ConversationRef> {
   await sweepConversations(shelf) // what a killed process left
-  return createConversation(shelf, { keeping: 'shared' })
+  const before = await lastUsedConversation(shelf, session)
+  const conversation = await createConversation(shelf, { keeping: 'shared' })
+  made.push(async () => {
+    await removeConversation(shelf, conversation)
+    if (before) await useConversation(shelf, session, before.id)
+    return []
+  })
+  return conversation
 }
 
 /** SPEC 3.3: through the same code as `cordon mount`. */
-async function mount(options: QueryOptions, conversation: ConversationRef | undefined): Promise<void> {
+async function mount(
+  options: QueryOptions,
+  conversation: ConversationRef | undefined,
+  made: Made,
+): Promise<void> {
   const { place, user, mounts, audience } = options
   if (mounts.length === 0) return
   if (!conversation)
@@ -372,6 +444,7 @@ async function mount(options: QueryOptions, conversation: ConversationRef | unde
     audience,
   })
   if (outcome.kind === 'refused') throw new TurnError('the mount was declined, and nothing was asked')
+  if (outcome.kind === 'done') made.push(outcome.takeBack)
 }
 
 interface Rest {

@@ -1,6 +1,6 @@
 import type { CallToolResult, Tool } from '@modelcontextprotocol/client'
 import type { LanguageModelV4FunctionTool } from '@ai-sdk/provider'
-import type { ToolConfig } from '@cordon/config'
+import type { Config, ToolConfig } from '@cordon/config'
 import { CordonError, show, suggest } from '@cordon/policy'
 import { parseArguments } from '@cordon/tools'
 import type { JsonObject, Resource } from '@cordon/workspace'
@@ -80,17 +80,7 @@ export class Toolbox implements AsyncDisposable {
   async requireKnown(names: readonly string[]): Promise<void> {
     if (names.length === 0) return
     const offered = (await (await this.#offering).tools()).map(({ name }) => name)
-    const configured = Object.keys(this.#options.gateway.config.conversation.tools).filter(
-      (name) => name !== '*',
-    )
-    const known = [...new Set([...offered, ...configured, ...Object.keys(BUILT_IN)])].toSorted()
-    for (const name of names) {
-      if (known.includes(name)) continue
-      const meant = suggest(name, known)
-      throw new TurnError(
-        `no tool is named ${show(name)}; ${meant === undefined ? `there are: ${known.join(', ')}` : `did you mean ${meant}?`}`,
-      )
-    }
+    requireTools(names, [...offered, ...namesIn(this.#options.gateway.config)])
   }
 
   /** Undefined: there is no such tool, or it is not offered here. */
@@ -229,6 +219,23 @@ export class Toolbox implements AsyncDisposable {
       texts.push(JSON.stringify(result.structuredContent))
     const outcome = result.isError === true ? (signal.aborted ? 'cancelled' : 'error') : 'success'
     return { outcome, text: texts.join('\n'), resources }
+  }
+}
+
+/** Those that are configured, and our own. */
+export const namesIn = ({ conversation }: Config): string[] => [
+  ...Object.keys(conversation.tools).filter((name) => name !== '*'),
+  ...Object.keys(BUILT_IN),
+]
+
+export function requireTools(names: readonly string[], all: readonly string[]): void {
+  const known = [...new Set(all)].toSorted()
+  for (const name of names) {
+    if (known.includes(name)) continue
+    const meant = suggest(name, known)
+    throw new TurnError(
+      `no tool is named ${show(name)}; ${meant === undefined ? `there are: ${known.join(', ')}` : `did you mean ${meant}?`}`,
+    )
   }
 }
 

@@ -6,6 +6,7 @@ import {
   Query,
   type QueryConversation,
   type Sight,
+  type TurnControl,
   type TurnEnd,
 } from '@cordon/host'
 import { CordonError, show } from '@cordon/policy'
@@ -14,7 +15,7 @@ import { editText } from './editor.ts'
 import { installation, trustTerms } from './project.ts'
 import { displayFor, type QueryDisplay } from './query-display.ts'
 import { EXIT, reportError, UsageError, warn } from './report.ts'
-import type { World } from './world.ts'
+import type { OutputLoss, World } from './world.ts'
 
 declare const CORDON_VERSION: string
 
@@ -46,17 +47,14 @@ export async function query(world: World, typed: string, flags: QueryFlags): Pro
   await refuseMisreadName(world, typed, flags)
   const text = flags.resume ? '' : await textOf(world, typed, flags)
   const display = displayFor(world, flags)
+  const endings = new Endings(world)
   await using open = await openQuery(world, flags, display)
-  if (flags.resume)
-    return finish(world, await during(world, open, display, () => open.resume(schema)), open, display)
-  if (text !== undefined)
-    return finish(
-      world,
-      await during(world, open, display, () => open.ask({ text, attach: flags.attach, schema })),
-      open,
-      display,
-    )
-  await talk(world, open, display, flags)
+  if (!flags.resume && text === undefined) return talk(world, open, display, endings, flags)
+  const asked = { text: text ?? '', attach: flags.attach, schema }
+  const end = await during(endings, open, display, () =>
+    flags.resume ? open.resume(schema) : open.ask(asked),
+  )
+  finish(world, end, open, display, endings)
 }
 
 async function openQuery(world: World, flags: QueryFlags, display: QueryDisplay): Promise<Query> {
@@ -179,33 +177,86 @@ function readText(path: string, world: World): string {
   }
 }
 
-/** SPEC 6.5: Ctrl-C stops the tool, then the turn; a third one ends us. */
+/** Why nothing more is wanted of us: a signal other than Ctrl-C, or nobody who reads. */
+type Ending = NodeJS.Signals | OutputLoss
+
+/** What ends a turn from outside, whenever it comes. */
+class Endings {
+  readonly #world: World
+  #control: TurnControl | undefined
+  #isOver = false
+  /** The first reason. */
+  reason: Ending | undefined
+
+  constructor(world: World) {
+    this.#world = world
+    world.onOutputLost((loss) => this.#end(loss))
+  }
+
+  /** SPEC 6.5: Ctrl-C stops the tool, then the turn; a third one ends us. Any other signal stops the turn. */
+  async during<T>(control: () => TurnControl, work: () => Promise<T>): Promise<T> {
+    let stop = (): void => undefined
+    const arm = (): void => {
+      stop = this.#world.onInterrupt((signal) => {
+        stop()
+        if (signal === 'SIGINT') control().interrupt()
+        else this.#end(signal)
+        if (!control().turn.aborted) arm()
+      })
+    }
+    arm()
+    try {
+      const running = work()
+      this.#control = control()
+      if (this.reason) this.#control.end()
+      return await running
+    } finally {
+      this.#control = undefined
+      stop()
+    }
+  }
+
+  /** Ends us as whatever ended the turn; false when nothing did. */
+  finish(): boolean {
+    this.#isOver = true
+    const { reason } = this
+    if (reason === undefined) return false
+    if (typeof reason === 'string') this.#world.dieBy(reason)
+    // As any program that writes where nobody reads.
+    else if (reason.kind === 'closed') this.#world.dieBy('SIGPIPE')
+    else {
+      this.#world.err.write(`cordon: ${reason.why}; the answer is in the conversation\n`)
+      this.#world.finish(EXIT.denied)
+    }
+    return true
+  }
+
+  #end(reason: Ending): void {
+    if (this.reason) return
+    this.reason = reason
+    this.#control?.end()
+    if (this.#isOver) this.finish()
+  }
+}
+
 async function during(
-  world: World,
+  endings: Endings,
   open: Query,
   display: QueryDisplay,
   work: () => Promise<TurnEnd>,
 ): Promise<TurnEnd> {
-  let stop = (): void => undefined
-  const arm = (): void => {
-    stop = world.onInterrupt(() => {
-      open.control.interrupt()
-      if (!open.control.turn.aborted) arm()
-    })
-  }
-  arm()
   display.begin()
   try {
-    return await work()
+    return await endings.during(() => open.control, work)
   } finally {
-    stop()
     display.aside(() => undefined) // an error begins a line of its own
   }
 }
 
-function finish(world: World, end: TurnEnd, open: Query, display: QueryDisplay): void {
+function finish(world: World, end: TurnEnd, open: Query, display: QueryDisplay, endings: Endings): void {
   ways.add(end.steps > 1 ? 'calls' : 'answers')
   display.end(end, open.model)
+  if (endings.finish()) return
   if (end.kind === 'interrupted') return world.dieBy('SIGINT')
   if (end.kind === 'too many steps')
     world.err.write(
@@ -217,7 +268,13 @@ function finish(world: World, end: TurnEnd, open: Query, display: QueryDisplay):
 }
 
 /** `cordon q` alone: turn after turn, until the person has no more to say. */
-async function talk(world: World, open: Query, display: QueryDisplay, flags: QueryFlags): Promise<void> {
+async function talk(
+  world: World,
+  open: Query,
+  display: QueryDisplay,
+  endings: Endings,
+  flags: QueryFlags,
+): Promise<void> {
   let attach = flags.attach
   if (flags.mounts.length > 0) open.keepMade() // they were granted for the conversation, not for a question
   if (!flags.quiet) world.err.write(`${world.err.style('dim', greeting(open))}\n`)
@@ -228,8 +285,9 @@ async function talk(world: World, open: Query, display: QueryDisplay, flags: Que
     if (text === undefined) return
     if (text.trim() === '') continue
     try {
-      const end = await during(world, open, display, () => open.ask({ text, attach }))
+      const end = await during(endings, open, display, () => open.ask({ text, attach }))
       display.end(end, open.model)
+      if (endings.reason) return void endings.finish()
       attach = []
     } catch (error) {
       if (!(error instanceof CordonError)) throw error

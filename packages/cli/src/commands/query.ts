@@ -79,7 +79,8 @@ Examples:
   git diff | cordon q --quiet "write a commit message"
 
 Exit code: 0 when the model was done, 1 when it was not, 2 when the question or
-the configuration makes no sense; after Ctrl-C as after SIGINT.`,
+the configuration makes no sense; after a signal that of the signal, and where
+nobody reads any more (| head) that of SIGPIPE.`,
     )
     .action(async (words: readonly string[], options: QueryFlags) => {
       const { query } = await import('../query.ts')

@@ -218,6 +218,7 @@ export class Query implements AsyncDisposable {
 
   /** One turn, from the person's words to the model's last. */
   async ask(asked: Asked): Promise<TurnEnd> {
+    this.control = new TurnControl()
     try {
       return await this.#ask(asked)
     } finally {
@@ -247,6 +248,7 @@ export class Query implements AsyncDisposable {
 
   /** SPEC 6.5: goes on with a turn that a crash, an error or a person ended too early. */
   async resume(schema?: JsonObject): Promise<TurnEnd> {
+    this.control = new TurnControl()
     await using journal = await this.#journal()
     const rest = restOf(journal.events)
     if (!rest)
@@ -279,7 +281,6 @@ export class Query implements AsyncDisposable {
     const { audience } = this.#options
     const { config } = this.#project.loaded
     const { assistant } = config
-    this.control = new TurnControl()
     const end = await runTurn({
       journal,
       model: this.#opened.model,

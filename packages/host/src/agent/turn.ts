@@ -86,6 +86,12 @@ export class TurnControl {
     else this.#turn.abort()
   }
 
+  /** Nothing more is wanted of it. */
+  end(): void {
+    this.#tools?.abort()
+    this.#turn.abort()
+  }
+
   /** Both signals end what runs now. */
   async whileTools<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     this.#tools = new AbortController()

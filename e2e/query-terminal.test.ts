@@ -423,3 +423,15 @@ describe('SPEC 6.5 what is shown is what runs', () => {
     expect(played.screen).not.toMatch(/thinking[^]*\[y\/N\]/)
   })
 })
+
+test('SPEC 6.5: what --json prints cannot redraw a terminal, and is the same data', async () => {
+  const odd = '\u009b2Jx\u007f\u202ey\u200b\u0085'
+  await model([{ text: odd }])
+  const raw = /[\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2066-\u2069]/
+  const said = atTerminal(['--json', 'go'], [['"end"', '']])
+  expect(said.raw).not.toMatch(raw)
+  const printed = inShell('"$0" "$1" conversation print --json', [['\n]', '']])
+  expect(printed.raw).not.toMatch(raw)
+  expect(printed.raw).toContain('\\u009b2Jx\\u007f\\u202ey\\u200b\\u0085')
+  expect(events().at(-1)).toMatchObject({ text: odd })
+})

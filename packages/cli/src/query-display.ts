@@ -1,4 +1,5 @@
 import type { Decider, ModelChoice, Sight, TurnEnd } from '@cordon/host'
+import { jsonText } from '@cordon/policy'
 import { formatCall, formatResult, formatTurn, sightJson } from './format/query.ts'
 import { MarkdownStream } from './format/markdown.ts'
 import { Spinner } from './spinner.ts'
@@ -57,7 +58,7 @@ class JsonDisplay implements QueryDisplay {
   }
 
   #write(value: object): void {
-    this.#world.out.write(`${JSON.stringify(value)}\n`)
+    this.#world.out.write(`${jsonText(value)}\n`)
   }
 }
 

@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { CACHE, CORDON, cordon, cordonMeanwhile, type Ended } from './harness/cordon.ts'
@@ -336,16 +336,34 @@ describe('SPEC 6.5 when it does not work', () => {
   })
 
   test.each([
-    [401, 'the key was refused'],
-    [404, 'the provider does not know this model'],
-  ])('status %d: %s', async (status, words) => {
-    await model([{ fault: { kind: 'status', status } }])
+    [401, 'the key was refused', 'recorded status 401'],
+    [404, 'the provider does not know this model', 'model x not found'],
+    [404, 'there is a server, and no such API at this address', 'not found'],
+  ])('status %d: %s', async (status, words, body) => {
+    await model([{ fault: { kind: 'status', status, body } }])
     const { code, stderr } = query('hello')
     expect({ code, first: stderr.split('\n')[0] }).toEqual({
       code: 1,
-      first: `cordon: recorded/x: ${words}: recorded status ${status}`,
+      first: `cordon: recorded/x: ${words}: ${body}`,
     })
     expect(kinds()).toEqual(['turn', 'request'])
+  })
+
+  test('a file that the server does not take is named, and `attachment rm` takes it out', async () => {
+    writeFileSync(join(here.cwd, 'a.png'), Buffer.from('89504e470d0a1a0a0000000d49484452ff', 'hex'))
+    await model([
+      { fault: { kind: 'status', status: 500, body: 'image input is not supported' } },
+      { text: 'without it' },
+    ])
+    const { code, stderr } = query('--attach', 'a.png', 'what is it?')
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr:
+        'cordon: recorded/x: the model, or its server, does not take an attached file: image input is not supported\n' +
+        '  fix: another model may take it; or without it: cordon attachment rm a.png\n',
+    })
+    expect(cordon(here, 'attachment', 'rm', 'a.png').code).toBe(0)
+    expect(query('--resume')).toMatchObject({ code: 0, stdout: 'without it\n' })
   })
 
   test('broken off: what came is kept, and --resume goes on', async () => {

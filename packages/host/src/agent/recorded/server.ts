@@ -106,10 +106,11 @@ async function send(
 
 function sendFault(
   response: ServerResponse,
-  { status, retryAfter, body, location }: Extract<RecordedStep['fault'], { kind: 'status' }>,
+  { status, retryAfter, body, page, location }: Extract<RecordedStep['fault'], { kind: 'status' }>,
 ): void {
   if (location !== undefined) response.setHeader('location', location)
   if (retryAfter !== undefined) response.setHeader('retry-after', retryAfter)
+  if (page !== undefined) return void response.writeHead(status, { 'content-type': 'text/html' }).end(page)
   const error = { message: body ?? `recorded status ${status}`, type: 'recorded_error' }
   sendJson(response, status, { type: 'error', error })
 }

@@ -142,7 +142,7 @@ describe('SPEC 6.5 at a terminal', () => {
     const tool = '[conversation.tools.slow]\nsource = "local"\ncommand = ["sleep", "600"]\n'
     await model(
       [
-        { calls: [{ tool: 'slow', arguments: {} }] },
+        { calls: [{ tool: 'slow', arguments: {} }, READ.calls![0]!] },
         { text: 'one two three four', pace: 50, fault: { kind: 'hang' } },
       ],
       UNATTENDED + tool,
@@ -159,7 +159,18 @@ describe('SPEC 6.5 at a terminal', () => {
       events()
         .filter(({ kind }) => kind === 'tool_result')
         .map(({ outcome }) => outcome),
-    ).toEqual(['cancelled'])
+    ).toEqual(['cancelled', 'cancelled'])
+    expect(
+      events()
+        .filter(({ kind }) => kind === 'tool_result')
+        .map(({ text }) => text),
+    ).toEqual([
+      expect.stringMatching(/^the person stopped it while it ran/),
+      'it was not run: the person stopped the calls of this reply while another one ran',
+    ])
+    expect(played.screen).toContain(
+      'recorded/x · 100 in · 20 out · and what was stopped · 2 requests · interrupted',
+    )
     expect(events().at(-1)).toMatchObject({
       kind: 'response',
       stop: 'interrupted',
@@ -189,7 +200,7 @@ esac
     expect(readdirSync(here.cwd)).not.toContain('ran')
   })
 
-  test('SPEC 6.1: what a person was asked is on record; a tool is answered again without asking, in this process', async () => {
+  test('SPEC 6.1: what a person was asked is on record; it is asked again unless they said `always`, which holds in the conversation', async () => {
     write(
       'w/asks.sh',
       `case $(cat) in
@@ -205,19 +216,26 @@ esac
         { calls: [call, call] },
         { calls: [{ tool: 'ask_user', arguments: { question: 'Which one?' } }] },
         { text: 'fine' },
+        { calls: [call] },
+        { text: 'again' },
       ],
       UNATTENDED + tool,
     )
-    const { missed } = atTerminal(
+    const played = atTerminal(
       ['go'],
       [
-        ['Are you sure?', 'y\r'],
+        ['Are you sure? [y/N/a(lways yes here)]', 'y\r'],
+        ['Are you sure? [y/N/a(lways yes here)]', 'a\r'],
+        ['(the same question of asks is answered so from now on, in this conversation)', ''],
         ['asks: Which one?', 'the first\r'],
       ],
     )
-    expect(missed).toEqual([])
+    expect(played.missed).toEqual([])
+    // In another process, where nobody can be asked; and not in another conversation.
+    expect(query('again')).toMatchObject({ code: 0, stdout: 'again\n' })
     const inquiries = events().filter(({ kind }) => kind === 'inquiry')
     expect(inquiries.map(({ question, answer }) => [question, answer])).toEqual([
+      ['Are you sure?', true],
       ['Are you sure?', true],
       ['Which one?', 'the first'],
     ])
@@ -225,7 +243,15 @@ esac
       events()
         .filter(({ kind }) => kind === 'tool_result')
         .map(({ text }) => String(text).trim()),
-    ).toEqual(['sure', 'sure', 'the first'])
+    ).toEqual(['sure', 'sure', 'the first', 'sure'])
+    expect(events().find(({ kind }) => kind === 'config')).toMatchObject({
+      delta: {
+        conversation: {
+          tools: { asks: { source: 'local', questions: { sure: { text: 'Are you sure?', answer: true } } } },
+        },
+      },
+      seal: expect.any(String),
+    })
   })
 
   test('what was typed between two questions answers neither', async () => {

@@ -81,7 +81,8 @@ async function openQuery(world: World, flags: QueryFlags, display: QueryDisplay)
       warn: (warnings) => display.aside(() => warn(world, warnings)),
       decider: display.around(deciderAt(world)),
       respondent: world.respondent && {
-        answer: (tool, question) => display.pausing(() => world.respondent!.answer(tool, question)),
+        answer: (tool, question, keeping) =>
+          display.pausing(() => world.respondent!.answer(tool, question, keeping)),
       },
       askPerson:
         world.respondent &&
@@ -92,7 +93,7 @@ async function openQuery(world: World, flags: QueryFlags, display: QueryDisplay)
               'the assistant',
               options.length > 0 ? { ...asked, answer_type: 'select' } : asked,
             )
-            return answer === undefined ? undefined : String(answer)
+            return answer === undefined || typeof answer === 'object' ? undefined : String(answer)
           })),
       waiting: (server, seconds) => display.waiting(`MCP server ${show(server)} starts`, seconds),
     },

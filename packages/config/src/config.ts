@@ -85,7 +85,11 @@ export interface ToolConfig extends ToolDefaults {
   readonly format_arguments?: boolean
   readonly options: Readonly<Record<string, unknown>>
   /** Configured answers to the tool's questions, by question id. */
-  readonly questions: Named<{ readonly answer: string | number | boolean }>
+  readonly questions: Named<{
+    readonly answer: string | number | boolean
+    /** It answers only the question that is put like this. */
+    readonly text?: string
+  }>
   /** Absent: no layer declares any (SPEC 4.2 says what that means). */
   readonly access?: AccessConfig
 }

@@ -118,12 +118,17 @@ export function formatTurn(
   { style }: Styled,
 ): string {
   const prices = Object.hasOwn(config.models, model) ? config.models[model] : undefined
-  const parts = [
-    id,
+  const isUnknown = usage.partial === true && usage.input === 0 && usage.output === 0
+  const counted = [
     `${usage.input.toLocaleString('en')} in${usage.cached > 0 ? ` (${usage.cached.toLocaleString('en')} cached)` : ''}`,
     `${usage.output.toLocaleString('en')} out`,
+    ...(usage.partial ? ['and what was stopped'] : []),
+  ]
+  const parts = [
+    id,
+    ...(isUnknown ? ['tokens not known: it was stopped before the end'] : counted),
     ...(steps > 1 ? [`${steps} requests`] : []),
-    ...(prices ? [formatCost(usage, prices)] : []),
+    ...(prices && !isUnknown ? [`${usage.partial ? 'at least ' : ''}${formatCost(usage, prices)}`] : []),
     ...(kind === 'done' ? [] : [kind]),
   ]
   return `${style('dim', parts.join(' · '))}\n`

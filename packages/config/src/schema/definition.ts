@@ -153,9 +153,15 @@ const tool = table({
     'The tool understands the action `format_arguments`: it is started to say, in its own words, what a call would do.',
   ),
   options: doc(namesOf({}), 'Settings that are handed to the tool as they are.'),
-  questions: doc(namesOf(table({ answer: scalar })), 'Answers to what the tool may ask, by question.', {
-    overwrite: { answer: true },
-  }),
+  questions: doc(
+    namesOf(
+      table({ answer: scalar, text: anyText('Only where the question is put like this.', 'Are you sure?') }),
+    ),
+    'Answers to what the tool may ask, by question.',
+    {
+      overwrite: { answer: true },
+    },
+  ),
   access: { $ref: '#/definitions/access' },
 })
 

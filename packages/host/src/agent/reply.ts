@@ -24,6 +24,8 @@ export interface Usage {
   readonly input: number
   readonly cached: number
   readonly output: number
+  /** Somebody stopped a reply before it said what it took: these are the others. */
+  readonly partial?: true
 }
 
 /** One answer of a model, as far as it came. */
@@ -129,7 +131,7 @@ class Reading {
   readonly #reasoning = new Map<string, { text: string; metadata?: JsonObject }>()
   #characters = 0
   #callsLeftOut = 0
-  #usage: Usage = { input: 0, cached: 0, output: 0 }
+  #usage: Usage = { input: 0, cached: 0, output: 0, partial: true }
   stop: string | undefined
 
   constructor(listening: Listening) {

@@ -4,7 +4,8 @@ import type { Config, ToolConfig } from '@cordon/config'
 import { CordonError, show, suggest } from '@cordon/policy'
 import { parseArguments } from '@cordon/tools'
 import type { JsonObject, Resource } from '@cordon/workspace'
-import type { Answer, AnswerMemory, Respondent } from '../execute/questions.ts'
+import { type Answer, type AnswerMemory, isKept, type Respondent } from '../execute/questions.ts'
+import type { ToolQuestion } from '../execute/result.ts'
 import type { CallPaths } from '../execute/run-mode.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { type OfferedTool, type Offering, openOffering } from './offering.ts'
@@ -34,6 +35,8 @@ export interface CallHow {
   readonly signal: AbortSignal
   /** A person was asked something on the way; undefined: they did not answer. */
   readonly inquired: (question: string, answer: Answer | undefined) => Promise<void>
+  /** The person wants it to be the answer from now on. */
+  readonly keeps: (question: ToolQuestion, answer: Answer) => Promise<void>
 }
 
 export interface ToolboxOptions {
@@ -41,7 +44,7 @@ export interface ToolboxOptions {
   /** `--tool` and `--no-tool`. */
   readonly wants: (name: string) => boolean
   readonly respondent: Respondent | undefined
-  /** Answers to tools' questions, as long as this process lives (decision 0294). */
+  /** Answers to tools' questions that a person wanted to be kept (decision 0294). */
   readonly remembered: AnswerMemory
   /** `refresh_resource`. */
   readonly refresh: (uri: string, signal: AbortSignal) => Promise<Pick<ToolAnswer, 'text' | 'resources'>>
@@ -113,9 +116,9 @@ export class Toolbox implements AsyncDisposable {
       pathsIn: (args) => gateway.pathsIn(name, args),
       order: changesNothing ? 'free' : 'alone',
       ...(tool.describe ? { describe: tool.describe } : {}),
-      run: async (args, { signal, inquired }) => {
+      run: async (args, { signal, inquired, keeps }) => {
         const { remembered } = this.#options
-        const respondent = this.#respondent(inquired)
+        const respondent = this.#respondent(inquired, keeps)
         const result = await tool.perform({ arguments: args, signal, respondent, remembered })
         return this.#answer(name, result, signal)
       },
@@ -141,13 +144,14 @@ export class Toolbox implements AsyncDisposable {
   }
 
   /** Whoever is asked, and every question on record. */
-  #respondent(inquired: CallHow['inquired']): Respondent | undefined {
+  #respondent(inquired: CallHow['inquired'], keeps: CallHow['keeps']): Respondent | undefined {
     const { respondent } = this.#options
     return (
       respondent && {
-        answer: async (tool, question) => {
-          const answer = await respondent.answer(tool, question)
-          await inquired(question.text, answer)
+        answer: async (tool, question, keeping) => {
+          const answer = await respondent.answer(tool, question, keeping)
+          await inquired(question.text, isKept(answer) ? answer.answer : answer)
+          if (isKept(answer)) await keeps(question, answer.answer)
           return answer
         },
       }

@@ -295,7 +295,7 @@ async function admit(
     await recordResult(turn, call, { outcome, text, resources: [] })
     return undefined
   }
-  if (signal.aborted) return no('cancelled', 'the person stopped the turn before it was run')
+  if (signal.aborted) return no('cancelled', notRun(turn))
   if (!tool) return no('error', `there is no tool of this name: ${name}`)
   if (input.kind === 'invalid') return no('error', input.why)
   const show = async (mode: RunMode): Promise<ShownCall> => {
@@ -313,15 +313,22 @@ async function admit(
     return shown
   }
   const consent = await consentTo(tool, input.value, show, turn.decider)
-  if (signal.aborted) return no('cancelled', 'the person stopped the turn before it was run')
+  if (signal.aborted) return no('cancelled', notRun(turn))
   if (consent.kind === 'refused') return no(consent.outcome, `tool ${name}: ${consent.reason}`)
   if (consent.always) await allowAlways(turn, tool)
   return async () => {
-    const answer = await answerOf(tool, consent.arguments, { signal, inquired: inquiryOf(turn, call) })
+    const how = { signal, inquired: inquiryOf(turn, call), keeps: keepingOf(turn, tool) }
+    const answer = await answerOf(tool, consent.arguments, how)
     const result = await handOver(tool, consent.arguments, answer, turn.decider)
     await recordResult(turn, call, consent.isEdited ? withArguments(result, consent.arguments) : result)
   }
 }
+
+/** Ctrl-C stops what runs and what would run after it in the same reply; only the next one stops the turn. */
+const notRun = ({ control }: Turn): string =>
+  control.turn.aborted
+    ? 'it was not run: the person stopped the turn before'
+    : 'it was not run: the person stopped the calls of this reply while another one ran'
 
 /** SPEC 6.1: what a person was asked while a call ran, and what they said. Never trusted when it is read again. */
 const inquiryOf =
@@ -337,6 +344,23 @@ const inquiryOf =
       },
     ])
 
+/**
+ * A person's word, sealed into the conversation as `always` is: for this very question, not for another of the same id
+ * (decision 0294).
+ */
+const keepingOf =
+  ({ journal, now }: Turn, { name, source }: OpenTool): CallHow['keeps'] =>
+  ({ id, text }, answer) =>
+    journal.append([
+      {
+        kind: 'config',
+        at: now().toISOString(),
+        delta: journal.hide({
+          conversation: { tools: { [name]: { source, questions: { [id]: { text, answer } } } } },
+        }),
+      },
+    ])
+
 /** The call stands in the log as the model made it; what ran instead stands with its result. */
 const withArguments = <T extends { readonly text: string }>(result: T, args: unknown): T => ({
   ...result,
@@ -346,7 +370,10 @@ const withArguments = <T extends { readonly text: string }>(result: T, args: unk
 /** Whatever goes wrong with one call is that call's result. */
 async function answerOf(tool: OpenTool, args: unknown, how: CallHow): Promise<ToolAnswer> {
   try {
-    return await tool.run(args, how)
+    const answer = await tool.run(args, how)
+    return answer.outcome === 'cancelled'
+      ? { ...answer, text: `the person stopped it while it ran\n${answer.text}`.trimEnd() }
+      : answer
   } catch (error) {
     if (!(error instanceof CordonError)) throw error
     return { outcome: 'error', text: error.message, resources: [] }
@@ -423,4 +450,5 @@ const sum = (a: Usage, b: Usage): Usage => ({
   input: a.input + b.input,
   cached: a.cached + b.cached,
   output: a.output + b.output,
+  ...(a.partial || b.partial ? { partial: true } : {}),
 })

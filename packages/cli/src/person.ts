@@ -1,6 +1,7 @@
 import { createInterface } from 'node:readline/promises'
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import type { Answer, Person, Respondent, Reviewer, ToolQuestion } from '@cordon/host'
+import { show } from '@cordon/policy'
 import { askedBy } from './format/question.ts'
 import { wrap } from './format/wrap.ts'
 import { asOneLine, linesOf, PastedAsOne, TELL_NO_PASTES, TELL_PASTES } from './pasted.ts'

@@ -272,7 +272,7 @@ function fit(pieces: Piece[], system: number, most: number): string[] {
   while (total > most && pieces.length > 0 && pieces[0]!.turn !== last) {
     const { turn } = pieces[0]!
     const end = pieces.findIndex((piece) => piece.turn !== turn)
-    for (const each of pieces.splice(0, end)) total -= each.tokens
+    for (const dropped of pieces.splice(0, end)) total -= dropped.tokens
     turns.add(turn)
   }
   if (total > most) cutTo(most - others())

@@ -19,7 +19,7 @@ import {
 } from './harness/query.ts'
 import { until } from './harness/waiting.ts'
 
-describe.each(['openai-compatible', 'anthropic'])('SPEC 6.5 a turn over %s', (kind) => {
+describe.each(['openai-compatible', 'anthropic', 'openai', 'google'])('SPEC 6.5 a turn over %s', (kind) => {
   test('asks, calls, and asks again; the answer is on standard output, everything is in the log', async () => {
     const { requests } = await model([READ, CHANGE, { text: 'It is **done**.\n' }], UNATTENDED, kind)
     const { code, stdout, stderr } = query('say bye')

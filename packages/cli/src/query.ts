@@ -49,7 +49,7 @@ export async function query(world: World, typed: string, flags: QueryFlags): Pro
   const display = displayFor(world, flags)
   const endings = new Endings(world)
   await using open = await openQuery(world, flags, display)
-  if (!flags.resume && text === undefined) return talk(world, open, display, endings, flags)
+  if (!flags.resume && text === undefined) return await talk(world, open, display, endings, flags) // `open` is closed after it
   const asked = { text: text ?? '', attach: flags.attach, schema }
   const end = await during(endings, open, display, () =>
     flags.resume ? open.resume(schema) : open.ask(asked),

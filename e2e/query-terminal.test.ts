@@ -159,7 +159,7 @@ command = ["sh", "-c", "cat >/dev/null; echo so far; echo and so >&2; touch begu
 `
     await model(
       [
-        { calls: [{ tool: 'slow', arguments: {} }] },
+        { calls: [{ tool: 'slow', arguments: {} }, READ.calls![0]!] },
         { text: 'one two three four', pace: 50, fault: { kind: 'hang' } },
       ],
       UNATTENDED + tool,
@@ -174,7 +174,16 @@ command = ["sh", "-c", "cat >/dev/null; echo so far; echo and so >&2; touch begu
       events()
         .filter(({ kind }) => kind === 'tool_result')
         .map(({ outcome, text }) => [outcome, text]),
-    ).toEqual([['cancelled', 'the call was cancelled; it had printed:\nso far\nstandard error:\nand so']])
+    ).toEqual([
+      [
+        'cancelled',
+        'the person stopped it while it ran\nthe call was cancelled; it had printed:\nso far\nstandard error:\nand so',
+      ],
+      ['cancelled', 'it was not run: the person stopped the calls of this reply while another one ran'],
+    ])
+    expect(played.screen).toContain(
+      'recorded/x · 100 in · 20 out · and what was stopped · 2 requests · interrupted',
+    )
     expect(played.screen).toMatch(
       /\nnote: interrupted, and what came is kept; to go on: cordon q --resume\n(?:.*sh.*)?$/,
     )
@@ -208,7 +217,7 @@ esac
     expect(readdirSync(here.cwd)).not.toContain('ran')
   })
 
-  test('SPEC 6.1: what a person was asked is on record; a tool is answered again without asking, in this process', async () => {
+  test('SPEC 6.1: what a person was asked is on record; it is asked again unless they said `always`, which holds in the conversation', async () => {
     write(
       'w/asks.sh',
       `case $(cat) in
@@ -224,19 +233,26 @@ esac
         { calls: [call, call] },
         { calls: [{ tool: 'ask_user', arguments: { question: 'Which one?' } }] },
         { text: 'fine' },
+        { calls: [call] },
+        { text: 'again' },
       ],
       UNATTENDED + tool,
     )
-    const { missed } = atTerminal(
+    const played = atTerminal(
       ['go'],
       [
-        ['Are you sure?', 'y\r'],
+        ['Are you sure? [y/N/a(lways yes here)]', 'y\r'],
+        ['Are you sure? [y/N/a(lways yes here)]', 'a\r'],
+        ['(the same question of asks is answered so from now on, in this conversation)', ''],
         ['asks: Which one?', 'the first\r'],
       ],
     )
-    expect(missed).toEqual([])
+    expect(played.missed).toEqual([])
+    // In another process, where nobody can be asked; and not in another conversation.
+    expect(query('again')).toMatchObject({ code: 0, stdout: 'again\n' })
     const inquiries = events().filter(({ kind }) => kind === 'inquiry')
     expect(inquiries.map(({ question, answer }) => [question, answer])).toEqual([
+      ['Are you sure?', true],
       ['Are you sure?', true],
       ['Which one?', 'the first'],
     ])
@@ -244,7 +260,15 @@ esac
       events()
         .filter(({ kind }) => kind === 'tool_result')
         .map(({ text }) => String(text).trim()),
-    ).toEqual(['sure', 'sure', 'the first'])
+    ).toEqual(['sure', 'sure', 'the first', 'sure'])
+    expect(events().find(({ kind }) => kind === 'config')).toMatchObject({
+      delta: {
+        conversation: {
+          tools: { asks: { source: 'local', questions: { sure: { text: 'Are you sure?', answer: true } } } },
+        },
+      },
+      seal: expect.any(String),
+    })
   })
 
   test('what was typed between two questions answers neither', async () => {
@@ -420,7 +444,7 @@ describe('SPEC 6.5 what is shown is what runs', () => {
     for (const name of ['a.txt', 'b.txt', 'keep.txt']) write(`w/${name}`, name)
     await model(
       [remove('a.txt'), remove('keep.txt'), { text: 'one' }, remove('b.txt'), { text: 'two' }],
-      '[conversation.tools.fs_delete_file]\nrun = [{ arg = "/path", equals = "keep.txt", mode = "skip" }]\n',
+      '[conversation.tools.fs_delete_file]\nrun = [{ path = "keep.txt", mode = "skip" }]\n',
     )
     expect(atTerminal(['go'], [['Run fs_delete_file?', 'a\r']]).missed).toEqual([])
     expect(
@@ -442,4 +466,16 @@ describe('SPEC 6.5 what is shown is what runs', () => {
     expect(played.missed).toEqual([])
     expect(played.screen).not.toMatch(/thinking[^]*\[y\/N\]/)
   })
+})
+
+test('SPEC 6.5: what --json prints cannot redraw a terminal, and is the same data', async () => {
+  const odd = '\u009b2Jx\u007f\u202ey\u200b\u0085'
+  await model([{ text: odd }])
+  const raw = /[\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2066-\u2069]/
+  const said = atTerminal(['--json', 'go'], [['"end"', '']])
+  expect(said.raw).not.toMatch(raw)
+  const printed = inShell('"$0" "$1" conversation print --json', [['\n]', '']])
+  expect(printed.raw).not.toMatch(raw)
+  expect(printed.raw).toContain('\\u009b2Jx\\u007f\\u202ey\\u200b\\u0085')
+  expect(events().at(-1)).toMatchObject({ text: odd })
 })

@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { CACHE, CORDON, cordon, cordonMeanwhile, type Ended } from './harness/cordon.ts'
@@ -19,7 +19,7 @@ import {
 } from './harness/query.ts'
 import { until } from './harness/waiting.ts'
 
-describe.each(['openai-compatible', 'anthropic'])('SPEC 6.5 a turn over %s', (kind) => {
+describe.each(['openai-compatible', 'anthropic', 'openai', 'google'])('SPEC 6.5 a turn over %s', (kind) => {
   test('asks, calls, and asks again; the answer is on standard output, everything is in the log', async () => {
     const { requests } = await model([READ, CHANGE, { text: 'It is **done**.\n' }], UNATTENDED, kind)
     const { code, stdout, stderr } = query('say bye')
@@ -104,6 +104,23 @@ test('--edit asks what the editor left of the text, and nothing where it left no
     stderr: 'cordon: nothing was written, so nothing is asked\n',
   })
   expect(requests()).toHaveLength(1)
+})
+
+test('SPEC 6.5: a file larger than what may be sent is seen in part, and asked for once', async () => {
+  write('w/large.txt', `first line\n${'many words '.repeat(20_000)}\nlast line\n`)
+  const { requests } = await model([
+    { calls: [{ tool: 'fs_read_file', arguments: { path: 'large.txt' } }] },
+    { text: 'seen' },
+  ])
+  const { code, stdout, stderr } = query('--cfg', 'assistant.context_tokens=24000', 'read it')
+  expect({ code, stdout }).toEqual({ code: 0, stdout: 'seen\n' })
+  expect(stderr).toMatch(
+    /warning: left out to save room: the middle of the result of fs_read_file \([\d,]+ characters\)\n/,
+  )
+  const sent = JSON.stringify(requests()[1]!.body)
+  expect(sent).toContain('first line')
+  expect(sent).toContain('last line')
+  expect(sent).toContain('ask for less at once')
 })
 
 describe('SPEC 6.5 without a person', () => {
@@ -420,16 +437,34 @@ describe('SPEC 6.5 when it does not work', () => {
   })
 
   test.each([
-    [401, 'the key was refused'],
-    [404, 'the provider does not know this model'],
-  ])('status %d: %s', async (status, words) => {
-    await model([{ fault: { kind: 'status', status } }])
+    [401, 'the key was refused', 'recorded status 401'],
+    [404, 'the provider does not know this model', 'model x not found'],
+    [404, 'there is a server, and no such API at this address', 'not found'],
+  ])('status %d: %s', async (status, words, body) => {
+    await model([{ fault: { kind: 'status', status, body } }])
     const { code, stderr } = query('hello')
     expect({ code, first: stderr.split('\n')[0] }).toEqual({
       code: 1,
-      first: `cordon: recorded/x: ${words}: recorded status ${status}`,
+      first: `cordon: recorded/x: ${words}: ${body}`,
     })
     expect(kinds()).toEqual(['turn', 'request'])
+  })
+
+  test('a file that the server does not take is named, and `attachment rm` takes it out', async () => {
+    writeFileSync(join(here.cwd, 'a.png'), Buffer.from('89504e470d0a1a0a0000000d49484452ff', 'hex'))
+    await model([
+      { fault: { kind: 'status', status: 500, body: 'image input is not supported' } },
+      { text: 'without it' },
+    ])
+    const { code, stderr } = query('--attach', 'a.png', 'what is it?')
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr:
+        'cordon: recorded/x: the model, or its server, does not take an attached file: image input is not supported\n' +
+        '  fix: another model may take it; or without it: cordon attachment rm a.png\n',
+    })
+    expect(cordon(here, 'attachment', 'rm', 'a.png').code).toBe(0)
+    expect(query('--resume')).toMatchObject({ code: 0, stdout: 'without it\n' })
   })
 
   test('broken off: what came is kept, and --resume goes on', async () => {

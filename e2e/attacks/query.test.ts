@@ -1,4 +1,5 @@
-import { readdirSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { modelConfig } from '../harness/model.ts'
 import { events, here, kinds, model, query, READ, recorded, UNATTENDED, write } from '../harness/query.ts'
@@ -109,15 +110,60 @@ describe('SPEC 6.5 hostile output of a model', () => {
     write('w/where.sh', '#!/bin/sh\npwd; echo "file://$PWD/x at $HOME/y" >&2; exit 3\n')
     const tool = `[conversation.tools.where]\nsource = "local"\ncommand = ["sh", "where.sh"]\n`
     await model(
-      [{ text: `you are in ${here.cwd}`, calls: [{ tool: 'where', arguments: { at: here.home } }] }],
+      [
+        { text: `you are in ${here.cwd}`, calls: [{ tool: 'where', arguments: { at: here.home } }] },
+        { text: 'so' },
+      ],
       UNATTENDED + tool,
     )
-    query(`look at ${here.cwd}/README.md and ${here.home}/x`)
+    expect(query(`look at ${here.cwd}/README.md and ${here.home}/x`)).toMatchObject({
+      code: 0,
+      stderr: expect.any(String),
+    })
     const log = JSON.stringify(events())
-    expect(log).not.toContain(here.dir)
+    expectNoPath(log)
     expect(log).toContain('look at <cordon:workspace>/README.md and <cordon:home>/x')
+    expect(events().find(({ kind }) => kind === 'tool_result')).toMatchObject({ outcome: 'error' })
+  })
+
+  test('SPEC 6.1: a `file:` URI that a tool returns names the file as the workspace has it', async () => {
+    const encoded = here.cwd.replace(/[a-z]/, (letter) => `%${letter.charCodeAt(0).toString(16)}`)
+    const uris = [
+      `file://${here.cwd}/src/price.js`,
+      `file://${encoded}/src/price.js`,
+      `file://${encoded.replaceAll('/', '%2F').replace('%2F', '/')}/src/price.js`,
+      `file://localhost${here.cwd}/src/price.js`,
+      `file:${here.cwd}/src/price.js`,
+      `FILE://${here.cwd}/./src//price.js`,
+      `file://${here.home}/p.png`,
+    ]
+    const content = uris.flatMap((uri) => [
+      { type: 'resource', resource: { uri, text: 'body' } },
+      { type: 'resource', resource: { uri, mimeType: 'image/png', blob: 'AAAA' } },
+    ])
+    write('w/out.json', JSON.stringify({ type: 'success', content }))
+    const tool = '[conversation.tools.uris]\nsource = "local"\ncommand = ["cat", "out.json"]\n'
+    const { requests } = await model(
+      [{ calls: [{ tool: 'uris', arguments: {} }] }, { text: 'so' }],
+      UNATTENDED + tool,
+    )
+    expect(query('look')).toMatchObject({ code: 0, stdout: 'so\n' })
+    expectNoPath(JSON.stringify(events()))
+    expectNoPath(JSON.stringify(requests().map(({ body }) => body)))
+    const [result] = events().filter(({ kind }) => kind === 'tool_result')
+    expect(String(result!['text']).match(/^src\/price\.js:\nbody$/gm)).toHaveLength(6)
+    const kept = (result!['resources'] as { readonly uri: string }[]).map(({ uri }) => uri)
+    expect(new Set(kept)).toEqual(
+      new Set(['file:///src/price.js', expect.stringMatching(/^external:[0-9a-f]{64}\/p\.png$/)]),
+    )
   })
 })
+
+/** Neither as it is, nor without its first slash, nor with one letter of it encoded, nor its last part alone. */
+function expectNoPath(text: string): void {
+  for (const spelled of [text, decodeURIComponent(text.replaceAll(/%(?![0-9a-f]{2})/gi, '%25'))])
+    expect(spelled.toLowerCase()).not.toContain(here.dir.split('/').at(-1)!.toLowerCase())
+}
 
 describe('SPEC 6.5 attacks on a conversation', () => {
   const FORGED = '01m7ktmfgkgmg35x'
@@ -195,6 +241,56 @@ describe('SPEC 6.5 attacks on a conversation', () => {
     expect(events().find(({ kind }) => kind === 'tool_result')).toMatchObject({
       text: 'the arguments are nested too deeply',
     })
+  })
+
+  test('decision 0372: a key is in no event, on no screen and in no request, whoever wrote it', async () => {
+    const key = 'sk-very-secret-0123456789'
+    write('w/.env', `KEY=${key}\n`)
+    write('w/attached.txt', `the key is ${key}`)
+    const escaped = key.replace('s', '\\u0073')
+    const { requests } = await model(
+      [
+        {
+          reasoning: `I know ${key}, and say sk-very`,
+          text: `It is ${key}, or x${key}${key}.`,
+          calls: [
+            { tool: 'fs_read_file', arguments: { path: '.env' } },
+            { tool: 'fs_create_file', arguments: `{"path": "copy-${escaped}", "content": "${escaped}"}` },
+            { tool: 'fs_read_file', arguments: `{"${key}": ` },
+          ],
+        },
+        { text: 'Not a key: sk-very' },
+      ],
+      UNATTENDED,
+      'anthropic',
+    )
+    const command = `--cfg=providers.llm.recorded.api_key_command=["printf", "${key}"]`
+    const { code, stdout, stderr } = query(command, '--json', '--attach', 'attached.txt', `keep ${key}`)
+    expect(code).toBe(0)
+    expect(requests()[0]!.headers['x-api-key']).toBe(key)
+    const kept = readdirSync(join(here.cwd, '.cordon'), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile() && !entry.parentPath.includes('blobs'))
+      .map((entry) => readFileSync(join(entry.parentPath, entry.name), 'utf8'))
+    const sent = JSON.stringify(requests().map(({ body }) => body))
+    for (const text of [stdout, stderr, sent, ...kept, readdirSync(here.cwd).join()])
+      expect(text).not.toContain(key)
+    const said = stdout
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => JSON.parse(line) as { kind: string; text?: string })
+    const streamed = (wanted: string): string =>
+      said.map(({ kind, text }) => (kind === wanted ? text : '')).join('')
+    expect(streamed('text')).toBe('It is <cordon:key>, or x<cordon:key><cordon:key>.Not a key: sk-very')
+    expect(streamed('reasoning')).toBe('I know <cordon:key>, and say sk-very')
+    expect(sent).toContain('KEY=<cordon:key>')
+    expect(sent).toContain('the key is <cordon:key>')
+    expect(sent).toContain('keep <cordon:key>')
+  })
+
+  test('a value too short to be a key is a word like any other', async () => {
+    await model([{ text: 'none of them' }])
+    const command = '--cfg=providers.llm.recorded.api_key_command=["printf", "none"]'
+    expect(query(command, 'go')).toMatchObject({ code: 0, stdout: 'none of them\n' })
   })
 
   test('a key that the provider repeats is in no message', async () => {

@@ -1,6 +1,7 @@
 import { createInterface } from 'node:readline/promises'
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import type { Answer, Person, Respondent, Reviewer, ToolQuestion } from '@cordon/host'
+import { show } from '@cordon/policy'
 import { askedBy } from './format/question.ts'
 import { wrap } from './format/wrap.ts'
 import { asOneLine, linesOf, PastedAsOne, TELL_NO_PASTES, TELL_PASTES } from './pasted.ts'
@@ -51,11 +52,17 @@ export function reviewerAt(at: Terminal): Reviewer | undefined {
 export function respondentAt(at: Terminal): Respondent | undefined {
   if (!isBoth(at)) return undefined
   return {
-    answer: async (tool, question) => {
+    answer: async (tool, question, keeping) => {
       const reply = await inTurn(at, () =>
-        askNow(at, askedBy(tool, question, at.output.columns || undefined)),
+        askNow(at, askedBy(tool, question, at.output.columns || undefined, keeping)),
       )
-      return reply === undefined ? undefined : answerFrom(question, reply.trim())
+      if (reply === undefined) return undefined
+      const kept = keeping ? keptFrom(question, reply.trim()) : undefined
+      if (kept === undefined) return answerFrom(question, reply.trim())
+      at.output.write(
+        `  (the same question of ${show(tool)} is answered so from now on, in this conversation)\n`,
+      )
+      return { answer: kept, kept: true }
     },
   }
 }
@@ -63,6 +70,13 @@ export function respondentAt(at: Terminal): Respondent | undefined {
 /** One line of what is typed from now on; undefined after Ctrl-C. */
 export function lineAt(at: Terminal): ((question: string) => Promise<string | undefined>) | undefined {
   return isBoth(at) ? (question) => inTurn(at, () => askNow(at, question)) : undefined
+}
+
+/** `a` is yes, `2a` the second one: each time the same is asked. A text is asked for each time. */
+function keptFrom({ answer_type, options = [] }: ToolQuestion, reply: string): Answer | undefined {
+  if (answer_type === 'boolean') return /^a(?:lways)?$/i.test(reply) ? true : undefined
+  const number = answer_type === 'select' ? /^(\d+) ?a(?:lways)?$/i.exec(reply)?.[1] : undefined
+  return number === undefined ? undefined : options[Number(number) - 1]
 }
 
 /**

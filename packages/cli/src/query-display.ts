@@ -1,5 +1,5 @@
 import type { Decider, ModelChoice, Query, Sight, TurnEnd } from '@cordon/host'
-import type { CordonError } from '@cordon/policy'
+import { type CordonError, jsonText } from '@cordon/policy'
 import {
   formatAllowed,
   formatCall,
@@ -91,7 +91,7 @@ class JsonDisplay implements QueryDisplay {
   }
 
   #write(value: object): void {
-    this.#world.out.write(`${JSON.stringify(value)}\n`)
+    this.#world.out.write(`${jsonText(value)}\n`)
   }
 }
 

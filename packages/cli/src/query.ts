@@ -8,6 +8,7 @@ import {
   Query,
   type QueryConversation,
   type Sight,
+  type TurnControl,
   type TurnEnd,
 } from '@cordon/host'
 import { CordonError, show } from '@cordon/policy'
@@ -16,7 +17,7 @@ import { editText } from './editor.ts'
 import { installation, trustTerms } from './project.ts'
 import { displayFor, type QueryDisplay } from './query-display.ts'
 import { EXIT, reportError, UsageError, warn } from './report.ts'
-import type { World } from './world.ts'
+import type { OutputLoss, World } from './world.ts'
 
 declare const CORDON_VERSION: string
 
@@ -64,17 +65,14 @@ interface Wanted {
 }
 
 async function converse(world: World, { text, schema, flags }: Wanted, display: QueryDisplay): Promise<void> {
+  const endings = new Endings(world)
   await using open = await openQuery(world, flags, display)
-  if (flags.resume)
-    return finish(world, await during(world, open, display, () => open.resume(schema)), open, display)
-  if (text !== undefined)
-    return finish(
-      world,
-      await during(world, open, display, () => open.ask({ text, attach: flags.attach, schema })),
-      open,
-      display,
-    )
-  await talk(world, open, display, flags)
+  if (!flags.resume && text === undefined) return await talk(world, open, display, endings, flags) // `open` is closed after it
+  const asked = { text: text ?? '', attach: flags.attach, schema }
+  const end = await during(endings, open, display, () =>
+    flags.resume ? open.resume(schema) : open.ask(asked),
+  )
+  finish(world, end, open, display, endings)
 }
 
 async function openQuery(world: World, flags: QueryFlags, display: QueryDisplay): Promise<Query> {
@@ -100,7 +98,8 @@ async function openQuery(world: World, flags: QueryFlags, display: QueryDisplay)
       warn: (warnings) => display.warn(() => warn(world, warnings)),
       decider: display.around(deciderAt(world)),
       respondent: world.respondent && {
-        answer: (tool, question) => display.pausing(() => world.respondent!.answer(tool, question)),
+        answer: (tool, question, keeping) =>
+          display.pausing(() => world.respondent!.answer(tool, question, keeping)),
       },
       askPerson:
         world.respondent &&
@@ -111,7 +110,7 @@ async function openQuery(world: World, flags: QueryFlags, display: QueryDisplay)
               'the assistant',
               options.length > 0 ? { ...asked, answer_type: 'select' } : asked,
             )
-            return answer === undefined ? undefined : String(answer)
+            return answer === undefined || typeof answer === 'object' ? undefined : String(answer)
           })),
       waiting: (server, seconds) => display.waiting(`MCP server ${show(server)} starts`, seconds),
     },
@@ -215,33 +214,86 @@ const UNREAD: Readonly<Record<string, string>> = {
   EACCES: 'it may not be read',
 }
 
-/** SPEC 6.5: Ctrl-C stops the tool, then the turn; a third one ends us. */
+/** Why nothing more is wanted of us: a signal other than Ctrl-C, or nobody who reads. */
+type Ending = NodeJS.Signals | OutputLoss
+
+/** What ends a turn from outside, whenever it comes. */
+class Endings {
+  readonly #world: World
+  #control: TurnControl | undefined
+  #isOver = false
+  /** The first reason. */
+  reason: Ending | undefined
+
+  constructor(world: World) {
+    this.#world = world
+    world.onOutputLost((loss) => this.#end(loss))
+  }
+
+  /** SPEC 6.5: Ctrl-C stops the tool, then the turn; a third one ends us. Any other signal stops the turn. */
+  async during<T>(control: () => TurnControl, work: () => Promise<T>): Promise<T> {
+    let stop = (): void => undefined
+    const arm = (): void => {
+      stop = this.#world.onInterrupt((signal) => {
+        stop()
+        if (signal === 'SIGINT') control().interrupt()
+        else this.#end(signal)
+        if (!control().turn.aborted) arm()
+      })
+    }
+    arm()
+    try {
+      const running = work()
+      this.#control = control()
+      if (this.reason) this.#control.end()
+      return await running
+    } finally {
+      this.#control = undefined
+      stop()
+    }
+  }
+
+  /** Ends us as whatever ended the turn; false when nothing did. */
+  finish(): boolean {
+    this.#isOver = true
+    const { reason } = this
+    if (reason === undefined) return false
+    if (typeof reason === 'string') this.#world.dieBy(reason)
+    // As any program that writes where nobody reads.
+    else if (reason.kind === 'closed') this.#world.dieBy('SIGPIPE')
+    else {
+      this.#world.err.write(`cordon: ${reason.why}; the answer is in the conversation\n`)
+      this.#world.finish(EXIT.denied)
+    }
+    return true
+  }
+
+  #end(reason: Ending): void {
+    if (this.reason) return
+    this.reason = reason
+    this.#control?.end()
+    if (this.#isOver) this.finish()
+  }
+}
+
 async function during(
-  world: World,
+  endings: Endings,
   open: Query,
   display: QueryDisplay,
   work: () => Promise<TurnEnd>,
 ): Promise<TurnEnd> {
-  let stop = (): void => undefined
-  const arm = (): void => {
-    stop = world.onInterrupt(() => {
-      open.control.interrupt()
-      if (!open.control.turn.aborted) arm()
-    })
-  }
-  arm()
   display.begin(open)
   try {
-    return await work()
+    return await endings.during(() => open.control, work)
   } finally {
-    stop()
     display.aside(() => undefined) // an error begins a line of its own
   }
 }
 
-function finish(world: World, end: TurnEnd, open: Query, display: QueryDisplay): void {
+function finish(world: World, end: TurnEnd, open: Query, display: QueryDisplay, endings: Endings): void {
   ways.add(end.steps > 1 ? 'calls' : 'answers')
   display.end(end, open.model)
+  if (endings.finish()) return
   if (end.kind === 'interrupted') {
     sayInterrupted(world, open)
     return world.dieBy('SIGINT')
@@ -261,8 +313,15 @@ function sayInterrupted({ err }: World, { isKept }: Query): void {
 }
 
 /** `cordon q` alone: turn after turn, until the person has no more to say. */
-async function talk(world: World, open: Query, display: QueryDisplay, flags: QueryFlags): Promise<void> {
+async function talk(
+  world: World,
+  open: Query,
+  display: QueryDisplay,
+  endings: Endings,
+  flags: QueryFlags,
+): Promise<void> {
   let attach = flags.attach
+  if (flags.mounts.length > 0) open.keepMade() // they were granted for the conversation, not for a question
   if (!flags.quiet) world.err.write(`${world.err.style('dim', greeting(open))}\n`)
   if (await open.isUnfinished())
     world.err.write('hint: the last turn was not finished; `cordon q --resume` goes on with it\n')
@@ -271,8 +330,9 @@ async function talk(world: World, open: Query, display: QueryDisplay, flags: Que
     if (text === undefined) return
     if (text.trim() === '') continue
     try {
-      const end = await during(world, open, display, () => open.ask({ text, attach }))
+      const end = await during(endings, open, display, () => open.ask({ text, attach }))
       display.end(end, open.model)
+      if (endings.reason) return void endings.finish()
       if (end.kind === 'interrupted') sayInterrupted(world, open)
       attach = []
     } catch (error) {

@@ -1,4 +1,4 @@
-import { CordonError, DeniedError, type ErrorCode, FsAccessError } from '@cordon/policy'
+import { CordonError, DeniedError, type ErrorCode, FsAccessError, jsonText } from '@cordon/policy'
 import { wrapMessage } from './format/wrap.ts'
 import type { World } from './world.ts'
 
@@ -78,5 +78,4 @@ export function warn({ err }: World, warnings: readonly string[]): void {
 const SAID = new WeakMap<World['err'], Set<string>>()
 
 /** What `--json` prints: one value, nothing around it. */
-export const writeJson = ({ out }: World, value: unknown): void =>
-  out.write(`${JSON.stringify(value, undefined, 2)}\n`)
+export const writeJson = ({ out }: World, value: unknown): void => out.write(`${jsonText(value, 2)}\n`)

@@ -78,7 +78,14 @@ export interface World {
   passSignals(to: (signal: NodeJS.Signals) => void): () => void
   /** The first signal that wants us to end, typed or sent, is told; the second one ends us. Returns how to stop. */
   onInterrupt(told: (signal: NodeJS.Signals) => void): () => void
+  /**
+   * Nobody reads standard output any more (`closed`), or it cannot be written. Where nobody asked to be told, the process ends:
+   * with 0 in the first case, which is no error of ours, with 1 and a word in the second.
+   */
+  onOutputLost(told: (loss: OutputLoss) => void): void
 }
+
+export type OutputLoss = { readonly kind: 'closed' } | { readonly kind: 'failed'; readonly why: string }
 
 export interface Stream {
   readonly isTerminal: boolean
@@ -94,8 +101,11 @@ type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan'
 export function openAmbientWorld(): World {
   // Once: each look at a variable of Node's own is a call into the system, and every layer looks at all of them.
   const env = { ...process.env }
-  // `cordon … | head` is not an error of ours.
-  const out = once(() => process.stdout.on('error', (error) => process.exit(isPipe(error) ? 0 : 1)))
+  let lost = (loss: OutputLoss): void => {
+    if (loss.kind === 'failed') say(`cordon: ${loss.why}\n`)
+    process.exit(loss.kind === 'closed' ? 0 : 1) // `cordon … | head` is not an error of ours
+  }
+  const out = once(() => process.stdout.on('error', (error) => lost(lossOf(error))))
   const home = once(() => ambientHome(env))
   return {
     argv: process.argv.slice(2),
@@ -200,6 +210,9 @@ export function openAmbientWorld(): World {
         for (const signal of PASSED) process.off(signal, pass)
       }
     },
+    onOutputLost: (told) => {
+      lost = told
+    },
     onInterrupt: (told) => {
       for (const signal of ENDING) process.once(signal, told)
       return () => {
@@ -231,7 +244,7 @@ const PASSED = [
   'SIGQUIT',
 ] as const
 
-const ENDING = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+const ENDING = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const
 
 /** The kernel's session: the shell's pid with its start time, because pids are used again. */
 function terminalSession(pid: number): string {
@@ -265,7 +278,10 @@ const once = <T>(make: () => T): (() => T) => {
   return () => (made ??= make())
 }
 
-const isPipe = (error: NodeJS.ErrnoException): boolean => error.code === 'EPIPE'
+const lossOf = ({ code, message }: NodeJS.ErrnoException): OutputLoss =>
+  code === 'EPIPE'
+    ? { kind: 'closed' }
+    : { kind: 'failed', why: `standard output cannot be written: ${code ?? message}` }
 
 /** Without Node's stream: that is made when it is first written to, and a command that succeeds in silence has no need of it. */
 const streamTo = (fd: number, env: World['env']): Pick<Stream, 'isTerminal' | 'style'> => ({

@@ -42,10 +42,15 @@ interface SandboxLimits {
 
 export type RunMode = 'ask' | 'unattended' | 'edit' | 'skip'
 
-/** The first rule whose argument matches decides; when none does, the answer is `ask`. */
+/** The first rule that matches decides; when none does, the answer is `ask`. It has `path`, or `arg` with a test. */
 export interface RunRule {
-  /** JSON pointer into the arguments: `/path`. */
-  readonly arg: string
+  /**
+   * Of a shipped tool: what the call touches lies at or below this path of the workspace. `unattended` wants that of every
+   * path of the call, any other mode of one of them (decision 0370).
+   */
+  readonly path?: string
+  /** JSON pointer into the arguments: `/branch`. */
+  readonly arg?: string
   /** Exactly one of the three is present. `pattern` is a regular expression without back references. */
   readonly prefix?: string
   readonly equals?: string | number | boolean
@@ -65,7 +70,7 @@ export interface ToolDefaults {
   readonly run: RunMode | readonly RunRule[]
   /** `run` stands in a configuration; false: it is Cordon's own default, or an answer at a question (decision 0365). */
   readonly runIsWritten: boolean
-  readonly result: ResultMode
+  readonly result: RunMode | readonly RunRule[]
   readonly timeout_secs: number
   readonly max_output_bytes: number
 }
@@ -82,12 +87,14 @@ export interface ToolConfig extends ToolDefaults {
   readonly format_arguments?: boolean
   readonly options: Readonly<Record<string, unknown>>
   /** Configured answers to the tool's questions, by question id. */
-  readonly questions: Named<{ readonly answer: string | number | boolean }>
+  readonly questions: Named<{
+    readonly answer: string | number | boolean
+    /** It answers only the question that is put like this. */
+    readonly text?: string
+  }>
   /** Absent: no layer declares any (SPEC 4.2 says what that means). */
   readonly access?: AccessConfig
 }
-
-type ResultMode = 'ask' | 'unattended' | 'edit' | 'skip'
 
 /** SPEC 5.1. */
 export interface McpServerConfig {

@@ -27,7 +27,7 @@ export {
 export { NetDeniedError, type NetDenial } from './net/errors.ts'
 export { EnvDeniedError, type EnvDenial } from './env/errors.ts'
 export { CommandDeniedError } from './commands/errors.ts'
-export { describe, quote, shellWord, show, showWhole, tomlString, visible } from './text.ts'
+export { describe, jsonText, quote, shellWord, show, showWhole, tomlString, visible } from './text.ts'
 export { Context, parseContext, type Action, type ContextData } from './context.ts'
 export { FsIndex } from './fs/fs-index.ts'
 export { evaluateFs, type FsDecision } from './fs/evaluate.ts'

@@ -24,6 +24,17 @@ export const quote = (text: string): string =>
 export const visible = (text: string): string =>
   text.replace(/[^\n\t]+/g, (part) => escapeUnsafe(part, (hex) => `\\u{${hex}}`))
 
+/** JSON that a terminal can be shown as well: the same data, and whatever could redraw it or hide there as an escape. */
+export const jsonText = (value: unknown, indent?: number): string =>
+  JSON.stringify(value, undefined, indent).replace(/[^\n]+/g, (line) =>
+    escapeUnsafe(line, (hex) =>
+      String.fromCodePoint(parseInt(hex, 16))
+        .split('')
+        .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+        .join(''),
+    ),
+  )
+
 /** A TOML string to be pasted: whole, and with TOML's own escapes. */
 export const tomlString = (text: string): string =>
   escapeUnsafe(JSON.stringify(text), (hex) =>

@@ -1,4 +1,4 @@
-import { show, visible } from '@cordon/policy'
+import { jsonText, show, visible } from '@cordon/policy'
 import { expect, test } from 'vitest'
 
 test('SPEC 6.5 what cannot be seen in a name cannot be seen in a text either', () => {
@@ -23,4 +23,15 @@ test('a mark stands over the letter it belongs to, or is named', () => {
   expect(visible('a\n\u20d2b')).toBe('a\n\\u{20d2}b')
   expect(show('-\u0336x')).toBe('"-\\u{336}x"')
   expect(visible(`a${'\u0301'.repeat(6)}`)).toBe(`a${'\u0301'.repeat(4)}\\u{301}\\u{301}`)
+})
+
+test('SPEC 6.5 JSON is the same data, in letters that any terminal can be shown', () => {
+  const value = {
+    'k\u202e': ['\u009b2J\u007f\u0085', 'a\nb\t"é 你', '\u200b\u2066\ufeff\u{e0001}\ud800', 1, null],
+  }
+  for (const indent of [undefined, 2]) {
+    expect(JSON.parse(jsonText(value, indent))).toEqual(value)
+    expect(jsonText(value, indent)).toMatch(/^[\n -~é你]+$/)
+  }
+  expect(jsonText('\u009b\u{e0001}')).toBe('"\\u009b\\udb40\\udc01"')
 })

@@ -34,7 +34,7 @@ export {
 } from './conversation/change.ts'
 export { UnreadableConversationError } from './conversation/errors.ts'
 export { type ConfigEvent, type ConversationEvent, type StoredEvent } from './conversation/events.ts'
-export { HostPaths, unfinishedMark } from './conversation/host-paths.ts'
+export { HostPaths } from './conversation/host-paths.ts'
 export { type LogWriter } from './conversation/log-writer.ts'
 export { createConversation, forkConversation } from './conversation/make.ts'
 export { printTalk } from './conversation/print.ts'

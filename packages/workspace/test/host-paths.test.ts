@@ -11,9 +11,11 @@ const paths = new HostPaths({
 test.each([
   ['/home/ann/pröject/src/a.ts', './src/a.ts'],
   ['/home//ann/./pröject/a', './a'],
-  ['file:///home/ann/pr%C3%B6ject/a', 'file://./a'],
-  ['file:///home/ann/pr%c3%b6ject/a', 'file://./a'],
-  ['file:///h%6fme%2Fann%2fx', 'file://~%2fx'],
+  ['file:///home/ann/pr%C3%B6ject/a', 'file:///a'],
+  ['file:///home/ann/pr%c3%b6ject/a', 'file:///a'],
+  ['file:///h%6fme%2Fann%2fx', '~%2fx'],
+  ['file:///home/ann/p.png, file:/home/ann/p.png', '~/p.png, ~/p.png'],
+  ['FILE://localhost/home/ann/pröject/a file:/home/ann/pröject', 'file:///a file:///'],
   ['{"at":"\\/home\\/ann\\/x"}', '{"at":"~\\/x"}'],
   ['"\\\\/home\\\\/ann"', '"~"'],
   ['"\\u002fhome\\u002Fann"', '"~"'],
@@ -24,6 +26,24 @@ test.each([
 ])('SPEC 6.1 %s, in whichever spelling, is %s', (text, shown) => {
   expect(paths.hide(text)).toBe(shown)
   expect(() => paths.assertAbsent(shown)).not.toThrow()
+})
+
+test.each([
+  ['file:///home/ann/pr%C3%B6ject/src/a%20b.ts#L3', 'file:///src/a%20b.ts#L3'],
+  ['file:/home/ann/pröject', 'file:///'],
+  ['FILE://localhost/home//ann/./pröject/x/../a', 'file:///a'],
+  ['file:///%68ome%2Fann/pröject/a', 'file:///a'],
+  ['file:///opt/fork/b', 'file:///fork/b'],
+  ['file:///home/ann/p.png', expect.stringMatching(/^external:[0-9a-f]{64}\/p\.png$/)],
+  ['file:///src/a.ts', 'file:///src/a.ts'],
+  ['https://home/ann', 'https://home/ann'],
+])('SPEC 6.3: %s is %s in the workspace', (uri, expected) => {
+  expect(paths.workspaceUri(uri)).toEqual(expected)
+})
+
+test('SPEC 6.1: a home of one component is found behind a host, too', () => {
+  const root = new HostPaths({ root: '/w', homes: ['/root'] })
+  expect(root.hide('file://localhost/root/x file:/root/x src/root/x')).toBe('~/x ~/x src/root/x')
 })
 
 test('SPEC 6.1: what stands behind a hidden path may be one again', () => {
@@ -98,6 +118,24 @@ test('SPEC 6.1: what was marked is what it was, whatever else stands there', () 
 
 /** Every path in it is written in the usual way. */
 const isUsual = (content: string): boolean => !/\/\.?\/|[%\\&]/.test(content)
+
+test('decision 0372: a key is found in pieces, whichever way they are cut', () => {
+  const key = 'sk-sk-secret'
+  const hiding = new HostPaths({ root: '/w', homes: [], keys: [key, 'short'] })
+  const text = `a ${key} sk-sk-sk-secret sk- ${key}${key} short sk-sk-secre`
+  const whole = hiding.conceal(text)
+  expect(whole).toBe('a <cordon:key> sk-<cordon:key> sk- <cordon:key><cordon:key> short sk-sk-secre')
+  for (let size = 1; size < text.length; size++) {
+    let [kept, shown] = ['', '']
+    for (let at = 0; at < text.length; at += size) {
+      const next = kept + text.slice(at, at + size)
+      kept = hiding.unfinished(next)
+      shown += hiding.conceal(next.slice(0, next.length - kept.length))
+    }
+    expect(shown + hiding.conceal(kept)).toBe(whole)
+  }
+  expect(hiding.unmark(hiding.mark(`x ${key}`))).toBe('x <cordon:key>')
+})
 
 test('SPEC 6.1: a mark is found in pieces', () => {
   for (const text of ['a <cordon:ho', 'a <', 'a <cordon:', '<cordon:mount x'])

@@ -1,4 +1,4 @@
-import { show } from '@cordon/policy'
+import { jsonText, show } from '@cordon/policy'
 import { type ChainedRecord, readLast, readRecords } from '@cordon/provider'
 import type { Command as Parser } from 'commander'
 import type { Register } from '../command.ts'
@@ -44,7 +44,7 @@ export const register: Register = (parser, world) => {
     .action(async (flags: ProviderFlags & { readonly after: string }) => {
       await asAdmin(world, flags, async ({ database: { queries } }) => {
         for await (const record of readRecords(queries, { after: parseCount(flags.after) }))
-          world.out.write(`${JSON.stringify(recordJson(record))}\n`)
+          world.out.write(`${jsonText(recordJson(record))}\n`)
       })
     })
 
@@ -61,7 +61,7 @@ export const register: Register = (parser, world) => {
           const print = (record: ChainedRecord): void => {
             last = record.seq
             world.out.write(
-              flags.json ? `${JSON.stringify(recordJson(record))}\n` : formatTable([recordRow(record)]),
+              flags.json ? `${jsonText(recordJson(record))}\n` : formatTable([recordRow(record)]),
             )
           }
           for (const record of await readLast(queries, 10)) print(record)

@@ -1,5 +1,5 @@
 import { type Conversations, type Found, printTalk } from '@cordon/host'
-import { quote, show } from '@cordon/policy'
+import { jsonText, quote, show } from '@cordon/policy'
 import type { Register } from '../command.ts'
 import { chosen, ID, openConversations } from '../conversations.ts'
 import { foreign } from '../format/text.ts'
@@ -56,7 +56,7 @@ async function print(world: World, events: Events): Promise<void> {
 async function printJson(world: World, events: Events): Promise<void> {
   let before = '['
   for await (const event of events) {
-    world.out.write(`${before}\n  ${JSON.stringify(event.kind === 'unknown' ? event.stored : event)}`)
+    world.out.write(`${before}\n  ${jsonText(event.kind === 'unknown' ? event.stored : event)}`)
     before = ','
   }
   world.out.write(before === '[' ? '[]\n' : '\n]\n')

@@ -31,7 +31,11 @@ export const register: Register = (parser, world) => {
     .addOption(new Option('--new', 'begin a new conversation').conflicts(['id', 'last']))
     .addOption(idOption().conflicts('last'))
     .addOption(new Option('--last', 'in the last used conversation of the workspace, by whichever terminal'))
-    .addOption(new Option('--resume', 'go on with a turn that was interrupted, or that a crash ended'))
+    .addOption(
+      new Option('--resume', 'go on with a turn that was interrupted, or that a crash ended').conflicts(
+        'new',
+      ),
+    )
     .addOption(new Option('-m, --model <provider/model>', 'ask this model'))
     .addOption(repeatable('-a, --attach <path|url>', 'attach it, as it is now; may be repeated'))
     .addOption(sensitiveOption())
@@ -75,7 +79,8 @@ Examples:
   git diff | cordon q --quiet "write a commit message"
 
 Exit code: 0 when the model was done, 1 when it was not, 2 when the question or
-the configuration makes no sense; after Ctrl-C as after SIGINT.`,
+the configuration makes no sense; after a signal that of the signal, and where
+nobody reads any more (| head) that of SIGPIPE.`,
     )
     .action(async (words: readonly string[], options: QueryFlags) => {
       const { query } = await import('../query.ts')

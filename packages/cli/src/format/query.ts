@@ -126,16 +126,17 @@ export function formatTurn(
   { style }: Styled,
 ): string {
   const prices = Object.hasOwn(config.models, model) ? config.models[model] : undefined
+  const isUnknown = usage.input + usage.output === 0
+  const counted = [
+    `${usage.input.toLocaleString('en')} in${usage.cached > 0 ? ` (${usage.cached.toLocaleString('en')} cached)` : ''}`,
+    `${usage.output.toLocaleString('en')} out`,
+    ...(usage.partial ? ['and what was stopped'] : []),
+  ]
   const parts = [
     id,
-    ...(usage.input + usage.output === 0
-      ? ['tokens unknown']
-      : [
-          `${usage.input.toLocaleString('en')} in${usage.cached > 0 ? ` (${usage.cached.toLocaleString('en')} cached)` : ''}`,
-          `${usage.output.toLocaleString('en')} out`,
-        ]),
+    ...(isUnknown ? ['tokens unknown'] : counted),
     ...(steps > 1 ? [`${steps} requests`] : []),
-    ...(prices ? [formatCost(usage, prices)] : []),
+    ...(prices && !isUnknown ? [`${usage.partial ? 'at least ' : ''}${formatCost(usage, prices)}`] : []),
     ...(kind === 'done' ? [] : [kind]),
   ]
   return `${style('dim', parts.join(' · '))}\n`

@@ -6,9 +6,14 @@ import { behindMargin, widthOf } from './wrap.ts'
  * What somebody else asks, in rows that all begin with ours: words of theirs at the start of one, or right before the cursor,
  * would be a question of Cordon's. Who asks also stands in the row where the answer is typed, however long it became.
  */
-export function askedBy(asker: string, question: ToolQuestion, columns: number | undefined): string {
+export function askedBy(
+  asker: string,
+  question: ToolQuestion,
+  columns: number | undefined,
+  keeping?: 'can be kept',
+): string {
   const { text, options = [] } = question
-  const hint = hintOf(question)
+  const hint = hintOf(question, keeping)
   const inOneRow = `${asker} asks: ${show(text)}`
   const room = columns === undefined ? undefined : columns - ROOM_FOR_AN_ANSWER
   const fits = room === undefined || widthOf(`${inOneRow} ${hint}`) <= room
@@ -23,12 +28,15 @@ export function askedBy(asker: string, question: ToolQuestion, columns: number |
 const MORE = '  ↳ '
 const ROOM_FOR_AN_ANSWER = 2
 
-function hintOf({ answer_type, options = [], default: preset }: ToolQuestion): string {
+function hintOf(
+  { answer_type, options = [], default: preset }: ToolQuestion,
+  keeping: 'can be kept' | undefined,
+): string {
   switch (answer_type) {
     case 'boolean':
-      return preset === true ? '[Y/n] ' : '[y/N] '
+      return `[${preset === true ? 'Y/n' : 'y/N'}${keeping ? '/a(lways yes here)' : ''}] `
     case 'select':
-      return `[1-${options.length}] `
+      return `[1-${options.length}${keeping ? ', 1a: always here' : ''}] `
     case 'text':
       return ''
   }

@@ -19,7 +19,7 @@ export function holdSameTools(tools: Named<ToolConfig>): Named<ToolConfig> {
       enable: all.every(({ enable }) => enable),
       run: all.map(({ run }) => run).reduce(stricterRun),
       runIsWritten: all.every(({ runIsWritten }) => runIsWritten),
-      result: all.map(({ result }) => result).reduce(stricterMode),
+      result: all.map(({ result }) => result).reduce(stricterRun),
     }
     for (const [name, tool] of entries) held[name] = { ...tool, ...strictest }
   }

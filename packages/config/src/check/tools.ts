@@ -12,8 +12,9 @@ import { formatKeyPath } from '../toml/key-path.ts'
 import { formatValue } from '../toml/value.ts'
 import { readAccess } from './access.ts'
 import { type Findings, tableOf } from './findings.ts'
-import { checkRunRules } from './run-rules.ts'
+import { checkRunRules, type KnownArguments } from './run-rules.ts'
 import { holdSameTools } from './same-tool.ts'
+import { shippedArguments } from './shipped-arguments.ts'
 
 /** The key under which the defaults of all tools stand. */
 const DEFAULTS_KEY = '*'
@@ -21,7 +22,8 @@ const DEFAULTS_KEY = '*'
 export function readTools(findings: Findings, servers: Named<McpServerConfig>): Named<ToolConfig> {
   const declared = tableOf(tableOf(findings.values['conversation'])['tools'])
   const defaults = readToolDefaults(findings)
-  checkRunRules(findings, ['conversation', 'tools', DEFAULTS_KEY, 'run'])
+  for (const key of MODES)
+    checkRunRules(findings, ['conversation', 'tools', DEFAULTS_KEY, key], { kind: 'unknown' })
   const tools = Object.create(null) as Record<string, ToolConfig>
   for (const [name, value] of Object.entries(declared))
     if (name !== DEFAULTS_KEY) tools[name] = readTool(findings, servers, name, tableOf(value), defaults)
@@ -48,7 +50,8 @@ function readTool(
     findings.add(path, `${quote(name)} is not a tool name`, 'use letters, digits and _ - . /')
   const source = readSource(findings, servers, path, fields)
   const command = readCommand(findings, path, fields, source)
-  checkRunRules(findings, [...path, 'run'])
+  const known = argumentsOf(findings, path, fields, source)
+  for (const key of MODES) checkRunRules(findings, [...path, key], known)
   checkAnswers(findings, path, fields)
   const hasAccess = fields['access'] !== undefined
   if (hasAccess && source.kind === 'builtin')
@@ -99,6 +102,25 @@ export function runDecider(root: Cell, name: string): string {
   const isReplaced = cellAt(root, ['conversation', 'tools', name, 'command']) !== undefined
   const isOurs = source?.kind === 'value' && source.value === 'local' && !isReplaced
   return isOurs && !isWritten(cellAt(root, runOf(DEFAULTS_KEY))) ? name : DEFAULTS_KEY
+}
+
+/** The keys that hold modes, or rules for them. */
+const MODES = ['run', 'result'] as const
+
+/** What is known of a tool's arguments, to find the rule that can never match. */
+function argumentsOf(
+  findings: Findings,
+  path: readonly string[],
+  { command, parameters }: Table,
+  source: ToolSource,
+): KnownArguments {
+  const shipped =
+    source.kind === 'local' && command === undefined ? shippedArguments(path.at(-1)!) : undefined
+  if (shipped && !needsCommand(findings, path)) return { kind: 'shipped', ...shipped }
+  const { properties } = tableOf(parameters)
+  return properties === undefined
+    ? { kind: 'unknown' }
+    : { kind: 'declared', names: Object.keys(tableOf(properties)) }
 }
 
 /** SPEC 2: a layer may add only `access`, but some layer must say where the tool comes from. */

@@ -96,13 +96,17 @@ const scalar: Schema = { anyOf: [{ type: 'string' }, { type: 'number' }, { type:
 
 const runRule = table(
   {
-    arg: anyText('JSON pointer into the arguments.', '/path'),
+    path: anyText(
+      'Of a shipped tool: the call touches this path of the workspace, or what is below it.',
+      'src',
+    ),
+    arg: anyText('JSON pointer into the arguments.', '/branch'),
     prefix: anyText('The argument starts with this text.', 'src/'),
     equals: doc(scalar, 'The argument is this value.', 'main'),
     pattern: anyText('The argument matches this regular expression.', '^[a-z]+$'),
     mode: doc(runMode, 'What happens then.', 'unattended'),
   },
-  ['arg', 'mode'],
+  ['mode'],
 )
 
 /** First match wins, so a list that was appended to an earlier one could never overrule it: replace (0032). */
@@ -115,7 +119,11 @@ const forEveryTool = {
     'Ask before each call, run unattended, edit the arguments first, or skip; or rules by argument.',
     'ask',
   ),
-  result: doc(runMode, 'The same for handing the result over.', 'unattended'),
+  result: doc(
+    ruleList({ $ref: '#/definitions/runRule' }, FIRST_WINS, runMode),
+    'The same for handing the result over.',
+    'unattended',
+  ),
   timeout_secs: count('How long one call may take.', 120),
   max_output_bytes: count('How much output is kept.', 1048576),
 }
@@ -145,9 +153,15 @@ const tool = table({
     'The tool understands the action `format_arguments`: it is started to say, in its own words, what a call would do.',
   ),
   options: doc(namesOf({}), 'Settings that are handed to the tool as they are.'),
-  questions: doc(namesOf(table({ answer: scalar })), 'Answers to what the tool may ask, by question.', {
-    overwrite: { answer: true },
-  }),
+  questions: doc(
+    namesOf(
+      table({ answer: scalar, text: anyText('Only where the question is put like this.', 'Are you sure?') }),
+    ),
+    'Answers to what the tool may ask, by question.',
+    {
+      overwrite: { answer: true },
+    },
+  ),
   access: { $ref: '#/definitions/access' },
 })
 

@@ -44,7 +44,7 @@ export type Consent =
 
 /** SPEC 6.5: may this call run? Without anybody to ask, `ask` and `edit` are a no. */
 export async function consentTo(
-  tool: Pick<OpenTool, 'name' | 'source' | 'config' | 'isAllowed' | 'secretIn' | 'foresee'>,
+  tool: Pick<OpenTool, 'name' | 'source' | 'config' | 'isAllowed' | 'secretIn' | 'pathsIn' | 'foresee'>,
   args: unknown,
   show: (mode: CallMode, foreseen: Foreseen) => Promise<ShownCall>,
   decider: Decider | undefined,

@@ -31,13 +31,22 @@ interface Piece {
   readonly turn: number
   message: Message
   tokens: number
-  /** Of a tool's result: what stands for it when there is no room. */
-  readonly reference?: Message
+  readonly result?: ResultPiece
+}
+
+/** A tool's result, which may stand there in part, or as a reference. */
+interface ResultPiece {
+  readonly tool: string
+  readonly text: string
+  readonly message: (text: string) => Message
+  /** The model has not had it yet: it never gets a reference instead. */
+  readonly isNew: boolean
 }
 
 /**
  * SPEC 6.5: the request that a conversation comes to. Bounded: the oldest large results of tools give way first, then whole
- * turns from the beginning; the last turn is always whole. One pass over the events.
+ * turns from the beginning; of the last turn, results that the model has not had yet stand there in part (decision 0371). One
+ * pass over the events.
  */
 export async function assembleContext(
   events: readonly StoredEvent[],
@@ -70,15 +79,16 @@ async function piecesOf(events: readonly StoredEvent[], { read, isOwn }: Context
   let turn = 0
   /** Whether the answer that calls belong to is this model's own. */
   let isOwnAnswer = false
-  const add = (message: Message, reference?: Message): void =>
-    void pieces.push({ turn, message, tokens: tokensOf(message), ...(reference ? { reference } : {}) })
+  const add = (message: Message, result?: ResultPiece): void =>
+    void pieces.push({ turn, message, tokens: tokensOf(message), ...(result ? { result } : {}) })
+  const lastReply = events.findLastIndex(({ kind }) => kind === 'response')
   // A crash came between: what became of these nobody knows, and every call needs an answer.
   let unanswered: { readonly id: string; readonly tool: string }[] = []
   const answerAll = (): void => {
     for (const { id, tool } of unanswered) add(resultMessage(id, tool, 'error', UNKNOWN_OUTCOME))
     unanswered = []
   }
-  for (const event of events) {
+  for (const [i, event] of events.entries()) {
     if (event.kind !== 'tool_call' && event.kind !== 'tool_result') answerAll()
     switch (event.kind) {
       case 'turn':
@@ -118,11 +128,8 @@ async function piecesOf(events: readonly StoredEvent[], { read, isOwn }: Context
         if (tool === undefined) break // an answer to nothing would make the provider refuse all of it
         const parts = await Promise.all(blocks(event.resources).map((block) => textOfBlock(block, read)))
         const text = joinedParts(event.text, parts)
-        const gone = `[the result of ${tool} was left out to save room: ${text.length} characters; call it again if it is needed]`
-        add(
-          resultMessage(event.id, tool, event.outcome, text),
-          text.length > LARGE ? resultMessage(event.id, tool, event.outcome, gone) : undefined,
-        )
+        const message = (shown: string): Message => resultMessage(event.id, tool, event.outcome, shown)
+        add(message(text), text.length > LARGE ? { tool, text, message, isNew: i > lastReply } : undefined)
         break
       }
       case 'inquiry':
@@ -275,31 +282,91 @@ const FILE_TOKENS = 2500
 
 /** Changes the pieces until they fit. Says what it did. */
 function fit(pieces: Piece[], system: number, most: number): string[] {
-  let tokens = pieces.reduce((sum, piece) => sum + piece.tokens, system)
-  const last = pieces.at(-1)?.turn ?? 0
-  let results = 0
-  for (const piece of pieces) {
-    if (tokens <= most) break
-    if (!piece.reference) continue
-    tokens -= piece.tokens
-    piece.message = piece.reference
-    piece.tokens = tokensOf(piece.reference)
-    tokens += piece.tokens
-    results++
+  let total = pieces.reduce((sum, piece) => sum + piece.tokens, system)
+  const put = (piece: Piece, text: string): void => {
+    total -= piece.tokens
+    piece.message = piece.result!.message(text)
+    piece.tokens = tokensOf(piece.message)
+    total += piece.tokens
   }
+  const last = pieces.at(-1)?.turn ?? 0
+  const gone: ResultPiece[] = []
+  for (const piece of pieces) {
+    if (total <= most) break
+    if (!piece.result || piece.result.isNew) continue
+    put(piece, referenceTo(piece.result))
+    gone.push(piece.result)
+  }
+  // One enormous result must not cost the whole conversation: at first it gives way down to half of the room.
+  const unseen = pieces.filter(({ result }) => result?.isNew)
+  const cut = new Set<ResultPiece>()
+  const cutTo = (room: number): void => {
+    const share = shareOf(unseen, room)
+    for (const piece of unseen) {
+      if (piece.tokens <= share) continue
+      cut.add(piece.result!)
+      for (let keep = piece.result!.text.length; piece.tokens > share && keep > LEAST_KEPT;) {
+        keep = Math.max(LEAST_KEPT, Math.floor(keep * Math.min(0.9, share / piece.tokens)))
+        put(piece, partOf(piece.result!, keep))
+      }
+    }
+  }
+  const others = (): number => total - unseen.reduce((sum, piece) => sum + piece.tokens, 0)
+  if (total > most) cutTo(Math.max(most - others(), most / 2))
   const turns = new Set<number>()
-  while (tokens > most && pieces.length > 0 && pieces[0]!.turn !== last) {
+  while (total > most && pieces.length > 0 && pieces[0]!.turn !== last) {
     const { turn } = pieces[0]!
     const end = pieces.findIndex((piece) => piece.turn !== turn)
-    for (const gone of pieces.splice(0, end)) tokens -= gone.tokens
+    for (const dropped of pieces.splice(0, end)) total -= dropped.tokens
     turns.add(turn)
   }
-  if (tokens > most) throw new ContextFullError(tokens, most)
+  if (total > most) cutTo(most - others())
+  if (total > most) throw new ContextFullError(total, most)
   return [
-    ...(results === 0 ? [] : [`${results} large ${results === 1 ? 'result' : 'results'} of tools`]),
+    ...(gone.length === 0 ? [] : [`the ${named(gone)}`]),
+    ...(cut.size === 0 ? [] : [`the middle of the ${named([...cut])}`]),
     ...(turns.size === 0 ? [] : [`the first ${turns.size === 1 ? 'turn' : `${turns.size} turns`}`]),
   ]
 }
+
+const referenceTo = ({ tool, text }: ResultPiece): string =>
+  `[the result of ${tool} was left out to save room: ${text.length} characters; call it again if it is needed, for less of it]`
+
+/** Both ends: a listing begins with what it is, and an error stands at the end. */
+function partOf({ text }: ResultPiece, keep: number): string {
+  const head = Math.ceil((keep * 2) / 3)
+  const left = text.length - keep
+  return [
+    text.slice(0, head).toWellFormed(),
+    `\n[… ${left} of ${text.length} characters are left out here: all of it is more than may be sent. For the rest, ask for less at once: a range of lines or bytes, a filter, fewer files …]\n`,
+    text.slice(head + left).toWellFormed(),
+  ].join('')
+}
+
+const LEAST_KEPT = 500
+
+/** How many tokens each may have, so that all of them have no more than `room`: the small ones leave theirs to the large ones. */
+function shareOf(pieces: readonly Piece[], room: number): number {
+  let left = room
+  const sizes = pieces.map(({ tokens }) => tokens).toSorted((a, b) => a - b)
+  for (const [i, size] of sizes.entries()) {
+    const share = left / (sizes.length - i)
+    if (size > share) return Math.max(0, share)
+    left -= size
+  }
+  return Infinity
+}
+
+/** `results of read (30,000 characters), grep (…)`. */
+function named(results: readonly ResultPiece[]): string {
+  const first = results.slice(0, MOST_NAMED).map(({ tool, text }) => {
+    return `${tool} (${text.length.toLocaleString('en')} characters)`
+  })
+  const more = results.length - first.length
+  return `${results.length === 1 ? 'result' : 'results'} of ${first.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
+}
+
+const MOST_NAMED = 5
 
 /** Providers want one message for each time somebody speaks. */
 function joined(messages: readonly Message[]): Message[] {

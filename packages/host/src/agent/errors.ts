@@ -1,4 +1,4 @@
-import { CordonError, ParseError, type Problem, show } from '@cordon/policy'
+import { CordonError, ParseError, parseWorkspaceUri, type Problem, shellWord, show } from '@cordon/policy'
 
 /** Which model answers is not known, or it is known nowhere. */
 export class ModelChoiceError extends CordonError {
@@ -15,9 +15,18 @@ export type ModelFailure =
   | 'key refused'
   | 'redirected'
   | 'unknown model'
+  /** The server is there, and has no API at this path. */
+  | 'wrong address'
+  | 'no tools'
+  | 'file refused'
   | 'too much context'
   | 'overloaded'
+  /** An error of the provider's own, or of a proxy before it. */
+  | 'out of order'
   | 'unreachable'
+  /** On this machine, nothing listens. */
+  | 'nobody there'
+  | 'broken off'
   | 'malformed'
   | 'refused'
 
@@ -25,8 +34,12 @@ export type ModelFailure =
 export class ModelError extends CordonError {
   readonly code = 'MODEL_FAILED'
   readonly failure: ModelFailure
-  constructor(failure: ModelFailure, model: string, said: string) {
-    const advice = ADVICE[failure]
+  /** `files`: what was sent that is no text. */
+  constructor(failure: ModelFailure, model: string, said: string, files: readonly string[] = []) {
+    const advice =
+      failure === 'file refused' && files.length > 0
+        ? `another model may take it; or without it: ${files.map((uri) => `cordon attachment rm ${shellWord(nameOf(uri))}`).join(' && ')}`
+        : ADVICE[failure]
     super(
       `${show(model)}: ${WORDS[failure]}${said === '' ? '' : `: ${show(said.slice(0, MOST_SAID))}`}${advice === undefined ? '' : `\n  fix: ${advice}`}`,
     )
@@ -36,14 +49,23 @@ export class ModelError extends CordonError {
 
 const MOST_SAID = 600
 
+/** As `cordon attachment rm` finds it. */
+const nameOf = (uri: string): string => parseWorkspaceUri(uri) ?? uri.slice(uri.lastIndexOf('/') + 1)
+
 const WORDS: Readonly<Record<ModelFailure, string>> = {
   'key refused': 'the key was refused',
   redirected: 'the provider sends us elsewhere, and neither the key nor the conversation goes there',
   'unknown model': 'the provider does not know this model',
+  'wrong address': 'there is a server, and no such API at this address',
+  'no tools': 'the model, or its server, takes no tools',
+  'file refused': 'the model, or its server, does not take an attached file',
   'too much context': 'the conversation is longer than the model takes',
   overloaded: 'the provider is busy',
+  'out of order': 'the provider, or a proxy before it, is out of order',
   unreachable: 'the provider cannot be reached',
-  malformed: 'the answer broke off, or was not understood',
+  'nobody there': 'nothing listens at the address of the provider',
+  'broken off': 'the connection ended in the middle of the answer',
+  malformed: 'the answer was not understood',
   refused: 'the provider refused the request',
 }
 
@@ -51,8 +73,14 @@ const ADVICE: Readonly<Record<ModelFailure, string | undefined>> = {
   'key refused': 'check the variable, or the command, that holds the key; `cordon models` says which',
   redirected: 'write the address it has now as base_url, if it is one you trust',
   'unknown model': '`cordon models` lists what there is; choose with --model provider/model',
+  'wrong address': 'check base_url: most end in /v1; `cordon models` tries it',
+  'no tools': 'ask without tools: --no-tool; or another model; or start the server so that it takes them',
+  'file refused': 'ask a model that takes files',
   'too much context': 'set assistant.context_tokens to what the model takes, or begin anew with --new',
   overloaded: 'wait a moment, then `cordon q --resume`',
+  'out of order': 'wait a moment, then `cordon q --resume`',
+  'nobody there': 'start it, or check base_url; `cordon models` tries it',
+  'broken off': '`cordon q --resume` asks again; what had arrived is kept',
   unreachable: 'check the network and base_url; `cordon models` tries it',
   malformed: '`cordon q --resume` asks again; what had arrived is kept',
   refused: undefined,

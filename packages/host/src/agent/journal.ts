@@ -1,7 +1,7 @@
 import {
   type ConversationEvent,
   type ConversationRef,
-  HostPaths,
+  type HostPaths,
   type LogWriter,
   openConversation,
   readConversation,
@@ -12,12 +12,6 @@ import type { Journal } from './turn.ts'
 
 /** Other changes of a conversation take milliseconds; a query that holds it for longer is named in the error. */
 const PATIENCE_MS = 10_000
-
-/** A place outside that tools reach under another name: where it really is, no event says (SPEC 3.2). */
-export interface HiddenPlace {
-  readonly path: string
-  readonly shown: string
-}
 
 /** A journal that somebody has to close. */
 export interface OpenJournal extends Journal, AsyncDisposable {
@@ -31,12 +25,12 @@ export interface OpenJournal extends Journal, AsyncDisposable {
 export async function openJournal(
   shelf: Shelf,
   ref: ConversationRef,
-  hidden: readonly HiddenPlace[],
+  paths: HostPaths,
   signal: AbortSignal,
 ): Promise<OpenJournal> {
   const writer = await openConversation(shelf, ref, { wait: PATIENCE_MS, signal })
   try {
-    return new LoggedJournal(await readAll(ref), writer, hiderOf(shelf, hidden))
+    return new LoggedJournal(await readAll(ref), writer, paths)
   } catch (error) {
     await writer.close()
     throw error
@@ -45,11 +39,10 @@ export async function openJournal(
 
 /** `--no-persist`: begins with what the conversation holds, and is gone with the process. */
 export async function openMemoryJournal(
-  shelf: Shelf,
   ref: ConversationRef | undefined,
-  hidden: readonly HiddenPlace[],
+  paths: HostPaths,
 ): Promise<OpenJournal> {
-  return new LoggedJournal(ref ? await readAll(ref) : [], undefined, hiderOf(shelf, hidden))
+  return new LoggedJournal(ref ? await readAll(ref) : [], undefined, paths)
 }
 
 async function readAll(ref: ConversationRef): Promise<StoredEvent[]> {
@@ -57,9 +50,6 @@ async function readAll(ref: ConversationRef): Promise<StoredEvent[]> {
   for await (const event of readConversation(ref)) events.push(event)
   return events
 }
-
-const hiderOf = ({ workspace }: Shelf, places: readonly HiddenPlace[]): HostPaths =>
-  HostPaths.of(workspace, places)
 
 class LoggedJournal implements OpenJournal {
   readonly events: StoredEvent[]
@@ -76,13 +66,23 @@ class LoggedJournal implements OpenJournal {
     this.#paths = paths
   }
 
-  async append(events: readonly ConversationEvent[]): Promise<void> {
+  async append(given: readonly ConversationEvent[]): Promise<void> {
+    // The last door: what nobody thought of holds no key, either.
+    const events = this.#paths.conceal(given)
     await this.#writer?.append(events)
     this.events.push(...events)
   }
 
   hide<T>(value: T): T {
     return this.#paths.hide(value)
+  }
+
+  conceal<T>(value: T): T {
+    return this.#paths.conceal(value)
+  }
+
+  unfinished(text: string): string {
+    return this.#paths.unfinished(text)
   }
 
   mark(content: string): string {

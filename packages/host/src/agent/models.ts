@@ -66,13 +66,22 @@ export interface OpenModel {
   readonly model: LanguageModelV4
   /** A text without the key. */
   readonly redact: (text: string) => string
+  /** What nobody else may read. */
+  readonly keys: readonly string[]
 }
+
+/** The keys that variables hold, also of providers that are not asked now. */
+export const keysIn = ({ providers }: Config, env: ModelWorld['env']): string[] =>
+  Object.values(providers.llm).flatMap(({ api_key_env: variable }) => {
+    const key = variable === undefined ? undefined : env[variable]
+    return key ? [key] : []
+  })
 
 /** The library of its protocol is loaded now, and no other. */
 export async function openModel(choice: ModelChoice, world: ModelWorld): Promise<OpenModel> {
   const apiKey = await keyOf(choice, world)
   const redact = (text: string): string => (apiKey === undefined ? text : text.replaceAll(apiKey, '…'))
-  return { model: await modelOf(choice, apiKey), redact }
+  return { model: await modelOf(choice, apiKey), redact, keys: apiKey === undefined ? [] : [apiKey] }
 }
 
 async function modelOf(

@@ -38,7 +38,11 @@ class LocalOffering implements Offering {
 
   constructor(gateway: Gateway) {
     this.#gateway = gateway
-    this.#holder = { local: gateway.openTools(), warn: (text) => gateway.options.audience.warn(text) }
+    this.#holder = {
+      gateway,
+      local: gateway.openTools(),
+      warn: (text) => gateway.options.audience.warn(text),
+    }
   }
 
   tools(): Promise<readonly OfferedAs[]> {

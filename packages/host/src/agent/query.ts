@@ -6,8 +6,11 @@ import {
   Blobs,
   type ConversationRef,
   createConversation,
+  HostPaths,
   type JsonObject,
+  lastUsedConversation,
   listConversations,
+  removeConversation,
   type Resource,
   type Shelf,
   type StoredEvent,
@@ -31,11 +34,11 @@ import { type Project, type ProjectOptions, requireWorkspace } from '../project.
 import type { Decider } from './consent.ts'
 import { requireRoom, UNKNOWN_OUTCOME } from './context.ts'
 import { AnswerSchemaError, TurnError } from './errors.ts'
-import { type HiddenPlace, openJournal, openMemoryJournal, type OpenJournal } from './journal.ts'
-import { chooseModel, type ModelChoice, type OpenModel, openModel } from './models.ts'
+import { openJournal, openMemoryJournal, type OpenJournal } from './journal.ts'
+import { chooseModel, keysIn, type ModelChoice, type OpenModel, openModel } from './models.ts'
 import { ServerWarnings } from './server-warnings.ts'
 import { openAmbientTextNow, type TextNow } from './text-now.ts'
-import { Toolbox, type ToolNames } from './toolbox.ts'
+import { namesIn, requireTools, Toolbox, type ToolNames } from './toolbox.ts'
 import { CUT_SHORT, runTurn, type Sight, TurnControl, type TurnEnd } from './turn.ts'
 
 /** Which conversation a query goes on with. `newest`: the last used of the workspace, by whichever terminal. */
@@ -87,9 +90,11 @@ export class Query implements AsyncDisposable {
   readonly #opened: OpenModel
   readonly #toolbox: Toolbox
   readonly #gateway: Gateway
-  readonly #hidden: readonly HiddenPlace[]
+  readonly #paths: HostPaths
   readonly #textNow: TextNow
   readonly #warnings: ServerWarnings
+  /** What goes again if nothing is asked. */
+  #made: Made | undefined
   /** Undefined: nothing of it is kept, and it began with nothing. */
   #conversation: ConversationRef | undefined
   #isUntitled: boolean
@@ -106,9 +111,10 @@ export class Query implements AsyncDisposable {
     this.#model = opened.model
     this.#opened = opened.opened
     this.#gateway = opened.gateway
-    this.#hidden = opened.hidden
+    this.#paths = opened.paths
     this.#textNow = opened.textNow
     this.#warnings = opened.warnings
+    this.#made = opened.made
     this.#isUntitled = opened.isNew
     this.#toolbox = new Toolbox({
       gateway: opened.gateway,
@@ -130,16 +136,40 @@ export class Query implements AsyncDisposable {
     const before = await openAmbientProjectIn(place, user, known ?? 'none')
     const model = chooseModel(before.loaded.config, options.model, place.surroundings.env)
     const opened = await openModel(model, { env: place.surroundings.env, cwd: place.cwd })
+    if (Object.keys(before.loaded.config.providers.mcp).length === 0)
+      requireTools(options.tools, namesIn(before.loaded.config))
+    const made = new Made()
+    try {
+      return await Query.#open(options, { shelf, known, before, model, opened, made })
+    } catch (error) {
+      await made.takeBack(audience.warn)
+      throw error
+    }
+  }
+
+  static async #open(options: QueryOptions, found: Found): Promise<Query> {
+    const { place, user, audience } = options
+    const { shelf, known, before, model, opened, made } = found
     // A mount belongs to a conversation; without one, it is begun when nothing can go wrong any more.
-    const beginning = async () => known ?? (options.keeping === 'memory' ? undefined : await begin(shelf))
+    const beginning = async () =>
+      known ?? (options.keeping === 'memory' ? undefined : await begin(shelf, user.session, made))
     const early = options.mounts.length === 0 ? known : await beginning()
-    await mount(options, early)
+    await mount(options, early, made)
     const project =
       options.mounts.length === 0 ? before : await openAmbientProjectIn(place, user, early ?? 'none')
     audience.warn(project.notices)
     // SPEC 3.1: all of them are compiled, and what is new is asked about, before the turn starts.
     const policies = await compileProject(project, user)
     audience.warn(policies.warnings)
+    const mounts = await listMounts(project, user)
+    const hidden = mounts.flatMap(({ name, target }) =>
+      target === undefined ? [] : [{ path: target, shown: name }],
+    )
+    const { env } = place.surroundings
+    const paths = HostPaths.of(shelf.workspace, hidden, [
+      ...opened.keys,
+      ...keysIn(project.loaded.config, env),
+    ])
     const { waiting } = audience
     const warnings = new ServerWarnings(audience.warn)
     const gateway = new Gateway({
@@ -149,12 +179,9 @@ export class Query implements AsyncDisposable {
       installation: options.installation,
       surroundings: place.surroundings,
       version: options.version,
+      places: hidden,
       audience: { warn: (text, server) => warnings.take(text, server), ...(waiting ? { waiting } : {}) },
     })
-    const mounts = await listMounts(project, user)
-    const hidden = mounts.flatMap(({ name, target }) =>
-      target === undefined ? [] : [{ path: target, shown: name }],
-    )
     const rules = gateway.policyOf('tool', 'fs_modify_file')?.fs ?? []
     const textNow = openAmbientTextNow(project.root.path, rules)
     const query = new Query(options, {
@@ -163,9 +190,10 @@ export class Query implements AsyncDisposable {
       model,
       opened,
       gateway,
-      hidden,
+      paths,
       textNow,
       warnings,
+      made,
       isNew: !known,
     })
     try {
@@ -173,7 +201,7 @@ export class Query implements AsyncDisposable {
       query.#conversation = early ?? (await beginning())
       return query
     } catch (error) {
-      await query[Symbol.asyncDispose]()
+      await query.#toolbox.close()
       throw error
     }
   }
@@ -200,13 +228,18 @@ export class Query implements AsyncDisposable {
 
   /** One turn, from the person's words to the model's last. */
   async ask(asked: Asked): Promise<TurnEnd> {
+    this.control = new TurnControl()
     try {
       return await this.#ask(asked)
     } finally {
       // Who changes a title needs the conversation's lock, which the turn held.
       if (this.#isUntitled && this.#conversation) {
         this.#isUntitled = false
-        await titleConversation(this.#shelf, this.#conversation, titleOf(asked.text)).catch(() => undefined)
+        await titleConversation(
+          this.#shelf,
+          this.#conversation,
+          titleOf(this.#paths.conceal(asked.text)),
+        ).catch(() => undefined)
       }
     }
   }
@@ -219,15 +252,18 @@ export class Query implements AsyncDisposable {
     // What can never be sent is not kept either: it would be in the way of every question after it.
     requireRoom(request.text, mostTokensOf(this.#model, this.#project.loaded.config.assistant))
     await journal.append([{ kind: 'turn', at }, request])
+    this.keepMade()
     return await this.#run(journal, schema) // the journal is closed at the end of this block
   }
 
   /** SPEC 6.5: goes on with a turn that a crash, an error or a person ended too early. */
   async resume(schema?: JsonObject): Promise<TurnEnd> {
+    this.control = new TurnControl()
     await using journal = await this.#journal()
     const rest = restOf(journal.events)
     if (!rest)
       throw new TurnError('there is nothing to resume: the last turn is finished\n  fix: ask something')
+    this.keepMade()
     const at = this.#shelf.now().toISOString()
     // Whoever was killed with it cannot tell any more; the model decides what to make of that.
     await journal.append(
@@ -241,15 +277,21 @@ export class Query implements AsyncDisposable {
     return await this.#run(journal, schema) // the journal is closed at the end of this block
   }
 
+  /** What was mounted and begun for this stays, whatever becomes of the rest. */
+  keepMade(): void {
+    this.#made = undefined
+  }
+
+  /** SPEC 3.3: of a command that came to nothing, nothing is left. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#toolbox.close()
+    await this.#made?.takeBack(this.#options.audience.warn)
   }
 
   async #run(journal: OpenJournal, schema: JsonObject | undefined): Promise<TurnEnd> {
     const { audience } = this.#options
     const { config } = this.#project.loaded
     const { assistant } = config
-    this.control = new TurnControl()
     this.#warnings.beginTurn()
     const end = await runTurn({
       journal,
@@ -279,11 +321,11 @@ export class Query implements AsyncDisposable {
   async #journal(): Promise<OpenJournal> {
     if (this.#options.keeping === 'memory') {
       // There is nothing to close about it: the next turn goes on with it.
-      return (this.#memory ??= await openMemoryJournal(this.#shelf, this.#conversation, this.#hidden))
+      return (this.#memory ??= await openMemoryJournal(this.#conversation, this.#paths))
     }
     const { session } = this.#options.user
     await useConversation(this.#shelf, session, this.#conversation!.id)
-    const journal = await openJournal(this.#shelf, this.#conversation!, this.#hidden, NEVER)
+    const journal = await openJournal(this.#shelf, this.#conversation!, this.#paths, NEVER)
     if (journal.recovered !== undefined) this.#options.audience.warn([journal.recovered])
     this.#warnOnce(journal.leftOut)
     return journal
@@ -340,9 +382,10 @@ interface Opened {
   readonly model: ModelChoice
   readonly opened: OpenModel
   readonly gateway: Gateway
-  readonly hidden: readonly HiddenPlace[]
+  readonly paths: HostPaths
   readonly textNow: TextNow
   readonly warnings: ServerWarnings
+  readonly made: Made
   readonly isNew: boolean
 }
 
@@ -363,14 +406,55 @@ async function findConversationFor(
     .toSorted((a, b) => b.usedAt.getTime() - a.usedAt.getTime())[0]
 }
 
+/** What a command made before its first word was asked: all of it goes, or none. */
+class Made {
+  readonly #steps: (() => Promise<readonly string[]>)[] = []
+
+  push(back: () => Promise<readonly string[]>): void {
+    this.#steps.push(back)
+  }
+
+  /** The last first. What went wrong before is what counts; what is left is said. */
+  async takeBack(warn: (warnings: readonly string[]) => void): Promise<void> {
+    for (const back of this.#steps.splice(0).toReversed()) {
+      try {
+        warn((await back()).map((what) => `could not be taken back: ${what}`))
+      } catch (error) {
+        if (!(error instanceof CordonError)) throw error
+        warn([`could not be taken back: ${error.message}`])
+      }
+    }
+  }
+}
+
+interface Found {
+  readonly shelf: Shelf
+  readonly known: ConversationRef | undefined
+  readonly before: Project
+  readonly model: ModelChoice
+  readonly opened: OpenModel
+  readonly made: Made
+}
+
 /** It becomes the terminal's own with its first turn. */
-async function begin(shelf: Shelf): Promise<ConversationRef> {
+async function begin(shelf: Shelf, session: string, made: Made): Promise<ConversationRef> {
   await sweepConversations(shelf) // what a killed process left
-  return createConversation(shelf, { keeping: 'shared' })
+  const before = await lastUsedConversation(shelf, session)
+  const conversation = await createConversation(shelf, { keeping: 'shared' })
+  made.push(async () => {
+    await removeConversation(shelf, conversation)
+    if (before) await useConversation(shelf, session, before.id)
+    return []
+  })
+  return conversation
 }
 
 /** SPEC 3.3: through the same code as `cordon mount`. */
-async function mount(options: QueryOptions, conversation: ConversationRef | undefined): Promise<void> {
+async function mount(
+  options: QueryOptions,
+  conversation: ConversationRef | undefined,
+  made: Made,
+): Promise<void> {
   const { place, user, mounts, audience } = options
   if (mounts.length === 0) return
   if (!conversation)
@@ -383,6 +467,7 @@ async function mount(options: QueryOptions, conversation: ConversationRef | unde
     audience,
   })
   if (outcome.kind === 'refused') throw new TurnError('the mount was declined, and nothing was asked')
+  if (outcome.kind === 'done') made.push(outcome.takeBack)
 }
 
 interface Rest {

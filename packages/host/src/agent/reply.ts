@@ -7,6 +7,7 @@ import {
 } from '@ai-sdk/provider'
 import type { JsonObject } from '@cordon/workspace'
 import { ModelError, type ModelFailure } from './errors.ts'
+import { BrokenOffError, failureOf, SilentError, triesFor, waitFor } from './failures.ts'
 
 /** A tool that the model wants to be called, as it wrote it. */
 export interface WantedCall {
@@ -23,6 +24,8 @@ export interface Usage {
   readonly input: number
   readonly cached: number
   readonly output: number
+  /** Somebody stopped a reply before it said what it took: these are the others. */
+  readonly partial?: true
 }
 
 /** One answer of a model, as far as it came. */
@@ -50,8 +53,6 @@ interface Listening {
 const MOST_CHARACTERS = 2 ** 20
 const MOST_CALLS = 64
 
-const TRIES = 5
-const LONGEST_WAIT = 60
 /** Nothing at all for so long: nobody is there any more. */
 const SILENCE_MS = 300_000
 
@@ -72,9 +73,9 @@ export async function readReply(
     } catch (error) {
       if (signal.aborted) return reading.reply('interrupted')
       const failure = failureOf(error)
-      const problem = new ModelError(failure, id, redact(saidBy(error)))
-      if (reading.isEmpty && attempt < TRIES && MAY_PASS.has(failure)) {
-        const seconds = waitFor(error, attempt)
+      const problem = new ModelError(failure, id, redact(saidBy(error)), filesIn(options.prompt))
+      if (reading.isEmpty && attempt < triesFor(failure)) {
+        const seconds = waitFor(error, attempt, Date.now())
         listening.retry(failure, seconds)
         await wait(seconds, signal).catch(() => undefined)
         if (signal.aborted) return reading.reply('interrupted')
@@ -132,7 +133,7 @@ class Reading {
   readonly #streamed = new Set<string>()
   #characters = 0
   #callsLeftOut = 0
-  #usage: Usage = { input: 0, cached: 0, output: 0 }
+  #usage: Usage = { input: 0, cached: 0, output: 0, partial: true }
   stop: string | undefined
 
   constructor(listening: Listening) {
@@ -232,45 +233,20 @@ const countOf = (said: number | undefined): number =>
 
 const MOST_TOKENS = 1_000_000_000
 
-class SilentError extends Error {}
-class BrokenOffError extends Error {
-  constructor() {
-    super('it ended without an end')
-  }
-}
-
-const MAY_PASS: ReadonlySet<ModelFailure> = new Set(['overloaded', 'unreachable', 'malformed'])
-
-/** By what is known of it: a status, or that there was none. */
-function failureOf(error: unknown): ModelFailure {
-  if (!APICallError.isInstance(error)) return isNetwork(error) ? 'unreachable' : 'malformed'
-  const { statusCode, responseBody = '' } = error
-  if (statusCode === undefined) return 'unreachable'
-  if (statusCode >= 300 && statusCode < 400) return 'redirected'
-  if (statusCode === 401 || statusCode === 403) return 'key refused'
-  if (statusCode === 404) return 'unknown model'
-  if (statusCode === 413 || (statusCode === 400 && TOO_LONG.test(responseBody))) return 'too much context'
-  if (statusCode === 408 || statusCode === 409 || statusCode === 429 || statusCode >= 500) return 'overloaded'
-  return statusCode < 300 ? 'malformed' : 'refused'
-}
-
-/** Codes and types of the providers, in their error bodies. */
-const TOO_LONG =
-  /context_length_exceeded|prompt is too long|exceeds the maximum number of tokens|too many tokens/i
-
-/** What `fetch` throws when there is no connection, or none any more. */
-const isNetwork = (error: unknown): boolean => error instanceof SilentError || error instanceof TypeError
+/** What was attached that is no text: its URI stands before it (context.ts). */
+const filesIn = (prompt: LanguageModelV4CallOptions['prompt']): string[] =>
+  prompt.flatMap(({ role, content }) =>
+    role === 'user'
+      ? content.flatMap((part, i) => {
+          const before = content[i - 1]
+          return part.type === 'file' && before?.type === 'text' ? [before.text.slice(1, -2)] : []
+        })
+      : [],
+  )
 
 /** One sentence of the provider's, never the request. */
 function saidBy(error: unknown): string {
+  if (failureOf(error) === 'broken off' && APICallError.isInstance(error)) return '' // the library's words for it
   const text = error instanceof Error ? error.message : typeof error === 'string' ? error : ''
   return text.split('\n', 1)[0]!
-}
-
-/** What the provider asks for, else longer each time. */
-function waitFor(error: unknown, attempt: number): number {
-  const asked = APICallError.isInstance(error) ? error.responseHeaders?.['retry-after'] : undefined
-  const seconds = Number(asked)
-  const wanted = asked !== undefined && Number.isFinite(seconds) ? seconds : 2 ** (attempt - 1)
-  return Math.min(Math.max(wanted, 0), LONGEST_WAIT)
 }

@@ -1,10 +1,12 @@
 import type { CallToolResult, Tool } from '@modelcontextprotocol/client'
 import type { LanguageModelV4FunctionTool } from '@ai-sdk/provider'
-import type { ToolConfig } from '@cordon/config'
+import type { Config, ToolConfig } from '@cordon/config'
 import { CordonError, show, suggest } from '@cordon/policy'
 import { parseArguments } from '@cordon/tools'
 import type { JsonObject, Resource } from '@cordon/workspace'
-import type { Answer, AnswerMemory, Respondent } from '../execute/questions.ts'
+import { type Answer, type AnswerMemory, isKept, type Respondent } from '../execute/questions.ts'
+import type { ToolQuestion } from '../execute/result.ts'
+import type { CallPaths } from '../execute/run-mode.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { identityOf, serverOf, sourceOf } from '../gateway/names.ts'
 import { type OfferedTool, type Offering, openOffering } from './offering.ts'
@@ -29,6 +31,8 @@ export interface OpenTool extends Omit<OfferedTool, 'perform'> {
   readonly secretIn: (args: unknown) => string | undefined
   /** What is known of a call before anybody is asked about it. */
   readonly foresee: (args: unknown) => Promise<Foreseen>
+  /** What a call touches; undefined: that is not known of this tool. */
+  readonly pathsIn: CallPaths
   /** `free`: it changes nothing, so it may run beside others. */
   readonly order: 'free' | 'alone'
   /** The arguments fit, as far as is known before the call. Throws ParseError. */
@@ -39,6 +43,8 @@ export interface CallHow {
   readonly signal: AbortSignal
   /** A person was asked something on the way; undefined: they did not answer. */
   readonly inquired: (question: string, answer: Answer | undefined) => Promise<void>
+  /** The person wants it to be the answer from now on. */
+  readonly keeps: (question: ToolQuestion, answer: Answer) => Promise<void>
   /** SPEC 4.9: whether the result may hold what may be secret. */
   readonly secrets: 'take' | 'leave out'
 }
@@ -54,7 +60,7 @@ export interface ToolboxOptions {
   readonly gateway: Gateway
   readonly choice: ToolNames
   readonly respondent: Respondent | undefined
-  /** Answers to tools' questions, as long as this process lives (decision 0294). */
+  /** Answers to tools' questions that a person wanted to be kept (decision 0294). */
   readonly remembered: AnswerMemory
   /** `refresh_resource`. */
   readonly refresh: (uri: string, signal: AbortSignal) => Promise<Pick<ToolAnswer, 'text' | 'resources'>>
@@ -107,7 +113,7 @@ export class Toolbox implements AsyncDisposable {
   /** `--tool` and `--no-tool` name tools that are there, or could be: a mistake would take all of them away, or none. */
   async settleChoice(): Promise<void> {
     const { only, without } = this.#options.choice
-    const names = [...only, ...(without === 'all' ? [] : without)]
+    const names = namedIn(this.#options.choice)
     if (names.length === 0) return
     const known = new Map<string, string>()
     for (const name of Object.keys(BUILT_IN)) known.set(name, identityOf({ name, source: 'builtin' }))
@@ -144,6 +150,7 @@ export class Toolbox implements AsyncDisposable {
             isAllowed: this.#allowed.has(identityOf({ name, source: 'builtin' })),
             // The other two read nothing.
             secretIn: (args) => (name === 'refresh_resource' ? gateway.secretIn(name, args) : undefined),
+            pathsIn: () => undefined,
             foresee: (args) =>
               this.#foresee({ name, shipped: false, parameters: BUILT_IN[name].parameters }, args),
             order: name === 'ask_user' ? 'alone' : 'free',
@@ -161,15 +168,16 @@ export class Toolbox implements AsyncDisposable {
       config: tool.config,
       isAllowed: this.#allowed.has(identityOf(tool)),
       secretIn: (args) => gateway.secretIn(name, args),
+      pathsIn: (args) => gateway.pathsIn(name, args),
       foresee: async (args) => {
         const local = tool.source === 'local' ? gateway.localTools.get(name) : undefined
         return local ? this.#foresee(local, args) : NOTHING_FORESEEN
       },
       order: changesNothing ? 'free' : 'alone',
       ...(tool.describe ? { describe: tool.describe } : {}),
-      run: async (args, { signal, inquired, secrets }) => {
+      run: async (args, { signal, inquired, keeps, secrets }) => {
         const { remembered } = this.#options
-        const respondent = this.#respondent(inquired)
+        const respondent = this.#respondent(inquired, keeps)
         const isSecret = secrets === 'take' ? undefined : (path: string): boolean => gateway.secrets.at(path)
         const result = await tool.perform({ arguments: args, signal, respondent, remembered, isSecret })
         return this.#answer(name, result, signal)
@@ -215,13 +223,14 @@ export class Toolbox implements AsyncDisposable {
   }
 
   /** Whoever is asked, and every question on record. */
-  #respondent(inquired: CallHow['inquired']): Respondent | undefined {
+  #respondent(inquired: CallHow['inquired'], keeps: CallHow['keeps']): Respondent | undefined {
     const { respondent } = this.#options
     return (
       respondent && {
-        answer: async (tool, question) => {
-          const answer = await respondent.answer(tool, question)
-          await inquired(question.text, answer)
+        answer: async (tool, question, keeping) => {
+          const answer = await respondent.answer(tool, question, keeping)
+          await inquired(question.text, isKept(answer) ? answer.answer : answer)
+          if (isKept(answer)) await keeps(question, answer.answer)
           return answer
         },
       }
@@ -296,6 +305,18 @@ export class Toolbox implements AsyncDisposable {
     return { outcome, text: texts.join('\n'), resources }
   }
 }
+
+/** Those that are configured, and our own. */
+export const namesIn = ({ conversation }: Config): string[] => [
+  ...Object.keys(conversation.tools).filter((name) => name !== '*'),
+  ...Object.keys(BUILT_IN),
+]
+
+export function requireTools(choice: ToolNames, known: readonly string[]): void {
+  for (const name of namedIn(choice)) if (!known.includes(name)) throw unknownTool(name, known.toSorted())
+}
+
+const namedIn = ({ only, without }: ToolNames): string[] => [...only, ...(without === 'all' ? [] : without)]
 
 const configured = ({ config }: Gateway, name: string): ToolConfig | undefined =>
   Object.hasOwn(config.conversation.tools, name) ? config.conversation.tools[name] : undefined

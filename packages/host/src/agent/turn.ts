@@ -3,13 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { type AssistantConfig, isDeep } from '@cordon/config'
 import { CordonError } from '@cordon/policy'
-import {
-  type ConversationEvent,
-  type Json,
-  type JsonObject,
-  type StoredEvent,
-  unfinishedMark,
-} from '@cordon/workspace'
+import { type ConversationEvent, type Json, type JsonObject, type StoredEvent } from '@cordon/workspace'
 import { alwaysDelta } from '../conversation/always.ts'
 import type { CallMode } from '../execute/call-mode.ts'
 import { consentTo, type Decider } from './consent.ts'
@@ -17,6 +11,8 @@ import { assembleContext, type ContextOptions, wholeResult } from './context.ts'
 import type { ModelFailure } from './errors.ts'
 import type { Foreseen } from './foresee.ts'
 import { readReply, type Reply, type Usage, type WantedCall } from './reply.ts'
+import { loadPatternTest } from '../execute/patterns.ts'
+import { decideRunMode } from '../execute/run-mode.ts'
 import { serverOf, titleOf } from '../gateway/names.ts'
 import { showCall, type ShownCall } from './shown.ts'
 import type { TextNow } from './text-now.ts'
@@ -54,6 +50,10 @@ export interface Journal {
   /** Contents, with marks in their place: what a model writes with them is what it read (decision 0334). */
   mark(content: string): string
   unmark<T>(value: T): T
+  /** Without the keys of providers (decision 0372). */
+  conceal<T>(value: T): T
+  /** How much of a text that goes on may be the beginning of a mark or a key. */
+  unfinished(text: string): string
 }
 
 export interface Turn {
@@ -100,6 +100,12 @@ export class TurnControl {
     else this.#turn.abort()
   }
 
+  /** Nothing more is wanted of it. */
+  end(): void {
+    this.#tools?.abort()
+    this.#turn.abort()
+  }
+
   /** Both signals end what runs now. */
   async whileTools<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     this.#tools = new AbortController()
@@ -128,7 +134,7 @@ export async function runTurn(turn: Turn): Promise<TurnEnd> {
     toldLeftOut = leftOut.join()
     const reply = await ask(turn, prompt)
     usage = sum(usage, reply.usage)
-    said = turn.journal.unmark(reply.text)
+    said = turn.journal.unmark(turn.journal.conceal(reply.text))
     const calls = await recordReply(turn, reply)
     turn.see({ kind: 'answered', reply: { ...reply, text: said } })
     if (reply.stop === 'interrupted') return end('interrupted')
@@ -144,12 +150,14 @@ export const CUT_SHORT: ReadonlySet<string> = new Set(['length', 'content-filter
 async function ask(turn: Turn, prompt: LanguageModelV4CallOptions['prompt']): Promise<Reply> {
   const { settings, schema, see } = turn
   const tools = await turn.toolbox.offered()
-  const answer = new Unmarking(turn.journal, (shown) => see({ kind: 'text', text: shown }))
+  const { journal } = turn
+  const answer = new Unmarking(journal, (shown) => see({ kind: 'text', text: shown }))
+  const thought = new Unmarking(journal, (shown) => see({ kind: 'reasoning', text: shown }))
   const reply = readReply(
     turn.model,
     turn.modelId,
     {
-      prompt,
+      prompt: journal.conceal(prompt), // what was attached, or is in an older log
       maxOutputTokens: settings.max_output_tokens,
       ...(tools.length === 0 ? {} : { tools }),
       ...(settings.reasoning === 'off' ? {} : { reasoning: settings.reasoning }),
@@ -158,7 +166,7 @@ async function ask(turn: Turn, prompt: LanguageModelV4CallOptions['prompt']): Pr
     {
       listening: {
         text: (piece) => answer.take(piece),
-        reasoning: (text) => see({ kind: 'reasoning', text }),
+        reasoning: (piece) => thought.take(piece),
         retry: (failure, seconds) => see({ kind: 'retry', failure, seconds }),
       },
       signal: turn.control.turn,
@@ -167,10 +175,13 @@ async function ask(turn: Turn, prompt: LanguageModelV4CallOptions['prompt']): Pr
       onBroken: async (part) => void (await recordReply(turn, { ...part, calls: [] })),
     },
   )
-  return reply.finally(() => answer.end())
+  return reply.finally(() => {
+    thought.end()
+    answer.end()
+  })
 }
 
-/** A person reads what is meant, not the marks for it; one may come in two pieces. */
+/** A person reads what is meant, not the marks for it, and no key; each may come in two pieces. */
 class Unmarking {
   readonly #journal: Journal
   readonly #show: (text: string) => void
@@ -183,7 +194,7 @@ class Unmarking {
 
   take(piece: string): void {
     const text = this.#kept + piece
-    this.#kept = unfinishedMark(text)
+    this.#kept = this.#journal.unfinished(text)
     this.#tell(text.slice(0, text.length - this.#kept.length))
   }
 
@@ -193,7 +204,7 @@ class Unmarking {
   }
 
   #tell(text: string): void {
-    if (text !== '') this.#show(this.#journal.unmark(text))
+    if (text !== '') this.#show(this.#journal.unmark(this.#journal.conceal(text)))
   }
 }
 
@@ -237,8 +248,9 @@ async function recordReply(turn: Turn, reply: Reply): Promise<readonly RecordedC
 async function recordable(turn: Turn, wanted: WantedCall, id: string) {
   const tool = await turn.toolbox.find(wanted.tool)
   const name = tool?.name ?? (wanted.tool.replaceAll(/[^A-Za-z0-9_-]/g, '_').slice(0, 64) || 'unnamed')
-  const input = parseInput(wanted.input)
-  const args = input.kind === 'arguments' ? input.value : { not_json: wanted.input.slice(0, 1000) }
+  const input = turn.journal.conceal(parseInput(wanted.input))
+  const args =
+    input.kind === 'arguments' ? input.value : { not_json: turn.journal.conceal(wanted.input).slice(0, 1000) }
   const call: RecordedCall = { id, name, tool, input: turn.journal.unmark(input) }
   const event = {
     kind: 'tool_call',
@@ -297,7 +309,7 @@ async function admit(
     await recordResult(turn, call, { outcome, text, resources: [] })
     return undefined
   }
-  if (signal.aborted) return no('cancelled', 'the person stopped the turn before it was run')
+  if (signal.aborted) return no('cancelled', notRun(turn))
   if (!tool) return no('error', `there is no tool of this name: ${name}`)
   if (input.kind === 'invalid') return no('error', input.why)
   const show = async ({ mode, secret }: CallMode, { refusal, replaces }: Foreseen): Promise<ShownCall> => {
@@ -323,18 +335,24 @@ async function admit(
     turn.see({ kind: 'call', id: call.id, call: { ...shown, tool: titleOf(tool), isEdited: true } })
   }
   const consent = await consentTo(tool, input.value, show, turn.decider)
-  if (signal.aborted) return no('cancelled', 'the person stopped the turn before it was run')
+  if (signal.aborted) return no('cancelled', notRun(turn))
   if (consent.kind === 'refused') return no(consent.outcome, consent.text)
   if (consent.always) await allowAlways(turn, tool)
   if (consent.isEdited) await showEdited(consent.arguments)
   return async () => {
     const { secrets } = consent
-    const how = { signal, inquired: inquiryOf(turn, call), secrets }
+    const how = { signal, inquired: inquiryOf(turn, call), keeps: keepingOf(turn, tool), secrets }
     const answer = await answerOf(tool, consent.arguments, how)
-    const result = await handOver(turn, tool, answer)
+    const result = await handOver(turn, tool, consent.arguments, answer)
     await recordResult(turn, call, result, consent.isEdited ? editNote(consent.arguments) : '')
   }
 }
+
+/** Ctrl-C stops what runs and what would run after it in the same reply; only the next one stops the turn. */
+const notRun = ({ control }: Turn): string =>
+  control.turn.aborted
+    ? 'it was not run: the person stopped the turn before'
+    : 'it was not run: the person stopped the calls of this reply while another one ran'
 
 /** SPEC 6.1: what a person was asked while a call ran, and what they said. Never trusted when it is read again. */
 const inquiryOf =
@@ -350,6 +368,23 @@ const inquiryOf =
       },
     ])
 
+/**
+ * A person's word, sealed into the conversation as `always` is: for this very question, not for another of the same id
+ * (decision 0294).
+ */
+const keepingOf =
+  ({ journal, now }: Turn, { name, source }: OpenTool): CallHow['keeps'] =>
+  ({ id, text }, answer) =>
+    journal.append([
+      {
+        kind: 'config',
+        at: now().toISOString(),
+        delta: journal.hide({
+          conversation: { tools: { [name]: { source, questions: { [id]: { text, answer } } } } },
+        }),
+      },
+    ])
+
 /** The call stands in the log as the model made it; what ran instead stands with its result, for the model and who reads the log. */
 const editNote = (args: unknown): string =>
   `[the person changed the arguments first, to:]\n${JSON.stringify(args, undefined, 2)}\n[the result:]\n`
@@ -357,7 +392,10 @@ const editNote = (args: unknown): string =>
 /** Whatever goes wrong with one call is that call's result. */
 async function answerOf(tool: OpenTool, args: unknown, how: CallHow): Promise<ToolAnswer> {
   try {
-    return await tool.run(args, how)
+    const answer = await tool.run(args, how)
+    return answer.outcome === 'cancelled'
+      ? { ...answer, text: `the person stopped it while it ran\n${answer.text}`.trimEnd() }
+      : answer
   } catch (error) {
     if (!(error instanceof CordonError)) throw error
     return { outcome: 'error', text: error.message, resources: [] }
@@ -367,7 +405,8 @@ async function answerOf(tool: OpenTool, args: unknown, how: CallHow): Promise<To
 /** `conversation.tools.<name>.result`: whether the model may have it. Resources are a part of it like its text. */
 async function handOver(
   { decider, context }: Turn,
-  { name, config }: OpenTool,
+  { name, config, pathsIn }: OpenTool,
+  args: unknown,
   answer: ToolAnswer,
 ): Promise<Omit<ToolAnswer, 'outcome'> & { readonly outcome: Outcome }> {
   const withheld = (why: string, outcome: Outcome) =>
@@ -376,7 +415,8 @@ async function handOver(
       text: `tool ${name}: it was run, and its result is not handed over: ${why}`,
       resources: [],
     }) as const
-  switch (config.result) {
+  const matches = await loadPatternTest(config.result)
+  switch (decideRunMode(config.result, args, matches, pathsIn).mode) {
     case 'unattended':
       return answer
     case 'skip':
@@ -439,4 +479,5 @@ const sum = (a: Usage, b: Usage): Usage => ({
   input: a.input + b.input,
   cached: a.cached + b.cached,
   output: a.output + b.output,
+  ...(a.partial || b.partial ? { partial: true } : {}),
 })

@@ -1,12 +1,14 @@
 import type { RunMode, ToolConfig } from '@cordon/config'
 import { loadPatternTest } from './patterns.ts'
-import { decideRunMode, type RunDecision } from './run-mode.ts'
+import { type CallPaths, decideRunMode, type RunDecision } from './run-mode.ts'
 
 /** Whatever can be called, as far as it matters for the question whether it may. */
 export interface CallableTool {
   readonly config: Pick<ToolConfig, 'run' | 'runIsWritten'>
   /** A person said that it need not be asked about any more. */
   readonly isAllowed?: boolean
+  /** What a call touches, where that is known. */
+  readonly pathsIn?: CallPaths
   /** SPEC 4.9: what a call names that may be secret. */
   readonly secretIn: (args: unknown) => string | undefined
 }
@@ -24,8 +26,8 @@ export interface CallMode extends RunDecision {
  * `unattended` into a configuration meant it.
  */
 export async function decideCallMode(tool: CallableTool, args: unknown): Promise<CallMode> {
-  const { config, isAllowed = false, secretIn } = tool
-  const decision = decideRunMode(config.run, args, await loadPatternTest(config.run))
+  const { config, isAllowed = false, pathsIn, secretIn } = tool
+  const decision = decideRunMode(config.run, args, await loadPatternTest(config.run), pathsIn)
   const isAnswered = decision.mode === 'ask' && isAllowed
   const mode = isAnswered ? 'unattended' : decision.mode
   const isBraked = mode === 'unattended' && (isAnswered || !config.runIsWritten)

@@ -5,11 +5,24 @@ export type Answer = string | number | boolean
 
 /** Somebody at a terminal who can be asked what a tool wants to know. */
 export interface Respondent {
-  /** Undefined: no answer, because of Ctrl-C or the end of input. */
-  answer(tool: string, question: ToolQuestion): Promise<Answer | undefined>
+  /** Undefined: no answer, because of Ctrl-C or the end of input. `keeping`: they can say that it holds from now on. */
+  answer(
+    tool: string,
+    question: ToolQuestion,
+    keeping?: 'can be kept',
+  ): Promise<Answer | KeptAnswer | undefined>
 }
 
-/** Answers that hold for later calls. Told apart by the whole question: a yes to one file is none to another. */
+/** A person said that the same question has the same answer, in this conversation. */
+export interface KeptAnswer {
+  readonly answer: Answer
+  readonly kept: true
+}
+
+export const isKept = (answer: Answer | KeptAnswer | undefined): answer is KeptAnswer =>
+  typeof answer === 'object'
+
+/** Answers that a person wants to hold for later calls. Told apart by the whole question: a yes to one file is none to another. */
 export interface AnswerMemory {
   find(tool: string, question: ToolQuestion): Answer | undefined
   keep(tool: string, question: ToolQuestion, answer: Answer): void
@@ -27,7 +40,7 @@ export function openAnswerMemory(): AnswerMemory {
 export interface AnswerSources {
   readonly remembered?: AnswerMemory
   /** `conversation.tools.<name>.questions`, by question id. */
-  readonly configured: Readonly<Record<string, { readonly answer: Answer }>>
+  readonly configured: Readonly<Record<string, { readonly answer: Answer; readonly text?: string }>>
   /** Undefined without a terminal. */
   readonly respondent: Respondent | undefined
 }
@@ -45,14 +58,16 @@ export async function answerQuestion(
   const known = remembered?.find(tool, question)
   if (known !== undefined) return { kind: 'answered', answer: known }
   const written = Object.hasOwn(configured, question.id) ? configured[question.id] : undefined
-  if (written) return fit(question, written.answer, `conversation.tools.${tool}.questions.${question.id}`)
+  if (written && (written.text === undefined || written.text === question.text))
+    return fit(question, written.answer, `conversation.tools.${tool}.questions.${question.id}`)
   const asked = `the tool asks ${quote(question.text)}`
   if (!respondent) return { kind: 'unanswered', why: `${asked}, ${otherWay(tool, question)}` }
   for (let attempt = 1; ; attempt++) {
-    const answer = await respondent.answer(tool, question)
+    const given = await respondent.answer(tool, question, ...(remembered ? (['can be kept'] as const) : []))
+    const answer = isKept(given) ? given.answer : given
     if (answer === undefined) return { kind: 'unanswered', why: `${asked}, and got no answer` }
     const fitting = fit(question, answer, 'the answer')
-    if (fitting.kind === 'answered') remembered?.keep(tool, question, fitting.answer)
+    if (fitting.kind === 'answered' && isKept(given)) remembered?.keep(tool, question, fitting.answer)
     // A mistyped answer is asked for again, a few times; after that there is no answer.
     if (fitting.kind === 'answered' || attempt === MOST_ATTEMPTS) return fitting
   }

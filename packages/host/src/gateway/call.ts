@@ -7,9 +7,11 @@ import {
   type StandardSchemaV1,
 } from '@modelcontextprotocol/client'
 import type { CallToolRequest, CallToolResult, ServerContext } from '@modelcontextprotocol/server'
-import { formatKeyPath, type ToolConfig } from '@cordon/config'
+import { formatKeyPath, type RunMode, type ToolConfig } from '@cordon/config'
 import { CordonError, tomlString } from '@cordon/policy'
 import { askConsent } from '../execute/consent.ts'
+import { loadPatternTest } from '../execute/patterns.ts'
+import { decideRunMode } from '../execute/run-mode.ts'
 import { milliseconds } from '../mcp/connection.ts'
 import { notesOf, ServerError } from '../mcp/diagnosis.ts'
 import type { Grantee, Wish } from '../mcp/grant.ts'
@@ -36,7 +38,8 @@ export async function callTool(route: Route, call: CallContext): Promise<CallToo
   const args = request.params.arguments ?? {}
   const { secrets } = session.gateway
   const secretIn = (given: unknown): string | undefined => session.gateway.secretIn(name, given)
-  const consent = await askConsent({ name: titleOf(subject), config, secretIn }, args, person)
+  const pathsIn = (given: unknown) => session.gateway.pathsIn(name, given)
+  const consent = await askConsent({ name: titleOf(subject), config, secretIn, pathsIn }, args, person)
   if (consent.kind === 'refused')
     return errorResult(
       consent.decision.mode === 'ask' && !person
@@ -58,7 +61,9 @@ export async function callTool(route: Route, call: CallContext): Promise<CallToo
   const result = await (route.kind === 'local'
     ? perform()
     : session.during(route.tool.server, call.context, perform))
-  return handOver(result, { name, config }, person)
+  const { result: run } = config
+  const { mode } = decideRunMode(run, consent.arguments, await loadPatternTest(run), pathsIn)
+  return handOver(result, { name, mode }, person)
 }
 
 /** What else a client sent with a call, for a server. */
@@ -199,10 +204,10 @@ const textOf = ({ content }: CallToolResult): string =>
 /** `conversation.tools.<name>.result`: whether what came of it is handed over. */
 async function handOver(
   result: CallToolResult,
-  { name, config }: Pick<CallSubject, 'name' | 'config'>,
+  { name, mode }: { readonly name: string; readonly mode: RunMode },
   person: RemotePerson | undefined,
 ): Promise<CallToolResult> {
-  switch (config.result) {
+  switch (mode) {
     case 'unattended':
       return result
     case 'skip':
@@ -212,12 +217,12 @@ async function handOver(
     case 'ask':
     case 'edit':
       if (
-        config.result === 'ask' &&
+        mode === 'ask' &&
         (await person?.confirms(`Hand over the result of ${name}?\n${shownResult(result)}`))
       )
         return result
       return errorResult(
-        `tool ${name}: it was run, and its result was not handed over: its result mode is ${config.result}`,
+        `tool ${name}: it was run, and its result was not handed over: its result mode is ${mode}`,
       )
   }
 }

@@ -1,11 +1,13 @@
 import type { Tool } from '@modelcontextprotocol/client'
 import type { Config, McpServerConfig } from '@cordon/config'
 import type { AccessPolicy } from '@cordon/policy'
-import type { Surroundings } from '@cordon/workspace'
+import { HostPaths, type Surroundings } from '@cordon/workspace'
 import { SENSITIVE } from '../compile/sensitive.ts'
 import { writableCode } from '../compile/server-code.ts'
 import type { Subject } from '../compile/subject.ts'
 import type { Hint } from '../confine/hints.ts'
+import { callPaths } from '../execute/call-paths.ts'
+import type { PathNames } from '../execute/run-mode.ts'
 import { Secrets } from '../execute/secrets.ts'
 import { ToolSession } from '../execute/session.ts'
 import type { Installation } from '../execute/shipped.ts'
@@ -37,6 +39,8 @@ export interface GatewayOptions {
   readonly version: string
   /** Of the configured servers only these, and none of the workspace's own tools. Absent: everything. */
   readonly only?: readonly string[] | undefined
+  /** Where mounts lead, and what they are called in the workspace. */
+  readonly places?: readonly { readonly path: string; readonly shown: string }[]
   readonly audience: Audience
 }
 
@@ -51,11 +55,14 @@ export class Gateway {
   readonly localTools: ReadonlyMap<string, LocalTool>
   /** SPEC 4.9: what a call may not have unasked. */
   readonly secrets: Secrets
+  /** What tools say of files, as the workspace has them. */
+  readonly hostPaths: HostPaths
 
   constructor(options: GatewayOptions) {
     const { project, compiler, installation, surroundings, version, only } = options
     const { conversation, sandbox } = project.loaded.config
     this.options = options
+    this.hostPaths = HostPaths.of({ root: project.root.path, home: compiler.home }, options.places)
     this.desk = {
       store: storeOf(project.workspace, compiler, compiler),
       person: compiler.person,
@@ -104,6 +111,14 @@ export class Gateway {
   /** SPEC 4.9: what a call of this tool names that may be secret. */
   secretIn(tool: string, args: unknown): string | undefined {
     return this.secrets.namedIn(tool, args, this.localTools.get(tool)?.shipped === true ? 'ours' : 'others')
+  }
+
+  /** What a call of this tool touches; undefined: that is known of the shipped tools alone. */
+  pathsIn(tool: string, args: unknown): readonly PathNames[] | undefined {
+    const { project, places = [] } = this.options
+    return this.localTools.get(tool)?.shipped === true
+      ? callPaths(tool, args, project.root, places)
+      : undefined
   }
 
   policyOf(kind: Subject['kind'], name: string): AccessPolicy | undefined {

@@ -2,6 +2,7 @@ import type { CallToolResult } from '@modelcontextprotocol/server'
 import { CordonError } from '@cordon/policy'
 import type { AnswerMemory, Respondent } from '../execute/questions.ts'
 import type { ToolSession } from '../execute/session.ts'
+import type { Gateway } from './gateway.ts'
 import { errorResult, resultOfOutcome, withoutSecrets } from './results.ts'
 
 /** One call of a local tool, by whoever consented to it: a client's, or the assistant's own. */
@@ -40,6 +41,7 @@ const MOST_WORDS = 1000
 /** Who has local tools, and tells a person about them. */
 export interface LocalHolder {
   readonly local: ToolSession
+  readonly gateway: Pick<Gateway, 'hostPaths'>
   warn(text: string): void
 }
 
@@ -58,7 +60,8 @@ export async function callLocal(
     })
     for (const { text } of outcome.hints.filter(({ audience }) => audience === 'person'))
       holder.warn(`tool ${name}: hint: ${text}`)
-    return resultOfOutcome(isSecret ? withoutSecrets(outcome, isSecret) : outcome)
+    const allowed = isSecret ? withoutSecrets(outcome, isSecret) : outcome
+    return resultOfOutcome(allowed, holder.gateway.hostPaths)
   } catch (error) {
     if (error instanceof CordonError) return errorResult(error.message)
     throw error

@@ -1,5 +1,6 @@
 import type { CallToolResult } from '@modelcontextprotocol/server'
 import { show } from '@cordon/policy'
+import type { HostPaths } from '@cordon/workspace'
 import { boundContent } from '../execute/output.ts'
 import { STANDARD_ERROR } from '../execute/process.ts'
 import type { ContentBlock } from '../execute/result.ts'
@@ -21,10 +22,19 @@ export const errorResult = (...texts: readonly string[]): CallToolResult => ({
  * What a local tool gave back, for a client. Everything is text that names the file it is about: a client that shows text
  * alone loses nothing. What hints tell of the host is not for a model, and left out.
  */
-export function resultOfOutcome({ reply, notes, end, hints }: ToolOutcome): CallToolResult {
+export function resultOfOutcome(
+  { reply, notes, end, hints }: ToolOutcome,
+  paths: Pick<HostPaths, 'workspaceUri'>,
+): CallToolResult {
   const odd = notes.map((note) => textBlock(`note: ${note}`))
   if (reply.type === 'success')
-    return { content: [...reply.content.flatMap(asText), ...saidBeside(reply.stderr), ...odd] }
+    return {
+      content: [
+        ...reply.content.flatMap((block) => asText(block, paths)),
+        ...saidBeside(reply.stderr),
+        ...odd,
+      ],
+    }
   const { refused = [], unreached = [] } = end ?? {}
   const ours = ourText([
     ...(reply.transient ? ['the same call may work later'] : []),
@@ -64,9 +74,10 @@ const MOST_NAMES = 10
 /** Without the part of it that is shown. */
 const pathOf = (uri: string): string => fileOf(uri.replace(/#[^#]*$/, ''))
 
-function asText(block: ContentBlock): Content[] {
+function asText(block: ContentBlock, paths: Pick<HostPaths, 'workspaceUri'>): Content[] {
   if (block.type === 'text') return [textBlock(block.text)]
-  const { uri, text, blob, mimeType } = block.resource
+  const { text, blob, mimeType } = block.resource
+  const uri = paths.workspaceUri(block.resource.uri)
   const name = fileOf(uri)
   if (text !== undefined) return [textBlock(`${name}:\n${text}`)]
   const size = Buffer.byteLength(blob ?? '', 'base64')

@@ -22,33 +22,39 @@ export interface MountEffects {
  * approvals and links that go, links that come, the rules in one write, and last the approvals that make them grant.
  * The same command again completes what is missing. A failure takes back what was made.
  */
-export async function applyMounts(plan: MountPlan, effects: MountEffects): Promise<void> {
+export async function applyMounts(plan: MountPlan, effects: MountEffects): Promise<TakeBack> {
   const done = new Undo()
   try {
     for (const step of plan.steps)
       await (step.kind === 'unmount' ? unmount(step, effects, done) : link(step, effects, done))
     await record(plan, effects, done)
     for (const step of plan.steps) if (step.kind === 'mount') await approve(step, plan, effects, done)
+    return (later) => done.takeBack(later)
   } catch (error) {
-    const left = await done.takeBack()
+    const left = await done.takeBack(effects)
     throw error instanceof CordonError ? new MountFailedError(error.message, left) : error
   }
 }
 
+/** Takes back what was done, also later, under another lock. Says what it could not. */
+export type TakeBack = (effects: MountEffects) => Promise<string[]>
+
+type Back = (effects: MountEffects) => void | Promise<void>
+
 /** What to do to take back what was done, the last first. */
 class Undo {
-  readonly #steps: { readonly what: string; readonly back: () => void | Promise<void> }[] = []
+  readonly #steps: { readonly what: string; readonly back: Back }[] = []
 
-  push(what: string, back: () => void | Promise<void>): void {
+  push(what: string, back: Back): void {
     this.#steps.push({ what, back })
   }
 
   /** Goes on after a failure, and says what is left. */
-  async takeBack(): Promise<string[]> {
+  async takeBack(effects: MountEffects): Promise<string[]> {
     const left: string[] = []
     for (const { what, back } of this.#steps.toReversed()) {
       try {
-        await back()
+        await back(effects)
       } catch (error) {
         left.push(`${what}: ${error instanceof Error ? error.message : String(error)}`)
       }
@@ -61,21 +67,23 @@ class Undo {
 async function unmount({ name, link: found }: UnmountStep, effects: MountEffects, done: Undo): Promise<void> {
   const { anchor, store } = effects
   for (const { canonical_target } of await store.revoke(name))
-    done.push(`approve ${show(name)} again`, () => store.approve(name, canonical_target as CanonicalPath))
+    done.push(`approve ${show(name)} again`, (then) =>
+      then.store.approve(name, canonical_target as CanonicalPath),
+    )
   if (found !== 'remove') return
   const text = anchor.readlink(name) // also refuses what is no link any more
   anchor.unlink(name)
-  done.push(`link ${show(name)} again`, () => anchor.symlink(name, text))
+  done.push(`link ${show(name)} again`, (then) => then.anchor.symlink(name, text))
 }
 
 function link(step: MountStep, { root, anchor, linker }: MountEffects, done: Undo): void {
   if (step.link === 'keep') return
   for (const dir of parentsOf(step.name)) {
     if (!makeDirectory(anchor, dir)) continue
-    done.push(`remove the directory ${show(dir)}`, () => anchor.rmdir(dir))
+    done.push(`remove the directory ${show(dir)}`, (then) => then.anchor.rmdir(dir))
   }
   linker.link(step.name, { target: step.target, kind: step.targetKind })
-  done.push(`remove the link ${show(step.name)}`, () => anchor.unlink(step.name))
+  done.push(`remove the link ${show(step.name)}`, (then) => then.anchor.unlink(step.name))
   const made = existingLink(anchor, root, step.name)
   if (made.kind !== 'link' || made.target !== step.target) throw new MountChangedError(step.name, step.target)
 }
@@ -108,7 +116,7 @@ async function record(plan: MountPlan, { append, now }: MountEffects, done: Undo
   })
   await append(plan.deltas.map(event))
   // The log only grows, so going back is one more event.
-  done.push('restore the rules', () => append([event(restoringDelta(plan.before, plan.changed))]))
+  done.push('restore the rules', (then) => then.append([event(restoringDelta(plan.before, plan.changed))]))
 }
 
 async function approve(
@@ -122,8 +130,8 @@ async function approve(
   const known = (await store.read()).lookup(name, target)
   if (known === 'approved') return
   await store.approve(name, target)
-  done.push(`forget the approval of ${show(name)}`, async () => {
-    if (known === 'unknown') await store.revoke(name)
-    else await store.approve(name, known.was as CanonicalPath)
+  done.push(`forget the approval of ${show(name)}`, async (then) => {
+    if (known === 'unknown') await then.store.revoke(name)
+    else await then.store.approve(name, known.was as CanonicalPath)
   })
 }

@@ -18,7 +18,7 @@ import { type ConversationChoice, findChosen, startConversation } from '../conve
 import { readConversationLayer } from '../conversation/layer.ts'
 import { type ConversationUser, shelfOf } from '../conversation/open.ts'
 import { openAmbientProject, type Project, type ProjectOptions, requireWorkspace } from '../project.ts'
-import { applyMounts } from './apply.ts'
+import { applyMounts, type MountEffects, type TakeBack } from './apply.ts'
 import { confirmMounts, type MountAudience, rememberSecrets } from './confirm.ts'
 import { MountFailedError } from './errors.ts'
 import { linkerFor } from './linker.ts'
@@ -42,6 +42,8 @@ export type MountOutcome =
       readonly conversation: ConversationRef
       readonly started: 'new' | 'known'
       readonly plan: MountPlan
+      /** For a command that fails after it. Says what could not be taken back. */
+      readonly takeBack: () => Promise<readonly string[]>
     }
 
 /** `cordon mount add|rm`: validate everything, ask, and only then begin (SPEC 3.3). */
@@ -53,25 +55,29 @@ export async function changeMounts(command: MountCommand): Promise<MountOutcome>
   if (confirmed.steps.length === 0) return { kind: 'nothing' }
   if (!(await confirmMounts(confirmed, audience))) return { kind: 'refused' }
   const conversation = known ?? (await startConversation(shelf, user.session))
-  const plan = await changeIn(conversation, shelf, command, confirmed).catch(async (error: unknown) => {
+  const { plan, back } = await changeIn(conversation, shelf, command, (holder) =>
+    changeUnderLock(confirmed, holder),
+  ).catch(async (error: unknown) => {
     // What went wrong first is what has to be told; an empty conversation does no harm.
     if (!known) await removeConversation(shelf, conversation).catch(() => undefined)
     throw error
   })
   await useConversation(shelf, user.session, conversation.id)
   if (audience.person) rememberSecrets(plan, sessionMemoryOf(shelf.workspace, user.session))
-  return { kind: 'done', conversation, started: known ? 'known' : 'new', plan }
+  const takeBack = (): Promise<readonly string[]> =>
+    changeIn(conversation, shelf, command, (holder) => withEffects(holder, back))
+  return { kind: 'done', conversation, started: known ? 'known' : 'new', plan, takeBack }
 }
 
-async function changeIn(
+async function changeIn<T>(
   conversation: ConversationRef,
   shelf: Shelf,
   { options, user, flags }: MountCommand,
-  confirmed: MountPlan,
-): Promise<MountPlan> {
+  change: (holder: LockedConversation) => Promise<T>,
+): Promise<T> {
   const writer = await openConversation(shelf, conversation, { wait: PATIENCE })
   try {
-    return await changeUnderLock(confirmed, { conversation, writer, shelf, uid: user.uid, options, flags })
+    return await change({ conversation, writer, shelf, uid: user.uid, options, flags })
   } finally {
     await writer.close()
   }
@@ -91,16 +97,26 @@ interface LockedConversation {
  * The side effects, under the conversation's lock, so that what was read last is what is added to. Planned again: what
  * is done must be what was confirmed. All of it is done, or none is left.
  */
-async function changeUnderLock(confirmed: MountPlan, holder: LockedConversation): Promise<MountPlan> {
-  const { conversation, writer, shelf, uid, options, flags } = holder
+async function changeUnderLock(
+  confirmed: MountPlan,
+  holder: LockedConversation,
+): Promise<{ readonly plan: MountPlan; readonly back: TakeBack }> {
+  const { conversation, shelf, options, flags } = holder
   const project = await projectIn(options, shelf, conversation)
   const plan = planIn(project, options, flags)
   if (!isDeepStrictEqual(plan.steps, confirmed.steps))
     throw new MountFailedError('the configuration or the links changed meanwhile; run it again', [])
-  const { root, workspace } = project
+  return { plan, back: await withEffects(holder, (effects) => applyMounts(plan, effects)) }
+}
+
+async function withEffects<T>(
+  { conversation, writer, shelf, uid, options }: LockedConversation,
+  work: (effects: MountEffects) => Promise<T>,
+): Promise<T> {
+  const { root, workspace } = await projectIn(options, shelf, conversation)
   const anchor = openAmbientAnchor(root.path)
   try {
-    await applyMounts(plan, {
+    return await work({
       root,
       anchor,
       linker: linkerFor(options.surroundings.platform, anchor, root.path),
@@ -111,7 +127,6 @@ async function changeUnderLock(confirmed: MountPlan, holder: LockedConversation)
   } finally {
     anchor.close()
   }
-  return plan
 }
 
 /** Other mounts take milliseconds; a query that holds the conversation for longer is named in the error. */

@@ -81,10 +81,41 @@ describe('SPEC 6.5 a request', () => {
       response(`answer ${n}`),
     ])
     const one = await assemble(events, 25_000)
-    expect(one.leftOut).toEqual(['1 large result of tools'])
+    expect(one.leftOut).toEqual(['the result of read (30,000 characters)'])
     expect(JSON.stringify(one.prompt)).toContain('the result of read was left out')
     const two = await assemble([...events, turn(), request('last '.repeat(1000))], 1_750)
-    expect(two.leftOut).toEqual(['3 large results of tools', 'the first 3 turns'])
+    expect(two.leftOut).toEqual([
+      'the results of read (30,000 characters), read (30,000 characters), read (30,000 characters)',
+      'the first 3 turns',
+    ])
+  })
+
+  test('has both ends of a result that the model has not had yet, however large it is', async () => {
+    const huge = `begin${'x"\n'.repeat(400_000)}end`
+    const events = [turn(), request('hi'), response(''), call('c1', 'big'), result('c1', huge)]
+    const earlier = [turn(), request('before'), response('ok')]
+    const { prompt, leftOut } = await assemble([...earlier, ...events], 8000)
+    const text = JSON.stringify(prompt)
+    expect(leftOut).toEqual(['the middle of the result of big (1,200,008 characters)'])
+    expect(text).toMatch(/"value":"beginx.*characters are left out here: .* ask for less at once.*end"/)
+    expect(text).toContain('before')
+    expect(text.length / 3).toBeGreaterThan(5000)
+    expect(text.length / 3).toBeLessThan(8500)
+    // Once it was seen, it may give way to the next one.
+    const next = [response(''), call('c2', 'big'), result('c2', huge)]
+    const second = await assemble([...earlier, ...events, ...next], 8000)
+    expect(second.leftOut).toEqual([
+      'the result of big (1,200,008 characters)',
+      'the middle of the result of big (1,200,008 characters)',
+    ])
+    // Small ones beside it stay whole.
+    const beside = [call('c3', 'small'), result('c3', 'y'.repeat(3000))]
+    const third = await assemble(
+      [...earlier, ...events.slice(0, 4), beside[0]!, events[4]!, beside[1]!],
+      8000,
+    )
+    expect(JSON.stringify(third.prompt)).toContain('y'.repeat(3000))
+    expect(third.leftOut).toEqual(['the middle of the result of big (1,200,008 characters)'])
   })
 
   test('that is too much by itself is refused', async () => {

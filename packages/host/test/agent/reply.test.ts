@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { ModelError } from '../../src/agent/errors.ts'
 import { openModel } from '../../src/agent/models.ts'
+import { SAYINGS } from '../../src/agent/failures.ts'
 import type { RecordedStep } from '../../src/agent/recorded/script.ts'
 import { RecordedModel } from '../../src/agent/recorded/server.ts'
 import { readReply, type Reply } from '../../src/agent/reply.ts'
@@ -116,7 +117,8 @@ describe.each<Kind>(['openai-compatible', 'anthropic'])('SPEC 6.5 a reply over %
   test.each([
     [401, '', 'key refused'],
     [403, '', 'key refused'],
-    [404, '', 'unknown model'],
+    [404, 'model: x', 'unknown model'],
+    [404, 'not found', 'wrong address'],
     [413, '', 'too much context'],
     [400, 'prompt is too long: 200001 tokens > 200000 maximum', 'too much context'],
     [400, 'nonsense', 'refused'],
@@ -132,7 +134,10 @@ describe.each<Kind>(['openai-compatible', 'anthropic'])('SPEC 6.5 a reply over %
       { text, pace: 5, fault: { kind: 'cut' } },
       { text: 'again' },
     ])
-    expect(['malformed', 'unreachable']).toContain(failureIn(error))
+    expect(failureIn(error)).toBe('broken off')
+    expect((error as Error).message).toContain(
+      'rec/x: the connection ended in the middle of the answer\n  fix: ',
+    )
     expect(broken).toHaveLength(1)
     expect(text.startsWith(broken[0]!.text)).toBe(true)
     expect(broken[0]).toMatchObject({ stop: 'broken', calls: [] })
@@ -181,6 +186,7 @@ describe.each<Kind>(['openai-compatible', 'anthropic'])('SPEC 6.5 a reply over %
 test('SPEC 6.5: nobody there is said to be nobody there', async () => {
   const model = await RecordedModel.start([])
   const { url } = model
+  const waited: number[] = []
   await model[Symbol.asyncDispose]()
   const config = { kind: 'openai-compatible' as const, base_url: url, models: {} }
   const { model: opened, redact } = await openModel(
@@ -190,12 +196,105 @@ test('SPEC 6.5: nobody there is said to be nobody there', async () => {
   const hands = {
     listening: { text: () => {}, reasoning: () => {}, retry: () => {} },
     signal: new AbortController().signal,
-    wait: async () => {},
+    wait: async (seconds: number) => void waited.push(seconds),
     onBroken: async () => {},
     redact,
   }
   const asked = readReply(opened, 'rec/x', { prompt: [] }, hands)
-  await expect(asked).rejects.toMatchObject({ code: 'MODEL_FAILED', failure: 'unreachable' })
+  await expect(asked).rejects.toMatchObject({ code: 'MODEL_FAILED', failure: 'nobody there' })
+  expect(waited).toEqual([1])
+})
+
+/** As the servers wrote them. */
+const SAID: readonly (readonly [who: string, status: number, body: string, failure: string])[] = [
+  ['OpenAI', 400, 'context_length_exceeded', 'too much context'],
+  ['Anthropic', 400, 'prompt is too long: 200001 tokens > 200000 maximum', 'too much context'],
+  [
+    'Anthropic',
+    400,
+    'input length and `max_tokens` exceed context limit: 190000 + 16000 > 200000, decrease input length or `max_tokens` and try again',
+    'too much context',
+  ],
+  [
+    'Google',
+    400,
+    'The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).',
+    'too much context',
+  ],
+  [
+    'vLLM',
+    400,
+    "This model's maximum context length is 8192 tokens. However, you requested 9000 tokens. Please reduce the length of the messages.",
+    'too much context',
+  ],
+  [
+    'llama.cpp',
+    400,
+    'the request exceeds the available context size (4096 tokens), try increasing it',
+    'too much context',
+  ],
+  ['llama.cpp', 500, 'exceed_context_size_error', 'too much context'],
+  ['others', 400, 'too many tokens', 'too much context'],
+  ['Google', 400, 'API key not valid. Please pass a valid API key.', 'key refused'],
+  ['Ollama', 400, 'registry.ollama.ai/library/gemma:2b does not support tools', 'no tools'],
+  [
+    'vLLM',
+    400,
+    '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set',
+    'no tools',
+  ],
+  ['llama.cpp', 500, 'tools param requires --jinja flag', 'no tools'],
+  ['OpenRouter', 404, 'No endpoints found that support tool use.', 'no tools'],
+  [
+    'llama.cpp',
+    500,
+    'image input is not supported - hint: if this is unexpected, you may need to provide the mmproj',
+    'file refused',
+  ],
+  ['vLLM', 400, 'x is not a multimodal model', 'file refused'],
+  ['vLLM', 400, 'At most 0 image(s) may be provided in one request.', 'file refused'],
+  ['Ollama', 400, 'this model does not support images', 'file refused'],
+  ['OpenAI', 400, 'Invalid content type. image_url is only supported by certain models.', 'file refused'],
+  ['Anthropic', 400, 'Could not process PDF', 'file refused'],
+]
+
+test.each(SAID)('SPEC 6.5: %s, %d: %s is %s', async (_who, status, body, failure) => {
+  const { error, requests } = await ask('openai-compatible', [{ fault: { kind: 'status', status, body } }])
+  expect(failureIn(error)).toBe(failure)
+  expect(requests).toHaveLength(1)
+})
+
+test('every row of the table has words that a server wrote', () => {
+  for (const { who, words } of SAYINGS)
+    expect([words, SAID.some(([by, , body]) => by === who && words.test(body))]).toEqual([words, true])
+})
+
+test('SPEC 6.5: a page where an API was expected is a wrong address; 502 is no busy provider', async () => {
+  const page = '<html>404 Not Found: this model of a page</html>'
+  const lost = await ask('openai-compatible', [{ fault: { kind: 'status', status: 404, page } }])
+  expect(failureIn(lost.error)).toBe('wrong address')
+  const down = { fault: { kind: 'status', status: 502, page: 'Bad Gateway' } } as const
+  const { retries, reply } = await ask('openai-compatible', [down, { text: 'yes' }])
+  expect({ retries, text: reply?.text }).toEqual({ retries: ['out of order'], text: 'yes' })
+})
+
+test('SPEC 6.5: retry-after may be a date', async () => {
+  const soon = new Date(Date.now() + 40_000).toUTCString()
+  const busy = { fault: { kind: 'status', status: 429, retryAfter: soon } } as const
+  const { waited } = await ask('openai-compatible', [busy, { text: 'yes' }])
+  expect(waited).toHaveLength(1)
+  expect(waited[0]).toBeGreaterThan(20)
+  expect(waited[0]).toBeLessThanOrEqual(40)
+})
+
+test('SPEC 6.5: a file that is refused is named, with the command that takes it out', () => {
+  const { message } = new ModelError('file refused', 'rec/x', 'no images', [
+    'file:///a%20b.png',
+    'external:00/c.pdf',
+  ])
+  expect(message).toBe(
+    "rec/x: the model, or its server, does not take an attached file: no images\n  fix: another model may take it; or without it: cordon attachment rm 'a b.png' && cordon attachment rm c.pdf",
+  )
 })
 
 test('SPEC 6.5: signed reasoning is kept for who signed it', async () => {

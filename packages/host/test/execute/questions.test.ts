@@ -1,12 +1,17 @@
 import { expect, test } from 'vitest'
-import { type Answer, answerQuestion, openAnswerMemory } from '../../src/execute/questions.ts'
+import {
+  type Answer,
+  answerQuestion,
+  type KeptAnswer,
+  openAnswerMemory,
+} from '../../src/execute/questions.ts'
 import type { ToolQuestion } from '../../src/execute/result.ts'
 
 const sure: ToolQuestion = { id: 'overwrite', text: 'Replace a.txt?', answer_type: 'boolean' }
 const which: ToolQuestion = { id: 'which', text: 'Which?', answer_type: 'select', options: ['a', '2'] }
 const name: ToolQuestion = { id: 'name', text: 'Name?', answer_type: 'text' }
 /** Answers once; being asked a second time is a mistake. */
-const once = (...answers: (Answer | undefined)[]) => ({
+const once = (...answers: (Answer | KeptAnswer | undefined)[]) => ({
   answer: () => {
     if (answers.length === 0) throw new Error('asked too often')
     return Promise.resolve(answers.shift())
@@ -26,17 +31,36 @@ test('remembered, then configured, then asked', async () => {
   })
 })
 
-test('a yes to one file is none to another, and none to another tool', async () => {
+test('a yes is asked for again unless it was to be kept; to one file it is none to another, and none to another tool', async () => {
   const remembered = openAnswerMemory()
-  const sources = { remembered, configured: {}, respondent: once(true, false, false) }
+  const kept = { answer: true, kept: true } as const
+  const sources = { remembered, configured: {}, respondent: once(false, kept, false, false) }
   const other = { ...sure, text: 'Replace b.txt?' }
   const answers = [
+    await answerQuestion('t', sure, sources),
     await answerQuestion('t', sure, sources),
     await answerQuestion('t', sure, sources),
     await answerQuestion('t', other, sources),
     await answerQuestion('u', sure, sources),
   ]
-  expect(answers.map((each) => each.kind === 'answered' && each.answer)).toEqual([true, true, false, false])
+  expect(answers.map((each) => each.kind === 'answered' && each.answer)).toEqual([
+    false,
+    true,
+    true,
+    false,
+    false,
+  ])
+})
+
+test('an answer that was kept for one question is none to another of the same id', async () => {
+  const configured = { overwrite: { answer: true, text: sure.text } }
+  expect(await answerQuestion('t', sure, { configured, respondent: undefined })).toMatchObject({
+    answer: true,
+  })
+  const other = { ...sure, text: 'Replace b.txt?' }
+  expect(await answerQuestion('t', other, { configured, respondent: once(false) })).toMatchObject({
+    answer: false,
+  })
 })
 
 test('an answer must fit its question', async () => {

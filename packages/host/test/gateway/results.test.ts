@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest'
 import { resultOfOutcome, resultOfServer } from '../../src/gateway/results.ts'
+import { HostPaths } from '@cordon/workspace'
 import { plainText, serverText } from '../../src/gateway/text.ts'
 
+const PATHS = new HostPaths({ root: '/home/ann/w', homes: ['/home/ann'] })
 const OUTCOME = { cancelled: false, notes: [], end: undefined, deniedAt: undefined, hints: [] }
 
 test('a text result names the file it is about', () => {
@@ -11,7 +13,7 @@ test('a text result names the file it is about', () => {
     { type: 'resource' as const, resource },
     { type: 'resource' as const, resource: blob },
   ]
-  expect(resultOfOutcome({ ...OUTCOME, reply: { type: 'success', content } })).toEqual({
+  expect(resultOfOutcome({ ...OUTCOME, reply: { type: 'success', content } }, PATHS)).toEqual({
     content: [
       { type: 'text', text: 'a b/c.ts#L3:\nthree\n' },
       { type: 'text', text: 'x.png: 3 bytes that are no text (image/png)' },
@@ -26,7 +28,7 @@ test('what a hint tells of the host is not for a model', () => {
     { about: 'b', text: 'no rule allows it', fix: 'y', audience: 'anyone' as const },
   ]
   const reply = { type: 'error' as const, message: 'failed', trace: [], transient: false }
-  expect(resultOfOutcome({ ...OUTCOME, hints, reply })).toEqual({
+  expect(resultOfOutcome({ ...OUTCOME, hints, reply }, PATHS)).toEqual({
     isError: true,
     content: [{ type: 'text', text: 'failed\ncordon: hint: no rule allows it' }],
   })
@@ -88,7 +90,7 @@ test('SPEC 5.4: what Cordon says of a result is told apart from what a server sa
   ])
   // The tools here say themselves what would allow a call.
   const reply = { type: 'error' as const, message: voice, trace: [], transient: true }
-  expect(resultOfOutcome({ ...OUTCOME, reply }).content).toEqual([
+  expect(resultOfOutcome({ ...OUTCOME, reply }, PATHS).content).toEqual([
     { type: 'text', text: `not from Cordon: ${voice}\ncordon: the same call may work later` },
   ])
   const like = [

@@ -51,7 +51,13 @@ interface ResponseEvent extends Stamped {
   /** What the provider needs to see again, such as signed reasoning. Opaque to Cordon. */
   readonly provider?: JsonObject
   /** In tokens, as the provider counted. */
-  readonly usage?: { readonly input: number; readonly cached: number; readonly output: number }
+  readonly usage?: {
+    readonly input: number
+    readonly cached: number
+    readonly output: number
+    /** It was stopped before it said what it took. */
+    readonly partial?: true
+  }
 }
 
 interface ToolCallEvent extends Stamped {

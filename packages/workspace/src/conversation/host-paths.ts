@@ -1,6 +1,8 @@
 import { realpathSync } from 'node:fs'
-import { CordonError, quote } from '@cordon/policy'
+import { posix } from 'node:path'
+import { CordonError, quote, workspaceUri } from '@cordon/policy'
 import { type Workspace } from '../place/workspace.ts'
+import { externalUri } from '../resources/external-uri.ts'
 
 /**
  * SPEC 6.1: no absolute host path in any event. Which paths a text may mean nobody can know in general; the two
@@ -10,25 +12,34 @@ import { type Workspace } from '../place/workspace.ts'
 export class HostPaths {
   readonly #hidden: readonly HiddenPath[]
   readonly #byMark: ReadonlyMap<string, string>
+  /** Longest first: one may be the beginning of another. */
+  readonly #keys: readonly string[]
 
   /** A home that is a link has two paths; both name the user. `root` is canonical already. */
   static of(
     { root, home }: Pick<Workspace, 'root' | 'home'>,
     places: readonly { readonly path: string; readonly shown: string }[] = [],
+    keys: readonly string[] = [],
   ): HostPaths {
-    return new HostPaths({ root, homes: [home, ...realHome(home)], places })
+    return new HostPaths({ root, homes: [home, ...realHome(home)], places, keys })
   }
 
   constructor({
     root,
     homes,
     places = [],
+    keys = [],
   }: {
     readonly root: string
     readonly homes: readonly string[]
     /** Others that have a name of their own in the workspace: the targets of mounts. */
     readonly places?: readonly { readonly path: string; readonly shown: string }[]
+    /** What the person shows to providers of models, and nobody else may read. */
+    readonly keys?: readonly string[]
   }) {
+    this.#keys = [...new Set(keys)]
+      .filter((key) => key.length >= SHORTEST_KEY)
+      .toSorted((a, b) => b.length - a.length)
     const named = [
       { path: root, shown: '.', mark: 'workspace' },
       ...homes.map((path, i) => ({ path, shown: '~', mark: i === 0 ? 'home' : `home ${i + 1}` })),
@@ -37,20 +48,65 @@ export class HostPaths {
     this.#hidden = named
       .filter(({ path }) => path.length > 1)
       .sort((a, b) => b.path.length - a.path.length) // a root under the home first
-      .map(({ path, shown, mark }) => ({ pattern: patternOf(path), exact: exactly(path), shown, mark }))
+      .map(({ path, shown, mark }) => ({
+        path,
+        pattern: patternOf(path),
+        exact: exactly(path),
+        shown,
+        mark,
+        inside: shown === '.' ? '' : shown === '~' ? undefined : shown,
+      }))
     this.#byMark = new Map(named.toReversed().map(({ path, mark }) => [mark, path]))
   }
 
   /** For text that people, models and tools wrote: `/home/u/p/src/a.ts` becomes `./src/a.ts`. */
   hide<T>(value: T): T {
-    return mapText(value, (text) => this.#hideIn(text)) as T
+    return mapText(value, (text) => this.#hideIn(this.#concealIn(text))) as T
+  }
+
+  /**
+   * A `file:` URI as the workspace has it (SPEC 6.3): a tool may have written where the file is on this machine. Whoever cuts
+   * the path out of a URI asks here first: without its first slash nobody would find it again. Others stay as they are.
+   */
+  workspaceUri(uri: string): string {
+    const path = pathOfFileUri(uri)
+    if (path === undefined) return uri
+    const fragment = /#.*$/s.exec(uri)?.[0] ?? ''
+    for (const { path: top, inside } of this.#hidden) {
+      if (path !== top && !path.startsWith(`${top}/`)) continue
+      if (inside === undefined) return this.hide(externalUri(path) + fragment)
+      return this.hide(workspaceUri(posix.join(inside, path.slice(top.length + 1)), fragment))
+    }
+    return uri
   }
 
   /** For contents: `/home/u/x` becomes `<cordon:home>/x`. Spelled oddly (`//`, `%2F`), it is hidden for good. */
   mark(content: string): string {
-    let marked = content.replaceAll(MARK, `${MARK}${AGAIN}`)
+    let marked = this.#concealIn(content.replaceAll(MARK, `${MARK}${AGAIN}`))
     for (const { exact, mark } of this.#hidden) marked = marked.replace(exact, () => `${MARK}${mark}>`)
     return this.#hideIn(marked)
+  }
+
+  /** Without keys, and else as it is. What stands for one never becomes it again: a model could hand it on (decision 0372). */
+  conceal<T>(value: T): T {
+    return this.#keys.length === 0 ? value : (mapText(value, (text) => this.#concealIn(text)) as T)
+  }
+
+  /** How much of a text that goes on may be the beginning of a mark, or of a key. */
+  unfinished(text: string): string {
+    const mark = unfinishedMark(text)
+    const begun = this.#keys.map((key) => {
+      let length = Math.min(key.length - 1, text.length)
+      while (!text.endsWith(key.slice(0, length))) length--
+      return length
+    })
+    return text.slice(text.length - Math.max(mark.length, ...begun))
+  }
+
+  #concealIn(text: string): string {
+    let concealed = text
+    for (const key of this.#keys) concealed = concealed.replaceAll(key, `${MARK}key>`)
+    return concealed
   }
 
   /** What was marked is what it was; a mark that is not ours is left. */
@@ -67,7 +123,10 @@ export class HostPaths {
     let hidden = text
     for (let round = 0; round < MOST_ROUNDS; round++) {
       const before = hidden
-      for (const { pattern, shown } of this.#hidden) hidden = hidden.replace(pattern, () => shown)
+      for (const { pattern, shown } of this.#hidden)
+        hidden = hidden.replace(pattern, (found, scheme: string | undefined, at: number, all: string) =>
+          scheme !== undefined && shown === '.' ? rootUri(all[at + found.length]) : shown,
+        )
       if (before === hidden) return hidden
     }
     return `[${text.length} characters are left out: paths of this machine are folded into each other there]`
@@ -86,18 +145,34 @@ export class HostPaths {
 }
 
 interface HiddenPath {
+  readonly path: string
   /** In whichever spelling. */
   readonly pattern: RegExp
   /** In the usual one, which can be restored. */
   readonly exact: RegExp
   readonly shown: string
   readonly mark: string
+  /** Its path below the workspace; undefined: it has none. */
+  readonly inside: string | undefined
+}
+
+/** As `/home/u/x`, whichever way it is spelled; undefined: it is no URI of a file, or none that can be read. */
+function pathOfFileUri(uri: string): string | undefined {
+  const spelled = /^file:(?:\/\/[^/]*)?(?<path>\/[^?#]*)/is.exec(uri)?.groups?.['path']
+  if (spelled === undefined) return undefined
+  try {
+    return posix.normalize(decodeURIComponent(spelled)).replace(/^\/+/, '/')
+  } catch {
+    return undefined
+  }
 }
 
 /** More than one is rare, and more than these are made to keep us busy: each is as long as the text. */
 const MOST_ROUNDS = 8
 
 const MARK = '<cordon:'
+/** A shorter one is a word that stands everywhere (`none`), and nobody's secret. */
+const SHORTEST_KEY = 8
 /** A mark that stood in the content itself. */
 const AGAIN = 'cordon:'
 const MARKED = /<cordon:(?:cordon:|(?<mark>[^<>]{1,200})>)/g
@@ -128,16 +203,23 @@ function patternOf(path: string): RegExp {
   const spelled = Array.from(path, (point, i) =>
     point !== '/' ? `(?:${literal(point)}|${encoded(point)})` : i === 0 ? SLASH : SLASH + MORE,
   )
-  return wholeComponents(path, spelled.join(''))
+  const before = isOneComponent(path) ? `(?:${FILE_SCHEME}|${NOT_INSIDE})` : `${FILE_SCHEME}?`
+  return new RegExp(`${before}${spelled.join('')}${AT_END}`, 'gu')
 }
 
-const exactly = (path: string): RegExp => wholeComponents(path, Array.from(path, literal).join(''))
+/** `file:/x` and `file://host/x`, too. What stands for a path of this machine is no part of a URI: `file://~/x` is one of nothing. */
+const FILE_SCHEME = '(?<scheme>\\b[Ff][Ii][Ll][Ee]:(?:\\/\\/[\\p{L}\\p{N}.-]{0,255})?)'
 
-const wholeComponents = (path: string, spelled: string): RegExp =>
-  new RegExp(
-    `${path.lastIndexOf('/') === 0 ? '(?<![\\p{L}\\p{N}_.~-])' : ''}${spelled}(?![\\p{L}\\p{N}_-])`,
-    'gu',
-  )
+/** SPEC 6.3: rooted at the workspace. */
+const rootUri = (next: string | undefined): string => (next === '/' ? 'file://' : 'file:///')
+
+const exactly = (path: string): RegExp =>
+  new RegExp(`${isOneComponent(path) ? NOT_INSIDE : ''}${Array.from(path, literal).join('')}${AT_END}`, 'gu')
+
+const isOneComponent = (path: string): boolean => path.lastIndexOf('/') === 0
+
+const NOT_INSIDE = '(?<![\\p{L}\\p{N}_.~-])'
+const AT_END = '(?![\\p{L}\\p{N}_-])'
 
 /** As often as it was escaped: a few times, so that a million of them cost a million steps. */
 const SLASH = '(?:\\\\{0,7}\\/|\\\\{1,7}u002[Ff]|%(?:25){0,3}2[Ff]|&#(?:47|[xX]2[Ff]);)'

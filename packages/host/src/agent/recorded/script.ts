@@ -16,12 +16,14 @@ export interface RecordedStep {
 }
 
 type Fault =
-  /** An answer with this status instead; `retryAfter` in seconds. */
+  /** An answer with this status instead; `retryAfter` in seconds, or a date. */
   | {
       readonly kind: 'status'
       readonly status: number
-      readonly retryAfter?: number
+      readonly retryAfter?: number | string
+      /** The message of its error; as `page`, the whole body. */
       readonly body?: string
+      readonly page?: string
       readonly location?: string
     }
   /** The connection ends in the middle of the text. */

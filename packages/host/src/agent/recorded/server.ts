@@ -4,7 +4,9 @@ import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { anthropicStream } from './anthropic.ts'
+import { googleStream } from './google.ts'
 import { openAiStream } from './openai.ts'
+import { responsesStream } from './responses.ts'
 import { type RecordedStep, type Script, stepOf } from './script.ts'
 
 /** A request as it arrived: what was really sent is what a test looks at. */
@@ -22,7 +24,7 @@ export interface WireEvent {
 }
 
 /**
- * A model that says what a script says, in the words of the OpenAI-compatible and the Anthropic protocol, on this machine's
+ * A model that says what a script says, in the words of all four kinds of providers, on this machine's
  * loopback. For tests and `cordon demo`: the same client code talks to it as to a real one.
  */
 export class RecordedModel implements AsyncDisposable {
@@ -63,7 +65,7 @@ export class RecordedModel implements AsyncDisposable {
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const path = request.url ?? ''
     if (path === '/v1/models') return sendJson(response, 200, { data: [{ id: 'recorded' }] })
-    const stream = STREAMS[path]
+    const stream = path.includes(':streamGenerateContent') ? googleStream : STREAMS[path]
     if (!stream) return sendJson(response, 404, { error: { message: 'not found', type: 'not_found_error' } })
     const body = await json(request)
     const step = stepOf(this.#script, body, this.requests.length)
@@ -79,6 +81,7 @@ export class RecordedModel implements AsyncDisposable {
 const STREAMS: Readonly<Record<string, (step: RecordedStep) => WireEvent[]>> = {
   '/v1/chat/completions': openAiStream,
   '/v1/messages': anthropicStream,
+  '/v1/responses': responsesStream,
 }
 
 async function send(
@@ -106,10 +109,11 @@ async function send(
 
 function sendFault(
   response: ServerResponse,
-  { status, retryAfter, body, location }: Extract<RecordedStep['fault'], { kind: 'status' }>,
+  { status, retryAfter, body, page, location }: Extract<RecordedStep['fault'], { kind: 'status' }>,
 ): void {
   if (location !== undefined) response.setHeader('location', location)
   if (retryAfter !== undefined) response.setHeader('retry-after', retryAfter)
+  if (page !== undefined) return void response.writeHead(status, { 'content-type': 'text/html' }).end(page)
   const error = { message: body ?? `recorded status ${status}`, type: 'recorded_error' }
   sendJson(response, status, { type: 'error', error })
 }

@@ -1,0 +1,42 @@
+import { realpathSync } from 'node:fs'
+import { dirname, join, posix } from 'node:path'
+import { below, CordonError, parseRelPath, type Root, ROOT } from '@cordon/policy'
+import type { PathNames } from './run-mode.ts'
+import { touchedBy } from './touched.ts'
+
+/**
+ * What a call of a shipped tool touches, by the names that rules have for it: as it was written, without `./` and the like, and
+ * where its links lead. Undefined: nothing that could be one. With the person's authority: it decides whether they are asked.
+ */
+export function callPaths(
+  tool: string,
+  args: unknown,
+  root: Root,
+  places: readonly { readonly path: string; readonly shown: string }[],
+): readonly PathNames[] | undefined {
+  try {
+    return touchedBy(tool, args).map(({ path }) => {
+      const written = parseRelPath(path)
+      const real = realName(join(root.path, written))
+      const tops = [{ path: root.path as string, shown: ROOT as string }, ...places]
+      const names = tops.flatMap((top) => {
+        const inside = below(top.path, real)
+        return inside === undefined ? [] : [posix.join(top.shown, inside)]
+      })
+      return [...new Set([written, ...names])]
+    })
+  } catch (error) {
+    if (error instanceof CordonError) return undefined // the call will say what is wrong with it
+    throw error
+  }
+}
+
+/** Of what is not there yet: the directory that is, and the rest as it was written. */
+function realName(path: string): string {
+  try {
+    return realpathSync.native(path)
+  } catch {
+    const parent = dirname(path)
+    return parent === path ? path : join(realName(parent), path.slice(parent.length + 1))
+  }
+}

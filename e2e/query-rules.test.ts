@@ -24,13 +24,13 @@ const outcomes = (): unknown[] =>
     .map(({ outcome }) => outcome)
 
 test('SPEC 6.5: the manual’s rules by path do what it says, also where one call changes two files', async () => {
-  for (const name of ['.env', 'src/a', 'docs/a']) write(`w/${name}`, 'old\n')
+  for (const name of ['.env', 'src/a', 'src/b', 'docs/a']) write(`w/${name}`, 'old\n')
   await model(
     [
       change('src/a'),
       change('./.env'),
       change('src/a', 'src/../.env'),
-      change('src/a', 'docs/a'),
+      change('src/b', 'docs/a'),
       { text: 'so' },
     ],
     EXAMPLE,

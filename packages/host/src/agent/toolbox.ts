@@ -307,10 +307,11 @@ export class Toolbox implements AsyncDisposable {
 }
 
 /** Those that are configured, and our own. */
-export const namesIn = ({ conversation }: Config): string[] => [
-  ...Object.keys(conversation.tools).filter((name) => name !== '*'),
-  ...Object.keys(BUILT_IN),
-]
+export const namesIn = ({ conversation }: Config): string[] => {
+  const all = new Set([...Object.keys(conversation.tools), ...Object.keys(BUILT_IN)])
+  all.delete('*')
+  return [...all]
+}
 
 export function requireTools(choice: ToolNames, known: readonly string[]): void {
   for (const name of namedIn(choice)) if (!known.includes(name)) throw unknownTool(name, known.toSorted())

@@ -98,7 +98,6 @@ export async function revoke(database: Database, cid: string, now: number): Prom
       .execute()
     await raiseGeneration(db)
   })
-  await database.flush()
 }
 
 /** Which of these were revoked. */

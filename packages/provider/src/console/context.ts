@@ -1,5 +1,5 @@
-import { randomUUID } from 'node:crypto'
-import type { AuditBody } from '../audit/record.ts'
+import type { Author } from '../audit/change.ts'
+import { type AuditBody, eventOf } from '../audit/record.ts'
 import type { Provider } from '../provider.ts'
 import type { ConsoleAssets } from './assets.ts'
 import type { Site } from './site.ts'
@@ -42,11 +42,10 @@ export const eventBy = (
   { name: by, passkey }: Signer,
   at: number,
   detail: Readonly<Record<string, unknown>>,
-): AuditBody => ({
-  kind: 'event',
-  op: randomUUID(),
+): AuditBody => eventOf(name, `passkey ${by}`, at, { passkey, ...detail })
+
+export const authorOf = ({ name, passkey }: Signer, at: number): Author => ({
+  by: `passkey ${name}`,
   at,
-  name,
-  by: `passkey ${by}`,
-  detail: { passkey, ...detail },
+  evidence: { passkey },
 })

@@ -1,7 +1,8 @@
-import { randomBytes, randomUUID } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { CordonError, type ErrorCode, show } from '@cordon/policy'
 import type { Expression, ExpressionBuilder, SelectQueryBuilder, SqlBool, Transaction } from 'kysely'
 import type { AuditLog } from '../audit/log.ts'
+import { eventOf } from '../audit/record.ts'
 import type { Command } from '../commands.ts'
 import { Refusal } from '../errors.ts'
 import { listKeys } from '../keys/provider-key.ts'
@@ -251,8 +252,7 @@ export async function decideApproval(
     const proof = change.proof === null ? {} : { proof: change.proof }
     const detail = { ...aboutOf(row), ...proof, ...evidence }
     const name = decision === 'deny' ? 'approval denied' : APPROVAL_GIVEN
-    const event = { kind: 'event' as const, op: randomUUID(), at: now, name, by, detail }
-    return [approvalOf({ ...row, ...change }, now), event] as const
+    return [approvalOf({ ...row, ...change }, now), eventOf(name, by, now, detail)] as const
   }, noted)
 }
 
@@ -286,7 +286,7 @@ export async function takeBackNo(
       .where((of) => of.or([of('id', '=', id), of('meaning', '=', row.meaning)]))
       .execute()
     const detail = { ...aboutOf(row), ...evidence }
-    const event = { kind: 'event' as const, op: randomUUID(), at: now, name: 'denial taken back', by, detail }
+    const event = eventOf('denial taken back', by, now, detail)
     return [approvalOf({ ...row, decided_at: null }, now), event] as const
   })
 }

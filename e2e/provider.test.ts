@@ -274,7 +274,7 @@ test('SPEC 7.5 at the terminal nothing of what is signed for is cut, and that a 
       ['provider', 'approve', /provider approve (\S+)`/.exec(asked.stderr)![1]!],
       [['anything else decides nothing: ', '\r']],
     ).screen
-  expect(seen(edit)).toContain(`\n  "+${line}"\n`)
+  expect(seen(edit)).toContain(`\n  +${line}\n`)
   const content = join(dir, 'content')
   writeFileSync(content, 'new')
   const write = run('provider', 'call', '--app', 'signed', 'file_write', path, '--file', content)

@@ -1,4 +1,4 @@
-import { show, showWhole } from '@cordon/policy'
+import { show, showSigned } from '@cordon/policy'
 import type {
   Admin,
   App,
@@ -170,7 +170,7 @@ export const formatApprovals = (all: readonly Approval[]): string =>
       state,
       app,
       command,
-      show(request.path),
+      showSigned(request.path, 'name'),
       isoTime(expiresAt),
     ]),
   )
@@ -187,13 +187,13 @@ export function formatApproval({ app, agent, command, request, expiresAt }: Appr
   return [
     `agent   ${app} (${agent})`,
     `action  ${command}`,
-    `path    ${showWhole(path)}`,
-    ...(destination === undefined ? [] : [`to      ${showWhole(destination)}`]),
+    `path    ${showSigned(path, 'name')}`,
+    ...(destination === undefined ? [] : [`to      ${showSigned(destination, 'name')}`]),
     ...(replaces === true ? ['REPLACES the file that is there now'] : []),
-    `touches ${touched(files, directories)}, ${bytes} bytes`,
-    ...paths.map((each) => `  ${showWhole(each)}`),
+    `touches ${touched(files, directories)}, ${plural(bytes, 'byte', 'bytes')}`,
+    ...paths.map((each) => `  ${showSigned(each, 'name')}`),
     ...(left > 0 ? [`  … ${left} more`] : []),
-    ...(diff === undefined ? [] : diff.split('\n').map((line) => `  ${line === '' ? '' : showWhole(line)}`)),
+    ...(diff === undefined ? [] : diff.split('\n').map((line) => `  ${showSigned(line, 'line')}`)),
     ...(diffLeftOut > 0 ? [`  … ${diffLeftOut} more characters of the change`] : []),
     ...(unshown === undefined ? [] : [`content NOT SHOWN: it, or what is there now, is ${unshown}`]),
     `until   ${isoTime(expiresAt)}`,

@@ -182,7 +182,9 @@ const Lines = ({ text }: { text: string }): JSX.Element => (
   <>
     {text.split('\n').map((line, i) => (
       <span key={i}>
-        <Text most={2000}>{line}</Text>
+        <Text line most={2000}>
+          {line}
+        </Text>
         {'\n'}
       </span>
     ))}

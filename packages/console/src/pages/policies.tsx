@@ -208,7 +208,9 @@ const Cedar = ({ text, label }: { text: string; label: string }): JSX.Element =>
   <pre class="code" tabIndex={0} role="region" aria-label={label}>
     {text.split('\n').map((line, i) => (
       <code key={i}>
-        <Text breaks>{line}</Text>
+        <Text line breaks>
+          {line}
+        </Text>
         {'\n'}
       </code>
     ))}

@@ -218,6 +218,9 @@ export function testStepUp(browser: Browser): void {
     expect(await shown('cafe\u0301')).toBe('cafe\\u{301}') // in two pieces
     expect(await shown(`a${'\u0338'.repeat(4)}b`)).toBe('a\u0338\u0338\\u{338}\\u{338}b')
     expect(await shown('a\uff0fb')).toBe('a\\u{ff0f}b')
+    expect(await shown('no\u217ces')).toBe('no\\u{217c}es')
+    expect(await shown('report ')).toBe('report\\u{20}')
+    expect(await shown('a  b')).toBe('a\\u{20}\\u{20}b')
     for (const honest of ['café', 'привет', 'Ελλάδα', 'हिन्दी', '日本語', 'naïve.txt'])
       expect(await shown(honest)).toBe(honest)
   })

@@ -82,7 +82,7 @@ describe('SPEC 7.6 who signs the chain', () => {
     const ready = await fetch(`${url}/readyz`)
     expect([ready.status, await ready.text()]).toEqual([
       503,
-      'not ready: the audit chain is not what it was; run `cordon audit verify`\n',
+      `not ready: the audit chain ends at record ${await headOf()}, but record ${seen().seq} was written before; run \`cordon audit verify\`\n`,
     ])
     expect(await (await fetch(`${url}/metrics`)).text()).toContain('cordon_ready 0')
     const told = `the audit chain ends at record ${await headOf()}, but record ${seen().seq} was written before`

@@ -2,10 +2,10 @@ import { type Signal, useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import type { ApprovalDetail } from '../../../provider/src/console/answers.ts'
-import { get, post } from '../api.ts'
-import { waiting } from '../live.ts'
+import { type Failure, get, post } from '../api.ts'
+import { approved, waiting } from '../live.ts'
 import { Diff } from '../parts/diff.tsx'
-import { type Failure, failureOf, messageOf, Notice, sentence, Show, useLoad } from '../parts/load.tsx'
+import { failureOf, messageOf, Notice, sentence, Show, useLoad } from '../parts/load.tsx'
 import { Bytes, plural, Text } from '../parts/text.tsx'
 import { secondsLeft, shownFor, shownLeft, Time } from '../parts/time.tsx'
 import { wordsForRequest } from '../parts/words.ts'
@@ -15,6 +15,7 @@ import { noteSignedOut, sign } from '../session.ts'
 export function ApprovalPage({ id }: { id: string }): JSX.Element {
   const loaded = useLoad(() => {
     void waiting.value // decided in another browser, it shows here
+    void approved.value // and so does that the agent used it
     return get<ApprovalDetail>(`approvals/${encodeURIComponent(id)}`)
   })
   return (
@@ -30,7 +31,8 @@ export function ApprovalPage({ id }: { id: string }): JSX.Element {
 function Question({ approval, decided }: { approval: ApprovalDetail; decided: () => void }): JSX.Element {
   const { app, agent, command, request, opened_at, expires_at } = approval
   const left = secondsLeft(expires_at)
-  const state = approval.state === 'open' && left === 0 ? 'expired' : approval.state
+  const isOver = left === 0 && (approval.state === 'open' || approval.state === 'approved')
+  const state = isOver ? 'expired' : approval.state
   const error = useSignal<Failure | undefined>(undefined)
   return (
     <article class="question">

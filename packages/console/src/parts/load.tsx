@@ -1,6 +1,6 @@
 import { type Signal, useSignal, useSignalEffect } from '@preact/signals'
 import type { ComponentChildren, JSX } from 'preact'
-import { ApiError } from '../api.ts'
+import { ApiError, type Failure } from '../api.ts'
 import { connection } from '../live.ts'
 import { noteSignedOut } from '../session.ts'
 
@@ -27,11 +27,6 @@ export function useLoad<T>(load: () => Promise<T>): Loaded<T> {
     if (connection.value === 'on') void run(load())
   })
   return { data, error, reload: () => run(load()) }
-}
-
-export interface Failure {
-  readonly code: string
-  readonly message: string
 }
 
 export const failureOf = (thrown: unknown): Failure => ({

@@ -135,6 +135,11 @@ export class AuditLog {
     return this.#broken !== undefined
   }
 
+  /** What was found, once something was. */
+  get broken(): AuditBroken | undefined {
+    return this.#broken
+  }
+
   /** Whether a record could be written now: found out by writing the head as it is, at most once a second for all who ask. */
   canRecord(): Promise<boolean> {
     if (this.isBroken) return Promise.resolve(false)

@@ -1,5 +1,6 @@
 import type { Author } from '../audit/change.ts'
 import { type AuditBody, eventOf } from '../audit/record.ts'
+import type { Trouble } from '../health.ts'
 import type { Provider } from '../provider.ts'
 import type { ConsoleAssets } from './assets.ts'
 import type { Site } from './site.ts'
@@ -13,8 +14,8 @@ export interface ConsoleContext {
   readonly site: () => Site
   /** Undefined: this provider was started without its page. */
   readonly assets: ConsoleAssets | undefined
-  /** SPEC 7.2: the database answers, and the chain is whole as far as this process knows. */
-  readonly isReady: () => Promise<boolean>
+  /** SPEC 7.2: why nothing is decided now; undefined when it is. */
+  readonly trouble: () => Promise<Trouble | undefined>
   readonly isOpen: () => boolean
   readonly version: string
   readonly unexpected: (error: unknown) => void

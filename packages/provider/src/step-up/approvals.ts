@@ -399,15 +399,16 @@ const stateOf = (
   now: number,
 ): Approval['state'] => ((state === 'open' || state === 'approved') && now > expires_at ? 'expired' : state)
 
-/** What waits for a person now, without what it is about: asked for every second. */
-export async function listWaiting(
+/** What waits for a person or for its agent now, without what it is about: asked for every second. */
+export async function listLive(
   { queries }: Pick<Database, 'queries'>,
   now: number,
-): Promise<Pick<ApprovalsTable, 'id' | 'expires_at'>[]> {
+): Promise<Pick<ApprovalsTable, 'id' | 'state'>[]> {
   return queries
     .selectFrom('approvals')
-    .select(['id', 'expires_at'])
-    .where(waits(now))
+    .select(['id', 'state'])
+    .where('state', 'in', ['open', 'approved'])
+    .where('expires_at', '>=', now)
     .orderBy('opened_at')
     .execute()
 }

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { AxeBuilder } from '@axe-core/playwright'
+import { sql } from 'kysely'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readAmbientAssets } from '../../src/console/assets.ts'
@@ -368,6 +369,53 @@ export function testPages(browser: Browser): void {
       .poll(() => page.locator('.trail .what').allInnerTexts())
       .toEqual(['policy set, by the test\nof app careful, name main'])
     expect(await page.title()).toMatch(/^(\(\d+\) )?Audit · Cordon$/)
+  })
+
+  test('live: the overview says how it is now, not how it was', async () => {
+    const port = await ownPort()
+    const own = await BrowserPlace.start(browser, { port })
+    const bot = await own.place.agent('bot', POLICY)
+    const eve = await own.person()
+    await eve.register('Eve')
+    const says = (words: string): Promise<void> => eve.page.locator('.health', { hasText: words }).waitFor()
+    const isGood = (): Promise<void> => says('It decides, and it records.')
+    await isGood()
+    await eve.page.getByText('No agent has asked for anything').waitFor()
+    const path = join(own.place.files, 'a')
+    expect((await send(bot, '/filesystem/file/stat', { path })).code).toBe('policy_denied')
+    await eve.page.getByText('1 request, 1 denied').waitFor()
+
+    const rename = (from: string, to: string): Promise<unknown> =>
+      sql`alter table ${sql.table(from)} rename to ${sql.table(to)}`.execute(own.place.database.queries)
+    await rename('meta', 'gone')
+    await says('Not ready')
+    await says('The database does not answer. Everything is refused.')
+    await rename('sessions', 'gone_too')
+    await eve.page.getByText('The database does not answer. Trying again…').waitFor()
+    await says('The database does not answer. Everything is refused.')
+    await rename('gone', 'meta')
+    await rename('gone_too', 'sessions')
+    await isGood()
+
+    await own.place.serving.stop()
+    await says('Unknown')
+    await says('The provider does not answer.')
+    Object.assign(own.place, { serving: await own.place.serve({ port, assets: readAmbientAssets(ASSETS) }) })
+    await isGood()
+
+    expect((await send(bot, '/filesystem/file/stat', { path })).code).toBe('policy_denied')
+    const { queries } = own.place.database
+    const [last, before] = await queries
+      .selectFrom('audit_records')
+      .selectAll()
+      .orderBy('seq', 'desc')
+      .limit(2)
+      .execute()
+    await queries.deleteFrom('audit_records').where('seq', '=', last!.seq).execute()
+    await queries.updateTable('audit_head').set({ seq: before!.seq, hash: before!.hash }).execute()
+    await says('Stopped')
+    await says(`The audit chain ends at record ${before!.seq}, but record ${last!.seq} was written before`)
+    await own.close()
   })
 
   test('screen readers get it: axe finds nothing, on any page, light and dark, narrow and wide', async () => {

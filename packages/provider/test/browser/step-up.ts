@@ -248,6 +248,27 @@ export function testStepUp(browser: Browser): void {
     }
   })
 
+  test('the page follows what it approved: used, or not and over', async () => {
+    const [used, unused] = [file(), file()]
+    await ask(file()) // something else waits all the time
+    await person.page.goto((await ask(used)).url)
+    await person.click('Approve with passkey')
+    await person.page.getByText('when it asks again within').waitFor()
+    await person.page.getByLabel('1 waiting').waitFor() // all that the list of what waits has to tell was told
+    expect(await remove(used)).toMatchObject({ status: 200 })
+    await person.page.getByText('Approved by passkey Ada’s laptop, and used').waitFor()
+    await person.page.goto((await ask(unused)).url)
+    await person.click('Approve with passkey')
+    await person.page.getByText('when it asks again within').waitFor()
+    await person.page.getByLabel('1 waiting').waitFor()
+    at.place.shift += WAITS_MS + 1000
+    try {
+      await person.page.getByText('Approved by passkey Ada’s laptop, and not used').waitFor()
+    } finally {
+      at.place.shift = 0
+    }
+  })
+
   test('replayed, for another request, without verification of the person, from another origin: refused', async () => {
     const [first, second] = [await ask(file()), await ask(file())]
     await person.page.goto(first.url)

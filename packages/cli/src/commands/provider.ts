@@ -11,6 +11,7 @@ import {
 } from '@cordon/provider'
 import { Option } from 'commander'
 import type { Register } from '../command.ts'
+import { formatServing } from '../format/provider.ts'
 import {
   databaseChoice,
   parseDuration,
@@ -90,7 +91,7 @@ const registerServe: Register = (parser, world) => {
         version: CORDON_VERSION,
         log: jsonLog((line) => world.err.write(line)),
       })
-      world.out.write(`listening on ${serving.url}\nconsole at ${serving.origin}/console/\n`)
+      world.out.write(formatServing(serving))
       await new Promise<void>((done) => {
         world.onInterrupt(() => void serving.stop().then(done, done))
       })

@@ -16,6 +16,17 @@ import { formatTable, isoTime } from './text.ts'
 
 type KnownKey = Awaited<ReturnType<Admin['keys']>>['known'][number]
 
+/** Behind a proxy that does TLS the origin is the proxy's. Where both speak the same, the port should be the same, too. */
+export function formatServing({ url, origin }: { readonly url: string; readonly origin: string }): string {
+  const [here, there] = [new URL(url), new URL(origin)]
+  const [listens, sought] = [portOf(here), portOf(there)]
+  const isOther = here.protocol === there.protocol && listens !== sought
+  const warning = `warning: browsers look for the console at port ${sought}, and this listens on port ${listens}: give --port ${sought}, or --origin ${there.protocol}//${there.hostname}:${listens}, unless something leads from one to the other\n`
+  return `listening on ${url}\nconsole at ${origin}/console/\n${isOther ? warning : ''}`
+}
+
+const portOf = ({ port, protocol }: URL): string => port || (protocol === 'https:' ? '443' : '80')
+
 export const formatApps = (apps: readonly App[]): string =>
   formatTable(apps.map(({ id, enabled, did }) => [id, enabled ? 'enabled' : 'disabled', did]))
 

@@ -184,7 +184,7 @@ function Decision({ verdict: tried }: { verdict: TriedAnswer }): JSX.Element {
           <p>
             <code>{refusal.code}</code>: <Text>{refusal.message}</Text>
           </p>
-          <p>The policy is not asked. Alone, it says: {WORDS[verdict][1].toLowerCase()}.</p>
+          <p>The policy alone says: {WORDS[verdict][1].toLowerCase()}.</p>
         </>
       )}
       {verdict === 'deny' && decided.length === 0 && errors.length === 0 && <p>No statement permits it.</p>}

@@ -4,7 +4,7 @@ import { AppError, listApps, setEnabled, switched } from '../apps/app.ts'
 import { listDelegations } from '../apps/delegations.ts'
 import { changeRecorded } from '../audit/change.ts'
 import { COMMANDS } from '../commands.ts'
-import { foresee } from '../pipeline/foresee.ts'
+import { foresee, supposedAt } from '../pipeline/foresee.ts'
 import { listPolicies, PolicyRefused } from '../policies/store.ts'
 import type { AppAnswer, PoliciesAnswer, TriedAnswer } from './answers.ts'
 import { authorOf, type ConsoleContext } from './context.ts'
@@ -85,21 +85,15 @@ export function operationRoutes(context: ConsoleContext): Hono {
 
   app.post('/policies/try', async (c) => {
     const wanted = await readBody(c, TRY)
-    const isDirectory = wanted.command.startsWith('/filesystem/dir/')
-    const at = (where: string): { path: string; isDirectory: boolean; exists: boolean; size: number } => ({
-      path: where,
-      isDirectory,
-      exists: wanted.exists,
-      size: 0,
-    })
+    const { command, destination } = wanted
     const question = {
       app: wanted.app,
       agent: wanted.agent,
-      command: wanted.command,
-      resource: at(wanted.path),
-      ...(wanted.destination === undefined
+      command,
+      resource: supposedAt(command, wanted),
+      ...(destination === undefined
         ? {}
-        : { destination: { ...at(wanted.destination), isDirectory: false, exists: false } }),
+        : { destination: supposedAt(command, { path: destination, exists: false }) }),
       cosigned: wanted.cosigned,
     }
     const told = await foresee(database, question, provider.clock()).catch((error: unknown) => {

@@ -274,7 +274,7 @@ export function testPages(browser: Browser): void {
     )
     await at.admin.setEnabled('careful', false)
     expect(await decide(file)).toBe('Denied  app_disabled: the app careful is disabled')
-    await page.getByText('Alone, it says: allowed.').waitFor()
+    await page.getByText('The policy alone says: allowed.').waitFor()
     await at.admin.setEnabled('careful', true)
     expect(await decide(file)).toContain('Allowed')
     // The answer goes with its question, also when the new one is refused by the form itself.
@@ -341,6 +341,10 @@ export function testPages(browser: Browser): void {
     await page.getByRole('switch', { checked: false }).waitFor()
     await at.admin.setEnabled('careful', true)
     await page.getByRole('switch', { checked: true }).waitFor()
+    const { delegation } = await at.admin.mint('careful', { prefix: at.place.files })
+    await page.getByText(delegation.cid.slice(0, 16)).waitFor()
+    await at.admin.revoke(delegation.cid)
+    await page.getByText('revoked').waitFor()
 
     await person.open('/console/audit')
     await page.locator('.trail > li').first().waitFor()

@@ -54,6 +54,7 @@ export const readBefore = (
     .selectFrom('audit_records')
     .selectAll()
     .where('seq', '<', before)
+    .where('seq', '>', after)
     .orderBy('seq', 'desc')
     .limit(count)
     .execute()

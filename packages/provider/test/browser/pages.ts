@@ -422,6 +422,67 @@ export function testPages(browser: Browser): void {
     await own.close()
   })
 
+  test('audit: a quote is found; what arrives is counted by the filter, and comes above what was loaded', async () => {
+    const { page } = person
+    const quoted = join(at.place.files, 'quote"x')
+    writeFileSync(quoted, 'x')
+    expect((await send(agent, '/filesystem/file/stat', { path: quoted })).code).toBe('policy_denied')
+    await person.open('/console/audit')
+    const rows = page.locator('.trail > li')
+    await rows.first().waitFor()
+    await page.getByLabel('Search').fill('a'.repeat(300))
+    await page.getByText('No record fits').waitFor()
+    await page.getByLabel('Search').fill('quote"x')
+    await expect.poll(() => rows.count()).toBe(1)
+    const loaded = page.waitForResponse((response) => response.url().includes('kind=refused'))
+    await page.getByLabel('Show').selectOption('refused')
+    await (await loaded).finished()
+    await page.evaluate(() => new Promise((done) => setTimeout(done))) // it is taken
+    await send(agent, '/filesystem/file/read', { path: file }) // which does not fit
+    await send(agent, '/filesystem/file/stat', { path: quoted })
+    await page.getByRole('button', { name: '1 new record: show' }).click()
+    await expect.poll(() => rows.count()).toBe(2)
+    expect(await page.evaluate(() => document.activeElement?.className)).toBe('trail')
+
+    for (let i = 0; i < 40; i++) await send(agent, '/filesystem/file/read', { path: file })
+    await person.open('/console/audit')
+    await rows.first().waitFor()
+    await person.click('Older records')
+    await expect.poll(() => rows.count()).toBeGreaterThan(50)
+    const before = await rows.count()
+    await send(agent, '/filesystem/file/stat', { path: quoted })
+    await page.getByRole('button', { name: '1 new record: show' }).click()
+    await expect.poll(() => rows.count()).toBe(before + 1)
+  })
+
+  test('that nobody answered is said until somebody does; the focus is never lost', async () => {
+    const { page } = person
+    const focused = (): Promise<string | undefined> => page.evaluate(() => document.activeElement?.tagName)
+    await person.open('/console/apps')
+    await page.getByRole('switch').waitFor()
+    await at.place.serving.stop()
+    await page.getByText('The provider does not answer. Trying again…').waitFor()
+    await page.getByRole('switch').click()
+    await page.getByRole('alert').getByText('The provider does not answer').waitFor()
+    const port = Number(new URL(at.origin).port)
+    Object.assign(at.place, {
+      serving: await at.place.serve({ port, assets: readAmbientAssets(ASSETS), approvalMs: WAITS_MS }),
+    })
+    await page.getByRole('alert').waitFor({ state: 'detached' })
+
+    const path = join(at.place.files, 'focus')
+    writeFileSync(path, 'x')
+    await person.open(String((await remove(path)).error['url']))
+    await person.click('Deny')
+    await person.click('Ask me again')
+    await page.getByText('This no counts no more').waitFor()
+    expect(await page.evaluate(() => document.activeElement?.className)).toBe('outcome')
+    await person.click('Sign out')
+    await person.click('Sign in')
+    await page.getByText('This no counts no more').waitFor()
+    await expect.poll(focused).toBe('MAIN')
+  })
+
   test('screen readers get it: axe finds nothing, on any page, light and dark, narrow and wide', async () => {
     const waits = join(at.place.files, 'waits')
     writeFileSync(waits, 'x')

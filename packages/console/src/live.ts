@@ -1,7 +1,7 @@
 import { batch, effect, signal } from '@preact/signals'
 import type { LiveAnswer } from '../../provider/src/console/answers.ts'
 import { ApiError, type Failure, NO_ANSWER, request } from './api.ts'
-import { noteSignedOut, session } from './session.ts'
+import { loadSession, noteSignedOut, session } from './session.ts'
 
 /** Ids of the requests that wait for a person. */
 export const waiting = signal<readonly string[]>([])
@@ -36,6 +36,7 @@ interface Told extends Omit<LiveAnswer, 'trouble'> {
 export function startLive(): void {
   tabs.addEventListener('message', ({ data }: MessageEvent<Told | 'how is it?'>) => {
     if (data === 'how is it?') tell()
+    else if (session.peek().kind === 'out') loadSession().catch(() => undefined) // somebody has signed in, in another tab
     else
       batch(() => {
         take(data)

@@ -35,7 +35,12 @@ export function Start(): JSX.Element {
               <h2>Denied in the last day</h2>
               <p class="figure">{seen.denied.reduce((sum, count) => sum + count, 0).toLocaleString('en')}</p>
               <DayChart counts={seen.denied} now={seen.now} />
-              {!seen.complete && <p class="quiet small">counted in the last 50,000 records only</p>}
+              {!seen.complete && (
+                <p class="quiet small">
+                  when this provider first looked there were more than 50,000 records: older ones are not
+                  counted
+                </p>
+              )}
             </section>
             <section class="card">
               <h2>Active in the last day</h2>

@@ -49,6 +49,7 @@ export const readBefore = (
   queries: Kysely<Schema>,
   before: number,
   count: number,
+  after = 0,
 ): Promise<ChainedRecord[]> =>
   queries
     .selectFrom('audit_records')

@@ -73,7 +73,8 @@ const registerServe: Register = (parser, world) => {
       if (!/^\d{1,5}$/.test(flags.port) || Number(flags.port) > 65_535)
         throw new UsageError('--port expects a number up to 65535')
       const approvalMs = parseDuration(flags.approvalTtl) * 1000
-      if (approvalMs > MOST_APPROVAL_MS) throw new UsageError('--approval-ttl is at most 5m')
+      if (approvalMs === 0 || approvalMs > MOST_APPROVAL_MS)
+        throw new UsageError('--approval-ttl is at least 1s and at most 5m')
       const dir = providerDir(world, flags)
       makePrivateDirectory(dir)
       const serving = await serveProvider({

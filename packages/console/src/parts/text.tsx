@@ -48,7 +48,7 @@ export function Bytes({ count }: { count: number }): JSX.Element {
   while (size >= 1000 && unit < UNITS.length - 1) [size, unit] = [size / 1000, unit + 1]
   const text = unit === 0 ? String(size) : size.toFixed(size < 10 ? 1 : 0)
   return (
-    <span title={`${count.toLocaleString('en')} bytes`}>
+    <span title={plural(count, 'byte')}>
       {text} {unit === 0 && count === 1 ? 'byte' : UNITS[unit]}
     </span>
   )

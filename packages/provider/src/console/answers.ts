@@ -22,6 +22,9 @@ export interface ApprovalAnswer {
 /** One of many: without all that it would touch. */
 export interface ApprovalRow extends ApprovalAnswer {
   readonly path: string
+  /** Of what waits, as its page says it. */
+  readonly destination?: string
+  readonly replaces?: true
 }
 
 export interface ApprovalDetail extends ApprovalAnswer {

@@ -344,7 +344,11 @@ export async function listApprovals(
   return [...open, ...closed].map((row) => approvalOf(row, now))
 }
 
-export type ApprovalSummary = Omit<Approval, 'request'> & { readonly path: string }
+export type ApprovalSummary = Omit<Approval, 'request'> & {
+  readonly path: string
+  /** Of what waits, and not kept apart for the rest. */
+  readonly request: Pick<ApprovalRequest, 'destination' | 'replaces'>
+}
 
 /** The same, without everything that each would touch. */
 export async function listSummaries(
@@ -356,12 +360,20 @@ export async function listSummaries(
     .select(['id', 'app', 'agent', 'command', 'binding', 'path', 'state'])
     .select(['opened_at', 'expires_at', 'decided_at', 'decided_by'])
     .orderBy('opened_at', 'desc')
-  const open = await all.where(waits(now)).execute()
+  const open = await all.select('request').where(waits(now)).execute()
   const closed = await all
     .where((row) => row.not(waits(now)(row)))
     .limit(MOST_CLOSED)
     .execute()
-  return [...open, ...closed].map((row) => ({ ...summaryOf(row, now), path: row.path ?? '' }))
+  const listed = (row: (typeof closed)[number], request: ApprovalSummary['request']): ApprovalSummary => ({
+    ...summaryOf(row, now),
+    path: row.path ?? '',
+    request,
+  })
+  return [
+    ...open.map((row) => listed(row, JSON.parse(row.request) as ApprovalRequest)),
+    ...closed.map((row) => listed(row, {})),
+  ]
 }
 
 const waits =

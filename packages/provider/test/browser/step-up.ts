@@ -206,6 +206,18 @@ export function testStepUp(browser: Browser): void {
     ])
   })
 
+  test('the list of what waits says the same as the page: that a file is replaced', async () => {
+    const path = file()
+    await send(agent, '/filesystem/file/write', { path, ...content('y') }, { body: 'y' })
+    await person.open('/console/approvals')
+    const row = person.page.locator('.waiting li')
+    await row.waitFor()
+    expect((await row.locator('.what').innerText()).split('\n')).toEqual([
+      'careful wants to replace a file',
+      path,
+    ])
+  })
+
   test('letters that pass for others, and marks that pile up, are shown as what they are', async () => {
     const shown = async (name: string): Promise<string> => {
       const path = join(at.place.files, name)

@@ -274,7 +274,7 @@ test('SPEC 7.5 at the terminal nothing of what is signed for is cut, and that a 
       ['provider', 'approve', /provider approve (\S+)`/.exec(asked.stderr)![1]!],
       [['anything else decides nothing: ', '\r']],
     ).screen
-  expect(seen(edit)).toContain(`\n  "+${line}"\n`)
+  expect(seen(edit)).toContain(`\n  +${line}\n`)
   const content = join(dir, 'content')
   writeFileSync(content, 'new')
   const write = run('provider', 'call', '--app', 'signed', 'file_write', path, '--file', content)
@@ -726,7 +726,14 @@ test('a wrong command line says what to write', () => {
       /^cordon: cannot listen on 127.0.0.1 port \d+: another program has that port; it may be a provider that runs already\n {2}fix: stop that one, or another --port\n$/,
     ],
     [['serve', '--port', '65536'], /^cordon: --port expects a number up to 65535\n$/],
-    [['serve', '--port', '0', '--approval-ttl', '6m'], /^cordon: --approval-ttl is at most 5m\n$/],
+    [
+      ['serve', '--port', '0', '--approval-ttl', '6m'],
+      /^cordon: --approval-ttl is at least 1s and at most 5m\n$/,
+    ],
+    [
+      ['serve', '--port', '0', '--approval-ttl', '0s'],
+      /^cordon: --approval-ttl is at least 1s and at most 5m\n$/,
+    ],
     [['serve', '--port', '0', '--tls-cert', '/none', '--tls-key', '/none'], /^cordon: cannot read \/none: /],
     [
       ['serve', '--port', '0', '--tls-cert', CORDON, '--tls-key', CORDON],

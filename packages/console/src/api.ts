@@ -11,6 +11,14 @@ export class ApiError extends Error {
   }
 }
 
+/** The same, to be shown. */
+export interface Failure {
+  readonly code: string
+  readonly message: string
+}
+
+export const NO_ANSWER: Failure = { code: 'unreachable', message: 'the provider does not answer' }
+
 /** When somebody last did something here. What the page asks by itself, as agents make it do, keeps nobody signed in. */
 let actedAt = Date.now()
 for (const what of ['pointerdown', 'keydown'] as const)
@@ -64,7 +72,7 @@ async function send(url: URL, init: Init, signer: PageKey | undefined, processes
     return response
   } catch (error) {
     if (error instanceof DOMException && error.name === 'AbortError') throw error
-    throw new ApiError('unreachable', 'the provider does not answer')
+    throw new ApiError(NO_ANSWER.code, NO_ANSWER.message)
   }
 }
 

@@ -1,14 +1,20 @@
 import { batch, effect, signal } from '@preact/signals'
 import type { LiveAnswer } from '../../provider/src/console/answers.ts'
-import { ApiError, request } from './api.ts'
-import { noteSignedOut, session } from './session.ts'
+import { ApiError, type Failure, NO_ANSWER, request } from './api.ts'
+import { loadSession, noteSignedOut, session } from './session.ts'
 
 /** Ids of the requests that wait for a person. */
 export const waiting = signal<readonly string[]>([])
 /** The last record of the audit trail, and a number that changes with every change of an app. */
 export const lastRecord = signal(0)
 export const generation = signal(0)
+/** Ids of what was approved, and is not used yet. */
+export const approved = signal<readonly string[]>([])
+/** Why nothing is decided; undefined while nobody has said it yet. */
+export const trouble = signal<LiveAnswer['trouble'] | undefined>(undefined)
 export const connection = signal<'on' | 'lost'>('on')
+/** Why it was lost. */
+export const lostBecause = signal<Failure>(NO_ANSWER)
 
 const FIRST_MS = 500
 const MOST_MS = 5000
@@ -16,8 +22,10 @@ const MOST_MS = 5000
 /** Whether this tab is the one that asks. */
 const leading = signal(false)
 const tabs = new BroadcastChannel('cordon-live')
-interface Told extends LiveAnswer {
+interface Told extends Omit<LiveAnswer, 'trouble'> {
+  readonly trouble: LiveAnswer['trouble'] | undefined
   readonly connection: 'on' | 'lost'
+  readonly lostBecause: Failure
 }
 
 /**
@@ -28,10 +36,12 @@ interface Told extends LiveAnswer {
 export function startLive(): void {
   tabs.addEventListener('message', ({ data }: MessageEvent<Told | 'how is it?'>) => {
     if (data === 'how is it?') tell()
+    else if (session.peek().kind === 'out') loadSession().catch(() => undefined) // somebody has signed in, in another tab
     else
       batch(() => {
         take(data)
         connection.value = data.connection
+        lostBecause.value = data.lostBecause
       })
   })
   effect(tell)
@@ -53,14 +63,19 @@ function tell(): void {
     waiting: waiting.value,
     last_record: lastRecord.value,
     generation: generation.value,
+    approved: approved.value,
+    trouble: trouble.value,
     connection: connection.value,
+    lostBecause: lostBecause.value,
   }
   if (leading.value) say(told)
 }
 
 /** What waits is another list only when it has changed: pages load again for it. */
-function take(now: LiveAnswer): void {
+function take(now: Omit<Told, 'connection' | 'lostBecause'>): void {
   if (now.waiting.join() !== waiting.peek().join()) waiting.value = now.waiting
+  if (now.approved.join() !== approved.peek().join()) approved.value = now.approved
+  trouble.value = now.trouble
   lastRecord.value = now.last_record
   generation.value = now.generation
 }
@@ -87,11 +102,18 @@ async function follow(stopped: AbortSignal): Promise<void> {
     } catch (error) {
       if (stopped.aborted) return
       noteSignedOut(error)
-      if (!(error instanceof ApiError) || error.code !== 'signed_out') connection.value = 'lost'
+      if (!(error instanceof ApiError) || error.code !== 'signed_out') lose(error)
     }
     await new Promise((done) => setTimeout(done, wait))
     wait = Math.min(wait * 2, MOST_MS)
   }
+}
+
+export function lose(error: unknown): void {
+  batch(() => {
+    lostBecause.value = error instanceof ApiError ? { code: error.code, message: error.message } : NO_ANSWER
+    connection.value = 'lost'
+  })
 }
 
 interface ServerEvent {

@@ -1,6 +1,6 @@
 import { effect } from '@preact/signals'
 import { type JSX, render } from 'preact'
-import { connection, startLive, waiting } from './live.ts'
+import { connection, lose, lostBecause, startLive, waiting } from './live.ts'
 import { ApprovalPage } from './pages/approval.tsx'
 import { Approvals } from './pages/approvals.tsx'
 import { Apps } from './pages/apps.tsx'
@@ -9,6 +9,7 @@ import { Link } from './pages/link.tsx'
 import { PoliciesPage } from './pages/policies.tsx'
 import { SignIn } from './pages/sign-in.tsx'
 import { Start } from './pages/start.tsx'
+import { sentence } from './parts/load.tsx'
 import { address, startRouter } from './router.ts'
 import { loadSession, session, signOut } from './session.ts'
 
@@ -27,7 +28,11 @@ function Console(): JSX.Element {
     case 'unknown':
       return (
         <main class="door">
-          {connection.value === 'lost' && <p>The provider does not answer. Trying again…</p>}
+          {connection.value === 'lost' && (
+            <p>
+              <Lost />
+            </p>
+          )}
         </main>
       )
     case 'out':
@@ -74,7 +79,7 @@ function Signed({ name, at }: { name: string; at: string }): JSX.Element {
       </header>
       {connection.value === 'lost' && (
         <p class="lost" role="status">
-          The provider does not answer. Trying again…
+          <Lost />
         </p>
       )}
       <main id="main" tabIndex={-1}>
@@ -83,6 +88,8 @@ function Signed({ name, at }: { name: string; at: string }): JSX.Element {
     </div>
   )
 }
+
+const Lost = (): JSX.Element => <>{sentence(lostBecause.value.message)}. Trying again…</>
 
 const Missing = (): JSX.Element => (
   <>
@@ -112,8 +119,8 @@ async function begin(): Promise<void> {
     try {
       await loadSession()
       connection.value = 'on'
-    } catch {
-      connection.value = 'lost'
+    } catch (error) {
+      lose(error)
       await new Promise((done) => setTimeout(done, wait))
     }
   }

@@ -8,8 +8,14 @@ export function goTo(path: string): void {
   history.pushState(null, '', path)
   address.value = path
   scrollTo(0, 0)
-  document.querySelector<HTMLElement>('main')?.focus({ preventScroll: true })
+  focusMain()
 }
+
+/** Where what had the focus goes, or is about to. */
+const focusMain = (): void => document.querySelector<HTMLElement>('main')?.focus({ preventScroll: true })
+
+/** For a page before the sign-in: what comes after it has the focus, not nothing. */
+export const focusNext = () => (): void => void setTimeout(focusMain)
 
 /** Links of ours change the address without loading the page again. */
 export function startRouter(): void {

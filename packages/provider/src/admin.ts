@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import {
   type App,
@@ -9,10 +8,12 @@ import {
   parseAppId,
   removeApp,
   setEnabled,
+  switched,
 } from './apps/app.ts'
 import { type Issued, listDelegations, mintFor, type MintTerms, revoke } from './apps/delegations.ts'
 import { sealDelegations, Wallet } from './apps/wallet.ts'
-import { signChain } from './audit/checkpoint.ts'
+import { type Change, changeRecorded, type Recording } from './audit/change.ts'
+import { requireSound, signChain } from './audit/checkpoint.ts'
 import { AuditBroken, AuditLog } from './audit/log.ts'
 import { type AuditVerdict, verifyAudit } from './audit/verify.ts'
 import { readWitness } from './audit/witness.ts'
@@ -87,16 +88,12 @@ export class Admin {
   }
 
   /** Without a DID the agent is on this host: its key is made here, in its wallet. */
-  async createApp({ id, did, limits }: Omit<NewApp, 'did'> & { readonly did?: string }): Promise<App> {
-    await this.#audit.requireWhole()
-    const agent = did ?? Wallet.create(this.walletOf(parseAppId(id))).key.did
-    const app = await createApp(
-      this.database,
-      { id, did: agent, ...(limits ? { limits } : {}) },
-      this.#clock(),
-    )
-    await this.#record('app created', { app: id, did: agent })
-    return app
+  createApp({ id, did, limits }: Omit<NewApp, 'did'> & { readonly did?: string }): Promise<App> {
+    return this.#change(async (database, now) => {
+      const agent = did ?? Wallet.create(this.walletOf(parseAppId(id))).key.did
+      const app = await createApp(database, { id, did: agent, ...(limits ? { limits } : {}) }, now)
+      return { result: app, name: 'app created', detail: { app: id, did: agent } }
+    })
   }
 
   apps(): Promise<App[]> {
@@ -107,16 +104,18 @@ export class Admin {
     return findApp(this.database, id)
   }
 
-  async setEnabled(id: string, enabled: boolean): Promise<void> {
-    await this.#audit.requireWhole()
-    await setEnabled(this.database, id, enabled)
-    await this.#record(enabled ? 'app enabled' : 'app disabled', { app: id })
+  setEnabled(id: string, enabled: boolean): Promise<void> {
+    return this.#change(async (database) => {
+      await setEnabled(database, id, enabled)
+      return { result: undefined, ...switched(id, enabled) }
+    })
   }
 
-  async removeApp(id: string): Promise<void> {
-    await this.#audit.requireWhole()
-    await removeApp(this.database, id, this.#clock())
-    await this.#record('app removed', { app: id })
+  removeApp(id: string): Promise<void> {
+    return this.#change(async (database, now) => {
+      await removeApp(database, id, now)
+      return { result: undefined, name: 'app removed', detail: { app: id } }
+    })
   }
 
   /** The delegation as text; one for an agent on this host is in its wallet, too. */
@@ -124,12 +123,12 @@ export class Admin {
     id: string,
     terms: MintTerms,
   ): Promise<{ readonly delegation: Delegation; readonly token: string }> {
-    await this.#audit.requireWhole()
     const app = await findApp(this.database, id)
-    const key = openAmbientProviderKey(this.dir)
-    const delegation = await mintFor(this.database, key, app, terms, this.#clock())
-    const { cid, prefix, command, expires } = delegation
-    await this.#record('delegation minted', { app: id, cid, prefix, command, expires })
+    const delegation = await this.#change(async (database, now) => {
+      const made = await mintFor(database, openAmbientProviderKey(this.dir), app, terms, now)
+      const { cid, prefix, command, expires } = made
+      return { result: made, name: 'delegation minted', detail: { app: id, cid, prefix, command, expires } }
+    })
     const token = sealDelegations([delegation])
     const dir = this.walletOf(id)
     if (Wallet.exists(dir) && Wallet.open(dir).key.did === app.did) Wallet.open(dir).add(token)
@@ -140,10 +139,11 @@ export class Admin {
     return listDelegations(this.database, app)
   }
 
-  async revoke(cid: string): Promise<void> {
-    await this.#audit.requireWhole()
-    await revoke(this.database, cid, this.#clock())
-    await this.#record('delegation revoked', { cid })
+  revoke(cid: string): Promise<void> {
+    return this.#change(async (database, now) => {
+      await revoke(database, cid, now)
+      return { result: undefined, name: 'delegation revoked', detail: { cid } }
+    })
   }
 
   async keys(): Promise<{ readonly current: string; readonly known: readonly KnownKey[] }> {
@@ -151,30 +151,38 @@ export class Admin {
   }
 
   async rotateKey(): Promise<string> {
-    await this.#audit.requireWhole()
-    const { did } = await rotateKey(this.dir, this.database, this.#clock())
-    await this.#record('key rotated', { did })
+    const { did } = await rotateKey(this.dir, (key) =>
+      this.#change(async (database, now) => {
+        await registerKey(database, key, now)
+        return { result: undefined, name: 'key rotated', detail: { did: key.did } }
+      }),
+    )
     return did
   }
 
+  /** Says whether there was such a key in use. */
   async retireKey(did: string): Promise<boolean> {
-    await this.#audit.requireWhole()
-    const retired = await retireKey(this.database, did, this.#clock())
-    if (retired) await this.#record('key retired', { did })
-    return retired
+    const isUsed = (each: KnownKey): boolean => each.did === did && each.retiredAt === undefined
+    if (!(await listKeys(this.database)).some(isUsed)) return false
+    return this.#change(async (database, now) => ({
+      result: await retireKey(database, did, now),
+      name: 'key retired',
+      detail: { did },
+    }))
   }
 
   policies(): Promise<StoredPolicy[]> {
     return listPolicies(this.database)
   }
 
-  async setPolicy(policy: NewPolicy): Promise<number> {
-    await this.#audit.requireWhole()
-    if (policy.scope !== '*') await findApp(this.database, policy.scope)
-    const version = await setPolicy(this.database, policy, this.#clock())
+  setPolicy(policy: NewPolicy): Promise<number> {
     const { scope, name, text } = policy
-    await this.#record(text === null ? 'policy removed' : 'policy set', { scope, name, version })
-    return version
+    return this.#change(async (database, now) => {
+      if (scope !== '*') await findApp(database, scope)
+      const version = await setPolicy(database, policy, now)
+      const event = text === null ? 'policy removed' : 'policy set'
+      return { result: version, name: event, detail: { scope, name, version } }
+    })
   }
 
   explain(request: PolicyRequest): Promise<Foreseen> {
@@ -191,16 +199,16 @@ export class Admin {
 
   /** SPEC 7.5 at the terminal: the cosigner is whoever can use the provider's key. */
   async decide(id: string, decision: 'approve' | 'deny'): Promise<Approval> {
+    await this.#requireSound()
     const how = decision === 'deny' ? 'deny' : { approve: openAmbientProviderKey(this.dir) }
-    const kept = { database: this.database, audit: this.#audit }
-    const decided = await decideApproval(kept, id, how, { by: this.#by }, this.#clock())
+    const decided = await decideApproval(this.#recording, id, how, { by: this.#by }, this.#clock())
     await this.#sign()
     return decided
   }
 
   async takeBackNo(id: string): Promise<Approval> {
-    const kept = { database: this.database, audit: this.#audit }
-    const taken = await takeBackNo(kept, id, { by: this.#by }, this.#clock())
+    await this.#requireSound()
+    const taken = await takeBackNo(this.#recording, id, { by: this.#by }, this.#clock())
     await this.#sign()
     return taken
   }
@@ -208,9 +216,11 @@ export class Admin {
   /** SPEC 7.7: a link that makes one passkey, within ten minutes, in whichever browser opens it. */
   async addPasskey(origin: string): Promise<string> {
     const site = parseSite(origin)
-    await this.#audit.requireWhole()
-    const secret = await makeLink(this.database, this.#clock())
-    await this.#record('passkey link made', { origin: site.origin })
+    const secret = await this.#change(async (database, now) => ({
+      result: await makeLink(database, now),
+      name: 'passkey link made',
+      detail: { origin: site.origin },
+    }))
     return linkUrl(site.origin, secret)
   }
 
@@ -218,11 +228,12 @@ export class Admin {
     return listPasskeys(this.database)
   }
 
-  async removePasskey(which: string): Promise<Passkey> {
-    await this.#audit.requireWhole()
-    const removed = await removePasskey(this.database, which)
-    await this.#record('passkey removed', { passkey: removed.id, name: removed.name })
-    return removed
+  removePasskey(which: string): Promise<Passkey> {
+    return this.#change(async (database) => {
+      const removed = await removePasskey(database, which)
+      const { id: passkey, name } = removed
+      return { result: removed, name: 'passkey removed', detail: { passkey, name } }
+    })
   }
 
   /** How far this clock is behind its floor (`clock-floor.ts`). While it is, every request is refused. */
@@ -232,24 +243,12 @@ export class Admin {
 
   /** The clock is right now, and was ahead before. Returns for how long still nobody is let in. */
   async acceptClock(): Promise<number> {
-    await this.#audit.requireWhole()
-    const now = this.#clock()
-    const from = await clockFloor(this.database)
-    const to = await this.#audit.appendWith(async (db) => {
-      const lowered = await lowerClockFloor(db, now)
-      const detail = { from, to: lowered }
-      const event = {
-        kind: 'event' as const,
-        op: randomUUID(),
-        at: now,
-        name: 'clock accepted',
-        by: this.#by,
-        detail,
-      }
-      return [lowered, event] as const
+    const to = await this.#change(async (database, now) => {
+      const from = await clockFloor(database)
+      const lowered = await database.transaction((db) => lowerClockFloor(db, now))
+      return { result: lowered, name: 'clock accepted', detail: { from, to: lowered } }
     })
-    await this.#sign()
-    return Math.max(0, to - now)
+    return Math.max(0, to - this.#clock())
   }
 
   verify(): Promise<AuditVerdict> {
@@ -261,10 +260,23 @@ export class Admin {
     return join(this.dir, 'agents', id)
   }
 
-  async #record(name: string, detail: Readonly<Record<string, unknown>>): Promise<void> {
-    const op = randomUUID()
-    await this.#audit.append({ kind: 'event', op, at: this.#clock(), name, by: this.#by, detail })
+  /** Everything that is changed here: with its record, and signed for at once. On a chain that is not whole nothing is. */
+  async #change<T>(act: (database: Database, now: number) => Promise<Change<T>>): Promise<T> {
+    await this.#requireSound()
+    const at = this.#clock()
+    const result = await changeRecorded(this.#recording, { by: this.#by, at }, (inside) => act(inside, at))
     await this.#sign()
+    return result
+  }
+
+  get #recording(): Recording {
+    return { database: this.database, audit: this.#audit }
+  }
+
+  /** Before: afterwards it could only be said that it was done and cannot be signed for. */
+  async #requireSound(): Promise<void> {
+    await this.#audit.requireWhole()
+    await requireSound(this.database, readWitness(this.dir, this.database), this.#audit.head)
   }
 
   #sign(): Promise<void> {

@@ -1,5 +1,5 @@
 import { AuditBroken, AuditLog } from './audit/log.ts'
-import { signChain } from './audit/checkpoint.ts'
+import { signChain, witnessLost } from './audit/checkpoint.ts'
 import { readWitness } from './audit/witness.ts'
 import { openAmbientProviderKey, registerKey } from './keys/provider-key.ts'
 import { OPERATION_MS, SLOWEST_BYTES_PER_SECOND } from './pipeline/deadline.ts'
@@ -63,7 +63,13 @@ export async function openAmbientProvider(options: ProviderOptions): Promise<Pro
   await registerKey(database, openAmbientProviderKey(dir), clock())
   const traffic = new Traffic()
   const isAlone = (): boolean => traffic.isAlone
-  const audit = new AuditLog(database, isAlone)
+  const audit = new AuditLog(database, isAlone, ({ lost }) => {
+    try {
+      if (lost) witnessLost(database, dir, lost, clock())
+    } catch (error) {
+      unexpected(error)
+    }
+  })
   // A chain that was cut while nobody was here is said, and not gone on with: all is refused, and nobody is told "ready".
   await audit.resume(readWitness(dir, database)).catch(orBroken(unexpected))
   const places = new Places(dir)

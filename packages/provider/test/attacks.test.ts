@@ -21,7 +21,7 @@ import { createApp, findApp, removeApp, setEnabled } from '../src/apps/app.ts'
 import { mintFor, revoke } from '../src/apps/delegations.ts'
 import { type Command } from '../src/commands.ts'
 import { TextFinder } from '../src/operations/finder.ts'
-import { openAmbientProviderKey, retireKey, rotateKey } from '../src/keys/provider-key.ts'
+import { openAmbientProviderKey, registerKey, retireKey, rotateKey } from '../src/keys/provider-key.ts'
 import { listPolicies, PolicyRefused, setPolicy } from '../src/policies/store.ts'
 import { delegateOn, type Delegation, mintDelegation } from '../src/tokens/delegation.ts'
 import { signInvocation } from '../src/tokens/invocation.ts'
@@ -493,7 +493,7 @@ describe('SPEC 7.3 tokens', () => {
 
   test('SPEC 7.1 a rotated key: what the old one signed counts until it is retired', async () => {
     const old = openAmbientProviderKey(place.dataDir).did
-    await rotateKey(place.dataDir, place.database, place.clock())
+    await rotateKey(place.dataDir, (key) => registerKey(place.database, key, place.clock()))
     expect(await answer(invoke())).toBe('200 ok')
     const own = await place.agent('by-the-new-key', ANYTHING)
     expect((await send(own, '/filesystem/file/read', { path: join(files, 'a.txt') })).code).toBe('ok')

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeEach, describe, expect, test } from 'vitest'
 import { Admin } from '../src/admin.ts'
@@ -45,6 +45,14 @@ async function cut(last: number): Promise<void> {
   await queries.updateTable('audit_head').set({ seq: row.seq, hash: row.hash }).execute()
 }
 
+/** All that a person can change, and the trail. */
+async function everything(): Promise<unknown> {
+  const { queries } = place.database
+  const tables = ['apps', 'delegations', 'revocations', 'provider_keys', 'policies', 'links'] as const
+  const rows = [...tables, 'passkeys', 'meta', 'audit_records', 'audit_head'] as const
+  return Promise.all(rows.map((table) => queries.selectFrom(table).selectAll().execute()))
+}
+
 describe('SPEC 7.6 who signs the chain', () => {
   test.each([
     ['and was refused', true],
@@ -56,7 +64,8 @@ describe('SPEC 7.6 who signs the chain', () => {
     await cut((await headOf()) - 1)
     if (asks) expect((await send(agent, '/filesystem/file/stat', { path })).code).toBe('unavailable')
     await place.serving.stop()
-    expect(() => readFileSync(witness())).toThrow('ENOENT')
+    // What it had seen is all it says, and only here: the chain that is left is not signed.
+    expect(seen().seq).toBe((await headOf()) + 1)
     expect(await place.database.queries.selectFrom('audit_checkpoints').selectAll().execute()).toEqual([])
   })
 
@@ -73,7 +82,7 @@ describe('SPEC 7.6 who signs the chain', () => {
     const ready = await fetch(`${url}/readyz`)
     expect([ready.status, await ready.text()]).toEqual([
       503,
-      'not ready: the audit chain is not what it was; run `cordon audit verify`\n',
+      `not ready: the audit chain ends at record ${await headOf()}, but record ${seen().seq} was written before; run \`cordon audit verify\`\n`,
     ])
     expect(await (await fetch(`${url}/metrics`)).text()).toContain('cordon_ready 0')
     const told = `the audit chain ends at record ${await headOf()}, but record ${seen().seq} was written before`
@@ -103,13 +112,48 @@ describe('SPEC 7.6 who signs the chain', () => {
         await send(agent, '/filesystem/file/delete', { path })
       }
       await harm((await headOf()) - 2).execute()
+      const before = await headOf()
       await expect(admin.createApp({ id: 'one' })).rejects.toThrow('of the audit chain is')
+      expect([(await admin.apps()).map(({ id }) => id), await headOf()]).toEqual([['bot'], before])
+      expect(existsSync(admin.walletOf('one'))).toBe(false)
       await place.serving.stop()
       expect(() => readFileSync(witness())).toThrow('ENOENT')
       expect(await place.database.queries.selectFrom('audit_checkpoints').selectAll().execute()).toEqual([])
       expect(place.logged.join('')).toContain('of the audit chain is')
     },
   )
+
+  test('nothing is changed where it cannot be recorded: not in the console, nor at the terminal', async () => {
+    const user = new ConsoleUser(place.serving)
+    await user.register(await admin.addPasskey(place.serving.origin), 'Ada') // which only the provider has seen
+    await admin.setPolicy({ scope: '*', name: 'main', text: ANYTHING })
+    const { cid } = (await admin.mint('bot', { prefix: place.files })).delegation
+    const path = join(place.files, 'a')
+    writeFileSync(path, 'x')
+    await send(agent, '/filesystem/file/delete', { path }) // nor this, at the terminal
+    await cut((await headOf()) - 1)
+    const before = await everything()
+    expect(await user.ask('apps/bot', { enabled: false })).toMatchObject({ status: 503 })
+    const later = await Admin.open({ choice: place.choice, dir: place.dataDir, by: 'the test' })
+    const did = (await later.keys()).current
+    const changes: readonly (() => Promise<unknown>)[] = [
+      () => later.createApp({ id: 'one' }),
+      () => later.setEnabled('bot', false),
+      () => later.removeApp('bot'),
+      () => later.mint('bot', { prefix: place.files }),
+      () => later.revoke(cid),
+      () => later.rotateKey(),
+      () => later.retireKey(did),
+      () => later.setPolicy({ scope: '*', name: 'main', text: null }),
+      () => later.addPasskey(place.serving.origin),
+      () => later.removePasskey('Ada'),
+      () => later.acceptClock(),
+    ]
+    for (const change of changes) await expect(change()).rejects.toThrow('but record')
+    expect(await everything()).toEqual(before)
+    expect((await later.keys()).current).toBe(did)
+    await later.close()
+  })
 
   test('what is done at the terminal is witnessed when it is done', async () => {
     await admin.createApp({ id: 'one' })

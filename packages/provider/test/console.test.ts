@@ -102,6 +102,15 @@ describe('SPEC 7.7 passkeys', () => {
       code: 'bad_request',
       message: 'this provider knows that passkey already: sign in with it',
     }
+    expect(await second.register(link, 'Bob\u200e')).toMatchObject({
+      status: 400,
+      body: {
+        error: {
+          message:
+            '"Bob\\u{200e}" is not a name for a passkey: 1 to 64 characters, all of them visible, no blank at its ends',
+        },
+      },
+    })
     const before = (await events('passkey added')).length
     expect(await new ConsoleUser(place.serving, bob.passkey).register(link, 'Bobby')).toEqual({
       status: 400,

@@ -193,6 +193,10 @@ test('SPEC 7.5 an origin is a host name with TLS, or localhost', () => {
       'passkeys cannot be made for an address such as 127.0.0.1: use a host name, or http://localhost:7420',
     ],
     [
+      'http://10.0.0.1:80', // a URL without its port, which says nothing here
+      'passkeys cannot be made for an address such as 10.0.0.1: use a host name, or http://localhost:80',
+    ],
+    [
       'https://[::1]',
       'passkeys cannot be made for an address such as [::1]: use a host name, or http://localhost:80',
     ],
@@ -207,7 +211,7 @@ test('SPEC 7.5 an origin is a host name with TLS, or localhost', () => {
     ['localhost:7420', '"localhost:7420" is not an origin: write https://files.example.com, without a path'],
     ['ftp://localhost', 'ftp://localhost'],
   ]
-  for (const [origin, message] of refused.slice(0, 3))
+  for (const [origin, message] of refused.slice(0, 4))
     expect(() => parseSite(origin)).toThrow(new SiteError(message))
   for (const [origin] of refused) expect(() => parseSite(origin)).toThrow(SiteError)
 })

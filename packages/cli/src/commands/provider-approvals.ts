@@ -7,12 +7,14 @@ import { EXIT, UsageError, writeJson } from '../report.ts'
 /** SPEC 7.5 at the host's terminal. */
 export const registerApprovals: Register = (parser, world) => {
   const approvals = parser.command('approvals').description('what waits, or waited, for a person')
-  providerCommand(approvals, 'ls', 'list them, the newest first').action(async (flags: ProviderFlags) => {
-    const all = await asAdmin(world, flags, (admin) => admin.approvals())
-    if (flags.json) return writeJson(world, all.map(approvalJson))
-    if (all.length === 0) return world.err.write('nothing waits for you\n')
-    world.out.write(formatApprovals(all))
-  })
+  providerCommand(approvals, 'ls', 'list what waits, then the rest; each the newest first').action(
+    async (flags: ProviderFlags) => {
+      const all = await asAdmin(world, flags, (admin) => admin.approvals())
+      if (flags.json) return writeJson(world, all.map(approvalJson))
+      if (all.length === 0) return world.err.write('nothing waits for you\n')
+      world.out.write(formatApprovals(all))
+    },
+  )
 
   providerCommand(approvals, 'forget', 'take a no back: the same request is asked about again')
     .argument('<id>')
@@ -21,7 +23,11 @@ export const registerApprovals: Register = (parser, world) => {
         const said = await admin.approval(id)
         if (!said) throw new UsageError(`there is no approval ${show(id)}`)
         if (said.noUntil === undefined)
-          throw new UsageError(`no answer of a person stands in the way of ${show(id)}: it is ${said.state}`)
+          throw new UsageError(
+            said.state === 'denied'
+              ? `the no to ${show(id)} counts no more already`
+              : `no answer of a person stands in the way of ${show(id)}: it is ${said.state}`,
+          )
         return admin.takeBackNo(id)
       })
       if (flags.json) writeJson(world, { id, state })

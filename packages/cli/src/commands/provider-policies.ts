@@ -1,5 +1,12 @@
 import { show, suggest } from '@cordon/policy'
-import { loadPolicies, parseCases, PolicyRefused, runCases, type StoredPolicy } from '@cordon/provider'
+import {
+  loadPolicies,
+  parseCases,
+  PolicyRefused,
+  runCases,
+  type StoredPolicy,
+  supposedAt,
+} from '@cordon/provider'
 import { type Command as Parser, Option } from 'commander'
 import type { Register } from '../command.ts'
 import {
@@ -227,19 +234,19 @@ const registerExplain: Register = (parser, world) => {
     .option('--agent <did>', 'who signed; by default the app itself')
     .option('--destination <path>', 'of move and copy')
     .option('--size <bytes>', 'of the file')
-    .option('--directory', 'it is a directory')
+    .option('--directory', 'it is a directory; what dir_… is about is one anyway')
     .option('--missing', 'there is nothing yet')
     .option('--cosigned', 'a person has signed for it')
     .action(async (name: string, path: string, flags: ExplainFlags) => {
       const command = parseCommand(name)
       if (/(?:move|copy)$/.test(command) !== (flags.destination !== undefined))
         throw new UsageError('move and copy have a --destination, and nothing else has one')
-      const resource = {
+      const resource = supposedAt(command, {
         path,
         isDirectory: flags.directory === true,
         exists: flags.missing !== true,
         size: parseSize(flags.size),
-      }
+      })
       const told = await asAdmin(world, flags, async (admin) => {
         const { id, did } = await admin.app(flags.app)
         return admin.explain({
@@ -249,7 +256,7 @@ const registerExplain: Register = (parser, world) => {
           resource,
           ...(flags.destination === undefined
             ? {}
-            : { destination: { path: flags.destination, isDirectory: false, exists: false, size: 0 } }),
+            : { destination: supposedAt(command, { path: flags.destination, exists: false }) }),
           cosigned: flags.cosigned === true,
         })
       })

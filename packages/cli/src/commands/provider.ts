@@ -11,6 +11,7 @@ import {
 } from '@cordon/provider'
 import { Option } from 'commander'
 import type { Register } from '../command.ts'
+import { formatServing } from '../format/provider.ts'
 import {
   databaseChoice,
   parseDuration,
@@ -72,7 +73,8 @@ const registerServe: Register = (parser, world) => {
       if (!/^\d{1,5}$/.test(flags.port) || Number(flags.port) > 65_535)
         throw new UsageError('--port expects a number up to 65535')
       const approvalMs = parseDuration(flags.approvalTtl) * 1000
-      if (approvalMs > MOST_APPROVAL_MS) throw new UsageError('--approval-ttl is at most 5m')
+      if (approvalMs === 0 || approvalMs > MOST_APPROVAL_MS)
+        throw new UsageError('--approval-ttl is at least 1s and at most 5m')
       const dir = providerDir(world, flags)
       makePrivateDirectory(dir)
       const serving = await serveProvider({
@@ -90,7 +92,7 @@ const registerServe: Register = (parser, world) => {
         version: CORDON_VERSION,
         log: jsonLog((line) => world.err.write(line)),
       })
-      world.out.write(`listening on ${serving.url}\nconsole at ${serving.origin}/console/\n`)
+      world.out.write(formatServing(serving))
       await new Promise<void>((done) => {
         world.onInterrupt(() => void serving.stop().then(done, done))
       })

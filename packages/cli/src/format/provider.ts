@@ -1,4 +1,4 @@
-import { show, showWhole } from '@cordon/policy'
+import { show, showSigned } from '@cordon/policy'
 import type {
   Admin,
   App,
@@ -15,6 +15,17 @@ import { formatSize } from './attachments.ts'
 import { formatTable, isoTime } from './text.ts'
 
 type KnownKey = Awaited<ReturnType<Admin['keys']>>['known'][number]
+
+/** Behind a proxy that does TLS the origin is the proxy's. Where both speak the same, the port should be the same, too. */
+export function formatServing({ url, origin }: { readonly url: string; readonly origin: string }): string {
+  const [here, there] = [new URL(url), new URL(origin)]
+  const [listens, sought] = [portOf(here), portOf(there)]
+  const isOther = here.protocol === there.protocol && listens !== sought
+  const warning = `warning: browsers look for the console at port ${sought}, and this listens on port ${listens}: give --port ${sought}, or --origin ${there.protocol}//${there.hostname}:${listens}, unless something leads from one to the other\n`
+  return `listening on ${url}\nconsole at ${origin}/console/\n${isOther ? warning : ''}`
+}
+
+const portOf = ({ port, protocol }: URL): string => port || (protocol === 'https:' ? '443' : '80')
 
 export const formatApps = (apps: readonly App[]): string =>
   formatTable(apps.map(({ id, enabled, did }) => [id, enabled ? 'enabled' : 'disabled', did]))
@@ -170,7 +181,7 @@ export const formatApprovals = (all: readonly Approval[]): string =>
       state,
       app,
       command,
-      show(request.path),
+      showSigned(request.path, 'name'),
       isoTime(expiresAt),
     ]),
   )
@@ -187,13 +198,13 @@ export function formatApproval({ app, agent, command, request, expiresAt }: Appr
   return [
     `agent   ${app} (${agent})`,
     `action  ${command}`,
-    `path    ${showWhole(path)}`,
-    ...(destination === undefined ? [] : [`to      ${showWhole(destination)}`]),
+    `path    ${showSigned(path, 'name')}`,
+    ...(destination === undefined ? [] : [`to      ${showSigned(destination, 'name')}`]),
     ...(replaces === true ? ['REPLACES the file that is there now'] : []),
-    `touches ${touched(files, directories)}, ${bytes} bytes`,
-    ...paths.map((each) => `  ${showWhole(each)}`),
+    `touches ${touched(files, directories)}, ${plural(bytes, 'byte', 'bytes')}`,
+    ...paths.map((each) => `  ${showSigned(each, 'name')}`),
     ...(left > 0 ? [`  … ${left} more`] : []),
-    ...(diff === undefined ? [] : diff.split('\n').map((line) => `  ${line === '' ? '' : showWhole(line)}`)),
+    ...(diff === undefined ? [] : diff.split('\n').map((line) => `  ${showSigned(line, 'line')}`)),
     ...(diffLeftOut > 0 ? [`  … ${diffLeftOut} more characters of the change`] : []),
     ...(unshown === undefined ? [] : [`content NOT SHOWN: it, or what is there now, is ${unshown}`]),
     `until   ${isoTime(expiresAt)}`,

@@ -2,10 +2,10 @@ import { type Signal, useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import type { ApprovalDetail } from '../../../provider/src/console/answers.ts'
-import { get, post } from '../api.ts'
-import { waiting } from '../live.ts'
+import { type Failure, get, post } from '../api.ts'
+import { approved, waiting } from '../live.ts'
 import { Diff } from '../parts/diff.tsx'
-import { type Failure, failureOf, messageOf, Notice, sentence, Show, useLoad } from '../parts/load.tsx'
+import { failureOf, Notice, sentence, Show, useFailure, useLoad } from '../parts/load.tsx'
 import { Bytes, plural, Text } from '../parts/text.tsx'
 import { secondsLeft, shownFor, shownLeft, Time } from '../parts/time.tsx'
 import { wordsForRequest } from '../parts/words.ts'
@@ -15,6 +15,7 @@ import { noteSignedOut, sign } from '../session.ts'
 export function ApprovalPage({ id }: { id: string }): JSX.Element {
   const loaded = useLoad(() => {
     void waiting.value // decided in another browser, it shows here
+    void approved.value // and so does that the agent used it
     return get<ApprovalDetail>(`approvals/${encodeURIComponent(id)}`)
   })
   return (
@@ -30,8 +31,9 @@ export function ApprovalPage({ id }: { id: string }): JSX.Element {
 function Question({ approval, decided }: { approval: ApprovalDetail; decided: () => void }): JSX.Element {
   const { app, agent, command, request, opened_at, expires_at } = approval
   const left = secondsLeft(expires_at)
-  const state = approval.state === 'open' && left === 0 ? 'expired' : approval.state
-  const error = useSignal<Failure | undefined>(undefined)
+  const isOver = left === 0 && (approval.state === 'open' || approval.state === 'approved')
+  const state = isOver ? 'expired' : approval.state
+  const error = useFailure()
   return (
     <article class="question">
       <p class="crumb">
@@ -125,6 +127,11 @@ const KINDS: Readonly<Record<string, string>> = { d: 'directory', l: 'link', o: 
 /** Of a tree also its root, which goes with the rest. */
 function Paths({ request, isTree }: { request: Request; isTree: boolean }): JSX.Element | null {
   const all = useSignal(false)
+  const list = useRef<HTMLUListElement>(null)
+  const showAll = (): void => {
+    list.current?.focus() // the button goes
+    all.value = true
+  }
   const paths = isTree ? [request.path, ...request.paths] : request.paths
   const kinds = `${isTree ? 'd' : ''}${request.kinds ?? ''}`
   if (paths.length === 1 && paths[0] === request.path) return null
@@ -132,7 +139,7 @@ function Paths({ request, isTree }: { request: Request; isTree: boolean }): JSX.
   return (
     <section>
       <h2>Everything it would touch</h2>
-      <ul class="paths" tabIndex={0} aria-label="paths">
+      <ul class="paths" tabIndex={0} aria-label="paths" ref={list}>
         {shown.map((path, i) => (
           <li key={path}>
             <Text>{path}</Text>{' '}
@@ -141,7 +148,7 @@ function Paths({ request, isTree }: { request: Request; isTree: boolean }): JSX.
         ))}
       </ul>
       {!all.value && paths.length > FIRST && (
-        <button type="button" onClick={() => (all.value = true)}>
+        <button type="button" onClick={showAll}>
           Show all {paths.length.toLocaleString('en')}
         </button>
       )}
@@ -324,22 +331,23 @@ const Newer = ({ id }: { id: string }): JSX.Element => (
 
 /** A no that was a mistake. Nothing is permitted by it, so no passkey is asked. */
 function AskAgain({ id, changed }: { id: string; changed: () => void }): JSX.Element {
-  const error = useSignal<string | undefined>(undefined)
-  const ask = async (): Promise<void> => {
+  const error = useFailure()
+  const ask = async (button: HTMLElement): Promise<void> => {
     try {
       await post(`approvals/${id}/ask-again`)
+      button.closest<HTMLElement>('.outcome')?.focus() // the button goes
       changed()
     } catch (thrown) {
       noteSignedOut(thrown)
-      error.value = messageOf(thrown)
+      error.value = failureOf(thrown)
     }
   }
   return (
     <>
-      <button type="button" onClick={() => void ask()}>
+      <button type="button" onClick={(event) => void ask(event.currentTarget)}>
         Ask me again
       </button>
-      {error.value !== undefined && <p>{sentence(error.value)}</p>}
+      {error.value !== undefined && <p>{sentence(error.value.message)}</p>}
     </>
   )
 }

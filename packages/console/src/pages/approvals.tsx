@@ -5,7 +5,7 @@ import { waiting } from '../live.ts'
 import { Empty, Show, useLoad } from '../parts/load.tsx'
 import { Text } from '../parts/text.tsx'
 import { secondsLeft, shownLeft, Time } from '../parts/time.tsx'
-import { wordsFor } from '../parts/words.ts'
+import { wordsFor, wordsForRequest } from '../parts/words.ts'
 
 export function loadApprovals(): Promise<ApprovalRow[]> {
   void waiting.value // when what waits changes, the list does
@@ -75,8 +75,9 @@ export const Waiting = ({ rows }: { rows: readonly ApprovalRow[] }): JSX.Element
             <b>
               <Text>{row.app}</Text>
             </b>{' '}
-            wants to {wordsFor(row.command)}
+            wants to {wordsForRequest(row.command, row)}
             <Text>{row.path}</Text>
+            {row.destination !== undefined && <Text>{`to ${row.destination}`}</Text>}
           </span>
           <span class="left">{shownLeft(secondsLeft(row.expires_at))}</span>
         </a>

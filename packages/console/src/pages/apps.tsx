@@ -3,7 +3,7 @@ import type { JSX } from 'preact'
 import type { AppAnswer, DelegationAnswer } from '../../../provider/src/console/answers.ts'
 import { get, post } from '../api.ts'
 import { generation } from '../live.ts'
-import { Empty, messageOf, Notice, sentence, Show, useLoad } from '../parts/load.tsx'
+import { Empty, failureOf, Notice, sentence, Show, useFailure, useLoad } from '../parts/load.tsx'
 import { Text, visible } from '../parts/text.tsx'
 import { Time } from '../parts/time.tsx'
 import { noteSignedOut } from '../session.ts'
@@ -42,7 +42,7 @@ export function Apps(): JSX.Element {
 
 function AppCard({ app, changed }: { app: AppAnswer; changed: () => void }): JSX.Element {
   const busy = useSignal(false)
-  const error = useSignal<string | undefined>(undefined)
+  const error = useFailure()
   const flip = async (): Promise<void> => {
     if (busy.value) return
     busy.value = true
@@ -52,7 +52,7 @@ function AppCard({ app, changed }: { app: AppAnswer; changed: () => void }): JSX
       changed()
     } catch (thrown) {
       noteSignedOut(thrown)
-      error.value = messageOf(thrown)
+      error.value = failureOf(thrown)
     }
     busy.value = false
   }
@@ -80,7 +80,7 @@ function AppCard({ app, changed }: { app: AppAnswer; changed: () => void }): JSX
         </code>
         , let in <Time at={app.created_at} />
       </p>
-      {error.value !== undefined && <Notice kind="bad" title={sentence(error.value)} />}
+      {error.value !== undefined && <Notice kind="bad" title={sentence(error.value.message)} />}
       {app.delegations.length === 0 ? (
         <p class="quiet">Nothing was delegated to it: it can do nothing.</p>
       ) : (

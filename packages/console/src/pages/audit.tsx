@@ -1,5 +1,6 @@
 import { batch, useSignal, useSignalEffect } from '@preact/signals'
 import type { JSX } from 'preact'
+import { useRef } from 'preact/hooks'
 import type { EntryAnswer, TrailAnswer, VerifiedAnswer } from '../../../provider/src/console/answers.ts'
 import { get, post } from '../api.ts'
 import { connection, lastRecord, waiting } from '../live.ts'
@@ -65,7 +66,34 @@ export function Audit(): JSX.Element {
     wanted.set('before', String(next.value))
     void load(wanted, records.value)
   }
-  const added = Math.max(0, lastRecord.value - upTo.value)
+  /** Those of what was written since that fit, up to a page of them. */
+  const arrived = useSignal<TrailAnswer | undefined>(undefined)
+  useSignalEffect(() => {
+    const [wanted, last] = [query(), lastRecord.value]
+    if (connection.value !== 'on' || last <= upTo.value) {
+      arrived.value = undefined
+      return
+    }
+    wanted.set('after', String(upTo.value))
+    get<TrailAnswer>(`audit?${wanted.toString()}`).then(
+      (page) => (arrived.value = last === lastRecord.peek() && upTo.peek() < last ? page : arrived.peek()),
+      noteSignedOut,
+    )
+  })
+  const trail = useRef<HTMLOListElement>(null)
+  /** Above what is there, also above older pages; when they are too many for that, from the newest on. */
+  const show = async (): Promise<void> => {
+    trail.current?.focus() // the button goes
+    const page = arrived.value
+    if (!page || page.next !== null) return load(query())
+    batch(() => {
+      records.value = [...page.records, ...(records.peek() ?? [])]
+      approvals.value = { ...approvals.peek(), ...page.approvals }
+      upTo.value = Math.max(page.records[0]?.seq ?? 0, upTo.peek())
+      arrived.value = undefined
+    })
+  }
+  const added = arrived.value?.records.length ?? 0
   return (
     <>
       <header class="split">
@@ -88,6 +116,7 @@ export function Audit(): JSX.Element {
           <input
             value={app.value}
             placeholder="any"
+            maxLength={64}
             spellcheck={false}
             onInput={(event) => (app.value = event.currentTarget.value)}
           />
@@ -96,6 +125,7 @@ export function Audit(): JSX.Element {
           Search
           <input
             type="search"
+            maxLength={4096}
             value={text.value}
             placeholder="a path, a hash, an approval"
             spellcheck={false}
@@ -115,12 +145,13 @@ export function Audit(): JSX.Element {
           )}
           <div role="status" class="arrived">
             {added > 0 && (
-              <button type="button" onClick={() => void load(query())}>
-                {plural(added, 'new record')}: show
+              <button type="button" onClick={() => void show()}>
+                {arrived.value?.next === null ? plural(added, 'new record') : `${added} and more new records`}
+                : show
               </button>
             )}
           </div>
-          <ol class="trail">
+          <ol class="trail" ref={trail} tabIndex={-1}>
             {records.value.map((entry) => (
               <Row key={entry.seq} entry={entry} approvals={approvals.value} />
             ))}
@@ -182,7 +213,9 @@ const Lines = ({ text }: { text: string }): JSX.Element => (
   <>
     {text.split('\n').map((line, i) => (
       <span key={i}>
-        <Text most={2000}>{line}</Text>
+        <Text line most={2000}>
+          {line}
+        </Text>
         {'\n'}
       </span>
     ))}
@@ -247,8 +280,9 @@ function lineOf(body: EntryAnswer['body'], approvals: TrailAnswer['approvals']):
     }
     case 'event':
       return {
-        tag: 'person',
-        word: 'person',
+        ...(field('name').endsWith(' refused')
+          ? { tag: 'bad', word: 'refused' }
+          : { tag: 'person', word: 'person' }),
         what: `${field('name')}, by ${field('by')}`,
         where: aboutOf(body),
       }

@@ -3,7 +3,7 @@ import { useEffect } from 'preact/hooks'
 import type { JSX } from 'preact'
 import { ApiError } from '../api.ts'
 import { messageOf, Notice, sentence } from '../parts/load.tsx'
-import { goTo } from '../router.ts'
+import { focusNext, goTo } from '../router.ts'
 import { checkLink, register } from '../session.ts'
 
 /**
@@ -20,6 +20,7 @@ const secret = location.pathname === '/console/link' ? (sessionStorage.getItem(K
 
 /** SPEC 7.7: the one-time link of the command line makes a passkey. */
 export function Link(): JSX.Element {
+  useEffect(focusNext, [])
   const name = useSignal('')
   const busy = useSignal(false)
   const error = useSignal<string | undefined>(undefined)

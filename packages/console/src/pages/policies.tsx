@@ -4,7 +4,7 @@ import { useRef } from 'preact/hooks'
 import type { PoliciesAnswer, TriedAnswer } from '../../../provider/src/console/answers.ts'
 import { get, post } from '../api.ts'
 import { generation } from '../live.ts'
-import { Empty, messageOf, Notice, sentence, Show, useLoad } from '../parts/load.tsx'
+import { Empty, failureOf, Notice, sentence, Show, useFailure, useLoad } from '../parts/load.tsx'
 import { Text, visible } from '../parts/text.tsx'
 import { Time } from '../parts/time.tsx'
 import { wordsFor } from '../parts/words.ts'
@@ -57,7 +57,7 @@ export function PoliciesPage(): JSX.Element {
 /** Who, what, where: the decision, and the statements that made it. */
 function TryIt({ known }: { known: PoliciesAnswer }): JSX.Element {
   const answer = useSignal<TriedAnswer | undefined>(undefined)
-  const error = useSignal<string | undefined>(undefined)
+  const error = useFailure()
   const command = useSignal(known.commands[0] ?? '')
   const asked = useRef(0)
   /** An answer belongs to the question that is there: once that is another one, or is no question, it goes. */
@@ -89,7 +89,7 @@ function TryIt({ known }: { known: PoliciesAnswer }): JSX.Element {
       if (mine === asked.current) answer.value = told
     } catch (thrown) {
       noteSignedOut(thrown)
-      if (mine === asked.current) error.value = messageOf(thrown)
+      if (mine === asked.current) error.value = failureOf(thrown)
     }
   }
   return (
@@ -159,7 +159,7 @@ function TryIt({ known }: { known: PoliciesAnswer }): JSX.Element {
         policy. Where links lead is not looked at.
       </p>
       <div aria-live="polite">
-        {error.value !== undefined && <Notice kind="bad" title={sentence(error.value)} />}
+        {error.value !== undefined && <Notice kind="bad" title={sentence(error.value.message)} />}
         {answer.value && <Decision verdict={answer.value} />}
       </div>
     </section>
@@ -184,7 +184,7 @@ function Decision({ verdict: tried }: { verdict: TriedAnswer }): JSX.Element {
           <p>
             <code>{refusal.code}</code>: <Text>{refusal.message}</Text>
           </p>
-          <p>The policy is not asked. Alone, it says: {WORDS[verdict][1].toLowerCase()}.</p>
+          <p>The policy alone says: {WORDS[verdict][1].toLowerCase()}.</p>
         </>
       )}
       {verdict === 'deny' && decided.length === 0 && errors.length === 0 && <p>No statement permits it.</p>}
@@ -208,7 +208,9 @@ const Cedar = ({ text, label }: { text: string; label: string }): JSX.Element =>
   <pre class="code" tabIndex={0} role="region" aria-label={label}>
     {text.split('\n').map((line, i) => (
       <code key={i}>
-        <Text breaks>{line}</Text>
+        <Text line breaks>
+          {line}
+        </Text>
         {'\n'}
       </code>
     ))}

@@ -1,9 +1,12 @@
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
+import { useEffect } from 'preact/hooks'
 import { messageOf, Notice, sentence } from '../parts/load.tsx'
+import { focusNext } from '../router.ts'
 import { session, signIn } from '../session.ts'
 
 export function SignIn(): JSX.Element {
+  useEffect(focusNext, [])
   const busy = useSignal(false)
   const error = useSignal<string | undefined>(undefined)
   const enter = async (): Promise<void> => {

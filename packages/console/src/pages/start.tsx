@@ -1,9 +1,9 @@
 import type { JSX } from 'preact'
 import type { OverviewAnswer } from '../../../provider/src/console/answers.ts'
-import { get } from '../api.ts'
-import { waiting } from '../live.ts'
+import { get, NO_ANSWER } from '../api.ts'
+import { connection, lastRecord, lostBecause, trouble, waiting } from '../live.ts'
 import { DayChart } from '../parts/chart.tsx'
-import { Empty, Show, useLoad } from '../parts/load.tsx'
+import { Empty, sentence, Show, useLoad } from '../parts/load.tsx'
 import { plural, Text } from '../parts/text.tsx'
 import { Time } from '../parts/time.tsx'
 import { loadApprovals, Waiting } from './approvals.tsx'
@@ -11,7 +11,7 @@ import { loadApprovals, Waiting } from './approvals.tsx'
 /** In one look: is it healthy, what waits, what was denied, who is active. */
 export function Start(): JSX.Element {
   const overview = useLoad(() => {
-    void waiting.value
+    void lastRecord.value // what was denied and who is active is told by the trail
     return get<OverviewAnswer>('overview')
   })
   const approvals = useLoad(loadApprovals)
@@ -35,7 +35,12 @@ export function Start(): JSX.Element {
               <h2>Denied in the last day</h2>
               <p class="figure">{seen.denied.reduce((sum, count) => sum + count, 0).toLocaleString('en')}</p>
               <DayChart counts={seen.denied} now={seen.now} />
-              {!seen.complete && <p class="quiet small">counted in the last 50,000 records only</p>}
+              {!seen.complete && (
+                <p class="quiet small">
+                  when this provider first looked there were more than 50,000 records: older ones are not
+                  counted
+                </p>
+              )}
             </section>
             <section class="card">
               <h2>Active in the last day</h2>
@@ -69,20 +74,20 @@ export function Start(): JSX.Element {
   )
 }
 
+/** As the provider says it now; what it said before it fell silent is not known to be true. */
+function healthNow(): readonly ['good' | 'bad' | 'warn', string, string] {
+  if (connection.value === 'lost')
+    return lostBecause.value.code === NO_ANSWER.code
+      ? ['warn', 'Unknown', NO_ANSWER.message]
+      : ['bad', 'Not ready', `${lostBecause.value.message}. Everything is refused`]
+  if (trouble.value === undefined) return ['warn', 'Unknown', 'it was not heard from yet']
+  if (trouble.value === null) return ['good', 'Healthy', 'it decides, and it records']
+  const { kind, why } = trouble.value
+  return ['bad', kind === 'audit' ? 'Stopped' : 'Not ready', `${why}. Everything is refused`]
+}
+
 function Health({ seen }: { seen: OverviewAnswer }): JSX.Element {
-  const [kind, title, words] = seen.audit_broken
-    ? [
-        'bad',
-        'Stopped',
-        'The audit chain is shorter than it was. Everything is refused; verify it under Audit.',
-      ]
-    : seen.ready
-      ? ['good', 'Healthy', 'It decides, and it records.']
-      : [
-          'bad',
-          'Not ready',
-          'The database does not answer or takes no records, or it is stopping. Everything is refused.',
-        ]
+  const [kind, title, words] = healthNow()
   return (
     <section class={`card health ${kind}`}>
       <h2>Provider</h2>
@@ -90,7 +95,7 @@ function Health({ seen }: { seen: OverviewAnswer }): JSX.Element {
         <span class="dot" aria-hidden="true" />
         {title}
       </p>
-      <p>{words}</p>
+      <p>{sentence(words)}.</p>
       <p class="quiet small">
         version {seen.version}, {seen.database === 'embedded' ? 'embedded database' : 'PostgreSQL'}
       </p>

@@ -12,7 +12,7 @@ export function Diff({ text, isNew }: { text: string; isNew: boolean }): JSX.Ele
     <pre class="diff" tabIndex={0} role="region" aria-label="what would change">
       {lines.map((line, i) => (
         <code key={i} class={KINDS[line[0] ?? ''] ?? ''}>
-          <Text tabs>{line}</Text>
+          <Text line>{line}</Text>
         </code>
       ))}
     </pre>

@@ -1,7 +1,7 @@
 import { type Signal, useSignal, useSignalEffect } from '@preact/signals'
 import type { ComponentChildren, JSX } from 'preact'
-import { ApiError } from '../api.ts'
-import { connection } from '../live.ts'
+import { ApiError, type Failure, NO_ANSWER } from '../api.ts'
+import { connection, trouble } from '../live.ts'
 import { noteSignedOut } from '../session.ts'
 
 export interface Loaded<T> {
@@ -29,10 +29,17 @@ export function useLoad<T>(load: () => Promise<T>): Loaded<T> {
   return { data, error, reload: () => run(load()) }
 }
 
-export interface Failure {
-  readonly code: string
-  readonly message: string
+/** What went wrong with what somebody did here. That nobody answered is true until somebody does again. */
+export function useFailure(): Signal<Failure | undefined> {
+  const failure = useSignal<Failure | undefined>(undefined)
+  useSignalEffect(() => {
+    const isBack = connection.value === 'on' && trouble.value === null
+    if (isBack && PASSING.has(failure.peek()?.code ?? '')) failure.value = undefined
+  })
+  return failure
 }
+
+const PASSING: ReadonlySet<string> = new Set([NO_ANSWER.code, 'unavailable'])
 
 export const failureOf = (thrown: unknown): Failure => ({
   code: thrown instanceof ApiError ? thrown.code : '',

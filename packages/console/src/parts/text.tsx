@@ -1,12 +1,12 @@
 import type { JSX } from 'preact'
-import { oddIn } from './odd.ts'
+import { escapedLetter, escapeOdd, oddIn } from '../../../policy/src/odd.ts'
 
 interface TextProps {
   readonly children: string
   /** Not where somebody signs for it: there the provider says what it left out. */
   readonly most?: number
-  /** A tab is a tab: in a line of a file, where it hides nothing. */
-  readonly tabs?: boolean
+  /** A line of a file: tabs and indentation are seen as they are. */
+  readonly line?: boolean
   /** A line that is too long breaks after a slash or `::` rather than in a word. */
   readonly breaks?: boolean
 }
@@ -15,14 +15,14 @@ interface TextProps {
  * Somebody else's text: a file's name, a line of a diff. What could redraw the page or hide a part of it (bidi, control
  * and invisible characters), or pass for something else, is shown as what it is; what is endless is cut, and that is said.
  */
-export function Text({ children, most = Number.POSITIVE_INFINITY, tabs, breaks }: TextProps): JSX.Element {
+export function Text({ children, most = Number.POSITIVE_INFINITY, line, breaks }: TextProps): JSX.Element {
   const shown = children.slice(0, most)
   const plain = breaks === true ? breakable : (text: string) => [text]
   const parts: (string | JSX.Element)[] = []
   let last = 0
-  for (const [index, found] of oddIn(shown)) {
+  for (const [index, found] of oddIn(shown, line === true ? 'line' : 'name')) {
     parts.push(...plain(shown.slice(last, index)))
-    parts.push(found === '\t' && tabs === true ? found : <span class="odd">{escaped(found)}</span>)
+    parts.push(<span class="odd">{escapedLetter(found)}</span>)
     last = index + found.length
   }
   parts.push(...plain(shown.slice(last)))
@@ -39,16 +39,7 @@ const breakable = (text: string): (string | JSX.Element)[] =>
   text.split(/(?<=[^"]\/|::)/).flatMap((part, i) => (i === 0 ? [part] : [<wbr />, part]))
 
 /** The same where only plain text can stand. */
-export function visible(text: string): string {
-  let [shown, last] = ['', 0]
-  for (const [index, found] of oddIn(text)) {
-    shown += text.slice(last, index) + escaped(found)
-    last = index + found.length
-  }
-  return shown + text.slice(last)
-}
-
-const escaped = (letter: string): string => `\\u{${letter.codePointAt(0)!.toString(16)}}`
+export const visible = (text: string): string => escapeOdd(text, oddIn(text, 'name'))
 
 const UNITS = ['bytes', 'KB', 'MB', 'GB', 'TB']
 
@@ -57,7 +48,7 @@ export function Bytes({ count }: { count: number }): JSX.Element {
   while (size >= 1000 && unit < UNITS.length - 1) [size, unit] = [size / 1000, unit + 1]
   const text = unit === 0 ? String(size) : size.toFixed(size < 10 ? 1 : 0)
   return (
-    <span title={`${count.toLocaleString('en')} bytes`}>
+    <span title={plural(count, 'byte')}>
       {text} {unit === 0 && count === 1 ? 'byte' : UNITS[unit]}
     </span>
   )

@@ -42,6 +42,6 @@ export const shownFor = (seconds: number): string =>
 
 export const shownLeft = (seconds: number): string => `${shownFor(seconds)} left`
 
-/** Seconds that are left, or 0. */
+/** Seconds that are left, or 0: by the clock itself, which is up to a second ahead of what told us to look. */
 export const secondsLeft = (until: number): number =>
-  Math.max(0, Math.ceil((until - now.value - clockSkew.value) / 1000))
+  Math.max(0, Math.ceil((until - Math.max(now.value, Date.now()) - clockSkew.value) / 1000))

@@ -98,6 +98,15 @@ export async function setEnabled(database: Database, id: string, enabled: boolea
   })
 }
 
+/** How the trail says it. */
+export const switched = (
+  app: string,
+  enabled: boolean,
+): { readonly name: string; readonly detail: Readonly<Record<string, string>> } => ({
+  name: enabled ? 'app enabled' : 'app disabled',
+  detail: { app },
+})
+
 /** Its delegations stay known, and revoked: an app of the same name is another one. */
 export async function removeApp(database: Database, id: string, now: number): Promise<void> {
   await findApp(database, id)

@@ -30,18 +30,21 @@ export async function mintFor(
   if (!(ttlSeconds > 0)) throw new AppError('a delegation must last for some time')
   const expires = Math.floor(now / 1000) + Math.floor(ttlSeconds)
   const delegation = mintDelegation(key, { audience: app.did, prefix, command, expires })
-  await database.queries
-    .insertInto('delegations')
-    .values({
-      cid: delegation.cid,
-      app: app.id,
-      audience: app.did,
-      command,
-      path_prefix: prefix,
-      issued_at: now,
-      expires_at: expires * 1000,
-    })
-    .execute()
+  await database.transaction(async (db) => {
+    await db
+      .insertInto('delegations')
+      .values({
+        cid: delegation.cid,
+        app: app.id,
+        audience: app.did,
+        command,
+        path_prefix: prefix,
+        issued_at: now,
+        expires_at: expires * 1000,
+      })
+      .execute()
+    await raiseGeneration(db) // nothing is decided by this list; open pages of the console show it
+  })
   return delegation
 }
 
@@ -98,7 +101,6 @@ export async function revoke(database: Database, cid: string, now: number): Prom
       .execute()
     await raiseGeneration(db)
   })
-  await database.flush()
 }
 
 /** Which of these were revoked. */

@@ -16,27 +16,16 @@ export interface Checkpoint extends ChainHead {
 const signedText = ({ seq, hash, at }: Pick<Checkpoint, 'seq' | 'hash' | 'at'>): Buffer =>
   Buffer.from(`cordon audit checkpoint 1\n${seq}\n${hash}\n${at}\n`)
 
-/**
- * Signs the present end of the chain; undefined when there is nothing to sign yet. Throws when it has lost what somebody
- * here saw of it, or is not one chain from the last checkpoint on: a signature would be the proof that it is whole.
- */
+/** Signs the present end of the chain; undefined when there is nothing to sign yet. */
 export async function makeCheckpoint(
   database: Database,
   key: SigningKey,
   at: number,
   ...seen: readonly (ChainHead | undefined)[]
 ): Promise<Checkpoint | undefined> {
-  const head = await database.queries
-    .selectFrom('audit_head')
-    .select(['seq', 'hash'])
-    .where('id', '=', 1)
-    .executeTakeFirstOrThrow()
+  const head = await requireSound(database, ...seen)
   if (head.seq === 0) return undefined
-  for (const known of [head, ...seen])
-    if (known && !(await hasRecord(database, known))) throw AuditBroken.of(known, head)
-  await requireUnbroken(database, head)
-  const signature = Buffer.from(key.sign(signedText({ ...head, at }))).toString('base64url')
-  const checkpoint = { ...head, at, signer: key.did, signature }
+  const checkpoint = signed(key, head, at)
   await database.queries
     .insertInto('audit_checkpoints')
     .values(checkpoint)
@@ -44,6 +33,39 @@ export async function makeCheckpoint(
     .execute()
   await database.flush()
   return checkpoint
+}
+
+function signed(key: SigningKey, { seq, hash }: ChainHead, at: number): Checkpoint {
+  const signature = Buffer.from(key.sign(signedText({ seq, hash, at }))).toString('base64url')
+  return { seq, hash, at, signer: key.did, signature }
+}
+
+/**
+ * The end of the chain. Throws when it has lost what somebody here saw of it, or is not one chain from the last checkpoint
+ * on: a signature would be the proof that it is whole.
+ */
+export async function requireSound(
+  database: Database,
+  ...seen: readonly (ChainHead | undefined)[]
+): Promise<ChainHead> {
+  const head = await database.queries
+    .selectFrom('audit_head')
+    .select(['seq', 'hash'])
+    .where('id', '=', 1)
+    .executeTakeFirstOrThrow()
+  for (const known of head.seq === 0 ? seen : [head, ...seen])
+    if (known && !(await hasRecord(database, known))) throw AuditBroken.of(known, head)
+  await requireUnbroken(database, head)
+  return head
+}
+
+/**
+ * This process saw the chain reach `lost`, and that is not in it any more. The witness says so from now on: nobody of this
+ * host goes on from what is left (decision 0385).
+ */
+export function witnessLost(database: Database, dir: string, lost: ChainHead, at: number): void {
+  if (lost.seq > (readWitness(dir, database)?.seq ?? 0))
+    writeWitness(dir, database, signed(openAmbientProviderKey(dir), lost, at))
 }
 
 /**

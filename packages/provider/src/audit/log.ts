@@ -15,8 +15,11 @@ const TRY_MS = 1000
 /** SPEC 7.6: nothing more is done once the chain is not what this process, or this host, knows that it was. */
 export class AuditBroken extends CordonError {
   readonly code = 'AUDIT_BROKEN'
-  constructor(problem: string) {
+  /** What was seen of the chain and is not in it any more. */
+  readonly lost: ChainHead | undefined
+  constructor(problem: string, lost?: ChainHead) {
     super(`${problem}; run \`cordon audit verify\``)
+    this.lost = lost
   }
 
   /** `seen` is not in a chain that ends at `found`. */
@@ -25,6 +28,7 @@ export class AuditBroken extends CordonError {
       found.seq < seen.seq
         ? `the audit chain ends at record ${found.seq}, but record ${seen.seq} was written before`
         : `record ${seen.seq} of the audit chain is not the one that was written`,
+      seen,
     )
   }
 }
@@ -37,14 +41,21 @@ export class AuditLog {
   readonly #database: Database
   readonly #batcher: Batcher<AuditBody, undefined>
   readonly #queries: ReturnType<typeof compileQueries>
+  readonly #onBroken: (broken: AuditBroken) => void
   #seen: ChainHead | undefined
   #flushing: NodeJS.Timeout | undefined
   #broken: AuditBroken | undefined
   #triedAt = Number.NEGATIVE_INFINITY
   #trying: Promise<boolean> = Promise.resolve(false)
 
-  constructor(database: Database, isAlone: () => boolean = () => false) {
+  /** `onBroken`: told once, at the moment it is found. */
+  constructor(
+    database: Database,
+    isAlone: () => boolean = () => false,
+    onBroken: (broken: AuditBroken) => void = () => {},
+  ) {
     this.#database = database
+    this.#onBroken = onBroken
     this.#queries = compileQueries(database)
     this.#batcher = new Batcher((bodies) => this.#append(bodies), isAlone)
   }
@@ -62,7 +73,9 @@ export class AuditLog {
 
   /** It was found by somebody else that a record is gone. */
   stop(broken: AuditBroken): void {
-    this.#broken ??= broken
+    if (this.#broken) return
+    this.#broken = broken
+    this.#onBroken(broken)
   }
 
   /** Resolves when the record is durable; rejects when that cannot be promised. */
@@ -120,6 +133,11 @@ export class AuditLog {
 
   get isBroken(): boolean {
     return this.#broken !== undefined
+  }
+
+  /** What was found, once something was. */
+  get broken(): AuditBroken | undefined {
+    return this.#broken
   }
 
   /** Whether a record could be written now: found out by writing the head as it is, at most once a second for all who ask. */
@@ -188,8 +206,9 @@ export class AuditLog {
     // A longer chain is not yet a continued one.
     const [ours] = yield* ask(this.#queries.hashAt(seen.seq))
     if (found.seq > seen.seq && ours?.hash === seen.hash) return
-    this.#broken = AuditBroken.of(seen, found)
-    throw this.#broken
+    const broken = AuditBroken.of(seen, found)
+    this.stop(broken)
+    throw broken
   }
 }
 

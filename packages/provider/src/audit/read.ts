@@ -49,11 +49,13 @@ export const readBefore = (
   queries: Kysely<Schema>,
   before: number,
   count: number,
+  after = 0,
 ): Promise<ChainedRecord[]> =>
   queries
     .selectFrom('audit_records')
     .selectAll()
     .where('seq', '<', before)
+    .where('seq', '>', after)
     .orderBy('seq', 'desc')
     .limit(count)
     .execute()

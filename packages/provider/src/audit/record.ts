@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto'
+import { hash, randomUUID } from 'node:crypto'
 import type { Command } from '../commands.ts'
 
 /** What a record can say. Stored as JSON text, and hashed exactly as it is stored. */
@@ -66,6 +66,13 @@ interface AuditEvent extends Common {
   readonly by: string
   readonly detail: Readonly<Record<string, unknown>>
 }
+
+export const eventOf = (
+  name: string,
+  by: string,
+  at: number,
+  detail: Readonly<Record<string, unknown>>,
+): AuditEvent => ({ kind: 'event', op: randomUUID(), at, name, by, detail })
 
 export interface ChainedRecord {
   readonly seq: number

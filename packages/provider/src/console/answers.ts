@@ -3,6 +3,7 @@
  * the types of Node, so that the page can have it.
  */
 import type { Command } from '../commands.ts'
+import type { Trouble } from '../health.ts'
 import type { ApprovalRequest } from '../step-up/request.ts'
 
 export interface ApprovalAnswer {
@@ -21,6 +22,9 @@ export interface ApprovalAnswer {
 /** One of many: without all that it would touch. */
 export interface ApprovalRow extends ApprovalAnswer {
   readonly path: string
+  /** Of what waits, as its page says it. */
+  readonly destination?: string
+  readonly replaces?: true
 }
 
 export interface ApprovalDetail extends ApprovalAnswer {
@@ -93,8 +97,6 @@ export interface Day {
 export interface OverviewAnswer extends Day {
   readonly now: number
   readonly version: string
-  readonly ready: boolean
-  readonly audit_broken: boolean
   readonly database: 'embedded' | 'postgres'
 }
 
@@ -104,8 +106,12 @@ export interface LiveAnswer {
   readonly waiting: readonly string[]
   /** The last record of the trail. */
   readonly last_record: number
-  /** Changes when an app, its switch or its policy does. */
+  /** Changes when an app, its switch, its delegations or its policy does. */
   readonly generation: number
+  /** Ids of what was approved and not used yet. */
+  readonly approved: readonly string[]
+  /** Null: it decides, and it records. */
+  readonly trouble: Trouble | null
 }
 
 /** `Body` is what a record says; to the page, which shows whatever is stored, anything. */

@@ -39,12 +39,10 @@ export function consoleApi(context: ConsoleContext): Hono {
     if (!OPEN.has(c.req.path)) await requireSession(c, context)
     await next()
   })
-  app.onError((error, c) => {
+  app.onError(async (error, c) => {
     if (!(error instanceof ConsoleRefusal)) context.unexpected(error)
     const { code, message, detail, status } =
-      error instanceof ConsoleRefusal
-        ? error
-        : new ConsoleRefusal('unavailable', 'it cannot be answered now; try again')
+      error instanceof ConsoleRefusal ? error : await unavailable(context)
     return c.json({ error: { code, message, ...detail } }, status)
   })
 
@@ -55,12 +53,10 @@ export function consoleApi(context: ConsoleContext): Hono {
 
   app.get('/overview', async (c) => {
     const now = provider.clock()
-    const [ready, today] = await Promise.all([context.isReady(), day.read(now)])
+    const today = await day.read(now)
     return c.json({
       now,
       version: context.version,
-      ready,
-      audit_broken: provider.audit.isBroken,
       database: provider.database.engine,
       ...today,
     } satisfies OverviewAnswer)
@@ -91,4 +87,10 @@ export function consoleApi(context: ConsoleContext): Hono {
     throw new ConsoleRefusal('not_found', 'there is no such thing')
   })
   return app
+}
+
+/** With the reason, where one is known. */
+async function unavailable({ trouble }: ConsoleContext): Promise<ConsoleRefusal> {
+  const found = await trouble()
+  return new ConsoleRefusal('unavailable', found?.why ?? 'it cannot be answered now; try again')
 }

@@ -28,7 +28,17 @@ export function approvalRoutes(context: ConsoleContext): Hono {
 
   app.get('/', async (c) => {
     const all = await listSummaries(database, provider.clock())
-    return c.json(all.map((each): ApprovalRow => ({ ...summaryOf(each), path: each.path })))
+    return c.json(
+      all.map((each): ApprovalRow => {
+        const { destination, replaces } = each.request
+        return {
+          ...summaryOf(each),
+          path: each.path,
+          ...(destination === undefined ? {} : { destination }),
+          ...(replaces === undefined ? {} : { replaces }),
+        }
+      }),
+    )
   })
 
   app.get('/:id', async (c) => {

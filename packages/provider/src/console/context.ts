@@ -1,5 +1,6 @@
-import { randomUUID } from 'node:crypto'
-import type { AuditBody } from '../audit/record.ts'
+import type { Author } from '../audit/change.ts'
+import { type AuditBody, eventOf } from '../audit/record.ts'
+import type { Trouble } from '../health.ts'
 import type { Provider } from '../provider.ts'
 import type { ConsoleAssets } from './assets.ts'
 import type { Site } from './site.ts'
@@ -13,8 +14,8 @@ export interface ConsoleContext {
   readonly site: () => Site
   /** Undefined: this provider was started without its page. */
   readonly assets: ConsoleAssets | undefined
-  /** SPEC 7.2: the database answers, and the chain is whole as far as this process knows. */
-  readonly isReady: () => Promise<boolean>
+  /** SPEC 7.2: why nothing is decided now; undefined when it is. */
+  readonly trouble: () => Promise<Trouble | undefined>
   readonly isOpen: () => boolean
   readonly version: string
   readonly unexpected: (error: unknown) => void
@@ -42,11 +43,10 @@ export const eventBy = (
   { name: by, passkey }: Signer,
   at: number,
   detail: Readonly<Record<string, unknown>>,
-): AuditBody => ({
-  kind: 'event',
-  op: randomUUID(),
+): AuditBody => eventOf(name, `passkey ${by}`, at, { passkey, ...detail })
+
+export const authorOf = ({ name, passkey }: Signer, at: number): Author => ({
+  by: `passkey ${name}`,
   at,
-  name,
-  by: `passkey ${by}`,
-  detail: { passkey, ...detail },
+  evidence: { passkey },
 })

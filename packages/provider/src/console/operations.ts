@@ -1,12 +1,13 @@
 import { Hono } from 'hono'
 import { z } from 'zod'
-import { AppError, listApps, setEnabled } from '../apps/app.ts'
+import { AppError, listApps, setEnabled, switched } from '../apps/app.ts'
 import { listDelegations } from '../apps/delegations.ts'
+import { changeRecorded } from '../audit/change.ts'
 import { COMMANDS } from '../commands.ts'
-import { foresee } from '../pipeline/foresee.ts'
+import { foresee, supposedAt } from '../pipeline/foresee.ts'
 import { listPolicies, PolicyRefused } from '../policies/store.ts'
 import type { AppAnswer, PoliciesAnswer, TriedAnswer } from './answers.ts'
-import { type ConsoleContext, recordEvent } from './context.ts'
+import { authorOf, type ConsoleContext } from './context.ts'
 import { ConsoleRefusal } from './errors.ts'
 import { requireSession } from './guard.ts'
 import { readBody } from './read-body.ts'
@@ -56,12 +57,14 @@ export function operationRoutes(context: ConsoleContext): Hono {
     const { enabled } = await readBody(c, ENABLED)
     const id = c.req.param('id')
     try {
-      await setEnabled(database, id, enabled)
+      await changeRecorded(provider, authorOf(who, provider.clock()), async (inside) => {
+        await setEnabled(inside, id, enabled)
+        return { result: undefined, ...switched(id, enabled) }
+      })
     } catch (error) {
       if (error instanceof AppError) throw new ConsoleRefusal('not_found', 'there is no such app')
       throw error
     }
-    await recordEvent(context, enabled ? 'app enabled' : 'app disabled', who, { app: id })
     return c.json({ enabled })
   })
 
@@ -82,21 +85,15 @@ export function operationRoutes(context: ConsoleContext): Hono {
 
   app.post('/policies/try', async (c) => {
     const wanted = await readBody(c, TRY)
-    const isDirectory = wanted.command.startsWith('/filesystem/dir/')
-    const at = (where: string): { path: string; isDirectory: boolean; exists: boolean; size: number } => ({
-      path: where,
-      isDirectory,
-      exists: wanted.exists,
-      size: 0,
-    })
+    const { command, destination } = wanted
     const question = {
       app: wanted.app,
       agent: wanted.agent,
-      command: wanted.command,
-      resource: at(wanted.path),
-      ...(wanted.destination === undefined
+      command,
+      resource: supposedAt(command, wanted),
+      ...(destination === undefined
         ? {}
-        : { destination: { ...at(wanted.destination), isDirectory: false, exists: false } }),
+        : { destination: supposedAt(command, { path: destination, exists: false }) }),
       cosigned: wanted.cosigned,
     }
     const told = await foresee(database, question, provider.clock()).catch((error: unknown) => {

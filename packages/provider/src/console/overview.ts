@@ -4,7 +4,7 @@ import type { Day } from './answers.ts'
 
 const HOUR_MS = 3_600_000
 const HOURS = 24
-/** The day is told from the last so many records; busier than that, and the page says so. */
+/** At the first look so many records are counted, and then what came since; were there more, the page says so. */
 const MOST_RECORDS = 50_000
 const CHUNK = 1000
 

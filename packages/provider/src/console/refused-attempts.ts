@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { eventOf } from '../audit/record.ts'
 import type { Provider } from '../provider.ts'
 
 const WINDOW_MS = 60_000
@@ -43,13 +43,6 @@ export class RefusedAttempts {
   }
 
   async #record(by: string, detail: Readonly<Record<string, unknown>>): Promise<void> {
-    await this.#provider.audit.append({
-      kind: 'event',
-      op: randomUUID(),
-      at: this.#provider.clock(),
-      name: this.#name,
-      by,
-      detail,
-    })
+    await this.#provider.audit.append(eventOf(this.#name, by, this.#provider.clock(), detail))
   }
 }

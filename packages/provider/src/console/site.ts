@@ -19,6 +19,10 @@ export class SiteError extends CordonError {
 /** SPEC 7.5: a host name, because WebAuthn takes no address; and TLS, because browsers sign for nothing else but localhost. */
 export function parseSite(text: string): Site {
   const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url && isIP(url.hostname.replace(/^\[|\]$/g, '')) !== 0)
+    throw new SiteError(
+      `passkeys cannot be made for an address such as ${url.hostname}: use a host name, or http://localhost:${url.port || '80'}`,
+    )
   if (
     !url ||
     (url.protocol !== 'http:' && url.protocol !== 'https:') ||
@@ -26,10 +30,6 @@ export function parseSite(text: string): Site {
   )
     throw new SiteError(`${show(text)} is not an origin: write https://files.example.com, without a path`)
   const { origin, host, hostname, protocol } = url
-  if (isIP(hostname.replace(/^\[|\]$/g, '')) !== 0)
-    throw new SiteError(
-      `passkeys cannot be made for an address such as ${hostname}: use a host name, or http://localhost:${url.port || '80'}`,
-    )
   const secure = protocol === 'https:'
   if (!secure && hostname !== 'localhost')
     throw new SiteError(`browsers use passkeys over https only, or on localhost: write https://${host}`)

@@ -16,11 +16,15 @@ const PAGE = 50
 const MOST_LOOKED_AT = 20_000
 const CHUNK = 1000
 
+/** A path may be as long. */
+const MOST_SOUGHT = 4096
+
 const ASKED = z.object({
   before: z.coerce.number().int().positive().optional(),
+  after: z.coerce.number().int().nonnegative().optional(),
   kind: z.enum(['intent', 'outcome', 'refused', 'event']).optional(),
   app: z.string().max(64).optional(),
-  text: z.string().max(200).optional(),
+  text: z.string().max(MOST_SOUGHT).optional(),
 })
 type Asked = z.output<typeof ASKED>
 
@@ -32,11 +36,13 @@ export function trailRoutes(context: ConsoleContext): Hono {
 
   app.get('/', async (c) => {
     const asked = ASKED.safeParse(c.req.query())
-    if (!asked.success) throw new ConsoleRefusal('bad_request', 'this filter does not exist')
+    if (!asked.success)
+      throw new ConsoleRefusal(
+        'bad_request',
+        `this filter does not exist, or is longer than ${MOST_SOUGHT} characters`,
+      )
     const page = await readPage(provider.database, asked.data)
-    const named = page.records.flatMap(({ body }) =>
-      body?.kind === 'refused' && body.approval !== undefined ? [body.approval] : [],
-    )
+    const named = page.records.flatMap(({ body }) => approvalNamed(body))
     const approvals = await statesOf(provider.database, [...new Set(named)], provider.clock())
     return c.json({ ...page, approvals } satisfies TrailAnswer<AuditBody>)
   })
@@ -68,6 +74,17 @@ export function trailRoutes(context: ConsoleContext): Hono {
   return app
 }
 
+/** By a question, its answer, or what was done with it. */
+function approvalNamed(body: AuditBody | null): string[] {
+  const id =
+    body?.kind === 'event'
+      ? body.detail['approval']
+      : body?.kind === 'refused' || body?.kind === 'intent'
+        ? body.approval
+        : undefined
+  return typeof id === 'string' ? [id] : []
+}
+
 type Shown = EntryAnswer<AuditBody>
 
 const recordOf = ({ seq, hash, body }: ChainedRecord): Shown => ({ seq, hash, body: parseBody(body) })
@@ -80,12 +97,13 @@ export async function readPage(
   asked: Asked,
 ): Promise<Omit<TrailAnswer<AuditBody>, 'approvals'>> {
   const isFiltered = asked.kind !== undefined || asked.app !== undefined || (asked.text ?? '') !== ''
+  const { after = 0 } = asked
   const found: Shown[] = []
   let before = asked.before ?? Number.MAX_SAFE_INTEGER
   let lookedAt = 0
   while (found.length < PAGE && lookedAt < MOST_LOOKED_AT) {
     const take = isFiltered ? CHUNK : PAGE
-    const rows = await readBefore(queries, before, take)
+    const rows = await readBefore(queries, before, take, after)
     for (const row of rows) {
       lookedAt++
       before = row.seq
@@ -99,16 +117,21 @@ export async function readPage(
     .selectFrom('audit_records')
     .select(sql<number>`1`.as('one'))
     .where('seq', '<', before)
+    .where('seq', '>', after)
     .limit(1)
     .executeTakeFirst()
   return { records: found, next: isMore ? before : null, looked_at: lookedAt }
 }
 
 function isWanted({ body, hash }: ChainedRecord, { kind, app, text = '' }: Asked): boolean {
-  const sought = text.toLowerCase()
-  if (sought !== '' && !hash.startsWith(sought) && !body.toLowerCase().includes(sought)) return false
+  if (text !== '' && !hasText(body, hash, text.toLowerCase())) return false
   if (kind === undefined && app === undefined) return true
   const read = parseBody(body)
   if (!read || (kind !== undefined && read.kind !== kind)) return false
   return app === undefined || appOf(read) === app
 }
+
+/** A record is JSON: a quote in a name has a backslash before it there. */
+const hasText = (body: string, hash: string, sought: string): boolean =>
+  hash.startsWith(sought) ||
+  [sought, JSON.stringify(sought).slice(1, -1)].some((each) => body.toLowerCase().includes(each))

@@ -8,6 +8,7 @@ import { EVERY_HEADERS, requireNoOtherName } from '../console/guard.ts'
 import { consolePages, sendPage } from '../console/pages.ts'
 import type { Site } from '../console/site.ts'
 import { Refusal, REFUSALS } from '../errors.ts'
+import { troubleOf } from '../health.ts'
 import { ARGS } from '../operations/args.ts'
 import type { Provider } from '../provider.ts'
 import { makeSecret } from '../sessions/secret.ts'
@@ -43,7 +44,7 @@ export function makeRoutes(served: Served): OpenAPIHono {
     await next()
     for (const [name, value] of Object.entries(EVERY_HEADERS)) c.header(name, value)
   })
-  const context = { ...served, process: makeSecret(), isReady: () => isReady(served) }
+  const context = { ...served, process: makeSecret(), trouble: () => troubleOf(served) }
   app.route('/console/api', consoleApi(context))
   app.get('/', (c) => c.redirect('/console/', 302))
   app.get('/console', (c) => c.redirect('/console/', 302))
@@ -75,13 +76,13 @@ export function makeRoutes(served: Served): OpenAPIHono {
   })
   app.get('/healthz', (c) => c.text('ok\n'))
   app.get('/readyz', async (c) => {
-    const why = await whyNotReady(served)
-    return why === undefined ? c.text('ready\n') : c.text(`not ready: ${why}\n`, 503)
+    const trouble = await troubleOf(served)
+    return trouble ? c.text(`not ready: ${trouble.why}\n`, 503) : c.text('ready\n')
   })
   app.get('/metrics', async (c) => {
     const text = metrics.render({
       auditRecords: provider.audit.head?.seq ?? 0,
-      ready: await isReady(served),
+      ready: (await troubleOf(served)) === undefined,
       running: provider.traffic.running,
     })
     return c.text(text, 200, { 'content-type': 'text/plain; version=0.0.4' })
@@ -106,27 +107,6 @@ export const bodyOf = ({
 })
 
 const refuse = (c: Context, refusal: Refusal): Response => c.json(bodyOf(refusal), refusal.status as 400)
-
-/** SPEC 7.2. The database answers and takes records, and the chain is whole as far as this process knows. */
-async function whyNotReady({ provider, isOpen }: Served): Promise<string | undefined> {
-  if (!isOpen()) return 'it is stopping'
-  try {
-    const behind = (await provider.registry.current()).now - provider.clock()
-    if (behind > MOST_BEHIND_MS)
-      return `the clock is ${Math.ceil(behind / 1000)} s behind what it was; if it is right now, run \`cordon provider clock accept\``
-    if (await provider.audit.canRecord()) return undefined
-    return provider.audit.isBroken
-      ? 'the audit chain is not what it was; run `cordon audit verify`'
-      : 'nothing can be recorded'
-  } catch {
-    return 'the database does not answer'
-  }
-}
-
-/** Hosts that share a database do not agree to the second. */
-const MOST_BEHIND_MS = 10_000
-
-const isReady = async (served: Served): Promise<boolean> => (await whyNotReady(served)) === undefined
 
 const documentOf = (app: OpenAPIHono, version: string): object =>
   app.getOpenAPI31Document({

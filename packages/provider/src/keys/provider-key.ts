@@ -38,10 +38,16 @@ export async function registerKey(database: Database, key: SigningKey, now: numb
   })
 }
 
-/** A new key signs from now on; what the old one delegated counts until it is retired. */
-export async function rotateKey(dir: string, database: Database, now: number): Promise<SigningKey> {
+/**
+ * A new key signs from now on; what the old one delegated counts until it is retired. `register` makes it known to all
+ * providers of the database, before it can sign anything.
+ */
+export async function rotateKey(
+  dir: string,
+  register: (key: SigningKey) => Promise<void>,
+): Promise<SigningKey> {
   const key = SigningKey.generate()
-  await registerKey(database, key, now) // known before it can sign anything
+  await register(key)
   replacePrivate(fileIn(dir), `${key.serialize()}\n`)
   return key
 }

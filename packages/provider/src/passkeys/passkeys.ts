@@ -18,7 +18,9 @@ const NAME = /^[^\p{C}\p{Zl}\p{Zp}]{1,64}$/u
 
 export function parsePasskeyName(text: string): string {
   if (NAME.test(text) && text.trim() === text) return text
-  throw new PasskeyError(`${show(text)} is not a name for a passkey: 1 to 64 characters`)
+  throw new PasskeyError(
+    `${show(text)} is not a name for a passkey: 1 to 64 characters, all of them visible, no blank at its ends`,
+  )
 }
 
 export async function listPasskeys({ queries }: Pick<Database, 'queries'>): Promise<Passkey[]> {

@@ -20,7 +20,7 @@ import { type Asker, decideRequest, type Found, mayAlso } from './decide.ts'
 import { perform } from './perform.ts'
 import type { Lease } from './limits.ts'
 import { asRefusal, type Meaning, type Place, type Visit } from './places.ts'
-import { requireInScope, requireNoMetacharacters } from './scope.ts'
+import { requireBelowPrefix, requireInScope, requireNoMetacharacters } from './scope.ts'
 
 /** What follows a request. Each piece counts until the next is asked for. */
 export interface Body extends AsyncIterable<Uint8Array> {
@@ -165,14 +165,9 @@ function find(visit: Visit, prefix: PathPrefix, asked: string, meaning: Meaning)
   }
 }
 
-/** SPEC 7.2: the prefix itself is what was delegated, not an entry to change. */
 function requirePlace({ place }: Found, prefix: PathPrefix, changes: boolean): Place {
   if (place instanceof Refusal) throw place
-  if (changes && place.path === prefix)
-    throw new Refusal(
-      'resource_out_of_scope',
-      'the delegation’s own directory is not deleted, moved or replaced',
-    )
+  if (changes) requireBelowPrefix(prefix, place.path)
   return place
 }
 

@@ -19,6 +19,15 @@ export function requireInScope(prefix: PathPrefix, path: string): void {
   if (!coversPath(prefix, path)) throw outOfScope(path, `the delegation is for ${show(prefix)}`)
 }
 
+/** SPEC 7.2: the prefix itself is what was delegated, not an entry to change. Told after the policy has answered. */
+export function requireBelowPrefix(prefix: PathPrefix, path: string): void {
+  if (path === prefix)
+    throw new Refusal(
+      'resource_out_of_scope',
+      'the delegation’s own directory is not deleted, moved or replaced',
+    )
+}
+
 const ODD: ReadonlySet<string> = new Set(['', '.', '..'])
 
 const outOfScope = (path: string, why: string): Refusal =>

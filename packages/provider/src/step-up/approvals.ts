@@ -1,7 +1,8 @@
-import { randomBytes, randomUUID } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { CordonError, type ErrorCode, show } from '@cordon/policy'
 import type { Expression, ExpressionBuilder, SelectQueryBuilder, SqlBool, Transaction } from 'kysely'
 import type { AuditLog } from '../audit/log.ts'
+import { eventOf } from '../audit/record.ts'
 import type { Command } from '../commands.ts'
 import { Refusal } from '../errors.ts'
 import { listKeys } from '../keys/provider-key.ts'
@@ -251,8 +252,7 @@ export async function decideApproval(
     const proof = change.proof === null ? {} : { proof: change.proof }
     const detail = { ...aboutOf(row), ...proof, ...evidence }
     const name = decision === 'deny' ? 'approval denied' : APPROVAL_GIVEN
-    const event = { kind: 'event' as const, op: randomUUID(), at: now, name, by, detail }
-    return [approvalOf({ ...row, ...change }, now), event] as const
+    return [approvalOf({ ...row, ...change }, now), eventOf(name, by, now, detail)] as const
   }, noted)
 }
 
@@ -286,7 +286,7 @@ export async function takeBackNo(
       .where((of) => of.or([of('id', '=', id), of('meaning', '=', row.meaning)]))
       .execute()
     const detail = { ...aboutOf(row), ...evidence }
-    const event = { kind: 'event' as const, op: randomUUID(), at: now, name: 'denial taken back', by, detail }
+    const event = eventOf('denial taken back', by, now, detail)
     return [approvalOf({ ...row, decided_at: null }, now), event] as const
   })
 }
@@ -344,7 +344,11 @@ export async function listApprovals(
   return [...open, ...closed].map((row) => approvalOf(row, now))
 }
 
-export type ApprovalSummary = Omit<Approval, 'request'> & { readonly path: string }
+export type ApprovalSummary = Omit<Approval, 'request'> & {
+  readonly path: string
+  /** Of what waits, and not kept apart for the rest. */
+  readonly request: Pick<ApprovalRequest, 'destination' | 'replaces'>
+}
 
 /** The same, without everything that each would touch. */
 export async function listSummaries(
@@ -356,12 +360,20 @@ export async function listSummaries(
     .select(['id', 'app', 'agent', 'command', 'binding', 'path', 'state'])
     .select(['opened_at', 'expires_at', 'decided_at', 'decided_by'])
     .orderBy('opened_at', 'desc')
-  const open = await all.where(waits(now)).execute()
+  const open = await all.select('request').where(waits(now)).execute()
   const closed = await all
     .where((row) => row.not(waits(now)(row)))
     .limit(MOST_CLOSED)
     .execute()
-  return [...open, ...closed].map((row) => ({ ...summaryOf(row, now), path: row.path ?? '' }))
+  const listed = (row: (typeof closed)[number], request: ApprovalSummary['request']): ApprovalSummary => ({
+    ...summaryOf(row, now),
+    path: row.path ?? '',
+    request,
+  })
+  return [
+    ...open.map((row) => listed(row, JSON.parse(row.request) as ApprovalRequest)),
+    ...closed.map((row) => listed(row, {})),
+  ]
 }
 
 const waits =
@@ -399,15 +411,16 @@ const stateOf = (
   now: number,
 ): Approval['state'] => ((state === 'open' || state === 'approved') && now > expires_at ? 'expired' : state)
 
-/** What waits for a person now, without what it is about: asked for every second. */
-export async function listWaiting(
+/** What waits for a person or for its agent now, without what it is about: asked for every second. */
+export async function listLive(
   { queries }: Pick<Database, 'queries'>,
   now: number,
-): Promise<Pick<ApprovalsTable, 'id' | 'expires_at'>[]> {
+): Promise<Pick<ApprovalsTable, 'id' | 'state'>[]> {
   return queries
     .selectFrom('approvals')
-    .select(['id', 'expires_at'])
-    .where(waits(now))
+    .select(['id', 'state'])
+    .where('state', 'in', ['open', 'approved'])
+    .where('expires_at', '>=', now)
     .orderBy('opened_at')
     .execute()
 }

@@ -55,6 +55,16 @@ export async function openAmbientDatabase(choice: DatabaseChoice): Promise<Datab
   }
 }
 
+/** The same database inside a transaction that is under way: what is done with it is a part of that. */
+export const within = (database: Database, db: Transaction<Schema>): Database => ({
+  ...database,
+  queries: db,
+  transaction: (act) => act(db),
+  runSteps: (steps) => stepsIn(db, steps()),
+  runQuery: async (query) => (await db.executeQuery(query)).rows,
+  flush: async () => {}, // whoever has begun it does, once it is committed
+})
+
 /** As a part of a transaction that is under way. */
 export async function stepsIn<T>(db: Transaction<Schema>, steps: Steps<T>): Promise<T> {
   let step = steps.next()

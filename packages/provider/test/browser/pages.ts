@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { AxeBuilder } from '@axe-core/playwright'
+import { sql } from 'kysely'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readAmbientAssets } from '../../src/console/assets.ts'
@@ -273,7 +274,7 @@ export function testPages(browser: Browser): void {
     )
     await at.admin.setEnabled('careful', false)
     expect(await decide(file)).toBe('Denied  app_disabled: the app careful is disabled')
-    await page.getByText('Alone, it says: allowed.').waitFor()
+    await page.getByText('The policy alone says: allowed.').waitFor()
     await at.admin.setEnabled('careful', true)
     expect(await decide(file)).toContain('Allowed')
     // The answer goes with its question, also when the new one is refused by the form itself.
@@ -340,6 +341,10 @@ export function testPages(browser: Browser): void {
     await page.getByRole('switch', { checked: false }).waitFor()
     await at.admin.setEnabled('careful', true)
     await page.getByRole('switch', { checked: true }).waitFor()
+    const { delegation } = await at.admin.mint('careful', { prefix: at.place.files })
+    await page.getByText(delegation.cid.slice(0, 16)).waitFor()
+    await at.admin.revoke(delegation.cid)
+    await page.getByText('revoked').waitFor()
 
     await person.open('/console/audit')
     await page.locator('.trail > li').first().waitFor()
@@ -368,6 +373,114 @@ export function testPages(browser: Browser): void {
       .poll(() => page.locator('.trail .what').allInnerTexts())
       .toEqual(['policy set, by the test\nof app careful, name main'])
     expect(await page.title()).toMatch(/^(\(\d+\) )?Audit · Cordon$/)
+  })
+
+  test('live: the overview says how it is now, not how it was', async () => {
+    const port = await ownPort()
+    const own = await BrowserPlace.start(browser, { port })
+    const bot = await own.place.agent('bot', POLICY)
+    const eve = await own.person()
+    await eve.register('Eve')
+    const says = (words: string): Promise<void> => eve.page.locator('.health', { hasText: words }).waitFor()
+    const isGood = (): Promise<void> => says('It decides, and it records.')
+    await isGood()
+    await eve.page.getByText('No agent has asked for anything').waitFor()
+    const path = join(own.place.files, 'a')
+    expect((await send(bot, '/filesystem/file/stat', { path })).code).toBe('policy_denied')
+    await eve.page.getByText('1 request, 1 denied').waitFor()
+
+    const rename = (from: string, to: string): Promise<unknown> =>
+      sql`alter table ${sql.table(from)} rename to ${sql.table(to)}`.execute(own.place.database.queries)
+    await rename('meta', 'gone')
+    await says('Not ready')
+    await says('The database does not answer. Everything is refused.')
+    await rename('sessions', 'gone_too')
+    await eve.page.getByText('The database does not answer. Trying again…').waitFor()
+    await says('The database does not answer. Everything is refused.')
+    await rename('gone', 'meta')
+    await rename('gone_too', 'sessions')
+    await isGood()
+
+    await own.place.serving.stop()
+    await says('Unknown')
+    await says('The provider does not answer.')
+    Object.assign(own.place, { serving: await own.place.serve({ port, assets: readAmbientAssets(ASSETS) }) })
+    await isGood()
+
+    expect((await send(bot, '/filesystem/file/stat', { path })).code).toBe('policy_denied')
+    const { queries } = own.place.database
+    const [last, before] = await queries
+      .selectFrom('audit_records')
+      .selectAll()
+      .orderBy('seq', 'desc')
+      .limit(2)
+      .execute()
+    await queries.deleteFrom('audit_records').where('seq', '=', last!.seq).execute()
+    await queries.updateTable('audit_head').set({ seq: before!.seq, hash: before!.hash }).execute()
+    await says('Stopped')
+    await says(`The audit chain ends at record ${before!.seq}, but record ${last!.seq} was written before`)
+    await own.close()
+  })
+
+  test('audit: a quote is found; what arrives is counted by the filter, and comes above what was loaded', async () => {
+    const { page } = person
+    const quoted = join(at.place.files, 'quote"x')
+    writeFileSync(quoted, 'x')
+    expect((await send(agent, '/filesystem/file/stat', { path: quoted })).code).toBe('policy_denied')
+    await person.open('/console/audit')
+    const rows = page.locator('.trail > li')
+    await rows.first().waitFor()
+    await page.getByLabel('Search').fill('a'.repeat(300))
+    await page.getByText('No record fits').waitFor()
+    await page.getByLabel('Search').fill('quote"x')
+    await expect.poll(() => rows.count()).toBe(1)
+    const loaded = page.waitForResponse((response) => response.url().includes('kind=refused'))
+    await page.getByLabel('Show').selectOption('refused')
+    await (await loaded).finished()
+    await page.evaluate(() => new Promise((done) => setTimeout(done))) // it is taken
+    await send(agent, '/filesystem/file/read', { path: file }) // which does not fit
+    await send(agent, '/filesystem/file/stat', { path: quoted })
+    await page.getByRole('button', { name: '1 new record: show' }).click()
+    await expect.poll(() => rows.count()).toBe(2)
+    expect(await page.evaluate(() => document.activeElement?.className)).toBe('trail')
+
+    for (let i = 0; i < 40; i++) await send(agent, '/filesystem/file/read', { path: file })
+    await person.open('/console/audit')
+    await rows.first().waitFor()
+    await person.click('Older records')
+    await expect.poll(() => rows.count()).toBeGreaterThan(50)
+    const before = await rows.count()
+    await send(agent, '/filesystem/file/stat', { path: quoted })
+    await page.getByRole('button', { name: '1 new record: show' }).click()
+    await expect.poll(() => rows.count()).toBe(before + 1)
+  })
+
+  test('that nobody answered is said until somebody does; the focus is never lost', async () => {
+    const { page } = person
+    const focused = (): Promise<string | undefined> => page.evaluate(() => document.activeElement?.tagName)
+    await person.open('/console/apps')
+    await page.getByRole('switch').waitFor()
+    await at.place.serving.stop()
+    await page.getByText('The provider does not answer. Trying again…').waitFor()
+    await page.getByRole('switch').click()
+    await page.getByRole('alert').getByText('The provider does not answer').waitFor()
+    const port = Number(new URL(at.origin).port)
+    Object.assign(at.place, {
+      serving: await at.place.serve({ port, assets: readAmbientAssets(ASSETS), approvalMs: WAITS_MS }),
+    })
+    await page.getByRole('alert').waitFor({ state: 'detached' })
+
+    const path = join(at.place.files, 'focus')
+    writeFileSync(path, 'x')
+    await person.open(String((await remove(path)).error['url']))
+    await person.click('Deny')
+    await person.click('Ask me again')
+    await page.getByText('This no counts no more').waitFor()
+    expect(await page.evaluate(() => document.activeElement?.className)).toBe('outcome')
+    await person.click('Sign out')
+    await person.click('Sign in')
+    await page.getByText('This no counts no more').waitFor()
+    await expect.poll(focused).toBe('MAIN')
   })
 
   test('screen readers get it: axe finds nothing, on any page, light and dark, narrow and wide', async () => {

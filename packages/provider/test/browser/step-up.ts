@@ -206,6 +206,18 @@ export function testStepUp(browser: Browser): void {
     ])
   })
 
+  test('the list of what waits says the same as the page: that a file is replaced', async () => {
+    const path = file()
+    await send(agent, '/filesystem/file/write', { path, ...content('y') }, { body: 'y' })
+    await person.open('/console/approvals')
+    const row = person.page.locator('.waiting li')
+    await row.waitFor()
+    expect((await row.locator('.what').innerText()).split('\n')).toEqual([
+      'careful wants to replace a file',
+      path,
+    ])
+  })
+
   test('letters that pass for others, and marks that pile up, are shown as what they are', async () => {
     const shown = async (name: string): Promise<string> => {
       const path = join(at.place.files, name)
@@ -218,6 +230,9 @@ export function testStepUp(browser: Browser): void {
     expect(await shown('cafe\u0301')).toBe('cafe\\u{301}') // in two pieces
     expect(await shown(`a${'\u0338'.repeat(4)}b`)).toBe('a\u0338\u0338\\u{338}\\u{338}b')
     expect(await shown('a\uff0fb')).toBe('a\\u{ff0f}b')
+    expect(await shown('no\u217ces')).toBe('no\\u{217c}es')
+    expect(await shown('report ')).toBe('report\\u{20}')
+    expect(await shown('a  b')).toBe('a\\u{20}\\u{20}b')
     for (const honest of ['café', 'привет', 'Ελλάδα', 'हिन्दी', '日本語', 'naïve.txt'])
       expect(await shown(honest)).toBe(honest)
   })
@@ -240,6 +255,27 @@ export function testStepUp(browser: Browser): void {
         .getByText('it was too late: nobody answered in time. The agent can ask again')
         .waitFor()
       expect((await at.admin.approval(id))!.state).toBe('expired')
+    } finally {
+      at.place.shift = 0
+    }
+  })
+
+  test('the page follows what it approved: used, or not and over', async () => {
+    const [used, unused] = [file(), file()]
+    await ask(file()) // something else waits all the time
+    await person.page.goto((await ask(used)).url)
+    await person.click('Approve with passkey')
+    await person.page.getByText('when it asks again within').waitFor()
+    await person.page.getByLabel('1 waiting').waitFor() // all that the list of what waits has to tell was told
+    expect(await remove(used)).toMatchObject({ status: 200 })
+    await person.page.getByText('Approved by passkey Ada’s laptop, and used').waitFor()
+    await person.page.goto((await ask(unused)).url)
+    await person.click('Approve with passkey')
+    await person.page.getByText('when it asks again within').waitFor()
+    await person.page.getByLabel('1 waiting').waitFor()
+    at.place.shift += WAITS_MS + 1000
+    try {
+      await person.page.getByText('Approved by passkey Ada’s laptop, and not used').waitFor()
     } finally {
       at.place.shift = 0
     }

@@ -1,0 +1,114 @@
+/** A name or a path; or a line of a file, whose tabs and indentation are seen as they are. */
+export type Shown = 'name' | 'line'
+
+/**
+ * What in somebody else's text does not look like what it is, by its place: what a person signs for must not read as
+ * something else. By rule, not by a list of cases (decision 0386); text in one script that people write stays as it is.
+ */
+export function oddIn(text: string, as: Shown): ReadonlyMap<number, string> {
+  const found = new Map<number, string>()
+  if (PLAIN.test(text) && !BLANKS[as].test(text)) return found
+  for (const { 0: blanks, index } of text.matchAll(new RegExp(BLANKS[as], 'g')))
+    addAll(found, index, blanks, (each) => each === ' ')
+  if (!PLAIN.test(text)) addUnusual(found, text, as)
+  return new Map([...found].sort(([a], [b]) => a - b))
+}
+
+const PLAIN = /^[\x20-\x7e]*$/
+/** At an end, of a path also of each of its names, and beside another one. The first of a line says what it is in a diff. */
+const BLANKS: Readonly<Record<Shown, RegExp>> = {
+  name: /^ +| +$| {2,}| +(?=\/)|(?<=\/) +/,
+  line: /(?<=.) +$/s,
+}
+
+/** The same in one line: as it is, or in quotes with what is odd as `\u{…}`. */
+export function showSigned(text: string, as: Shown): string {
+  const odd = oddIn(text, as)
+  if (odd.size === 0 && (as === 'line' || (text !== '' && !text.includes('"')))) return text
+  return `"${escapeOdd(text, odd, (plain) => plain.replace(/["\\]/g, '\\$&'))}"`
+}
+
+export function escapeOdd(
+  text: string,
+  odd: ReadonlyMap<number, string>,
+  rest: (plain: string) => string = (plain) => plain,
+): string {
+  let [shown, last] = ['', 0]
+  for (const [index, letter] of odd) {
+    shown += rest(text.slice(last, index)) + escapedLetter(letter)
+    last = index + letter.length
+  }
+  return shown + rest(text.slice(last))
+}
+
+export const escapedLetter = (letter: string): string => `\\u{${letter.codePointAt(0)!.toString(16)}}`
+
+/** Expressions are written where they are used: see `text.ts`. */
+function addUnusual(found: Map<number, string>, text: string, as: Shown): void {
+  let at = 0
+  for (const letter of text) {
+    if (letter > '\x7e' || letter < ' ')
+      if (isOdd(letter) && !(as === 'line' && letter === '\t')) found.set(at, letter)
+    at += letter.length
+  }
+  // Marks that are piled up (languages need two over a letter, or fewer), that make a letter which there is in one piece
+  // as well, or that stand over no letter.
+  for (const { 0: cluster, 1: base = '', 2: marks = '', index } of text.matchAll(/(^|\P{M})(\p{M}+)/gu)) {
+    const isFalse = !/\p{L}/u.test(base) || cluster.normalize('NFC') !== cluster
+    addAll(found, index + base.length, marks, (_, i) => isFalse || i >= 2)
+  }
+  for (const { 0: word, index } of text.matchAll(/\p{L}+/gu))
+    if (isDisguised(word)) addAll(found, index, word, (letter) => !/\p{Script=Latin}/u.test(letter))
+}
+
+const isOdd = (letter: string): boolean =>
+  isInvisible(letter) || isOtherAscii(letter) || isUnusualLatin(letter) || isOfNoUsualScript(letter)
+
+/** As `text.ts` has it: also what is ignored when it is drawn, and blanks that are no space. */
+const isInvisible = (letter: string): boolean =>
+  /[\p{C}\p{Zl}\p{Zp}\p{DI}\u00a0\u1680\u2000-\u200a\u202f\u205f\u2800\u3000]/u.test(letter)
+
+/**
+ * Another form of ASCII, as Unicode itself says (of another width, a ligature, a Roman numeral), or a mark that is drawn as
+ * one of ASCII: a slash, a full stop, a colon, a comma, a hyphen, a bar, a tilde, an asterisk. What is raised or in a circle
+ * is seen to be.
+ */
+function isOtherAscii(letter: string): boolean {
+  const plain = letter > '\u00ff' && !/\p{No}/u.test(letter) ? letter.normalize('NFKC') : ''
+  if (/^[\x21-\x7e]$/.test(plain) || (/^[A-Za-z]+$/.test(plain) && /[\p{L}\p{Nl}]/u.test(letter))) return true
+  return /[\u2044\u2215\u2216\u2571\u2572\u27cb\u27cd\u29f5\u29f8\u29f9\u2cc6\u1735\u3033\u201a\u02b0-\u02ff\ua789\u0589\u05c3\u2236\u2010-\u2012\u2043\u2212\u2223\u223c\u204e\u2217\u3002\u06d4]/u.test(
+    letter,
+  )
+}
+
+/** Latin, and neither ASCII with marks over it (é, ş, ñ) nor a letter of an alphabet that looks like no other: `ı`, `ɡ`, `ᴀ`, `ǃ`. */
+const isUnusualLatin = (letter: string): boolean =>
+  /\p{Script=Latin}/u.test(letter) &&
+  /\p{L}/u.test(letter) &&
+  !/^[A-Za-zªºæÆœŒøØđĐðÐþÞßẞłŁħĦŋŊŧŦəƏɛƐɔƆɓƁɗƊƙƘ]/u.test(letter.normalize('NFD'))
+
+/** Nobody writes today's names in it, or few do (Unicode Standard Annex 31, table 5): it has a letter for every Latin one. */
+const isOfNoUsualScript = (letter: string): boolean =>
+  /\p{L}/u.test(letter) &&
+  !/[\p{Script=Latin}\p{Script=Common}\p{Script=Inherited}\p{Script=Cyrillic}\p{Script=Greek}\p{Script=Arabic}\p{Script=Armenian}\p{Script=Bengali}\p{Script=Bopomofo}\p{Script=Devanagari}\p{Script=Ethiopic}\p{Script=Georgian}\p{Script=Gujarati}\p{Script=Gurmukhi}\p{Script=Han}\p{Script=Hangul}\p{Script=Hebrew}\p{Script=Hiragana}\p{Script=Kannada}\p{Script=Katakana}\p{Script=Khmer}\p{Script=Lao}\p{Script=Malayalam}\p{Script=Myanmar}\p{Script=Oriya}\p{Script=Sinhala}\p{Script=Tamil}\p{Script=Telugu}\p{Script=Thaana}\p{Script=Thai}\p{Script=Tibetan}]/u.test(
+    letter,
+  )
+
+/** Letters that pass for Latin ones among Latin ones; or every letter of the word is drawn as a Latin one is. */
+const isDisguised = (word: string): boolean =>
+  (/[\p{Script=Cyrillic}\p{Script=Greek}\p{Script=Armenian}]/u.test(word) &&
+    /\p{Script=Latin}/u.test(word)) ||
+  /^[асеорхуіјѕһԁԛԝАВЕКМНОРСТУХІЈЅԌԚԜορνυικΑΒΕΖΗΙΚΜΝΟΡΤΥΧօսհոցզ]+$/u.test(word)
+
+function addAll(
+  found: Map<number, string>,
+  start: number,
+  letters: string,
+  isMeant: (letter: string, i: number) => boolean,
+): void {
+  let [at, i] = [start, 0]
+  for (const letter of letters) {
+    if (isMeant(letter, i++)) found.set(at, letter)
+    at += letter.length
+  }
+}

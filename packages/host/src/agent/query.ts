@@ -128,19 +128,18 @@ export class Query implements AsyncDisposable {
     })
   }
 
+  /** What can be wrong already, before anybody takes the time to write. Nothing is changed. */
+  static async check(options: QueryOptions): Promise<void> {
+    await find(options)
+  }
+
   /** Everything that can be wrong is found here, before a conversation is begun or anything is sent. */
   static async open(options: QueryOptions): Promise<Query> {
-    const { place, user, audience } = options
-    const shelf = shelfOf(requireWorkspace(place), user)
-    const known = await findConversationFor(shelf, options)
-    const before = await openAmbientProjectIn(place, user, known ?? 'none')
-    const model = chooseModel(before.loaded.config, options.model, place.surroundings.env)
-    const opened = await openModel(model, { env: place.surroundings.env, cwd: place.cwd })
-    if (Object.keys(before.loaded.config.providers.mcp).length === 0)
-      requireTools(options.tools, namesIn(before.loaded.config))
+    const { audience } = options
+    const found = await find(options)
     const made = new Made()
     try {
-      return await Query.#open(options, { shelf, known, before, model, opened, made })
+      return await Query.#open(options, { ...found, made })
     } catch (error) {
       await made.takeBack(audience.warn)
       throw error
@@ -394,6 +393,19 @@ const MOST_LEFT_OUT = 10
 const NEVER = new AbortController().signal
 const MOST_CONTENT = 32 * 2 ** 20
 const GO_ON = 'Go on where you stopped.'
+
+/** The workspace, the conversation and the model that are asked for. */
+async function find(options: QueryOptions): Promise<Omit<Found, 'made'>> {
+  const { place, user } = options
+  const shelf = shelfOf(requireWorkspace(place), user)
+  const known = await findConversationFor(shelf, options)
+  const before = await openAmbientProjectIn(place, user, known ?? 'none')
+  const model = chooseModel(before.loaded.config, options.model, place.surroundings.env)
+  const opened = await openModel(model, { env: place.surroundings.env, cwd: place.cwd })
+  if (Object.keys(before.loaded.config.providers.mcp).length === 0)
+    requireTools(options.tools, namesIn(before.loaded.config))
+  return { shelf, known, before, model, opened }
+}
 
 async function findConversationFor(
   shelf: Shelf,

@@ -38,7 +38,7 @@ export const plain = (text: string): string =>
 
 /** SPEC 4.7: the reason, then exactly what was refused, then guesses that are labelled as such. */
 export function formatFailure(
-  { reply, end, deniedAt, hints }: ToolOutcome,
+  { reply, end, deniedAt, hints, forPerson }: ToolOutcome,
   { style }: Pick<Stream, 'style'>,
 ): string {
   if (reply.type !== 'error') return ''
@@ -47,9 +47,14 @@ export function formatFailure(
     ...(deniedAt === undefined ? [] : [`rule at: ${deniedAt}`]),
     ...reply.trace.map((line) => style('dim', `trace: ${plain(line)}`)),
     ...(reply.transient ? ['the same call may work later'] : []),
-    ...refused.map(
-      ({ host, port, url, reason }) =>
-        `${style('red', 'refused:')} ${show(url ?? `${host}:${port ?? ''}`)}: ${reason}`,
+    ...refused
+      .filter(({ wish }) => !wish)
+      .map(
+        ({ host, port, url, reason }) =>
+          `${style('red', 'refused:')} ${show(url ?? `${host}:${port ?? ''}`)}: ${reason}`,
+      ),
+    ...forPerson.map((text) =>
+      text.replace(/^refused:/, (word) => style('red', word)).replaceAll('\n', '\n  '),
     ),
     ...(exit?.pressure ?? []).map((text) => `${style('yellow', 'limit:')} ${text}`),
     ...hints.map(({ text }) => `${style('cyan', 'hint:')} ${text}`),

@@ -1,0 +1,45 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { cordon, trust } from './harness/cordon.ts'
+import { events, here, model, query, UNATTENDED, write } from './harness/query.ts'
+
+const results = (): unknown[] =>
+  events().flatMap((event) => (event.kind === 'tool_result' ? [event['text']] : []))
+
+test('a mount for one tool: another one says so, and the person gets the command', async () => {
+  mkdirSync(join(here.home, 'x'))
+  write('home/x/NOTES.md', 'notes\n')
+  const read = { calls: [{ tool: 'fs_read_file', arguments: { path: 'fork/NOTES.md' } }] }
+  const asked = await model([read, { text: 'no' }, read, { text: 'yes' }], UNATTENDED)
+  const first = query('--mount', 'fs_modify_file:fork=~/x:rw', 'go')
+  expect(results()).toEqual([
+    'path escapes the workspace: fork/NOTES.md\nthe mount fork is for fs_modify_file only',
+  ])
+  const command = 'cordon mount add fs_read_file:fork=~/x'
+  expect(first.stderr).toContain(
+    `warning: tool fs_read_file: the mount fork is not for this tool\n  to allow it:\n    ${command}\n`,
+  )
+  expect(JSON.stringify(asked.requests())).not.toContain('mount add')
+  expect(cordon(here, 'mount', 'add', 'fs_read_file:fork=~/x')).toMatchObject({ code: 0 })
+  query('again')
+  expect(results()[1]).toContain('notes')
+  // What the other tool has is as it was.
+  expect(cordon(here, 'mount', 'ls').stdout).toMatch(/fs_modify_file.*rw|rw.*fs_modify_file/)
+})
+
+test('a host that is refused to a local tool: the person gets the command that `why` has, and the model does not', async () => {
+  write(
+    'w/.cordon/config.toml',
+    '[conversation.tools.fetch]\nsource = "local"\nrun = "unattended"\ncommand = ["curl", "-sS", "https://pypi.invalid/"]\n',
+  )
+  trust(here)
+  const asked = await model([{ calls: [{ tool: 'fetch', arguments: {} }] }, { text: 'no' }])
+  const { stderr } = query('go')
+  expect(results()[0]).toMatch(/cordon: refused: pypi\.invalid:443: /)
+  const command = /\n {2}to allow it:\n {4}(cordon config set .*)\n/.exec(stderr)?.[1]
+  expect(cordon(here, 'why', 'fetch', 'net', 'https://pypi.invalid:443/').stdout).toContain(
+    `    ${command}\n`,
+  )
+  expect(JSON.stringify(asked.requests())).not.toContain('config set')
+})

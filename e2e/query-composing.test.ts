@@ -1,7 +1,7 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { atTerminal, events, here, inShell, kinds, model, query, write } from './harness/query.ts'
+import { atTerminal, events, here, inShell, kinds, model, query, READ, write } from './harness/query.ts'
 
 /** An editor of the test's own, which writes `text` and ends with `code`. It notes that it was started, and whether it has a terminal. */
 function editor(text: string, code = 0): string {
@@ -93,4 +93,22 @@ test('--resume takes neither a text nor an attachment, and says what does', asyn
       '  fix: cordon q --attach FILE "…", which begins the next turn; or cordon q --resume alone\n',
   })
   expect(kinds()).toEqual(before)
+})
+
+test('--attach says what was attached, but to programs', async () => {
+  await model([{ text: 'one' }, { text: 'two' }, { text: 'three' }])
+  const said = 'attached file:///README.md (text/markdown, 6 B)\n'
+  expect(query('--attach', 'README.md', 'go')).toEqual({ code: 0, stdout: 'one\n', stderr: said })
+  expect(query('--quiet', '--attach', 'README.md', 'go')).toEqual({ code: 0, stdout: 'two\n', stderr: '' })
+  const { stdout, stderr } = query('--json', '--attach', 'README.md', 'go')
+  expect(stdout + stderr).not.toContain('attached')
+})
+
+test('no answer at all is no success', async () => {
+  await model([{ text: '' }, READ, { text: ' \n' }, { ...READ, text: 'I look.' }, { text: '' }])
+  const none = { code: 1, stderr: expect.stringContaining('warning: the model had no answer\n') }
+  expect(query('go')).toMatchObject(none)
+  expect(query('go')).toMatchObject(none)
+  // It said something, before it did what it said.
+  expect(query('go')).toMatchObject({ code: 0, stdout: 'I look.\n' })
 })

@@ -337,6 +337,7 @@ function finish(world: World, end: TurnEnd, open: Query, display: QueryDisplay, 
     )
   if (end.kind === 'cut short')
     world.err.write('warning: the answer was cut short; `cordon q --resume` asks for the rest\n')
+  if (end.kind === 'no answer') world.err.write('warning: the model had no answer\n')
   world.finish(end.kind === 'done' ? EXIT.ok : EXIT.denied)
 }
 

@@ -1,5 +1,5 @@
 export { type Added, Attachments, openAmbientAttachments, type Removed } from './attachment/attachments.ts'
-export { type Attachment, type AttachmentOrigin } from './attachment/blocks.ts'
+export { type AttachedResource, type Attachment, type AttachmentOrigin } from './attachment/blocks.ts'
 export { InterruptedError } from './attachment/errors.ts'
 export { type Person } from './approve/approve.ts'
 export { compileProject, type Policies } from './policies.ts'
@@ -90,6 +90,7 @@ export {
   uncheckedValues,
 } from '@cordon/config'
 export { isTerminal } from '@cordon/sandbox'
+export { isAbandoned, isTempName, newTempName } from '@cordon/files'
 export { startOf, statFields, userDataDir } from '@cordon/workspace'
 export { grantedNames, leftOverLines, type Swept } from './mcp/left-over.ts'
 export { runtimeOfCommand } from './mcp/runtime.ts'

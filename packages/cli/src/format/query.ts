@@ -1,6 +1,14 @@
 import { shellWord, show, showWhole, visible } from '@cordon/policy'
-import { type ModelChoice, type ShownCall, shownValues, type Sight, type TurnEnd } from '@cordon/host'
+import {
+  type AttachedResource,
+  type ModelChoice,
+  type ShownCall,
+  shownValues,
+  type Sight,
+  type TurnEnd,
+} from '@cordon/host'
 import type { Stream } from '../world.ts'
+import { formatAttached } from './attachments.ts'
 import { clip } from './text.ts'
 import { behindMargin, clipColumns, withoutTabs, wrapBelow, wrapMessage } from './wrap.ts'
 
@@ -119,6 +127,15 @@ export const formatAllowed = ({ tool, until }: Extract<Sight, { kind: 'allowed' 
     ? `  in this conversation ${show(tool)} is not asked about any more, except where it may be secret\n    to take it back: cordon conversation forget ${shellWord(tool)}\n`
     : `  until this cordon q ends, ${show(tool)} is not asked about any more, except where it may be secret\n`
 
+/** What goes to the model beside the text. Of a directory the first ones. */
+export function formatAllAttached(items: readonly AttachedResource[], { style, columns }: Styled): string {
+  const shown = items.slice(0, MOST_LINES).map(formatAttached)
+  const left = items.length - shown.length
+  return [...shown, ...(left > 0 ? [`… and ${left} more`] : [])]
+    .map((line) => `${style('dim', wrapBelow(line, '    ', columns))}\n`)
+    .join('')
+}
+
 /** At the end of a turn: what it took. */
 export function formatTurn(
   { usage, steps, kind }: TurnEnd,
@@ -180,5 +197,7 @@ export function sightJson(sight: Sight): object | undefined {
     case 'reasoning':
     case 'retry':
       return sight
+    case 'attached':
+      return undefined // who wrote the command line knows it
   }
 }

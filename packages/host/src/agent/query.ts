@@ -19,6 +19,7 @@ import {
   useConversation,
 } from '@cordon/workspace'
 import { openAmbientAttachments } from '../attachment/attachments.ts'
+import { describeResource } from '../attachment/blocks.ts'
 import { type ConversationChoice, findChosen } from '../conversation/choose.ts'
 import { openAmbientProjectIn, shelfOf } from '../conversation/open.ts'
 import { loadPatternTest } from '../execute/patterns.ts'
@@ -338,7 +339,9 @@ export class Query implements AsyncDisposable {
 
   async #attach(texts: readonly string[]): Promise<readonly Resource[]> {
     if (texts.length === 0) return []
-    return this.#attachments().read(texts, this.#conversation, this.control.turn)
+    const resources = await this.#attachments().read(texts, this.#conversation, this.control.turn)
+    this.#options.audience.see({ kind: 'attached', items: resources.map(describeResource) })
+    return resources
   }
 
   async #refresh(uri: string, signal: AbortSignal) {

@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { cordon, trust } from './harness/cordon.ts'
@@ -42,4 +42,14 @@ test('a host that is refused to a local tool: the person gets the command that `
     `    ${command}\n`,
   )
   expect(JSON.stringify(asked.requests())).not.toContain('config set')
+})
+
+test('docs/query.md: the tool that runs the tests works as it is written there', async () => {
+  const text = readFileSync(join(import.meta.dirname, '../docs/query.md'), 'utf8')
+  const value = /^cordon config set conversation\.tools\.run_tests '(.*)'$/m.exec(text)![1]!
+  expect(cordon(here, 'config', 'set', 'conversation.tools.run_tests', value).code).toBe(0)
+  write('w/package.json', '{"scripts": {"test": "echo all good"}}')
+  await model([{ calls: [{ tool: 'run_tests', arguments: {} }] }, { text: 'fine' }])
+  expect(query('run the tests').code).toBe(0)
+  expect(results()[0]).toContain('all good')
 })

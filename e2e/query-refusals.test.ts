@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { cordon, trust } from './harness/cordon.ts'
@@ -52,4 +52,40 @@ test('docs/query.md: the tool that runs the tests works as it is written there',
   await model([{ calls: [{ tool: 'run_tests', arguments: {} }] }, { text: 'fine' }])
   expect(query('run the tests').code).toBe(0)
   expect(results()[0]).toContain('all good')
+})
+
+test('a mount that nobody approved is said once, however many tools have it and are called', async () => {
+  mkdirSync(join(here.dir, 'outside'))
+  write('outside/a.txt', 'outside\n')
+  symlinkSync('../outside', join(here.cwd, 'fork'))
+  const rule = (tool: string): string =>
+    `[[conversation.tools.${tool}.access.fs]]\npath = "fork"\nexternal = true\nread = true\n`
+  write('w/.cordon/config.toml', rule('fs_read_file') + rule('fs_list_files'))
+  trust(here)
+  const read = { tool: 'fs_read_file', arguments: { path: 'fork/a.txt' } }
+  await model([
+    { calls: [read, { tool: 'fs_list_files', arguments: { path: 'fork' } }] },
+    { calls: [read] },
+    { text: 'no' },
+  ])
+  const said = query('go').stderr.match(/^warning: .*not approved.*$/gm)
+  expect(said).toEqual([
+    'warning: the rule for fork leads to a target that is not approved; it grants nothing until it is',
+  ])
+})
+
+test('guarded paths are counted where one tool is shown, and listed by `policy explain`', async () => {
+  await model([{ calls: [{ tool: 'describe', arguments: { tools: ['fs_modify_file'] } }] }, { text: 'so' }])
+  query('what may it do?')
+  expect(results()).toEqual([
+    expect.stringMatching(
+      /^fs_modify_file:\n {2}files: \.: [^\n]*\n {2}guarded: \d+ paths that the host obeys or runs cannot be written\n/,
+    ),
+  ])
+  const { stdout } = cordon(here, 'tool', 'show', 'fs_modify_file')
+  expect(stdout).toMatch(
+    /\n {2}built-in guard: \d+ paths cannot be written, because the host obeys or runs them; cordon policy explain has all of them\n/,
+  )
+  expect(stdout).not.toContain('.vscode')
+  expect(cordon(here, 'policy', 'explain', 'fs_modify_file').stdout).toContain('.vscode')
 })

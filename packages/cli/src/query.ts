@@ -15,6 +15,7 @@ import {
 import { CordonError, shellWord, show } from '@cordon/policy'
 import { deciderAt } from './asking.ts'
 import { editText, keepText } from './editor.ts'
+import { wrapBelow } from './format/wrap.ts'
 import { installation, trustTerms } from './project.ts'
 import { displayFor, type QueryDisplay } from './query-display.ts'
 import { EXIT, reportError, UsageError, warn } from './report.ts'
@@ -356,7 +357,8 @@ async function talk(
 ): Promise<void> {
   let attach = flags.attach
   if (flags.mounts.length > 0) open.keepMade() // they were granted for the conversation, not for a question
-  if (!flags.quiet) world.err.write(`${world.err.style('dim', greeting(open))}\n`)
+  if (!flags.quiet)
+    world.err.write(`${world.err.style('dim', wrapBelow(greeting(open), '  ', world.err.columns))}\n`)
   if (await open.isUnfinished())
     world.err.write('hint: the last turn was not finished; `cordon q --resume` goes on with it\n')
   for (;;) {

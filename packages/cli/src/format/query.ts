@@ -102,7 +102,7 @@ export function formatResult(
     const lines = all.filter((line) => line.trim() !== '')
     const few = lines.length <= FEW ? lines : lines.slice(0, 1)
     const more = lines.length > few.length ? `  (${all.length} lines)` : ''
-    const room = Math.max(10, Math.min(100, (columns ?? 104) - 4 - more.length))
+    const room = Math.max(2, Math.min(100, (columns ?? 104) - 4 - more.length))
     const [first = 'done', ...rest] = few.map((line) => clipColumns(visible(clip(line, 1000)), room))
     return `  ${style('green', '✓')} ${[first + more, ...rest].map((line) => style('dim', line)).join('\n    ')}\n`
   }
@@ -140,7 +140,7 @@ export function formatAllAttached(items: readonly AttachedResource[], { style, c
 export function formatTurn(
   { usage, steps, kind }: TurnEnd,
   { id, model, config }: ModelChoice,
-  { style }: Styled,
+  { style, columns }: Styled,
 ): string {
   const prices = Object.hasOwn(config.models, model) ? config.models[model] : undefined
   const isUnknown = usage.input + usage.output === 0
@@ -156,7 +156,9 @@ export function formatTurn(
     ...(prices && !isUnknown ? [`${usage.partial ? 'at least ' : ''}${formatCost(usage, prices)}`] : []),
     ...(kind === 'done' ? [] : [kind]),
   ]
-  return `${style('dim', parts.join(' · '))}\n`
+  // A part is not torn apart where it fits; so its spaces are none while it is wrapped.
+  const line = wrapBelow(parts.map((part) => part.replaceAll(' ', '\u00a0')).join(' · '), '  ', columns)
+  return `${style('dim', line.replaceAll('\u00a0', ' '))}\n`
 }
 
 function formatCost(

@@ -8,7 +8,7 @@ import {
 import { show } from '@cordon/policy'
 import type { Stream } from '../world.ts'
 import { changedTexts, toldOf } from './outcome.ts'
-import { formatTable } from './text.ts'
+import { formatList } from './text.ts'
 
 /** What a tool gave back, for standard output: texts as they are, blobs as the bytes they stand for. */
 export function contentBytes(
@@ -71,8 +71,11 @@ export const warningsOf = ({ end, notes }: ToolOutcome): string[] => [
   ...toldOf(end?.exit.appeared ?? []),
 ]
 
-export const formatTools = (tools: readonly ToolSummary[], { style }: Pick<Stream, 'style'>): string =>
-  formatTable(
+export const formatTools = (
+  tools: readonly ToolSummary[],
+  { style, columns }: Pick<Stream, 'style' | 'columns'>,
+): string =>
+  formatList(
     tools.map(({ name, source, run, enabled, description }) => [
       name,
       source,
@@ -80,6 +83,7 @@ export const formatTools = (tools: readonly ToolSummary[], { style }: Pick<Strea
       enabled ? 'enabled' : style('dim', 'disabled'),
       show(description ?? '-'),
     ]),
+    columns,
   )
 
 const runText = (run: ToolSummary['run']): string => (typeof run === 'string' ? run : 'by argument')

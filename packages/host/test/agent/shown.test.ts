@@ -26,7 +26,10 @@ const shown = (text: string | undefined, ...edits: readonly GivenEdit[]): readon
   showCall(
     'fs_modify_file',
     { edits: edits.map((edit) => ({ path: 'price.js', ...edit })) },
-    { isOurs: true, textNow: () => ({ path: parseRelPath('price.js'), read: () => text, stat: () => undefined }) },
+    {
+      isOurs: true,
+      textNow: () => ({ path: parseRelPath('price.js'), read: () => text, stat: () => undefined }),
+    },
   ).changes[0]?.lines
 
 describe('SPEC 6.5 what an edit would change', () => {

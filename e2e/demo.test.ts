@@ -1,10 +1,11 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, readdirSync } from 'node:fs'
+import { mkdirSync, readdirSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { CACHE, CORDON, cordon } from './harness/cordon.ts'
 import { here } from './harness/query.ts'
+import { cordonAtTerminal } from './harness/terminal.ts'
 
 describe('cordon demo', () => {
   test('shows an attachment, a mount, a change, a denial and a confined server, and leaves nothing', () => {
@@ -46,3 +47,49 @@ test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
     expect(readdirSync(tmp)).toEqual([])
   },
 )
+
+test('what the recorded model says is true also after a no', () => {
+  const played = cordonAtTerminal(
+    here,
+    ['demo', '--pace', '0'],
+    [
+      ['Grant it to these tools?', 'y\r'],
+      ['Run fs_modify_file?', 'n\r'],
+    ],
+  )
+  expect(played.missed).toEqual([])
+  expect(played.screen).toContain('1. src/price.js is as it was: it still takes the tax off.')
+  expect(played.screen).toContain('src/price.js is as it was; the key')
+  expect(played.screen).not.toMatch(/adds the tax now|Fixed in the shop/)
+})
+
+test('what a killed demo left is removed by the next one, and nothing else', async () => {
+  const tmp = join(here.dir, 'tmp')
+  mkdirSync(tmp)
+  const env = { ...here.env, TMPDIR: tmp, XDG_CACHE_HOME: CACHE }
+  const start = () =>
+    spawn(process.execPath, [CORDON, 'demo', '--pace', '1000'], {
+      cwd: here.cwd,
+      env: { PATH: process.env['PATH'], HOME: here.home, ...env },
+      stdio: ['ignore', 'pipe', 'ignore'],
+    })
+  const killed = start()
+  await once(killed.stdout, 'data')
+  killed.kill('SIGKILL')
+  await once(killed, 'exit')
+  const left = readdirSync(tmp)
+  expect(left).toHaveLength(1)
+  const running = start()
+  await once(running.stdout, 'data')
+  const others = readdirSync(tmp)
+  expect(others).toHaveLength(1)
+  expect(others).not.toEqual(left)
+  // Named like one, and not one: of nobody who could be asked, and a link.
+  mkdirSync(join(tmp, 'cordon-demo-mine'))
+  mkdirSync(join(here.dir, 'precious'))
+  symlinkSync(join(here.dir, 'precious'), join(tmp, left[0]!))
+  expect(cordon({ ...here, env }, 'demo', '--pace', '0').code).toBe(0)
+  expect(readdirSync(tmp).toSorted()).toEqual([...others, 'cordon-demo-mine', left[0]!].toSorted())
+  running.kill('SIGTERM')
+  await once(running, 'exit')
+})

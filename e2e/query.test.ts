@@ -460,7 +460,7 @@ describe('SPEC 6.5 when it does not work', () => {
     expect({ code, stderr }).toEqual({
       code: 1,
       stderr:
-        'cordon: recorded/x: the model, or its server, does not take an attached file: image input is not supported\n' +
+        'attached file:///a.png (image/png, 17 B)\ncordon: recorded/x: the model, or its server, does not take an attached file: image input is not supported\n' +
         '  fix: another model may take it; or without it: cordon attachment rm a.png\n',
     })
     expect(cordon(here, 'attachment', 'rm', 'a.png').code).toBe(0)

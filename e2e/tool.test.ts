@@ -445,7 +445,14 @@ allow = true
   )
   const outcome = run(setting, 'fetch', {})
   expect(outcome).toMatchObject({ code: 1, stdout: '' })
-  expect(outcome.stderr).toMatch(/\n {2}refused: http:\/\/other\.example(?::80)?\/x: [^\n]+\n$/)
+  expect(outcome.stderr).toMatch(
+    /\n {2}refused: http:\/\/other\.example(?::80)?\/x: [^\n]+\n {4}to allow it:\n {6}cordon config set [^\n]+\n$/,
+  )
+  const command = /cordon config set .*/.exec(outcome.stderr)![0]
+  // The same as `why` has, and it works.
+  expect(cordon(setting, 'why', 'fetch', 'net', 'http://other.example/x').stdout).toContain(
+    `    ${command}\n`,
+  )
 })
 
 test('ls, show, and what cannot be run', () => {

@@ -186,7 +186,7 @@ const wrapped = (question: string, columns: number): string =>
     ? question
     : question
         .split('\n')
-        .map((line) => wrap(line, Math.max(20, columns - 2)).join('\n'))
+        .map((line) => wrap(line, Math.max(1, columns - 2)).join('\n'))
         .join('\n')
 
 /** One line; undefined at the end of input and after Ctrl-C. `ahead` is typed already. */

@@ -1,6 +1,7 @@
 import type { Decider, ModelChoice, Query, Sight, TurnEnd } from '@cordon/host'
 import { type CordonError, jsonText } from '@cordon/policy'
 import {
+  formatAllAttached,
   formatAllowed,
   formatCall,
   formatHanded,
@@ -158,6 +159,8 @@ class TextDisplay implements QueryDisplay {
           `${err.style('yellow', 'warning:')} left out to save room: ${sight.what.join(', ')}\n`,
           'thinking',
         )
+      case 'attached':
+        return this.#tell(formatAllAttached(sight.items, err), 'thinking')
       case 'calls left out':
         return this.#tell(
           `${err.style('yellow', 'warning:')} the model asked for ${sight.count} calls more than are taken at once\n`,

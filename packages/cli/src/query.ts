@@ -7,13 +7,15 @@ import {
   openAmbientProjectIn,
   Query,
   type QueryConversation,
+  type QueryOptions,
   type Sight,
   type TurnControl,
   type TurnEnd,
 } from '@cordon/host'
-import { CordonError, show } from '@cordon/policy'
+import { CordonError, shellWord, show } from '@cordon/policy'
 import { deciderAt } from './asking.ts'
-import { editText } from './editor.ts'
+import { editText, keepText } from './editor.ts'
+import { wrapBelow } from './format/wrap.ts'
 import { installation, trustTerms } from './project.ts'
 import { displayFor, type QueryDisplay } from './query-display.ts'
 import { EXIT, reportError, UsageError, warn } from './report.ts'
@@ -45,10 +47,12 @@ export const ways = new Set<'answers' | 'calls'>()
 
 /** `cordon query` (SPEC 6.5). */
 export async function query(world: World, typed: string, flags: QueryFlags): Promise<void> {
+  if (flags.resume) refuseWhatResumeDrops(typed, flags)
   const schema = flags.schema === undefined ? undefined : await readSchema(flags.schema, world)
   await refuseMisreadName(world, typed, flags)
-  const text = flags.resume ? '' : await textOf(world, typed, flags)
   const display = displayFor(world, flags)
+  if (flags.edit) return await converseEdited(world, typed, { schema, flags }, display)
+  const text = flags.resume ? '' : await textOf(world, typed)
   try {
     await converse(world, { text, schema, flags }, display)
   } catch (error) {
@@ -66,7 +70,7 @@ interface Wanted {
 
 async function converse(world: World, { text, schema, flags }: Wanted, display: QueryDisplay): Promise<void> {
   const endings = new Endings(world)
-  await using open = await openQuery(world, flags, display)
+  await using open = await Query.open(optionsFor(world, flags, display))
   if (!flags.resume && text === undefined) return await talk(world, open, display, endings, flags) // `open` is closed after it
   const asked = { text: text ?? '', attach: flags.attach, schema }
   const end = await during(endings, open, display, () =>
@@ -75,12 +79,48 @@ async function converse(world: World, { text, schema, flags }: Wanted, display: 
   finish(world, end, open, display, endings)
 }
 
-async function openQuery(world: World, flags: QueryFlags, display: QueryDisplay): Promise<Query> {
+/** `-e`: whatever goes wrong after somebody took the time to write, their words are not lost. */
+async function converseEdited(
+  world: World,
+  typed: string,
+  { schema, flags }: Omit<Wanted, 'text'>,
+  display: QueryDisplay,
+): Promise<void> {
+  await Query.check(optionsFor(world, flags, display))
+  const piped = await pipedInto(world)
+  const edited = await editText(world, 'query.md', typed)
+  const text = edited.kind === 'unchanged' ? typed : edited.text
+  try {
+    if (edited.kind === 'failed') throw new UsageError(edited.why)
+    if (text.trim() === '') throw new UsageError('nothing was written, so nothing is asked')
+    await converse(world, { text: joined(text, piped), schema, flags }, display)
+  } catch (error) {
+    if (error instanceof CordonError) display.failed(error)
+    world.finish(reportError(world, error))
+    if (text.trim() === '') return
+    const file = shellWord(keepText(joined(text, piped)))
+    world.err.write(`  your text is kept: ${file}\n  fix: cordon q "$(cat ${file})"\n`)
+  }
+}
+
+const joined = (...parts: string[]): string => parts.filter((part) => part.trim() !== '').join('\n\n')
+
+/** A turn is resumed as it was begun: what is said beside would not be heard. */
+function refuseWhatResumeDrops(typed: string, { attach, edit }: QueryFlags): void {
+  const [what, instead] =
+    attach.length > 0 ? ['attachments', 'cordon q --attach FILE "…"'] : ['text', 'cordon q "…"']
+  if (typed === '' && !edit && attach.length === 0) return
+  throw new UsageError(
+    `--resume goes on with a turn as it was begun, and takes no ${what}\n  fix: ${instead}, which begins the next turn; or cordon q --resume alone`,
+  )
+}
+
+function optionsFor(world: World, flags: QueryFlags, display: QueryDisplay): QueryOptions {
   const { cwd, pid, uid, home, session } = world
   const person = world.person && {
     confirms: (question: string) => display.pausing(() => world.person!.confirms(question)),
   }
-  return Query.open({
+  return {
     place: { cwd, surroundings: world, cfg: flags.cfg, trust: trustTerms(world, 'files') },
     user: { pid, uid, home, session, person },
     installation: installation(world),
@@ -114,7 +154,7 @@ async function openQuery(world: World, flags: QueryFlags, display: QueryDisplay)
           })),
       waiting: (server, seconds) => display.waiting(`MCP server ${show(server)} starts`, seconds),
     },
-  })
+  }
 }
 
 const conversationOf = ({ new: isNew, id, last, persist }: QueryFlags): QueryConversation =>
@@ -141,24 +181,18 @@ const misread = (name: string, what: string, flag: string): UsageError =>
     `${show(name)} is ${what}, and after \`${flag}\` it is read as text\n  fix: write ${flag}=${name}`,
   )
 
-/** What was typed, what is piped in, or what the person writes in their editor. Undefined: they are asked line by line. */
-async function textOf(world: World, typed: string, flags: QueryFlags): Promise<string | undefined> {
-  if (flags.edit) {
-    const edited = await editText(world, 'query.md', typed)
-    if (edited.kind === 'failed') throw new UsageError(edited.why)
-    const text = edited.kind === 'text' ? edited.text : typed
-    if (text.trim() === '') throw new UsageError('nothing was written, so nothing is asked')
-    return text
-  }
-  const piped = world.inputIsTerminal ? '' : await readPiped(world)
-  const text = [typed, piped].filter((part) => part.trim() !== '').join('\n\n')
+/** What was typed, and what is piped in. Undefined: they are asked line by line. */
+async function textOf(world: World, typed: string): Promise<string | undefined> {
+  const piped = await pipedInto(world)
+  const text = joined(typed, piped)
   if (text !== '') return text
   if (world.askText && world.out.isTerminal) return undefined
   throw new UsageError('there is nothing to ask\n  fix: cordon q "what you want", or pipe it in')
 }
 
 /** A program that writes slowly, or a pipe that nobody closes: at a terminal it looks as if nothing happened. */
-async function readPiped(world: World): Promise<string> {
+async function pipedInto(world: World): Promise<string> {
+  if (world.inputIsTerminal) return ''
   const waiting = setTimeout(() => {
     if (world.err.isTerminal) world.err.write('note: reading standard input, until it ends\n')
   }, PATIENCE_MS)
@@ -304,6 +338,7 @@ function finish(world: World, end: TurnEnd, open: Query, display: QueryDisplay, 
     )
   if (end.kind === 'cut short')
     world.err.write('warning: the answer was cut short; `cordon q --resume` asks for the rest\n')
+  if (end.kind === 'no answer') world.err.write('warning: the model had no answer\n')
   world.finish(end.kind === 'done' ? EXIT.ok : EXIT.denied)
 }
 
@@ -322,7 +357,8 @@ async function talk(
 ): Promise<void> {
   let attach = flags.attach
   if (flags.mounts.length > 0) open.keepMade() // they were granted for the conversation, not for a question
-  if (!flags.quiet) world.err.write(`${world.err.style('dim', greeting(open))}\n`)
+  if (!flags.quiet)
+    world.err.write(`${world.err.style('dim', wrapBelow(greeting(open), '  ', world.err.columns))}\n`)
   if (await open.isUnfinished())
     world.err.write('hint: the last turn was not finished; `cordon q --resume` goes on with it\n')
   for (;;) {

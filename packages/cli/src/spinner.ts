@@ -1,3 +1,4 @@
+import { clipColumns } from './format/wrap.ts'
 import type { World } from './world.ts'
 
 const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏']
@@ -36,6 +37,8 @@ export class Spinner {
     const waited = Date.now() - this.#since
     const frame = FRAMES[Math.floor(waited / EVERY_MS) % FRAMES.length]!
     const seconds = waited < 1000 ? '' : ` ${Math.floor(waited / 1000)} s`
-    err.write(`\r\u001b[K${err.style('dim', `${frame} ${this.#what}${seconds}`)}`)
+    // A line that goes on in the next row could not be taken back.
+    const line = clipColumns(`${frame} ${this.#what}${seconds}`, Math.max(2, (err.columns ?? 80) - 1))
+    err.write(`\r\u001b[K${err.style('dim', line)}`)
   }
 }

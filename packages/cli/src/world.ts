@@ -125,6 +125,9 @@ export function openAmbientWorld(): World {
     out: {
       ...streamTo(STDOUT, env),
       write: (text) => void out().write(text),
+      get columns() {
+        return isTerminal(STDOUT) ? out().columns || undefined : undefined
+      },
       get sink() {
         return out()
       },

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { MarkdownStream } from '../src/format/markdown.ts'
+import { widthOf } from '../src/format/wrap.ts'
 
 const styled = { style: (style: string, text: string): string => `<${style}>${text}</${style}>` }
 const plain = { style: (_: string, text: string): string => text }
@@ -92,7 +93,9 @@ a    several words that
     ['more rows than anybody reads', row('x', 2) + row('-', 2) + '|\n'.repeat(1001)],
     ['long names, repeated for each row', row('x'.repeat(400), 20) + row('-', 20) + '|\n'.repeat(500)],
   ])('a table that is too large is printed as it was written: %s', (_, table) => {
-    expect(render([table], 80, plain)).toBe(table)
+    const drawn = render([table], 80, plain)
+    expect(drawn.replaceAll('\n↳ ', '')).toBe(table)
+    expect(drawn.split('\n').filter((each) => widthOf(each) > 80)).toEqual([])
   })
 
   test.each([20, 40, 100])('a table is drawn in a multiple of its length, at %i columns', (width) => {
@@ -172,6 +175,43 @@ a    several words that
     const shown = render([hostile], 200, plain)
     expect(shown).not.toMatch(/[^\P{C}\n]/u)
     expect(shown).toContain('\\u{1b}[2Jcleared')
+  })
+
+  test('a long line of code goes on behind a sign, in whichever pieces it comes', () => {
+    const code = `\`\`\`\n${'abcdefghij'.repeat(5)}\n\`\`\`\n`
+    const drawn = `  ${'abcdefghij'.repeat(5).slice(0, 18)}\n↳ ${'abcdefghij'.repeat(5).slice(18, 36)}\n↳ ${'abcdefghij'.repeat(5).slice(36)}\n`
+    expect(render([code], 20, plain)).toBe(drawn)
+    expect(render(Array.from(code), 20, plain)).toBe(drawn)
+    expect(render([`    ${'x'.repeat(40)}\n`], 20, plain)).toBe(
+      `    ${'x'.repeat(16)}\n↳ ${'x'.repeat(18)}\n↳ ${'x'.repeat(6)}\n`,
+    )
+  })
+
+  test.each([4, 8, 12, 19])('no row is wider than %i columns', (width) => {
+    const text = [
+      'Some words, and https://example.com/a/very/long/address and more.',
+      '- an item that goes on',
+      '        - a deep one that goes on',
+      '> a quote that goes on, and averyveryverylongword',
+      '# a heading of some words',
+      '```a-very-long-label-of-a-fence',
+      'const answer = 42',
+      '```',
+      '| name | a longer one |\n|---|---|\n| x | averyveryverylongword 你好 |',
+      '你好你好你好你好你好你好你好',
+    ].join('\n')
+    for (const pieces of [[text], Array.from(text)])
+      expect(
+        render(pieces, width, plain)
+          .split('\n')
+          .filter((each) => widthOf(each) > width),
+      ).toEqual([])
+  })
+
+  test('no letter carries more than four marks, in whichever pieces they come', () => {
+    const pile = `a${'\u0301'.repeat(20_000)} x${'\ufe0f'.repeat(20_000)}`
+    for (const pieces of [[pile], pile.match(/[^]{1,7}/g)!])
+      expect(render(pieces, 80, plain)).not.toMatch(/\p{M}{5}/u)
   })
 })
 

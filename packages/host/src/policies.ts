@@ -155,7 +155,7 @@ export function compileWith(
       }),
     ),
   )
-  return { bySubject, approved, warnings: [...warnings.map(formatNotice), ...unseen, ...led] }
+  return { bySubject, approved, warnings: [...droppedMounts(warnings), ...unseen, ...led] }
 }
 
 const withRules = (subject: Subject, rules: readonly FsRule[]): Subject => {
@@ -199,6 +199,16 @@ const withhold = (
       return [subject, { ...policy, fs }]
     }),
   )
+
+/**
+ * A mount is one, however many tools have a rule for it: it is said once, in the same words whoever compiles, so that who calls
+ * one tool after the other does not read it again.
+ */
+const droppedMounts = (notices: readonly Notice[]): readonly string[] => [
+  ...new Set(
+    notices.map((notice) => (notice.subject.kind === 'tool' ? notice.message : formatNotice(notice))),
+  ),
+]
 
 const formatNotice = ({ subject, origin, message }: Notice): string =>
   `${labelOf(subject)}: ${message}${origin === undefined ? '' : `\n  at ${origin}`}`

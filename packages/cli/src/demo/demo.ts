@@ -1,12 +1,12 @@
-import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { initProject, RecordedModel } from '@cordon/host'
 import { tomlString } from '@cordon/policy'
 import { wrapBelow } from '../format/wrap.ts'
 import { query } from '../query.ts'
 import type { World } from '../world.ts'
-import { FILES, QUESTION, STORY } from './story.ts'
+import { makePlace, sweepPlaces } from './place.ts'
+import { type Change, FILES, QUESTION, stepOf } from './story.ts'
 
 export interface DemoFlags {
   readonly pace: number
@@ -17,7 +17,8 @@ export interface DemoFlags {
  * `cordon q` does. Leaves nothing behind.
  */
 export async function demo(world: World, { pace }: DemoFlags): Promise<void> {
-  const dir = realpathSync(mkdtempSync(join(tmpdir(), 'cordon-demo-')))
+  sweepPlaces(world)
+  const dir = makePlace()
   const clean = (): void => rmSync(dir, { recursive: true, force: true })
   const dieBy = (signal: NodeJS.Signals): void => {
     clean()
@@ -26,7 +27,10 @@ export async function demo(world: World, { pace }: DemoFlags): Promise<void> {
   world.atEnd(clean)
   const stop = world.onInterrupt(dieBy)
   try {
-    await using model = await RecordedModel.start(STORY.map((step) => ({ ...step, pace })))
+    await using model = await RecordedModel.start((_, index) => ({
+      ...stepOf(index, changeIn(dir)),
+      pace,
+    }))
     const inside = await prepare(world, dir, model.url, dieBy)
     introduce(world)
     await query(inside, QUESTION, {
@@ -117,13 +121,20 @@ function introduce({ err }: World): void {
   )
 }
 
+/** What came of the one change that the model wants: a person may say no to it, or edit it. */
+function changeIn(dir: string): Change {
+  const text = readFileSync(join(dir, 'shop', PRICE), 'utf8')
+  return text === FILES[`shop/${PRICE}`] ? 'none' : text.includes('price + tax') ? 'as wanted' : 'another'
+}
+
+const PRICE = 'src/price.js'
+
 function conclude({ err }: World, dir: string): void {
-  const isFixed = readFileSync(join(dir, 'shop/src/price.js'), 'utf8').includes('price + tax')
   err.write(
     [
       '',
       wrapBelow(
-        `src/price.js ${isFixed ? 'is changed' : 'is as it was'}; the key in the home was never in the sandbox.`,
+        `src/price.js ${changeIn(dir) === 'none' ? 'is as it was' : 'is changed'}; the key in the home was never in the sandbox.`,
         '',
         err.columns,
       ),

@@ -48,16 +48,21 @@ createInterface({ input: process.stdin }).on('line', async (line) => {
 
 export const QUESTION = 'fix what the report is about'
 
-/** What the recorded model says, request after request. The tools, the policy and the sandbox are real. */
-export const STORY: readonly RecordedStep[] = [
-  {
+/** What came of the change of the second step. */
+export type Change = 'as wanted' | 'none' | 'another'
+
+/** What the recorded model says to each request, as far as it can know what came of it. The tools, the policy and the sandbox are real. */
+export const stepOf = (index: number, change: Change): RecordedStep => STORY[index]?.(change) ?? { text: '' }
+
+const STORY: readonly ((change: Change) => RecordedStep)[] = [
+  () => ({
     text: 'The **report** says that totals are too low. I look at the code, and at the notes in the mounted fork.',
     calls: [
       { tool: 'fs_read_file', arguments: { path: 'src/price.js' } },
       { tool: 'fs_read_file', arguments: { path: 'fork/NOTES.md' } },
     ],
-  },
-  {
+  }),
+  () => ({
     text: 'The tax is *taken off*, and the notes say that it is added. That is one character:',
     calls: [
       {
@@ -67,21 +72,38 @@ export const STORY: readonly RecordedStep[] = [
         },
       },
     ],
-  },
-  {
-    text: 'I leave a note in the fork, too.',
-    calls: [{ tool: 'fs_create_file', arguments: { path: 'fork/FIX.md', content: 'Fixed in the shop.\n' } }],
-  },
-  {
+  }),
+  (change) => ({
+    text:
+      change === 'none'
+        ? 'It was not changed, so I only leave a note in the fork.'
+        : 'I leave a note in the fork, too.',
+    calls: [
+      {
+        tool: 'fs_create_file',
+        arguments: {
+          path: 'fork/FIX.md',
+          content: change === 'none' ? 'To be fixed in the shop.\n' : 'Fixed in the shop.\n',
+        },
+      },
+    ],
+  }),
+  () => ({
     text: 'That is not granted, so I leave it. Last, the style checker that somebody added, an MCP server:',
     calls: [{ tool: 'check_style', arguments: {} }],
-  },
-  {
+  }),
+  (change) => ({
     text: `## Done
 
-1. \`src/price.js\` adds the tax now.
+1. ${CHANGED[change]}
 2. The fork could be **read**, because it was mounted for reading, and not written.
 3. The style checker did its work. It also tried to read a key and to reach a host: neither was there for it.
 `,
-  },
+  }),
 ]
+
+const CHANGED: Readonly<Record<Change, string>> = {
+  'as wanted': '`src/price.js` adds the tax now.',
+  none: '`src/price.js` is as it was: it still takes the tax off.',
+  another: '`src/price.js` is changed, as you wanted it.',
+}

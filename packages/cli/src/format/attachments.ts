@@ -1,4 +1,4 @@
-import type { Added, Attachment, AttachmentOrigin } from '@cordon/host'
+import type { Added, AttachedResource, Attachment, AttachmentOrigin } from '@cordon/host'
 import { show } from '@cordon/policy'
 import type { Stream } from '../world.ts'
 import { formatTable } from './text.ts'
@@ -27,13 +27,16 @@ export function formatAdded({ items, conversation, started }: Added): string {
     ...items.map(({ attachment, outcome, delivery }) => {
       // The same words that the model gets.
       if (outcome === 'unchanged' && delivery.kind === 'reference') return show(delivery.text)
-      const { uri, size, mimeType, origin } = attachment
-      const mark = origin.kind === 'outside' ? `${OUTSIDE} ` : ''
-      return `attached ${mark}${show(uri)} (${show(mimeType ?? '-')}, ${formatSize(size)})`
+      return formatAttached(attachment)
     }),
     `in ${started === 'new' ? 'the new ' : ''}conversation ${conversation.id}`,
     '',
   ].join('\n')
+}
+
+export function formatAttached({ uri, size, mimeType, origin }: AttachedResource): string {
+  const mark = origin.kind === 'outside' ? `${OUTSIDE} ` : ''
+  return `attached ${mark}${show(uri)} (${show(mimeType ?? '-')}, ${formatSize(size)})`
 }
 
 const formatOrigin = (origin: AttachmentOrigin): string =>

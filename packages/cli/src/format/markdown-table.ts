@@ -1,5 +1,5 @@
 import type { Stream } from '../world.ts'
-import { widthOf, wrap } from './wrap.ts'
+import { behindMargin, widthOf, wrap, wrapBelow } from './wrap.ts'
 
 type Styled = Pick<Stream, 'style'>
 
@@ -18,7 +18,11 @@ const MOST_NAMES = 50_000
  * is at most so many times as long as what was written, whatever was written.
  */
 export function formatMarkdownTable(lines: readonly string[], width: number, { style }: Styled): string {
-  const asWritten = (): string => lines.map((line) => `${line}\n`).join('')
+  const asWritten = (): string =>
+    lines
+      .flatMap((line) => behindMargin(line, ['', '↳ '], width))
+      .map((row) => `${row}\n`)
+      .join('')
   const [head, marks] = lines.slice(0, 2).map(cellsOf)
   const isTable = head && marks && marks.every((mark) => /^:?-+:?$/.test(mark))
   if (!isTable || head.length > MOST_COLUMNS || lines.length > MOST_ROWS + 2) return asWritten()
@@ -71,10 +75,13 @@ const record = (
   style: Styled['style'],
 ): string =>
   row
-    .map(
-      (cell, i) =>
-        `${style('bold', head[i]!)}: ${wrap(cell, Math.max(1, width - GAP.length)).join(`\n${GAP}`)}\n`,
-    )
+    .map((cell, i) => {
+      const name = `${head[i]!}:`
+      const text = wrapBelow(`${name} ${cell}`, GAP, width)
+      return text.startsWith(name)
+        ? `${style('bold', head[i]!)}${text.slice(head[i]!.length)}\n`
+        : `${text}\n`
+    })
     .join('')
 
 function pad(cell: string, width: number, isRight: boolean, styled: (cell: string) => string): string {

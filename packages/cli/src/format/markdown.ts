@@ -1,7 +1,7 @@
 import type { Stream } from '../world.ts'
 import { formatMarkdownTable } from './markdown-table.ts'
 import { foreign } from './text.ts'
-import { widthOf } from './wrap.ts'
+import { behindMargin, clipColumns, widthOf } from './wrap.ts'
 
 type Style = Parameters<Stream['style']>[0]
 
@@ -14,6 +14,8 @@ export class MarkdownStream {
   readonly #widthNow: () => number
   /** Half of a character outside the basic plane, which waits for its other half. */
   #half = ''
+  /** The last character was the mark of coloured emoji, of which one is enough. */
+  #endsWithSelector = false
   /** What cannot be printed yet: the beginning of a line, or a mark that may become another. */
   #pending = ''
   #line: Line | undefined
@@ -38,14 +40,21 @@ export class MarkdownStream {
   }
 
   get #width(): number {
-    return Math.max(20, this.#widthNow())
+    return Math.max(2, this.#widthNow())
+  }
+
+  get #isNarrow(): boolean {
+    return this.#width < NARROWEST
   }
 
   /** What can be printed now. */
   write(text: string): string {
     const all = this.#half + text
     this.#half = /[\uD800-\uDBFF]$/.exec(all)?.[0] ?? ''
-    const whole = all.slice(0, all.length - this.#half.length)
+    const whole = all
+      .slice(0, all.length - this.#half.length)
+      .replace(this.#endsWithSelector ? /^\ufe0f+/ : /^$/, '')
+    if (whole !== '') this.#endsWithSelector = whole.endsWith('\ufe0f')
     return this.#take(foreign(whole.replaceAll('\r', ''), { isTerminal: true }))
   }
 
@@ -117,17 +126,19 @@ export class MarkdownStream {
       if (end < 0) return undefined
       this.#fence = fence[1]!
       const label = fence[2]!.trim()
-      return { out: label === '' ? '' : style('dim', `  ${label}\n`), rest: rest.slice(end + 1) }
+      const shown = clipColumns(label, this.#width - 2)
+      return { out: label === '' ? '' : style('dim', `  ${shown}\n`), rest: rest.slice(end + 1) }
     }
     const heading = /^(#{1,6}) +/.exec(line)
     if (heading) return this.#start({ indent: '', styles: ['bold'] }, '', rest.slice(heading[0].length))
     const item = /^([ \t]{0,8})([-*+]|\d{1,3}[.)]) +/.exec(line)
     if (item) {
       const mark = /\d/.test(item[2]!) ? `${item[2]!} ` : '• '
-      const indent = ' '.repeat(item[1]!.length + mark.length)
+      const before = item[1]!.slice(0, Math.max(0, this.#width - NARROWEST))
+      const indent = ' '.repeat(before.length + mark.length)
       return this.#start(
         { indent, styles: [] },
-        item[1]! + style('cyan', mark),
+        before + style('cyan', mark),
         rest.slice(item[0].length),
         indent.length,
       )
@@ -152,7 +163,10 @@ export class MarkdownStream {
   ): { readonly out: string; readonly rest: string } | undefined {
     const length = this.#tableLength + line.length + 1
     if (length > MOST_TABLE) {
-      const out = this.#table.map((each) => `${each}\n`).join('')
+      const out = this.#table
+        .flatMap((each) => behindMargin(each, ['', GOES_ON], this.#width))
+        .map((row) => `${row}\n`)
+        .join('')
       this.#table = []
       this.#tableLength = 0
       return this.#start({ indent: '', styles: [], isLiteral: true }, out, rest)
@@ -195,7 +209,7 @@ export class MarkdownStream {
   /** Styles by their marks; words are kept until they end. `isWhole`: nothing of this line comes any more. */
   #inline(text: string, isWhole: boolean): { readonly out: string; readonly rest: string } {
     const line = this.#line!
-    if (line.isLiteral) return { out: this.#styled(text, line.styles), rest: '' }
+    if (line.isLiteral) return { out: this.#literal(text, line.styles), rest: '' }
     let out = ''
     const points = Array.from(text)
     for (let i = 0; i < points.length; i++) {
@@ -220,6 +234,24 @@ export class MarkdownStream {
     return { out, rest: '' }
   }
 
+  /** As it is, character by character. Where it goes on in the next row, that begins with a sign of ours. */
+  #literal(text: string, styles: readonly Style[]): string {
+    let out = ''
+    let row = ''
+    for (const point of text) {
+      // A tab ends at the last column, and goes no further.
+      const room = point === '\t' ? 8 - (this.#column % 8) : widthOf(point)
+      if (point !== '\t' && this.#column + room > this.#width) {
+        out += `${this.#styled(row, styles)}\n${this.#stream.style('dim', GOES_ON)}`
+        row = ''
+        this.#column = GOES_ON.length
+      }
+      row += point
+      this.#column += room
+    }
+    return out + this.#styled(row, styles)
+  }
+
   /** A word that is as long as a line is printed as it comes: it has to be cut anyway. */
   #add(point: string): string {
     const styles: Style[] = [
@@ -227,11 +259,14 @@ export class MarkdownStream {
       ...(this.#bold ? (['bold'] as const) : []),
       ...(this.#code ? (['cyan'] as const) : []),
     ]
+    const width = widthOf(point)
+    const room = this.#isNarrow ? this.#width - this.#line!.indent.length : this.#width
+    const out = this.#isNarrow && this.#wordWidth + width > room ? this.#flushWord() : ''
     const last = this.#word.at(-1)
     if (last && last.styles.join() === styles.join()) last.text += point
     else this.#word.push({ text: point, styles })
-    this.#wordWidth += widthOf(point)
-    return this.#wordWidth < this.#width ? '' : this.#flushWord()
+    this.#wordWidth += width
+    return this.#wordWidth < room ? out : out + this.#flushWord()
   }
 
   #flushWord(): string {
@@ -240,7 +275,8 @@ export class MarkdownStream {
     const { indent } = this.#line!
     const isFirst = this.#column <= indent.length
     const gap = this.#hasGap && !isFirst ? 1 : 0
-    const wraps = !isFirst && gap > 0 && this.#column + gap + width > this.#width
+    // A long word, such as an address, stays whole for who copies it; but where hardly anything fits.
+    const wraps = !isFirst && (gap > 0 || this.#isNarrow) && this.#column + gap + width > this.#width
     const text = this.#word.map((piece) => this.#styled(piece.text, piece.styles)).join('')
     this.#column = wraps ? indent.length + width : this.#column + gap + width
     this.#word = []
@@ -269,6 +305,8 @@ interface Line {
 }
 
 const MOST_TABLE = 20_000
+const NARROWEST = 20
+const GOES_ON = '↳ '
 
 /** A code block begins; a line that goes on for longer is none, or it would be held for ever. */
 const FENCE = /^[ \t]{0,8}(`{3,20}|~{3,20})([^`]{0,100})$/

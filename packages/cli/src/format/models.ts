@@ -1,7 +1,8 @@
 import type { ProviderView } from '@cordon/host'
 import { show } from '@cordon/policy'
 import type { Stream } from '../world.ts'
-import { formatTable } from './text.ts'
+import { formatList } from './text.ts'
+import { wrapMessage } from './wrap.ts'
 
 const SHOWN = 12
 
@@ -9,7 +10,7 @@ const SHOWN = 12
 export function formatModels(
   providers: readonly ProviderView[],
   chosen: string | undefined,
-  { style }: Pick<Stream, 'style'>,
+  { style, columns }: Pick<Stream, 'style' | 'columns'>,
 ): string {
   const rows = providers.map(({ name, address, state, why, models }) => {
     const colour = state === 'ready' ? 'green' : 'dim'
@@ -25,11 +26,14 @@ export function formatModels(
       list: [...shown, ...(more > 0 ? [`  … and ${more} more; --json has all of them\n`] : [])].join(''),
     }
   })
-  const lines = formatTable(rows.map(({ row }) => row)).split(/(?<=\n)/)
+  const lines = formatList(
+    rows.map(({ row }) => row),
+    columns,
+  ).split(/(?<=\n)(?! )/)
   const body = rows.map(({ list }, i) => `${lines[i] ?? ''}${list}`).join('')
   const how =
     chosen === undefined
-      ? 'no model is chosen: cordon config set --user assistant.model PROVIDER/MODEL'
-      : `assistant.model is ${show(chosen)}`
-  return `${body}${how}\n`
+      ? ['no model is chosen', '  fix: cordon config set --user assistant.model PROVIDER/MODEL']
+      : [`assistant.model is ${show(chosen)}`]
+  return `${body}${wrapMessage(how, { indent: '  ', columns }).join('\n')}\n`
 }

@@ -4,14 +4,18 @@ import type { Stream } from '../world.ts'
 import { formatTable } from './text.ts'
 
 /** `policy explain` for people: one line for the capabilities of a rule that are held in the same way, and below it how, where that needs words. */
-export const formatViews = (views: readonly PolicyView[], { style }: Pick<Stream, 'style'>): string =>
+export const formatViews = (
+  views: readonly PolicyView[],
+  { style }: Pick<Stream, 'style'>,
+  guarded: 'all' | 'counted' = 'all',
+): string =>
   views
     .map(({ subject, holdings, notes, lost = [] }) => {
       const written = holdings.filter(({ guard }) => !guard)
       const lines = [
         formatTable(written.map(rowOf)),
         notesOf(written, style),
-        formatGuard(holdings, style),
+        guarded === 'all' ? formatGuard(holdings, style) : countGuard(holdings, style),
         ...notes.map((text) => `  ${style('yellow', 'note:')} ${text}\n`),
         ...lost.map((loss) => `  ${style('yellow', 'not held here:')} ${loss}\n`),
       ]
@@ -33,6 +37,13 @@ function formatGuard(holdings: readonly Holding[], style: Stream['style']): stri
   })
   if (lines.length === 0) return ''
   return `${lines.join('')}  ${style('yellow', 'note:')} a rule that names a guarded path, or one below it, overrides the guard there; cordon why says which\n`
+}
+
+/** Where one tool is shown they are not what it is about. */
+function countGuard(holdings: readonly Holding[], style: Stream['style']): string {
+  const paths = new Set(holdings.flatMap(({ guard, granted, about }) => (guard && !granted ? [about] : [])))
+  if (paths.size === 0) return ''
+  return `  ${style('cyan', 'built-in guard:')} ${paths.size} paths cannot be written, because the host obeys or runs them; cordon policy explain has all of them\n`
 }
 
 const WRITING: ReadonlySet<string> = new Set(['create', 'update', 'delete'])

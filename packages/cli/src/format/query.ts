@@ -1,6 +1,14 @@
 import { shellWord, show, showWhole, visible } from '@cordon/policy'
-import { type ModelChoice, type ShownCall, shownValues, type Sight, type TurnEnd } from '@cordon/host'
+import {
+  type AttachedResource,
+  type ModelChoice,
+  type ShownCall,
+  shownValues,
+  type Sight,
+  type TurnEnd,
+} from '@cordon/host'
 import type { Stream } from '../world.ts'
+import { formatAttached } from './attachments.ts'
 import { clip } from './text.ts'
 import { behindMargin, clipColumns, withoutTabs, wrapBelow, wrapMessage } from './wrap.ts'
 
@@ -94,7 +102,7 @@ export function formatResult(
     const lines = all.filter((line) => line.trim() !== '')
     const few = lines.length <= FEW ? lines : lines.slice(0, 1)
     const more = lines.length > few.length ? `  (${all.length} lines)` : ''
-    const room = Math.max(10, Math.min(100, (columns ?? 104) - 4 - more.length))
+    const room = Math.max(2, Math.min(100, (columns ?? 104) - 4 - more.length))
     const [first = 'done', ...rest] = few.map((line) => clipColumns(visible(clip(line, 1000)), room))
     return `  ${style('green', '✓')} ${[first + more, ...rest].map((line) => style('dim', line)).join('\n    ')}\n`
   }
@@ -119,11 +127,20 @@ export const formatAllowed = ({ tool, until }: Extract<Sight, { kind: 'allowed' 
     ? `  in this conversation ${show(tool)} is not asked about any more, except where it may be secret\n    to take it back: cordon conversation forget ${shellWord(tool)}\n`
     : `  until this cordon q ends, ${show(tool)} is not asked about any more, except where it may be secret\n`
 
+/** What goes to the model beside the text. Of a directory the first ones. */
+export function formatAllAttached(items: readonly AttachedResource[], { style, columns }: Styled): string {
+  const shown = items.slice(0, MOST_LINES).map(formatAttached)
+  const left = items.length - shown.length
+  return [...shown, ...(left > 0 ? [`… and ${left} more`] : [])]
+    .map((line) => `${style('dim', wrapBelow(line, '    ', columns))}\n`)
+    .join('')
+}
+
 /** At the end of a turn: what it took. */
 export function formatTurn(
   { usage, steps, kind }: TurnEnd,
   { id, model, config }: ModelChoice,
-  { style }: Styled,
+  { style, columns }: Styled,
 ): string {
   const prices = Object.hasOwn(config.models, model) ? config.models[model] : undefined
   const isUnknown = usage.input + usage.output === 0
@@ -139,7 +156,9 @@ export function formatTurn(
     ...(prices && !isUnknown ? [`${usage.partial ? 'at least ' : ''}${formatCost(usage, prices)}`] : []),
     ...(kind === 'done' ? [] : [kind]),
   ]
-  return `${style('dim', parts.join(' · '))}\n`
+  // A part is not torn apart where it fits; so its spaces are none while it is wrapped.
+  const line = wrapBelow(parts.map((part) => part.replaceAll(' ', '\u00a0')).join(' · '), '  ', columns)
+  return `${style('dim', line.replaceAll('\u00a0', ' '))}\n`
 }
 
 function formatCost(
@@ -180,5 +199,7 @@ export function sightJson(sight: Sight): object | undefined {
     case 'reasoning':
     case 'retry':
       return sight
+    case 'attached':
+      return undefined // who wrote the command line knows it
   }
 }

@@ -1,6 +1,7 @@
 import { stripVTControlCharacters } from 'node:util'
 import { visible } from '@cordon/policy'
 import type { Stream } from '../world.ts'
+import { wrap, wrapBelow } from './wrap.ts'
 
 /**
  * What models and tools wrote, for reading. On a terminal it must not move the cursor, change colours or hide anything; the
@@ -8,7 +9,11 @@ import type { Stream } from '../world.ts'
  * about is `visible` instead.
  */
 export const foreign = (text: string, { isTerminal }: Pick<Stream, 'isTerminal'>): string =>
-  isTerminal ? text.replace(/[^\ufe0f\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]+/g, visible) : text
+  isTerminal
+    ? text
+        .replace(/\ufe0f{2,}/g, '\ufe0f')
+        .replace(/[^\ufe0f\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]+/g, visible)
+    : text
 
 /** At most so many characters, with a sign that there was more. */
 export const clip = (text: string, most: number): string => {
@@ -44,6 +49,37 @@ export function formatTable(rows: readonly (readonly string[])[]): string {
   const pad = (cell: string, i: number): string => cell + ' '.repeat((widths[i] ?? 0) - width(cell))
   return rows.map((row) => `${row.map(pad).join('  ').trimEnd()}\n`).join('')
 }
+
+/**
+ * The same within so many columns: the last cell goes on below itself; where that leaves too little room, each row has its first
+ * cell alone, and the others below. No word is broken that fits.
+ */
+export function formatList(rows: readonly (readonly string[])[], columns: number | undefined): string {
+  if (columns === undefined) return formatTable(rows)
+  const most = (i: number): number => Math.max(0, ...rows.map((row) => width(row[i] ?? '')))
+  const last = Math.max(0, ...rows.map((row) => row.length)) - 1
+  const before = Array.from({ length: Math.max(0, last) }, (_, i) => most(i) + 2).reduce((a, b) => a + b, 0)
+  if (before + most(last) <= columns) return formatTable(rows)
+  if (columns - before >= LEAST_ROOM) {
+    const head = formatTable(rows.map((row) => [...row.slice(0, last), '|']))
+      .split('\n')
+      .map((line) => line.replace(/\|$/, ''))
+    return rows
+      .map((row, i) => head[i]! + wrap(row[last] ?? '', columns - before).join(`\n${' '.repeat(before)}`))
+      .map((line) => `${line.replaceAll(/ +$/gm, '')}\n`)
+      .join('')
+  }
+  return rows
+    .map(([first = '', ...more]) => {
+      const facts = more.slice(0, -1).filter(Boolean).join(', ')
+      return [first, ...[facts, more.at(-1) ?? ''].filter(Boolean).map((text) => `  ${text}`)]
+    })
+    .map((lines) => lines.map((line) => `${wrapBelow(line, '  ', columns)}\n`).join(''))
+    .join('')
+}
+
+/** Narrower than this a text is hard to read. */
+const LEAST_ROOM = 40
 
 const width = (cell: string): number => stripVTControlCharacters(cell).length
 

@@ -8,7 +8,7 @@ import {
 import { show } from '@cordon/policy'
 import type { Stream } from '../world.ts'
 import { changedTexts, toldOf } from './outcome.ts'
-import { formatTable } from './text.ts'
+import { formatList } from './text.ts'
 
 /** What a tool gave back, for standard output: texts as they are, blobs as the bytes they stand for. */
 export function contentBytes(
@@ -38,7 +38,7 @@ export const plain = (text: string): string =>
 
 /** SPEC 4.7: the reason, then exactly what was refused, then guesses that are labelled as such. */
 export function formatFailure(
-  { reply, end, deniedAt, hints }: ToolOutcome,
+  { reply, end, deniedAt, hints, forPerson }: ToolOutcome,
   { style }: Pick<Stream, 'style'>,
 ): string {
   if (reply.type !== 'error') return ''
@@ -47,9 +47,14 @@ export function formatFailure(
     ...(deniedAt === undefined ? [] : [`rule at: ${deniedAt}`]),
     ...reply.trace.map((line) => style('dim', `trace: ${plain(line)}`)),
     ...(reply.transient ? ['the same call may work later'] : []),
-    ...refused.map(
-      ({ host, port, url, reason }) =>
-        `${style('red', 'refused:')} ${show(url ?? `${host}:${port ?? ''}`)}: ${reason}`,
+    ...refused
+      .filter(({ wish }) => !wish)
+      .map(
+        ({ host, port, url, reason }) =>
+          `${style('red', 'refused:')} ${show(url ?? `${host}:${port ?? ''}`)}: ${reason}`,
+      ),
+    ...forPerson.map((text) =>
+      text.replace(/^refused:/, (word) => style('red', word)).replaceAll('\n', '\n  '),
     ),
     ...(exit?.pressure ?? []).map((text) => `${style('yellow', 'limit:')} ${text}`),
     ...hints.map(({ text }) => `${style('cyan', 'hint:')} ${text}`),
@@ -66,8 +71,11 @@ export const warningsOf = ({ end, notes }: ToolOutcome): string[] => [
   ...toldOf(end?.exit.appeared ?? []),
 ]
 
-export const formatTools = (tools: readonly ToolSummary[], { style }: Pick<Stream, 'style'>): string =>
-  formatTable(
+export const formatTools = (
+  tools: readonly ToolSummary[],
+  { style, columns }: Pick<Stream, 'style' | 'columns'>,
+): string =>
+  formatList(
     tools.map(({ name, source, run, enabled, description }) => [
       name,
       source,
@@ -75,6 +83,7 @@ export const formatTools = (tools: readonly ToolSummary[], { style }: Pick<Strea
       enabled ? 'enabled' : style('dim', 'disabled'),
       show(description ?? '-'),
     ]),
+    columns,
   )
 
 const runText = (run: ToolSummary['run']): string => (typeof run === 'string' ? run : 'by argument')

@@ -64,13 +64,16 @@ export function cut(text: string, width: number): string[] {
 export function wrapBelow(text: string, indent: string, width: number | undefined): string {
   if (width === undefined) return text
   const own = Math.min(text.search(/[^ ]|$/), MOST_INDENT, width - NARROWEST)
-  const below = own > indent.length ? ' '.repeat(own) : indent
-  return wrap(text, Math.max(NARROWEST, width - below.length)).join(`\n${below}`)
+  const wanted = own > indent.length ? ' '.repeat(own) : indent
+  // Where there is hardly any room, as little as possible is left empty; words of others still begin no row.
+  const below = width - wanted.length < NARROWEST / 2 ? wanted.slice(0, LEAST_INDENT) : wanted
+  return wrap(text, Math.max(1, width - below.length)).join(`\n${below}`)
 }
 
 /** Text of others may be indented as far as they like. */
 const MOST_INDENT = 8
 const NARROWEST = 20
+const LEAST_INDENT = 2
 
 /**
  * A message of ours: prose breaks between words, and what is there to be pasted never does, or it would be two commands

@@ -65,8 +65,12 @@ export const isBuiltIn = (name: string): name is BuiltInName => Object.hasOwn(BU
 
 /** One tool's policy in lines that a model can follow. Paths are the workspace's own: nothing of the host is in it. */
 export function describePolicy({ fs, net, env }: AccessPolicy): string[] {
+  const written = fs.filter(({ guard }) => guard === undefined)
+  const guarded = fs.length - written.length
   return [
-    fs.length === 0 ? 'files: everything in the workspace' : `files: ${fs.map(fsText).join('; ')}`,
+    fs.length === 0 ? 'files: everything in the workspace' : `files: ${written.map(fsText).join('; ')}`,
+    // Some hundred paths, the same for every tool: who is refused one is told which.
+    ...(guarded === 0 ? [] : [`guarded: ${guarded} paths that the host obeys or runs cannot be written`]),
     net.length === 0 ? 'network: any' : `network: ${net.map(netText).filter(Boolean).join('; ') || 'none'}`,
     `variables: ${env.flatMap(({ name, read }) => (read ? [name] : [])).join(', ') || 'none'}`,
   ]

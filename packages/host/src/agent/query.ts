@@ -19,6 +19,7 @@ import {
   useConversation,
 } from '@cordon/workspace'
 import { openAmbientAttachments } from '../attachment/attachments.ts'
+import { describeResource } from '../attachment/blocks.ts'
 import { type ConversationChoice, findChosen } from '../conversation/choose.ts'
 import { openAmbientProjectIn, shelfOf } from '../conversation/open.ts'
 import { loadPatternTest } from '../execute/patterns.ts'
@@ -128,19 +129,18 @@ export class Query implements AsyncDisposable {
     })
   }
 
+  /** What can be wrong already, before anybody takes the time to write. Nothing is changed. */
+  static async check(options: QueryOptions): Promise<void> {
+    await find(options)
+  }
+
   /** Everything that can be wrong is found here, before a conversation is begun or anything is sent. */
   static async open(options: QueryOptions): Promise<Query> {
-    const { place, user, audience } = options
-    const shelf = shelfOf(requireWorkspace(place), user)
-    const known = await findConversationFor(shelf, options)
-    const before = await openAmbientProjectIn(place, user, known ?? 'none')
-    const model = chooseModel(before.loaded.config, options.model, place.surroundings.env)
-    const opened = await openModel(model, { env: place.surroundings.env, cwd: place.cwd })
-    if (Object.keys(before.loaded.config.providers.mcp).length === 0)
-      requireTools(options.tools, namesIn(before.loaded.config))
+    const { audience } = options
+    const found = await find(options)
     const made = new Made()
     try {
-      return await Query.#open(options, { shelf, known, before, model, opened, made })
+      return await Query.#open(options, { ...found, made })
     } catch (error) {
       await made.takeBack(audience.warn)
       throw error
@@ -339,7 +339,9 @@ export class Query implements AsyncDisposable {
 
   async #attach(texts: readonly string[]): Promise<readonly Resource[]> {
     if (texts.length === 0) return []
-    return this.#attachments().read(texts, this.#conversation, this.control.turn)
+    const resources = await this.#attachments().read(texts, this.#conversation, this.control.turn)
+    this.#options.audience.see({ kind: 'attached', items: resources.map(describeResource) })
+    return resources
   }
 
   async #refresh(uri: string, signal: AbortSignal) {
@@ -394,6 +396,19 @@ const MOST_LEFT_OUT = 10
 const NEVER = new AbortController().signal
 const MOST_CONTENT = 32 * 2 ** 20
 const GO_ON = 'Go on where you stopped.'
+
+/** The workspace, the conversation and the model that are asked for. */
+async function find(options: QueryOptions): Promise<Omit<Found, 'made'>> {
+  const { place, user } = options
+  const shelf = shelfOf(requireWorkspace(place), user)
+  const known = await findConversationFor(shelf, options)
+  const before = await openAmbientProjectIn(place, user, known ?? 'none')
+  const model = chooseModel(before.loaded.config, options.model, place.surroundings.env)
+  const opened = await openModel(model, { env: place.surroundings.env, cwd: place.cwd })
+  if (Object.keys(before.loaded.config.providers.mcp).length === 0)
+    requireTools(options.tools, namesIn(before.loaded.config))
+  return { shelf, known, before, model, opened }
+}
 
 async function findConversationFor(
   shelf: Shelf,

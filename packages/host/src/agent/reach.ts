@@ -48,11 +48,33 @@ async function viewProvider(
       redirect: 'error', // a key goes where it was meant to go
     })
     if (!response.ok) return view('refused', `it answered with status ${response.status}`)
-    return view('ready', undefined, namesIn(await response.json()))
+    return view('ready', undefined, namesIn(JSON.parse(await textOf(response))))
   } catch (error) {
     if (error instanceof CordonError) return view('no key', error.message.split('\n', 1)[0])
+    if (error instanceof TooLongError) return view('refused', error.message)
     return view('unreachable', 'nobody answers there')
   }
+}
+
+/** The longest list there is has some hundred kilobytes. */
+const MOST_BYTES = 4 * 2 ** 20
+
+class TooLongError extends Error {
+  constructor() {
+    super(`its list is longer than ${MOST_BYTES / 2 ** 20} MiB`)
+  }
+}
+
+/** What never ends would be kept until there is no more memory. */
+async function textOf({ body }: Response): Promise<string> {
+  const pieces: Uint8Array[] = []
+  let bytes = 0
+  for await (const piece of body ?? []) {
+    bytes += piece.length
+    if (bytes > MOST_BYTES) throw new TooLongError()
+    pieces.push(piece)
+  }
+  return Buffer.concat(pieces).toString('utf8')
 }
 
 function headersFor(kind: LlmProviderConfig['kind'], key: string | undefined): Record<string, string> {

@@ -74,6 +74,7 @@ function summaryOf(tool: string, args: unknown): string | undefined {
 function changesOf(tool: string, args: unknown, textNow: TextNow, replaces: boolean): ShownChange[] {
   if (!isRecord(args)) return []
   if (tool === 'fs_create_file') return contentOf(args, textNow, replaces)
+  if (tool === 'fs_delete_file') return deletionOf(args, textNow)
   if (tool === 'fs_move_file' && replaces && typeof args['to'] === 'string')
     return [{ path: args['to'], lines: [REPLACED] }]
   if (tool !== 'fs_modify_file') return []
@@ -81,6 +82,20 @@ function changesOf(tool: string, args: unknown, textNow: TextNow, replaces: bool
     path: file?.path ?? edits[0]!.path,
     lines: linesOfChange(file?.read(), edits),
   }))
+}
+
+/** What is lost: its size, and its lines. Of a link, or what is not there, the call itself says enough. */
+function deletionOf({ path }: Readonly<Record<string, unknown>>, textNow: TextNow): ShownChange[] {
+  if (typeof path !== 'string') return []
+  const file = textNow(path)
+  const entry = file?.stat()
+  // A link itself is deleted, and not what was found behind it.
+  if (!file || !entry || file.path !== path) return []
+  if (entry.kind !== 'file') return [{ path, lines: [`(${entry.kind})`] }]
+  const text = file.read()
+  const size = `${entry.size.toLocaleString('en')} bytes`
+  if (text === undefined) return [{ path, lines: [`(${size} that are no text, or too many to show)`] }]
+  return [{ path, lines: [`(${size})`, ...(text === '' ? [] : linesOf('-', text))] }]
 }
 
 /** Two spellings of one file are one change of it, as the tool has it. */

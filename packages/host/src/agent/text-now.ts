@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { openAmbientAnchor } from '@cordon/files'
+import { type Anchor, type FileStat, openAmbientAnchor } from '@cordon/files'
 import {
   type CanonicalPath,
   CordonError,
@@ -16,6 +16,7 @@ interface FileNow {
   readonly path: RelPath
   /** What it holds now; undefined where that cannot be read as text. */
   readonly read: () => string | undefined
+  readonly stat: () => Pick<FileStat, 'kind' | 'size'> | undefined
 }
 
 /** Undefined: the tool could not reach such a file. */
@@ -31,7 +32,11 @@ export function openAmbientTextNow(top: CanonicalPath, rules: readonly FsRule[])
       const root = openAmbientRoot(top)
       const index = rules.length > 0 ? new FsIndex(rules, root.foldCase) : undefined
       const { relative, anchor, inside } = locateObject(root, index, path, 'update')
-      return { path: relative, read: () => readText(anchor, inside) }
+      return {
+        path: relative,
+        read: () => looking(anchor, (at) => textIn(at.readFile(inside, { limit: LARGEST }))),
+        stat: () => looking(anchor, (at) => at.stat(inside)),
+      }
     } catch (error) {
       if (error instanceof CordonError) return undefined
       throw error
@@ -39,11 +44,12 @@ export function openAmbientTextNow(top: CanonicalPath, rules: readonly FsRule[])
   }
 }
 
-function readText(top: CanonicalPath, inside: RelPath): string | undefined {
+const textIn = (bytes: Buffer): string | undefined => (isUtf8(bytes) ? bytes.toString('utf8') : undefined)
+
+function looking<T>(top: CanonicalPath, look: (at: Anchor) => T): T | undefined {
   try {
     using anchor = openAmbientAnchor(top)
-    const bytes = anchor.readFile(inside, { limit: LARGEST })
-    return isUtf8(bytes) ? bytes.toString('utf8') : undefined
+    return look(anchor)
   } catch (error) {
     if (error instanceof CordonError) return undefined
     throw error

@@ -6,6 +6,7 @@ import { CordonError } from '@cordon/policy'
 import { type ConversationEvent, type Json, type JsonObject, type StoredEvent } from '@cordon/workspace'
 import { alwaysDelta } from '../conversation/always.ts'
 import type { CallMode } from '../execute/call-mode.ts'
+import type { AttachedResource } from '../attachment/blocks.ts'
 import { consentTo, type Decider } from './consent.ts'
 import { assembleContext, type ContextOptions, wholeResult } from './context.ts'
 import type { ModelFailure } from './errors.ts'
@@ -37,6 +38,7 @@ export type Sight =
   | { readonly kind: 'retry'; readonly failure: ModelFailure; readonly seconds: number }
   | { readonly kind: 'left out'; readonly what: readonly string[] }
   | { readonly kind: 'calls left out'; readonly count: number }
+  | { readonly kind: 'attached'; readonly items: readonly AttachedResource[] }
 
 type Outcome = Extract<ConversationEvent, { kind: 'tool_result' }>['outcome']
 
@@ -79,7 +81,8 @@ export interface Turn {
 }
 
 export interface TurnEnd {
-  readonly kind: 'done' | 'interrupted' | 'too many steps' | 'cut short'
+  /** `no answer`: the model was done, and had said nothing at all. */
+  readonly kind: 'done' | 'interrupted' | 'too many steps' | 'cut short' | 'no answer'
   /** What the model said last. */
   readonly text: string
   readonly usage: Usage
@@ -122,6 +125,7 @@ export async function runTurn(turn: Turn): Promise<TurnEnd> {
   const { control, settings } = turn
   let usage: Usage = { input: 0, cached: 0, output: 0 }
   let said = ''
+  let saidAnything = false
   let toldLeftOut = ''
   for (let step = 1; ; step++) {
     const end = (kind: TurnEnd['kind']): TurnEnd => ({ kind, text: said, usage, steps: step })
@@ -138,7 +142,9 @@ export async function runTurn(turn: Turn): Promise<TurnEnd> {
     const calls = await recordReply(turn, reply)
     turn.see({ kind: 'answered', reply: { ...reply, text: said } })
     if (reply.stop === 'interrupted') return end('interrupted')
-    if (calls.length === 0) return end(CUT_SHORT.has(reply.stop) ? 'cut short' : 'done')
+    saidAnything ||= said.trim() !== ''
+    if (calls.length === 0)
+      return end(CUT_SHORT.has(reply.stop) ? 'cut short' : saidAnything ? 'done' : 'no answer')
     await control.whileTools((signal) => runCalls(turn, calls, signal))
     if (step >= settings.max_steps) return end('too many steps')
   }

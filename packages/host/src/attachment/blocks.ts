@@ -37,6 +37,8 @@ export interface Attachment {
   readonly resource: Resource
 }
 
+export type AttachedResource = Pick<Attachment, 'uri' | 'mimeType' | 'size' | 'origin'>
+
 export type AttachmentOrigin =
   | { readonly kind: 'workspace' | 'outside' | 'command' | 'other' }
   | { readonly kind: 'web'; readonly host: string }
@@ -125,6 +127,14 @@ export function attachmentsIn({ list }: Blocks): Attachment[] {
   }
   return [...attached.values()]
 }
+
+/** What a person is told of it, before it stands in a conversation. */
+export const describeResource = (resource: Resource): AttachedResource => ({
+  uri: resource.uri,
+  mimeType: resource.mimeType,
+  size: sizeOf(resource),
+  origin: originOf(resource.uri),
+})
 
 function describeBlock({ resource, checksum: sum, at, turn }: Block): Attachment {
   const { uri, mimeType, text } = resource

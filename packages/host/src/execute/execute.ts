@@ -64,6 +64,8 @@ export interface ToolOutcome {
   readonly deniedAt: Origin | undefined
   /** SPEC 4.7: guesses why it failed; none when it is known exactly. */
   readonly hints: readonly Hint[]
+  /** What the person alone is told: the commands that would allow what was refused. */
+  readonly forPerson: readonly string[]
 }
 
 /** Somebody waits for a question that needs an answer. */
@@ -217,6 +219,7 @@ function outcomeOf(
     deniedAt: denied && originOf(denied.target, policy, root),
     // A tool that said exactly what was refused leaves nothing to guess.
     hints: message === '' || denied ? [] : (end?.hints(said) ?? []),
+    forPerson: [],
   }
 }
 

@@ -66,7 +66,7 @@ export class ToolSession implements AsyncDisposable {
     const { tool, policy, boundary, context, journalKey, warnings } = prepared
     how.beforeStart?.(warnings)
     const { root, workspace, loaded } = project
-    return executeTool(
+    const outcome = await executeTool(
       {
         tool,
         arguments: args,
@@ -93,6 +93,11 @@ export class ToolSession implements AsyncDisposable {
         ...(this.#workers ? { workers: this.#workers } : {}),
       },
     )
+    if (outcome.reply.type === 'success' || outcome.cancelled || how.action) return outcome
+    // What finds it is loaded for a call that failed, and only then.
+    const { adviceOn } = await import('./advice.ts')
+    const { notes, forPerson } = await adviceOn({ tool, arguments: args, outcome, project, compiler, env })
+    return { ...outcome, notes: [...outcome.notes, ...notes], forPerson }
   }
 
   /** Resolves when nothing of it runs any more. */

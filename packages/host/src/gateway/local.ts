@@ -60,6 +60,7 @@ export async function callLocal(
     })
     for (const { text } of outcome.hints.filter(({ audience }) => audience === 'person'))
       holder.warn(`tool ${name}: hint: ${text}`)
+    for (const text of outcome.forPerson) holder.warn(`tool ${name}: ${text}`)
     const allowed = isSecret ? withoutSecrets(outcome, isSecret) : outcome
     return resultOfOutcome(allowed, holder.gateway.hostPaths)
   } catch (error) {

@@ -26,7 +26,10 @@ const shown = (text: string | undefined, ...edits: readonly GivenEdit[]): readon
   showCall(
     'fs_modify_file',
     { edits: edits.map((edit) => ({ path: 'price.js', ...edit })) },
-    { isOurs: true, textNow: () => ({ path: parseRelPath('price.js'), read: () => text }) },
+    {
+      isOurs: true,
+      textNow: () => ({ path: parseRelPath('price.js'), read: () => text, stat: () => undefined }),
+    },
   ).changes[0]?.lines
 
 describe('SPEC 6.5 what an edit would change', () => {
@@ -122,7 +125,7 @@ test('the text is read in the workspace and in approved mounts, and by no other 
 /** The workspace as it is, by the tool's own way to a name. */
 const spelled =
   (text: string): TextNow =>
-  (path) => ({ path: parseRelPath(path), read: () => text })
+  (path) => ({ path: parseRelPath(path), read: () => text, stat: () => undefined })
 
 describe('SPEC 6.5 content of a new file that is no text', () => {
   const created = (bytes: Buffer): readonly string[] | undefined =>
@@ -284,3 +287,37 @@ function patched(old: string, lines: readonly string[]): string {
   }
   return result + was.slice(at).join('')
 }
+
+describe('SPEC 6.5 what a deletion would lose', () => {
+  const deleted = (entry: { readonly kind: 'file' | 'directory'; readonly size: number }, text?: string) =>
+    showCall(
+      'fs_delete_file',
+      { path: 'old.js' },
+      {
+        isOurs: true,
+        textNow: () => ({ path: parseRelPath('old.js'), read: () => text, stat: () => entry }),
+      },
+    ).changes
+
+  test('is shown with its size, as lines that go', () => {
+    expect(deleted({ kind: 'file', size: 1234 }, 'one\ntwo\n')).toEqual([
+      { path: 'old.js', lines: ['(1,234 bytes)', '-one', '-two'] },
+    ])
+  })
+
+  test('what is no text, a directory, a link, nothing', () => {
+    expect(deleted({ kind: 'file', size: 5_000_000 })).toEqual([
+      { path: 'old.js', lines: ['(5,000,000 bytes that are no text, or too many to show)'] },
+    ])
+    expect(deleted({ kind: 'directory', size: 4096 })).toEqual([{ path: 'old.js', lines: ['(directory)'] }])
+    const dir = realpathSync(mkdtempSync(join(tmpdir(), 'cordon-shown-')))
+    writeFileSync(join(dir, 'there'), 'text\n')
+    symlinkSync('there', join(dir, 'link'))
+    const textNow = openAmbientTextNow(dir as CanonicalPath, [])
+    const lines = (path: string) =>
+      showCall('fs_delete_file', { path }, { isOurs: true, textNow }).changes.map((change) => change.lines)
+    expect(lines('there')).toEqual([['(5 bytes)', '-text']])
+    expect(lines('link')).toEqual([])
+    expect(lines('missing')).toEqual([])
+  })
+})

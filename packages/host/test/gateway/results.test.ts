@@ -4,7 +4,7 @@ import { HostPaths } from '@cordon/workspace'
 import { plainText, serverText } from '../../src/gateway/text.ts'
 
 const PATHS = new HostPaths({ root: '/home/ann/w', homes: ['/home/ann'] })
-const OUTCOME = { cancelled: false, notes: [], end: undefined, deniedAt: undefined, hints: [] }
+const OUTCOME = { cancelled: false, notes: [], end: undefined, deniedAt: undefined, hints: [], forPerson: [] }
 
 test('a text result names the file it is about', () => {
   const resource = { uri: 'file:///a%20b/c.ts#L3', text: 'three\n' }

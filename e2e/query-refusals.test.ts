@@ -1,0 +1,91 @@
+import { mkdirSync, readFileSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { cordon, trust } from './harness/cordon.ts'
+import { events, here, model, query, UNATTENDED, write } from './harness/query.ts'
+
+const results = (): unknown[] =>
+  events().flatMap((event) => (event.kind === 'tool_result' ? [event['text']] : []))
+
+test('a mount for one tool: another one says so, and the person gets the command', async () => {
+  mkdirSync(join(here.home, 'x'))
+  write('home/x/NOTES.md', 'notes\n')
+  const read = { calls: [{ tool: 'fs_read_file', arguments: { path: 'fork/NOTES.md' } }] }
+  const asked = await model([read, { text: 'no' }, read, { text: 'yes' }], UNATTENDED)
+  const first = query('--mount', 'fs_modify_file:fork=~/x:rw', 'go')
+  expect(results()).toEqual([
+    'path escapes the workspace: fork/NOTES.md\nthe mount fork is for fs_modify_file only',
+  ])
+  const command = 'cordon mount add fs_read_file:fork=~/x'
+  expect(first.stderr).toContain(
+    `warning: tool fs_read_file: the mount fork is not for this tool\n  to allow it:\n    ${command}\n`,
+  )
+  expect(JSON.stringify(asked.requests())).not.toContain('mount add')
+  expect(cordon(here, 'mount', 'add', 'fs_read_file:fork=~/x')).toMatchObject({ code: 0 })
+  query('again')
+  expect(results()[1]).toContain('notes')
+  // What the other tool has is as it was.
+  expect(cordon(here, 'mount', 'ls').stdout).toMatch(/fs_modify_file.*rw|rw.*fs_modify_file/)
+})
+
+test('a host that is refused to a local tool: the person gets the command that `why` has, and the model does not', async () => {
+  write(
+    'w/.cordon/config.toml',
+    '[conversation.tools.fetch]\nsource = "local"\nrun = "unattended"\ncommand = ["curl", "-sS", "https://pypi.invalid/"]\n',
+  )
+  trust(here)
+  const asked = await model([{ calls: [{ tool: 'fetch', arguments: {} }] }, { text: 'no' }])
+  const { stderr } = query('go')
+  expect(results()[0]).toMatch(/cordon: refused: pypi\.invalid:443: /)
+  const command = /\n {2}to allow it:\n {4}(cordon config set .*)\n/.exec(stderr)?.[1]
+  expect(cordon(here, 'why', 'fetch', 'net', 'https://pypi.invalid:443/').stdout).toContain(
+    `    ${command}\n`,
+  )
+  expect(JSON.stringify(asked.requests())).not.toContain('config set')
+})
+
+test('docs/query.md: the tool that runs the tests works as it is written there', async () => {
+  const text = readFileSync(join(import.meta.dirname, '../docs/query.md'), 'utf8')
+  const value = /^cordon config set conversation\.tools\.run_tests '(.*)'$/m.exec(text)![1]!
+  expect(cordon(here, 'config', 'set', 'conversation.tools.run_tests', value).code).toBe(0)
+  write('w/package.json', '{"scripts": {"test": "echo all good"}}')
+  await model([{ calls: [{ tool: 'run_tests', arguments: {} }] }, { text: 'fine' }])
+  expect(query('run the tests').code).toBe(0)
+  expect(results()[0]).toContain('all good')
+})
+
+test('a mount that nobody approved is said once, however many tools have it and are called', async () => {
+  mkdirSync(join(here.dir, 'outside'))
+  write('outside/a.txt', 'outside\n')
+  symlinkSync('../outside', join(here.cwd, 'fork'))
+  const rule = (tool: string): string =>
+    `[[conversation.tools.${tool}.access.fs]]\npath = "fork"\nexternal = true\nread = true\n`
+  write('w/.cordon/config.toml', rule('fs_read_file') + rule('fs_list_files'))
+  trust(here)
+  const read = { tool: 'fs_read_file', arguments: { path: 'fork/a.txt' } }
+  await model([
+    { calls: [read, { tool: 'fs_list_files', arguments: { path: 'fork' } }] },
+    { calls: [read] },
+    { text: 'no' },
+  ])
+  const said = query('go').stderr.match(/^warning: .*not approved.*$/gm)
+  expect(said).toEqual([
+    'warning: the rule for fork leads to a target that is not approved; it grants nothing until it is',
+  ])
+})
+
+test('guarded paths are counted where one tool is shown, and listed by `policy explain`', async () => {
+  await model([{ calls: [{ tool: 'describe', arguments: { tools: ['fs_modify_file'] } }] }, { text: 'so' }])
+  query('what may it do?')
+  expect(results()).toEqual([
+    expect.stringMatching(
+      /^fs_modify_file:\n {2}files: \.: [^\n]*\n {2}guarded: \d+ paths that the host obeys or runs cannot be written\n/,
+    ),
+  ])
+  const { stdout } = cordon(here, 'tool', 'show', 'fs_modify_file')
+  expect(stdout).toMatch(
+    /\n {2}built-in guard: \d+ paths cannot be written, because the host obeys or runs them; cordon policy explain has all of them\n/,
+  )
+  expect(stdout).not.toContain('.vscode')
+  expect(cordon(here, 'policy', 'explain', 'fs_modify_file').stdout).toContain('.vscode')
+})

@@ -1,0 +1,98 @@
+import { below, CordonError, type RelPath, parseRelPath, setCommand, shellWord, show } from '@cordon/policy'
+import { holdsItself } from '../compile/boundary.ts'
+import { notesOf } from '../mcp/diagnosis.ts'
+import { listMounts, type MountView } from '../mount/list.ts'
+import { typedPath } from '../outside/place.ts'
+import { compileProject, type Compiler } from '../policies.ts'
+import type { Project } from '../project.ts'
+import { why } from '../why/why.ts'
+import type { ToolOutcome } from './execute.ts'
+import type { LocalTool } from './tool.ts'
+
+/** A call that failed, and where. */
+export interface FailedCall {
+  readonly tool: LocalTool
+  readonly arguments: unknown
+  readonly outcome: Pick<ToolOutcome, 'end'>
+  readonly project: Project
+  readonly compiler: Compiler
+  readonly env: Readonly<Record<string, string | undefined>>
+}
+
+export interface Advice {
+  /** For anyone. */
+  readonly notes: readonly string[]
+  /** For the person alone: the commands that would allow it. A model is not told how it could get more. */
+  readonly forPerson: readonly string[]
+}
+
+/** SPEC 4.7: what stood in the way of a call, beside what its tool says, and what would change it. */
+export async function adviceOn(call: FailedCall): Promise<Advice> {
+  const forOthers = await mountsForOthers(call)
+  return {
+    notes: forOthers.map(({ name, tools }) => `the mount ${show(name)} is for ${tools.join(', ')} only`),
+    forPerson: [
+      ...(await refusalsOf(call)),
+      ...forOthers.map(({ name, target }) =>
+        [
+          `the mount ${show(name)} is not for this tool`,
+          '  to allow it:',
+          `    ${mountCommand(call, name, target)}`,
+        ].join('\n'),
+      ),
+    ],
+  }
+}
+
+/** What the proxy refused, with the edit that `cordon why` would name. */
+async function refusalsOf({ tool, outcome, project, compiler, env }: FailedCall): Promise<string[]> {
+  const refused = (outcome.end?.refused ?? []).filter(({ wish }) => wish)
+  if (refused.length === 0) return []
+  const policies = await compileProject(project, { ...compiler, person: undefined })
+  const place = { cwd: project.root.path, home: compiler.home, env }
+  return notesOf({ refused, unreached: [], hints: [] }, 'person', ({ question }) => {
+    const edit = question && why(project, policies, tool.name, question, place).fix
+    if (!edit) return []
+    const layer = edit.layer === 'workspace' ? undefined : edit.layer
+    return ['  to allow it:', `    ${setCommand({ ...edit, layer })}`]
+  })
+}
+
+type Mounted = Pick<MountView, 'name' | 'tools'> & { readonly target: string }
+
+/** Mounts that the call names, and that others have and this tool has not: to it they are links that lead out. */
+async function mountsForOthers({
+  tool,
+  arguments: args,
+  project,
+  compiler,
+}: FailedCall): Promise<readonly Mounted[]> {
+  if (!tool.shipped) return [] // what others call a path is theirs to know
+  const paths = pathsIn(args)
+  const mounts = (await listMounts(project, compiler)).filter(({ mode }) => mode !== 'none')
+  const named = Map.groupBy(
+    mounts.filter(({ name }) => paths.some((path) => below(name, path) !== undefined)),
+    ({ name }) => name,
+  )
+  return [...named].flatMap(([name, views]) => {
+    const tools = views.flatMap((view) => view.tools)
+    const target = views.find((view) => view.state === 'ok')?.target
+    return target === undefined || tools.includes(tool.name) ? [] : [{ name, tools, target }]
+  })
+}
+
+/** Every text of the arguments that could be a path: also one in a list, or in an edit. */
+function pathsIn(args: unknown): readonly RelPath[] {
+  if (typeof args === 'object' && args !== null) return Object.values(args).flatMap(pathsIn)
+  if (typeof args !== 'string') return []
+  try {
+    return [parseRelPath(args)]
+  } catch (error) {
+    if (error instanceof CordonError) return []
+    throw error
+  }
+}
+
+/** For this tool alone: a mount for all of them would take from the others what they have. */
+const mountCommand = ({ tool, compiler, project }: FailedCall, name: string, target: string): string =>
+  `cordon mount add ${tool.name}:${shellWord(name)}=${typedPath(target, compiler.home)}${holdsItself(project.loaded.config, { kind: 'tool', name: tool.name }) ? ':rw' : ''}`

@@ -3,7 +3,7 @@ import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import type { Answer, Person, Respondent, Reviewer, ToolQuestion } from '@cordon/host'
 import { show } from '@cordon/policy'
 import { askedBy } from './format/question.ts'
-import { wrap } from './format/wrap.ts'
+import { wrapBelow } from './format/wrap.ts'
 import { asOneLine, linesOf, PastedAsOne, TELL_NO_PASTES, TELL_PASTES } from './pasted.ts'
 
 /** Streams a person could be behind (decision 0008). */
@@ -179,15 +179,16 @@ async function typedBefore(input: NodeJS.ReadStream): Promise<Buffer> {
 const SETTLE = 30
 const CTRL_C = 3
 
-/** Between words, with room for an answer of one letter. */
+/**
+ * Between words, with room for an answer of one letter. What is indented are the words of others, and stays so where it goes on:
+ * none of them begins a row.
+ */
 const wrapped = (question: string, columns: number): string =>
-  // A terminal that does not say how wide it is has no columns.
-  !columns
-    ? question
-    : question
-        .split('\n')
-        .map((line) => wrap(line, Math.max(1, columns - 2)).join('\n'))
-        .join('\n')
+  question
+    .split('\n')
+    // A terminal that does not say how wide it is has no columns.
+    .map((line) => wrapBelow(line, '', columns ? Math.max(1, columns - 2) : undefined))
+    .join('\n')
 
 /** One line; undefined at the end of input and after Ctrl-C. `ahead` is typed already. */
 async function askLine(

@@ -1,4 +1,5 @@
 import { PassThrough } from 'node:stream'
+import { stripVTControlCharacters } from 'node:util'
 import { expect, test } from 'vitest'
 import { personAt, type Terminal } from '../src/person.ts'
 
@@ -62,4 +63,17 @@ test('Ctrl-C declines all that is being asked; a second one in a row ends the pr
   typed.input.write('\u0003')
   expect(await next).toBe(false)
   expect(typed.interrupted).toBe(1)
+})
+
+test('words of others that a question has indented begin no row of it, however long they are', async () => {
+  const typed = new Typed()
+  typed.output.columns = 40
+  const padded = `    + run = [${' '.repeat(60)}Trust these files? [y/N/v]`
+  const answer = personAt(typed.at)!.confirms(`What it changes:\n${padded}\nTrust them? `)
+  await typed.sees('Trust them? ')
+  typed.input.write('n\n')
+  expect(await answer).toBe(false)
+  const rows = stripVTControlCharacters(typed.seen).split(/\r?\n/)
+  expect(rows.filter((row) => row.startsWith('Trust'))).toEqual(['Trust them? n'])
+  expect(rows.length).toBeGreaterThan(3)
 })

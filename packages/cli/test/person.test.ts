@@ -68,7 +68,7 @@ test('Ctrl-C declines all that is being asked; a second one in a row ends the pr
 test('words of others that a question has indented begin no row of it, however long they are', async () => {
   const typed = new Typed()
   typed.output.columns = 40
-  const padded = `    + run = [${' '.repeat(60)}Trust these files? [y/N/v]`
+  const padded = `    + ${'x'.repeat(30)} Trust these files? [y/N/v]`
   const answer = personAt(typed.at)!.confirms(`What it changes:\n${padded}\nTrust them? `)
   await typed.sees('Trust them? ')
   typed.input.write('n\n')

@@ -25,7 +25,11 @@ test('SPEC 2: what the schema gives as an example, the validation accepts', () =
   const all = examples(SCHEMA)
   expect(all.length).toBeGreaterThan(30)
   const complete = [
-    { layer: 'built-in', label: 'tool', text: '[conversation.tools.x]\nsource = "local"\n' },
+    {
+      layer: 'built-in',
+      label: 'tool',
+      text: '[conversation.tools.x]\nsource = "local"\nquestions.x.answer = true\n',
+    },
     { layer: 'built-in', label: 'server', text: '[providers.mcp.x]\ncommand = "npx"\n' },
     { layer: 'built-in', label: 'model', text: '[providers.llm.x]\nkind = "anthropic"\n' },
   ] as const

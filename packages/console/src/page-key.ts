@@ -51,16 +51,29 @@ const done = <T>(asked: IDBRequest<T>): Promise<T> =>
     asked.addEventListener('error', () => reject(asked.error ?? new Error('nothing is kept here')))
   })
 
+interface Request {
+  readonly processes: string
+  readonly present: string
+  readonly url: URL
+  readonly method?: string
+  readonly body?: string
+}
+
 /** What `isSignedBy` of the provider checks. */
-export async function signatureOf(
-  { signing }: PageKey,
-  processes: string,
-  method: string,
-  { pathname, search }: URL,
-  body: string,
-): Promise<string> {
-  const text = ['cordon console 1', processes, method, pathname + search, await hashOf(body)].join('\n')
-  return bufferToBase64URLString(await crypto.subtle.sign(ALGORITHM, signing, encode(text)))
+export async function signedHeaders(
+  { signing, shown }: PageKey,
+  { processes, present, url: { origin, pathname, search }, method = 'GET', body = '' }: Request,
+): Promise<Record<string, string>> {
+  const nonce = crypto.randomUUID() // a request counts once; tabs share the key, and so no number
+  const said = [processes, origin, nonce, present, method, pathname + search, await hashOf(body)]
+  const text = encode(['cordon console 2', ...said].join('\n'))
+  return {
+    'x-cordon-key': shown,
+    'x-cordon-processes': processes,
+    'x-cordon-nonce': nonce,
+    'x-cordon-present': present,
+    'x-cordon-signature': bufferToBase64URLString(await crypto.subtle.sign(ALGORITHM, signing, text)),
+  }
 }
 
 /** What a passkey must be asked to sign, so that it signs in this page and nobody else. */

@@ -238,8 +238,12 @@ describe('SPEC 7.7 sessions', () => {
       [list, undefined, key.headers(processes, 'POST', list)],
       [second, on, key.headers(processes, 'POST', first, on)],
       [first, off, key.headers(processes, 'POST', first, on)],
-      [list, undefined, new PageKey().headers(processes, 'GET', list)],
-      [list, undefined, { ...new PageKey().headers(processes, 'GET', list), 'x-cordon-key': key.shown }],
+      [list, undefined, new PageKey(place.serving.origin).headers(processes, 'GET', list)],
+      [
+        list,
+        undefined,
+        { ...new PageKey(place.serving.origin).headers(processes, 'GET', list), 'x-cordon-key': key.shown },
+      ],
       [list, undefined, { ...key.headers(processes, 'GET', list), 'x-cordon-processes': `${processes} x` }],
       [list, undefined, { ...key.headers(processes, 'GET', list), 'x-cordon-signature': '' }],
       [list, undefined, { ...key.headers(processes, 'GET', list), 'x-cordon-key': 'BAAA' }],
@@ -249,6 +253,59 @@ describe('SPEC 7.7 sessions', () => {
     for (const other of ['', 'x', `x${processes}`])
       expect(await codeOf(list, undefined, key.headers(other, 'GET', list))).toBe('other_process')
     expect((await ivan.ask('overview')).status).toBe(200) // and nobody ended it
+  })
+
+  test('the attack: what a page signed counts once, and who sends it again neither renews nor ends the session', async () => {
+    const olga = await person('Olga')
+    const { key, processes } = olga
+    const sessions = (): Promise<unknown[]> =>
+      place.database.queries.selectFrom('sessions').selectAll().where('key', '=', key.shown).execute()
+    const [list, app, on] = ['/console/api/audit', '/console/api/apps/none', '{"enabled":true}']
+    const recorded = [
+      [list, undefined, key.headers(processes, 'GET', list)],
+      ['/console/api/session', undefined, key.headers(processes, 'GET', '/console/api/session')],
+      [app, on, key.headers(processes, 'POST', app, on)],
+    ] as const
+    for (const [target, body, headers] of recorded)
+      expect((await olga.send(target, body, headers)).body.error?.code).not.toBe('signed_out')
+    place.shift += 11 * MINUTE // a person who did something would get a new cookie
+    const before = await sessions()
+    const name = olga.cookie.split('=', 1)[0]!
+    for (const [target, body, headers] of recorded) {
+      const again = await olga.send(target, body, headers)
+      expect([target, again.status, again.body.error?.code]).toEqual([target, 409, 'request_replayed'])
+      const present = await olga.send(target, body, { ...headers, 'x-cordon-present': '1' })
+      expect(present.body.error?.code ?? present.body.name).toBe(target.endsWith('n') ? null : 'signed_out')
+      const guessed = await olga.send(target, body, { ...headers, cookie: `${name}=x` })
+      expect(guessed.body.error?.code ?? guessed.body.name).toBe(target.endsWith('n') ? null : 'signed_out')
+      const renamed = await olga.send(target, body, { ...headers, 'x-cordon-nonce': 'another-nonce-of-his' })
+      expect(renamed.body.error?.code ?? renamed.body.name).toBe(target.endsWith('n') ? null : 'signed_out')
+    }
+    expect(await sessions()).toEqual(before)
+    // Nor does one that is only on its way become somebody's who is there.
+    const byItself = { ...key.headers(processes, 'GET', list), 'x-cordon-present': '1' }
+    expect((await olga.send(list, undefined, byItself)).status).toBe(401)
+    // Of many at once one is answered.
+    const signed = key.headers(processes, 'GET', list)
+    const all = await Promise.all(Array.from({ length: 10 }, () => olga.send(list, undefined, signed)))
+    expect(all.map(({ status }) => status).toSorted()).toEqual([200, ...Array(9).fill(409)])
+    expect((await olga.ask('overview')).status).toBe(200)
+  })
+
+  test('the attack: what was signed at one origin is nothing to a provider of the same database at another one', async () => {
+    const pia = await person('Pia')
+    const other = await place.serve()
+    const there = Object.assign(new ConsoleUser(other), { key: pia.key })
+    const [hers, his] = [place.serving.origin, other.origin]
+    there.cookie = pia.cookie.replace(new URL(hers).port, new URL(his).port)
+    const [target, on] = ['/console/api/apps/none', '{"enabled":true}']
+    await there.send('/console/api/session', undefined, {}) // so that he knows its process
+    const refusedAs = async (): Promise<unknown> =>
+      (await there.send(target, on, pia.key.headers(there.processes, 'POST', target, on))).body.error.code
+    expect(await refusedAs()).toBe('signed_out')
+    pia.key.origin = his // which no browser does
+    expect(await refusedAs()).toBe('not_found') // let in: it was the origin
+    await other.stop()
   })
 
   test('the attack: whoever knows the public key alone ends no session, and begins none for it', async () => {

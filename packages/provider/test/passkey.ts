@@ -107,12 +107,13 @@ export class ConsoleUser {
   readonly passkey: SoftPasskey
   readonly #serving: Serving
   cookie = ''
-  key: PageKey = new PageKey()
+  key: PageKey
   /** Of the provider, as far as we have heard. */
   processes = ''
 
   constructor(serving: Serving, passkey: SoftPasskey = new SoftPasskey()) {
     this.#serving = serving
+    this.key = new PageKey(serving.origin)
     this.passkey = passkey
   }
 
@@ -121,7 +122,8 @@ export class ConsoleUser {
     const sent = body === undefined ? undefined : JSON.stringify(body)
     const method = sent === undefined ? 'GET' : 'POST'
     const target = `/console/api/${path}`
-    const signed = (): Record<string, string> => this.key.headers(this.processes, method, target, sent)
+    const signed = (): Record<string, string> =>
+      this.key.headers(this.processes, method, target, sent, more['x-cordon-present'])
     const told = await this.send(target, sent, { ...signed(), ...more })
     if (told.body.error?.code !== 'other_process') return told
     return this.send(target, sent, { ...signed(), ...more })

@@ -1,4 +1,5 @@
 import { bufferToBase64URLString } from '@simplewebauthn/browser'
+import type { ApprovalDetail } from '../../provider/src/console/answers.ts'
 
 /**
  * Half of the session; the cookie is the other. The browser signs with it and lets nobody have it, neither a script nor who
@@ -79,6 +80,17 @@ export async function signedHeaders(
 /** What a passkey must be asked to sign, so that it signs in this page and nobody else. */
 export const signInChallenge = (ceremony: string, { shown }: PageKey): Promise<string> =>
   hashOf(['cordon passkey 1', 'sign in', ceremony, shown].join('\n'))
+
+/** The same for an approval: for the one of this address, as it is shown here, at a question of this page (decision 0344). */
+export const stepUpChallenge = async (
+  ceremony: string,
+  id: string,
+  { shown }: PageKey,
+  { app, agent, command, request, binding }: ApprovalDetail,
+): Promise<string> => {
+  const seen = await hashOf(JSON.stringify([app, agent, command, request]))
+  return hashOf(['cordon passkey 1', 'step up', ceremony, id, shown, binding, seen].join('\n'))
+}
 
 const hashOf = async (text: string): Promise<string> =>
   bufferToBase64URLString(await crypto.subtle.digest('SHA-256', encode(text)))

@@ -166,6 +166,54 @@ describe('SPEC 7.7 passkeys', () => {
     ])
   })
 
+  test('the attack: what a passkey signed for an approval is for the page that asked, and can be checked again', async () => {
+    const agent = await place.agent('asks-two', [{ name: 'filesystem:delete-step-up' }])
+    const sent = await send(agent, '/filesystem/file/delete', { path: join(place.files, 'x') })
+    const id = String(sent.error['approval'])
+    const quinn = await person('Quinn')
+    const rosa = await person('Rosa')
+    const refused = { error: { code: 'too_late' } }
+    // Rosa asks, and has Quinn's passkey sign it.
+    const { ceremony, options } = (await rosa.ask(`approvals/${id}/question`, {})).body
+    const got = { ceremony, response: quinn.passkey.sign(options, place.serving.origin) }
+    expect((await quinn.ask(`approvals/${id}/approve`, got)).body).toMatchObject(refused)
+    expect((await quinn.ask('sign-in', got)).body).toMatchObject(refused)
+    // What Quinn's own page asked is nothing in Rosa's.
+    const own = await quinn.answer(`approvals/${id}/question`)
+    expect((await rosa.ask(`approvals/${id}/approve`, own)).body).toMatchObject(refused)
+    expect((await quinn.ask(`approvals/${id}/approve`, own)).status).toBe(200)
+    const detail = (await events('approval given'))[0]!['detail'] as Record<string, string>
+    const said = ['ceremony', 'approval', 'page_key', 'binding', 'shown_sha256'].map((name) => detail[name])
+    const text = ['cordon passkey 1', 'step up', ...said].join('\n')
+    const client = JSON.parse(Buffer.from(detail['client_data']!, 'base64url').toString())
+    expect(client.challenge).toBe(createHash('sha256').update(text).digest('base64url'))
+    expect(detail['page_key']).toBe(quinn.key.shown)
+  })
+
+  test('the attack: what was signed in a frame of another page makes no passkey, signs nobody in and approves nothing', async () => {
+    const agent = await place.agent('asks-three', [{ name: 'filesystem:delete-step-up' }])
+    const sent = await send(agent, '/filesystem/file/delete', { path: join(place.files, 'x') })
+    const id = String(sent.error['approval'])
+    const sam = await person('Sam')
+    for (const framed of [
+      { crossOrigin: true },
+      { topOrigin: 'http://evil.example' },
+      { crossOrigin: 'x' },
+    ]) {
+      const refused = { status: 403, body: { error: { code: 'passkey_refused' } } }
+      const link = await admin.addPasskey(place.serving.origin)
+      expect(await new ConsoleUser(place.serving).register(link, 'Framed', framed)).toMatchObject(refused)
+      const other = new ConsoleUser(place.serving, sam.passkey)
+      const signIn = await other.answer('sign-in/options', framed)
+      expect(await other.ask('sign-in', signIn)).toMatchObject(refused)
+      const approval = await sam.answer(`approvals/${id}/question`, framed)
+      expect(await sam.ask(`approvals/${id}/approve`, approval)).toMatchObject(refused)
+    }
+    const silent = await sam.answer('sign-in/options', { crossOrigin: undefined }) // as browsers of before
+    expect((await sam.ask('sign-in', silent)).status).toBe(200)
+    expect((await sam.approve(id)).status).toBe(200)
+  })
+
   test('an answer that was used does not count again after the clock was set back', async () => {
     const carol = await person('Carol')
     const answer = await carol.answer('sign-in/options')

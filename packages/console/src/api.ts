@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals'
-import { keptKey, type PageKey, signatureOf } from './page-key.ts'
+import { keptKey, type PageKey, signedHeaders } from './page-key.ts'
 import { knownProcesses, MOST_PROCESSES, noteProcess } from './processes.ts'
 
 /** An answer of the provider that is not a yes; the message is for the person. */
@@ -54,15 +54,9 @@ interface Init {
 }
 
 async function send(url: URL, init: Init, signer: PageKey | undefined, processes: string): Promise<Response> {
-  const { method = 'GET', body = '' } = init
-  const signed = signer && {
-    'x-cordon-key': signer.shown,
-    'x-cordon-processes': processes,
-    'x-cordon-signature': await signatureOf(signer, processes, method, url, body),
-  }
+  const present = Date.now() - actedAt < PRESENT_MS ? '1' : ''
   const headers = {
-    ...signed,
-    ...(Date.now() - actedAt < PRESENT_MS ? { 'x-cordon-present': '1' } : {}),
+    ...(signer && (await signedHeaders(signer, { processes, present, url, ...init }))),
     ...(init.body === undefined ? {} : { 'content-type': 'application/json' }),
   }
   try {

@@ -1,4 +1,5 @@
 import { bufferToBase64URLString } from '@simplewebauthn/browser'
+import type { ApprovalDetail } from '../../provider/src/console/answers.ts'
 
 /**
  * Half of the session; the cookie is the other. The browser signs with it and lets nobody have it, neither a script nor who
@@ -51,21 +52,45 @@ const done = <T>(asked: IDBRequest<T>): Promise<T> =>
     asked.addEventListener('error', () => reject(asked.error ?? new Error('nothing is kept here')))
   })
 
+interface Request {
+  readonly processes: string
+  readonly present: string
+  readonly url: URL
+  readonly method?: string
+  readonly body?: string
+}
+
 /** What `isSignedBy` of the provider checks. */
-export async function signatureOf(
-  { signing }: PageKey,
-  processes: string,
-  method: string,
-  { pathname, search }: URL,
-  body: string,
-): Promise<string> {
-  const text = ['cordon console 1', processes, method, pathname + search, await hashOf(body)].join('\n')
-  return bufferToBase64URLString(await crypto.subtle.sign(ALGORITHM, signing, encode(text)))
+export async function signedHeaders(
+  { signing, shown }: PageKey,
+  { processes, present, url: { origin, pathname, search }, method = 'GET', body = '' }: Request,
+): Promise<Record<string, string>> {
+  const nonce = crypto.randomUUID() // a request counts once; tabs share the key, and so no number
+  const said = [processes, origin, nonce, present, method, pathname + search, await hashOf(body)]
+  const text = encode(['cordon console 2', ...said].join('\n'))
+  return {
+    'x-cordon-key': shown,
+    'x-cordon-processes': processes,
+    'x-cordon-nonce': nonce,
+    'x-cordon-present': present,
+    'x-cordon-signature': bufferToBase64URLString(await crypto.subtle.sign(ALGORITHM, signing, text)),
+  }
 }
 
 /** What a passkey must be asked to sign, so that it signs in this page and nobody else. */
 export const signInChallenge = (ceremony: string, { shown }: PageKey): Promise<string> =>
   hashOf(['cordon passkey 1', 'sign in', ceremony, shown].join('\n'))
+
+/** The same for an approval: for the one of this address, as it is shown here, at a question of this page (decision 0344). */
+export const stepUpChallenge = async (
+  ceremony: string,
+  id: string,
+  { shown }: PageKey,
+  { app, agent, command, request, binding }: ApprovalDetail,
+): Promise<string> => {
+  const seen = await hashOf(JSON.stringify([app, agent, command, request]))
+  return hashOf(['cordon passkey 1', 'step up', ceremony, id, shown, binding, seen].join('\n'))
+}
 
 const hashOf = async (text: string): Promise<string> =>
   bufferToBase64URLString(await crypto.subtle.digest('SHA-256', encode(text)))

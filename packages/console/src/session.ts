@@ -5,9 +5,17 @@ import {
   startAuthentication,
   startRegistration,
 } from '@simplewebauthn/browser'
-import type { SessionAnswer, SignedInAnswer } from '../../provider/src/console/answers.ts'
+import type { ApprovalDetail, SessionAnswer, SignedInAnswer } from '../../provider/src/console/answers.ts'
 import { ApiError, get, post, request } from './api.ts'
-import { forgetKey, keepKey, keptKey, makeKey, type PageKey, signInChallenge } from './page-key.ts'
+import {
+  forgetKey,
+  keepKey,
+  keptKey,
+  makeKey,
+  type PageKey,
+  signInChallenge,
+  stepUpChallenge,
+} from './page-key.ts'
 
 export type Session =
   | { readonly kind: 'unknown' }
@@ -43,8 +51,7 @@ async function start(path: 'sign-in' | 'register', answer: unknown, key: PageKey
 export async function signIn(): Promise<void> {
   const key = await makeKey()
   const question = await post<SigningQuestion>('sign-in/options', {}, key)
-  if (question.options.challenge !== (await signInChallenge(question.ceremony, key)))
-    throw new ApiError('bad_question', 'what answered would sign somebody else in; nothing was signed')
+  requireChallenge(question, await signInChallenge(question.ceremony, key), 'would sign somebody else in')
   // A browser is told which passkeys are good, and does not say whether it has one of them.
   const answer = await answerTo(
     question,
@@ -87,9 +94,22 @@ interface SigningQuestion {
   readonly options: PublicKeyCredentialRequestOptionsJSON
 }
 
-/** Asks the provider for a question and the passkey for its answer. */
-export const sign = async (question: string): Promise<{ ceremony: string; response: unknown }> =>
-  answerTo(await post<SigningQuestion>(question))
+/** `id` is that of the page's address, whatever was answered there; `shown` is what the person saw. */
+export async function approve(id: string, shown: ApprovalDetail): Promise<void> {
+  const key = await keptKey()
+  if (!key) throw new ApiError('signed_out', 'you are not signed in, or not any more')
+  const path = `approvals/${encodeURIComponent(id)}`
+  const question = await post<SigningQuestion>(`${path}/question`, {}, key)
+  const challenge = await stepUpChallenge(question.ceremony, id, key, shown)
+  requireChallenge(question, challenge, 'asks you to sign something else than this')
+  await post(`${path}/approve`, await answerTo(question), key)
+}
+
+/** A passkey signs what this page computed, or nothing: who has the provider's port could hand it another question. */
+function requireChallenge({ options }: SigningQuestion, expected: string, otherwise: string): void {
+  if (options.challenge !== expected)
+    throw new ApiError('bad_question', `what answered ${otherwise}; nothing was signed`)
+}
 
 const answerTo = async (
   { ceremony, options }: SigningQuestion,

@@ -41,7 +41,7 @@ export const ERROR_CODES = {
   state: ['not_found', 'already_exists', 'changed', 'not_empty', 'wrong_kind', 'too_large', 'no_space'],
   load: ['rate_limited', 'too_many_at_once', 'unavailable', 'stopping', 'timed_out', 'client_gone', 'failed'],
   client: ['range_not_satisfiable', 'unreachable', 'no_delegation'],
-  console: ['signed_out', 'other_process', 'cross_site', 'wrong_host'],
+  console: ['signed_out', 'other_process', 'request_replayed', 'cross_site', 'wrong_host'],
   'console answers': ['passkey_refused', 'link_used', 'decided', 'too_late'],
 } as const
 

@@ -166,6 +166,54 @@ describe('SPEC 7.7 passkeys', () => {
     ])
   })
 
+  test('the attack: what a passkey signed for an approval is for the page that asked, and can be checked again', async () => {
+    const agent = await place.agent('asks-two', [{ name: 'filesystem:delete-step-up' }])
+    const sent = await send(agent, '/filesystem/file/delete', { path: join(place.files, 'x') })
+    const id = String(sent.error['approval'])
+    const quinn = await person('Quinn')
+    const rosa = await person('Rosa')
+    const refused = { error: { code: 'too_late' } }
+    // Rosa asks, and has Quinn's passkey sign it.
+    const { ceremony, options } = (await rosa.ask(`approvals/${id}/question`, {})).body
+    const got = { ceremony, response: quinn.passkey.sign(options, place.serving.origin) }
+    expect((await quinn.ask(`approvals/${id}/approve`, got)).body).toMatchObject(refused)
+    expect((await quinn.ask('sign-in', got)).body).toMatchObject(refused)
+    // What Quinn's own page asked is nothing in Rosa's.
+    const own = await quinn.answer(`approvals/${id}/question`)
+    expect((await rosa.ask(`approvals/${id}/approve`, own)).body).toMatchObject(refused)
+    expect((await quinn.ask(`approvals/${id}/approve`, own)).status).toBe(200)
+    const detail = (await events('approval given'))[0]!['detail'] as Record<string, string>
+    const said = ['ceremony', 'approval', 'page_key', 'binding', 'shown_sha256'].map((name) => detail[name])
+    const text = ['cordon passkey 1', 'step up', ...said].join('\n')
+    const client = JSON.parse(Buffer.from(detail['client_data']!, 'base64url').toString())
+    expect(client.challenge).toBe(createHash('sha256').update(text).digest('base64url'))
+    expect(detail['page_key']).toBe(quinn.key.shown)
+  })
+
+  test('the attack: what was signed in a frame of another page makes no passkey, signs nobody in and approves nothing', async () => {
+    const agent = await place.agent('asks-three', [{ name: 'filesystem:delete-step-up' }])
+    const sent = await send(agent, '/filesystem/file/delete', { path: join(place.files, 'x') })
+    const id = String(sent.error['approval'])
+    const sam = await person('Sam')
+    for (const framed of [
+      { crossOrigin: true },
+      { topOrigin: 'http://evil.example' },
+      { crossOrigin: 'x' },
+    ]) {
+      const refused = { status: 403, body: { error: { code: 'passkey_refused' } } }
+      const link = await admin.addPasskey(place.serving.origin)
+      expect(await new ConsoleUser(place.serving).register(link, 'Framed', framed)).toMatchObject(refused)
+      const other = new ConsoleUser(place.serving, sam.passkey)
+      const signIn = await other.answer('sign-in/options', framed)
+      expect(await other.ask('sign-in', signIn)).toMatchObject(refused)
+      const approval = await sam.answer(`approvals/${id}/question`, framed)
+      expect(await sam.ask(`approvals/${id}/approve`, approval)).toMatchObject(refused)
+    }
+    const silent = await sam.answer('sign-in/options', { crossOrigin: undefined }) // as browsers of before
+    expect((await sam.ask('sign-in', silent)).status).toBe(200)
+    expect((await sam.approve(id)).status).toBe(200)
+  })
+
   test('an answer that was used does not count again after the clock was set back', async () => {
     const carol = await person('Carol')
     const answer = await carol.answer('sign-in/options')
@@ -238,8 +286,12 @@ describe('SPEC 7.7 sessions', () => {
       [list, undefined, key.headers(processes, 'POST', list)],
       [second, on, key.headers(processes, 'POST', first, on)],
       [first, off, key.headers(processes, 'POST', first, on)],
-      [list, undefined, new PageKey().headers(processes, 'GET', list)],
-      [list, undefined, { ...new PageKey().headers(processes, 'GET', list), 'x-cordon-key': key.shown }],
+      [list, undefined, new PageKey(place.serving.origin).headers(processes, 'GET', list)],
+      [
+        list,
+        undefined,
+        { ...new PageKey(place.serving.origin).headers(processes, 'GET', list), 'x-cordon-key': key.shown },
+      ],
       [list, undefined, { ...key.headers(processes, 'GET', list), 'x-cordon-processes': `${processes} x` }],
       [list, undefined, { ...key.headers(processes, 'GET', list), 'x-cordon-signature': '' }],
       [list, undefined, { ...key.headers(processes, 'GET', list), 'x-cordon-key': 'BAAA' }],
@@ -249,6 +301,59 @@ describe('SPEC 7.7 sessions', () => {
     for (const other of ['', 'x', `x${processes}`])
       expect(await codeOf(list, undefined, key.headers(other, 'GET', list))).toBe('other_process')
     expect((await ivan.ask('overview')).status).toBe(200) // and nobody ended it
+  })
+
+  test('the attack: what a page signed counts once, and who sends it again neither renews nor ends the session', async () => {
+    const olga = await person('Olga')
+    const { key, processes } = olga
+    const sessions = (): Promise<unknown[]> =>
+      place.database.queries.selectFrom('sessions').selectAll().where('key', '=', key.shown).execute()
+    const [list, app, on] = ['/console/api/audit', '/console/api/apps/none', '{"enabled":true}']
+    const recorded = [
+      [list, undefined, key.headers(processes, 'GET', list)],
+      ['/console/api/session', undefined, key.headers(processes, 'GET', '/console/api/session')],
+      [app, on, key.headers(processes, 'POST', app, on)],
+    ] as const
+    for (const [target, body, headers] of recorded)
+      expect((await olga.send(target, body, headers)).body.error?.code).not.toBe('signed_out')
+    place.shift += 11 * MINUTE // a person who did something would get a new cookie
+    const before = await sessions()
+    const name = olga.cookie.split('=', 1)[0]!
+    for (const [target, body, headers] of recorded) {
+      const again = await olga.send(target, body, headers)
+      expect([target, again.status, again.body.error?.code]).toEqual([target, 409, 'request_replayed'])
+      const present = await olga.send(target, body, { ...headers, 'x-cordon-present': '1' })
+      expect(present.body.error?.code ?? present.body.name).toBe(target.endsWith('n') ? null : 'signed_out')
+      const guessed = await olga.send(target, body, { ...headers, cookie: `${name}=x` })
+      expect(guessed.body.error?.code ?? guessed.body.name).toBe(target.endsWith('n') ? null : 'signed_out')
+      const renamed = await olga.send(target, body, { ...headers, 'x-cordon-nonce': 'another-nonce-of-his' })
+      expect(renamed.body.error?.code ?? renamed.body.name).toBe(target.endsWith('n') ? null : 'signed_out')
+    }
+    expect(await sessions()).toEqual(before)
+    // Nor does one that is only on its way become somebody's who is there.
+    const byItself = { ...key.headers(processes, 'GET', list), 'x-cordon-present': '1' }
+    expect((await olga.send(list, undefined, byItself)).status).toBe(401)
+    // Of many at once one is answered.
+    const signed = key.headers(processes, 'GET', list)
+    const all = await Promise.all(Array.from({ length: 10 }, () => olga.send(list, undefined, signed)))
+    expect(all.map(({ status }) => status).toSorted()).toEqual([200, ...Array(9).fill(409)])
+    expect((await olga.ask('overview')).status).toBe(200)
+  })
+
+  test('the attack: what was signed at one origin is nothing to a provider of the same database at another one', async () => {
+    const pia = await person('Pia')
+    const other = await place.serve()
+    const there = Object.assign(new ConsoleUser(other), { key: pia.key })
+    const [hers, his] = [place.serving.origin, other.origin]
+    there.cookie = pia.cookie.replace(new URL(hers).port, new URL(his).port)
+    const [target, on] = ['/console/api/apps/none', '{"enabled":true}']
+    await there.send('/console/api/session', undefined, {}) // so that he knows its process
+    const refusedAs = async (): Promise<unknown> =>
+      (await there.send(target, on, pia.key.headers(there.processes, 'POST', target, on))).body.error.code
+    expect(await refusedAs()).toBe('signed_out')
+    pia.key.origin = his // which no browser does
+    expect(await refusedAs()).toBe('not_found') // let in: it was the origin
+    await other.stop()
   })
 
   test('the attack: whoever knows the public key alone ends no session, and begins none for it', async () => {

@@ -1,11 +1,14 @@
-import { generateKeyPairSync, hash, type KeyObject, sign } from 'node:crypto'
+import { generateKeyPairSync, hash, type KeyObject, randomUUID, sign } from 'node:crypto'
 
 /** The key of a console's page, without a browser. */
 export class PageKey {
   readonly shown: string
   readonly #key: KeyObject
+  /** Of the page that has it. */
+  origin: string
 
-  constructor() {
+  constructor(origin: string) {
+    this.origin = origin
     const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
     this.#key = privateKey
     const { x, y } = publicKey.export({ format: 'jwk' }) as { x: string; y: string }
@@ -13,12 +16,23 @@ export class PageKey {
     this.shown = Buffer.concat(point).toString('base64url')
   }
 
-  headers(processes: string, method: string, target: string, body = ''): Record<string, string> {
-    const text = ['cordon console 1', processes, method, target, hash('sha256', body, 'base64url')].join('\n')
-    const signed = sign('sha256', Buffer.from(text), { key: this.#key, dsaEncoding: 'ieee-p1363' })
+  /** Of a new request, every time. */
+  headers(
+    processes: string,
+    method: string,
+    target: string,
+    body = '',
+    present = '',
+  ): Record<string, string> {
+    const nonce = randomUUID()
+    const said = [processes, this.origin, nonce, present, method, target, hash('sha256', body, 'base64url')]
+    const text = Buffer.from(['cordon console 2', ...said].join('\n'))
+    const signed = sign('sha256', text, { key: this.#key, dsaEncoding: 'ieee-p1363' })
     return {
       'x-cordon-key': this.shown,
       'x-cordon-processes': processes,
+      'x-cordon-nonce': nonce,
+      'x-cordon-present': present,
       'x-cordon-signature': signed.toString('base64url'),
     }
   }

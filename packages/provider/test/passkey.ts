@@ -30,7 +30,8 @@ export class SoftPasskey {
     ])
   }
 
-  create(options: Options, origin: string): object {
+  /** `client`: what else its browser says. */
+  create(options: Options, origin: string, client: object = {}): object {
     const id = Buffer.from(this.id, 'base64url')
     const length = Buffer.alloc(2)
     length.writeUInt16BE(id.length)
@@ -51,14 +52,14 @@ export class SoftPasskey {
       bytes(data),
     ]
     return this.#answer({
-      clientDataJSON: clientData('create', options, origin).toString('base64url'),
+      clientDataJSON: clientData('create', options, origin, client).toString('base64url'),
       attestationObject: Buffer.concat(attestation).toString('base64url'),
       transports: ['internal'],
     })
   }
 
-  sign(options: Options, origin: string): object {
-    const client = clientData('get', options, origin)
+  sign(options: Options, origin: string, more: object = {}): object {
+    const client = clientData('get', options, origin, more)
     const data = authenticatorData(options.rpId!, 0x05)
     const signature = createSign('sha256').update(data).update(sha256(client)).sign(this.#key)
     return this.#answer({
@@ -80,8 +81,8 @@ interface Options {
 }
 
 const sha256 = (data: Buffer | string): Buffer => createHash('sha256').update(data).digest()
-const clientData = (what: 'create' | 'get', { challenge }: Options, origin: string): Buffer =>
-  Buffer.from(JSON.stringify({ type: `webauthn.${what}`, challenge, origin, crossOrigin: false }))
+const clientData = (what: 'create' | 'get', { challenge }: Options, origin: string, more: object): Buffer =>
+  Buffer.from(JSON.stringify({ type: `webauthn.${what}`, challenge, origin, crossOrigin: false, ...more }))
 const authenticatorData = (rpId: string, flags: number): Buffer =>
   Buffer.concat([sha256(rpId), Buffer.from([flags]), Buffer.alloc(4)])
 
@@ -107,12 +108,13 @@ export class ConsoleUser {
   readonly passkey: SoftPasskey
   readonly #serving: Serving
   cookie = ''
-  key: PageKey = new PageKey()
+  key: PageKey
   /** Of the provider, as far as we have heard. */
   processes = ''
 
   constructor(serving: Serving, passkey: SoftPasskey = new SoftPasskey()) {
     this.#serving = serving
+    this.key = new PageKey(serving.origin)
     this.passkey = passkey
   }
 
@@ -121,7 +123,8 @@ export class ConsoleUser {
     const sent = body === undefined ? undefined : JSON.stringify(body)
     const method = sent === undefined ? 'GET' : 'POST'
     const target = `/console/api/${path}`
-    const signed = (): Record<string, string> => this.key.headers(this.processes, method, target, sent)
+    const signed = (): Record<string, string> =>
+      this.key.headers(this.processes, method, target, sent, more['x-cordon-present'])
     const told = await this.send(target, sent, { ...signed(), ...more })
     if (told.body.error?.code !== 'other_process') return told
     return this.send(target, sent, { ...signed(), ...more })
@@ -155,12 +158,12 @@ export class ConsoleUser {
   }
 
   /** `link` as the command line prints it. */
-  async register(link: string, name: string): Promise<Told> {
+  async register(link: string, name: string, client?: object): Promise<Told> {
     const secret = new URL(link).hash.slice(1)
     const asked = await this.ask('register/options', { link: secret, name })
     if (asked.status !== 200) return asked
     const { ceremony, options } = asked.body
-    const response = this.passkey.create(options, this.#serving.origin)
+    const response = this.passkey.create(options, this.#serving.origin, client)
     return this.ask('register', { link: secret, name, ceremony, response })
   }
 
@@ -169,9 +172,9 @@ export class ConsoleUser {
   }
 
   /** To a question of the provider's. */
-  async answer(question: string): Promise<{ ceremony: string; response: object }> {
+  async answer(question: string, client?: object): Promise<{ ceremony: string; response: object }> {
     const { ceremony, options } = (await this.ask(question, {})).body
-    return { ceremony, response: this.passkey.sign(options, this.#serving.origin) }
+    return { ceremony, response: this.passkey.sign(options, this.#serving.origin, client) }
   }
 
   async approve(id: string): Promise<Told> {

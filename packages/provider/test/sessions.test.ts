@@ -13,6 +13,7 @@ import {
   startSession,
 } from '../src/sessions/sessions.ts'
 import { type DatabaseChoice } from '../src/storage/database.ts'
+import { ConsoleProcess } from '../src/sessions/console-process.ts'
 import { PageKey } from './page-key.ts'
 import { TestPlace } from './place.ts'
 import { type Postgres, startPostgres } from './postgres.ts'
@@ -50,7 +51,7 @@ describe.each(ENGINES)('SPEC 7.7 on %s', (_, choice) => {
   afterAll(() => place.close())
   /** With a key of its own, as every page has. */
   const start = async (now: number): Promise<SessionHalves> => {
-    const { shown: key } = new PageKey()
+    const { shown: key } = new PageKey('http://localhost')
     return { key, cookie: await startSession(place.database, { passkey: 'credential', key }, now) }
   }
 
@@ -214,4 +215,15 @@ test('SPEC 7.5 an origin is a host name with TLS, or localhost', () => {
   for (const [origin, message] of refused.slice(0, 4))
     expect(() => parseSite(origin)).toThrow(new SiteError(message))
   for (const [origin] of refused) expect(() => parseSite(origin)).toThrow(SiteError)
+})
+
+test('SPEC 7.7 a process remembers so much of what it answered, and then takes another id', () => {
+  const process = new ConsoleProcess(3)
+  const { id } = process
+  for (const each of ['a', 'b']) process.remember(each)
+  expect(['a', 'b', 'c'].map((each) => process.hasAnswered(each))).toEqual([true, true, false])
+  expect(process.id).toBe(id)
+  process.remember('c')
+  expect(process.hasAnswered('a')).toBe(false) // and was signed for an id that counts no more
+  expect(process.id).not.toBe(id)
 })

@@ -9,7 +9,7 @@ import { failureOf, Notice, sentence, Show, useFailure, useLoad } from '../parts
 import { Bytes, plural, Text } from '../parts/text.tsx'
 import { secondsLeft, shownFor, shownLeft, Time } from '../parts/time.tsx'
 import { wordsForRequest } from '../parts/words.ts'
-import { noteSignedOut, sign } from '../session.ts'
+import { approve, noteSignedOut } from '../session.ts'
 
 /** SPEC 7.5: who asks, what exactly, until when, and one button each way. */
 export function ApprovalPage({ id }: { id: string }): JSX.Element {
@@ -22,13 +22,20 @@ export function ApprovalPage({ id }: { id: string }): JSX.Element {
     <>
       {loaded.data.value === undefined && <h1>What an agent asks</h1>}
       <Show loaded={loaded}>
-        {(approval) => <Question approval={approval} decided={() => void loaded.reload()} />}
+        {(approval) => <Question id={id} approval={approval} decided={() => void loaded.reload()} />}
       </Show>
     </>
   )
 }
 
-function Question({ approval, decided }: { approval: ApprovalDetail; decided: () => void }): JSX.Element {
+interface QuestionProps {
+  /** Of the address. */
+  readonly id: string
+  readonly approval: ApprovalDetail
+  readonly decided: () => void
+}
+
+function Question({ id, approval, decided }: QuestionProps): JSX.Element {
   const { app, agent, command, request, opened_at, expires_at } = approval
   const left = secondsLeft(expires_at)
   const isOver = left === 0 && (approval.state === 'open' || approval.state === 'approved')
@@ -90,7 +97,7 @@ function Question({ approval, decided }: { approval: ApprovalDetail; decided: ()
         </section>
       )}
       <Paths request={request} isTree={command === '/filesystem/dir/delete_recursive'} />
-      {state === 'open' && <Answer approval={approval} left={left} decided={decided} error={error} />}
+      {state === 'open' && <Answer {...{ id, approval, left, decided, error }} />}
     </article>
   )
 }
@@ -182,25 +189,20 @@ function Unseen({ request }: { request: ApprovalDetail['request'] }): JSX.Elemen
   )
 }
 
-interface AnswerProps {
-  readonly approval: ApprovalDetail
+interface AnswerProps extends QuestionProps {
   readonly left: number
-  readonly decided: () => void
   /** Outlives the buttons: who was too late is told so. */
   readonly error: Signal<Failure | undefined>
 }
 
-function Answer({ approval: { id, request }, left, decided, error }: AnswerProps): JSX.Element {
+function Answer({ id, approval, left, decided, error }: AnswerProps): JSX.Element {
   const busy = useSignal<'approve' | 'deny' | undefined>(undefined)
   const answer = async (which: 'approve' | 'deny'): Promise<void> => {
     if (busy.value !== undefined) return // not `disabled`: that would take the focus from who uses the keyboard
     busy.value = which
     error.value = undefined
     try {
-      await post(
-        `approvals/${id}/${which}`,
-        which === 'approve' ? await sign(`approvals/${id}/question`) : {},
-      )
+      await (which === 'approve' ? approve(id, approval) : post(`approvals/${encodeURIComponent(id)}/deny`))
     } catch (thrown) {
       noteSignedOut(thrown)
       error.value = failureOf(thrown)
@@ -211,7 +213,7 @@ function Answer({ approval: { id, request }, left, decided, error }: AnswerProps
   return (
     <footer class="answer">
       {error.value !== undefined && <Notice kind="bad" title={sentence(error.value.message)} />}
-      <Unseen request={request} />
+      <Unseen request={approval.request} />
       <p class={left <= 15 ? 'left soon' : 'left'} role="timer">
         {shownLeft(left)}
       </p>

@@ -29,6 +29,8 @@ export interface ApprovalRow extends ApprovalAnswer {
 
 export interface ApprovalDetail extends ApprovalAnswer {
   readonly request: ApprovalRequest
+  /** Of the request in this state, as the provider found it. */
+  readonly binding: string
   /** The id of the same app's newer question about the same path, when one waits. */
   readonly newer: string | null
 }

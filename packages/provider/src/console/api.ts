@@ -32,7 +32,7 @@ export function consoleApi(context: ConsoleContext): Hono {
   app.use(async (c, next) => {
     for (const [name, value] of Object.entries(PAGE_HEADERS)) c.header(name, value)
     c.header('cache-control', 'no-store')
-    c.header('x-cordon-process', context.process)
+    c.header('x-cordon-process', context.process.id)
     const site = context.site()
     requireHost(c, site)
     requireOwnPage(c, site)

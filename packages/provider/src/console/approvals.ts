@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { Hono } from 'hono'
 import { openAmbientProviderKey } from '../keys/provider-key.ts'
 import { askSignature, type Ceremony, verifySignature } from '../passkeys/ceremony.ts'
@@ -44,13 +45,15 @@ export function approvalRoutes(context: ConsoleContext): Hono {
   app.get('/:id', async (c) => {
     const found = await requireKnown(context, c.req.param('id'))
     const newer = (await findNewer(database, found, provider.clock())) ?? null
-    return c.json({ ...summaryOf(found), request: found.request, newer } satisfies ApprovalDetail)
+    const { request, binding } = found
+    return c.json({ ...summaryOf(found), request, binding, newer } satisfies ApprovalDetail)
   })
 
   app.post('/:id/question', async (c) => {
+    const { key } = await requireSession(c, context)
     const found = await requireKnown(context, c.req.param('id'))
     if (found.state !== 'open') throw closed(found)
-    return c.json(await askSignature(ceremony(), 'step up', subjectOf(found)))
+    return c.json(await askSignature(ceremony(), 'step up', subjectOf(found, key)))
   })
 
   app.post('/:id/approve', async (c) => {
@@ -58,7 +61,8 @@ export function approvalRoutes(context: ConsoleContext): Hono {
     const { ceremony: asked, response } = await readBody(c, SIGNATURE)
     const found = await requireKnown(context, c.req.param('id'))
     if (found.state !== 'open') throw closed(found)
-    const signed = await verifySignature(ceremony(), 'step up', subjectOf(found), asked, response).catch(
+    const subject = subjectOf(found, session.key)
+    const signed = await verifySignature(ceremony(), 'step up', subject, asked, response).catch(
       async (error: unknown) => {
         const detail = { approval: found.id, passkey: response.id.slice(0, 64) }
         if (error instanceof ConsoleRefusal) await refused.note(detail, `passkey ${session.name}`)
@@ -67,7 +71,8 @@ export function approvalRoutes(context: ConsoleContext): Hono {
     )
     const { passkey, name, evidence } = signed
     const approve = openAmbientProviderKey(provider.dir)
-    const by = { by: `passkey ${name}`, evidence: { passkey, ...evidence } }
+    const page = { page_key: session.key, shown_sha256: shownHash(found) }
+    const by = { by: `passkey ${name}`, evidence: { passkey, ...page, ...evidence } }
     return c.json(summaryOf(await decideOnce(context, found.id, { approve }, by)))
   })
 
@@ -89,8 +94,16 @@ export function approvalRoutes(context: ConsoleContext): Hono {
   return app
 }
 
-/** SPEC 7.5: the binding is over command, canonical paths, content and all that the invocation says. */
-const subjectOf = ({ id, binding }: Approval): string => `${id}\n${binding}`
+/**
+ * SPEC 7.5: the binding is over command, canonical paths, content and all that the invocation says. The page computes the
+ * challenge, too, from its address, its own key and what it shows: a signature that somebody else had it ask for is for
+ * nothing (decision 0344, `stepUpChallenge` in `console/src/page-key.ts`).
+ */
+const subjectOf = (approval: Approval, key: string): string =>
+  [approval.id, key, approval.binding, shownHash(approval)].join('\n')
+
+const shownHash = ({ app, agent, command, request }: Approval): string =>
+  hash('sha256', JSON.stringify([app, agent, command, request]), 'base64url')
 
 const summaryOf = ({
   id,

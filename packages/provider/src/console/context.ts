@@ -2,14 +2,14 @@ import type { Author } from '../audit/change.ts'
 import { type AuditBody, eventOf } from '../audit/record.ts'
 import type { Trouble } from '../health.ts'
 import type { Provider } from '../provider.ts'
+import type { ConsoleProcess } from '../sessions/console-process.ts'
 import type { ConsoleAssets } from './assets.ts'
 import type { Site } from './site.ts'
 
 /** What every part of the console works with. */
 export interface ConsoleContext {
   readonly provider: Provider
-  /** A random name of this process, in its memory alone: what a page signed for another one counts for nothing here. */
-  readonly process: string
+  readonly process: ConsoleProcess
   /** Known when the provider listens. */
   readonly site: () => Site
   /** Undefined: this provider was started without its page. */

@@ -9,6 +9,7 @@ export const CONSOLE_REFUSALS = {
   not_found: 404,
   decided: 409,
   other_process: 409,
+  request_replayed: 409,
   too_late: 410,
   link_used: 410,
   wrong_host: 421,

@@ -84,17 +84,26 @@ export const takeCookie = (c: Context, site: Site): void => {
  * The key that has signed this request, for this process of the provider: what was signed for another one was recorded by
  * somebody who had its port, or is of a page that has not heard of us yet and signs again (decision 0342).
  */
-export async function signerOf(c: Context, { process }: ConsoleContext): Promise<string | undefined> {
-  const [key, processes, signature] = ['key', 'processes', 'signature'].map((name) =>
-    c.req.header(`x-cordon-${name}`),
-  )
-  if (key === undefined || processes === undefined || signature === undefined) return undefined
-  if (!processes.split(' ').includes(process))
-    throw new ConsoleRefusal('other_process', 'the provider has been started again; load the page again')
+export async function signerOf(c: Context, context: ConsoleContext): Promise<string | undefined> {
+  const { key, processes, nonce, signature, present } = signedHeaders(c)
+  if (key === '' || signature === '' || !/^[\w-]{16,64}$/.test(nonce)) return undefined
+  requireThisProcess(c, context)
   const { pathname, search } = new URL(c.req.url)
+  const { origin } = context.site()
   const { method } = c.req
   const body = method === 'GET' ? new Uint8Array() : await readBytes(c)
-  return isSignedBy(key, { processes, method, target: pathname + search, body }, signature) ? key : undefined
+  const request = { processes, origin, nonce, present, method, target: pathname + search, body }
+  return isSignedBy(key, request, signature) ? key : undefined
+}
+
+const SIGNED = ['key', 'processes', 'nonce', 'signature', 'present'] as const
+
+const signedHeaders = (c: Context): Record<(typeof SIGNED)[number], string> =>
+  Object.fromEntries(SIGNED.map((name) => [name, c.req.header(`x-cordon-${name}`) ?? ''])) as never
+
+function requireThisProcess(c: Context, { process }: ConsoleContext): void {
+  if (signedHeaders(c).processes.split(' ').includes(process.id)) return
+  throw new ConsoleRefusal('other_process', 'the provider has been started again; load the page again')
 }
 
 /** The cookie, and the key that has signed this request. */
@@ -104,18 +113,38 @@ export async function halvesOf(c: Context, context: ConsoleContext): Promise<Ses
   return cookie === undefined || key === undefined ? undefined : { cookie, key }
 }
 
+/** A request counts once, and whoever handles it may ask again whose it is. */
+const FOUND = new WeakMap<Context, Promise<Session | undefined>>()
+
+export function sessionOf(c: Context, context: ConsoleContext): Promise<Session | undefined> {
+  const found = FOUND.get(c) ?? lookUpSession(c, context)
+  FOUND.set(c, found)
+  return found
+}
+
 /**
  * When somebody does something here, the session lasts longer, with a new cookie when it was time for one. A page that
- * asks by itself, because an agent did something, is nobody.
+ * asks by itself, because an agent did something, is nobody; and who sends once more what a page sent neither renews its
+ * session nor ends it (decision 0343).
  */
-export async function sessionOf(c: Context, context: ConsoleContext): Promise<Session | undefined> {
+async function lookUpSession(c: Context, context: ConsoleContext): Promise<Session | undefined> {
   const { database, clock } = context.provider
   const now = clock()
   const halves = await halvesOf(c, context)
-  const session = halves && (await findSession(database, halves, now))
-  if (halves && !session) await endReused(database, halves)
-  const isPerson = c.req.method !== 'GET' || c.req.header('x-cordon-present') !== undefined
-  const cookie = session && isPerson ? await renewSession(database, session, now) : undefined
+  if (!halves) return undefined
+  const session = await findSession(database, halves, now)
+  const { nonce, present } = signedHeaders(c)
+  const request = `${halves.key} ${nonce}`
+  const isReplayed = context.process.hasAnswered(request)
+  if (!session) {
+    if (!isReplayed) await endReused(database, halves)
+    return undefined
+  }
+  if (isReplayed) throw new ConsoleRefusal('request_replayed', 'this was asked before, and is answered once')
+  requireThisProcess(c, context) // it may have taken another id since, and forgotten what it answered
+  context.process.remember(request)
+  const isPerson = c.req.method !== 'GET' || present !== ''
+  const cookie = isPerson ? await renewSession(database, session, now) : undefined
   if (cookie !== undefined) giveCookie(c, context.site(), cookie)
   return session
 }

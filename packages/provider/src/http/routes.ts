@@ -11,7 +11,7 @@ import { Refusal, REFUSALS } from '../errors.ts'
 import { troubleOf } from '../health.ts'
 import { ARGS } from '../operations/args.ts'
 import type { Provider } from '../provider.ts'
-import { makeSecret } from '../sessions/secret.ts'
+import { ConsoleProcess } from '../sessions/console-process.ts'
 import { findApproval } from '../step-up/approvals.ts'
 import { ANSWERS, APPROVAL_BODY, ERROR_BODY } from './answers.ts'
 import type { Metrics } from './metrics.ts'
@@ -44,7 +44,7 @@ export function makeRoutes(served: Served): OpenAPIHono {
     await next()
     for (const [name, value] of Object.entries(EVERY_HEADERS)) c.header(name, value)
   })
-  const context = { ...served, process: makeSecret(), trouble: () => troubleOf(served) }
+  const context = { ...served, process: new ConsoleProcess(), trouble: () => troubleOf(served) }
   app.route('/console/api', consoleApi(context))
   app.get('/', (c) => c.redirect('/console/', 302))
   app.get('/console', (c) => c.redirect('/console/', 302))

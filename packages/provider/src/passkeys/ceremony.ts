@@ -65,15 +65,16 @@ export async function verifyRegistration(
   const challenge = await findChallenge(database, 'register', subject, ceremony, now)
   if (challenge === undefined) throw tooLate()
   const { verifyRegistrationResponse } = await library()
+  const made = response as RegistrationResponseJSON
   const verified = await verifyRegistrationResponse({
-    response: response as RegistrationResponseJSON,
+    response: made,
     expectedChallenge: challenge,
     expectedOrigin: site.origin,
     expectedRPID: site.rpId,
     requireUserVerification: true,
     supportedAlgorithmIDs,
   }).catch(refused)
-  if (!verified.verified) throw unverified()
+  if (!verified.verified || !isTopLevel(made.response)) throw unverified()
   if (!(await useChallenge(database, ceremony, now))) throw tooLate()
   const { credential } = verified.registrationInfo
   return {
@@ -152,7 +153,7 @@ export async function verifySignature(
       counter: row.counter,
     },
   }).catch(refused)
-  if (!verified.verified) throw unverified()
+  if (!verified.verified || !isTopLevel(response.response)) throw unverified()
   if (!(await useChallenge(database, ceremony, now))) throw tooLate()
   await database.queries
     .updateTable('passkeys')
@@ -165,6 +166,12 @@ export async function verifySignature(
     name: row.name,
     evidence: { ceremony, client_data: clientDataJSON, authenticator_data: authenticatorData, signature },
   }
+}
+
+/** Not asked for in a frame of somebody else's page, which the library lets pass; browsers of before say nothing of it. */
+function isTopLevel({ clientDataJSON }: { readonly clientDataJSON: string }): boolean {
+  const client = JSON.parse(Buffer.from(clientDataJSON, 'base64url').toString()) as Record<string, unknown>
+  return (client['crossOrigin'] ?? false) === false && client['topOrigin'] === undefined
 }
 
 const tooLate = (): ConsoleRefusal =>

@@ -91,6 +91,6 @@ async function secretOf({ queries }: Queries): Promise<string> {
 const sealOf = (secret: string, stem: string, purpose: Purpose, subject: string): string =>
   createHmac('sha256', secret).update(`${purpose}\n${stem}\n${subject}`).digest('base64url')
 
-/** The page computes that of a sign-in itself (`console/src/page-key.ts`). */
+/** The page computes those of a sign-in and of a step-up itself (`console/src/page-key.ts`). */
 const challengeOf = (purpose: Purpose, ceremony: string, subject: string): string =>
   createHash('sha256').update(`cordon passkey 1\n${purpose}\n${ceremony}\n${subject}`).digest('base64url')

@@ -1,9 +1,15 @@
 import { createPublicKey, hash, type KeyObject, verify } from 'node:crypto'
 
-/** What a page signs with the key that its browser does not let out (decision 0342). */
+/** What a page signs with the key that its browser does not let out (decisions 0342 and 0343). */
 export interface SignedRequest {
   /** The ids of the processes that it is for, as they were sent. */
   readonly processes: string
+  /** Of the page. */
+  readonly origin: string
+  /** Random: no request is like another one. */
+  readonly nonce: string
+  /** Whether somebody is at the page, as it was sent. */
+  readonly present: string
   readonly method: string
   /** The path, with its query. */
   readonly target: string
@@ -19,8 +25,10 @@ export function isSignedBy(key: string, request: SignedRequest, signature: strin
   )
 }
 
-const textOf = ({ processes, method, target, body }: SignedRequest): Buffer =>
-  Buffer.from(['cordon console 1', processes, method, target, hash('sha256', body, 'base64url')].join('\n'))
+const textOf = ({ processes, origin, nonce, present, method, target, body }: SignedRequest): Buffer => {
+  const said = [processes, origin, nonce, present, method, target, hash('sha256', body, 'base64url')]
+  return Buffer.from(['cordon console 2', ...said].join('\n'))
+}
 
 /** An uncompressed point of P-256. */
 function readKey(text: string): KeyObject | undefined {

@@ -20,6 +20,8 @@ export interface Session {
   readonly passkey: string
   /** The name of the passkey: who this is, in the audit. */
   readonly name: string
+  /** The public half of the key that its page signs with. */
+  readonly key: string
   /** Of the cookie that is good now. */
   readonly hash: string
   readonly seenAt: number
@@ -73,7 +75,7 @@ export async function findSession(
   if (now > Math.min(row.seen_at + IDLE_MS, row.created_at + LONGEST_MS)) return undefined
   if (row.hash !== hash && now > row.rotated_at + PREVIOUS_MS) return undefined
   const { passkey, name, seen_at: seenAt, rotated_at: rotatedAt } = row
-  return { passkey, name, hash: row.hash, seenAt, rotatedAt }
+  return { passkey, name, key, hash: row.hash, seenAt, rotatedAt }
 }
 
 /** Its holder did something: it lasts longer. Returns the new cookie when it was time for one; the browser must get it. */

@@ -164,16 +164,18 @@ export class Person {
             .replaceAll('=', '')
         const hash = base64(await crypto.subtle.digest('SHA-256', encode(text ?? '')))
         const method = text === undefined ? 'GET' : 'POST'
-        const { pathname, search } = new URL(path, location.origin)
-        const said = ['cordon console 1', processes, method, pathname + search, hash].join('\n')
+        const { origin, pathname, search } = new URL(path, location.origin)
+        const nonce = crypto.randomUUID()
+        const all = ['cordon console 2', processes, origin, nonce, '', method, pathname + search, hash]
         const signature = await crypto.subtle.sign(
           { name: 'ECDSA', hash: 'SHA-256' },
           key.signing,
-          encode(said),
+          encode(all.join('\n')),
         )
         return {
           'x-cordon-key': key.shown,
           'x-cordon-processes': processes,
+          'x-cordon-nonce': nonce,
           'x-cordon-signature': base64(signature),
         }
       },

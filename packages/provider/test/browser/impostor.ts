@@ -31,8 +31,8 @@ export function testImpostor(browser: Browser): void {
   })
   afterAll(() => at.close())
 
-  const ask = async (): Promise<{ id: string; url: string }> => {
-    const path = join(at.place.files, 'precious')
+  const ask = async (name = 'precious'): Promise<{ id: string; url: string }> => {
+    const path = join(at.place.files, name)
     writeFileSync(path, 'x')
     const { error } = await send(agent, '/filesystem/file/delete', { path })
     return { id: String(error['approval']), url: String(error['url']) }
@@ -98,6 +98,50 @@ export function testImpostor(browser: Browser): void {
     await bob.page.getByRole('heading', { name: 'Overview' }).waitFor()
   })
 
+  test('the attack: an open approval page hands the passkey no question but its own, for what it shows', async () => {
+    const [shown, other] = [await ask('shown'), await ask('other')]
+    await ada.page.goto(shown.url)
+    await ada.page.getByRole('button', { name: 'Approve' }).waitFor()
+    await bob.open('/console/')
+    const mallory = new ConsoleUser(at.place.serving)
+    const questions = [
+      (await mallory.ask('sign-in/options', {})).body, // would sign him in
+      (await bob.ask(`approvals/${other.id}/question`, {})).body, // would approve another request
+      (await bob.ask(`approvals/${shown.id}/question`, {})).body, // would approve this one, in another page
+      (await ada.ask(`approvals/${other.id}/question`, {})).body,
+    ]
+    const notice = ada.page.getByText('asks you to sign something else than this; nothing was signed')
+    await at.place.serving.stop()
+    const impostor = await Impostor.at(port)
+    const asked = (end: string): number => impostor.recorded.filter(({ path }) => path.endsWith(end)).length
+    for (const [i, question] of questions.entries()) {
+      impostor.question = question
+      await ada.click('Approve')
+      await expect.poll(() => asked('/question')).toBeGreaterThan(i)
+      await expect.poll(async () => [asked('/approve'), await notice.count()]).toEqual([0, 1])
+    }
+    await impostor.stop()
+    await startAgain()
+
+    // He shows something else, and passes on the provider's own question.
+    const detail = `**/console/api/approvals/${shown.id}`
+    await ada.page.route(detail, async (route) => {
+      const response = await route.fetch()
+      const body = (await response.json()) as { request: object }
+      await route.fulfill({ response, json: { ...body, request: { ...body.request, path: '/harmless' } } })
+    })
+    await ada.page.goto(shown.url)
+    await ada.page.locator('p.target', { hasText: '/harmless' }).waitFor()
+    await ada.click('Approve')
+    await notice.waitFor()
+    await ada.page.unrouteAll({ behavior: 'wait' })
+    for (const { id } of [shown, other]) expect((await at.admin.approval(id))!.state).toBe('open')
+
+    await ada.page.goto(shown.url)
+    await ada.click('Approve')
+    await ada.page.getByText('Approved by passkey Ada').waitFor()
+  })
+
   test('signing out while the provider is away forgets the key, and says what is left on the other side', async () => {
     const silent = createServer(() => undefined) // takes everything, and never answers
     for (const somebody of [false, true]) {
@@ -134,6 +178,8 @@ interface Recorded {
 /** Answers as the provider would after a start, so that the page signs again for him, and keeps all that it sends. */
 class Impostor {
   readonly recorded: Recorded[] = []
+  /** What he answers to a page that wants a passkey to sign. */
+  question: unknown
   readonly #servers: Server[] = []
 
   static async at(port: number): Promise<Impostor> {
@@ -146,6 +192,11 @@ class Impostor {
           const { method = '', url: path = '', headers } = incoming
           impostor.recorded.push({ method, path, headers, body })
           const process = `impostor-${impostor.recorded.length}`
+          if (impostor.question !== undefined && path.endsWith('/question')) {
+            outgoing.writeHead(200, { 'content-type': 'application/json' })
+            outgoing.end(JSON.stringify(impostor.question))
+            return
+          }
           outgoing
             .writeHead(409, { 'x-cordon-process': process, 'content-type': 'application/json' })
             .end(JSON.stringify({ error: { code: 'other_process', message: 'sign for me' } }))

@@ -217,6 +217,35 @@ describe('SPEC 7.7 sessions', () => {
     expect((await thief.ask('overview')).status).toBe(401)
   })
 
+  test('the attack: cookies of our name that another port planted, with a longer path or of before, keep nobody out', async () => {
+    const https = await place.serve({ origin: 'https://localhost:8443', plain: true })
+    for (const [serving, prefix] of [
+      [place.serving, ''],
+      [https, '__Secure-'],
+    ] as const) {
+      const mia = new ConsoleUser(serving)
+      expect(await mia.register(await admin.addPasskey(serving.origin), `Mia${prefix}`)).toMatchObject({
+        status: 200,
+      })
+      const name = `${prefix}cordon-${new URL(serving.origin).port}`
+      expect(mia.cookie).toMatch(new RegExp(`^${name}=`))
+      const sessions = (): Promise<unknown[]> =>
+        place.database.queries.selectFrom('sessions').selectAll().orderBy('hash').execute()
+      const before = await sessions()
+      const own = mia.cookie
+      mia.cookie = `${name}=planted; ${own}` // the longer path comes first
+      expect((await mia.ask('overview')).status).toBe(200)
+      mia.cookie = `${name}=planted`
+      expect((await mia.ask('overview')).status).toBe(401)
+      expect(await sessions()).toEqual(before)
+      mia.key = new PageKey()
+      expect((await mia.signIn()).status).toBe(200)
+      mia.cookie = `${name}=planted; ${own}; ${mia.cookie}`
+      expect((await mia.ask('overview')).status).toBe(200)
+    }
+    await https.stop()
+  })
+
   test('the attack: a signature is for one process, method, path, query and body, and of the key of the session', async () => {
     const ivan = await person('Ivan')
     const { key, processes } = ivan

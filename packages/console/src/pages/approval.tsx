@@ -59,6 +59,16 @@ function Question({ approval, decided }: { approval: ApprovalDetail; decided: ()
             <Touched request={request} />
           </dd>
         </div>
+        {Object.entries(request.also ?? {}).map(([name, value]) => (
+          <div key={name}>
+            <dt>
+              With <code>{name}</code>
+            </dt>
+            <dd>
+              <Text>{value}</Text>
+            </dd>
+          </div>
+        ))}
         <div>
           <dt>Asked</dt>
           <dd>

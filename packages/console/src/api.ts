@@ -60,7 +60,7 @@ async function send(url: URL, init: Init, signer: PageKey | undefined, processes
     ...(init.body === undefined ? {} : { 'content-type': 'application/json' }),
   }
   try {
-    const response = await fetch(url, { ...init, headers })
+    const response = await fetch(url, { ...init, headers, cache: 'no-store' }) // nor what somebody else answered before
     const date = Date.parse(response.headers.get('date') ?? '')
     if (!Number.isNaN(date) && Math.abs(date - Date.now()) > 2000) clockSkew.value = date - Date.now()
     return response

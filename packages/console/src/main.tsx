@@ -126,7 +126,17 @@ async function begin(): Promise<void> {
   }
 }
 
-startRouter()
-startLive()
-render(<Console />, document.querySelector('#app')!)
-void begin()
+/** We have none: one that is here is of somebody who had the provider's port, and would answer for it (decision 0347). */
+async function endWorkers(): Promise<boolean> {
+  const found = (await navigator.serviceWorker?.getRegistrations()) ?? []
+  const ended = await Promise.all(found.map((each) => each.unregister()))
+  return ended.includes(true)
+}
+
+if (await endWorkers()) location.reload()
+else {
+  startRouter()
+  startLive()
+  render(<Console />, document.querySelector('#app')!)
+  void begin()
+}

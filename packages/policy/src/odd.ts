@@ -10,7 +10,10 @@ export function oddIn(text: string, as: Shown): ReadonlyMap<number, string> {
   if (PLAIN.test(text) && !BLANKS[as].test(text)) return found
   for (const { 0: blanks, index } of text.matchAll(new RegExp(BLANKS[as], 'g')))
     addAll(found, index, blanks, (each) => each === ' ')
-  if (!PLAIN.test(text)) addUnusual(found, text, as)
+  if (!PLAIN.test(text)) {
+    addUnusual(found, text, as)
+    addDisguised(found, text)
+  }
   return new Map([...found].sort(([a], [b]) => a - b))
 }
 
@@ -57,6 +60,9 @@ function addUnusual(found: Map<number, string>, text: string, as: Shown): void {
     const isFalse = !/\p{L}/u.test(base) || cluster.normalize('NFC') !== cluster
     addAll(found, index + base.length, marks, (_, i) => isFalse || i >= 2)
   }
+}
+
+function addDisguised(found: Map<number, string>, text: string): void {
   for (const { 0: word, index } of text.matchAll(/\p{L}+/gu))
     if (isDisguised(word)) addAll(found, index, word, (letter) => !/\p{Script=Latin}/u.test(letter))
 }
@@ -76,7 +82,7 @@ const isInvisible = (letter: string): boolean =>
 function isOtherAscii(letter: string): boolean {
   const plain = letter > '\u00ff' && !/\p{No}/u.test(letter) ? letter.normalize('NFKC') : ''
   if (/^[\x21-\x7e]$/.test(plain) || (/^[A-Za-z]+$/.test(plain) && /[\p{L}\p{Nl}]/u.test(letter))) return true
-  return /[\u2044\u2215\u2216\u2571\u2572\u27cb\u27cd\u29f5\u29f8\u29f9\u2cc6\u1735\u3033\u201a\u02b0-\u02ff\ua789\u0589\u05c3\u2236\u2010-\u2012\u2043\u2212\u2223\u223c\u204e\u2217\u3002\u06d4]/u.test(
+  return /[\u2044\u2215\u2216\u2571\u2572\u27cb\u27cd\u29f5\u29f8\u29f9\u2cc6\u1735\u3033\u201a\u02b0-\u02ff\ua789\u0589\u05c3\u2236\u2010-\u2012\u2015\u2017\u2043\u2053\u2212\u2223\u223c\u204e\u2217\u3002\u06d4]/u.test(
     letter,
   )
 }
@@ -94,11 +100,34 @@ const isOfNoUsualScript = (letter: string): boolean =>
     letter,
   )
 
+/** Letters of the scripts that people write names in, each beside the Latin one that it is drawn as. */
+const LOOKS_LATIN: ReadonlyMap<string, string> = new Map(
+  [
+    ['асеорхуіјѕһԁԛԝӏѵҽԍ', 'aceopxyijshdqwlveg'], // Cyrillic
+    ['АВЕКМНОРСТУХІЈЅԌԚԜӀѴԀҮ', 'ABEKMHOPCTYXIJSGQWIVdY'],
+    ['ορνυικ', 'opvuik'], // Greek; not α: it is in `και`
+    ['ΑΒΕΖΗΙΚΜΝΟΡΤΥΧ', 'ABEZHIKMNOPTYX'],
+    ['օսհոցզաքլՕՍՏԼ', 'ouhngqwplOUSL'], // Armenian
+  ].flatMap(([theirs, latin]) => Array.from(theirs!, (letter, i): [string, string] => [letter, latin![i]!])),
+)
+
+/**
+ * Two names with the same one are read as the same. Undefined: there are letters in it that pass for others, and nobody
+ * needs them for a name.
+ */
+export function skeletonOf(name: string): string | undefined {
+  const plain = Array.from(name.normalize('NFKC'), (letter) => LOOKS_LATIN.get(letter) ?? letter).join('')
+  const dotless = plain.replaceAll('ı', 'i')
+  const odd = new Map<number, string>()
+  addUnusual(odd, dotless, 'name')
+  return odd.size === 0 ? dotless.replace(/[I1|]/g, 'l').replaceAll('0', 'O') : undefined
+}
+
 /** Letters that pass for Latin ones among Latin ones; or every letter of the word is drawn as a Latin one is. */
 const isDisguised = (word: string): boolean =>
   (/[\p{Script=Cyrillic}\p{Script=Greek}\p{Script=Armenian}]/u.test(word) &&
     /\p{Script=Latin}/u.test(word)) ||
-  /^[асеорхуіјѕһԁԛԝАВЕКМНОРСТУХІЈЅԌԚԜορνυικΑΒΕΖΗΙΚΜΝΟΡΤΥΧօսհոցզ]+$/u.test(word)
+  Array.from(word, (letter) => LOOKS_LATIN.has(letter)).every(Boolean)
 
 function addAll(
   found: Map<number, string>,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { escapeOdd, oddIn, showSigned } from '../src/odd.ts'
+import { escapeOdd, oddIn, showSigned, skeletonOf } from '../src/odd.ts'
 
 const name = (text: string): string => escapeOdd(text, oddIn(text, 'name'))
 const line = (text: string): string => escapeOdd(text, oddIn(text, 'line'))
@@ -36,6 +36,9 @@ test.each([
   ['Coptic, Deseret', '\u2c9f\u{10404}', '\\u{2c9f}\\u{10404}'],
   ['Greek among Latin', '\u03c1aypal', '\\u{3c1}aypal'],
   ['all of it Armenian that reads as Latin', '\u0570\u0578', '\\u{570}\\u{578}'],
+  ['all of it Cyrillic that reads as Latin', '\u04bb\u0435\u04cf\u0440', '\\u{4bb}\\u{435}\\u{4cf}\\u{440}'],
+  ['one Armenian letter', '\u054d', '\\u{54d}'],
+  ['a bar, a low line, a tilde', '\u2015rf a\u2017b x\u2053y', '\\u{2015}rf a\\u{2017}b x\\u{2053}y'],
 ])('what passes for something else is shown as what it is: %s', (_, text, shown) => {
   expect(name(text)).toBe(shown)
 })
@@ -48,7 +51,7 @@ test.each([
   'smørrebrød',
   'Đà Nẵng',
   'привет',
-  'Ελλάδα',
+  'Ελλάδα και',
   'हिन्दी',
   '日本語 ②',
   '한국어',
@@ -68,4 +71,19 @@ test('in one line, what is odd is in quotes, so that nothing that was typed pass
   expect(showSigned('/w/"a"', 'name')).toBe('"/w/\\"a\\""')
   expect(showSigned('/w/\\u{20} ', 'name')).toBe('"/w/\\\\u{20}\\u{20}"')
   expect(showSigned('+say "x"', 'line')).toBe('+say "x"')
+})
+
+test('two names that are read as the same have one skeleton; those of other people have their own', () => {
+  for (const alike of ['Аda', 'Adа', 'Αda', 'Ａda']) expect(skeletonOf(alike)).toBe(skeletonOf('Ada'))
+  expect(skeletonOf('Key 1')).toBe(skeletonOf('Key l'))
+  expect(skeletonOf('cafe\u0301')).toBe(skeletonOf('café'))
+  for (const usual of ['Işıl', 'Анна', 'Օլյա', 'Νίκος', '日本']) expect(skeletonOf(usual)).not.toBe(undefined)
+  for (const [a, b] of [
+    ['Ada', 'ada'],
+    ['Анна', 'Anna'],
+    ['café', 'cafe'],
+    ['Key 2', 'Key 3'],
+  ] as const)
+    expect(skeletonOf(a)).not.toBe(skeletonOf(b))
+  for (const odd of ['Ꭺda', 'Ada\u2c9f', 'confi\u0261', 'a\u2215b']) expect(skeletonOf(odd)).toBe(undefined)
 })

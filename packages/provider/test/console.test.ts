@@ -106,8 +106,7 @@ describe('SPEC 7.7 passkeys', () => {
       status: 400,
       body: {
         error: {
-          message:
-            '"Bob\\u{200e}" is not a name for a passkey: 1 to 64 characters, all of them visible, no blank at its ends',
+          message: '"Bob\\u{200e}" is not a name for a passkey: 1 to 64 characters, all of them visible',
         },
       },
     })
@@ -124,6 +123,29 @@ describe('SPEC 7.7 passkeys', () => {
     })
     expect((await second.ask('sign-out', {})).status).toBe(200)
     expect((await events('signed out'))[0]).toMatchObject({ detail: { passkey: second.passkey.id } })
+  })
+
+  test('the attack: a name that is read as another passkey’s is refused; blanks and composition make no other name', async () => {
+    await person('Zoé Laptop 1')
+    const link = await admin.addPasskey(place.serving.origin)
+    const mallory = new ConsoleUser(place.serving)
+    for (const [name, why] of [
+      ['Zoe\u0301  Laptop 1 ', 'another passkey has that name'],
+      ['Zoé\u00a0Laptop 1', 'another passkey has that name'],
+      ['Zоé Laptop 1', 'looks like the name of another passkey'],
+      ['Zoé Laptop l', 'looks like the name of another passkey'],
+      ['Zoé Lɑptop 2', 'has letters that pass for others'],
+    ] as const) {
+      const told = await mallory.register(link, name)
+      expect([name, told.status, String(told.body.error?.message)]).toEqual([
+        name,
+        400,
+        expect.stringContaining(why),
+      ])
+    }
+    expect(await mallory.register(link, '  Zoé   Laptop 2 ')).toMatchObject({
+      body: { name: 'Zoé Laptop 2' },
+    })
   })
 
   test('who could not sign in is recorded, ten times a minute, and then counted', async () => {
@@ -263,6 +285,35 @@ describe('SPEC 7.7 sessions', () => {
     place.shift += MINUTE
     expect((await frank.ask('overview')).status).toBe(401)
     expect((await thief.ask('overview')).status).toBe(401)
+  })
+
+  test('the attack: cookies of our name that another port planted, with a longer path or of before, keep nobody out', async () => {
+    const https = await place.serve({ origin: 'https://localhost:8443', plain: true })
+    for (const [serving, prefix] of [
+      [place.serving, ''],
+      [https, '__Secure-'],
+    ] as const) {
+      const mia = new ConsoleUser(serving)
+      expect(await mia.register(await admin.addPasskey(serving.origin), `Mia${prefix}`)).toMatchObject({
+        status: 200,
+      })
+      const name = `${prefix}cordon-${new URL(serving.origin).port}`
+      expect(mia.cookie).toMatch(new RegExp(`^${name}=`))
+      const sessions = (): Promise<unknown[]> =>
+        place.database.queries.selectFrom('sessions').selectAll().orderBy('hash').execute()
+      const before = await sessions()
+      const own = mia.cookie
+      mia.cookie = `${name}=planted; ${own}` // the longer path comes first
+      expect((await mia.ask('overview')).status).toBe(200)
+      mia.cookie = `${name}=planted`
+      expect((await mia.ask('overview')).status).toBe(401)
+      expect(await sessions()).toEqual(before)
+      mia.key = new PageKey(serving.origin)
+      expect((await mia.signIn()).status).toBe(200)
+      mia.cookie = `${name}=planted; ${own}; ${mia.cookie}`
+      expect((await mia.ask('overview')).status).toBe(200)
+    }
+    await https.stop()
   })
 
   test('the attack: a signature is for one process, method, path, query and body, and of the key of the session', async () => {

@@ -52,16 +52,16 @@ describe.each(ENGINES)('SPEC 7.7 on %s', (_, choice) => {
   /** With a key of its own, as every page has. */
   const start = async (now: number): Promise<SessionHalves> => {
     const { shown: key } = new PageKey('http://localhost')
-    return { key, cookie: await startSession(place.database, { passkey: 'credential', key }, now) }
+    return { key, cookies: [await startSession(place.database, { passkey: 'credential', key }, now)] }
   }
 
   test('a session needs its cookie and its key, and no secret is in the database', async () => {
     const made = await start(0)
     expect(await findSession(place.database, made, 1)).toMatchObject({ name: 'Ada' })
     expect(await findSession(place.database, { ...made, key: 'x' }, 1)).toBe(undefined)
-    expect(await findSession(place.database, { ...made, cookie: 'x' }, 1)).toBe(undefined)
+    expect(await findSession(place.database, { ...made, cookies: ['x'] }, 1)).toBe(undefined)
     const stored = JSON.stringify(await place.database.queries.selectFrom('sessions').selectAll().execute())
-    expect(stored.includes(made.cookie)).toBe(false)
+    expect(stored.includes(made.cookies[0]!)).toBe(false)
   })
 
   test('the cookie is replaced every ten minutes; the one before counts for half a minute, and for one replacement', async () => {
@@ -73,7 +73,7 @@ describe.each(ENGINES)('SPEC 7.7 on %s', (_, choice) => {
     ])
     const replaced = both.filter((cookie) => cookie !== undefined)
     expect(replaced).toHaveLength(1)
-    const next = { ...made, cookie: replaced[0]! }
+    const next = { ...made, cookies: [replaced[0]!] }
     expect(await findSession(place.database, made, 11 * MINUTE + 29_000)).toMatchObject({ name: 'Ada' })
     expect(await findSession(place.database, made, 11 * MINUTE + 31_000)).toBe(undefined)
     expect(await findSession(place.database, next, 12 * MINUTE)).toMatchObject({ name: 'Ada' })
@@ -85,12 +85,26 @@ describe.each(ENGINES)('SPEC 7.7 on %s', (_, choice) => {
     let thief = owner
     for (const now of [11 * MINUTE, 22 * MINUTE, 33 * MINUTE]) {
       const found = (await findSession(database, thief, now))!
-      thief = { ...thief, cookie: (await renewSession(database, found, now))! }
+      thief = { ...thief, cookies: [(await renewSession(database, found, now))!] }
     }
     const other = await start(33 * MINUTE)
     await endReused(database, owner)
     expect(await findSession(database, thief, 34 * MINUTE)).toBe(undefined)
     expect(await findSession(database, other, 34 * MINUTE)).toMatchObject({ name: 'Ada' })
+  })
+
+  test('the attack: cookies that somebody planted beside ours, or instead, end nothing', async () => {
+    const { database } = place
+    const made = await start(0)
+    const other = await start(0)
+    const planted = ['', 'planted', 'A'.repeat(43), `${'A'.repeat(43)}.${'B'.repeat(43)}`, ...other.cookies]
+    await endReused(database, { ...made, cookies: planted })
+    expect(await findSession(database, { ...made, cookies: planted }, 1)).toBe(undefined)
+    expect(await findSession(database, { ...made, cookies: [...planted, ...made.cookies] }, 1)).toMatchObject(
+      {
+        name: 'Ada',
+      },
+    )
   })
 
   test('it ends after half an hour of silence, after half a day, and when somebody ends it', async () => {
@@ -100,7 +114,8 @@ describe.each(ENGINES)('SPEC 7.7 on %s', (_, choice) => {
     for (let now = 0; now <= 12 * 60 * MINUTE; now += 20 * MINUTE) {
       const found = await findSession(place.database, busy, now)
       expect(found?.name).toBe('Ada')
-      busy = { ...busy, cookie: (await renewSession(place.database, found!, now)) ?? busy.cookie }
+      const renewed = await renewSession(place.database, found!, now)
+      if (renewed !== undefined) busy = { ...busy, cookies: [renewed] }
     }
     expect(await findSession(place.database, busy, 12 * 60 * MINUTE + 1)).toBe(undefined)
     const ended = await start(0)

@@ -191,7 +191,7 @@ const MOST_LINES = 50
 
 /** Everything in it was found by the provider; names of files are shown, not trusted. */
 export function formatApproval({ app, agent, command, request, expiresAt }: Approval): string {
-  const { path, destination, files, directories, bytes, replaces, diff, unshown } = request
+  const { path, destination, also = {}, files, directories, bytes, replaces, diff, unshown } = request
   const { pathsLeftOut = 0, diffLeftOut = 0 } = request
   const paths = request.paths.slice(0, MOST_LINES)
   const left = request.paths.length - paths.length + pathsLeftOut
@@ -200,6 +200,7 @@ export function formatApproval({ app, agent, command, request, expiresAt }: Appr
     `action  ${command}`,
     `path    ${showSigned(path, 'name')}`,
     ...(destination === undefined ? [] : [`to      ${showSigned(destination, 'name')}`]),
+    ...Object.entries(also).map(([name, value]) => `with    ${name}: ${showSigned(value, 'name')}`),
     ...(replaces === true ? ['REPLACES the file that is there now'] : []),
     `touches ${touched(files, directories)}, ${plural(bytes, 'byte', 'bytes')}`,
     ...paths.map((each) => `  ${showSigned(each, 'name')}`),

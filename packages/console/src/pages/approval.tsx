@@ -66,6 +66,16 @@ function Question({ id, approval, decided }: QuestionProps): JSX.Element {
             <Touched request={request} />
           </dd>
         </div>
+        {Object.entries(request.also ?? {}).map(([name, value]) => (
+          <div key={name}>
+            <dt>
+              With <code>{name}</code>
+            </dt>
+            <dd>
+              <Text>{value}</Text>
+            </dd>
+          </div>
+        ))}
         <div>
           <dt>Asked</dt>
           <dd>

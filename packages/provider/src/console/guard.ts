@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import type { Context } from 'hono'
-import { deleteCookie, getCookie, setCookie } from 'hono/cookie'
+import { deleteCookie, setCookie } from 'hono/cookie'
 import { isSignedBy } from '../sessions/request-signature.ts'
 import {
   endReused,
@@ -66,7 +66,10 @@ const cookieName = ({ secure, host }: Site): string => {
   return `${secure ? '__Secure-' : ''}cordon${port === undefined ? '' : `-${port}`}`
 }
 
-/** Sent to the API alone. `__Secure-`: over TLS nobody without it can set one. */
+/**
+ * Sent to the API alone. Another port of the same host can plant one of the same name, also with `__Secure-`, which keeps
+ * out only who has no TLS for this name: so all that come are tried (decision 0348).
+ */
 export const giveCookie = (c: Context, site: Site, secret: string): void =>
   setCookie(c, cookieName(site), secret, {
     httpOnly: true,
@@ -106,11 +109,19 @@ function requireThisProcess(c: Context, { process }: ConsoleContext): void {
   throw new ConsoleRefusal('other_process', 'the provider has been started again; load the page again')
 }
 
-/** The cookie, and the key that has signed this request. */
+/** Every one of that name: a browser sends the one with the longest path first, whoever set it. */
+const cookiesOf = (c: Context, name: string): string[] =>
+  (c.req.header('cookie') ?? '')
+    .split(';')
+    .map((each) => each.trim())
+    .filter((each) => each.startsWith(`${name}=`))
+    .map((each) => each.slice(name.length + 1))
+
+/** The cookies, and the key that has signed this request. */
 export async function halvesOf(c: Context, context: ConsoleContext): Promise<SessionHalves | undefined> {
-  const cookie = getCookie(c, cookieName(context.site()))
+  const cookies = cookiesOf(c, cookieName(context.site()))
   const key = await signerOf(c, context)
-  return cookie === undefined || key === undefined ? undefined : { cookie, key }
+  return cookies.length === 0 || key === undefined ? undefined : { cookies, key }
 }
 
 /** A request counts once, and whoever handles it may ask again whose it is. */

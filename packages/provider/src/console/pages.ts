@@ -48,6 +48,27 @@ function sendElsewhere(c: Context, { origin }: Site): Response {
   )
 }
 
+/** The page itself is never kept, and with it goes what somebody else at the port has told the browser to keep (decision 0347). */
+const FRESH = { 'cache-control': 'no-store', 'clear-site-data': '"cache"' }
+
+/**
+ * We have no service worker. One that a browser asks for is of somebody who had the port, and is replaced by this one, which
+ * goes and lets what he showed be loaded again; a 404 would leave his where it is (decision 0347).
+ */
+export function sendLastWorker(c: Context): Response {
+  const headers = { 'content-type': 'text/javascript', 'service-worker-allowed': '/', ...FRESH }
+  return c.body(LAST_WORKER, 200, { ...PAGE_HEADERS, ...headers })
+}
+
+const LAST_WORKER = `addEventListener('install', () => skipWaiting())
+addEventListener('activate', (event) => event.waitUntil(leave()))
+async function leave() {
+  await clients.claim()
+  await registration.unregister()
+  for (const page of await clients.matchAll({ type: 'window' })) page.navigate(page.url)
+}
+`
+
 function sendAsset(c: Context, { type, bytes, gzipped, etag }: Asset): Response {
   const headers = {
     ...PAGE_HEADERS,
@@ -55,6 +76,7 @@ function sendAsset(c: Context, { type, bytes, gzipped, etag }: Asset): Response 
     'cache-control': 'no-cache', // asked for again, and answered with "not changed"
     etag,
     vary: 'accept, accept-encoding',
+    ...(type.startsWith('text/html') ? FRESH : {}),
   }
   if (c.req.header('if-none-match') === etag) return c.body(null, 304, headers)
   const takesGzip = /\bgzip\b/.test(c.req.header('accept-encoding') ?? '')

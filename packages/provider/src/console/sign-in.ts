@@ -1,3 +1,4 @@
+import { showSigned } from '@cordon/policy'
 import { type Context, Hono } from 'hono'
 import { z } from 'zod'
 import {
@@ -8,7 +9,7 @@ import {
   verifySignature,
 } from '../passkeys/ceremony.ts'
 import { isLinkGood, useLink } from '../passkeys/links.ts'
-import { listPasskeys, parsePasskeyName, PasskeyError } from '../passkeys/passkeys.ts'
+import { listPasskeys, looksAlike, parsePasskeyName, PasskeyError } from '../passkeys/passkeys.ts'
 import { hashSecret } from '../sessions/secret.ts'
 import { endSession, startSession } from '../sessions/sessions.ts'
 import type { Database } from '../storage/database.ts'
@@ -131,8 +132,14 @@ async function requireFree(
   const all = await listPasskeys(database)
   if (all.some(({ id }) => id === wanted.id))
     throw new ConsoleRefusal('bad_request', 'this provider knows that passkey already: sign in with it')
-  if (all.some(({ name }) => name === wanted.name))
-    throw new ConsoleRefusal('bad_request', 'another passkey has that name: choose another one')
+  const same = all.find(({ name }) => looksAlike(name, wanted.name))
+  if (same)
+    throw new ConsoleRefusal(
+      'bad_request',
+      same.name === wanted.name
+        ? 'another passkey has that name: choose another one'
+        : `${showSigned(wanted.name, 'name')} looks like the name of another passkey, ${showSigned(same.name, 'name')}: choose another one`,
+    )
 }
 
 /** A wrong one is recorded by its hash: whoever has the link that was meant can tell whether it was that one. */

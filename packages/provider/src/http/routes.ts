@@ -5,7 +5,7 @@ import { consoleApi } from '../console/api.ts'
 import type { ConsoleAssets } from '../console/assets.ts'
 import { ConsoleRefusal } from '../console/errors.ts'
 import { EVERY_HEADERS, requireNoOtherName } from '../console/guard.ts'
-import { consolePages, sendPage } from '../console/pages.ts'
+import { consolePages, sendLastWorker, sendPage } from '../console/pages.ts'
 import type { Site } from '../console/site.ts'
 import { Refusal, REFUSALS } from '../errors.ts'
 import { troubleOf } from '../health.ts'
@@ -44,6 +44,7 @@ export function makeRoutes(served: Served): OpenAPIHono {
     await next()
     for (const [name, value] of Object.entries(EVERY_HEADERS)) c.header(name, value)
   })
+  app.use(async (c, next) => (c.req.header('service-worker') === 'script' ? sendLastWorker(c) : next()))
   const context = { ...served, process: new ConsoleProcess(), trouble: () => troubleOf(served) }
   app.route('/console/api', consoleApi(context))
   app.get('/', (c) => c.redirect('/console/', 302))

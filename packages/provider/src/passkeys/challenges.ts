@@ -1,5 +1,5 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
-import { hashSecret, makeSecret } from '../sessions/secret.ts'
+import { databaseSecret, hashSecret, makeSecret } from '../sessions/secret.ts'
 import { clockFloor, raiseClockFloor } from '../storage/clock-floor.ts'
 import type { Database } from '../storage/database.ts'
 
@@ -29,7 +29,7 @@ export async function makeChallenge(
   now: number,
 ): Promise<Challenge> {
   const stem = `${now + CHALLENGE_MS}.${makeSecret()}`
-  const ceremony = `${stem}.${sealOf(await secretOf(database), stem, purpose, subject)}`
+  const ceremony = `${stem}.${sealOf(await databaseSecret(database), stem, purpose, subject)}`
   return { ceremony, challenge: challengeOf(purpose, ceremony, subject) }
 }
 
@@ -42,7 +42,7 @@ export async function findChallenge(
   now: number,
 ): Promise<string | undefined> {
   const [expires = '', secret = '', seal = '', ...rest] = ceremony.split('.')
-  const expected = sealOf(await secretOf(database), `${expires}.${secret}`, purpose, subject)
+  const expected = sealOf(await databaseSecret(database), `${expires}.${secret}`, purpose, subject)
   const isOurs =
     rest.length === 0 &&
     seal.length === expected.length &&
@@ -76,16 +76,6 @@ export async function useChallenge(
     .onConflict((row) => row.column('hash').doNothing())
     .executeTakeFirst()
   return numInsertedOrUpdatedRows === 1n
-}
-
-/** Of all providers on one database: the answer may reach another one than the question. */
-async function secretOf({ queries }: Queries): Promise<string> {
-  const { value } = await queries
-    .selectFrom('secrets')
-    .select('value')
-    .where('name', '=', 'challenges')
-    .executeTakeFirstOrThrow()
-  return value
 }
 
 const sealOf = (secret: string, stem: string, purpose: Purpose, subject: string): string =>

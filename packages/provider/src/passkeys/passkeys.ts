@@ -1,4 +1,4 @@
-import { CordonError, show } from '@cordon/policy'
+import { CordonError, show, showSigned, skeletonOf } from '@cordon/policy'
 import type { Database } from '../storage/database.ts'
 import type { PasskeysTable } from '../storage/schema.ts'
 
@@ -16,12 +16,23 @@ export interface Passkey {
 
 const NAME = /^[^\p{C}\p{Zl}\p{Zp}]{1,64}$/u
 
+/** In one spelling: nobody sees how `é` is composed, or that there are two blanks. */
 export function parsePasskeyName(text: string): string {
-  if (NAME.test(text) && text.trim() === text) return text
-  throw new PasskeyError(
-    `${show(text)} is not a name for a passkey: 1 to 64 characters, all of them visible, no blank at its ends`,
-  )
+  const name = text.normalize('NFC').trim().replace(/\s+/gu, ' ')
+  if (!NAME.test(name))
+    throw new PasskeyError(
+      `${show(text)} is not a name for a passkey: 1 to 64 characters, all of them visible`,
+    )
+  if (skeletonOf(name) === undefined)
+    throw new PasskeyError(
+      `${showSigned(name, 'name')} has letters that pass for others: write it with usual ones`,
+    )
+  return name
 }
+
+/** Who signed is told by the name: one that is read as another one's is that one's. */
+export const looksAlike = (one: string, other: string): boolean =>
+  one === other || (skeletonOf(one) ?? one) === (skeletonOf(other) ?? other)
 
 export async function listPasskeys({ queries }: Pick<Database, 'queries'>): Promise<Passkey[]> {
   const rows = await queries.selectFrom('passkeys').selectAll().orderBy('created_at').execute()

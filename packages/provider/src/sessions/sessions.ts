@@ -1,5 +1,6 @@
+import { createHmac } from 'node:crypto'
 import type { Database } from '../storage/database.ts'
-import { hashSecret, makeSecret } from './secret.ts'
+import { databaseSecret, hashSecret, makeSecret } from './secret.ts'
 
 const IDLE_MS = 30 * 60_000
 const LONGEST_MS = 12 * 3_600_000
@@ -10,9 +11,12 @@ const PREVIOUS_MS = 30_000
 /** How exactly it is known when somebody was last here; not every request is a write. */
 const SEEN_MS = 60_000
 
-/** The cookie, which no script sees, and the public half of the key that signs every request of the page (decision 0342). */
+/**
+ * The cookie, which no script sees, and the public half of the key that signs every request of the page (decision 0342).
+ * Of cookies there may be several: whoever has another port of the host can plant some beside ours (decision 0348).
+ */
 export interface SessionHalves {
-  readonly cookie: string
+  readonly cookies: readonly string[]
   readonly key: string
 }
 
@@ -38,7 +42,7 @@ export async function startSession(
     .deleteFrom('sessions')
     .where((row) => row.or([row('seen_at', '<', now - IDLE_MS), row('created_at', '<', now - LONGEST_MS)]))
     .execute()
-  const cookie = makeSecret()
+  const cookie = await makeCookie({ queries }, key)
   await queries
     .insertInto('sessions')
     .values({
@@ -60,20 +64,20 @@ export async function startSession(
  */
 export async function findSession(
   { queries }: Pick<Database, 'queries'>,
-  { cookie, key }: SessionHalves,
+  { cookies, key }: SessionHalves,
   now: number,
 ): Promise<Session | undefined> {
-  const hash = hashSecret(cookie)
   const row = await queries
     .selectFrom('sessions')
     .innerJoin('passkeys', 'passkeys.id', 'sessions.passkey')
     .selectAll('sessions')
     .select('passkeys.name')
-    .where((at) => at.or([at('hash', '=', hash), at('previous', '=', hash)]))
+    .where('key', '=', key)
     .executeTakeFirst()
-  if (row?.key !== key) return undefined
-  if (now > Math.min(row.seen_at + IDLE_MS, row.created_at + LONGEST_MS)) return undefined
-  if (row.hash !== hash && now > row.rotated_at + PREVIOUS_MS) return undefined
+  if (!row || now > Math.min(row.seen_at + IDLE_MS, row.created_at + LONGEST_MS)) return undefined
+  const hashes = new Set(cookies.map(hashSecret))
+  const isPrevious = row.previous !== null && hashes.has(row.previous) && now <= row.rotated_at + PREVIOUS_MS
+  if (!hashes.has(row.hash) && !isPrevious) return undefined
   const { passkey, name, seen_at: seenAt, rotated_at: rotatedAt } = row
   return { passkey, name, key, hash: row.hash, seenAt, rotatedAt }
 }
@@ -81,11 +85,11 @@ export async function findSession(
 /** Its holder did something: it lasts longer. Returns the new cookie when it was time for one; the browser must get it. */
 export async function renewSession(
   { queries }: Pick<Database, 'queries'>,
-  { hash, seenAt, rotatedAt }: Session,
+  { hash, key, seenAt, rotatedAt }: Session,
   now: number,
 ): Promise<string | undefined> {
   if (now > rotatedAt + ROTATE_MS) {
-    const cookie = makeSecret()
+    const cookie = await makeCookie({ queries }, key)
     const { numUpdatedRows } = await queries
       .updateTable('sessions')
       .set({ hash: hashSecret(cookie), previous: hash, rotated_at: now, seen_at: now })
@@ -103,12 +107,28 @@ export async function endSession({ queries }: Pick<Database, 'queries'>, hash: s
 }
 
 /**
- * Somebody who is not let in has signed with the key of a session, and comes with a cookie that is not good any more,
- * however often it was replaced since: two use it, and nobody knows which of them is its holder. It ends for both.
+ * Somebody who is not let in has signed with the key of a session, and comes with a cookie of this very session that is not
+ * good any more, however often it was replaced since: two use it, and nobody knows which of them is its holder. It ends for
+ * both. What was never a cookie of it ends nothing.
  */
-export async function endReused(
-  { queries }: Pick<Database, 'queries'>,
-  { key }: SessionHalves,
-): Promise<void> {
-  await queries.deleteFrom('sessions').where('key', '=', key).execute()
+export async function endReused(database: Queries, { cookies, key }: SessionHalves): Promise<void> {
+  const secret = await databaseSecret(database)
+  if (cookies.some((cookie) => isCookieOf(secret, key, cookie)))
+    await database.queries.deleteFrom('sessions').where('key', '=', key).execute()
 }
+
+type Queries = Pick<Database, 'queries'>
+
+/** With a seal, so that one that was replaced is known without being kept. */
+async function makeCookie(database: Queries, key: string): Promise<string> {
+  const random = makeSecret()
+  return `${random}.${sealOf(await databaseSecret(database), key, random)}`
+}
+
+function isCookieOf(secret: string, key: string, cookie: string): boolean {
+  const [random = ''] = cookie.split('.', 1)
+  return hashSecret(cookie) === hashSecret(`${random}.${sealOf(secret, key, random)}`)
+}
+
+const sealOf = (secret: string, key: string, random: string): string =>
+  createHmac('sha256', secret).update(`session cookie\n${key}\n${random}`).digest('base64url')

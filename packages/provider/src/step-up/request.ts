@@ -2,6 +2,8 @@
 export interface ApprovalRequest {
   readonly path: string
   readonly destination?: string
+  /** Every argument that nothing else here shows, by its name. */
+  readonly also?: Readonly<Record<string, string>>
   readonly files: number
   readonly directories: number
   readonly bytes: number

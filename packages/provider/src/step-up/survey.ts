@@ -45,7 +45,11 @@ export async function surveyWork(command: Command, asked: Work<Command>): Promis
   const { place, destination, deadline, may } = asked
   const args: AnyArgs = asked.args
   requireWorthAsking(command, asked)
-  const common = { path: place.path, ...(destination ? { destination: destination.path } : {}) }
+  const common = {
+    path: place.path,
+    ...(destination ? { destination: destination.path } : {}),
+    ...otherArguments(args),
+  }
   // Where there is none, who may see that was told; for others a person is asked about what is there, or is not.
   if (command === '/filesystem/dir/delete_recursive' && place.stat?.kind === 'directory') {
     const checks = may('/filesystem/file/stat', place) ? treeChecks(asked) : {}
@@ -98,6 +102,22 @@ export async function surveyWork(command: Command, asked: Work<Command>): Promis
     },
     work,
   }
+}
+
+/** Shown as what they come to: the canonical paths, the diff, the bytes. */
+const SHOWN_ELSEWHERE: ReadonlySet<string> = new Set(['path', 'destination', 'edits', 'sha256', 'size'])
+
+/** SPEC 7.5: all that is signed for is shown, also an argument that nobody thought of here. */
+function otherArguments(args: object): Pick<ApprovalRequest, 'also'> {
+  const others = Object.entries(args).filter(
+    ([name, value]) => !SHOWN_ELSEWHERE.has(name) && value !== undefined,
+  )
+  if (others.length === 0) return {}
+  const shown = others.map(([name, value]) => [
+    name,
+    typeof value === 'string' ? value : JSON.stringify(value),
+  ])
+  return { also: Object.fromEntries(shown) as Record<string, string> }
 }
 
 /** A tree that will not go whole is not asked about: the removal takes no name that it cannot say, and nothing withheld. */

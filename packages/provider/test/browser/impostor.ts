@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
-import { createServer, type IncomingHttpHeaders, request, type Server } from 'node:http'
+import { createServer, type IncomingHttpHeaders, request } from 'node:http'
 import { join } from 'node:path'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -9,6 +9,7 @@ import { ConsoleUser } from '../passkey.ts'
 import { type Agent, send } from '../place.ts'
 import { ownPort } from '../ports.ts'
 import { ASSETS, BrowserPlace, type Person, WAITS_MS } from './browser.ts'
+import { takePort } from './port.ts'
 
 const STEP_UP = `permit (principal, action == Action::"/filesystem/file/delete", resource)
 when { context has cosigner && context.cosigner };`
@@ -180,46 +181,28 @@ class Impostor {
   readonly recorded: Recorded[] = []
   /** What he answers to a page that wants a passkey to sign. */
   question: unknown
-  readonly #servers: Server[] = []
+  stop: () => Promise<void> = () => Promise.resolve()
 
   static async at(port: number): Promise<Impostor> {
     const impostor = new Impostor()
-    for (const host of ['127.0.0.1', '::1']) {
-      const server = createServer((incoming, outgoing) => {
-        let body = ''
-        incoming.setEncoding('utf8').on('data', (piece: string) => (body += piece))
-        incoming.on('end', () => {
-          const { method = '', url: path = '', headers } = incoming
-          impostor.recorded.push({ method, path, headers, body })
-          const process = `impostor-${impostor.recorded.length}`
-          if (impostor.question !== undefined && path.endsWith('/question')) {
-            outgoing.writeHead(200, { 'content-type': 'application/json' })
-            outgoing.end(JSON.stringify(impostor.question))
-            return
-          }
-          outgoing
-            .writeHead(409, { 'x-cordon-process': process, 'content-type': 'application/json' })
-            .end(JSON.stringify({ error: { code: 'other_process', message: 'sign for me' } }))
-        })
+    impostor.stop = await takePort(port, (incoming, outgoing) => {
+      let body = ''
+      incoming.setEncoding('utf8').on('data', (piece: string) => (body += piece))
+      incoming.on('end', () => {
+        const { method = '', url: path = '', headers } = incoming
+        impostor.recorded.push({ method, path, headers, body })
+        const process = `impostor-${impostor.recorded.length}`
+        if (impostor.question !== undefined && path.endsWith('/question')) {
+          outgoing.writeHead(200, { 'content-type': 'application/json' })
+          outgoing.end(JSON.stringify(impostor.question))
+          return
+        }
+        outgoing
+          .writeHead(409, { 'x-cordon-process': process, 'content-type': 'application/json' })
+          .end(JSON.stringify({ error: { code: 'other_process', message: 'sign for me' } }))
       })
-      server.listen(port, host)
-      await once(server, 'listening').then(
-        () => impostor.#servers.push(server),
-        (error: NodeJS.ErrnoException) => {
-          if (error.code !== 'EADDRNOTAVAIL') throw error // a machine without IPv6
-        },
-      )
-    }
+    })
     return impostor
-  }
-
-  async stop(): Promise<void> {
-    for (const server of this.#servers) {
-      const closed = once(server, 'close')
-      server.close()
-      server.closeAllConnections()
-      await closed
-    }
   }
 }
 

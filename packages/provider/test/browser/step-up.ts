@@ -218,6 +218,17 @@ export function testStepUp(browser: Browser): void {
     ])
   })
 
+  test('the text that is searched, and every other argument, is on the page', async () => {
+    const anything = 'permit (principal, action, resource) when { context has cosigner && context.cosigner };'
+    const searcher = await at.place.agent('searcher', anything)
+    const args = { path: at.place.files, text: 'BEGIN PRIVATE\u200b KEY', ignore_case: true }
+    const { error } = await send(searcher, '/filesystem/file/search', args)
+    await person.page.goto(String(error['url']))
+    await person.page.getByRole('button', { name: 'Approve' }).waitFor()
+    const shown = await person.page.locator('dl.facts').innerText()
+    expect(shown).toMatch(/With text\s+BEGIN PRIVATE\\u\{200b\} KEY\s+With ignore_case\s+true/i)
+  })
+
   test('letters that pass for others, and marks that pile up, are shown as what they are', async () => {
     const shown = async (name: string): Promise<string> => {
       const path = join(at.place.files, name)

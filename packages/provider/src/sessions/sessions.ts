@@ -40,7 +40,13 @@ export async function startSession(
 ): Promise<string> {
   await queries
     .deleteFrom('sessions')
-    .where((row) => row.or([row('seen_at', '<', now - IDLE_MS), row('created_at', '<', now - LONGEST_MS)]))
+    .where((row) =>
+      row.or([
+        row('seen_at', '<', now - IDLE_MS),
+        row('created_at', '<', now - LONGEST_MS),
+        row('key', '=', key), // a session is found by its key, so a key has one
+      ]),
+    )
     .execute()
   const cookie = await makeCookie({ queries }, key)
   await queries

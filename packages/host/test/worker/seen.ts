@@ -1,11 +1,23 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import type { ToolOutcome } from '../../src/execute/execute.ts'
 
-/** The launchers that this process has started and that are there. */
+/**
+ * The launchers that this process has started and that are there. By the parent that each process names: a list of children
+ * may miss one while a sibling of it ends.
+ */
 export function launchers(of = process.pid): readonly number[] {
-  return readdirSync(`/proc/${of}/task`)
-    .flatMap((thread) => children(of, thread))
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name) && parentOf(name) === of)
+    .map(Number)
     .filter((pid) => commandOf(pid).startsWith('cordon-launch'))
+}
+
+function parentOf(pid: string): number | undefined {
+  try {
+    return Number(readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ').at(-1)!.split(' ', 2)[1])
+  } catch {
+    return undefined // it has ended
+  }
 }
 
 /** Everything that lives below a process, itself included. */

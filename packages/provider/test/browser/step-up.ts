@@ -132,6 +132,7 @@ export function testStepUp(browser: Browser): void {
     const { id, url } = await ask(path)
     await person.page.goto(url)
     await person.click('Deny')
+    await person.page.getByText('Denied by passkey').waitFor()
     expect((await remove(path)).code).toBe('step_up_denied')
     await person.click('Ask me again')
     await person.page.getByText('This no counts no more').waitFor()
@@ -484,7 +485,11 @@ export function testStepUp(browser: Browser): void {
     const name = '<img src=x onerror=alert(1)>\u202egnp.exe'
     const path = join(at.place.files, name)
     writeFileSync(path, `${'a'.repeat(2 ** 20)}here\n</code><script>alert(2)</script>\n`)
-    await at.place.database.queries.updateTable('apps').set({ id: '"><svg onload=alert(3)>\u2066' }).execute()
+    await at.place.database.queries
+      .updateTable('apps')
+      .set({ id: '"><svg onload=alert(3)>\u2066' })
+      .where('id', '=', 'careful')
+      .execute()
     await at.place.database.queries
       .updateTable('policies')
       .set({ scope: '"><svg onload=alert(3)>\u2066' })

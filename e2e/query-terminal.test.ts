@@ -247,6 +247,7 @@ esac
         ['asks: Which one?', 'the first\r'],
       ],
     )
+    expect(played.screen.match(/Which one\?/g)).toHaveLength(1)
     expect(played.missed).toEqual([])
     // In another process, where nobody can be asked; and not in another conversation.
     expect(query('again')).toMatchObject({ code: 0, stdout: 'again\n' })

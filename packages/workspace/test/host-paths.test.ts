@@ -42,8 +42,8 @@ test.each([
 })
 
 test('SPEC 6.1: a home of one component is found behind a host, too', () => {
-  const root = new HostPaths({ root: '/w', homes: ['/root'] })
-  expect(root.hide('file://localhost/root/x file:/root/x src/root/x')).toBe('~/x ~/x src/root/x')
+  const root = new HostPaths({ root: '/w', homes: ['/me'] })
+  expect(root.hide('file://localhost/me/x file:/me/x src/me/x')).toBe('~/x ~/x src/me/x')
 })
 
 test('SPEC 6.1: what stands behind a hidden path may be one again', () => {

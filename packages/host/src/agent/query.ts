@@ -1,20 +1,14 @@
 import { Readable } from 'node:stream'
 import type { AssistantConfig } from '@cordon/config'
 import { CordonError } from '@cordon/policy'
-import { checkSchema, misfits } from '@cordon/tools'
 import {
   Blobs,
   type ConversationRef,
-  createConversation,
   HostPaths,
   type JsonObject,
-  lastUsedConversation,
   listConversations,
-  removeConversation,
   type Resource,
   type Shelf,
-  type StoredEvent,
-  sweepConversations,
   titleConversation,
   useConversation,
 } from '@cordon/workspace'
@@ -22,7 +16,6 @@ import { openAmbientAttachments } from '../attachment/attachments.ts'
 import { describeResource } from '../attachment/blocks.ts'
 import { type ConversationChoice, findChosen } from '../conversation/choose.ts'
 import { openAmbientProjectIn, shelfOf } from '../conversation/open.ts'
-import { loadPatternTest } from '../execute/patterns.ts'
 import { openAnswerMemory, type Respondent } from '../execute/questions.ts'
 import type { Installation } from '../execute/shipped.ts'
 import { Gateway } from '../gateway/gateway.ts'
@@ -32,15 +25,18 @@ import { listMounts } from '../mount/list.ts'
 import type { MountFlag } from '../mount/plan.ts'
 import { type Compiler, compileProject } from '../policies.ts'
 import { type Project, type ProjectOptions, requireWorkspace } from '../project.ts'
+import { checkAnswer } from './answer-schema.ts'
 import type { Decider } from './consent.ts'
 import { requireRoom, UNKNOWN_OUTCOME } from './context.ts'
-import { AnswerSchemaError, TurnError } from './errors.ts'
+import { TurnError } from './errors.ts'
 import { openJournal, openMemoryJournal, type OpenJournal } from './journal.ts'
 import { chooseModel, keysIn, type ModelChoice, type OpenModel, openModel } from './models.ts'
+import { begin, Made } from './made.ts'
+import { restOf } from './rest-of-turn.ts'
 import { ServerWarnings } from './server-warnings.ts'
 import { openAmbientTextNow, type TextNow } from './text-now.ts'
 import { namesIn, requireTools, Toolbox, type ToolNames } from './toolbox.ts'
-import { CUT_SHORT, runTurn, type Sight, TurnControl, type TurnEnd } from './turn.ts'
+import { runTurn, type Sight, TurnControl, type TurnEnd } from './turn.ts'
 
 /** Which conversation a query goes on with. `newest`: the last used of the workspace, by whichever terminal. */
 export type QueryConversation = ConversationChoice | 'new' | 'newest'
@@ -421,27 +417,6 @@ async function findConversationFor(
     .toSorted((a, b) => b.usedAt.getTime() - a.usedAt.getTime())[0]
 }
 
-/** What a command made before its first word was asked: all of it goes, or none. */
-class Made {
-  readonly #steps: (() => Promise<readonly string[]>)[] = []
-
-  push(back: () => Promise<readonly string[]>): void {
-    this.#steps.push(back)
-  }
-
-  /** The last first. What went wrong before is what counts; what is left is said. */
-  async takeBack(warn: (warnings: readonly string[]) => void): Promise<void> {
-    for (const back of this.#steps.splice(0).toReversed()) {
-      try {
-        warn((await back()).map((what) => `could not be taken back: ${what}`))
-      } catch (error) {
-        if (!(error instanceof CordonError)) throw error
-        warn([`could not be taken back: ${error.message}`])
-      }
-    }
-  }
-}
-
 interface Found {
   readonly shelf: Shelf
   readonly known: ConversationRef | undefined
@@ -449,19 +424,6 @@ interface Found {
   readonly model: ModelChoice
   readonly opened: OpenModel
   readonly made: Made
-}
-
-/** It becomes the terminal's own with its first turn. */
-async function begin(shelf: Shelf, session: string, made: Made): Promise<ConversationRef> {
-  await sweepConversations(shelf) // what a killed process left
-  const before = await lastUsedConversation(shelf, session)
-  const conversation = await createConversation(shelf, { keeping: 'shared' })
-  made.push(async () => {
-    await removeConversation(shelf, conversation)
-    if (before) await useConversation(shelf, session, before.id)
-    return []
-  })
-  return conversation
 }
 
 /** SPEC 3.3: through the same code as `cordon mount`. */
@@ -485,30 +447,6 @@ async function mount(
   if (outcome.kind === 'done') made.push(outcome.takeBack)
 }
 
-interface Rest {
-  /** Calls that nobody answered. */
-  readonly unanswered: readonly string[]
-  /** The last word is the model's, and it was not finished. */
-  readonly needsWords: boolean
-}
-
-/** What is left of the last turn; undefined when it is finished, or there is none. */
-function restOf(events: readonly StoredEvent[]): Rest | undefined {
-  const from = events.findLastIndex(({ kind }) => kind === 'turn')
-  if (from < 0) return undefined
-  const turn = events.slice(from)
-  const answered = new Set(turn.flatMap((event) => (event.kind === 'tool_result' ? [event.id] : [])))
-  const unanswered = turn.flatMap((event) =>
-    event.kind === 'tool_call' && !answered.has(event.id) ? [event.id] : [],
-  )
-  const last = turn.findLast(({ kind }) => SPOKEN.has(kind))
-  if (last?.kind !== 'response') return { unanswered, needsWords: false }
-  return UNFINISHED.has(last.stop ?? '') ? { unanswered, needsWords: true } : undefined
-}
-
-const SPOKEN: ReadonlySet<string> = new Set(['request', 'response', 'tool_call', 'tool_result'])
-const UNFINISHED: ReadonlySet<string> = new Set(['interrupted', 'broken', ...CUT_SHORT])
-
 /** The first line of what was asked, as far as it fits a list. */
 const titleOf = (text: string): string => {
   const line = text.trim().split('\n', 1)[0]!
@@ -529,23 +467,4 @@ function systemPrompt({ instructions }: AssistantConfig): string {
     '`<cordon:home>`, `<cordon:workspace>` and the like stand for directories of the person. Where you write such text again, write them as they are: they become the real path.',
     ...(instructions === undefined ? [] : ['', instructions]),
   ].join('\n')
-}
-
-/** SPEC 6.5, `--schema`: the JSON of the answer, validated, or an error. Many models put it between fences, whatever they are told. */
-async function checkAnswer(schema: JsonObject, text: string): Promise<string> {
-  const json = /^\s*```(?:json)?[ \t]*\n([^]*?)\n?```\s*$/i.exec(text)?.[1] ?? text
-  let value: unknown
-  try {
-    value = JSON.parse(json)
-  } catch {
-    throw new AnswerSchemaError([{ at: '', message: 'it is not JSON' }])
-  }
-  const problems = misfits(schema, value, await loadPatternTest(schema))
-  if (problems.length > 0) throw new AnswerSchemaError(problems)
-  return json
-}
-
-/** SPEC 6.5: a schema that nothing can be checked against is refused before anybody is asked. Throws SchemaError, PatternError. */
-export async function checkAnswerSchema(schema: JsonObject): Promise<void> {
-  checkSchema(schema, await loadPatternTest(schema))
 }

@@ -43,7 +43,7 @@ export class ServerOffering implements Offering {
 }
 
 /** We ask for the tools whenever we need them, and can be asked for nothing. */
-const SILENT = {
+export const SILENT = {
   toolsChanged: () => undefined,
   promptsChanged: () => undefined,
   resourcesChanged: () => undefined,

@@ -330,6 +330,8 @@ async function admit(
       server: serverOf(tool.source)?.server,
       said,
       secret: mode === 'ask' ? secret : undefined,
+      // The question itself is the next that a person sees.
+      ...(asksThem(tool, mode) && turn.decider ? { summary: 'asks you' } : {}),
     }
     turn.see({ kind: 'call', id: call.id, call: shown })
     return shown
@@ -353,6 +355,9 @@ async function admit(
     await recordResult(turn, call, result, consent.isEdited ? editNote(consent.arguments) : '')
   }
 }
+
+const asksThem = ({ name, source }: OpenTool, mode: CallMode['mode']): boolean =>
+  source === 'builtin' && name === 'ask_user' && mode === 'unattended'
 
 /** Ctrl-C stops what runs and what would run after it in the same reply; only the next one stops the turn. */
 const notRun = ({ control }: Turn): string =>

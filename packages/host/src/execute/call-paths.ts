@@ -1,6 +1,6 @@
-import { realpathSync } from 'node:fs'
-import { dirname, join, posix } from 'node:path'
+import { join, posix } from 'node:path'
 import { below, CordonError, parseRelPath, type Root, ROOT } from '@cordon/policy'
+import { realName } from './real-name.ts'
 import type { PathNames } from './run-mode.ts'
 import { touchedBy } from './touched.ts'
 
@@ -28,15 +28,5 @@ export function callPaths(
   } catch (error) {
     if (error instanceof CordonError) return undefined // the call will say what is wrong with it
     throw error
-  }
-}
-
-/** Of what is not there yet: the directory that is, and the rest as it was written. */
-function realName(path: string): string {
-  try {
-    return realpathSync.native(path)
-  } catch {
-    const parent = dirname(path)
-    return parent === path ? path : join(realName(parent), path.slice(parent.length + 1))
   }
 }

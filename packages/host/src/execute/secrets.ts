@@ -1,7 +1,7 @@
-import { realpathSync } from 'node:fs'
 import { join } from 'node:path'
 import { below } from '@cordon/policy'
 import { type SecretPlaces, secretFinder } from '../attachment/sensitive.ts'
+import { realName } from './real-name.ts'
 import { touchedBy } from './touched.ts'
 
 export interface SecretOptions extends SecretPlaces {
@@ -33,17 +33,9 @@ export class Secrets {
   at(path: string): boolean {
     const written = path.replace(/^file:\/\//, '').replace(/^~(?=\/|$)/, this.#home)
     const whole = written.startsWith('/') ? written : join(this.#root, written)
-    return [whole, realPath(whole)].some((place) =>
+    return [whole, realName(whole)].some((place) =>
       this.#isSecret(place, below(this.#root, place) ?? place.slice(1)),
     )
-  }
-}
-
-function realPath(path: string): string {
-  try {
-    return realpathSync(path)
-  } catch {
-    return path // what is not there, or cannot be looked at, has the name it has
   }
 }
 

@@ -1,3 +1,4 @@
+import { SILENT } from '../../src/agent/server-offering.ts'
 import { Gateway } from '../../src/gateway/gateway.ts'
 import { GatewaySession } from '../../src/gateway/session.ts'
 import { compileProject } from '../../src/policies.ts'
@@ -26,12 +27,4 @@ export async function gatewayOf(
 export const sessionOf = async (
   where: SessionPlace,
   warn?: (text: string) => void,
-): Promise<GatewaySession> =>
-  new GatewaySession(await gatewayOf(where, warn), {
-    toolsChanged: () => undefined,
-    promptsChanged: () => undefined,
-    resourcesChanged: () => undefined,
-    resourceUpdated: () => undefined,
-    capabilities: () => undefined,
-    logged: () => undefined,
-  })
+): Promise<GatewaySession> => new GatewaySession(await gatewayOf(where, warn), SILENT)

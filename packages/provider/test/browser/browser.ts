@@ -39,6 +39,10 @@ export async function startBrowser(): Promise<Browser | undefined> {
 /** The longest that a request can wait: on a busy machine a click may take longer than the minute that is usual. */
 export const WAITS_MS = 300_000
 
+/** A deletion needs a person. */
+export const STEP_UP = `permit (principal, action == Action::"/filesystem/file/delete", resource)
+when { context has cosigner && context.cosigner };`
+
 /** The page as it is built; a provider in this process; an administrator at its terminal. */
 export class BrowserPlace {
   readonly place: TestPlace

@@ -8,11 +8,8 @@ import { readAmbientAssets } from '../../src/console/assets.ts'
 import { ConsoleUser } from '../passkey.ts'
 import { type Agent, send } from '../place.ts'
 import { ownPort } from '../ports.ts'
-import { ASSETS, BrowserPlace, type Person, WAITS_MS } from './browser.ts'
+import { ASSETS, BrowserPlace, type Person, WAITS_MS, STEP_UP } from './browser.ts'
 import { takePort } from './port.ts'
-
-const STEP_UP = `permit (principal, action == Action::"/filesystem/file/delete", resource)
-when { context has cosigner && context.cosigner };`
 
 /** Who listens at the provider's port while the provider is not there (decision 0342). */
 export function testImpostor(browser: Browser): void {

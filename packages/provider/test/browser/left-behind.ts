@@ -6,11 +6,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readAmbientAssets } from '../../src/console/assets.ts'
 import { type Agent, send } from '../place.ts'
 import { ownPort } from '../ports.ts'
-import { ASSETS, BrowserPlace, type Person, WAITS_MS } from './browser.ts'
+import { ASSETS, BrowserPlace, type Person, WAITS_MS, STEP_UP } from './browser.ts'
 import { takePort } from './port.ts'
 
-const STEP_UP = `permit (principal, action == Action::"/filesystem/file/delete", resource)
-when { context has cosigner && context.cosigner };`
 const FOREVER = 'max-age=31536000, immutable'
 const HIS_PAGE = '<!doctype html><title>his</title><main>his page</main><script src="/his.js"></script>'
 

@@ -4,10 +4,7 @@ import { join } from 'node:path'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Agent, send } from '../place.ts'
-import { BrowserPlace, type Person, startSite } from './browser.ts'
-
-const STEP_UP = `permit (principal, action == Action::"/filesystem/file/delete", resource)
-when { context has cosigner && context.cosigner };`
+import { BrowserPlace, type Person, startSite, STEP_UP } from './browser.ts'
 
 export function testSecurity(browser: Browser): void {
   let at: BrowserPlace

@@ -10,6 +10,7 @@ import {
   conversationIds,
   events,
   here,
+  inShell,
   kinds,
   model,
   query,
@@ -83,12 +84,17 @@ test('--last goes on with what another terminal asked, which is not what this on
     { text: 'four' },
     { text: 'five' },
   ])
-  query('asked here')
-  expect(atTerminal(['--new', 'asked elsewhere'], []).code).toBe(0)
-  query('again')
+  const q = (...words: string[]): string => ['"$0" "$1" q', ...words].join(' ')
+  const elsewhere = (...words: string[]): string => `setsid -w ${q(...words)}`
+  const line = [
+    q("'asked here'"),
+    elsewhere('--new', "'asked elsewhere'"),
+    q('again'),
+    elsewhere('--new', "'asked there'"),
+    q('--last', "'and again'"),
+  ]
+  expect(inShell(line.join(' && '), []).code).toBe(0)
   expect(JSON.stringify(requests()[2]!.body)).toContain('asked here')
-  expect(atTerminal(['--new', 'asked there'], []).code).toBe(0)
-  query('--last', 'and again')
   const sent = JSON.stringify(requests()[4]!.body)
   expect([sent.includes('asked there'), sent.includes('asked here')]).toEqual([true, false])
 })

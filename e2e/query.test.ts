@@ -5,7 +5,6 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { CACHE, CORDON, cordon, cordonMeanwhile, type Ended } from './harness/cordon.ts'
 import {
-  atTerminal,
   CHANGE,
   conversationIds,
   events,

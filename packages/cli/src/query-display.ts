@@ -1,5 +1,6 @@
 import type { Decider, ModelChoice, Query, Sight, TurnEnd } from '@cordon/host'
 import { type CordonError, jsonText } from '@cordon/policy'
+import { BlankLines } from './format/blank-lines.ts'
 import {
   formatAllAttached,
   formatAllowed,
@@ -103,6 +104,7 @@ class TextDisplay implements QueryDisplay {
   readonly #questions: StandingQuestions
   readonly #spinner: Spinner
   #markdown: MarkdownStream | undefined
+  #blankLines = new BlankLines()
   #isMidLine = false
   /** Tools that Cordon ships, of those that were called. */
   readonly #ours = new Set<string>()
@@ -228,8 +230,7 @@ class TextDisplay implements QueryDisplay {
       return
     }
     this.#markdown ??= new MarkdownStream(out, () => Math.min(out.sink.columns || 80, WIDEST))
-    const shown = this.#markdown.write(text)
-    if (shown !== '') out.write(shown)
+    this.#print(this.#markdown.write(text))
     // A stream that stalls must not hide the last word that came.
     this.#settling ??= setTimeout(() => this.#settle(), SETTLE_MS).unref()
     this.#settling.refresh()
@@ -237,7 +238,11 @@ class TextDisplay implements QueryDisplay {
 
   #settle(): void {
     this.#settling = undefined
-    const shown = this.#markdown?.settle() ?? ''
+    this.#print(this.#markdown?.settle() ?? '')
+  }
+
+  #print(rendered: string): void {
+    const shown = this.#blankLines.write(rendered)
     if (shown !== '') this.#world.out.write(shown)
   }
 
@@ -251,10 +256,11 @@ class TextDisplay implements QueryDisplay {
   #endText(): void {
     clearTimeout(this.#settling)
     this.#settling = undefined
-    const rest = this.#markdown?.end() ?? (this.#isMidLine ? '\n' : '')
+    if (this.#markdown) this.#print(this.#markdown.end())
+    else if (this.#isMidLine) this.#world.out.write('\n')
     this.#markdown = undefined
+    this.#blankLines = new BlankLines()
     this.#isMidLine = false
-    if (rest !== '') this.#world.out.write(rest)
   }
 
   #tell(text: string, then: string): void {

@@ -1,8 +1,8 @@
 import type { Approval } from '@cordon/provider'
 import { expect, test } from 'vitest'
-import { formatApproval, formatServing } from '../src/format/provider.ts'
+import { approvalJson, formatApproval, formatServing } from '../src/format/provider.ts'
 
-test('SPEC 7.5 at the terminal, too, blanks and look-alikes are shown as what they are', () => {
+test('SPEC 7.5 at the terminal, too, blanks and look-alikes are shown as what they are, links as links', () => {
   const asked: Approval = {
     id: 'x',
     app: 'bot',
@@ -14,8 +14,11 @@ test('SPEC 7.5 at the terminal, too, blanks and look-alikes are shown as what th
       destination: '/w/\u13a0\u13cf',
       files: 1,
       directories: 0,
+      links: 1,
       bytes: 1,
-      paths: ['/w/a  b'],
+      bytesNow: 7,
+      paths: ['/w/a  b', '/w/c'],
+      kinds: 'ld',
       diff: '--- a\n+++ b\n@@ -1,1 +1,1 @@\n-x\n+x \n',
     },
     state: 'open',
@@ -28,8 +31,9 @@ test('SPEC 7.5 at the terminal, too, blanks and look-alikes are shown as what th
 action  /filesystem/file/move
 path    "/w/report\\u{20}"
 to      "/w/\\u{13a0}\\u{13cf}"
-touches 1 file, 1 byte
-  "/w/a\\u{20}\\u{20}b"
+touches 1 file (1 link among them, not what they lead to), from 7 to 1 byte
+  link       "/w/a\\u{20}\\u{20}b"
+  directory  /w/c
   --- a
   +++ b
   @@ -1,1 +1,1 @@
@@ -37,6 +41,7 @@ touches 1 file, 1 byte
   "+x\\u{20}"
   
 until   1970-01-01T00:00:00Z`)
+  expect(approvalJson(asked)).toMatchObject({ links: 1, bytes_now: 7, path_kinds: ['link', 'directory'] })
 })
 
 test('SPEC 7.7 where browsers look and where it listens: another port is said, unless a proxy does TLS', () => {

@@ -46,6 +46,25 @@ describe('SPEC 6.5 a call that is decided about', () => {
     )
   })
 
+  test('a script is read line by line, behind a margin; one that would fill the screen when it is asked for', () => {
+    const script = 'set -e\nrm -rf build \n\u001b[2J\n    path: "harmless path"'
+    const call = foreignCall({ command: script, path: 'a' })
+    expect(formatCall(call, at(28))).toBe(
+      '→ mine\n' +
+        '    command: (4 lines)\n' +
+        '  │ set -e\n' +
+        '  │ rm -rf build·\n' +
+        '  │ \\u{1b}[2J\n' +
+        '  │     path: "harmless path\n' +
+        '  ↳ "\n' +
+        '    path: "a"\n',
+    )
+    const long = foreignCall({ command: 'x\n'.repeat(50) })
+    expect(formatCall(long, at(80))).not.toContain('│')
+    expect([isCut(long, at(80)), formatCall(long, at(80), 'whole').split('│').length]).toEqual([true, 52])
+    expect(formatCall(foreignCall({ command: 'one\n' }), at(80))).toBe('→ mine\n    command: "one\\n"\n')
+  })
+
   const FAKE = 'Run_fs_read_file?[y/N]'
 
   test('padding puts no word of the model where a row begins: the gutter of the difference stands there', () => {
@@ -69,6 +88,7 @@ describe('SPEC 6.5 a call that is decided about', () => {
           showCall('fs_create_file', { path: text, content: text }, true),
           foreignCall({ [text]: text }, text),
           foreignCall({}, `a\n${text}`),
+          foreignCall({ command: `a\n${text}` }),
         ]
         const shown = [
           ...calls.map((call) => formatCall(call, at(columns), 'whole')),

@@ -84,8 +84,8 @@ export const policyJson = ({ scope, name, version, text, cases, createdAt }: Sto
 })
 
 export const approvalJson = ({ id, state, app, agent, command, ...rest }: Approval): object => {
-  const { path, destination, files, directories, bytes, replaces, paths, pathsLeftOut } = rest.request
-  const { diff, diffLeftOut, unshown } = rest.request
+  const { path, destination, also, files, directories, links, bytes, bytesNow, replaces } = rest.request
+  const { paths, kinds, pathsLeftOut, diff, diffLeftOut, unshown } = rest.request
   return {
     id,
     state,
@@ -94,11 +94,15 @@ export const approvalJson = ({ id, state, app, agent, command, ...rest }: Approv
     command,
     path,
     destination: destination ?? null,
+    also: also ?? {},
     files,
     directories,
+    links: links ?? 0,
     bytes,
+    bytes_now: bytesNow ?? null,
     replaces: replaces === true,
     paths,
+    path_kinds: (kinds ?? '').split('').map((letter) => KINDS[letter]),
     paths_left_out: pathsLeftOut ?? 0,
     diff: diff ?? null,
     diff_characters_left_out: diffLeftOut ?? 0,
@@ -189,9 +193,12 @@ export const formatApprovals = (all: readonly Approval[]): string =>
 /** A terminal scrolls; the console shows all of them. */
 const MOST_LINES = 50
 
+/** Of the letters in a request. */
+const KINDS: Readonly<Record<string, string>> = { f: 'file', d: 'directory', l: 'link', o: 'no file' }
+
 /** Everything in it was found by the provider; names of files are shown, not trusted. */
 export function formatApproval({ app, agent, command, request, expiresAt }: Approval): string {
-  const { path, destination, also = {}, files, directories, bytes, replaces, diff, unshown } = request
+  const { path, destination, also = {}, kinds = '', replaces, diff, unshown } = request
   const { pathsLeftOut = 0, diffLeftOut = 0 } = request
   const paths = request.paths.slice(0, MOST_LINES)
   const left = request.paths.length - paths.length + pathsLeftOut
@@ -202,8 +209,8 @@ export function formatApproval({ app, agent, command, request, expiresAt }: Appr
     ...(destination === undefined ? [] : [`to      ${showSigned(destination, 'name')}`]),
     ...Object.entries(also).map(([name, value]) => `with    ${name}: ${showSigned(value, 'name')}`),
     ...(replaces === true ? ['REPLACES the file that is there now'] : []),
-    `touches ${touched(files, directories)}, ${plural(bytes, 'byte', 'bytes')}`,
-    ...paths.map((each) => `  ${showSigned(each, 'name')}`),
+    `touches ${touched(request)}`,
+    ...paths.map((each, i) => `  ${(KINDS[kinds.charAt(i)] ?? '').padEnd(11)}${showSigned(each, 'name')}`),
     ...(left > 0 ? [`  … ${left} more`] : []),
     ...(diff === undefined ? [] : diff.split('\n').map((line) => `  ${showSigned(line, 'line')}`)),
     ...(diffLeftOut > 0 ? [`  … ${diffLeftOut} more characters of the change`] : []),
@@ -212,9 +219,12 @@ export function formatApproval({ app, agent, command, request, expiresAt }: Appr
   ].join('\n')
 }
 
-function touched(files: number, directories: number): string {
+function touched({ files, directories, links = 0, bytes, bytesNow }: Approval['request']): string {
   const counted = [plural(files, 'file', 'files'), plural(directories, 'directory', 'directories')]
-  return (directories === 0 ? counted.slice(0, 1) : files === 0 ? counted.slice(1) : counted).join(' and ')
+  const some = directories === 0 ? counted.slice(0, 1) : files === 0 ? counted.slice(1) : counted
+  const linked = links === 0 ? '' : ` (${plural(links, 'link', 'links')} among them, not what they lead to)`
+  const from = bytesNow === undefined ? '' : `from ${bytesNow} to `
+  return `${some.join(' and ')}${linked}, ${from}${plural(bytes, 'byte', 'bytes')}`
 }
 
 const plural = (count: number, one: string, many: string): string => `${count} ${count === 1 ? one : many}`

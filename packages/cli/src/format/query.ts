@@ -3,7 +3,7 @@ import {
   type AttachedResource,
   type ModelChoice,
   type ShownCall,
-  shownValues,
+  shownWithLines,
   type Sight,
   type TurnEnd,
 } from '@cordon/host'
@@ -32,7 +32,7 @@ export function formatCall(
   const words = said ?? summary ?? ''
   const cutWords = extent === 'whole' ? words : clip(words, said === undefined ? MOST_SAID : 300)
   const [first = '', ...more] = withoutTabs(visible(cutWords.trimStart())).split('\n')
-  const values = shownValues(summary === undefined ? args : (unsaid ?? {}), extent)
+  const values = shownWithLines(summary === undefined ? args : (unsaid ?? {}), extent)
   const most = extent === 'whole' ? Infinity : MOST_LINES
   const name = `→ ${show(tool)}`
   // Colours, and a second space, come last: a word that has a colour is not cut.
@@ -43,10 +43,10 @@ export function formatCall(
       : `${begun}\n`,
     ...(isEdited ? ['    (as you changed it)\n'] : []),
     ...more.map((line) => `${wrapBelow(`    ${line}`, '    ', columns)}\n`),
-    values
-      .split('\n')
-      .map((line) => (line === '' ? '' : wrapBelow(`  ${line}`, '      ', columns)))
-      .join('\n'),
+    ...values.flatMap(({ line, below }) => [
+      `${wrapBelow(`    ${line}`, '      ', columns)}\n`,
+      ...below.flatMap((text) => quotedRows(text, columns)),
+    ]),
     ...changes.map(({ path, lines }) => {
       const rows = lines.flatMap((line) => diffRows(line, { style, columns }))
       const shown = rows.slice(0, most)
@@ -75,6 +75,10 @@ function diffRows(line: string, { style, columns }: Styled): string[] {
 }
 
 const MARGIN = ['    ', '  ↳ '] as const
+const QUOTED = ['  │ ', '  ↳ '] as const
+
+const quotedRows = (line: string, columns: number | undefined): string[] =>
+  behindMargin(visible(withSeenEnd(line)), QUOTED, columns).map((row) => `${row}\n`)
 
 /** Spaces at the end of a line are a change like any other. */
 const withSeenEnd = (line: string): string =>
@@ -84,7 +88,7 @@ const withSeenEnd = (line: string): string =>
 export const formatHanded = (text: string, { columns }: Styled): string =>
   visible(text)
     .split('\n')
-    .flatMap((line) => behindMargin(line, ['  │ ', '  ↳ '], columns))
+    .flatMap((line) => behindMargin(line, QUOTED, columns))
     .map((row) => `${row}\n`)
     .join('')
 

@@ -1,9 +1,9 @@
-import { type Signal, useSignal } from '@preact/signals'
+import { type Signal, useSignal, useSignalEffect } from '@preact/signals'
 import type { JSX } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import type { ApprovalDetail } from '../../../provider/src/console/answers.ts'
 import { type Failure, get, post } from '../api.ts'
-import { approved, waiting } from '../live.ts'
+import { approved, lastRecord, waiting } from '../live.ts'
 import { Diff } from '../parts/diff.tsx'
 import { failureOf, Notice, sentence, Show, useFailure, useLoad } from '../parts/load.tsx'
 import { Bytes, plural, Text } from '../parts/text.tsx'
@@ -344,6 +344,10 @@ const Newer = ({ id }: { id: string }): JSX.Element => (
 /** A no that was a mistake. Nothing is permitted by it, so no passkey is asked. */
 function AskAgain({ id, changed }: { id: string; changed: () => void }): JSX.Element {
   const error = useFailure()
+  const shownAt = useRef(lastRecord.peek())
+  useSignalEffect(() => {
+    if (lastRecord.value !== shownAt.current) changed() // it may have been taken back at the terminal
+  })
   const ask = async (button: HTMLElement): Promise<void> => {
     try {
       await post(`approvals/${id}/ask-again`)

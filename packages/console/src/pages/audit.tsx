@@ -4,7 +4,7 @@ import { useRef } from 'preact/hooks'
 import type { EntryAnswer, TrailAnswer, VerifiedAnswer } from '../../../provider/src/console/answers.ts'
 import { get, post } from '../api.ts'
 import { connection, lastRecord, waiting } from '../live.ts'
-import { Empty, messageOf, Notice, sentence } from '../parts/load.tsx'
+import { Empty, failureOf, messageOf, Notice, sentence, useFailure } from '../parts/load.tsx'
 import { plural, Text } from '../parts/text.tsx'
 import { Time } from '../parts/time.tsx'
 import { wordsFor } from '../parts/words.ts'
@@ -311,15 +311,20 @@ function aboutOf(body: Fields): string {
 /** Chain and checkpoints, all of them, with the first broken record. */
 function Verify(): JSX.Element {
   const busy = useSignal(false)
-  const result = useSignal<VerifiedAnswer | string | undefined>(undefined)
+  const result = useSignal<VerifiedAnswer | undefined>(undefined)
+  const error = useFailure()
   const run = async (): Promise<void> => {
     if (busy.value) return
-    busy.value = true
+    batch(() => {
+      busy.value = true
+      result.value = undefined
+      error.value = undefined
+    })
     try {
       result.value = await post<VerifiedAnswer>('audit/verify')
     } catch (thrown) {
       noteSignedOut(thrown)
-      result.value = messageOf(thrown)
+      error.value = failureOf(thrown)
     }
     busy.value = false
   }
@@ -330,8 +335,8 @@ function Verify(): JSX.Element {
         {busy.value ? 'Verifying…' : 'Verify'}
       </button>
       <div class="verdict" aria-live="polite">
-        {typeof found === 'string' && <Notice kind="bad" title={sentence(found)} />}
-        {typeof found === 'object' && (found.ok ? <Whole found={found} /> : <Broken found={found} />)}
+        {error.value !== undefined && <Notice kind="bad" title={sentence(error.value.message)} />}
+        {found !== undefined && (found.ok ? <Whole found={found} /> : <Broken found={found} />)}
       </div>
     </>
   )

@@ -88,15 +88,18 @@ export function testPages(browser: Browser): void {
     await person.page.setViewportSize({ width: 1280, height: 720 })
   })
 
-  test('the provider restarts with a page open: it says so, and recovers', async () => {
+  async function serveAgain(): Promise<void> {
     const port = Number(new URL(at.origin).port)
+    const serving = await at.place.serve({ port, assets: readAmbientAssets(ASSETS), approvalMs: WAITS_MS })
+    Object.assign(at.place, { serving })
+  }
+
+  test('the provider restarts with a page open: it says so, and recovers', async () => {
     await person.open('/console/approvals')
     await person.page.getByText('Before').waitFor()
     await at.place.serving.stop()
     await person.page.getByText('The provider does not answer. Trying again…').waitFor()
-    Object.assign(at.place, {
-      serving: await at.place.serve({ port, assets: readAmbientAssets(ASSETS), approvalMs: WAITS_MS }),
-    })
+    await serveAgain()
     await person.page.getByText('The provider does not answer').waitFor({ state: 'detached' })
     const other = join(at.place.files, 'other.md')
     writeFileSync(other, 'x')
@@ -464,10 +467,15 @@ export function testPages(browser: Browser): void {
     await page.getByText('The provider does not answer. Trying again…').waitFor()
     await page.getByRole('switch').click()
     await page.getByRole('alert').getByText('The provider does not answer').waitFor()
-    const port = Number(new URL(at.origin).port)
-    Object.assign(at.place, {
-      serving: await at.place.serve({ port, assets: readAmbientAssets(ASSETS), approvalMs: WAITS_MS }),
-    })
+    await serveAgain()
+    await page.getByRole('alert').waitFor({ state: 'detached' })
+    await person.open('/console/audit')
+    await page.locator('.trail li').first().waitFor()
+    await at.place.serving.stop()
+    await page.getByText('The provider does not answer. Trying again…').waitFor()
+    await person.click('Verify')
+    await page.getByRole('alert').getByText('The provider does not answer').waitFor()
+    await serveAgain()
     await page.getByRole('alert').waitFor({ state: 'detached' })
 
     const path = join(at.place.files, 'focus')

@@ -76,6 +76,18 @@ function Question({ id, approval, decided }: QuestionProps): JSX.Element {
             </dd>
           </div>
         ))}
+      </dl>
+      {request.diff !== undefined && (
+        <section>
+          <h2>What would change</h2>
+          <Diff
+            text={request.diff}
+            isNew={request.bytesNow === undefined && command !== '/filesystem/file/edit'}
+          />
+        </section>
+      )}
+      <Paths request={request} isTree={command === DELETE_TREE} />
+      <dl class="facts">
         <div>
           <dt>Asked</dt>
           <dd>
@@ -97,22 +109,16 @@ function Question({ id, approval, decided }: QuestionProps): JSX.Element {
           </dd>
         </div>
       </dl>
-      {request.diff !== undefined && (
-        <section>
-          <h2>What would change</h2>
-          <Diff
-            text={request.diff}
-            isNew={request.bytesNow === undefined && command !== '/filesystem/file/edit'}
-          />
-        </section>
-      )}
-      <Paths request={request} isTree={command === '/filesystem/dir/delete_recursive'} />
       {state === 'open' && <Answer {...{ id, approval, left, decided, error }} />}
     </article>
   )
 }
 
 type Request = ApprovalDetail['request']
+
+const DELETE_TREE = '/filesystem/dir/delete_recursive'
+/** What cannot be had back looks like it. */
+const DELETES: ReadonlySet<string> = new Set([DELETE_TREE, '/filesystem/file/delete'])
 
 function Touched({ request }: { request: Request }): JSX.Element {
   const { files, directories, bytes, bytesNow, links = 0 } = request
@@ -238,7 +244,7 @@ function Answer({ id, approval, left, decided, error }: AnswerProps): JSX.Elemen
         </button>
         <button
           type="button"
-          class="primary large"
+          class={DELETES.has(approval.command) ? 'primary large danger' : 'primary large'}
           aria-disabled={busy.value !== undefined}
           onClick={() => void answer('approve')}
         >

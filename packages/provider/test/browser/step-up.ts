@@ -43,7 +43,7 @@ export function testStepUp(browser: Browser): void {
     await person.page.goto(url)
     await person.page.getByRole('heading', { name: 'careful wants to delete a file' }).waitFor()
     expect(await person.page.locator('.target').innerText()).toBe(path)
-    expect(await person.page.locator('.facts').innerText()).toContain('1 file, 8 bytes')
+    expect(await person.page.locator('.facts').first().innerText()).toContain('1 file, 8 bytes')
     await person.click('Approve with passkey')
     await person.page.getByText('Approved by passkey Ada’s laptop').waitFor()
     expect(existsSync(path)).toBe(true) // only the agent does it
@@ -229,7 +229,7 @@ export function testStepUp(browser: Browser): void {
     const { error } = await send(searcher, '/filesystem/file/search', args)
     await person.page.goto(String(error['url']))
     await person.page.getByRole('button', { name: 'Approve' }).waitFor()
-    const shown = await person.page.locator('dl.facts').innerText()
+    const shown = await person.page.locator('dl.facts').first().innerText()
     expect(shown).toMatch(/With text\s+BEGIN PRIVATE\\u\{200b\} KEY\s+With ignore_case\s+true/i)
   })
 

@@ -103,7 +103,7 @@ test('an upload of 100 MiB that is refused is told why', () => {
 test('apps are listed, disabled, shown and forgotten', () => {
   expect(said(run('provider', 'app', 'disable', 'demo'))).toBe('disabled demo\n')
   expect(run('provider', 'call', '--app', 'demo', 'file_read', join(files, 'hello.txt')).stderr).toBe(
-    'cordon: app_disabled: the app demo is disabled\n',
+    "cordon: app_disabled: the app demo is disabled\n  fix: on the provider's host: cordon provider app enable demo\n",
   )
   expect(said(run('provider', 'app', 'ls'))).toMatch(/^demo {2}disabled {2}did:key:\w+\n$/)
   expect(said(run('provider', 'app', 'enable', 'demo'))).toBe('enabled demo\n')
@@ -225,7 +225,7 @@ test('SPEC 7.5 a person at the terminal sees what would happen, and signs; witho
   )
   expect(code).toBe(0)
   expect(screen).toContain(
-    `action  /filesystem/file/delete\npath    ${path}\ntouches 1 file, 5 bytes\n  ${path}\n`,
+    `action  /filesystem/file/delete\npath    ${path}\ntouches 1 file, 5 bytes\n  file       ${path}\n`,
   )
   expect(screen).toContain(`approved ${id}: the agent can ask again, once\n`)
   expect(JSON.parse(said(ask()))).toEqual({ deleted: path })
@@ -496,7 +496,7 @@ test('a directory, a database and an address by flags; limits are shown as they 
   )
   const hello = join(files, 'hello.txt')
   expect(run('provider', 'call', '--app', 'narrow', ...nobody, 'file_read', hello).stderr).toMatch(
-    /^cordon: unreachable: the provider at http:\/\/127\.0\.0\.1:1 does not answer: /,
+    /^cordon: unreachable: the provider at http:\/\/127\.0\.0\.1:1 does not answer: .*\n {2}fix: start it \(cordon provider serve\), or say where it is/,
   )
 })
 
@@ -603,7 +603,7 @@ test('SPEC 7.6 the audit verifies, is shown and exported', () => {
   expect(said(run('audit', 'show', '-n', '1'))).toMatch(/^\d+ {2}\S+Z {2}\w+/)
   const removed = records.find(({ record }) => record.name === 'app removed')!.record as { op?: string }
   expect(said(run('audit', 'show', removed.op!))).toMatch(
-    / app removed app demo by uid \d+ at the terminal\n$/,
+    / app removed by uid \d+ at the terminal app demo {2}\S+\n$/,
   )
   const shown = JSON.parse(said(run('audit', 'show', '--app', 'elsewhere', '-n', '3', '--json'))) as {
     record: { app?: string; detail?: { app: string } }
@@ -613,6 +613,7 @@ test('SPEC 7.6 the audit verifies, is shown and exported', () => {
     'elsewhere',
     'elsewhere',
   ])
+  expect(said(run('audit', 'show', '-n', '999'))).not.toMatch(/binding|proof|signature/)
   expect(said(run('audit', 'show', '--app', 'nobody'))).toBe('')
   expect(run('audit', 'show', removed.op!, '--app', 'demo').stderr).toBe(
     'cordon: give an operation or --app, not both\n',
@@ -760,6 +761,18 @@ test('a wrong command line says what to write', () => {
     [
       ['call', '--app', 'nobody', 'file_read', '/x'],
       /^cordon: there is no agent's key in \S+\/agents\/nobody; `cordon provider app create nobody` makes one\n$/,
+    ],
+    [
+      ['call', '--app', 'modle', 'file_read', '/x'],
+      /^cordon: no app modle has a wallet here\n {2}fix: did you mean --app model\?\n$/,
+    ],
+    [
+      ['call', '--app', 'model', 'file_read', 'hello.txt'],
+      /^cordon: no_delegation: .*\n {2}fix: write the whole path: \/\S+\/hello\.txt\n$/,
+    ],
+    [
+      ['passkey', 'add', '--origin', 'http://localhost:1'],
+      /^warning: nobody answers at http:\/\/localhost:1 now: .*\nopen this in your browser/,
     ],
     [
       ['wallet', 'ls', '--wallet', 'none'],

@@ -41,6 +41,8 @@ touches 1 file (1 link among them, not what they lead to), from 7 to 1 byte
   "+x\\u{20}"
   
 until   1970-01-01T00:00:00Z`)
+  const tree = { ...asked, command: '/filesystem/dir/delete_recursive' } as Approval
+  expect(formatApproval(tree)).toContain('\n  directory  "/w/report\\u{20}"\n  link       ')
   expect(approvalJson(asked)).toMatchObject({ links: 1, bytes_now: 7, path_kinds: ['link', 'directory'] })
 })
 

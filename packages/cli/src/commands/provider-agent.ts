@@ -1,7 +1,7 @@
-import { accessSync, constants, statSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { accessSync, constants, readdirSync, statSync } from 'node:fs'
+import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import { show } from '@cordon/policy'
+import { shellWord, show, suggest } from '@cordon/policy'
 import {
   type Command,
   delegateFrom,
@@ -44,7 +44,10 @@ export const registerAgent: Register = (parser, world) => {
         await call(world, clientFor(world, flags), command, args, flags)
       } catch (error) {
         if (!(error instanceof ProviderRefusal)) throw error
-        world.err.write(`${world.err.style('red', 'cordon:')} ${error.code}: ${error.message}\n`)
+        const fix = fixFor(error.code, path, world.cwd, flags)
+        world.err.write(
+          `${world.err.style('red', 'cordon:')} ${error.code}: ${error.message}\n${fix === undefined ? '' : `  fix: ${fix}\n`}`,
+        )
         world.finish(EXIT.denied)
       }
     })
@@ -146,11 +149,41 @@ function openWallet(
 }
 
 /** An app of this host gets its wallet with the app. */
-const walletOf = (world: World, flags: AgentFlags): Wallet =>
-  Wallet.open(
-    walletDir(world, flags),
-    flags.app === undefined ? undefined : `cordon provider app create ${flags.app}`,
-  )
+function walletOf(world: World, flags: AgentFlags): Wallet {
+  const dir = walletDir(world, flags)
+  if (flags.app === undefined) return Wallet.open(dir)
+  const meant = Wallet.exists(dir) ? undefined : suggest(flags.app, namesIn(dirname(dir)))
+  if (meant !== undefined)
+    throw new UsageError(`no app ${flags.app} has a wallet here\n  fix: did you mean --app ${show(meant)}?`)
+  return Wallet.open(dir, `cordon provider app create ${flags.app}`)
+}
+
+function namesIn(dir: string): string[] {
+  try {
+    return readdirSync(dir)
+  } catch {
+    return [] // nobody has a wallet yet
+  }
+}
+
+/** What whoever sits here can do about it. */
+function fixFor(
+  code: ProviderRefusal['code'],
+  path: string,
+  cwd: string,
+  { app, url }: AgentFlags,
+): string | undefined {
+  switch (code) {
+    case 'unreachable':
+      return `start it (cordon provider serve), or say where it is (--url; now ${url})`
+    case 'no_delegation':
+      return isAbsolute(path) ? undefined : `write the whole path: ${shellWord(resolve(cwd, path))}`
+    case 'app_disabled':
+      return `on the provider's host: cordon provider app enable ${app ?? 'NAME'}`
+    default:
+      return undefined
+  }
+}
 
 /** The wallet is read once: a delegation that comes later is for the next start. */
 function clientFor(world: World, flags: AgentFlags): ProviderClient {

@@ -1,3 +1,4 @@
+import { connect } from 'node:net'
 import { show } from '@cordon/policy'
 import { parseSite } from '@cordon/provider'
 import type { Register } from '../command.ts'
@@ -18,6 +19,10 @@ export const registerConsole: Register = (parser, world) => {
     .action(async (flags: ConsoleFlags) => {
       const link = await asFirstAdmin(world, flags, (admin) => admin.addPasskey(flags.origin))
       if (flags.json) return writeJson(world, { link })
+      if (!(await isAnswered(flags.origin)))
+        world.err.write(
+          `${world.err.style('yellow', 'warning:')} nobody answers at ${show(flags.origin)} now: start \`cordon provider serve\` before you open the link, or somebody else may get it\n`,
+        )
       world.err.write('open this in your browser; whoever opens it first gets the passkey:\n')
       world.out.write(`${link}\n`)
     })
@@ -57,4 +62,19 @@ export const registerConsole: Register = (parser, world) => {
       if (flags.json) return writeJson(world, { link })
       world.out.write(`${link}\n`)
     })
+}
+
+/** Where there is no TLS, it is this machine. Of another one nothing is known from here. */
+async function isAnswered(origin: string): Promise<boolean> {
+  const { hostname, port, protocol } = new URL(origin)
+  if (protocol === 'https:') return true
+  const socket = connect({ host: hostname, port: Number(port || 80) })
+  try {
+    return await new Promise((done) => {
+      socket.setTimeout(1000, () => done(false))
+      socket.once('connect', () => done(true)).once('error', () => done(false))
+    })
+  } finally {
+    socket.destroy()
+  }
 }

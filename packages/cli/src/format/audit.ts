@@ -18,26 +18,41 @@ function parseBody(body: string): Record<string, unknown> | string {
   }
 }
 
+/** What a person reads of a record; the rest, and what proves it, is in `--json` and the export. */
 export function recordRow({ seq, body }: ChainedRecord): string[] {
   const record = parseBody(body)
   if (typeof record === 'string') return [String(seq), 'unreadable', show(record)]
   const { at, kind, op, app, command, path, destination, result, code, approval, name, by, detail } = record
   const what = [
     ...[app, command, path, destination, result, code, name].flatMap(words),
-    ...words(approval).map((text) => `approval ${text}`),
-    ...Object.entries((detail ?? {}) as Record<string, unknown>).flatMap(([key, value]) =>
-      // A token says it in seconds.
-      words(key === 'expires' ? isoTime(Number(value) * 1000) : value).map((text) => `${key} ${text}`),
-    ),
     ...words(by).map((text) => `by ${text}`),
+    ...words(approval).map((text) => `approval ${text}`),
+    ...Object.entries((detail ?? {}) as Record<string, unknown>)
+      .filter(([key]) => !PROOF.has(key))
+      .flatMap(([key, value]) =>
+        // A token says it in seconds.
+        words(key === 'expires' ? isoTime(Number(value) * 1000) : value).map((text) => `${key} ${text}`),
+      ),
   ]
-  return [String(seq), isoTime(Number(at)), String(kind).padEnd(LONGEST_KIND), String(op), what.join(' ')]
+  return [String(seq), isoTime(Number(at)), String(kind).padEnd(LONGEST_KIND), what.join(' '), String(op)]
 }
+
+/** With these somebody can check again that a passkey, or a key, said yes; nobody reads them. */
+const PROOF: ReadonlySet<string> = new Set([
+  'binding',
+  'proof',
+  'passkey',
+  'page_key',
+  'shown_sha256',
+  'ceremony',
+  'client_data',
+  'authenticator_data',
+  'signature',
+])
 
 /** `tail` prints each record alone, and they stand below each other. */
 const LONGEST_KIND = 'outcome'.length
 
-/** Whatever is more than a word is in the export. */
 const words = (part: unknown): string[] =>
   typeof part === 'string' || typeof part === 'number' ? [show(String(part))] : []
 

@@ -198,10 +198,14 @@ const KINDS: Readonly<Record<string, string>> = { f: 'file', d: 'directory', l: 
 
 /** Everything in it was found by the provider; names of files are shown, not trusted. */
 export function formatApproval({ app, agent, command, request, expiresAt }: Approval): string {
-  const { path, destination, also = {}, kinds = '', replaces, diff, unshown } = request
+  const { path, destination, also = {}, replaces, diff, unshown } = request
   const { pathsLeftOut = 0, diffLeftOut = 0 } = request
-  const paths = request.paths.slice(0, MOST_LINES)
-  const left = request.paths.length - paths.length + pathsLeftOut
+  // Of a tree also its root, which goes with the rest.
+  const isTree = command === '/filesystem/dir/delete_recursive'
+  const all = isTree ? [path, ...request.paths] : request.paths
+  const kinds = `${isTree ? 'd' : ''}${request.kinds ?? ''}`
+  const paths = all.slice(0, MOST_LINES)
+  const left = all.length - paths.length + pathsLeftOut
   return [
     `agent   ${app} (${agent})`,
     `action  ${command}`,

@@ -89,7 +89,9 @@ const REASONS: Readonly<Record<string, string>> = {
 
 /** Most often it is a provider that was started before. */
 function withFix(error: unknown): never {
-  if (!(error instanceof ListenError) || error.errno !== 'EADDRINUSE') throw error
+  if (!(error instanceof ListenError)) throw error
+  if (error.errno === 'EACCES') throw new ListenError(`${error.message}\n  fix: another --port`, error.errno)
+  if (error.errno !== 'EADDRINUSE') throw error
   throw new ListenError(
     `${error.message}; it may be a provider that runs already\n  fix: stop that one, or another --port`,
     error.errno,

@@ -1,6 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { showCall as showKnown, type ShownCall } from '../../host/src/agent/shown.ts'
-import { formatCall, formatHanded, formatResult, formatTurn, isCut } from '../src/format/query.ts'
+import {
+  formatAllAttached,
+  formatCall,
+  formatHanded,
+  formatResult,
+  formatTurn,
+  isCut,
+} from '../src/format/query.ts'
 import { clip, foreign } from '../src/format/text.ts'
 import { widthOf } from '../src/format/wrap.ts'
 import { warn } from '../src/report.ts'
@@ -237,4 +244,12 @@ test('SPEC 6.5: tokens that the provider did not say are not known', () => {
   const line = (input: number, output: number): string =>
     formatTurn({ ...end, usage: { input, cached: 0, output } }, model, { ...plain, columns: undefined })
   expect([line(0, 0), line(1200, 3)]).toEqual(['h/m · tokens unknown\n', 'h/m · 1,200 in · 3 out\n'])
+})
+
+test('what is attached from outside is named as a person knows it', () => {
+  const uri = `external:${'a'.repeat(64)}/report.md`
+  const items = [{ uri, size: 84, mimeType: 'text/markdown', origin: { kind: 'outside' } }] as const
+  expect(formatAllAttached(items as never, at(100))).toBe(
+    'attached ↗ report.md (text/markdown, 84 B, from outside the workspace)\n',
+  )
 })

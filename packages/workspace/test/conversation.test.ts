@@ -310,6 +310,8 @@ test('a fork ends with the turn it is asked for, and says where it came from', a
     forked_from: ref.id,
     title: 'Again',
   })
+  const untitled = await forkConversation(shelf, fork)
+  expect(listConversations(shelf).find(({ id }) => id === untitled.id)).toMatchObject({ title: 'Again' })
   await add(shelf, fork, turn('other three'))
   expect(requests(await eventsOf(ref))).toEqual(['one', 'two', 'three'])
   expect(requests(await eventsOf(fork))).toEqual(['one', 'two', 'other three'])

@@ -39,6 +39,13 @@ export function formatAttached({ uri, size, mimeType, origin }: AttachedResource
   return `attached ${mark}${show(uri)} (${show(mimeType ?? '-')}, ${formatSize(size)})`
 }
 
+/** For eyes alone: of what is outside, the name by which it was attached says more than its URI. */
+export function formatSeen(each: AttachedResource): string {
+  if (each.origin.kind !== 'outside') return formatAttached(each)
+  const name = each.uri.slice(each.uri.indexOf('/') + 1)
+  return `attached ${OUTSIDE} ${show(name)} (${show(each.mimeType ?? '-')}, ${formatSize(each.size)}, from outside the workspace)`
+}
+
 const formatOrigin = (origin: AttachmentOrigin): string =>
   origin.kind === 'web' ? show(origin.host) : origin.kind
 

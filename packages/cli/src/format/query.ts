@@ -8,7 +8,7 @@ import {
   type TurnEnd,
 } from '@cordon/host'
 import type { Stream } from '../world.ts'
-import { formatAttached } from './attachments.ts'
+import { formatSeen } from './attachments.ts'
 import { clip } from './text.ts'
 import { behindMargin, clipColumns, withoutTabs, wrapBelow, wrapMessage } from './wrap.ts'
 
@@ -133,7 +133,7 @@ export const formatAllowed = ({ tool, until }: Extract<Sight, { kind: 'allowed' 
 
 /** What goes to the model beside the text. Of a directory the first ones. */
 export function formatAllAttached(items: readonly AttachedResource[], { style, columns }: Styled): string {
-  const shown = items.slice(0, MOST_LINES).map(formatAttached)
+  const shown = items.slice(0, MOST_LINES).map(formatSeen)
   const left = items.length - shown.length
   return [...shown, ...(left > 0 ? [`… and ${left} more`] : [])]
     .map((line) => `${style('dim', wrapBelow(line, '    ', columns))}\n`)

@@ -20,7 +20,7 @@ import { AppendError } from './errors.ts'
 import { HostPaths } from './host-paths.ts'
 import { newConversationId } from './id.ts'
 import { readLog } from './log-reader.ts'
-import { type Metadata, writeMetadata } from './metadata.ts'
+import { type Metadata, readMetadata, writeMetadata } from './metadata.ts'
 import {
   assertInPlace,
   conversationLock,
@@ -56,9 +56,10 @@ export function createConversation(
 export async function forkConversation(
   shelf: Shelf,
   source: ConversationRef,
-  { turns, title }: { readonly turns?: number; readonly title?: string } = {},
+  options: { readonly turns?: number; readonly title?: string } = {},
 ): Promise<ConversationRef> {
   assertInPlace(source)
+  const { turns, title = readMetadata(source.dir).title } = options
   const metadata = { forked_from: source.id, ...(title === undefined ? {} : { title }) }
   return make(shelf, source.keeping, metadata, async (log, made) => {
     const reseal = await resealer(shelf, source, made)

@@ -99,6 +99,15 @@ test('SPEC 4.3 the secrets of the system are covered, and the root is sealed las
   expect(items.filter((item) => item.tag === 'seal').map((item) => item.path)).toEqual(['/proc', '/'])
 })
 
+test('decision 0402: the launcher is told where to remember names, if there is a place for it', () => {
+  const told = (namesKept?: string) =>
+    plan({}, {}, { survey: { ...SURVEY, namesKept } }).items.filter(({ tag }) => tag === 'names')
+  expect(told('/home/u/.local/share/cordon/names')).toEqual([
+    { tag: 'names', path: '/home/u/.local/share/cordon/names' },
+  ])
+  expect(told()).toEqual([])
+})
+
 test('SPEC 4.3 secrets that were found when planning are covered by name', () => {
   const made = plan({}, {}, { survey: { ...SURVEY, secretsFound: 'now' } })
   expect(about(made, '/etc')).toEqual([

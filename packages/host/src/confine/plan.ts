@@ -1,4 +1,5 @@
 import { lstatSync } from 'node:fs'
+import { join } from 'node:path'
 import { below, show } from '@cordon/policy'
 import {
   DEFAULT_LIMITS,
@@ -10,6 +11,7 @@ import {
   type ProxyDecision,
   UnplannableError,
 } from '@cordon/sandbox'
+import { userDataDir } from '@cordon/workspace'
 import type { HintFacts } from './hints.ts'
 import { type Network, openNetwork } from './network.ts'
 import type { Confinement } from './program.ts'
@@ -37,6 +39,7 @@ export function planFor(kernel: KernelReport, request: Confinement, env: Record<
     env,
     runtime,
     secrets: 'at-start', // every call is planned anew
+    namesKept: join(userDataDir({ env: request.env, home, platform: 'linux' }), 'names'), // no launcher is elsewhere
   })
   // Both were real when they were found. A link that is there now was put there since, by somebody else.
   if (survey.root.canonical !== root.path || survey.cwd !== cwd)

@@ -74,7 +74,8 @@ int secrets_disown (struct plan *plan);
 void secrets_close (const struct plan *plan);
 
 /* Finds what is not for everybody below each TAG_COVER_PRIVATE, in the host's tree, and writes one list an item. The
- * supervisor does it while pid 1 builds the root and the tool confines itself: it would be idle, and /etc is large.
+ * supervisor does it while pid 1 builds the root and the tool confines itself: it would be idle, and /etc is large. Which names
+ * directories have it remembers in the file of TAG_NAMES, if there is one.
  * 0, or an errno with *item set to what failed. */
 int secrets_send (const struct plan *plan, int to, int *item);
 

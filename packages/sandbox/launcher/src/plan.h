@@ -35,6 +35,7 @@ enum tag
   TAG_HOST,      /* arg: the pid of who started us */
   TAG_LEFT,      /* what lies here at the end is reported; arg: 1 for what lies in such a place and is not (left.c) */
   TAG_REPLACED,  /* a file on our tmpfs; arg: the descriptor that it is copied from, if value is 1, and to in the end */
+  TAG_NAMES,     /* the file that remembers which names directories have (names.h) */
   TAG_END
 };
 

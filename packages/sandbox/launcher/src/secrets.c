@@ -1,10 +1,12 @@
 /* SPEC 4.3: /etc without its secrets. A secret is what is not readable by everybody: as root, or in a privileged
  * group, permissions alone would not protect it. The same rule as src/plan/secrets.ts, which a test compares.
- * Root lets the kernel hold it (decision 0247). Everybody else looks for it: when, and by whom, decision 0047 says. */
+ * Root lets the kernel hold it (decision 0247). Everybody else looks for it: when, and by whom, decision 0047 says, and what
+ * is remembered for the next start, names.h. */
 #include "launcher.h"
 
 #include "bytes.h"
 #include "kernel.h"
+#include "names.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -20,91 +22,113 @@
 #define READ_BY_ALL 0004
 #define ENTER_BY_ALL 0005
 
-/* Paths one after the other, each with its NUL. Not recursion: how deep a directory goes is not ours to say. */
-struct paths
+/* A directory to look into. Not recursion: how deep they go is not ours to say. */
+struct directory
 {
-  char *text;
-  size_t size;
-  size_t room;
+  struct directory *next;
+  struct stat status;
+  char path[];
 };
 
 struct walk
 {
-  int root;             /* what paths begin at */
-  dev_t ours;           /* what lies on this device covers something already */
-  struct paths open;    /* directories to look into */
-  struct paths secrets; /* what was found */
+  int root;               /* what paths begin at */
+  dev_t ours;             /* what lies on this device covers something already */
+  struct names *names;    /* what is remembered of directories, NULL for nothing */
+  int top;                /* the directory that is looked through, */
+  size_t top_size;        /* the length of its path, */
+  dev_t device;           /* and where it lies: others are not remembered */
+  struct directory *open; /* to be looked into */
+  struct buffer leaves;   /* the names in the one that is being read */
+  struct buffer secrets;  /* what was found: paths, each with its NUL */
 };
 
-/* Adds dir, or with a name what is called so in it. */
+/* Writes the path of what is called so in dir to out, which has room for PATH_MAX bytes. */
 static int
-add (struct paths *paths, const char *dir, const char *name)
+join (char *out, const char *dir, const char *name)
 {
-  size_t left = strlen (dir), right = strlen (name), need = left + right + 2;
+  size_t left = strlen (dir), right = strlen (name);
 
-  if (need > PATH_MAX)
+  if (left + right + 2 > PATH_MAX)
     return ENAMETOOLONG;
-  if (paths->room - paths->size < need)
-    {
-      size_t room = 2 * paths->room + PATH_MAX;
-      char *text = realloc (paths->text, room);
-      if (text == NULL)
-        return ENOMEM;
-      paths->text = text;
-      paths->room = room;
-    }
-  memcpy (paths->text + paths->size, dir, left);
-  paths->size += left;
-  if (right > 0)
-    paths->text[paths->size++] = '/';
-  memcpy (paths->text + paths->size, name, right + 1);
-  paths->size += right + 1;
+  memcpy (out, dir, left);
+  if (left > 0)
+    out[left++] = '/';
+  memcpy (out + left, name, right + 1);
   return 0;
 }
 
-static void
-take_last (struct paths *paths, char *out)
+static int
+add_secret (struct walk *walk, const char *path)
 {
-  size_t start = paths->size - 1;
-  while (start > 0 && paths->text[start - 1] != 0)
-    start--;
-  memcpy (out, paths->text + start, paths->size - start);
-  paths->size = start;
+  return buffer_add (&walk->secrets, path, strlen (path) + 1);
 }
 
 static int
-look_at (struct walk *walk, int fd, const char *dir, const struct linux_dirent64 *entry)
+open_later (struct walk *walk, const char *path, const struct stat *status)
 {
+  size_t size = strlen (path) + 1;
+  struct directory *dir = malloc (sizeof *dir + size);
+
+  if (dir == NULL)
+    return ENOMEM;
+  dir->next = walk->open;
+  dir->status = *status;
+  memcpy (dir->path, path, size);
+  walk->open = dir;
+  return 0;
+}
+
+/* What dir has under this leaf, which is called name from at. */
+static int
+look_at (struct walk *walk, const char *dir, const char *leaf, int at, const char *name)
+{
+  char path[PATH_MAX];
   struct stat st;
   mode_t needed;
+  int err;
 
-  /* A link gives no access of its own. Filesystems that do not tell say DT_UNKNOWN. */
-  if (entry->d_type == DT_LNK || strcmp (entry->d_name, ".") == 0 || strcmp (entry->d_name, "..") == 0)
-    return 0;
-  if (fstatat (fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW))
+  if (fstatat (at, name, &st, AT_SYMLINK_NOFOLLOW))
     return errno == ENOENT ? 0 : errno;
   if (S_ISLNK (st.st_mode) || st.st_dev == walk->ours)
     return 0;
   needed = S_ISDIR (st.st_mode) ? ENTER_BY_ALL : READ_BY_ALL;
-  if ((st.st_mode & needed) != needed)
-    return add (&walk->secrets, dir, entry->d_name);
-  return S_ISDIR (st.st_mode) ? add (&walk->open, dir, entry->d_name) : 0;
+  if ((st.st_mode & needed) == needed && !S_ISDIR (st.st_mode))
+    return 0;
+  err = join (path, dir, leaf);
+  if (err)
+    return err;
+  return (st.st_mode & needed) == needed ? open_later (walk, path, &st) : add_secret (walk, path);
 }
 
 static int
-look_into (struct walk *walk, const char *dir)
+look_at_entry (struct walk *walk, const char *dir, int fd, const struct linux_dirent64 *entry)
+{
+  const char *name = entry->d_name;
+
+  /* A link gives no access of its own. Filesystems that do not tell say DT_UNKNOWN. */
+  if (entry->d_type == DT_LNK || strcmp (name, ".") == 0 || strcmp (name, "..") == 0)
+    return 0;
+  if (buffer_add (&walk->leaves, name, strlen (name) + 1))
+    return ENOMEM;
+  return look_at (walk, dir, name, fd, name);
+}
+
+static int
+read_directory (struct walk *walk, const struct directory *dir)
 {
   static _Alignas (struct linux_dirent64) char entries[32768];
   long size = 0;
-  int err = 0, fd = sys_openat2 (walk->root, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC, BELOW);
+  int err = 0, fd = sys_openat2 (walk->root, dir->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, BELOW);
 
   if (fd < 0)
     return errno;
+  walk->leaves.size = 0;
   while (err == 0 && (size = syscall (__NR_getdents64, fd, entries, sizeof entries)) > 0)
     for (long at = 0; err == 0 && at < size;)
       {
         const struct linux_dirent64 *entry = (const void *) (entries + at);
-        err = look_at (walk, fd, dir, entry);
+        err = look_at_entry (walk, dir->path, fd, entry);
         at += entry->d_reclen;
       }
   if (size < 0)
@@ -113,35 +137,93 @@ look_into (struct walk *walk, const char *dir)
   return err;
 }
 
+/* Its names are known, so it need not be opened. */
 static int
-find (struct walk *walk, const char *top)
+look_at_known (struct walk *walk, const struct directory *dir, const char *names, size_t size)
 {
-  char dir[PATH_MAX];
-  int err;
+  const char *below = dir->path + walk->top_size;
+  char path[PATH_MAX];
+  int err = 0;
 
-  walk->open.size = walk->secrets.size = 0;
-  err = add (&walk->open, top, "");
-  while (err == 0 && walk->open.size > 0)
+  if (*below == '/')
+    below++;
+  for (const char *name = names; err == 0 && name < names + size; name += strlen (name) + 1)
     {
-      take_last (&walk->open, dir);
-      err = look_into (walk, dir);
-      /* Everybody may enter it, only not we: the tool, who is the same user, might still know a name inside. */
-      if (err == EACCES)
-        err = add (&walk->secrets, dir, "");
-      /* It vanished; what pid 1 has mounted has lost it too. */
-      else if (err == ENOENT && strcmp (dir, top) != 0)
-        err = 0;
+      err = join (path, below, name);
+      if (err == 0)
+        err = look_at (walk, dir->path, name, walk->top, path);
     }
   return err;
 }
 
 static int
-send_list (int to, const struct paths *list)
+look_into (struct walk *walk, const struct directory *dir)
+{
+  struct names *names = dir->status.st_dev == walk->device ? walk->names : NULL;
+  size_t size;
+  const char *known = names ? names_find (names, &dir->status, &size) : NULL;
+  int err;
+
+  if (known)
+    return look_at_known (walk, dir, known, size);
+  err = read_directory (walk, dir);
+  if (err == 0 && names)
+    names_learn (names, &dir->status, walk->leaves.bytes, walk->leaves.size);
+  return err;
+}
+
+static int
+begin (struct walk *walk, const char *top, struct names *names)
+{
+  struct stat st;
+
+  walk->secrets.size = 0;
+  walk->top = sys_openat2 (walk->root, top, O_PATH | O_DIRECTORY | O_CLOEXEC, BELOW);
+  if (walk->top < 0 || fstat (walk->top, &st))
+    return errno;
+  walk->top_size = strlen (top);
+  walk->device = st.st_dev;
+  walk->names = names && names_can_be_kept (walk->top) ? names : NULL;
+  return open_later (walk, top, &st);
+}
+
+static int
+look_into_or_cover (struct walk *walk, const struct directory *dir)
+{
+  int err = look_into (walk, dir);
+
+  /* Everybody may enter it, only not we: the tool, who is the same user, might still know a name inside. */
+  if (err == EACCES)
+    return add_secret (walk, dir->path);
+  /* It vanished; what pid 1 has mounted has lost it too. */
+  return err == ENOENT && strlen (dir->path) > walk->top_size ? 0 : err;
+}
+
+static int
+find (struct walk *walk, const char *top, struct names *names)
+{
+  int err = begin (walk, top, names);
+
+  while (walk->open)
+    {
+      struct directory *dir = walk->open;
+      walk->open = dir->next;
+      if (err == 0)
+        err = look_into_or_cover (walk, dir);
+      free (dir);
+    }
+  if (walk->top >= 0)
+    close (walk->top);
+  return err;
+}
+
+static int
+send_list (int to, const struct buffer *list)
 {
   uint32_t size = (uint32_t) list->size;
   int err = write_all (to, &size, sizeof size);
   if (err == 0)
-    err = write_all (to, list->text, list->size);
+    err = write_all (to, list->bytes, list->size);
   /* Pid 1 is gone, and has said why. */
   return err == EPIPE ? 0 : err;
 }
@@ -151,18 +233,22 @@ secrets_send (const struct plan *plan, int to, int *item)
 {
   struct walk walk = { .root = open ("/", O_PATH | O_DIRECTORY | O_CLOEXEC) };
   void (*before) (int) = signal (SIGPIPE, SIG_IGN);
+  const struct item *kept = plan_find (plan, TAG_NAMES, item);
   int err = walk.root < 0 ? errno : 0;
+  struct names names;
 
+  names_open (&names, kept ? kept->path : NULL);
   for (uint32_t i = 0; err == 0 && i < plan->count; i++)
     if (plan->items[i].tag == TAG_COVER_PRIVATE && plan->items[i].value == 0)
       {
         *item = (int) i;
-        err = find (&walk, plan->items[i].path);
+        err = find (&walk, plan->items[i].path, &names);
         if (err == 0)
           err = send_list (to, &walk.secrets);
       }
-  free (walk.open.text);
-  free (walk.secrets.text);
+  names_close (&names);
+  free (walk.leaves.bytes);
+  free (walk.secrets.bytes);
   if (walk.root >= 0)
     close (walk.root);
   signal (SIGPIPE, before);
@@ -186,10 +272,10 @@ int
 secrets_find (int root, dev_t ours, const char *dir, char **paths, size_t *size)
 {
   struct walk walk = { .root = root, .ours = ours };
-  int err = find (&walk, dir);
+  int err = find (&walk, dir, NULL);
 
-  free (walk.open.text);
-  *paths = walk.secrets.text;
+  free (walk.leaves.bytes);
+  *paths = walk.secrets.bytes;
   *size = walk.secrets.size;
   return err;
 }

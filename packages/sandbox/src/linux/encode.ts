@@ -27,6 +27,7 @@ const TAGS: Readonly<Record<Item['tag'], number>> = {
   host: 22,
   left: 23,
   replaced: 24,
+  names: 25,
 }
 
 const FLAGS: Readonly<Record<Flag, number>> = {
@@ -136,6 +137,7 @@ function fieldsOf(item: Item): Fields {
     case 'devpts':
     case 'cwd':
     case 'exec':
+    case 'names':
       return { path: item.path }
   }
 }

@@ -12,6 +12,7 @@ export type Item =
   | { readonly tag: 'pin-link'; readonly path: string }
   | { readonly tag: 'cover'; readonly path: string; readonly inside: 'empty' | 'bound-back' }
   | { readonly tag: 'cover-private'; readonly path: string; readonly when: 'in-turn' | 'last' }
+  | { readonly tag: 'names'; readonly path: string }
   | { readonly tag: 'seal'; readonly path: string }
   | { readonly tag: 'proc'; readonly path: string; readonly highestPid: number }
   | { readonly tag: 'devpts'; readonly path: string }

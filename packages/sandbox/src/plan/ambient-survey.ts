@@ -34,6 +34,11 @@ export interface SurveyRequest {
    * and is as old as the plan is. `at-start`, for a plan that is used once: the launcher looks, in one.
    */
   readonly secrets?: 'at-start' | 'now'
+  /**
+   * A file in which the launcher remembers which names directories have, so that it need not read them at each start (decision
+   * 0402). It is made when its directory is there, and nothing that is confined may be able to write it.
+   */
+  readonly namesKept?: string | undefined
 }
 
 const SYSTEM = [
@@ -86,6 +91,7 @@ export function openAmbientSurvey(request: SurveyRequest): Survey {
     system,
     configuration,
     secretsFound: request.secrets ?? 'now',
+    namesKept: request.namesKept,
     get secrets() {
       return secrets().flatMap((each) => each.secrets)
     },

@@ -48,6 +48,7 @@ export function layOutNamespaces(held: HeldRegions, survey: Survey, processes: n
     ...allowed,
     ...allowListing(held),
     ...lookLater(held, survey),
+    ...(survey.namesKept === undefined ? [] : [{ tag: 'names' as const, path: survey.namesKept }]),
   ]
 }
 

@@ -13,6 +13,8 @@ export interface Survey {
   readonly configuration: readonly string[]
   /** Who looks for it where there are namespaces: the launcher at each start, or this survey for all starts of a plan. */
   readonly secretsFound: 'at-start' | 'now'
+  /** The launcher's file for the names that directories have, if it may remember them (decision 0402). */
+  readonly namesKept?: string | undefined
   /** What that is. Looked for when somebody asks: it takes longer than all the rest of the survey. */
   readonly secrets: readonly string[]
   /** Siblings of the secrets on the way down, for kernels where nothing can be mounted over them. */

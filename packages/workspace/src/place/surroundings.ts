@@ -10,7 +10,7 @@ export interface Surroundings {
 }
 
 /** SPEC 6.1 `<data>/cordon`: what this user keeps, and nobody else reads. */
-export function userDataDir({ env, platform, home }: Surroundings): string {
+export function userDataDir({ env, platform, home }: Omit<Surroundings, 'uid'>): string {
   const fallback =
     platform === 'darwin' ? join(home, 'Library', 'Application Support') : join(home, '.local', 'share')
   return join(absoluteOr(env['XDG_DATA_HOME'], fallback), 'cordon')

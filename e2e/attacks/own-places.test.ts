@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { PEOPLE, Place } from '../harness/place.ts'
@@ -23,6 +23,17 @@ describe.each(PEOPLE)('SPEC 4.10 Cordon’s own places in a workspace, as $name'
     expect(existsSync(join(place.root, 'own-config/cordon/config.toml'))).toBe(false)
     expect(existsSync(join(place.root, 'own-data/cordon/planted'))).toBe(false)
     expect(place.shell(env, ['run', '--', 'true'])).toMatchObject({ code: 0, stderr: '' })
+  })
+
+  test('decision 0402: neither can what the launcher remembers of /etc', () => {
+    const { place, env } = around(person)
+    place.shell(env, ['run', '--', 'true'])
+    const names = join(place.root, 'own-data/cordon/names')
+    // Root looks for nothing, so there may be none; a planted one must not be there either.
+    const before = existsSync(names) ? readFileSync(names) : undefined
+    const evil = `cd own-data; echo x > cordon/names; rm -rf cordon/names; mv cordon away; mkdir -p cordon; echo x > cordon/names`
+    place.shell(env, ['run', '--', 'sh', '-c', evil])
+    expect(existsSync(names) ? readFileSync(names) : undefined).toEqual(before)
   })
 
   test('are not taken for something that the command made', () => {

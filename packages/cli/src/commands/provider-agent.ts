@@ -173,16 +173,12 @@ function fixFor(
   cwd: string,
   { app, url }: AgentFlags,
 ): string | undefined {
-  switch (code) {
-    case 'unreachable':
-      return `start it (cordon provider serve), or say where it is (--url; now ${url})`
-    case 'no_delegation':
-      return isAbsolute(path) ? undefined : `write the whole path: ${shellWord(resolve(cwd, path))}`
-    case 'app_disabled':
-      return `on the provider's host: cordon provider app enable ${app ?? 'NAME'}`
-    default:
-      return undefined
-  }
+  if (code === 'unreachable')
+    return `start it (cordon provider serve), or say where it is (--url; now ${url})`
+  if (code === 'app_disabled') return `on the provider's host: cordon provider app enable ${app ?? 'NAME'}`
+  if (code === 'no_delegation' && !isAbsolute(path))
+    return `write the whole path: ${shellWord(resolve(cwd, path))}`
+  return undefined
 }
 
 /** The wallet is read once: a delegation that comes later is for the next start. */

@@ -66,7 +66,8 @@ const styled = (parser: Parser, world: World): Parser =>
   parser
     .helpOption('-h, --help', 'show help')
     .exitOverride()
-    .configureHelp({ styleTitle: (text) => world.out.style('bold', text) })
+    // Where little room is left for words, they are still broken between words.
+    .configureHelp({ styleTitle: (text) => world.out.style('bold', text), minWidthToWrap: 20 })
     .configureOutput({
       writeOut: (text) => world.out.write(text),
       writeErr: (text) => world.err.write(text),

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import { formatConversations } from '../src/format/conversations.ts'
 import { formatModels } from '../src/format/models.ts'
+import { formatMounts } from '../src/format/mounts.ts'
 import { formatTurn } from '../src/format/query.ts'
 import { formatTools } from '../src/format/tool.ts'
 import { widthOf } from '../src/format/wrap.ts'
@@ -28,13 +30,26 @@ const MODELS = [
   },
 ].map((provider) => ({ ...provider, kind: 'openai-compatible' }) as never)
 
+const CONVERSATIONS = [
+  { id: '01m7jn0yzgdm26y7', usedAt: new Date(0), keeping: 'shared', title: 'fix the test that fails' },
+] as never
+
 describe('lists within the width', () => {
+  test('of mounts: tools stand below each other', () => {
+    const tools = ['fs_read_file', 'fs_list_files', 'fs_grep_files', 'unix_utils']
+    const view = { name: 'fork', target: '~/code/forks/serde', tools, mode: 'read', state: 'mounted' }
+    const shown = formatMounts([view] as never, at(80))
+    expect(shown.split('\n').filter((row) => widthOf(row) > 80)).toEqual([])
+    for (const tool of tools) expect(shown).toContain(tool)
+  })
+
   test.each([100, 60, 40])(
     'of tools and models, at %i columns: no word is broken, and nothing is lost',
     (columns) => {
       for (const list of [
         (width?: number) => formatTools(TOOLS, at(width)),
         (width?: number) => formatModels(MODELS, 'a/b', at(width)),
+        (width?: number) => formatConversations(CONVERSATIONS, undefined, at(width)),
       ]) {
         const rows = list(columns).split('\n')
         expect(rows.filter((row) => widthOf(row) > columns)).toEqual([])

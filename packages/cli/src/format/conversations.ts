@@ -1,22 +1,23 @@
 import type { ConversationSummary, ConversationView } from '@cordon/host'
 import { show } from '@cordon/policy'
 import type { Stream } from '../world.ts'
-import { clip, formatTable, formatTime } from './text.ts'
+import { clip, formatList, formatTime } from './text.ts'
 
 /** One line each; a star marks the one that commands use when none is named. */
 export function formatConversations(
   list: readonly ConversationSummary[],
   lastUsed: string | undefined,
-  { style }: Pick<Stream, 'style'>,
+  { style, columns }: Pick<Stream, 'style' | 'columns'>,
 ): string {
   const rows = list.map((each) => [
-    each.id === lastUsed ? '*' : ' ',
-    each.id,
+    `${each.id === lastUsed ? '*' : ' '}  ${each.id}`,
     formatTime(each.usedAt),
     each.keeping,
     `${each.title === undefined ? '-' : show(clip(each.title, LONGEST_TITLE))}${each.archived_at === undefined ? '' : ' (archived)'}`,
   ])
-  const [head = '', ...lines] = formatTable([[' ', 'ID', 'LAST USED', 'KEPT', 'TITLE'], ...rows]).split('\n')
+  const [head = '', ...lines] = formatList([['   ID', 'LAST USED', 'KEPT', 'TITLE'], ...rows], columns).split(
+    '\n',
+  )
   return [style('bold', head), ...lines].join('\n')
 }
 
@@ -35,7 +36,10 @@ export function conversationJson(each: ConversationSummary): Record<string, unkn
   }
 }
 
-export function formatConversation(view: ConversationView, { style }: Pick<Stream, 'style'>): string {
+export function formatConversation(
+  view: ConversationView,
+  { style, columns }: Pick<Stream, 'style' | 'columns'>,
+): string {
   const rows: [string, string | undefined][] = [
     ['title', view.title === undefined ? undefined : show(view.title)],
     ['kept', view.keeping === 'shared' ? 'shared, in the workspace' : "local, in the user's own place"],
@@ -48,7 +52,10 @@ export function formatConversation(view: ConversationView, { style }: Pick<Strea
     ['path', show(view.dir)],
   ]
   const said = rows.filter((row): row is [string, string] => row[1] !== undefined)
-  return `${style('bold', view.id)}\n${formatTable(said.map(([name, value]) => [`  ${name}:`, value]))}`
+  return `${style('bold', view.id)}\n${formatList(
+    said.map(([name, value]) => [`  ${name}:`, value]),
+    columns,
+  )}`
 }
 
 const formatCounts = (counts: ConversationView['counts']): string =>

@@ -68,17 +68,34 @@ export const mountJson = ({
 })
 
 /** The tools come last, because they are many; what is wrong with a mount is said below the table. */
-export function formatMounts(mounts: readonly MountView[], { style }: Pick<Stream, 'style'>): string {
-  const rows = mounts.flatMap(({ name, target, tools, mode, state }) => {
-    const [first = '', ...more] = wrapList(tools.map(show), 44)
-    const row = [show(name), target === undefined ? '-' : show(target), mode, state, first]
-    return [row, ...more.map((line) => ['', '', '', '', line])]
+export function formatMounts(
+  mounts: readonly MountView[],
+  { style, columns = Infinity }: Pick<Stream, 'style' | 'columns'>,
+): string {
+  const facts = mounts.map(({ name, target, mode, state }) => [
+    show(name),
+    target === undefined ? '-' : show(target),
+    mode,
+    state,
+  ])
+  const before =
+    Math.max(
+      ...formatTable([HEAD, ...facts])
+        .split('\n')
+        .map(({ length }) => length),
+    ) + 2
+  const room = Math.min(WIDEST, Math.max(columns - before, NARROWEST))
+  const rows = mounts.flatMap(({ tools }, i) => {
+    const [first = '', ...more] = wrapList(tools.map(show), room)
+    return [[...facts[i]!, first], ...more.map((line) => ['', '', '', '', line])]
   })
-  const [head = '', ...body] = formatTable([['NAME', 'TARGET', 'MODE', 'STATE', 'TOOLS'], ...rows]).split(
-    '\n',
-  )
+  const [head = '', ...body] = formatTable([[...HEAD, 'TOOLS'], ...rows]).split('\n')
   const reasons = mounts.flatMap(({ name, state, reason }) =>
     reason === undefined ? [] : [`${style('yellow', `${state}:`)} ${show(name)}: ${show(reason)}\n`],
   )
   return `${style('bold', head)}\n${body.join('\n')}${reasons.length === 0 ? '' : `\n${[...new Set(reasons)].join('')}`}`
 }
+
+const HEAD = ['NAME', 'TARGET', 'MODE', 'STATE'] as const
+const WIDEST = 44
+const NARROWEST = 16

@@ -1,4 +1,4 @@
-import { type Context, parseContext, ParseError } from '@cordon/policy'
+import { type Context, isFields, parseContext, ParseError } from '@cordon/policy'
 
 /** A call as it came in: what was called is checked by whoever runs it, what is said of the policy when it is asked for. */
 export interface CallInput {
@@ -36,8 +36,8 @@ function understand(call: Readonly<Record<string, unknown>>): Context {
 
 function parseCall(stdin: string): Readonly<Record<string, unknown>> & Pick<CallInput, 'tool'> {
   const input = parseJson(stdin)
-  const tool = isRecord(input) ? input['tool'] : undefined
-  if (!isRecord(input) || !isRecord(tool))
+  const tool = isFields(input) ? input['tool'] : undefined
+  if (!isFields(input) || !isFields(tool))
     throw new ParseError('invalid tool call', [
       { at: '', message: 'expected an object with context and tool on standard input' },
     ])
@@ -51,6 +51,3 @@ function parseJson(stdin: string): unknown {
     throw new ParseError('invalid tool call', [{ at: '', message: 'standard input is not JSON' }])
   }
 }
-
-export const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,6 +1,6 @@
 import { Anchors } from './anchors.ts'
-import { CordonError, quote } from '@cordon/policy'
-import { type CallInput, isRecord, readCall } from './call-reader.ts'
+import { CordonError, isFields, quote } from '@cordon/policy'
+import { type CallInput, readCall } from './call-reader.ts'
 import { success, text } from './content.ts'
 import { type ToolIo, type ToolResult } from './protocol.ts'
 import { reportError, ToolError } from './report.ts'
@@ -35,7 +35,7 @@ export async function performCall(
   }
 }
 
-const recordOf = (value: unknown): Readonly<Record<string, unknown>> => (isRecord(value) ? value : {})
+const recordOf = (value: unknown): Readonly<Record<string, unknown>> => (isFields(value) ? value : {})
 
 const unknownTool = (name: string): string =>
   `no tool is called ${quote(name)}; there are ${TOOLS.map((tool) => tool.name).join(', ')}`

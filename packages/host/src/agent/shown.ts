@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { CordonError } from '@cordon/policy'
+import { CordonError, isFields } from '@cordon/policy'
 import { type FileEdit, findTool, parseEdits } from '@cordon/tools'
 import { differenceOf } from '../trust/difference.ts'
 import type { TextNow } from './text-now.ts'
@@ -58,7 +58,7 @@ export function showCall(
 
 /** What a utility reads is as much of a call as its words: `sh`-like ones run it. */
 const unsaidIn = (tool: string, args: unknown): Pick<ShownCall, 'unsaid'> =>
-  tool === 'unix_utils' && isRecord(args) && args['stdin'] !== undefined
+  tool === 'unix_utils' && isFields(args) && args['stdin'] !== undefined
     ? { unsaid: { stdin: args['stdin'] } }
     : {}
 
@@ -72,7 +72,7 @@ function summaryOf(tool: string, args: unknown): string | undefined {
 }
 
 function changesOf(tool: string, args: unknown, textNow: TextNow, replaces: boolean): ShownChange[] {
-  if (!isRecord(args)) return []
+  if (!isFields(args)) return []
   if (tool === 'fs_create_file') return contentOf(args, textNow, replaces)
   if (tool === 'fs_delete_file') return deletionOf(args, textNow)
   if (tool === 'fs_move_file' && replaces && typeof args['to'] === 'string')
@@ -213,6 +213,3 @@ const linesOf = (mark: string, text: string): string[] =>
     .replace(/\n$/, '')
     .split('\n')
     .map((line) => mark + line)
-
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -2,7 +2,7 @@ import type { LanguageModelV4, LanguageModelV4CallOptions } from '@ai-sdk/provid
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { type AssistantConfig, isDeep } from '@cordon/config'
-import { CordonError } from '@cordon/policy'
+import { CordonError, isFields } from '@cordon/policy'
 import { type ConversationEvent, type Json, type JsonObject, type StoredEvent } from '@cordon/workspace'
 import { alwaysDelta } from '../conversation/always.ts'
 import type { CallMode } from '../execute/call-mode.ts'
@@ -276,8 +276,7 @@ function parseInput(text: string): Input {
   try {
     const value: unknown = JSON.parse(text === '' ? '{}' : text)
     if (isDeep(value)) return { kind: 'invalid', why: 'the arguments are nested too deeply' }
-    if (typeof value === 'object' && value !== null && !Array.isArray(value))
-      return { kind: 'arguments', value }
+    if (isFields(value)) return { kind: 'arguments', value }
     return { kind: 'invalid', why: 'the arguments are not a JSON object' }
   } catch {
     return { kind: 'invalid', why: 'the arguments are not JSON' }

@@ -1,4 +1,4 @@
-import { CAPABILITIES, describe, quote } from '@cordon/policy'
+import { CAPABILITIES, describe, type Fields, isFields, quote } from '@cordon/policy'
 import type { Question, ToolFailure } from '@cordon/tools'
 import { howEnded } from '../confine/program.ts'
 
@@ -84,7 +84,7 @@ function parseAnswer(text: string): ToolReply | undefined {
 
 /** An object of the protocol. Undefined: it is none. */
 export function readAnswer(value: unknown): ToolReply | undefined {
-  if (!isRecord(value)) return undefined
+  if (!isFields(value)) return undefined
   switch (value['type']) {
     case 'success':
       return readSuccess(value)
@@ -109,10 +109,10 @@ function readSuccess({ content }: Fields): ToolReply {
 }
 
 function isBlock(value: unknown): value is ContentBlock {
-  if (!isRecord(value)) return false
+  if (!isFields(value)) return false
   if (value['type'] === 'text') return typeof value['text'] === 'string'
   const { resource } = value
-  if (value['type'] !== 'resource' || !isRecord(resource) || typeof resource['uri'] !== 'string') return false
+  if (value['type'] !== 'resource' || !isFields(resource) || typeof resource['uri'] !== 'string') return false
   const { text, blob, mimeType } = resource
   return (
     (typeof text === 'string') !== (typeof blob === 'string') &&
@@ -134,12 +134,12 @@ function readError({ message, trace, transient, denied }: Fields): ToolReply {
 
 /** What a tool that checks itself says it was refused. It is not verified: at worst we name a rule of the tool's own policy. */
 const isDenied = (value: unknown): value is NonNullable<ToolFailure['denied']> =>
-  isRecord(value) &&
+  isFields(value) &&
   CAPABILITIES.some((capability) => capability === value['capability']) &&
   typeof value['target'] === 'string'
 
 function readQuestion(value: unknown): ToolReply {
-  if (!isRecord(value)) return misshapen(`question must be an object, got ${describe(value)}`)
+  if (!isFields(value)) return misshapen(`question must be an object, got ${describe(value)}`)
   const { id, text, answer_type = 'text', options, default: preset, argument } = value
   if (typeof id !== 'string' || id === '' || typeof text !== 'string')
     return misshapen('a question needs id and text')
@@ -160,8 +160,3 @@ function readQuestion(value: unknown): ToolReply {
     },
   }
 }
-
-type Fields = Readonly<Record<string, unknown>>
-
-const isRecord = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,4 +1,4 @@
-import type { Capability } from '@cordon/policy'
+import { type Capability, type Fields, isFields } from '@cordon/policy'
 import { parseUnifiedDiff } from '@cordon/tools'
 
 /** A path as the caller wrote it, and what is to be done there. */
@@ -43,7 +43,4 @@ function patchedBy(diff: string): Touched[] {
   }
 }
 
-type Fields = Readonly<Record<string, unknown>>
-
-const fieldsOf = (value: unknown): Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {}
+const fieldsOf = (value: unknown): Fields => (isFields(value) ? value : {})

@@ -1,5 +1,6 @@
 import { lstatSync, readlinkSync, type Stats } from 'node:fs'
 import { dirname } from 'node:path'
+import { MOST_HOPS } from '@cordon/policy'
 
 /**
  * How paths were found on the disk: every name on the way to each of them, from the root of this host on, and what stood
@@ -27,9 +28,6 @@ export class Ways {
   }
 }
 
-/** As many links as SPEC 1.3 follows. */
-const MOST_LINKS = 40
-
 function follow(path: string, names: Map<string, string>): void {
   let at = '/'
   let links = 0
@@ -44,7 +42,7 @@ function follow(path: string, names: Map<string, string>): void {
     const what = names.get(next) ?? standsAt(next)
     names.set(next, what)
     if (what.startsWith(LINK)) {
-      if (++links > MOST_LINKS) return
+      if (++links > MOST_HOPS) return
       const target = what.slice(LINK.length)
       if (target.startsWith('/')) at = '/'
       todo.push(...target.split('/').toReversed())

@@ -4,8 +4,8 @@ import { InvalidPathError, UnresolvableError } from './errors.ts'
 import { type CanonicalPath, type RelPath } from '../rules.ts'
 import { ROOT } from './rel-path.ts'
 
-/** SPEC 1.3: links followed by hand before giving up, as the kernel does. */
-const MOST_HOPS = 40
+/** SPEC 1.3: links followed by hand before giving up, as the kernel does. The one number for all who follow links. */
+export const MOST_HOPS = 40
 
 /**
  * SPEC 1.3 step 2: the absolute path with every link resolved, also for a target that does not exist:

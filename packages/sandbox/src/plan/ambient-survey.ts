@@ -1,6 +1,6 @@
 import { existsSync, lstatSync, readFileSync, readlinkSync, realpathSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { type AccessPolicy, type FsRule } from '@cordon/policy'
+import { type AccessPolicy, type FsRule, MOST_HOPS } from '@cordon/policy'
 import { resolveProgram } from './program.ts'
 import { type OutsideRule } from './outside.ts'
 import { encloses, join, ofDirectory } from './paths.ts'
@@ -187,9 +187,6 @@ const uniqueLinks = (links: readonly LinkOnTheWay[]): readonly LinkOnTheWay[] =>
   ...new Map(links.map((link) => [link.path, link])).values(),
 ]
 
-/** As many as SPEC 1.3 follows: a way that is longer leads nowhere for a rule either. */
-const MOST_LINKS = 40
-
 /** Every link that is followed from the root of this host to an absolute path, each where it really lies (decision 0177). */
 export function linksOnTheWay(path: string): readonly LinkOnTheWay[] {
   const found: LinkOnTheWay[] = []
@@ -202,7 +199,7 @@ export function linksOnTheWay(path: string): readonly LinkOnTheWay[] {
       here = next
       continue
     }
-    if (found.length === MOST_LINKS) return found
+    if (found.length === MOST_HOPS) return found // a way that is longer leads nowhere for a rule either
     const target = readlinkSync(next)
     found.push({ path: next, target: withoutDetours(here, target) })
     if (target.startsWith('/')) here = '/'

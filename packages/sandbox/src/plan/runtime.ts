@@ -1,5 +1,6 @@
 import { existsSync, lstatSync, readdirSync, readlinkSync, realpathSync, statSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
+import { MOST_HOPS } from '@cordon/policy'
 import { encloses, enclosesStrictly, sortByPath } from './paths.ts'
 import { type ResolvedProgram } from './program.ts'
 import { type RuntimeEntry } from './survey.ts'
@@ -165,7 +166,7 @@ function leadsThrough(root: string, { from, to }: { readonly from: string; reado
   if (from === to || encloses(root, from)) return encloses(root, from)
   const rest = from.split('/').toReversed()
   let at = ''
-  for (let links = 0; rest.length > 0 && links <= MOST_LINKS;) {
+  for (let links = 0; rest.length > 0 && links <= MOST_HOPS;) {
     const name = rest.pop()!
     if (name === '' || name === '.') continue
     at = name === '..' ? dirname(at) : `${at === '/' ? '' : at}/${name}`
@@ -178,8 +179,6 @@ function leadsThrough(root: string, { from, to }: { readonly from: string; reado
   }
   return rest.length > 0 // the kernel follows no more either
 }
-
-const MOST_LINKS = 40
 
 function kindOf(path: string): 'dir' | 'file' | undefined {
   const stats = statSync(path, { throwIfNoEntry: false })

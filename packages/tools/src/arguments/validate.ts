@@ -1,5 +1,4 @@
-import { describe, ParseError, type Problem, quote } from '@cordon/policy'
-import { isRecord } from '../call-reader.ts'
+import { describe, isFields, ParseError, type Problem, quote } from '@cordon/policy'
 import { canonicalJson, type Checker, type PatternTest } from './checker.ts'
 import { arrayProblems } from './lists.ts'
 import { objectProblems } from './objects.ts'
@@ -81,7 +80,7 @@ function problemsOf(
     ...valueProblem(schema, value, at),
     ...scalarProblems(schema, value, at, checker),
     ...(Array.isArray(value) ? arrayProblems(schema, value, at, checker) : []),
-    ...(isRecord(value) ? objectProblems(schema, value, at, checker) : []),
+    ...(isFields(value) ? objectProblems(schema, value, at, checker) : []),
     ...combined(schema, value, at, checker),
   ]
 }
@@ -112,7 +111,7 @@ const TYPES = {
   boolean: { text: 'true or false', fits: (value: unknown) => typeof value === 'boolean' },
   null: { text: 'null', fits: (value: unknown) => value === null },
   array: { text: 'a list', fits: (value: unknown) => Array.isArray(value) },
-  object: { text: 'an object', fits: (value: unknown) => isRecord(value) },
+  object: { text: 'an object', fits: (value: unknown) => isFields(value) },
 } as const
 
 type TypeName = keyof typeof TYPES
@@ -159,7 +158,7 @@ function withoutNulls(
   args: Readonly<Record<string, unknown>>,
   check: Checker['check'],
 ): Readonly<Record<string, unknown>> {
-  if (typeof schema === 'boolean' || !isRecord(schema['properties'])) return args
+  if (typeof schema === 'boolean' || !isFields(schema['properties'])) return args
   const { properties } = schema
   const isNone = ([name, value]: [string, unknown]): boolean =>
     value === null && Object.hasOwn(properties, name) && check(properties[name], null, name).length > 0

@@ -1,5 +1,6 @@
 import { lstatSync, readlinkSync, type Stats } from 'node:fs'
 import { dirname, resolve } from 'node:path'
+import { MOST_HOPS } from '@cordon/policy'
 
 /** A name that has to stay what it is, or a guarded path would lead elsewhere. Its parents are no links. */
 export interface Step {
@@ -7,15 +8,12 @@ export interface Step {
   readonly is: 'dir' | 'file' | 'link' | 'missing'
 }
 
-/** As many links as SPEC 1.3 follows. */
-const MOST_LINKS = 40
-
 /**
  * Every link on the way from a real directory to a name below it, and last what the name stands for. What is not there is put
  * into `absent`, and what is in there is not looked at again: for who asks for many names at once, several in one directory.
  */
 export const trailOf = (dir: string, name: string, absent?: Set<string>): readonly Step[] =>
-  walk(dir, name.split('/'), { left: MOST_LINKS, absent })
+  walk(dir, name.split('/'), { left: MOST_HOPS, absent })
 
 interface Looking {
   left: number

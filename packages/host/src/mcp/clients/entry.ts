@@ -1,4 +1,5 @@
 import { basename } from 'node:path'
+import { isFields } from '@cordon/policy'
 import type { Launch } from './document.ts'
 import { looksSecret } from './secrets.ts'
 
@@ -29,7 +30,7 @@ export function readEntry(
   isThis: (program: string) => boolean = (program) => program === 'cordon',
 ): Entry {
   const left = (why: string): Entry => ({ kind: 'left', why })
-  if (!isRecord(value)) return left('its entry is not an object')
+  if (!isFields(value)) return left('its entry is not an object')
   const { command, args, env, env_vars: names, type } = value
   const isRemote = REMOTE_KEYS.some((key) => value[key] !== undefined)
   if (command === undefined && isRemote) return { kind: 'remote' }
@@ -38,7 +39,7 @@ export function readEntry(
     return left(`its type is ${JSON.stringify(type)}, and Cordon confines stdio`)
   if (typeof command !== 'string' || command === '') return left('it has no command')
   if (args !== undefined && !isTexts(args)) return left('its args are not a list of texts')
-  if (env !== undefined && !isRecord(env)) return left('its env is not an object')
+  if (env !== undefined && !isFields(env)) return left('its env is not an object')
   if (names !== undefined && !isTexts(names)) return left('its env_vars are not a list of names')
   if (value['disabled'] === true || value['enabled'] === false) return left('it is turned off in the client')
   const called = cordonIn([command, ...(args ?? [])])
@@ -116,9 +117,6 @@ export const hasPlaceholder = (text: string): boolean => PLACEHOLDER.test(text)
 const placeholderIn = (text: string): string => PLACEHOLDER.exec(text)?.[0] ?? ''
 
 const PLACEHOLDER = /\$\{[^}]*\}|\$[A-Za-z_][A-Za-z0-9_]*/
-
-export const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const isTexts = (value: unknown): value is readonly string[] =>
   Array.isArray(value) && value.every((each) => typeof each === 'string')

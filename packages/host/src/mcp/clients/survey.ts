@@ -1,8 +1,8 @@
 import { dirname, isAbsolute, resolve } from 'node:path'
-import { below, type CanonicalPath, shellWord, show } from '@cordon/policy'
+import { below, type CanonicalPath, isFields, shellWord, show } from '@cordon/policy'
 import { repositoriesAround, type Surroundings } from '@cordon/workspace'
 import { type ClientDocument, ClientFileError, openDocument } from './document.ts'
-import { type Entry, isRecord, readEntry } from './entry.ts'
+import { type Entry, readEntry } from './entry.ts'
 import { type ClientFile, linksOf, readClientFile, realOf } from './file.ts'
 import { isSamePath, readRecords } from './records.ts'
 import { type ClientPlace, projectPlaces, type ServerTable, tablesOf, userPlaces } from './places.ts'
@@ -134,7 +134,7 @@ const serversIn = (
   isThis: (called: string) => boolean,
 ): readonly FoundServer[] => {
   const value = document.valueAt(table.path)
-  if (!isRecord(value)) return []
+  if (!isFields(value)) return []
   return Object.entries(value).map(([name, entry]) => ({
     name,
     path: [...table.path, name],
@@ -146,11 +146,11 @@ const serversIn = (
 /** Claude Code keeps the servers of every project in one file. */
 function countElsewhere(document: ClientDocument, place: ClientPlace, root: string | undefined): number {
   const projects = place.client === 'claude-code' ? document.valueAt(['projects']) : undefined
-  if (!isRecord(projects)) return 0
+  if (!isFields(projects)) return 0
   return Object.entries(projects)
     .filter(([path]) => path !== root)
     .reduce((sum, [, project]) => {
-      const servers = isRecord(project) ? project['mcpServers'] : undefined
-      return sum + (isRecord(servers) ? Object.keys(servers).length : 0)
+      const servers = isFields(project) ? project['mcpServers'] : undefined
+      return sum + (isFields(servers) ? Object.keys(servers).length : 0)
     }, 0)
 }

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
+import { isFields } from '@cordon/policy'
 import { sha256, type Surroundings } from '@cordon/workspace'
 import { NoWorkspaceError, type ProjectOptions } from '../../project.ts'
 import { changeLayer } from '../../settings.ts'
@@ -7,7 +8,6 @@ import { type LeftOver, sweepGrants } from '../left-over.ts'
 import { digestOfServer, serverTable, withoutServer } from '../define.ts'
 import { keepBackups, readBackup } from './backups.ts'
 import { openDocument } from './document.ts'
-import { isRecord } from './entry.ts'
 import { type ClientFile, linksOf, readClientFile, sweepTemp, writeClientFile } from './file.ts'
 import { changeRecords, importsDir, type ImportedServer, type ImportRecord } from './records.ts'
 
@@ -88,7 +88,7 @@ function restoreEntries(record: ImportRecord, read: ClientFile, world: UndoWorld
   let isWhole = true
   const changes = record.servers.flatMap(({ path, was, entry: { command, args } }) => {
     const now = document.valueAt(path)
-    if (!isRecord(now)) {
+    if (!isFields(now)) {
       isWhole = false // somebody has removed it, with all that stood beside it
       return []
     }

@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
+import { isFields } from '@cordon/policy'
 import type { Surroundings } from '@cordon/workspace'
 import { openDocument } from './document.ts'
-import { hasPlaceholder, isRecord } from './entry.ts'
+import { hasPlaceholder } from './entry.ts'
 import { linksOf, readClientFile } from './file.ts'
 import { type ImportRecord, readRecords } from './records.ts'
 
@@ -36,7 +37,7 @@ function readValues(
   if (variables.length === 0) return NONE
   const read = readClientFile(file, around, linksOf(scope))
   const env = read && openDocument(file, read.text).valueAt(path)
-  if (!isRecord(env)) return { values: {}, missing: [`${file} has no variables for it any more`] }
+  if (!isFields(env)) return { values: {}, missing: [`${file} has no variables for it any more`] }
   const values: Record<string, string> = {}
   const missing: string[] = []
   for (const name of variables) {

@@ -18,6 +18,7 @@ import { leftBehind } from '../run/left.ts'
 import { askClient } from './ask-client.ts'
 import { type Gateway, localOffer } from './gateway.ts'
 import { type NamedTool, nameTools, sourceOf } from './names.ts'
+import { Said } from './said.ts'
 import { plainValue } from './text.ts'
 
 /** What a session tells its client by itself. */
@@ -71,7 +72,7 @@ export class GatewaySession {
   readonly local: ToolSession
   readonly #listener: Listener
   readonly #members: ReadonlyMap<string, Member>
-  readonly #said = new Set<string>()
+  readonly #said = new Said()
   readonly #looking = new Set<string>()
   readonly #calls = new Map<string, Set<ServerContext>>()
   #isClosed = false
@@ -156,9 +157,7 @@ export class GatewaySession {
 
   /** Once, whoever comes to the same conclusion. */
   warn(text: string, server?: string): void {
-    if (this.#isClosed || this.#said.has(text)) return
-    this.#said.add(text)
-    this.gateway.options.audience.warn(text, server)
+    if (!this.#isClosed && this.#said.isNew(text)) this.gateway.options.audience.warn(text, server)
   }
 
   async #startAll(): Promise<void> {
@@ -273,9 +272,7 @@ export class GatewaySession {
     const lost = leftBehind(left, this.gateway.serverWorld.home)
     if (!lost) return
     const text = `MCP server ${show(name)} wrote ${lost.names.map(show).join(', ')} into a private home, which is gone with it; \`cordon mcp doctor ${name}\` says how it gets a place to keep`
-    if (this.#said.has(text)) return
-    this.#said.add(text)
-    this.gateway.options.audience.warn(text, name)
+    if (this.#said.isNew(text)) this.gateway.options.audience.warn(text, name)
   }
 
   #listen(name: string, client: Client): void {

@@ -1,4 +1,5 @@
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { atTerminal, events, here, inShell, kinds, model, query, READ, write } from './harness/query.ts'
@@ -21,7 +22,7 @@ const started = (): string | undefined => {
   }
 }
 
-/** What is said to be kept; it is removed, because nobody else does it. */
+/** What is said to be kept; it is removed, because others do so only after a week. */
 function kept(screen: string): string | undefined {
   const file = /your text is kept: (\S+)/.exec(screen)?.[1]
   if (file === undefined) return undefined
@@ -73,6 +74,16 @@ describe('`cordon q -e`', () => {
     Object.assign(here, { env: { ...here.env, EDITOR: editor('what I want') } })
     expect(query('-e')).toMatchObject({ code: 0, stdout: 'fine\n' })
     expect(asked()).toEqual(['what I want'])
+  })
+
+  test('a text that was kept long ago is removed by the next one that is written', async () => {
+    await model([{ text: 'fine' }])
+    const old = mkdtempSync(join(tmpdir(), 'cordon-text-'))
+    writeFileSync(join(old, 'query.md'), 'nobody came back to it')
+    utimesSync(join(old, 'query.md'), 0, 0)
+    Object.assign(here, { env: { ...here.env, EDITOR: editor('what I want'), TMPDIR: tmpdir() } })
+    expect(query('-e')).toMatchObject({ code: 0, stdout: 'fine\n' })
+    expect(existsSync(old)).toBe(false)
   })
 })
 

@@ -57,10 +57,3 @@ function openTerminal(): Disposable & { readonly fd: number | 'inherit' } {
     return { fd: 'inherit', [Symbol.dispose]: () => undefined }
   }
 }
-
-/** What a person wrote and could not be used, where they find it again. */
-export function keepText(text: string): string {
-  const file = join(mkdtempSync(join(tmpdir(), 'cordon-text-')), 'query.md')
-  writeFileSync(file, text, { mode: 0o600 })
-  return file
-}

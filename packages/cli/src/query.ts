@@ -14,8 +14,9 @@ import {
 } from '@cordon/host'
 import { CordonError, shellWord, show } from '@cordon/policy'
 import { deciderAt } from './asking.ts'
-import { editText, keepText } from './editor.ts'
+import { editText } from './editor.ts'
 import { wrapBelow } from './format/wrap.ts'
+import { keepText, sweepTexts } from './kept-text.ts'
 import { installation, trustTerms } from './project.ts'
 import { displayFor, type QueryDisplay } from './query-display.ts'
 import { EXIT, reportError, UsageError, warn } from './report.ts'
@@ -87,6 +88,7 @@ async function converseEdited(
   display: QueryDisplay,
 ): Promise<void> {
   await Query.check(optionsFor(world, flags, display))
+  sweepTexts(world)
   const piped = await pipedInto(world)
   const edited = await editText(world, 'query.md', typed)
   const text = edited.kind === 'unchanged' ? typed : edited.text

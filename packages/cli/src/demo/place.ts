@@ -1,7 +1,8 @@
-import { lstatSync, mkdtempSync, readdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { lstatSync, mkdtempSync, readdirSync, realpathSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { isAbandoned, isTempName, newTempName } from '@cordon/host'
+import { sweepOwn } from '../temporary.ts'
 import type { World } from '../world.ts'
 
 const PREFIX = 'cordon-demo-'
@@ -14,20 +15,8 @@ export function makePlace(): string {
 }
 
 /** Removes what demos of this person left that do not run any more. */
-export function sweepPlaces({ uid }: Pick<World, 'uid'>): void {
-  const above = tmpdir()
-  for (const name of readdirSync(above).filter((each) => each.startsWith(PREFIX))) {
-    try {
-      if (isLeft(join(above, name), uid)) rmSync(join(above, name), { recursive: true, force: true })
-    } catch {
-      // gone already, or not to be removed: nothing that the demo is about
-    }
-  }
-}
-
-function isLeft(dir: string, uid: number | undefined): boolean {
-  const stats = lstatSync(dir)
-  if (!stats.isDirectory() || stats.uid !== uid || (stats.mode & 0o077) !== 0) return false
-  const mark = readdirSync(dir).find(isTempName)
-  return mark !== undefined && isAbandoned(mark, lstatSync(join(dir, mark), { bigint: true }), Date.now())
-}
+export const sweepPlaces = ({ uid }: Pick<World, 'uid'>): void =>
+  sweepOwn(PREFIX, uid, (dir) => {
+    const mark = readdirSync(dir).find(isTempName)
+    return mark !== undefined && isAbandoned(mark, lstatSync(join(dir, mark), { bigint: true }), Date.now())
+  })

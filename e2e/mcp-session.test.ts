@@ -55,6 +55,22 @@ describe('SPEC 5.5: run modes', () => {
     expect(asked[0]).toBe('Run unix_utils?\n  util: "cat"\n  args[0]: "a.txt"\n')
   })
 
+  test('decision 0365: a yes to what may be secret hands it over', async () => {
+    const secret = new Place()
+    secret.write('.env', 'KEY=hello\n')
+    const asked: string[] = []
+    await using gateway = await GatewayClient.open(secret, {
+      options: { capabilities: { elicitation: { form: {} } } },
+      prepare: (client) =>
+        client.setRequestHandler('elicitation/create', ({ params }) => {
+          asked.push(params.message)
+          return { action: 'accept', content: {} }
+        }),
+    })
+    expect(await gateway.text('fs_read_file', { path: '.env' })).toBe('.env:\nKEY=hello\n')
+    expect(asked).toEqual(['Run fs_read_file? .env may be secret\n  path: ".env"\n'])
+  })
+
   test('are a no where nobody can be asked, with how to allow it', async () => {
     await using gateway = await GatewayClient.open(place)
     expect(await gateway.call('fs_delete_file', { path: 'a.txt' })).toEqual({

@@ -36,6 +36,6 @@ export async function decideCallMode(tool: CallableTool, args: unknown): Promise
     ...decision,
     mode: isBraked && secret !== undefined ? 'ask' : mode,
     secret,
-    secrets: isBraked ? 'leave out' : 'take',
+    secrets: isBraked && secret === undefined ? 'leave out' : 'take',
   }
 }

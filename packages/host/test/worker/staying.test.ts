@@ -42,6 +42,21 @@ test('one process for many calls, each with its own result; none is left by clos
   expect(launchers()).toEqual([])
 })
 
+test('the process that a sandbox began with is not woken when its worker is stopped, or goes on', async () => {
+  await using where = new SessionPlace({ 'a.txt': 'one' })
+  const session = where.session()
+  const call = (): Promise<ToolOutcome> => session.call('fs_read_file', { path: 'a.txt' })
+  await call()
+  await call() // which the first has been stopped for
+  const [, init] = family(launchers()[0]!)
+  const before = timesAsleep(init!)
+  for (let i = 0; i < 10; i++) await call()
+  expect(timesAsleep(init!)).toBe(before)
+})
+
+const timesAsleep = (pid: number): number =>
+  Number(/^voluntary_ctxt_switches:\s+(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1])
+
 test('after errors, questions and searches that break off the same worker goes on', async () => {
   const files = { '.cordon/config.toml': rules('fs_grep_files', READ_ALL), 'a.txt': 'old\n'.repeat(500) }
   await using where = new SessionPlace(files)

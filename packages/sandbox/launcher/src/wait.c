@@ -88,6 +88,9 @@ wait_for (int child, struct relay *relay)
   int signals, ended = 0, status = 0;
 
   handled_signals (&set);
+  /* Without a terminal nobody is told of stops, so nobody is woken for them: a worker is stopped after every call. */
+  if (!terminal_is_kept ())
+    sigaction (SIGCHLD, &(struct sigaction){ .sa_handler = SIG_DFL, .sa_flags = SA_NOCLDSTOP }, NULL);
   signals = signalfd (-1, &set, SFD_CLOEXEC);
   /* Whoever cannot be told about must not run. */
   if (signals < 0)

@@ -40,19 +40,25 @@ export class FrameReader {
     this.#want ??= this.#readHeader()
     if (this.#want === undefined || this.#have < this.#want) return undefined
     if (this.#have > this.#want) throw new FrameError(`${this.#have - this.#want} bytes behind a frame`)
-    return Buffer.concat(this.#pieces).subarray(HEADER)
+    return this.#all().subarray(HEADER)
   }
 
-  /** How many bytes are still to come, as far as is known. */
-  get missing(): number {
-    return (this.#want ?? HEADER) - this.#have
+  /** How many bytes are still to come. Undefined: that is not known yet. */
+  get missing(): number | undefined {
+    return this.#want === undefined ? undefined : this.#want - this.#have
   }
 
   #readHeader(): number | undefined {
     if (this.#have < HEADER) return undefined
-    const bytes = Buffer.concat(this.#pieces).readUInt32BE()
+    const bytes = this.#all().readUInt32BE()
     if (bytes > this.#most) throw new FrameTooLongError(bytes)
     return HEADER + bytes
+  }
+
+  /** Nearly always there is one piece. */
+  #all(): Buffer {
+    const [first, ...more] = this.#pieces
+    return first && more.length === 0 ? first : Buffer.concat(this.#pieces)
   }
 }
 

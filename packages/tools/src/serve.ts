@@ -33,7 +33,7 @@ export async function serveCalls(name: string): Promise<void> {
 function readFrame(): string | undefined {
   const frame = new FrameReader(LONGEST_CALL)
   for (;;) {
-    const piece = Buffer.allocUnsafe(Math.min(frame.missing, PIECE))
+    const piece = Buffer.allocUnsafe(Math.min(frame.missing ?? FIRST_PIECE, PIECE))
     const read = readSync(0, piece)
     if (read === 0) return undefined
     const text = frame.push(piece.subarray(0, read))
@@ -41,4 +41,6 @@ function readFrame(): string | undefined {
   }
 }
 
+/** How long a frame is stands at its beginning: most are read with it. Nothing comes behind one. */
+const FIRST_PIECE = 2048
 const PIECE = 1024 * 1024

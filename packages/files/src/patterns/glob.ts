@@ -60,6 +60,8 @@ function writesDot(component: Component): boolean {
 }
 
 function matchComponent(component: Component, name: string): boolean {
+  const first = component?.[0]
+  if (first?.kind === 'is' && !name.startsWith(first.char)) return false // nearly always
   return matchSequence(component ?? [], Array.from(name), (token) => token.kind === 'many', matchToken)
 }
 

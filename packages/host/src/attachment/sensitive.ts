@@ -16,12 +16,16 @@ export function secretFinder({ home, patterns }: SecretPlaces): (path: string, i
   const places = patterns
     .filter(isPlace)
     .map((each) => (each.startsWith('~/') ? join(home, each.slice(2)) : each))
-  const names = patterns
-    .filter((each) => !isPlace(each))
-    .map((each) => (each.startsWith('**/') ? each : `**/${each}`))
-    .flatMap((each) => [parseGlob(each), parseGlob(`${each}/**`)])
+  const written = patterns.filter((each) => !isPlace(each)).map((each) => each.replace(/^\*\*\//, ''))
+  const names = written.filter((each) => !each.includes('/')).map(parseGlob)
+  const ways = written
+    .filter((each) => each.includes('/'))
+    .flatMap((each) => [parseGlob(`**/${each}`), parseGlob(`**/${each}/**`)])
+  // A name anywhere, with everything below it: one of the path's own names is enough, and is tried first because it is quick.
   return (path, inside) =>
-    places.some((place) => below(place, path) !== undefined) || names.some((glob) => matchGlob(glob, inside))
+    inside.split('/').some((part) => names.some((glob) => matchGlob(glob, part))) ||
+    places.some((place) => below(place, path) !== undefined) ||
+    ways.some((glob) => matchGlob(glob, inside))
 }
 
 const isPlace = (pattern: string): boolean => pattern.startsWith('~/') || pattern.startsWith('/')

@@ -24,18 +24,42 @@ export class Secrets {
   }
 
   /** The first of what the arguments name that may be secret. Of a tool that is not ours any word may be a path. */
-  namedIn(tool: string, args: unknown, whose: 'ours' | 'others'): string | undefined {
+  namedIn(
+    tool: string,
+    args: unknown,
+    whose: 'ours' | 'others',
+    isSecret: IsSecret = (path) => this.at(path),
+  ): string | undefined {
     const touched = whose === 'ours' ? touchedBy(tool, args).map(({ path }) => path) : []
-    return (touched.length > 0 ? touched : wordsIn(args)).find((path) => this.at(path))
+    return (touched.length > 0 ? touched : wordsIn(args)).find((path) => isSecret(path))
   }
 
   /** Of a path as a tool would take it: from the workspace's root, from the home, or absolute. */
   at(path: string): boolean {
     const written = path.replace(/^file:\/\//, '').replace(/^~(?=\/|$)/, this.#home)
     const whole = written.startsWith('/') ? written : join(this.#root, written)
-    return [whole, realName(whole)].some((place) =>
-      this.#isSecret(place, below(this.#root, place) ?? place.slice(1)),
-    )
+    if (this.#isSecretPlace(whole)) return true
+    const real = realName(whole)
+    return real !== whole && this.#isSecretPlace(real)
+  }
+
+  #isSecretPlace(place: string): boolean {
+    return this.#isSecret(place, below(this.#root, place) ?? place.slice(1))
+  }
+}
+
+export type IsSecret = (path: string) => boolean
+
+/**
+ * For one call: what was looked up for its arguments is not looked up again for its result (decision 0396). The shipped tools
+ * name in a result what they opened: a link that somebody put there meanwhile is another name, and is looked up.
+ */
+export function lookedUpOnce(isSecret: IsSecret): IsSecret {
+  const known = new Map<string, boolean>()
+  return (path) => {
+    const answer = known.get(path) ?? isSecret(path)
+    known.set(path, answer)
+    return answer
   }
 }
 

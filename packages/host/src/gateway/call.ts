@@ -12,6 +12,7 @@ import { CordonError, tomlString } from '@cordon/policy'
 import { askConsent } from '../execute/consent.ts'
 import { loadPatternTest } from '../execute/patterns.ts'
 import { decideRunMode } from '../execute/run-mode.ts'
+import { lookedUpOnce } from '../execute/secrets.ts'
 import { milliseconds } from '../mcp/connection.ts'
 import { notesOf, ServerError } from '../mcp/diagnosis.ts'
 import type { Grantee, Wish } from '../mcp/grant.ts'
@@ -36,8 +37,8 @@ export async function callTool(route: Route, call: CallContext): Promise<CallToo
   const subject = subjectOf(route, session)
   const { config, name, source } = subject
   const args = request.params.arguments ?? {}
-  const { secrets } = session.gateway
-  const secretIn = (given: unknown): string | undefined => session.gateway.secretIn(name, given)
+  const isSecret = lookedUpOnce((path) => session.gateway.secrets.at(path))
+  const secretIn = (given: unknown): string | undefined => session.gateway.secretIn(name, given, isSecret)
   const pathsIn = (given: unknown) => session.gateway.pathsIn(name, given)
   const consent = await askConsent({ name: titleOf(subject), config, secretIn, pathsIn }, args, person)
   if (consent.kind === 'refused')
@@ -52,7 +53,7 @@ export async function callTool(route: Route, call: CallContext): Promise<CallToo
       arguments: consent.arguments,
       signal,
       respondent: person,
-      ...(consent.decision.secrets === 'take' ? {} : { isSecret: (path: string) => secrets.at(path) }),
+      ...(consent.decision.secrets === 'take' ? {} : { isSecret }),
       params: { ...request.params, _meta: meta },
       ...(progressToken === undefined
         ? {}

@@ -1,6 +1,7 @@
 import type { CallToolResult } from '@modelcontextprotocol/server'
 import { CordonError } from '@cordon/policy'
 import type { AnswerMemory, Respondent } from '../execute/questions.ts'
+import type { IsSecret } from '../execute/secrets.ts'
 import type { ToolSession } from '../execute/session.ts'
 import type { Gateway } from './gateway.ts'
 import { errorResult, resultOfOutcome, withoutSecrets } from './results.ts'
@@ -13,7 +14,7 @@ export interface LocalCall {
   /** Answers that hold for later calls. */
   readonly remembered?: AnswerMemory
   /** SPEC 4.9: what is left out of the result; absent: nothing. */
-  readonly isSecret?: ((path: string) => boolean) | undefined
+  readonly isSecret?: IsSecret | undefined
 }
 
 /**

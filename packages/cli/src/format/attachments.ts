@@ -34,7 +34,7 @@ export function formatAdded({ items, conversation, started }: Added): string {
   ].join('\n')
 }
 
-export function formatAttached({ uri, size, mimeType, origin }: AttachedResource): string {
+function formatAttached({ uri, size, mimeType, origin }: AttachedResource): string {
   const mark = origin.kind === 'outside' ? `${OUTSIDE} ` : ''
   return `attached ${mark}${show(uri)} (${show(mimeType ?? '-')}, ${formatSize(size)})`
 }

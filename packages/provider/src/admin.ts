@@ -15,6 +15,7 @@ import { sealDelegations, Wallet } from './apps/wallet.ts'
 import { type Change, changeRecorded, type Recording } from './audit/change.ts'
 import { requireSound, signChain } from './audit/checkpoint.ts'
 import { AuditBroken, AuditLog } from './audit/log.ts'
+import type { ChainHead } from './audit/record.ts'
 import { type AuditVerdict, verifyAudit } from './audit/verify.ts'
 import { readWitness } from './audit/witness.ts'
 import type { PolicyRequest } from './cedar/request.ts'
@@ -22,6 +23,8 @@ import {
   type KnownKey,
   listKeys,
   openAmbientProviderKey,
+  introduceKey,
+  isKnownKey,
   registerKey,
   retireKey,
   rotateKey,
@@ -41,6 +44,7 @@ import { parseSite } from './console/site.ts'
 import { clockFloor, lowerClockFloor } from './storage/clock-floor.ts'
 import { type Database, type DatabaseChoice, openAmbientDatabase } from './storage/database.ts'
 import type { Delegation } from './tokens/delegation.ts'
+import type { SigningKey } from './tokens/key.ts'
 
 export interface AdminOptions {
   readonly choice: DatabaseChoice
@@ -72,14 +76,13 @@ export class Admin {
     const admin = new Admin(database, options)
     try {
       const witness = readWitness(options.dir, database) // before anything is done that could not be witnessed
-      await admin.#audit.resume(witness).catch((error: unknown) => {
+      await admin.#begin(key, witness).catch((error: unknown) => {
         if (!(error instanceof AuditBroken)) throw error // what is only looked at may still be
       })
     } catch (error) {
       await database.close()
       throw error
     }
-    await registerKey(database, key, admin.#clock())
     return admin
   }
 
@@ -267,6 +270,15 @@ export class Admin {
     const result = await changeRecorded(this.#recording, { by: this.#by, at }, (inside) => act(inside, at))
     await this.#sign()
     return result
+  }
+
+  /** Goes on from what this host saw last; whose key is new here is made known, and signed for as any change is. */
+  async #begin(key: SigningKey, witness: ChainHead | undefined): Promise<void> {
+    await this.#audit.resume(witness)
+    if (await isKnownKey(this.database, key.did)) return
+    await this.#requireSound()
+    await introduceKey(this.#recording, key, { by: this.#by, at: this.#clock() })
+    await this.#sign()
   }
 
   get #recording(): Recording {

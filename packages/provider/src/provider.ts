@@ -1,7 +1,7 @@
 import { AuditBroken, AuditLog } from './audit/log.ts'
 import { signChain, witnessLost } from './audit/checkpoint.ts'
 import { readWitness } from './audit/witness.ts'
-import { openAmbientProviderKey, registerKey } from './keys/provider-key.ts'
+import { introduceKey, openAmbientProviderKey } from './keys/provider-key.ts'
 import { OPERATION_MS, SLOWEST_BYTES_PER_SECOND } from './pipeline/deadline.ts'
 import { Limits } from './pipeline/limits.ts'
 import { Places } from './pipeline/places.ts'
@@ -60,7 +60,7 @@ const OFTEN_MS = 5000
 
 export async function openAmbientProvider(options: ProviderOptions): Promise<Provider> {
   const { database, dir, clock = Date.now, unexpected = () => {} } = options
-  await registerKey(database, openAmbientProviderKey(dir), clock())
+  const key = openAmbientProviderKey(dir)
   const traffic = new Traffic()
   const isAlone = (): boolean => traffic.isAlone
   const audit = new AuditLog(database, isAlone, ({ lost }) => {
@@ -71,7 +71,10 @@ export async function openAmbientProvider(options: ProviderOptions): Promise<Pro
     }
   })
   // A chain that was cut while nobody was here is said, and not gone on with: all is refused, and nobody is told "ready".
-  await audit.resume(readWitness(dir, database)).catch(orBroken(unexpected))
+  await audit
+    .resume(readWitness(dir, database))
+    .then(() => introduceKey({ database, audit }, key, { by: 'provider serve', at: clock() }))
+    .catch(orBroken(unexpected))
   const places = new Places(dir)
   const checkpoint = async (): Promise<void> => {
     if (audit.isBroken) return

@@ -165,13 +165,14 @@ describe('SPEC 7.6 who signs the chain', () => {
 
   test('a provider that wrote nothing itself witnesses what others wrote', async () => {
     const { queries } = place.database
-    const [record] = chainOn({ seq: 0, hash: '' }, [
+    const head = await queries.selectFrom('audit_head').selectAll().executeTakeFirstOrThrow()
+    const [record] = chainOn(head, [
       { kind: 'event', op: 'x', at: 1, name: 'by another host', by: 'somebody', detail: {} },
     ])
     await queries.insertInto('audit_records').values(record!).execute()
-    await queries.updateTable('audit_head').set({ seq: 1, hash: record!.hash }).execute()
+    await queries.updateTable('audit_head').set({ seq: record!.seq, hash: record!.hash }).execute()
     await place.serving.stop()
-    expect(seen().seq).toBe(1)
+    expect(seen().seq).toBe(head.seq + 1)
   })
 
   test.each([
@@ -249,6 +250,49 @@ test('SPEC 7.6 a record that is filed under another operation is found', async (
   ])
 })
 
+describe('SPEC 7.6 the key of a host that is new to the database', () => {
+  const keysAdded = async (): Promise<unknown[]> => {
+    const found: unknown[] = []
+    for await (const { body } of readRecords(place.database.queries)) {
+      const { name, by, detail } = JSON.parse(body) as Record<string, unknown>
+      if (name === 'key added') found.push({ by, detail })
+    }
+    return found
+  }
+  const openAt = async (dir: string): Promise<string> => {
+    const other = await Admin.open({ choice: place.choice, dir, by: 'another host', clock: place.clock })
+    const { current } = await other.keys()
+    await other.close()
+    return current
+  }
+
+  test('is in the trail, once, with who brought it; and what was added is signed for', async () => {
+    const dir = join(place.files, '..', 'other')
+    const first = { by: 'provider serve', detail: { did: (await admin.keys()).current } }
+    expect(await keysAdded()).toEqual([first])
+    const did = await openAt(dir)
+    const second = { by: 'another host', detail: { did } }
+    expect(await keysAdded()).toEqual([first, second])
+    expect(JSON.parse(readFileSync(join(dir, 'audit-witness.json'), 'utf8'))).toMatchObject({
+      seq: await headOf(),
+      signer: did,
+    })
+    expect(await openAt(dir)).toBe(did)
+    expect(await keysAdded()).toEqual([first, second])
+  })
+
+  test('does not count while its record cannot be written', async () => {
+    await admin.createApp({ id: 'one' })
+    await place.database.queries
+      .deleteFrom('audit_records')
+      .where('seq', '=', await headOf())
+      .execute()
+    const before = await everything()
+    await openAt(join(place.files, '..', 'other'))
+    expect(await everything()).toEqual(before)
+  })
+})
+
 test('SPEC 7.6 reading the whole trail lets others have their turn', async () => {
   const bodies = Array.from({ length: 5000 }, (_, i) => ({
     kind: 'event' as const,
@@ -258,7 +302,8 @@ test('SPEC 7.6 reading the whole trail lets others have their turn', async () =>
     by: 'somebody',
     detail: {},
   }))
-  const records = chainOn({ seq: 0, hash: '' }, bodies)
+  const before = await headOf()
+  const records = chainOn({ seq: before, hash: '' }, bodies)
   for (let i = 0; i < records.length; i += 500)
     await place.database.queries
       .insertInto('audit_records')
@@ -274,6 +319,6 @@ test('SPEC 7.6 reading the whole trail lets others have their turn', async () =>
   let read = 0
   for await (const _ of readRecords(place.database.queries)) read++
   reading = false
-  expect(read).toBe(5000)
+  expect(read).toBe(before + 5000)
   expect(turns).toBeGreaterThanOrEqual(4) // one between pages
 })

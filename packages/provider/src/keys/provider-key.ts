@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { type Author, changeRecorded, type Recording } from '../audit/change.ts'
 import type { Database } from '../storage/database.ts'
 import { raiseGeneration } from '../storage/generation.ts'
 import { type Did, SigningKey } from '../tokens/key.ts'
@@ -20,14 +21,20 @@ export interface KnownKey {
   readonly retiredAt: number | undefined
 }
 
+/**
+ * The key of a host that is at this database for the first time. It grants as every other does, so the trail says since
+ * when, and who brought it (decision 0399).
+ */
+export async function introduceKey(recording: Recording, key: SigningKey, author: Author): Promise<void> {
+  if (await isKnownKey(recording.database, key.did)) return
+  await changeRecorded(recording, author, async (database) => {
+    await registerKey(database, key, author.at)
+    return { result: undefined, name: 'key added', detail: { did: key.did } }
+  })
+}
+
 /** Every provider on this database accepts what this key delegated, from now on. */
 export async function registerKey(database: Database, key: SigningKey, now: number): Promise<void> {
-  const known = await database.queries
-    .selectFrom('provider_keys')
-    .select('did')
-    .where('did', '=', key.did)
-    .executeTakeFirst()
-  if (known) return
   await database.transaction(async (db) => {
     await db
       .insertInto('provider_keys')
@@ -65,6 +72,9 @@ export async function retireKey(database: Database, did: string, now: number): P
     return numUpdatedRows > 0n
   })
 }
+
+export const isKnownKey = async (database: Pick<Database, 'queries'>, did: Did): Promise<boolean> =>
+  (await listKeys(database)).some((each) => each.did === did)
 
 export async function listKeys(database: Pick<Database, 'queries'>): Promise<KnownKey[]> {
   const rows = await database.queries.selectFrom('provider_keys').selectAll().orderBy('created_at').execute()

@@ -179,6 +179,33 @@ process.on('exit', () => require('fs').writeSync(2, process.moduleLoadList.filte
   })
 })
 
+/** Decisions 0242 and 0390: whatever a start loads, it loads every time. */
+test('`cordon run` loads no module of Node that a start does not have anyway', () => {
+  const dir = mkdtempSync(join(tmpdir(), 'cordon-code-'))
+  const watch = join(dir, 'watch.cjs')
+  writeFileSync(
+    watch,
+    `const before = new Set(process.moduleLoadList)
+const isNew = (name) => name.startsWith('NativeModule') && !before.has(name)
+process.on('exit', () => require('fs').writeSync(2, process.moduleLoadList.filter(isNew).join()))`,
+  )
+  const { status, stdout, stderr } = spawnSync(
+    process.execPath,
+    [
+      '--require',
+      watch,
+      join(import.meta.dirname, '../packages/cli/bin/cordon.cjs'),
+      'run',
+      '-q',
+      '--',
+      'echo',
+      'fine',
+    ],
+    { cwd: dir, env: { PATH: '/usr/bin:/bin', HOME: '/nonexistent' }, encoding: 'utf8' },
+  )
+  expect({ status, stdout, stderr }).toEqual({ status: 0, stdout: 'fine\n', stderr: '' })
+})
+
 /** Decision 0350: what `node:vm` is made of, without the module. */
 test.each([
   { version: process.version, loaded: false },

@@ -1,5 +1,5 @@
 import { StringDecoder } from 'node:string_decoder'
-import { Transform, type TransformCallback } from 'node:stream'
+import { Transform } from 'node:stream'
 
 /** Stands for the end of a line in what is typed as one: it can be seen, and edited away. */
 const LINE_END = '␊'
@@ -23,24 +23,23 @@ export const asOneLine = (lines: string): string =>
 /**
  * A terminal’s input, in which Enter is only what a person presses: the ends of pasted lines become marks, and control
  * characters in them nothing. A terminal that does not say what is pasted sends several lines at once, which nobody types.
+ * A function: a class that extends one of Node's streams loads all of them at every start (decision 0390).
  */
-export class PastedAsOne extends Transform {
-  readonly #terminal: NodeJS.ReadStream
+export function pastedAsOne(terminal: NodeJS.ReadStream): Transform {
+  const pasted = new Pasted()
+  const input = new Transform({
+    transform: (chunk: Buffer, _, done) => done(null, pasted.typedBy(chunk)),
+  })
+  return Object.assign(input, { setRawMode: (isRaw: boolean) => terminal.setRawMode(isRaw) })
+}
+
+class Pasted {
   readonly #decoder = new StringDecoder('utf8')
   #isPasting = false
   #held = ''
 
-  constructor(terminal: NodeJS.ReadStream) {
-    super()
-    this.#terminal = terminal
-  }
-
-  setRawMode(isRaw: boolean): this {
-    this.#terminal.setRawMode(isRaw)
-    return this
-  }
-
-  override _transform(chunk: Buffer, _: BufferEncoding, done: TransformCallback): void {
+  /** What was typed, with the marks. */
+  typedBy(chunk: Buffer): string {
     let text = this.#held + this.#decoder.write(chunk)
     this.#held = ''
     let typed = ''
@@ -53,7 +52,7 @@ export class PastedAsOne extends Transform {
       this.#isPasting = !this.#isPasting
       text = text.slice(at + mark.length)
     }
-    done(null, typed)
+    return typed
   }
 
   /** A mark, or the end of a line, may come in two pieces. The Escape key alone is one. */

@@ -4,7 +4,7 @@ import type { Answer, Person, Respondent, Reviewer, ToolQuestion } from '@cordon
 import { show } from '@cordon/policy'
 import { askedBy } from './format/question.ts'
 import { wrapBelow } from './format/wrap.ts'
-import { asOneLine, linesOf, PastedAsOne, TELL_NO_PASTES, TELL_PASTES } from './pasted.ts'
+import { asOneLine, linesOf, pastedAsOne, TELL_NO_PASTES, TELL_PASTES } from './pasted.ts'
 
 /** Streams a person could be behind (decision 0008). */
 export interface Terminal {
@@ -91,7 +91,7 @@ async function askText({ input, output }: Terminal, question: string): Promise<s
   const before = await typedBefore(input)
   if (before.includes(CTRL_C)) return undefined
   const tellsPastes = process.env['TERM'] !== 'dumb'
-  const typed = input.pipe(new PastedAsOne(input))
+  const typed = input.pipe(pastedAsOne(input))
   if (tellsPastes) output.write(TELL_PASTES)
   try {
     const ahead = asOneLine(before.toString().replace(/[\r\n]+$/, ''))

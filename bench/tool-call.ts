@@ -25,11 +25,11 @@ async function measure(base: string): Promise<void> {
   writeFileSync(join(cwd, 'a.txt'), 'hello\n')
   const env = { PATH: process.env['PATH'], HOME: base }
   const call = prepareCall(cwd, env)
-  const cli = [join(CLI, 'bin/cordon.cjs'), 'tool', 'run', 'fs_read_file', '--args', '{"path":"a.txt"}']
+  const cli = ['tool', 'run', 'fs_read_file', '--args', '{"path":"a.txt"}']
   const sides = {
     'fs_read_file, confined': call,
-    'node -e 0': () => node(['-e', '0'], cwd, env),
-    'cordon tool run': () => node(cli, cwd, env),
+    'node -e 0': () => program(process.execPath, ['-e', '0'], cwd, env),
+    'cordon tool run': () => program(join(CLI, 'bin/cordon'), cli, cwd, env),
   }
   const times = new Map<string, number[]>(Object.keys(sides).map((name) => [name, []]))
   // In turns, so that whatever else the machine does hits all of them.
@@ -128,15 +128,16 @@ async function measureSession(cwd: string, env: Readonly<Record<string, string |
   }
 }
 
-const node = (
+const program = (
+  path: string,
   args: readonly string[],
   cwd: string,
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<void> =>
   new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, args, { cwd, env, stdio: ['ignore', 'pipe', 'inherit'] })
+    const child = spawn(path, args, { cwd, env, stdio: ['ignore', 'pipe', 'inherit'] })
     child.stdout.resume()
-    child.once('close', (code) => (code === 0 ? resolve() : reject(new Error(`node ended with ${code}`))))
+    child.once('close', (code) => (code === 0 ? resolve() : reject(new Error(`${path} ended with ${code}`))))
   })
 
 await run()

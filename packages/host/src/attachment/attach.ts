@@ -81,8 +81,8 @@ async function attachFiles(
   const admit: AttachContext['admit'] = (found) => admitByLink(path, found, terms)
   if (!isSecret) return attachPath(path, { ...hands, batch, admit })
   const left: string[] = []
-  const leaveOut = (file: string, inside: string): boolean =>
-    isSecret(file, inside) && left.push(show(inside)) > 0
+  const leaveOut = (file: string, inside: string, name: string): boolean =>
+    isSecret(file, inside) && left.push(show(name)) > 0
   try {
     return await attachPath(path, { ...hands, batch, leaveOut, admit })
   } finally {

@@ -15,8 +15,11 @@ export interface ExpandContext {
   readonly local: string
   /** What a relative path is relative to. */
   readonly cwd: string
-  /** Whether a file that a directory or a pattern finds is to be left out (SPEC 4.9). `below` is its path in that directory. */
-  readonly leaveOut?: (path: string, below: string) => boolean
+  /**
+   * Whether a file that a directory or a pattern finds is to be left out (SPEC 4.9). `below` is its path in that directory, `name`
+   * how it would be named from where the person is.
+   */
+  readonly leaveOut?: (path: string, below: string, name: string) => boolean
   /** Asked once of what was named: absolute and as it was typed, and where its links lead (SPEC 4.9). Throws to refuse it. */
   readonly admit?: (found: { readonly named: string; readonly path: string }) => Promise<void>
 }
@@ -34,7 +37,7 @@ export async function* expandPath(input: string, context: ExpandContext): AsyncG
     if (below(dirname(context.local), path) !== undefined)
       throw new AttachError(input, 'Cordon keeps its own files there')
     if ((await kindOf(path, input)) === 'file') yield path
-    else yield* find(path, input, EVERYTHING, context)
+    else yield* find(path, input, { ...EVERYTHING, base: input }, context)
     return
   }
   const pattern = parsePattern(input)
@@ -49,7 +52,7 @@ const EVERYTHING: Pick<PathPattern, 'depth' | 'matches'> = { depth: Infinity, ma
 async function* find(
   start: string,
   input: string,
-  { depth, matches }: Pick<PathPattern, 'depth' | 'matches'>,
+  { base, depth, matches }: Pick<PathPattern, 'base' | 'depth' | 'matches'>,
   context: ExpandContext,
 ): AsyncGenerator<string> {
   const top = start === '/' ? 1 : start.length + 1
@@ -57,7 +60,7 @@ async function* find(
   const isWanted = (path: string): boolean => {
     const inside = path.slice(top)
     if (!matches(inside)) return false
-    if (!context.leaveOut?.(path, inside)) return ++found > 0
+    if (!context.leaveOut?.(path, inside, join(base, inside))) return ++found > 0
     return ++leftOut === 0
   }
   const own = dirname(context.local)

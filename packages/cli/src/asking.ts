@@ -58,7 +58,7 @@ const formatProblem = (problem: string, { columns, style }: Stream): string => {
 const questionOf = (call: ShownCall, view: string): string =>
   call.secret === undefined
     ? `Run ${titleOf(call)}? [y/N/a(lways here)/e(dit)/r(eply)${view}] `
-    : `${show(call.secret)} may be secret. Run ${titleOf(call)}? [y/N/e(dit)/r(eply)${view}] `
+    : `${call.secret}. Run ${titleOf(call)}? [y/N/e(dit)/r(eply)${view}] `
 
 /** Whose it is, where it is not ours: two servers may have tools of one name. */
 const titleOf = ({ tool, server }: ShownCall): string =>

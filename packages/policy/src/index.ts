@@ -33,6 +33,7 @@ export { Context, parseContext, type Action, type ContextData } from './context.
 export { FsIndex } from './fs/fs-index.ts'
 export { evaluateFs, type FsDecision } from './fs/evaluate.ts'
 export { canonicalize, MOST_HOPS } from './fs/canonical.ts'
+export { fold } from './fs/case-fold.ts'
 export { locateEntry, locateObject, openAmbientRoot, type Location, type Root } from './fs/locate.ts'
 export { below, joinRel, parseRelPath, ROOT, splitEntry } from './fs/rel-path.ts'
 export { parseHost } from './net/host.ts'

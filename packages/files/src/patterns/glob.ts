@@ -60,8 +60,9 @@ function writesDot(component: Component): boolean {
 }
 
 function matchComponent(component: Component, name: string): boolean {
-  const first = component?.[0]
+  const [first, last] = [component?.[0], component?.at(-1)]
   if (first?.kind === 'is' && !name.startsWith(first.char)) return false // nearly always
+  if (last?.kind === 'is' && !name.endsWith(last.char)) return false
   return matchSequence(component ?? [], Array.from(name), (token) => token.kind === 'many', matchToken)
 }
 

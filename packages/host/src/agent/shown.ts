@@ -24,7 +24,7 @@ export interface ShownCall {
   readonly said: string | undefined
   /** SPEC 6.5: what it would change, for the tools of ours that change files. */
   readonly changes: readonly ShownChange[]
-  /** SPEC 4.9: what of it may be secret. */
+  /** SPEC 4.9: what the question says of it: what may be secret. */
   readonly secret: string | undefined
   /** A file that is there is replaced: who says yes to the call says yes to that. */
   readonly replaces: boolean

@@ -27,7 +27,7 @@ export interface ToolAnswer {
 export interface OpenTool extends Omit<OfferedTool, 'perform'> {
   /** A person said that it need not be asked about any more. */
   readonly isAllowed: boolean
-  /** SPEC 4.9: what a call names that may be secret. */
+  /** SPEC 4.9: what a person is told of a call that names what may be secret. */
   readonly secretIn: (args: unknown) => string | undefined
   /** What is known of a call before anybody is asked about it. */
   readonly foresee: (args: unknown) => Promise<Foreseen>
@@ -149,7 +149,10 @@ export class Toolbox implements AsyncDisposable {
             config,
             isAllowed: this.#allowed.has(identityOf({ name, source: 'builtin' })),
             // The other two read nothing.
-            secretIn: (args) => (name === 'refresh_resource' ? gateway.secretIn(name, args) : undefined),
+            secretIn: (args) =>
+              name === 'refresh_resource'
+                ? gateway.secrets.forCall().namedIn(name, args, 'others')
+                : undefined,
             pathsIn: () => undefined,
             foresee: (args) =>
               this.#foresee({ name, shipped: false, parameters: BUILT_IN[name].parameters }, args),
@@ -160,6 +163,7 @@ export class Toolbox implements AsyncDisposable {
     }
     const tool = await (await this.#offering).find(name)
     if (!tool) return undefined
+    const secrets = gateway.secrets.forCall()
     const isShipped = tool.source === 'local' && gateway.localTools.get(name)?.shipped === true
     const changesNothing = isShipped ? READERS.has(name) : this.#readOnly.has(identityOf(tool))
     return {
@@ -167,7 +171,7 @@ export class Toolbox implements AsyncDisposable {
       source: tool.source,
       config: tool.config,
       isAllowed: this.#allowed.has(identityOf(tool)),
-      secretIn: (args) => gateway.secretIn(name, args),
+      secretIn: (args) => secrets.namedIn(name, args, isShipped ? 'ours' : 'others'),
       pathsIn: (args) => gateway.pathsIn(name, args),
       foresee: async (args) => {
         const local = tool.source === 'local' ? gateway.localTools.get(name) : undefined
@@ -175,11 +179,11 @@ export class Toolbox implements AsyncDisposable {
       },
       order: changesNothing ? 'free' : 'alone',
       ...(tool.describe ? { describe: tool.describe } : {}),
-      run: async (args, { signal, inquired, keeps, secrets }) => {
+      run: async (args, { signal, inquired, keeps, secrets: wanted }) => {
         const { remembered } = this.#options
         const respondent = this.#respondent(inquired, keeps)
-        const isSecret = secrets === 'take' ? undefined : (path: string): boolean => gateway.secrets.at(path)
-        const result = await tool.perform({ arguments: args, signal, respondent, remembered, isSecret })
+        const leaveOut = wanted === 'take' ? undefined : secrets
+        const result = await tool.perform({ arguments: args, signal, respondent, remembered, leaveOut })
         return this.#answer(name, result, signal)
       },
     }

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { type AccessPolicy, below, type FsRule, show } from '@cordon/policy'
 import { nameOf } from '@cordon/sandbox'
+import { Looks, realName } from '../real-name.ts'
 import { labelOf, type Subject } from './subject.ts'
 
 // SPEC 4.9: where secrets live. `~/x` is a place in the home directory with everything below it; `**/x` is a
@@ -61,11 +62,12 @@ export function sensitiveGrants(
   policies: ReadonlyMap<Subject, AccessPolicy>,
   options: SensitiveOptions,
 ): SensitiveGrant[] {
+  const secrets = resolvePatterns(options)
   return [...policies].flatMap(([subject, { fs }]) =>
     fs.flatMap((rule): SensitiveGrant[] => {
       // The guard takes back of what a wider rule grants; it grants nothing of its own.
       const pattern =
-        rule.grants.size > 0 && rule.guard === undefined ? sensitivePattern(rule, options) : undefined
+        rule.grants.size > 0 && rule.guard === undefined ? patternAt(rule, options.root, secrets) : undefined
       if (pattern === undefined) return []
       return [{ subject, rule, pattern, key: grantKey(subject, rule) }]
     }),
@@ -83,16 +85,48 @@ export const grantKey = (
 ): string => `${kind} ${name} ${nameOf(rule)} ${[...rule.grants].toSorted().join('+')}`
 
 /** The first of the patterns that the place of a rule falls under. */
-export function sensitivePattern(
+export const sensitivePattern = (
   rule: Pick<FsRule, 'path' | 'approvedTarget'>,
-  { root, home, patterns }: SensitiveOptions,
+  options: SensitiveOptions,
+): string | undefined => patternAt(rule, options.root, resolvePatterns(options))
+
+function patternAt(
+  rule: Pick<FsRule, 'path' | 'approvedTarget'>,
+  root: string,
+  secrets: readonly ResolvedPattern[],
 ): string | undefined {
   const place = rule.approvedTarget ?? join(root, rule.path)
   const names = rule.path.split('/')
-  return patterns.find((pattern) => {
-    if (pattern.startsWith('~/')) return touches(place, join(home, pattern.slice(2)))
+  return secrets.find(({ pattern, places }) => {
+    if (places.length > 0) return places.some((secret) => touches(place, secret))
     const parts = pattern.replace(/^\*\*\//, '').split('*')
     return names.some((name) => fits(name, parts))
+  })?.pattern
+}
+
+/** The same patterns with the home directory's places as they are on this host, for `secretTest`. */
+export const patternsHere = (options: Pick<SensitiveOptions, 'home' | 'patterns'>): string[] =>
+  resolvePatterns(options).flatMap(({ pattern, places }) => (places.length > 0 ? places : [pattern]))
+
+interface ResolvedPattern {
+  readonly pattern: string
+  /** As it is written, and where its links lead: the home may be a link, and so may `~/.aws`. None: a name anywhere. */
+  readonly places: readonly string[]
+}
+
+function resolvePatterns({
+  home,
+  patterns,
+}: Pick<SensitiveOptions, 'home' | 'patterns'>): readonly ResolvedPattern[] {
+  const looks = new Looks()
+  const realHome = realName(home, looks) ?? home
+  return patterns.map((pattern) => {
+    const inHome = pattern.startsWith('~/') ? pattern.slice(2) : undefined
+    if (inHome === undefined && !pattern.startsWith('/')) return { pattern, places: [] }
+    const written = inHome === undefined ? pattern : join(home, inHome)
+    const real =
+      inHome === undefined ? realName(pattern, looks) : realName(join(realHome, inHome), looks, realHome)
+    return { pattern, places: [...new Set([written, real ?? written])] }
   })
 }
 

@@ -1,12 +1,12 @@
 import { join, posix } from 'node:path'
 import { below, CordonError, parseRelPath, type Root, ROOT } from '@cordon/policy'
-import { realName } from './real-name.ts'
+import { Looks, realName } from '../real-name.ts'
 import type { PathNames } from './run-mode.ts'
 import { touchedBy } from './touched.ts'
 
 /**
  * What a call of a shipped tool touches, by the names that rules have for it: as it was written, without `./` and the like, and
- * where its links lead. Undefined: nothing that could be one. With the person's authority: it decides whether they are asked.
+ * where its links lead. Undefined: that cannot be said of all of it. With the person's authority: it decides whether they are asked.
  */
 export function callPaths(
   tool: string,
@@ -14,10 +14,12 @@ export function callPaths(
   root: Root,
   places: readonly { readonly path: string; readonly shown: string }[],
 ): readonly PathNames[] | undefined {
+  const looks = new Looks()
   try {
-    return touchedBy(tool, args).map(({ path }) => {
+    const paths = touchedBy(tool, args).map(({ path }): PathNames | undefined => {
       const written = parseRelPath(path)
-      const real = realName(join(root.path, written))
+      const real = realName(join(root.path, written), looks)
+      if (real === undefined) return undefined
       const tops = [{ path: root.path as string, shown: ROOT as string }, ...places]
       const names = tops.flatMap((top) => {
         const inside = below(top.path, real)
@@ -25,6 +27,7 @@ export function callPaths(
       })
       return [...new Set([written, ...names])]
     })
+    return paths.every((names) => names !== undefined) ? paths : undefined
   } catch (error) {
     if (error instanceof CordonError) return undefined // the call will say what is wrong with it
     throw error

@@ -1,4 +1,3 @@
-import { show } from '@cordon/policy'
 import { type CallableTool, type CallMode, decideCallMode } from './call-mode.ts'
 import { shownValues } from './shown.ts'
 
@@ -11,8 +10,8 @@ export interface ConsentSubject extends CallableTool {
 export interface Consenter {
   /** True only for an explicit yes. */
   confirms(question: string): Promise<boolean>
-  /** The arguments as they shall be; undefined: do not run it. */
-  edits(tool: string, args: unknown): Promise<unknown>
+  /** The arguments as they shall be; undefined: do not run it. `secret`: what of them may be secret, in words. */
+  edits(tool: string, args: unknown, secret?: string): Promise<unknown>
 }
 
 export type Consent =
@@ -33,31 +32,33 @@ export async function askConsent(
     reason: `tool ${name}: ${reason}`,
     decision,
   })
-  const run = (edited: unknown): Consent => ({ kind: 'run', arguments: edited, decision })
+  const run = (): Consent => ({ kind: 'run', arguments: args, decision })
   switch (decision.mode) {
     case 'unattended':
-      return run(args)
+      return run()
     case 'skip':
-      return refused('its run mode is skip, so it was not run')
+      return refused(SKIPPED)
     case 'ask':
       if (!consenter) return refused(secret === undefined ? NOBODY : unaskedSecret(secret))
       return (await consenter.confirms(
-        `Run ${name}?${secret === undefined ? '' : ` ${mayBeSecret(secret)}`}\n${shownValues(args)}`,
+        `Run ${name}?${secret === undefined ? '' : ` ${secret}`}\n${shownValues(args)}`,
       ))
-        ? run(args)
+        ? run()
         : refused('the call was declined')
     case 'edit': {
       if (!consenter) return refused(NOBODY)
-      const edited = await consenter.edits(name, args)
-      return edited === undefined ? refused('the call was declined') : run(edited)
+      const edited = await consenter.edits(name, args, secret)
+      if (edited === undefined) return refused('the call was declined')
+      // Rules by argument are about what runs, and so is what may be secret.
+      const now = await decideCallMode(subject, edited)
+      return now.mode === 'skip' ? refused(SKIPPED) : { kind: 'run', arguments: edited, decision: now }
     }
   }
 }
 
-/** SPEC 4.9, for a question. */
-const mayBeSecret = (path: string): string => `${show(path)} may be secret`
+/** SPEC 4.9, where nobody can be asked. */
+export const unaskedSecret = (secret: string): string => `${secret}, and there is nobody to ask`
 
-/** The same where nobody can be asked. */
-export const unaskedSecret = (path: string): string => `${mayBeSecret(path)}, and there is nobody to ask`
+const SKIPPED = 'its run mode is skip, so it was not run'
 
 const NOBODY = 'its run mode needs a person, and there is nobody to ask; run = "unattended" would allow it'

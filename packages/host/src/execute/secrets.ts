@@ -1,80 +1,107 @@
 import { join } from 'node:path'
-import { below } from '@cordon/policy'
-import { type SecretPlaces, secretFinder } from '../attachment/sensitive.ts'
-import { realName } from './real-name.ts'
+import { type SecretTest, secretTest } from '@cordon/files'
+import { below, show } from '@cordon/policy'
+import { patternsHere, type SensitiveOptions } from '../compile/sensitive.ts'
+import { Looks, realName } from '../real-name.ts'
 import { touchedBy } from './touched.ts'
-
-export interface SecretOptions extends SecretPlaces {
-  readonly root: string
-}
+import { wordsIn } from './words.ts'
 
 /**
  * SPEC 4.9: what of a call may be secret. It decides whether a person is asked; what a tool may touch is its policy's business.
- * With the person's authority, links are followed: another name for a secret is that secret.
+ * With the person's authority, links are followed: another name for a secret is that secret (decision 0405). Where the places
+ * of secrets lead is looked up once.
  */
 export class Secrets {
-  readonly #root: string
-  readonly #home: string
-  readonly #isSecret: ReturnType<typeof secretFinder>
+  readonly #options: SensitiveOptions
+  #patterns: readonly string[] | undefined
+  #test: SecretTest | undefined
 
-  constructor({ root, home, patterns }: SecretOptions) {
-    this.#root = root
-    this.#home = home
-    this.#isSecret = secretFinder({ home, patterns })
+  constructor(options: SensitiveOptions) {
+    this.#options = options
   }
 
-  /** The first of what the arguments name that may be secret. Of a tool that is not ours any word may be a path. */
-  namedIn(
-    tool: string,
-    args: unknown,
-    whose: 'ours' | 'others',
-    isSecret: IsSecret = (path) => this.at(path),
-  ): string | undefined {
+  /** As they are on this host, for a tool that leaves out what may be secret by itself. */
+  get patterns(): readonly string[] {
+    return (this.#patterns ??= patternsHere(this.#options))
+  }
+
+  forCall(): CallSecrets {
+    return new CallSecrets(this.#options, (this.#test ??= secretTest(this.patterns)), this.patterns)
+  }
+}
+
+/**
+ * Of one call. What was looked up for its arguments is not looked up again for its result: the shipped tools name in a result
+ * what they opened, so a link that somebody put there meanwhile is another name. Where looking becomes too much, it may be secret.
+ */
+export class CallSecrets {
+  readonly patterns: readonly string[]
+  readonly #root: string
+  readonly #home: string
+  readonly #test: SecretTest
+  readonly #looks = new Looks()
+  readonly #known = new Map<string, boolean>()
+  #realRoot: string | undefined
+
+  constructor(
+    { root, home }: Pick<SensitiveOptions, 'root' | 'home'>,
+    test: SecretTest,
+    patterns: readonly string[],
+  ) {
+    this.patterns = patterns
+    this.#root = root
+    this.#home = home
+    this.#test = test
+  }
+
+  /**
+   * What a person is told of the first that the arguments name and that may be secret; undefined: nothing. Of a tool that is not
+   * ours any word may be a path.
+   */
+  namedIn(tool: string, args: unknown, whose: 'ours' | 'others'): string | undefined {
     const touched = whose === 'ours' ? touchedBy(tool, args).map(({ path }) => path) : []
-    return (touched.length > 0 ? touched : wordsIn(args)).find((path) => isSecret(path))
+    const names = touched.length > 0 ? touched : wordsIn(args)
+    if (names === 'too many') return TOO_MUCH
+    const secret = names.find((path) => this.at(path))
+    return secret === undefined ? undefined : `${show(secret)} may be secret`
   }
 
   /** Of a path as a tool would take it: from the workspace's root, from the home, or absolute. */
   at(path: string): boolean {
+    // No tool takes such a path, and nothing has it.
+    if (path.length > LONGEST_PATH || path.includes('\0')) return false
+    const answer = this.#known.get(path) ?? this.#lookUp(path)
+    this.#known.set(path, answer)
+    return answer
+  }
+
+  #lookUp(path: string): boolean {
     const written = path.replace(/^file:\/\//, '').replace(/^~(?=\/|$)/, this.#home)
-    const whole = written.startsWith('/') ? written : join(this.#root, written)
-    if (this.#isSecretPlace(whole)) return true
-    const real = realName(whole)
-    return real !== whole && this.#isSecretPlace(real)
+    const given = written.startsWith('/') ? written : `${this.#root}/${written}`
+    const whole = join(given)
+    if (!this.#looks.compare(whole) || this.#isSecretPlace(whole)) return true
+    // For the kernel `..` is the parent of where a link leads; our tools, as many others, take it out before they look.
+    const ways = given.includes('..') ? [whole, given] : [whole]
+    return ways.some((way) => {
+      const real = this.#realName(way)
+      return real === undefined || (real !== whole && this.#isSecretPlace(real))
+    })
+  }
+
+  /** The way to the workspace is looked at once for a call: somebody may have put a link there. */
+  #realName(path: string): string | undefined {
+    const inside = below(this.#root, path)
+    if (inside === undefined) return realName(path, this.#looks)
+    this.#realRoot ??= realName(this.#root, this.#looks)
+    return this.#realRoot && realName(`${this.#realRoot}/${inside}`, this.#looks, this.#realRoot)
   }
 
   #isSecretPlace(place: string): boolean {
-    return this.#isSecret(place, below(this.#root, place) ?? place.slice(1))
+    return this.#test(place, below(this.#root, place) ?? place.slice(1))
   }
 }
 
-export type IsSecret = (path: string) => boolean
+const TOO_MUCH = 'what it names is too much to look at, so it may be secret'
 
-/**
- * For one call: what was looked up for its arguments is not looked up again for its result (decision 0396). The shipped tools
- * name in a result what they opened: a link that somebody put there meanwhile is another name, and is looked up.
- */
-export function lookedUpOnce(isSecret: IsSecret): IsSecret {
-  const known = new Map<string, boolean>()
-  return (path) => {
-    const answer = known.get(path) ?? isSecret(path)
-    known.set(path, answer)
-    return answer
-  }
-}
-
-/** Also in the middle of a command line: `sh -c "cat <.env"`. */
-function wordsIn(value: unknown): string[] {
-  if (typeof value === 'string')
-    return value.slice(0, MOST_TEXT).split(SEPARATORS).filter(isName).slice(0, MOST_WORDS)
-  if (typeof value !== 'object' || value === null) return []
-  return Object.values(value).flatMap(wordsIn).slice(0, MOST_WORDS)
-}
-
-const SEPARATORS = /[\s"'`=,;:|&<>(){}[\]]+/
-
-const isName = (word: string): boolean => word !== '' && word.length < 4096 && !word.includes('\0')
-
-/** Each is looked up on the disk. */
-const MOST_WORDS = 1000
-const MOST_TEXT = 1_000_000
+/** Linux's PATH_MAX, as the tools have it. */
+const LONGEST_PATH = 4096

@@ -12,7 +12,6 @@ import { CordonError, tomlString } from '@cordon/policy'
 import { askConsent } from '../execute/consent.ts'
 import { loadPatternTest } from '../execute/patterns.ts'
 import { decideRunMode } from '../execute/run-mode.ts'
-import { lookedUpOnce } from '../execute/secrets.ts'
 import { milliseconds } from '../mcp/connection.ts'
 import { notesOf, ServerError } from '../mcp/diagnosis.ts'
 import type { Grantee, Wish } from '../mcp/grant.ts'
@@ -37,8 +36,9 @@ export async function callTool(route: Route, call: CallContext): Promise<CallToo
   const subject = subjectOf(route, session)
   const { config, name, source } = subject
   const args = request.params.arguments ?? {}
-  const isSecret = lookedUpOnce((path) => session.gateway.secrets.at(path))
-  const secretIn = (given: unknown): string | undefined => session.gateway.secretIn(name, given, isSecret)
+  const secrets = session.gateway.secrets.forCall()
+  const whose = route.kind === 'local' && session.gateway.localTools.get(name)?.shipped ? 'ours' : 'others'
+  const secretIn = (given: unknown): string | undefined => secrets.namedIn(name, given, whose)
   const pathsIn = (given: unknown) => session.gateway.pathsIn(name, given)
   const consent = await askConsent({ name: titleOf(subject), config, secretIn, pathsIn }, args, person)
   if (consent.kind === 'refused')
@@ -53,7 +53,7 @@ export async function callTool(route: Route, call: CallContext): Promise<CallToo
       arguments: consent.arguments,
       signal,
       respondent: person,
-      ...(consent.decision.secrets === 'take' ? {} : { isSecret }),
+      leaveOut: consent.decision.secrets === 'take' ? undefined : secrets,
       params: { ...request.params, _meta: meta },
       ...(progressToken === undefined
         ? {}

@@ -33,9 +33,9 @@ export function personBehind(
   }
   return {
     confirms: async (question) => (await elicit(question, {})) !== undefined,
-    edits: async (tool, args) => {
+    edits: async (tool, args, secret) => {
       const filled = await elicit(
-        `Run ${tool} with these arguments, or change them first?`,
+        `Run ${tool} with these arguments, or change them first?${secret === undefined ? '' : ` ${secret}`}`,
         { arguments: { type: 'string', title: 'Arguments (JSON)', default: JSON.stringify(args) } },
         ['arguments'],
       )

@@ -8,7 +8,7 @@ import type { Subject } from '../compile/subject.ts'
 import type { Hint } from '../confine/hints.ts'
 import { callPaths } from '../execute/call-paths.ts'
 import type { PathNames } from '../execute/run-mode.ts'
-import { type IsSecret, Secrets } from '../execute/secrets.ts'
+import { Secrets } from '../execute/secrets.ts'
 import { ToolSession } from '../execute/session.ts'
 import type { Installation } from '../execute/shipped.ts'
 import { localTool, type LocalTool } from '../execute/tool.ts'
@@ -106,12 +106,6 @@ export class Gateway {
         ? writableCode(subject, policy, this.config, project.root)
         : [],
     )
-  }
-
-  /** SPEC 4.9: what a call of this tool names that may be secret. */
-  secretIn(tool: string, args: unknown, isSecret?: IsSecret): string | undefined {
-    const whose = this.localTools.get(tool)?.shipped === true ? 'ours' : 'others'
-    return this.secrets.namedIn(tool, args, whose, isSecret)
   }
 
   /** What a call of this tool touches; undefined: that is known of the shipped tools alone. */

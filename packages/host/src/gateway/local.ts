@@ -1,7 +1,7 @@
 import type { CallToolResult } from '@modelcontextprotocol/server'
 import { CordonError } from '@cordon/policy'
 import type { AnswerMemory, Respondent } from '../execute/questions.ts'
-import type { IsSecret } from '../execute/secrets.ts'
+import type { CallSecrets } from '../execute/secrets.ts'
 import type { ToolSession } from '../execute/session.ts'
 import type { Gateway } from './gateway.ts'
 import { errorResult, resultOfOutcome, withoutSecrets } from './results.ts'
@@ -14,7 +14,7 @@ export interface LocalCall {
   /** Answers that hold for later calls. */
   readonly remembered?: AnswerMemory
   /** SPEC 4.9: what is left out of the result; absent: nothing. */
-  readonly isSecret?: IsSecret | undefined
+  readonly leaveOut?: CallSecrets | undefined
 }
 
 /**
@@ -50,7 +50,7 @@ export interface LocalHolder {
 export async function callLocal(
   name: string,
   holder: LocalHolder,
-  { arguments: args, signal, respondent, remembered, isSecret }: LocalCall,
+  { arguments: args, signal, respondent, remembered, leaveOut }: LocalCall,
 ): Promise<CallToolResult> {
   try {
     const outcome = await holder.local.call(name, args, {
@@ -62,7 +62,7 @@ export async function callLocal(
     for (const { text } of outcome.hints.filter(({ audience }) => audience === 'person'))
       holder.warn(`tool ${name}: hint: ${text}`)
     for (const text of outcome.forPerson) holder.warn(`tool ${name}: ${text}`)
-    const allowed = isSecret ? withoutSecrets(outcome, isSecret) : outcome
+    const allowed = leaveOut ? withoutSecrets(outcome, leaveOut) : outcome
     return resultOfOutcome(allowed, holder.gateway.hostPaths)
   } catch (error) {
     if (error instanceof CordonError) return errorResult(error.message)

@@ -5,7 +5,7 @@ import { boundContent } from '../execute/output.ts'
 import { STANDARD_ERROR } from '../execute/process.ts'
 import type { ContentBlock } from '../execute/result.ts'
 import type { ToolOutcome } from '../execute/execute.ts'
-import type { IsSecret } from '../execute/secrets.ts'
+import type { CallSecrets } from '../execute/secrets.ts'
 import { shownValues } from '../execute/shown.ts'
 import { notesOf } from '../mcp/diagnosis.ts'
 import { ourText, plainValue, serverText, toolText } from './text.ts'
@@ -52,11 +52,11 @@ const saidBeside = (stderr: string | undefined): Content[] =>
  * SPEC 4.9: of what a search finds, or a link leads to, nobody was asked about. What may be secret is left out, and said: a call
  * that names it is asked about.
  */
-export function withoutSecrets(outcome: ToolOutcome, isSecret: IsSecret): ToolOutcome {
+export function withoutSecrets(outcome: ToolOutcome, secrets: Pick<CallSecrets, 'at'>): ToolOutcome {
   const { reply } = outcome
   if (reply.type !== 'success') return outcome
   const secret = (block: ContentBlock): block is Extract<ContentBlock, { type: 'resource' }> =>
-    block.type === 'resource' && isSecret(pathOf(block.resource.uri))
+    block.type === 'resource' && secrets.at(pathOf(block.resource.uri))
   const left = [...new Set(reply.content.filter(secret).map(({ resource }) => pathOf(resource.uri)))]
   if (left.length === 0) return outcome
   const names = `${left.slice(0, MOST_NAMES).map(show).join(', ')}${left.length > MOST_NAMES ? ', …' : ''}`

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import type { Gateway } from '../../src/gateway/gateway.ts'
 import type { Offering, OfferedTool } from '../../src/agent/offering.ts'
 import { Toolbox, type ToolNames } from '../../src/agent/toolbox.ts'
+import { Secrets } from '../../src/execute/secrets.ts'
 
 /** Whose each name is; the test changes it, as servers do that come and go. */
 type Names = Record<string, string>
@@ -30,7 +31,11 @@ function toolboxOf(names: Names, choice: Partial<ToolNames> = {}): Toolbox {
       ),
     close: () => Promise.resolve(),
   }
-  const gateway = { config: { conversation: { tools: {} } }, localTools: new Map() } as unknown as Gateway
+  const gateway = {
+    config: { conversation: { tools: {} } },
+    localTools: new Map(),
+    secrets: new Secrets({ root: '/nowhere', home: '/nowhere', patterns: [] }),
+  } as unknown as Gateway
   const options = {
     gateway,
     choice: { only: [], without: [], ...choice },

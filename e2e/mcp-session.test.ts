@@ -110,6 +110,6 @@ to allow it, a person writes into a configuration file of theirs:
     const found = await gateway.text('fs_grep_files', { pattern: 'hello', hidden: true })
     expect(found).toContain('a.txt:1:hello')
     expect(found).not.toContain('KEY=')
-    expect(found).toContain('note: left out, because it may be secret: .env; a person is asked')
+    expect(found).toContain('Not searched, because it may be secret: .env (a person is asked')
   })
 })

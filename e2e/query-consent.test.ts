@@ -27,7 +27,7 @@ describe('SPEC 4.9, decision 0365: what may be secret', () => {
     expect(outcomes()).toEqual(['success', 'denied', 'success'])
     expect(texts()[2]).toContain('README.md:1:hello')
     expect(texts()[2]).not.toContain('KEY=')
-    expect(texts()[2]).toContain('note: left out, because it may be secret: .env; a person is asked')
+    expect(texts()[2]).toContain('Not searched, because it may be secret: .env (a person is asked')
   })
 
   test('nobody to ask: it is denied, under whichever name', async () => {

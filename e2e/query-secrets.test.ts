@@ -139,3 +139,63 @@ describe('SPEC 4.9: after `always`, all that the arguments name is looked at', (
     expect(texts()[0]).toContain('it is longer than 4096 characters')
   })
 })
+
+describe('SPEC 4.9: a search does not look into what may be secret', () => {
+  const search = (pattern: string, more = {}): RecordedStep =>
+    call('fs_grep_files', { pattern, hidden: true, ...more })
+
+  test('whether it matches there or not, the answer is the same', async () => {
+    write('w/.env', 'API_KEY=s3cret\n')
+    write('w/d/.env.local', 'API_KEY=s3cret\n')
+    await model([search('^API_KEY=s3'), search('^API_KEY=s4'), DONE], '')
+    expect(query('go').code).toBe(0)
+    const [right, wrong] = texts()
+    expect(right).toBe(wrong)
+    expect(right).toContain(
+      'Not searched, because it may be secret: .env, d/.env.local (a person is asked about a call that names it as its path).',
+    )
+  })
+
+  test('also after a yes, unless the call names it', async () => {
+    write('w/.env', 'TOKEN=hello\n')
+    await model(
+      [search('hello'), search('hello', { path: '.env' }), DONE],
+      '[conversation.tools."*"]\nrun = "ask"\n',
+    )
+    const { missed } = atTerminal(
+      ['go'],
+      [
+        ['Run fs_grep_files?', 'y\r'],
+        ['.env may be secret. Run fs_grep_files?', 'y\r'],
+      ],
+    )
+    expect(missed).toEqual([])
+    expect(texts()[0]).toContain('README.md:1:hello')
+    expect(texts()[0]).not.toContain('TOKEN')
+    expect(texts()[1]).toContain('TOKEN=hello')
+  })
+
+  test('`unattended` that a person wrote means all of it', async () => {
+    write('w/.env', 'TOKEN=hello\n')
+    await model([search('hello'), DONE], '[conversation.tools.fs_grep_files]\nrun = "unattended"\n')
+    expect(query('go').code).toBe(0)
+    expect(texts()[0]).toContain('TOKEN=hello')
+  })
+})
+
+test('SPEC 6.5: with `run = "edit"` an editor that changes nothing leads to a question that says it may be secret, without `always`', async () => {
+  await model([create('.env'), create('b.md'), DONE], '[conversation.tools.fs_create_file]\nrun = "edit"\n')
+  const { missed, screen } = atTerminal(
+    ['go'],
+    [
+      ['.env may be secret. Run fs_create_file? [y/N/e(dit)/r(eply)]', 'n\r'],
+      ['Run fs_create_file? [y/N/e(dit)/r(eply)]', 'a\r'],
+      ['its run mode is edit', ''],
+      ['Run fs_create_file?', 'y\r'],
+    ],
+    { EDITOR: 'true' },
+  )
+  expect(missed).toEqual([])
+  expect(screen).not.toContain('is not asked about any more')
+  expect(outcomes()).toEqual(['denied', 'success'])
+})

@@ -22,11 +22,12 @@ export function deciderAt(world: World): Decider | undefined {
         if (/^v(?:iew)?$/i.test(reply ?? '')) world.err.write(formatCall(call, world.err, 'whole'))
         else {
           const verdict = await verdictOf(reply, line)
-          if (verdict && !(verdict.kind === 'always' && call.secret !== undefined)) return verdict
+          const never = whyNotAlways(call)
+          if (verdict && !(verdict.kind === 'always' && never !== undefined)) return verdict
           world.err.write(
-            call.secret === undefined
+            never === undefined
               ? '  y runs it once, a from now on in this conversation, e edits its arguments first, r says no with a word to the model\n'
-              : '  y runs it once, e edits its arguments first, r says no with a word to the model; what may be secret is asked about each time\n',
+              : `  y runs it once, e edits its arguments first, r says no with a word to the model; ${never}\n`,
           )
         }
       }
@@ -54,11 +55,17 @@ const formatProblem = (problem: string, { columns, style }: Stream): string => {
   return `${style('yellow', 'not run:')}\n${lines.join('\n')}\n`
 }
 
-/** SPEC 4.9: where secrets live, `always` is no answer. */
-const questionOf = (call: ShownCall, view: string): string =>
-  call.secret === undefined
-    ? `Run ${titleOf(call)}? [y/N/a(lways here)/e(dit)/r(eply)${view}] `
-    : `${call.secret}. Run ${titleOf(call)}? [y/N/e(dit)/r(eply)${view}] `
+const questionOf = (call: ShownCall, view: string): string => {
+  const secret = call.secret === undefined ? '' : `${call.secret}. `
+  const always = whyNotAlways(call) === undefined ? 'a(lways here)/' : ''
+  return `${secret}Run ${titleOf(call)}? [y/N/${always}e(dit)/r(eply)${view}] `
+}
+
+/** SPEC 4.9: where secrets live, `always` is no answer. Undefined: it is one. */
+function whyNotAlways({ secret, mode }: ShownCall): string | undefined {
+  if (secret !== undefined) return 'what may be secret is asked about each time'
+  return mode === 'edit' ? 'its run mode is edit, so it is asked about each time' : undefined
+}
 
 /** Whose it is, where it is not ours: two servers may have tools of one name. */
 const titleOf = ({ tool, server }: ShownCall): string =>

@@ -1,4 +1,4 @@
-import { symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { type ToolResult } from '@cordon/tools'
@@ -23,7 +23,8 @@ const found = (files: Readonly<Record<string, readonly string[]>>, note: string)
 /** Both ways, which must answer the same: reading every file, and only what a first look names (decision 0071). */
 async function grep(workspace: Workspace, args: object, call: Call = {}): Promise<ToolResult> {
   const plain = await workspace.run('fs_grep_files', args, call)
-  expect(await workspace.run('fs_grep_files', args, { ...call, options: { confined: true } })).toEqual(plain)
+  const options = { ...call.options, confined: true }
+  expect(await workspace.run('fs_grep_files', args, { ...call, options })).toEqual(plain)
   return plain
 }
 
@@ -164,4 +165,44 @@ test('a name with a line break cannot look like two, here and in a list', async 
     String.raw`"say \"hi\"":1:needle`,
   ])
   expect(await texts('fs_list_files', {})).toEqual([String.raw`"a\nb.ts"` + '\n' + String.raw`"say \"hi\""`])
+})
+
+test('SPEC 4.9 what the host says may be secret is not searched, and no answer depends on what is in it', async () => {
+  const workspace = new Workspace({
+    a: 'needle',
+    '.env': 'needle',
+    'd/.ENV.local': 'needle',
+    'd/id_rsa/x': 'needle',
+    'd/shut/.env/x': 'needle',
+  })
+  mkdirSync(join(workspace.outside, '.aws'))
+  for (const name of ['.aws/credentials', 'x']) writeFileSync(join(workspace.outside, name), 'needle')
+  symlinkSync(workspace.outside, workspace.path('fork'))
+  const fork = { path: 'fork', external: true, approved_target: workspace.outside, read: true }
+  const reopened = [{ path: 'd/shut' }, { path: 'd/shut/.env/x', read: true }]
+  const access = { fs: [{ path: '.', read: true }, fork, ...reopened] }
+  const options = { not_searched: ['**/.env*', 'id_rsa', join(workspace.outside, '.aws')] }
+  const search = (args: object): Promise<ToolResult> =>
+    grep(workspace, { hidden: true, ...args }, { access, options })
+  const asked = '(a person is asked about a call that names it as its path).'
+  const left =
+    '1 entry hidden by the access policy. ' +
+    'Not entered: fork (a mount; name it as the path to look into it). ' +
+    `Not searched, because it may be secret: .env, d/.ENV.local, d/id_rsa, d/shut/.env/x ${asked}`
+  expect(await search({ pattern: 'needle' })).toEqual(
+    found({ a: ['1:needle'] }, `1 matching line in 1 file; 1 file searched. ${left}`),
+  )
+  expect(await search({ pattern: 'other', limit: 1 })).toEqual(
+    said(`0 matching lines in 0 files; 1 file searched. ${left}`),
+  )
+  expect(await search({ pattern: 'needle', path: 'fork' })).toEqual(
+    found(
+      { 'fork/x': ['1:needle'] },
+      `1 matching line in 1 file; 1 file searched. Not searched, because it may be secret: fork/.aws ${asked}`,
+    ),
+  )
+  for (const path of ['.env', 'd/id_rsa', 'd/id_rsa/x', 'fork/.aws/credentials'])
+    expect(await search({ pattern: 'needle', path })).toEqual(
+      said(`Not searched, because it may be secret: ${path} ${asked}`),
+    )
 })

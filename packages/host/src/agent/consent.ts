@@ -37,7 +37,7 @@ export type Consent =
       readonly always: boolean
       /** The arguments are a person's now, and no longer the model's. */
       readonly isEdited: boolean
-      /** SPEC 4.9: `leave out`: nobody looked at this call. */
+      /** SPEC 4.9: whether the result may hold what may be secret. */
       readonly secrets: 'take' | 'leave out'
     }
   | { readonly kind: 'refused'; readonly outcome: 'denied' | 'skipped' | 'error'; readonly text: string }
@@ -58,15 +58,15 @@ export async function consentTo(
     outcome,
     text: `tool ${tool.name}: ${reason}`,
   })
-  const run = (always: boolean, secrets: CallMode['secrets'] = 'take'): Consent => ({
+  const run = (always: boolean): Consent => ({
     kind: 'run',
     // One question: it said what is replaced.
     arguments: foreseen.replaces ? { ...(args as object), overwrite: true } : args,
     always,
     isEdited: false,
-    secrets,
+    secrets: decided.secrets,
   })
-  if (mode === 'unattended') return run(false, decided.secrets)
+  if (mode === 'unattended') return run(false)
   // Nobody is asked about what cannot succeed (decision 0366).
   if (foreseen.refusal !== undefined) return { kind: 'refused', outcome: 'error', text: foreseen.refusal }
   if (mode === 'skip') return refused(SKIPPED, 'skipped')
@@ -79,9 +79,9 @@ export async function consentTo(
     const edited = await editArguments(tool, draft, decider)
     if (edited.kind === 'arguments') {
       // Rules by argument are about what runs.
-      const { mode: now } = await decideCallMode(tool, edited.value)
+      const { mode: now, secrets } = await decideCallMode(tool, edited.value)
       if (now === 'skip') return refused(SKIPPED, 'skipped')
-      return { kind: 'run', arguments: edited.value, always: false, isEdited: true, secrets: 'take' }
+      return { kind: 'run', arguments: edited.value, always: false, isEdited: true, secrets }
     }
     draft = edited.draft
     verdict = await decider.decides(shown, draft.problem)
@@ -92,8 +92,8 @@ export async function consentTo(
         ? 'the person declined the call'
         : `the person declined the call and says: ${verdict.reply}`,
     )
-  // What may be secret is asked about each time, whatever was answered before (decision 0365).
-  return run(verdict.kind === 'always' && secret === undefined)
+  // What may be secret is asked about each time, whatever was answered before (decision 0365); what is edited, too.
+  return run(verdict.kind === 'always' && mode === 'ask' && secret === undefined)
 }
 
 const SKIPPED = 'its run mode is skip, so it was not run'

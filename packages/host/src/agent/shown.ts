@@ -26,6 +26,8 @@ export interface ShownCall {
   readonly changes: readonly ShownChange[]
   /** SPEC 4.9: what the question says of it: what may be secret. */
   readonly secret: string | undefined
+  /** It is edited each time, so that nobody can say `always` to it. */
+  readonly mode?: 'edit'
   /** A file that is there is replaced: who says yes to the call says yes to that. */
   readonly replaces: boolean
   /** The arguments are a person's now. */

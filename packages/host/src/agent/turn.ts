@@ -328,7 +328,8 @@ async function admit(
       tool: titleOf(tool),
       server: serverOf(tool.source)?.server,
       said,
-      secret: mode === 'ask' ? secret : undefined,
+      secret: mode === 'ask' || mode === 'edit' ? secret : undefined,
+      ...(mode === 'edit' ? { mode } : {}),
       // The question itself is the next that a person sees.
       ...(asksThem(tool, mode) && turn.decider ? { summary: 'asks you' } : {}),
     }

@@ -9,15 +9,15 @@ export interface CallableTool {
   readonly isAllowed?: boolean
   /** What a call touches, where that is known. */
   readonly pathsIn?: CallPaths
-  /** SPEC 4.9: what a call names that may be secret. */
+  /** SPEC 4.9: what a person is told of a call that names what may be secret. */
   readonly secretIn: (args: unknown) => string | undefined
 }
 
 export interface CallMode extends RunDecision {
   readonly mode: RunMode
-  /** What the question says may be secret. */
+  /** What the question says of it: what may be secret. */
   readonly secret: string | undefined
-  /** `leave out`: nobody looked at the call, and nobody wrote that its secrets may be had. */
+  /** `leave out`: the call names none, and nobody wrote that all of it may be had. */
   readonly secrets: 'take' | 'leave out'
 }
 
@@ -31,11 +31,13 @@ export async function decideCallMode(tool: CallableTool, args: unknown): Promise
   const isAnswered = decision.mode === 'ask' && isAllowed
   const mode = isAnswered ? 'unattended' : decision.mode
   const isBraked = mode === 'unattended' && (isAnswered || !config.runIsWritten)
-  const secret = mode === 'ask' || isBraked ? secretIn(args) : undefined
+  const isSeen = mode === 'ask' || mode === 'edit'
+  const secret = isSeen || isBraked ? secretIn(args) : undefined
   return {
     ...decision,
     mode: isBraked && secret !== undefined ? 'ask' : mode,
     secret,
-    secrets: isBraked && secret === undefined ? 'leave out' : 'take',
+    // A yes to a search is no yes to what it finds: who is asked does not see that (decision 0406).
+    secrets: secret === undefined && (isSeen || isBraked) ? 'leave out' : 'take',
   }
 }

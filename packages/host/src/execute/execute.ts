@@ -46,6 +46,8 @@ export interface ToolCall {
   /** What the tool is told of it, where that is known from an earlier call under the same policy. */
   readonly context?: Context
   readonly answers: AnswerSources
+  /** SPEC 4.9: where a search of ours does not look: patterns of `secretTest`. */
+  readonly notSearched?: readonly string[]
   /** SPEC 1.9. Default: `run`. */
   readonly action?: Action
   /** Aborting kills the tool and everything it started. */
@@ -147,13 +149,13 @@ async function recovered(reply: ToolReply, call: ToolCall, world: ToolWorld): Pr
 
 /** SPEC 1.9 and 6.5: what goes to standard input, and what placeholders name, beside the context. */
 const calledTool = (
-  { tool }: ToolCall,
+  { tool, notSearched }: ToolCall,
   world: ToolWorld,
   input: Input,
 ): Readonly<Record<string, unknown>> => ({
   name: tool.name,
   ...input,
-  options: { ...tool.config.options, ...hostOptions(tool, world) },
+  options: { ...tool.config.options, ...hostOptions(tool, world, notSearched) },
 })
 
 interface Written {
@@ -194,10 +196,12 @@ export const contextFor = (
 const hostOptions = (
   { name, shipped }: LocalTool,
   { sandbox, journalKey }: ToolWorld,
+  notSearched: readonly string[] = [],
 ): Record<string, unknown> =>
   shipped
     ? {
         confined: sandbox.mode === 'enforce',
+        ...(name === 'fs_grep_files' ? { not_searched: notSearched } : {}),
         ...(name === 'fs_modify_file' && journalKey !== undefined ? { journal_key: journalKey } : {}),
       }
     : {}

@@ -28,6 +28,8 @@ export interface SessionCall {
   readonly action?: Action
   /** Aborting kills the tool and everything it started. */
   readonly signal?: AbortSignal
+  /** SPEC 4.9: where a search of ours does not look: patterns of `secretTest`. */
+  readonly notSearched?: readonly string[]
   /** What a person should know, before anything is started. */
   readonly beforeStart?: (warnings: readonly string[]) => void
 }
@@ -78,6 +80,7 @@ export class ToolSession implements AsyncDisposable {
           respondent: how.respondent,
           ...(how.remembered ? { remembered: how.remembered } : {}),
         },
+        ...(how.notSearched ? { notSearched: how.notSearched } : {}),
         ...(how.action ? { action: how.action } : {}),
         ...(how.signal ? { signal: how.signal } : {}),
       },

@@ -13,7 +13,7 @@ export interface LocalCall {
   readonly respondent: Respondent | undefined
   /** Answers that hold for later calls. */
   readonly remembered?: AnswerMemory
-  /** SPEC 4.9: what is left out of the result; absent: nothing. */
+  /** SPEC 4.9: what is not searched, and left out of the result; absent: nothing. */
   readonly leaveOut?: CallSecrets | undefined
 }
 
@@ -57,6 +57,7 @@ export async function callLocal(
       respondent,
       ...(remembered ? { remembered } : {}),
       signal,
+      ...(leaveOut ? { notSearched: leaveOut.patterns } : {}),
       beforeStart: (warnings) => warnings.forEach((warning) => holder.warn(warning)),
     })
     for (const { text } of outcome.hints.filter(({ audience }) => audience === 'person'))

@@ -1,5 +1,6 @@
 import type { RunRule } from '@cordon/config'
 import { expect, test } from 'vitest'
+import { decideCallMode } from '../../src/execute/call-mode.ts'
 import { askConsent, type Consenter } from '../../src/execute/consent.ts'
 import { loadPatternTest } from '../../src/execute/patterns.ts'
 import { decideRunMode } from '../../src/execute/run-mode.ts'
@@ -65,4 +66,60 @@ test('SPEC 6.5: consent by mode, and without anybody it is a no', async () => {
     expect(await outcome(mode, undefined)).toBe(
       'tool t: its run mode needs a person, and there is nobody to ask; run = "unattended" would allow it',
     )
+})
+
+const secretIn = (args: unknown): string | undefined =>
+  JSON.stringify(args).includes('.env') ? '.env may be secret' : undefined
+
+test.for([
+  // What was written, whether it was answered `always`, and then without and with a name of a secret.
+  ['ask', 'written', false, ['ask', 'leave out'], ['ask', 'take']],
+  ['ask', 'written', true, ['unattended', 'leave out'], ['ask', 'take']],
+  ['edit', 'written', false, ['edit', 'leave out'], ['edit', 'take']],
+  ['edit', 'written', true, ['edit', 'leave out'], ['edit', 'take']],
+  ['unattended', 'written', false, ['unattended', 'take'], ['unattended', 'take']],
+  ['unattended', 'by default', false, ['unattended', 'leave out'], ['ask', 'take']],
+] as const)(
+  'decision 0406: %s (%s, always: %s): a yes to a call gives the secrets that it names, and no others',
+  async ([run, origin, isAllowed, plain, secret]) => {
+    const { config } = toolWith({ run, runIsWritten: origin === 'written' })
+    const decide = async (path: string) => {
+      const { mode, secrets } = await decideCallMode({ config, isAllowed, secretIn }, { path })
+      return [mode, secrets]
+    }
+    expect(await decide('.')).toEqual(plain)
+    expect(await decide('.env')).toEqual(secret)
+  },
+)
+
+test('SPEC 6.5: what a person edits is told to be secret before, and decided about as it is then', async () => {
+  const asked: unknown[] = []
+  const run = [
+    { arg: '/path', equals: 'never', mode: 'skip' },
+    { arg: '/path', pattern: '', mode: 'edit' },
+  ] as const
+  const subject = { ...toolWith({ run }), secretIn }
+  const consent = (from: string, to: string) =>
+    askConsent(
+      subject,
+      { path: from },
+      {
+        confirms: () => Promise.resolve(false),
+        edits: (...given) => {
+          asked.push(given)
+          return Promise.resolve({ path: to })
+        },
+      },
+    )
+  expect(await consent('.env', 'a')).toMatchObject({ kind: 'run', decision: { secrets: 'leave out' } })
+  expect(await consent('a', '.env')).toMatchObject({ kind: 'run', decision: { secrets: 'take' } })
+  expect(await consent('a', 'never')).toMatchObject({
+    kind: 'refused',
+    reason: 'tool t: its run mode is skip, so it was not run',
+  })
+  expect(asked).toEqual([
+    ['t', { path: '.env' }, '.env may be secret'],
+    ['t', { path: 'a' }, undefined],
+    ['t', { path: 'a' }, undefined],
+  ])
 })

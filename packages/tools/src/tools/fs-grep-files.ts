@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module'
-import { showWhole, workspaceUri } from '@cordon/policy'
+import { secretTest } from '@cordon/files'
+import { below, showWhole, workspaceUri } from '@cordon/policy'
 import { Access } from '../access.ts'
 import { count, showName, success, text } from '../content.ts'
 import { defineTool } from '../define-tool.ts'
@@ -10,7 +11,8 @@ import { type Found, type SearchResult } from '../grep/search.ts'
 import { type ContentBlock, type Tool } from '../protocol.ts'
 import { ToolError } from '../report.ts'
 import { GlobFilter, GLOBS } from '../walk/glob-filter.ts'
-import { type Met, WorkspaceWalk } from '../walk/workspace-walk.ts'
+import { notSearched } from '../walk/unseen.ts'
+import { type Met, type SecretAt, WorkspaceWalk } from '../walk/workspace-walk.ts'
 
 const LIMIT_MS = 60_000
 
@@ -51,11 +53,16 @@ export const fsGrepFiles: Tool = defineTool({
     if (/[\0\n]/.test(pattern))
       throw new ToolError('the pattern must be one line: it has a line break or a NUL')
     const start = context.locate(path, 'read')
-    const walk = new WorkspaceWalk(new Access(context), anchors, {
+    const access = new Access(context)
+    const isSecret = secretsOf(options['not_searched'], access.root.path)
+    // Who let the call run did not know it: it was another one then.
+    if (isSecret(start.relative, start.absolute)) return success(text(notSearched([start.relative])))
+    const walk = new WorkspaceWalk(access, anchors, {
       globs: new GlobFilter(args.globs ?? []),
       depth: 64,
       hidden: args.hidden ? 'show' : 'skip',
       ignoreFiles: args.no_ignore ? 'disregard' : 'respect',
+      isSecret,
     })
     const query: Query = {
       pattern,
@@ -79,6 +86,16 @@ export const fsGrepFiles: Tool = defineTool({
     return success(...blocks, text([...summary(result, limit), ...walk.unseen.describe()].join(' ')))
   },
 })
+
+/**
+ * SPEC 4.9: patterns that the host says, and no argument can undo. What they cover is left out before the search, so that no answer
+ * depends on what is in it (decision 0406).
+ */
+function secretsOf(patterns: unknown, root: string): SecretAt {
+  const test = secretTest(Array.isArray(patterns) ? patterns.map(String) : [])
+  return (name, absolute) =>
+    test(absolute, below(root, absolute) ?? absolute.slice(1)) || test(`${root}/${name}`, name)
+}
 
 /** Where `@vscode/ripgrep` has the program for this machine. Only its package says so: the module looks when it is loaded. */
 const findRipgrep = (): string =>

@@ -29,7 +29,12 @@ export interface WalkChoice {
   readonly depth: number
   readonly hidden: 'skip' | 'show'
   readonly ignoreFiles: 'respect' | 'disregard'
+  /** SPEC 4.9: what is not entered, and not met. */
+  readonly isSecret?: SecretAt
 }
+
+/** Of an entry by the two names it has: in the workspace, and on this host. */
+export type SecretAt = (name: RelPath, absolute: string) => boolean
 
 /** One entry that may be shown. `name` is relative to the workspace, as rules and people write it. */
 export interface Met {
@@ -84,7 +89,10 @@ export class WorkspaceWalk {
       const anchor = this.#anchors.of(location)
       const { kind } = anchor.stat(location.inside)
       if (kind === 'directory') yield* this.#walk(location, origin)
-      else if (this.#choice.globs.accepts(belowOrigin(location.relative, origin)))
+      else if (
+        this.#choice.globs.accepts(belowOrigin(location.relative, origin)) &&
+        !this.#passesOver(location.relative, location.absolute)
+      )
         yield {
           name: location.relative,
           anchor: location.anchor,
@@ -115,6 +123,8 @@ export class WorkspaceWalk {
     }
     if (entry.kind === 'directory' ? this.#choice.globs.closes(shown) : !this.#choice.globs.accepts(shown))
       return undefined
+    // A directory is passed over when it is not entered.
+    if (entry.kind !== 'directory' && this.#passesOver(name, names.absolute(entry.path))) return undefined
     return { name, anchor, inside: entry.path, kind: entry.kind, open: () => entry.open() }
   }
 
@@ -134,8 +144,15 @@ export class WorkspaceWalk {
         if (rule.grants.has('read') && !this.#access.isMountBelow(rule, closed)) reopened.push(rule.path)
       return false
     }
+    if (this.#passesOver(name, absolute)) return false
     this.#load(anchor, inside, names)
     return true
+  }
+
+  #passesOver(name: RelPath, absolute: string): boolean {
+    const isSecret = this.#choice.isSecret?.(name, absolute) === true
+    if (isSecret) this.unseen.secret.push(name)
+    return isSecret
   }
 
   #isIgnored(inside: RelPath, kind: 'directory' | 'other'): boolean {

@@ -237,7 +237,7 @@ describe('SPEC 6.5 flags', () => {
     ])
     expect(query('--quiet', '--schema', schema, 'how many?')).toEqual({
       code: 0,
-      stdout: '{"n": 3}\n',
+      stdout: '{"n":3}\n',
       stderr: '',
     })
     expect(requests()[0]!.body).toMatchObject({ response_format: { type: 'json_schema' } })
@@ -254,7 +254,7 @@ describe('SPEC 6.5 flags', () => {
     const nested = '{"type": "array", "items": {"anyOf": [{"type": "integer"}, {"$ref": "#"}]}}'
     expect(query('--quiet', '--schema', nested, 'and a list?')).toMatchObject({
       code: 0,
-      stdout: '[1, [2]]\n',
+      stdout: '[1,[2]]\n',
     })
     expect(query('--schema', 'nope.json', 'x')).toEqual({
       code: 2,
@@ -289,7 +289,7 @@ describe('SPEC 6.5 flags', () => {
     ])
     expect(query('--quiet', '--schema', schema, 'how many?')).toEqual({
       code: 0,
-      stdout: '{"n": 3}\n',
+      stdout: '{"n":3}\n',
       stderr: '',
     })
     for (let each = 0; each < 2; each++)

@@ -197,6 +197,7 @@ class TextDisplay implements QueryDisplay {
   }
 
   begin(): void {
+    this.#held = ''
     this.#spinner.start('thinking')
   }
 
@@ -208,15 +209,24 @@ class TextDisplay implements QueryDisplay {
     this.#spinner.stop()
     this.#endText()
     this.#before = undefined
-    if (this.#answers === 'when it is checked') this.#world.out.write(`${end.text}\n`)
+    if (this.#answers === 'when it is checked') this.#checked(end)
     if (!this.#quiet && this.#world.err.isTerminal)
       this.#world.err.write(formatTurn(end, model, this.#world.err))
   }
 
   failed({ code }: CordonError): void {
+    if (code === 'ANSWER_SCHEMA') this.#unchecked()
+  }
+
+  #checked({ kind, text }: TurnEnd): void {
+    if (kind === 'done') this.#world.out.write(`${text}\n`)
+    else this.#unchecked()
+  }
+
+  /** Who asked wants to see what came instead. */
+  #unchecked(): void {
     const { err } = this.#world
-    // Who asked wants to see what came instead.
-    if (code === 'ANSWER_SCHEMA' && !this.#quiet) this.aside(() => err.write(formatHanded(this.#held, err)))
+    if (this.#held !== '' && !this.#quiet) this.aside(() => err.write(formatHanded(this.#held, err)))
   }
 
   #text(text: string): void {

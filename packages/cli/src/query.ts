@@ -72,7 +72,7 @@ interface Wanted {
 async function converse(world: World, { text, schema, flags }: Wanted, display: QueryDisplay): Promise<void> {
   const endings = new Endings(world)
   await using open = await Query.open(optionsFor(world, flags, display))
-  if (!flags.resume && text === undefined) return await talk(world, open, display, endings, flags) // `open` is closed after it
+  if (!flags.resume && text === undefined) return await talk(world, open, { schema, flags }, display, endings) // `open` is closed after it
   const asked = { text: text ?? '', attach: flags.attach, schema }
   const end = await during(endings, open, display, () =>
     flags.resume ? open.resume(schema) : open.ask(asked),
@@ -353,9 +353,9 @@ function sayInterrupted({ err }: World, { isKept }: Query): void {
 async function talk(
   world: World,
   open: Query,
+  { schema, flags }: Omit<Wanted, 'text'>,
   display: QueryDisplay,
   endings: Endings,
-  flags: QueryFlags,
 ): Promise<void> {
   let attach = flags.attach
   if (flags.mounts.length > 0) open.keepMade() // they were granted for the conversation, not for a question
@@ -368,14 +368,17 @@ async function talk(
     if (text === undefined) return
     if (text.trim() === '') continue
     try {
-      const end = await during(endings, open, display, () => open.ask({ text, attach }))
+      const end = await during(endings, open, display, () => open.ask({ text, attach, schema }))
       display.end(end, open.model)
       if (endings.reason) return void endings.finish()
       if (end.kind === 'interrupted') sayInterrupted(world, open)
+      if (schema && end.kind !== 'done') world.finish(EXIT.denied)
       attach = []
     } catch (error) {
       if (!(error instanceof CordonError)) throw error
+      display.failed(error)
       display.aside(() => reportError(world, error))
+      if (schema) world.finish(EXIT.denied) // SPEC 6.5: JSON that fits, or no success
     }
   }
 }

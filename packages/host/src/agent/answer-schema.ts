@@ -1,9 +1,13 @@
+import { jsonText, show } from '@cordon/policy'
 import { checkSchema, misfits } from '@cordon/tools'
 import type { JsonObject } from '@cordon/workspace'
 import { loadPatternTest } from '../execute/patterns.ts'
 import { AnswerSchemaError } from './errors.ts'
 
-/** SPEC 6.5, `--schema`: the JSON of the answer, validated, or an error. Many models put it between fences, whatever they are told. */
+/**
+ * SPEC 6.5, `--schema`: the answer's value, validated, in JSON that we write ourselves (decision 0410); or an error. What a model wrote could be
+ * read in two ways (a name twice), or redraw a terminal. Many put it between fences, whatever they are told.
+ */
 export async function checkAnswer(schema: JsonObject, text: string): Promise<string> {
   const json = /^\s*```(?:json)?[ \t]*\n([^]*?)\n?```\s*$/i.exec(text)?.[1] ?? text
   let value: unknown
@@ -14,8 +18,21 @@ export async function checkAnswer(schema: JsonObject, text: string): Promise<str
   }
   const problems = misfits(schema, value, await loadPatternTest(schema))
   if (problems.length > 0) throw new AnswerSchemaError(problems)
-  return json
+  const lost = json.match(TOKENS)?.find(isLost)
+  if (lost !== undefined)
+    throw new AnswerSchemaError([
+      { at: '', message: `the number ${show(lost)} cannot be told exactly; a string can` },
+    ])
+  return jsonText(value)
 }
+
+/** Of JSON: its strings, and its numbers. */
+const TOKENS = /"(?:[^"\\]+|\\.)*"|-?\d+(?:\.\d+)?(?:e[+-]?\d+)?/gi
+
+/** A number that most readers of JSON change without a word, as we would. */
+const isLost = (token: string): boolean =>
+  !token.startsWith('"') &&
+  (/^-?\d+$/.test(token) ? !Number.isSafeInteger(Number(token)) : !Number.isFinite(Number(token)))
 
 /** SPEC 6.5: a schema that nothing can be checked against is refused before anybody is asked. Throws SchemaError, PatternError. */
 export async function checkAnswerSchema(schema: JsonObject): Promise<void> {

@@ -291,6 +291,37 @@ esac
     ).toEqual(['denied', 'denied'])
   })
 
+  test('what is pasted into a question answers nothing: not it, and not the next one', async () => {
+    const create = (path: string): RecordedStep => ({
+      calls: [{ tool: 'fs_create_file', arguments: { path, content: 'x' } }],
+    })
+    await model([create('a.txt'), create('b.txt'), create('c.txt'), { text: 'done' }], '')
+    const played = atTerminal(
+      ['go'],
+      [
+        ['Run fs_create_file?', '\u001b[200~y\ry\ry\r\u001b[201~'],
+        ['', 'n\r'],
+        ['Run fs_create_file?', '\u001b[200~a\u001b[201~\r'],
+        ['Run fs_create_file?', 'y\ry\r'], // from a terminal that does not tell
+        ['y runs it once', ''],
+        ['Run fs_create_file?', 'r\r'],
+        ['instead?', '\u001b[200~first\rsecond\r\u001b[201~'],
+        ['first␊second', '\r'],
+      ],
+    )
+    expect(played.missed).toEqual([])
+    expect(
+      events()
+        .filter(({ kind }) => kind === 'tool_result')
+        .map(({ text }) => text),
+    ).toEqual([
+      'tool fs_create_file: the person declined the call',
+      'tool fs_create_file: the person declined the call',
+      'tool fs_create_file: the person declined the call and says: first\nsecond',
+    ])
+    expect(readdirSync(here.cwd).filter((name) => name.endsWith('.txt'))).toEqual([])
+  })
+
   test('what was typed before the model asks is no answer', async () => {
     const tool = '[conversation.tools.slow]\nsource = "local"\ncommand = ["sh", "slow.sh"]\n'
     write('w/slow.sh', 'while [ ! -e typed ]; do sleep 0.05; done\n')

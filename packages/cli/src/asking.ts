@@ -3,16 +3,14 @@ import { show, visible } from '@cordon/policy'
 import { editText } from './editor.ts'
 import { formatCall, formatHanded, isCut } from './format/query.ts'
 import { wrapMessage } from './format/wrap.ts'
+import type { AskLine } from './person.ts'
 import type { Stream, World } from './world.ts'
 
 /** SPEC 6.5: the person who decides about calls. Undefined without a terminal: then `ask` is a no. */
 export function deciderAt(world: World): Decider | undefined {
   const { respondent, person } = world
   if (!respondent || !person) return undefined
-  const line = async (text: string): Promise<string | undefined> => {
-    const answer = await world.askLine?.(text)
-    return answer?.trim()
-  }
+  const line: AskLine = async (text, pasting) => (await world.askLine?.(text, pasting))?.trim()
   return {
     decides: async (call, problem) => {
       if (problem !== undefined) world.err.write(formatProblem(problem, world.err))
@@ -74,10 +72,7 @@ const titleOf = ({ tool, server }: ShownCall): string =>
 const MOST_ATTEMPTS = 5
 
 /** Undefined: not understood. Enter, the end of input and Ctrl-C are a no. */
-async function verdictOf(
-  reply: string | undefined,
-  line: (question: string) => Promise<string | undefined>,
-): Promise<Verdict | undefined> {
+async function verdictOf(reply: string | undefined, line: AskLine): Promise<Verdict | undefined> {
   switch (reply?.toLowerCase()) {
     case 'y':
     case 'yes':
@@ -90,7 +85,7 @@ async function verdictOf(
       return { kind: 'edit' }
     case 'r':
     case 'reply': {
-      const words = await line('What shall it do instead? ')
+      const words = await line('What shall it do instead? ', 'text')
       return words ? { kind: 'refuse', reply: words } : { kind: 'refuse' }
     }
     case undefined:

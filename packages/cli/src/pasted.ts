@@ -16,17 +16,25 @@ export const linesOf = (typed: string): string => typed.replaceAll(LINE_END, '\n
 /** Several lines as one that can be edited. */
 export const asOneLine = (lines: string): string =>
   lines
+    .replaceAll(START, '')
+    .replaceAll(END, '')
     .replace(/\r\n?|\n/g, LINE_END)
     .replace(/\t/g, '    ')
     .replace(/\p{Cc}/gu, '')
+
+/** Whether a paste has begun in what was typed, and goes on. */
+export const endsInPaste = (typed: string): boolean => typed.lastIndexOf(START) > typed.lastIndexOf(END)
+
+/** `text`: what is pasted is typed by it. `nothing`: it is dropped, because only what a person types answers (decision 0411). */
+export type Pasting = 'text' | 'nothing'
 
 /**
  * A terminal’s input, in which Enter is only what a person presses: the ends of pasted lines become marks, and control
  * characters in them nothing. A terminal that does not say what is pasted sends several lines at once, which nobody types.
  * A function: a class that extends one of Node's streams loads all of them at every start (decision 0390).
  */
-export function pastedAsOne(terminal: NodeJS.ReadStream): Transform {
-  const pasted = new Pasted()
+export function pastedAsOne(terminal: NodeJS.ReadStream, pasting: Pasting, isPasting: boolean): Transform {
+  const pasted = new Pasted(pasting, isPasting)
   const input = new Transform({
     transform: (chunk: Buffer, _, done) => done(null, pasted.typedBy(chunk)),
   })
@@ -34,9 +42,15 @@ export function pastedAsOne(terminal: NodeJS.ReadStream): Transform {
 }
 
 class Pasted {
+  readonly #pasting: Pasting
   readonly #decoder = new StringDecoder('utf8')
-  #isPasting = false
+  #isPasting: boolean
   #held = ''
+
+  constructor(pasting: Pasting, isPasting: boolean) {
+    this.#pasting = pasting
+    this.#isPasting = isPasting
+  }
 
   /** What was typed, with the marks. */
   typedBy(chunk: Buffer): string {
@@ -47,7 +61,8 @@ class Pasted {
       const mark = this.#isPasting ? END : START
       const at = text.indexOf(mark)
       const part = at < 0 ? this.#withoutBegunMark(text, mark) : text.slice(0, at)
-      typed += this.#isPasting ? asOneLine(part) : asTyped(part)
+      if (!this.#isPasting) typed += asTyped(part)
+      else if (this.#pasting === 'text') typed += asOneLine(part)
       if (at < 0) break
       this.#isPasting = !this.#isPasting
       text = text.slice(at + mark.length)

@@ -4,7 +4,15 @@ import type { Answer, Person, Respondent, Reviewer, ToolQuestion } from '@cordon
 import { show } from '@cordon/policy'
 import { askedBy } from './format/question.ts'
 import { wrapBelow } from './format/wrap.ts'
-import { asOneLine, linesOf, pastedAsOne, TELL_NO_PASTES, TELL_PASTES } from './pasted.ts'
+import {
+  asOneLine,
+  endsInPaste,
+  linesOf,
+  pastedAsOne,
+  type Pasting,
+  TELL_NO_PASTES,
+  TELL_PASTES,
+} from './pasted.ts'
 
 /** Streams a person could be behind (decision 0008). */
 export interface Terminal {
@@ -54,7 +62,11 @@ export function respondentAt(at: Terminal): Respondent | undefined {
   return {
     answer: async (tool, question, keeping) => {
       const reply = await inTurn(at, () =>
-        askNow(at, askedBy(tool, question, at.output.columns || undefined, keeping)),
+        askNow(
+          at,
+          askedBy(tool, question, at.output.columns || undefined, keeping),
+          question.answer_type === 'text' ? 'text' : 'nothing',
+        ),
       )
       if (reply === undefined) return undefined
       const kept = keeping ? keptFrom(question, reply.trim()) : undefined
@@ -67,9 +79,12 @@ export function respondentAt(at: Terminal): Respondent | undefined {
   }
 }
 
-/** One line of what is typed from now on; undefined after Ctrl-C. */
-export function lineAt(at: Terminal): ((question: string) => Promise<string | undefined>) | undefined {
-  return isBoth(at) ? (question) => inTurn(at, () => askNow(at, question)) : undefined
+/** Asks for one line; undefined after Ctrl-C. A choice is typed, a text may be pasted. */
+export type AskLine = (question: string, pasting?: Pasting) => Promise<string | undefined>
+
+/** One line of what is typed from now on. */
+export function lineAt(at: Terminal): AskLine | undefined {
+  return isBoth(at) ? (question, pasting) => inTurn(at, () => askNow(at, question, pasting)) : undefined
 }
 
 /** `a` is yes, `2a` the second one: each time the same is asked. A text is asked for each time. */
@@ -87,22 +102,9 @@ export function textAt(at: Terminal): ((question: string) => Promise<string | un
   return isBoth(at) ? (question) => inTurn(at, () => askText(at, question)) : undefined
 }
 
-async function askText({ input, output }: Terminal, question: string): Promise<string | undefined> {
-  const before = await typedBefore(input)
-  if (before.includes(CTRL_C)) return undefined
-  const tellsPastes = process.env['TERM'] !== 'dumb'
-  const typed = input.pipe(pastedAsOne(input))
-  if (tellsPastes) output.write(TELL_PASTES)
-  try {
-    const ahead = asOneLine(before.toString().replace(/[\r\n]+$/, ''))
-    const text = await askLine({ input: typed, output }, question, ahead)
-    return text === undefined ? undefined : linesOf(text)
-  } finally {
-    if (tellsPastes) output.write(TELL_NO_PASTES)
-    input.unpipe(typed)
-    input.pause()
-  }
-}
+/** What was typed before stands there as if it were typed now. */
+const askText = (at: Terminal, question: string): Promise<string | undefined> =>
+  askOnce(at, question, 'text', (before) => asOneLine(before.replace(/[\r\n]+$/, '')))
 
 /** A reply that is no value of the wanted type stays text, and is refused where answers are checked. */
 function answerFrom({ answer_type, options = [], default: preset }: ToolQuestion, reply: string): Answer {
@@ -156,13 +158,36 @@ function inTurn(
   return reply
 }
 
-/** What was typed before the question was there does not answer it (SPEC 2.1, 3.2). */
-async function askNow({ input, output }: Terminal, question: string): Promise<string | undefined> {
-  // Ctrl-C in this moment ends nothing by itself.
-  return (await typedBefore(input)).includes(CTRL_C) ? undefined : askLine({ input, output }, question)
+/** What was typed before the question was there does not answer it (SPEC 2.1, 3.2); nor does what is pasted into a choice. */
+const askNow = (at: Terminal, question: string, pasting: Pasting = 'nothing'): Promise<string | undefined> =>
+  askOnce(at, question, pasting, () => '')
+
+/** Undefined at the end of input and after Ctrl-C. `ahead`: of what was typed before, what is typed already. */
+async function askOnce(
+  { input, output }: Terminal,
+  question: string,
+  pasting: Pasting,
+  ahead: (before: string) => string,
+): Promise<string | undefined> {
+  const tellsPastes = process.env['TERM'] !== 'dumb'
+  if (tellsPastes) output.write(TELL_PASTES)
+  try {
+    const before = await typedBefore(input)
+    if (before.includes(CTRL_C)) return undefined // in this moment it ends nothing by itself
+    const typed = input.pipe(pastedAsOne(input, pasting, endsInPaste(before)))
+    try {
+      const reply = await askLine({ input: typed, output }, question, ahead(before))
+      return reply === undefined ? undefined : linesOf(reply)
+    } finally {
+      input.unpipe(typed)
+      input.pause()
+    }
+  } finally {
+    if (tellsPastes) output.write(TELL_NO_PASTES)
+  }
 }
 
-async function typedBefore(input: NodeJS.ReadStream): Promise<Buffer> {
+async function typedBefore(input: NodeJS.ReadStream): Promise<string> {
   const typed: Buffer[] = []
   const take = (chunk: Buffer): unknown => typed.push(chunk)
   input.setRawMode(true) // so that also half a line can be read, and is not there for the next Enter
@@ -172,12 +197,12 @@ async function typedBefore(input: NodeJS.ReadStream): Promise<Buffer> {
   input.off('data', take)
   input.pause()
   input.setRawMode(false)
-  return Buffer.concat(typed)
+  return Buffer.concat(typed).toString()
 }
 
 /** Far longer than it takes to read what the terminal holds, in milliseconds; and nobody notices it. */
 const SETTLE = 30
-const CTRL_C = 3
+const CTRL_C = '\u0003'
 
 /**
  * Between words, with room for an answer of one letter. What is indented are the words of others, and stays so where it goes on:

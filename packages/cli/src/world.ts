@@ -9,6 +9,7 @@ import { ambientDirectory, ambientHome, requireExactWords, requireOpen } from '.
 import {
   type Approver,
   approverAt,
+  type AskLine,
   lineAt,
   textAt,
   personAt,
@@ -42,7 +43,7 @@ export interface World {
   /** Who can answer a tool's question; undefined without a terminal. */
   readonly respondent: Respondent | undefined
   /** Asks for one line, of what is typed from now on; undefined without a terminal. Resolves to undefined after Ctrl-C. */
-  readonly askLine: ((question: string) => Promise<string | undefined>) | undefined
+  readonly askLine: AskLine | undefined
   /** The same for a text, which may have several lines and have been typed before. */
   readonly askText: ((question: string) => Promise<string | undefined>) | undefined
   /** The Node that runs us: what we ship runs on the same one. */

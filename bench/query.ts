@@ -137,7 +137,7 @@ async function benchAssembly(): Promise<void> {
     const read = now()
     await assembleContext(events, {
       system: 'You help.',
-      mostTokens: 200_000,
+      room: { tokens: 200_000, setting: 'assistant.context_tokens' },
       read: () => Promise.resolve(undefined),
       isOwn: () => true,
     })

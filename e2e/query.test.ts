@@ -326,6 +326,21 @@ describe('SPEC 6.5 flags', () => {
     expect(linesOf(none)).toMatchObject([{ kind: 'end', outcome: 'failed', error: { code: 'MODEL' } }])
   })
 
+  test('the room for an answer takes no more than half of what the model takes, and the error names what helps', async () => {
+    const own = '[providers.llm.recorded.models.x]\ncontext_tokens = 4000\n'
+    const { requests } = await model([{ text: 'fine' }])
+    const window = ['--cfg', 'assistant.context_tokens=16384']
+    expect(query('--quiet', ...window, 'word '.repeat(4000)).code).toBe(0)
+    expect(requests()[0]!.body).toMatchObject({ max_tokens: 8192 })
+    await model([], own)
+    expect(query(...window, 'word '.repeat(5000))).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(
+        /^cordon: this turn alone is about \d+ tokens, and 2000 may be sent\n {2}fix: say or attach less, or raise providers\.llm\.recorded\.models\.x\.context_tokens\n$/,
+      ),
+    })
+  })
+
   test('--tool and --no-tool say what is offered', async () => {
     const { requests } = await model([{ text: '1' }, { text: '2' }, { text: '3' }])
     const offered = (): string[] =>

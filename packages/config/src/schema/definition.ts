@@ -196,7 +196,7 @@ const llmProvider = table({
   models: doc(
     namesOf(
       table({
-        context_tokens: count('How much it can be sent.', 200000),
+        context_tokens: count('How much it takes at once, with its answer.', 200000),
         input_price: doc({ type: 'number', minimum: 0 }, 'Dollars for a million tokens sent.', 3),
         cached_price: doc({ type: 'number', minimum: 0 }, 'The same for tokens it had kept.', 0.3),
         output_price: doc({ type: 'number', minimum: 0 }, 'Dollars for a million tokens received.', 15),
@@ -211,15 +211,24 @@ const assistant = table({
     'Which model answers: the name of a provider, a slash, the name of the model.',
     'anthropic/claude-sonnet-4-5',
   ),
-  instructions: text('What the assistant is told before anything else.', 'Answer in one paragraph.'),
+  instructions: text(
+    'What the assistant is told after what Cordon says, before the conversation.',
+    'Answer in one paragraph.',
+  ),
   reasoning: doc(
     oneOf('off', 'low', 'medium', 'high'),
     'How much a model that can should think first.',
     'low',
   ),
   max_steps: count('How often a turn may go back to the model.', 100),
-  max_output_tokens: count('How much one answer may be.', 16000),
-  context_tokens: count('How much is sent at the most, where the model has no figure of its own.', 128000),
+  max_output_tokens: count(
+    'How long one answer may be. So much is not sent, at most half of what the model takes.',
+    16000,
+  ),
+  context_tokens: count(
+    'How much a model takes at once, with its answer, where it has no figure of its own.',
+    128000,
+  ),
 })
 
 const outsideRule = doc(

@@ -5,12 +5,12 @@ import type {
 } from '@ai-sdk/provider'
 import type { ConversationEvent, JsonObject, Resource, StoredEvent } from '@cordon/workspace'
 import { deliverBlocks, type DeliveredBlock, readBlocks } from '../attachment/blocks.ts'
-import { ContextFullError } from './errors.ts'
+import { ContextFullError, type Room } from './errors.ts'
 
 /** What a request is made of. */
 export interface ContextOptions {
   readonly system: string
-  readonly mostTokens: number
+  readonly room: Room
   /** The content of a block, or undefined when it cannot be had any more. */
   readonly read: (resource: Resource) => Promise<Buffer | undefined>
   /** Signed reasoning is only for who signed it. */
@@ -53,7 +53,7 @@ export async function assembleContext(
   options: ContextOptions,
 ): Promise<Assembled> {
   const pieces = await piecesOf(events, options)
-  const leftOut = fit(pieces, tokensOf(options.system), options.mostTokens)
+  const leftOut = fit(pieces, tokensOf(options.system), options.room)
   const system: Message = { role: 'system', content: options.system, providerOptions: CACHED }
   const messages = joined(pieces.map(({ message }) => message))
   const last = messages.at(-1)
@@ -63,9 +63,9 @@ export async function assembleContext(
 }
 
 /** Before it is in the log: this text fits into a request, alone. */
-export function requireRoom(text: string, mostTokens: number): void {
+export function requireRoom(text: string, room: Room): void {
   const tokens = tokensOf(text)
-  if (tokens > mostTokens) throw new ContextFullError(tokens, mostTokens)
+  if (tokens > room.tokens) throw new ContextFullError(tokens, room)
 }
 
 const CACHED = { anthropic: { cacheControl: { type: 'ephemeral' } } }
@@ -281,7 +281,8 @@ const BYTES_A_TOKEN = 3
 const FILE_TOKENS = 2500
 
 /** Changes the pieces until they fit. Says what it did. */
-function fit(pieces: Piece[], system: number, most: number): string[] {
+function fit(pieces: Piece[], system: number, whole: Room): string[] {
+  const most = whole.tokens
   let total = pieces.reduce((sum, piece) => sum + piece.tokens, system)
   const put = (piece: Piece, text: string): void => {
     total -= piece.tokens
@@ -321,7 +322,7 @@ function fit(pieces: Piece[], system: number, most: number): string[] {
     turns.add(turn)
   }
   if (total > most) cutTo(most - others())
-  if (total > most) throw new ContextFullError(total, most)
+  if (total > most) throw new ContextFullError(total, whole)
   return [
     ...(gone.length === 0 ? [] : [`the ${named(gone)}`]),
     ...(cut.size === 0 ? [] : [`the middle of the ${named([...cut])}`]),

@@ -76,7 +76,8 @@ const ADVICE: Readonly<Record<ModelFailure, string | undefined>> = {
   'wrong address': 'check base_url: most end in /v1; `cordon models` tries it',
   'no tools': 'ask without tools: --no-tool; or another model; or start the server so that it takes them',
   'file refused': 'ask a model that takes files',
-  'too much context': 'set assistant.context_tokens to what the model takes, or begin anew with --new',
+  'too much context':
+    'set context_tokens, in assistant or where it is set for the model, to what it takes; or begin anew with --new',
   overloaded: 'wait a moment, then `cordon q --resume`',
   'out of order': 'wait a moment, then `cordon q --resume`',
   'nobody there': 'start it, or check base_url; `cordon models` tries it',
@@ -86,12 +87,20 @@ const ADVICE: Readonly<Record<ModelFailure, string | undefined>> = {
   refused: undefined,
 }
 
+/** How much may be sent. */
+export interface Room {
+  readonly tokens: number
+  /** The key of the configuration that it is from. */
+  readonly setting: string
+}
+
 /** Even without everything that can be left out, one turn alone is more than may be sent. */
 export class ContextFullError extends CordonError {
   readonly code = 'CONTEXT_FULL'
-  constructor(tokens: number, most: number) {
+  /** `setting`: the key that says how many. */
+  constructor(tokens: number, { tokens: most, setting }: Room) {
     super(
-      `this turn alone is about ${tokens} tokens, and ${most} may be sent\n  fix: say or attach less, or raise assistant.context_tokens`,
+      `this turn alone is about ${tokens} tokens, and ${most} may be sent\n  fix: say or attach less, or raise ${setting}`,
     )
   }
 }

@@ -36,6 +36,7 @@ import { restOf } from './rest-of-turn.ts'
 import { ServerWarnings } from './server-warnings.ts'
 import { openAmbientTextNow, type TextNow } from './text-now.ts'
 import { namesIn, requireTools, Toolbox, type ToolNames } from './toolbox.ts'
+import { divideWindow } from './window.ts'
 import { runTurn, type Sight, TurnControl, type TurnEnd } from './turn.ts'
 
 /** Which conversation a query goes on with. `newest`: the last used of the workspace, by whichever terminal. */
@@ -246,7 +247,7 @@ export class Query implements AsyncDisposable {
     const at = this.#shelf.now().toISOString()
     const request = { kind: 'request', at, text: journal.mark(text), resources } as const
     // What can never be sent is not kept either: it would be in the way of every question after it.
-    requireRoom(request.text, mostTokensOf(this.#model, this.#project.loaded.config.assistant))
+    requireRoom(request.text, divideWindow(this.#model, this.#project.loaded.config.assistant).room)
     await journal.append([{ kind: 'turn', at }, request])
     this.keepMade()
     return await this.#run(journal, schema) // the journal is closed at the end of this block
@@ -288,6 +289,7 @@ export class Query implements AsyncDisposable {
     const { audience } = this.#options
     const { config } = this.#project.loaded
     const { assistant } = config
+    const { room, answer } = divideWindow(this.#model, assistant)
     this.#warnings.beginTurn()
     const end = await runTurn({
       journal,
@@ -295,10 +297,10 @@ export class Query implements AsyncDisposable {
       redact: this.#opened.redact,
       modelId: this.#model.id,
       toolbox: this.#toolbox,
-      settings: assistant,
+      settings: { ...assistant, max_output_tokens: answer },
       context: {
         system: systemPrompt(assistant),
-        mostTokens: mostTokensOf(this.#model, assistant),
+        room,
         read: (resource) => this.#read(resource),
       },
       schema,
@@ -451,11 +453,6 @@ async function mount(
 const titleOf = (text: string): string => {
   const line = text.trim().split('\n', 1)[0]!
   return line.length <= 60 ? line : `${line.slice(0, 59)}…`
-}
-
-const mostTokensOf = ({ config, model }: ModelChoice, assistant: AssistantConfig): number => {
-  const known = Object.hasOwn(config.models, model) ? config.models[model]?.context_tokens : undefined
-  return Math.max(1000, (known ?? assistant.context_tokens) - assistant.max_output_tokens)
 }
 
 function systemPrompt({ instructions }: AssistantConfig): string {

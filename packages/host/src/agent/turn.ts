@@ -65,7 +65,7 @@ export interface Turn {
   readonly modelId: string
   readonly toolbox: Toolbox
   readonly settings: AssistantConfig
-  readonly context: Pick<ContextOptions, 'system' | 'mostTokens' | 'read'>
+  readonly context: Pick<ContextOptions, 'system' | 'room' | 'read'>
   /** SPEC 6.5, `--schema`. */
   readonly schema?: JsonObject | undefined
   readonly decider: Decider | undefined

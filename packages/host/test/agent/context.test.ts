@@ -26,7 +26,7 @@ const result = (id: string, text: string): ConversationEvent => ({
 const assemble = (events: readonly ConversationEvent[], mostTokens = 100_000) =>
   assembleContext(events, {
     system: 'system',
-    mostTokens,
+    room: { tokens: mostTokens, setting: 'assistant.context_tokens' },
     read: () => Promise.resolve(undefined),
     isOwn: (model) => model === 'rec/x',
   })

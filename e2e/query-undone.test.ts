@@ -1,7 +1,9 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { cordon } from './harness/cordon.ts'
+import { CACHE, CORDON, cordon } from './harness/cordon.ts'
 import {
   atTerminal,
   conversationIds,
@@ -76,5 +78,35 @@ describe('SPEC 3.3: of a command that fails or is declined, nothing is left', ()
       code: 0,
       stdout: 'two\n',
     })
+  })
+})
+
+describe('SPEC 6.1: what another terminal took up meanwhile is theirs', () => {
+  /** `cordon q --last` of another terminal, as soon as there is a conversation; `done` is there when it has ended. */
+  const anotherTerminal = () => {
+    const script = `until ls .cordon/conversations/*/events.jsonl >"$2/found" 2>&1; do sleep 0.1; done
+"$0" "$1" q --quiet --last "a question of theirs" >"$2/answer" 2>&1; touch "$2/done"`
+    return spawn('/bin/sh', ['-c', script, process.execPath, CORDON, here.dir], {
+      cwd: here.cwd,
+      env: { PATH: process.env['PATH'], HOME: here.home, XDG_CACHE_HOME: CACHE, ...here.env },
+      stdio: 'ignore',
+      detached: true, // a session of its own
+    })
+  }
+
+  test.each([
+    ['whoever leaves an idle prompt', [], '\u0004', 0],
+    ['a mount that is declined', ['--mount', 'm=../forks/x', 'hi'], 'n\r', 2],
+  ])('%s does not remove it', async (_what, args, typed, code) => {
+    write('forks/x/a.txt', 'of the fork')
+    await model([{ text: 'an answer to them' }])
+    const other = anotherTerminal()
+    const ended = once(other, 'exit')
+    const played = atTerminal(['--new', ...args], [[`file:${join(here.dir, 'done')}`, typed]])
+    await ended
+    expect(played).toMatchObject({ missed: [], code })
+    expect(played.screen).not.toContain('taken back')
+    expect(readFileSync(join(here.dir, 'answer'), 'utf8')).toBe('an answer to them\n')
+    expect(kinds()).toEqual(['turn', 'request', 'response'])
   })
 })

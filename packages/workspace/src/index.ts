@@ -29,6 +29,7 @@ export {
   archiveConversation,
   openConversation,
   removeConversation,
+  removeUnused,
   titleConversation,
   unarchiveConversation,
 } from './conversation/change.ts'

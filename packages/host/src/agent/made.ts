@@ -3,7 +3,7 @@ import {
   type ConversationRef,
   createConversation,
   lastUsedConversation,
-  removeConversation,
+  removeUnused,
   type Shelf,
   sweepConversations,
   useConversation,
@@ -12,9 +12,17 @@ import {
 /** What a command made before its first word was asked: all of it goes, or none. */
 export class Made {
   readonly #steps: (() => Promise<readonly string[]>)[] = []
+  readonly #written: (() => number)[] = []
 
-  push(back: () => Promise<readonly string[]>): void {
+  /** `written`: how many events of the conversation are from this step, and from taking it back. */
+  push(back: () => Promise<readonly string[]>, written: () => number = () => 0): void {
     this.#steps.push(back)
+    this.#written.push(written)
+  }
+
+  /** How many events of the conversation are ours. */
+  get written(): number {
+    return this.#written.reduce((sum, written) => sum + written(), 0)
   }
 
   /** The last first. What went wrong before is what counts; what is left is said. */
@@ -30,13 +38,13 @@ export class Made {
   }
 }
 
-/** It becomes the terminal's own with its first turn. */
+/** It becomes the terminal's own with its first turn. What another terminal used meanwhile stays. */
 export async function begin(shelf: Shelf, session: string, made: Made): Promise<ConversationRef> {
   await sweepConversations(shelf) // what a killed process left
   const before = await lastUsedConversation(shelf, session)
   const conversation = await createConversation(shelf, { keeping: 'shared' })
   made.push(async () => {
-    await removeConversation(shelf, conversation)
+    await removeUnused(shelf, conversation, { session, events: made.written })
     if (before) await useConversation(shelf, session, before.id)
     return []
   })

@@ -446,7 +446,7 @@ async function mount(
     audience,
   })
   if (outcome.kind === 'refused') throw new TurnError('the mount was declined, and nothing was asked')
-  if (outcome.kind === 'done') made.push(outcome.takeBack)
+  if (outcome.kind === 'done') made.push(outcome.takeBack, outcome.written)
 }
 
 /** The first line of what was asked, as far as it fits a list. */

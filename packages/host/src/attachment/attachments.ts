@@ -5,7 +5,7 @@ import {
   type LogWriter,
   openConversation,
   readConversation,
-  removeConversation,
+  removeUnused,
   type Resource,
   type Shelf,
   sweepBlobs,
@@ -94,7 +94,8 @@ export class Attachments {
       return { conversation, started: known ? 'known' : 'new', items }
     } catch (error) {
       // Why it failed is what counts; an empty conversation that could not be removed does no harm.
-      if (!known) await removeConversation(this.#shelf, conversation).catch(() => undefined)
+      const maker = { session: user.session, events: 0 }
+      if (!known) await removeUnused(this.#shelf, conversation, maker).catch(() => undefined)
       throw error
     }
   }

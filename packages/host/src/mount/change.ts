@@ -7,7 +7,7 @@ import {
   type ConversationRef,
   type LogWriter,
   openConversation,
-  removeConversation,
+  removeUnused,
   type Shelf,
   userConfigFile,
   userDataDir,
@@ -44,6 +44,8 @@ export type MountOutcome =
       readonly plan: MountPlan
       /** For a command that fails after it. Says what could not be taken back. */
       readonly takeBack: () => Promise<readonly string[]>
+      /** How many events of the conversation are from this command so far. */
+      readonly written: () => number
     }
 
 /** `cordon mount add|rm`: validate everything, ask, and only then begin (SPEC 3.3). */
@@ -55,38 +57,46 @@ export async function changeMounts(command: MountCommand): Promise<MountOutcome>
   if (confirmed.steps.length === 0) return { kind: 'nothing' }
   if (!(await confirmMounts(confirmed, audience))) return { kind: 'refused' }
   const conversation = known ?? (await startConversation(shelf, user.session))
-  const { plan, back } = await changeIn(conversation, shelf, command, (holder) =>
+  let written = 0
+  const wrote = (count: number): void => void (written += count)
+  const { plan, back } = await changeIn(conversation, shelf, { ...command, wrote }, (holder) =>
     changeUnderLock(confirmed, holder),
   ).catch(async (error: unknown) => {
     // What went wrong first is what has to be told; an empty conversation does no harm.
-    if (!known) await removeConversation(shelf, conversation).catch(() => undefined)
+    const maker = { session: user.session, events: written }
+    if (!known) await removeUnused(shelf, conversation, maker).catch(() => undefined)
     throw error
   })
   await useConversation(shelf, user.session, conversation.id)
   if (audience.person) rememberSecrets(plan, sessionMemoryOf(shelf.workspace, user.session))
   const takeBack = (): Promise<readonly string[]> =>
-    changeIn(conversation, shelf, command, (holder) => withEffects(holder, back))
-  return { kind: 'done', conversation, started: known ? 'known' : 'new', plan, takeBack }
+    changeIn(conversation, shelf, { ...command, wrote }, (holder) => withEffects(holder, back))
+  const started = known ? 'known' : 'new'
+  return { kind: 'done', conversation, started, plan, takeBack, written: () => written }
 }
 
 async function changeIn<T>(
   conversation: ConversationRef,
   shelf: Shelf,
-  { options, user, flags }: MountCommand,
+  { options, user, flags, wrote }: MountCommand & { readonly wrote: (events: number) => void },
   change: (holder: LockedConversation) => Promise<T>,
 ): Promise<T> {
   const writer = await openConversation(shelf, conversation, { wait: PATIENCE })
+  const append: LogWriter['append'] = async (events) => {
+    await writer.append(events)
+    wrote(events.length)
+  }
   try {
-    return await change({ conversation, writer, shelf, uid: user.uid, options, flags })
+    return await change({ conversation, append, shelf, uid: user.uid, options, flags })
   } finally {
     await writer.close()
   }
 }
 
-/** Whoever holds the conversation's lock: its `writer`. */
+/** Whoever holds the conversation's lock. */
 interface LockedConversation {
   readonly conversation: ConversationRef
-  readonly writer: Pick<LogWriter, 'append'>
+  readonly append: LogWriter['append']
   readonly shelf: Shelf
   readonly uid: number | undefined
   readonly options: MountCommand['options']
@@ -110,7 +120,7 @@ async function changeUnderLock(
 }
 
 async function withEffects<T>(
-  { conversation, writer, shelf, uid, options }: LockedConversation,
+  { conversation, append, shelf, uid, options }: LockedConversation,
   work: (effects: MountEffects) => Promise<T>,
 ): Promise<T> {
   const { root, workspace } = await projectIn(options, shelf, conversation)
@@ -121,7 +131,7 @@ async function withEffects<T>(
       anchor,
       linker: linkerFor(options.surroundings.platform, anchor, root.path),
       store: new ApprovalStore(workspace, { holder: shelf.holder, uid, now: shelf.now }),
-      append: (events) => writer.append(events),
+      append,
       now: shelf.now,
     })
   } finally {

@@ -3,14 +3,16 @@ import { dirname, join } from 'node:path'
 import { syncDirectory } from '@cordon/files'
 import { CordonError } from '@cordon/policy'
 import { reason } from '../small-files.ts'
-import { acquireLock, type HeldLock, withLock } from '../lock.ts'
+import { acquireLock, type HeldLock, LockHeldError, withLock } from '../lock.ts'
 import { prepareLocal } from '../place/workspace.ts'
 import { removeLedger } from '../seals/ledger.ts'
 import { Sealer } from '../seals/sealer.ts'
 import { AppendError } from './errors.ts'
 import { HostPaths } from './host-paths.ts'
+import { readLog } from './log-reader.ts'
 import { LogWriter } from './log-writer.ts'
 import { type Metadata, writeMetadata } from './metadata.ts'
+import { sessionsUsing } from './sessions.ts'
 import {
   assertInPlace,
   conversationLock,
@@ -55,14 +57,43 @@ export const unarchiveConversation = (shelf: Shelf, ref: ConversationRef): Promi
 
 /** Its blobs stay until the next collection finds them unreferenced. */
 export function removeConversation(shelf: Shelf, ref: ConversationRef): Promise<void> {
-  return underLock(shelf, ref, async (lock) => {
-    const going = join(dirname(ref.dir), GOING + ref.id)
-    await rename(ref.dir, going)
-    syncDirectory(dirname(ref.dir))
-    await removeLedger(shelf.workspace, ref)
-    await rm(going, { recursive: true })
-    lock.retire()
-  })
+  return underLock(shelf, ref, (lock) => remove(shelf, ref, lock))
+}
+
+/** Whoever made a conversation, and how many events of it are theirs. */
+export interface Maker {
+  readonly session: string
+  readonly events: number
+}
+
+/** What was made and came to nothing goes again; unless somebody else took it up meanwhile: then it is theirs, and stays. */
+export async function removeUnused(shelf: Shelf, ref: ConversationRef, maker: Maker): Promise<void> {
+  try {
+    await underLock(shelf, ref, async (lock) => {
+      if (!(await isUsedByOthers(shelf, ref, maker))) await remove(shelf, ref, lock)
+    })
+  } catch (error) {
+    if (!(error instanceof LockHeldError)) throw error // who holds it uses it
+  }
+}
+
+async function isUsedByOthers(
+  shelf: Shelf,
+  ref: ConversationRef,
+  { session, events }: Maker,
+): Promise<boolean> {
+  for await (const { number } of readLog(eventsFile(ref), { tooLong: 'note' }))
+    if (number > events) return true
+  return (await sessionsUsing(shelf, ref.id)).some((other) => other !== session)
+}
+
+async function remove(shelf: Shelf, ref: ConversationRef, lock: HeldLock): Promise<void> {
+  const going = join(dirname(ref.dir), GOING + ref.id)
+  await rename(ref.dir, going)
+  syncDirectory(dirname(ref.dir))
+  await removeLedger(shelf.workspace, ref)
+  await rm(going, { recursive: true })
+  lock.retire()
 }
 
 /**

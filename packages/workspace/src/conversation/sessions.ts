@@ -43,6 +43,13 @@ export async function lastUsedConversation(
   return allConversations(shelf).find(({ id }) => id === last)
 }
 
+/** The terminals that used it last. */
+export const sessionsUsing = async (
+  shelf: Pick<Shelf, 'workspace'>,
+  id: ConversationId,
+): Promise<readonly string[]> =>
+  (await readUses(shelf)).flatMap(({ session, conversation }) => (conversation === id ? [session] : []))
+
 /**
  * The last used one, when its files are gone although nobody removed it through Cordon, and sealed changes with them
  * (SPEC 2.1). Some of those may have taken access away.
@@ -68,7 +75,7 @@ async function lastUsedId(shelf: Shelf, session: string): Promise<ConversationId
 }
 
 /** A convenience, so whatever is wrong with it, it starts again empty. */
-async function readUses(shelf: Shelf): Promise<Use[]> {
+async function readUses(shelf: Pick<Shelf, 'workspace'>): Promise<Use[]> {
   try {
     const file = readSmall(usesFile(shelf), 1024 * 1024)
     const { sessions } = JSON.parse(file?.bytes.toString('utf8') ?? '{}') as { sessions?: unknown }

@@ -28,6 +28,38 @@ test('a mount for one tool: another one says so, and the person gets the command
   expect(cordon(here, 'mount', 'ls').stdout).toMatch(/fs_modify_file.*rw|rw.*fs_modify_file/)
 })
 
+test('a mount of another tool is explained also where the call is refused before anybody is asked', async () => {
+  write('home/x/NOTES.md', 'notes\n')
+  const edits = [{ path: 'fork/NOTES.md', old: 'notes', new: 'changed' }]
+  const change = { calls: [{ tool: 'fs_modify_file', arguments: { edits } }] }
+  const asked = await model([change, { text: 'no' }], '')
+  const { stderr } = query('--mount', 'fs_read_file:fork=~/x', 'go')
+  expect(results()).toEqual([
+    'path escapes the workspace: fork/NOTES.md\nthe mount fork is for fs_read_file only',
+  ])
+  expect(stderr).toContain(
+    'warning: tool fs_modify_file: the mount fork is not for this tool\n  to allow it:\n    cordon mount add fs_modify_file:fork=~/x:rw\n',
+  )
+  expect(JSON.stringify(asked.requests())).not.toContain('mount add')
+})
+
+test('what a tool of your own refused by its policy: the person is told where the rule stands, the model is not', async () => {
+  const answer = { type: 'error', message: 'no', denied: { capability: 'read', target: 'private/key' } }
+  write('w/answer.json', JSON.stringify(answer))
+  write(
+    'w/.cordon/config.toml',
+    '[conversation.tools.checks]\nsource = "local"\nrun = "unattended"\ncommand = ["cat", "answer.json"]\n\n[[conversation.tools.checks.access.fs]]\npath = "."\nread = true\n\n[[conversation.tools.checks.access.fs]]\npath = "private"\n',
+  )
+  trust(here)
+  const asked = await model([{ calls: [{ tool: 'checks', arguments: {} }] }, { text: 'no' }])
+  const { stderr } = query('go')
+  expect(results()).toEqual(['no'])
+  expect(stderr).toContain('warning: tool checks: it was refused by the rule at .cordon/config.toml:10:1\n')
+  expect(JSON.stringify(asked.requests())).not.toContain('config.toml')
+  const { stdout } = cordon(here, 'tool', 'run', 'checks', '--json')
+  expect(JSON.parse(stdout)).toMatchObject({ ...answer, denied_at: '.cordon/config.toml:10:1' })
+})
+
 test('a host that is refused to a local tool: the person gets the command that `why` has, and the model does not', async () => {
   write(
     'w/.cordon/config.toml',

@@ -84,10 +84,11 @@ async function readArguments(text: string, world: World): Promise<unknown> {
 
 /** Content on standard output; why there is none on standard error. Returns what to end with. */
 function print(outcome: ToolOutcome, { json }: RunOptions, world: World): number {
-  const { reply, notes, hints } = outcome
+  const { reply, notes, hints, deniedAt } = outcome
   warn(world, warningsOf(outcome))
   // Whoever hands this on to a model leaves out the hints whose audience is the person.
-  if (json) writeJson(world, { ...reply, notes, hints })
+  if (json)
+    writeJson(world, { ...reply, notes, hints, ...(deniedAt === undefined ? {} : { denied_at: deniedAt }) })
   else if (reply.type === 'success') {
     world.out.write(contentBytes(reply.content, world.out))
     if (reply.stderr !== undefined) world.err.write(world.err.isTerminal ? plain(reply.stderr) : reply.stderr)

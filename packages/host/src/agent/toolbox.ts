@@ -6,6 +6,7 @@ import { parseArguments } from '@cordon/tools'
 import type { JsonObject, Resource } from '@cordon/workspace'
 import { type Answer, type AnswerMemory, isKept, type Respondent } from '../execute/questions.ts'
 import type { ToolQuestion } from '../execute/result.ts'
+import type { LocalTool } from '../execute/tool.ts'
 import type { CallPaths } from '../execute/run-mode.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { identityOf, serverOf, sourceOf } from '../gateway/names.ts'
@@ -175,7 +176,7 @@ export class Toolbox implements AsyncDisposable {
       pathsIn: (args) => gateway.pathsIn(name, args),
       foresee: async (args) => {
         const local = tool.source === 'local' ? gateway.localTools.get(name) : undefined
-        return local ? this.#foresee(local, args) : NOTHING_FORESEEN
+        return local ? this.#foreseeLocal(local, args) : NOTHING_FORESEEN
       },
       order: changesNothing ? 'free' : 'alone',
       ...(tool.describe ? { describe: tool.describe } : {}),
@@ -224,6 +225,24 @@ export class Toolbox implements AsyncDisposable {
     const { gateway, textNow } = this.#options
     const policy = gateway.policyOf('tool', tool.name)
     return foresee(tool, args, { root: gateway.options.project.root.path, policy, textNow })
+  }
+
+  /** Whose a mount is that the call names is told as it is after a call that failed. */
+  async #foreseeLocal(tool: LocalTool, args: unknown): Promise<Foreseen> {
+    const foreseen = await this.#foresee(tool, args)
+    if (foreseen.refusal === undefined) return foreseen
+    const { project, compiler, surroundings, audience } = this.#options.gateway.options
+    const { adviceOn } = await import('../execute/advice.ts')
+    const { notes, forPerson } = await adviceOn({
+      tool,
+      arguments: args,
+      outcome: { end: undefined },
+      project,
+      compiler,
+      env: surroundings.env,
+    })
+    for (const text of forPerson) audience.warn(`tool ${tool.name}: ${text}`)
+    return { ...foreseen, refusal: [foreseen.refusal, ...notes].join('\n') }
   }
 
   /** Whoever is asked, and every question on record. */

@@ -62,6 +62,8 @@ export async function callLocal(
     })
     for (const { text } of outcome.hints.filter(({ audience }) => audience === 'person'))
       holder.warn(`tool ${name}: hint: ${text}`)
+    if (outcome.deniedAt !== undefined)
+      holder.warn(`tool ${name}: it was refused by the rule at ${outcome.deniedAt}`)
     for (const text of outcome.forPerson) holder.warn(`tool ${name}: ${text}`)
     const allowed = leaveOut ? withoutSecrets(outcome, leaveOut) : outcome
     return resultOfOutcome(allowed, holder.gateway.hostPaths)

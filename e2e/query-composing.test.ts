@@ -106,13 +106,16 @@ test('--resume takes neither a text nor an attachment, and says what does', asyn
   expect(kinds()).toEqual(before)
 })
 
-test('--attach says what was attached, but to programs', async () => {
+test('--attach says what was attached, in the form that was asked for', async () => {
   await model([{ text: 'one' }, { text: 'two' }, { text: 'three' }])
   const said = 'attached file:///README.md (text/markdown, 6 B)\n'
   expect(query('--attach', 'README.md', 'go')).toEqual({ code: 0, stdout: 'one\n', stderr: said })
   expect(query('--quiet', '--attach', 'README.md', 'go')).toEqual({ code: 0, stdout: 'two\n', stderr: '' })
   const { stdout, stderr } = query('--json', '--attach', 'README.md', 'go')
-  expect(stdout + stderr).not.toContain('attached')
+  expect(stderr).toBe('')
+  expect(stdout).toContain(
+    '{"kind":"attached","items":[{"uri":"file:///README.md","mime_type":"text/markdown","size":6}]}\n',
+  )
 })
 
 test('no answer at all is no success', async () => {

@@ -326,6 +326,27 @@ describe('SPEC 6.5 flags', () => {
     expect(linesOf(none)).toMatchObject([{ kind: 'end', outcome: 'failed', error: { code: 'MODEL' } }])
   })
 
+  test('--json: every result is of a call that was printed, and what was attached is said', async () => {
+    write('w/notes.txt', 'notes\n')
+    const unknown = { tool: 'nope', arguments: { a: 1 } }
+    await model([{ calls: [unknown, { tool: 'fs_read_file', arguments: 'no JSON' }] }, { text: 'so' }])
+    const lines = query('--json', '--attach', 'notes.txt', 'go')
+      .stdout.trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Record<string, unknown>)
+    expect(lines.filter(({ kind }) => kind === 'attached')).toEqual([
+      { kind: 'attached', items: [{ uri: 'file:///notes.txt', mime_type: 'text/plain', size: 6 }] },
+    ])
+    const called = lines.filter(({ kind }) => kind === 'tool_call')
+    expect(called.map(({ tool, arguments: args }) => [tool, args])).toEqual([
+      ['nope', { a: 1 }],
+      ['fs_read_file', {}],
+    ])
+    expect(lines.filter(({ kind }) => kind === 'tool_result').map(({ id }) => id)).toEqual(
+      called.map(({ id }) => id),
+    )
+  })
+
   test('the room for an answer takes no more than half of what the model takes, and the error names what helps', async () => {
     const own = '[providers.llm.recorded.models.x]\ncontext_tokens = 4000\n'
     const { requests } = await model([{ text: 'fine' }])

@@ -57,8 +57,7 @@ class JsonDisplay implements QueryDisplay {
   }
 
   see(sight: Sight): void {
-    const line = sightJson(sight)
-    if (line) this.#questions.print(() => this.#write(line))
+    this.#questions.print(() => this.#write(sightJson(sight)))
   }
 
   aside(write: () => void): void {

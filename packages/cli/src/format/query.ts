@@ -175,7 +175,7 @@ function formatCost(
 }
 
 /** One line of `--json`. */
-export function sightJson(sight: Sight): object | undefined {
+export function sightJson(sight: Sight): object {
   switch (sight.kind) {
     case 'answered': {
       const { text, stop, usage, calls } = sight.reply
@@ -204,6 +204,13 @@ export function sightJson(sight: Sight): object | undefined {
     case 'retry':
       return sight
     case 'attached':
-      return undefined // who wrote the command line knows it
+      return {
+        kind: 'attached',
+        items: sight.items.map(({ uri, mimeType, size }) => ({
+          uri,
+          mime_type: mimeType ?? null,
+          size,
+        })),
+      }
   }
 }

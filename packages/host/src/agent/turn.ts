@@ -314,9 +314,19 @@ async function admit(
     await recordResult(turn, call, { outcome, text, resources: [] })
     return undefined
   }
-  if (signal.aborted) return no('cancelled', notRun(turn))
-  if (!tool) return no('error', `there is no tool of this name: ${name}`)
-  if (input.kind === 'invalid') return no('error', input.why)
+  /** Whoever reads a result has seen the call that it is of. */
+  const unseen = (outcome: Outcome, text: string): Promise<undefined> => {
+    const args = input.kind === 'arguments' ? input.value : {}
+    turn.see({
+      kind: 'call',
+      id: call.id,
+      call: showCall(name, args, { isOurs: false, textNow: turn.textNow }),
+    })
+    return no(outcome, text)
+  }
+  if (signal.aborted) return unseen('cancelled', notRun(turn))
+  if (!tool) return unseen('error', `there is no tool of this name: ${name}`)
+  if (input.kind === 'invalid') return unseen('error', input.why)
   const show = async ({ mode, secret }: CallMode, { refusal, replaces }: Foreseen): Promise<ShownCall> => {
     // Only a person who is asked needs its words: they cost a process.
     const isAsked = mode === 'ask' && turn.decider !== undefined && refusal === undefined

@@ -347,6 +347,30 @@ describe('SPEC 6.5 flags', () => {
     )
   })
 
+  test('flags that would do nothing, or contradict each other, are refused', async () => {
+    const { requests } = await model([])
+    const refused = (said: string) => ({ code: 2, stdout: '', stderr: `cordon: ${said}\n` })
+    expect(query('--sensitive', 'hi')).toEqual(
+      refused(
+        '--sensitive is about what is attached, and nothing is\n  fix: leave it out, or name it: --attach PATH',
+      ),
+    )
+    for (const without of ['--no-tool', '--no-tool=fs_read_file'])
+      expect(query('--tool', 'fs_read_file', without, '--', 'hi')).toEqual(
+        refused(`--tool fs_read_file and ${without} contradict each other\n  fix: leave one of them out`),
+      )
+    expect(query('--resume')).toEqual(
+      refused('there is nothing to resume: nothing was asked yet\n  fix: ask something'),
+    )
+    expect(requests()).toEqual([])
+  })
+
+  test('--quiet prints no list of tools for a mount', async () => {
+    write('forks/a.txt', 'of the fork')
+    await model([{ text: 'fine' }])
+    expect(query('--quiet', '--mount', 'm=../forks', 'hi')).toEqual({ code: 0, stdout: 'fine\n', stderr: '' })
+  })
+
   test('the room for an answer takes no more than half of what the model takes, and the error names what helps', async () => {
     const own = '[providers.llm.recorded.models.x]\ncontext_tokens = 4000\n'
     const { requests } = await model([{ text: 'fine' }])

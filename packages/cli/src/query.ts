@@ -49,6 +49,7 @@ export const ways = new Set<'answers' | 'calls'>()
 /** `cordon query` (SPEC 6.5). */
 export async function query(world: World, typed: string, flags: QueryFlags): Promise<void> {
   if (flags.resume) refuseWhatResumeDrops(typed, flags)
+  refuseWhatDoesNothing(flags)
   const schema = flags.schema === undefined ? undefined : await readSchema(flags.schema, world)
   await refuseMisreadName(world, typed, flags)
   const display = displayFor(world, flags)
@@ -117,6 +118,20 @@ function refuseWhatResumeDrops(typed: string, { attach, edit }: QueryFlags): voi
   )
 }
 
+/** A flag that changes nothing was meant to. */
+function refuseWhatDoesNothing({ sensitive, attach, tool, withheld }: QueryFlags): void {
+  if (sensitive && attach.length === 0)
+    throw new UsageError(
+      '--sensitive is about what is attached, and nothing is\n  fix: leave it out, or name it: --attach PATH',
+    )
+  const both = withheld.includes('') ? tool[0] : tool.find((name) => withheld.includes(name))
+  if (both === undefined) return
+  const without = withheld.includes('') ? '--no-tool' : `--no-tool=${both}`
+  throw new UsageError(
+    `--tool ${show(both)} and ${show(without)} contradict each other\n  fix: leave one of them out`,
+  )
+}
+
 function optionsFor(world: World, flags: QueryFlags, display: QueryDisplay): QueryOptions {
   const { cwd, pid, uid, home, session } = world
   const person = world.person && {
@@ -135,7 +150,9 @@ function optionsFor(world: World, flags: QueryFlags, display: QueryDisplay): Que
     sensitive: flags.sensitive ? 'take' : 'leave out',
     audience: {
       person,
-      tell: (text) => display.aside(() => world.err.write(text)),
+      tell: (text, what) => {
+        if (what === 'warning' || !flags.quiet) display.aside(() => world.err.write(text))
+      },
       see: (sight: Sight) => display.see(sight),
       warn: (warnings) => display.warn(() => warn(world, warnings)),
       decider: display.around(deciderAt(world)),

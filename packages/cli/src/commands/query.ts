@@ -60,7 +60,12 @@ export const register: Register = (parser, world) => {
     .addOption(new Option('--schema <file|json>', 'answer with JSON that fits this JSON Schema, or fail'))
     .addOption(new Option('-e, --edit', 'write the text in your $EDITOR'))
     .addOption(new Option('-q, --quiet', 'print the answer and nothing else'))
-    .addOption(new Option('--no-persist', 'keep no conversation; attached content stays until `cordon gc`'))
+    .addOption(
+      new Option(
+        '--no-persist',
+        'keep no conversation; attached content stays until a `cordon gc` a day later',
+      ),
+    )
     .addOption(cfgOption())
     .addOption(new Option('--json', 'print one JSON value a line, as it happens').conflicts('quiet'))
     .addHelpText(

@@ -258,8 +258,10 @@ export class Query implements AsyncDisposable {
     this.control = new TurnControl()
     await using journal = await this.#journal()
     const rest = restOf(journal.events)
-    if (!rest)
-      throw new TurnError('there is nothing to resume: the last turn is finished\n  fix: ask something')
+    if (!rest) {
+      const why = journal.events.length === 0 ? 'nothing was asked yet' : 'the last turn is finished'
+      throw new TurnError(`there is nothing to resume: ${why}\n  fix: ask something`)
+    }
     this.keepMade()
     const at = this.#shelf.now().toISOString()
     // Whoever was killed with it cannot tell any more; the model decides what to make of that.

@@ -8,7 +8,7 @@ import type { MountPlan, MountStep } from './plan.ts'
 export interface MountAudience {
   /** Undefined: nobody can be asked. Then the list is told, and typing the mount was the consent (SPEC 3.3). */
   readonly person: Person | undefined
-  readonly tell: (text: string) => void
+  readonly tell: (text: string, what: 'list' | 'warning') => void
 }
 
 /**
@@ -22,8 +22,10 @@ export async function confirmMounts({ steps }: MountPlan, { person, tell }: Moun
     const scope = step.scope === 'one tool' ? '' : scopeText(step)
     if (secrets === '' && scope === '') continue
     const question = scope === '' ? 'Mount it? [y/N] ' : 'Grant it to these tools? [y/N] '
-    if (!person) tell(`${secrets === '' ? '' : `warning: ${secrets}`}${scope}`)
-    else if (!(await person.confirms(`${secrets}${scope}\n${question}`))) return false
+    if (!person) {
+      if (secrets !== '') tell(`warning: ${secrets}`, 'warning')
+      if (scope !== '') tell(scope, 'list')
+    } else if (!(await person.confirms(`${secrets}${scope}\n${question}`))) return false
   }
   return true
 }

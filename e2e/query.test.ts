@@ -624,6 +624,19 @@ test('a provider is added by commands: both keys it needs at once, the others on
   expect(query('--model', 'work/x', 'hi').stderr).toContain('there is no key for work: WORK_KEY is not set')
 })
 
+test('cordon models: where each key is from, and never the key', async () => {
+  await model([])
+  const command = 'api_key_command = ["printf", "sk-secret"]'
+  write(
+    'home/.config/cordon/config.toml',
+    `[providers.llm.work]\nkind = "openai-compatible"\nbase_url = "http://127.0.0.1:9/v1"\n${command}\n`,
+  )
+  const { stdout } = await cordonMeanwhile(here, 'models')
+  expect(stdout).toMatch(/^work +unreachable +http:\/\/127\.0\.0\.1:9\/v1 +key: the command printf +nobody/m)
+  expect(stdout).toMatch(/^openai +no key +https:\/\/api\.openai\.com\/v1 +key: OPENAI_API_KEY +/m)
+  expect(stdout).not.toContain('sk-secret')
+})
+
 test('cordon models: what is configured, and what answers', async () => {
   await model([])
   const { code, stdout } = await cordonMeanwhile(here, 'models', '--json')

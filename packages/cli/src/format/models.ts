@@ -12,7 +12,7 @@ export function formatModels(
   chosen: string | undefined,
   { style, columns }: Pick<Stream, 'style' | 'columns'>,
 ): string {
-  const rows = providers.map(({ name, address, state, why, models }) => {
+  const rows = providers.map(({ name, address, state, key, why, models }) => {
     const colour = state === 'ready' ? 'green' : 'dim'
     const shown = models.slice(0, SHOWN).map((model) => `  ${show(`${name}/${model}`)}\n`)
     const more = models.length - shown.length
@@ -21,6 +21,7 @@ export function formatModels(
         style('bold', show(name)),
         style(colour, state),
         show(address),
+        key === undefined ? '' : `key: ${show(key)}`,
         why === undefined ? '' : show(why),
       ],
       list: [...shown, ...(more > 0 ? [`  … and ${more} more; --json has all of them\n`] : [])].join(''),

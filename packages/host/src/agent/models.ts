@@ -132,6 +132,13 @@ export async function keyOf(
   )
 }
 
+/** Where `keyOf` finds it, or would. An argument of a command may be the key: only its program is said. */
+export const keySource = (
+  { api_key_env: variable, api_key_command: command }: LlmProviderConfig,
+  env: ModelWorld['env'],
+): string | undefined =>
+  command && !(variable !== undefined && env[variable]) ? `the command ${show(command[0]!)}` : variable
+
 const KEY_SECONDS = 60
 
 /** A person's own command, with a person's rights: only their layers can name it (config/src/check/files.ts). */

@@ -1,6 +1,6 @@
 import type { Config, LlmProviderConfig } from '@cordon/config'
 import { CordonError } from '@cordon/policy'
-import { keyOf, type ModelWorld } from './models.ts'
+import { keyOf, keySource, type ModelWorld } from './models.ts'
 
 /** What `cordon models` says of one provider. */
 export interface ProviderView {
@@ -8,6 +8,8 @@ export interface ProviderView {
   readonly kind: LlmProviderConfig['kind']
   readonly address: string
   readonly state: 'ready' | 'no key' | 'unreachable' | 'refused'
+  /** Where its key is from: a variable, or a command of which the arguments are not said. Undefined: it needs none. */
+  readonly key: string | undefined
   /** Why it is not ready. */
   readonly why: string | undefined
   /** What it offers now, in its own order. */
@@ -39,19 +41,25 @@ async function viewProvider(
     state: ProviderView['state'],
     why: string | undefined,
     models: readonly string[] = [],
-  ): ProviderView => ({ name, kind, address, state, why, models })
+  ): ProviderView => ({ name, kind, address, state, key: keySource(config, world.env), why, models })
   try {
     const key = await keyOf({ provider: name, config }, world)
     const response = await fetch(`${address.replace(/\/$/, '')}/models`, {
       headers: headersFor(kind, key),
       signal: AbortSignal.timeout(WAIT_MS),
-      redirect: 'error', // a key goes where it was meant to go
+      redirect: 'manual', // a key goes where it was meant to go
     })
-    if (!response.ok) return view('refused', `it answered with status ${response.status}`)
+    const { status } = response
+    if (status >= 300 && status < 400)
+      return view('refused', `it sends us elsewhere (status ${status}), and no key goes there`)
+    if (!response.ok) return view('refused', `it answered with status ${status}`)
     return view('ready', undefined, namesIn(JSON.parse(await textOf(response))))
   } catch (error) {
     if (error instanceof CordonError) return view('no key', error.message.split('\n', 1)[0])
     if (error instanceof TooLongError) return view('refused', error.message)
+    if (error instanceof SyntaxError)
+      return view('refused', 'it answered with something that is no list of models')
+    if (error instanceof DOMException) return view('unreachable', `nothing came within ${WAIT_MS / 1000} s`)
     return view('unreachable', 'nobody answers there')
   }
 }

@@ -219,3 +219,27 @@ test('SPEC 2 bad input: no permission, as an ordinary user: exit 2, the file nam
     })
   }
 })
+
+test('docs/query.md: which commands need a workspace, and which take any directory', () => {
+  const cwd = temporary()
+  const run = (line: string) => cordon({ ...here, cwd }, ...line.split(' '))
+  const needing = ['q hi', 'models', 'tool ls', 'attachment ls', 'conversation ls', 'mount ls', 'gc']
+  for (const line of [...needing, 'config set assistant.max_steps 50'])
+    expect([line, run(line)]).toMatchObject([
+      line,
+      { code: 2, stderr: expect.stringContaining('no workspace at or above') },
+    ])
+  for (const line of [
+    'config show',
+    'config explain sandbox.mode',
+    'config validate',
+    'config set --user-workspace assistant.max_steps 50',
+    'policy compile',
+    'policy explain fs_read_file',
+    'why fs_read_file read x',
+    'profile ls',
+    'trust',
+    'mcp ls',
+  ])
+    expect([line, run(line)]).toMatchObject([line, { code: 0 }])
+})

@@ -126,3 +126,14 @@ test('no answer at all is no success', async () => {
   // It said something, before it did what it said.
   expect(query('go')).toMatchObject({ code: 0, stdout: 'I look.\n' })
 })
+
+test('assistant.instructions come after what Cordon says, and before the conversation', async () => {
+  const { requests } = await model([{ text: 'yes' }])
+  expect(query('--cfg', 'assistant.instructions="Answer briefly."', 'hi').code).toBe(0)
+  const [system, first] = (requests()[0]!.body as { messages: { role: string; content: string }[] }).messages
+  expect(system).toEqual({
+    role: 'system',
+    content: expect.stringMatching(/^You help a person in a workspace[^]*\n\nAnswer briefly\.$/),
+  })
+  expect(first!.role).toBe('user')
+})

@@ -34,7 +34,12 @@ export function recordRow({ seq, body }: ChainedRecord): string[] {
         words(key === 'expires' ? isoTime(Number(value) * 1000) : value).map((text) => `${key} ${text}`),
       ),
   ]
-  return [String(seq), isoTime(Number(at)), String(kind).padEnd(LONGEST_KIND), what.join(' '), String(op)]
+  return [
+    String(seq),
+    isoTime(Number(at)),
+    String(kind).padEnd(LONGEST_KIND),
+    `${what.join(' ')}  ${String(op)}`,
+  ]
 }
 
 /** With these somebody can check again that a passkey, or a key, said yes; nobody reads them. */

@@ -83,12 +83,12 @@ test.for([
   'decision 0406: %s (%s, always: %s): a yes to a call gives the secrets that it names, and no others',
   async ([run, origin, isAllowed, plain, secret]) => {
     const { config } = toolWith({ run, runIsWritten: origin === 'written' })
-    const decide = async (path: string) => {
+    const decided = async (path: string) => {
       const { mode, secrets } = await decideCallMode({ config, isAllowed, secretIn }, { path })
       return [mode, secrets]
     }
-    expect(await decide('.')).toEqual(plain)
-    expect(await decide('.env')).toEqual(secret)
+    expect(await decided('.')).toEqual(plain)
+    expect(await decided('.env')).toEqual(secret)
   },
 )
 

@@ -1,11 +1,11 @@
 """Runs a command in a pseudo-terminal and plays a script against it.
 
 stdin: JSON {"argv": [...], "cwd": "...", "env": {...}, "steps": [["expect text", "reply"], ...]}
-       A reply [rows, columns] resizes the terminal.
+       A reply [rows, columns] resizes the terminal; {"run": command, "type": text} runs a shell command first.
 An expected text "file:PATH" waits for that file instead, for programs that say nothing.
 stdout: JSON {"code": exit code (negative: signal), "raw": everything the terminal received}
 """
-import fcntl, json, os, pty, select, struct, sys, termios, time
+import fcntl, json, os, pty, select, struct, subprocess, sys, termios, time
 
 job = json.load(sys.stdin)
 pid, terminal = pty.fork()
@@ -24,6 +24,9 @@ while time.monotonic() < deadline:
         seen = screen.index(expected.encode(), seen) + len(expected.encode())
         if isinstance(reply, list):
             fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", *reply, 0, 0))
+        elif isinstance(reply, dict):
+            subprocess.run(["/bin/sh", "-ec", reply["run"]], cwd=job["cwd"], check=True)
+            os.write(terminal, reply["type"].encode())
         else:
             os.write(terminal, reply.encode())
     if not select.select([terminal], [], [], 0.05)[0]:

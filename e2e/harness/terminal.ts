@@ -14,8 +14,11 @@ export interface Played {
   readonly missed: readonly Step[]
 }
 
-/** What is typed, or the size `[rows, columns]` that the window gets. */
-export type Step = readonly [expect: string, then: string | readonly [number, number]]
+/** What is typed, the size `[rows, columns]` that the window gets, or what happens in `cwd` before something is typed. */
+export type Step = readonly [
+  expect: string,
+  then: string | readonly [number, number] | { readonly run: string; readonly type: string },
+]
 
 /** Runs cordon in a real pseudo-terminal: when the first text of a step appears, the second is typed. */
 export const cordonAtTerminal = (

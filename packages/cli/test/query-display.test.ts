@@ -66,6 +66,7 @@ test('SPEC 6.5: spaces at the end of a changed line are seen', () => {
     said: undefined,
     secret: undefined,
     replaces: false,
+    leads: [],
   }
   const call = { ...shown, changes: [{ path: 'a', lines }] }
   const text = formatCall(call, { style: (_, part) => part, columns: undefined })

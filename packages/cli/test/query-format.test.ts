@@ -15,7 +15,7 @@ import type { World } from '../src/world.ts'
 
 /** Of a file that cannot be read now: the call's own words. */
 const showCall = (tool: string, args: unknown, isOurs: boolean): ShownCall =>
-  showKnown(tool, args, { isOurs, textNow: () => undefined })
+  showKnown(tool, args, { isOurs, files: () => undefined })
 
 const plain = { style: (_: string, text: string): string => text }
 const plainStream = { ...plain, columns: undefined }

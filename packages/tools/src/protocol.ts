@@ -1,5 +1,6 @@
 import { type Context, type FsDenial } from '@cordon/policy'
 import { type Anchors } from './anchors.ts'
+import { type AsShown } from './as-shown.ts'
 import { type Infer, type ObjectSchema } from './schema.ts'
 
 /** One piece of a result. A resource's `uri` is workspace-rooted: no path of this host leaves the tool. */
@@ -50,6 +51,10 @@ export interface ToolIo {
   readonly anchors: Anchors
   /** To questions that an earlier run asked, by the question's id. */
   readonly answers: Readonly<Record<string, unknown>>
+  /** The words that each of them was asked in, where the host says so: an answer is one to those. */
+  readonly asked: Readonly<Record<string, unknown>>
+  /** What a person was shown of the call, if one was asked. */
+  readonly shown: AsShown
   /** The tool's own settings, from the configuration. */
   readonly options: Readonly<Record<string, unknown>>
 }

@@ -9,9 +9,15 @@ export type Consent =
   | { readonly kind: 'ask'; readonly result: ToolResult }
 
 /** Whether something that exists may be replaced: by the argument, by an answer, or it must be asked. */
-export function mayOverwrite(asked: boolean | undefined, { answers }: ToolIo, question: string): Consent {
-  if (asked === true) return { kind: 'given' }
-  const answer = asked ?? answers[OVERWRITE]
+export function mayOverwrite(
+  given: boolean | undefined,
+  { answers, asked }: ToolIo,
+  question: string,
+): Consent {
+  if (given === true) return { kind: 'given' }
+  // What it was said to may be another file by now (decision 0408).
+  const isOther = Object.hasOwn(asked, OVERWRITE) && asked[OVERWRITE] !== question
+  const answer = given ?? (isOther ? undefined : answers[OVERWRITE])
   if (answer === undefined)
     return {
       kind: 'ask',

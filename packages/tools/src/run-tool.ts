@@ -1,4 +1,5 @@
 import { Anchors } from './anchors.ts'
+import { parseShown } from './as-shown.ts'
 import { CordonError, isFields, quote } from '@cordon/policy'
 import { type CallInput, readCall } from './call-reader.ts'
 import { success, text } from './content.ts'
@@ -22,13 +23,19 @@ export async function performCall(
     const tool = findTool(called)
     if (!tool) throw new ToolError(unknownTool(called))
     const context = call.context()
-    const { answers, options } = call.tool
+    const { answers, asked, options, shown } = call.tool
     const args = call.tool['arguments'] ?? {}
     // SPEC 1.9: the policy goes with both actions, but describing touches nothing.
     if (context.data.action === 'format_arguments')
       return { result: success(text(tool.describe(args))), sound: true }
     using anchors = new Anchors()
-    const io: ToolIo = { anchors, answers: recordOf(answers), options: recordOf(options) }
+    const io: ToolIo = {
+      anchors,
+      answers: recordOf(answers),
+      asked: recordOf(asked),
+      shown: parseShown(shown),
+      options: recordOf(options),
+    }
     return { result: await tool.run(args, context, io), sound: true }
   } catch (error) {
     return { result: reportError(error, called), sound: error instanceof CordonError }

@@ -25,7 +25,7 @@ const FEW = 4
  * nothing. What cannot be seen is written as what it is.
  */
 export function formatCall(
-  { tool, arguments: args, summary, said, unsaid, changes, isEdited = false }: ShownCall,
+  { tool, arguments: args, summary, said, unsaid, leads, changes, isEdited = false }: ShownCall,
   { style, columns }: Styled,
   extent: 'cut' | 'whole' = 'cut',
 ): string {
@@ -47,6 +47,13 @@ export function formatCall(
       `${wrapBelow(`    ${line}`, '      ', columns)}\n`,
       ...below.flatMap((text) => quotedRows(text, columns)),
     ]),
+    ...leads
+      .slice(0, most)
+      .map(
+        ({ path, place }) =>
+          `${wrapBelow(`    (${showWhole(path)} leads to ${showWhole(place)})`, '    ', columns)}\n`,
+      ),
+    ...(leads.length > most ? [`    ${style('yellow', `… ${leads.length - most} more links`)}\n`] : []),
     ...changes.map(({ path, lines }) => {
       const rows = lines.flatMap((line) => diffRows(line, { style, columns }))
       const shown = rows.slice(0, most)

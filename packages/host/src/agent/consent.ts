@@ -1,8 +1,11 @@
 import { formatKeyPath } from '@cordon/config'
 import { shellWord, tomlString } from '@cordon/policy'
+import type { ShownPath } from '@cordon/tools'
 import { type CallMode, decideCallMode } from '../execute/call-mode.ts'
 import { unaskedSecret } from '../execute/consent.ts'
+import type { FilesNow } from './files-now.ts'
 import { type Foreseen, NOTHING_FORESEEN } from './foresee.ts'
+import { changedSince } from './shown-paths.ts'
 import type { ShownCall } from './shown.ts'
 import type { OpenTool } from './toolbox.ts'
 
@@ -16,16 +19,16 @@ export type Verdict =
   | { readonly kind: 'refuse'; readonly reply?: string }
 
 /** What came of somebody's editor. */
-type Edited =
+type EditedText =
   | { readonly kind: 'text'; readonly text: string }
   /** There is none, it failed, or nothing was changed: no decision. Whoever edits was told. */
   | { readonly kind: 'nothing' }
 
 /** Somebody at a terminal who decides about calls and results. */
 export interface Decider {
-  /** `problem`: what is wrong with what they wrote in their editor. */
+  /** `problem`: what is wrong with what they wrote in their editor, or why they are asked again. */
   decides(call: ShownCall, problem?: string): Promise<Verdict>
-  edits(what: 'arguments' | 'result', text: string): Promise<Edited>
+  edits(what: 'arguments' | 'result', text: string): Promise<EditedText>
   /** Whether the model may have this result. */
   handsOver(tool: string, text: string): Promise<boolean>
 }
@@ -39,49 +42,89 @@ export type Consent =
       readonly isEdited: boolean
       /** SPEC 4.9: whether the result may hold what may be secret. */
       readonly secrets: 'take' | 'leave out'
+      /** What the yes was said to; undefined: nobody was asked. */
+      readonly shown: readonly ShownPath[] | undefined
     }
   | { readonly kind: 'refused'; readonly outcome: 'denied' | 'skipped' | 'error'; readonly text: string }
 
-/** SPEC 6.5: may this call run? Without anybody to ask, `ask` and `edit` are a no. */
+/** `told`: who wrote the arguments is not asked about them. */
+type Show = (look: Look, purpose?: 'asked' | 'told') => Promise<ShownCall>
+
+/** All that is known of a call before it runs, of one moment. */
+export interface Look {
+  readonly arguments: unknown
+  readonly isEdited: boolean
+  readonly decided: CallMode
+  readonly foreseen: Foreseen
+  readonly files: FilesNow
+  /** What a person is shown it against; none where nobody is asked. */
+  readonly paths: readonly ShownPath[]
+}
+
+export type ConsentTool = Pick<
+  OpenTool,
+  'name' | 'source' | 'config' | 'isAllowed' | 'secretIn' | 'pathsIn' | 'filesNow' | 'foresee' | 'shownPaths'
+>
+
+/**
+ * SPEC 6.5: may this call run? Without anybody to ask, `ask` and `edit` are a no. A yes is to what was shown: what changed
+ * while the question stood is shown and asked about again (decision 0408).
+ */
 export async function consentTo(
-  tool: Pick<OpenTool, 'name' | 'source' | 'config' | 'isAllowed' | 'secretIn' | 'pathsIn' | 'foresee'>,
+  tool: ConsentTool,
   args: unknown,
-  show: (mode: CallMode, foreseen: Foreseen) => Promise<ShownCall>,
+  show: Show,
   decider: Decider | undefined,
 ): Promise<Consent> {
-  const decided = await decideCallMode(tool, args)
+  let asked: Asked = { arguments: args, isEdited: false }
+  for (;;) {
+    const consent = await consentOnce(tool, asked, show, decider)
+    if (consent.kind !== 'changed') return consent
+    asked = consent.asked
+  }
+}
+
+interface Asked extends Pick<Look, 'arguments' | 'isEdited'> {
+  /** Why it is asked about again. */
+  readonly problem?: string
+}
+
+async function consentOnce(
+  tool: ConsentTool,
+  asked: Asked,
+  show: Show,
+  decider: Decider | undefined,
+): Promise<Consent | { readonly kind: 'changed'; readonly asked: Asked }> {
+  const look = await lookAt(tool, asked)
+  const { decided, foreseen } = look
   const { mode, secret } = decided
-  const foreseen = mode === 'ask' ? await tool.foresee(args) : NOTHING_FORESEEN
-  const shown = await show(decided, foreseen)
+  const shown = await show(look)
   const refused = (reason: string, outcome: 'denied' | 'skipped' = 'denied'): Consent => ({
     kind: 'refused',
     outcome,
     text: `tool ${tool.name}: ${reason}`,
   })
-  const run = (always: boolean): Consent => ({
-    kind: 'run',
-    // One question: it said what is replaced.
-    arguments: foreseen.replaces ? { ...(args as object), overwrite: true } : args,
-    always,
-    isEdited: false,
-    secrets: decided.secrets,
-  })
-  if (mode === 'unattended') return run(false)
+  if (mode === 'unattended') return runAs(look)
   // Nobody is asked about what cannot succeed (decision 0366).
   if (foreseen.refusal !== undefined) return { kind: 'refused', outcome: 'error', text: foreseen.refusal }
   if (mode === 'skip') return refused(SKIPPED, 'skipped')
   if (!decider)
     return refused(`${secret === undefined ? NOBODY : unaskedSecret(secret)}\n${howToAllow(tool)}`)
-  let draft: Draft = { text: JSON.stringify(args, undefined, 2) }
-  let verdict: Verdict = mode === 'edit' ? { kind: 'edit' } : await decider.decides(shown)
+  let draft: Draft = { text: JSON.stringify(asked.arguments, undefined, 2) }
+  let verdict: Verdict =
+    mode === 'edit' && asked.problem === undefined
+      ? { kind: 'edit' }
+      : await decider.decides(shown, asked.problem)
   // A slip of the finger, or an editor that fails, is no refusal: the question is asked again.
   while (verdict.kind === 'edit') {
     const edited = await editArguments(tool, draft, decider)
-    if (edited.kind === 'arguments') {
+    if (edited.kind === 'look') {
       // Rules by argument are about what runs.
-      const { mode: now, secrets } = await decideCallMode(tool, edited.value)
-      if (now === 'skip') return refused(SKIPPED, 'skipped')
-      return { kind: 'run', arguments: edited.value, always: false, isEdited: true, secrets }
+      if (edited.look.decided.mode === 'skip') return refused(SKIPPED, 'skipped')
+      const changes = changedSince(look.paths, edited.look.paths)
+      if (changes.length > 0) return changed(edited.look, changes)
+      await show(edited.look, 'told')
+      return { ...runAs(edited.look), arguments: edited.look.arguments }
     }
     draft = edited.draft
     verdict = await decider.decides(shown, draft.problem)
@@ -92,9 +135,47 @@ export async function consentTo(
         ? 'the person declined the call'
         : `the person declined the call and says: ${verdict.reply}`,
     )
+  const changes = changedSince(look.paths, tool.shownPaths(asked.arguments, tool.filesNow()))
+  if (changes.length > 0) return changed(asked, changes)
   // What may be secret is asked about each time, whatever was answered before (decision 0365); what is edited, too.
-  return run(verdict.kind === 'always' && mode === 'ask' && secret === undefined)
+  const always = verdict.kind === 'always' && mode === 'ask' && secret === undefined
+  return { ...runAs(look), always }
 }
+
+/** Where nobody is asked, nothing is looked at. */
+async function lookAt(tool: ConsentTool, { arguments: args, isEdited }: Asked): Promise<Look> {
+  const decided = await decideCallMode(tool, args)
+  const { mode } = decided
+  const files = tool.filesNow()
+  const isForeseen = isEdited || mode === 'ask'
+  return {
+    arguments: args,
+    isEdited,
+    decided,
+    files,
+    foreseen: isForeseen ? await tool.foresee(args, files) : NOTHING_FORESEEN,
+    paths: isForeseen || mode === 'edit' ? tool.shownPaths(args, files) : [],
+  }
+}
+
+const runAs = ({
+  arguments: args,
+  isEdited,
+  decided,
+  foreseen,
+  paths,
+}: Look): Extract<Consent, { kind: 'run' }> => ({
+  kind: 'run',
+  // One question: it said what is replaced.
+  arguments: foreseen.replaces ? { ...(args as object), overwrite: true } : args,
+  always: false,
+  isEdited,
+  secrets: decided.secrets,
+  shown: decided.mode === 'unattended' && !isEdited ? undefined : paths,
+})
+
+const changed = ({ arguments: args, isEdited }: Asked, changes: readonly string[]) =>
+  ({ kind: 'changed', asked: { arguments: args, isEdited, problem: changes.join('\n') } }) as const
 
 const SKIPPED = 'its run mode is skip, so it was not run'
 
@@ -116,24 +197,20 @@ interface Draft {
   readonly problem?: string
 }
 
-type EditedArguments =
-  | { readonly kind: 'arguments'; readonly value: unknown }
+type Edited =
+  | { readonly kind: 'look'; readonly look: Look }
   | { readonly kind: 'again'; readonly draft: Draft }
 
 /** What does not fit is there again at the next edit. */
-async function editArguments(
-  tool: Pick<OpenTool, 'foresee'>,
-  draft: Draft,
-  decider: Decider,
-): Promise<EditedArguments> {
+async function editArguments(tool: ConsentTool, draft: Draft, decider: Decider): Promise<Edited> {
   const edited = await decider.edits('arguments', draft.text)
   if (edited.kind === 'nothing') return { kind: 'again', draft: { text: draft.text } }
   const { text } = edited
-  const again = (problem: string): EditedArguments => ({ kind: 'again', draft: { text, problem } })
+  const again = (problem: string): Edited => ({ kind: 'again', draft: { text, problem } })
   try {
-    const value: unknown = JSON.parse(text)
-    const { refusal } = await tool.foresee(value)
-    return refusal === undefined ? { kind: 'arguments', value } : again(refusal)
+    const look = await lookAt(tool, { arguments: JSON.parse(text) as unknown, isEdited: true })
+    const { refusal } = look.foreseen
+    return refusal === undefined ? { kind: 'look', look } : again(refusal)
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error
     return again(`what you saved is not JSON: ${error.message}`)

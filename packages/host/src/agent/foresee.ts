@@ -1,4 +1,4 @@
-import { lstatSync, statSync } from 'node:fs'
+import { lstatSync } from 'node:fs'
 import { join } from 'node:path'
 import { type AccessPolicy, Context, CordonError, DeniedError, type Location, show } from '@cordon/policy'
 import { parseArguments, reportError } from '@cordon/tools'
@@ -6,7 +6,8 @@ import { loadPatternTest } from '../execute/patterns.ts'
 import type { LocalTool } from '../execute/tool.ts'
 import { type Touched, touchedBy } from '../execute/touched.ts'
 import { editProblem } from './shown.ts'
-import type { TextNow } from './text-now.ts'
+import type { FilesNow } from './files-now.ts'
+import { takenAs } from './shown-paths.ts'
 
 /** What is known of a call before it runs, and before anybody is asked about it. */
 export interface Foreseen {
@@ -21,7 +22,7 @@ export const NOTHING_FORESEEN: Foreseen = { refusal: undefined, replaces: false 
 interface ForeseeWorld {
   readonly root: string
   readonly policy: AccessPolicy | undefined
-  readonly textNow: TextNow
+  readonly files: FilesNow
 }
 
 /**
@@ -37,11 +38,13 @@ export async function foresee(
     const given = parseArguments(tool.parameters, args, await loadPatternTest(tool.parameters))
     if (!tool.shipped || !world.policy) return NOTHING_FORESEEN
     const context = new Context({ root: world.root, action: 'run', access: world.policy, tool: tool.name })
-    const places = touchedBy(tool.name, given).map((touched) => placeOf(context, touched, world.root))
+    const places = touchedBy(tool.name, given).map((touched) =>
+      placeOf(context, touched, world, takenAs(tool.name, touched)),
+    )
     const replaced = places.find((place) => place?.isReplaced)
     if (replaced && given['overwrite'] === false)
       return { refusal: `${show(replaced.name)} exists and was not replaced`, replaces: false }
-    const problem = tool.name === 'fs_modify_file' ? editProblem(given, world.textNow) : undefined
+    const problem = tool.name === 'fs_modify_file' ? editProblem(given, world.files) : undefined
     return { refusal: problem, replaces: replaced !== undefined }
   } catch (error) {
     if (!(error instanceof CordonError)) throw error
@@ -56,20 +59,24 @@ interface Place {
 }
 
 /** Throws as the tool would. Undefined: what a link of that name is taken for is the tool's to say. */
-function placeOf(context: Context, { path, want }: Touched, root: string): Place | undefined {
+function placeOf(
+  context: Context,
+  { path, want }: Touched,
+  { root, files }: ForeseeWorld,
+  as: 'object' | 'entry',
+): Place | undefined {
   if (want !== 'write') {
     const { absolute, relative } = context.locate(path, want)
     if (want !== 'read' && !isThere(absolute)) throw new MissingError(`${show(relative)} does not exist`)
     return { name: relative, isReplaced: false }
   }
-  if (isLink(join(root, path))) return undefined
+  if (as === 'entry' && isLink(join(root, path))) return undefined
   const [create, update] = (['create', 'update'] as const).map((each) => attempt(context, path, each))
-  const place = [create, update].find((each): each is Location => each !== undefined && 'absolute' in each)
-  const target = place?.absolute ?? (create instanceof DeniedError ? join(root, create.denied.target) : '')
-  const there = statSync(target, { throwIfNoEntry: false })
-  const needed = there ? update : create
+  const file = files(path, as)
+  const { kind = 'missing' } = file?.look() ?? {}
+  const needed = kind === 'missing' ? create : update
   if (needed instanceof Error) throw needed
-  return { name: path, isReplaced: there?.isFile() === true }
+  return { name: file?.path ?? path, isReplaced: kind === 'file' }
 }
 
 function attempt(context: Context, path: string, want: 'create' | 'update'): Location | DeniedError {

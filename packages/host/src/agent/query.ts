@@ -34,7 +34,6 @@ import { chooseModel, keysIn, type ModelChoice, type OpenModel, openModel } from
 import { begin, Made } from './made.ts'
 import { restOf } from './rest-of-turn.ts'
 import { ServerWarnings } from './server-warnings.ts'
-import { openAmbientTextNow, type TextNow } from './text-now.ts'
 import { namesIn, requireTools, Toolbox, type ToolNames } from './toolbox.ts'
 import { divideWindow } from './window.ts'
 import { runTurn, type Sight, TurnControl, type TurnEnd } from './turn.ts'
@@ -89,7 +88,6 @@ export class Query implements AsyncDisposable {
   readonly #toolbox: Toolbox
   readonly #gateway: Gateway
   readonly #paths: HostPaths
-  readonly #textNow: TextNow
   readonly #warnings: ServerWarnings
   /** What goes again if nothing is asked. */
   #made: Made | undefined
@@ -110,7 +108,6 @@ export class Query implements AsyncDisposable {
     this.#opened = opened.opened
     this.#gateway = opened.gateway
     this.#paths = opened.paths
-    this.#textNow = opened.textNow
     this.#warnings = opened.warnings
     this.#made = opened.made
     this.#isUntitled = opened.isNew
@@ -120,7 +117,6 @@ export class Query implements AsyncDisposable {
       respondent: options.audience.respondent,
       remembered: openAnswerMemory(),
       askPerson: options.audience.askPerson,
-      textNow: opened.textNow,
       refresh: (uri, signal) => this.#refresh(uri, signal),
       keep: (uri, mimeType, content) => this.#keep(uri, mimeType, content),
     })
@@ -179,8 +175,6 @@ export class Query implements AsyncDisposable {
       places: hidden,
       audience: { warn: (text, server) => warnings.take(text, server), ...(waiting ? { waiting } : {}) },
     })
-    const rules = gateway.policyOf('tool', 'fs_modify_file')?.fs ?? []
-    const textNow = openAmbientTextNow(project.root.path, rules)
     const query = new Query(options, {
       shelf,
       project,
@@ -188,7 +182,6 @@ export class Query implements AsyncDisposable {
       opened,
       gateway,
       paths,
-      textNow,
       warnings,
       made,
       isNew: !known,
@@ -310,7 +303,6 @@ export class Query implements AsyncDisposable {
       see: audience.see,
       control: this.control,
       isOurs: (tool) => this.#gateway.localTools.get(tool)?.shipped === true,
-      textNow: this.#textNow,
       now: () => this.#shelf.now(),
       isKept: this.isKept,
     })
@@ -385,7 +377,6 @@ interface Opened {
   readonly opened: OpenModel
   readonly gateway: Gateway
   readonly paths: HostPaths
-  readonly textNow: TextNow
   readonly warnings: ServerWarnings
   readonly made: Made
   readonly isNew: boolean

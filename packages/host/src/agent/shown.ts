@@ -1,10 +1,11 @@
 import { isUtf8 } from 'node:buffer'
 import { CordonError, isFields } from '@cordon/policy'
-import { type FileEdit, findTool, parseEdits } from '@cordon/tools'
+import { type FileEdit, findTool, parseEdits, type Seen, type ShownPath } from '@cordon/tools'
 import { differenceOf } from '../trust/difference.ts'
-import type { TextNow } from './text-now.ts'
+import { type FileNow, type FilesNow, textOf } from './files-now.ts'
+import { type Lead, leadsIn } from './shown-paths.ts'
 
-/** One changed file, in the lines of a diff: ` `, `-`, `+` and the text. */
+/** One changed file, by the name where it really is, in the lines of a diff: ` `, `-`, `+` and the text. */
 interface ShownChange {
   readonly path: string
   readonly lines: readonly string[]
@@ -22,6 +23,8 @@ export interface ShownCall {
   readonly unsaid?: Readonly<Record<string, unknown>>
   /** In the tool's own words: what it says of itself, so beside its arguments and never instead of them (decision 0293). */
   readonly said: string | undefined
+  /** Where its paths lead, if that is not what is written there (decision 0409). */
+  readonly leads: readonly Lead[]
   /** SPEC 6.5: what it would change, for the tools of ours that change files. */
   readonly changes: readonly ShownChange[]
   /** SPEC 4.9: what the question says of it: what may be secret. */
@@ -34,17 +37,24 @@ export interface ShownCall {
   readonly isEdited?: boolean
 }
 
-interface ShowOptions {
+interface Surroundings {
+  readonly files: FilesNow
+  /** A file that is there is replaced. */
+  readonly replaces: boolean
+  /** What the person is shown it against; none where nobody is asked. */
+  readonly paths: readonly ShownPath[]
+}
+
+interface ShowOptions extends Partial<Surroundings> {
   readonly isOurs: boolean
-  readonly textNow: TextNow
-  readonly replaces?: boolean
+  readonly files: FilesNow
 }
 
 /** `isOurs`: it is the tool that Cordon ships. Of what the arguments name, only the files are looked at that would be changed. */
 export function showCall(
   tool: string,
   args: unknown,
-  { isOurs, textNow, replaces = false }: ShowOptions,
+  { isOurs, files, replaces = false, paths = [] }: ShowOptions,
 ): ShownCall {
   return {
     tool,
@@ -52,7 +62,8 @@ export function showCall(
     summary: isOurs ? summaryOf(tool, args) : undefined,
     said: undefined,
     ...(isOurs ? unsaidIn(tool, args) : {}),
-    changes: isOurs ? changesOf(tool, args, textNow, replaces) : [],
+    leads: leadsIn(paths),
+    changes: isOurs ? changesOf(tool, args, { files, replaces, paths }) : [],
     secret: undefined,
     replaces,
   }
@@ -73,39 +84,42 @@ function summaryOf(tool: string, args: unknown): string | undefined {
   }
 }
 
-function changesOf(tool: string, args: unknown, textNow: TextNow, replaces: boolean): ShownChange[] {
+function changesOf(tool: string, args: unknown, around: Surroundings): ShownChange[] {
+  const { files, replaces } = around
   if (!isFields(args)) return []
-  if (tool === 'fs_create_file') return contentOf(args, textNow, replaces)
-  if (tool === 'fs_delete_file') return deletionOf(args, textNow)
-  if (tool === 'fs_move_file' && replaces && typeof args['to'] === 'string')
-    return [{ path: args['to'], lines: [REPLACED] }]
+  if (tool === 'fs_create_file') return contentOf(args, around)
+  if (tool === 'fs_delete_file') return lossAt(args['path'], files)
+  if (tool === 'fs_move_file' && replaces)
+    return lossAt(args['to'], files).map(({ path, lines }) => ({ path, lines: [REPLACED, ...lines] }))
   if (tool !== 'fs_modify_file') return []
-  return [...byFile(editsIn(args), textNow)].map(([file, edits]) => ({
+  return [...byFile(editsIn(args), files)].map(([file, edits]) => ({
     path: file?.path ?? edits[0]!.path,
-    lines: linesOfChange(file?.read(), edits),
+    lines: linesOfChange(textOf(file), edits),
   }))
 }
 
-/** What is lost: its size, and its lines. Of a link, or what is not there, the call itself says enough. */
-function deletionOf({ path }: Readonly<Record<string, unknown>>, textNow: TextNow): ShownChange[] {
-  if (typeof path !== 'string') return []
-  const file = textNow(path)
-  const entry = file?.stat()
-  // A link itself is deleted, and not what was found behind it.
-  if (!file || !entry || file.path !== path) return []
-  if (entry.kind !== 'file') return [{ path, lines: [`(${entry.kind})`] }]
-  const text = file.read()
-  const size = `${entry.size.toLocaleString('en')} bytes`
-  if (text === undefined) return [{ path, lines: [`(${size} that are no text, or too many to show)`] }]
-  return [{ path, lines: [`(${size})`, ...(text === '' ? [] : linesOf('-', text))] }]
+/** What is lost of an entry: its size, and its lines. A link itself goes, and not what is behind it. */
+function lossAt(path: unknown, files: FilesNow): ShownChange[] {
+  const file = typeof path === 'string' ? files(path, 'entry') : undefined
+  const seen = file?.look()
+  if (!file || !seen || seen.kind === 'missing') return []
+  return [{ path: file.path, lines: linesLost(seen, textOf(file)) }]
+}
+
+function linesLost({ kind, size }: Seen, text: string | undefined): string[] {
+  if (kind === 'link') return ['(a link, and not what it leads to)']
+  if (kind !== 'file') return [`(${kind})`]
+  const bytes = `${size.toLocaleString('en')} bytes`
+  if (text === undefined) return [`(${bytes} that are no text, or too many to show)`]
+  return [`(${bytes})`, ...(text === '' ? [] : linesOf('-', text))]
 }
 
 /** Two spellings of one file are one change of it, as the tool has it. */
 function byFile(
   edits: readonly FileEdit[],
-  textNow: TextNow,
-): (readonly [ReturnType<TextNow>, readonly FileEdit[]])[] {
-  const found = edits.map((edit) => ({ edit, file: textNow(edit.path) }))
+  files: FilesNow,
+): (readonly [FileNow | undefined, readonly FileEdit[]])[] {
+  const found = edits.map((edit) => ({ edit, file: files(edit.path) }))
   return [...Map.groupBy(found, ({ edit, file }) => file?.path ?? edit.path).values()].map(
     (some) => [some[0]?.file, some.map(({ edit }) => edit)] as const,
   )
@@ -155,10 +169,10 @@ function edited(now: string, edits: readonly FileEdit[]): string | undefined {
 }
 
 /** Why edits cannot be made in the files as they are now, in the tool's own words; undefined: nothing is known. */
-export function editProblem(args: unknown, textNow: TextNow): string | undefined {
+export function editProblem(args: unknown, files: FilesNow): string | undefined {
   try {
-    for (const [file, edits] of byFile(parseEdits(args), textNow)) {
-      const now = file?.read()
+    for (const [file, edits] of byFile(parseEdits(args), files)) {
+      const now = textOf(file)
       if (now !== undefined) edited(now, edits)
     }
     return undefined
@@ -174,12 +188,11 @@ const MOST_WORK = 100_000_000
 /** Also what is written in another alphabet: nobody reads base64. Of a file that is there, what changes. */
 function contentOf(
   { path, content = '', encoding, overwrite }: Readonly<Record<string, unknown>>,
-  textNow: TextNow,
-  replaces: boolean,
+  { files, replaces, paths }: Surroundings,
 ): ShownChange[] {
   if (typeof path !== 'string' || typeof content !== 'string') return []
   const bytes = Buffer.from(content, encoding === 'base64' ? 'base64' : 'utf8')
-  const replaced = replaces ? textNow(path)?.read() : undefined
+  const replaced = replaces ? textOf(files(path)) : undefined
   const isText = isUtf8(bytes)
   const lines =
     isText && replaced !== undefined
@@ -190,7 +203,8 @@ function contentOf(
             `(not UTF-8: a byte that is no text is written as \\xff, a backslash as \\\\)`,
             ...linesOf('+', withBytes(bytes)),
           ]
-  return [{ path, lines: [...(replaces || overwrite === true ? [REPLACED] : []), ...lines] }]
+  const place = paths.find((each) => each.path === path)?.place ?? path
+  return [{ path: place, lines: [...(replaces || overwrite === true ? [REPLACED] : []), ...lines] }]
 }
 
 const REPLACED = '(replaces all that is there)'

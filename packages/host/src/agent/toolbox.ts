@@ -2,12 +2,13 @@ import type { CallToolResult, Tool } from '@modelcontextprotocol/client'
 import type { LanguageModelV4FunctionTool } from '@ai-sdk/provider'
 import type { Config, ToolConfig } from '@cordon/config'
 import { CordonError, show, suggest } from '@cordon/policy'
-import { parseArguments } from '@cordon/tools'
+import { parseArguments, type ShownPath } from '@cordon/tools'
 import type { JsonObject, Resource } from '@cordon/workspace'
 import { type Answer, type AnswerMemory, isKept, type Respondent } from '../execute/questions.ts'
 import type { ToolQuestion } from '../execute/result.ts'
 import type { LocalTool } from '../execute/tool.ts'
 import type { CallPaths } from '../execute/run-mode.ts'
+import type { CallSecrets } from '../execute/secrets.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { identityOf, serverOf, sourceOf } from '../gateway/names.ts'
 import { type OfferedTool, type Offering, openOffering } from './offering.ts'
@@ -15,7 +16,8 @@ import { BUILT_IN, type BuiltInName, describePolicy, isBuiltIn } from './built-i
 import { READERS } from '../built-in-tools.ts'
 import { TurnError } from './errors.ts'
 import { foresee, type Foreseen, NOTHING_FORESEEN } from './foresee.ts'
-import type { TextNow } from './text-now.ts'
+import { type FilesNow, openAmbientFilesNow } from './files-now.ts'
+import { shownPaths } from './shown-paths.ts'
 
 /** What a tool gave back, as the log keeps it and the model reads it. */
 export interface ToolAnswer {
@@ -31,7 +33,11 @@ export interface OpenTool extends Omit<OfferedTool, 'perform'> {
   /** SPEC 4.9: what a person is told of a call that names what may be secret. */
   readonly secretIn: (args: unknown) => string | undefined
   /** What is known of a call before anybody is asked about it. */
-  readonly foresee: (args: unknown) => Promise<Foreseen>
+  readonly foresee: (args: unknown, files: FilesNow) => Promise<Foreseen>
+  /** The files as they are from now on, for the person who is asked. */
+  readonly filesNow: () => FilesNow
+  /** What a person is shown a call against (decision 0408). */
+  readonly shownPaths: (args: unknown, files: FilesNow) => readonly ShownPath[]
   /** What a call touches; undefined: that is not known of this tool. */
   readonly pathsIn: CallPaths
   /** `free`: it changes nothing, so it may run beside others. */
@@ -48,6 +54,8 @@ export interface CallHow {
   readonly keeps: (question: ToolQuestion, answer: Answer) => Promise<void>
   /** SPEC 4.9: whether the result may hold what may be secret. */
   readonly secrets: 'take' | 'leave out'
+  /** What a person said yes to; undefined: nobody was asked. */
+  readonly shown: readonly ShownPath[] | undefined
 }
 
 /** `--tool` and `--no-tool`, by the names that tools have at the beginning. */
@@ -69,8 +77,6 @@ export interface ToolboxOptions {
   readonly askPerson:
     | ((question: string, options: readonly string[]) => Promise<string | undefined>)
     | undefined
-  /** To look at what a call would change, for the person who is asked. */
-  readonly textNow: TextNow
   /** Keeps what is no text, and says how it is referred to. */
   readonly keep: (uri: string, mimeType: string, content: Buffer) => Promise<Resource>
 }
@@ -155,8 +161,10 @@ export class Toolbox implements AsyncDisposable {
                 ? gateway.secrets.forCall().namedIn(name, args, 'others')
                 : undefined,
             pathsIn: () => undefined,
-            foresee: (args) =>
-              this.#foresee({ name, shipped: false, parameters: BUILT_IN[name].parameters }, args),
+            filesNow: () => this.#filesNow(name),
+            foresee: (args, files) =>
+              this.#foresee({ name, shipped: false, parameters: BUILT_IN[name].parameters }, args, files),
+            shownPaths: () => [],
             order: name === 'ask_user' ? 'alone' : 'free',
             run: (args, how) => this.#runBuiltIn(name, args, how),
           }
@@ -164,27 +172,35 @@ export class Toolbox implements AsyncDisposable {
     }
     const tool = await (await this.#offering).find(name)
     if (!tool) return undefined
-    const secrets = gateway.secrets.forCall()
+    let secrets: CallSecrets | undefined
     const isShipped = tool.source === 'local' && gateway.localTools.get(name)?.shipped === true
+    // Programs open files by themselves: what was shown of them is only looked at again before they run.
+    const isHeld = isShipped && name !== 'unix_utils'
     const changesNothing = isShipped ? READERS.has(name) : this.#readOnly.has(identityOf(tool))
     return {
       name,
       source: tool.source,
       config: tool.config,
       isAllowed: this.#allowed.has(identityOf(tool)),
-      secretIn: (args) => secrets.namedIn(name, args, isShipped ? 'ours' : 'others'),
-      pathsIn: (args) => gateway.pathsIn(name, args),
-      foresee: async (args) => {
-        const local = tool.source === 'local' ? gateway.localTools.get(name) : undefined
-        return local ? this.#foreseeLocal(local, args) : NOTHING_FORESEEN
+      secretIn: (args) => {
+        secrets = gateway.secrets.forCall() // what was looked up for one question is not true for the next
+        return secrets.namedIn(name, args, isShipped ? 'ours' : 'others')
       },
+      pathsIn: (args) => gateway.pathsIn(name, args),
+      filesNow: () => this.#filesNow(name),
+      foresee: async (args, files) => {
+        const local = tool.source === 'local' ? gateway.localTools.get(name) : undefined
+        return local ? this.#foreseeLocal(local, args, files) : NOTHING_FORESEEN
+      },
+      shownPaths: (args, files) => (isHeld ? shownPaths(name, args, files) : gateway.wordPaths(args)),
       order: changesNothing ? 'free' : 'alone',
       ...(tool.describe ? { describe: tool.describe } : {}),
-      run: async (args, { signal, inquired, keeps, secrets: wanted }) => {
+      run: async (args, { signal, inquired, keeps, secrets: wanted, shown }) => {
         const { remembered } = this.#options
         const respondent = this.#respondent(inquired, keeps)
-        const leaveOut = wanted === 'take' ? undefined : secrets
-        const result = await tool.perform({ arguments: args, signal, respondent, remembered, leaveOut })
+        const leaveOut = wanted === 'take' ? undefined : (secrets ?? gateway.secrets.forCall())
+        const how = { signal, respondent, remembered, leaveOut, ...(isHeld ? { shown } : {}) }
+        const result = await tool.perform({ arguments: args, ...how })
         return this.#answer(name, result, signal)
       },
     }
@@ -221,15 +237,20 @@ export class Toolbox implements AsyncDisposable {
     return only.length === 0 || this.#only.has(identity)
   }
 
-  #foresee(tool: Parameters<typeof foresee>[0], args: unknown): Promise<Foreseen> {
-    const { gateway, textNow } = this.#options
+  #foresee(tool: Parameters<typeof foresee>[0], args: unknown, files: FilesNow): Promise<Foreseen> {
+    const { gateway } = this.#options
     const policy = gateway.policyOf('tool', tool.name)
-    return foresee(tool, args, { root: gateway.options.project.root.path, policy, textNow })
+    return foresee(tool, args, { root: gateway.options.project.root.path, policy, files })
+  }
+
+  #filesNow(tool: string): FilesNow {
+    const { gateway } = this.#options
+    return openAmbientFilesNow(gateway.options.project.root.path, gateway.policyOf('tool', tool)?.fs ?? [])
   }
 
   /** Whose a mount is that the call names is told as it is after a call that failed. */
-  async #foreseeLocal(tool: LocalTool, args: unknown): Promise<Foreseen> {
-    const foreseen = await this.#foresee(tool, args)
+  async #foreseeLocal(tool: LocalTool, args: unknown, files: FilesNow): Promise<Foreseen> {
+    const foreseen = await this.#foresee(tool, args, files)
     if (foreseen.refusal === undefined) return foreseen
     const { project, compiler, surroundings, audience } = this.#options.gateway.options
     const { adviceOn } = await import('../execute/advice.ts')

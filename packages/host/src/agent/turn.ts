@@ -7,16 +7,14 @@ import { type ConversationEvent, type Json, type JsonObject, type StoredEvent } 
 import { alwaysDelta } from '../conversation/always.ts'
 import type { CallMode } from '../execute/call-mode.ts'
 import type { AttachedResource } from '../attachment/blocks.ts'
-import { consentTo, type Decider } from './consent.ts'
+import { consentTo, type Decider, type Look } from './consent.ts'
 import { assembleContext, type ContextOptions, wholeResult } from './context.ts'
 import type { ModelFailure } from './errors.ts'
-import type { Foreseen } from './foresee.ts'
 import { readReply, type Reply, type Usage, type WantedCall } from './reply.ts'
 import { loadPatternTest } from '../execute/patterns.ts'
 import { decideRunMode } from '../execute/run-mode.ts'
 import { serverOf, titleOf } from '../gateway/names.ts'
 import { showCall, type ShownCall } from './shown.ts'
-import type { TextNow } from './text-now.ts'
 import type { CallHow, OpenTool, ToolAnswer, Toolbox } from './toolbox.ts'
 
 /** What somebody who follows a turn is told. Whatever is told of calls and results is on the disk by then. */
@@ -72,7 +70,6 @@ export interface Turn {
   readonly see: (sight: Sight) => void
   readonly control: TurnControl
   readonly isOurs: (tool: string) => boolean
-  readonly textNow: TextNow
   /** A message of the provider's, without the key. */
   readonly redact: (text: string) => string
   readonly now: () => Date
@@ -320,46 +317,44 @@ async function admit(
     turn.see({
       kind: 'call',
       id: call.id,
-      call: showCall(name, args, { isOurs: false, textNow: turn.textNow }),
+      call: showCall(name, args, { isOurs: false, files: () => undefined }),
     })
     return no(outcome, text)
   }
   if (signal.aborted) return unseen('cancelled', notRun(turn))
   if (!tool) return unseen('error', `there is no tool of this name: ${name}`)
   if (input.kind === 'invalid') return unseen('error', input.why)
-  const show = async ({ mode, secret }: CallMode, { refusal, replaces }: Foreseen): Promise<ShownCall> => {
+  const show = async (look: Look, purpose: 'asked' | 'told' = 'asked'): Promise<ShownCall> => {
+    const { mode, secret } = look.decided
+    const { refusal, replaces } = look.foreseen
     // Only a person who is asked needs its words: they cost a process.
-    const isAsked = mode === 'ask' && turn.decider !== undefined && refusal === undefined
+    const isAsked =
+      purpose === 'asked' && mode === 'ask' && turn.decider !== undefined && refusal === undefined
     // While somebody reads a question, nothing else is printed.
     if (mode === 'ask' || mode === 'edit') await alone()
-    const said = isAsked ? await tool.describe?.({ arguments: input.value, signal }) : undefined
+    const said = isAsked ? await tool.describe?.({ arguments: look.arguments, signal }) : undefined
+    const { files, paths } = look
     const shown = {
-      ...showCall(name, input.value, { isOurs: turn.isOurs(name), textNow: turn.textNow, replaces }),
+      ...showCall(name, look.arguments, { isOurs: turn.isOurs(name), files, paths, replaces }),
       tool: titleOf(tool),
       server: serverOf(tool.source)?.server,
       said,
       secret: mode === 'ask' || mode === 'edit' ? secret : undefined,
       ...(mode === 'edit' ? { mode } : {}),
+      ...(look.isEdited ? { isEdited: true } : {}),
       // The question itself is the next that a person sees.
       ...(asksThem(tool, mode) && turn.decider ? { summary: 'asks you' } : {}),
     }
     turn.see({ kind: 'call', id: call.id, call: shown })
     return shown
   }
-  /** What runs is what was shown; who wrote it is not asked again. */
-  const showEdited = async (value: unknown): Promise<void> => {
-    const { replaces } = await tool.foresee(value)
-    const shown = showCall(name, value, { isOurs: turn.isOurs(name), textNow: turn.textNow, replaces })
-    turn.see({ kind: 'call', id: call.id, call: { ...shown, tool: titleOf(tool), isEdited: true } })
-  }
   const consent = await consentTo(tool, input.value, show, turn.decider)
   if (signal.aborted) return no('cancelled', notRun(turn))
   if (consent.kind === 'refused') return no(consent.outcome, consent.text)
   if (consent.always) await allowAlways(turn, tool)
-  if (consent.isEdited) await showEdited(consent.arguments)
   return async () => {
-    const { secrets } = consent
-    const how = { signal, inquired: inquiryOf(turn, call), keeps: keepingOf(turn, tool), secrets }
+    const { secrets, shown } = consent
+    const how = { signal, inquired: inquiryOf(turn, call), keeps: keepingOf(turn, tool), secrets, shown }
     const answer = await answerOf(tool, consent.arguments, how)
     const result = await handOver(turn, tool, consent.arguments, answer)
     await recordResult(turn, call, result, consent.isEdited ? editNote(consent.arguments) : '')

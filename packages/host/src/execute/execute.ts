@@ -9,7 +9,7 @@ import {
   parseRelPath,
   type Root,
 } from '@cordon/policy'
-import { describeRecovery, parseArguments, recoverModifications } from '@cordon/tools'
+import { describeRecovery, parseArguments, recoverModifications, type ShownPath } from '@cordon/tools'
 import type { Hint } from '../confine/hints.ts'
 import type { ProgramEnd } from '../confine/program.ts'
 import { loadPatternTest } from './patterns.ts'
@@ -48,6 +48,8 @@ export interface ToolCall {
   readonly answers: AnswerSources
   /** SPEC 4.9: where a search of ours does not look: patterns of `secretTest`. */
   readonly notSearched?: readonly string[]
+  /** What a person was shown, if one was asked: a shipped tool does it so or not at all (decision 0408). */
+  readonly shown?: readonly ShownPath[] | undefined
   /** SPEC 1.9. Default: `run`. */
   readonly action?: Action
   /** Aborting kills the tool and everything it started. */
@@ -84,8 +86,9 @@ export async function executeTool(call: ToolCall, world: ToolWorld): Promise<Too
   const { tool } = call
   const args = parseArguments(tool.parameters, call.arguments, await loadPatternTest(tool.parameters))
   const answers: Record<string, Answer> = {}
+  let asked: Input['asked']
   for (let round = 1; ; round++) {
-    const ran = await runOnce(call, world, { arguments: args, answers })
+    const ran = await runOnce(call, world, { arguments: args, answers, asked })
     if (ran.reply.type !== 'needs_input') return outcomeOf(ran, ran.reply, call, world)
     if (round === MOST_ROUNDS)
       return outcomeOf(
@@ -98,12 +101,15 @@ export async function executeTool(call: ToolCall, world: ToolWorld): Promise<Too
     const answered = await answerQuestion(tool.name, question, call.answers)
     if (answered.kind === 'unanswered') return outcomeOf(ran, failure(answered.why), call, world)
     answers[question.id] = answered.answer
+    asked = { ...asked, [question.id]: question.text }
   }
 }
 
 interface Input {
   readonly arguments: Readonly<Record<string, unknown>>
   readonly answers: Readonly<Record<string, Answer>>
+  /** In which words, by the question's id; undefined: nothing was. */
+  readonly asked: Readonly<Record<string, string>> | undefined
 }
 
 async function runOnce(call: ToolCall, world: ToolWorld, input: Input): Promise<ProcessOutcome> {
@@ -149,12 +155,14 @@ async function recovered(reply: ToolReply, call: ToolCall, world: ToolWorld): Pr
 
 /** SPEC 1.9 and 6.5: what goes to standard input, and what placeholders name, beside the context. */
 const calledTool = (
-  { tool, notSearched }: ToolCall,
+  { tool, notSearched, shown }: ToolCall,
   world: ToolWorld,
-  input: Input,
+  { asked, ...input }: Input,
 ): Readonly<Record<string, unknown>> => ({
   name: tool.name,
   ...input,
+  // For our own alone, which hold themselves to it.
+  ...(tool.shipped ? { asked, shown } : {}),
   options: { ...tool.config.options, ...hostOptions(tool, world, notSearched) },
 })
 

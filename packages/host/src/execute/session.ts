@@ -1,4 +1,5 @@
 import type { Action } from '@cordon/policy'
+import type { ShownPath } from '@cordon/tools'
 import { type Compiler } from '../policies.ts'
 import type { Project } from '../project.ts'
 import { type Bounds, Workers } from '../worker/workers.ts'
@@ -24,6 +25,8 @@ export interface SessionCall {
   /** Answers that hold for later calls, and who else can be asked. */
   readonly remembered?: AnswerMemory
   readonly respondent?: Respondent | undefined
+  /** What a person was shown, if one was asked. */
+  readonly shown?: readonly ShownPath[] | undefined
   /** SPEC 1.9. Default: `run`. */
   readonly action?: Action
   /** Aborting kills the tool and everything it started. */
@@ -81,6 +84,7 @@ export class ToolSession implements AsyncDisposable {
           ...(how.remembered ? { remembered: how.remembered } : {}),
         },
         ...(how.notSearched ? { notSearched: how.notSearched } : {}),
+        shown: how.shown,
         ...(how.action ? { action: how.action } : {}),
         ...(how.signal ? { signal: how.signal } : {}),
       },

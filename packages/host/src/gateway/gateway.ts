@@ -1,6 +1,7 @@
 import type { Tool } from '@modelcontextprotocol/client'
 import type { Config, McpServerConfig } from '@cordon/config'
 import type { AccessPolicy } from '@cordon/policy'
+import type { ShownPath } from '@cordon/tools'
 import { HostPaths, type Surroundings } from '@cordon/workspace'
 import { SENSITIVE } from '../compile/sensitive.ts'
 import { writableCode } from '../compile/server-code.ts'
@@ -10,6 +11,7 @@ import { callPaths } from '../execute/call-paths.ts'
 import type { PathNames } from '../execute/run-mode.ts'
 import { Secrets } from '../execute/secrets.ts'
 import { ToolSession } from '../execute/session.ts'
+import { wordPaths } from '../execute/word-paths.ts'
 import type { Installation } from '../execute/shipped.ts'
 import { localTool, type LocalTool } from '../execute/tool.ts'
 import type { ServerWorld } from '../mcp/connection.ts'
@@ -114,6 +116,12 @@ export class Gateway {
     return this.localTools.get(tool)?.shipped === true
       ? callPaths(tool, args, project.root, places)
       : undefined
+  }
+
+  /** Where the words of a call lead, of a tool that opens files by itself. */
+  wordPaths(args: unknown): readonly ShownPath[] {
+    const { project, compiler, places = [] } = this.options
+    return wordPaths(args, { root: project.root, home: compiler.home, places })
   }
 
   policyOf(kind: Subject['kind'], name: string): AccessPolicy | undefined {

@@ -1,5 +1,6 @@
 import type { CallToolResult } from '@modelcontextprotocol/server'
 import { CordonError } from '@cordon/policy'
+import type { ShownPath } from '@cordon/tools'
 import type { AnswerMemory, Respondent } from '../execute/questions.ts'
 import type { CallSecrets } from '../execute/secrets.ts'
 import type { ToolSession } from '../execute/session.ts'
@@ -13,6 +14,8 @@ export interface LocalCall {
   readonly respondent: Respondent | undefined
   /** Answers that hold for later calls. */
   readonly remembered?: AnswerMemory
+  /** What a person was shown, if one was asked. */
+  readonly shown?: readonly ShownPath[] | undefined
   /** SPEC 4.9: what is not searched, and left out of the result; absent: nothing. */
   readonly leaveOut?: CallSecrets | undefined
 }
@@ -50,11 +53,12 @@ export interface LocalHolder {
 export async function callLocal(
   name: string,
   holder: LocalHolder,
-  { arguments: args, signal, respondent, remembered, leaveOut }: LocalCall,
+  { arguments: args, signal, respondent, remembered, shown, leaveOut }: LocalCall,
 ): Promise<CallToolResult> {
   try {
     const outcome = await holder.local.call(name, args, {
       respondent,
+      shown,
       ...(remembered ? { remembered } : {}),
       signal,
       ...(leaveOut ? { notSearched: leaveOut.patterns } : {}),

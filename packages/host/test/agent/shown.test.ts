@@ -2,12 +2,12 @@ import { mkdirSync, mkdtempSync, realpathSync, symlinkSync, writeFileSync } from
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type CanonicalPath, CordonError, type FsRule, parseRelPath } from '@cordon/policy'
-import { parseEdits } from '@cordon/tools'
+import { parseEdits, type Seen } from '@cordon/tools'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { differenceOf } from '../../src/trust/difference.ts'
 import { showCall } from '../../src/agent/shown.ts'
-import { openAmbientTextNow, type TextNow } from '../../src/agent/text-now.ts'
+import { type FileNow, type FilesNow, openAmbientFilesNow, textOf } from '../../src/agent/files-now.ts'
 
 const PRICE = `export function total(price, tax) {
   // what a customer pays
@@ -22,14 +22,23 @@ interface GivenEdit {
   readonly all?: boolean
 }
 
+/** A file with this text; undefined: it cannot be read. */
+const fileNow = (path: string, text: string | undefined, seen: Partial<Seen> = {}): FileNow => ({
+  path: parseRelPath(path),
+  look: () => ({
+    kind: 'file',
+    size: text?.length ?? 0,
+    version: undefined,
+    content: text === undefined ? undefined : Buffer.from(text),
+    ...seen,
+  }),
+})
+
 const shown = (text: string | undefined, ...edits: readonly GivenEdit[]): readonly string[] | undefined =>
   showCall(
     'fs_modify_file',
     { edits: edits.map((edit) => ({ path: 'price.js', ...edit })) },
-    {
-      isOurs: true,
-      textNow: () => ({ path: parseRelPath('price.js'), read: () => text, stat: () => undefined }),
-    },
+    { isOurs: true, files: () => fileNow('price.js', text) },
   ).changes[0]?.lines
 
 describe('SPEC 6.5 what an edit would change', () => {
@@ -93,7 +102,7 @@ test('the text is read in the workspace and in approved mounts, and by no other 
     external: true,
     ...(approvedTarget === undefined ? {} : { approvedTarget }),
   })
-  const textNow = openAmbientTextNow(root, [
+  const files = openAmbientFilesNow(root, [
     { path: parseRelPath('.'), grants: new Set(['read', 'update']), external: false },
     mount('fork', join(dir, 'fork')),
     mount('new'),
@@ -113,7 +122,7 @@ test('the text is read in the workspace and in approved mounts, and by no other 
     'none',
   ]
   expect(
-    read.flatMap((path) => [[path, textNow(path)?.path, textNow(path)?.read()]]).filter(([, , text]) => text),
+    read.flatMap((path) => [[path, files(path)?.path, textOf(files(path))]]).filter(([, , text]) => text),
   ).toEqual([
     ['src/a', 'src/a', 'w/src/a'],
     ['./src/../src/a', 'src/a', 'w/src/a'],
@@ -124,15 +133,16 @@ test('the text is read in the workspace and in approved mounts, and by no other 
 
 /** The workspace as it is, by the tool's own way to a name. */
 const spelled =
-  (text: string): TextNow =>
-  (path) => ({ path: parseRelPath(path), read: () => text, stat: () => undefined })
+  (text: string): FilesNow =>
+  (path) =>
+    fileNow(path, text)
 
 describe('SPEC 6.5 content of a new file that is no text', () => {
   const created = (bytes: Buffer): readonly string[] | undefined =>
     showCall(
       'fs_create_file',
       { path: 'build.sh', content: bytes.toString('base64'), encoding: 'base64' },
-      { isOurs: true, textNow: () => undefined },
+      { isOurs: true, files: () => undefined },
     ).changes[0]?.lines
 
   test('is shown, with the bytes that are no text', () => {
@@ -177,7 +187,7 @@ describe('SPEC 6.5 content of a new file that is no text', () => {
 
 describe('SPEC 6.5 what is shown is what is done (decision 0380)', () => {
   const changes = (args: object, text: string) =>
-    showCall('fs_modify_file', args, { isOurs: true, textNow: spelled(text) }).changes
+    showCall('fs_modify_file', args, { isOurs: true, files: spelled(text) }).changes
 
   test('two spellings of one file are one change: the second edit is of what the first one made', () => {
     const edits = [
@@ -293,10 +303,7 @@ describe('SPEC 6.5 what a deletion would lose', () => {
     showCall(
       'fs_delete_file',
       { path: 'old.js' },
-      {
-        isOurs: true,
-        textNow: () => ({ path: parseRelPath('old.js'), read: () => text, stat: () => entry }),
-      },
+      { isOurs: true, files: () => fileNow('old.js', text, entry) },
     ).changes
 
   test('is shown with its size, as lines that go', () => {
@@ -313,11 +320,11 @@ describe('SPEC 6.5 what a deletion would lose', () => {
     const dir = realpathSync(mkdtempSync(join(tmpdir(), 'cordon-shown-')))
     writeFileSync(join(dir, 'there'), 'text\n')
     symlinkSync('there', join(dir, 'link'))
-    const textNow = openAmbientTextNow(dir as CanonicalPath, [])
+    const files = openAmbientFilesNow(dir as CanonicalPath, [])
     const lines = (path: string) =>
-      showCall('fs_delete_file', { path }, { isOurs: true, textNow }).changes.map((change) => change.lines)
+      showCall('fs_delete_file', { path }, { isOurs: true, files }).changes.map((change) => change.lines)
     expect(lines('there')).toEqual([['(5 bytes)', '-text']])
-    expect(lines('link')).toEqual([])
+    expect(lines('link')).toEqual([['(a link, and not what it leads to)']])
     expect(lines('missing')).toEqual([])
   })
 })

@@ -44,7 +44,6 @@ function toolboxOf(names: Names, choice: Partial<ToolNames> = {}): Toolbox {
     refresh: unused,
     askPerson: undefined,
     keep: unused,
-    textNow: unused,
   }
   return new Toolbox(options, Promise.resolve(offering))
 }

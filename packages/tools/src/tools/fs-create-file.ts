@@ -8,6 +8,7 @@ import { withParents } from '../parents.ts'
 import { type Tool } from '../protocol.ts'
 import { mayOverwrite } from '../questions.ts'
 import { ToolError } from '../report.ts'
+import { lookAt } from '../seen.ts'
 
 export const fsCreateFile: Tool = defineTool({
   name: 'fs_create_file',
@@ -36,7 +37,9 @@ export const fsCreateFile: Tool = defineTool({
     const anchor = io.anchors.of(place)
     const there = statOf(() => anchor.stat(place.inside))
     // SPEC 1.8: what is checked depends on whether it exists, so that is looked at first.
-    const { inside, relative } = context.locate(path, there ? 'update' : 'create')
+    access.require(place.relative, there ? 'update' : 'create')
+    const { inside, relative } = place
+    io.shown.require(path, place, () => lookAt(anchor, inside))
     if (!there) {
       withParents(anchor, inside, () => anchor.createExclusive(inside, data))
       return success(text(`created ${show(relative)} (${count(data.length, 'byte')})`))

@@ -47,12 +47,13 @@ export const fsGrepFiles: Tool = defineTool({
     additionalProperties: false,
   },
   describe: ({ pattern, path = '.' }) => `search ${showWhole(path)} for ${showWhole(pattern)}`,
-  async run(args, context, { anchors, options }) {
+  async run(args, context, { anchors, shown, options }) {
     const { pattern, path = '.', context: around = 0, limit = 200 } = args
     if (pattern === '') throw new ToolError('the pattern is empty')
     if (/[\0\n]/.test(pattern))
       throw new ToolError('the pattern must be one line: it has a line break or a NUL')
     const start = context.locate(path, 'read')
+    shown.requirePlace(path, start)
     const access = new Access(context)
     const isSecret = secretsOf(options['not_searched'], access.root.path)
     // Who let the call run did not know it: it was another one then.

@@ -34,9 +34,10 @@ export const fsListFiles: Tool = defineTool({
   },
   describe: ({ path = '.', globs = [] }) =>
     `list ${showWhole(path)}${globs.length > 0 ? `, only ${globs.map(showWhole).join(', ')}` : ''}`,
-  run(args, context, { anchors }) {
+  run(args, context, { anchors, shown }) {
     const { path = '.', globs = [], depth = 64, limit = 1000 } = args
     const start = context.locate(path, 'read')
+    shown.requirePlace(path, start)
     const walk = new WorkspaceWalk(new Access(context), anchors, {
       globs: new GlobFilter(globs),
       depth,

@@ -2,6 +2,7 @@ import { FileError } from '@cordon/files'
 import { show, showWhole } from '@cordon/policy'
 import { Access } from '../access.ts'
 import { type Anchors } from '../anchors.ts'
+import { type AsShown } from '../as-shown.ts'
 import { count, success, text } from '../content.ts'
 import { defineTool } from '../define-tool.ts'
 import { DESCRIPTIONS } from '../descriptions.ts'
@@ -10,6 +11,7 @@ import { editsOf, type FileEdit, MODIFY_PARAMETERS } from '../modify/edits.ts'
 import { describeRecovery, recover } from '../modify/recover.ts'
 import { type Tool } from '../protocol.ts'
 import { ToolError } from '../report.ts'
+import { type Seen } from '../seen.ts'
 import { decode } from '../text/encoding.ts'
 
 const LARGEST = 16 * 1024 * 1024
@@ -23,14 +25,14 @@ export const fsModifyFile: Tool = defineTool({
   parameters: MODIFY_PARAMETERS,
   describe: (args) =>
     `change ${[...new Set(editsOf(args).map(({ path }) => path))].map(showWhole).join(', ')}`,
-  async run(args, context, { anchors, options }) {
+  async run(args, context, { anchors, shown, options }) {
     const edits = editsOf(args)
     const access = new Access(context)
     const key = typeof options['journal_key'] === 'string' ? options['journal_key'] : ''
     const notes: string[] = []
     for (let attempt = 1; ; attempt++) {
       notes.push(...describeRecovery(await recover(access, anchors, key)))
-      const changes = prepare(edits, access, anchors)
+      const changes = prepare(edits, access, anchors, shown)
       const real = changes.filter((change) => !change.old.equals(change.new))
       try {
         await commitChanges(real, access, anchors, key)
@@ -45,7 +47,7 @@ export const fsModifyFile: Tool = defineTool({
 })
 
 /** Checks, reads and computes everything before anything is written. */
-function prepare(edits: readonly FileEdit[], access: Access, anchors: Anchors): Change[] {
+function prepare(edits: readonly FileEdit[], access: Access, anchors: Anchors, shown: AsShown): Change[] {
   // By the canonical name: two spellings of one file must not be two changes of it.
   const byName = new Map<string, Change>()
   let sum = 0
@@ -53,6 +55,8 @@ function prepare(edits: readonly FileEdit[], access: Access, anchors: Anchors): 
     const location = access.locate(path, 'update')
     const earlier = byName.get(location.relative)
     const change = earlier ?? { path, location, ...read(path, location, anchors) }
+    // What was shown is held against the very bytes that are edited.
+    shown.require(path, location, () => seenAs(change))
     const next = Buffer.from(apply(textOf(path, earlier?.new ?? change.old)))
     sum += earlier ? 0 : change.old.length + next.length
     if (sum > LARGEST_SUM)
@@ -73,6 +77,13 @@ function read(
   textOf(path, old)
   return { version: file.stat.version, old, new: old }
 }
+
+const seenAs = ({ version, old }: Pick<Change, 'version' | 'old'>): Seen => ({
+  kind: 'file',
+  size: old.length,
+  version,
+  content: old,
+})
 
 function textOf(path: string, bytes: Buffer): string {
   const decoded = decode(bytes, 'utf-8')

@@ -8,6 +8,7 @@ import { exists, withParents } from '../parents.ts'
 import { type Tool } from '../protocol.ts'
 import { mayOverwrite } from '../questions.ts'
 import { ToolError } from '../report.ts'
+import { lookAt } from '../seen.ts'
 
 export const fsMoveFile: Tool = defineTool({
   name: 'fs_move_file',
@@ -32,6 +33,8 @@ export const fsMoveFile: Tool = defineTool({
     const target = locateTarget(access, to, (place) => exists(io.anchors.of(place), place.inside))
     if (kind === 'directory') checkTree(access, source, target.place)
     const { place } = target
+    io.shown.require(from, source, () => lookAt(sourceAnchor, source.inside))
+    io.shown.require(to, place, () => lookAt(io.anchors.of(place), place.inside))
     if (target.state === 'there') {
       const consent = mayOverwrite(
         overwrite,

@@ -49,9 +49,10 @@ export const fsReadFile: Tool = defineTool({
   description: DESCRIPTIONS.fs_read_file,
   parameters,
   describe: (args) => `read ${showWhole(args.path)}${describeSelection(args)}`,
-  run(args, context, { anchors }) {
+  run(args, context, { anchors, shown }) {
     checkSelection(args)
     const location = context.locate(args.path, 'read')
+    shown.requirePlace(args.path, location)
     using file = anchors.of(location).open(location.inside)
     const encoding = sniffEncoding(file.readRange({ start: 0, length: SAMPLE }))
     const result =

@@ -10,6 +10,8 @@ export interface Call {
   readonly action?: 'run' | 'format_arguments'
   readonly answers?: Readonly<Record<string, unknown>>
   readonly options?: Readonly<Record<string, unknown>>
+  readonly shown?: unknown
+  readonly asked?: unknown
 }
 
 /** A real workspace with an outside beside it, both gone after the test. */
@@ -38,10 +40,10 @@ export class Workspace {
   }
 
   run(name: string, args: unknown, call: Call = {}): Promise<ToolResult> {
-    const { access = null, action = 'run', answers, options } = call
+    const { access = null, action = 'run', answers, options, shown, asked } = call
     const input = {
       context: { root: this.root, action, access },
-      tool: { name, arguments: args, answers, options },
+      tool: { name, arguments: args, answers, options, shown, asked },
     }
     return runTool(name, JSON.stringify(input))
   }

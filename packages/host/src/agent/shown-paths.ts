@@ -1,0 +1,52 @@
+import { CordonError, parseRelPath, show } from '@cordon/policy'
+import { isStill, type ShownPath, type Witness, witnessOf } from '@cordon/tools'
+import { type Touched, touchedBy } from '../execute/touched.ts'
+import type { FilesNow } from './files-now.ts'
+
+/** Decision 0408: what a person is shown a call of a shipped tool against. Of what is only read, where it is. */
+export const shownPaths = (tool: string, args: unknown, files: FilesNow): readonly ShownPath[] =>
+  touchedBy(tool, args).flatMap((touched) => {
+    const file = files(touched.path, takenAs(tool, touched))
+    if (!file) return [] // the tool could not reach it either
+    const seen = touched.want === 'read' ? undefined : file.look()
+    return [{ path: touched.path, place: file.path, ...(seen ? { was: witnessOf(seen) } : {}) }]
+  })
+
+/** What is deleted or moved is an entry, and so is the name that it gets: a link is not followed there. */
+export const takenAs = (tool: string, { want }: Pick<Touched, 'want'>): 'object' | 'entry' =>
+  want === 'delete' || tool === 'fs_move_file' ? 'entry' : 'object'
+
+/** What is not as it was shown any more, in words; none: all of it is. Only of paths that are in both. */
+export function changedSince(shown: readonly ShownPath[], now: readonly ShownPath[]): readonly string[] {
+  const current = new Map(now.map((each) => [each.path, each]))
+  const changes = shown.flatMap(({ path, place, was }) => {
+    const same = current.get(path)
+    if (!same) return []
+    if (same.place !== place) return [`${show(path)} leads to ${show(same.place)} now`]
+    return howChanged(place, was, same.was)
+  })
+  return [...new Set(changes)]
+}
+
+function howChanged(place: string, was: Witness | undefined, now: Witness | undefined): string[] {
+  if (was === now || (was && now && isStill(was, now))) return []
+  if (was?.kind === 'missing') return [`${show(place)} is there now`]
+  return [`${show(place)} ${now?.kind === 'missing' ? 'is gone' : 'was changed'} after it was shown`]
+}
+
+/** Where links of the workspace are in the way: what a person reads is one place, and what is touched another. */
+export const leadsIn = (paths: readonly ShownPath[]): readonly Lead[] => [
+  ...new Map(paths.filter(isElsewhere).map(({ path, place }) => [path, { path, place }])).values(),
+]
+
+export type Lead = Pick<ShownPath, 'path' | 'place'>
+
+/** `./` and the like lead nowhere else. */
+function isElsewhere({ path, place }: ShownPath): boolean {
+  try {
+    return place !== path && parseRelPath(path) !== place
+  } catch (error) {
+    if (error instanceof CordonError) return false // no path of the workspace
+    throw error
+  }
+}

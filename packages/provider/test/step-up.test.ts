@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe } from 'vitest'
 import type { DatabaseChoice } from '../src/storage/database.ts'
 import { type Postgres, startPostgres } from './postgres.ts'
 import { testDenied } from './step-up/denied.ts'
+import { testDirectories } from './step-up/directories.ts'
 import { testForged } from './step-up/forged.ts'
 import { testKept } from './step-up/kept.ts'
 import { testShown } from './step-up/shown.ts'
@@ -30,6 +31,7 @@ describe.each(ENGINES)('SPEC 7.5 on %s', (_, choice) => {
   testDenied(at)
   testForged(at)
   testShown(at)
+  testDirectories(at)
   testKept(at)
   testTimes(at)
 })

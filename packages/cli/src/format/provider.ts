@@ -85,7 +85,7 @@ export const policyJson = ({ scope, name, version, text, cases, createdAt }: Sto
 
 export const approvalJson = ({ id, state, app, agent, command, ...rest }: Approval): object => {
   const { path, destination, also, files, directories, links, bytes, bytesNow, replaces } = rest.request
-  const { paths, kinds, pathsLeftOut, diff, diffLeftOut, unshown } = rest.request
+  const { onlyNames, paths, kinds, pathsLeftOut, diff, diffLeftOut, unshown } = rest.request
   return {
     id,
     state,
@@ -98,6 +98,7 @@ export const approvalJson = ({ id, state, app, agent, command, ...rest }: Approv
     files,
     directories,
     links: links ?? 0,
+    only_names: onlyNames === true,
     bytes,
     bytes_now: bytesNow ?? null,
     replaces: replaces === true,
@@ -223,9 +224,11 @@ export function formatApproval({ app, agent, command, request, expiresAt }: Appr
   ].join('\n')
 }
 
-function touched({ files, directories, links = 0, bytes, bytesNow }: Approval['request']): string {
+function touched(request: Approval['request']): string {
+  const { files, directories, links = 0, bytes, bytesNow, onlyNames } = request
   const counted = [plural(files, 'file', 'files'), plural(directories, 'directory', 'directories')]
   const some = directories === 0 ? counted.slice(0, 1) : files === 0 ? counted.slice(1) : counted
+  if (onlyNames === true) return `the names of ${some.join(' and ')}`
   const linked = links === 0 ? '' : ` (${plural(links, 'link', 'links')} among them, not what they lead to)`
   const from = bytesNow === undefined ? '' : `from ${bytesNow} to `
   return `${some.join(' and ')}${linked}, ${from}${plural(bytes, 'byte', 'bytes')}`

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, hash } from 'node:crypto'
 import { FileError, type FileVersion } from '@cordon/files'
 import type { State } from '../audit/record.ts'
 import type { Command } from '../commands.ts'
@@ -73,6 +73,13 @@ export function requireSignedVersion(
 ): void {
   const signed = signedVersion(work)
   if (signed !== undefined && signed !== found) throw changedSinceFound()
+}
+
+/** SPEC 7.5: of an answer that a person signed for, as the same directory told it when it was looked at for that. */
+export const digestTold = (value: unknown): string => hash('sha256', JSON.stringify(value))
+
+export function requireSignedAnswer({ signedFor }: Pick<Work<Command>, 'signedFor'>, value: unknown): void {
+  if (signedFor !== undefined && signedFor !== digestTold(value)) throw changedSinceFound()
 }
 
 export const changedSinceFound = (): Refusal =>

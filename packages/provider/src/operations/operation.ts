@@ -18,7 +18,7 @@ export interface Work<C extends Command> {
   readonly may: (command: Command, resource: Pick<Place, 'path' | 'stat'>, cosigned?: boolean) => boolean
   /** A person signed for this request, or it is a dry run of one that would need it. */
   readonly cosigned: boolean
-  /** SPEC 7.5: the hash of everything below that the person signed for. */
+  /** SPEC 7.5: the hash of what the person signed for: of a directory, everything below or every name that is told. */
   readonly signedFor?: string
 }
 

@@ -2,8 +2,9 @@ import { isTempName } from '@cordon/files'
 import { type RelPath } from '@cordon/policy'
 import { Capped } from './capped.ts'
 import { TextFinder } from './finder.ts'
-import type { Operation } from './operation.ts'
-import { absolute } from './tree.ts'
+import { changedSinceFound } from './content.ts'
+import type { Operation, Work } from './operation.ts'
+import { absolute, surveyTree, type TreeChecks, type TreeSurvey } from './tree.ts'
 
 /** Larger files are counted as skipped. */
 const MOST_SEARCHED_BYTES = 8 * 1024 * 1024
@@ -21,16 +22,20 @@ interface Match {
 export const searchFiles: Operation<'/filesystem/file/search'> = {
   meaning: 'object',
   changes: false,
-  run: async ({ args, place, deadline, may }) => {
+  run: async (work) => {
+    const { args, place, deadline, may, cosigned } = work
+    const signed = await signedBelow(work)
     const found = new Capped<Match>()
     let [searched, skipped, withheld] = [0, 0, 0]
     const fold = (text: string): string => (args.ignore_case === true ? text.toLowerCase() : text)
     const wanted = new TextFinder(fold(args.text))
     const look = async (path: string, inside: RelPath): Promise<void> => {
       const stat = place.anchor.stat(inside)
-      if (!may('/filesystem/file/search', { path, stat })) return void withheld++
+      if (!may('/filesystem/file/search', { path, stat }, cosigned)) return void withheld++
       if (stat.size > MOST_SEARCHED_BYTES) return void skipped++
-      const text = place.anchor.readFile(inside, { limit: MOST_SEARCHED_BYTES }).toString('utf8')
+      using file = place.anchor.open(inside)
+      if (signed?.(inside, file.stat) === false) throw changedSinceFound()
+      const text = file.readAll(MOST_SEARCHED_BYTES).toString('utf8')
       if (text.includes('\0')) return void skipped++
       searched++
       if (!wanted.isIn(fold(text))) return
@@ -58,6 +63,22 @@ export const searchFiles: Operation<'/filesystem/file/search'> = {
     }
   },
 }
+
+/**
+ * SPEC 7.5: whether a file is one that a person signed for, as it was then. Undefined: nobody had to. What was removed since
+ * is another tree, too: that it is not found would be told.
+ */
+async function signedBelow(work: Work<'/filesystem/file/search'>): Promise<TreeSurvey['holds'] | undefined> {
+  const { place, cosigned, signedFor } = work
+  if (!cosigned) return undefined
+  if (place.stat?.kind !== 'directory') return (_, { version }) => version === place.stat?.version
+  const { digest, holds } = await surveyTree(work, SEARCHED, 0)
+  if (digest !== signedFor) throw changedSinceFound()
+  return holds
+}
+
+/** What cannot be listed is not searched. */
+export const SEARCHED: TreeChecks = { unreadable: () => undefined }
 
 /** One at a time: a list of all of them would take more memory than the file. */
 function* linesOf(text: string): Generator<[number: number, line: string]> {

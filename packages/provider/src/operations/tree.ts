@@ -5,6 +5,7 @@ import type { Command } from '../commands.ts'
 import { Refusal } from '../errors.ts'
 import type { Place } from '../pipeline/places.ts'
 import { Capped } from './capped.ts'
+import { requireSignedAnswer } from './content.ts'
 import { HalfDone, type Operation, type Work } from './operation.ts'
 
 /** Others have their turn after so many entries. */
@@ -19,38 +20,51 @@ export const absolute = ({ path, inside }: Pick<Place, 'path' | 'inside'>, found
   return path === '/' ? `/${below}` : `${path}/${below}`
 }
 
-/** SPEC 7.3: capped. A directory below whose own tree is withheld is named, counted and not entered. */
 export const treeDirectory: Operation<'/filesystem/dir/tree'> = {
   meaning: 'object',
   changes: false,
-  run: async ({ args, place, deadline, may }) => {
-    const entries = new Capped<{ path: string; kind: string }>()
-    let withheld = 0
-    let unreadable = 0
-    const enter = (path: RelPath): boolean => {
-      const allowed = may('/filesystem/dir/tree', entryAt(place, path))
-      if (!allowed) withheld++
-      return allowed
-    }
-    const walk = place.anchor.walk(place.inside, {
-      maxDepth: args.depth ?? 64,
-      enter,
-      unreadable: () => void unreadable++,
-    })
-    let seen = 0
-    for (const { path, kind } of walk) {
-      if (++seen % A_TURN === 0) await deadline.breathe()
-      if (path === undefined || isTempName(path.slice(path.lastIndexOf('/') + 1))) continue
-      if (!entries.add({ path: absolute(place, path), kind })) break
-    }
-    return {
-      answer: {
-        kind: 'json',
-        value: { entries: entries.items, truncated: entries.truncated, withheld, unreadable },
-      },
-      before: { entries: entries.items.length },
-    }
+  run: async (work) => {
+    const value = await treeOf(work)
+    requireSignedAnswer(work, value)
+    return { answer: { kind: 'json', value }, before: { entries: value.entries.length } }
   },
+}
+
+export interface TreeListing {
+  readonly entries: readonly { readonly path: string; readonly kind: string }[]
+  readonly truncated: boolean
+  readonly withheld: number
+  readonly unreadable: number
+}
+
+/** SPEC 7.3: capped. A directory below whose own tree is withheld is named, counted and not entered. */
+export async function treeOf({
+  args,
+  place,
+  deadline,
+  may,
+  cosigned,
+}: Work<'/filesystem/dir/tree'>): Promise<TreeListing> {
+  const entries = new Capped<{ path: string; kind: string }>()
+  let withheld = 0
+  let unreadable = 0
+  const enter = (path: RelPath): boolean => {
+    const allowed = may('/filesystem/dir/tree', entryAt(place, path), cosigned)
+    if (!allowed) withheld++
+    return allowed
+  }
+  const walk = place.anchor.walk(place.inside, {
+    maxDepth: args.depth ?? 64,
+    enter,
+    unreadable: () => void unreadable++,
+  })
+  let seen = 0
+  for (const { path, kind } of walk) {
+    if (++seen % A_TURN === 0) await deadline.breathe()
+    if (path === undefined || isTempName(path.slice(path.lastIndexOf('/') + 1))) continue
+    if (!entries.add({ path: absolute(place, path), kind })) break
+  }
+  return { entries: entries.items, truncated: entries.truncated, withheld, unreadable }
 }
 
 const entryAt = (place: Place, path: RelPath): Entry => ({
@@ -75,17 +89,19 @@ export interface TreeSurvey {
   readonly holds: (path: RelPath, stat: FileStat) => boolean
 }
 
-/** Either may refuse, which refuses the whole. */
+/** Each may refuse, which refuses the whole. */
 export interface TreeChecks {
   readonly each?: (entry: Entry) => void
   /** Told of a name that is not UTF-8. */
   readonly unnameable?: () => void
+  /** Told of a directory that cannot be listed. Without it, that refuses the whole. */
+  readonly unreadable?: () => void
 }
 
 /** Everything below a directory, looked at and not touched. */
 export async function surveyTree(
   { place, deadline }: Walking,
-  { each, unnameable }: TreeChecks = {},
+  { each, unnameable, unreadable }: TreeChecks = {},
   mostPaths: number = MOST_PATHS,
 ): Promise<TreeSurvey> {
   const digest = createHash('sha256')
@@ -93,7 +109,8 @@ export async function surveyTree(
   const paths: string[] = []
   let kinds = ''
   let [files, directories, bytes, links, seen] = [0, 0, 0, 0, 0]
-  for (const entry of place.anchor.walk(place.inside, { maxDepth: 256 })) {
+  const options = { maxDepth: 256, ...(unreadable ? { unreadable } : {}) }
+  for (const entry of place.anchor.walk(place.inside, options)) {
     if (++seen % A_TURN === 0) await deadline.breathe()
     const { path, kind } = entry
     if (path === undefined) {

@@ -178,7 +178,7 @@ async function stepUp(
   asked: Work<Command>,
 ): Promise<Admission> {
   const { agent, command } = invocation
-  const { work, content, wanted, request } = await surveyWork(command, asked)
+  const { work, content, meant = content, wanted, request } = await surveyWork(command, asked)
   const about = {
     app: app.id,
     command,
@@ -187,7 +187,7 @@ async function stepUp(
     content,
   }
   const binding = digestBinding({ ...about, agent, args: { ...args } })
-  const meaning = digestMeaning({ ...about, wanted })
+  const meaning = digestMeaning({ ...about, content: meant, wanted })
   const approval = await requireApproval(
     provider.database,
     { app: app.id, agent, command, binding, meaning, request },

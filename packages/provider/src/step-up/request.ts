@@ -7,6 +7,8 @@ export interface ApprovalRequest {
   readonly files: number
   readonly directories: number
   readonly bytes: number
+  /** Of what is counted nothing but names and kinds is told. */
+  readonly onlyNames?: true
   /** Of the files, so many are symbolic links: the link itself is touched, not what it leads to. */
   readonly links?: number
   /** The size of the file that is written, as it is now; undefined when none is there. */

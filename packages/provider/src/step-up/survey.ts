@@ -16,14 +16,17 @@ import { unifiedDiff } from '../operations/diff.ts'
 import { editedText } from '../operations/edit.ts'
 import type { Work } from '../operations/operation.ts'
 import { requireParent, requirePossible } from '../operations/possible.ts'
-import { letterOf, requireAlso, surveyTree, type TreeChecks } from '../operations/tree.ts'
+import { letterOf } from '../operations/tree.ts'
 import type { Deadline } from '../pipeline/deadline.ts'
 import { type Place, statOf } from '../pipeline/places.ts'
 import type { ApprovalRequest } from './request.ts'
+import { soughtBy, surveyDirectory } from './survey-directory.ts'
 
 export interface Surveyed {
   /** A hash over everything that would be touched, as it is now. */
   readonly content: string
+  /** What a no is for in the place of that: one to look into a directory is for the directory, whatever comes or goes in it. */
+  readonly meant?: string
   /** What it would come to beyond that; see `Meaning`. */
   readonly wanted?: string
   readonly request: ApprovalRequest
@@ -31,11 +34,9 @@ export interface Surveyed {
   readonly work: Work<Command>
 }
 
-/** A person can be shown so many of the paths, and so much of a diff; what is left out is counted and said. */
-const MOST_PATHS = 10_000
-const MOST_PATH_CHARACTERS = 2 ** 20
 /** Contents of this size are read to be compared. */
 const MOST_COMPARED_BYTES = 2 ** 20
+/** A person can be shown so much of a diff; what is left out is counted and said. */
 const MOST_DIFF_CHARACTERS = 128 * 1024
 /** Of one line; whoever shows it shows all that is left of it. */
 const MOST_LINE_CHARACTERS = 4096
@@ -50,27 +51,8 @@ export async function surveyWork(command: Command, asked: Work<Command>): Promis
     ...(destination ? { destination: destination.path } : {}),
     ...otherArguments(args),
   }
-  // Where there is none, who may see that was told; for others a person is asked about what is there, or is not.
-  if (command === '/filesystem/dir/delete_recursive' && place.stat?.kind === 'directory') {
-    const checks = may('/filesystem/file/stat', place) ? treeChecks(asked) : {}
-    const { files, directories, bytes, links, paths, kinds, digest } = await surveyTree(
-      asked,
-      checks,
-      MOST_PATHS,
-    )
-    return {
-      content: digest,
-      request: {
-        ...common,
-        files,
-        directories: directories + 1, // with the one that was named
-        bytes,
-        ...(links > 0 ? { links } : {}),
-        ...capPaths(paths, kinds, files + directories),
-      },
-      work: asked,
-    }
-  }
+  const below = await surveyDirectory(command, asked)
+  if (below) return { ...below, request: { ...common, ...below.request }, work: asked }
   const touched = [place, ...(destination?.stat ? [destination] : [])]
   const states = []
   for (const each of touched) states.push(await boundState(each, deadline))
@@ -119,14 +101,6 @@ function otherArguments(args: object): Pick<ApprovalRequest, 'also'> {
   ])
   return { also: Object.fromEntries(shown) as Record<string, string> }
 }
-
-/** A tree that will not go whole is not asked about: the removal takes no name that it cannot say, and nothing withheld. */
-const treeChecks = (work: Work<Command>): TreeChecks => ({
-  each: (entry) => requireAlso(work, entry),
-  unnameable: () => {
-    throw new Refusal('bad_request', 'it holds a name that is not UTF-8, which is not removed')
-  },
-})
 
 interface Bound extends State {
   readonly kind?: string | null
@@ -205,10 +179,8 @@ async function surveyText(
   work: Work<Command>,
 ): Promise<Pick<ApprovalRequest, 'diff' | 'unshown'> & Pick<Surveyed, 'wanted' | 'work'>> {
   if (command === '/filesystem/file/edit') return { ...(await surveyEdit(work)), work }
-  if (command === '/filesystem/file/search') {
-    const { text } = (work as Work<'/filesystem/file/search'>).args
-    return { wanted: text.toLowerCase(), work }
-  }
+  if (command === '/filesystem/file/search')
+    return { wanted: soughtBy(work as Work<'/filesystem/file/search'>), work }
   const isWrite = command === '/filesystem/file/write' || command === '/filesystem/file/create'
   const { args, place, deadline, body } = work as Work<'/filesystem/file/write'>
   if (!isWrite) return { work }
@@ -265,21 +237,6 @@ function foundBytes({ place }: Work<Command>): Buffer {
 function textOf(bytes: Buffer): string | undefined {
   const text = bytes.toString('utf8')
   return Buffer.from(text).equals(bytes) && !text.includes('\0') ? text : undefined
-}
-
-function capPaths(
-  paths: readonly string[],
-  kinds: string,
-  entries: number,
-): Pick<ApprovalRequest, 'paths' | 'kinds' | 'pathsLeftOut'> {
-  let left = MOST_PATH_CHARACTERS
-  const fits = paths.findIndex((path) => (left -= path.length) < 0)
-  const kept = fits === -1 ? paths : paths.slice(0, fits)
-  return {
-    paths: kept,
-    kinds: kinds.slice(0, kept.length),
-    ...(entries > kept.length ? { pathsLeftOut: entries - kept.length } : {}),
-  }
 }
 
 /** One endless line must not push everything else out of sight. */

@@ -10,6 +10,7 @@ import { PoliciesPage } from './pages/policies.tsx'
 import { SignIn } from './pages/sign-in.tsx'
 import { Start } from './pages/start.tsx'
 import { sentence } from './parts/load.tsx'
+import { Text } from './parts/text.tsx'
 import { address, startRouter } from './router.ts'
 import { loadSession, session, signOut } from './session.ts'
 
@@ -70,7 +71,7 @@ function Signed({ name, at }: { name: string; at: string }): JSX.Element {
         </nav>
         <div class="who">
           <span class="quiet" title="the passkey you signed in with">
-            {name}
+            <Text>{name}</Text>
           </span>
           <button type="button" class="small" onClick={() => void signOut()}>
             Sign out

@@ -20,16 +20,34 @@ export async function makeKey(): Promise<PageKey> {
 }
 
 /** Kept for our origin alone, so that the page can be loaded again, and for all its tabs. */
-export const keepKey = async (key: PageKey): Promise<unknown> =>
-  done((await keys('readwrite')).put(key, 'session'))
-export const forgetKey = async (): Promise<unknown> => done((await keys('readwrite')).delete('session'))
+export const keepKey = (key: PageKey): Promise<void> => change((kept) => kept.put(key, 'session'))
+export const forgetKey = (): Promise<void> => change((kept) => kept.delete('session'))
 
 /** Asked for with every request: another tab may have signed in or out. A browser that keeps nothing has none. */
 export const keptKey = async (): Promise<PageKey | undefined> => {
   try {
-    return await done<PageKey | undefined>((await keys('readonly')).get('session'))
+    const kept: unknown = await done((await keys('readonly')).get('session'))
+    return isKey(kept) ? kept : undefined
   } catch {
     return undefined
+  }
+}
+
+/** Whoever had the provider's port may have put something else there. */
+const isKey = (kept: unknown): kept is PageKey => {
+  const { signing, shown } = (kept ?? {}) as Partial<PageKey>
+  return signing instanceof CryptoKey && signing.usages.includes('sign') && /^[\w-]+$/.test(String(shown))
+}
+
+/** He may also have left a database of this name that we cannot use. It is ours, and begins anew (decision 0347). */
+async function change(act: (kept: IDBObjectStore) => IDBRequest): Promise<void> {
+  try {
+    await done(act(await keys('readwrite')))
+  } catch {
+    ;(await opened?.catch(() => undefined))?.close()
+    opened = undefined
+    await done(indexedDB.deleteDatabase('cordon'))
+    await done(act(await keys('readwrite')))
   }
 }
 
@@ -40,16 +58,25 @@ async function keys(mode: IDBTransactionMode): Promise<IDBObjectStore> {
   return (await opened).transaction('keys', mode).objectStore('keys')
 }
 
-function open(): Promise<IDBDatabase> {
+async function open(): Promise<IDBDatabase> {
   const opening = indexedDB.open('cordon', 1)
   opening.addEventListener('upgradeneeded', () => opening.result.createObjectStore('keys'))
-  return done(opening)
+  const database = await done(opening).catch((error: unknown) => {
+    opened = undefined
+    throw error
+  })
+  database.addEventListener('versionchange', () => {
+    database.close() // another tab begins anew, and would wait for us
+    opened = undefined
+  })
+  return database
 }
 
 const done = <T>(asked: IDBRequest<T>): Promise<T> =>
   new Promise((resolve, reject) => {
     asked.addEventListener('success', () => resolve(asked.result))
     asked.addEventListener('error', () => reject(asked.error ?? new Error('nothing is kept here')))
+    asked.addEventListener('blocked', () => reject(new Error('another page of this origin holds it')))
   })
 
 interface Request {

@@ -44,7 +44,12 @@ export function noteSignedOut(error: unknown): void {
 /** Another key for every session; until it has begun, other tabs use the one of before. */
 async function start(path: 'sign-in' | 'register', answer: unknown, key: PageKey): Promise<void> {
   const { name } = await post<SignedInAnswer>(path, answer, key)
-  await keepKey(key)
+  await keepKey(key).catch(() => {
+    throw new ApiError(
+      'not_kept',
+      'this browser does not keep the key of your session: close other tabs of this page, clear the data of this site in the browser’s settings, and sign in again',
+    )
+  })
   session.value = { kind: 'in', name }
 }
 

@@ -1,10 +1,11 @@
 import { type Signal, useSignal, useSignalEffect } from '@preact/signals'
 import type { JSX } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useMemo, useRef } from 'preact/hooks'
 import type { ApprovalDetail } from '../../../provider/src/console/answers.ts'
 import { type Failure, get, post } from '../api.ts'
+import { isAsFirstShown } from '../first-shown.ts'
 import { approved, lastRecord, waiting } from '../live.ts'
-import { Diff } from '../parts/diff.tsx'
+import { Diff, linesBelow } from '../parts/diff.tsx'
 import { failureOf, Notice, sentence, Show, useFailure, useLoad } from '../parts/load.tsx'
 import { Bytes, plural, Text } from '../parts/text.tsx'
 import { secondsLeft, shownFor, shownLeft, Time } from '../parts/time.tsx'
@@ -13,20 +14,44 @@ import { approve, noteSignedOut } from '../session.ts'
 
 /** SPEC 7.5: who asks, what exactly, until when, and one button each way. */
 export function ApprovalPage({ id }: { id: string }): JSX.Element {
-  const loaded = useLoad(() => {
+  const loaded = useLoad(async () => {
     void waiting.value // decided in another browser, it shows here
     void approved.value // and so does that the agent used it
-    return get<ApprovalDetail>(`approvals/${encodeURIComponent(id)}`)
+    const approval = await get<ApprovalDetail>(`approvals/${encodeURIComponent(id)}`)
+    return { approval, isSame: isAsFirstShown(id, approval) }
   })
   return (
     <>
       {loaded.data.value === undefined && <h1>What an agent asks</h1>}
       <Show loaded={loaded}>
-        {(approval) => <Question id={id} approval={approval} decided={() => void loaded.reload()} />}
+        {({ approval, isSame }) =>
+          isSame ? (
+            <Question id={id} approval={approval} decided={() => void loaded.reload()} />
+          ) : (
+            <Swapped id={id} />
+          )
+        }
       </Show>
     </>
   )
 }
+
+/** Neither of the two is shown: whoever read one must not find the other one in its place. */
+const Swapped = ({ id }: { id: string }): JSX.Element => (
+  <>
+    <h1>Sign nothing here</h1>
+    <Notice kind="bad" title="This page was told two different things about one request">
+      <p>
+        What an agent asks for never changes. Somebody between this browser and the provider may have changed
+        what you read, or may be about to. Nothing was signed by this.
+      </p>
+      <p>
+        Close the browser, all of it. To see what is really asked, and to answer, use the host’s terminal:{' '}
+        <code>cordon provider approve {id}</code>
+      </p>
+    </Notice>
+  </>
+)
 
 interface QuestionProps {
   /** Of the address. */
@@ -41,6 +66,8 @@ function Question({ id, approval, decided }: QuestionProps): JSX.Element {
   const isOver = left === 0 && (approval.state === 'open' || approval.state === 'approved')
   const state = isOver ? 'expired' : approval.state
   const error = useFailure()
+  const isWhole = useSignal(false)
+  const below = useMemo(() => linesBelow(request.diff ?? ''), [request.diff])
   return (
     <article class="question">
       <p class="crumb">
@@ -83,10 +110,11 @@ function Question({ id, approval, decided }: QuestionProps): JSX.Element {
           <Diff
             text={request.diff}
             isNew={request.bytesNow === undefined && command !== '/filesystem/file/edit'}
+            isWhole={isWhole}
           />
         </section>
       )}
-      <Paths request={request} isTree={command === DELETE_TREE} />
+      <Paths request={request} command={command} />
       <dl class="facts">
         <div>
           <dt>Asked</dt>
@@ -109,7 +137,9 @@ function Question({ id, approval, decided }: QuestionProps): JSX.Element {
           </dd>
         </div>
       </dl>
-      {state === 'open' && <Answer {...{ id, approval, left, decided, error }} />}
+      {state === 'open' && (
+        <Answer {...{ id, approval, left, decided, error }} unread={isWhole.value ? 0 : below} />
+      )}
     </article>
   )
 }
@@ -121,10 +151,11 @@ const DELETE_TREE = '/filesystem/dir/delete_recursive'
 const DELETES: ReadonlySet<string> = new Set([DELETE_TREE, '/filesystem/file/delete'])
 
 function Touched({ request }: { request: Request }): JSX.Element {
-  const { files, directories, bytes, bytesNow, links = 0 } = request
+  const { files, directories, bytes, bytesNow, onlyNames, links = 0 } = request
   const counted = [plural(files, 'file'), plural(directories, 'directory', 'directories')]
   const shown = directories === 0 ? counted.slice(0, 1) : files === 0 ? counted.slice(1) : counted
   const isLink = links === 1 && files === 1
+  if (onlyNames === true) return <>the names of {shown.join(' and ')}</>
   return (
     <>
       {isLink && directories === 0 ? 'a link, not what it leads to' : shown.join(' and ')}
@@ -147,8 +178,15 @@ function Touched({ request }: { request: Request }): JSX.Element {
 const FIRST = 100
 const KINDS: Readonly<Record<string, string>> = { d: 'directory', l: 'link', o: 'no file' }
 
-/** Of a tree also its root, which goes with the rest. */
-function Paths({ request, isTree }: { request: Request; isTree: boolean }): JSX.Element | null {
+const LOOKS: ReadonlySet<string> = new Set([
+  '/filesystem/dir/list',
+  '/filesystem/dir/tree',
+  '/filesystem/file/search',
+])
+
+/** Of a tree that is deleted also its root, which goes with the rest. */
+function Paths({ request, command }: Pick<ApprovalDetail, 'request' | 'command'>): JSX.Element | null {
+  const isTree = command === DELETE_TREE
   const all = useSignal(false)
   const list = useRef<HTMLUListElement>(null)
   const showAll = (): void => {
@@ -157,11 +195,11 @@ function Paths({ request, isTree }: { request: Request; isTree: boolean }): JSX.
   }
   const paths = isTree ? [request.path, ...request.paths] : request.paths
   const kinds = `${isTree ? 'd' : ''}${request.kinds ?? ''}`
-  if (paths.length === 1 && paths[0] === request.path) return null
+  if (paths.length === 0 || (paths.length === 1 && paths[0] === request.path)) return null
   const shown = all.value ? paths : paths.slice(0, FIRST)
   return (
     <section>
-      <h2>Everything it would touch</h2>
+      <h2>Everything it would {LOOKS.has(command) ? 'look at' : 'touch'}</h2>
       <ul class="paths" tabIndex={0} aria-label="paths" ref={list}>
         {shown.map((path, i) => (
           <li key={path}>
@@ -180,7 +218,7 @@ function Paths({ request, isTree }: { request: Request; isTree: boolean }): JSX.
 }
 
 /** What is lost, and what is signed for without being shown: where whoever is about to sign looks. */
-function Unseen({ request }: { request: ApprovalDetail['request'] }): JSX.Element {
+function Unseen({ request, unread }: { request: Request; unread: number }): JSX.Element {
   const { replaces, unshown, pathsLeftOut = 0, diffLeftOut = 0 } = request
   return (
     <>
@@ -189,6 +227,9 @@ function Unseen({ request }: { request: ApprovalDetail['request'] }): JSX.Elemen
         <p class="warn-text">
           The content is not shown: it, or what is there now, is {unshown}. Say no unless you know it.
         </p>
+      )}
+      {unread > 0 && (
+        <p class="warn-text">{plural(unread, 'line')} of this change are not shown yet: see “Show all”.</p>
       )}
       {diffLeftOut > 0 && (
         <p class="warn-text">
@@ -207,11 +248,13 @@ function Unseen({ request }: { request: ApprovalDetail['request'] }): JSX.Elemen
 
 interface AnswerProps extends QuestionProps {
   readonly left: number
+  /** Lines of the diff that nobody asked to see. */
+  readonly unread: number
   /** Outlives the buttons: who was too late is told so. */
   readonly error: Signal<Failure | undefined>
 }
 
-function Answer({ id, approval, left, decided, error }: AnswerProps): JSX.Element {
+function Answer({ id, approval, left, unread, decided, error }: AnswerProps): JSX.Element {
   const busy = useSignal<'approve' | 'deny' | undefined>(undefined)
   const answer = async (which: 'approve' | 'deny'): Promise<void> => {
     if (busy.value !== undefined) return // not `disabled`: that would take the focus from who uses the keyboard
@@ -229,7 +272,7 @@ function Answer({ id, approval, left, decided, error }: AnswerProps): JSX.Elemen
   return (
     <footer class="answer">
       {error.value !== undefined && <Notice kind="bad" title={sentence(error.value.message)} />}
-      <Unseen request={approval.request} />
+      <Unseen request={approval.request} unread={unread} />
       <p class={left <= 15 ? 'left soon' : 'left'} role="timer">
         {shownLeft(left)}
       </p>
@@ -286,13 +329,13 @@ function Outcome({ approval, error, changed }: OutcomeProps): JSX.Element | null
 }
 
 function Closed({ approval, changed }: Omit<OutcomeProps, 'error'>): JSX.Element {
-  const by = approval.decided_by ?? 'somebody'
+  const by = <Text>{approval.decided_by ?? 'somebody'}</Text>
   const newer = approval.newer !== null && <Newer id={approval.newer} />
   switch (approval.state) {
     case 'open':
     case 'approved':
       return (
-        <Notice kind="good" title={`Approved by ${by}`}>
+        <Notice kind="good" title={<>Approved by {by}</>}>
           {newer || (
             <p>
               If nothing has changed by then, the agent can do exactly this, once, when it asks again within{' '}
@@ -303,14 +346,14 @@ function Closed({ approval, changed }: Omit<OutcomeProps, 'error'>): JSX.Element
       )
     case 'used':
       return (
-        <Notice kind="good" title={`Approved by ${by}, and used`}>
+        <Notice kind="good" title={<>Approved by {by}, and used</>}>
           <p>The agent asked again and it was let through. The audit trail has what came of it.</p>
           {newer}
         </Notice>
       )
     case 'denied':
       return (
-        <Notice kind="bad" title={`Denied by ${by}`}>
+        <Notice kind="bad" title={<>Denied by {by}</>}>
           {newer}
           {approval.no_until === null ? (
             newer === false && <p>This no counts no more: when the agent asks again, somebody is asked.</p>
@@ -328,7 +371,7 @@ function Closed({ approval, changed }: Omit<OutcomeProps, 'error'>): JSX.Element
       return (
         <Notice
           kind="plain"
-          title={approval.decided_by === null ? 'Too late' : `Approved by ${by}, and not used`}
+          title={approval.decided_by === null ? 'Too late' : <>Approved by {by}, and not used</>}
         >
           <p>
             {approval.decided_by === null ? 'Nobody answered' : 'The agent did not ask again'} in time, so

@@ -77,7 +77,11 @@ export const Waiting = ({ rows }: { rows: readonly ApprovalRow[] }): JSX.Element
             </b>{' '}
             wants to {wordsForRequest(row.command, row)}
             <Text>{row.path}</Text>
-            {row.destination !== undefined && <Text>{`to ${row.destination}`}</Text>}
+            {row.destination !== undefined && (
+              <span class="about">
+                to <Text>{row.destination}</Text>
+              </span>
+            )}
           </span>
           <span class="left">{shownLeft(secondsLeft(row.expires_at))}</span>
         </a>

@@ -182,7 +182,7 @@ function Row({ entry: { seq, body, hash }, approvals = {} }: RowProps): JSX.Elem
           <span class={`tag ${tag}`}>{word}</span>
           <span class="what">
             <span>
-              <Text most={200}>{what}</Text>
+              {what}
               {code !== undefined && (
                 <>
                   {' '}
@@ -190,7 +190,7 @@ function Row({ entry: { seq, body, hash }, approvals = {} }: RowProps): JSX.Elem
                 </>
               )}
             </span>
-            {where !== '' && <Text most={300}>{where}</Text>}
+            {where !== undefined && <span class="about">{where}</span>}
           </span>
           {typeof body?.['at'] === 'number' && (
             <span class="quiet">
@@ -226,13 +226,14 @@ const Lines = ({ text }: { text: string }): JSX.Element => (
 const textOf = (value: unknown): string =>
   value === undefined ? '' : typeof value === 'string' ? value : JSON.stringify(value)
 
+/** Our own words, and somebody else's names among them. */
 interface Line {
   readonly tag: string
   readonly word: string
-  readonly what: string
+  readonly what: JSX.Element
   /** Why it was not done. */
   readonly code?: string
-  readonly where: string
+  readonly where?: JSX.Element
 }
 
 /** What became of a question; one that is kept no more was asked, and that is all that is known here. */
@@ -256,16 +257,20 @@ function answered(id: string, approvals: TrailAnswer['approvals']): Pick<Line, '
 
 function lineOf(body: EntryAnswer['body'], approvals: TrailAnswer['approvals']): Line {
   const field = (name: string): string => textOf(body?.[name])
-  const does = `${field('app')}: ${wordsFor(field('command'))}`
   switch (body?.['kind']) {
     case 'intent':
-      return { tag: 'plain', word: 'asked', what: does, where: pathsOf(body) }
+      return { tag: 'plain', word: 'asked', what: <Wish of={body} />, where: <Paths of={body} /> }
     case 'refused': {
       const code = field('code')
       const asksPerson = code === 'step_up_required'
       const tag = asksPerson ? answered(field('approval'), approvals) : { tag: 'bad', word: 'refused' }
-      const what = asksPerson ? `${does}, needs a person` : does
-      return { ...tag, what, ...(asksPerson ? {} : { code }), where: pathsOf(body) }
+      const what = (
+        <>
+          <Wish of={body} />
+          {asksPerson && ', needs a person'}
+        </>
+      )
+      return { ...tag, what, ...(asksPerson ? {} : { code }), where: <Paths of={body} /> }
     }
     case 'outcome': {
       const result = field('result')
@@ -273,39 +278,85 @@ function lineOf(body: EntryAnswer['body'], approvals: TrailAnswer['approvals']):
       return {
         tag: isDone ? 'good' : 'bad',
         word: result,
-        what: does,
+        what: <Wish of={body} />,
         ...(isDone ? {} : { code: field('code') }),
-        where: pathsOf(body),
+        where: <Paths of={body} />,
       }
     }
-    case 'event':
-      return {
-        ...(field('name').endsWith(' refused')
-          ? { tag: 'bad', word: 'refused' }
-          : { tag: 'person', word: 'person' }),
-        what: `${field('name')}, by ${field('by')}`,
-        where: aboutOf(body),
-      }
+    case 'event': {
+      const what = (
+        <>
+          <Theirs>{field('name')}</Theirs>, by <Theirs>{field('by')}</Theirs>
+        </>
+      )
+      const tag = field('name').endsWith(' refused')
+        ? { tag: 'bad', word: 'refused' }
+        : { tag: 'person', word: 'person' }
+      return { ...tag, what, ...aboutOf(body) }
+    }
     default:
-      return { tag: 'bad', word: 'broken', what: 'this record cannot be read', where: '' }
+      return { tag: 'bad', word: 'broken', what: <>this record cannot be read</> }
   }
 }
 
 type Fields = Readonly<Record<string, unknown>>
 
-const pathsOf = ({ path, destination }: Fields): string =>
-  destination === undefined ? textOf(path) : `${textOf(path)} to ${textOf(destination)}`
+/** A part of a line: a record may have anything in it. */
+const Theirs = ({ children }: { children: unknown }): JSX.Element => (
+  <Text most={300}>{textOf(children)}</Text>
+)
 
-function aboutOf(body: Fields): string {
+const Wish = ({ of: { app, command } }: { of: Fields }): JSX.Element => (
+  <>
+    <Theirs>{app}</Theirs>: <Theirs>{wordsFor(textOf(command))}</Theirs>
+  </>
+)
+
+const Paths = ({ of: { path, destination } }: { of: Fields }): JSX.Element => (
+  <>
+    <Theirs>{path}</Theirs>
+    {destination !== undefined && (
+      <>
+        {' '}
+        to <Theirs>{destination}</Theirs>
+      </>
+    )}
+  </>
+)
+
+const TOLD = ['app', 'approval', 'name', 'prefix', 'did', 'cid'] as const
+
+function aboutOf(body: Fields): Pick<Line, 'where'> {
   const detail = (body['detail'] ?? {}) as Fields
-  const { app, scope, approval, command } = detail
+  const { scope, approval, command } = detail
   if (approval !== undefined && command !== undefined)
-    return `${textOf(app)}: ${wordsFor(textOf(command))}, ${pathsOf(detail)}`
-  const whose = scope === undefined ? [] : [scope === '*' ? 'of everybody' : `of app ${textOf(scope)}`]
-  const rest = ['app', 'approval', 'name', 'prefix', 'did', 'cid'].flatMap((name) =>
-    detail[name] === undefined ? [] : [`${name} ${textOf(detail[name])}`],
-  )
-  return [...whose, ...rest].join(', ')
+    return {
+      where: (
+        <>
+          <Wish of={detail} />, <Paths of={detail} />
+        </>
+      ),
+    }
+  const whose =
+    scope === undefined
+      ? []
+      : [
+          scope === '*' ? (
+            <>of everybody</>
+          ) : (
+            <>
+              of app <Theirs>{scope}</Theirs>
+            </>
+          ),
+        ]
+  const rest = TOLD.filter((name) => detail[name] !== undefined).map((name) => (
+    <>
+      {name} <Theirs>{detail[name]}</Theirs>
+    </>
+  ))
+  const parts = [...whose, ...rest]
+  if (parts.length === 0) return {}
+  return { where: <>{parts.map((part, i) => (i === 0 ? part : <>, {part}</>))}</> }
 }
 
 /** Chain and checkpoints, all of them, with the first broken record. */

@@ -182,7 +182,7 @@ function Decision({ verdict: tried }: { verdict: TriedAnswer }): JSX.Element {
       {refusal && (
         <>
           <p>
-            <code>{refusal.code}</code>: <Text>{refusal.message}</Text>
+            <code>{refusal.code}</code>: <Text line>{refusal.message}</Text>
           </p>
           <p>The policy alone says: {WORDS[verdict][1].toLowerCase()}.</p>
         </>
@@ -190,7 +190,7 @@ function Decision({ verdict: tried }: { verdict: TriedAnswer }): JSX.Element {
       {verdict === 'deny' && decided.length === 0 && errors.length === 0 && <p>No statement permits it.</p>}
       {errors.map((each) => (
         <p key={each}>
-          <Text>{each}</Text>
+          <Text line>{each}</Text>
         </p>
       ))}
       {decided.map(({ id, text }) => (

@@ -5,7 +5,7 @@ interface TextProps {
   readonly children: string
   /** Not where somebody signs for it: there the provider says what it left out. */
   readonly most?: number
-  /** A line of a file: tabs and indentation are seen as they are. */
+  /** A line of a file, whose tabs and indentation are seen as they are; or a sentence of the provider's with names in it. */
   readonly line?: boolean
   /** A line that is too long breaks after a slash or `::` rather than in a word. */
   readonly breaks?: boolean

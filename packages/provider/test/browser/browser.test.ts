@@ -4,6 +4,7 @@ import { startBrowser } from './browser.ts'
 import { testImpostor } from './impostor.ts'
 import { testLeftBehind } from './left-behind.ts'
 import { testPages } from './pages.ts'
+import { testReading } from './reading.ts'
 import { testSecurity } from './security.ts'
 import { testStepUp } from './step-up.ts'
 
@@ -12,6 +13,7 @@ const browser = await startBrowser()
 afterAll(() => browser?.close())
 
 describe.skipIf(!browser)('SPEC 7.5 step-up in Chromium', () => testStepUp(browser as Browser))
+describe.skipIf(!browser)('SPEC 7.5 what is read is what is signed', () => testReading(browser as Browser))
 describe.skipIf(!browser)('SPEC 7.7 attacks on the console', () => testSecurity(browser as Browser))
 describe.skipIf(!browser)('SPEC 7.7 somebody else at the port', () => testImpostor(browser as Browser))
 describe.skipIf(!browser)('SPEC 7.7 what somebody else leaves in the browser', () =>

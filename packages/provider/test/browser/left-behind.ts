@@ -63,7 +63,7 @@ export function testLeftBehind(browser: Browser): void {
             .write(`event: now\ndata: ${JSON.stringify(now)}\n\n`)
         else answer.writeHead(200, { ...says, 'content-type': 'application/json' }).end(JSON.stringify(junk))
       },
-      () => ada.page.locator('p.target', { hasText: '/tmp/junk' }).waitFor(),
+      () => ada.page.getByText('This page was told two different things about one request').waitFor(),
     )
     await ada.page.goto('about:blank')
     await ada.page.goto(url)
@@ -189,6 +189,38 @@ export function testLeftBehind(browser: Browser): void {
     await emil.open('/console/')
     await emil.page.getByRole('heading', { name: 'Overview' }).waitFor({ timeout: 60_000 })
     await emil.context.close()
+  })
+
+  test('the attack: what he put into the page’s own storage keeps nobody out', async () => {
+    const frida = await signedIn('Frida')
+    const spoil = [
+      // a later version than ours, an id that no header takes
+      `localStorage.setItem('cordon-processes', 'x'.repeat(200_000)); open(9)`,
+      // ours, without what is in it; and no room for anything
+      `try { for (let i = 0; ; i++) localStorage.setItem(i, 'x'.repeat(100_000)) } catch {}; open(1)`,
+    ]
+    for (const each of spoil) {
+      const script = `const open = (version) => { const asked = indexedDB.open('cordon', version)
+          asked.onsuccess = () => { asked.result.close(); document.title = 'spoilt' } }
+        indexedDB.deleteDatabase('cordon').onsuccess = () => { ${each} }`
+      await away(
+        (_, answer) =>
+          answer
+            .writeHead(200, { 'content-type': 'text/html', connection: 'close' })
+            .end(`<!doctype html><title>his</title><script>${script}</script>`),
+        async () => {
+          await frida.page.goto('about:blank')
+          await frida.page.goto(`${at.origin}/his`)
+          await frida.page.waitForFunction(() => document.title === 'spoilt')
+        },
+      )
+      await frida.open('/console/')
+      await frida.click('Sign in')
+      await frida.page.getByRole('heading', { name: 'Overview' }).waitFor()
+      await frida.open('/console/') // it was kept
+      await frida.page.getByRole('heading', { name: 'Overview' }).waitFor()
+    }
+    await frida.context.close()
   })
 }
 

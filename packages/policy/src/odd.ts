@@ -1,9 +1,11 @@
+import { disguisedIn, LOOKS_LIKE } from './disguised.ts'
+
 /** A name or a path; or a line of a file, whose tabs and indentation are seen as they are. */
 export type Shown = 'name' | 'line'
 
 /**
  * What in somebody else's text does not look like what it is, by its place: what a person signs for must not read as
- * something else. By rule, not by a list of cases (decision 0386); text in one script that people write stays as it is.
+ * something else. By rule, not by a list of cases (decisions 0386 and 0415); text in one script that people write stays as it is.
  */
 export function oddIn(text: string, as: Shown): ReadonlyMap<number, string> {
   const found = new Map<number, string>()
@@ -12,7 +14,8 @@ export function oddIn(text: string, as: Shown): ReadonlyMap<number, string> {
     addAll(found, index, blanks, (each) => each === ' ')
   if (!PLAIN.test(text)) {
     addUnusual(found, text, as)
-    addDisguised(found, text)
+    for (const [index, letters] of disguisedIn(text))
+      addAll(found, index, letters, (letter) => !/\p{Script=Latin}/u.test(letter))
   }
   return new Map([...found].sort(([a], [b]) => a - b))
 }
@@ -24,12 +27,29 @@ const BLANKS: Readonly<Record<Shown, RegExp>> = {
   line: /(?<=.) +$/s,
 }
 
-/** The same in one line: as it is, or in quotes with what is odd as `\u{…}`. */
+/**
+ * The same in one line: as it is, or in quotes with what is odd as `\u{…}`. So are right-to-left letters, because a terminal
+ * may put them, and what is around them, into another order (decision 0413).
+ */
 export function showSigned(text: string, as: Shown): string {
-  const odd = oddIn(text, as)
+  const odd = new Map([...oddIn(text, as), ...rightToLeftIn(text)].sort(([a], [b]) => a - b))
   if (odd.size === 0 && (as === 'line' || (text !== '' && !text.includes('"')))) return text
   return `"${escapeOdd(text, odd, (plain) => plain.replace(/["\\]/g, '\\$&'))}"`
 }
+
+const rightToLeftIn = (text: string): [number, string][] =>
+  Array.from(text.matchAll(new RegExp(RIGHT_TO_LEFT, 'gu')), ({ 0: letter, index }) => [index, letter])
+
+/** The blocks that Unicode keeps for scripts that are written so. */
+const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u
+
+/**
+ * A name with nothing in it that passes for something else, and in letters of one direction: among others, right-to-left ones
+ * are drawn in another order than they are stored. The Turkish `ı` is needed for names, and its skeleton is an i's.
+ */
+export const readsAsWritten = (name: string): boolean =>
+  oddIn(name.replaceAll('ı', 'i'), 'name').size === 0 &&
+  !(RIGHT_TO_LEFT.test(name) && /(?=[\p{L}\p{N}])[^\u0590-\u08ff\ufb1d-\ufeff]/u.test(name))
 
 export function escapeOdd(
   text: string,
@@ -62,17 +82,19 @@ function addUnusual(found: Map<number, string>, text: string, as: Shown): void {
   }
 }
 
-function addDisguised(found: Map<number, string>, text: string): void {
-  for (const { 0: word, index } of text.matchAll(/\p{L}+/gu))
-    if (isDisguised(word)) addAll(found, index, word, (letter) => !/\p{Script=Latin}/u.test(letter))
-}
-
 const isOdd = (letter: string): boolean =>
-  isInvisible(letter) || isOtherAscii(letter) || isUnusualLatin(letter) || isOfNoUsualScript(letter)
+  isInvisible(letter) ||
+  isOtherAscii(letter) ||
+  isUnusualLatin(letter) ||
+  isOfNoUsualScript(letter) ||
+  isOtherDigit(letter)
 
-/** As `text.ts` has it: also what is ignored when it is drawn, and blanks that are no space. */
+/** As `text.ts` has it: also what is ignored when it is drawn, and blanks that are no space; and a note without a head. */
 const isInvisible = (letter: string): boolean =>
-  /[\p{C}\p{Zl}\p{Zp}\p{DI}\u00a0\u1680\u2000-\u200a\u202f\u205f\u2800\u3000]/u.test(letter)
+  /[\p{C}\p{Zl}\p{Zp}\p{DI}\u00a0\u1680\u2000-\u200a\u202f\u205f\u2800\u3000\u{1d159}]/u.test(letter)
+
+/** Every script's nought is a circle, and most have a digit that is drawn as another one of ASCII. */
+const isOtherDigit = (letter: string): boolean => /\p{Nd}/u.test(letter) && letter > '9'
 
 /**
  * Another form of ASCII, as Unicode itself says (of another width, a ligature, a Roman numeral), or a mark that is drawn as
@@ -82,7 +104,7 @@ const isInvisible = (letter: string): boolean =>
 function isOtherAscii(letter: string): boolean {
   const plain = letter > '\u00ff' && !/\p{No}/u.test(letter) ? letter.normalize('NFKC') : ''
   if (/^[\x21-\x7e]$/.test(plain) || (/^[A-Za-z]+$/.test(plain) && /[\p{L}\p{Nl}]/u.test(letter))) return true
-  return /[\u2044\u2215\u2216\u2571\u2572\u27cb\u27cd\u29f5\u29f8\u29f9\u2cc6\u1735\u3033\u201a\u02b0-\u02ff\ua789\u0589\u05c3\u2236\u2010-\u2012\u2015\u2017\u2043\u2053\u2212\u2223\u223c\u204e\u2217\u3002\u06d4]/u.test(
+  return /[\u2044\u2215\u2216\u2571\u2572\u27cb\u27cd\u29f5\u29f8\u29f9\u2cc6\u1735\u3033\u201a\u02b0-\u02ff\ua789\u0589\u05c3\u2236\u2010-\u2012\u2015\u2017\u2043\u2053\u2212\u2223\u223c\u204e\u2217\u3002\u06d4\u205a\ufe58\ufe31\ufe32\u2500-\u257f]/u.test(
     letter,
   )
 }
@@ -95,39 +117,22 @@ const isUnusualLatin = (letter: string): boolean =>
 
 /** Nobody writes today's names in it, or few do (Unicode Standard Annex 31, table 5): it has a letter for every Latin one. */
 const isOfNoUsualScript = (letter: string): boolean =>
-  /\p{L}/u.test(letter) &&
+  /[\p{L}\p{P}\p{S}]/u.test(letter) &&
   !/[\p{Script=Latin}\p{Script=Common}\p{Script=Inherited}\p{Script=Cyrillic}\p{Script=Greek}\p{Script=Arabic}\p{Script=Armenian}\p{Script=Bengali}\p{Script=Bopomofo}\p{Script=Devanagari}\p{Script=Ethiopic}\p{Script=Georgian}\p{Script=Gujarati}\p{Script=Gurmukhi}\p{Script=Han}\p{Script=Hangul}\p{Script=Hebrew}\p{Script=Hiragana}\p{Script=Kannada}\p{Script=Katakana}\p{Script=Khmer}\p{Script=Lao}\p{Script=Malayalam}\p{Script=Myanmar}\p{Script=Oriya}\p{Script=Sinhala}\p{Script=Tamil}\p{Script=Telugu}\p{Script=Thaana}\p{Script=Thai}\p{Script=Tibetan}]/u.test(
     letter,
   )
-
-/** Letters of the scripts that people write names in, each beside the Latin one that it is drawn as. */
-const LOOKS_LATIN: ReadonlyMap<string, string> = new Map(
-  [
-    ['асеорхуіјѕһԁԛԝӏѵҽԍ', 'aceopxyijshdqwlveg'], // Cyrillic
-    ['АВЕКМНОРСТУХІЈЅԌԚԜӀѴԀҮ', 'ABEKMHOPCTYXIJSGQWIVdY'],
-    ['ορνυικ', 'opvuik'], // Greek; not α: it is in `και`
-    ['ΑΒΕΖΗΙΚΜΝΟΡΤΥΧ', 'ABEZHIKMNOPTYX'],
-    ['օսհոցզաքլՕՍՏԼ', 'ouhngqwplOUSL'], // Armenian
-  ].flatMap(([theirs, latin]) => Array.from(theirs!, (letter, i): [string, string] => [letter, latin![i]!])),
-)
 
 /**
  * Two names with the same one are read as the same. Undefined: there are letters in it that pass for others, and nobody
  * needs them for a name.
  */
 export function skeletonOf(name: string): string | undefined {
-  const plain = Array.from(name.normalize('NFKC'), (letter) => LOOKS_LATIN.get(letter) ?? letter).join('')
+  const plain = Array.from(name.normalize('NFKC'), (letter) => LOOKS_LIKE.get(letter) ?? letter).join('')
   const dotless = plain.replaceAll('ı', 'i')
   const odd = new Map<number, string>()
   addUnusual(odd, dotless, 'name')
   return odd.size === 0 ? dotless.replace(/[I1|]/g, 'l').replaceAll('0', 'O') : undefined
 }
-
-/** Letters that pass for Latin ones among Latin ones; or every letter of the word is drawn as a Latin one is. */
-const isDisguised = (word: string): boolean =>
-  (/[\p{Script=Cyrillic}\p{Script=Greek}\p{Script=Armenian}]/u.test(word) &&
-    /\p{Script=Latin}/u.test(word)) ||
-  Array.from(word, (letter) => LOOKS_LATIN.has(letter)).every(Boolean)
 
 function addAll(
   found: Map<number, string>,

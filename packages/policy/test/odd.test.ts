@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { escapeOdd, oddIn, showSigned, skeletonOf } from '../src/odd.ts'
+import { escapeOdd, oddIn, readsAsWritten, showSigned, skeletonOf } from '../src/odd.ts'
 
 const name = (text: string): string => escapeOdd(text, oddIn(text, 'name'))
 const line = (text: string): string => escapeOdd(text, oddIn(text, 'line'))
@@ -39,6 +39,29 @@ test.each([
   ['all of it Cyrillic that reads as Latin', '\u04bb\u0435\u04cf\u0440', '\\u{4bb}\\u{435}\\u{4cf}\\u{440}'],
   ['one Armenian letter', '\u054d', '\\u{54d}'],
   ['a bar, a low line, a tilde', '\u2015rf a\u2017b x\u2053y', '\\u{2015}rf a\\u{2017}b x\\u{2053}y'],
+  ['a digit’s look-alike among digits', 'report-202\u0417', 'report-202\\u{417}'],
+  ['another one', 'report-202\u04e0', 'report-202\\u{4e0}'],
+  ['alone beside Latin', '\u0431.log Ada \u0417', '\\u{431}.log Ada \\u{417}'],
+  ['beside a digit', '1\u0431 2\u05d0', '1\\u{431} 2\\u{5d0}'],
+  ['Bengali four', 'v\u09ea.txt', 'v\\u{9ea}.txt'],
+  ['noughts', '2\u0966\u07c0\u066023 \u0665', '2\\u{966}\\u{7c0}\\u{660}23 \\u{665}'],
+  ['Myanmar among Latin', 'passw\u101drd', 'passw\\u{101d}rd'],
+  ['Malayalam, Oriya', 'c\u0d20nfig c\u0b20nfig', 'c\\u{d20}nfig c\\u{b20}nfig'],
+  ['one letter of them alone', 'Ada \u101d', 'Ada \\u{101d}'],
+  ['a Hebrew letter as a bar', '\u05d5', '\\u{5d5}'],
+  ['all of it Greek', '\u03f2\u03bf\u03c1\u03c5', '\\u{3f2}\\u{3bf}\\u{3c1}\\u{3c5}'],
+  ['Greek among Cyrillic', '\u0391\u043d\u043d\u0430', '\\u{391}\\u{43d}\\u{43d}\\u{430}'],
+  ['Katakana as a slash', 'etc\u30cepasswd', 'etc\\u{30ce}passwd'],
+  ['Han as a slash', 'src\u4e3fmain', 'src\\u{4e3f}main'],
+  ['Han as a hyphen', 'a\u4e00b a\u4e00\u4e00b \u4e00', 'a\\u{4e00}b a\\u{4e00}\\u{4e00}b \\u{4e00}'],
+  ['Hangul as a bar', 'l\u3163b', 'l\\u{3163}b'],
+  ['a line of a box', 'a\u2500b', 'a\\u{2500}b'],
+  ['a dash that joins', 'a\u2013b', 'a\\u{2013}b'],
+  ['a small one', 'a\ufe58b', 'a\\u{fe58}b'],
+  ['Arabic and Syriac marks', 'a\u066bb a\u0701b a\u0702b', 'a\\u{66b}b a\\u{701}b a\\u{702}b'],
+  ['two dots', 'a\u205ab', 'a\\u{205a}b'],
+  ['with a stress', '\u0441\u043e\u0301\u0440', '\\u{441}\\u{43e}\\u{301}\\u{440}'],
+  ['a note without a head', 'a\u{1d159}', 'a\\u{1d159}'],
 ])('what passes for something else is shown as what it is: %s', (_, text, shown) => {
   expect(name(text)).toBe(shown)
 })
@@ -61,6 +84,23 @@ test.each([
   'ქართული',
   'it’s – “so”…',
   '10 m² ½ ™',
+  'отчёт 2024',
+  'отчёт2024.txt',
+  'Война и мир',
+  'глава-2',
+  '資料 v2',
+  '資料.pdf',
+  'レポート2024',
+  'サーバー2',
+  '2024年3月',
+  'Tシャツ',
+  'AIモデル',
+  '第1章',
+  '보고서 2024',
+  'דוח 2024',
+  'تقرير.pdf',
+  'हिन्दी की रिपोर्ट 2',
+  'རྒྱ་གར',
 ])('what people write stays as it is: %s', (text) => {
   expect(name(text)).toBe(text)
 })
@@ -73,9 +113,20 @@ test('in one line, what is odd is in quotes, so that nothing that was typed pass
   expect(showSigned('+say "x"', 'line')).toBe('+say "x"')
 })
 
+test('in one line, letters that a terminal could draw from the right are shown, too', () => {
+  expect(showSigned('/w/\u05d0\u05d1/2024', 'name')).toBe('"/w/\\u{5d0}\\u{5d1}/2024"')
+  expect(showSigned('+\u0639 = 1', 'line')).toBe('"+\\u{639} = 1"')
+})
+
 test('two names that are read as the same have one skeleton; those of other people have their own', () => {
   for (const alike of ['Аda', 'Adа', 'Αda', 'Ａda']) expect(skeletonOf(alike)).toBe(skeletonOf('Ada'))
   expect(skeletonOf('Key 1')).toBe(skeletonOf('Key l'))
+  for (const [one, other] of [
+    ['Ada 3', 'Ada З'],
+    ['Ada 6', 'Ada б'],
+    ['laptop-3', 'laptop-З'],
+  ] as const)
+    expect(skeletonOf(one)).toBe(skeletonOf(other))
   expect(skeletonOf('cafe\u0301')).toBe(skeletonOf('café'))
   for (const usual of ['Işıl', 'Анна', 'Օլյա', 'Νίκος', '日本']) expect(skeletonOf(usual)).not.toBe(undefined)
   for (const [a, b] of [
@@ -86,4 +137,11 @@ test('two names that are read as the same have one skeleton; those of other peop
   ] as const)
     expect(skeletonOf(a)).not.toBe(skeletonOf(b))
   for (const odd of ['Ꭺda', 'Ada\u2c9f', 'confi\u0261', 'a\u2215b']) expect(skeletonOf(odd)).toBe(undefined)
+})
+
+test('a name that reads as it is written has nothing odd, and letters of one direction', () => {
+  for (const good of ['Ada’s laptop', 'Işıl', 'Анна 2', 'Օլյա', 'Νίκος', '日本', 'דוד', 'Ada 3'])
+    expect([good, readsAsWritten(good)]).toEqual([good, true])
+  for (const bad of ['Ada З', 'Ada б', 'Ada ०', 'laptop-З', 'key 1 א', 'key אב 1', 'Adа', 'Ada\u200b'])
+    expect([bad, readsAsWritten(bad)]).toEqual([bad, false])
 })

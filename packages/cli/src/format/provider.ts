@@ -173,7 +173,7 @@ export const formatPasskeys = (all: readonly Passkey[]): string =>
   formatTable(
     all.map(({ id, name, rpId, usedAt }) => [
       id.slice(0, 12),
-      show(name),
+      showSigned(name, 'name'),
       `for ${rpId}`,
       usedAt === undefined ? 'never used' : `last used ${isoTime(usedAt)}`,
     ]),

@@ -1,4 +1,4 @@
-import { CordonError, show, showSigned, skeletonOf } from '@cordon/policy'
+import { CordonError, readsAsWritten, show, showSigned, skeletonOf } from '@cordon/policy'
 import type { Database } from '../storage/database.ts'
 import type { PasskeysTable } from '../storage/schema.ts'
 
@@ -23,9 +23,9 @@ export function parsePasskeyName(text: string): string {
     throw new PasskeyError(
       `${show(text)} is not a name for a passkey: 1 to 64 characters, all of them visible`,
     )
-  if (skeletonOf(name) === undefined)
+  if (!readsAsWritten(name))
     throw new PasskeyError(
-      `${showSigned(name, 'name')} has letters that pass for others: write it with usual ones`,
+      `${showSigned(name, 'name')} has letters that pass for others, or are drawn in another order than they are written: use usual ones, of one direction`,
     )
   return name
 }

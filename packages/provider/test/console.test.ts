@@ -290,8 +290,30 @@ describe('SPEC 7.7 sessions', () => {
     expect((await thief.ask('overview', undefined, { 'x-cordon-present': '1' })).status).toBe(200)
     expect(thief.cookie).not.toBe(frank.cookie)
     place.shift += MINUTE
+    expect((await thief.ask('overview')).status).toBe(200)
     expect((await frank.ask('overview')).status).toBe(401)
     expect((await thief.ask('overview')).status).toBe(401)
+    expect(await events('reused session ended')).toMatchObject([
+      { by: 'the provider', detail: { name: 'Frank', passkey: frank.passkey.id } },
+    ])
+  })
+
+  test('an answer with a new cookie that is lost signs nobody out', async () => {
+    const gina = await person('Gina')
+    const present = { 'x-cordon-present': '1' }
+    place.shift += 11 * MINUTE
+    const before = gina.cookie
+    expect((await gina.ask('overview', undefined, present)).status).toBe(200)
+    expect(gina.cookie).not.toBe(before)
+    gina.cookie = before // it never came
+    for (const wait of [1000, 5 * MINUTE]) {
+      place.shift += wait
+      expect((await gina.ask('overview', undefined, present)).status).toBe(200)
+    }
+    expect(gina.cookie).not.toBe(before)
+    place.shift += MINUTE
+    expect((await gina.ask('overview', undefined, present)).status).toBe(200)
+    expect(await events('reused session ended')).toHaveLength(1) // Frank's
   })
 
   test('the attack: cookies of our name that another port planted, with a longer path or of before, keep nobody out', async () => {

@@ -1,10 +1,12 @@
 import { isIP } from 'node:net'
 import type { Context } from 'hono'
 import { deleteCookie, setCookie } from 'hono/cookie'
+import { eventOf } from '../audit/record.ts'
 import { isSignedBy } from '../sessions/request-signature.ts'
 import {
   endReused,
   findSession,
+  noteArrival,
   renewSession,
   type Session,
   type SessionHalves,
@@ -148,12 +150,15 @@ async function lookUpSession(c: Context, context: ConsoleContext): Promise<Sessi
   const request = `${halves.key} ${nonce}`
   const isReplayed = context.process.hasAnswered(request)
   if (!session) {
-    if (!isReplayed) await endReused(database, halves)
+    const reused = isReplayed ? undefined : await endReused(database, halves, now)
+    if (reused)
+      await context.provider.audit.append(eventOf('reused session ended', 'the provider', now, { ...reused }))
     return undefined
   }
   if (isReplayed) throw new ConsoleRefusal('request_replayed', 'this was asked before, and is answered once')
   requireThisProcess(c, context) // it may have taken another id since, and forgotten what it answered
   context.process.remember(request)
+  await noteArrival(database, session)
   const isPerson = c.req.method !== 'GET' || present !== ''
   const cookie = isPerson ? await renewSession(database, session, now) : undefined
   if (cookie !== undefined) giveCookie(c, context.site(), cookie)

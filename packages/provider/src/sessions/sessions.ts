@@ -6,7 +6,7 @@ const IDLE_MS = 30 * 60_000
 const LONGEST_MS = 12 * 3_600_000
 /** So often the cookie is replaced by another one. */
 const ROTATE_MS = 10 * 60_000
-/** What was sent before the new cookie came is still answered. */
+/** What was sent before the new cookie came is still answered; and so long that cookie may be on its way. */
 const PREVIOUS_MS = 30_000
 /** How exactly it is known when somebody was last here; not every request is a write. */
 const SEEN_MS = 60_000
@@ -28,6 +28,10 @@ export interface Session {
   readonly key: string
   /** Of the cookie that is good now. */
   readonly hash: string
+  /** Of the one that came: the same, or the one before. */
+  readonly held: string
+  /** Whether somebody came with the good one before. */
+  readonly hasArrived: boolean
   readonly seenAt: number
   readonly rotatedAt: number
 }
@@ -54,6 +58,7 @@ export async function startSession(
     .values({
       hash: hashSecret(cookie),
       previous: null,
+      arrived: 1, // there is none before it
       key,
       passkey,
       created_at: now,
@@ -80,25 +85,34 @@ export async function findSession(
     .select('passkeys.name')
     .where('key', '=', key)
     .executeTakeFirst()
-  if (!row || now > Math.min(row.seen_at + IDLE_MS, row.created_at + LONGEST_MS)) return undefined
+  if (!row || isOver(row, now)) return undefined
   const hashes = new Set(cookies.map(hashSecret))
-  const isPrevious = row.previous !== null && hashes.has(row.previous) && now <= row.rotated_at + PREVIOUS_MS
-  if (!hashes.has(row.hash) && !isPrevious) return undefined
+  const hasArrived = row.arrived !== 0
+  const isPrevious =
+    row.previous !== null && hashes.has(row.previous) && (!hasArrived || now <= row.rotated_at + PREVIOUS_MS)
+  const held = hashes.has(row.hash) ? row.hash : isPrevious ? row.previous : null
+  if (held === null) return undefined
   const { passkey, name, seen_at: seenAt, rotated_at: rotatedAt } = row
-  return { passkey, name, key, hash: row.hash, seenAt, rotatedAt }
+  return { passkey, name, key, hash: row.hash, held, hasArrived, seenAt, rotatedAt }
 }
 
-/** Its holder did something: it lasts longer. Returns the new cookie when it was time for one; the browser must get it. */
+const isOver = (row: { readonly seen_at: number; readonly created_at: number }, now: number): boolean =>
+  now > Math.min(row.seen_at + IDLE_MS, row.created_at + LONGEST_MS)
+
+/**
+ * Its holder did something: it lasts longer. Returns the new cookie when it was time for one; the browser must get it. Who
+ * still comes with the one before has not got it, and after a while is given another one (decision 0416).
+ */
 export async function renewSession(
   { queries }: Pick<Database, 'queries'>,
-  { hash, key, seenAt, rotatedAt }: Session,
+  { hash, held, key, seenAt, rotatedAt }: Session,
   now: number,
 ): Promise<string | undefined> {
-  if (now > rotatedAt + ROTATE_MS) {
+  if (now > rotatedAt + (held === hash ? ROTATE_MS : PREVIOUS_MS)) {
     const cookie = await makeCookie({ queries }, key)
     const { numUpdatedRows } = await queries
       .updateTable('sessions')
-      .set({ hash: hashSecret(cookie), previous: hash, rotated_at: now, seen_at: now })
+      .set({ hash: hashSecret(cookie), previous: held, arrived: 0, rotated_at: now, seen_at: now })
       .where('hash', '=', hash) // of several requests at once, one replaces it
       .executeTakeFirst()
     return numUpdatedRows > 0n ? cookie : undefined
@@ -108,6 +122,15 @@ export async function renewSession(
   return undefined
 }
 
+/** From the first request with a new cookie on, the one before is nobody's. */
+export async function noteArrival(
+  { queries }: Pick<Database, 'queries'>,
+  { hash, held, hasArrived }: Session,
+): Promise<void> {
+  if (hasArrived || held !== hash) return
+  await queries.updateTable('sessions').set({ arrived: 1 }).where('hash', '=', hash).execute()
+}
+
 export async function endSession({ queries }: Pick<Database, 'queries'>, hash: string): Promise<void> {
   await queries.deleteFrom('sessions').where('hash', '=', hash).execute()
 }
@@ -115,12 +138,25 @@ export async function endSession({ queries }: Pick<Database, 'queries'>, hash: s
 /**
  * Somebody who is not let in has signed with the key of a session, and comes with a cookie of this very session that is not
  * good any more, however often it was replaced since: two use it, and nobody knows which of them is its holder. It ends for
- * both. What was never a cookie of it ends nothing.
+ * both, and whose it was is returned. What was never a cookie of it ends nothing.
  */
-export async function endReused(database: Queries, { cookies, key }: SessionHalves): Promise<void> {
+export async function endReused(
+  database: Queries,
+  { cookies, key }: SessionHalves,
+  now: number,
+): Promise<Pick<Session, 'name' | 'passkey'> | undefined> {
   const secret = await databaseSecret(database)
-  if (cookies.some((cookie) => isCookieOf(secret, key, cookie)))
-    await database.queries.deleteFrom('sessions').where('key', '=', key).execute()
+  if (!cookies.some((cookie) => isCookieOf(secret, key, cookie))) return undefined
+  const { queries } = database
+  const row = await queries
+    .selectFrom('sessions')
+    .innerJoin('passkeys', 'passkeys.id', 'sessions.passkey')
+    .select(['sessions.passkey', 'seen_at', 'sessions.created_at', 'passkeys.name'])
+    .where('key', '=', key)
+    .executeTakeFirst()
+  const { numDeletedRows } = await queries.deleteFrom('sessions').where('key', '=', key).executeTakeFirst()
+  if (!row || numDeletedRows === 0n || isOver(row, now)) return undefined // it was over by itself
+  return { name: row.name, passkey: row.passkey }
 }
 
 type Queries = Pick<Database, 'queries'>

@@ -154,6 +154,9 @@ const MIGRATIONS: readonly Step[] = [
     await sql`insert into nonces (expires_at, nonce) select expires_at, nonce from nonces_before`.execute(db)
     await db.schema.dropTable('nonces_before').execute()
   },
+  async (db) => {
+    await db.schema.alterTable('sessions').addColumn('arrived', 'integer').execute()
+  },
 ]
 
 const isEmbedded = (db: Kysely<Schema>): boolean => db.getExecutor().adapter instanceof SqliteAdapter

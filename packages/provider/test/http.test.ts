@@ -10,7 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { request as httpsRequest } from 'node:https'
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -249,6 +249,24 @@ describe('slow clients', () => {
     })()
     await expect(rest).rejects.toThrow('aborted')
     await impatient.stop()
+  })
+
+  test('the attack: connections that say nothing: the oldest of too many go, and who asks is answered', async () => {
+    const port = Number(new URL(place.serving.url).port)
+    const sockets: Socket[] = []
+    const heard = new Map<Socket, string>()
+    for (let i = 0; i < 1100; i++) {
+      const socket = connect(port, '127.0.0.1').on('error', () => undefined)
+      socket.on('data', (data: Buffer) => heard.set(socket, data.toString()))
+      await once(socket, 'connect')
+      sockets.push(socket)
+    }
+    await expect.poll(() => sockets.slice(0, 50).every((socket) => socket.closed)).toBe(true)
+    expect(heard.size).toBe(0) // not because their headers took too long
+    const last = sockets.at(-1)!
+    last.write('GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    await expect.poll(() => heard.get(last)).toMatch(/^HTTP\/1.1 200 /)
+    for (const socket of sockets) socket.destroy()
   })
 
   test('headers that do not come', async () => {

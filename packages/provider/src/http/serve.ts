@@ -13,6 +13,7 @@ import { listenAs, ListenError } from './listen.ts'
 import type { Log } from './log.ts'
 import { Metrics } from './metrics.ts'
 import { makeRoutes, type Served } from './routes.ts'
+import { boundSilent } from './silent.ts'
 
 export interface ServeOptions extends Omit<ProviderOptions, 'origin' | 'unexpected'> {
   readonly host: string
@@ -40,6 +41,8 @@ export interface Serving {
 const HEADERS_MS = 10_000
 const SILENCE_MS = 60_000
 const MOST_CONNECTIONS = 10_000
+/** Of these, over which nothing was asked yet. */
+const MOST_SILENT = 1000
 /** A token may have 64 KiB. */
 const MOST_HEADER_BYTES = 96 * 1024
 
@@ -83,6 +86,7 @@ export async function serveProvider(options: ServeOptions): Promise<Serving> {
   const make = (): Server => {
     const server = makeServer(limits, tls, onRequest)
     server.maxConnections = MOST_CONNECTIONS
+    boundSilent(server, MOST_SILENT)
     return server.setTimeout(SILENCE_MS)
   }
   let servers: Server[]

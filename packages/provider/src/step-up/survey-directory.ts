@@ -26,31 +26,22 @@ export async function surveyDirectory(
 ): Promise<SurveyedDirectory | undefined> {
   const { place, may } = work
   if (place.stat?.kind !== 'directory') return undefined
-  switch (command) {
-    case '/filesystem/dir/delete_recursive':
-      // Where there is none, who may see that was told; for others a person is asked about what is there, or is not.
-      return surveyBelow(work, may('/filesystem/file/stat', place) ? removalChecks(work) : {})
-    case '/filesystem/file/search':
-      return {
-        ...(await surveyBelow(work, SEARCHED)),
-        meant: LOOKED_INTO,
-        wanted: soughtBy(work as Work<'/filesystem/file/search'>),
-      }
-    case '/filesystem/dir/list': {
-      const told = listOf(place)
-      const above = place.path === '/' ? '' : place.path
-      return surveyNames(
-        told,
-        told.entries.map(({ name, kind }) => ({ path: `${above}/${name}`, kind })),
-      )
-    }
-    case '/filesystem/dir/tree': {
-      const told = await treeOf(work as Work<'/filesystem/dir/tree'>)
-      return surveyNames(told, told.entries)
-    }
-    default:
-      return undefined
+  // Where there is none, who may see that was told; for others a person is asked about what is there, or is not.
+  if (command === '/filesystem/dir/delete_recursive')
+    return surveyBelow(work, may('/filesystem/file/stat', place) ? removalChecks(work) : {})
+  if (command === '/filesystem/file/search')
+    return { ...(await surveyBelow(work, SEARCHED)), meant: LOOKED_INTO, wanted: soughtBy(work) }
+  if (command === '/filesystem/dir/list') {
+    const told = listOf(place)
+    const above = place.path === '/' ? '' : place.path
+    const entries = told.entries.map(({ name, kind }) => ({ path: `${above}/${name}`, kind }))
+    return surveyNames(told, entries)
   }
+  if (command === '/filesystem/dir/tree') {
+    const told = await treeOf(work)
+    return surveyNames(told, told.entries)
+  }
+  return undefined
 }
 
 const LOOKED_INTO = 'whatever is in it'

@@ -179,8 +179,7 @@ async function surveyText(
   work: Work<Command>,
 ): Promise<Pick<ApprovalRequest, 'diff' | 'unshown'> & Pick<Surveyed, 'wanted' | 'work'>> {
   if (command === '/filesystem/file/edit') return { ...(await surveyEdit(work)), work }
-  if (command === '/filesystem/file/search')
-    return { wanted: soughtBy(work as Work<'/filesystem/file/search'>), work }
+  if (command === '/filesystem/file/search') return { wanted: soughtBy(work), work }
   const isWrite = command === '/filesystem/file/write' || command === '/filesystem/file/create'
   const { args, place, deadline, body } = work as Work<'/filesystem/file/write'>
   if (!isWrite) return { work }

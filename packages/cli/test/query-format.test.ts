@@ -176,13 +176,14 @@ describe('SPEC 6.5 what came of a call', () => {
   test('an error of one long line is shown in part, and the rest is counted', () => {
     const shown = formatResult(failed('z'.repeat(900_000)), at(80))
     expect(shown.match(/z/g)).toHaveLength(4000)
-    expect(shown.endsWith('\n    … 896,000 more characters\n')).toBe(true)
+    expect(shown).toContain('z\n    … 896,000 more characters …\n    z')
   })
 
-  test('an error of many lines, too', () => {
-    const shown = formatResult(failed('ab\n'.repeat(1000)), at(80))
+  test('of an error of many lines the end is shown, too: tests say there what failed', () => {
+    const shown = formatResult(failed(`first\n${'ab\n'.repeat(1000)}1 failed\n`), at(80))
     expect(shown.split('\n')).toHaveLength(42)
-    expect(shown.endsWith('\n    ab\n    … 2,881 more characters\n')).toBe(true)
+    expect(shown).toMatch(/^ {2}✗ error: first\n {4}ab\n/)
+    expect(shown).toMatch(/ab\n {4}… 2,\d+ more characters …\n {4}ab\n[^]*\n {4}1 failed\n$/)
   })
 
   const COMMAND = `cordon config set conversation.tools.x.access.fs '[{ path = ".", read = true, create = true }]'`

@@ -117,20 +117,42 @@ export function formatResult(
     const [first = 'done', ...rest] = few.map((line) => clipColumns(visible(clip(line, 1000)), room))
     return `  ${style('green', '✓')} ${[first + more, ...rest].map((line) => style('dim', line)).join('\n    ')}\n`
   }
-  const kept = text.slice(0, MOST_SAID).split('\n').slice(0, MOST_LINES).join('\n')
-  const [first = '', ...rest] = withoutTabs(visible(kept)).split('\n')
+  const { head, left, tail } = endsOf(text)
+  const [first = '', ...rest] = linesToRead(head)
   const said = wrapBelow(`  ${style('red', '✗')} ${outcome}: ${first}`, '    ', columns)
-  const left = text.length - kept.length
-  const below =
+  const below = (lines: readonly string[]): string[] =>
     whose === 'ours'
-      ? wrapMessage(rest, { margin: '    ', indent: '    ', columns })
-      : rest.map((line) => wrapBelow(`    ${line}`, '    ', columns))
+      ? wrapMessage(lines, { margin: '    ', indent: '    ', columns })
+      : lines.map((line) => wrapBelow(`    ${line}`, '    ', columns))
   return [
-    `${said}\n`,
-    ...below.map((line) => `${line}\n`),
-    ...(left > 0 ? [`    ${style('yellow', `… ${left.toLocaleString('en')} more characters`)}\n`] : []),
-  ].join('')
+    said,
+    ...below(rest),
+    ...(left > 0 ? [`    ${style('yellow', `… ${left.toLocaleString('en')} more characters …`)}`] : []),
+    ...(left > 0 ? below(linesToRead(tail)) : []),
+  ]
+    .map((line) => `${line}\n`)
+    .join('')
 }
+
+/** The beginning says what it is, and the end what came of it, as tests and compilers write. */
+function endsOf(text: string): { readonly head: string; readonly left: number; readonly tail: string } {
+  const lines = text.trimEnd().split('\n')
+  if (text.length <= MOST_SAID && lines.length <= MOST_LINES) return { head: text, left: 0, tail: '' }
+  const head = lines.slice(0, HEAD_LINES).join('\n').slice(0, HEAD_SAID)
+  const rest = text.slice(head.length)
+  const tail = rest
+    .trimEnd()
+    .split('\n')
+    .slice(HEAD_LINES - MOST_LINES)
+    .join('\n')
+    .slice(HEAD_SAID - MOST_SAID)
+  return { head, left: rest.length - tail.length, tail: tail.replace(/^\n/, '') }
+}
+
+const HEAD_LINES = 10
+const HEAD_SAID = 1000
+
+const linesToRead = (text: string): string[] => withoutTabs(visible(text.toWellFormed())).split('\n')
 
 /** After `always`: how long it holds, and how it is taken back. */
 export const formatAllowed = ({ tool, until }: Extract<Sight, { kind: 'allowed' }>): string =>

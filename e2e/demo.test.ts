@@ -18,6 +18,7 @@ describe('cordon demo', () => {
     expect(stderr).toContain('    -  return price - tax\n    +  return price + tax\n')
     expect(stderr).toContain('access denied: create on fork/FIX.md')
     expect(stderr).toContain('refused: collect.example')
+    expect(stderr).toMatch(/✓ style: fine\n {4}read \S+: ENOENT\n {4}send it to collect\.example: /)
     expect(stderr).toContain('src/price.js is changed; the key in the home was never in the sandbox.')
     // Each of them can be pasted: nothing but the command is on its line.
     expect(stderr.slice(stderr.indexOf('Next, ')).match(/^ {2}cordon .*$/gm)).toEqual([

@@ -89,7 +89,7 @@ const STORY: readonly ((change: Change) => RecordedStep)[] = [
     ],
   }),
   () => ({
-    text: 'That is not granted, so I leave it. Last, the style checker that somebody added, an MCP server:',
+    text: 'That is not granted, so I leave it. Last, the style checker that somebody added, an MCP server, which is not asked about here:',
     calls: [{ tool: 'check_style', arguments: {} }],
   }),
   (change) => ({

@@ -18,7 +18,7 @@ const MOST_LINES = 40
 /** So many characters of what went wrong are shown. */
 const MOST_SAID = 4000
 /** So many lines of a result are shown, or only the first. */
-const FEW = 4
+const FEW = 6
 
 /**
  * A call before it runs: its words, every argument, and what it would change. What is cut says so, and `whole` cuts

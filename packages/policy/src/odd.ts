@@ -71,16 +71,33 @@ function addUnusual(found: Map<number, string>, text: string, as: Shown): void {
   let at = 0
   for (const letter of text) {
     if (letter > '\x7e' || letter < ' ')
-      if (isOdd(letter) && !(as === 'line' && letter === '\t')) found.set(at, letter)
+      if (isOdd(letter) && !(as === 'line' && isUsualInLine(letter, text, at))) found.set(at, letter)
     at += letter.length
   }
   // Marks that are piled up (languages need two over a letter, or fewer), that make a letter which there is in one piece
-  // as well, or that stand over no letter.
+  // as well, that stand over no letter, that lie over all of it as a slash or a hyphen, or beside Latin of another script.
   for (const { 0: cluster, 1: base = '', 2: marks = '', index } of text.matchAll(/(^|\P{M})(\p{M}+)/gu)) {
     const isFalse = !/\p{L}/u.test(base) || cluster.normalize('NFC') !== cluster
-    addAll(found, index + base.length, marks, (_, i) => isFalse || i >= 2)
+    const isLatin = /\p{Script=Latin}/u.test(base)
+    addAll(
+      found,
+      index + base.length,
+      marks,
+      (mark, i) =>
+        isFalse || i >= 2 || OVERLAY.test(mark) || (isLatin && !/\p{Script=Inherited}/u.test(mark)),
+    )
   }
 }
+
+const OVERLAY = /[\u0332-\u0338\u20d2\u20d3\u20d8-\u20da\u20e5\u20e6\u20ea\u20eb\p{Me}]/u
+
+/** Tabs; and, in what is East Asian, its own full stops and commas. */
+const isUsualInLine = (letter: string, text: string, at: number): boolean =>
+  letter === '\t' ||
+  (/[，。：；！？（）]/.test(letter) &&
+    /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Hangul}]/u.test(
+      text.slice(Math.max(0, at - 1), at + 2),
+    ))
 
 const isOdd = (letter: string): boolean =>
   isInvisible(letter) ||

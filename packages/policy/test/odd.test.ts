@@ -53,7 +53,7 @@ test.each([
   ['Greek among Cyrillic', '\u0391\u043d\u043d\u0430', '\\u{391}\\u{43d}\\u{43d}\\u{430}'],
   ['Katakana as a slash', 'etc\u30cepasswd', 'etc\\u{30ce}passwd'],
   ['Han as a slash', 'src\u4e3fmain', 'src\\u{4e3f}main'],
-  ['Han as a hyphen', 'a\u4e00b a\u4e00\u4e00b \u4e00', 'a\\u{4e00}b a\\u{4e00}\\u{4e00}b \\u{4e00}'],
+  ['Han as a hyphen', 'a\u4e00b a\u4e00\u4e00b', 'a\\u{4e00}b a\\u{4e00}\\u{4e00}b'],
   ['Hangul as a bar', 'l\u3163b', 'l\\u{3163}b'],
   ['a line of a box', 'a\u2500b', 'a\\u{2500}b'],
   ['a dash that joins', 'a\u2013b', 'a\\u{2013}b'],
@@ -61,6 +61,12 @@ test.each([
   ['Arabic and Syriac marks', 'a\u066bb a\u0701b a\u0702b', 'a\\u{66b}b a\\u{701}b a\\u{702}b'],
   ['two dots', 'a\u205ab', 'a\\u{205a}b'],
   ['with a stress', '\u0441\u043e\u0301\u0440', '\\u{441}\\u{43e}\\u{301}\\u{440}'],
+  ['a mark that is drawn as a slash', 'etc\u0338passwd a\u0337b', 'etc\\u{338}passwd a\\u{337}b'],
+  ['as a hyphen, a low line', 'a\u0335b a\u0332b', 'a\\u{335}b a\\u{332}b'],
+  ['marks of other scripts beside Latin', 'passw\u0d02rd a\u0903b', 'passw\\u{d02}rd a\\u{903}b'],
+  ['a full stop of India, a stroke', 'etc\u0964passwd a\u0640b', 'etc\\u{964}passwd a\\u{640}b'],
+  ['one letter twice', 'v1.\u101d\u101d', 'v1.\\u{101d}\\u{101d}'],
+  ['Hiragana as a three', 'report-202\u308d', 'report-202\\u{308d}'],
   ['a note without a head', 'a\u{1d159}', 'a\\u{1d159}'],
 ])('what passes for something else is shown as what it is: %s', (_, text, shown) => {
   expect(name(text)).toBe(shown)
@@ -101,8 +107,21 @@ test.each([
   'تقرير.pdf',
   'हिन्दी की रिपोर्ट 2',
   'རྒྱ་གར',
+  'база',
+  'обзор без образа за час',
+  'ОТЧЕТ.docx',
+  '3я глава',
+  'GitとGitHub.md',
+  'Vue和React对比.md',
+  'مدارس و بيوت',
 ])('what people write stays as it is: %s', (text) => {
   expect(name(text)).toBe(text)
+})
+
+test('of a line in Chinese its full stops stay; of a name they do not', () => {
+  expect(line('+你好，世界。')).toBe('+你好，世界。')
+  expect(name('你好，世界')).toBe('你好\\u{ff0c}世界')
+  expect(line('+a，b')).toBe('+a\\u{ff0c}b')
 })
 
 test('in one line, what is odd is in quotes, so that nothing that was typed passes for it', () => {

@@ -99,6 +99,20 @@ describe.each(ENGINES)('SPEC 7.7 on %s', (_, choice) => {
     expect(await endReused(database, made, 21 * MINUTE)).toEqual({ name: 'Ada', passkey: 'credential' })
   })
 
+  test('the attack: whoever throws every new cookie away shares a session for ten minutes, and not for hours', async () => {
+    const { database } = place
+    const owner = await start(0)
+    let [now, thrownAway] = [0, 0]
+    for (; now < 60 * MINUTE; now += 31_000) {
+      const found = await findSession(database, owner, now)
+      if (!found) break
+      if ((await renewSession(database, found, now)) !== undefined) thrownAway++
+    }
+    expect(thrownAway).toBeGreaterThan(2)
+    expect(now).toBeLessThan(21 * MINUTE)
+    expect(await endReused(database, owner, now)).toEqual({ name: 'Ada', passkey: 'credential' })
+  })
+
   test('one that is over by itself was not ended because two used it', async () => {
     const made = await start(0)
     expect(await endReused(place.database, made, 31 * MINUTE)).toBe(undefined)

@@ -96,7 +96,7 @@ describe.each(ENGINES)('%s', (engine, fresh) => {
     const agent = SigningKey.generate().did
     const claimed = `${agent} ${Buffer.from('used').toString('base64url')}`
     await queries.insertInto('nonces').values({ nonce: claimed, expires_at: 60_000 }).execute()
-    await queries.schema.alterTable('sessions').dropColumn('arrived').execute() // of a later step
+    await queries.schema.alterTable('sessions').dropColumn('given_at').execute() // of a later step
     await queries.updateTable('meta').set({ value: 3 }).where('name', '=', 'schema').execute()
     const replay = new Replay(await open(choice), () => true)
     await expect(replay.require(use('used'), 1000)).rejects.toThrow('this invocation was used before')

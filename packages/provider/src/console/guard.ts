@@ -159,11 +159,14 @@ async function lookUpSession(c: Context, context: ConsoleContext): Promise<Sessi
   requireThisProcess(c, context) // it may have taken another id since, and forgotten what it answered
   context.process.remember(request)
   await noteArrival(database, session)
-  const isPerson = c.req.method !== 'GET' || present !== ''
+  const isPerson = (c.req.method !== 'GET' || present !== '') && !SLOW.has(c.req.path)
   const cookie = isPerson ? await renewSession(database, session, now) : undefined
   if (cookie !== undefined) giveCookie(c, context.site(), cookie)
   return session
 }
+
+/** A new cookie that comes with a late answer would replace one that was given since. */
+const SLOW: ReadonlySet<string> = new Set(['/console/api/audit/verify'])
 
 export async function requireSession(c: Context, context: ConsoleContext): Promise<Session> {
   const session = await sessionOf(c, context)

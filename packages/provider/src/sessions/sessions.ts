@@ -8,6 +8,8 @@ const LONGEST_MS = 12 * 3_600_000
 const ROTATE_MS = 10 * 60_000
 /** What was sent before the new cookie came is still answered; and so long that cookie may be on its way. */
 const PREVIOUS_MS = 30_000
+/** So long whoever has not got the new one is given another: then it would be time for the next. */
+const LOST_MS = ROTATE_MS
 /** How exactly it is known when somebody was last here; not every request is a write. */
 const SEEN_MS = 60_000
 
@@ -30,8 +32,8 @@ export interface Session {
   readonly hash: string
   /** Of the one that came: the same, or the one before. */
   readonly held: string
-  /** Whether somebody came with the good one before. */
-  readonly hasArrived: boolean
+  /** When the good one, or one instead of which it was given, was given first; undefined: somebody has come with it. */
+  readonly givenAt: number | undefined
   readonly seenAt: number
   readonly rotatedAt: number
 }
@@ -58,7 +60,7 @@ export async function startSession(
     .values({
       hash: hashSecret(cookie),
       previous: null,
-      arrived: 1, // there is none before it
+      given_at: null, // there is none before it
       key,
       passkey,
       created_at: now,
@@ -87,13 +89,13 @@ export async function findSession(
     .executeTakeFirst()
   if (!row || isOver(row, now)) return undefined
   const hashes = new Set(cookies.map(hashSecret))
-  const hasArrived = row.arrived !== 0
-  const isPrevious =
-    row.previous !== null && hashes.has(row.previous) && (!hasArrived || now <= row.rotated_at + PREVIOUS_MS)
+  const givenAt = row.given_at ?? undefined
+  const until = Math.max(row.rotated_at + PREVIOUS_MS, givenAt === undefined ? 0 : givenAt + LOST_MS)
+  const isPrevious = row.previous !== null && hashes.has(row.previous) && now <= until
   const held = hashes.has(row.hash) ? row.hash : isPrevious ? row.previous : null
   if (held === null) return undefined
   const { passkey, name, seen_at: seenAt, rotated_at: rotatedAt } = row
-  return { passkey, name, key, hash: row.hash, held, hasArrived, seenAt, rotatedAt }
+  return { passkey, name, key, hash: row.hash, held, givenAt, seenAt, rotatedAt }
 }
 
 const isOver = (row: { readonly seen_at: number; readonly created_at: number }, now: number): boolean =>
@@ -101,18 +103,24 @@ const isOver = (row: { readonly seen_at: number; readonly created_at: number }, 
 
 /**
  * Its holder did something: it lasts longer. Returns the new cookie when it was time for one; the browser must get it. Who
- * still comes with the one before has not got it, and after a while is given another one (decision 0416).
+ * still comes with the one before has not got it, and is given another one, for ten minutes (decision 0416).
  */
 export async function renewSession(
   { queries }: Pick<Database, 'queries'>,
-  { hash, held, key, seenAt, rotatedAt }: Session,
+  { hash, held, key, givenAt = 0, seenAt, rotatedAt }: Session,
   now: number,
 ): Promise<string | undefined> {
   if (now > rotatedAt + (held === hash ? ROTATE_MS : PREVIOUS_MS)) {
     const cookie = await makeCookie({ queries }, key)
     const { numUpdatedRows } = await queries
       .updateTable('sessions')
-      .set({ hash: hashSecret(cookie), previous: held, arrived: 0, rotated_at: now, seen_at: now })
+      .set({
+        hash: hashSecret(cookie),
+        previous: held,
+        given_at: held === hash ? now : givenAt,
+        rotated_at: now,
+        seen_at: now,
+      })
       .where('hash', '=', hash) // of several requests at once, one replaces it
       .executeTakeFirst()
     return numUpdatedRows > 0n ? cookie : undefined
@@ -125,10 +133,10 @@ export async function renewSession(
 /** From the first request with a new cookie on, the one before is nobody's. */
 export async function noteArrival(
   { queries }: Pick<Database, 'queries'>,
-  { hash, held, hasArrived }: Session,
+  { hash, held, givenAt }: Session,
 ): Promise<void> {
-  if (hasArrived || held !== hash) return
-  await queries.updateTable('sessions').set({ arrived: 1 }).where('hash', '=', hash).execute()
+  if (givenAt === undefined || held !== hash) return
+  await queries.updateTable('sessions').set({ given_at: null }).where('hash', '=', hash).execute()
 }
 
 export async function endSession({ queries }: Pick<Database, 'queries'>, hash: string): Promise<void> {

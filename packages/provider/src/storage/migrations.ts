@@ -155,7 +155,7 @@ const MIGRATIONS: readonly Step[] = [
     await db.schema.dropTable('nonces_before').execute()
   },
   async (db) => {
-    await db.schema.alterTable('sessions').addColumn('arrived', 'integer').execute()
+    await db.schema.alterTable('sessions').addColumn('given_at', 'bigint').execute()
   },
 ]
 

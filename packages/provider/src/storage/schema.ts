@@ -162,10 +162,10 @@ interface SecretsTable {
 interface SessionsTable {
   /** Of the cookie. */
   hash: string
-  /** Of the cookie before, which counts a moment longer; or until the new one has come. */
+  /** Of the cookie before, which counts a moment longer, or until the new one has come. */
   previous: string | null
-  /** 0: nobody has come with the cookie yet, and the answer that brought it may be lost. */
-  arrived: number | null
+  /** Since when nobody has come with the new cookie: the answer that brought it may be lost. Null: somebody has. */
+  given_at: number | null
   /** The public half of the key that signs every request of the page. */
   key: string
   passkey: string

@@ -56,6 +56,34 @@ describe('SPEC 6.5, decision 0408: a yes is to what was shown', () => {
     if (run === OTHERS) expect(contentOf('docs/x.md')).toBe('title\nsomebody\n')
   })
 
+  test.each([
+    [
+      'a link that cannot be followed',
+      'docs/x.md',
+      "mkdir 'docs/\ufffd'; rm docs/x.md; ln -s '\ufffd/../../.env' docs/x.md",
+      'docs/x.md leads to nobody can say where now',
+    ],
+    [
+      'the parent of where a link leads',
+      'docs/d/../x.md',
+      'rm -r docs/d; ln -s ../ops/sub docs/d',
+      'docs/d/../x.md leads to ops/x.md now',
+    ],
+  ])('a program is not run on %s either', async (_what, path, run, why) => {
+    for (const name of ['.env', 'docs/d/a', 'ops/sub/a', 'ops/x.md']) write(`w/${name}`, 'TOKEN=x\n')
+    await model([call('unix_utils', { util: 'cat', args: [path] }), { text: 'so' }], '')
+    const { missed } = atTerminal(
+      ['go'],
+      [
+        ['Run unix_utils?', { run, type: 'y\r' }],
+        [why, ''],
+        ['Run unix_utils?', 'n\r'],
+      ],
+    )
+    expect(missed).toEqual([])
+    expect(JSON.stringify(results())).not.toContain('TOKEN')
+  })
+
   test('the second question shows what it is now, and a yes to that is done', async () => {
     await model([MODIFY, { text: 'so' }], '')
     const { screen, missed } = atTerminal(

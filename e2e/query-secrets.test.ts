@@ -41,6 +41,36 @@ describe('SPEC 4.9: where secrets live, by every name', () => {
     ])
   })
 
+  test('a directory that is called ~, or file:, is looked into as the tools do', async () => {
+    write('w/.env', 'TOKEN=x\n')
+    for (const [dir, link] of [
+      ['~', 'n'],
+      ['file:', 'n'],
+    ] as const) {
+      mkdirSync(join(here.cwd, dir))
+      symlinkSync('../.env', join(here.cwd, dir, link))
+    }
+    symlinkSync('../.env.local', join(here.cwd, '~/new'))
+    const cat = (path: string): RecordedStep => call('unix_utils', { util: 'cat', args: [path] })
+    await model([cat('README.md'), cat('~/n'), cat('file://n'), create('a'), create('~/new'), DONE], '')
+    const { missed, screen } = atTerminal(
+      ['go'],
+      [
+        ['Run unix_utils?', 'a\r'],
+        ['~/n may be secret. Run unix_utils?', 'n\r'],
+        ['may be secret. Run unix_utils?', 'n\r'],
+        ['Run fs_create_file?', 'a\r'],
+        ['~/new may be secret. Run fs_create_file?', 'n\r'],
+      ],
+    )
+    expect({ missed, screen }).toEqual({
+      missed: [],
+      screen: expect.stringContaining('file://n may be secret'),
+    })
+    expect(outcomes()).toEqual(['success', 'denied', 'denied', 'success', 'denied'])
+    expect(existsSync(join(here.cwd, '.env.local'))).toBe(false)
+  })
+
   test('a place of secrets that is a link is secret where it leads, too', async () => {
     write('home/dotfiles/aws/credentials', 'aws_secret\n')
     symlinkSync('dotfiles/aws', join(here.home, '.aws'))

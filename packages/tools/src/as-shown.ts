@@ -8,8 +8,8 @@ export interface ShownPath {
   readonly path: string
   /** Where it led: its canonical name, with the mount's name instead of its target. */
   readonly place: string
-  /** What was there. Undefined: the call does not change it. */
-  readonly was?: Witness
+  /** What was there. Undefined: the call does not change it. `any`: nobody was asked, and only its place was decided about. */
+  readonly was?: Witness | 'any'
 }
 
 /**
@@ -36,7 +36,7 @@ export class AsShown {
   require(path: string, location: Pick<Location, 'relative'>, look: () => Seen): void {
     this.requirePlace(path, location)
     const shown = this.#shown(path)
-    if (!shown || (shown.was && isStill(shown.was, witnessOf(look())))) return
+    if (!shown || shown.was === 'any' || (shown.was && isStill(shown.was, witnessOf(look())))) return
     throw new ToolError(`${show(location.relative)} was changed since it was shown; nothing was done`)
   }
 
@@ -56,4 +56,4 @@ const isShownPath = (value: unknown): value is ShownPath =>
   isFields(value) &&
   typeof value['path'] === 'string' &&
   typeof value['place'] === 'string' &&
-  (value['was'] === undefined || isFields(value['was']))
+  (value['was'] === undefined || value['was'] === 'any' || isFields(value['was']))

@@ -111,7 +111,7 @@ describe('SPEC 4.12, decision 0408: what a person said yes to is what is done', 
   test('a large file is known by its version, a directory by being one', async () => {
     const workspace = new Workspace({ large: 'x'.repeat(2 ** 20 + 1), 'dir/a': 'x' })
     const shown = shownIn(workspace, 'large', 'dir', 'other', 'dir2')
-    expect(shown.map(({ was }) => [was?.kind, was?.sha256])).toEqual([
+    expect(shown.map(({ was }) => was !== 'any' && [was?.kind, was?.sha256])).toEqual([
       ['file', undefined],
       ['directory', undefined],
       ['missing', undefined],

@@ -67,6 +67,8 @@ function Question({ id, approval, decided }: QuestionProps): JSX.Element {
   const state = isOver ? 'expired' : approval.state
   const error = useFailure()
   const isWhole = useSignal(false)
+  const areAllListed = useSignal(false)
+  const unlisted = areAllListed.value ? 0 : Math.max(0, pathsOf(approval).length - FIRST)
   const below = useMemo(() => linesBelow(request.diff ?? ''), [request.diff])
   return (
     <article class="question">
@@ -114,7 +116,7 @@ function Question({ id, approval, decided }: QuestionProps): JSX.Element {
           />
         </section>
       )}
-      <Paths request={request} command={command} />
+      <Paths request={request} command={command} all={areAllListed} />
       <dl class="facts">
         <div>
           <dt>Asked</dt>
@@ -138,7 +140,11 @@ function Question({ id, approval, decided }: QuestionProps): JSX.Element {
         </div>
       </dl>
       {state === 'open' && (
-        <Answer {...{ id, approval, left, decided, error }} unread={isWhole.value ? 0 : below} />
+        <Answer
+          {...{ id, approval, left, decided, error }}
+          unread={isWhole.value ? 0 : below}
+          unlisted={unlisted}
+        />
       )}
     </article>
   )
@@ -184,17 +190,20 @@ const LOOKS: ReadonlySet<string> = new Set([
   '/filesystem/file/search',
 ])
 
+type Asked = Pick<ApprovalDetail, 'request' | 'command'>
+
 /** Of a tree that is deleted also its root, which goes with the rest. */
-function Paths({ request, command }: Pick<ApprovalDetail, 'request' | 'command'>): JSX.Element | null {
-  const isTree = command === DELETE_TREE
-  const all = useSignal(false)
+const pathsOf = ({ request, command }: Asked): readonly string[] =>
+  command === DELETE_TREE ? [request.path, ...request.paths] : request.paths
+
+function Paths({ request, command, all }: Asked & { readonly all: Signal<boolean> }): JSX.Element | null {
   const list = useRef<HTMLUListElement>(null)
   const showAll = (): void => {
     list.current?.focus() // the button goes
     all.value = true
   }
-  const paths = isTree ? [request.path, ...request.paths] : request.paths
-  const kinds = `${isTree ? 'd' : ''}${request.kinds ?? ''}`
+  const paths = pathsOf({ request, command })
+  const kinds = `${command === DELETE_TREE ? 'd' : ''}${request.kinds ?? ''}`
   if (paths.length === 0 || (paths.length === 1 && paths[0] === request.path)) return null
   const shown = all.value ? paths : paths.slice(0, FIRST)
   return (
@@ -218,7 +227,11 @@ function Paths({ request, command }: Pick<ApprovalDetail, 'request' | 'command'>
 }
 
 /** What is lost, and what is signed for without being shown: where whoever is about to sign looks. */
-function Unseen({ request, unread }: { request: Request; unread: number }): JSX.Element {
+function Unseen({
+  request,
+  unread,
+  unlisted,
+}: Pick<AnswerProps, 'unread' | 'unlisted'> & { request: Request }): JSX.Element {
   const { replaces, unshown, pathsLeftOut = 0, diffLeftOut = 0 } = request
   return (
     <>
@@ -229,8 +242,9 @@ function Unseen({ request, unread }: { request: Request; unread: number }): JSX.
         </p>
       )}
       {unread > 0 && (
-        <p class="warn-text">{plural(unread, 'line')} of this change are not shown yet: see “Show all”.</p>
+        <p class="warn-text">Not shown yet, see “Show all”: {plural(unread, 'line')} of this change.</p>
       )}
+      {unlisted > 0 && <p class="warn-text">Not listed yet, see “Show all”: {plural(unlisted, 'path')}.</p>}
       {diffLeftOut > 0 && (
         <p class="warn-text">
           {diffLeftOut.toLocaleString('en')} characters of this change are too many to show here. Say no
@@ -250,11 +264,13 @@ interface AnswerProps extends QuestionProps {
   readonly left: number
   /** Lines of the diff that nobody asked to see. */
   readonly unread: number
+  /** Paths of the list, too. */
+  readonly unlisted: number
   /** Outlives the buttons: who was too late is told so. */
   readonly error: Signal<Failure | undefined>
 }
 
-function Answer({ id, approval, left, unread, decided, error }: AnswerProps): JSX.Element {
+function Answer({ id, approval, left, unread, unlisted, decided, error }: AnswerProps): JSX.Element {
   const busy = useSignal<'approve' | 'deny' | undefined>(undefined)
   const answer = async (which: 'approve' | 'deny'): Promise<void> => {
     if (busy.value !== undefined) return // not `disabled`: that would take the focus from who uses the keyboard
@@ -272,7 +288,7 @@ function Answer({ id, approval, left, unread, decided, error }: AnswerProps): JS
   return (
     <footer class="answer">
       {error.value !== undefined && <Notice kind="bad" title={sentence(error.value.message)} />}
-      <Unseen request={approval.request} unread={unread} />
+      <Unseen request={approval.request} unread={unread} unlisted={unlisted} />
       <p class={left <= 15 ? 'left soon' : 'left'} role="timer">
         {shownLeft(left)}
       </p>

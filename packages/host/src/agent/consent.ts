@@ -42,7 +42,7 @@ export type Consent =
       readonly isEdited: boolean
       /** SPEC 4.9: whether the result may hold what may be secret. */
       readonly secrets: 'take' | 'leave out'
-      /** What the yes was said to; undefined: nobody was asked. */
+      /** What the yes was said to, or where it was decided about; undefined: neither. */
       readonly shown: readonly ShownPath[] | undefined
     }
   | { readonly kind: 'refused'; readonly outcome: 'denied' | 'skipped' | 'error'; readonly text: string }
@@ -57,13 +57,23 @@ export interface Look {
   readonly decided: CallMode
   readonly foreseen: Foreseen
   readonly files: FilesNow
-  /** What a person is shown it against; none where nobody is asked. */
-  readonly paths: readonly ShownPath[]
+  /** What a person is shown it against, or where it was decided about without one. Undefined: it is held to nothing. */
+  readonly paths: readonly ShownPath[] | undefined
 }
 
 export type ConsentTool = Pick<
   OpenTool,
-  'name' | 'source' | 'config' | 'isAllowed' | 'secretIn' | 'pathsIn' | 'filesNow' | 'foresee' | 'shownPaths'
+  | 'name'
+  | 'source'
+  | 'config'
+  | 'isAllowed'
+  | 'secretIn'
+  | 'pathsIn'
+  | 'filesNow'
+  | 'foresee'
+  | 'shownPaths'
+  | 'placesOf'
+  | 'secretAmong'
 >
 
 /**
@@ -121,7 +131,7 @@ async function consentOnce(
     if (edited.kind === 'look') {
       // Rules by argument are about what runs.
       if (edited.look.decided.mode === 'skip') return refused(SKIPPED, 'skipped')
-      const changes = changedSince(look.paths, edited.look.paths)
+      const changes = changedSince(look.paths ?? [], edited.look.paths ?? [])
       if (changes.length > 0) return changed(edited.look, changes)
       await show(edited.look, 'told')
       return { ...runAs(edited.look), arguments: edited.look.arguments }
@@ -135,18 +145,19 @@ async function consentOnce(
         ? 'the person declined the call'
         : `the person declined the call and says: ${verdict.reply}`,
     )
-  const changes = changedSince(look.paths, tool.shownPaths(asked.arguments, tool.filesNow()))
+  const changes = changedSince(look.paths ?? [], tool.shownPaths(asked.arguments, tool.filesNow()))
   if (changes.length > 0) return changed(asked, changes)
   // What may be secret is asked about each time, whatever was answered before (decision 0365); what is edited, too.
   const always = verdict.kind === 'always' && mode === 'ask' && secret === undefined
   return { ...runAs(look), always }
 }
 
-/** Where nobody is asked, nothing is looked at. */
+/** Where nobody is asked, no file is looked at. */
 async function lookAt(tool: ConsentTool, { arguments: args, isEdited }: Asked): Promise<Look> {
-  const decided = await decideCallMode(tool, args)
-  const { mode } = decided
   const files = tool.filesNow()
+  const places = isJudgedByPlace(tool) ? tool.placesOf(args, files) : undefined
+  const decided = await decideCallMode(places ? judging(tool, places) : tool, args)
+  const { mode } = decided
   const isForeseen = isEdited || mode === 'ask'
   return {
     arguments: args,
@@ -154,9 +165,25 @@ async function lookAt(tool: ConsentTool, { arguments: args, isEdited }: Asked): 
     decided,
     files,
     foreseen: isForeseen ? await tool.foresee(args, files) : NOTHING_FORESEEN,
-    paths: isForeseen || mode === 'edit' ? tool.shownPaths(args, files) : [],
+    paths: isForeseen || mode === 'edit' ? tool.shownPaths(args, files) : places,
   }
 }
+
+/** Who wrote `unattended` for all of a tool decided about no place. */
+const isJudgedByPlace = ({ config: { run, runIsWritten } }: ConsentTool): boolean =>
+  run !== 'unattended' || !runIsWritten
+
+/** What is decided about is where the files were found, of one look: by that the tool is held, too. */
+const judging = (tool: ConsentTool, places: readonly ShownPath[]): ConsentTool => ({
+  ...tool,
+  secretIn: (args) => tool.secretIn(args) ?? tool.secretAmong(places),
+  pathsIn: (args) => {
+    const names = tool.pathsIn?.(args)
+    return names && places.length === names.length
+      ? names.map((each, i) => [...each, places[i]!.place])
+      : undefined
+  },
+})
 
 const runAs = ({
   arguments: args,
@@ -171,7 +198,7 @@ const runAs = ({
   always: false,
   isEdited,
   secrets: decided.secrets,
-  shown: decided.mode === 'unattended' && !isEdited ? undefined : paths,
+  shown: paths,
 })
 
 const changed = ({ arguments: args, isEdited }: Asked, changes: readonly string[]) =>

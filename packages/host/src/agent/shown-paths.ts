@@ -1,5 +1,5 @@
 import { CordonError, parseRelPath, show } from '@cordon/policy'
-import { isStill, type ShownPath, type Witness, witnessOf } from '@cordon/tools'
+import { isStill, type ShownPath, witnessOf } from '@cordon/tools'
 import { type Touched, touchedBy } from '../execute/touched.ts'
 import type { FilesNow } from './files-now.ts'
 
@@ -11,6 +11,19 @@ export const shownPaths = (tool: string, args: unknown, files: FilesNow): readon
     const seen = touched.want === 'read' ? undefined : file.look()
     return [{ path: touched.path, place: file.path, ...(seen ? { was: witnessOf(seen) } : {}) }]
   })
+
+/**
+ * Where a call of a shipped tool that changes files would do so: what is decided about without asking anybody, by path or because
+ * nothing of it is secret, is held to that (decision 0408). Undefined: it changes nothing.
+ */
+export function placesOf(tool: string, args: unknown, files: FilesNow): readonly ShownPath[] | undefined {
+  const touched = touchedBy(tool, args)
+  if (touched.every(({ want }) => want === 'read')) return undefined
+  return touched.flatMap((each) => {
+    const file = files(each.path, takenAs(tool, each))
+    return file ? [{ path: each.path, place: file.path, was: 'any' as const }] : []
+  })
+}
 
 /** What is deleted or moved is an entry, and so is the name that it gets: a link is not followed there. */
 export const takenAs = (tool: string, { want }: Pick<Touched, 'want'>): 'object' | 'entry' =>
@@ -28,7 +41,8 @@ export function changedSince(shown: readonly ShownPath[], now: readonly ShownPat
   return [...new Set(changes)]
 }
 
-function howChanged(place: string, was: Witness | undefined, now: Witness | undefined): string[] {
+function howChanged(place: string, was: ShownPath['was'], now: ShownPath['was']): string[] {
+  if (was === 'any' || now === 'any') return []
   if (was === now || (was && now && isStill(was, now))) return []
   if (was?.kind === 'missing') return [`${show(place)} is there now`]
   return [`${show(place)} ${now?.kind === 'missing' ? 'is gone' : 'was changed'} after it was shown`]

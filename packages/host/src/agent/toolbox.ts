@@ -17,7 +17,7 @@ import { READERS } from '../built-in-tools.ts'
 import { TurnError } from './errors.ts'
 import { foresee, type Foreseen, NOTHING_FORESEEN } from './foresee.ts'
 import { type FilesNow, openAmbientFilesNow } from './files-now.ts'
-import { shownPaths } from './shown-paths.ts'
+import { placesOf, shownPaths } from './shown-paths.ts'
 
 /** What a tool gave back, as the log keeps it and the model reads it. */
 export interface ToolAnswer {
@@ -38,6 +38,10 @@ export interface OpenTool extends Omit<OfferedTool, 'perform'> {
   readonly filesNow: () => FilesNow
   /** What a person is shown a call against (decision 0408). */
   readonly shownPaths: (args: unknown, files: FilesNow) => readonly ShownPath[]
+  /** Where it would change something, of a tool that can be held to that; undefined: nowhere, or it cannot. */
+  readonly placesOf: (args: unknown, files: FilesNow) => readonly ShownPath[] | undefined
+  /** SPEC 4.9: the same as `secretIn`, of where the paths of a call were found. */
+  readonly secretAmong: (paths: readonly ShownPath[]) => string | undefined
   /** What a call touches; undefined: that is not known of this tool. */
   readonly pathsIn: CallPaths
   /** `free`: it changes nothing, so it may run beside others. */
@@ -165,6 +169,8 @@ export class Toolbox implements AsyncDisposable {
             foresee: (args, files) =>
               this.#foresee({ name, shipped: false, parameters: BUILT_IN[name].parameters }, args, files),
             shownPaths: () => [],
+            placesOf: () => undefined,
+            secretAmong: () => undefined,
             order: name === 'ask_user' ? 'alone' : 'free',
             run: (args, how) => this.#runBuiltIn(name, args, how),
           }
@@ -193,6 +199,11 @@ export class Toolbox implements AsyncDisposable {
         return local ? this.#foreseeLocal(local, args, files) : NOTHING_FORESEEN
       },
       shownPaths: (args, files) => (isHeld ? shownPaths(name, args, files) : gateway.wordPaths(args)),
+      placesOf: (args, files) => (isHeld ? placesOf(name, args, files) : undefined),
+      secretAmong: (paths) => {
+        const places = { places: paths.map(({ place }) => place) }
+        return (secrets ?? gateway.secrets.forCall()).namedIn(name, places, 'others')
+      },
       order: changesNothing ? 'free' : 'alone',
       ...(tool.describe ? { describe: tool.describe } : {}),
       run: async (args, { signal, inquired, keeps, secrets: wanted, shown }) => {

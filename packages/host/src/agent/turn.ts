@@ -333,7 +333,7 @@ async function admit(
     // While somebody reads a question, nothing else is printed.
     if (mode === 'ask' || mode === 'edit') await alone()
     const said = isAsked ? await tool.describe?.({ arguments: look.arguments, signal }) : undefined
-    const { files, paths } = look
+    const { files, paths = [] } = look
     const shown = {
       ...showCall(name, look.arguments, { isOurs: turn.isOurs(name), files, paths, replaces }),
       tool: titleOf(tool),

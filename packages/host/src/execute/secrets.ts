@@ -3,6 +3,7 @@ import { type SecretTest, secretTest } from '@cordon/files'
 import { below, show } from '@cordon/policy'
 import { patternsHere, type SensitiveOptions } from '../compile/sensitive.ts'
 import { Looks, realName } from '../real-name.ts'
+import { readingsOf } from './readings.ts'
 import { touchedBy } from './touched.ts'
 import { wordsIn } from './words.ts'
 
@@ -66,24 +67,21 @@ export class CallSecrets {
     return secret === undefined ? undefined : `${show(secret)} may be secret`
   }
 
-  /** Of a path as a tool would take it: from the workspace's root, from the home, or absolute. */
+  /** Of a path as any tool may take it. */
   at(path: string): boolean {
-    // No tool takes such a path, and nothing has it.
-    if (path.length > LONGEST_PATH || path.includes('\0')) return false
     const answer = this.#known.get(path) ?? this.#lookUp(path)
     this.#known.set(path, answer)
     return answer
   }
 
   #lookUp(path: string): boolean {
-    const written = path.replace(/^file:\/\//, '').replace(/^~(?=\/|$)/, this.#home)
-    const given = written.startsWith('/') ? written : `${this.#root}/${written}`
-    const whole = join(given)
-    if (!this.#looks.compare(whole) || this.#isSecretPlace(whole)) return true
-    // For the kernel `..` is the parent of where a link leads; our tools, as many others, take it out before they look.
-    const ways = given.includes('..') ? [whole, given] : [whole]
-    return ways.some((way) => {
-      const real = this.#realName(way)
+    // What is longer once `./` and the like are gone no tool takes, and nothing has it.
+    const word = path.length > LONGEST_PATH ? join(path) : path
+    if (word.length > LONGEST_PATH || word.includes('\0')) return false
+    return readingsOf(word, this.#root, this.#home).some((given) => {
+      const whole = join(given)
+      if (!this.#looks.compare(whole) || this.#isSecretPlace(whole)) return true
+      const real = this.#realName(given)
       return real === undefined || (real !== whole && this.#isSecretPlace(real))
     })
   }

@@ -2,6 +2,7 @@ import { join, posix } from 'node:path'
 import { below, type Root, ROOT } from '@cordon/policy'
 import type { ShownPath } from '@cordon/tools'
 import { Looks, realName } from '../real-name.ts'
+import { readingsOf } from './readings.ts'
 import { wordsIn } from './words.ts'
 
 export interface WordPlaces {
@@ -10,6 +11,9 @@ export interface WordPlaces {
   /** Where mounts lead, and what they are called in the workspace. */
   readonly places: readonly { readonly path: string; readonly shown: string }[]
 }
+
+/** Another place than any that was shown. */
+const UNKNOWN = 'nobody can say where'
 
 /**
  * Decision 0408: where the words of a call lead, of a tool that opens files by itself. Any of them may be a path; one without a
@@ -21,10 +25,12 @@ export function wordPaths(args: unknown, { root, home, places }: WordPlaces): re
   const looks = new Looks()
   const tops = [{ path: root.path as string, shown: ROOT as string }, ...places]
   return words.map((word) => {
-    const written = word.replace(/^file:\/\//, '').replace(/^~(?=\/|$)/, home)
-    const whole = written.startsWith('/') ? join(written) : join(root.path, written)
-    const real = realName(whole, looks) ?? whole
-    return { path: word, place: real === whole ? word : nameOf(real) }
+    const leads = readingsOf(word, root.path, home).flatMap((given) => {
+      const real = realName(given, looks)
+      if (real === undefined) return [UNKNOWN]
+      return real === join(given) ? [] : [nameOf(real)]
+    })
+    return { path: word, place: leads.length === 0 ? word : [...new Set(leads)].join(', ') }
   })
 
   function nameOf(path: string): string {

@@ -12,7 +12,7 @@ import {
 } from '../../src/agent/consent.ts'
 import { openAmbientFilesNow } from '../../src/agent/files-now.ts'
 import { foresee } from '../../src/agent/foresee.ts'
-import { shownPaths } from '../../src/agent/shown-paths.ts'
+import { placesOf, shownPaths } from '../../src/agent/shown-paths.ts'
 import { showCall } from '../../src/agent/shown.ts'
 
 let root: CanonicalPath
@@ -51,6 +51,9 @@ function toolOf(name: string, run: 'ask' | 'edit' | 'unattended' = 'ask') {
         files,
       }),
     shownPaths: (args, files) => shownPaths(name, args, files),
+    placesOf: (args, files) => placesOf(name, args, files),
+    secretAmong: (paths) =>
+      paths.some(({ place }) => place === 'src/x') ? 'src/x may be secret' : undefined,
   }
   return { tool, looked }
 }
@@ -76,7 +79,14 @@ function personWho(...answers: readonly [verdict: Verdict['kind'], meanwhile?: (
 }
 
 const show = (tool: string) => (look: Look) =>
-  Promise.resolve(showCall(tool, look.arguments, { ...look, isOurs: true, replaces: look.foreseen.replaces }))
+  Promise.resolve(
+    showCall(tool, look.arguments, {
+      ...look,
+      paths: look.paths ?? [],
+      isOurs: true,
+      replaces: look.foreseen.replaces,
+    }),
+  )
 
 const CREATE = { path: 'docs/x', content: 'evil\n' }
 
@@ -139,4 +149,31 @@ describe('decision 0408: a yes is to what was shown', () => {
     ])
     expect(shownPaths('fs_delete_file', { path: './docs/x' }, files)[0]?.was).toEqual(before[0]?.was)
   })
+})
+
+test('what is allowed without a question is held to the place it was allowed for', async () => {
+  const { tool } = toolOf('fs_create_file')
+  const args = { path: 'docs/x', content: 'evil' }
+  const allowed = { ...tool, isAllowed: true }
+  expect(await consentTo(allowed, args, show('fs_create_file'), undefined)).toMatchObject({
+    kind: 'run',
+    shown: [{ path: 'docs/x', place: 'docs/x', was: 'any' }],
+  })
+  rmSync(join(root, 'docs/x'))
+  symlinkSync('../src/x', join(root, 'docs/x'))
+  // By its written name nothing is secret: what counts is where it was found.
+  expect(await consentTo(allowed, args, show('fs_create_file'), undefined)).toMatchObject({
+    kind: 'refused',
+    text: expect.stringContaining('src/x may be secret'),
+  })
+  const ruled = { ...tool, config: { ...tool.config, run: [{ path: 'docs', mode: 'unattended' }] as const } }
+  const pathsIn = () => [['docs/x']]
+  expect(
+    await consentTo(
+      { ...ruled, pathsIn, secretAmong: () => undefined },
+      args,
+      show('fs_create_file'),
+      undefined,
+    ),
+  ).toMatchObject({ kind: 'refused' })
 })

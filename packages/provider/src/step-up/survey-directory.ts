@@ -8,7 +8,7 @@ import { Refusal } from '../errors.ts'
 import { capPaths, MOST_PATHS } from './capped-paths.ts'
 import type { ApprovalRequest } from './request.ts'
 
-/** Of a directory: all that would go, be told or be searched. The rest as `Surveyed` has it. */
+/** Of a directory: all that would go, be told or be searched (decision 0414). The rest as `Surveyed` has it. */
 interface SurveyedDirectory {
   readonly content: string
   readonly meant?: string

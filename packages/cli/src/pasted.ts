@@ -10,6 +10,9 @@ const END = '\u001b[201~'
 export const TELL_PASTES = '\u001b[?2004h'
 export const TELL_NO_PASTES = '\u001b[?2004l'
 
+/** Ctrl-C, Ctrl-D and Esc: alone in what the terminal sent at once, they were pressed and not pasted. */
+const WAYS_OUT: ReadonlySet<string> = new Set(['\u0003', '\u0004', '\u001b'])
+
 /** What was typed, with its lines. */
 export const linesOf = (typed: string): string => typed.replaceAll(LINE_END, '\n')
 
@@ -54,8 +57,13 @@ class Pasted {
 
   /** What was typed, with the marks. */
   typedBy(chunk: Buffer): string {
-    let text = this.#held + this.#decoder.write(chunk)
+    const sent = this.#decoder.write(chunk)
+    let text = this.#held + sent
     this.#held = ''
+    if (this.#isPasting && WAYS_OUT.has(sent)) {
+      this.#isPasting = false // its end may never come, and a person must be able to leave
+      return sent
+    }
     let typed = ''
     while (text !== '') {
       const mark = this.#isPasting ? END : START

@@ -29,10 +29,20 @@ export async function checkAnswer(schema: JsonObject, text: string): Promise<str
 /** Of JSON: its strings, and its numbers. */
 const TOKENS = /"(?:[^"\\]+|\\.)*"|-?\d+(?:\.\d+)?(?:e[+-]?\d+)?/gi
 
-/** A number that most readers of JSON change without a word, as we would. */
+/** A number that most readers of JSON change without a word, as we would: what we write is another value. */
 const isLost = (token: string): boolean =>
-  !token.startsWith('"') &&
-  (/^-?\d+$/.test(token) ? !Number.isSafeInteger(Number(token)) : !Number.isFinite(Number(token)))
+  !token.startsWith('"') && decimalOf(token) !== decimalOf(JSON.stringify(Number(token)))
+
+/** One writing for each value: the digits between its outer zeros, and their exponent. Undefined for what is no number, as JSON's infinity. */
+function decimalOf(number: string): string | undefined {
+  const parts = /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i.exec(number)
+  if (parts === null) return undefined
+  const [, sign, whole, fraction = '', exponent = '0'] = parts
+  const digits = `${whole}${fraction}`.replace(/^0+/, '')
+  const significant = digits.replace(/(?<!0)0+$/, '') // looks at each zero once
+  if (significant === '') return '0'
+  return `${sign}${significant}e${Number(exponent) - fraction.length + digits.length - significant.length}`
+}
 
 /** SPEC 6.5: a schema that nothing can be checked against is refused before anybody is asked. Throws SchemaError, PatternError. */
 export async function checkAnswerSchema(schema: JsonObject): Promise<void> {

@@ -135,10 +135,10 @@ export function testReading(browser: Browser): void {
     const shown = await drawn.count()
     expect(shown).toBeLessThanOrEqual(2000)
     const left = (lines + 1 - shown).toLocaleString('en') // with the line that says where
-    await person.page.locator('.answer').getByText(`${left} lines of this change are not shown yet`).waitFor()
+    await person.page.locator('.answer').getByText(`Not shown yet, see “Show all”: ${left} lines`).waitFor()
     await person.click(`Show all ${(lines + 1).toLocaleString('en')} lines`)
     await expect.poll(() => drawn.count()).toBe(lines + 1)
-    expect(await person.page.locator('.answer').getByText('not shown yet').count()).toBe(0)
+    expect(await person.page.locator('.answer').getByText('Not shown yet').count()).toBe(0)
     // The clock goes on, and these lines are not made again.
     await person.page.evaluate(() => {
       const { map } = Array.prototype

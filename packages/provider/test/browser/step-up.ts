@@ -409,6 +409,7 @@ export function testStepUp(browser: Browser): void {
     await person.page.getByRole('button', { name: 'Approve' }).waitFor()
     // Until somebody asks for all of them there are few to lay out, which is what makes it quick (bench console).
     expect(await person.page.locator('.paths li').count()).toBeLessThan(200)
+    await person.page.locator('.answer').getByText('Not listed yet, see “Show all”: 9,901 paths').waitFor()
     await person.click('Show all 10,001') // with the directory itself
     await expect.poll(() => person.page.locator('.paths li').count()).toBe(10_001)
   })

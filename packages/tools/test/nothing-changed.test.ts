@@ -39,7 +39,7 @@ describe.skipIf(!canMount)('between filesystems', () => {
     ).toEqual([
       { said: 'moved a to d/p/q/a', changed: moved('a', ['d/p', 'd/p/q', 'd/p/q/a']) },
       { said: 'moved link to d/link', changed: moved('link', ['d/link']) },
-      refused('cannot move d/link: it is a symbolic link, and links are not followed'),
+      refused('d/link is a link, and only a file is replaced'),
       { said: 'moved b to d/p/q/a', changed: ['-workspace/b', '~workspace/d/p/q/a'] },
       { said: 'moved d/p/q/a to b', changed: ['+workspace/b', '-workspace/d/p/q/a'] },
       refused(elsewhere('dir', 'd/new/dir')),

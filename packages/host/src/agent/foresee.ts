@@ -1,7 +1,6 @@
 import { lstatSync } from 'node:fs'
-import { join } from 'node:path'
 import { type AccessPolicy, Context, CordonError, DeniedError, type Location, show } from '@cordon/policy'
-import { parseArguments, reportError } from '@cordon/tools'
+import { parseArguments, reportError, requireFile } from '@cordon/tools'
 import { loadPatternTest } from '../execute/patterns.ts'
 import type { LocalTool } from '../execute/tool.ts'
 import { type Touched, touchedBy } from '../execute/touched.ts'
@@ -41,7 +40,7 @@ export async function foresee(
     const places = touchedBy(tool.name, given).map((touched) =>
       placeOf(context, touched, world, takenAs(tool.name, touched)),
     )
-    const replaced = places.find((place) => place?.isReplaced)
+    const replaced = places.find(({ isReplaced }) => isReplaced)
     if (replaced && given['overwrite'] === false)
       return { refusal: `${show(replaced.name)} exists and was not replaced`, replaces: false }
     const problem = tool.name === 'fs_modify_file' ? editProblem(given, world.files) : undefined
@@ -58,25 +57,26 @@ interface Place {
   readonly isReplaced: boolean
 }
 
-/** Throws as the tool would. Undefined: what a link of that name is taken for is the tool's to say. */
+/** Throws as the tool would. */
 function placeOf(
   context: Context,
   { path, want }: Touched,
-  { root, files }: ForeseeWorld,
+  { files }: ForeseeWorld,
   as: 'object' | 'entry',
-): Place | undefined {
+): Place {
   if (want !== 'write') {
     const { absolute, relative } = context.locate(path, want)
     if (want !== 'read' && !isThere(absolute)) throw new MissingError(`${show(relative)} does not exist`)
     return { name: relative, isReplaced: false }
   }
-  if (as === 'entry' && isLink(join(root, path))) return undefined
   const [create, update] = (['create', 'update'] as const).map((each) => attempt(context, path, each))
   const file = files(path, as)
   const { kind = 'missing' } = file?.look() ?? {}
   const needed = kind === 'missing' ? create : update
   if (needed instanceof Error) throw needed
-  return { name: file?.path ?? path, isReplaced: kind === 'file' }
+  const name = file?.path ?? path
+  if (as === 'entry' && kind !== 'missing') requireFile(kind, name)
+  return { name, isReplaced: kind === 'file' }
 }
 
 function attempt(context: Context, path: string, want: 'create' | 'update'): Location | DeniedError {
@@ -89,9 +89,6 @@ function attempt(context: Context, path: string, want: 'create' | 'update'): Loc
 }
 
 const isThere = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false }) !== undefined
-
-const isLink = (path: string): boolean =>
-  lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true
 
 class MissingError extends CordonError {
   readonly code = 'FILE_NOT_FOUND'

@@ -177,3 +177,15 @@ test('what is allowed without a question is held to the place it was allowed for
     ),
   ).toMatchObject({ kind: 'refused' })
 })
+
+test('nobody is asked about a move onto a link or a directory, which no yes would replace (decision 0366)', async () => {
+  symlinkSync('docs/x', join(root, 'link'))
+  const { tool } = toolOf('fs_move_file')
+  const { decider, asked } = personWho()
+  for (const to of ['link', 'src'])
+    expect(await consentTo(tool, { from: 'docs/x', to }, show('fs_move_file'), decider)).toMatchObject({
+      kind: 'refused',
+      text: expect.stringMatching(/^(link is a link|src is a directory), and only a file is replaced/),
+    })
+  expect(asked).toEqual([])
+})

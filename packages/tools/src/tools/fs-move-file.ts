@@ -7,6 +7,7 @@ import { DESCRIPTIONS } from '../descriptions.ts'
 import { exists, withParents } from '../parents.ts'
 import { type Tool } from '../protocol.ts'
 import { mayOverwrite } from '../questions.ts'
+import { requireFile } from '../replaceable.ts'
 import { ToolError } from '../report.ts'
 import { lookAt } from '../seen.ts'
 
@@ -36,6 +37,7 @@ export const fsMoveFile: Tool = defineTool({
     io.shown.require(from, source, () => lookAt(sourceAnchor, source.inside))
     io.shown.require(to, place, () => lookAt(io.anchors.of(place), place.inside))
     if (target.state === 'there') {
+      requireFile(io.anchors.of(place).stat(place.inside).kind, place.relative)
       const consent = mayOverwrite(
         overwrite,
         io,

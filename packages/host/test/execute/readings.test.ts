@@ -1,0 +1,38 @@
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { openAmbientRoot } from '@cordon/policy'
+import { expect, onTestFinished, test } from 'vitest'
+import { readingsOf } from '../../src/execute/readings.ts'
+import { wordPaths } from '../../src/execute/word-paths.ts'
+
+test.each([
+  ['a/b', ['/w/a/b']],
+  ['/a', ['/a']],
+  ['~/n', ['/w/~/n', '/h/n']],
+  ['file://n', ['/w/file:/n', '/w/n']],
+  ['file://localhost/n', ['/w/file:/localhost/n', '/n']],
+  ['%2Eenv', ['/w/%2Eenv', '/w/.env']],
+  ['@.env', ['/w/@.env', '/w/.env']],
+  ['.\\.env', ['/w/.\\.env', '/w/.env']],
+  ['l/../x', ['/w/x', '/w/l/../x']],
+  ['100%', ['/w/100%']],
+])('decision 0405: %j may be taken for %j', (word, paths) => {
+  expect(readingsOf(word, '/w', '/h')).toEqual(paths)
+})
+
+test('decision 0408: a word leads to where each reading of it does, and what cannot be followed is another place', () => {
+  const root = realpathSync(mkdtempSync(join(tmpdir(), 'cordon-words-')))
+  onTestFinished(() => rmSync(root, { recursive: true }))
+  for (const dir of ['~', 'ops/sub', 'd']) mkdirSync(join(root, dir), { recursive: true })
+  symlinkSync('../.env', join(root, '~/n'))
+  symlinkSync('ops/sub', join(root, 'lib'))
+  symlinkSync('\ufffd/../.env', join(root, 'odd'))
+  const world = { root: openAmbientRoot(root), home: '/nonexistent', places: [] }
+  expect(wordPaths(['~/n', 'lib/../x', 'odd', 'd'], world).map(({ path, place }) => [path, place])).toEqual([
+    ['d', 'd'],
+    ['odd', 'nobody can say where'],
+    ['lib/../x', 'ops/x'],
+    ['~/n', '.env'],
+  ])
+})

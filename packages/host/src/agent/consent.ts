@@ -87,12 +87,17 @@ export async function consentTo(
   decider: Decider | undefined,
 ): Promise<Consent> {
   let asked: Asked = { arguments: args, isEdited: false }
-  for (;;) {
+  for (let times = 1; times <= MOST_ASKED; times++) {
     const consent = await consentOnce(tool, asked, show, decider)
     if (consent.kind !== 'changed') return consent
     asked = consent.asked
   }
+  const text = `tool ${tool.name}: not run, because something else changes it all the time: ${asked.problem}`
+  return { kind: 'refused', outcome: 'error', text }
 }
+
+/** What a server or an editor writes each second is never what was shown: nobody is asked about it for ever. */
+const MOST_ASKED = 4
 
 interface Asked extends Pick<Look, 'arguments' | 'isEdited'> {
   /** Why it is asked about again. */

@@ -189,3 +189,22 @@ test('nobody is asked about a move onto a link or a directory, which no yes woul
     })
   expect(asked).toEqual([])
 })
+
+test('what is written all the time is asked about a few times, and then given up', async () => {
+  const { tool } = toolOf('fs_create_file')
+  let times = 0
+  const rewrite = (): void => write('docs/x', `${times++}\n`)
+  const { decider, asked } = personWho(
+    ['run', rewrite],
+    ['always', rewrite],
+    ['run', rewrite],
+    ['run', rewrite],
+  )
+  const consent = consentTo(tool, { path: 'docs/x', content: 'mine' }, show('fs_create_file'), decider)
+  expect(await consent).toEqual({
+    kind: 'refused',
+    outcome: 'error',
+    text: 'tool fs_create_file: not run, because something else changes it all the time: docs/x was changed after it was shown',
+  })
+  expect(asked).toHaveLength(4)
+})

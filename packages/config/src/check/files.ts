@@ -109,10 +109,10 @@ function tableAt({ values }: Document, path: readonly string[]): Table {
   return isTable(at) ? at : {}
 }
 
-/** The layers that are a person's word, without what files say between them. The defaults are always among them. */
+/** What persons say of the sandbox, without what files say between them. The defaults are always among them. */
 function mergePersons(documents: readonly Document[]): TableCell {
   const [first, ...others] = documents.filter(({ source }) => authorOf(source) === 'person')
-  return mergeDocuments([first!, ...others], [])
+  return mergeDocuments([first!, ...others], [], (document) => ({ sandbox: tableAt(document, ['sandbox']) }))
 }
 
 function raisedLimits(

@@ -24,11 +24,12 @@ import { Written } from './written.ts'
 export function mergeDocuments(
   documents: readonly [Document, ...Document[]],
   problems: ConfigProblem[],
+  part: (document: Document) => Table = ({ values }) => values,
 ): TableCell {
   const merge = new Merge(problems)
   const [first] = documents
   const root = newTable(Written.in(first), [])
-  for (const document of documents) merge.table(root, document.values, definition, Written.in(document))
+  for (const document of documents) merge.table(root, part(document), definition, Written.in(document))
   return root
 }
 

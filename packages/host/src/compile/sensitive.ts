@@ -62,14 +62,14 @@ export function sensitiveGrants(
   policies: ReadonlyMap<Subject, AccessPolicy>,
   options: SensitiveOptions,
 ): SensitiveGrant[] {
-  const secrets = resolvePatterns(options)
+  let secrets: readonly ResolvedPattern[] | undefined // where nothing is granted, nobody looks where they are
   return [...policies].flatMap(([subject, { fs }]) =>
     fs.flatMap((rule): SensitiveGrant[] => {
       // The guard takes back of what a wider rule grants; it grants nothing of its own.
-      const pattern =
-        rule.grants.size > 0 && rule.guard === undefined ? patternAt(rule, options.root, secrets) : undefined
-      if (pattern === undefined) return []
-      return [{ subject, rule, pattern, key: grantKey(subject, rule) }]
+      if (rule.grants.size === 0 || rule.guard !== undefined) return []
+      secrets ??= resolvePatterns(options)
+      const pattern = patternAt(rule, options.root, secrets)
+      return pattern === undefined ? [] : [{ subject, rule, pattern, key: grantKey(subject, rule) }]
     }),
   )
 }

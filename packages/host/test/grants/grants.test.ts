@@ -21,6 +21,18 @@ test(
 /** Each was wrong once. */
 const FOUND = [
   {
+    name: 'a directory that a later rule closes again is not looked into for unfinished changes',
+    tool: 'fs_modify_file',
+    rules: [
+      { path: 'd/e', read: true, create: true, update: true, delete: true },
+      { path: 'd/e' },
+      { path: 'f', update: true },
+    ],
+    paths: ['f'],
+    arguments: { edits: [{ path: 'f', old: 'old', new: 'new' }] },
+    verdict: 'done',
+  },
+  {
     name: 'directories that are made on the way to what is granted are not moved aside afterwards',
     tool: 'fs_create_file',
     rules: [{ path: 'a/new' }, { path: 'a/new/x/y', create: true }],

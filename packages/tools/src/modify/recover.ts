@@ -67,9 +67,11 @@ export function describeRecovery({ completed, leftAlone }: Recovery): string[] {
   return [`An earlier change that was interrupted has been completed (${count(completed, 'file')}).${rest}`]
 }
 
+/** Where a rule lets files be changed, and no later one for the same path takes that back: what is closed cannot be looked into. */
 function placesToLook(access: Access): RelPath[] {
-  const paths = access.rules.filter(({ grants }) => grants.has('update')).map(({ path }) => path)
-  return access.rules.length === 0 ? [ROOT] : [...new Set(paths)].slice(0, MOST_PLACES)
+  if (access.rules.length === 0) return [ROOT]
+  const paths = new Set(access.rules.map(({ path }) => path))
+  return [...paths].filter((path) => access.governing(path)?.grants.has('update')).slice(0, MOST_PLACES)
 }
 
 function openPlace(access: Access, anchors: Anchors, rulePath: RelPath): JournalPlace | undefined {

@@ -151,17 +151,17 @@ const ruleOf = (path: string, granted: readonly Capability[]): RuleData => ({
 
 function argumentsFor(
   tool: string,
-  [path = '.', other = '.']: readonly string[],
+  paths: readonly string[],
   util: 'cat' | 'touch',
 ): GrantsCase['arguments'] {
-  const edit = (each: string): object => ({ path: each, old: 'old', new: 'new' })
+  const [path, other] = paths
   switch (tool) {
     case 'fs_grep_files':
       return { pattern: 'old', path }
     case 'fs_create_file':
       return { path, content: 'made', overwrite: true }
     case 'fs_modify_file':
-      return { edits: other === '.' ? [edit(path)] : [edit(path), edit(other)] }
+      return { edits: paths.map((each) => ({ path: each, old: 'old', new: 'new' })) }
     case 'fs_move_file':
       return { from: path, to: other, overwrite: true }
     case 'unix_utils':

@@ -21,6 +21,17 @@ test(
 /** Each was wrong once. */
 const FOUND = [
   {
+    name: 'a search in one file that the kernel closes, because another mount of it does, is an error',
+    tool: 'fs_grep_files',
+    rules: [
+      { path: 'in/deep', external: true, delete: true },
+      { path: 'fork/n', external: true, read: true, delete: true },
+    ],
+    paths: ['fork/n/f'],
+    arguments: { pattern: 'old', path: 'fork/n/f' },
+    verdict: 'refused',
+  },
+  {
     name: 'a directory that a later rule closes again is not looked into for unfinished changes',
     tool: 'fs_modify_file',
     rules: [

@@ -78,6 +78,8 @@ export const fsGrepFiles: Tool = defineTool({
     const { relative: name, inside } = start
     const one: Met = { name, anchor: start.anchor, inside, kind: 'file', open: () => anchor.open(inside) }
     const isDirectory = anchor.stat(inside).kind === 'directory'
+    // Of many files one that cannot be read is counted; the one that was named is an error.
+    if (!isDirectory) anchor.open(inside)[Symbol.dispose]()
     const rgPath = findRipgrep()
     const result =
       isDirectory && options['confined'] === true

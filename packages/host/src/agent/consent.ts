@@ -1,11 +1,12 @@
 import { formatKeyPath } from '@cordon/config'
 import { shellWord, tomlString } from '@cordon/policy'
 import type { ShownPath } from '@cordon/tools'
-import { type CallMode, decideCallMode } from '../execute/call-mode.ts'
+import type { CallMode } from '../execute/call-mode.ts'
 import { unaskedSecret } from '../execute/consent.ts'
-import type { FilesNow } from './files-now.ts'
+import type { FilesNow } from '../execute/files-now.ts'
+import { judge } from '../execute/judged.ts'
 import { type Foreseen, NOTHING_FORESEEN } from './foresee.ts'
-import { changedSince } from './shown-paths.ts'
+import { changedSince } from '../execute/shown-paths.ts'
 import type { ShownCall } from './shown.ts'
 import type { OpenTool } from './toolbox.ts'
 
@@ -159,9 +160,7 @@ async function consentOnce(
 
 /** Where nobody is asked, no file is looked at. */
 async function lookAt(tool: ConsentTool, { arguments: args, isEdited }: Asked): Promise<Look> {
-  const files = tool.filesNow()
-  const places = isJudgedByPlace(tool) ? tool.placesOf(args, files) : undefined
-  const decided = await decideCallMode(places ? judging(tool, places) : tool, args)
+  const { decided, files, places } = await judge(tool, args)
   const { mode } = decided
   const isForeseen = isEdited || mode === 'ask'
   return {
@@ -173,22 +172,6 @@ async function lookAt(tool: ConsentTool, { arguments: args, isEdited }: Asked): 
     paths: isForeseen || mode === 'edit' ? tool.shownPaths(args, files) : places,
   }
 }
-
-/** Who wrote `unattended` for all of a tool decided about no place. */
-const isJudgedByPlace = ({ config: { run, runIsWritten } }: ConsentTool): boolean =>
-  run !== 'unattended' || !runIsWritten
-
-/** What is decided about is where the files were found, of one look: by that the tool is held, too. */
-const judging = (tool: ConsentTool, places: readonly ShownPath[]): ConsentTool => ({
-  ...tool,
-  secretIn: (args) => tool.secretIn(args) ?? tool.secretAmong(places),
-  pathsIn: (args) => {
-    const names = tool.pathsIn?.(args)
-    return names && places.length === names.length
-      ? names.map((each, i) => [...each, places[i]!.place])
-      : undefined
-  },
-})
 
 const runAs = ({
   arguments: args,

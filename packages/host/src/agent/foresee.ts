@@ -5,8 +5,8 @@ import { loadPatternTest } from '../execute/patterns.ts'
 import type { LocalTool } from '../execute/tool.ts'
 import { type Touched, touchedBy } from '../execute/touched.ts'
 import { editProblem } from './shown.ts'
-import type { FilesNow } from './files-now.ts'
-import { takenAs } from './shown-paths.ts'
+import type { FilesNow } from '../execute/files-now.ts'
+import { takenAs } from '../execute/shown-paths.ts'
 
 /** What is known of a call before it runs, and before anybody is asked about it. */
 export interface Foreseen {

@@ -2,8 +2,8 @@ import { isUtf8 } from 'node:buffer'
 import { CordonError, isFields } from '@cordon/policy'
 import { type FileEdit, findTool, parseEdits, type Seen, type ShownPath } from '@cordon/tools'
 import { differenceOf } from '../trust/difference.ts'
-import { type FileNow, type FilesNow, textOf } from './files-now.ts'
-import { type Lead, leadsIn } from './shown-paths.ts'
+import { type FileNow, type FilesNow, textOf } from '../execute/files-now.ts'
+import { type Lead, leadsIn } from '../execute/shown-paths.ts'
 
 /** One changed file, by the name where it really is, in the lines of a diff: ` `, `-`, `+` and the text. */
 interface ShownChange {

@@ -16,8 +16,8 @@ import { BUILT_IN, type BuiltInName, describePolicy, isBuiltIn } from './built-i
 import { READERS } from '../built-in-tools.ts'
 import { TurnError } from './errors.ts'
 import { foresee, type Foreseen, NOTHING_FORESEEN } from './foresee.ts'
-import { type FilesNow, openAmbientFilesNow } from './files-now.ts'
-import { placesOf, shownPaths } from './shown-paths.ts'
+import type { FilesNow } from '../execute/files-now.ts'
+import type { JudgedTool } from '../execute/judged.ts'
 
 /** What a tool gave back, as the log keeps it and the model reads it. */
 export interface ToolAnswer {
@@ -27,21 +27,11 @@ export interface ToolAnswer {
 }
 
 /** A tool that can be called now. */
-export interface OpenTool extends Omit<OfferedTool, 'perform'> {
-  /** A person said that it need not be asked about any more. */
+export interface OpenTool extends Omit<OfferedTool, 'perform'>, JudgedTool {
+  readonly config: OfferedTool['config']
   readonly isAllowed: boolean
-  /** SPEC 4.9: what a person is told of a call that names what may be secret. */
-  readonly secretIn: (args: unknown) => string | undefined
   /** What is known of a call before anybody is asked about it. */
   readonly foresee: (args: unknown, files: FilesNow) => Promise<Foreseen>
-  /** The files as they are from now on, for the person who is asked. */
-  readonly filesNow: () => FilesNow
-  /** What a person is shown a call against (decision 0408). */
-  readonly shownPaths: (args: unknown, files: FilesNow) => readonly ShownPath[]
-  /** Where it would change something, of a tool that can be held to that; undefined: nowhere, or it cannot. */
-  readonly placesOf: (args: unknown, files: FilesNow) => readonly ShownPath[] | undefined
-  /** SPEC 4.9: the same as `secretIn`, of where the paths of a call were found. */
-  readonly secretAmong: (paths: readonly ShownPath[]) => string | undefined
   /** What a call touches; undefined: that is not known of this tool. */
   readonly pathsIn: CallPaths
   /** `free`: it changes nothing, so it may run beside others. */
@@ -165,7 +155,7 @@ export class Toolbox implements AsyncDisposable {
                 ? gateway.secrets.forCall().namedIn(name, args, 'others')
                 : undefined,
             pathsIn: () => undefined,
-            filesNow: () => this.#filesNow(name),
+            filesNow: gateway.leading(name, false).filesNow,
             foresee: (args, files) =>
               this.#foresee({ name, shipped: false, parameters: BUILT_IN[name].parameters }, args, files),
             shownPaths: () => [],
@@ -180,8 +170,7 @@ export class Toolbox implements AsyncDisposable {
     if (!tool) return undefined
     let secrets: CallSecrets | undefined
     const isShipped = tool.source === 'local' && gateway.localTools.get(name)?.shipped === true
-    // Programs open files by themselves: what was shown of them is only looked at again before they run.
-    const isHeld = isShipped && name !== 'unix_utils'
+    const { isHeld, ...leading } = gateway.leading(name, isShipped)
     const changesNothing = isShipped ? READERS.has(name) : this.#readOnly.has(identityOf(tool))
     return {
       name,
@@ -193,17 +182,12 @@ export class Toolbox implements AsyncDisposable {
         return secrets.namedIn(name, args, isShipped ? 'ours' : 'others')
       },
       pathsIn: (args) => gateway.pathsIn(name, args),
-      filesNow: () => this.#filesNow(name),
+      ...leading,
       foresee: async (args, files) => {
         const local = tool.source === 'local' ? gateway.localTools.get(name) : undefined
         return local ? this.#foreseeLocal(local, args, files) : NOTHING_FORESEEN
       },
-      shownPaths: (args, files) => (isHeld ? shownPaths(name, args, files) : gateway.wordPaths(args)),
-      placesOf: (args, files) => (isHeld ? placesOf(name, args, files) : undefined),
-      secretAmong: (paths) => {
-        const places = { places: paths.map(({ place }) => place) }
-        return (secrets ?? gateway.secrets.forCall()).namedIn(name, places, 'others')
-      },
+      secretAmong: (paths) => (secrets ?? gateway.secrets.forCall()).among(paths),
       order: changesNothing ? 'free' : 'alone',
       ...(tool.describe ? { describe: tool.describe } : {}),
       run: async (args, { signal, inquired, keeps, secrets: wanted, shown }) => {
@@ -252,11 +236,6 @@ export class Toolbox implements AsyncDisposable {
     const { gateway } = this.#options
     const policy = gateway.policyOf('tool', tool.name)
     return foresee(tool, args, { root: gateway.options.project.root.path, policy, files })
-  }
-
-  #filesNow(tool: string): FilesNow {
-    const { gateway } = this.#options
-    return openAmbientFilesNow(gateway.options.project.root.path, gateway.policyOf('tool', tool)?.fs ?? [])
   }
 
   /** Whose a mount is that the call names is told as it is after a call that failed. */

@@ -1,8 +1,12 @@
-import { type CallableTool, type CallMode, decideCallMode } from './call-mode.ts'
+import { show } from '@cordon/policy'
+import type { ShownPath } from '@cordon/tools'
+import type { CallMode } from './call-mode.ts'
+import { judge, type JudgedTool } from './judged.ts'
+import { changedSince, leadsIn } from './shown-paths.ts'
 import { shownValues } from './shown.ts'
 
 /** Whatever has a name and a run mode. */
-export interface ConsentSubject extends CallableTool {
+export interface ConsentSubject extends JudgedTool {
   readonly name: string
 }
 
@@ -15,46 +19,74 @@ export interface Consenter {
 }
 
 export type Consent =
-  | { readonly kind: 'run'; readonly arguments: unknown; readonly decision: CallMode }
+  | {
+      readonly kind: 'run'
+      readonly arguments: unknown
+      readonly decision: CallMode
+      /** What the yes was said to, or where it was decided about; undefined: neither. */
+      readonly shown: readonly ShownPath[] | undefined
+    }
   | { readonly kind: 'refused'; readonly reason: string; readonly decision: CallMode }
 
-/** SPEC 6.5: may this call run? Without anybody to ask, `ask` and `edit` are a no. What runs is still checked by itself. */
+/**
+ * SPEC 6.5: may this call run? Without anybody to ask, `ask` and `edit` are a no. What runs is still checked by itself. A yes is
+ * to what was shown: what leads elsewhere or is something else by then is not run (decision 0408).
+ */
 export async function askConsent(
   subject: ConsentSubject,
   args: unknown,
   consenter: Consenter | undefined,
 ): Promise<Consent> {
   const { name } = subject
-  const decision = await decideCallMode(subject, args)
-  const { secret } = decision
+  const { decided, files, places } = await judge(subject, args)
+  const { secret } = decided
   const refused = (reason: string): Consent => ({
     kind: 'refused',
     reason: `tool ${name}: ${reason}`,
-    decision,
+    decision: decided,
   })
-  const run = (): Consent => ({ kind: 'run', arguments: args, decision })
-  switch (decision.mode) {
+  switch (decided.mode) {
     case 'unattended':
-      return run()
+      return { kind: 'run', arguments: args, decision: decided, shown: places }
     case 'skip':
       return refused(SKIPPED)
-    case 'ask':
+    case 'ask': {
       if (!consenter) return refused(secret === undefined ? NOBODY : unaskedSecret(secret))
-      return (await consenter.confirms(
-        `Run ${name}?${secret === undefined ? '' : ` ${secret}`}\n${shownValues(args)}`,
-      ))
-        ? run()
-        : refused('the call was declined')
+      const shown = subject.shownPaths(args, files)
+      if (!(await consenter.confirms(questionAbout(name, args, { secret, shown })))) return refused(DECLINED)
+      const changes = changedSince(shown, subject.shownPaths(args, subject.filesNow()))
+      if (changes.length > 0) return refused(changedMeanwhile(changes))
+      return { kind: 'run', arguments: args, decision: decided, shown }
+    }
     case 'edit': {
       if (!consenter) return refused(NOBODY)
+      const shown = subject.shownPaths(args, files)
       const edited = await consenter.edits(name, args, secret)
-      if (edited === undefined) return refused('the call was declined')
+      if (edited === undefined) return refused(DECLINED)
       // Rules by argument are about what runs, and so is what may be secret.
-      const now = await decideCallMode(subject, edited)
-      return now.mode === 'skip' ? refused(SKIPPED) : { kind: 'run', arguments: edited, decision: now }
+      const now = await judge(subject, edited)
+      if (now.decided.mode === 'skip') return refused(SKIPPED)
+      const written = subject.shownPaths(edited, now.files)
+      const changes = changedSince(shown, written)
+      if (changes.length > 0) return refused(changedMeanwhile(changes))
+      return { kind: 'run', arguments: edited, decision: now.decided, shown: written }
     }
   }
 }
+
+function questionAbout(
+  name: string,
+  args: unknown,
+  { secret, shown }: { readonly secret: string | undefined; readonly shown: readonly ShownPath[] },
+): string {
+  const leads = leadsIn(shown).map(({ path, place }) => `  (${show(path)} leads to ${show(place)})\n`)
+  return `Run ${name}?${secret === undefined ? '' : ` ${secret}`}\n${shownValues(args)}${leads.join('')}`
+}
+
+const changedMeanwhile = (changes: readonly string[]): string =>
+  `not run, because of what happened while the question stood:\n${changes.join('\n')}\ncall it again, and it is asked about as it is now`
+
+const DECLINED = 'the call was declined'
 
 /** SPEC 4.9, where nobody can be asked. */
 export const unaskedSecret = (secret: string): string => `${secret}, and there is nobody to ask`

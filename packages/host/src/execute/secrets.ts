@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { type SecretTest, secretTest } from '@cordon/files'
 import { below, show } from '@cordon/policy'
+import type { ShownPath } from '@cordon/tools'
 import { patternsHere, type SensitiveOptions } from '../compile/sensitive.ts'
 import { Looks, realName } from '../real-name.ts'
 import { readingsOf } from './readings.ts'
@@ -65,6 +66,12 @@ export class CallSecrets {
     if (names === 'too many') return TOO_MUCH
     const secret = names.find((path) => this.at(path))
     return secret === undefined ? undefined : `${show(secret)} may be secret`
+  }
+
+  /** The same, of where the paths of a call were found. */
+  among(paths: readonly ShownPath[]): string | undefined {
+    const secret = paths.find(({ place }) => this.at(place))
+    return secret && `${show(secret.place)} may be secret`
   }
 
   /** Of a path as any tool may take it. */

@@ -9,9 +9,11 @@ import {
 import type { CallToolRequest, CallToolResult, ServerContext } from '@modelcontextprotocol/server'
 import { formatKeyPath, type RunMode, type ToolConfig } from '@cordon/config'
 import { CordonError, tomlString } from '@cordon/policy'
+import type { ShownPath } from '@cordon/tools'
 import { askConsent } from '../execute/consent.ts'
 import { loadPatternTest } from '../execute/patterns.ts'
 import { decideRunMode } from '../execute/run-mode.ts'
+import type { CallSecrets } from '../execute/secrets.ts'
 import { milliseconds } from '../mcp/connection.ts'
 import { notesOf, ServerError } from '../mcp/diagnosis.ts'
 import type { Grantee, Wish } from '../mcp/grant.ts'
@@ -36,11 +38,23 @@ export async function callTool(route: Route, call: CallContext): Promise<CallToo
   const subject = subjectOf(route, session)
   const { config, name, source } = subject
   const args = request.params.arguments ?? {}
-  const secrets = session.gateway.secrets.forCall()
-  const whose = route.kind === 'local' && session.gateway.localTools.get(name)?.shipped ? 'ours' : 'others'
-  const secretIn = (given: unknown): string | undefined => secrets.namedIn(name, given, whose)
-  const pathsIn = (given: unknown) => session.gateway.pathsIn(name, given)
-  const consent = await askConsent({ name: titleOf(subject), config, secretIn, pathsIn }, args, person)
+  const { gateway } = session
+  let secrets: CallSecrets | undefined
+  const isShipped = route.kind === 'local' && gateway.localTools.get(name)?.shipped === true
+  const { isHeld, ...leading } = gateway.leading(name, isShipped)
+  const pathsIn = (given: unknown) => gateway.pathsIn(name, given)
+  const judged = {
+    ...leading,
+    name: titleOf(subject),
+    config,
+    secretIn: (given: unknown) => {
+      secrets = gateway.secrets.forCall() // what was looked up before a question is not true after it
+      return secrets.namedIn(name, given, isShipped ? 'ours' : 'others')
+    },
+    secretAmong: (paths: readonly ShownPath[]) => (secrets ?? gateway.secrets.forCall()).among(paths),
+    pathsIn,
+  }
+  const consent = await askConsent(judged, args, person)
   if (consent.kind === 'refused')
     return errorResult(
       consent.decision.mode === 'ask' && !person
@@ -53,7 +67,8 @@ export async function callTool(route: Route, call: CallContext): Promise<CallToo
       arguments: consent.arguments,
       signal,
       respondent: person,
-      leaveOut: consent.decision.secrets === 'take' ? undefined : secrets,
+      shown: isHeld ? consent.shown : undefined,
+      leaveOut: consent.decision.secrets === 'take' ? undefined : (secrets ?? gateway.secrets.forCall()),
       params: { ...request.params, _meta: meta },
       ...(progressToken === undefined
         ? {}

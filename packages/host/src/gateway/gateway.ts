@@ -8,9 +8,12 @@ import { writableCode } from '../compile/server-code.ts'
 import type { Subject } from '../compile/subject.ts'
 import type { Hint } from '../confine/hints.ts'
 import { callPaths } from '../execute/call-paths.ts'
+import { openAmbientFilesNow } from '../execute/files-now.ts'
+import type { Leading } from '../execute/judged.ts'
 import type { PathNames } from '../execute/run-mode.ts'
 import { Secrets } from '../execute/secrets.ts'
 import { ToolSession } from '../execute/session.ts'
+import { placesOf, shownPaths } from '../execute/shown-paths.ts'
 import { wordPaths } from '../execute/word-paths.ts'
 import type { Installation } from '../execute/shipped.ts'
 import { localTool, type LocalTool } from '../execute/tool.ts'
@@ -122,6 +125,18 @@ export class Gateway {
   wordPaths(args: unknown): readonly ShownPath[] {
     const { project, compiler, places = [] } = this.options
     return wordPaths(args, { root: project.root, home: compiler.home, places })
+  }
+
+  /** For who decides about calls of this tool. `isHeld`: it compares by itself; programs open files as they like. */
+  leading(tool: string, isShipped: boolean): Leading & { readonly isHeld: boolean } {
+    const root = this.options.project.root.path
+    const isHeld = isShipped && tool !== 'unix_utils'
+    return {
+      isHeld,
+      filesNow: () => openAmbientFilesNow(root, this.policyOf('tool', tool)?.fs ?? []),
+      shownPaths: (args, files) => (isHeld ? shownPaths(tool, args, files) : this.wordPaths(args)),
+      placesOf: (args, files) => (isHeld ? placesOf(tool, args, files) : undefined),
+    }
   }
 
   policyOf(kind: Subject['kind'], name: string): AccessPolicy | undefined {

@@ -10,9 +10,9 @@ import {
   type Look,
   type Verdict,
 } from '../../src/agent/consent.ts'
-import { openAmbientFilesNow } from '../../src/agent/files-now.ts'
+import { openAmbientFilesNow } from '../../src/execute/files-now.ts'
 import { foresee } from '../../src/agent/foresee.ts'
-import { placesOf, shownPaths } from '../../src/agent/shown-paths.ts'
+import { placesOf, shownPaths } from '../../src/execute/shown-paths.ts'
 import { showCall } from '../../src/agent/shown.ts'
 
 let root: CanonicalPath

@@ -7,7 +7,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { differenceOf } from '../../src/trust/difference.ts'
 import { showCall } from '../../src/agent/shown.ts'
-import { type FileNow, type FilesNow, openAmbientFilesNow, textOf } from '../../src/agent/files-now.ts'
+import { type FileNow, type FilesNow, openAmbientFilesNow, textOf } from '../../src/execute/files-now.ts'
 
 const PRICE = `export function total(price, tax) {
   // what a customer pays

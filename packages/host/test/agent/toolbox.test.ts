@@ -34,6 +34,7 @@ function toolboxOf(names: Names, choice: Partial<ToolNames> = {}): Toolbox {
   const gateway = {
     config: { conversation: { tools: {} } },
     localTools: new Map(),
+    leading: () => ({}),
     secrets: new Secrets({ root: '/nowhere', home: '/nowhere', patterns: [] }),
   } as unknown as Gateway
   const options = {

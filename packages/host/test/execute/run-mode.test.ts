@@ -45,6 +45,14 @@ test('a pattern cannot blow up: linear time, and none that needs more', async ()
   )
 })
 
+/** A tool of which nobody knows where its calls lead. */
+const NOWHERE = {
+  filesNow: () => () => undefined,
+  shownPaths: () => [],
+  placesOf: () => undefined,
+  secretAmong: () => undefined,
+}
+
 const consenter = (yes: boolean, edited?: unknown): Consenter => ({
   confirms: () => Promise.resolve(yes),
   edits: () => Promise.resolve(edited),
@@ -53,7 +61,11 @@ const consenter = (yes: boolean, edited?: unknown): Consenter => ({
 test('SPEC 6.5: consent by mode, and without anybody it is a no', async () => {
   const call = { path: 'a' }
   const outcome = async (run: 'ask' | 'unattended' | 'edit' | 'skip', who: Consenter | undefined) => {
-    const consent = await askConsent({ ...toolWith({ run }), secretIn: () => undefined }, call, who)
+    const consent = await askConsent(
+      { ...toolWith({ run }), ...NOWHERE, secretIn: () => undefined },
+      call,
+      who,
+    )
     return consent.kind === 'run' ? consent.arguments : consent.reason
   }
   expect(await outcome('unattended', undefined)).toBe(call)
@@ -98,7 +110,7 @@ test('SPEC 6.5: what a person edits is told to be secret before, and decided abo
     { arg: '/path', equals: 'never', mode: 'skip' },
     { arg: '/path', pattern: '', mode: 'edit' },
   ] as const
-  const subject = { ...toolWith({ run }), secretIn }
+  const subject = { ...toolWith({ run }), ...NOWHERE, secretIn }
   const consent = (from: string, to: string) =>
     askConsent(
       subject,

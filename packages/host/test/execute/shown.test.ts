@@ -11,10 +11,16 @@ async function questionAbout(args: unknown): Promise<string> {
     return Promise.resolve(true)
   }
   const config = { run: 'ask', runIsWritten: true } as const
-  await askConsent({ name: 'write', config, secretIn: () => undefined }, args, {
-    confirms,
-    edits: () => Promise.resolve(),
-  })
+  const subject = {
+    name: 'write',
+    config,
+    secretIn: () => undefined,
+    secretAmong: () => undefined,
+    filesNow: () => () => undefined,
+    shownPaths: () => [],
+    placesOf: () => undefined,
+  }
+  await askConsent(subject, args, { confirms, edits: () => Promise.resolve() })
   return shown
 }
 

@@ -1,6 +1,6 @@
 import { CordonError, parseRelPath, show } from '@cordon/policy'
 import { isStill, type ShownPath, witnessOf } from '@cordon/tools'
-import { type Touched, touchedBy } from '../execute/touched.ts'
+import { type Touched, touchedBy } from './touched.ts'
 import type { FilesNow } from './files-now.ts'
 
 /** Decision 0408: what a person is shown a call of a shipped tool against. Of what is only read, where it is. */

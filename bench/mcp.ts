@@ -132,8 +132,8 @@ try {
     },
   )
   // As a person calls, with pauses: the process for the next call is there before the next call is. Each call has a pause of
-  // its own before it, so that no call runs beside the start of a process. Beside it the least that a process which is used
-  // once can take: the first call of the bare server, whose code has never run before, against a later one.
+  // its own before it, so that no call runs beside the start of a process. Beside it what to expect of a process which is used
+  // once: the first call of the bare server, whose code has never run before, against a later one.
   const paused = async (act: () => Promise<unknown>): Promise<number> => {
     await new Promise((resolve) => setTimeout(resolve, 2500))
     const start = process.hrtime.bigint()
@@ -159,7 +159,7 @@ try {
   )
   // Decision 0397: of a process that is used once the call is its first; what a stateful call takes more than a bare one is added.
   console.log(
-    `  so the least that it can be is ${pretty(c + b - d)} against ${pretty(b)}, ratio ${((c + b - d) / b).toFixed(2)}`,
+    `  so about ${pretty(c + b - d)} against ${pretty(b)} is to be expected, ratio ${((c + b - d) / b).toFixed(2)}`,
   )
   await Promise.all([client.close(), bare.client.close(), files.client.close()])
 

@@ -1,9 +1,8 @@
 import { createHash, hash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
-import type { IncomingMessage, RequestOptions } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
-import { urlToHttpOptions } from 'node:url'
 import { CordonError, describe, show } from '@cordon/policy'
 import type { Command } from '../commands.ts'
 import type { REFUSALS } from '../errors.ts'
@@ -12,7 +11,7 @@ import type { ArgsOf } from '../operations/args.ts'
 import type { Delegation } from '../tokens/delegation.ts'
 import { chooseChain, signInvocation } from '../tokens/invocation.ts'
 import type { SigningKey } from '../tokens/key.ts'
-import { bytesOf, post } from './post.ts'
+import { type Address, bytesOf, parseAddress, post } from './post.ts'
 
 /** The provider's no, as it said it. */
 export class ProviderRefusal extends CordonError {
@@ -62,7 +61,7 @@ const LIFETIME_SECONDS = 60
 /** What an agent in TypeScript uses: it signs, sends, and reads the answer. */
 export class ProviderClient {
   readonly #options: ClientOptions
-  #provider: RequestOptions | undefined
+  #provider: Address | undefined
 
   constructor(options: ClientOptions) {
     this.#options = options
@@ -154,8 +153,8 @@ export class ProviderClient {
     const token = this.sign(command, args)
     let answer: IncomingMessage
     try {
-      this.#provider ??= urlToHttpOptions(new URL(url))
-      answer = await post({ ...this.#provider, path: command }, token, body)
+      this.#provider ??= parseAddress(url)
+      answer = await post(this.#provider, command, token, body)
     } catch (error) {
       throw new ProviderRefusal(
         'unreachable',

@@ -21,6 +21,17 @@ test(
 /** Each was wrong once. */
 const FOUND = [
   {
+    name: 'what only the kernel withholds from content, it does not withhold from times',
+    tool: 'unix_utils',
+    rules: [
+      { path: 'fork/n', external: true, read: true, update: true, delete: true },
+      { path: 'in/deep', external: true, read: true, delete: true },
+    ],
+    paths: ['fork/n/f'],
+    arguments: { util: 'touch', args: ['--', 'fork/n/f'] },
+    verdict: 'done',
+  },
+  {
     name: 'a search in one file that the kernel closes, because another mount of it does, is an error',
     tool: 'fs_grep_files',
     rules: [

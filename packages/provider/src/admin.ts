@@ -22,6 +22,7 @@ import type { PolicyRequest } from './cedar/request.ts'
 import {
   type KnownKey,
   listKeys,
+  currentProviderKey,
   openAmbientProviderKey,
   introduceKey,
   isKnownKey,
@@ -128,7 +129,7 @@ export class Admin {
   ): Promise<{ readonly delegation: Delegation; readonly token: string }> {
     const app = await findApp(this.database, id)
     const delegation = await this.#change(async (database, now) => {
-      const made = await mintFor(database, openAmbientProviderKey(this.dir), app, terms, now)
+      const made = await mintFor(database, currentProviderKey(this.dir), app, terms, now)
       const { cid, prefix, command, expires } = made
       return { result: made, name: 'delegation minted', detail: { app: id, cid, prefix, command, expires } }
     })
@@ -150,7 +151,7 @@ export class Admin {
   }
 
   async keys(): Promise<{ readonly current: string; readonly known: readonly KnownKey[] }> {
-    return { current: openAmbientProviderKey(this.dir).did, known: await listKeys(this.database) }
+    return { current: currentProviderKey(this.dir).did, known: await listKeys(this.database) }
   }
 
   async rotateKey(): Promise<string> {
@@ -203,7 +204,7 @@ export class Admin {
   /** SPEC 7.5 at the terminal: the cosigner is whoever can use the provider's key. */
   async decide(id: string, decision: 'approve' | 'deny'): Promise<Approval> {
     await this.#requireSound()
-    const how = decision === 'deny' ? 'deny' : { approve: openAmbientProviderKey(this.dir) }
+    const how = decision === 'deny' ? 'deny' : { approve: currentProviderKey(this.dir) }
     const decided = await decideApproval(this.#recording, id, how, { by: this.#by }, this.#clock())
     await this.#sign()
     return decided

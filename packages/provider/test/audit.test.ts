@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeEach, describe, expect, test } from 'vitest'
 import { Admin } from '../src/admin.ts'
@@ -54,6 +54,15 @@ async function everything(): Promise<unknown> {
 }
 
 describe('SPEC 7.6 who signs the chain', () => {
+  test('a provider whose key is gone makes no other, and signs nothing', async () => {
+    const key = join(place.dataDir, 'provider.key')
+    rmSync(key)
+    await expect(admin.decide('none', 'approve')).rejects.toThrow('provider.key is gone')
+    await place.serving.stop()
+    expect(existsSync(key)).toBe(false)
+    expect(await place.database.queries.selectFrom('audit_checkpoints').selectAll().execute()).toEqual([])
+  })
+
   test.each([
     ['and was refused', true],
     ['and did not notice it yet', false],

@@ -1,4 +1,4 @@
-import { listKeys, openAmbientProviderKey } from '../keys/provider-key.ts'
+import { listKeys, currentProviderKey } from '../keys/provider-key.ts'
 import type { Database } from '../storage/database.ts'
 import { type Did, isSignedBy, type SigningKey } from '../tokens/key.ts'
 import { AuditBroken } from './log.ts'
@@ -65,7 +65,7 @@ export async function requireSound(
  */
 export function witnessLost(database: Database, dir: string, lost: ChainHead, at: number): void {
   if (lost.seq > (readWitness(dir, database)?.seq ?? 0))
-    writeWitness(dir, database, signed(openAmbientProviderKey(dir), lost, at))
+    writeWitness(dir, database, signed(currentProviderKey(dir), lost, at))
 }
 
 /**
@@ -80,7 +80,7 @@ export async function signChain(
 ): Promise<void> {
   const witness = readWitness(dir, database)
   // The key may have been rotated since the last one.
-  const made = await makeCheckpoint(database, openAmbientProviderKey(dir), at, witness, seen)
+  const made = await makeCheckpoint(database, currentProviderKey(dir), at, witness, seen)
   if (made && made.seq > (readWitness(dir, database)?.seq ?? 0)) writeWitness(dir, database, made)
 }
 

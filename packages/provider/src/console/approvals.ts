@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { Hono } from 'hono'
-import { openAmbientProviderKey } from '../keys/provider-key.ts'
+import { currentProviderKey } from '../keys/provider-key.ts'
 import { askSignature, type Ceremony, verifySignature } from '../passkeys/ceremony.ts'
 import {
   type Approval,
@@ -70,7 +70,7 @@ export function approvalRoutes(context: ConsoleContext): Hono {
       },
     )
     const { passkey, name, evidence } = signed
-    const approve = openAmbientProviderKey(provider.dir)
+    const approve = currentProviderKey(provider.dir)
     const page = { page_key: session.key, shown_sha256: shownHash(found) }
     const by = { by: `passkey ${name}`, evidence: { passkey, ...page, ...evidence } }
     return c.json(summaryOf(await decideOnce(context, found.id, { approve }, by)))

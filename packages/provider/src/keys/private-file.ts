@@ -11,8 +11,8 @@ import {
 import { createDurably, replaceDurably } from '@cordon/files'
 import { CordonError, show } from '@cordon/policy'
 
-/** A file of the provider's that others could read or have written. */
-class PrivateFileError extends CordonError {
+/** A file of the provider's that others could read or have written, or that is gone. */
+export class PrivateFileError extends CordonError {
   readonly code = 'PRIVATE_FILE'
   constructor(file: string, problem: string) {
     super(`${show(file)} ${problem}`)

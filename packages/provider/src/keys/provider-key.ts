@@ -3,16 +3,33 @@ import { type Author, changeRecorded, type Recording } from '../audit/change.ts'
 import type { Database } from '../storage/database.ts'
 import { raiseGeneration } from '../storage/generation.ts'
 import { type Did, SigningKey } from '../tokens/key.ts'
-import { createPrivate, makePrivateDirectory, readPrivate, replacePrivate } from './private-file.ts'
+import {
+  createPrivate,
+  makePrivateDirectory,
+  PrivateFileError,
+  readPrivate,
+  replacePrivate,
+} from './private-file.ts'
 
 const fileIn = (dir: string): string => join(dir, 'provider.key')
 
-/** SPEC 7.1: the secret stays in the user's data directory; only its public part is in the database. */
+/** SPEC 7.1: the secret stays in the user's data directory; only its public part is in the database. Made on first start. */
 export function openAmbientProviderKey(dir: string): SigningKey {
   makePrivateDirectory(dir)
   const file = fileIn(dir)
   if (readPrivate(file) === undefined) createPrivate(file, `${SigningKey.generate().serialize()}\n`)
   return SigningKey.load(readPrivate(file)!)
+}
+
+/**
+ * As it is now: it may have been rotated. One that is gone is not made anew while a provider works with it: no database knows
+ * the new one, and what it signed would count as forged.
+ */
+export function currentProviderKey(dir: string): SigningKey {
+  const text = readPrivate(fileIn(dir))
+  if (text === undefined)
+    throw new PrivateFileError(fileIn(dir), 'is gone; put it back, or start anew to make another')
+  return SigningKey.load(text)
 }
 
 export interface KnownKey {

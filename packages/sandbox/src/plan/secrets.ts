@@ -13,7 +13,7 @@ const ENTER_BY_ALL = 0o005
 /**
  * SPEC 4.3: `/etc` without its secrets. A secret is what is not readable by everybody (shadow, gshadow, sudoers,
  * host keys, private TLS keys, and those nobody thought of): as root, or in a privileged group, permissions
- * alone would not protect it. The launcher has the same rule in secrets.c, and a test compares the two.
+ * alone would not protect it. The launcher has the same rule in walk.c, and a test compares the two.
  */
 export function findSecrets(dir: string): Secrets {
   const secrets: string[] = []

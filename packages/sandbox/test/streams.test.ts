@@ -1,11 +1,21 @@
 import { writeFileSync } from 'node:fs'
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
-import { probeKernel } from '@cordon/sandbox'
+import { text } from 'node:stream/consumers'
+import { probeKernel, spawnConfined } from '@cordon/sandbox'
 import { afterAll, describe, expect, test } from 'vitest'
 import { itemsFor } from '../src/call.ts'
 import { encodeItems } from '../src/linux/encode.ts'
-import { BASE_ENV, give, IDENTITIES, makeWorld, planFor, reachableLauncher, removeWorlds } from './confine.ts'
+import {
+  BASE_ENV,
+  give,
+  IDENTITIES,
+  type Identity,
+  makeWorld,
+  planFor,
+  reachableLauncher,
+  removeWorlds,
+} from './confine.ts'
 
 afterAll(removeWorlds)
 
@@ -107,5 +117,28 @@ describe.each(IDENTITIES)('a socket on a stream, as $name', (who) => {
     for (const [kind, answer] of Object.entries(answers))
       if (answer !== 'none') expect([kind, answer]).toEqual([kind, EXPECTED[kind] ?? REFUSED])
     expect(answers).toMatchObject({ tcp: REFUSED, udp: REFUSED, netlink: REFUSED, 'unix-client': REFUSED })
+  })
+})
+
+/** What is mounted inside, and where. */
+async function mountsInside(who: Identity, stdin: 'ignore' | 'pipe'): Promise<readonly string[]> {
+  const world = makeWorld(who)
+  const { stdout, exit, ...child } = spawnConfined(planFor({ who, world }), {
+    argv: ['sh', '-c', 'cut -d " " -f4,5 /proc/self/mountinfo'],
+    env: BASE_ENV,
+    launcher: reachableLauncher(),
+    stdio: [stdin, 'pipe', 'pipe'],
+    ...(who.as ? { as: who.as } : {}),
+  })
+  child.stdin?.end()
+  const [said] = await Promise.all([text(stdout!), exit])
+  return said.replaceAll(world.dir, '<dir>').trim().split('\n')
+}
+
+describe('decision 0430: the mount that a stream is opened anew through', () => {
+  test.each(IDENTITIES)('is seen nowhere inside, as $name', async (who) => {
+    const seen = await mountsInside(who, 'ignore') // /dev/null, which is a device
+    expect(seen).toContain('/ /proc')
+    expect(seen).toEqual(await mountsInside(who, 'pipe'))
   })
 })

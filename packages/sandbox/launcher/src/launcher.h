@@ -33,8 +33,18 @@ struct streams
 void streams_keep (struct streams *streams);
 void streams_restore (const struct streams *streams);
 
+/* The mounts that devices were opened anew through; -1 for none. */
+struct shields
+{
+  int mounts[STREAMS];
+};
+
 /* In pid 1, while the host's root is still its own: who may open a device that is a stream is not the tool's to change. */
-void streams_shield (void);
+void streams_shield (struct shields *shields);
+
+/* Leaves those mounts to the stage, with which they go. To close one that is attached nowhere would make the kernel wait, for each
+ * of them, until no processor can be looking at it (decision 0430). */
+void streams_let_go (const struct shields *shields, int stage);
 
 /* In the tool, before it starts: ends the launch when a stream would be a way around the sandbox. */
 void streams_refuse (void);

@@ -445,10 +445,12 @@ void
 root_enter (const struct plan *plan, int secrets)
 {
   mode_t mask = umask (0);
+  struct shields shields;
 
   entered.secrets = secrets;
-  streams_shield ();
+  streams_shield (&shields);
   set_stage (&entered, plan);
+  streams_let_go (&shields, entered.stage);
   for (uint32_t i = 0; i < plan->count; i++)
     build (&entered, plan, (int) i);
   umask (mask);

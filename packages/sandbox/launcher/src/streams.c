@@ -64,8 +64,8 @@ streams_refuse (void)
 
 /* Opens a device anew through a mount of its own that is read-only: the kernel writes devices through it all the same, and
  * changes nothing of who may open them, nor their times. What has no name here, or may not be opened (a terminal of
- * another user), stays as it is. */
-static void
+ * another user), stays as it is. Returns the mount, which is not attached anywhere, or -1. */
+static int
 shield (int fd)
 {
   char name[32], path[PATH_MAX];
@@ -75,11 +75,11 @@ shield (int fd)
 
   snprintf (name, sizeof name, "/proc/self/fd/%d", fd);
   if (flags < 0 || fstat (fd, &given) || !S_ISCHR (given.st_mode) || (size = readlink (name, path, sizeof path - 1)) < 0)
-    return;
+    return -1;
   path[size] = 0;
   tree = sys_open_tree (AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW);
   if (tree < 0)
-    return;
+    return -1;
   if (fstat (tree, &found) == 0 && found.st_dev == given.st_dev && found.st_ino == given.st_ino
       && sys_mount_setattr (tree, AT_EMPTY_PATH, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC) == 0)
     {
@@ -93,14 +93,29 @@ shield (int fd)
           close (again);
         }
     }
-  close (tree);
+  return tree;
 }
 
 void
-streams_shield (void)
+streams_shield (struct shields *shields)
 {
   for (int fd = 0; fd < STREAMS; fd++)
-    shield (fd);
+    shields->mounts[fd] = shield (fd);
+}
+
+void
+streams_let_go (const struct shields *shields, int stage)
+{
+  for (int fd = 0; fd < STREAMS; fd++)
+    {
+      char name[32];
+      if (shields->mounts[fd] < 0)
+        continue;
+      snprintf (name, sizeof name, "stream-%d", fd);
+      if (mknodat (stage, name, S_IFREG, 0) == 0)
+        sys_move_mount (shields->mounts[fd], stage, name); /* if not, it only takes longer */
+      close (shields->mounts[fd]);
+    }
 }
 
 void

@@ -41,6 +41,19 @@ export const onlyReads = (
 const READERS: ReadonlySet<string> = new Set(['fs_read_file', 'fs_list_files', 'fs_grep_files'])
 
 /**
+ * SPEC 1.8: whether it asks the rules itself, by the name that it was given. What `unix_utils` reads, and whatever any other
+ * program does, the kernel decides about, by the place.
+ */
+export const asksItself = (config: Config, subject: Subject, capability: string): boolean =>
+  holdsItself(config, subject) ||
+  onlyReads(config, subject) ||
+  (subject.kind === 'tool' &&
+    subject.name === 'unix_utils' &&
+    config.conversation.tools['unix_utils']?.command === undefined &&
+    capability !== 'read' &&
+    capability !== 'execute')
+
+/**
  * What the kernel holds of a reading tool's policy: less what changes files, which is of no use to it. So a call of it leaves
  * nothing behind that somebody would have to look for (decision 0253).
  */

@@ -1,4 +1,4 @@
-import { type AccessPolicy, below, type Capability, show } from '@cordon/policy'
+import { type AccessPolicy, below, type Capability, type FsRule, show } from '@cordon/policy'
 import {
   assumeKernel,
   buildEnvironment,
@@ -66,6 +66,26 @@ export function enforce({ question, allowed, place }: Answer, { plan, program, w
   } catch (error) {
     if (!(error instanceof UnenforceableError)) throw error
     return { verdict: 'refused', notes: [`${CANNOT}${pathsOf(error)}`] }
+  }
+}
+
+/**
+ * Two mounts may lead to one place, or one into the other. What a rule withholds by one name, the kernel grants by another:
+ * it sees the place. That rule; undefined: none does.
+ */
+export function reachedBy(
+  { question, allowed, place }: Answer,
+  { plan, way }: Pick<Enforcement, 'plan' | 'way'>,
+): FsRule | undefined {
+  if (question.axis !== 'fs' || allowed || place === undefined) return undefined
+  try {
+    const made = plan()
+    const region = regionOf(place, made)
+    const isReached = region?.grants.has(question.capability) && way.every((link) => isSeen(link, made))
+    return isReached ? region?.rules[0] : undefined
+  } catch (error) {
+    if (!(error instanceof UnenforceableError)) throw error
+    return undefined
   }
 }
 

@@ -1,12 +1,13 @@
 import { dirname, join } from 'node:path'
 import { mergeSources } from '@cordon/config'
+import { show } from '@cordon/policy'
 import { type KernelReport, linksOnTheWay, type Plan, probeKernel } from '@cordon/sandbox'
-import { holdsItself } from '../compile/boundary.ts'
+import { asksItself, holdsItself } from '../compile/boundary.ts'
 import { labelOf, type Subject, subjectsOf } from '../compile/subject.ts'
 import { compileWith, type Policies } from '../policies.ts'
 import type { Project } from '../project.ts'
 import { type Answer, answer } from './answer.ts'
-import { enforce, type Enforced, planOf, type RunPlace } from './enforced.ts'
+import { enforce, type Enforced, type Enforcement, planOf, reachedBy, type RunPlace } from './enforced.ts'
 import { findSubject } from './find-subject.ts'
 import { type Edit, findEdit } from './fix.ts'
 import type { Question } from './question.ts'
@@ -72,16 +73,23 @@ class Asker {
     const { config } = loaded
     const subject = findSubject(config, [...bySubject.keys()], this.#name)
     const policy = bySubject.get(subject)!
-    const found = answer(this.#project.root, policy, this.#question)
+    const byName = answer(this.#project.root, policy, this.#question)
     // With the sandbox off there is no plan: the rules are all there is.
-    if (config.sandbox.mode === 'off') return { subject, found, verdict: 'works', notes: [] }
+    if (config.sandbox.mode === 'off') return { subject, found: byName, verdict: 'works', notes: [] }
     const plan = (): Plan =>
       planOf({ ...this.#project, loaded }, subject, policy, {
         ...this.#place,
         kernel: (this.#kernel ??= probeKernel()),
       })
-    const program = holdsItself(config, subject) ? 'ours' : 'any'
-    return { subject, found, ...enforce(found, { plan, program, way: this.#way() }) }
+    const enforcement: Enforcement = {
+      plan,
+      program: holdsItself(config, subject) ? 'ours' : 'any',
+      way: this.#way(),
+    }
+    const found = asksItself(config, subject, this.#question.capability)
+      ? byName
+      : byPlace(byName, enforcement)
+    return { subject, found, ...enforce(found, enforcement) }
   }
 
   /** The links on the way to the target; to its parent, when the entry itself is meant (SPEC 1.3). */
@@ -91,4 +99,12 @@ class Asker {
     const path = join(this.#project.root.path, target)
     return linksOnTheWay(capability === 'delete' ? dirname(path) : path).map((link) => link.path)
   }
+}
+
+/** Of a program that asks nobody: the name it uses is not what decides. */
+function byPlace(found: Answer, enforcement: Enforcement): Answer {
+  const rule = reachedBy(found, enforcement)
+  if (!rule) return found
+  const because = `the rule for ${show(rule.path)} reaches the same place and grants ${found.question.capability}; the kernel sees the place, not the name`
+  return { ...found, allowed: true, rule: { axis: 'fs', rule }, because }
 }

@@ -21,6 +21,28 @@ test(
 /** Each was wrong once. */
 const FOUND = [
   {
+    name: 'a program reaches through one mount what another grants there, and why says so',
+    tool: 'unix_utils',
+    rules: [
+      { path: 'fork', external: true, delete: true, execute: true },
+      { path: 'in/deep', external: true, read: true },
+    ],
+    paths: ['fork/n/f'],
+    arguments: { util: 'cat', args: ['--', 'fork/n/f'] },
+    verdict: 'done',
+  },
+  {
+    name: 'a shipped tool asks by name, so that it does not',
+    tool: 'fs_read_file',
+    rules: [
+      { path: 'fork', external: true, delete: true, execute: true },
+      { path: 'in/deep', external: true, read: true },
+    ],
+    paths: ['fork/n/f'],
+    arguments: { path: 'fork/n/f' },
+    verdict: 'fixed',
+  },
+  {
     name: 'what only the kernel withholds from content, it does not withhold from times',
     tool: 'unix_utils',
     rules: [

@@ -18,6 +18,8 @@ import {
 export interface Terminal {
   readonly input: NodeJS.ReadStream
   readonly output: NodeJS.WriteStream
+  /** Both are known to be terminals, so that neither stream is made before somebody is asked (decision 0435). */
+  readonly isKnown?: true
   /** As Ctrl-C does where no question stands. */
   readonly interrupt?: () => void
 }
@@ -122,7 +124,7 @@ function answerFrom({ answer_type, options = [], default: preset }: ToolQuestion
 /** Only `y` and `yes` are a yes; Enter, anything else, end of input and Ctrl-C are a no. */
 const isYes = (reply: string | undefined): boolean => /^y(?:es)?$/i.test(reply?.trim() ?? '')
 
-const isBoth = ({ input, output }: Terminal): boolean => input.isTTY && output.isTTY
+const isBoth = (at: Terminal): boolean => at.isKnown ?? (at.input.isTTY && at.output.isTTY)
 
 /** The questions at one terminal. */
 interface Turns {

@@ -48,6 +48,8 @@ export interface World {
   readonly askText: ((question: string) => Promise<string | undefined>) | undefined
   /** The Node that runs us: what we ship runs on the same one. */
   readonly node: string
+  /** The start value of V8's hashes is the one that everybody knows (decision 0435). */
+  readonly hashesAreKnown: boolean
   /** What others start to start us: the script that finds its Node, by its whole path. */
   readonly program: string
   /** Throws when a word of the command line is not what was typed. */
@@ -98,8 +100,11 @@ export interface Stream {
 
 type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan'
 
-/** The only reader of `process` in the program. */
-export function openAmbientWorld(): World {
+/**
+ * The only reader of `process` in the program. `directly`: what is printed goes to the descriptor, and who cannot take it at once
+ * is waited for. That is for a program that prints once and ends, and so need not load Node's streams (decision 0435).
+ */
+export function openAmbientWorld(printing: 'directly' | 'by stream' = 'by stream'): World {
   // Once: each look at a variable of Node's own is a call into the system, and every layer looks at all of them.
   const env = { ...process.env }
   let lost = (loss: OutputLoss): void => {
@@ -107,6 +112,12 @@ export function openAmbientWorld(): World {
     process.exit(loss.kind === 'closed' ? 0 : 1) // `cordon … | head` is not an error of ours
   }
   const out = once(() => process.stdout.on('error', (error) => lost(lossOf(error))))
+  // Who prints directly ends next, in its own way, also where nobody reads.
+  const print = (text: string | Uint8Array): void =>
+    writeAll(STDOUT, text, (error) => {
+      const loss = lossOf(error)
+      if (loss.kind === 'failed') lost(loss)
+    })
   const home = once(() => ambientHome(env))
   return {
     argv: process.argv.slice(2),
@@ -125,7 +136,7 @@ export function openAmbientWorld(): World {
     },
     out: {
       ...streamTo(STDOUT, env),
-      write: (text) => void out().write(text),
+      write: printing === 'directly' ? print : (text) => void out().write(text),
       get columns() {
         return isTerminal(STDOUT) ? out().columns || undefined : undefined
       },
@@ -163,6 +174,7 @@ export function openAmbientWorld(): World {
       return atTerminal(textAt)
     },
     node: process.execPath,
+    hashesAreKnown: process.execArgv.includes('--no-rehash-snapshot'),
     get program() {
       return join(dirname(realpathSync(process.argv[1]!)), 'cordon')
     },
@@ -229,8 +241,13 @@ export function openAmbientWorld(): World {
 const atTerminal = <T>(who: (at: Terminal) => T | undefined): T | undefined =>
   isTerminal(STDIN) && isTerminal(STDERR)
     ? who({
-        input: process.stdin,
-        output: process.stderr,
+        get input() {
+          return process.stdin
+        },
+        get output() {
+          return process.stderr
+        },
+        isKnown: true,
         interrupt: () => process.kill(process.pid, 'SIGINT'),
       })
     : undefined
@@ -300,12 +317,16 @@ const streamTo = (fd: number, env: World['env']): Pick<Stream, 'isTerminal' | 's
  */
 const say = (text: string | Uint8Array): void => writeAll(STDERR, text)
 
-function writeAll(fd: number, text: string | Uint8Array): void {
+function writeAll(
+  fd: number,
+  text: string | Uint8Array,
+  onError: (error: NodeJS.ErrnoException) => void = () => {},
+): void {
   for (let left = Buffer.from(text); left.length > 0;) {
     try {
       left = left.subarray(writeSync(fd, left))
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') return
+      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') return onError(error as NodeJS.ErrnoException)
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, MOMENT) // somebody else made it so: when there is room
     }
   }

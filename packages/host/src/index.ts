@@ -89,7 +89,7 @@ export {
   type LoadedConfig,
   uncheckedValues,
 } from '@cordon/config'
-export { isTerminal } from '@cordon/sandbox'
+export { isTerminal, Stopper } from '@cordon/sandbox'
 export { isAbandoned, isTempName, newTempName } from '@cordon/files'
 export { startOf, statFields, userDataDir } from '@cordon/workspace'
 export { grantedNames, leftOverLines, type Swept } from './mcp/left-over.ts'

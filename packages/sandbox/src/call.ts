@@ -1,10 +1,12 @@
 import { type Socket as UdpSocket } from 'node:dgram'
 import { type Server } from 'node:net'
+import { type Exchange } from './exchange.ts'
 import { type LauncherState } from './kernel.ts'
 import { type Flag, type Item } from './linux/items.ts'
 import { UnplannableError } from './plan/errors.ts'
 import { type InsideSocket } from './plan/network.ts'
 import { type Plan } from './plan/types.ts'
+import { type StopSignal } from './stop-signal.ts'
 
 /** One start of a program; the plan that it is started under holds for many. */
 export interface SpawnOptions {
@@ -20,8 +22,10 @@ export interface SpawnOptions {
   readonly keepErrors?: boolean
   /** With `keepErrors`: stdout is one stream with stderr, goes where that goes, and is kept like it. */
   readonly keepOutput?: boolean
+  /** With all three of its streams, which are pipes then; nobody else has them. */
+  readonly exchange?: Exchange | undefined
   /** Aborting kills everything inside. */
-  readonly signal?: AbortSignal
+  readonly signal?: StopSignal
   /** What files that are copied in hold, by their path; undefined where there is none yet (SPEC 4.8). */
   readonly replaced?: ReadonlyMap<string, Uint8Array | undefined>
   /** SPEC 4.5: serves the network inside. Called once for each of the plan's sockets, at the latest when it is first used; who connects before, waits. */

@@ -3,6 +3,7 @@ import { createSocket, type Socket as UdpSocket } from 'node:dgram'
 import { Server, Socket } from 'node:net'
 import { type Readable, type Writable } from 'node:stream'
 import { binding, HAS_BINDINGS } from './bindings.ts'
+import { type Exchange, exchangeByStreams, exchangeOver, type RawPipe } from './exchange.ts'
 
 /** The launcher's process. */
 export interface Child {
@@ -28,6 +29,8 @@ export interface ChildRequest {
   readonly name: string
   readonly stdio: readonly Stdio[]
   readonly as: { readonly uid: number; readonly gid: number } | undefined
+  /** With its first three descriptors, which are pipes then: nobody else has them. */
+  readonly exchange?: Exchange | undefined
   /** Called with each socket that comes over the descriptor that is `ipc`, and its number; at the latest when it is first used. */
   readonly onHandle: (number: number, socket: Server | UdpSocket) => void
 }
@@ -39,8 +42,9 @@ export const startChild = (request: ChildRequest): Child =>
   HAS_BINDINGS ? startDirectly(request) : startByModule(request)
 
 /** With every other Node. */
-export function startByModule({ path, name, stdio, as, onHandle }: ChildRequest): Child {
+export function startByModule({ path, name, stdio, as, exchange, onHandle }: ChildRequest): Child {
   const child = spawn(path, [], { argv0: name, cwd: '/', env: {}, ...as, stdio: [...stdio] })
+  if (exchange && child.pid !== undefined) exchangeByStreams(child, exchange)
   child.on('message', (number, handle) => {
     if (handle) onHandle(Number(number), handle as Server | UdpSocket)
   })
@@ -52,9 +56,9 @@ export function startByModule({ path, name, stdio, as, onHandle }: ChildRequest)
   })
   return {
     pid: child.pid,
-    stdin: child.stdin,
-    stdout: child.stdout,
-    stderr: child.stderr,
+    stdin: exchange ? null : child.stdin,
+    stdout: exchange ? null : child.stdout,
+    stderr: exchange ? null : child.stderr,
     channel: child.stdio[3],
     kill: (signal) => void child.kill(signal),
     ended,
@@ -63,11 +67,11 @@ export function startByModule({ path, name, stdio, as, onHandle }: ChildRequest)
 
 /**
  * Before it starts anything, `child_process` loads streams, sockets and datagrams: a tenth of `cordon run`. So the start is
- * made by what `child_process` itself is made of. Streams are loaded while the launcher is at work, where there are pipes,
- * and sockets when somebody inside uses one (decision 0242).
+ * made by what `child_process` itself is made of. Streams are loaded while the launcher is at work, where there are pipes that
+ * somebody wants to have, and sockets when somebody inside uses one (decision 0242).
  */
 function startDirectly(request: ChildRequest): Child {
-  const { path, name, stdio, as, onHandle } = request
+  const { path, name, stdio, as, exchange, onHandle } = request
   const { Process } = binding('process_wrap') as { Process: new () => RawProcess }
   const child = new Process()
   const channel = stdio.includes('ipc') ? openChannel(onHandle) : undefined
@@ -94,7 +98,11 @@ function startDirectly(request: ChildRequest): Child {
   }
   if (channel) for (const each of ['tcp_wrap', 'udp_wrap']) binding(each) // what is received is made of them
   channel?.pipe.readStart()
-  const streams = pipes.map((pipe, fd) => pipe && new Socket({ handle: pipe, readable: fd > 0 } as object))
+  const [stdin, stdout, stderr, ...more] = pipes
+  const isBare = exchange && stdin && stdout && stderr
+  const talk = isBare ? exchangeOver([stdin, stdout, stderr], exchange) : undefined
+  const streamed = isBare ? [undefined, undefined, undefined, ...more] : pipes
+  const streams = streamed.map((pipe, fd) => pipe && new Socket({ handle: pipe, readable: fd > 0 } as object))
   return {
     pid: child.pid,
     stdin: streams[0] ?? null,
@@ -104,16 +112,22 @@ function startDirectly(request: ChildRequest): Child {
     kill: (signal) => {
       if (isRunning) process.kill(child.pid, signal)
     },
-    ended: whenRead(exited, streams),
+    ended: whenRead(exited, streams, talk),
   }
 }
 
 /** As `child_process` does it: when the process has ended, what nobody reads is thrown away, and nobody tells it anything more. */
-async function whenRead(exited: Promise<Ended>, streams: readonly (Socket | undefined)[]): Promise<Ended> {
+async function whenRead(
+  exited: Promise<Ended>,
+  streams: readonly (Socket | undefined)[],
+  talk: ReturnType<typeof exchangeOver> | undefined,
+): Promise<Ended> {
   const closed = Promise.all(
     streams.flatMap((stream) => (stream ? [new Promise((resolve) => stream.once('close', resolve))] : [])),
   )
   const ended = await exited
+  talk?.stopTelling()
+  await talk?.heard
   streams[0]?.destroy()
   for (const stream of streams) if (stream?.readable) stream.resume()
   await closed
@@ -137,12 +151,8 @@ interface RawProcess {
   close(): void
 }
 
-interface RawPipe {
-  /** Called with what was read, or with nothing at the end. */
-  onread: (bytes: ArrayBuffer | undefined) => void
+interface RawChannel extends RawPipe {
   pendingHandle: RawSocket | null
-  readStart(): void
-  close(): void
 }
 
 /** Of `net` or of `dgram`. */
@@ -154,9 +164,9 @@ interface RawSocket {
   close(): void
 }
 
-function newPipe(kind: 'IPC' | 'SOCKET'): RawPipe {
+function newPipe(kind: 'IPC' | 'SOCKET'): RawChannel {
   const { Pipe, constants } = binding('pipe_wrap') as {
-    Pipe: new (type: number) => RawPipe
+    Pipe: new (type: number) => RawChannel
     constants: Readonly<Record<typeof kind, number>>
   }
   return new Pipe(constants[kind])

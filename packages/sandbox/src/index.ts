@@ -24,7 +24,9 @@ export {
   type WatchedPath,
 } from './plan/types.ts'
 export { FILES, type SpawnOptions } from './call.ts'
+export { type Exchange, exchangeByStreams } from './exchange.ts'
 export { type Exit } from './exit.ts'
+export { Stopper, type StopSignal } from './stop-signal.ts'
 export { type Confined, spawnConfined } from './spawn.ts'
 export { changedSince, guardedFiles } from './guarded-files.ts'
 export { type DeniedPath, lookForNew } from './denied-paths.ts'

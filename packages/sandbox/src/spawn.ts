@@ -13,6 +13,7 @@ import { encodeItems } from './linux/encode.ts'
 import { type Item } from './linux/items.ts'
 import { type Carriers, openCarriers } from './replaced.ts'
 import { type Plan } from './plan/types.ts'
+import { type StopSignal } from './stop-signal.ts'
 
 export interface Confined {
   readonly pid: number
@@ -61,6 +62,7 @@ export function spawnConfined(plan: Plan, options: SpawnOptions): Confined {
       name: 'cordon-launch',
       stdio: [stdin, stdout, stderr, channel.stdio, ...more],
       as: options.as,
+      exchange: options.exchange,
       onHandle: (number, socket) => {
         const inside = network?.sockets[number]
         if (inside) options.onSocket?.(inside, socket)
@@ -93,7 +95,7 @@ export function spawnConfined(plan: Plan, options: SpawnOptions): Confined {
 /** launcher/src/report.h, SIGNAL_KILL_ALL. */
 const KILL_ALL = 'SIGXCPU'
 
-function whenAborted(signal: AbortSignal | undefined, exit: Promise<unknown>, kill: () => void): void {
+function whenAborted(signal: StopSignal | undefined, exit: Promise<unknown>, kill: () => void): void {
   if (!signal) return
   const abort = (): void => kill()
   if (signal.aborted) abort()

@@ -14,6 +14,16 @@ describe.each([
   const start = (path: string, stdio: ChildRequest['stdio']): Child =>
     startBy({ path, name: path, stdio, as: undefined, onHandle: () => {} })
 
+  const talk = (path: string, input: string, heard: Buffer[]): Child =>
+    startBy({
+      path,
+      name: path,
+      stdio: PIPES,
+      as: undefined,
+      onHandle: () => {},
+      exchange: { input, onOutput: (bytes) => heard.push(bytes), onErrors: () => {} },
+    })
+
   test('ends with its code', async () => {
     await expect(start('/bin/true', NONE).ended).resolves.toEqual({ code: 0, signal: null })
     await expect(start('/bin/false', PIPES).ended).resolves.toEqual({ code: 1, signal: null })
@@ -42,6 +52,42 @@ describe.each([
       await expect(ended).resolves.toEqual({ code: null, signal: 'SIGTERM' })
       kill('SIGTERM')
     }
+  })
+
+  test('decision 0435: is told all at once, and heard to its end, whatever the kernel takes of it', async () => {
+    const said = 'xé'.repeat(1_500_000)
+    const heard: Buffer[] = []
+    const { stdin, stdout, ended } = talk('/bin/cat', said, heard)
+    expect([stdin, stdout]).toEqual([null, null])
+    await expect(ended).resolves.toEqual({ code: 0, signal: null })
+    expect(Buffer.concat(heard).equals(Buffer.from(said))).toBe(true)
+  })
+
+  test('decision 0435: need not listen', async () => {
+    for (const said of ['', 'x', 'x'.repeat(3_000_000)]) {
+      await expect(talk('/bin/true', said, []).ended).resolves.toEqual({ code: 0, signal: null })
+      const killed = talk('/usr/bin/yes', said, [])
+      killed.kill('SIGKILL')
+      await expect(killed.ended).resolves.toEqual({ code: null, signal: 'SIGKILL' })
+    }
+  })
+
+  test('decision 0435: what it says on either of its outputs is told apart', async () => {
+    const [output, errors] = [[], []] as Buffer[][]
+    const talking = startBy({
+      path: '/bin/sh',
+      name: 'sh',
+      stdio: PIPES,
+      as: undefined,
+      onHandle: () => {},
+      exchange: {
+        input: 'echo out; echo err >&2; exit 3',
+        onOutput: (bytes) => output!.push(bytes),
+        onErrors: (bytes) => errors!.push(bytes),
+      },
+    })
+    await expect(talking.ended).resolves.toEqual({ code: 3, signal: null })
+    expect([String(output), String(errors)]).toEqual(['out\n', 'err\n'])
   })
 
   test('that is not there has no pid, and the error says so', async () => {

@@ -1,4 +1,4 @@
-import { NotRunnableError, type ToolOutcome, ToolSession } from '@cordon/host'
+import { NotRunnableError, Stopper, type ToolOutcome, ToolSession } from '@cordon/host'
 import { CordonError, show } from '@cordon/policy'
 import type { Register } from '../command.ts'
 import { contentBytes, formatFailure, plain, warningsOf } from '../format/tool.ts'
@@ -10,6 +10,12 @@ import type { World } from '../world.ts'
 /** In which ways this start has gone (decision 0148). */
 export const ways = new Set<'files' | 'succeeds' | 'fails'>()
 
+/**
+ * Of an answer by a program that a configuration put in the place of a shipped tool. Names that all have one hash take V8 a
+ * time that grows with their square: for so many it is a seventh of a second (decision 0435).
+ */
+const MOST_STRINGS = 5000
+
 interface RunOptions extends CommonOptions {
   readonly args: string
 }
@@ -20,7 +26,7 @@ export const registerRun: Register = (parser, world) => {
     .argument('<name>', 'a tool')
     .option('--args <json>', 'its arguments, a JSON object; - reads them from standard input', '{}')
     .action(async (name: string, options: RunOptions) => {
-      const { pid, uid, home, session, env } = world
+      const { env } = world
       // One call is all there will be: it has a process of its own.
       const tools = new ToolSession({
         project: async () => {
@@ -28,18 +34,19 @@ export const registerRun: Register = (parser, world) => {
           if (project.sources.some((source) => 'text' in source)) ways.add('files')
           return project
         },
-        compiler: { pid, uid, home, session, person: world.person },
+        compiler: world, // as it is: most of what is known of a process costs a look, and few calls need it
         env,
         installation: installation(world),
         workers: 'none',
+        mostStrings: world.hashesAreKnown ? MOST_STRINGS : undefined,
       })
       const given = await readArguments(options.args, world)
-      const cancel = new AbortController()
+      const cancel = new Stopper()
       let by: NodeJS.Signals | undefined
       let stop = (): void => undefined
       const call = tools.call(name, given, {
         respondent: options.args === '-' ? undefined : world.respondent,
-        signal: cancel.signal,
+        signal: cancel,
         beforeStart: (warnings) => {
           warn(world, warnings)
           stop = world.onInterrupt((signal) => {

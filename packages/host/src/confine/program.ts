@@ -1,7 +1,14 @@
 import type { Readable, Writable } from 'node:stream'
 import type { SandboxConfig } from '@cordon/config'
 import type { AccessPolicy, Root } from '@cordon/policy'
-import type { Exit, KernelReport, LostGuarantee, OutsideRule, ProxyDecision } from '@cordon/sandbox'
+import type {
+  Exit,
+  KernelReport,
+  LostGuarantee,
+  OutsideRule,
+  ProxyDecision,
+  StopSignal,
+} from '@cordon/sandbox'
 import type { ReplacedFile } from '../outside/profile.ts'
 import type { Hint } from './hints.ts'
 
@@ -26,7 +33,7 @@ export interface Confinement {
   /** Paths outside the policy that the program cannot start without. */
   readonly runtime?: readonly string[]
   /** Aborting kills it with everything it started. */
-  readonly signal?: AbortSignal | undefined
+  readonly signal?: StopSignal | undefined
   /** What the kernel can do; it is assumed to be able, and who is told otherwise (`isKernelRefusal`) probes it. */
   readonly kernel?: KernelReport | undefined
 }

@@ -2,6 +2,8 @@ import {
   assumeKernel,
   buildEnvironment,
   type Confined,
+  type Exchange,
+  exchangeByStreams,
   type Plan,
   type ProxyDecision,
   spawnConfined,
@@ -19,6 +21,23 @@ import { recordRun, type RunRecord } from './unfinished.ts'
 /** SPEC 4.1 and 4.3: plan, network and process for one policy; with `sandbox.mode = "off"`, just the process (decision 0105). */
 export async function startConfined(request: Confinement): Promise<ConfinedProgram> {
   if (request.sandbox.mode === 'off') return startBare(request)
+  const { confined, ...program } = await start(request)
+  return { ...piped(confined), ...program }
+}
+
+/** The same for a program that is told everything at once. Resolves when it has ended, and all that it said was heard. */
+export async function askConfined(request: Confinement, exchange: Exchange): Promise<ProgramEnd> {
+  if (request.sandbox.mode !== 'off') return (await start(request, exchange)).ended
+  const program = startBare(request)
+  exchangeByStreams(program, exchange)
+  return program.ended
+}
+
+interface Started extends Pick<ConfinedProgram, 'soFar' | 'ended'> {
+  readonly confined: Confined
+}
+
+async function start(request: Confinement, exchange?: Exchange): Promise<Started> {
   const { argv, policy, signal } = request
   const env = buildEnvironment(policy, request.env)
   const plan = planFor(request.kernel ?? assumeKernel(), request, env)
@@ -29,11 +48,12 @@ export async function startConfined(request: Confinement): Promise<ConfinedProgr
       argv,
       env: { ...env, ...network?.env },
       ...(signal ? { signal } : {}),
+      exchange,
       terminal: 'detach',
       ...(network ? { onSocket: network.attach, files: network.files } : {}),
     })
     return {
-      ...piped(confined),
+      confined,
       soFar: () => insightOf(request, plan, network?.decisions() ?? []),
       ended: whenEnded(request, plan, confined, network, record),
     }

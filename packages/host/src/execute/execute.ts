@@ -9,6 +9,7 @@ import {
   parseRelPath,
   type Root,
 } from '@cordon/policy'
+import type { StopSignal } from '@cordon/sandbox'
 import { describeRecovery, parseArguments, recoverModifications, type ShownPath } from '@cordon/tools'
 import type { Hint } from '../confine/hints.ts'
 import type { ProgramEnd } from '../confine/program.ts'
@@ -32,6 +33,8 @@ export interface ToolWorld {
   readonly journalKey?: string
   readonly workspaceId?: string
   readonly conversationId?: string
+  /** How many strings the answer of a tool that is not ours may have; undefined: any number. */
+  readonly mostStrings?: number
   /** Where the shipped tools find a process that is there already; without, each call has its own. */
   readonly workers?: Workers
 }
@@ -53,7 +56,7 @@ export interface ToolCall {
   /** SPEC 1.9. Default: `run`. */
   readonly action?: Action
   /** Aborting kills the tool and everything it started. */
-  readonly signal?: AbortSignal
+  readonly signal?: StopSignal
 }
 
 /** What came of a call, and what the host noticed. */
@@ -133,6 +136,7 @@ async function runOnce(call: ToolCall, world: ToolWorld, input: Input): Promise<
     runtime: tool.runtime,
     seconds: call.action === 'format_arguments' ? FORMAT_SECONDS : tool.config.timeout_secs,
     bytes: tool.config.max_output_bytes,
+    mostStrings: tool.shipped ? undefined : world.mostStrings,
     signal,
   }
   const ran = (await world.workers?.run(tool, request)) ?? (await runProcess(request))

@@ -1,4 +1,3 @@
-import type { Readable } from 'node:stream'
 import type { ContentBlock } from './result.ts'
 
 /** What was kept of a stream, and how much there was. */
@@ -7,34 +6,51 @@ export interface Kept {
   readonly total: number
 }
 
-/** Keeps the beginning of a stream. What comes after it is counted and dropped; past `most` bytes the stream is not read to its end. */
-export function keepHead(
-  stream: Readable,
-  limits: { readonly keep: number; readonly most: number },
-  onTooMuch: () => void,
-): () => Kept {
-  const chunks: Buffer[] = []
-  let total = 0
-  let kept = 0
-  stream.on('data', (chunk: Buffer) => {
-    total += chunk.length
-    if (kept < limits.keep) {
-      const part = chunk.subarray(0, limits.keep - kept)
-      chunks.push(part)
-      kept += part.length
+/** Keeps the beginning of what it is told. What comes after it is counted and dropped; past `most` bytes it says so. */
+export class Head {
+  readonly #limits: { readonly keep: number; readonly most: number }
+  readonly #onTooMuch: () => void
+  readonly #chunks: Buffer[] = []
+  #total = 0
+  #length = 0
+
+  constructor(limits: { readonly keep: number; readonly most: number }, onTooMuch: () => void) {
+    this.#limits = limits
+    this.#onTooMuch = onTooMuch
+  }
+
+  readonly add = (chunk: Buffer): void => {
+    const { keep, most } = this.#limits
+    this.#total += chunk.length
+    if (this.#length < keep) {
+      const part = chunk.subarray(0, keep - this.#length)
+      this.#chunks.push(part)
+      this.#length += part.length
     }
-    if (total > limits.most) onTooMuch()
-  })
-  return () => ({ bytes: Buffer.concat(chunks), total })
+    if (this.#total > most) this.#onTooMuch()
+  }
+
+  get kept(): Kept {
+    return { bytes: Buffer.concat(this.#chunks), total: this.#total }
+  }
 }
 
 /** Keeps the end: the last lines of an error output say what went wrong. */
-export function keepTail(stream: Readable, keep: number): () => string {
-  let tail = Buffer.alloc(0)
-  stream.on('data', (chunk: Buffer) => {
-    tail = Buffer.concat([tail, chunk]).subarray(-keep)
-  })
-  return () => tail.toString('utf8')
+export class Tail {
+  readonly #keep: number
+  #tail = Buffer.alloc(0)
+
+  constructor(keep: number) {
+    this.#keep = keep
+  }
+
+  readonly add = (chunk: Buffer): void => {
+    this.#tail = Buffer.concat([this.#tail, chunk]).subarray(-this.#keep)
+  }
+
+  get text(): string {
+    return this.#tail.toString('utf8')
+  }
 }
 
 /** Content that fits the bound, and in words what was left out of it. */

@@ -1,9 +1,9 @@
 import { CordonError, show } from '@cordon/policy'
-import { isKernelRefusal, LaunchError, probeKernel } from '@cordon/sandbox'
+import { isKernelRefusal, LaunchError, probeKernel, Stopper } from '@cordon/sandbox'
 import type { Confinement, ProgramEnd } from '../confine/program.ts'
-import { startConfined } from '../confine/start.ts'
-import { boundContent, keepHead, keepTail, type Kept } from './output.ts'
-import { failure, parseReply, type ToolReply } from './result.ts'
+import { askConfined } from '../confine/start.ts'
+import { boundContent, Head, type Kept, Tail } from './output.ts'
+import { failure, looksLikeAnswer, parseReply, type ToolReply } from './result.ts'
 
 /** What is started, what it is told, and how long and how much it may answer. */
 export interface ProcessRequest extends Confinement {
@@ -12,6 +12,8 @@ export interface ProcessRequest extends Confinement {
   readonly saidOfPolicy: string
   readonly seconds: number
   readonly bytes: number
+  /** How many strings its answer may have; undefined: any number. */
+  readonly mostStrings?: number | undefined
 }
 
 /** One run of one process, understood. */
@@ -42,17 +44,16 @@ export async function runProcess(request: ProcessRequest): Promise<ProcessOutcom
 
 async function runOn(request: ProcessRequest): Promise<ProcessOutcome> {
   if (request.signal?.aborted) return cancelledBefore(request)
-  const ending = new AbortController()
+  const ending = new Stopper()
   using stop = new Stop(request, () => ending.abort())
   try {
-    const program = await startConfined({ ...request, signal: ending.signal })
-    const stdout = keepHead(program.stdout, rawLimits(request.bytes), () => stop.now('output'))
-    const stderr = keepTail(program.stderr, STDERR_KEPT)
-    program.stdin.end(request.stdin)
-    const end = await program.ended
-    const reply = understand(stdout(), stderr(), end, stop.reason, request)
+    const stdout = new Head(rawLimits(request.bytes), () => stop.now('output'))
+    const stderr = new Tail(STDERR_KEPT)
+    const exchange = { input: request.stdin, onOutput: stdout.add, onErrors: stderr.add }
+    const end = await askConfined({ ...request, signal: ending }, exchange)
+    const reply = understand(stdout.kept, stderr.text, end, stop.reason, request)
     const killed = stop.reason !== undefined || end.exit.signal !== null
-    return { ...reply, end, stderr: stderr(), cancelled: stop.reason === 'cancelled', killed }
+    return { ...reply, end, stderr: stderr.text, cancelled: stop.reason === 'cancelled', killed }
   } catch (error) {
     // The program is not there, or the sandbox could not be built: the call failed, and says so exactly.
     if (isKernelRefusal(error) && !request.kernel) throw error
@@ -150,12 +151,17 @@ function understand(
   request: ProcessRequest,
 ): Understood {
   const stdout = kept.bytes
+  const { mostStrings } = request
   switch (stopped) {
     case undefined:
-      return bounded(parseReply({ stdout, stderr, code: exit.code, signal: exit.signal }), kept, request)
+      return bounded(
+        parseReply({ stdout, stderr, code: exit.code, signal: exit.signal, mostStrings }),
+        kept,
+        request,
+      )
     case 'output':
       // The beginning of endless text is of use; an answer in JSON that was cut cannot be understood.
-      if (!looksLikeAnswer(stdout))
+      if (!beginsAsAnswer(stdout))
         return bounded(parseReply({ stdout, stderr, code: 0, signal: null }), kept, request)
       return { reply: failure(WHY.output(request)), notes: [] }
     case 'timeout':
@@ -180,19 +186,18 @@ export function stoppedReply(
 
 /** Half an answer in JSON is of no use to anybody. */
 function printedBy(stdout: Buffer, { bytes }: ProcessRequest): string {
-  if (looksLikeAnswer(stdout)) return ''
+  if (beginsAsAnswer(stdout)) return ''
   const text = stdout.toString('utf8').trimEnd()
   return text.length <= bytes ? text : `${text.slice(0, bytes).toWellFormed()}…`
 }
 
-const looksLikeAnswer = (bytes: Buffer): boolean =>
-  /^\s*\{[^{}]{0,64}"type"\s*:\s*"(?:success|error|needs_input)"/.test(bytes.toString('latin1', 0, 256))
+const beginsAsAnswer = (bytes: Buffer): boolean => looksLikeAnswer(bytes.toString('latin1', 0, 256))
 
 /** Cuts what is too much, and says what else is odd about the output. */
 function bounded(reply: ToolReply, { bytes, total }: Kept, { bytes: most }: ProcessRequest): Understood {
   if (reply.type !== 'success') return { reply, notes: [] }
   const unread = total > bytes.length
-  if (unread && looksLikeAnswer(bytes)) {
+  if (unread && beginsAsAnswer(bytes)) {
     return { reply: tooLong(total, most), notes: [] }
   }
   const { content, cut } = boundContent(reply.content, most)

@@ -34,12 +34,14 @@ export interface Printed {
   readonly stderr: string
   readonly code: number | null
   readonly signal: string | null
+  /** More strings are not parsed. Undefined: as many as there are. */
+  readonly mostStrings?: number | undefined
 }
 
 /** Pure. A JSON object with one of the three types is an answer; everything else is plain text (decision 0103). */
-export function parseReply({ stdout, stderr, code, signal }: Printed): ToolReply {
+export function parseReply({ stdout, stderr, code, signal, mostStrings }: Printed): ToolReply {
   const text = stdout.toString('utf8')
-  const answer = parseAnswer(text)
+  const answer = parseAnswer(text, mostStrings)
   if (code === 0)
     return (
       answer ?? {
@@ -71,8 +73,12 @@ export const failure = (message: string, transient: 'transient' | 'lasting' = 'l
 })
 
 /** Undefined: not an answer of the protocol. One that is, and has the wrong shape, is an error that says so. */
-function parseAnswer(text: string): ToolReply | undefined {
+function parseAnswer(text: string, mostStrings?: number): ToolReply | undefined {
   if (!/^\s*\{/.test(text)) return undefined
+  if (mostStrings !== undefined && hasMoreStrings(text, mostStrings))
+    return looksLikeAnswer(text)
+      ? failure(`the tool's answer has more than ${mostStrings} strings, too many to be read`)
+      : undefined
   let value: unknown
   try {
     value = JSON.parse(text)
@@ -80,6 +86,28 @@ function parseAnswer(text: string): ToolReply | undefined {
     return undefined
   }
   return readAnswer(value)
+}
+
+/** By how it begins: to be used where it cannot be parsed. */
+export const looksLikeAnswer = (text: string): boolean =>
+  /^\s*\{[^{}]{0,64}"type"\s*:\s*"(?:success|error|needs_input)"/.test(text.slice(0, 256))
+
+/** Of a JSON text, names included. Takes no more time than the text is long. */
+function hasMoreStrings(json: string, most: number): boolean {
+  let count = 0
+  for (let start = json.indexOf('"'); start >= 0 && count <= most; count++) {
+    let end = json.indexOf('"', start + 1)
+    while (end >= 0 && isEscaped(json, end)) end = json.indexOf('"', end + 1)
+    start = end < 0 ? -1 : json.indexOf('"', end + 1)
+  }
+  return count > most
+}
+
+/** Behind an odd number of backslashes. */
+function isEscaped(json: string, at: number): boolean {
+  let first = at
+  while (json[first - 1] === '\\') first--
+  return (at - first) % 2 === 1
 }
 
 /** An object of the protocol. Undefined: it is none. */

@@ -1,4 +1,5 @@
 import type { Action } from '@cordon/policy'
+import type { StopSignal } from '@cordon/sandbox'
 import type { ShownPath } from '@cordon/tools'
 import { type Compiler } from '../policies.ts'
 import type { Project } from '../project.ts'
@@ -19,6 +20,8 @@ export interface SessionOptions {
   readonly conversationId?: string
   /** For one call, `none`: every call has a process of its own. Default: the shipped tools stay (decision 0200). */
   readonly workers?: 'stay' | 'none' | Partial<Bounds>
+  /** How many strings the answer of a tool that is not ours may have. Default: any number. */
+  readonly mostStrings?: number | undefined
 }
 
 export interface SessionCall {
@@ -30,7 +33,7 @@ export interface SessionCall {
   /** SPEC 1.9. Default: `run`. */
   readonly action?: Action
   /** Aborting kills the tool and everything it started. */
-  readonly signal?: AbortSignal
+  readonly signal?: StopSignal
   /** SPEC 4.9: where a search of ours does not look: patterns of `secretTest`. */
   readonly notSearched?: readonly string[]
   /** What a person should know, before anything is started. */
@@ -60,7 +63,7 @@ export class ToolSession implements AsyncDisposable {
 
   /** SPEC 6.5. Throws as `Preparations` and `executeTool` do; whatever happens once the tool runs is an outcome. */
   async call(name: string, args: unknown, how: SessionCall = {}): Promise<ToolOutcome> {
-    const { compiler, env, installation, conversationId } = this.#options
+    const { compiler, env, installation, conversationId, mostStrings } = this.#options
     const project = await this.#options.project()
     const prepared = await this.#preparations.prepare(project, {
       name,
@@ -97,6 +100,7 @@ export class ToolSession implements AsyncDisposable {
         workspaceId: workspace.id,
         ...(conversationId === undefined ? {} : { conversationId }),
         ...(journalKey === undefined ? {} : { journalKey }),
+        ...(mostStrings === undefined ? {} : { mostStrings }),
         ...(this.#workers ? { workers: this.#workers } : {}),
       },
     )

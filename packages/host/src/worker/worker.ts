@@ -5,7 +5,7 @@ import { encodeFrame, FrameError, FrameReader, FrameTooLongError } from '@cordon
 import { NOTHING_NOTICED, type ProgramEnd } from '../confine/program.ts'
 import { hintsFor } from '../confine/start.ts'
 import { KeptRecord } from '../confine/unfinished.ts'
-import { boundContent, keepTail } from '../execute/output.ts'
+import { boundContent, Tail } from '../execute/output.ts'
 import {
   type ProcessOutcome,
   type ProcessRequest,
@@ -39,7 +39,7 @@ export class Worker {
   readonly #sameness: Sameness
   readonly #bounds: WorkerBounds
   readonly #born = performance.now()
-  readonly #stderr: () => string
+  readonly #stderr = new Tail(STDERR_KEPT)
   readonly #ended: Promise<Exit>
   #isOver = false
   #resting: Promise<void> | undefined
@@ -60,7 +60,7 @@ export class Worker {
     this.#plan = plan
     this.#sameness = sameness
     this.#bounds = bounds
-    this.#stderr = keepTail(stderr, STDERR_KEPT)
+    stderr.on('data', this.#stderr.add)
     this.#ended = confined.exit.finally(() => {
       this.#isOver = true
       sameness.release()
@@ -138,7 +138,7 @@ export class Worker {
           ? bounded(said.result, request)
           : { reply: this.#failure(said, end, stopped, request), notes: [] }),
         end,
-        stderr: this.#stderr(),
+        stderr: this.#stderr.text,
         cancelled: stopped === 'cancelled',
         killed: !isAnswered,
       }
@@ -182,7 +182,7 @@ export class Worker {
     if (this.#isParked || this.#isOver) return
     this.#inside ??= Inside.find(this.#confined.pid)
     this.#isParked = (await this.#inside?.stop()) === true
-    if (!this.#isParked || !this.isSound || this.#calls >= this.#bounds.calls || this.#stderr() !== '')
+    if (!this.#isParked || !this.isSound || this.#calls >= this.#bounds.calls || this.#stderr.text !== '')
       await this.end()
   }
 
@@ -210,7 +210,7 @@ export class Worker {
     stopped: StopReason | undefined,
     request: ProcessRequest,
   ): ToolReply {
-    const stderr = this.#stderr()
+    const stderr = this.#stderr.text
     if (stopped !== undefined) return stoppedReply(stopped, stderr, request)
     if ('broken' in said && said.broken instanceof FrameTooLongError)
       return tooLong(said.broken.bytes, request.bytes)

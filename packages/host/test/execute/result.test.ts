@@ -109,3 +109,16 @@ test('content is cut between characters, and what was cut is said', () => {
     cut: 'output cut: 7 of 14 bytes kept (max_output_bytes); 1 of 3 parts left out',
   })
 })
+
+test('decision 0435: where names could collide, an answer has so many strings, and is not parsed beyond', () => {
+  const parse = (json: string, mostStrings: number | undefined) =>
+    parseReply({ stdout: Buffer.from(json), stderr: '', code: 0, signal: null, mostStrings })
+  // Five: two names, two values, and one with all that a string may have.
+  const answer = JSON.stringify({ type: 'success', content: ['"a":"b"', '\\', '\\"'].join('",') })
+  expect([3, 4, undefined].map((most) => parse(answer, most).type)).toEqual(['error', 'success', 'success'])
+  expect(parse(answer, 3)).toEqual(error("the tool's answer has more than 3 strings, too many to be read"))
+  expect(parse(answer, 4)).toEqual(text('"a":"b"",\\",\\"'))
+  // What is no answer is text, and need not be parsed to know it.
+  for (const plain of ['{"a":"b","c":"d"}', '{"', '{"\\', `{"${'\\'.repeat(100_000)}`])
+    expect(parse(plain, 1)).toEqual(text(plain))
+})

@@ -6,6 +6,7 @@ import { approvedBindings, askForBindings, type Person } from './approve/approve
 import { refusedGrants, sessionMemoryOf } from './approve/session.ts'
 import { type BindingKey, bindingsOf } from './compile/bindings.ts'
 import { compile, type Notice } from './compile/compile.ts'
+import { onlyReads } from './compile/boundary.ts'
 import { guardOf, type GuardRequest, isGuarded, ledToGuarded, withGuard } from './compile/guard.ts'
 import { resolveThrough } from './compile/resolve.ts'
 import { describeGrant, SENSITIVE, type SensitiveGrant, sensitiveGrants } from './compile/sensitive.ts'
@@ -51,7 +52,7 @@ class PolicyError extends CordonError {
 export async function compileProject(
   project: Project,
   compiler: Compiler,
-  { only = () => true, typed = [] }: CompileScope = {},
+  { only = () => true, typed = [], guarding = 'everybody' }: CompileScope = {},
 ): Promise<Policies> {
   const { root, loaded, workspace } = project
   const store = new ApprovalStore(workspace, {
@@ -68,7 +69,7 @@ export async function compileProject(
     : compiler.person
       ? await askForBindings(bindings, store, approvals, compiler.person)
       : approvedBindings(bindings, approvals)
-  const compiled = compileWith(project, loaded, approved, subjects, typed)
+  const compiled = compileWith(project, loaded, approved, subjects, typed, guarding)
   makeOwnPlaces(
     project,
     [...compiled.bySubject.values()].flatMap(({ fs }) => fs),
@@ -106,7 +107,15 @@ export interface CompileScope {
   readonly only?: (subject: Subject) => boolean
   /** What flags say of paths: the last rules of every subject. */
   readonly typed?: readonly FsRule[]
+  /** For whom the guard (SPEC 4.10) is looked for. Default: everybody. */
+  readonly guarding?: Guarding
 }
+
+/**
+ * `writers`: to call a tool. The guard takes writing back, and the shipped tools that only read have none, by the kernel
+ * (`readingBoundary`). So nothing is looked for that it could take from them (decision 0436). To explain a policy, `everybody`.
+ */
+type Guarding = 'everybody' | 'writers'
 
 /** The same with the approvals already known: no prompt, no store. */
 export function compileWith(
@@ -115,6 +124,7 @@ export function compileWith(
   approved: ReadonlySet<BindingKey>,
   subjects: readonly Subject[] = subjectsOf(loaded.config),
   typed: readonly FsRule[] = [],
+  guarding: Guarding = 'everybody',
 ): Policies {
   const { root, guard } = project
   const { mode } = loaded.config.sandbox
@@ -137,16 +147,20 @@ export function compileWith(
     const common = isOpen ? guarded : (strict ??= guardOf(project, loaded.config, 'all'))
     return { ...common, code: [...common.code, ...serverCode(subject, loaded.config, root)] }
   }
-  const bySubject = new Map(
-    [...policies].map(([subject, policy]) => [
-      subject,
-      { ...policy, fs: withGuard(policy.fs, guardFor(subject), lifting) },
-    ]),
+  const held = [...policies].filter(
+    ([subject]) => guarding === 'everybody' || !onlyReads(loaded.config, subject),
   )
-  const unseen = guard.blindSpots.map(
+  const bySubject = new Map([
+    ...policies,
+    ...held.map(
+      ([subject, policy]) =>
+        [subject, { ...policy, fs: withGuard(policy.fs, guardFor(subject), lifting) }] as const,
+    ),
+  ])
+  const unseen = (held.length === 0 ? [] : guard.blindSpots).map(
     ({ path, why }) => `the guard does not see everything: ${show(path)} ${why}`,
   )
-  const led = [...policies].flatMap(([subject, { fs }]) =>
+  const led = held.flatMap(([subject, { fs }]) =>
     ledToGuarded(fs, guardFor(subject)).map(({ path, written, origin }) =>
       formatNotice({
         subject,

@@ -61,6 +61,8 @@ export interface ProjectOptions {
   readonly marks?: MarksThatCount
   /** SPEC 2.1. Absent: the files are needed, and nobody can be asked about them. */
   readonly trust?: TrustTerms | undefined
+  /** The workspace, where it was looked for already. */
+  readonly found?: FoundWorkspace
 }
 
 /** No directory upwards is marked by `.cordon/`. */
@@ -84,7 +86,7 @@ class ExchangedError extends CordonError {
  * problem of every layer, NotTrustedError when the files are needed.
  */
 export async function openAmbientProject(options: ProjectOptions): Promise<Project> {
-  const { workspace, isMarked } = findWorkspace(options)
+  const { workspace, isMarked } = options.found ?? findWorkspace(options)
   // Before anything of it is read: what a killed run left is not to be obeyed.
   const finished = finishKilledRuns(workspace.unfinished)
   const found = readAmbientSources(placesOf(workspace, options))
@@ -194,13 +196,13 @@ type Place = Pick<ProjectOptions, 'cwd' | 'surroundings' | 'unmarked' | 'marks'>
 
 export const requireWorkspace = (place: Place): Workspace => findWorkspace(place).workspace
 
-interface FoundWorkspace {
+export interface FoundWorkspace {
   readonly workspace: Workspace
   /** By a mark that counts. */
   readonly isMarked: boolean
 }
 
-function findWorkspace({ cwd, surroundings, unmarked, marks }: Place): FoundWorkspace {
+export function findWorkspace({ cwd, surroundings, unmarked, marks }: Place): FoundWorkspace {
   const workspace = openWorkspace(cwd, surroundings, marks)
   if (workspace && unmarked !== 'here') return { workspace: fit(workspace, cwd), isMarked: true }
   if (unmarked === undefined || unmarked === 'refuse') {

@@ -40,7 +40,12 @@ export { type LogWriter } from './conversation/log-writer.ts'
 export { createConversation, forkConversation } from './conversation/make.ts'
 export { printTalk } from './conversation/print.ts'
 export { grepConversations, type Hit, readConversation } from './conversation/search.ts'
-export { goneConversation, lastUsedConversation, useConversation } from './conversation/sessions.ts'
+export {
+  goneConversation,
+  lastUsedConversation,
+  useConversation,
+  wasAnyUsed,
+} from './conversation/sessions.ts'
 export {
   type ConversationRef,
   type ConversationSummary,

@@ -32,6 +32,8 @@ export interface Confinement {
   readonly unfinished: string
   /** Paths outside the policy that the program cannot start without. */
   readonly runtime?: readonly string[]
+  /** `none`: it never connects, so nothing listens inside to say what it may not (decision 0436). */
+  readonly network?: 'none' | undefined
   /** Aborting kills it with everything it started. */
   readonly signal?: StopSignal | undefined
   /** What the kernel can do; it is assumed to be able, and who is told otherwise (`isKernelRefusal`) probes it. */

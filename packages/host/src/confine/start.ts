@@ -41,7 +41,7 @@ async function start(request: Confinement, exchange?: Exchange): Promise<Started
   const { argv, policy, signal } = request
   const env = buildEnvironment(policy, request.env)
   const plan = planFor(request.kernel ?? assumeKernel(), request, env)
-  const network = await networkFor(request, plan)
+  const network = request.network === 'none' ? undefined : await networkFor(request, plan)
   const record = recordRun(request.unfinished, plan.watched)
   try {
     const confined = spawnConfined(plan, {

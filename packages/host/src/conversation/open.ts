@@ -1,5 +1,5 @@
-import { goneConversation, type Shelf, type Workspace } from '@cordon/workspace'
-import { openAmbientProject, type Project, type ProjectOptions, requireWorkspace } from '../project.ts'
+import { goneConversation, type Shelf, wasAnyUsed, type Workspace } from '@cordon/workspace'
+import { findWorkspace, openAmbientProject, type Project, type ProjectOptions } from '../project.ts'
 import { type ConversationChoice, findChosen } from './choose.ts'
 import { type ConversationLayer, layerOf, readConversationLayer } from './layer.ts'
 
@@ -21,7 +21,9 @@ export async function openAmbientProjectIn(
   user: ConversationUser,
   choice: ConversationChoice,
 ): Promise<Project> {
-  return openAmbientProject({ ...options, conversation: await readChosenLayer(options, user, choice) })
+  const found = findWorkspace(options) // once: each look is a part of every start
+  const place = { ...options, found }
+  return openAmbientProject({ ...place, conversation: await readChosenLayer(place, user, choice) })
 }
 
 /** The conversation's layer alone, for a caller that opens the project itself. */
@@ -31,7 +33,9 @@ export async function readChosenLayer(
   choice: ConversationChoice,
 ): Promise<ConversationLayer | undefined> {
   if (choice === 'none') return undefined
-  const shelf = shelfOf(requireWorkspace(options), user)
+  const { workspace } = options.found ?? findWorkspace(options)
+  const shelf = shelfOf(workspace, user)
+  if (choice === 'last used' && !(await wasAnyUsed(shelf))) return undefined
   const ref = await findChosen(shelf, user.session, choice)
   if (ref) return readConversationLayer(shelf.workspace, ref)
   const gone = await goneConversation(shelf, user.session)

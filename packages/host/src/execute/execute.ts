@@ -134,6 +134,7 @@ async function runOnce(call: ToolCall, world: ToolWorld, input: Input): Promise<
     sandbox,
     unfinished,
     runtime: tool.runtime,
+    network: connects(tool, policy) ? undefined : 'none',
     seconds: call.action === 'format_arguments' ? FORMAT_SECONDS : tool.config.timeout_secs,
     bytes: tool.config.max_output_bytes,
     mostStrings: tool.shipped ? undefined : world.mostStrings,
@@ -142,6 +143,10 @@ async function runOnce(call: ToolCall, world: ToolWorld, input: Input): Promise<
   const ran = (await world.workers?.run(tool, request)) ?? (await runProcess(request))
   return ran.killed && hasJournal(tool) ? { ...ran, reply: await recovered(ran.reply, call, world) } : ran
 }
+
+/** Of our own tools only `unix_utils` starts programs that are not ours; the others connect to nothing. */
+const connects = ({ shipped, name }: LocalTool, { net }: AccessPolicy): boolean =>
+  !shipped || name === 'unix_utils' || net.some(({ allow }) => allow)
 
 const hasJournal = ({ name, shipped }: LocalTool): boolean => shipped && name === 'fs_modify_file'
 

@@ -60,7 +60,10 @@ export class Preparations {
     const tool = resolveTool(project.loaded.config, name, installation)
     const only = (subject: Subject): boolean => subject.kind === 'tool' && subject.name === name
     const ways = Ways.follow(pathsOf(project, only))
-    const { bySubject, warnings, answered } = await compileProject(project, compiler, { only })
+    const { bySubject, warnings, answered } = await compileProject(project, compiler, {
+      only,
+      guarding: 'writers',
+    })
     const [compiled] = bySubject
     if (!compiled) throw new Error('a local tool did not compile')
     const [subject, policy] = compiled

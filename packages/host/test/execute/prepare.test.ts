@@ -2,22 +2,25 @@ import { mkdirSync, renameSync, rmSync, symlinkSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { type PreparedTool, Preparations } from '../../src/execute/prepare.ts'
+import { compileProject } from '../../src/policies.ts'
 import type { Project } from '../../src/project.ts'
 import { SessionPlace } from '../worker/support.ts'
 
-const config = (...rules: readonly string[]): Record<string, string> => ({
-  '.cordon/config.toml': `[conversation.tools.fs_read_file.access]\nfs = [${rules.join(', ')}]\n`,
+const configFor = (tool: string, ...rules: readonly string[]): Record<string, string> => ({
+  '.cordon/config.toml': `[conversation.tools.${tool}.access]\nfs = [${rules.join(', ')}]\n`,
 })
+const config = (...rules: readonly string[]): Record<string, string> => configFor('fs_read_file', ...rules)
 
 /** Prepares the same tool again and again, as a session does. */
 async function preparing(
   where: SessionPlace,
+  name = 'fs_read_file',
 ): Promise<{ readonly prepare: (project?: Project) => Promise<PreparedTool>; readonly project: Project }> {
   const project = await where.project()
   const preparations = new Preparations()
   const compiler = { pid: process.pid, uid: process.getuid?.(), home: where.home, session: 'test' }
   const preparation = {
-    name: 'fs_read_file',
+    name,
     compiler: { ...compiler, person: undefined },
     installation: { node: process.execPath, tools: '/tools.cjs' },
   }
@@ -57,8 +60,9 @@ for (const [name, change] of Object.entries(CHANGES))
   })
 
 test('decision 0301: what comes out the same of a project that is opened anew is the one from before, and nothing else is', async () => {
-  await using where = new SessionPlace(config('{ path = ".", read = true, update = true }'))
-  const { prepare } = await preparing(where)
+  const tool = 'fs_create_file'
+  await using where = new SessionPlace(configFor(tool, '{ path = ".", read = true, update = true }'))
+  const { prepare } = await preparing(where, tool)
   const first = await prepare()
   const again = await prepare(await where.project())
   expect(again).not.toBe(first)
@@ -67,7 +71,7 @@ test('decision 0301: what comes out the same of a project that is opened anew is
   where.write('.git/config', '[core]\nhooksPath = a/hooks\n')
   const guarded = await prepare(await where.project())
   expect(guarded.policy).not.toEqual(first.policy)
-  where.write('.cordon/config.toml', config('{ path = "a", read = true }')['.cordon/config.toml']!)
+  where.write('.cordon/config.toml', configFor(tool, '{ path = "a", read = true }')['.cordon/config.toml']!)
   const other = await prepare(await where.project())
   expect(other.policy.fs.map(({ path }) => path)).toContain('a')
   expect((await prepare(await where.project())).policy).toBe(other.policy)
@@ -81,5 +85,26 @@ test('decision 0252: what a person was asked about is looked up for every call',
   for (const where of [mount, secret]) {
     const { prepare } = await preparing(where)
     expect(await prepare()).not.toBe(await prepare())
+  }
+})
+
+test('decision 0436: no guard is looked for that could take writing from a tool that only reads', async () => {
+  const rule = '{ path = ".", read = true, write = true }'
+  for (const [name, isGuarded] of [
+    ['fs_read_file', false],
+    ['fs_create_file', true],
+  ] as const) {
+    await using where = new SessionPlace({ ...configFor(name, rule), '.git/config': '[core]\n' })
+    const { prepare, project } = await preparing(where, name)
+    const { policy, boundary, context } = await prepare()
+    expect(policy.fs.some(({ guard }) => guard !== undefined)).toBe(isGuarded)
+    expect(context.data.access).toBe(policy)
+    // The kernel lets one that only reads write nothing at all.
+    if (!isGuarded) expect(boundary?.fs.map(({ path, grants }) => [path, ...grants])).toEqual([['.', 'read']])
+    // Who asks is told of the guard, whoever it is about.
+    const compiler = { pid: process.pid, uid: process.getuid?.(), home: where.home, session: 'test' }
+    const { bySubject } = await compileProject(project, { ...compiler, person: undefined })
+    const explained = [...bySubject].find(([subject]) => subject.name === name)?.[1]
+    expect(explained?.fs.some(({ guard }) => guard !== undefined)).toBe(true)
   }
 })

@@ -134,15 +134,6 @@ const CHANGES: readonly {
     reads: /^access denied: read on src\/hidden\/s/,
   },
   {
-    name: 'a repository came into being',
-    rules: ['{ path = ".", read = true, write = true }'],
-    change: ({ root }) => {
-      mkdirSync(join(root, '.git/hooks'), { recursive: true })
-      writeFileSync(join(root, '.git/HEAD'), 'ref: refs/heads/main\n')
-    },
-    reads: 'old f',
-  },
-  {
     name: 'a link that a rule names leads elsewhere',
     rules: ['{ path = "link", read = true }'],
     change: ({ root }) => {
@@ -220,14 +211,17 @@ const CHANGES: readonly {
 ]
 
 /** Of a session with one project for all its calls, as the gateway's is: what its configuration says is not read again. */
-const IN_ONE_PROJECT = CHANGES.filter(
-  ({ name }) => !['the configuration hides the file', 'a repository came into being'].includes(name),
-)
+const IN_ONE_PROJECT = CHANGES.filter(({ name }) => name !== 'the configuration hides the file')
 
-test('decision 0252: another worker of a tool that writes when a repository came into being', async () => {
+/** For one that only reads nothing is guarded (decision 0436), so it stays. */
+test.each([
+  { name: 'decision 0200', isOne: false },
+  { name: 'decision 0252', isOne: true },
+])('$name: another worker of a tool that writes when a repository came into being', async ({ isOne }) => {
   await using where = new SessionPlace({})
   const project = await where.project()
-  const session = where.session({ idleMilliseconds: 1e9 }, TOOLS, () => Promise.resolve(project))
+  const opened = isOne ? () => Promise.resolve(project) : () => where.project()
+  const session = where.session({ idleMilliseconds: 1e9 }, TOOLS, opened)
   const create = (path: string): Promise<ToolOutcome> =>
     session.call('fs_create_file', { path, content: 'x' })
   for (const path of ['a', 'b', 'c']) expect((await create(path)).reply.type).toBe('success')

@@ -43,6 +43,10 @@ export async function lastUsedConversation(
   return allConversations(shelf).find(({ id }) => id === last)
 }
 
+/** Whether there is a last one at all: then it matters which terminal asks. */
+export const wasAnyUsed = async (shelf: Pick<Shelf, 'workspace'>): Promise<boolean> =>
+  (await readUses(shelf)).length > 0
+
 /** The terminals that used it last. */
 export const sessionsUsing = async (
   shelf: Pick<Shelf, 'workspace'>,

@@ -101,12 +101,13 @@ function checkArguments(
 /** An option as it may be passed on, and how many of the words after it belong to it. */
 function optionAt(
   util: string,
-  { options, followed = {} }: Utility,
+  { options: optionsOf, followed = {} }: Utility,
   args: readonly string[],
   at: number,
 ): { readonly word: readonly string[]; readonly used: number } {
   const arg = args[at] ?? ''
   const more = Object.hasOwn(followed, arg) ? (followed[arg] ?? 0) : 0
+  const options = optionsOf()
   if (options.test(arg)) return { word: args.slice(at, at + 1 + more), used: more }
   // `-n 5` is `-n5`, `--lines 5` is `--lines=5`: joined, so that what was checked is what the program reads.
   const value = args[at + 1]

@@ -1,6 +1,6 @@
 /** What one program may be given. An option, joined with the value in its next word if it has one, must match `options`, all of it (decision 0075). */
 export interface Utility {
-  readonly options: RegExp
+  readonly options: () => RegExp
   /** Options that are followed by so many words of text (`--arg name value`). */
   readonly followed?: Readonly<Record<string, number>>
   /** What the other arguments are. Files must lie in the workspace (SPEC 1.8); those that are `written` need a grant. */
@@ -12,8 +12,11 @@ export interface Utility {
 
 /** Options with a number or a list of fields, as one word: `-n5`, `--lines=5`. */
 const NUMBER = String.raw`[+-]?\d+[a-zA-Z]*`
-const options = (letters: string, ...more: string[]): RegExp =>
-  new RegExp(`^(?:${[`-[${letters}]+`, ...more].join('|')})$`, 'u')
+/** Each is made when its program is called: all of them would be a part of every call of any tool (decision 0435). */
+const options =
+  (letters: string, ...more: string[]) =>
+  (): RegExp =>
+    new RegExp(`^(?:${[`-[${letters}]+`, ...more].join('|')})$`, 'u')
 
 /**
  * Programs that only read, with the options of theirs that only read: no output file (`sort -o`, the second

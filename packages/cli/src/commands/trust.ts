@@ -190,7 +190,7 @@ async function showTrust(world: World, file: string | undefined, options: TrustO
         waiting.map((item) => viewJson(item, problemsIn(item, found))),
       )
     const texts = [
-      ...waiting.map((item) => reviewText(item, problemsIn(item, found))),
+      ...waiting.map((item) => reviewText(item, problemsIn(item, found), 'whole')),
       ...servers.flatMap((seen) => serverChangeText(seen) ?? []),
     ]
     world.out.write(texts.join('\n') || 'nothing waits for trust\n')
@@ -208,7 +208,7 @@ async function showTrust(world: World, file: string | undefined, options: TrustO
   if (options.json) return writeJson(world, viewJson(item, problems))
   world.out.write(
     waiting
-      ? reviewText(waiting, problems)
+      ? reviewText(waiting, problems, 'whole')
       : `${show(path)} is trusted (${show(trusted!.was.trusted_at)}). It grants:\n\n${formatGranted(item)}`,
   )
 }

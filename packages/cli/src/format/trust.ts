@@ -60,7 +60,7 @@ export function formatRows(rows: readonly TrustRow[], { style }: Pick<Stream, 's
   return `${style('bold', head)}\n${body.join('\n')}`
 }
 
-export const formatGranted = (item: TrustItem): string => summaryText(summarize(item))
+export const formatGranted = (item: TrustItem): string => summaryText(summarize(item), 'whole')
 
 export const digestJson = ({ path, text }: TrustItem): Record<string, unknown> => ({
   path,

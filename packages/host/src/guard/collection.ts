@@ -67,7 +67,11 @@ export class Collection {
     this.#searched.add(dir)
     const { entries, more } = entriesOf(dir, this.#entriesLeft)
     this.#entriesLeft -= entries.length
-    if (more) this.miss(dir, 'has very many entries, so what links in it lead to is not guarded')
+    if (more)
+      this.miss(
+        dir,
+        'was not looked through: guarded directories have very many entries, so what links in it lead to is not guarded',
+      )
     for (const entry of entries)
       if (entry.isDirectory()) this.#followLinksIn(join(dir, entry.name))
       else if (entry.isSymbolicLink()) {

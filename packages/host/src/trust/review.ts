@@ -3,12 +3,17 @@ import { differenceOf } from './difference.ts'
 import type { TrustItem, Waiting } from './items.ts'
 import { CATEGORIES, type Category, summarize, type Summary } from './summary.ts'
 
-/** More would scroll what matters off the screen; that there is more is said, and `v` shows all of it. */
+/** `asked`: more would scroll what matters off the screen; that there is more is said, and `v` shows all of it. */
+type Extent = 'asked' | 'whole'
 const MOST_LINES = 20
 const MOST_DIFFERENT_LINES = 60
 
 /** SPEC 2.1: what a person sees before the question: what it would grant, then what is different. */
-export function reviewText(item: Waiting, problems: readonly string[] = []): string {
+export function reviewText(
+  item: Waiting,
+  problems: readonly string[] = [],
+  extent: Extent = 'asked',
+): string {
   const { path, was, lost = 0 } = item
   const head = was
     ? `${show(path)} changed since it was trusted (${show(was.trusted_at)}).`
@@ -18,7 +23,7 @@ export function reviewText(item: Waiting, problems: readonly string[] = []): str
       ? ''
       : '  the log was cut or replaced: not all of your own changes of this conversation are there any more, so none takes effect.\n' +
         '  What they granted is not granted, and what they took away is not taken away.\n\n'
-  return `${head} It would grant:\n\n${gone}${invalidText(problems)}${summaryText(summarize(item))}${differenceText(item)}`
+  return `${head} It would grant:\n\n${gone}${invalidText(problems)}${summaryText(summarize(item), extent)}${differenceText(item, extent)}`
 }
 
 /** What is wrong with it, from `problemsOf`: said before what it would grant. */
@@ -42,11 +47,11 @@ export const wholeText = ({ path, text }: TrustItem): string =>
     .map((line) => `  ${visible(line)}`.trimEnd())
     .join('\n')}\n`
 
-export function summaryText(summary: Summary): string {
+export function summaryText(summary: Summary, extent: Extent): string {
   const named = CATEGORIES.filter((category) => summary[category].length > 0)
   const problems = summary.problems.map((problem) => `  it cannot be read: ${problem}\n`).join('')
   if (named.length === 0) return problems === '' ? '  nothing\n' : problems
-  return problems + named.map((category) => block(TITLES[category], summary[category])).join('')
+  return problems + named.map((category) => block(TITLES[category], summary[category], extent)).join('')
 }
 
 const COUNTED: Readonly<Record<Category, string>> = {
@@ -74,10 +79,10 @@ const TITLES: Readonly<Record<Category, string>> = {
 }
 
 /** One thing a line, so that none hides behind another. */
-const block = (title: string, lines: readonly string[]): string =>
-  [`  ${title}:`, ...capped(lines, MOST_LINES).map((line) => `    ${line}`), ''].join('\n')
+const block = (title: string, lines: readonly string[], extent: Extent): string =>
+  [`  ${title}:`, ...capped(lines, MOST_LINES, extent).map((line) => `    ${line}`), ''].join('\n')
 
-function differenceText({ was, text }: Waiting): string {
+function differenceText({ was, text }: Waiting, extent: Extent): string {
   if (!was) return ''
   if (was.text === undefined) return '\n  The earlier text was not kept, so the difference cannot be shown.\n'
   const lines = differenceOf(was.text, text)
@@ -85,13 +90,15 @@ function differenceText({ was, text }: Waiting): string {
     '',
     '  The difference:',
     '',
-    ...capped(lines, MOST_DIFFERENT_LINES).map((line) => `  ${visible(line)}`),
+    ...capped(lines, MOST_DIFFERENT_LINES, extent).map((line) => `  ${visible(line)}`),
     '',
   ].join('\n')
 }
 
-const capped = (lines: readonly string[], most: number): readonly string[] =>
-  lines.length <= most ? lines : [...lines.slice(0, most), `and ${lines.length - most} more (v shows all)`]
+const capped = (lines: readonly string[], most: number, extent: Extent): readonly string[] =>
+  extent === 'whole' || lines.length <= most
+    ? lines
+    : [...lines.slice(0, most), `and ${lines.length - most} more (v shows all)`]
 
 /** Untrusted text, whole: what could redraw the terminal is written out, tabs stay. */
 export const visible = (line: string): string =>

@@ -204,8 +204,9 @@ test('a text made to be too much: deep, long, and many', () => {
   ).toEqual(['sandbox.a = … (more levels than anybody writes)'])
   expect(summarize({ sources: [source(`x = ${'['.repeat(200_000)}`)] }).problems).toHaveLength(1)
   const hosts = Array.from({ length: 5000 }, (_, i) => `{ host = "h${i}", allow = true }`).join(', ')
-  const review = reviewText(item(`profiles.p.access.net = [${hosts}]\n`))
-  expect(review).toContain('    and 4980 more (v shows all)\n')
+  const many = item(`profiles.p.access.net = [${hosts}]\n`)
+  expect(reviewText(many)).toContain('    and 4980 more (v shows all)\n')
+  expect(reviewText(many, [], 'whole')).toContain('h4999') // nobody is asked, so there is no `v`
   // A command line is never cut: its end is where the danger is.
   const long = `${'true;'.repeat(5000)}evil`
   expect(

@@ -4,6 +4,7 @@ import { createServer as createHttps } from 'node:https'
 import { type AddressInfo, BlockList, isIP } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
 import { show } from '@cordon/policy'
+import { AuditBroken } from '../audit/log.ts'
 import { isCommand } from '../commands.ts'
 import type { ConsoleAssets } from '../console/assets.ts'
 import { parseSite, type Site } from '../console/site.ts'
@@ -54,7 +55,12 @@ export async function serveProvider(options: ServeOptions): Promise<Serving> {
     )
   let site: Site | undefined = options.origin === undefined ? undefined : parseSite(options.origin)
   const unexpected = (error: unknown): void =>
-    log({ level: 'error', event: 'unexpected', stack: stackOf(error) })
+    log({
+      level: 'error',
+      ...(error instanceof AuditBroken
+        ? { event: 'audit broken', problem: error.message }
+        : { event: 'unexpected', stack: stackOf(error) }),
+    })
   const provider = await openAmbientProvider({ ...options, origin: () => site!.origin, unexpected })
   const metrics = new Metrics()
   let open = true

@@ -31,3 +31,10 @@ test('SPEC 4.7: a cordon that lies in the workspace is noticed', () => {
 `,
   )
 })
+
+test('SPEC 4.7: as JSON, too, every namespace says whether it works', () => {
+  const { stdout } = cordon({ cwd: temporary(), home: temporary() }, 'doctor', '--json')
+  const { namespaces } = JSON.parse(stdout) as { namespaces: Record<string, string> }
+  expect(Object.keys(namespaces)).toEqual(['user', 'mount', 'pid', 'ipc', 'uts', 'net', 'cgroup'])
+  for (const each of Object.values(namespaces)) expect(each).toBeTypeOf('string')
+})

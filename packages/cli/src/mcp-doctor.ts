@@ -17,7 +17,7 @@ declare const CORDON_VERSION: string
 
 export interface DoctorOptions extends ConfigOptions {
   readonly call?: string
-  readonly args: string
+  readonly args?: string
 }
 
 /** `cordon mcp doctor` */
@@ -115,10 +115,11 @@ async function needed(
 }
 
 function callOf(server: string | undefined, { call, args }: DoctorOptions): DoctorCall | undefined {
+  if (call === undefined && args !== undefined) throw new UsageError('--args is for --call')
   if (call === undefined) return undefined
   if (server === undefined) throw new UsageError('--call: name the server whose tool it is')
   try {
-    const parsed: unknown = JSON.parse(args)
+    const parsed: unknown = JSON.parse(args ?? '{}')
     if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed))
       return { tool: call, arguments: { ...parsed } }
   } catch {

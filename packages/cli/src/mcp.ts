@@ -23,6 +23,7 @@ export interface ServeOptions extends ConfigOptions {
 
 /** `cordon mcp serve` (SPEC 5.5), until the client is gone or somebody wants us to end. */
 export async function serve(world: World, options: ServeOptions): Promise<void> {
+  if (options.port !== undefined && !options.http) throw new UsageError('--port is for --http')
   const gateway = await openGateway(world, options)
   const ended = new AbortController()
   const stop = world.onInterrupt(() => ended.abort())
@@ -88,8 +89,8 @@ async function listen(world: World, gateway: Gateway, port: number, signal: Abor
   await http.close()
 }
 
-function parsePort(text: string | undefined): number {
+function parsePort(text = '7421'): number {
   const port = Number(text)
   if (Number.isInteger(port) && port >= 0 && port <= 65_535) return port
-  throw new UsageError(`--port ${show(text ?? '')}: expected a number from 0 to 65535`)
+  throw new UsageError(`--port ${show(text)}: expected a number from 0 to 65535`)
 }

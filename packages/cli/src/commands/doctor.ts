@@ -2,7 +2,7 @@ import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { diagnose } from '@cordon/host'
 import type { Register } from '../command.ts'
-import { formatDiagnosis, formatNotice } from '../format/doctor.ts'
+import { diagnosisJson, formatDiagnosis, formatNotice } from '../format/doctor.ts'
 import { jsonOption } from '../options.ts'
 import { EXIT, warn, writeJson } from '../report.ts'
 
@@ -13,7 +13,7 @@ export const register: Register = (parser, world) => {
     .action(({ json }: { readonly json?: boolean }) => {
       const installation = dirname(dirname(fileURLToPath(import.meta.url)))
       const found = diagnose({ cwd: world.cwd, surroundings: world, installation })
-      if (json) writeJson(world, found)
+      if (json) writeJson(world, diagnosisJson(found))
       else {
         world.out.write(formatDiagnosis(found, world.out))
         warn(world, found.notices.map(formatNotice))

@@ -32,7 +32,7 @@ const registerServe: Register = (parser, world) => {
       repeatable('--server <name>', 'only this server, and no tool of the workspace; may be repeated'),
     )
     .option('--http', 'listen on this machine (streamable HTTP) instead of standard input and output')
-    .option('--port <number>', 'with --http: the port', '7421')
+    .option('--port <number>', 'with --http: the port (default: 7421)')
     .addHelpText(
       'after',
       `
@@ -80,7 +80,7 @@ const registerDoctor: Register = (parser, world) => {
     .argument('[server]', 'a server of providers.mcp; by default each of them')
     .addOption(workspaceOption())
     .option('--call <tool>', 'call this tool of it, too')
-    .option('--args <json>', 'with --call: its arguments', '{}')
+    .option('--args <json>', 'with --call: its arguments (default: {})')
     .addHelpText(
       'after',
       `

@@ -3,6 +3,14 @@ import { show } from '@cordon/policy'
 import type { Stream } from '../world.ts'
 import { formatTable } from './text.ts'
 
+/** What works is said, too: JSON has no `undefined`. */
+export const diagnosisJson = (found: Diagnosis): unknown => ({
+  ...found,
+  namespaces: Object.fromEntries(
+    Object.entries(found.namespaces).map(([name, refused]) => [name, refused ?? 'works']),
+  ),
+})
+
 export function formatDiagnosis(found: Diagnosis, { style }: Pick<Stream, 'style'>): string {
   const { release, launcher, landlockAbi, seccomp, namespaces, newRoot, memoryCgroup, lost } = found
   const good = (text: string): string => style('green', text)

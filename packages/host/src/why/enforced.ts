@@ -74,15 +74,17 @@ export function enforce({ question, allowed, place }: Answer, { plan, program, w
  * it sees the place. That rule; undefined: none does.
  */
 export function reachedBy(
-  { question, allowed, place }: Answer,
+  { question, allowed, place }: Pick<Answer, 'question' | 'allowed'> & { readonly place: string | undefined },
   { plan, way }: Pick<Enforcement, 'plan' | 'way'>,
 ): FsRule | undefined {
   if (question.axis !== 'fs' || allowed || place === undefined) return undefined
   try {
     const made = plan()
     const region = regionOf(place, made)
-    const isReached = region?.grants.has(question.capability) && way.every((link) => isSeen(link, made))
-    return isReached ? region?.rules[0] : undefined
+    if (!region?.grants.has(question.capability) || !way.every((link) => isSeen(link, made))) return undefined
+    // Whether the place itself is made or removed is decided by what lies around it.
+    const isEntry = question.capability === 'create' || question.capability === 'delete'
+    return isEntry && isMounted(region, place) ? undefined : region.rules[0]
   } catch (error) {
     if (!(error instanceof UnenforceableError)) throw error
     return undefined
@@ -120,6 +122,8 @@ function enforceAny(region: HeldRegion, capability: Capability, place: string): 
     return { verdict: 'refused', notes: [LIMITS.blindExecution] }
   if (isMounted(region, place) && (capability === 'create' || capability === 'delete'))
     return { verdict: 'conditional', notes: [LIMITS.parentDecides] }
+  if (capability === 'create' && !region.grants.has('update'))
+    return { verdict: 'works', notes: [LIMITS.emptyFiles] }
   const renames = region.grants.has('create') && region.grants.has('delete')
   return capability === 'update' && !renames ? { verdict: 'works', notes: [LIMITS.replacing] } : WORKS
 }

@@ -1,4 +1,4 @@
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { mergeSources } from '@cordon/config'
 import { show } from '@cordon/policy'
 import { type KernelReport, linksOnTheWay, type Plan, probeKernel } from '@cordon/sandbox'
@@ -6,6 +6,7 @@ import { asksItself, holdsItself } from '../compile/boundary.ts'
 import { labelOf, type Subject, subjectsOf } from '../compile/subject.ts'
 import { compileWith, type Policies } from '../policies.ts'
 import type { Project } from '../project.ts'
+import { realName } from '../real-name.ts'
 import { type Answer, answer } from './answer.ts'
 import { enforce, type Enforced, type Enforcement, planOf, reachedBy, type RunPlace } from './enforced.ts'
 import { findSubject } from './find-subject.ts'
@@ -88,8 +89,18 @@ class Asker {
     }
     const found = asksItself(config, subject, this.#question.capability)
       ? byName
-      : byPlace(byName, enforcement)
+      : byPlace(byName, byName.place ?? this.#realPlace(), enforcement)
     return { subject, found, ...enforce(found, enforcement) }
+  }
+
+  /** Where a name really leads that leaves what its mount may reach: another rule may reach it. */
+  #realPlace(): string | undefined {
+    const { axis, capability, target } = this.#question
+    if (axis !== 'fs') return undefined
+    const path = join(this.#project.root.path, target)
+    if (capability !== 'delete') return realName(path)
+    const parent = realName(dirname(path))
+    return parent && join(parent, basename(path))
   }
 
   /** The links on the way to the target; to its parent, when the entry itself is meant (SPEC 1.3). */
@@ -102,9 +113,9 @@ class Asker {
 }
 
 /** Of a program that asks nobody: the name it uses is not what decides. */
-function byPlace(found: Answer, enforcement: Enforcement): Answer {
-  const rule = reachedBy(found, enforcement)
-  if (!rule) return found
+function byPlace(found: Answer, place: string | undefined, enforcement: Enforcement): Answer {
+  const rule = reachedBy({ ...found, place }, enforcement)
+  if (!rule || place === undefined) return found
   const because = `the rule for ${show(rule.path)} reaches the same place and grants ${found.question.capability}; the kernel sees the place, not the name`
-  return { ...found, allowed: true, rule: { axis: 'fs', rule }, because }
+  return { ...found, place, allowed: true, rule: { axis: 'fs', rule }, because }
 }

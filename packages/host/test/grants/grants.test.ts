@@ -1,5 +1,8 @@
 import { expect, test } from 'vitest'
+import { parseQuestion } from '../../src/why/question.ts'
+import { why } from '../../src/why/why.ts'
 import { play } from './actor.ts'
+import { configOf } from './cases.ts'
 import { GrantsPlace } from './place.ts'
 import { tally } from './tally.ts'
 
@@ -20,6 +23,17 @@ test(
 
 /** Each was wrong once. */
 const FOUND = [
+  {
+    name: 'what leaves a mount by its name may be where another leads',
+    tool: 'start',
+    rules: [
+      { path: 'fork', external: true, read: true },
+      { path: 'note', external: true, read: true, execute: true },
+    ],
+    paths: ['fork/up/one/note'],
+    arguments: { path: 'fork/up/one/note' },
+    verdict: 'done',
+  },
   {
     name: 'a program reaches through one mount what another grants there, and why says so',
     tool: 'unix_utils',
@@ -138,3 +152,27 @@ for (const { name, verdict, ...each } of FOUND)
       await place.remove()
     }
   })
+
+test('SPEC 4.7 a rule for the place itself does not say whether it can be removed under another name', async () => {
+  const place = new GrantsPlace()
+  try {
+    place.reset()
+    const everything = { read: true, create: true, update: true, delete: true }
+    const rules = [
+      { path: 'fork', external: true, read: true },
+      { path: 'in/deep', external: true, ...everything },
+    ]
+    place.configure(configOf({ tool: 'start', rules }))
+    const { project, policies } = await place.compile('start')
+    const asked = (capability: string, target: string): boolean =>
+      why(project, policies, 'start', parseQuestion(capability, target), {
+        cwd: place.root,
+        home: place.home,
+        env: {},
+      }).allowed
+    expect(asked('delete', 'fork/n/f')).toBe(true)
+    expect(asked('delete', 'fork/n')).toBe(false)
+  } finally {
+    await place.remove()
+  }
+})

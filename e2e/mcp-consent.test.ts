@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process'
 import { lstatSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -96,4 +97,25 @@ test('decision 0408: a rule about a path is one about where it leads', async () 
   leadTo('../src/main.sh')(place)
   await gateway.call('fs_create_file', WRITE)
   expect(asked).toHaveLength(1)
+})
+
+test('decision 0408: a rule about a path holds for what is read as well, when a link is flipped all the time', async () => {
+  const rules = '{ path = ".env", mode = "skip" }, { path = ".", mode = "unattended" }'
+  const { place, gateway } = await openAsked(
+    () => undefined,
+    `[conversation.tools.fs_read_file]\nrun = [${rules}]\n`,
+  )
+  await using _ = gateway
+  place.write('docs/plain', 'plain\n')
+  const [plain, x] = ['docs/plain', 'docs/x.md'].map((name) => join(place.root, name))
+  const flipping = spawn('sh', [
+    '-c',
+    `while :; do ln -sfn ../.env "${x}.t"; mv -T "${x}.t" "${x}"; cp "${plain}" "${x}.t"; mv -T "${x}.t" "${x}"; done`,
+  ])
+  try {
+    for (let i = 0; i < 150; i++)
+      expect(JSON.stringify(await gateway.call('fs_read_file', { path: 'docs/x.md' }))).not.toContain('hello')
+  } finally {
+    flipping.kill('SIGKILL')
+  }
 })

@@ -8,8 +8,12 @@ export interface Leading {
   readonly filesNow: () => FilesNow
   /** What a person is shown a call against. */
   readonly shownPaths: (args: unknown, files: FilesNow) => readonly ShownPath[]
-  /** Where it would change something, of a tool that can be held to that; undefined: nowhere, or it cannot. */
-  readonly placesOf: (args: unknown, files: FilesNow) => readonly ShownPath[] | undefined
+  /** Where it would do or change something, of a tool that can be held to that; undefined: nowhere, or it cannot. */
+  readonly placesOf: (
+    args: unknown,
+    files: FilesNow,
+    what: 'all' | 'changes',
+  ) => readonly ShownPath[] | undefined
 }
 
 /** A tool whose calls are decided about by the places that they lead to, and held to them. */
@@ -29,7 +33,9 @@ export interface Judgement {
 /** SPEC 6.5: what is decided about is where the files were found, of one look: by that the tool is held, too. */
 export async function judge(tool: JudgedTool, args: unknown): Promise<Judgement> {
   const files = tool.filesNow()
-  const places = isJudgedByPlace(tool) ? tool.placesOf(args, files) : undefined
+  // A default is for all that is read, and what may be secret is kept by the tool; a rule by path is about the place.
+  const what = Array.isArray(tool.config.run) ? 'all' : 'changes'
+  const places = isJudgedByPlace(tool) ? tool.placesOf(args, files, what) : undefined
   return { decided: await decideCallMode(places ? judging(tool, places) : tool, args), files, places }
 }
 

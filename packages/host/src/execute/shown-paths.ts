@@ -13,12 +13,17 @@ export const shownPaths = (tool: string, args: unknown, files: FilesNow): readon
   })
 
 /**
- * Where a call of a shipped tool that changes files would do so: what is decided about without asking anybody, by path or because
- * nothing of it is secret, is held to that (decision 0408). Undefined: it changes nothing.
+ * Where a call of a shipped tool would do what it does: what is decided about without asking anybody, by path or because nothing
+ * of it is secret, is held to that (decision 0408). `changes`: undefined where it changes nothing, and no file is looked for.
  */
-export function placesOf(tool: string, args: unknown, files: FilesNow): readonly ShownPath[] | undefined {
+export function placesOf(
+  tool: string,
+  args: unknown,
+  files: FilesNow,
+  what: 'all' | 'changes',
+): readonly ShownPath[] | undefined {
   const touched = touchedBy(tool, args)
-  if (touched.every(({ want }) => want === 'read')) return undefined
+  if (what === 'changes' && touched.every(({ want }) => want === 'read')) return undefined
   return touched.flatMap((each) => {
     const file = files(each.path, takenAs(tool, each))
     return file ? [{ path: each.path, place: file.path, was: 'any' as const }] : []

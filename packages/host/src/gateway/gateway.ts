@@ -135,7 +135,7 @@ export class Gateway {
       isHeld,
       filesNow: () => openAmbientFilesNow(root, this.policyOf('tool', tool)?.fs ?? []),
       shownPaths: (args, files) => (isHeld ? shownPaths(tool, args, files) : this.wordPaths(args)),
-      placesOf: (args, files) => (isHeld ? placesOf(tool, args, files) : undefined),
+      placesOf: (args, files, what) => (isHeld ? placesOf(tool, args, files, what) : undefined),
     }
   }
 

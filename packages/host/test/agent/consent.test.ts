@@ -51,7 +51,7 @@ function toolOf(name: string, run: 'ask' | 'edit' | 'unattended' = 'ask') {
         files,
       }),
     shownPaths: (args, files) => shownPaths(name, args, files),
-    placesOf: (args, files) => placesOf(name, args, files),
+    placesOf: (args, files, what) => placesOf(name, args, files, what),
     secretAmong: (paths) =>
       paths.some(({ place }) => place === 'src/x') ? 'src/x may be secret' : undefined,
   }

@@ -17,6 +17,17 @@ test.each([
   ['.\\.env', ['/w/.\\.env', '/w/.env']],
   ['l/../x', ['/w/x', '/w/l/../x']],
   ['100%', ['/w/100%']],
+  ['%252eenv', ['/w/%252eenv', '/w/.env']],
+  ['%2eenv%zz', ['/w/%2eenv%zz', '/w/.env%zz']],
+  ['~h/n', ['/w/~h/n', '/h/n']],
+  ['file://127.0.0.1/n', ['/w/file:/127.0.0.1/n', '/n']],
+  ['@@.env', ['/w/@@.env', '/w/.env']],
+  ['-f.env', ['/w/-f.env', '/w/.env']],
+  ['-fd/x', ['/w/-fd/x', '/w/d/x', '/x']],
+  ['--env-file.env', ['/w/--env-file.env', '/w/env-file.env', '/w/.env']],
+  ['-i~/n', ['/w/-i~/n', '/w/~/n', '/h/n']],
+  ['-d@/h/n', ['/w/-d@/h/n', '/h/n', '/w/@/h/n']],
+  ['x@/h/n', ['/w/x@/h/n', '/h/n']],
 ])('decision 0405: %j may be taken for %j', (word, paths) => {
   expect(readingsOf(word, '/w', '/h')).toEqual(paths)
 })

@@ -43,6 +43,31 @@ test('a mount of another tool is explained also where the call is refused before
   expect(JSON.stringify(asked.requests())).not.toContain('mount add')
 })
 
+test('SPEC 4.10 what is guarded is named, also before anybody is asked, and what lifts the guard is told to the person alone', async () => {
+  write(
+    'w/.cordon/config.toml',
+    '[conversation.tools.fs_modify_file.access]\nfs = [{ path = ".", read = true }]\n[conversation.tools.fs_create_file]\nrun = "unattended"\n',
+  )
+  write('w/.envrc', 'mine\n')
+  trust(here)
+  const edits = [{ path: '.envrc', old: 'mine', new: 'yours' }]
+  const calls = [
+    { tool: 'fs_create_file', arguments: { path: '.npmrc', content: 'x' } },
+    { tool: 'fs_modify_file', arguments: { edits } },
+  ]
+  const asked = await model([{ calls }, { text: 'no' }])
+  const { stderr } = query('go')
+  const guarded = (name: string): string =>
+    `because: ${name} is guarded: the host obeys it, or runs it by itself later\n  granted: `
+  expect(results()).toEqual([
+    `access denied: create on .npmrc\n  ${guarded('.npmrc')}. (read, create, update, delete, execute)`,
+    `access denied: update on .envrc\n  ${guarded('.envrc')}. (read)`,
+  ])
+  expect(JSON.stringify(asked.requests())).not.toMatch(/config set|cordon why/)
+  for (const why of ['fs_create_file create .npmrc', 'fs_modify_file update .envrc'])
+    expect(stderr).toContain(`what would allow it: cordon why ${why}\n`)
+})
+
 test('what a tool of your own refused by its policy: the person is told where the rule stands, the model is not', async () => {
   const answer = { type: 'error', message: 'no', denied: { capability: 'read', target: 'private/key' } }
   write('w/answer.json', JSON.stringify(answer))

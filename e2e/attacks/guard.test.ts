@@ -419,7 +419,7 @@ told('unshare', libc.unshare(0x10020000))
     expect(made.code).toBe(1)
     expect(made.stderr.split('\n').slice(0, 2)).toEqual([
       'cordon: access denied: create on .cordon/config.toml',
-      '  because: the built-in guard of .cordon withholds it',
+      '  because: .cordon is guarded: the host obeys it, or runs it by itself later',
     ])
     expect(call('fs_delete_file', { path: '.git/config' }).code).toBe(1)
     expect(call('fs_read_file', { path: '.git/config' }).code).toBe(0)

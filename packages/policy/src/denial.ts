@@ -5,8 +5,8 @@ export interface Denial {
   readonly because: string
   /** What is granted on this axis, so that the reader knows what is possible; left out when no rule matters. */
   readonly granted?: readonly string[]
-  /** What to paste, or a sentence when no rule could. */
-  readonly toAllow: readonly string[] | string
+  /** What to paste, or a sentence when no rule could; left out where that is for a person to ask for (SPEC 4.10). */
+  readonly toAllow?: readonly string[] | string
 }
 
 export function explain({ asked, because, granted, toAllow }: Denial): string {
@@ -14,11 +14,14 @@ export function explain({ asked, because, granted, toAllow }: Denial): string {
     asked,
     `  because: ${because}`,
     ...(granted ? [`  granted: ${list(granted)}`] : []),
-    ...(typeof toAllow === 'string'
-      ? [`  to allow it: ${toAllow}`]
-      : ['  to allow it:', ...toAllow.map((line) => `    ${line}`)]),
+    ...(toAllow === undefined ? [] : allowing(toAllow)),
   ].join('\n')
 }
+
+const allowing = (toAllow: readonly string[] | string): readonly string[] =>
+  typeof toAllow === 'string'
+    ? [`  to allow it: ${toAllow}`]
+    : ['  to allow it:', ...toAllow.map((line) => `    ${line}`)]
 
 function list(granted: readonly string[]): string {
   const more = granted.length > GRANTS_SHOWN ? `, and ${granted.length - GRANTS_SHOWN} more` : ''

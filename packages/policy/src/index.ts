@@ -17,6 +17,7 @@ export { suggest } from './did-you-mean.ts'
 export { CordonError, ParseError, type Problem } from './errors.ts'
 export {
   DeniedError,
+  guardedName,
   EscapeError,
   FsAccessError,
   type FsDenial,

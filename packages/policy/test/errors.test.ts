@@ -111,6 +111,32 @@ test('SPEC 1.4 fs: a rule withholds it, and the edit restates what it grants', (
   )
 })
 
+test('SPEC 4.10 fs: of what is guarded it is said, and no rule that lifts the guard; the guard grants nothing', () => {
+  const around = { path: '.', read: true, write: true }
+  const context = open({ fs: [around, { path: '.husky', read: true, guard: 'told' }] })
+  for (const want of ['create', 'update', 'delete'] as const)
+    expect(explanationOf(() => context.locate('.husky/pre-commit', want))).toBe(
+      [
+        `access denied: ${want} on .husky/pre-commit`,
+        '  because: .husky is guarded: the host obeys it, or runs it by itself later',
+        '  granted: . (read, create, update, delete)',
+      ].join('\n'),
+    )
+  // Executing is withheld by what lies around it, and a rule for it lifts no guard.
+  expect(explanationOf(() => context.checkExecute('.husky/pre-commit'))).toContain(
+    `'+{ path = ".husky/pre-commit", read = true, execute = true }'`,
+  )
+})
+
+test('SPEC 4.10 fs: what the host knows to be guarded is so, whichever rule decided', () => {
+  const [rule] = parseAccessPolicy({ fs: [{ path: '.', read: true }] }).fs
+  const denied = { target: '.envrc', rule, grants: [rule!], guarded: '.envrc' }
+  expect(new DeniedError({ ...denied, capability: 'update' }).explanation).toBe(
+    'access denied: update on .envrc\n  because: .envrc is guarded: the host obeys it, or runs it by itself later\n  granted: . (read)',
+  )
+  expect(new DeniedError({ ...denied, capability: 'execute' }).explanation).toContain('config set')
+})
+
 test('SPEC 1.4 fs: a read-only mount is made writable by the command that made it', () => {
   expect(explanationOf(() => open({ fs: [MOUNT] }).checkUpdate('fork/a'))).toBe(
     [

@@ -61,12 +61,11 @@ export class Access {
   }
 
   denied(target: RelPath, capability: Capability, rule: FsRule | undefined, because?: string): DeniedError {
-    const grants = this.rules.filter(({ grants: some }) => some.size > 0)
     return new DeniedError({
       capability,
       target,
       rule,
-      grants,
+      grants: this.#index?.granting ?? [],
       ...(because === undefined ? {} : { because }),
     })
   }

@@ -136,3 +136,27 @@ test('bad targets: into itself, missing source, outside, between mount and works
     said('moved fork/q to q'),
   )
 })
+
+test('SPEC 4.10 a directory around what is guarded stays; the guard is not listed as granted, nor what lifts it', async () => {
+  const workspace = new Workspace({ 'dir/.npmrc': '', a: '' })
+  const guard = { read: true, guard: 'told' }
+  const access = {
+    fs: [
+      { path: '.', read: true, write: true },
+      { path: 'dir/.npmrc', ...guard },
+      { path: '.envrc', ...guard },
+    ],
+  }
+  const refused = (capability: 'create' | 'delete', target: string) =>
+    failed(
+      [
+        `access denied: ${capability} on ${target}`,
+        `  because: ${target} is guarded: the host obeys it, or runs it by itself later`,
+        '  granted: . (read, create, update, delete)',
+      ].join('\n'),
+      { capability, target },
+    )
+  const move = (from: string, to: string) => workspace.run('fs_move_file', { from, to }, { access })
+  expect(await move('dir', 'moved')).toEqual(refused('delete', 'dir/.npmrc'))
+  expect(await move('a', '.envrc')).toEqual(refused('create', '.envrc'))
+})

@@ -1,6 +1,6 @@
 import { lstatSync } from 'node:fs'
 import { type AccessPolicy, Context, CordonError, DeniedError, type Location, show } from '@cordon/policy'
-import { parseArguments, reportError, requireFile } from '@cordon/tools'
+import { parseArguments, reportError, requireFile, type ToolFailure } from '@cordon/tools'
 import { loadPatternTest } from '../execute/patterns.ts'
 import type { LocalTool } from '../execute/tool.ts'
 import { type Touched, touchedBy } from '../execute/touched.ts'
@@ -12,6 +12,8 @@ import { takenAs } from '../execute/shown-paths.ts'
 export interface Foreseen {
   /** It cannot succeed, and this is what it would say. */
   readonly refusal: string | undefined
+  /** What a rule refuses, if that is why. */
+  readonly denied?: ToolFailure['denied']
   /** It replaces a file that is there. */
   readonly replaces: boolean
 }
@@ -48,7 +50,8 @@ export async function foresee(
   } catch (error) {
     if (!(error instanceof CordonError)) throw error
     const report = reportError(error, tool.name)
-    return { refusal: report.type === 'error' ? report.message : error.message, replaces: false }
+    if (report.type !== 'error') return { refusal: error.message, replaces: false }
+    return { refusal: report.message, denied: report.denied, replaces: false }
   }
 }
 

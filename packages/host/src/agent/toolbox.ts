@@ -244,16 +244,18 @@ export class Toolbox implements AsyncDisposable {
     if (foreseen.refusal === undefined) return foreseen
     const { project, compiler, surroundings, audience } = this.#options.gateway.options
     const { adviceOn } = await import('../execute/advice.ts')
-    const { notes, forPerson } = await adviceOn({
+    const { refusal, notes, forPerson } = await adviceOn({
       tool,
       arguments: args,
+      policy: this.#options.gateway.policyOf('tool', tool.name),
       outcome: { end: undefined },
+      denied: foreseen.denied,
       project,
       compiler,
       env: surroundings.env,
     })
     for (const text of forPerson) audience.warn(`tool ${tool.name}: ${text}`)
-    return { ...foreseen, refusal: [foreseen.refusal, ...notes].join('\n') }
+    return { ...foreseen, refusal: [refusal ?? foreseen.refusal, ...notes].join('\n') }
   }
 
   /** Whoever is asked, and every question on record. */

@@ -1,11 +1,21 @@
 import { dirname } from 'node:path'
 import type { Config } from '@cordon/config'
-import { below, FsIndex, type FsRule, type RelPath, type Root } from '@cordon/policy'
+import {
+  below,
+  CordonError,
+  FsIndex,
+  type FsRule,
+  parseRelPath,
+  type RelPath,
+  type Root,
+} from '@cordon/policy'
 import { nameOf } from '@cordon/sandbox'
 import type { GuardedPath } from '../guard/collection.ts'
 import type { GuardSurvey } from '../guard/survey.ts'
 import type { Project } from '../project.ts'
+import type { Question } from '../why/question.ts'
 import { namesOf, WRITING, writes } from './names.ts'
+import { resolveThrough } from './resolve.ts'
 import { type HeldPrograms, serverPrograms } from './server-code.ts'
 
 /** What is shown as the origin of a rule that the guard adds. `FsRule.guard` marks such a rule. */
@@ -77,6 +87,23 @@ export function isGuarded(path: RelPath, { root, survey, more, code }: GuardRequ
   return [...survey.workspace(), ...survey.more(more), ...code.map(asGuarded)].some(
     (entry) => !entry.open && below(entry.path, at, root.foldCase) !== undefined,
   )
+}
+
+/** Whether it is about writing what is guarded in the workspace, by its name or where links lead, whatever rule would answer. */
+export function writesGuarded(
+  { axis, capability, target }: Question,
+  project: Pick<Project, 'root' | 'guard' | 'loaded'>,
+): boolean {
+  if (axis !== 'fs' || !WRITING.has(capability)) return false
+  const guarded = guardOf(project, project.loaded.config, 'all')
+  try {
+    const path = parseRelPath(target)
+    const led = resolveThrough(project.root)({ path, external: false })
+    return [path, ...(led.kind === 'inside' ? [led.path] : [])].some((each) => isGuarded(each, guarded))
+  } catch (error) {
+    if (error instanceof CordonError) return false // no path that a rule could name
+    throw error
+  }
 }
 
 /** The same outside the workspace, for a path as it really is: whichever directory above it were granted, it would be guarded. */

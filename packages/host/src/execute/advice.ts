@@ -1,25 +1,44 @@
-import { below, CordonError, type RelPath, parseRelPath, setCommand, shellWord, show } from '@cordon/policy'
+import {
+  type AccessPolicy,
+  below,
+  CordonError,
+  DeniedError,
+  type RelPath,
+  parseRelPath,
+  setCommand,
+  shellWord,
+  show,
+} from '@cordon/policy'
+import type { ToolFailure } from '@cordon/tools'
 import { holdsItself } from '../compile/boundary.ts'
+import { writesGuarded } from '../compile/guard.ts'
+import { WRITING } from '../compile/names.ts'
 import { notesOf } from '../mcp/diagnosis.ts'
 import { listMounts, type MountView } from '../mount/list.ts'
 import { typedPath } from '../outside/place.ts'
 import { compileProject, type Compiler } from '../policies.ts'
 import type { Project } from '../project.ts'
 import { why } from '../why/why.ts'
-import type { ToolOutcome } from './execute.ts'
+import { governing, type ToolOutcome } from './execute.ts'
 import type { LocalTool } from './tool.ts'
 
 /** A call that failed, and where. */
 export interface FailedCall {
   readonly tool: LocalTool
   readonly arguments: unknown
+  /** Undefined: it has none, and then nothing of its own check is known. */
+  readonly policy: AccessPolicy | undefined
   readonly outcome: Pick<ToolOutcome, 'end'>
+  /** What its own check refused. */
+  readonly denied: ToolFailure['denied']
   readonly project: Project
   readonly compiler: Compiler
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
 export interface Advice {
+  /** What is said in the place of the tool's own words, if anything is. */
+  readonly refusal: string | undefined
   /** For anyone. */
   readonly notes: readonly string[]
   /** For the person alone: the commands that would allow it. A model is not told how it could get more. */
@@ -29,9 +48,12 @@ export interface Advice {
 /** SPEC 4.7: what stood in the way of a call, beside what its tool says, and what would change it. */
 export async function adviceOn(call: FailedCall): Promise<Advice> {
   const forOthers = await mountsForOthers(call)
+  const guarded = guardedRefusal(call)
   return {
+    refusal: guarded?.refusal,
     notes: forOthers.map(({ name, tools }) => `the mount ${show(name)} is for ${tools.join(', ')} only`),
     forPerson: [
+      ...(guarded ? [guarded.forPerson] : []),
       ...(await refusalsOf(call)),
       ...forOthers.map(({ name, target }) =>
         [
@@ -41,6 +63,27 @@ export async function adviceOn(call: FailedCall): Promise<Advice> {
         ].join('\n'),
       ),
     ],
+  }
+}
+
+/**
+ * SPEC 4.10, decision 0443: a shipped tool knows of the guard where a rule of the guard answers. Where another rule does, or
+ * none, its own words name the rule that would open what is guarded.
+ */
+function guardedRefusal({
+  tool,
+  policy,
+  denied,
+  project,
+}: FailedCall): { readonly refusal: string; readonly forPerson: string } | undefined {
+  if (!tool.shipped || !policy || !denied || !WRITING.has(denied.capability)) return undefined
+  const { capability, target } = denied
+  const { rule, grants } = governing(target, policy, project.root)
+  if (rule?.guard === undefined && !writesGuarded({ axis: 'fs', capability, target }, project))
+    return undefined
+  return {
+    refusal: new DeniedError({ capability, target, rule, grants, guarded: target }).explanation,
+    forPerson: `what would allow it: cordon why ${tool.name} ${capability} ${shellWord(target)}`,
   }
 }
 

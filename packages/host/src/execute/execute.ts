@@ -4,6 +4,7 @@ import {
   type Action,
   Context,
   CordonError,
+  type FsDenial,
   FsIndex,
   type Origin,
   parseRelPath,
@@ -237,18 +238,26 @@ function outcomeOf(
     notes,
     cancelled,
     end,
-    deniedAt: denied && originOf(denied.target, policy, root),
+    deniedAt: denied && governing(denied.target, policy, root).rule?.origin,
     // A tool that said exactly what was refused leaves nothing to guess.
     hints: message === '' || denied ? [] : (end?.hints(said) ?? []),
     forPerson: [],
   }
 }
 
-/** Where the rule stands that a self-checking tool was refused by (SPEC 1.4). Origins do not cross the wire: the host adds it. */
-function originOf(target: string, { fs }: AccessPolicy, { foldCase }: Root): Origin | undefined {
+/**
+ * The rule that a self-checking tool was refused by (SPEC 1.4), and those that grant. Origins do not cross the wire: the host
+ * says where the rule stands.
+ */
+export function governing(
+  target: string,
+  { fs }: AccessPolicy,
+  { foldCase }: Root,
+): Pick<FsDenial, 'rule' | 'grants'> {
+  const index = new FsIndex(fs, foldCase)
   try {
-    return new FsIndex(fs, foldCase).governing(parseRelPath(target))?.origin
+    return { rule: index.governing(parseRelPath(target)), grants: index.granting }
   } catch {
-    return undefined // not a path, so not one of ours
+    return { rule: undefined, grants: index.granting } // not a path, so not one of ours
   }
 }

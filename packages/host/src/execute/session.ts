@@ -104,11 +104,26 @@ export class ToolSession implements AsyncDisposable {
         ...(this.#workers ? { workers: this.#workers } : {}),
       },
     )
-    if (outcome.reply.type === 'success' || outcome.cancelled || how.action) return outcome
+    const { reply } = outcome
+    if (reply.type === 'success' || outcome.cancelled || how.action) return outcome
     // What finds it is loaded for a call that failed, and only then.
     const { adviceOn } = await import('./advice.ts')
-    const { notes, forPerson } = await adviceOn({ tool, arguments: args, outcome, project, compiler, env })
-    return { ...outcome, notes: [...outcome.notes, ...notes], forPerson }
+    const { refusal, notes, forPerson } = await adviceOn({
+      tool,
+      arguments: args,
+      policy,
+      outcome,
+      denied: reply.denied,
+      project,
+      compiler,
+      env,
+    })
+    return {
+      ...outcome,
+      reply: { ...reply, message: refusal ?? reply.message },
+      notes: [...outcome.notes, ...notes],
+      forPerson,
+    }
   }
 
   /** Resolves when nothing of it runs any more. */

@@ -1,16 +1,13 @@
 import { formatKeyPath } from '@cordon/config'
-import { CordonError, parseRelPath, setCommand } from '@cordon/policy'
+import { CordonError, guardedName, setCommand } from '@cordon/policy'
 import { trailOf } from '@cordon/workspace'
-import { guardOf, isGuarded, isGuardedOutside } from '../compile/guard.ts'
-import { WRITING } from '../compile/names.ts'
-import { resolveThrough } from '../compile/resolve.ts'
+import { isGuardedOutside, writesGuarded } from '../compile/guard.ts'
 import { SENSITIVE, sensitivePattern } from '../compile/sensitive.ts'
 import type { Subject } from '../compile/subject.ts'
 import type { Hint, OutsidePlace } from '../confine/hints.ts'
 import { relativeToRoot } from '../outside/place.ts'
 import type { Policies } from '../policies.ts'
 import type { Project } from '../project.ts'
-import { guardedName } from '../why/answer.ts'
 import type { RunPlace } from '../why/enforced.ts'
 import type { Edit } from '../why/fix.ts'
 import type { Question } from '../why/question.ts'
@@ -50,19 +47,6 @@ export function withoutGuarded(hint: Hint, project: GrantWorld['project']): Hint
 
 const isGuardedPlace = ({ path, wanted }: OutsidePlace, { guard }: Project): boolean =>
   wanted === 'write' && isGuardedOutside(trailOf('/', path).at(-1)?.path ?? path, guard)
-
-function writesGuarded({ axis, capability, target }: Question, project: Project): boolean {
-  if (axis !== 'fs' || !WRITING.has(capability)) return false
-  const guarded = guardOf(project, project.loaded.config, 'all')
-  try {
-    const path = parseRelPath(target)
-    const led = resolveThrough(project.root)({ path, external: false })
-    return [path, ...(led.kind === 'inside' ? [led.path] : [])].some((each) => isGuarded(each, guarded))
-  } catch (error) {
-    if (error instanceof CordonError) return false // no path that a rule could name
-    throw error
-  }
-}
 
 /**
  * What would allow it, tried in memory; undefined when nothing does, or a rule's own words are needed for it. What is guarded

@@ -7,6 +7,7 @@ import {
   FsAccessError,
   FsIndex,
   type FsRule,
+  guardedName,
   isEnvName,
   type Location,
   locateEntry,
@@ -106,9 +107,6 @@ function fsReason(rule: FsRule, capability: string, allowed: boolean): string {
 
 /** SPEC 4.10, for people. */
 export const guarded = (rule: FsRule): string => guardedName(nameOf(rule))
-
-export const guardedName = (name: string): string =>
-  `${show(name)} is guarded: the host obeys it, or runs it by itself later`
 
 function answerNet(rules: readonly NetRule[], question: Question & { axis: 'net' }): Answer {
   const target = parseNetTarget(question.target)

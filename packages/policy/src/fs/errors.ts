@@ -88,17 +88,33 @@ export interface FsDenial {
   readonly because?: string
   /** Whose rules they are, where that is known: for the edit that would allow it. */
   readonly tool?: string | undefined
+  /** What is guarded there (SPEC 4.10), where the host knows it and another rule, or none, decided. */
+  readonly guarded?: string | undefined
 }
+
+/** SPEC 4.10: why it may not be written. */
+export const guardedName = (name: string): string =>
+  `${show(name)} is guarded: the host obeys it, or runs it by itself later`
 
 function explainFs(asked: string, denied: FsDenial): string {
   const { rule, grants, because } = denied
   if (because !== undefined) return explain({ asked, because, toAllow: 'no rule can' })
+  const granted = grants.map((grant) => `${show(grant.path)} (${[...grant.grants].join(', ')})`)
+  const guarded = guardedIn(denied)
+  // Decision 0443: a model reads this. Which rule lifts the guard is for a person, who asks `cordon why`.
+  if (guarded !== undefined) return explain({ asked, because: guardedName(guarded), granted })
   return explain({
     asked,
     because: rule ? reasonOf(rule) : 'no rule covers that path',
-    granted: grants.map((grant) => `${show(grant.path)} (${[...grant.grants].join(', ')})`),
+    granted,
     toAllow: toAllow(denied),
   })
+}
+
+/** The guard takes back writing; what else is withheld there is withheld by what lies around it. */
+function guardedIn({ capability, rule, guarded }: FsDenial): string | undefined {
+  if (!WRITING.has(capability)) return undefined
+  return rule?.guard === undefined ? guarded : rule.path
 }
 
 const reasonOf = (rule: FsRule): string =>

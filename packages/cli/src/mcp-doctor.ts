@@ -7,7 +7,7 @@ import {
   type Suggestion,
 } from '@cordon/host'
 import { show } from '@cordon/policy'
-import { formatExamination, formatSuggestions } from './format/mcp-doctor.ts'
+import { formatExamination, formatSuggestions, noticedLines } from './format/mcp-doctor.ts'
 import { choiceOf, type ConfigOptions } from './options.ts'
 import { trustTerms } from './project.ts'
 import { EXIT, UsageError, warn } from './report.ts'
@@ -107,7 +107,15 @@ async function needed(
   let kept = accepted
   for (const guess of accepted.filter(({ isExact }) => !isExact)) {
     const others = kept.filter((each) => each !== guess)
-    if (works && !(await checkup.with(others).examine()).works) continue
+    if (works) {
+      const without = await checkup.with(others).examine()
+      world.out.write(
+        noticedLines(without, world.out)
+          .map((line) => `  ${line}\n`)
+          .join(''),
+      )
+      if (!without.works) continue
+    }
     kept = others
     world.out.write(`  not kept, because it did not help: ${show(guess.about)}\n`)
   }

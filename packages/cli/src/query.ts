@@ -72,13 +72,30 @@ interface Wanted {
 
 async function converse(world: World, { text, schema, flags }: Wanted, display: QueryDisplay): Promise<void> {
   const endings = new Endings(world)
+  const conclude = await converseUntilEnd(world, { text, schema, flags }, display, endings)
+  if (!endings.finish()) conclude()
+}
+
+/** When it resolves nothing runs any more, and what servers left has been told. It says how to end: a signal ends us at once. */
+async function converseUntilEnd(
+  world: World,
+  { text, schema, flags }: Wanted,
+  display: QueryDisplay,
+  endings: Endings,
+): Promise<() => void> {
   await using open = await Query.open(optionsFor(world, flags, display))
-  if (!flags.resume && text === undefined) return await talk(world, open, { schema, flags }, display, endings) // `open` is closed after it
+  if (!flags.resume && text === undefined) {
+    await talk(world, open, { schema, flags }, display, endings)
+    return () => undefined
+  }
   const asked = { text: text ?? '', attach: flags.attach, schema }
   const end = await during(endings, open, display, () =>
     flags.resume ? open.resume(schema) : open.ask(asked),
   )
-  finish(world, end, open, display, endings)
+  ways.add(end.steps > 1 ? 'calls' : 'answers')
+  display.end(end, open.model)
+  const { isKept } = open
+  return () => finish(world, end, { isKept })
 }
 
 /** `-e`: whatever goes wrong after somebody took the time to write, their words are not lost. */
@@ -343,10 +360,7 @@ async function during(
   }
 }
 
-function finish(world: World, end: TurnEnd, open: Query, display: QueryDisplay, endings: Endings): void {
-  ways.add(end.steps > 1 ? 'calls' : 'answers')
-  display.end(end, open.model)
-  if (endings.finish()) return
+function finish(world: World, end: TurnEnd, open: Pick<Query, 'isKept'>): void {
   if (end.kind === 'interrupted') {
     sayInterrupted(world, open)
     return world.dieBy('SIGINT')
@@ -362,7 +376,7 @@ function finish(world: World, end: TurnEnd, open: Query, display: QueryDisplay, 
 }
 
 /** What is not kept cannot be gone on with. */
-function sayInterrupted({ err }: World, { isKept }: Query): void {
+function sayInterrupted({ err }: World, { isKept }: Pick<Query, 'isKept'>): void {
   if (isKept) err.write('note: interrupted, and what came is kept; to go on: cordon q --resume\n')
 }
 
@@ -387,7 +401,7 @@ async function talk(
     try {
       const end = await during(endings, open, display, () => open.ask({ text, attach, schema }))
       display.end(end, open.model)
-      if (endings.reason) return void endings.finish()
+      if (endings.reason) return
       if (end.kind === 'interrupted') sayInterrupted(world, open)
       if (schema && end.kind !== 'done') world.finish(EXIT.denied)
       attach = []

@@ -31,12 +31,17 @@ export function formatExamination(server: string, found: Examination, out: Style
           `${style('yellow', 'warning:')} ${reachText(found.unreached.places, home)}`,
           ...recipeLines(found.unreached),
         ]),
+    ...noticedLines(found, out),
     ...(found.said.length === 0
       ? []
       : [`it had said:`, ...found.said.slice(-MOST_SAID).map((line) => `  ${foreign(line, out)}`)]),
   ]
   return `${style('bold', `MCP server ${server}`)}\n${lines.map((line) => `  ${line}\n`).join('')}`
 }
+
+/** SPEC 4.10: what is new since it was started. */
+export const noticedLines = ({ noticed }: Pick<Examination, 'noticed'>, { style }: Style): string[] =>
+  noticed.map((text) => `${style('yellow', 'warning:')} ${text}`)
 
 export const formatSuggestions = (suggestions: readonly Suggestion[], { style }: Style): string =>
   suggestions

@@ -1,4 +1,11 @@
-import { describeDenied, type Forewarning, howEnded, type RunOutcome } from '@cordon/host'
+import {
+  appearedTexts,
+  changedTexts,
+  describeDenied,
+  type Forewarning,
+  howEnded,
+  type RunOutcome,
+} from '@cordon/host'
 import { shellWord, show } from '@cordon/policy'
 import type { Stream } from '../world.ts'
 
@@ -26,7 +33,7 @@ export function formatOutcome(outcome: RunOutcome, { style }: Pick<Stream, 'styl
         `${style('red', denied.movedTo === undefined ? 'still there:' : 'moved aside:')} ${describeDenied(denied)}`,
     ),
     ...changedTexts(exit.changed).map((text) => `${style('red', 'changed:')} ${text}`),
-    ...toldOf(exit.appeared).map((text) => `${style('yellow', 'new:')} ${text}`),
+    ...appearedTexts(exit.appeared).map((text) => `${style('yellow', 'new:')} ${text}`),
     ...notices.map((text) => `${style('yellow', 'note:')} ${text}`),
     ...leftTexts(left).map((text) => `${style('yellow', 'gone:')} ${text}`),
     ...exit.pressure.map((text) => `${style('yellow', 'limit:')} ${text}`),
@@ -69,24 +76,6 @@ function leftTexts(left: RunOutcome['left']): string[] {
       (delicate.length === 0
         ? ''
         : `\n    start-up files, places of secrets, or Cordon’s own, so no flag is named: ${delicate.map(show).join(', ')}`),
-  ]
-}
-
-/** SPEC 4.10: the host replaced a guarded file, say, and so uncovered it for the command. */
-export const changedTexts = (changed: readonly string[]): string[] =>
-  changed.map(
-    (path) =>
-      `${show(path)} was changed while the command ran: look at it, the host obeys or runs it by itself later`,
-  )
-
-/** SPEC 4.10: new files that somebody should look at before the host runs them. */
-export function toldOf(appeared: readonly string[]): string[] {
-  const rest = appeared.length - MOST_LINES
-  return [
-    ...appeared
-      .slice(0, MOST_LINES)
-      .map((path) => `${show(path)} was made, which the host obeys or runs by itself later`),
-    ...(rest > 0 ? [`and ${rest} others of that kind`] : []),
   ]
 }
 

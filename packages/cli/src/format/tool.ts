@@ -1,13 +1,6 @@
-import {
-  type ContentBlock,
-  describeDenied,
-  type ToolOutcome,
-  type ToolSummary,
-  type ToolView,
-} from '@cordon/host'
+import { type ContentBlock, noticed, type ToolOutcome, type ToolSummary, type ToolView } from '@cordon/host'
 import { show } from '@cordon/policy'
 import type { Stream } from '../world.ts'
-import { changedTexts, toldOf } from './outcome.ts'
 import { formatList } from './text.ts'
 
 /** What a tool gave back, for standard output: texts as they are, blobs as the bytes they stand for. */
@@ -63,13 +56,7 @@ export function formatFailure(
 }
 
 /** What a person should know whatever came of the call. */
-export const warningsOf = ({ end, notes }: ToolOutcome): string[] => [
-  ...notes,
-  ...(end?.lost ?? []).map(({ loss, why, fix }) => `not held: ${loss} (${why})\n    fix: ${fix}`),
-  ...(end?.exit.createdDenied ?? []).map((denied) => describeDenied(denied)),
-  ...changedTexts(end?.exit.changed ?? []),
-  ...toldOf(end?.exit.appeared ?? []),
-]
+export const warningsOf = ({ end, notes }: ToolOutcome): string[] => [...notes, ...(end ? noticed(end) : [])]
 
 export const formatTools = (
   tools: readonly ToolSummary[],

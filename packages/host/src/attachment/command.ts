@@ -2,7 +2,8 @@ import type { Readable } from 'node:stream'
 import { show } from '@cordon/policy'
 import { probeKernel, type ProxyDecision } from '@cordon/sandbox'
 import { attachContent, type BlobStore, HostPaths, type Resource } from '@cordon/workspace'
-import { type ConfinedProgram, type Confinement, howEnded, type ProgramEnd } from '../confine/program.ts'
+import { noticed } from '../confine/noticed.ts'
+import { type ConfinedProgram, type Confinement, howEnded } from '../confine/program.ts'
 import { startConfined } from '../confine/start.ts'
 import { AttachFailedError } from './errors.ts'
 import { commandUri } from './grammar.ts'
@@ -36,34 +37,15 @@ export async function attachCommand(argv: Confinement['argv'], context: CommandC
     program.stdin.end()
     const tooLarge = (): Error => new AttachFailedError(uri, `it wrote more than ${limits.bytes / MIB} MiB`)
     const content = succeeding(uri, program, bounded(program.stdout, limits.bytes, tooLarge))
-    const resource = await attachContent(content, { uri }, context.store)
-    const { lost, exit } = await program.ended
-    context.warn([
-      ...lost.map(({ loss, why }) => `not held while ${uri} ran: ${loss} (${why})`),
-      ...newPaths(uri, exit),
-    ])
-    return resource
+    return await attachContent(content, { uri }, context.store)
   } catch (error) {
     throw deadline.explain(error, (why) => new AttachFailedError(uri, why))
   } finally {
     deadline.end() // kills it, if it still runs
-    await program?.ended.catch(() => undefined)
+    const end = await program?.ended.catch(() => undefined)
+    if (end) context.warn(noticed(end).map((text) => `${uri}: ${text}`))
   }
 }
-
-/** SPEC 4.10: what is new at a denied or a guarded path, as after every command. */
-const newPaths = (uri: string, { createdDenied, appeared }: ProgramEnd['exit']): readonly string[] => [
-  ...createdDenied.map(({ path, movedTo }) =>
-    movedTo === undefined
-      ? `${show(path)} was made while ${uri} ran although a rule denies it, and is still there`
-      : `${show(path)} was made while ${uri} ran although a rule denies it; it is now ${show(movedTo)}`,
-  ),
-  ...appeared
-    .slice(0, MOST_NAMED)
-    .map((path) => `${show(path)} was made while ${uri} ran: look at it before you go on`),
-]
-
-const MOST_NAMED = 20
 
 /** The content ends only when the command has ended well; otherwise it breaks off, and nothing is kept. */
 async function* succeeding(

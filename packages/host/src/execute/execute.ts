@@ -66,7 +66,7 @@ export interface ToolOutcome {
   /** True when somebody stopped it, rather than the tool itself. */
   readonly cancelled: boolean
   readonly notes: readonly string[]
-  /** How the last process ended; undefined when none was started. */
+  /** How the last process ended, with what was new after each; undefined when none was started. */
   readonly end: ProgramEnd | undefined
   /** Where the rule stands that refused, when the tool says that one did. */
   readonly deniedAt: Origin | undefined
@@ -91,8 +91,9 @@ export async function executeTool(call: ToolCall, world: ToolWorld): Promise<Too
   const args = parseArguments(tool.parameters, call.arguments, await loadPatternTest(tool.parameters))
   const answers: Record<string, Answer> = {}
   let asked: Input['asked']
+  let ran: ProcessOutcome | undefined
   for (let round = 1; ; round++) {
-    const ran = await runOnce(call, world, { arguments: args, answers, asked })
+    ran = withEarlier(await runOnce(call, world, { arguments: args, answers, asked }), ran?.end)
     if (ran.reply.type !== 'needs_input') return outcomeOf(ran, ran.reply, call, world)
     if (round === MOST_ROUNDS)
       return outcomeOf(
@@ -107,6 +108,18 @@ export async function executeTool(call: ToolCall, world: ToolWorld): Promise<Too
     answers[question.id] = answered.answer
     asked = { ...asked, [question.id]: question.text }
   }
+}
+
+/** A process that asked a question has ended as well: what was new by then is told with the rest (SPEC 4.10). */
+function withEarlier(ran: ProcessOutcome, earlier: ProgramEnd | undefined): ProcessOutcome {
+  if (!earlier || !ran.end) return { ...ran, end: ran.end ?? earlier }
+  const { exit } = ran.end
+  const noticed = {
+    createdDenied: [...earlier.exit.createdDenied, ...exit.createdDenied],
+    changed: [...new Set([...earlier.exit.changed, ...exit.changed])],
+    appeared: [...new Set([...earlier.exit.appeared, ...exit.appeared])],
+  }
+  return { ...ran, end: { ...ran.end, exit: { ...exit, ...noticed } } }
 }
 
 interface Input {

@@ -48,6 +48,7 @@ export class ToolSession implements AsyncDisposable {
   readonly #options: SessionOptions
   readonly #preparations = new Preparations()
   readonly #workers: Workers | undefined
+  readonly #running = new Set<Promise<ToolOutcome>>()
 
   constructor(options: SessionOptions) {
     const { workers = 'stay' } = options
@@ -62,7 +63,15 @@ export class ToolSession implements AsyncDisposable {
   }
 
   /** SPEC 6.5. Throws as `Preparations` and `executeTool` do; whatever happens once the tool runs is an outcome. */
-  async call(name: string, args: unknown, how: SessionCall = {}): Promise<ToolOutcome> {
+  call(name: string, args: unknown, how: SessionCall = {}): Promise<ToolOutcome> {
+    const running = this.#call(name, args, how)
+    const over = (): void => void this.#running.delete(running)
+    this.#running.add(running)
+    running.then(over, over)
+    return running
+  }
+
+  async #call(name: string, args: unknown, how: SessionCall): Promise<ToolOutcome> {
     const { compiler, env, installation, conversationId, mostStrings } = this.#options
     const project = await this.#options.project()
     const prepared = await this.#preparations.prepare(project, {
@@ -126,8 +135,9 @@ export class ToolSession implements AsyncDisposable {
     }
   }
 
-  /** Resolves when nothing of it runs any more. */
+  /** Resolves when nothing of it runs any more, and whoever called knows what came of it. Stopping a call is the caller's. */
   async close(): Promise<void> {
+    await Promise.allSettled(this.#running)
     await this.#workers?.close()
   }
 

@@ -7,6 +7,8 @@ import { SENSITIVE } from '../compile/sensitive.ts'
 import { writableCode } from '../compile/server-code.ts'
 import type { Subject } from '../compile/subject.ts'
 import type { Hint } from '../confine/hints.ts'
+import { noticed } from '../confine/noticed.ts'
+import type { ProgramEnd } from '../confine/program.ts'
 import { callPaths } from '../execute/call-paths.ts'
 import { openAmbientFilesNow } from '../execute/files-now.ts'
 import type { Leading } from '../execute/judged.ts'
@@ -24,6 +26,7 @@ import type { TrustDesk } from '../mcp/server-trust.ts'
 import type { Compiler, Policies } from '../policies.ts'
 import type { Project } from '../project.ts'
 import { storeOf } from '../trust/gate.ts'
+import { Said } from './said.ts'
 
 /** What the person at the gateway's own terminal, or whoever reads its error output, is told. */
 interface Audience {
@@ -62,6 +65,7 @@ export class Gateway {
   readonly secrets: Secrets
   /** What tools say of files, as the workspace has them. */
   readonly hostPaths: HostPaths
+  readonly #noticed = new Said()
 
   constructor(options: GatewayOptions) {
     const { project, compiler, installation, surroundings, version, only } = options
@@ -137,6 +141,15 @@ export class Gateway {
       shownPaths: (args, files) => (isHeld ? shownPaths(tool, args, files) : this.wordPaths(args)),
       placesOf: (args, files, what) => (isHeld ? placesOf(tool, args, files, what) : undefined),
     }
+  }
+
+  /**
+   * SPEC 4.3, 4.10: what is new when a program has ended, also after its session. Each path once, whoever else ran meanwhile,
+   * and not among the warnings of a server, of which only so many are shown: it could fill them up before.
+   */
+  tellNoticed(who: string, end: ProgramEnd | undefined): void {
+    for (const text of end ? noticed(end) : [])
+      if (this.#noticed.isNew(text)) this.options.audience.warn(`${who}: ${text}`)
   }
 
   policyOf(kind: Subject['kind'], name: string): AccessPolicy | undefined {

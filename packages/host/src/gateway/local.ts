@@ -26,11 +26,12 @@ export interface LocalCall {
  */
 export async function describeLocal(
   name: string,
-  { local }: LocalHolder,
+  { local, gateway }: LocalHolder,
   { arguments: args, signal }: Pick<LocalCall, 'arguments' | 'signal'>,
 ): Promise<string | undefined> {
   try {
-    const { reply } = await local.call(name, args, { action: 'format_arguments', signal })
+    const { reply, end } = await local.call(name, args, { action: 'format_arguments', signal })
+    gateway.tellNoticed(`tool ${name}`, end)
     if (reply.type !== 'success') return undefined
     const text = reply.content.map((block) => (block.type === 'text' ? block.text : '')).join(' ')
     return text.slice(0, MOST_WORDS).replaceAll(/\s+/g, ' ').trim() || undefined
@@ -45,7 +46,7 @@ const MOST_WORDS = 1000
 /** Who has local tools, and tells a person about them. */
 export interface LocalHolder {
   readonly local: ToolSession
-  readonly gateway: Pick<Gateway, 'hostPaths'>
+  readonly gateway: Pick<Gateway, 'hostPaths' | 'tellNoticed'>
   warn(text: string): void
 }
 
@@ -64,6 +65,7 @@ export async function callLocal(
       ...(leaveOut ? { notSearched: leaveOut.patterns } : {}),
       beforeStart: (warnings) => warnings.forEach((warning) => holder.warn(warning)),
     })
+    holder.gateway.tellNoticed(`tool ${name}`, outcome.end)
     for (const { text } of outcome.hints.filter(({ audience }) => audience === 'person'))
       holder.warn(`tool ${name}: hint: ${text}`)
     if (outcome.deniedAt !== undefined)

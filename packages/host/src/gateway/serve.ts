@@ -65,8 +65,8 @@ export function serveClient(gateway: Gateway): ServedClient {
     return {}
   })
   const close = async (): Promise<void> => {
+    await server.close() // stops the calls that are running, whose ends the session waits for
     await session.close()
-    await server.close()
   }
   const gone = new Promise<void>((resolve) => {
     // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the SDK has no other way

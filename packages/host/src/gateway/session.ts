@@ -262,7 +262,10 @@ export class GatewaySession {
         }
       },
       prepare: (client) => this.#listen(name, client),
-      onEnd: ({ exit }) => this.#tellLost(name, exit.left),
+      onEnd: (end) => {
+        this.#tellLost(name, end.exit.left)
+        gateway.tellNoticed(`MCP server ${show(name)}`, end)
+      },
       ...(audience.waiting ? { onWaiting: audience.waiting } : {}),
     }
   }

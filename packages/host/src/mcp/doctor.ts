@@ -6,6 +6,8 @@ import { buildEnvironment, type ProxyDecision } from '@cordon/sandbox'
 import type { Person } from '../approve/approve.ts'
 import { SENSITIVE, sensitivePattern } from '../compile/sensitive.ts'
 import type { Hint, OutsidePlace } from '../confine/hints.ts'
+import { noticed } from '../confine/noticed.ts'
+import type { ProgramEnd } from '../confine/program.ts'
 import { relativeToRoot } from '../outside/place.ts'
 import { compileProject, type Compiler, type Policies } from '../policies.ts'
 import type { Project } from '../project.ts'
@@ -49,6 +51,8 @@ export interface Examination {
   readonly missed: readonly ProxyDecision[]
   readonly hints: readonly Hint[]
   readonly said: readonly string[]
+  /** What the person should look at, now that it has ended. */
+  readonly noticed: readonly string[]
   readonly suggestions: readonly Suggestion[]
   /** Places outside the workspace that it is pointed to, or asked for, and the commands that grant them. */
   readonly unreached: Recipe & { readonly places: readonly OutsidePlace[] }
@@ -115,7 +119,7 @@ export class Checkup {
     const policyOf = (kind: 'server' | 'tool', name: string) =>
       [...policies.bySubject].find(([subject]) => subject.kind === kind && subject.name === name)?.[1]
     const policy = policyOf('server', server)!
-    const starter = this.#starter(policies)
+    const starter = this.#starter(policies, (end) => record.ended(end))
     let connection: Connection | undefined
     try {
       connection = await starter.start(policy)
@@ -140,7 +144,7 @@ export class Checkup {
     return record.result()
   }
 
-  #starter(policies: Policies): ServerStarter {
+  #starter(policies: Policies, onEnd: (end: ProgramEnd) => void): ServerStarter {
     const { server, compiler, surroundings, version, person } = this.#options
     const { root, workspace, loaded } = this.#project
     const plain: ServerWorld = {
@@ -164,6 +168,7 @@ export class Checkup {
       desk: { store: storeOf(workspace, compiler, compiler), person, declined: new Set() },
       cache: new SchemaCache(workspace.local),
       prepare: () => undefined,
+      onEnd,
     })
   }
 
@@ -244,6 +249,7 @@ class Notes {
   #missed: readonly ProxyDecision[] = []
   #hints: readonly Hint[] = []
   #said: readonly string[] = []
+  readonly #noticed = new Set<string>()
   #complaint = ''
 
   constructor(call: DoctorCall | undefined) {
@@ -285,6 +291,10 @@ class Notes {
     this.#hints = [...this.#hints, ...hints(this.#complaint), ...hints(connection.said())]
   }
 
+  ended(end: ProgramEnd): void {
+    for (const text of noticed(end)) this.#noticed.add(text)
+  }
+
   #take({ refused, unreached, hints, said }: Diagnosis): void {
     this.#refused = [...this.#refused, ...refused]
     this.#missed = [...this.#missed, ...unreached]
@@ -294,6 +304,13 @@ class Notes {
 
   result(): Seen {
     const hints = [...new Map(this.#hints.map((hint) => [hint.about, hint])).values()]
-    return { steps: this.#steps, refused: this.#refused, missed: this.#missed, hints, said: this.#said }
+    return {
+      steps: this.#steps,
+      refused: this.#refused,
+      missed: this.#missed,
+      hints,
+      said: this.#said,
+      noticed: [...this.#noticed],
+    }
   }
 }

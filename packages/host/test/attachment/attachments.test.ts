@@ -179,10 +179,19 @@ test('SPEC 4.3 warn: what could not be held is said, and the command runs; enfor
   await expect(attach('enforce')).rejects.toMatchObject({ code: 'UNENFORCEABLE' })
   expect(said).toEqual([])
   await attach('warn')
-  expect(said[0]).toBe(
-    'not held while command:cat a.md ran: nothing keeps a program from the files outside the workspace ' +
+  expect(said[0]!.split('\n', 1)[0]).toBe(
+    'command:cat a.md: not held: nothing keeps a program from the files outside the workspace ' +
       '(the kernel permits neither a new root nor Landlock)',
   )
+})
+
+test('SPEC 4.10: what is new at a guarded path is told, also when the command failed', async () => {
+  const lab = new Lab()
+  lab.write('make.sh', 'mkdir .vscode; exit 1')
+  await expect(lab.open().add(['command:sh make.sh'], never)).rejects.toThrow('ended with 1')
+  expect(lab.warnings).toEqual([
+    `command:sh make.sh: ${lab.root}/.vscode was made, which the host obeys or runs by itself later`,
+  ])
 })
 
 test('a path of this machine in a command is hidden in its URI', async () => {

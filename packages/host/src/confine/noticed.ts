@@ -1,0 +1,32 @@
+import { show } from '@cordon/policy'
+import type { Exit } from '@cordon/sandbox'
+import type { ProgramEnd } from './program.ts'
+import { describeDenied } from './unfinished.ts'
+
+/** What a person is told whatever came of a program; never a model: it is about the host (decision 0440). */
+export const noticed = ({ lost, exit }: Pick<ProgramEnd, 'lost' | 'exit'>): readonly string[] => [
+  ...lost.map(({ loss, why, fix }) => `not held: ${loss} (${why})\n    fix: ${fix}`),
+  ...exit.createdDenied.map((denied) => describeDenied(denied)),
+  ...changedTexts(exit.changed),
+  ...appearedTexts(exit.appeared),
+]
+
+/** SPEC 4.10: the host replaced a guarded file, say, and so uncovered it for the command. */
+export const changedTexts = (changed: Exit['changed']): readonly string[] =>
+  changed.map(
+    (path) =>
+      `${show(path)} was changed while the command ran: look at it, the host obeys or runs it by itself later`,
+  )
+
+/** SPEC 4.10: new files that somebody should look at before the host runs them. */
+export function appearedTexts(appeared: Exit['appeared']): readonly string[] {
+  const rest = appeared.length - MOST_NAMED
+  return [
+    ...appeared
+      .slice(0, MOST_NAMED)
+      .map((path) => `${show(path)} was made, which the host obeys or runs by itself later`),
+    ...(rest > 0 ? [`and ${rest} others of that kind`] : []),
+  ]
+}
+
+const MOST_NAMED = 20

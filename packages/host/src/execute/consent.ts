@@ -1,8 +1,8 @@
-import { show } from '@cordon/policy'
 import type { ShownPath } from '@cordon/tools'
 import type { CallMode } from './call-mode.ts'
 import { judge, type JudgedTool } from './judged.ts'
-import { changedSince, leadsIn } from './shown-paths.ts'
+import { placesInQuestion, TOO_MANY_PLACES } from './question-places.ts'
+import { changedSince } from './shown-paths.ts'
 import { shownValues } from './shown.ts'
 
 /** Whatever has a name and a run mode. */
@@ -14,8 +14,8 @@ export interface ConsentSubject extends JudgedTool {
 export interface Consenter {
   /** True only for an explicit yes. */
   confirms(question: string): Promise<boolean>
-  /** The arguments as they shall be; undefined: do not run it. `secret`: what of them may be secret, in words. */
-  edits(tool: string, args: unknown, secret?: string): Promise<unknown>
+  /** The arguments as they shall be; undefined: do not run it. */
+  edits(question: string, args: unknown): Promise<unknown>
 }
 
 export type Consent =
@@ -38,7 +38,7 @@ export async function askConsent(
   consenter: Consenter | undefined,
 ): Promise<Consent> {
   const { name } = subject
-  const { decided, files, places } = await judge(subject, args)
+  const { decided, files, places: decidedFor } = await judge(subject, args)
   const { secret } = decided
   const refused = (reason: string): Consent => ({
     kind: 'refused',
@@ -47,13 +47,16 @@ export async function askConsent(
   })
   switch (decided.mode) {
     case 'unattended':
-      return { kind: 'run', arguments: args, decision: decided, shown: places }
+      return { kind: 'run', arguments: args, decision: decided, shown: decidedFor }
     case 'skip':
       return refused(SKIPPED)
     case 'ask': {
       if (!consenter) return refused(secret === undefined ? NOBODY : unaskedSecret(secret))
       const shown = subject.shownPaths(args, files)
-      if (!(await consenter.confirms(questionAbout(name, args, { secret, shown })))) return refused(DECLINED)
+      const places = placesInQuestion(args, shown)
+      if (places === undefined) return refused(TOO_MANY_PLACES)
+      const question = `${asked(`Run ${name}?`, secret)}\n${places}${shownValues(args)}`
+      if (!(await consenter.confirms(question))) return refused(DECLINED)
       const changes = changedSince(shown, subject.shownPaths(args, subject.filesNow()))
       if (changes.length > 0) return refused(changedMeanwhile(changes))
       return { kind: 'run', arguments: args, decision: decided, shown }
@@ -61,7 +64,10 @@ export async function askConsent(
     case 'edit': {
       if (!consenter) return refused(NOBODY)
       const shown = subject.shownPaths(args, files)
-      const edited = await consenter.edits(name, args, secret)
+      const places = placesInQuestion(args, shown)
+      if (places === undefined) return refused(TOO_MANY_PLACES)
+      const question = asked(`Run ${name} with these arguments, or change them first?`, secret)
+      const edited = await consenter.edits(places === '' ? question : `${question}\n${places}`, args)
       if (edited === undefined) return refused(DECLINED)
       // Rules by argument are about what runs, and so is what may be secret.
       const now = await judge(subject, edited)
@@ -74,14 +80,8 @@ export async function askConsent(
   }
 }
 
-function questionAbout(
-  name: string,
-  args: unknown,
-  { secret, shown }: { readonly secret: string | undefined; readonly shown: readonly ShownPath[] },
-): string {
-  const leads = leadsIn(shown).map(({ path, place }) => `  (${show(path)} leads to ${show(place)})\n`)
-  return `Run ${name}?${secret === undefined ? '' : ` ${secret}`}\n${shownValues(args)}${leads.join('')}`
-}
+const asked = (question: string, secret: string | undefined): string =>
+  secret === undefined ? question : `${question} ${secret}`
 
 const changedMeanwhile = (changes: readonly string[]): string =>
   `not run, because of what happened while the question stood:\n${changes.join('\n')}\ncall it again, and it is asked about as it is now`

@@ -1,13 +1,14 @@
 import type { ShownPath } from '@cordon/tools'
 import { type CallableTool, type CallMode, decideCallMode } from './call-mode.ts'
 import type { FilesNow } from './files-now.ts'
+import type { WordPath } from './word-paths.ts'
 
 /** Where the calls of a tool lead (decision 0408). */
 export interface Leading {
   /** The files as they are from now on, for the person who is asked. */
   readonly filesNow: () => FilesNow
   /** What a person is shown a call against. */
-  readonly shownPaths: (args: unknown, files: FilesNow) => readonly ShownPath[]
+  readonly shownPaths: (args: unknown, files: FilesNow) => readonly (ShownPath | WordPath)[]
   /** Where it would do or change something, of a tool that can be held to that; undefined: nowhere, or it cannot. */
   readonly placesOf: (
     args: unknown,

@@ -20,13 +20,16 @@ interface ShownValue {
  * with its length. `whole` cuts nothing.
  */
 export const shownValues = (value: unknown, extent: Extent = 'cut'): string =>
-  listed(value, extent, ([way, leaf]) => ({ line: named(way, shownLeaf(way, leaf, extent)), below: [] }))
+  listed(value, extent, plainKey(extent), ([way, leaf]) => ({
+    line: named(way, shownLeaf(way, leaf, extent)),
+    below: [],
+  }))
     .map(({ line }) => `  ${line}\n`)
     .join('')
 
 /** The same for whoever keeps the lines of a text behind a margin: a script is read as it was written. */
 export const shownWithLines = (value: unknown, extent: Extent = 'cut'): readonly ShownValue[] =>
-  listed(value, extent, ([way, leaf]) => {
+  listed(value, extent, extent === 'whole' ? showWhole : show, ([way, leaf]) => {
     const line = named(way, shownLeaf(way, leaf, extent))
     if (typeof leaf !== 'string' || !/\n./s.test(leaf)) return { line, below: [] }
     const lines = leaf.split('\n')
@@ -34,11 +37,48 @@ export const shownWithLines = (value: unknown, extent: Extent = 'cut'): readonly
     return isWhole ? { line: named(way, `(${lines.length} lines)`), below: lines } : { line, below: [] }
   })
 
+/** The texts that `shownValues` shows whole when it cuts: those that say where something is done, and the others, with keys. */
+export function readableIn(value: unknown): {
+  readonly places: readonly string[]
+  readonly others: readonly string[]
+} {
+  const shown = inOrder(leavesOf(value, '', plainKey('cut'))).slice(0, MOST_VALUES)
+  const texts = (leaves: readonly Leaf[]): string[] =>
+    leaves.flatMap(([way, leaf]) => (typeof leaf === 'string' && !isCut(way, leaf) ? [leaf] : []))
+  const ways = shown.flatMap(([way]) => [way, ...way.split(/[.[\]]+/)])
+  return { places: texts(shown.filter(isPlace)), others: [...texts(shown), ...ways] }
+}
+
+/** As much of a text as tells what it is, and how long it is behind the quotation marks, where the text itself cannot say it. */
+export const shownText = (text: string): string =>
+  text.length <= LONGEST_TEXT
+    ? tomlString(text)
+    : `${tomlString(text.slice(0, LONGEST_TEXT).toWellFormed())}… (${text.length} characters)`
+
 type Extent = 'cut' | 'whole'
 
-function listed(value: unknown, extent: Extent, shown: (leaf: Leaf) => ShownValue): ShownValue[] {
-  const all = leavesOf(value, '', extent === 'whole' ? showWhole : show)
-  const lines = [...all.filter(isPlace), ...all.filter((leaf) => !isPlace(leaf))]
+/** With anything but these a key could read as a line of ours, or as the way to another value. */
+const plainKey =
+  (extent: Extent) =>
+  (name: string): string =>
+    /^[\w-]+$/.test(name) && name.length <= LONGEST_TEXT
+      ? name
+      : extent === 'whole'
+        ? tomlString(name)
+        : shownText(name)
+
+const inOrder = (all: readonly Leaf[]): Leaf[] => [
+  ...all.filter(isPlace),
+  ...all.filter((leaf) => !isPlace(leaf)),
+]
+
+function listed(
+  value: unknown,
+  extent: Extent,
+  key: (name: string) => string,
+  shown: (leaf: Leaf) => ShownValue,
+): ShownValue[] {
+  const lines = inOrder(leavesOf(value, '', key))
   const most = extent === 'whole' ? lines.length : MOST_VALUES
   const left = lines.length - most
   return [
@@ -69,7 +109,7 @@ const isPlace = ([way, value]: Leaf): boolean =>
 function shownLeaf(way: string, value: unknown, extent: Extent): string {
   if (typeof value !== 'string') return JSON.stringify(value) ?? 'nothing'
   if (extent === 'whole' || !isCut(way, value)) return tomlString(value)
-  return `${tomlString(value.slice(0, LONGEST_TEXT).toWellFormed())}… (${value.length} characters)`
+  return shownText(value)
 }
 
 const isCut = (way: string, text: string): boolean => text.length > LONGEST_TEXT && !isPlace([way, text])

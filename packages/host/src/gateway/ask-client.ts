@@ -6,7 +6,7 @@ import {
   type ServerContext,
 } from '@modelcontextprotocol/server'
 import { PATIENCE_MS } from './elicit.ts'
-import { inOneLine, plainText, plainValue } from './text.ts'
+import { inOneLine, plainValue, questionOf } from './text.ts'
 
 /** Of one server, at the same time: a person and a model have better things to do. */
 const MOST_AT_ONCE = 2
@@ -43,7 +43,10 @@ export function askClient(
   if (elicitation)
     client.setRequestHandler('elicitation/create', ({ params }) => {
       if (params.mode === 'url') throw refused('a page to be opened is not passed on')
-      const asked = { ...inOneLine(plainValue(params)), message: questionOf(server, params.message) }
+      const asked = {
+        ...inOneLine(plainValue(params)),
+        message: questionOf(`MCP server ${server}`, params.message),
+      }
       return ask(({ mcpReq }) => mcpReq.elicitInput(asked, { signal: mcpReq.signal, timeout: PATIENCE_MS }))
     })
 }
@@ -65,14 +68,6 @@ export function sampleFor(
     ...(offered === undefined || !tools ? {} : { tools: offered }),
     ...(toolChoice === undefined || !tools ? {} : { toolChoice }),
   }
-}
-
-/** Of several lines each is marked, so that none can pass for something that Cordon or the client says. */
-export function questionOf(server: string, text: string): string {
-  const lines = plainText(text).split(/\r?\n/)
-  return lines.length === 1
-    ? `MCP server ${server} asks: ${lines[0]}`
-    : [`MCP server ${server} asks:`, ...lines.map((line) => `> ${line}`)].join('\n')
 }
 
 const refused = (why: string): ProtocolError => new ProtocolError(ProtocolErrorCode.InvalidRequest, why)

@@ -1,7 +1,9 @@
+import { jsonText, showWhole } from '@cordon/policy'
 import type { ClientCapabilities, ServerContext } from '@modelcontextprotocol/server'
 import type { Consenter } from '../execute/consent.ts'
 import type { Answer, Respondent } from '../execute/questions.ts'
 import type { ToolQuestion } from '../execute/result.ts'
+import { inOneLine, plainText, questionOf } from './text.ts'
 
 /** A person takes longer than a program. */
 export const PATIENCE_MS = 10 * 60 * 1000
@@ -33,20 +35,19 @@ export function personBehind(
   }
   return {
     confirms: async (question) => (await elicit(question, {})) !== undefined,
-    edits: async (tool, args, secret) => {
+    edits: async (question, args) => {
       const filled = await elicit(
-        `Run ${tool} with these arguments, or change them first?${secret === undefined ? '' : ` ${secret}`}`,
-        { arguments: { type: 'string', title: 'Arguments (JSON)', default: JSON.stringify(args) } },
+        question,
+        { arguments: { type: 'string', title: 'Arguments (JSON)', default: jsonText(args) } },
         ['arguments'],
       )
       return filled && parsed(filled.content['arguments'])
     },
     answer: async (tool, question) => {
-      const filled = await elicit(`${tool} asks: ${question.text}`, { answer: fieldFor(question) }, [
-        'answer',
-      ])
+      const field = { answer: fieldFor(question) }
+      const filled = await elicit(questionOf(tool, question.text), field, ['answer'])
       const answer = filled?.content['answer']
-      return isAnswer(answer) ? answer : undefined
+      return isAnswer(answer) ? asOffered(question, answer) : undefined
     },
   }
 }
@@ -64,10 +65,22 @@ function fieldFor({ answer_type, options = [], default: preset }: ToolQuestion):
     case 'boolean':
       return { type: 'boolean', title: 'Answer', ...(typeof preset === 'boolean' ? { default: preset } : {}) }
     case 'select':
-      return { type: 'string', title: 'Answer', enum: [...options] }
+      return { type: 'string', title: 'Answer', enum: options.map(showWhole) }
     case 'text':
-      return { type: 'string', title: 'Answer', ...(typeof preset === 'string' ? { default: preset } : {}) }
+      return {
+        type: 'string',
+        title: 'Answer',
+        ...(typeof preset === 'string' ? { default: presetText(preset) } : {}),
+      }
   }
+}
+
+const presetText = (preset: string): string => inOneLine(plainText(preset))
+
+/** What a tool offers is shown with nothing in it that cannot be seen; what it gets is what it offered. */
+function asOffered({ answer_type, options = [], default: preset }: ToolQuestion, answer: Answer): Answer {
+  if (answer_type === 'select') return options.find((option) => showWhole(option) === answer) ?? answer
+  return typeof preset === 'string' && presetText(preset) === answer ? preset : answer
 }
 
 /** What is no JSON is no call. */

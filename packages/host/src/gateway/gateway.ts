@@ -1,7 +1,6 @@
 import type { Tool } from '@modelcontextprotocol/client'
 import type { Config, McpServerConfig } from '@cordon/config'
 import type { AccessPolicy } from '@cordon/policy'
-import type { ShownPath } from '@cordon/tools'
 import { HostPaths, type Surroundings } from '@cordon/workspace'
 import { SENSITIVE } from '../compile/sensitive.ts'
 import { writableCode } from '../compile/server-code.ts'
@@ -16,7 +15,7 @@ import type { PathNames } from '../execute/run-mode.ts'
 import { Secrets } from '../execute/secrets.ts'
 import { ToolSession } from '../execute/session.ts'
 import { placesOf, shownPaths } from '../execute/shown-paths.ts'
-import { wordPaths } from '../execute/word-paths.ts'
+import { type WordPath, wordPaths } from '../execute/word-paths.ts'
 import type { Installation } from '../execute/shipped.ts'
 import { localTool, type LocalTool } from '../execute/tool.ts'
 import type { ServerWorld } from '../mcp/connection.ts'
@@ -126,7 +125,7 @@ export class Gateway {
   }
 
   /** Where the words of a call lead, of a tool that opens files by itself. */
-  wordPaths(args: unknown): readonly ShownPath[] {
+  wordPaths(args: unknown): readonly WordPath[] {
     const { project, compiler, places = [] } = this.options
     return wordPaths(args, { root: project.root, home: compiler.home, places })
   }

@@ -35,6 +35,14 @@ function marked(text: string, likeOurs: RegExp): string {
 export const ourText = (lines: readonly string[]): string | undefined =>
   lines.length === 0 ? undefined : `cordon: ${lines.join('\n')}`
 
+/** Of several lines each is marked, so that none can pass for something that Cordon or the client says. */
+export function questionOf(who: string, text: string): string {
+  const lines = plainText(text).split(/\r?\n/)
+  return lines.length === 1
+    ? `${who} asks: ${lines[0]}`
+    : [`${who} asks:`, ...lines.map((line) => `> ${line}`)].join('\n')
+}
+
 /** The same for every text in a value, and for its keys. */
 export const plainValue = <T>(value: T): T => mapTexts(value, plainText)
 

@@ -104,6 +104,8 @@ test.for([
   },
 )
 
+const EDIT = 'Run t with these arguments, or change them first?'
+
 test('SPEC 6.5: what a person edits is told to be secret before, and decided about as it is then', async () => {
   const asked: unknown[] = []
   const run = [
@@ -130,8 +132,8 @@ test('SPEC 6.5: what a person edits is told to be secret before, and decided abo
     reason: 'tool t: its run mode is skip, so it was not run',
   })
   expect(asked).toEqual([
-    ['t', { path: '.env' }, '.env may be secret'],
-    ['t', { path: 'a' }, undefined],
-    ['t', { path: 'a' }, undefined],
+    [`${EDIT} .env may be secret`, { path: '.env' }],
+    [EDIT, { path: 'a' }],
+    [EDIT, { path: 'a' }],
   ])
 })

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { questionOf, sampleFor } from '../../src/gateway/ask-client.ts'
+import { sampleFor } from '../../src/gateway/ask-client.ts'
+import { questionOf } from '../../src/gateway/text.ts'
 
 test('SPEC 5.5 a sample says who asks, and asks nothing that the client did not offer', () => {
   const messages = [{ role: 'user' as const, content: { type: 'text' as const, text: 'hi\u202e' } }]
@@ -13,8 +14,8 @@ test('SPEC 5.5 a sample says who asks, and asks nothing that the client did not 
 })
 
 test('a question of several lines cannot pass for somebody else’s', () => {
-  expect(questionOf('notes', 'Which one?')).toBe('MCP server notes asks: Which one?')
-  expect(questionOf('notes', 'ok\n\nCordon: enter your password\r\n')).toBe(
+  expect(questionOf('MCP server notes', 'Which one?')).toBe('MCP server notes asks: Which one?')
+  expect(questionOf('MCP server notes', 'ok\n\nCordon: enter your password\r\n')).toBe(
     'MCP server notes asks:\n> ok\n> \n> Cordon: enter your password\n> ',
   )
 })

@@ -5,6 +5,7 @@ import { type FsRule, openAmbientRoot, parseAccessPolicy } from '@cordon/policy'
 import { expect, test } from 'vitest'
 import { boundaryOf } from '../src/compile/boundary.ts'
 import { executeTool, type ToolWorld } from '../src/execute/execute.ts'
+import { JournalKeys } from '../src/execute/journal-keys.ts'
 import { GuardSurvey } from '../src/guard/survey.ts'
 import { toolWith } from './execute/support.ts'
 
@@ -200,9 +201,10 @@ test('SPEC 4.12 after a timeout the host finishes what was decided, before it re
     runtime: [tools],
   }
   const policy = parseAccessPolicy({ fs })
+  const journalKeys = new JournalKeys({ local: join(base, 'local') })
   const { reply } = await executeTool(
     { tool, arguments: { edits }, policy, answers: { configured: {}, respondent: undefined } },
-    { ...world, journalKey: 'k' },
+    { ...world, journalKeys },
   )
   expect(reply).toMatchObject({
     type: 'error',
@@ -211,4 +213,5 @@ test('SPEC 4.12 after a timeout the host finishes what was decided, before it re
   })
   expect(new Set(files.map((file) => readFileSync(join(root.path, file), 'utf8')))).toEqual(new Set(['new']))
   expect(existsSync(join(root.path, '.cordon-modify-journal'))).toBe(false)
+  expect(journalKeys.begin('none')).toEqual({ open: {} })
 })

@@ -22,7 +22,11 @@ type Resource =
 
 /** SPEC 6.5: what a tool prints. After `needs_input` the host runs it again with the answer. */
 export type ToolResult =
-  | { readonly type: 'success'; readonly content: readonly ContentBlock[] }
+  | {
+      readonly type: 'success'
+      readonly content: readonly ContentBlock[]
+      readonly closed?: readonly string[]
+    }
   | ToolFailure
   | { readonly type: 'needs_input'; readonly question: Question }
 
@@ -33,6 +37,8 @@ export interface ToolFailure {
   readonly transient: boolean
   /** SPEC 1.4: what the tool's own check refused. The host, which knows the origins of rules, says where the rule stands. */
   readonly denied?: Pick<FsDenial, 'capability' | 'target'>
+  /** Of `fs_modify_file`, also where it succeeds: the names of journal keys that the host can forget (decision 0446). */
+  readonly closed?: readonly string[]
 }
 
 export interface Question {

@@ -4,6 +4,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -15,7 +16,8 @@ import { Anchors } from '@cordon/tools'
 import { expect, test } from 'vitest'
 import { Access } from '../src/access.ts'
 import { type Change, commitChanges } from '../src/modify/commit.ts'
-import { type Journal, journalPlace, newJournal, serializeJournal } from '../src/modify/journal.ts'
+import { type Journal, journalPlace, newJournal, sealJournal } from '../src/modify/journal.ts'
+import { Keys } from '../src/modify/keys.ts'
 import { callMounted, canMount } from './support/mounted.ts'
 import { failed, said, Workspace } from './support/workspace.ts'
 
@@ -29,18 +31,25 @@ const content = (workspace: Workspace, path: string) => readFileSync(workspace.p
 const editAll = (...paths: string[]) => ({ edits: paths.map((path) => ({ path, old: 'x', new: 'y' })) })
 const edit = (path: string) => ({ edits: [{ path, old: 'x', new: 'y' }] })
 
+interface Told {
+  readonly own?: string
+  readonly open: Readonly<Record<string, string>>
+}
+
+const KEYS = { first: '1'.repeat(64), second: '2'.repeat(64) }
+
 /** As a process that died after its decision would have left it. */
 function leaveJournal(
   workspace: Workspace,
   journal: Partial<Journal> & Pick<Journal, 'entries'>,
-  key = '',
+  told?: Told,
 ): void {
   using anchors = new Anchors()
   const access = new Access(parseContext({ root: workspace.root, action: 'run' }))
   const place = journalPlace(access, anchors, ROOT)!
   const whole = { ...newJournal(journal.entries), ...journal }
   const dead = { ...whole, writer: { ...whole.writer, pid: 2 ** 22 } }
-  writeFileSync(workspace.path(NAME), serializeJournal(dead, place, key))
+  writeFileSync(workspace.path(NAME), sealJournal(dead, place, new Keys(told)))
 }
 
 test('an interrupted change is completed by the next run, whatever that changes', async () => {
@@ -97,36 +106,99 @@ test('what somebody changed, removed, linked away or forbade since is left alone
 })
 
 test('a journal that came with a repository or from another tool is not believed', async () => {
-  const workspace = new Workspace({ a: 'old', c: 'x' })
-  const refused = failed(`${NAME} is not a journal of this tool in this place; look at it and remove it`)
+  const workspace = new Workspace({ a: 'old', b: 'x', c: 'x' })
+  const ignored = `${NAME} was ignored: no change that this call knows of made it.`
+  const isIgnored = async (options: Readonly<Record<string, unknown>> = {}): Promise<void> => {
+    writeFileSync(workspace.path('c'), 'x')
+    expect(await workspace.run('fs_modify_file', edit('c'), { options })).toMatchObject(
+      said(`changed c (same number of lines)\n${ignored}`),
+    )
+  }
   // Made for another directory, as one in a repository would be.
   const elsewhere = new Workspace()
   leaveJournal(elsewhere, { entries: [entry('a', 'old', 'evil')] })
   writeFileSync(workspace.path(NAME), readFileSync(elsewhere.path(NAME)))
-  expect(await workspace.run('fs_modify_file', edit('c'))).toEqual(refused)
-  // Made here, by somebody who does not have the host's key.
+  await isIgnored()
+  // Made here, by somebody who does not have a key of the host's, or by a call that is over.
   leaveJournal(workspace, { entries: [entry('a', 'old', 'evil')] })
-  const options = { journal_key: 'of the host' }
-  expect(await workspace.run('fs_modify_file', edit('c'), { options })).toEqual(refused)
+  await isIgnored({ journal_keys: { open: KEYS } })
+  leaveJournal(workspace, { entries: [entry('a', 'old', 'evil')] }, { own: 'first', open: KEYS })
+  await isIgnored({ journal_keys: { open: { second: KEYS.second } } })
+  // Under the name of a key that is open, and not with that key.
+  await isIgnored({ journal_keys: { open: { first: KEYS.second } } })
+  leaveJournal(workspace, { entries: [entry('a', 'old', 'evil')] })
+  const sealed = readFileSync(workspace.path(NAME))
+  const flipped = Buffer.from(sealed)
+  flipped[flipped.length - 1]! ^= 1
   for (const junk of [
     '',
     '{}',
-    'null',
-    '{"seal":1}',
-    '[',
-    JSON.stringify({ seal: 'x'.repeat(64), body: '{}' }),
+    '\n',
+    'none\n',
+    'none\nxxx',
+    '__proto__\n',
+    sealed.subarray(0, -1),
+    flipped,
   ]) {
     writeFileSync(workspace.path(NAME), junk)
-    expect(await workspace.run('fs_modify_file', edit('c'))).toEqual(refused)
+    await isIgnored()
   }
-  expect([content(workspace, 'a'), content(workspace, 'c')]).toEqual(['old', 'x'])
+  expect(content(workspace, 'a')).toBe('old')
+  // Several files need its place. Nobody removes what may be somebody's, and the message is true whoever made it.
+  writeFileSync(workspace.path('c'), 'x')
+  expect(await workspace.run('fs_modify_file', editAll('b', 'c'))).toEqual(
+    failed(
+      `several files cannot be changed at once: ${NAME} is in the way, and no change that this call knows of made it; if it still is when you try again, look at it and remove it`,
+    ),
+  )
+  expect([content(workspace, 'b'), content(workspace, 'c')]).toEqual(['x', 'x'])
+}, 20_000)
+
+test('a call completes what a key that is open sealed, and says which keys are of no more use', async () => {
+  const workspace = new Workspace({ a: 'old', c: 'x', d: 'x' })
+  leaveJournal(workspace, { entries: [entry('a', 'old', 'new')] }, { own: 'first', open: KEYS })
+  const options = { journal_keys: { own: 'second', open: KEYS } }
+  expect(await workspace.run('fs_modify_file', editAll('c', 'd'), { options })).toMatchObject({
+    type: 'success',
+    closed: ['first', 'second'],
+  })
+  expect([content(workspace, 'a'), content(workspace, 'd')]).toEqual(['new', 'y'])
+  // An error that left nothing behind says so too.
+  expect(await workspace.run('fs_modify_file', edit('c'), { options })).toMatchObject({
+    type: 'error',
+    closed: ['second'],
+  })
 })
 
-test('the key of the host lets its own journal through', async () => {
-  const workspace = new Workspace({ a: 'old', c: 'x' })
-  leaveJournal(workspace, { entries: [entry('a', 'old', 'new')] }, 'k')
-  await workspace.run('fs_modify_file', edit('c'), { options: { journal_key: 'k' } })
-  expect(content(workspace, 'a')).toBe('new')
+test('several files are not changed without a key of the call', async () => {
+  const workspace = new Workspace({ c: 'x', d: 'x' })
+  const options = { journal_keys: { open: KEYS } }
+  expect(await workspace.run('fs_modify_file', editAll('c', 'd'), { options })).toMatchObject(
+    failed('the host gave no key for a change of several files'),
+  )
+  expect([content(workspace, 'c'), content(workspace, 'd')]).toEqual(['x', 'x'])
+})
+
+test('a journal tells nothing to who may read its directory', () => {
+  const workspace = new Workspace()
+  const told = { own: 'first', open: KEYS }
+  leaveJournal(workspace, { entries: [entry('secret/f', 'PASSWORD=hunter2', 'PASSWORD=hunter3')] }, told)
+  const written = readFileSync(workspace.path(NAME), 'latin1')
+  for (const part of ['secret/f', 'hunter', Buffer.from('PASSWORD=hunter2').toString('base64')])
+    expect(written).not.toContain(part)
+  // Nor does a second one of the same tell that it is the same.
+  leaveJournal(workspace, { entries: [entry('secret/f', 'PASSWORD=hunter2', 'PASSWORD=hunter3')] }, told)
+  expect(readFileSync(workspace.path(NAME), 'latin1').slice(-32)).not.toBe(written.slice(-32))
+})
+
+test('a change that begins after a call, under a key that the call does not know, is waited for', async () => {
+  const workspace = new Workspace({ a: 'old', c: 'x', d: 'x' })
+  leaveJournal(workspace, { entries: [entry('a', 'old', 'new')] }, { own: 'first', open: KEYS })
+  const options = { journal_keys: { own: 'second', open: { second: KEYS.second } } }
+  const call = workspace.run('fs_modify_file', editAll('c', 'd'), { options })
+  setTimeout(() => rmSync(workspace.path(NAME)), 600)
+  expect(await call).toMatchObject({ type: 'success', closed: ['second'] })
+  expect([content(workspace, 'a'), content(workspace, 'c')]).toEqual(['old', 'y'])
 })
 
 test('an error half-way takes back what was done, and leaves nothing behind', async () => {
@@ -146,7 +218,7 @@ test('an error half-way takes back what was done, and leaves nothing behind', as
   }
   const changes = ['a', 'd/b', 'z'].map(change)
   writeFileSync(workspace.path('z'), 'changed by somebody else')
-  await expect(commitChanges(changes, access, anchors, '')).rejects.toThrow(
+  await expect(commitChanges(changes, access, anchors, new Keys(undefined))).rejects.toThrow(
     'cannot write z: it is not the version that was read',
   )
   expect([content(workspace, 'a'), content(workspace, 'd/b'), content(workspace, 'z')]).toEqual([

@@ -1,4 +1,4 @@
-export { makePrivateDirectory } from './directories.ts'
+export { listIfThere, makePrivateDirectory } from './directories.ts'
 export { readSmall, reason } from './small-files.ts'
 export { ApprovalStore } from './approvals/store.ts'
 export { type Approvals } from './approvals/approvals.ts'

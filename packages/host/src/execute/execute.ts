@@ -14,12 +14,14 @@ import type { StopSignal } from '@cordon/sandbox'
 import { describeRecovery, parseArguments, recoverModifications, type ShownPath } from '@cordon/tools'
 import type { Hint } from '../confine/hints.ts'
 import type { ProgramEnd } from '../confine/program.ts'
+import type { JournalKeys, ToldKeys } from './journal-keys.ts'
 import { loadPatternTest } from './patterns.ts'
 import { expandCommand } from './placeholders.ts'
 import { type ProcessOutcome, type ProcessRequest, runProcess } from './process.ts'
 import { type Answer, answerQuestion, type AnswerSources } from './questions.ts'
 import { failure, type ToolReply } from './result.ts'
 import type { LocalTool } from './tool.ts'
+import { touchedBy } from './touched.ts'
 import type { Workers } from '../worker/workers.ts'
 
 /** Where and under what a tool runs. */
@@ -30,8 +32,8 @@ export interface ToolWorld {
   readonly sandbox: SandboxConfig
   /** This user's own place for the workspace. */
   readonly unfinished: string
-  /** Seals the journals of `fs_modify_file`, which no other tool is told. */
-  readonly journalKey?: string
+  /** They seal the journals of `fs_modify_file`; no other tool is told of them. */
+  readonly journalKeys?: JournalKeys
   readonly workspaceId?: string
   readonly conversationId?: string
   /** How many strings the answer of a tool that is not ours may have; undefined: any number. */
@@ -133,8 +135,9 @@ async function runOnce(call: ToolCall, world: ToolWorld, input: Input): Promise<
   const { tool, policy, boundary, signal } = call
   const { root, home, env, sandbox, unfinished } = world
   const told = contextOf(call, world)
+  const keys = keysFor(call, world, input)
   const { value: context, text: saidOfPolicy } = written(told)
-  const data = { context, tool: calledTool(call, world, input) }
+  const data = { context, tool: calledTool(call, world, input, keys) }
   const request: ProcessRequest = {
     argv: expandCommand(tool.command, data),
     stdin: `${saidOfPolicy}"tool":${JSON.stringify(data.tool)}}`,
@@ -155,7 +158,19 @@ async function runOnce(call: ToolCall, world: ToolWorld, input: Input): Promise<
     signal,
   }
   const ran = (await world.workers?.run(tool, request)) ?? (await runProcess(request))
-  return ran.killed && hasJournal(tool) ? { ...ran, reply: await recovered(ran.reply, call, world) } : ran
+  const { closed, ...reply } = ran.reply
+  return { ...ran, reply: keys ? await settled({ reply, closed }, keys, call, world) : reply }
+}
+
+/** A key is made, and kept, only for a call that can need a journal: one that names several files. */
+function keysFor(
+  { tool, action = 'run' }: ToolCall,
+  { journalKeys }: ToolWorld,
+  input: Input,
+): ToldKeys | undefined {
+  if (!hasJournal(tool) || action !== 'run') return undefined
+  const paths = new Set(touchedBy(tool.name, input.arguments).map(({ path }) => path))
+  return journalKeys?.begin(paths.size > 1 ? 'own' : 'none')
 }
 
 /** Of our own tools only `unix_utils` starts programs that are not ours; the others connect to nothing. */
@@ -164,10 +179,31 @@ const connects = ({ shipped, name }: LocalTool, { net }: AccessPolicy): boolean 
 
 const hasJournal = ({ name, shipped }: LocalTool): boolean => shipped && name === 'fs_modify_file'
 
-/** SPEC 4.12: what a tool that was ended had decided and not finished is finished before anything is reported. */
-async function recovered(reply: ToolReply, call: ToolCall, world: ToolWorld): Promise<ToolReply> {
-  const said = await recoverModifications(contextOf(call, world), world.journalKey, 0).then(
-    describeRecovery,
+interface Ended {
+  readonly reply: ToolReply
+  /** Undefined: it was ended before it could say. */
+  readonly closed: readonly string[] | undefined
+}
+
+/**
+ * SPEC 4.12: what a tool had decided and not finished is finished before anything is reported. Then nothing is left that
+ * its key opens, and the key goes too (decision 0446).
+ */
+async function settled(
+  { reply, closed = [] }: Ended,
+  { own, open }: ToldKeys,
+  call: ToolCall,
+  world: ToolWorld,
+): Promise<ToolReply> {
+  const forget = (ids: readonly string[]): void => world.journalKeys?.forget(ids)
+  forget(closed.filter((id) => Object.hasOwn(open, id)))
+  if (own === undefined || closed.includes(own)) return reply
+  const only = { own, open: { [own]: open[own] } }
+  const said = await recoverModifications(contextOf(call, world), only, 0).then(
+    (recovery) => {
+      forget([own])
+      return describeRecovery(recovery)
+    },
     (error: unknown) => {
       if (!(error instanceof CordonError)) throw error
       return [error.message]
@@ -181,12 +217,13 @@ const calledTool = (
   { tool, notSearched, shown }: ToolCall,
   world: ToolWorld,
   { asked, ...input }: Input,
+  keys: ToldKeys | undefined,
 ): Readonly<Record<string, unknown>> => ({
   name: tool.name,
   ...input,
   // For our own alone, which hold themselves to it.
   ...(tool.shipped ? { asked, shown } : {}),
-  options: { ...tool.config.options, ...hostOptions(tool, world, notSearched) },
+  options: { ...tool.config.options, ...hostOptions(tool, world, notSearched, keys) },
 })
 
 interface Written {
@@ -226,14 +263,15 @@ export const contextFor = (
 /** What our own tools are told beside their settings; nothing in a configuration can claim it. */
 const hostOptions = (
   { name, shipped }: LocalTool,
-  { sandbox, journalKey }: ToolWorld,
+  { sandbox }: ToolWorld,
   notSearched: readonly string[] = [],
+  keys?: ToldKeys,
 ): Record<string, unknown> =>
   shipped
     ? {
         confined: sandbox.mode === 'enforce',
         ...(name === 'fs_grep_files' ? { not_searched: notSearched } : {}),
-        ...(name === 'fs_modify_file' && journalKey !== undefined ? { journal_key: journalKey } : {}),
+        ...(name === 'fs_modify_file' ? { journal_keys: keys } : {}),
       }
     : {}
 

@@ -6,7 +6,6 @@ import { type Subject, subjectsOf } from '../compile/subject.ts'
 import { compileProject, type Compiler } from '../policies.ts'
 import type { Project } from '../project.ts'
 import { contextFor } from './execute.ts'
-import { openJournalKey } from './journal-key.ts'
 import type { Installation } from './shipped.ts'
 import { type LocalTool, resolveTool } from './tool.ts'
 import { Ways } from './ways.ts'
@@ -18,7 +17,6 @@ export interface PreparedTool {
   readonly boundary: AccessPolicy | undefined
   /** What the tool is told of its policy. */
   readonly context: Context
-  readonly journalKey?: string
   readonly warnings: readonly string[]
 }
 
@@ -43,13 +41,9 @@ export class Preparations {
   async prepare(project: Project, preparation: Preparation): Promise<PreparedTool> {
     const { name } = preparation
     const kept = this.#kept.get(name)
-    const prepared =
-      kept?.project === project && kept.ways.areSame()
-        ? kept.prepared
-        : await this.#compile(project, preparation)
-    return name === 'fs_modify_file'
-      ? { ...prepared, journalKey: openJournalKey(project.workspace) }
-      : prepared
+    return kept?.project === project && kept.ways.areSame()
+      ? kept.prepared
+      : await this.#compile(project, preparation)
   }
 
   async #compile(

@@ -9,9 +9,11 @@ export type ToolReply =
       readonly content: readonly ContentBlock[]
       /** Of a tool that answers in plain text: programs often say there what came of it. */
       readonly stderr?: string
+      /** As in `ToolFailure`. */
+      readonly closed?: readonly string[]
     }
   | ToolFailure
-  | { readonly type: 'needs_input'; readonly question: ToolQuestion }
+  | { readonly type: 'needs_input'; readonly question: ToolQuestion; readonly closed?: never }
 
 export type ContentBlock =
   | { readonly type: 'text'; readonly text: string }
@@ -125,15 +127,19 @@ export function readAnswer(value: unknown): ToolReply | undefined {
   }
 }
 
+/** Which journal keys are of no more use: heard only from `fs_modify_file`. */
+const readClosed = (closed: unknown): { readonly closed?: readonly string[] } =>
+  Array.isArray(closed) ? { closed: closed.filter((name) => typeof name === 'string') } : {}
+
 const misshapen = (what: string): ToolReply => failure(`the tool's answer has the wrong shape: ${what}`)
 
-function readSuccess({ content }: Fields): ToolReply {
+function readSuccess({ content, closed }: Fields): ToolReply {
   // Some tools have one text to say and say it so.
   if (typeof content === 'string') return { type: 'success', content: [{ type: 'text', text: content }] }
   if (!Array.isArray(content)) return misshapen(`content must be a list, got ${describe(content)}`)
   const wrong = content.findIndex((block) => !isBlock(block))
   if (wrong >= 0) return misshapen(`content[${wrong}] is neither a text nor a resource`)
-  return { type: 'success', content: content as ContentBlock[] }
+  return { type: 'success', content: content as ContentBlock[], ...readClosed(closed) }
 }
 
 function isBlock(value: unknown): value is ContentBlock {
@@ -148,7 +154,7 @@ function isBlock(value: unknown): value is ContentBlock {
   )
 }
 
-function readError({ message, trace, transient, denied }: Fields): ToolReply {
+function readError({ message, trace, transient, denied, closed }: Fields): ToolReply {
   if (typeof message !== 'string') return misshapen(`message must be a string, got ${describe(message)}`)
   const lines = Array.isArray(trace) ? trace.filter((line): line is string => typeof line === 'string') : []
   return {
@@ -157,6 +163,7 @@ function readError({ message, trace, transient, denied }: Fields): ToolReply {
     trace: lines.slice(0, 100),
     transient: transient === true,
     ...(isDenied(denied) ? { denied: { capability: denied.capability, target: denied.target } } : {}),
+    ...readClosed(closed),
   }
 }
 

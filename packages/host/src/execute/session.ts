@@ -5,6 +5,7 @@ import { type Compiler } from '../policies.ts'
 import type { Project } from '../project.ts'
 import { type Bounds, Workers } from '../worker/workers.ts'
 import { executeTool, type ToolOutcome } from './execute.ts'
+import { JournalKeys } from './journal-keys.ts'
 import { Preparations } from './prepare.ts'
 import type { AnswerMemory, Respondent } from './questions.ts'
 import type { Installation } from './shipped.ts'
@@ -80,7 +81,7 @@ export class ToolSession implements AsyncDisposable {
       installation,
       conversationId,
     })
-    const { tool, policy, boundary, context, journalKey, warnings } = prepared
+    const { tool, policy, boundary, context, warnings } = prepared
     how.beforeStart?.(warnings)
     const { root, workspace, loaded } = project
     const outcome = await executeTool(
@@ -108,7 +109,7 @@ export class ToolSession implements AsyncDisposable {
         unfinished: workspace.unfinished,
         workspaceId: workspace.id,
         ...(conversationId === undefined ? {} : { conversationId }),
-        ...(journalKey === undefined ? {} : { journalKey }),
+        journalKeys: new JournalKeys(workspace),
         ...(mostStrings === undefined ? {} : { mostStrings }),
         ...(this.#workers ? { workers: this.#workers } : {}),
       },

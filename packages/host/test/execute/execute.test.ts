@@ -6,7 +6,8 @@ import { type AccessPolicy, openAmbientRoot, parseAccessPolicy } from '@cordon/p
 import type { Workspace } from '@cordon/workspace'
 import { expect, test } from 'vitest'
 import { executeTool, type ToolOutcome, type ToolWorld } from '../../src/execute/execute.ts'
-import { openJournalKey } from '../../src/execute/journal-key.ts'
+import { JournalKeys } from '../../src/execute/journal-keys.ts'
+import { openSecret } from '../../src/execute/open-secret.ts'
 import type { LocalTool } from '../../src/execute/tool.ts'
 import { toolWith } from './support.ts'
 
@@ -108,23 +109,23 @@ test('a command line that is too long is a failed call', async () => {
 })
 
 test('only our own tools are told that they are confined, and no configuration can claim it', async () => {
-  const config = toolWith({ options: { confined: true, journal_key: 'mine', colour: 'red' } }).config
+  const config = toolWith({ options: { confined: true, journal_keys: 'mine', colour: 'red' } }).config
   const told = async (tool: Partial<LocalTool>, mode: 'enforce' | 'warn' | 'off'): Promise<unknown> => {
     const { reply } = await execute(shell('cat', { config, ...tool }), {
       ...world(mode),
-      journalKey: 'secret',
+      journalKeys: new JournalKeys({ local: mkdtempSync(join(tmpdir(), 'cordon-keys-')) }),
     })
     const [block] = reply.type === 'success' ? reply.content : []
     const call = JSON.parse(block?.type === 'text' ? block.text : '') as { tool: { options: unknown } }
     return call.tool.options
   }
-  const own = { confined: true, journal_key: 'mine', colour: 'red' }
+  const own = { confined: true, journal_keys: 'mine', colour: 'red' }
   expect(await told({}, 'enforce')).toEqual(own)
   expect(await told({ shipped: true }, 'enforce')).toEqual(own)
   expect(await told({ shipped: true }, 'off')).toEqual({ ...own, confined: false })
   expect(await told({ shipped: true, name: 'fs_modify_file' }, 'warn')).toEqual({
     confined: false,
-    journal_key: 'secret',
+    journal_keys: { open: {} },
     colour: 'red',
   })
 })
@@ -137,10 +138,10 @@ test('a tool need not read what it is told', async () => {
   })
 })
 
-test('the key of a workspace is made once, and only the user reads it', () => {
+test('a secret of a workspace is made once, and only the user reads it', () => {
   const local = join(mkdtempSync(join(tmpdir(), 'cordon-key-')), 'local')
-  const key = openJournalKey({ local } as Workspace)
+  const key = openSecret({ local } as Workspace, 'a.key')
   expect(key).toMatch(/^[0-9a-f]{64}$/)
-  expect(openJournalKey({ local } as Workspace)).toBe(key)
-  expect(statSync(join(local, 'journal.key')).mode & 0o777).toBe(0o600)
+  expect(openSecret({ local } as Workspace, 'a.key')).toBe(key)
+  expect(statSync(join(local, 'a.key')).mode & 0o777).toBe(0o600)
 })

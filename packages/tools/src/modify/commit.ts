@@ -4,7 +4,8 @@ import { type Access } from '../access.ts'
 import { type Anchors } from '../anchors.ts'
 import { count } from '../content.ts'
 import { ToolError } from '../report.ts'
-import { type Journal, type JournalPlace, journalPlace, newJournal, serializeJournal } from './journal.ts'
+import { type Journal, type JournalPlace, journalPlace, newJournal, sealJournal } from './journal.ts'
+import { type Keys } from './keys.ts'
 import { removeJournal } from './recover.ts'
 
 /** A file as it was read and as it shall be. */
@@ -32,7 +33,7 @@ export async function commitChanges(
   changes: readonly Change[],
   access: Access,
   anchors: Anchors,
-  key: string,
+  keys: Keys,
 ): Promise<void> {
   const [first, ...others] = changes
   if (!first) return
@@ -45,9 +46,9 @@ export async function commitChanges(
     for (const change of changes) staged.push(stage(change, anchors))
     const place = placeFor(changes, access, anchors)
     const journal = newJournal(changes)
-    takePlace(place, journal, key)
-    exchange(changes, staged, anchors, { place, journal, key })
-    removeJournal(place, journal.id, key)
+    takePlace(place, journal, keys)
+    exchange(changes, staged, anchors, { place, journal, keys })
+    finish({ place, journal, keys })
   } finally {
     for (const file of staged) await file.abort()
   }
@@ -69,11 +70,16 @@ function stage({ location, new: content }: Change, anchors: Anchors): StagedFile
 }
 
 /** The moment of decision: the journal appears whole, or not at all. */
-function takePlace(place: JournalPlace, journal: Journal, key: string): void {
+function takePlace(place: JournalPlace, journal: Journal, keys: Keys): void {
+  const sealed = sealJournal(journal, place, keys)
+  keys.use(keys.own)
   try {
-    place.anchor.createExclusive(place.path, serializeJournal(journal, place, key), { mode: 0o600 })
+    place.anchor.createExclusive(place.path, sealed, { mode: 0o600 })
   } catch (error) {
-    if (error instanceof FileError && error.code === 'FILE_EXISTS') throw new JournalTaken()
+    if (error instanceof FileError && error.code === 'FILE_EXISTS') {
+      keys.close(keys.own)
+      throw new JournalTaken()
+    }
     throw error
   }
 }
@@ -81,7 +87,12 @@ function takePlace(place: JournalPlace, journal: Journal, key: string): void {
 interface Decided {
   readonly place: JournalPlace
   readonly journal: Journal
-  readonly key: string
+  readonly keys: Keys
+}
+
+function finish({ place, journal, keys }: Decided): void {
+  removeJournal(place, journal.id, keys)
+  keys.close(keys.own)
 }
 
 function exchange(
@@ -101,10 +112,11 @@ function exchange(
   }
 }
 
-function undo(done: readonly Change[], anchors: Anchors, { place, journal, key }: Decided): void {
+function undo(done: readonly Change[], anchors: Anchors, decided: Decided): void {
+  const { place, journal, keys } = decided
   const failed: CordonError[] = []
   const turned: Journal = { ...journal, direction: 'undo' }
-  place.anchor.writeFile(place.path, serializeJournal(turned, place, key), { mode: 0o600 })
+  place.anchor.writeFile(place.path, sealJournal(turned, place, keys), { mode: 0o600 })
   for (const { location, old, new: written } of done.toReversed()) {
     try {
       const anchor = anchors.of(location)
@@ -116,7 +128,7 @@ function undo(done: readonly Change[], anchors: Anchors, { place, journal, key }
       failed.push(error)
     }
   }
-  if (failed.length === 0) return removeJournal(place, journal.id, key)
+  if (failed.length === 0) return finish(decided)
   throw new ToolError(
     `${count(failed.length, 'file')} could not be put back yet, the next run tries again: ${failed[0]?.message}`,
   )

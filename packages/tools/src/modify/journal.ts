@@ -1,10 +1,10 @@
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import { readFileSync, readlinkSync } from 'node:fs'
 import { type Anchor } from '@cordon/files'
-import { joinRel, type RelPath, ROOT, show, splitEntry } from '@cordon/policy'
+import { joinRel, type RelPath, ROOT, splitEntry } from '@cordon/policy'
 import { type Access } from '../access.ts'
 import { type Anchors } from '../anchors.ts'
-import { ToolError } from '../report.ts'
+import { type Keys } from './keys.ts'
 
 /** One file of a change: enough to go on with it and to take it back. */
 export interface JournalEntry {
@@ -53,13 +53,14 @@ export const newJournal = (entries: readonly JournalEntry[]): Journal => ({
 
 /**
  * Sealed, because a journal tells a tool what to write: one that came with a repository, or that another
- * tool wrote to borrow this one's rights, must not be believed (decision 0073).
+ * tool wrote to borrow this one's rights, must not be believed (decision 0073). And not to be read by those who may
+ * read the directory, but not all the files (decision 0446).
  */
-export function serializeJournal(
+export function sealJournal(
   { id, writer, direction, entries }: Journal,
   place: JournalPlace,
-  key: string,
-): string {
+  keys: Keys,
+): Buffer {
   const body = JSON.stringify({
     id,
     writer,
@@ -70,16 +71,26 @@ export function serializeJournal(
       new: entry.new.toString('base64'),
     })),
   })
-  return JSON.stringify({ seal: sealOf(body, place, key), body })
+  const name = keys.own
+  const nonce = randomBytes(NONCE_BYTES)
+  const cipher = createCipheriv('aes-256-gcm', keyOf(name, keys), nonce)
+  cipher.setAAD(boundTo(name, place))
+  const sealed = [cipher.update(body, 'utf8'), cipher.final()]
+  return Buffer.concat([Buffer.from(`${name}\n`), nonce, cipher.getAuthTag(), ...sealed])
 }
 
-export function parseJournal(text: string, place: JournalPlace, key: string): Journal {
-  const outer = parseObject(text)
-  const { seal, body } = outer ?? {}
-  if (typeof seal !== 'string' || typeof body !== 'string' || !sameText(seal, sealOf(body, place, key)))
-    throw new ToolError(
-      `${show(place.name)} is not a journal of this tool in this place; look at it and remove it`,
-    )
+/** A journal, and the name of the key that opened it. */
+export interface OpenedJournal extends Journal {
+  readonly key: string
+}
+
+/** Undefined: no key of an open change opens it in this place, so nothing in it is believed. */
+export function openJournal(bytes: Buffer, place: JournalPlace, keys: Keys): OpenedJournal | undefined {
+  const end = bytes.subarray(0, LONGEST_NAME).indexOf('\n')
+  const name = bytes.toString('latin1', 0, Math.max(end, 0))
+  const key = keys.find(name)
+  const body = key && decrypt(bytes.subarray(end + 1), key, boundTo(name, place))
+  if (body === undefined) return undefined
   // Sealed by us, so its shape is ours.
   const { id, writer, direction, entries } = JSON.parse(body) as Omit<Journal, 'entries'> & {
     readonly entries: readonly { readonly path: string; readonly old: string; readonly new: string }[]
@@ -89,29 +100,42 @@ export function parseJournal(text: string, place: JournalPlace, key: string): Jo
     writer,
     direction,
     entries: entries.map((e) => ({ path: e.path, old: decode(e.old), new: decode(e.new) })),
+    key: name,
   }
 }
 
-/** Bound to the directory itself, whose number nobody can know beforehand, and to the host's key if there is one. */
-function sealOf(body: string, place: JournalPlace, key: string): string {
-  const directory = splitEntry(place.path)?.parent ?? place.path
-  const { identity } = place.anchor.stat(directory)
-  return createHmac('sha256', key).update(`${identity}\n${body}`).digest('hex')
+function decrypt(sealed: Buffer, key: Buffer, bound: Buffer): string | undefined {
+  const [nonce, tag] = [sealed.subarray(0, NONCE_BYTES), sealed.subarray(NONCE_BYTES, HEAD_BYTES)]
+  if (nonce.length + tag.length < HEAD_BYTES) return undefined
+  const decipher = createDecipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES })
+  decipher.setAAD(bound)
+  decipher.setAuthTag(tag)
+  const opened = decipher.update(sealed.subarray(HEAD_BYTES))
+  try {
+    return Buffer.concat([opened, decipher.final()]).toString('utf8')
+  } catch {
+    return undefined // the tag is not of this content
+  }
 }
+
+function keyOf(name: string, keys: Keys): Buffer {
+  const key = keys.find(name)
+  if (!key) throw new Error('a call was given the name of a key, and no key')
+  return key
+}
+
+/** To the directory itself: a journal is one of the place it was made in. */
+function boundTo(name: string, place: JournalPlace): Buffer {
+  const directory = splitEntry(place.path)?.parent ?? place.path
+  return Buffer.from(`${name}\n${place.anchor.stat(directory).identity}`)
+}
+
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+const HEAD_BYTES = NONCE_BYTES + TAG_BYTES
+const LONGEST_NAME = 64
 
 const decode = (data: string): Buffer => Buffer.from(data, 'base64')
-
-const sameText = (a: string, b: string): boolean =>
-  a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b))
-
-function parseObject(text: string): { readonly seal?: unknown; readonly body?: unknown } | undefined {
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null ? value : undefined
-  } catch {
-    return undefined
-  }
-}
 
 /** Whether the process that wrote it is gone for certain. Another container's or another boot's is not ours to ask. */
 export function isWriterDead({ writer }: Journal): boolean {

@@ -10,8 +10,10 @@ import {
   type JournalEntry,
   type JournalPlace,
   journalPlace,
-  parseJournal,
+  openJournal,
+  type OpenedJournal,
 } from './journal.ts'
+import { Keys } from './keys.ts'
 
 /** What a recovery found and did. */
 export interface Recovery {
@@ -19,6 +21,8 @@ export interface Recovery {
   readonly completed: number
   /** Files that somebody changed, removed or forbade since; they were left as they are. */
   readonly leftAlone: number
+  /** What stands where a journal would, and no change that is open made. */
+  readonly unknown: readonly string[]
 }
 
 /** How long a journal whose writer may be alive is waited for. Completing it beside the writer is safe, only wasteful. */
@@ -33,32 +37,38 @@ const MOST_PLACES = 256
  */
 export async function recoverModifications(
   context: Context,
-  key = '',
+  told?: unknown,
   patience = PATIENCE_MS,
 ): Promise<Recovery> {
   using anchors = new Anchors()
   const access = new Access(context)
-  return await recover(access, anchors, key, patience)
+  return await recover(access, anchors, new Keys(told), patience)
 }
 
 export async function recover(
   access: Access,
   anchors: Anchors,
-  key: string,
+  keys: Keys,
   patience = PATIENCE_MS,
 ): Promise<Recovery> {
+  const unknown: string[] = []
   let [completed, leftAlone] = [0, 0]
   for (const rulePath of placesToLook(access)) {
     const place = openPlace(access, anchors, rulePath)
-    const journal = place && (await abandonedJournal(place, key, patience))
+    const journal = place && (await abandonedJournal(place, keys, patience))
     if (!place || !journal) continue
+    if (journal === 'unknown') {
+      unknown.push(place.name)
+      continue
+    }
     for (const entry of journal.entries) {
       if (complete(access, anchors, journal, entry)) completed++
       else leftAlone++
     }
-    removeJournal(place, journal.id, key)
+    removeJournal(place, journal.id, keys)
+    keys.close(journal.key)
   }
-  return { completed, leftAlone }
+  return { completed, leftAlone, unknown }
 }
 
 export function describeRecovery({ completed, leftAlone }: Recovery): string[] {
@@ -86,22 +96,26 @@ function openPlace(access: Access, anchors: Anchors, rulePath: RelPath): Journal
 /** The journal there, once its writer is done with it or gone. Undefined when there is none. */
 async function abandonedJournal(
   place: JournalPlace,
-  key: string,
+  keys: Keys,
   patience: number,
-): Promise<Journal | undefined> {
+): Promise<OpenedJournal | 'unknown' | undefined> {
   for (;;) {
-    const journal = readJournal(place, key)
+    const journal = readJournal(place, keys)
+    if (journal === 'unknown') return journal
     if (!journal || isWriterDead(journal.value) || Date.now() - journal.since >= patience)
       return journal?.value
     await sleep(50)
   }
 }
 
-function readJournal(place: JournalPlace, key: string): { value: Journal; since: number } | undefined {
+function readJournal(
+  place: JournalPlace,
+  keys: Keys,
+): { value: OpenedJournal; since: number } | 'unknown' | undefined {
   try {
     using file = place.anchor.open(place.path)
-    const value = parseJournal(file.readAll(JOURNAL_LIMIT).toString('utf8'), place, key)
-    return { value, since: file.stat.modifiedMs }
+    const value = openJournal(file.readAll(JOURNAL_LIMIT), place, keys)
+    return value ? { value, since: file.stat.modifiedMs } : 'unknown'
   } catch (error) {
     if (error instanceof FileError && error.code === 'FILE_NOT_FOUND') return undefined
     throw error
@@ -130,8 +144,9 @@ function complete(access: Access, anchors: Anchors, { direction }: Journal, entr
 }
 
 /** Only that very journal: another run may have completed it and put its own in the place. */
-export function removeJournal(place: JournalPlace, id: string, key: string): void {
-  if (readJournal(place, key)?.value.id !== id) return
+export function removeJournal(place: JournalPlace, id: string, keys: Keys): void {
+  const there = readJournal(place, keys)
+  if (!there || there === 'unknown' || there.value.id !== id) return
   try {
     place.anchor.unlink(place.path)
   } catch (error) {

@@ -1,5 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { FileError } from '@cordon/files'
-import { show, showWhole } from '@cordon/policy'
+import { CordonError, show, showWhole } from '@cordon/policy'
 import { Access } from '../access.ts'
 import { type Anchors } from '../anchors.ts'
 import { type AsShown } from '../as-shown.ts'
@@ -8,9 +9,10 @@ import { defineTool } from '../define-tool.ts'
 import { DESCRIPTIONS } from '../descriptions.ts'
 import { type Change, commitChanges, JournalTaken } from '../modify/commit.ts'
 import { editsOf, type FileEdit, MODIFY_PARAMETERS } from '../modify/edits.ts'
+import { Keys } from '../modify/keys.ts'
 import { describeRecovery, recover } from '../modify/recover.ts'
-import { type Tool } from '../protocol.ts'
-import { ToolError } from '../report.ts'
+import { type Tool, type ToolIo, type ToolResult } from '../protocol.ts'
+import { reportError, ToolError } from '../report.ts'
 import { type Seen } from '../seen.ts'
 import { decode } from '../text/encoding.ts'
 
@@ -18,6 +20,8 @@ const LARGEST = 16 * 1024 * 1024
 const LARGEST_SUM = 64 * 1024 * 1024
 const MOST_FILES = 500
 const MOST_TRIES = 20
+/** Between two tries, while something that is not known stands in the journal's place: five seconds in all. */
+const UNKNOWN_MS = 250
 
 export const fsModifyFile: Tool = defineTool({
   name: 'fs_modify_file',
@@ -25,26 +29,53 @@ export const fsModifyFile: Tool = defineTool({
   parameters: MODIFY_PARAMETERS,
   describe: (args) =>
     `change ${[...new Set(editsOf(args).map(({ path }) => path))].map(showWhole).join(', ')}`,
-  async run(args, context, { anchors, shown, options }) {
-    const edits = editsOf(args)
-    const access = new Access(context)
-    const key = typeof options['journal_key'] === 'string' ? options['journal_key'] : ''
-    const notes: string[] = []
-    for (let attempt = 1; ; attempt++) {
-      notes.push(...describeRecovery(await recover(access, anchors, key)))
-      const changes = prepare(edits, access, anchors, shown)
-      const real = changes.filter((change) => !change.old.equals(change.new))
-      try {
-        await commitChanges(real, access, anchors, key)
-        return success(text([...real.map(describeChange), ...unchanged(changes), ...notes].join('\n')))
-      } catch (error) {
-        // Somebody else was faster, and nothing of ours is left: start over with what is there now.
-        const overtaken = error instanceof FileError && error.code === 'FILE_CHANGED'
-        if ((!overtaken && !(error instanceof JournalTaken)) || attempt === MOST_TRIES) throw error
-      }
-    }
+  async run(args, context, io) {
+    const keys = new Keys(io.options['journal_keys'])
+    const result = await modify(editsOf(args), new Access(context), io, keys).catch((error: unknown) => {
+      if (!(error instanceof CordonError)) throw error
+      return reportError(error, 'fs_modify_file')
+    })
+    // Without a host, nobody has anything to forget.
+    return io.options['journal_keys'] === undefined ? result : { ...result, closed: keys.closed }
   },
 })
+
+async function modify(
+  edits: readonly FileEdit[],
+  access: Access,
+  { anchors, shown }: ToolIo,
+  keys: Keys,
+): Promise<ToolResult> {
+  const notes: string[] = []
+  for (let attempt = 1; ; attempt++) {
+    const recovery = await recover(access, anchors, keys)
+    const unknown = recovery.unknown.map(show)
+    notes.push(...describeRecovery(recovery))
+    const changes = prepare(edits, access, anchors, shown)
+    const real = changes.filter((change) => !change.old.equals(change.new))
+    try {
+      await commitChanges(real, access, anchors, keys)
+      const ignored = unknown.map((name) => `${name} was ignored: no change that this call knows of made it.`)
+      return success(
+        text([...real.map(describeChange), ...unchanged(changes), ...notes, ...ignored].join('\n')),
+      )
+    } catch (error) {
+      // Somebody else was faster, and nothing of ours is left: start over with what is there now.
+      const isTaken = error instanceof JournalTaken
+      const overtaken = error instanceof FileError && error.code === 'FILE_CHANGED'
+      if (!overtaken && !isTaken) throw error
+      const isInTheWay = isTaken && unknown.length > 0
+      if (attempt === MOST_TRIES) throw isInTheWay ? inTheWay(unknown) : error
+      // Of a change that began after this call, and will soon be done; or of nobody.
+      if (isInTheWay) await sleep(UNKNOWN_MS)
+    }
+  }
+}
+
+const inTheWay = (names: readonly string[]): ToolError =>
+  new ToolError(
+    `several files cannot be changed at once: ${names.join(', ')} is in the way, and no change that this call knows of made it; if it still is when you try again, look at it and remove it`,
+  )
 
 /** Checks, reads and computes everything before anything is written. */
 function prepare(edits: readonly FileEdit[], access: Access, anchors: Anchors, shown: AsShown): Change[] {

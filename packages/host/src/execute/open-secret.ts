@@ -3,12 +3,6 @@ import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { makePrivateDirectory, type Workspace } from '@cordon/workspace'
 
-/**
- * The secret with which `fs_modify_file` seals its journals (decision 0073), so that nothing in the workspace can make
- * it write.
- */
-export const openJournalKey = (workspace: Workspace): string => openSecret(workspace, 'journal.key')
-
 /** Kept where only the user reads, one for each workspace, made when it is first needed. */
 export function openSecret({ local }: Workspace, name: string): string {
   const file = join(local, name)

@@ -1,0 +1,100 @@
+import { randomBytes } from 'node:crypto'
+import { closeSync, fsyncSync, openSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { CordonError, show } from '@cordon/policy'
+import { listIfThere, makePrivateDirectory, readSmall, reason, type Workspace } from '@cordon/workspace'
+
+/** What `fs_modify_file` is told: the keys of all changes that are open, and which of them is its own. */
+export interface ToldKeys {
+  readonly own?: string
+  readonly open: Readonly<Record<string, string>>
+}
+
+/**
+ * The keys that seal the journals of `fs_modify_file`, one for each call that may leave one (decision 0446). Kept where only
+ * the user reads. A key is there before its call runs, and gone when there is no journal of it: one that somebody
+ * kept and puts back later is then believed by nobody.
+ */
+export class JournalKeys {
+  readonly #directory: string
+
+  constructor({ local }: Pick<Workspace, 'local'>) {
+    this.#directory = join(local, 'journal-keys')
+  }
+
+  /** Throws when it cannot be known which are open, or a new one cannot be kept. */
+  begin(needs: 'own' | 'none'): ToldKeys {
+    const open = this.#open()
+    if (needs === 'none') return { open }
+    const [oldest] = Object.keys(open)
+    if (oldest !== undefined && Object.keys(open).length >= MOST_OPEN) {
+      this.forget([oldest])
+      throw new JournalKeysError(
+        `${MOST_OPEN} changes of several files were interrupted and never completed; the oldest, of ${dateOf(oldest)}, is given up now: if a ${JOURNAL} of it is still somewhere, it completes nothing any more. Call again`,
+      )
+    }
+    const own = `${Date.now().toString(16).padStart(12, '0')}${randomBytes(8).toString('hex')}`
+    const key = randomBytes(32).toString('hex')
+    this.#keep(own, key)
+    return { own, open: { ...open, [own]: key } }
+  }
+
+  forget(ids: readonly string[]): void {
+    for (const id of ids) if (ID.test(id)) rmSync(join(this.#directory, id), { force: true })
+  }
+
+  /** Oldest first. */
+  #open(): Record<string, string> {
+    const open: Record<string, string> = {}
+    for (const id of listIfThere(this.#directory)
+      .filter((name) => ID.test(name))
+      .toSorted()) {
+      const key = this.#read(id)
+      // One that is not whole was never used: its call would have begun only after that.
+      if (key !== undefined && KEY.test(key)) open[id] = key
+    }
+    return open
+  }
+
+  #read(id: string): string | undefined {
+    const file = join(this.#directory, id)
+    try {
+      return readSmall(file, 64)?.bytes.toString('latin1')
+    } catch (error) {
+      throw new JournalKeysError(`cannot read ${show(file)}: ${reason(error)}`)
+    }
+  }
+
+  /** On the disk when it returns, as the journal will be. */
+  #keep(id: string, key: string): void {
+    makePrivateDirectory(this.#directory)
+    try {
+      const file = join(this.#directory, id)
+      writeFileSync(file, key, { mode: 0o600, flag: 'wx' })
+      for (const path of [file, this.#directory, dirname(this.#directory)]) sync(path)
+    } catch (error) {
+      throw new JournalKeysError(`cannot write in ${show(this.#directory)}: ${reason(error)}`)
+    }
+  }
+}
+
+class JournalKeysError extends CordonError {
+  readonly code = 'STORAGE'
+}
+
+/** Each was left by a host that was killed, or waits for room on a disk. */
+const MOST_OPEN = 64
+const JOURNAL = '.cordon-modify-journal'
+const ID = /^[0-9a-f]{28}$/
+const KEY = /^[0-9a-f]{64}$/
+
+const dateOf = (id: string): string => new Date(Number.parseInt(id.slice(0, 12), 16)).toISOString()
+
+function sync(path: string): void {
+  const fd = openSync(path, 'r')
+  try {
+    fsyncSync(fd)
+  } finally {
+    closeSync(fd)
+  }
+}

@@ -12,6 +12,7 @@ import {
 } from '@cordon/policy'
 import { type PathKind, placeRules } from '@cordon/sandbox'
 import { lookAt } from '@cordon/workspace'
+import { READERS } from '../built-in-tools.ts'
 import type { Project } from '../project.ts'
 import { DEFAULT_NET } from './defaults.ts'
 import { guardOf, type GuardRequest, withGuard } from './guard.ts'
@@ -37,8 +38,6 @@ export const onlyReads = (
   { conversation }: Config,
   { kind, name }: Pick<Subject, 'kind' | 'name'>,
 ): boolean => kind === 'tool' && READERS.has(name) && conversation.tools[name]?.command === undefined
-
-const READERS: ReadonlySet<string> = new Set(['fs_read_file', 'fs_list_files', 'fs_grep_files'])
 
 /**
  * SPEC 1.8: whether it asks the rules itself, by the name that it was given. What `unix_utils` reads, and whatever any other

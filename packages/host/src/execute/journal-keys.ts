@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { closeSync, fsyncSync, openSync, rmSync, writeFileSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { createDurably, syncDirectory } from '@cordon/files'
 import { CordonError, show } from '@cordon/policy'
+import { JOURNAL_NAME } from '@cordon/tools'
 import { listIfThere, makePrivateDirectory, readSmall, reason, type Workspace } from '@cordon/workspace'
 
 /** What `fs_modify_file` is told: the keys of all changes that are open, and which of them is its own. */
@@ -30,7 +32,7 @@ export class JournalKeys {
     if (oldest !== undefined && Object.keys(open).length >= MOST_OPEN) {
       this.forget([oldest])
       throw new JournalKeysError(
-        `${MOST_OPEN} changes of several files were interrupted and never completed; the oldest, of ${dateOf(oldest)}, is given up now: if a ${JOURNAL} of it is still somewhere, it completes nothing any more. Call again`,
+        `${MOST_OPEN} changes of several files were interrupted and never completed; the oldest, of ${dateOf(oldest)}, is given up now: if a ${JOURNAL_NAME} of it is still somewhere, it completes nothing any more. Call again`,
       )
     }
     const own = `${Date.now().toString(16).padStart(12, '0')}${randomBytes(8).toString('hex')}`
@@ -69,9 +71,8 @@ export class JournalKeys {
   #keep(id: string, key: string): void {
     makePrivateDirectory(this.#directory)
     try {
-      const file = join(this.#directory, id)
-      writeFileSync(file, key, { mode: 0o600, flag: 'wx' })
-      for (const path of [file, this.#directory, dirname(this.#directory)]) sync(path)
+      createDurably(join(this.#directory, id), key, 0o600)
+      syncDirectory(dirname(this.#directory))
     } catch (error) {
       throw new JournalKeysError(`cannot write in ${show(this.#directory)}: ${reason(error)}`)
     }
@@ -84,17 +85,7 @@ class JournalKeysError extends CordonError {
 
 /** Each was left by a host that was killed, or waits for room on a disk. */
 const MOST_OPEN = 64
-const JOURNAL = '.cordon-modify-journal'
 const ID = /^[0-9a-f]{28}$/
 const KEY = /^[0-9a-f]{64}$/
 
 const dateOf = (id: string): string => new Date(Number.parseInt(id.slice(0, 12), 16)).toISOString()
-
-function sync(path: string): void {
-  const fd = openSync(path, 'r')
-  try {
-    fsyncSync(fd)
-  } finally {
-    closeSync(fd)
-  }
-}

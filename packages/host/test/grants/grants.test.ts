@@ -21,6 +21,12 @@ test(
   },
 )
 
+/** One leads into the other, and grants more there. */
+const ONE_IN_THE_OTHER = [
+  { path: 'fork', external: true, delete: true, execute: true },
+  { path: 'in/deep', external: true, read: true },
+]
+
 /** Each was wrong once. */
 const FOUND = [
   {
@@ -37,10 +43,7 @@ const FOUND = [
   {
     name: 'a program reaches through one mount what another grants there, and why says so',
     tool: 'unix_utils',
-    rules: [
-      { path: 'fork', external: true, delete: true, execute: true },
-      { path: 'in/deep', external: true, read: true },
-    ],
+    rules: ONE_IN_THE_OTHER,
     paths: ['fork/n/f'],
     arguments: { util: 'cat', args: ['--', 'fork/n/f'] },
     verdict: 'done',
@@ -48,10 +51,7 @@ const FOUND = [
   {
     name: 'a shipped tool asks by name, so that it does not',
     tool: 'fs_read_file',
-    rules: [
-      { path: 'fork', external: true, delete: true, execute: true },
-      { path: 'in/deep', external: true, read: true },
-    ],
+    rules: ONE_IN_THE_OTHER,
     paths: ['fork/n/f'],
     arguments: { path: 'fork/n/f' },
     verdict: 'fixed',

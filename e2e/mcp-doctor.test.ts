@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { chmodSync, existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { GatewayClient, smallPlace, UNATTENDED } from './harness/gateway.ts'
@@ -43,6 +43,19 @@ test('mcp doctor says how far a server came, and what would let it work', () => 
   expect(place.cordon(['mcp', 'doctor', 'nobody']).stderr).toBe(
     'cordon: no MCP server is named nobody; there are: needy\n',
   )
+})
+
+test('mcp doctor names the rule that a program of the workspace needs to be started', () => {
+  const place = smallPlace()
+  place.write('own.sh', '#!/bin/sh\nexit 3\n')
+  chmodSync(join(place.root, 'own.sh'), 0o755)
+  place.config(`[providers.mcp.own]\ncommand = "./own.sh"\naccess.fs = [{ path = "src", read = true }]\n`)
+  expect(place.cordon(['mcp', 'doctor', 'own']).stdout).toContain(`  this would allow own.sh:
+    [[providers.mcp.own.access.fs]]
+    path = "own.sh"
+    read = true
+    execute = true
+`)
 })
 
 test('mcp doctor at a terminal tries again with each line, and writes what was accepted', () => {

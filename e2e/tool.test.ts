@@ -594,3 +594,30 @@ parameters = { type = "object", properties = { path = { type = "string" } } }
   ])
   expect(withIt.rest).toEqual(without.rest)
 })
+
+test('SPEC 4.7 a tool whose own program no rule grants: the edit, to a person, also in --json; and then it runs', () => {
+  const own = `
+[conversation.tools.own]
+source = "local"
+run = "unattended"
+command = ["bin/own.sh"]
+[[conversation.tools.own.access.fs]]
+path = "src"
+read = true
+`
+  const setting = workspace(own, { 'bin/own.sh': '#!/bin/sh\ncat src/a\n', 'src/a': 'alpha\n' })
+  const failed = cordon(setting, 'tool', 'run', 'own', '--json')
+  const [line = '', key = '', value = ''] = /cordon config set (\S+) '(.+)'/.exec(failed.stderr) ?? []
+  expect([key, value]).toEqual([
+    'conversation.tools.own.access.fs',
+    '+{ path = "bin/own.sh", read = true, execute = true }',
+  ])
+  expect(JSON.parse(failed.stdout)).toMatchObject({
+    type: 'error',
+    hints: [{ audience: 'person', text: expect.stringContaining(line) }],
+  })
+  expect(cordon(setting, 'why', 'own', 'read', 'src/a').code).toBe(1)
+  expect(cordon(setting, 'config', 'set', key, value).code).toBe(0)
+  expect(cordon(setting, 'why', 'own', 'read', 'src/a').code).toBe(0)
+  expect(cordon(setting, 'tool', 'run', 'own')).toMatchObject({ code: 0, stdout: 'alpha\n' })
+})

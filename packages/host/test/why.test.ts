@@ -259,3 +259,28 @@ test('a way over a link that no rule shows is not there inside, and the edit nam
     fix: { value: '+{ path = "d/link/c/f", update = true }' },
   })
 })
+
+test('SPEC 4.7 a tool whose own program may not be executed can do nothing, and the edit is about that', async () => {
+  const own = tool.replace('["true"]', '["a/f"]')
+  write(`${own}${rule('d', 'read')}`)
+  const fix = { value: '+{ path = "a/f", read = true, execute = true }' }
+  for (const [capability, target] of [
+    ['read', 'd/f'],
+    ['env', 'HOME'],
+  ] as const)
+    expect(await ask(capability, target)).toMatchObject({
+      question: { capability, target },
+      allowed: false,
+      because: 'it cannot be started at all: execute a/f is denied, because no rule covers that path',
+      fix,
+    })
+  expect(await ask('execute', 'a/f')).toMatchObject({ because: 'no rule covers that path', fix })
+  write(`${own}${rule('d', 'read')}${rule('a/f', 'read', 'execute')}`)
+  expect(await ask('read', 'd/f')).toMatchObject({ allowed: true })
+  // Where nothing is confined, nothing keeps it from starting.
+  const outside = { ...options, cfg: ['sandbox.mode="off"'] }
+  write(`${own}${rule('d', 'read')}`)
+  const project = await openAmbientProject(outside)
+  const policies = await compileProject(project, compiler)
+  expect(why(project, policies, 't', parseQuestion('read', 'd/f'), place())).toMatchObject({ allowed: true })
+})

@@ -91,11 +91,12 @@ async function readArguments(text: string, world: World): Promise<unknown> {
 
 /** Content on standard output; why there is none on standard error. Returns what to end with. */
 function print(outcome: ToolOutcome, { json }: RunOptions, world: World): number {
-  const { reply, notes, hints, deniedAt } = outcome
+  const { reply, notes, hints, forPerson, deniedAt } = outcome
   warn(world, warningsOf(outcome))
   // Whoever hands this on to a model leaves out the hints whose audience is the person.
-  if (json)
-    writeJson(world, { ...reply, notes, hints, ...(deniedAt === undefined ? {} : { denied_at: deniedAt }) })
+  const told = [...hints, ...forPerson.map((text) => ({ text, audience: 'person' }))]
+  const where = deniedAt === undefined ? {} : { denied_at: deniedAt }
+  if (json) writeJson(world, { ...reply, notes, hints: told, ...where })
   else if (reply.type === 'success') {
     world.out.write(contentBytes(reply.content, world.out))
     if (reply.stderr !== undefined) world.err.write(world.err.isTerminal ? plain(reply.stderr) : reply.stderr)

@@ -2,7 +2,7 @@ import type { Config } from '@cordon/config'
 import { type AccessPolicy, below, FsIndex, type Root } from '@cordon/policy'
 import { type CodePlaces, codePlaces } from '../mcp/identity.ts'
 import { namesOf, writes } from './names.ts'
-import type { Subject } from './subject.ts'
+import { serverOf, type Subject } from './subject.ts'
 
 /**
  * SPEC 4.10: what a server's next start runs, which the server itself does not change: the files that its command line names,
@@ -60,11 +60,9 @@ export function writableCode(
   )
 }
 
-function codeOf({ kind, name }: Subject, { providers, conversation }: Config, root: Root): CodePlaces {
-  const source = kind === 'tool' ? conversation.tools[name]?.source : undefined
-  const server = kind === 'server' ? name : source?.kind === 'mcp' ? source.server : undefined
-  const config = server === undefined ? undefined : providers.mcp[server]
-  return config ? codePlaces([config.command, ...config.arguments], root.path) : NO_CODE
+function codeOf(subject: Subject, config: Config, root: Root): CodePlaces {
+  const server = serverOf(subject, config)
+  return server ? codePlaces([server.command, ...server.arguments], root.path) : NO_CODE
 }
 
 const NO_CODE: CodePlaces = { files: [], packages: [] }

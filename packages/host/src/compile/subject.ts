@@ -20,6 +20,16 @@ export const PLAIN = 'cordon run'
 export const labelOf = ({ kind, name }: Pick<Subject, 'kind' | 'name'>): string =>
   kind === 'profile' && name === PLAIN ? 'this command' : `${kind} ${show(name)}`
 
+/** The server whose process a subject is; undefined: none. */
+export function serverOf(
+  { kind, name }: Pick<Subject, 'kind' | 'name'>,
+  { providers, conversation }: Config,
+): Config['providers']['mcp'][string] | undefined {
+  if (kind === 'server') return providers.mcp[name]
+  const source = kind === 'tool' ? conversation.tools[name]?.source : undefined
+  return source?.kind === 'mcp' ? providers.mcp[source.server] : undefined
+}
+
 /** SPEC 3.1: all of them are compiled, and all errors reported, before anything runs. */
 export const subjectsOf = (config: Config): Subject[] => [
   ...toolSubjects(config),

@@ -18,7 +18,9 @@ import { listMounts, type MountView } from '../mount/list.ts'
 import { typedPath } from '../outside/place.ts'
 import { compileProject, type Compiler } from '../policies.ts'
 import type { Project } from '../project.ts'
-import { why } from '../why/why.ts'
+import { ownProgram } from '../why/own-program.ts'
+import type { Question } from '../why/question.ts'
+import { why, type Why } from '../why/why.ts'
 import { governing, type ToolOutcome } from './execute.ts'
 import type { LocalTool } from './tool.ts'
 
@@ -54,6 +56,7 @@ export async function adviceOn(call: FailedCall): Promise<Advice> {
     notes: forOthers.map(({ name, tools }) => `the mount ${show(name)} is for ${tools.join(', ')} only`),
     forPerson: [
       ...(guarded ? [guarded.forPerson] : []),
+      ...(await startRefusal(call)),
       ...(await refusalsOf(call)),
       ...forOthers.map(({ name, target }) =>
         [
@@ -87,18 +90,36 @@ function guardedRefusal({
   }
 }
 
+/** That a tool's own program is not there inside, because no rule lets it be executed. */
+async function startRefusal(call: FailedCall): Promise<string[]> {
+  const { tool, outcome, project } = call
+  const program = ownProgram({ kind: 'tool', name: tool.name }, project.loaded.config, project.root)
+  if (program === undefined || outcome.end) return []
+  const question = { axis: 'fs', capability: 'execute', target: program } as const
+  const { allowed, because, fix } = (await asker(call))(question)
+  return allowed ? [] : [[`execute ${show(program)} is denied: ${because}`, ...allowing(fix)].join('\n')]
+}
+
 /** What the proxy refused, with the edit that `cordon why` would name. */
-async function refusalsOf({ tool, outcome, project, compiler, env }: FailedCall): Promise<string[]> {
-  const refused = (outcome.end?.refused ?? []).filter(({ wish }) => wish)
+async function refusalsOf(call: FailedCall): Promise<string[]> {
+  const refused = (call.outcome.end?.refused ?? []).filter(({ wish }) => wish)
   if (refused.length === 0) return []
+  const ask = await asker(call)
+  return notesOf({ refused, unreached: [], hints: [] }, 'person', ({ question }) =>
+    question ? allowing(ask(question).fix) : [],
+  )
+}
+
+async function asker({ tool, project, compiler, env }: FailedCall): Promise<(question: Question) => Why> {
   const policies = await compileProject(project, { ...compiler, person: undefined })
   const place = { cwd: project.root.path, home: compiler.home, env }
-  return notesOf({ refused, unreached: [], hints: [] }, 'person', ({ question }) => {
-    const edit = question && why(project, policies, tool.name, question, place).fix
-    if (!edit) return []
-    const layer = edit.layer === 'workspace' ? undefined : edit.layer
-    return ['  to allow it:', `    ${setCommand({ ...edit, layer })}`]
-  })
+  return (question) => why(project, policies, tool.name, question, place)
+}
+
+function allowing(edit: Why['fix']): readonly string[] {
+  if (!edit) return []
+  const layer = edit.layer === 'workspace' ? undefined : edit.layer
+  return ['  to allow it:', `    ${setCommand({ ...edit, layer })}`]
 }
 
 type Mounted = Pick<MountView, 'name' | 'tools'> & { readonly target: string }

@@ -13,6 +13,7 @@ import { compileProject, type Compiler, type Policies } from '../policies.ts'
 import type { Project } from '../project.ts'
 import { textOf, withText } from '../config-file.ts'
 import { storeOf } from '../trust/gate.ts'
+import { ownProgram } from '../why/own-program.ts'
 import type { Question } from '../why/question.ts'
 import type { Connection, ServerWorld } from './connection.ts'
 import { serverValues } from './clients/values.ts'
@@ -39,7 +40,7 @@ export interface Suggestion {
   readonly toml: string
   /** What it is about: a host, a variable, a path. */
   readonly about: string
-  /** The proxy refused it; otherwise it is a guess from what the server said. */
+  /** It is known that it was refused; otherwise it is a guess from what the server said. */
   readonly isExact: boolean
 }
 
@@ -181,7 +182,10 @@ export class Checkup {
   }
 
   #suggest({ refused, hints }: Pick<Examination, 'refused' | 'hints'>, policies: Policies): Suggestion[] {
-    const exact = refused.map((decision) => ({ question: questionAbout(decision), isExact: true }))
+    const exact = [...this.#ownStart(), ...refused.map(questionAbout)].map((question) => ({
+      question,
+      isExact: true,
+    }))
     const guessed = hints.flatMap(({ question }) => (question ? [{ question, isExact: false }] : []))
     const found = [...exact, ...guessed].flatMap(({ question, isExact }) => {
       const edit = this.#editFor(question, policies)
@@ -190,6 +194,13 @@ export class Checkup {
         : []
     })
     return [...new Map(found.map((each) => [`${each.key} ${each.value}`, each])).values()]
+  }
+
+  /** A program in the workspace is started only where a rule grants it. */
+  #ownStart(): readonly Question[] {
+    const { root, loaded } = this.#project
+    const target = ownProgram({ kind: 'server', name: this.#options.server }, loaded.config, root)
+    return target === undefined ? [] : [{ axis: 'fs', capability: 'execute', target }]
   }
 
   #unreached({ hints }: Seen, policies: Policies): Examination['unreached'] {

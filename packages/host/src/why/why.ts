@@ -1,4 +1,5 @@
 import { basename, dirname, join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import { mergeSources } from '@cordon/config'
 import { show } from '@cordon/policy'
 import { type KernelReport, linksOnTheWay, type Plan, probeKernel } from '@cordon/sandbox'
@@ -11,6 +12,7 @@ import { type Answer, answer } from './answer.ts'
 import { enforce, type Enforced, type Enforcement, planOf, reachedBy, type RunPlace } from './enforced.ts'
 import { findSubject } from './find-subject.ts'
 import { type Edit, findEdit } from './fix.ts'
+import { ownProgram } from './own-program.ts'
 import type { Question } from './question.ts'
 
 export interface Why extends Answer {
@@ -36,7 +38,15 @@ export function why(
   const [because = found.because, ...more] = notes
   const told = verdict === 'refused' ? { ...found, allowed: false, because } : found
   const label = labelOf(subject)
-  if (told.allowed) return { ...told, subject: label, notes, fix: undefined }
+  if (told.allowed)
+    return (
+      neverStarted(project, policies, subject, question, place) ?? {
+        ...told,
+        subject: label,
+        notes,
+        fix: undefined,
+      }
+    )
   const ask = (sources: Project['sources']): Answer => {
     const loaded = mergeSources(sources)
     // An edit of one subject changes no other one's policy.
@@ -48,6 +58,23 @@ export function why(
   }
   const fix = findEdit(told, subject, { sources: project.sources, ask })
   return { ...told, subject: label, notes: more, fix }
+}
+
+/** What is granted helps nobody whose own program may not be executed. Undefined: it may, or needs no rule. */
+function neverStarted(
+  project: Project,
+  policies: Policies,
+  subject: Subject,
+  question: Question,
+  place: RunPlace,
+): Why | undefined {
+  const program = ownProgram(subject, project.loaded.config, project.root)
+  const start = { axis: 'fs', capability: 'execute', target: program ?? '' } as const
+  if (program === undefined || isDeepStrictEqual(question, start)) return undefined
+  const started = why(project, policies, subject.name, start, place)
+  if (started.allowed) return undefined
+  const because = `it cannot be started at all: execute ${show(program)} is denied, because ${started.because}`
+  return { ...started, question, canonical: undefined, because }
 }
 
 interface Asked extends Enforced {

@@ -190,9 +190,9 @@ const registerImport: Register = (parser, world) => {
     .addHelpText(
       'after',
       `
-Looks for Claude Code, Claude Desktop, Cursor, VS Code, Gemini CLI and Codex. Files
-of a project (.mcp.json, .cursor/mcp.json, …) may have come with a clone, and are
-read when you name them. The values of variables stay in the client's file.
+Looks for Claude Code, Claude Desktop, Cursor, VS Code, Gemini CLI and Codex.
+Files of a project (.mcp.json, .cursor/mcp.json, …) may have come with a clone,
+and are read when you name them. The values of variables stay in the client's file.
 
 Examples:
   cordon mcp import --dry-run

@@ -58,8 +58,8 @@ const registerWrap: Register = (parser, world) => {
     .addHelpText(
       'after',
       `
-Takes the options of \`cordon run\`. In a client's configuration, put it before the
-server's command:
+Takes the options of \`cordon run\`. In a client's configuration, put it before
+the server's command:
   "command": "cordon", "args": ["mcp", "wrap", "--env", "GITHUB_TOKEN", "--allow-net", "api.github.com", "--", "github-mcp-server", "stdio"]`,
     )
     .action((words: string[], options: ShowableOptions & WorkspaceOption) => {
@@ -84,9 +84,10 @@ const registerDoctor: Register = (parser, world) => {
     .addHelpText(
       'after',
       `
-At a terminal, each line that would allow something is asked about, and the server
-is tried again with it; at the end what you accepted can be written into your own
-configuration of this workspace. Without a terminal, the lines are printed.
+At a terminal, each line that would allow something is asked about, and the
+server is tried again with it; at the end what you accepted can be written into
+your own configuration of this workspace. Without a terminal, the lines are
+printed.
 
 Exit code: 0 when every server did what it was asked, 1 when one did not.`,
     )

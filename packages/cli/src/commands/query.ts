@@ -72,8 +72,9 @@ export const register: Register = (parser, world) => {
       'after',
       `
 What is piped in is added to the text. Every tool runs confined, under its own
-policy; whether you are asked first is its run mode (conversation.tools.NAME.run).
-Without a terminal, what would have to be asked is refused.
+policy; whether you are asked first is its run mode
+(conversation.tools.NAME.run). Without a terminal, what would have to be asked
+is refused.
 
 Ctrl-C stops the tool that runs, then the turn; what came is kept.
 

@@ -58,7 +58,9 @@ const HELP = `
 Without options the command may read, write and execute in the workspace (the
 directory marked by cordon init, else the git repository around, else the
 current directory), and read what the system has installed. It has no network, a
-minimal environment, and an empty private home and /tmp. Exit code, signals and streams pass through.
+minimal environment, and an empty private home and /tmp. Exit code, signals and
+streams pass through.
+
 A <path> exists: what does not cannot be granted. One outside the workspace adds
 to this. One in it replaces the default there: only what is named is left.
 

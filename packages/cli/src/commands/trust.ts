@@ -44,8 +44,8 @@ What came with the files of a workspace grants nothing until you trust it: its
 .cordon/config.toml, and each .cordon.toml from its root to the current
 directory. Without a subcommand, shows what waits and asks about each.
 
-Exit code: 0 when nothing waits any more, 1 when something does, 2 when something
-does and nobody can be asked.`,
+Exit code: 0 when nothing waits any more, 1 when something does, 2 when
+something does and nobody can be asked.`,
     )
     .action((options: TrustOptions & { readonly yes?: boolean }) => trust(world, options))
 

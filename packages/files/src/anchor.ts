@@ -39,6 +39,7 @@ import { durably, inspectTarget, orTakeBack, syncDirectory, type WriteOptions } 
 import { type Removal, type RemoveOptions, removeTree } from './remove.ts'
 import { StagedFile } from './staged-file.ts'
 import { sweepDirectory } from './sweep.ts'
+import { newTempName } from './temp-name.ts'
 import { VerifiedDirectory } from './verified.ts'
 import { walkDirectory, type WalkEntry, type WalkOptions } from './walk.ts'
 
@@ -148,9 +149,9 @@ export class Anchor implements Disposable {
     }
   }
 
-  /** A file whose final name is not known yet; it waits in `directory`. */
-  stage(directory: RelPath): StagedFile {
-    return this.#stageIn(directory, directory, 'long')
+  /** A file whose final name is not known yet; it waits in `directory`, under a name that tells this call, if it has one. */
+  stage(directory: RelPath, call?: string): StagedFile {
+    return this.#stageIn(directory, directory, 'long', call)
   }
 
   mkdir(path: RelPath, { mode = 0o777 }: { readonly mode?: number } = {}): void {
@@ -289,9 +290,9 @@ export class Anchor implements Disposable {
     return walkDirectory({ reach, path, shown: (each) => this.#handles.shown(each) }, options)
   }
 
-  /** Removes what crashed writers left in this directory (decision 0012); says how many files that were. */
-  sweepTemps(path: RelPath): number {
-    return this.#handles.withDirectory(path, 'sweep', sweepDirectory)
+  /** Removes what crashed writers and these calls left in this directory (decision 0012); says how many files that were. */
+  sweepTemps(path: RelPath, ended?: ReadonlySet<string>): number {
+    return this.#handles.withDirectory(path, 'sweep', (directory) => sweepDirectory(directory, ended))
   }
 
   /** Files and walks that are open stay usable; everything else is an error from now on. */
@@ -320,7 +321,7 @@ export class Anchor implements Disposable {
     return this.#stageIn(this.#handles.entry(path, 'write').parent, path, life)
   }
 
-  #stageIn(directory: RelPath, path: RelPath, life: 'one call' | 'long'): StagedFile {
+  #stageIn(directory: RelPath, path: RelPath, life: 'one call' | 'long', call?: string): StagedFile {
     const held = this.#handles.reach(directory, this.#handles.subject('write', path))
     try {
       this.#sweepSometimes(directory, held.directory)
@@ -328,7 +329,7 @@ export class Anchor implements Disposable {
       held.release()
       throw fileError(error, this.#handles.subject('write', path))
     }
-    return new StagedFile(this.#handles, held, path, life)
+    return new StagedFile(this.#handles, held, path, life, newTempName(call))
   }
 
   /** SPEC 6.4: the next write cleans up. Listing costs, so not more than once a minute in one directory. */

@@ -6,7 +6,6 @@ import { type Handles, type Held } from './handles.ts'
 import { settleExpect, settleExpectNow } from './hash.ts'
 import { inspectTarget, type Slot, publish, setMode, type WriteOptions } from './publish.ts'
 import { guardTemp } from './temp-guard.ts'
-import { newTempName } from './temp-name.ts'
 
 const writeAsync = promisify(write)
 const fsyncAsync = promisify(fsync)
@@ -26,11 +25,11 @@ export class StagedFile implements AsyncDisposable {
   #size = 0
   #running: Promise<void> | undefined
 
-  /** Takes over `held`, the directory of the temporary file; for `one call` also that of the target. */
-  constructor(handles: Handles, held: Held, path: RelPath, life: 'one call' | 'long') {
+  /** Takes over `held`, the directory of the temporary file `name`; for `one call` also that of the target. */
+  constructor(handles: Handles, held: Held, path: RelPath, life: 'one call' | 'long', name: string) {
     this.#handles = handles
     this.#held = held
-    this.#name = newTempName()
+    this.#name = name
     this.#subject = handles.subject('write', path)
     this.#life = life
     try {

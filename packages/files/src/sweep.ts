@@ -3,18 +3,18 @@ import { type Directory } from './directory.ts'
 import { errnoOf } from './errors.ts'
 import { isAbandoned, isTempName } from './temp-name.ts'
 
-/** SPEC 6.4: removes what crashed writers left in this directory. Returns how many it removed. */
-export function sweepDirectory(directory: Directory): number {
+/** SPEC 6.4: removes what crashed writers, and calls that ended, left in this directory. Returns how many it removed. */
+export function sweepDirectory(directory: Directory, ended?: ReadonlySet<string>): number {
   const names = directory.at((base) => readdirSync(base)).filter(isTempName)
   let removed = 0
-  for (const name of names) if (removeAbandoned(directory, name)) removed++
+  for (const name of names) if (removeAbandoned(directory, name, ended)) removed++
   return removed
 }
 
-function removeAbandoned(directory: Directory, name: string): boolean {
+function removeAbandoned(directory: Directory, name: string, ended?: ReadonlySet<string>): boolean {
   return directory.at((base) => {
     const stats = lstatSync(`${base}/${name}`, { bigint: true, throwIfNoEntry: false })
-    if (!stats?.isFile() || !isAbandoned(name, stats, Date.now())) return false
+    if (!stats?.isFile() || !isAbandoned(name, stats, Date.now(), ended)) return false
     try {
       unlinkSync(`${base}/${name}`)
       return true

@@ -6,7 +6,8 @@ import { errnoOf } from './errors.ts'
  * Names of half-written files, `.cordon-tmp-<machine>-<pid>-<start>-<random>`, and the rule that tells an
  * abandoned one from one in use (decision 0012). The name says who writes, so no lock is needed:
  * `machine` is the boot and the pid namespace, without which a pid means nothing; `start` is the
- * process's start time, because pids are used again.
+ * process's start time, because pids are used again. Instead of the machine it may name a call, by 16 hexadecimal
+ * digits: who has seen that end, and nobody else, knows that its writer is dead.
  */
 const PREFIX = '.cordon-tmp-'
 const FORM = /^\.cordon-tmp-([0-9a-f]{16})-(\d{1,10})-(\d{1,20})-[0-9a-f]{16}$/
@@ -17,21 +18,30 @@ const SILENT_MS = 60 * 60 * 1000
 /** Whether a listing shows a half-written file of ours. */
 export const isTempName = (name: string): boolean => name.startsWith(PREFIX)
 
-export const newTempName = (): string =>
-  `${PREFIX}${self().machine}-${process.pid}-${self().start}-${randomBytes(8).toString('hex')}`
+export const newTempName = (owner = self().machine): string =>
+  `${PREFIX}${owner}-${process.pid}-${self().start}-${randomBytes(8).toString('hex')}`
 
 /**
  * In this boot and pid namespace a writer is dead when the kernel says so. Anybody else's (another
  * container, a network share, an earlier boot, another user whose processes may be hidden from us)
  * goes by silence. Being wrong costs the writer a `FILE_CHANGED` at its commit, never data.
+ * `ended`: the calls that are known to be over.
  */
-export function isAbandoned(name: string, stats: BigIntStats, nowMs: number): boolean {
+export function isAbandoned(
+  name: string,
+  stats: BigIntStats,
+  nowMs: number,
+  ended: ReadonlySet<string> = NONE,
+): boolean {
   const parts = FORM.exec(name)
+  if (parts && ended.has(parts[1]!)) return true
   const ours = parts?.[1] === self().machine && Number(stats.uid) === process.geteuid?.()
   if (parts && ours && self().known) return !isRunning(Number(parts[2]), parts[3] ?? '')
   // The change time: every write renews it, and nobody can set it.
   return nowMs - Number(stats.ctimeMs) > SILENT_MS
 }
+
+const NONE: ReadonlySet<string> = new Set()
 
 function isRunning(pid: number, start: string): boolean {
   try {

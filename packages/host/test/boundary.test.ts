@@ -209,9 +209,9 @@ test('SPEC 4.12 after a timeout the host finishes what was decided, before it re
   expect(reply).toMatchObject({
     type: 'error',
     message:
-      'the tool was stopped after 20 s (timeout_secs)\nAn earlier change that was interrupted has been completed (300 files).',
+      'the tool was stopped after 20 s (timeout_secs)\nThe change that was interrupted has been completed (300 files).',
   })
   expect(new Set(files.map((file) => readFileSync(join(root.path, file), 'utf8')))).toEqual(new Set(['new']))
   expect(existsSync(join(root.path, '.cordon-modify-journal'))).toBe(false)
-  expect(journalKeys.begin('none')).toEqual({ open: {} })
+  expect(journalKeys.begin('none')).toEqual({ open: {}, left: [] })
 })

@@ -1,17 +1,19 @@
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import {
   existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
+  realpathSync,
   rmSync,
   statSync,
   symlinkSync,
+  truncateSync,
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { parseContext, ROOT } from '@cordon/policy'
+import { type CanonicalPath, parseContext, type RelPath, ROOT } from '@cordon/policy'
 import { Anchors } from '@cordon/tools'
 import { expect, test } from 'vitest'
 import { Access } from '../src/access.ts'
@@ -41,13 +43,18 @@ const KEYS = { first: '1'.repeat(64), second: '2'.repeat(64) }
 /** As a process that died after its decision would have left it. */
 function leaveJournal(
   workspace: Workspace,
-  journal: Partial<Journal> & Pick<Journal, 'entries'>,
+  journal: Partial<Omit<Journal, 'entries'>> & { readonly entries: readonly ReturnType<typeof entry>[] },
   told?: Told,
 ): void {
   using anchors = new Anchors()
   const access = new Access(parseContext({ root: workspace.root, action: 'run' }))
   const place = journalPlace(access, anchors, ROOT)!
-  const whole = { ...newJournal(journal.entries), ...journal }
+  const anchor = realpathSync(workspace.root) as CanonicalPath
+  const entries = journal.entries.map((each) => ({
+    ...each,
+    at: { anchor, inside: each.path as RelPath },
+  }))
+  const whole = { ...newJournal(entries), ...journal, entries }
   const dead = { ...whole, writer: { ...whole.writer, pid: 2 ** 22 } }
   writeFileSync(workspace.path(NAME), sealJournal(dead, place, new Keys(told)))
 }
@@ -93,7 +100,7 @@ test('what somebody changed, removed, linked away or forbade since is left alone
   }
   expect(await workspace.run('fs_modify_file', edit('d'), { access })).toEqual(
     said(
-      'changed d (same number of lines)\nAn earlier change that was interrupted has been completed (1 file). 4 files had been changed since and were left alone.',
+      'changed d (same number of lines)\nAn earlier change that was interrupted has been completed (1 file).\nChanged by somebody since, and left alone: a, no/c, e, gone.',
     ),
   )
   expect([
@@ -103,6 +110,57 @@ test('what somebody changed, removed, linked away or forbade since is left alone
     content(workspace, 'e'),
   ]).toEqual(['mine', 'new', 'old', 'old'])
   expect(existsSync(workspace.path(NAME))).toBe(false)
+})
+
+test('a link that somebody put there since leads nobody to another file, forward or back', async () => {
+  for (const direction of ['forward', 'undo'] as const) {
+    const [from, to] = direction === 'forward' ? ['old', 'new'] : ['new', 'old']
+    const workspace = new Workspace({ 'src/main': from, 'docs/b': from, c: 'x' })
+    symlinkSync('../src/main', workspace.path('docs/a'))
+    leaveJournal(workspace, {
+      direction,
+      entries: ['docs/a', 'docs/b'].map((path) => entry(path, 'old', 'new')),
+    })
+    const result = await workspace.run('fs_modify_file', edit('c'))
+    expect(JSON.stringify(result)).toContain('Changed by somebody since, and left alone: docs/a.')
+    expect([content(workspace, 'src/main'), content(workspace, 'docs/b')]).toEqual([from, to])
+  }
+})
+
+test('whatever has the name of a journal and is none stops no change of one file', async () => {
+  const workspace = new Workspace({ a: 'x', 'dir/f': '' })
+  const place = workspace.path(NAME)
+  for (const put of [
+    () => symlinkSync('a', place),
+    () => symlinkSync('nowhere', place),
+    () => mkdirSync(place),
+    () => execFileSync('mkfifo', [place]),
+    () => truncateSync(place, (writeFileSync(place, ''), 257 * 1024 * 1024)),
+  ]) {
+    put()
+    writeFileSync(workspace.path('a'), 'x')
+    expect(await workspace.run('fs_modify_file', edit('a'))).toEqual(
+      said(
+        `changed a (same number of lines)\n${NAME} was ignored: no change that this call knows of made it.`,
+      ),
+    )
+    rmSync(place, { recursive: true })
+  }
+})
+
+test('what a killed call had staged is gone with the next one that is told of its end, or with its journal', async () => {
+  const workspace = new Workspace({ 'd/a': 'old', 'd/c': 'x', 'e/b': 'x' })
+  const temp = (call: string): string => `.cordon-tmp-${call}-1-1-${'0'.repeat(16)}`
+  const [dead, alive] = ['a'.repeat(28), 'b'.repeat(28)]
+  const open = { [dead]: KEYS.first, [alive]: KEYS.second }
+  for (const id of [dead, alive])
+    for (const dir of ['d', 'e']) writeFileSync(workspace.path(`${dir}/${temp(id.slice(-16))}`), '')
+  await workspace.run('fs_modify_file', edit('e/b'), { options: { journal_keys: { open, left: [dead] } } })
+  const names = (dir: string) => readdirSync(workspace.path(dir)).sort()
+  expect(names('e')).toEqual([temp(alive.slice(-16)), 'b'])
+  leaveJournal(workspace, { entries: [entry('d/a', 'old', 'new')] }, { own: dead, open })
+  await workspace.run('fs_modify_file', edit('d/c'), { options: { journal_keys: { open } } })
+  expect(names('d')).toEqual([temp(alive.slice(-16)), 'a', 'c'])
 })
 
 test('a journal that came with a repository or from another tool is not believed', async () => {

@@ -11,7 +11,13 @@ import {
   type Root,
 } from '@cordon/policy'
 import type { StopSignal } from '@cordon/sandbox'
-import { describeRecovery, parseArguments, recoverModifications, type ShownPath } from '@cordon/tools'
+import {
+  describeRecovery,
+  parseArguments,
+  recoverModifications,
+  removeStaged,
+  type ShownPath,
+} from '@cordon/tools'
 import type { Hint } from '../confine/hints.ts'
 import type { ProgramEnd } from '../confine/program.ts'
 import type { JournalKeys, ToldKeys } from './journal-keys.ts'
@@ -159,7 +165,9 @@ async function runOnce(call: ToolCall, world: ToolWorld, input: Input): Promise<
   }
   const ran = (await world.workers?.run(tool, request)) ?? (await runProcess(request))
   const { closed, ...reply } = ran.reply
-  return { ...ran, reply: keys ? await settled({ reply, closed }, keys, call, world) : reply }
+  if (!keys) return { ...ran, reply }
+  const paths = touchedBy(tool.name, input.arguments).map(({ path }) => path)
+  return { ...ran, reply: await settled({ reply, closed, paths }, keys, call, world) }
 }
 
 /** A key is made, and kept, only for a call that can need a journal: one that names several files. */
@@ -183,6 +191,8 @@ interface Ended {
   readonly reply: ToolReply
   /** Undefined: it was ended before it could say. */
   readonly closed: readonly string[] | undefined
+  /** What it was to change. */
+  readonly paths: readonly string[]
 }
 
 /**
@@ -190,19 +200,23 @@ interface Ended {
  * its key opens, and the key goes too (decision 0446).
  */
 async function settled(
-  { reply, closed = [] }: Ended,
-  { own, open }: ToldKeys,
+  { reply, closed = [], paths }: Ended,
+  { own, open, left }: ToldKeys,
   call: ToolCall,
   world: ToolWorld,
 ): Promise<ToolReply> {
   const forget = (ids: readonly string[]): void => world.journalKeys?.forget(ids)
   forget(closed.filter((id) => Object.hasOwn(open, id)))
+  // It has looked wherever it may for what a killed host left: what it did not find then, nobody will.
+  if (reply.type === 'success') forget(left)
   if (own === undefined || closed.includes(own)) return reply
   const only = { own, open: { [own]: open[own] } }
-  const said = await recoverModifications(contextOf(call, world), only, 0).then(
+  const context = contextOf(call, world)
+  const said = await recoverModifications(context, only, 0).then(
     (recovery) => {
+      removeStaged(context, own, paths)
       forget([own])
-      return describeRecovery(recovery)
+      return describeRecovery(recovery, 'The change')
     },
     (error: unknown) => {
       if (!(error instanceof CordonError)) throw error

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { rmSync } from 'node:fs'
+import { lstatSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { createDurably, syncDirectory } from '@cordon/files'
+import { createDurably, isAbandoned, newTempName, syncDirectory } from '@cordon/files'
 import { CordonError, show } from '@cordon/policy'
 import { JOURNAL_NAME } from '@cordon/tools'
 import { listIfThere, makePrivateDirectory, readSmall, reason, type Workspace } from '@cordon/workspace'
@@ -10,12 +10,15 @@ import { listIfThere, makePrivateDirectory, readSmall, reason, type Workspace } 
 export interface ToldKeys {
   readonly own?: string
   readonly open: Readonly<Record<string, string>>
+  /** Those of them whose hosts are dead. */
+  readonly left: readonly string[]
 }
 
 /**
  * The keys that seal the journals of `fs_modify_file`, one for each call that may leave one (decision 0446). Kept where only
  * the user reads. A key is there before its call runs, and gone when there is no journal of it: one that somebody
- * kept and puts back later is then believed by nobody.
+ * kept and puts back later is then believed by nobody. Of a host that was killed it is gone after the next call, which has
+ * looked for its journal.
  */
 export class JournalKeys {
   readonly #directory: string
@@ -26,8 +29,8 @@ export class JournalKeys {
 
   /** Throws when it cannot be known which are open, or a new one cannot be kept. */
   begin(needs: 'own' | 'none'): ToldKeys {
-    const open = this.#open()
-    if (needs === 'none') return { open }
+    const { open, left } = this.#open()
+    if (needs === 'none') return { open, left }
     const [oldest] = Object.keys(open)
     if (oldest !== undefined && Object.keys(open).length >= MOST_OPEN) {
       this.forget([oldest])
@@ -38,7 +41,7 @@ export class JournalKeys {
     const own = `${Date.now().toString(16).padStart(12, '0')}${randomBytes(8).toString('hex')}`
     const key = randomBytes(32).toString('hex')
     this.#keep(own, key)
-    return { own, open: { ...open, [own]: key } }
+    return { own, open: { ...open, [own]: key }, left }
   }
 
   forget(ids: readonly string[]): void {
@@ -46,22 +49,26 @@ export class JournalKeys {
   }
 
   /** Oldest first. */
-  #open(): Record<string, string> {
+  #open(): Pick<ToldKeys, 'open' | 'left'> {
     const open: Record<string, string> = {}
+    const left: string[] = []
     for (const id of listIfThere(this.#directory)
       .filter((name) => ID.test(name))
       .toSorted()) {
-      const key = this.#read(id)
+      const [key, host] = this.#read(id)?.split('\n') ?? []
       // One that is not whole was never used: its call would have begun only after that.
-      if (key !== undefined && KEY.test(key)) open[id] = key
+      if (key === undefined || host === undefined || !KEY.test(key)) continue
+      open[id] = key
+      const stats = lstatSync(join(this.#directory, id), { bigint: true, throwIfNoEntry: false })
+      if (stats && isAbandoned(host, stats, Date.now())) left.push(id)
     }
-    return open
+    return { open, left }
   }
 
   #read(id: string): string | undefined {
     const file = join(this.#directory, id)
     try {
-      return readSmall(file, 64)?.bytes.toString('latin1')
+      return readSmall(file, LONGEST)?.bytes.toString('latin1')
     } catch (error) {
       throw new JournalKeysError(`cannot read ${show(file)}: ${reason(error)}`)
     }
@@ -71,7 +78,7 @@ export class JournalKeys {
   #keep(id: string, key: string): void {
     makePrivateDirectory(this.#directory)
     try {
-      createDurably(join(this.#directory, id), key, 0o600)
+      createDurably(join(this.#directory, id), `${key}\n${newTempName()}`, 0o600)
       syncDirectory(dirname(this.#directory))
     } catch (error) {
       throw new JournalKeysError(`cannot write in ${show(this.#directory)}: ${reason(error)}`)
@@ -87,5 +94,7 @@ class JournalKeysError extends CordonError {
 const MOST_OPEN = 64
 const ID = /^[0-9a-f]{28}$/
 const KEY = /^[0-9a-f]{64}$/
+/** A key, and who made it as temporary files say it (decision 0012). */
+const LONGEST = 256
 
 const dateOf = (id: string): string => new Date(Number.parseInt(id.slice(0, 12), 16)).toISOString()

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import {
   existsSync,
   mkdirSync,
@@ -6,14 +6,17 @@ import {
   readdirSync,
   readFileSync,
   realpathSync,
+  renameSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { once } from 'node:events'
 import { setImmediate as turn } from 'node:timers/promises'
+import { newTempName } from '@cordon/files'
 import { openAmbientRoot, parseAccessPolicy } from '@cordon/policy'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { executeTool, type ToolOutcome, type ToolWorld } from '../../src/execute/execute.ts'
@@ -63,7 +66,7 @@ const edit = (paths: readonly string[], old: string, next: string): object => ({
   edits: paths.map((path) => ({ path, old, new: next })),
 })
 
-function modify(args: object): Promise<ToolOutcome> {
+function modify(args: object, signal?: AbortSignal): Promise<ToolOutcome> {
   const tool = {
     ...toolWith({ timeout_secs: 60 }),
     name: 'fs_modify_file',
@@ -72,7 +75,8 @@ function modify(args: object): Promise<ToolOutcome> {
     runtime: [TOOLS],
   }
   const answers = { configured: {}, respondent: undefined }
-  return executeTool({ tool, arguments: args, policy: POLICY, answers }, world)
+  const stop = signal ? { signal } : {}
+  return executeTool({ tool, arguments: args, policy: POLICY, answers, ...stop }, world)
 }
 
 const unrelated = (): Promise<ToolOutcome> => modify(edit(['a/g'], 'one', 'uno'))
@@ -139,6 +143,75 @@ test('nor does one that was being taken back', async () => {
   expect(openKeys()).toEqual([])
 })
 
+test('a journal that was moved away completes nothing later: its call succeeded, and its key is gone', async () => {
+  const call = modify(edit(ALL, 'old', 'new'))
+  await keepJournal(call)
+  renameSync(at(`a/${NAME}`), at('a/copy'))
+  mkdirSync(at(`a/${NAME}`))
+  expect((await call).reply.type).toBe('success')
+  expect(texts(ALL)).toEqual(['new'])
+  expect(openKeys()).toEqual([])
+  put(ALL, 'old') // a person takes it back
+  rmSync(at(`a/${NAME}`), { recursive: true })
+  renameSync(at('a/copy'), at(`a/${NAME}`))
+  expect(saidBy(await unrelated())).toBe(IGNORED)
+  expect(texts(ALL)).toEqual(['old'])
+})
+
+test('nor does moving it away keep a change from being taken back', async () => {
+  const call = modify(edit(ALL, 'old', 'new'))
+  await keepJournal(call)
+  renameSync(at(`a/${NAME}`), at('a/copy'))
+  mkdirSync(at(`a/${NAME}`))
+  put(['z/f'], 'of somebody else')
+  expect((await call).reply.type).toBe('error')
+  expect(texts(['a/f', ...SECRETS])).toEqual(['old'])
+  expect(openKeys()).toEqual([])
+})
+
+test('SPEC 4.12 a link in the place of a file leads no recovery to another one', async () => {
+  put(['secret/target'], 'new')
+  const call = modify(edit(ALL, 'old', 'new'))
+  await keepJournal(call)
+  const isExchanged = (): boolean => texts(['a/f'])[0] === 'new'
+  while (!isExchanged()) await turn()
+  put(['z/f'], 'of somebody else') // so that all is taken back
+  rmSync(at('a/f'))
+  symlinkSync('../secret/target', at('a/f'))
+  const said = saidBy(await call)
+  expect(said).toContain('could not be put back')
+  expect(said).toContain('Changed by somebody since, and left alone: a/f, z/f.')
+  expect(texts(['secret/target'])).toEqual(['new'])
+  expect(texts(SECRETS)).toEqual(['old'])
+  expect(openKeys()).toEqual([])
+})
+
+test('a call that is ended before it decides leaves nothing, neither a key nor what it had written', async () => {
+  const stop = new AbortController()
+  const call = modify(edit(ALL, 'old', 'new'), stop.signal)
+  const staged = (): readonly string[] =>
+    readdirSync(at('secret')).filter((name) => name.startsWith('.cordon-tmp'))
+  while (staged().length === 0) await turn()
+  stop.abort()
+  expect((await call).reply.type).toBe('error')
+  expect(new Set([...texts(ALL), 'old', 'new']).size).toBe(2)
+  expect(texts(ALL).length).toBe(1)
+  expect(staged()).toEqual([])
+  expect(openKeys()).toEqual([])
+})
+
+test('a key of a host that was killed is gone after the next call, also without a journal', async () => {
+  const { own } = world.journalKeys.begin('own')
+  const key = readFileSync(join(local, 'journal-keys', own!), 'latin1').split('\n')[0]
+  const gone = spawnSync(process.execPath, ['-p', 'process.pid'])
+  const [, machine] = /^\.cordon-tmp-([0-9a-f]+)-/.exec(newTempName())!
+  const host = `.cordon-tmp-${machine}-${String(gone.stdout).trim()}-1-${'0'.repeat(16)}`
+  writeFileSync(join(local, 'journal-keys', own!), `${key}\n${host}`)
+  expect(world.journalKeys.begin('none')).toEqual({ open: { [own!]: key }, left: [own] })
+  expect((await unrelated()).reply.type).toBe('success')
+  expect(openKeys()).toEqual([])
+})
+
 test('tool and host killed in the middle: the next call completes it, once', async () => {
   // What a host does before it is killed, and the tool that dies with it.
   const keys = world.journalKeys.begin('own')
@@ -183,7 +256,7 @@ test('two calls at once see each other, and leave nothing', async () => {
 
 test('a key is kept before its call, only for a call that names several files, and where only the user reads', () => {
   const { journalKeys } = world
-  expect(journalKeys.begin('none')).toEqual({ open: {} })
+  expect(journalKeys.begin('none')).toEqual({ open: {}, left: [] })
   expect(existsSync(local)).toBe(false)
   const first = journalKeys.begin('own')
   expect(first.open[first.own!]).toMatch(/^[0-9a-f]{64}$/)

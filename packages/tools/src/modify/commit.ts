@@ -4,8 +4,15 @@ import { type Access } from '../access.ts'
 import { type Anchors } from '../anchors.ts'
 import { count } from '../content.ts'
 import { ToolError } from '../report.ts'
-import { type Journal, type JournalPlace, journalPlace, newJournal, sealJournal } from './journal.ts'
-import { type Keys } from './keys.ts'
+import {
+  type Journal,
+  type JournalEntry,
+  type JournalPlace,
+  journalPlace,
+  newJournal,
+  sealJournal,
+} from './journal.ts'
+import { callOf, type Keys } from './keys.ts'
 import { removeJournal } from './recover.ts'
 
 /** A file as it was read and as it shall be. */
@@ -43,9 +50,9 @@ export async function commitChanges(
   const staged: StagedFile[] = []
   try {
     // Every new content is on the disk before anything changes, so a full disk is found out in time.
-    for (const change of changes) staged.push(stage(change, anchors))
+    for (const change of changes) staged.push(stage(change, anchors, keys))
     const place = placeFor(changes, access, anchors)
-    const journal = newJournal(changes)
+    const journal = newJournal(changes.map(entryOf))
     takePlace(place, journal, keys)
     exchange(changes, staged, anchors, { place, journal, keys })
     finish({ place, journal, keys })
@@ -53,6 +60,13 @@ export async function commitChanges(
     for (const file of staged) await file.abort()
   }
 }
+
+const entryOf = ({ path, location: { anchor, inside }, old, new: next }: Change): JournalEntry => ({
+  path,
+  at: { anchor, inside },
+  old,
+  new: next,
+})
 
 /** Where the first of the files has a place for it. */
 function placeFor(changes: readonly Change[], access: Access, anchors: Anchors): JournalPlace {
@@ -63,8 +77,9 @@ function placeFor(changes: readonly Change[], access: Access, anchors: Anchors):
   throw new ToolError('mounts that lead to single files are changed one call each')
 }
 
-function stage({ location, new: content }: Change, anchors: Anchors): StagedFile {
-  const staged = anchors.of(location).stage(splitEntry(location.inside)?.parent ?? location.inside)
+function stage({ location, new: content }: Change, anchors: Anchors, keys: Keys): StagedFile {
+  const directory = splitEntry(location.inside)?.parent ?? location.inside
+  const staged = anchors.of(location).stage(directory, callOf(keys.own))
   staged.writeNow(content)
   return staged
 }
@@ -90,6 +105,7 @@ interface Decided {
   readonly keys: Keys
 }
 
+/** Nothing is left to be done by its journal, wherever somebody may have put that. */
 function finish({ place, journal, keys }: Decided): void {
   removeJournal(place, journal.id, keys)
   keys.close(keys.own)
@@ -113,10 +129,8 @@ function exchange(
 }
 
 function undo(done: readonly Change[], anchors: Anchors, decided: Decided): void {
-  const { place, journal, keys } = decided
   const failed: CordonError[] = []
-  const turned: Journal = { ...journal, direction: 'undo' }
-  place.anchor.writeFile(place.path, sealJournal(turned, place, keys), { mode: 0o600 })
+  turn(decided)
   for (const { location, old, new: written } of done.toReversed()) {
     try {
       const anchor = anchors.of(location)
@@ -129,9 +143,17 @@ function undo(done: readonly Change[], anchors: Anchors, decided: Decided): void
     }
   }
   if (failed.length === 0) return finish(decided)
-  throw new ToolError(
-    `${count(failed.length, 'file')} could not be put back yet, the next run tries again: ${failed[0]?.message}`,
-  )
+  throw new ToolError(`${count(failed.length, 'file')} could not be put back: ${failed[0]?.message}`)
+}
+
+/** For whoever would go on if this process died now. Whether that can be said or not, the files are put back. */
+function turn({ place, journal, keys }: Decided): void {
+  try {
+    const turned: Journal = { ...journal, direction: 'undo' }
+    place.anchor.writeFile(place.path, sealJournal(turned, place, keys), { mode: 0o600 })
+  } catch (error) {
+    if (!(error instanceof CordonError)) throw error
+  }
 }
 
 function isNow({ location }: Change, content: Buffer, anchors: Anchors): boolean {

@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import { readFileSync, readlinkSync } from 'node:fs'
 import { type Anchor } from '@cordon/files'
-import { joinRel, type RelPath, ROOT, splitEntry } from '@cordon/policy'
+import { joinRel, type Location, type RelPath, ROOT, splitEntry } from '@cordon/policy'
 import { type Access } from '../access.ts'
 import { type Anchors } from '../anchors.ts'
 import { type Keys } from './keys.ts'
@@ -9,6 +9,8 @@ import { type Keys } from './keys.ts'
 /** One file of a change: enough to go on with it and to take it back. */
 export interface JournalEntry {
   readonly path: string
+  /** Where that led when the change was decided: by a link that was put there since, no other file is changed. */
+  readonly at: Pick<Location, 'anchor' | 'inside'>
   readonly old: Buffer
   readonly new: Buffer
 }
@@ -67,6 +69,7 @@ export function sealJournal(
     direction,
     entries: entries.map((entry) => ({
       path: entry.path,
+      at: entry.at,
       old: entry.old.toString('base64'),
       new: entry.new.toString('base64'),
     })),
@@ -93,13 +96,13 @@ export function openJournal(bytes: Buffer, place: JournalPlace, keys: Keys): Ope
   if (body === undefined) return undefined
   // Sealed by us, so its shape is ours.
   const { id, writer, direction, entries } = JSON.parse(body) as Omit<Journal, 'entries'> & {
-    readonly entries: readonly { readonly path: string; readonly old: string; readonly new: string }[]
+    readonly entries: readonly (Pick<JournalEntry, 'path' | 'at'> & Record<'old' | 'new', string>)[]
   }
   return {
     id,
     writer,
     direction,
-    entries: entries.map((e) => ({ path: e.path, old: decode(e.old), new: decode(e.new) })),
+    entries: entries.map((each) => ({ ...each, old: decode(each.old), new: decode(each.new) })),
     key: name,
   }
 }

@@ -4,6 +4,8 @@ import { ToolError } from '../report.ts'
 interface ToldKeys {
   readonly own?: string
   readonly open: Readonly<Record<string, string>>
+  /** Those of them whose hosts are dead: nobody else works with them. */
+  readonly left?: readonly string[]
 }
 
 /** Without a host nothing is secret; the seal then only binds a journal to its directory. */
@@ -26,6 +28,11 @@ export class Keys {
     return this.#told.own
   }
 
+  /** The calls that are over, as their temporary files name them. */
+  get ended(): ReadonlySet<string> {
+    return callsOf(this.#told.left ?? [])
+  }
+
   /** Undefined: no change that is open has that name. */
   find(name: string): Buffer | undefined {
     return Object.hasOwn(this.#told.open, name) ? Buffer.from(this.#told.open[name] ?? '', 'hex') : undefined
@@ -46,3 +53,10 @@ export class Keys {
     return [...this.#closed]
   }
 }
+
+/** How the temporary files of the call with this key name it: by the random part, the last 16 digits. Without a host, not. */
+export const callOf = (key: string): string | undefined => /[0-9a-f]{16}$/.exec(key)?.[0]
+
+/** The calls with these keys. */
+export const callsOf = (keys: readonly string[]): ReadonlySet<string> =>
+  new Set(keys.flatMap((key) => callOf(key) ?? []))

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { FileError } from '@cordon/files'
-import { type Context, CordonError, type RelPath, ROOT, splitEntry } from '@cordon/policy'
+import { type Context, CordonError, type RelPath, ROOT, showWhole, splitEntry } from '@cordon/policy'
 import { Access } from '../access.ts'
 import { Anchors } from '../anchors.ts'
 import { count } from '../content.ts'
@@ -13,14 +13,16 @@ import {
   openJournal,
   type OpenedJournal,
 } from './journal.ts'
-import { Keys } from './keys.ts'
+import { callsOf, Keys } from './keys.ts'
 
 /** What a recovery found and did. */
 export interface Recovery {
   /** Files brought to the state that their change had been decided for. */
   readonly completed: number
-  /** Files that somebody changed, removed or forbade since; they were left as they are. */
-  readonly leftAlone: number
+  /** Files that are again as they were: their change had met an error. */
+  readonly takenBack: number
+  /** What somebody changed, removed, led elsewhere or forbade since, and was left as it is. */
+  readonly leftAlone: readonly string[]
   /** What stands where a journal would, and no change that is open made. */
   readonly unknown: readonly string[]
 }
@@ -41,8 +43,35 @@ export async function recoverModifications(
   patience = PATIENCE_MS,
 ): Promise<Recovery> {
   using anchors = new Anchors()
-  const access = new Access(context)
-  return await recover(access, anchors, new Keys(told), patience)
+  return await recover(new Access(context), anchors, new Keys(told), patience)
+}
+
+/** SPEC 6.4: removes what a call that is over had written beside the files that it was to change. */
+export function removeStaged(context: Context, key: string, paths: readonly string[]): void {
+  using anchors = new Anchors()
+  sweepBeside(paths, callsOf([key]), new Access(context), anchors)
+}
+
+/** Each directory once: to list one costs. */
+export function sweepBeside(
+  paths: readonly string[],
+  ended: ReadonlySet<string>,
+  access: Access,
+  anchors: Anchors,
+): void {
+  const swept = new Set<string>()
+  for (const path of paths) {
+    try {
+      const location = access.locate(path, 'update')
+      const directory = splitEntry(location.inside)?.parent ?? location.inside
+      const name = `${location.anchor}\0${directory}`
+      if (swept.has(name)) continue
+      swept.add(name)
+      anchors.of(location).sweepTemps(directory, ended)
+    } catch (error) {
+      if (!(error instanceof CordonError)) throw error // nothing was written beside what cannot be reached
+    }
+  }
 }
 
 export async function recover(
@@ -52,7 +81,8 @@ export async function recover(
   patience = PATIENCE_MS,
 ): Promise<Recovery> {
   const unknown: string[] = []
-  let [completed, leftAlone] = [0, 0]
+  const leftAlone: string[] = []
+  const done = { forward: 0, undo: 0 }
   for (const rulePath of placesToLook(access)) {
     const place = openPlace(access, anchors, rulePath)
     const journal = place && (await abandonedJournal(place, keys, patience))
@@ -62,20 +92,36 @@ export async function recover(
       continue
     }
     for (const entry of journal.entries) {
-      if (complete(access, anchors, journal, entry)) completed++
-      else leftAlone++
+      if (complete(access, anchors, journal, entry)) done[journal.direction]++
+      else leftAlone.push(entry.path)
     }
+    const paths = journal.entries.map(({ path }) => path)
+    sweepBeside(paths, callsOf([journal.key]), access, anchors)
     removeJournal(place, journal.id, keys)
     keys.close(journal.key)
   }
-  return { completed, leftAlone, unknown }
+  return { completed: done.forward, takenBack: done.undo, leftAlone, unknown }
 }
 
-export function describeRecovery({ completed, leftAlone }: Recovery): string[] {
-  if (completed + leftAlone === 0) return []
-  const rest = leftAlone > 0 ? ` ${count(leftAlone, 'file')} had been changed since and were left alone.` : ''
-  return [`An earlier change that was interrupted has been completed (${count(completed, 'file')}).${rest}`]
+/** `whose` change it was: the words that say so begin the sentence. */
+export function describeRecovery(
+  { completed, takenBack, leftAlone }: Recovery,
+  whose = 'An earlier change',
+): string[] {
+  const named = leftAlone.slice(0, MOST_NAMED).map(showWhole).join(', ')
+  const others = leftAlone.length > MOST_NAMED ? ` and ${leftAlone.length - MOST_NAMED} more` : ''
+  return [
+    ...(completed > 0
+      ? [`${whose} that was interrupted has been completed (${count(completed, 'file')}).`]
+      : []),
+    ...(takenBack > 0
+      ? [`${whose} that met an error has been taken back (${count(takenBack, 'file')}).`]
+      : []),
+    ...(leftAlone.length > 0 ? [`Changed by somebody since, and left alone: ${named}${others}.`] : []),
+  ]
 }
+
+const MOST_NAMED = 20
 
 /** Where a rule lets files be changed, and no later one for the same path takes that back: what is closed cannot be looked into. */
 function placesToLook(access: Access): RelPath[] {
@@ -117,19 +163,29 @@ function readJournal(
     const value = openJournal(file.readAll(JOURNAL_LIMIT), place, keys)
     return value ? { value, since: file.stat.modifiedMs } : 'unknown'
   } catch (error) {
-    if (error instanceof FileError && error.code === 'FILE_NOT_FOUND') return undefined
+    if (!(error instanceof FileError)) throw error
+    if (error.code === 'FILE_NOT_FOUND') return undefined
+    if (NO_JOURNAL.has(error.code)) return 'unknown'
     throw error
   }
 }
+
+/** Of what is no journal of ours, whoever put it there: a link, a directory, a pipe, or more than we would ever write. */
+const NO_JOURNAL: ReadonlySet<string> = new Set<FileError['code']>([
+  'FILE_IS_LINK',
+  'FILE_NOT_REGULAR',
+  'FILE_TOO_LARGE',
+  'FILE_NO_PERMISSION',
+])
 
 /** Whether the file now is as decided. A file that is neither as before nor as after is somebody else's work. */
 function complete(access: Access, anchors: Anchors, { direction }: Journal, entry: JournalEntry): boolean {
   const [from, to] = direction === 'forward' ? [entry.old, entry.new] : [entry.new, entry.old]
   try {
-    const { inside, ...location } = access.locate(entry.path, 'update')
-    const anchor = anchors.of({ inside, ...location })
-    const parent = splitEntry(inside)?.parent
-    if (parent !== undefined) anchor.sweepTemps(parent)
+    const location = access.locate(entry.path, 'update')
+    const { anchor: top, inside } = location
+    if (top !== entry.at.anchor || inside !== entry.at.inside) return false
+    const anchor = anchors.of(location)
     using file = anchor.open(inside)
     const content = file.readAll(JOURNAL_LIMIT)
     if (content.equals(to)) return true

@@ -1,7 +1,7 @@
 import { type Examination, reachText, recipeLines, type Suggestion } from '@cordon/host'
-import { show } from '@cordon/policy'
+import { show, visible } from '@cordon/policy'
 import type { Stream } from '../world.ts'
-import { clip, foreign } from './text.ts'
+import { clip } from './text.ts'
 
 type Style = Pick<Stream, 'style' | 'isTerminal'>
 
@@ -12,9 +12,9 @@ const LONGEST_DETAIL = 300
 export function formatExamination(server: string, found: Examination, out: Style, home: string): string {
   const { style } = out
   const lines = [
-    ...found.steps.map(({ name, ok, detail }) => {
-      const text = clip(foreign(detail, out), LONGEST_DETAIL).replaceAll('\n', '\n    ')
-      return `${ok ? style('green', 'ok') : style('red', 'failed')}  ${name}: ${text}`
+    ...found.steps.flatMap(({ name, ok, detail, whose }) => {
+      const step = `${ok ? style('green', 'ok') : style('red', 'failed')}  ${name}:`
+      return whose === 'ours' ? [`${step} ${detail}`] : [step, ...quoted(clip(detail, LONGEST_DETAIL))]
     }),
     ...new Set(
       found.refused.map(
@@ -32,12 +32,16 @@ export function formatExamination(server: string, found: Examination, out: Style
           ...recipeLines(found.unreached),
         ]),
     ...noticedLines(found, out),
-    ...(found.said.length === 0
-      ? []
-      : [`it had said:`, ...found.said.slice(-MOST_SAID).map((line) => `  ${foreign(line, out)}`)]),
+    ...(found.said.length === 0 ? [] : [`it had said:`, ...found.said.slice(-MOST_SAID).flatMap(quoted)]),
   ]
   return `${style('bold', `MCP server ${server}`)}\n${lines.map((line) => `  ${line}\n`).join('')}`
 }
+
+/** The report is ours, also in a pipe: what a server says stands behind a mark, and nothing in it is hidden. */
+const quoted = (text: string): string[] =>
+  visible(text)
+    .split('\n')
+    .map((line) => `  │ ${line}`)
 
 /** SPEC 4.10: what is new since it was started. */
 export const noticedLines = ({ noticed }: Pick<Examination, 'noticed'>, { style }: Style): string[] =>

@@ -13,7 +13,7 @@ import type { Hint } from '../confine/hints.ts'
 import type { ConfinedProgram, ProgramEnd } from '../confine/program.ts'
 import { startConfined } from '../confine/start.ts'
 import { policyMeta, rootsOf } from './boundary.ts'
-import { ServerError, type Stage } from './diagnosis.ts'
+import { type Diagnosis, ServerError, type Stage } from './diagnosis.ts'
 import { ConfinedTransport } from './transport.ts'
 
 /** Where servers run. */
@@ -126,8 +126,8 @@ async function connectOn(
     if (launchError !== undefined)
       throw kernel || !isKernelRefusal(launchError) ? whyNotLaunched(start, launchError) : launchError
     if (start.signal?.aborted) throw fail('initialize', 'was stopped before it was initialised')
-    const why = whyNotInitialised(start, { timedOut, offence: transport.offence, end, error })
-    throw fail('initialize', `${why}${howToInstall(start)}`)
+    const { stage, what } = whyNotInitialised(start, { timedOut, offence: transport.offence, end, error })
+    throw fail(stage, `${what}${howToInstall(start)}`)
   } finally {
     clearInterval(waiting)
   }
@@ -213,12 +213,17 @@ interface Uninitialised {
 function whyNotInitialised(
   { startupSecs }: ServerStart,
   { timedOut, offence, end, error }: Uninitialised,
-): string {
-  if (offence !== undefined) return `was ended before it was initialised: ${offence}`
-  if (!timedOut && end) return `${howItEnded(end)} before it was initialised`
+): Pick<Diagnosis, 'stage' | 'what'> {
+  if (offence !== undefined)
+    return { stage: 'protocol', what: `was ended before it was initialised: ${offence}` }
+  if (!timedOut && end) return { stage: 'initialize', what: `${howItEnded(end)} before it was initialised` }
   if (error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout)
-    return `was not initialised within ${startupSecs} s (startup_timeout_secs)`
-  return `could not be initialised: ${show(error instanceof Error ? error.message : String(error))}`
+    return {
+      stage: 'initialize',
+      what: `was not initialised within ${startupSecs} s (startup_timeout_secs)`,
+    }
+  const said = show(error instanceof Error ? error.message : String(error))
+  return { stage: 'protocol', what: `could not be initialised: ${said}` }
 }
 
 const howItEnded = ({ exit }: ProgramEnd): string =>

@@ -12,6 +12,8 @@ export type Stage =
   | 'start'
   /** It ended, or said nothing, before it was initialised. */
   | 'initialize'
+  /** It spoke, and not as the protocol has it: no sandbox makes a server do that. */
+  | 'protocol'
   /** It was in use. */
   | 'running'
 
@@ -50,6 +52,7 @@ const ATTRIBUTION: Readonly<Record<Stage, string | undefined>> = {
   trust: undefined,
   start: 'the sandbox, or the command line, is the likely cause',
   initialize: 'what the sandbox withholds is the likely cause',
+  protocol: undefined,
   running: undefined,
 }
 

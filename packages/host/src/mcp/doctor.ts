@@ -1,6 +1,6 @@
 import type { CallToolResult } from '@modelcontextprotocol/client'
 import { formatKeyPath, mergeSources, setValue } from '@cordon/config'
-import { below, isMinimalEnv } from '@cordon/policy'
+import { below, CordonError, isMinimalEnv, show } from '@cordon/policy'
 import type { Surroundings } from '@cordon/workspace'
 import { buildEnvironment, type ProxyDecision } from '@cordon/sandbox'
 import type { Person } from '../approve/approve.ts'
@@ -28,8 +28,9 @@ import { ServerStarter, worldFor } from './server.ts'
 interface Step {
   readonly name: 'start and initialize' | 'tools/list' | 'call'
   readonly ok: boolean
-  /** What it said, or why not. */
+  /** How it went, in our words; of what the server said, in its own. */
   readonly detail: string
+  readonly whose: 'ours' | 'the server’s'
 }
 
 /** What would allow something that was refused, tried in memory before it is shown. */
@@ -125,9 +126,9 @@ export class Checkup {
     try {
       connection = await starter.start(policy)
       const version = connection.client.getServerVersion()
-      record.did('start and initialize', `${version?.name ?? '?'} ${version?.version ?? ''}`.trim())
+      record.did('start and initialize', show(`${version?.name ?? '?'} ${version?.version ?? ''}`.trim()))
       const { tools } = await askForOffer(connection.client, 60_000)
-      record.did('tools/list', `${tools.length} tools`)
+      record.did('tools/list', tools.length === 1 ? '1 tool' : `${tools.length} tools`)
       if (call && !config.stateful) {
         record.see(connection)
         await connection.close('now')
@@ -268,12 +269,12 @@ class Notes {
   }
 
   did(name: Step['name'], detail: string): void {
-    this.#steps.push({ name, ok: true, detail })
+    this.#steps.push({ name, ok: true, detail, whose: 'ours' })
   }
 
   called({ content, isError }: CallToolResult): void {
     const text = content.map((block) => (block.type === 'text' ? block.text : `(${block.type})`)).join('\n')
-    this.#steps.push({ name: 'call', ok: isError !== true, detail: text })
+    this.#steps.push({ name: 'call', ok: isError !== true, detail: text, whose: 'the server’s' })
     if (isError === true) this.#complaint = text
   }
 
@@ -284,13 +285,10 @@ class Notes {
       ...(this.#call ? ['call' as const] : []),
     ]
     const name = names[this.#steps.length] ?? 'call'
-    const detail =
-      error instanceof ServerError
-        ? error.diagnosis.what
-        : error instanceof Error
-          ? error.message
-          : String(error)
-    this.#steps.push({ name, ok: false, detail })
+    const said = error instanceof Error ? error.message : String(error)
+    const isOurs = error instanceof CordonError
+    const detail = error instanceof ServerError ? error.diagnosis.what : said
+    this.#steps.push({ name, ok: false, detail, whose: isOurs ? 'ours' : 'the server’s' })
     this.#complaint = detail
     if (error instanceof ServerError) this.#take(error.diagnosis)
   }

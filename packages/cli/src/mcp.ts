@@ -60,6 +60,7 @@ async function openGateway(world: World, options: ServeOptions): Promise<Gateway
     only: options.server.length === 0 ? undefined : knownServers(project, options.server),
     audience: {
       warn: (text) => warn(world, [text]),
+      notice: (texts) => warn(world, texts),
       ...(world.err.isTerminal
         ? {
             waiting: (server, seconds) =>

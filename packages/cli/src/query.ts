@@ -172,6 +172,7 @@ function optionsFor(world: World, flags: QueryFlags, display: QueryDisplay): Que
       },
       see: (sight: Sight) => display.see(sight),
       warn: (warnings) => display.warn(() => warn(world, warnings)),
+      notice: (texts) => display.aside(() => warn(world, texts)),
       decider: display.around(deciderAt(world)),
       respondent: world.respondent && {
         answer: (tool, question, keeping) =>

@@ -26,7 +26,7 @@ export interface DeniedPath {
 /** What came into being at paths that were not there. */
 export interface NewPaths {
   readonly createdDenied: readonly DeniedPath[]
-  /** SPEC 4.10: guarded paths that are new. They stay, and are told. */
+  /** SPEC 4.10: what was made, so that guarded paths are new, each once. It stays, and is told. */
   readonly appeared: readonly string[]
 }
 
@@ -36,15 +36,15 @@ export interface NewPaths {
  */
 export function lookForNew(watched: readonly WatchedPath[]): NewPaths {
   const createdDenied: DeniedPath[] = []
-  const appeared: string[] = []
+  const appeared = new Set<string>() // a link that was made is found once for every path below it
   const around = ofDirectory(isThere)
   for (const each of watched) {
     if (!around(each.path) || !isThere(each.path)) continue // nearly always; what can be reached through a link is there
     const found = lookPatiently(each)
-    if (typeof found === 'string') appeared.push(found)
+    if (typeof found === 'string') appeared.add(found)
     else if (found) createdDenied.push(found)
   }
-  return { createdDenied, appeared }
+  return { createdDenied, appeared: [...appeared] }
 }
 
 /** A tree that changes under our eyes is looked at again, but not for ever. */

@@ -97,6 +97,7 @@ function open(world: World, options: Partial<AddOptions>, onProgress?: (files: n
     user: { pid, uid, home, session, person },
     conversation: choiceOf(options),
     warn: (warnings) => warn(world, warnings),
+    notice: (texts) => warn(world, texts),
     sensitive: options.sensitive ? 'take' : 'leave out',
     ...(onProgress ? { onProgress } : {}),
   })

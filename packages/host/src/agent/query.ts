@@ -61,6 +61,8 @@ export interface QueryOptions {
 interface QueryAudience extends MountAudience {
   readonly see: (sight: Sight) => void
   readonly warn: (warnings: readonly string[]) => void
+  /** What is new when a program has ended: printed whatever else there is to say (decision 0455). */
+  readonly notice: (texts: readonly string[]) => void
   readonly decider: Decider | undefined
   readonly respondent: Respondent | undefined
   readonly askPerson:
@@ -163,7 +165,7 @@ export class Query implements AsyncDisposable {
       ...opened.keys,
       ...keysIn(project.loaded.config, env),
     ])
-    const { waiting } = audience
+    const { notice, waiting } = audience
     const warnings = new ServerWarnings(audience.warn)
     const gateway = new Gateway({
       project,
@@ -173,7 +175,11 @@ export class Query implements AsyncDisposable {
       surroundings: place.surroundings,
       version: options.version,
       places: hidden,
-      audience: { warn: (text, server) => warnings.take(text, server), ...(waiting ? { waiting } : {}) },
+      audience: {
+        warn: (text, server) => warnings.take(text, server),
+        notice,
+        ...(waiting ? { waiting } : {}),
+      },
     })
     const query = new Query(options, {
       shelf,
@@ -350,6 +356,7 @@ export class Query implements AsyncDisposable {
       user,
       conversation: this.#conversation ? { id: this.#conversation.id } : 'none',
       warn: audience.warn,
+      notice: audience.notice,
       sensitive: this.#options.sensitive,
     })
   }

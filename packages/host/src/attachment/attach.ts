@@ -19,7 +19,8 @@ export interface AttachHands extends Omit<AttachContext, 'leaveOut' | 'admit' | 
   readonly env: Readonly<Record<string, string | undefined>>
   /** The rules and the configuration they come from. Asked for only when something is fetched or run. */
   readonly access: () => Promise<AttachAccess & { readonly project: Project }>
-  readonly warn: CommandContext['warn']
+  readonly warn: (warnings: readonly string[]) => void
+  readonly notice: CommandContext['notice']
   readonly network?: FetchContext['network']
   readonly limits?: (FetchContext['limits'] & CommandContext['limits']) | undefined
 }
@@ -45,7 +46,7 @@ export async function attachOne(
   hands: AttachHands,
   batch?: BlobBatch,
 ): Promise<readonly Resource[]> {
-  const { store, signal, network, limits, cwd, env, warn } = hands
+  const { store, signal, network, limits, cwd, env, notice } = hands
   switch (request.kind) {
     case 'path':
       return attachFiles(request.path, hands, batch)
@@ -60,7 +61,7 @@ export async function attachOne(
       const { root, workspace, loaded } = project
       const { sandbox } = loaded.config
       const { home, unfinished } = workspace
-      const context = { policy, sandbox, root, home, unfinished, cwd, env, store, signal, limits, warn }
+      const context = { policy, sandbox, root, home, unfinished, cwd, env, store, signal, limits, notice }
       return [await attachCommand(request.argv, context)]
     }
   }

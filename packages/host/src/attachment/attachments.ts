@@ -49,6 +49,8 @@ export interface AttachmentOptions extends Pick<AttachHands, 'network' | 'limits
   readonly onProgress?: (files: number) => void
   /** What the rules have to say; nothing of it stops anything. */
   readonly warn: (warnings: readonly string[]) => void
+  /** What is new when a command has ended that was attached (decision 0455). */
+  readonly notice: (texts: readonly string[]) => void
 }
 
 export const openAmbientAttachments = (options: AttachmentOptions): Attachments =>
@@ -174,7 +176,7 @@ export class Attachments {
   }
 
   #hands(known: ConversationRef | undefined, signal: AbortSignal): AttachHands {
-    const { project: options, user, warn, network, limits } = this.#options
+    const { project: options, user, warn, notice, network, limits } = this.#options
     const { cwd, surroundings } = options
     const { workspace } = this.#shelf
     const store = this.#blobs.beside(known ?? { keeping: 'shared' })
@@ -210,6 +212,7 @@ export class Attachments {
       secrets: this.#options.sensitive === 'take' ? undefined : secrets,
       onFile: () => this.#options.onProgress?.(++files),
       warn,
+      notice,
       network,
       limits,
     }

@@ -14,8 +14,8 @@ export interface CommandContext extends Omit<Confinement, 'argv'> {
   readonly store: BlobStore
   readonly signal: AbortSignal
   readonly limits?: Partial<typeof LIMITS> | undefined
-  /** SPEC 4.3 `warn`: what could not be held, in words. */
-  readonly warn: (warnings: readonly string[]) => void
+  /** SPEC 4.3 `warn`, 4.10: what could not be held, and what is new when it has ended, in words. */
+  readonly notice: (texts: readonly string[]) => void
 }
 
 const MIB = 1024 * 1024
@@ -43,7 +43,7 @@ export async function attachCommand(argv: Confinement['argv'], context: CommandC
   } finally {
     deadline.end() // kills it, if it still runs
     const end = await program?.ended.catch(() => undefined)
-    if (end) context.warn(noticed(end).map((text) => `${uri}: ${text}`))
+    if (end) context.notice(noticed(end).map((text) => `${uri}: ${text}`))
   }
 }
 

@@ -1,9 +1,12 @@
-import { show } from '@cordon/policy'
+import { showWhole } from '@cordon/policy'
 import type { Exit } from '@cordon/sandbox'
 import type { ProgramEnd } from './program.ts'
 import { describeDenied } from './unfinished.ts'
 
-/** What a person is told whatever came of a program; never a model: it is about the host (decision 0440). */
+/**
+ * What a person is told whatever came of a program; never a model: it is about the host (decision 0440). Each name whole, and
+ * none left out: a program makes as many as there are in order that the one that counts is not read (decision 0455).
+ */
 export const noticed = ({ lost, exit }: Pick<ProgramEnd, 'lost' | 'exit'>): readonly string[] => [
   ...lost.map(({ loss, why, fix }) => `not held: ${loss} (${why})\n    fix: ${fix}`),
   ...exit.createdDenied.map((denied) => describeDenied(denied)),
@@ -15,18 +18,9 @@ export const noticed = ({ lost, exit }: Pick<ProgramEnd, 'lost' | 'exit'>): read
 export const changedTexts = (changed: Exit['changed']): readonly string[] =>
   changed.map(
     (path) =>
-      `${show(path)} was changed while the command ran: look at it, the host obeys or runs it by itself later`,
+      `${showWhole(path)} was changed while the command ran: look at it, the host obeys or runs it by itself later`,
   )
 
 /** SPEC 4.10: new files that somebody should look at before the host runs them. */
-export function appearedTexts(appeared: Exit['appeared']): readonly string[] {
-  const rest = appeared.length - MOST_NAMED
-  return [
-    ...appeared
-      .slice(0, MOST_NAMED)
-      .map((path) => `${show(path)} was made, which the host obeys or runs by itself later`),
-    ...(rest > 0 ? [`and ${rest} others of that kind`] : []),
-  ]
-}
-
-const MOST_NAMED = 20
+export const appearedTexts = (appeared: Exit['appeared']): readonly string[] =>
+  appeared.map((path) => `${showWhole(path)} was made, which the host obeys or runs by itself later`)

@@ -11,7 +11,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { show } from '@cordon/policy'
+import { show, showWhole } from '@cordon/policy'
 import { type DeniedPath, lookForNew, type Loss, type WatchedPath } from '@cordon/sandbox'
 import { isRunning, makePrivateDirectory, thisProcess } from '@cordon/workspace'
 
@@ -177,8 +177,8 @@ export const describeDenied = (
   { path, movedTo, why = '' }: DeniedPath,
   when = 'while the command ran',
 ): string =>
-  `${show(path)} was made ${when}, although a rule denies it` +
-  (movedTo === undefined ? `, and cannot be moved aside: ${show(why)}` : `; it is now ${show(movedTo)}`)
+  `${showWhole(path)} was made ${when}, although a rule denies it` +
+  (movedTo === undefined ? `, and cannot be moved aside: ${show(why)}` : `; it is now ${showWhole(movedTo)}`)
 
 function namesIn(dir: string): readonly string[] {
   try {

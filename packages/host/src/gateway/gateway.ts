@@ -31,6 +31,8 @@ import { Said } from './said.ts'
 interface Audience {
   /** `server`: the one that caused it. */
   readonly warn: (text: string, server?: string) => void
+  /** What is new when a program has ended: none of it is left out, whatever else there is to say (decision 0455). */
+  readonly notice: (texts: readonly string[]) => void
   /** A server takes long to start. */
   readonly waiting?: (server: string, seconds: number) => void
 }
@@ -147,8 +149,8 @@ export class Gateway {
    * and not among the warnings of a server, of which only so many are shown: it could fill them up before.
    */
   tellNoticed(who: string, end: ProgramEnd | undefined): void {
-    for (const text of end ? noticed(end) : [])
-      if (this.#noticed.isNew(text)) this.options.audience.warn(`${who}: ${text}`)
+    const fresh = end ? noticed(end).filter((text) => this.#noticed.isNew(text)) : []
+    if (fresh.length > 0) this.options.audience.notice(fresh.map((text) => `${who}: ${text}`))
   }
 
   policyOf(kind: Subject['kind'], name: string): AccessPolicy | undefined {

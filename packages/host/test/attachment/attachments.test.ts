@@ -173,7 +173,7 @@ test('SPEC 4.3 warn: what could not be held is said, and the command runs; enfor
       env: { PATH: process.env['PATH'] },
       store: lab.blobs.shared,
       signal: never,
-      warn: (warnings) => said.push(...warnings),
+      notice: (texts) => said.push(...texts),
       kernel: { ...probeKernel(), landlockAbi: 0, newRoot: { step: 'unshare', errno: 'EPERM' } },
     })
   await expect(attach('enforce')).rejects.toMatchObject({ code: 'UNENFORCEABLE' })

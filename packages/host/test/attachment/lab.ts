@@ -49,6 +49,7 @@ export class Lab {
       user: { pid: process.pid, uid, home: this.home, session: 'lab', person: undefined },
       conversation: 'last used',
       warn: (warnings) => this.warnings.push(...warnings),
+      notice: (texts) => this.warnings.push(...texts),
       network: { upstreamRoots: [PEM] },
       ...options,
     }

@@ -19,7 +19,7 @@ export async function gatewayOf(
     installation: { node: process.execPath, tools: '/tools.cjs' },
     surroundings: { env: {}, platform: process.platform, home: where.home, uid },
     version: '1',
-    audience: { warn },
+    audience: { warn, notice: (texts) => texts.forEach((text) => warn(text)) },
   })
 }
 

@@ -205,6 +205,15 @@ test.for([
     [`  ("${PADDED}" leads to "src/main.sh")`],
   ],
   [
+    'a word of a program for a new file, by way of another directory',
+    'unix_utils',
+    { util: 'touch', args: ['none/../new.sh', `docs/ok.md${' '.repeat(90)}/../../new.sh`] },
+    [
+      `  ("docs/ok.md${' '.repeat(90)}/../../new.sh" leads to "new.sh")`,
+      '  ("none/../new.sh" leads to "new.sh")',
+    ],
+  ],
+  [
     'words as they are',
     'unix_utils',
     { util: 'cat', args: ['docs/x.md', './docs/x.md', 'src/', 'a//b', '/bin/sh'] },

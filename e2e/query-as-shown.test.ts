@@ -197,6 +197,62 @@ createInterface({ input: process.stdin }).on('line', (line) => {
 })
 `
 
+/** Blanks that push the end of a path out of sight. */
+const PAD = ' '.repeat(90)
+
+describe('SPEC 6.5, decision 0456: a path that is not written by its one name is followed by it', () => {
+  test.each([
+    [
+      'a file that is moved',
+      call('fs_move_file', { from: './README.md', to: `docs/ok.md${PAD}/../../src/new.sh` }),
+      [`(./README.md leads to README.md)`, `("docs/ok.md${PAD}/../../src/new.sh" leads to src/new.sh)`],
+    ],
+    [
+      'a file that is made',
+      call('fs_create_file', { path: 'docs//./new.sh', content: 'x' }),
+      ['(docs//./new.sh leads to docs/new.sh)'],
+    ],
+    [
+      'a file whose name has blanks that nobody sees',
+      call('fs_move_file', { from: 'README.md', to: 'docs/x.md ' }),
+      ['("docs/x.md " leads to "docs/x.md ")'],
+    ],
+    [
+      'what a program is given',
+      call('unix_utils', { util: 'touch', args: [`docs/ok.md${PAD}/../../src/new.sh`, 'docs/../new.sh'] }),
+      [`("docs/ok.md${PAD}/../../src/new.sh" leads to src/new.sh)`, '(docs/../new.sh leads to new.sh)'],
+    ],
+    [
+      'behind more of them than a screen has lines',
+      call('unix_utils', {
+        util: 'cat',
+        args: [...Array.from({ length: 50 }, (_, i) => `docs//${i}`), 'docs/../src/main.sh'],
+      }),
+      ['(docs//49 leads to docs/49)', '(docs/../src/main.sh leads to src/main.sh)'],
+    ],
+  ])('%s', async (_what, step, lines) => {
+    write('w/docs/x.md', 'title\n')
+    write('w/src/main.sh', 'title\n')
+    await model([step, { text: 'so' }], '')
+    const { screen, missed } = atTerminal(['go'], [['? [y/N', 'n\r']])
+    expect(missed).toEqual([])
+    // A line of ours that goes on in the next row has a sign there that no text of others can have.
+    const shown = screen.replaceAll('\n  ↳ ', '').split('\n')
+    for (const line of lines) expect(shown).toContain(`    ${line}`)
+  })
+
+  test('a call that leads to more places than anybody reads is refused, and not shown in part', async () => {
+    write('w/docs/x.md', 'title\n')
+    const stdin = Array.from({ length: 501 }, (_, i) => `docs//${i}`).join('\n')
+    await model([call('unix_utils', { util: 'cat', stdin }), { text: 'so' }], '')
+    const { screen } = atTerminal(['go'], [['✗ denied', '']])
+    expect(screen).not.toContain('Run unix_utils?')
+    expect(results()).toEqual([
+      ['denied', expect.stringContaining('it names more files than a person can be asked about at once')],
+    ])
+  })
+})
+
 describe('SPEC 6.5, decision 0409: a question has the name of what is touched', () => {
   beforeEach(() => {
     write('w/ops/deploy.sh', 'old\n')

@@ -360,7 +360,7 @@ esac
     const { missed, screen } = inShell('stty cols 40; exec "$0" "$1" q go', [['e(dit)/r(eply)]', 'n\r']])
     expect(missed).toEqual([])
     expect(screen).toContain('Run fs_create_file? [y/N/a(lways\nhere)/e(dit)/r(eply)] ')
-    expect(screen).toContain('→ fs_create_file  create\n    a/rather/long/name.txt (1 byte)\n')
+    expect(screen).toContain('→ fs_create_file  create\n  ↳ a/rather/long/name.txt (1 byte)\n')
   })
 
   test('the command that would allow a call works as it is pasted, however narrow the window is', async () => {

@@ -114,6 +114,19 @@ describe('SPEC 6.5 a call that is decided about', () => {
     },
   )
 
+  test('decision 0456: no path and no key begins a row as a line of ours does', () => {
+    const ours = '(docs/x leads to docs/y)'
+    const begun = /^ {0,4}\(docs\/x leads to/m
+    for (let length = 1; length < 80; length++) {
+      const to = `${'a'.repeat(length)} ${ours}/../src/x.md`
+      const move = showCall('fs_move_file', { from: 'a', to }, true)
+      const leads = [{ path: to, place: 'src/x.md' }]
+      expect(formatCall({ ...move, leads }, at(80))).not.toMatch(begun)
+      expect(formatCall(foreignCall({}, `run ${to}`), at(80))).not.toMatch(begun)
+    }
+    expect(formatCall(foreignCall({ [ours]: [] }), at(80))).toBe(`→ mine\n    "${ours}": []\n`)
+  })
+
   test('one line that fills the window is cut, and can be seen whole', () => {
     const call = modify('', `${'x'.repeat(100_000)} end`)
     expect(formatCall(call, at(80)).split('\n')).toHaveLength(44)

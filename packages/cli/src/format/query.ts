@@ -1,8 +1,9 @@
-import { shellWord, show, showWhole, visible } from '@cordon/policy'
+import { shellWord, show, showWhole, tomlString, visible } from '@cordon/policy'
 import {
   type AttachedResource,
   type ModelChoice,
   type ShownCall,
+  shownText,
   shownWithLines,
   type Sight,
   type TurnEnd,
@@ -36,24 +37,23 @@ export function formatCall(
   const most = extent === 'whole' ? Infinity : MOST_LINES
   const name = `→ ${show(tool)}`
   // Colours, and a second space, come last: a word that has a colour is not cut.
-  const begun = wrapBelow(first === '' ? name : `${name} ${first}`, '    ', columns && columns - 1)
+  const begun = wrapBelow(first === '' ? name : `${name} ${first}`, GOES_ON, columns && columns - 1)
   return [
     begun.startsWith(name)
       ? `${style('cyan', '→')} ${style('bold', show(tool))}${begun.slice(name.length).replace(/^ /, '  ')}\n`
       : `${begun}\n`,
     ...(isEdited ? ['    (as you changed it)\n'] : []),
-    ...more.map((line) => `${wrapBelow(`    ${line}`, '    ', columns)}\n`),
+    ...more.map((line) => `${wrapBelow(`    ${line}`, GOES_ON, columns)}\n`),
     ...values.flatMap(({ line, below }) => [
       `${wrapBelow(`    ${line}`, '      ', columns)}\n`,
       ...below.flatMap((text) => quotedRows(text, columns)),
     ]),
-    ...leads
-      .slice(0, most)
-      .map(
-        ({ path, place }) =>
-          `${wrapBelow(`    (${showWhole(path)} leads to ${showWhole(place)})`, '    ', columns)}\n`,
+    // None is left out: there are no more than a person reads (decision 0456).
+    ...leads.flatMap(({ path, place }) =>
+      behindMargin(`(${nameIn(path, extent)} leads to ${nameIn(place, 'whole')})`, MARGIN, columns).map(
+        (row) => `${row}\n`,
       ),
-    ...(leads.length > most ? [`    ${style('yellow', `… ${leads.length - most} more links`)}\n`] : []),
+    ),
     ...changes.map(({ path, lines }) => {
       const rows = lines.flatMap((line) => diffRows(line, { style, columns }))
       const shown = rows.slice(0, most)
@@ -81,8 +81,18 @@ function diffRows(line: string, { style, columns }: Styled): string[] {
   return behindMargin(shown, [first + mark, more + mark], columns).map((row) => `${style(colour, row)}\n`)
 }
 
-const MARGIN = ['    ', '  ↳ '] as const
-const QUOTED = ['  │ ', '  ↳ '] as const
+/** Where a line goes on in the next row: no words of others can have it, and none of theirs begins a row as ours do. */
+const GOES_ON = '  ↳ '
+const MARGIN = ['    ', GOES_ON] as const
+const QUOTED = ['  │ ', GOES_ON] as const
+
+/** A name that could read as the rest of the line is quoted; as long as one that is read anyway, or else cut with its length. */
+const nameIn = (name: string, extent: 'cut' | 'whole'): string => {
+  if (name.length <= LONGEST_PLAIN && !/[\s()]/.test(name)) return showWhole(name)
+  return extent === 'whole' ? tomlString(name) : shownText(name)
+}
+
+const LONGEST_PLAIN = 300
 
 const quotedRows = (line: string, columns: number | undefined): string[] =>
   behindMargin(visible(withSeenEnd(line)), QUOTED, columns).map((row) => `${row}\n`)

@@ -6,6 +6,7 @@ import { unaskedSecret } from '../execute/consent.ts'
 import type { FilesNow } from '../execute/files-now.ts'
 import { judge } from '../execute/judged.ts'
 import { type Foreseen, NOTHING_FORESEEN } from './foresee.ts'
+import { hasTooManyLeads, TOO_MANY_PLACES } from '../execute/question-places.ts'
 import { changedSince } from '../execute/shown-paths.ts'
 import type { ShownCall } from './shown.ts'
 import type { OpenTool } from './toolbox.ts'
@@ -126,6 +127,7 @@ async function consentOnce(
   if (mode === 'skip') return refused(SKIPPED, 'skipped')
   if (!decider)
     return refused(`${secret === undefined ? NOBODY : unaskedSecret(secret)}\n${howToAllow(tool)}`)
+  if (hasTooManyLeads(look.paths ?? [])) return refused(TOO_MANY_PLACES)
   let draft: Draft = { text: JSON.stringify(asked.arguments, undefined, 2) }
   let verdict: Verdict =
     mode === 'edit' && asked.problem === undefined

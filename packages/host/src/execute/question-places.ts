@@ -1,7 +1,8 @@
 import { tomlString } from '@cordon/policy'
 import type { ShownPath } from '@cordon/tools'
 import { readableIn, shownText } from './shown.ts'
-import type { WordPath } from './word-paths.ts'
+import { type Lead, leadsIn } from './shown-paths.ts'
+import { isWord, type WordPath } from './word-paths.ts'
 import { wordsIn } from './words.ts'
 
 /** More nobody reads: such a call is not asked about, and so not run. */
@@ -23,18 +24,22 @@ export function placesInQuestion(
     ),
     ...wordLines(args, shown.filter(isWord)),
   ])
-  const text = [...lines].map((line) => `  (${line})\n`).join('')
-  return lines.size > MOST_PLACES || text.length > MOST_CHARACTERS ? undefined : text
+  return areTooMany([...lines]) ? undefined : [...lines].map((line) => `  (${line})\n`).join('')
 }
 
-const isWord = (each: ShownPath | WordPath): each is WordPath => 'leads' in each
+/** The same where the change itself is shown, under its real name: only what is written otherwise is said (decision 0456). */
+export const hasTooManyLeads = (shown: readonly (ShownPath | WordPath)[]): boolean =>
+  areTooMany(leadsIn(shown).map(leading))
+
+const areTooMany = (lines: readonly string[]): boolean =>
+  lines.length > MOST_PLACES || lines.reduce((sum, line) => sum + line.length, 0) > MOST_CHARACTERS
 
 /** Of a shipped tool that is held to its files: all of them, or none where each is an argument as it stands. */
 function touchedLines(args: unknown, shown: readonly ShownPath[]): string[] {
   const readable = new Set(readableIn(args).places)
   if (shown.every(({ path, place }) => path === place && readable.has(path))) return []
   return shown.map(({ path, place }) =>
-    path === place ? `touches ${tomlString(place)}` : leading(path, place),
+    path === place ? `touches ${tomlString(place)}` : leading({ path, place }),
   )
 }
 
@@ -44,11 +49,11 @@ function wordLines(args: unknown, shown: readonly WordPath[]): string[] {
   const words = wordsIn(readableIn(args).others)
   const readable = new Set(words === 'too many' ? [] : words)
   return shown.flatMap(({ path, leads, names }) => [
-    ...leads.map((place) => leading(path, place)),
+    ...leads.map((place) => leading({ path, place })),
     ...(readable.has(path) ? [] : names.map((place) => `names ${tomlString(place)}`)),
   ])
 }
 
-const leading = (path: string, place: string): string => `${shownText(path)} leads to ${tomlString(place)}`
+const leading = ({ path, place }: Lead): string => `${shownText(path)} leads to ${tomlString(place)}`
 
 export const TOO_MANY_PLACES = `not run: it names more files than a person can be asked about at once (${MOST_PLACES}, or ${MOST_CHARACTERS} characters of names); call it for fewer`

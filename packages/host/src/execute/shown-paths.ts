@@ -1,7 +1,8 @@
-import { CordonError, parseRelPath, show } from '@cordon/policy'
+import { show } from '@cordon/policy'
 import { isStill, type ShownPath, witnessOf } from '@cordon/tools'
 import { type Touched, touchedBy } from './touched.ts'
 import type { FilesNow } from './files-now.ts'
+import { isWord, type WordPath } from './word-paths.ts'
 
 /** Decision 0408: what a person is shown a call of a shipped tool against. Of what is only read, where it is. */
 export const shownPaths = (tool: string, args: unknown, files: FilesNow): readonly ShownPath[] =>
@@ -53,19 +54,22 @@ function howChanged(place: string, was: ShownPath['was'], now: ShownPath['was'])
   return [`${show(place)} ${now?.kind === 'missing' ? 'is gone' : 'was changed'} after it was shown`]
 }
 
-/** Where links of the workspace are in the way: what a person reads is one place, and what is touched another. */
-export const leadsIn = (paths: readonly ShownPath[]): readonly Lead[] => [
-  ...new Map(paths.filter(isElsewhere).map(({ path, place }) => [path, { path, place }])).values(),
-]
+/**
+ * Decision 0456: each path of a call that is not written by the one name of what it leads to, by a link or by its spelling
+ * (`..`, `.`, doubled slashes): what a person reads is one place, and what is touched may be another. Also one with blanks that
+ * nobody sees, so that it is read in quotation marks.
+ */
+export function leadsIn(paths: readonly (ShownPath | WordPath)[]): readonly Lead[] {
+  const leads = paths.flatMap((each): readonly Lead[] => {
+    const { path } = each
+    const places = isWord(each) ? [...each.leads, ...each.names.filter(hasUnseenBlanks)] : [each.place]
+    const isPlain = (place: string): boolean => place === path && !hasUnseenBlanks(path)
+    return places.filter((place) => !isPlain(place)).map((place) => ({ path, place }))
+  })
+  return [...new Map(leads.map((lead) => [JSON.stringify([lead.path, lead.place]), lead])).values()]
+}
+
+/** At an end of a name, or several in a row. */
+const hasUnseenBlanks = (path: string): boolean => /(?:^|[ /]) | (?:\/|$)/.test(path)
 
 export type Lead = Pick<ShownPath, 'path' | 'place'>
-
-/** `./` and the like lead nowhere else. */
-function isElsewhere({ path, place }: ShownPath): boolean {
-  try {
-    return place !== path && parseRelPath(path) !== place
-  } catch (error) {
-    if (error instanceof CordonError) return false // no path of the workspace
-    throw error
-  }
-}

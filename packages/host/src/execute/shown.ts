@@ -1,4 +1,4 @@
-import { show, showWhole, tomlString } from '@cordon/policy'
+import { tomlString } from '@cordon/policy'
 
 /** More lines than this nobody reads; that there are more is said before the first. */
 const MOST_VALUES = 100
@@ -29,7 +29,7 @@ export const shownValues = (value: unknown, extent: Extent = 'cut'): string =>
 
 /** The same for whoever keeps the lines of a text behind a margin: a script is read as it was written. */
 export const shownWithLines = (value: unknown, extent: Extent = 'cut'): readonly ShownValue[] =>
-  listed(value, extent, extent === 'whole' ? showWhole : show, ([way, leaf]) => {
+  listed(value, extent, plainKey(extent), ([way, leaf]) => {
     const line = named(way, shownLeaf(way, leaf, extent))
     if (typeof leaf !== 'string' || !/\n./s.test(leaf)) return { line, below: [] }
     const lines = leaf.split('\n')

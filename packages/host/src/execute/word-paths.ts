@@ -21,6 +21,8 @@ export interface WordPath extends ShownPath {
   readonly names: readonly string[]
 }
 
+export const isWord = (each: ShownPath | WordPath): each is WordPath => 'leads' in each
+
 /** Another place than any that was shown. */
 const UNKNOWN = 'nobody can say where'
 
@@ -51,13 +53,20 @@ export function wordPaths(args: unknown, { root, home, places }: WordPlaces): re
     return { path: word, place, leads: [...leads], names: [...names] }
   })
 
-  /** A word of a sentence may be that of a directory. One with a slash is taken for a path if its first step is there. */
+  /**
+   * A word of a sentence may be that of a directory. One with a slash is taken for a path if its first step is there, or if it
+   * climbs: then it is another file than it begins with, also where that would be made (decision 0456).
+   */
   function isNamed(word: string, real: string): boolean {
     return tops.some((top) => {
       const inside = below(top.path, real)
       if (inside === undefined) return false
       if (!/[/\\%]/.test(word)) return standsAt(real, namingLooks) === 'file'
-      return isPadded(word) || standsAt(join(top.path, inside.split('/', 1)[0]!), namingLooks) !== 'nothing'
+      return (
+        climbs(word) ||
+        isPadded(word) ||
+        standsAt(join(top.path, inside.split('/', 1)[0]!), namingLooks) !== 'nothing'
+      )
     })
   }
 
@@ -72,6 +81,8 @@ export function wordPaths(args: unknown, { root, home, places }: WordPlaces): re
 
 const isWrittenAs = (word: string, names: readonly (string | undefined)[]): boolean =>
   names.some((name) => name !== undefined && [name, `./${name}`, `${name}/`].includes(word))
+
+const climbs = (word: string): boolean => /[/\\]\.\.(?:[/\\]|$)/.test(word)
 
 /** Longer than any one name can be, with steps that lead nowhere. */
 const isPadded = (word: string): boolean => word.length > 255 && /(?:^|[/\\])\.{0,2}[/\\]/.test(word)

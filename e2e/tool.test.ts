@@ -131,12 +131,49 @@ test('SPEC 1.8: every fs tool does its work, and says exactly why it may not', (
     code: 0,
     stdout: 'omega\nbeta\n',
   })
-  // SPEC 1.8: it checks no reads; the kernel does.
-  expect(run(setting, 'unix_utils', { util: 'cat', args: ['private/key.txt'] })).toMatchObject({
-    stdout: expect.not.stringContaining('secret'),
+  expect(run(setting, 'unix_utils', { util: 'cat', args: ['private/key.txt'] })).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: denied('unix_utils', 'read', 'private/key.txt'),
   })
   expect(readFileSync(at('private/key.txt'), 'utf8')).toBe('alpha secret\n')
   expect(readdirSync(at('private'))).toEqual(['key.txt'])
+})
+
+test('SPEC 1.8 what unix_utils is told to read and may not is refused as by the other tools, also where no rule covers it', () => {
+  const setting = workspace(
+    '[conversation.tools.unix_utils.access]\nfs = [{ path = "src", read = true }]\n',
+    {
+      'src/a.txt': 'alpha\n',
+      'lib/l.txt': 'library\n',
+    },
+  )
+  const call = ['tool', 'run', 'unix_utils', '--args', '{"util":"cat","args":["lib/l.txt"]}']
+  const refused = cordon(setting, ...call)
+  expect(refused).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: `cordon: access denied: read on lib/l.txt
+  because: no rule covers that path
+  granted: src (read)
+  to allow it:
+    cordon config set conversation.tools.unix_utils.access.fs '+{ path = "lib/l.txt", read = true }'
+`,
+  })
+  expect(JSON.parse(cordon(setting, ...call, '--json').stdout)).toMatchObject({
+    type: 'error',
+    denied: { capability: 'read', target: 'lib/l.txt' },
+  })
+  const [, key = '', value = ''] = /config set (\S+) '(.+)'/.exec(refused.stderr) ?? []
+  expect(cordon(setting, 'config', 'set', key, value).code).toBe(0)
+  expect(cordon(setting, ...call)).toEqual({ code: 0, stdout: 'library\n', stderr: '' })
+  // A program that fails by itself is an error with its exit and its words (SPEC 6.5).
+  expect(run(setting, 'unix_utils', { util: 'cat', args: ['src/a.txt', 'src/nope'] })).toEqual({
+    code: 1,
+    stdout: '',
+    stderr:
+      'cordon: cat ended with exit code 1.\nIt complained: cat: src/nope: No such file or directory\nIt had printed:\nalpha\n\n',
+  })
 })
 
 /** Tools of one's own, each one line of a shell script or of Python. */

@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, statSync, symlinkSync } from 'node:fs'
+import type { ToolFailure } from '@cordon/tools'
 import { expect, test } from 'vitest'
 import { failed, said, Workspace } from './support/workspace.ts'
 
@@ -23,8 +24,46 @@ test('runs a utility in the workspace with a clean environment and no shell', as
   expect(await run(workspace, 'date', '-u', '-d@0', '+%Y/%m')).toEqual(said('1970/01\n'))
   expect(await run(workspace, 'basename', '/not/a/path.ts', '.ts')).toEqual(said('path\n'))
   expect(await run(workspace, 'cat', '$HOME')).toEqual(
-    said('', "cat ended with exit code 1.\nIt complained: cat: '$HOME': No such file or directory"),
+    failed("cat ended with exit code 1.\nIt complained: cat: '$HOME': No such file or directory"),
   )
+})
+
+test('SPEC 6.5 a program that failed is an error with its exit and all it said; a comparison that says no is an answer', async () => {
+  const workspace = new Workspace({ a: 'x\n', b: 'y\n' })
+  expect(await run(workspace, 'cat', 'a', 'nope', 'b')).toEqual(
+    failed(
+      'cat ended with exit code 1.\nIt complained: cat: nope: No such file or directory\nIt had printed:\nx\ny\n',
+    ),
+  )
+  expect(await run(workspace, 'diff', 'a', 'b')).toEqual(
+    said('1c1\n< x\n---\n> y\n', 'diff ended with exit code 1.'),
+  )
+  expect(await run(workspace, 'cmp', '-s', 'a', 'b')).toEqual(said('', 'cmp ended with exit code 1.'))
+  expect(await workspace.run('unix_utils', { util: 'sort', args: ['-C'], stdin: 'b\na\n' })).toEqual(
+    said('', 'sort ended with exit code 1.'),
+  )
+  expect(await run(workspace, 'diff', 'a', 'nope')).toMatchObject({
+    type: 'error',
+    message: expect.stringMatching(/^diff ended with exit code 2\.\n/) as string,
+  })
+})
+
+test('SPEC 1.8 every file that is named must be granted read, in the words of the other tools', async () => {
+  const workspace = new Workspace({ 'src/a': 'x\n', 'lib/l': 'y\n' })
+  symlinkSync('../lib/l', workspace.path('src/link'))
+  const access = { fs: [{ path: 'src', read: true }] }
+  const call = (name: string, args: unknown) => workspace.run(name, args, { access })
+  const other = await call('fs_read_file', { path: 'lib/l' })
+  const same = { ...other, message: (other as ToolFailure).message.replace('fs_read_file', 'unix_utils') }
+  expect(other).toMatchObject({ type: 'error', denied: { capability: 'read', target: 'lib/l' } })
+  for (const args of [['lib/l'], ['src/link'], ['src/a', 'lib/l'], ['--', 'lib/l'], ['-n', 'lib/l']])
+    expect(await call('unix_utils', { util: 'cat', args }), args.join(' ')).toEqual(same)
+  expect(await call('unix_utils', { util: 'cat', args: ['src/a'] })).toEqual(said('x\n'))
+  expect(await call('unix_utils', { util: 'basename', args: ['lib/l'] })).toEqual(said('l\n'))
+  for (const args of [[], ['-s'], ['.']])
+    expect(await call('unix_utils', { util: 'du', args }), args.join(' ')).toMatchObject({
+      denied: { capability: 'read', target: '.' },
+    })
 })
 
 test('SPEC 1.8 arguments must stay in the workspace', async () => {
@@ -35,7 +74,9 @@ test('SPEC 1.8 arguments must stay in the workspace', async () => {
   )
   expect(await run(workspace, 'cat', '../x')).toEqual(failed('path escapes the workspace: ../x'))
   expect(await run(workspace, 'cat', 'etc/passwd')).toEqual(failed('path escapes the workspace: etc/passwd'))
-  expect(await run(workspace, 'sort', '--', '-o')).toMatchObject({ type: 'success' })
+  expect(await run(workspace, 'sort', '--', '-o')).toEqual(
+    failed('sort ended with exit code 2.\nIt complained: sort: cannot read: -o: No such file or directory'),
+  )
 })
 
 test('only programs and options that read', async () => {
@@ -120,6 +161,9 @@ const installed = (util: string): boolean => spawnSync('sh', ['-c', 'command -v 
 test.skipIf(!installed('jq'))('jq takes a filter and files, and no filter that names others', async () => {
   const workspace = new Workspace({ 'a.json': '{"n": [1, 2]}', 'evil.jq': 'def f: 1;' })
   expect(await run(workspace, 'jq', '-c', '.n', 'a.json')).toEqual(said('[1,2]\n'))
+  expect(await run(workspace, 'jq', '-e', '.none', 'a.json')).toEqual(
+    said('null\n', 'jq ended with exit code 1.'),
+  )
   expect(await run(workspace, 'jq', '-n', '--arg', 'x', '/etc/passwd', '$x')).toEqual(said('"/etc/passwd"\n'))
   expect(await run(workspace, 'jq', '.', '/etc/passwd')).toEqual(
     failed('path is outside the workspace: /etc/passwd (absolute paths are not permitted)'),

@@ -40,7 +40,7 @@ export const onlyReads = (
 ): boolean => kind === 'tool' && READERS.has(name) && conversation.tools[name]?.command === undefined
 
 /**
- * SPEC 1.8: whether it asks the rules itself, by the name that it was given. What `unix_utils` reads, and whatever any other
+ * SPEC 1.8: whether it asks the rules itself, by the name that it was given. What `unix_utils` executes, and whatever any other
  * program does, the kernel decides about, by the place.
  */
 export const asksItself = (config: Config, subject: Subject, capability: string): boolean =>
@@ -49,7 +49,6 @@ export const asksItself = (config: Config, subject: Subject, capability: string)
   (subject.kind === 'tool' &&
     subject.name === 'unix_utils' &&
     config.conversation.tools['unix_utils']?.command === undefined &&
-    capability !== 'read' &&
     capability !== 'execute')
 
 /**

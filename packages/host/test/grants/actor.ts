@@ -77,9 +77,8 @@ export async function play(
   return (await repair(place, each, free, { compiled, answers })) ? 'fixed' : 'refused'
 }
 
-/** SPEC 1.8: what `unix_utils` reads, and what any program starts, is for the kernel to hold. */
-const holdsAlone = ({ tool, arguments: { util } }: GrantsCase): boolean =>
-  tool !== 'start' && (tool !== 'unix_utils' || util === 'touch')
+/** SPEC 1.8: what any program starts is for the kernel to hold. */
+const holdsAlone = ({ tool }: GrantsCase): boolean => tool !== 'start'
 
 async function compileOrNothing(place: GrantsPlace, { tool }: GrantsCase): Promise<Compiled | undefined> {
   try {

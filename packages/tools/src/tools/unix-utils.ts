@@ -1,11 +1,11 @@
 import { show, showWhole } from '@cordon/policy'
 import { Access } from '../access.ts'
 import { type Anchors } from '../anchors.ts'
-import { count, success, text } from '../content.ts'
+import { count, failure, success, text } from '../content.ts'
 import { defineTool } from '../define-tool.ts'
 import { DESCRIPTIONS } from '../descriptions.ts'
 import { exists } from '../parents.ts'
-import { type ContentBlock, type Tool } from '../protocol.ts'
+import { type Tool, type ToolResult } from '../protocol.ts'
 import { ToolError } from '../report.ts'
 import { type Captured, capture } from '../unix/capture.ts'
 import { type Utility, UTILITIES } from '../unix/utilities.ts'
@@ -13,8 +13,8 @@ import { type Utility, UTILITIES } from '../unix/utilities.ts'
 const LIMITS = { milliseconds: 10_000, bytes: 256 * 1024 }
 
 /**
- * SPEC 1.8: only that its arguments stay in the workspace is checked here. The programs open files
- * themselves, so which of them they may read is for the OS sandbox to hold. `touch` alone writes, and is checked.
+ * SPEC 1.8: what the arguments name is checked here, in the words of the other tools (decision 0467). The programs open files
+ * themselves, so what they meet below a directory, or behind a link that was swapped meanwhile, is for the kernel to hold.
  */
 export const unixUtils: Tool = defineTool({
   name: 'unix_utils',
@@ -43,21 +43,21 @@ export const unixUtils: Tool = defineTool({
     const utility = UTILITIES[util]
     if (!utility) throw new ToolError(`there is no utility ${show(util)}`)
     const access = new Access(context)
-    const check = utility.operands === 'written' ? mayWrite(access, io.anchors) : mustBeInside(access)
+    const check = utility.operands === 'written' ? mayWrite(access, io.anchors) : mayRead(access)
     const words = checkArguments(util, utility, args, check)
     context.checkCommand({ program: util, args: words })
     const output = await capture(util, words, stdin, access.root.path, LIMITS)
     if (output.failure === 'ENOENT') throw new ToolError(`${util} is not installed here`)
     if (output.failure !== undefined)
       throw new ToolError(`${util} cannot be started here (${output.failure})`)
-    return success(...showOutput(util, output))
+    return resultOf(util, utility, output)
   },
 })
 
-const mustBeInside =
+const mayRead =
   (access: Access) =>
   (path: string): void =>
-    void access.place(path, 'read')
+    void access.locate(path, 'read')
 
 /** Decision 0173: what is there is updated, what is not is created, and the rules are asked for that. */
 const mayWrite =
@@ -95,6 +95,7 @@ function checkArguments(
   }
   if (operands > (utility.mostOperands ?? Infinity))
     throw new ToolError(`${util} takes at most ${count(utility.mostOperands ?? 0, 'file')} here`)
+  if (operands === 0 && utility.otherwise !== undefined) checkPath(utility.otherwise)
   return words
 }
 
@@ -128,11 +129,25 @@ function checkOperand(
   } else if (operands !== 'text' && arg !== '-') checkPath(arg)
 }
 
-function showOutput(util: string, { stdout, stderr, code, ended }: Captured): ContentBlock[] {
-  const notes: string[] = []
-  if (ended === 'too long') notes.push(`${util} was stopped after ${LIMITS.milliseconds / 1000} seconds.`)
-  if (ended === 'too much') notes.push(`The output was cut to ${count(LIMITS.bytes, 'byte')}.`)
-  if (ended === 'by itself' && code !== 0) notes.push(`${util} ended with exit code ${code}.`)
-  if (stderr !== '') notes.push(`It complained: ${stderr.trimEnd()}`)
-  return [text(stdout.toString('utf8')), ...(notes.length > 0 ? [text(notes.join('\n'))] : [])]
+/** SPEC 6.5: a program that failed is an error, with its exit and all that it said. */
+function resultOf(util: string, { answers = [] }: Utility, output: Captured): ToolResult {
+  const { stdout, stderr, code, ended } = output
+  const printed = stdout.toString('utf8')
+  const notes = [...endOf(util, output), ...(stderr === '' ? [] : [`It complained: ${stderr.trimEnd()}`])]
+  const isAnswer = code === 0 || (code !== null && answers.includes(code))
+  if (ended === 'too much' || (ended === 'by itself' && isAnswer))
+    return success(text(printed), ...(notes.length > 0 ? [text(notes.join('\n'))] : []))
+  return failure([...notes, ...(printed === '' ? [] : [`It had printed:\n${printed}`])].join('\n'))
+}
+
+function endOf(util: string, { code, signal, ended }: Captured): readonly string[] {
+  switch (ended) {
+    case 'too long':
+      return [`${util} was stopped after ${LIMITS.milliseconds / 1000} seconds.`]
+    case 'too much':
+      return [`The output was cut to ${count(LIMITS.bytes, 'byte')}.`]
+    case 'by itself':
+      if (signal !== null) return [`${util} was ended by ${signal}.`]
+      return code === 0 ? [] : [`${util} ended with exit code ${code}.`]
+  }
 }

@@ -4,6 +4,7 @@ export interface Captured {
   readonly stdout: Buffer
   readonly stderr: string
   readonly code: number | null
+  readonly signal: NodeJS.Signals | null
   readonly ended: 'by itself' | 'too long' | 'too much'
   /** Set when it could not be started at all. */
   readonly failure?: string
@@ -43,17 +44,18 @@ export function capture(
   child.stdin.on('error', () => undefined) // it did not read all of it
   child.stdin.end(stdin)
   return new Promise((resolve) => {
-    const done = (code: number | null, failure?: string): void => {
+    const done = (code: number | null, signal: NodeJS.Signals | null, failure?: string): void => {
       clearTimeout(timer)
       const output = {
         stdout: Buffer.concat(stdout),
         stderr: Buffer.concat(stderr).toString('utf8'),
         code,
+        signal,
         ended,
       }
       resolve(failure === undefined ? output : { ...output, failure })
     }
-    child.once('error', (error) => done(null, 'code' in error ? String(error.code) : error.message))
-    child.once('close', (code) => done(code))
+    child.once('error', (error) => done(null, null, 'code' in error ? String(error.code) : error.message))
+    child.once('close', (code, signal) => done(code, signal))
   })
 }

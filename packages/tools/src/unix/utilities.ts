@@ -3,11 +3,15 @@ export interface Utility {
   readonly options: () => RegExp
   /** Options that are followed by so many words of text (`--arg name value`). */
   readonly followed?: Readonly<Record<string, number>>
-  /** What the other arguments are. Files must lie in the workspace (SPEC 1.8); those that are `written` need a grant. */
+  /** What the other arguments are. `paths` are read, and what is `written` is created or updated: each needs that grant (SPEC 1.8). */
   readonly operands: 'paths' | 'text' | 'written'
   /** A first operand that is a program text of its own, and what it must not contain. */
   readonly script?: { readonly refuse: RegExp; readonly because: string }
   readonly mostOperands?: number
+  /** What is read where no file is named; undefined: standard input. */
+  readonly otherwise?: '.'
+  /** Exit codes beside 0 that are an answer: `diff` says by 1 that two files differ. Every other one is a failure (SPEC 6.5). */
+  readonly answers?: readonly number[]
 }
 
 /** Options with a number or a list of fields, as one word: `-n5`, `--lines=5`. */
@@ -29,7 +33,12 @@ export const UTILITIES: Readonly<Record<string, Utility>> = {
   bc: { options: options('lqsw', '--mathlib'), operands: 'paths' },
   basename: { options: options('a', '-s.+', '--suffix=.+'), operands: 'text' },
   cat: { options: options('AbeEnstTv'), operands: 'paths' },
-  cmp: { options: options('bls', '-n\\d+', '--bytes=\\d+'), operands: 'paths', mostOperands: 2 },
+  cmp: {
+    options: options('bls', '-n\\d+', '--bytes=\\d+'),
+    operands: 'paths',
+    mostOperands: 2,
+    answers: [1],
+  },
   comm: { options: options('123z', '--(?:no)?check-order', '--total'), operands: 'paths', mostOperands: 2 },
   cut: {
     options: options(
@@ -50,9 +59,14 @@ export const UTILITIES: Readonly<Record<string, Utility>> = {
     options: options('abBcdEiNqstTuwyZ', '-[UC]\\d+', '--unified=\\d+', '--brief', '--no-dereference'),
     operands: 'paths',
     mostOperands: 2,
+    answers: [1],
   },
   dirname: { options: options('z'), operands: 'text' },
-  du: { options: options('abchklmsSx', '-d\\d+', '--max-depth=\\d+', '--apparent-size'), operands: 'paths' },
+  du: {
+    options: options('abchklmsSx', '-d\\d+', '--max-depth=\\d+', '--apparent-size'),
+    operands: 'paths',
+    otherwise: '.',
+  },
   expand: { options: options('i', '-t[\\d,]+'), operands: 'paths' },
   file: { options: options('bhikLNpr', '--brief', '--mime(?:-type|-encoding)?'), operands: 'paths' },
   fold: { options: options('bs', '-w\\d+'), operands: 'paths' },
@@ -72,6 +86,7 @@ export const UTILITIES: Readonly<Record<string, Utility>> = {
     ),
     followed: { '--arg': 2, '--argjson': 2, '--indent': 1 },
     operands: 'paths',
+    answers: [1, 4], // --exit-status: null or false, and nothing at all
     script: {
       refuse: /\b(?:import|include|modulemeta)\b/,
       because: 'a filter must not name other files (import, include)',
@@ -93,6 +108,7 @@ export const UTILITIES: Readonly<Record<string, Utility>> = {
       '--(?:reverse|unique|numeric-sort|version-sort|stable)',
     ),
     operands: 'paths',
+    answers: [1], // -c and -C: not in order
   },
   stat: { options: options('Lt', '-c.+', '--format=.+', '--printf=.+'), operands: 'paths' },
   tac: { options: options('br', '-s.+'), operands: 'paths' },

@@ -107,9 +107,7 @@ describe.each(PEOPLE)('SPEC 4.5 the network as $name', (person) => {
     )
     const text =
       '403 cordon: network access denied: http://evil.example.com/x\n' +
-      '  because: no rule allows evil.example.com:80\n' +
-      '  to allow it (WHOSE is conversation.tools.NAME or profiles.NAME):\n' +
-      `    cordon config set WHOSE.access.net '+{ host = "evil.example.com", scheme = "http", port = 80, path_prefix = "/x", allow = true }'\n\n`
+      '  because: no rule allows evil.example.com:80\n\n'
     expect(denied).toMatchObject({
       code: 0,
       stdout: text + text,

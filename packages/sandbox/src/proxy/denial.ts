@@ -4,7 +4,6 @@ import {
   netRuleAllowing,
   type NetRule,
   type NetTarget,
-  setCommand,
   show,
 } from '@cordon/policy'
 import { type AddressKind } from './address.ts'
@@ -19,7 +18,7 @@ export interface Denial {
   readonly wish: NetWish | undefined
 }
 
-/** SPEC 1.4 for the network: the host, the rule or its absence, and the rule that would allow it. */
+/** SPEC 1.4 for the network: the host, the rule or its absence, and the rule that would allow it, for who can say whose it is. */
 export function denyByRule(
   place: Endpoint,
   rule: NetRule | undefined,
@@ -63,11 +62,9 @@ export function denyByAddress(place: Endpoint, address: string, kind: AddressKin
   }
 }
 
-/** The plain-text body of a 403. Who runs the program knows whose access it has. */
-export function denialText(what: string, denial: Denial): string {
-  const fix =
-    denial.fix === undefined
-      ? ''
-      : `  to allow it (WHOSE is conversation.tools.NAME or profiles.NAME):\n    ${setCommand({ key: 'WHOSE.access.net', value: `+${denial.fix}` })}\n`
-  return `cordon: network access denied: ${show(what)}\n  because: ${denial.reason}\n${fix}`
-}
+/**
+ * The plain-text body of a 403. It has no command: who reads it is the program, and often a model, and the proxy does not know
+ * whose access the program has. The person is told by whoever started it (decision 0469).
+ */
+export const denialText = (what: string, { reason }: Pick<Denial, 'reason'>): string =>
+  `cordon: network access denied: ${show(what)}\n  because: ${reason}\n`

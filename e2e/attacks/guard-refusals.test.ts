@@ -80,7 +80,11 @@ test.each(CALLS)(
   ({ tool, args, message, forPerson, target }) => {
     const place = openPlace()
     const ended = place.cordon(['tool', 'run', tool, '--json', '--args', JSON.stringify(args)])
-    expect(JSON.parse(ended.stdout)).toMatchObject({ type: 'error', message, hints: [] })
+    expect(JSON.parse(ended.stdout)).toMatchObject({
+      type: 'error',
+      message,
+      hints: [{ about: target, text: forPerson.trim(), audience: 'person' }],
+    })
     expect(`${ended.stdout}${ended.stderr}`).not.toMatch(/config set|path = /)
     expect(ended.stderr).toContain(`  ${forPerson}`)
     const why = place.cordon(['why', ...forPerson.trim().split(' ').slice(6)])

@@ -1,7 +1,7 @@
 import { NotRunnableError, Stopper, type ToolOutcome, ToolSession } from '@cordon/host'
 import { CordonError, show } from '@cordon/policy'
 import type { Register } from '../command.ts'
-import { contentBytes, formatFailure, plain, warningsOf } from '../format/tool.ts'
+import { contentBytes, formatFailure, plain, toldJson, warningsOf } from '../format/tool.ts'
 import { type CommonOptions, withCommonOptions } from '../options.ts'
 import { installation, openProject } from '../project.ts'
 import { EXIT, warn, writeJson } from '../report.ts'
@@ -91,12 +91,10 @@ async function readArguments(text: string, world: World): Promise<unknown> {
 
 /** Content on standard output; why there is none on standard error. Returns what to end with. */
 function print(outcome: ToolOutcome, { json }: RunOptions, world: World): number {
-  const { reply, notes, hints, forPerson, deniedAt } = outcome
+  const { reply, deniedAt } = outcome
   warn(world, warningsOf(outcome))
-  // Whoever hands this on to a model leaves out the hints whose audience is the person.
-  const told = [...hints, ...forPerson.map((text) => ({ text, audience: 'person' }))]
   const where = deniedAt === undefined ? {} : { denied_at: deniedAt }
-  if (json) writeJson(world, { ...reply, notes, hints: told, ...where })
+  if (json) writeJson(world, { ...reply, ...toldJson(outcome), ...where })
   else if (reply.type === 'success') {
     world.out.write(contentBytes(reply.content, world.out))
     if (reply.stderr !== undefined) world.err.write(world.err.isTerminal ? plain(reply.stderr) : reply.stderr)

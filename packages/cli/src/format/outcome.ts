@@ -129,6 +129,14 @@ function flagFor({ wish, url }: ProxyDecision): string | undefined {
 export const formatSeeMore = ({ exit }: RunOutcome, { style }: Pick<Stream, 'style'>): string =>
   `${style('bold', `cordon: the command ended with ${exit.code ?? 'no exit code'}`)}; if the sandbox may be why, see more with: cordon run --why …\n`
 
+/** Exactly what was refused: the same keys wherever it is told. */
+export const refusedJson = ({ host, port, url, reason }: ProxyDecision): Record<string, unknown> => ({
+  host,
+  port: port ?? null,
+  url: url ?? null,
+  reason,
+})
+
 /** What `--json-fd` writes: these keys are always there. */
 export const outcomeJson = (
   { exit, refused, unreached, left, notices, hints }: RunOutcome,
@@ -137,13 +145,7 @@ export const outcomeJson = (
   subject,
   code: exit.code,
   signal: exit.signal,
-  refused: refused.map((decision) => ({
-    host: decision.host,
-    port: decision.port ?? null,
-    url: decision.url ?? null,
-    reason: decision.reason,
-    fix: flagFor(decision) ?? null,
-  })),
+  refused: refused.map((decision) => ({ ...refusedJson(decision), fix: flagFor(decision) ?? null })),
   unreached,
   denied_paths: exit.createdDenied.map(({ path, movedTo }) => ({ path, moved_to: movedTo ?? null })),
   appeared: exit.appeared,

@@ -1,6 +1,15 @@
-import { type ContentBlock, noticed, type ToolOutcome, type ToolSummary, type ToolView } from '@cordon/host'
+import {
+  type ContentBlock,
+  noticed,
+  type Told,
+  toldText,
+  type ToolOutcome,
+  type ToolSummary,
+  type ToolView,
+} from '@cordon/host'
 import { show } from '@cordon/policy'
 import type { Stream } from '../world.ts'
+import { refusedJson } from './outcome.ts'
 import { formatList } from './text.ts'
 
 /** What a tool gave back, for standard output: texts as they are, blobs as the bytes they stand for. */
@@ -35,28 +44,40 @@ export function formatFailure(
   { style }: Pick<Stream, 'style'>,
 ): string {
   if (reply.type !== 'error') return ''
-  const { exit, refused = [] } = end ?? {}
   const lines = [
     ...(deniedAt === undefined ? [] : [`rule at: ${deniedAt}`]),
     ...reply.trace.map((line) => style('dim', `trace: ${plain(line)}`)),
     ...(reply.transient ? ['the same call may work later'] : []),
-    ...refused
-      .filter(({ wish }) => !wish)
-      .map(
-        ({ host, port, url, reason }) =>
-          `${style('red', 'refused:')} ${show(url ?? `${host}:${port ?? ''}`)}: ${reason}`,
-      ),
-    ...forPerson.map((text) =>
-      text.replace(/^refused:/, (word) => style('red', word)).replaceAll('\n', '\n  '),
-    ),
-    ...(exit?.pressure ?? []).map((text) => `${style('yellow', 'limit:')} ${text}`),
-    ...hints.map(({ text }) => `${style('cyan', 'hint:')} ${text}`),
+    ...forPerson.map((told) => inset(toldText(told)).replace(/^refused:/, (word) => style('red', word))),
+    ...(end?.exit.pressure ?? []).map((text) => `${style('yellow', 'limit:')} ${text}`),
+    ...hints.map((hint) => `${style('cyan', 'hint:')} ${inset(toldText(hint))}`),
   ]
   return `${plain(reply.message)}\n${[...new Set(lines)].map((line) => `  ${line}\n`).join('')}`
 }
 
-/** What a person should know whatever came of the call. */
-export const warningsOf = ({ end, notes }: ToolOutcome): string[] => [...notes, ...(end ? noticed(end) : [])]
+const inset = (text: string): string => text.replaceAll('\n', '\n  ')
+
+/** What a person should know whatever came of the call. Why it failed is said with the failure. */
+export const warningsOf = ({ reply, end, notes, forPerson }: ToolOutcome): string[] => [
+  ...notes,
+  ...(end ? noticed(end) : []),
+  ...(reply.type === 'success' ? forPerson.map(toldText) : []),
+]
+
+/** What `tool run --json` writes beside the reply: these keys are always there. */
+export const toldJson = ({ notes, end, hints, forPerson }: ToolOutcome): Record<string, unknown> => ({
+  notes,
+  refused: (end?.refused ?? []).map(refusedJson),
+  hints: [...hints, ...forPerson].flatMap(hintJson),
+})
+
+/** Whoever hands this on to a model leaves out what is for the person: so a command stands only there. */
+function hintJson({ about, text, audience, fix }: Told): readonly Record<string, unknown>[] {
+  const command = fix.length > 0 ? { fix: fix.join('\n') } : {}
+  if (audience === 'person') return [{ about, text, ...command, audience }]
+  const forPerson = { about, text: 'what would allow it', ...command, audience: 'person' }
+  return [{ about, text, audience }, ...(fix.length > 0 ? [forPerson] : [])]
+}
 
 export const formatTools = (
   tools: readonly ToolSummary[],

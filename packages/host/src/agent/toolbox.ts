@@ -6,6 +6,7 @@ import { parseArguments, type ShownPath } from '@cordon/tools'
 import type { JsonObject, Resource } from '@cordon/workspace'
 import { type Answer, type AnswerMemory, isKept, type Respondent } from '../execute/questions.ts'
 import type { ToolQuestion } from '../execute/result.ts'
+import { toldText } from '../execute/told.ts'
 import type { LocalTool } from '../execute/tool.ts'
 import type { CallPaths } from '../execute/run-mode.ts'
 import type { CallSecrets } from '../execute/secrets.ts'
@@ -248,13 +249,13 @@ export class Toolbox implements AsyncDisposable {
       tool,
       arguments: args,
       policy: this.#options.gateway.policyOf('tool', tool.name),
-      outcome: { end: undefined },
+      outcome: { end: undefined, guesses: [] },
       denied: foreseen.denied,
       project,
       compiler,
       env: surroundings.env,
     })
-    for (const text of forPerson) audience.warn(`tool ${tool.name}: ${text}`)
+    for (const told of forPerson) audience.warn(`tool ${tool.name}: ${toldText(told)}`)
     return { ...foreseen, refusal: [refusal ?? foreseen.refusal, ...notes].join('\n') }
   }
 

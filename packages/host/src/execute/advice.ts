@@ -13,7 +13,8 @@ import type { ToolFailure } from '@cordon/tools'
 import { holdsItself } from '../compile/boundary.ts'
 import { writesGuarded } from '../compile/guard.ts'
 import { WRITING } from '../compile/names.ts'
-import { notesOf } from '../mcp/diagnosis.ts'
+import { refusalsOf } from '../mcp/diagnosis.ts'
+import { type GrantWorld, opensSecret, placeRecipe, withoutGuarded } from '../mcp/grant.ts'
 import { listMounts, type MountView } from '../mount/list.ts'
 import { typedPath } from '../outside/place.ts'
 import { compileProject, type Compiler } from '../policies.ts'
@@ -21,16 +22,17 @@ import type { Project } from '../project.ts'
 import { ownProgram } from '../why/own-program.ts'
 import type { Question } from '../why/question.ts'
 import { why, type Why } from '../why/why.ts'
-import { governing, type ToolOutcome } from './execute.ts'
+import { type ExecutedCall, governing } from './execute.ts'
+import type { Told } from './told.ts'
 import type { LocalTool } from './tool.ts'
 
-/** A call that failed, and where. */
-export interface FailedCall {
+/** A call that was refused something, and where. */
+export interface RefusedCall {
   readonly tool: LocalTool
   readonly arguments: unknown
   /** Undefined: it has none, and then nothing of its own check is known. */
   readonly policy: AccessPolicy | undefined
-  readonly outcome: Pick<ToolOutcome, 'end'>
+  readonly outcome: Pick<ExecutedCall, 'end' | 'guesses'>
   /** What its own check refused. */
   readonly denied: ToolFailure['denied']
   readonly project: Project
@@ -43,31 +45,36 @@ export interface Advice {
   readonly refusal: string | undefined
   /** For anyone. */
   readonly notes: readonly string[]
-  /** For the person alone: the commands that would allow it. A model is not told how it could get more. */
-  readonly forPerson: readonly string[]
+  readonly hints: readonly Told[]
+  /** For the person alone. */
+  readonly forPerson: readonly Told[]
 }
 
-/** SPEC 4.7: what stood in the way of a call, beside what its tool says, and what would change it. */
-export async function adviceOn(call: FailedCall): Promise<Advice> {
+/** SPEC 4.7: what stood in the way of a call that failed, beside what its tool says, and what would change it. */
+export async function adviceOn(call: RefusedCall): Promise<Advice> {
   const forOthers = await mountsForOthers(call)
   const guarded = guardedRefusal(call)
   return {
     refusal: guarded?.refusal,
     notes: forOthers.map(({ name, tools }) => `the mount ${show(name)} is for ${tools.join(', ')} only`),
+    hints: await hintsOf(call),
     forPerson: [
       ...(guarded ? [guarded.forPerson] : []),
       ...(await startRefusal(call)),
-      ...(await refusalsOf(call)),
+      ...(await refusalsIn(call)),
       ...forOthers.map(({ name, target }) =>
-        [
-          `the mount ${show(name)} is not for this tool`,
-          '  to allow it:',
-          `    ${mountCommand(call, name, target)}`,
-        ].join('\n'),
+        forPerson(name, `the mount ${show(name)} is not for this tool`, [mountCommand(call, name, target)]),
       ),
     ],
   }
 }
+
+const forPerson = (about: string, text: string, fix: readonly string[]): Told => ({
+  about,
+  text,
+  fix,
+  audience: 'person',
+})
 
 /**
  * SPEC 4.10, decision 0443: a shipped tool knows of the guard where a rule of the guard answers. Where another rule does, or
@@ -78,7 +85,7 @@ function guardedRefusal({
   policy,
   denied,
   project,
-}: FailedCall): { readonly refusal: string; readonly forPerson: string } | undefined {
+}: RefusedCall): { readonly refusal: string; readonly forPerson: Told } | undefined {
   if (!tool.shipped || !policy || !denied || !WRITING.has(denied.capability)) return undefined
   const { capability, target } = denied
   const { rule, grants } = governing(target, policy, project.root)
@@ -86,40 +93,74 @@ function guardedRefusal({
     return undefined
   return {
     refusal: new DeniedError({ capability, target, rule, grants, guarded: target }).explanation,
-    forPerson: `what would allow it: cordon why ${tool.name} ${capability} ${shellWord(target)}`,
+    forPerson: forPerson(
+      target,
+      `what would allow it: cordon why ${tool.name} ${capability} ${shellWord(target)}`,
+      [],
+    ),
   }
 }
 
 /** That a tool's own program is not there inside, because no rule lets it be executed. */
-async function startRefusal(call: FailedCall): Promise<string[]> {
+async function startRefusal(call: RefusedCall): Promise<Told[]> {
   const { tool, outcome, project } = call
   const program = ownProgram({ kind: 'tool', name: tool.name }, project.loaded.config, project.root)
   if (program === undefined || outcome.end) return []
   const question = { axis: 'fs', capability: 'execute', target: program } as const
-  const { allowed, because, fix } = (await asker(call))(question)
-  return allowed ? [] : [[`execute ${show(program)} is denied: ${because}`, ...allowing(fix)].join('\n')]
+  const { allowed, because, fix } = (await asker(call)).ask(question)
+  return allowed
+    ? []
+    : [forPerson(program, `execute ${show(program)} is denied: ${because}`, commandsOf(fix))]
 }
 
-/** What the proxy refused, with the edit that `cordon why` would name. */
-async function refusalsOf(call: FailedCall): Promise<string[]> {
-  const refused = (call.outcome.end?.refused ?? []).filter(({ wish }) => wish)
+/** What the proxy refused, with the edit that `cordon why` would name; also of a call that succeeded all the same. */
+export async function refusalsIn(call: RefusedCall): Promise<Told[]> {
+  const refused = refusalsOf(call.outcome.end?.refused ?? [])
   if (refused.length === 0) return []
-  const ask = await asker(call)
-  return notesOf({ refused, unreached: [], hints: [] }, 'person', ({ question }) =>
-    question ? allowing(ask(question).fix) : [],
+  const { ask } = await asker(call)
+  return refused.map(({ about, text, question }) =>
+    forPerson(about, text, question ? commandsOf(ask(question).fix) : []),
   )
 }
 
-async function asker({ tool, project, compiler, env }: FailedCall): Promise<(question: Question) => Why> {
-  const policies = await compileProject(project, { ...compiler, person: undefined })
-  const place = { cwd: project.root.path, home: compiler.home, env }
-  return (question) => why(project, policies, tool.name, question, place)
+/**
+ * The guesses, with the edit that `cordon why` would name: what a hint names itself is a flag of `cordon run` (decision 0468). A
+ * tool's own words lead to no command that lifts the guard, or that opens a place where secrets live.
+ */
+async function hintsOf(call: RefusedCall): Promise<Told[]> {
+  const { guesses } = call.outcome
+  if (guesses.length === 0) return []
+  const { ask, world } = await asker(call)
+  return guesses.map((guess) => {
+    const { about, text, audience, question, place } = withoutGuarded(guess, call.project)
+    if (question) {
+      const fix = opensSecret(question, world) ? [] : commandsOf(ask(question).fix)
+      return { about, text, audience, fix }
+    }
+    const recipe = place && placeRecipe(place, { kind: 'tool', name: call.tool.name }, world)
+    const { commands = [], afterwards = [] } = recipe ?? {}
+    return { about, text: [text, ...afterwards].join('; then '), audience, fix: commands }
+  })
 }
 
-function allowing(edit: Why['fix']): readonly string[] {
+interface Asker {
+  readonly ask: (question: Question) => Why
+  readonly world: GrantWorld
+}
+
+async function asker({ tool, project, compiler, env }: RefusedCall): Promise<Asker> {
+  const policies = await compileProject(project, { ...compiler, person: undefined })
+  const place = { cwd: project.root.path, home: compiler.home, env }
+  return {
+    ask: (question) => why(project, policies, tool.name, question, place),
+    world: { project, policies, place },
+  }
+}
+
+function commandsOf(edit: Why['fix']): readonly string[] {
   if (!edit) return []
   const layer = edit.layer === 'workspace' ? undefined : edit.layer
-  return ['  to allow it:', `    ${setCommand({ ...edit, layer })}`]
+  return [setCommand({ ...edit, layer })]
 }
 
 type Mounted = Pick<MountView, 'name' | 'tools'> & { readonly target: string }
@@ -130,7 +171,7 @@ async function mountsForOthers({
   arguments: args,
   project,
   compiler,
-}: FailedCall): Promise<readonly Mounted[]> {
+}: RefusedCall): Promise<readonly Mounted[]> {
   if (!tool.shipped) return [] // what others call a path is theirs to know
   const paths = pathsIn(args)
   const mounts = (await listMounts(project, compiler)).filter(({ mode }) => mode !== 'none')
@@ -158,5 +199,5 @@ function pathsIn(args: unknown): readonly RelPath[] {
 }
 
 /** For this tool alone: a mount for all of them would take from the others what they have. */
-const mountCommand = ({ tool, compiler, project }: FailedCall, name: string, target: string): string =>
+const mountCommand = ({ tool, compiler, project }: RefusedCall, name: string, target: string): string =>
   `cordon mount add ${tool.name}:${shellWord(name)}=${typedPath(target, compiler.home)}${holdsItself(project.loaded.config, { kind: 'tool', name: tool.name }) ? ':rw' : ''}`

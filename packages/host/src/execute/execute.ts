@@ -26,6 +26,7 @@ import { expandCommand } from './placeholders.ts'
 import { type ProcessOutcome, type ProcessRequest, runProcess } from './process.ts'
 import { type Answer, answerQuestion, type AnswerSources } from './questions.ts'
 import { failure, type ToolReply } from './result.ts'
+import type { Told } from './told.ts'
 import type { LocalTool } from './tool.ts'
 import { touchedBy } from './touched.ts'
 import type { Workers } from '../worker/workers.ts'
@@ -68,8 +69,8 @@ export interface ToolCall {
   readonly signal?: StopSignal
 }
 
-/** What came of a call, and what the host noticed. */
-export interface ToolOutcome {
+/** What came of a call that was made, before anybody looked for what would have helped. */
+export interface ExecutedCall {
   readonly reply: Exclude<ToolReply, { type: 'needs_input' }>
   /** True when somebody stopped it, rather than the tool itself. */
   readonly cancelled: boolean
@@ -79,9 +80,14 @@ export interface ToolOutcome {
   /** Where the rule stands that refused, when the tool says that one did. */
   readonly deniedAt: Origin | undefined
   /** SPEC 4.7: guesses why it failed; none when it is known exactly. */
-  readonly hints: readonly Hint[]
-  /** What the person alone is told: the commands that would allow what was refused. */
-  readonly forPerson: readonly string[]
+  readonly guesses: readonly Hint[]
+}
+
+/** What came of a call, and what the host noticed. */
+export interface ToolOutcome extends Omit<ExecutedCall, 'guesses'> {
+  readonly hints: readonly Told[]
+  /** What is known, and told to the person alone. */
+  readonly forPerson: readonly Told[]
 }
 
 /** Somebody waits for a question that needs an answer. */
@@ -94,7 +100,7 @@ const MOST_ROUNDS = 16
  * SPEC 6.5: one call, from arguments to result. Throws for arguments that do not fit (ParseError) and a tool that is
  * configured wrongly; whatever happens once it runs is an outcome.
  */
-export async function executeTool(call: ToolCall, world: ToolWorld): Promise<ToolOutcome> {
+export async function executeTool(call: ToolCall, world: ToolWorld): Promise<ExecutedCall> {
   const { tool } = call
   const args = parseArguments(tool.parameters, call.arguments, await loadPatternTest(tool.parameters))
   const answers: Record<string, Answer> = {}
@@ -295,7 +301,7 @@ function outcomeOf(
   reply: ToolOutcome['reply'],
   { policy }: ToolCall,
   { root }: ToolWorld,
-): ToolOutcome {
+): ExecutedCall {
   const { message, denied } = reply.type === 'error' ? reply : { message: '' }
   const said = message.includes(stderr.trim()) ? message : `${message}\n${stderr}`
   return {
@@ -305,8 +311,7 @@ function outcomeOf(
     end,
     deniedAt: denied && governing(denied.target, policy, root).rule?.origin,
     // A tool that said exactly what was refused leaves nothing to guess.
-    hints: message === '' || denied ? [] : (end?.hints(said) ?? []),
-    forPerson: [],
+    guesses: message === '' || denied ? [] : (end?.hints(said) ?? []),
   }
 }
 

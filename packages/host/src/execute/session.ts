@@ -84,7 +84,7 @@ export class ToolSession implements AsyncDisposable {
     const { tool, policy, boundary, context, warnings } = prepared
     how.beforeStart?.(warnings)
     const { root, workspace, loaded } = project
-    const outcome = await executeTool(
+    const { guesses, ...outcome } = await executeTool(
       {
         tool,
         arguments: args,
@@ -114,24 +114,20 @@ export class ToolSession implements AsyncDisposable {
         ...(this.#workers ? { workers: this.#workers } : {}),
       },
     )
-    const { reply } = outcome
-    if (reply.type === 'success' || outcome.cancelled || how.action) return outcome
-    // What finds it is loaded for a call that failed, and only then.
-    const { adviceOn } = await import('./advice.ts')
-    const { refusal, notes, forPerson } = await adviceOn({
-      tool,
-      arguments: args,
-      policy,
-      outcome,
-      denied: reply.denied,
-      project,
-      compiler,
-      env,
-    })
+    const { reply, cancelled, end } = outcome
+    const isWhole = reply.type === 'success' && !end?.refused.length
+    if (isWhole || cancelled || how.action) return { ...outcome, hints: [], forPerson: [] }
+    // What finds it is loaded for a call that was refused something, and only then.
+    const { adviceOn, refusalsIn } = await import('./advice.ts')
+    const call = { tool, arguments: args, policy, outcome: { end, guesses }, project, compiler, env }
+    if (reply.type === 'success')
+      return { ...outcome, reply, hints: [], forPerson: await refusalsIn({ ...call, denied: undefined }) }
+    const { refusal, notes, hints, forPerson } = await adviceOn({ ...call, denied: reply.denied })
     return {
       ...outcome,
       reply: { ...reply, message: refusal ?? reply.message },
       notes: [...outcome.notes, ...notes],
+      hints,
       forPerson,
     }
   }

@@ -4,6 +4,7 @@ import type { ShownPath } from '@cordon/tools'
 import type { AnswerMemory, Respondent } from '../execute/questions.ts'
 import type { CallSecrets } from '../execute/secrets.ts'
 import type { ToolSession } from '../execute/session.ts'
+import { toldText } from '../execute/told.ts'
 import type { Gateway } from './gateway.ts'
 import { errorResult, resultOfOutcome, withoutSecrets } from './results.ts'
 
@@ -66,11 +67,11 @@ export async function callLocal(
       beforeStart: (warnings) => warnings.forEach((warning) => holder.warn(warning)),
     })
     holder.gateway.tellNoticed(`tool ${name}`, outcome.end)
-    for (const { text } of outcome.hints.filter(({ audience }) => audience === 'person'))
-      holder.warn(`tool ${name}: hint: ${text}`)
+    for (const hint of outcome.hints.filter(({ audience, fix }) => audience === 'person' || fix.length > 0))
+      holder.warn(`tool ${name}: hint: ${toldText(hint)}`)
     if (outcome.deniedAt !== undefined)
       holder.warn(`tool ${name}: it was refused by the rule at ${outcome.deniedAt}`)
-    for (const text of outcome.forPerson) holder.warn(`tool ${name}: ${text}`)
+    for (const told of outcome.forPerson) holder.warn(`tool ${name}: ${toldText(told)}`)
     const allowed = leaveOut ? withoutSecrets(outcome, leaveOut) : outcome
     return resultOfOutcome(allowed, holder.gateway.hostPaths)
   } catch (error) {

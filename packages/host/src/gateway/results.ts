@@ -28,15 +28,18 @@ export function resultOfOutcome(
   paths: Pick<HostPaths, 'workspaceUri'>,
 ): CallToolResult {
   const odd = notes.map((note) => textBlock(`note: ${note}`))
-  if (reply.type === 'success')
+  const { refused = [], unreached = [] } = end ?? {}
+  if (reply.type === 'success') {
+    const ours = ourText(notesOf({ refused, unreached: [], hints: [] }, 'model'))
     return {
       content: [
         ...reply.content.flatMap((block) => asText(block, paths)),
         ...saidBeside(reply.stderr),
         ...odd,
+        ...(ours === undefined ? [] : [textBlock(ours)]),
       ],
     }
-  const { refused = [], unreached = [] } = end ?? {}
+  }
   const ours = ourText([
     ...(reply.transient ? ['the same call may work later'] : []),
     ...notesOf({ refused, unreached, hints }, 'model'),

@@ -77,26 +77,27 @@ function describe(diagnosis: Diagnosis, reader: 'person' | 'model'): string {
 const isExact = ({ refused, unreached, stage }: Diagnosis): boolean =>
   refused.length + unreached.length > 0 || stage === 'start'
 
+type Guess = Pick<Hint, 'text' | 'audience' | 'question' | 'place'>
+
 /**
  * SPEC 5.4: what was refused, exactly; otherwise one labelled hint; each with what would allow it, where `allow` knows. What a
  * hint tells of the host is the person's. What a rule refuses was written on purpose, and nothing is suggested.
  */
 export function notesOf(
-  { refused, unreached, hints }: Pick<Diagnosis, 'refused' | 'unreached' | 'hints'>,
+  {
+    refused,
+    unreached,
+    hints,
+  }: Pick<Diagnosis, 'refused' | 'unreached'> & { readonly hints: readonly Guess[] },
   reader: 'person' | 'model',
   allow: (wish: Wish) => readonly string[] = () => [],
 ): string[] {
-  const exact = new Map(
-    refused.map((decision) => [`refused: ${targetOf(decision)}: ${show(decision.reason)}`, decision]),
-  )
   const readable = hints.filter(({ audience }) => reader === 'person' || audience === 'anyone')
   const guesses = readable.slice(0, reader === 'person' ? MOST_HINTS : 1)
   const withGrant = (text: string, wish: Wish): string => [text, ...allow(wish)].join('\n')
   const reasons = new Set(unreached.map(({ reason }) => `allowed, but: ${show(reason)}`))
   return [
-    ...[...exact]
-      .slice(0, MOST_REFUSED)
-      .map(([text, decision]) => withGrant(text, decision.wish ? { question: questionAbout(decision) } : {})),
+    ...refusalsOf(refused).map(({ text, question }) => withGrant(text, question ? { question } : {})),
     ...[...reasons].slice(0, MOST_REFUSED),
     ...guesses.map((hint) => withGrant(`hint: ${hint.text}`, hint)),
   ]
@@ -105,8 +106,29 @@ export function notesOf(
 const MOST_REFUSED = 10
 const MOST_HINTS = 5
 
+/** What the proxy refused, exactly and each once. */
+export interface Refusal {
+  /** The host, or all of the URL where that is known. */
+  readonly about: string
+  readonly text: string
+  /** Undefined where a rule says no: it was written on purpose. */
+  readonly question: Question | undefined
+}
+
+export function refusalsOf(refused: readonly ProxyDecision[]): readonly Refusal[] {
+  const found = refused.map((decision): Refusal => {
+    const about = targetOf(decision)
+    const text = `refused: ${about}: ${show(decision.reason)}`
+    return { about, text, question: decision.wish && questionAbout(decision) }
+  })
+  return [...new Map(found.map((refusal) => [refusal.text, refusal])).values()].slice(0, MOST_REFUSED)
+}
+
+/** A connection may end before it said which host it wanted. */
 const targetOf = ({ url, host, port }: ProxyDecision): string =>
-  show(url ?? `${host}${port === undefined ? '' : `:${port}`}`)
+  url === undefined && host === ''
+    ? 'a request'
+    : show(url ?? `${host}${port === undefined ? '' : `:${port}`}`)
 
 export function questionAbout({ kind, host, port, url }: ProxyDecision): Question {
   const scheme = kind === 'http' || port === 80 ? 'http' : 'https'

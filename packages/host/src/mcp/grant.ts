@@ -12,7 +12,7 @@ import type { RunPlace } from '../why/enforced.ts'
 import type { Edit } from '../why/fix.ts'
 import type { Question } from '../why/question.ts'
 import { why } from '../why/why.ts'
-import { reachRecipe, recipeLines } from './reach.ts'
+import { reachRecipe, type Recipe, recipeLines } from './reach.ts'
 
 /** In the person's own file for this workspace: what a server needs here is nobody else's business. */
 export const GRANT_LAYER = 'user-workspace'
@@ -87,8 +87,11 @@ export function grantRecipe(
     const entry = setCommand({ key, value: source, layer: GRANT_LAYER })
     return ['  to allow it, the tool needs an entry of its own first:', `    ${entry}`]
   }
-  if (!question) return place ? placeRecipe(place, grantee, world) : []
-  if (question.axis === 'fs' && isSensitive(`/${question.target}`, world.project.root.path, world)) return []
+  if (!question) {
+    const recipe = place && placeRecipe(place, grantee, world)
+    return recipe ? recipeLines(recipe) : []
+  }
+  if (opensSecret(question, world)) return []
   const edit = editAllowing(question, grantee, world)
   return edit ? ['  to allow it:', `    ${setCommand({ ...edit, layer: GRANT_LAYER })}`] : []
 }
@@ -96,18 +99,29 @@ export function grantRecipe(
 /** What was refused: something that a rule decides, or a place outside. */
 export type Wish = Pick<Hint, 'question' | 'place'>
 
-const isSensitive = (path: string, root: string, { project, place }: GrantWorld): boolean => {
+/** SPEC 4.9: whether the rule that would allow it opens a place where secrets live. */
+export const opensSecret = (
+  { axis, target }: Question,
+  world: Pick<GrantWorld, 'project' | 'place'>,
+): boolean => axis === 'fs' && isSensitive(`/${target}`, world.project.root.path, world)
+
+const isSensitive = (
+  path: string,
+  root: string,
+  { project, place }: Pick<GrantWorld, 'project' | 'place'>,
+): boolean => {
   const patterns = [...SENSITIVE, ...project.loaded.config.sandbox.sensitive]
   return sensitivePattern({ path: relativeToRoot(path) }, { patterns, home: place.home, root }) !== undefined
 }
 
-function placeRecipe(outside: OutsidePlace, grantee: Grantee, world: GrantWorld): readonly string[] {
+/** Undefined where nothing is suggested: what may be secret, and what is guarded. */
+export function placeRecipe(outside: OutsidePlace, grantee: Grantee, world: GrantWorld): Recipe | undefined {
   const { project, policies, place } = world
   const subject = subjectFor(grantee, policies)
-  if (!subject || isSensitive(outside.path, '/', world) || isGuardedPlace(outside, project)) return []
+  if (!subject || isSensitive(outside.path, '/', world) || isGuardedPlace(outside, project)) return undefined
   const { providers, conversation } = project.loaded.config
   const access =
     grantee.kind === 'server' ? providers.mcp[grantee.name]?.access : conversation.tools[grantee.name]?.access
   const facts = { root: project.root.path, home: place.home, hasRules: (access?.fs.length ?? 0) > 0 }
-  return recipeLines(reachRecipe(formatKeyPath(subject.key), [outside], facts))
+  return reachRecipe(formatKeyPath(subject.key), [outside], facts)
 }

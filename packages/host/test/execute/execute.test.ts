@@ -5,7 +5,7 @@ import { setTimeout } from 'node:timers/promises'
 import { type AccessPolicy, openAmbientRoot, parseAccessPolicy } from '@cordon/policy'
 import type { Workspace } from '@cordon/workspace'
 import { expect, test } from 'vitest'
-import { executeTool, type ToolOutcome, type ToolWorld } from '../../src/execute/execute.ts'
+import { type ExecutedCall, executeTool, type ToolWorld } from '../../src/execute/execute.ts'
 import { JournalKeys } from '../../src/execute/journal-keys.ts'
 import { openSecret } from '../../src/execute/open-secret.ts'
 import type { LocalTool } from '../../src/execute/tool.ts'
@@ -32,7 +32,7 @@ const shell = (script: string, more: Partial<LocalTool> = {}): LocalTool => ({
   command: ['sh', '-c', script],
   ...more,
 })
-const execute = (tool: LocalTool, where: ToolWorld, signal?: AbortSignal): Promise<ToolOutcome> =>
+const execute = (tool: LocalTool, where: ToolWorld, signal?: AbortSignal): Promise<ExecutedCall> =>
   executeTool(
     {
       tool,

@@ -19,7 +19,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { newTempName } from '@cordon/files'
 import { openAmbientRoot, parseAccessPolicy } from '@cordon/policy'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
-import { executeTool, type ToolOutcome, type ToolWorld } from '../../src/execute/execute.ts'
+import { type ExecutedCall, executeTool, type ToolWorld } from '../../src/execute/execute.ts'
 import { JournalKeys } from '../../src/execute/journal-keys.ts'
 import { toolWith } from './support.ts'
 
@@ -66,7 +66,7 @@ const edit = (paths: readonly string[], old: string, next: string): object => ({
   edits: paths.map((path) => ({ path, old, new: next })),
 })
 
-function modify(args: object, signal?: AbortSignal): Promise<ToolOutcome> {
+function modify(args: object, signal?: AbortSignal): Promise<ExecutedCall> {
   const tool = {
     ...toolWith({ timeout_secs: 60 }),
     name: 'fs_modify_file',
@@ -79,8 +79,8 @@ function modify(args: object, signal?: AbortSignal): Promise<ToolOutcome> {
   return executeTool({ tool, arguments: args, policy: POLICY, answers, ...stop }, world)
 }
 
-const unrelated = (): Promise<ToolOutcome> => modify(edit(['a/g'], 'one', 'uno'))
-const saidBy = ({ reply }: ToolOutcome): string =>
+const unrelated = (): Promise<ExecutedCall> => modify(edit(['a/g'], 'one', 'uno'))
+const saidBy = ({ reply }: ExecutedCall): string =>
   reply.type === 'error'
     ? reply.message
     : reply.type === 'success'

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { NOTHING_NOTICED } from '../../src/confine/program.ts'
 import { resultOfOutcome, resultOfServer } from '../../src/gateway/results.ts'
 import { HostPaths } from '@cordon/workspace'
 import { plainText, serverText } from '../../src/gateway/text.ts'
@@ -24,13 +25,39 @@ test('a text result names the file it is about', () => {
 
 test('what a hint tells of the host is not for a model', () => {
   const hints = [
-    { about: 'a', text: 'there is a key', fix: 'x', audience: 'person' as const },
-    { about: 'b', text: 'no rule allows it', fix: 'y', audience: 'anyone' as const },
+    { about: 'a', text: 'there is a key', fix: ['x'], audience: 'person' as const },
+    { about: 'b', text: 'no rule allows it', fix: ['y'], audience: 'anyone' as const },
   ]
   const reply = { type: 'error' as const, message: 'failed', trace: [], transient: false }
   expect(resultOfOutcome({ ...OUTCOME, hints, reply }, PATHS)).toEqual({
     isError: true,
     content: [{ type: 'text', text: 'failed\ncordon: hint: no rule allows it' }],
+  })
+})
+
+test('SPEC 4.7 a model is told what was refused also where the call succeeded, and not what would allow it', () => {
+  const decision = {
+    time: 0,
+    kind: 'http' as const,
+    host: 'a.example',
+    port: 80,
+    allowed: false,
+    rule: undefined,
+    reason: 'no rule allows a.example:80',
+    wish: { host: 'a.example', port: 80 },
+    bytesUp: 0,
+    bytesDown: 0,
+    durationMs: 0,
+  }
+  const exit = { ...NOTHING_NOTICED, code: 0, signal: null }
+  const end = { exit, refused: [decision, decision], unreached: [], lost: [], hints: () => [] }
+  const forPerson = [{ about: 'a.example:80', text: 'refused', fix: ['z'], audience: 'person' as const }]
+  const reply = { type: 'success' as const, content: [{ type: 'text' as const, text: 'done' }] }
+  expect(resultOfOutcome({ ...OUTCOME, end, forPerson, reply }, PATHS)).toEqual({
+    content: [
+      { type: 'text', text: 'done' },
+      { type: 'text', text: 'cordon: refused: a.example:80: no rule allows a.example:80' },
+    ],
   })
 })
 

@@ -811,3 +811,36 @@ read = true
   expect(cordon(setting, 'why', 'own', 'read', 'src/a').code).toBe(0)
   expect(cordon(setting, 'tool', 'run', 'own')).toMatchObject({ code: 0, stdout: 'alpha\n' })
 })
+
+test.each([
+  [
+    '{ path = "go.sh", execute = true }',
+    'No rule grants read there, which the kernel needs to start a program, or the file is not executable.',
+    'the kernel reads what it executes: without read nothing starts',
+  ],
+  [
+    '{ path = "go.sh", read = true }',
+    'No rule grants execute there, or the file is not executable.',
+    'the rule for go.sh does not grant execute',
+  ],
+])(
+  'SPEC 4.7 what a tool’s own program lacks under %s is what is said to be missing',
+  (rule, said, because) => {
+    const setting = workspace(`${OWN('go', ['./go.sh'])}\n[conversation.tools.go.access]\nfs = [${rule}]\n`, {
+      'go.sh': '#!/bin/sh\necho ran\n',
+    })
+    const failed = run(setting, 'go', {})
+    expect(failed).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: `cordon: the sandbox could not be built, so nothing was started: exec ${setting.cwd}/go.sh: EACCES. ${said}
+  execute go.sh is denied: ${because}
+    to allow it:
+      cordon config set conversation.tools.go.access.fs '+{ path = "go.sh", read = true, execute = true }'
+`,
+    })
+    const [, key = '', value = ''] = /config set (\S+) '(.+)'/.exec(failed.stderr) ?? []
+    expect(cordon(setting, 'config', 'set', key, value).code).toBe(0)
+    expect(run(setting, 'go', {})).toEqual({ code: 0, stdout: 'ran\n', stderr: '' })
+  },
+)

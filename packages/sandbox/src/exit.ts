@@ -1,4 +1,5 @@
 import { constants } from 'node:os'
+import { below, type Capability } from '@cordon/policy'
 import { lookForNew, type NewPaths } from './denied-paths.ts'
 import { changedSince, type GuardedFile } from './guarded-files.ts'
 import { type Item } from './linux/items.ts'
@@ -39,7 +40,8 @@ export function exitFrom(report: string, plan: Plan, items: readonly Item[], see
   const facts = empty < 0 ? report : report.slice(0, empty)
   const statuses = facts.split('\n').flatMap((line) => parseStatus(line) ?? [])
   const failed = statuses.find((status) => status.kind === 'failed')
-  if (failed) throw new LaunchError({ ...failed, item: items[failed.item] })
+  if (failed)
+    throw new LaunchError({ ...failed, item: items[failed.item], withheld: withheldFromStart(plan) })
   const end = statuses.find((status) => status.kind === 'exit' || status.kind === 'signal')
   return {
     // Without a report the launcher, or pid 1, was killed, and everything inside with it: however that looks, it is no success.
@@ -60,6 +62,14 @@ export function exitFrom(report: string, plan: Plan, items: readonly Item[], see
     said: empty < 0 ? '' : report.slice(empty + 2),
   }
 }
+
+/** What lies in no region is the machine's, and needs no rule. */
+function withheldFromStart({ regions, survey }: Plan): readonly Capability[] {
+  const region = regions.findLast(({ path }) => below(path, survey.exe) !== undefined)
+  return region ? STARTING.filter((each) => !region.grants.has(each)) : []
+}
+
+const STARTING: readonly Capability[] = ['read', 'execute']
 
 /** What the plan itself put there is nothing that anybody wrote. */
 function leftOf(statuses: readonly Status[], { survey }: Plan, items: readonly Item[]): Exit['left'] {

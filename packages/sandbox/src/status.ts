@@ -1,5 +1,5 @@
 import { constants } from 'node:os'
-import { CordonError, show } from '@cordon/policy'
+import { type Capability, CordonError, show } from '@cordon/policy'
 import { type Item } from './linux/items.ts'
 
 /** One line of the launcher's report (launcher/src/report.h). */
@@ -54,16 +54,23 @@ export class LaunchError extends CordonError {
   readonly step: string
   readonly errno: string
   readonly item: Item | undefined
-  constructor(failed: { readonly step: string; readonly errno: string; readonly item: Item | undefined }) {
-    const { step, errno, item } = failed
+  constructor({ step, errno, item, withheld = [] }: FailedStep) {
     const what = item && 'path' in item ? ` ${show(item.path)}` : ''
     super(
-      `the sandbox could not be built, so nothing was started: ${step}${what}: ${errno}. ${adviceFor(step, errno)}`,
+      `the sandbox could not be built, so nothing was started: ${step}${what}: ${errno}. ${adviceFor(step, errno, withheld)}`,
     )
     this.step = step
     this.errno = errno
     this.item = item
   }
+}
+
+interface FailedStep {
+  readonly step: string
+  readonly errno: string
+  readonly item: Item | undefined
+  /** What starting the program needs, and the rules around it do not grant. */
+  readonly withheld?: readonly Capability[]
 }
 
 /** Whether the kernel could not do what was asked, so that another plan may work. Nothing was started. */
@@ -82,14 +89,14 @@ const KERNEL_STEPS = [
   'seccomp',
 ]
 
-function adviceFor(step: string, errno: string): string {
+function adviceFor(step: string, errno: string, withheld: readonly Capability[]): string {
   switch (step) {
     case 'exec':
       if (errno === 'E2BIG') return 'The command line and the environment are too long.'
       if (errno === 'ENOEXEC')
         return 'It is neither a program nor a script with a #! line: name its interpreter.'
       return errno === 'EACCES'
-        ? 'No rule grants execute there, or the file is not executable.'
+        ? whyNotExecuted(withheld)
         : 'The program or its interpreter is not there inside the sandbox.'
     case 'cwd':
       return 'The working directory is not granted: start in a directory that a rule covers.'
@@ -117,4 +124,11 @@ function adviceFor(step: string, errno: string): string {
     default:
       return 'See `cordon doctor`.'
   }
+}
+
+function whyNotExecuted(withheld: readonly Capability[]): string {
+  if (withheld.length === 0)
+    return 'The file is not executable, or what its first line names may not be executed.'
+  const needs = withheld.includes('execute') ? '' : ', which the kernel needs to start a program'
+  return `No rule grants ${withheld.join(' and ')} there${needs}, or the file is not executable.`
 }

@@ -4,6 +4,7 @@ import { chmodSync, cpSync, existsSync, mkdtempSync, rmSync, symlinkSync, writeF
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import type { Capability } from '@cordon/policy'
 import { findLauncher, LauncherMissingError, spawnConfined } from '@cordon/sandbox'
 import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
@@ -139,6 +140,15 @@ test('a failed step names the item and what to do', () => {
   expect(new LaunchError({ step: 'bind', errno: 'ELOOP', item }).message).toBe(
     'the sandbox could not be built, so nothing was started: bind "/home/u/w\\u{202e}": ELOOP. A link appeared on that path after it was checked: try again.',
   )
+  const exec: Item = { tag: 'exec', path: '/w/go' }
+  const refused = (...withheld: Capability[]): string =>
+    new LaunchError({ step: 'exec', errno: 'EACCES', item: exec, withheld }).message.split('EACCES. ')[1]!
+  expect([refused('read'), refused('execute'), refused('read', 'execute'), refused()]).toEqual([
+    'No rule grants read there, which the kernel needs to start a program, or the file is not executable.',
+    'No rule grants execute there, or the file is not executable.',
+    'No rule grants read and execute there, or the file is not executable.',
+    'The file is not executable, or what its first line names may not be executed.',
+  ])
 })
 
 test('a directory swapped for a link after planning is not followed', async () => {

@@ -1,9 +1,11 @@
 import { lstatSync, mkdirSync, realpathSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import type { OutsideConfig } from '@cordon/config'
+import { type Capability, FsIndex } from '@cordon/policy'
 import { type OutsideRule } from '@cordon/sandbox'
+import { trailOf } from '@cordon/workspace'
 import { WRITING } from '../compile/names.ts'
-import { absolutePath, isThere, outsideRule, type OutsideWorld, PlaceError } from './place.ts'
+import { absolutePath, isThere, outsideRule, type OutsideWorld, PlaceError, relativeToRoot } from './place.ts'
 
 /** SPEC 4.8, `replace = true`: a file that its program replaces by a rename. It is copied in, and written back. */
 export interface ReplacedFile {
@@ -17,21 +19,57 @@ export interface ProfilePlaces {
   readonly replaced: readonly ReplacedFile[]
 }
 
-/** What a profile has outside the workspace. What is not there yet is left out, or made where its program needs it. */
+/**
+ * What a profile has outside the workspace. What is not there yet is not granted, or made where its program needs it; but a
+ * place that has less than what lies around it has less also while it is missing, and so have the links that lead to it
+ * (decision 0450).
+ */
 export function profilePlaces(places: readonly OutsideConfig[], world: OutsideWorld): ProfilePlaces {
   const replaced = places.filter(({ replace }) => replace).map((place) => replacedFile(place, world))
-  const rules = places
-    .filter(({ replace, grants }) => !replace && grants.size > 0)
-    .flatMap(({ path: text, grants, origin }): OutsideRule[] => {
-      const path = absolutePath(text, world)
-      const writes = [...grants].some((each) => WRITING.has(each))
-      if (text.endsWith('/') && writes && !isThere(path)) mkdirSync(path, { recursive: true, mode: 0o700 })
-      if (!isThere(path)) return []
-      const rule = outsideRule({ text, grants, origin: `${origin} ${text}` }, world)
-      return rule ? [rule] : []
-    })
-  return { rules, replaced }
+  const named = places.filter(({ replace }) => !replace).map((place) => lookFor(place, world))
+  const granted = named.flatMap(({ rule }) => rule ?? [])
+  const index = new FsIndex(granted)
+  const narrowing = named.flatMap(({ grants, origin, ways }) =>
+    ways
+      .map((path): OutsideRule => ({
+        outside: true,
+        path: relativeToRoot(path),
+        grants,
+        external: false,
+        origin,
+      }))
+      .filter((rule) => withholds(rule, index.governing(rule.path)?.grants)),
+  )
+  return { rules: [...granted, ...narrowing], replaced }
 }
+
+interface NamedPlace {
+  readonly grants: ReadonlySet<Capability>
+  readonly origin: string
+  /** What is granted there. */
+  readonly rule: OutsideRule | undefined
+  /** The other paths that the name stands for: links on the way, and the place itself where nothing is granted. */
+  readonly ways: readonly string[]
+}
+
+function lookFor({ path: text, grants, origin: written }: OutsideConfig, world: OutsideWorld): NamedPlace {
+  const path = absolutePath(text, world)
+  const origin = `${written} ${text}`
+  const writes = [...grants].some((each) => WRITING.has(each))
+  if (text.endsWith('/') && writes && !isThere(path)) mkdirSync(path, { recursive: true, mode: 0o700 })
+  const steps = trailOf('/', path)
+  const isGranted = grants.size > 0 && steps.at(-1)?.is !== 'missing'
+  return {
+    grants,
+    origin,
+    rule: isGranted ? outsideRule({ text, grants, origin }, world) : undefined,
+    ways: (isGranted ? steps.slice(0, -1) : steps).map((step) => step.path),
+  }
+}
+
+/** Whether a rule lacks something that is granted around it. */
+const withholds = ({ grants }: OutsideRule, around: ReadonlySet<Capability> | undefined): boolean =>
+  around !== undefined && [...around].some((each) => !grants.has(each))
 
 function replacedFile({ path: text, origin, grants }: OutsideConfig, world: OutsideWorld): ReplacedFile {
   const named = absolutePath(text, world)

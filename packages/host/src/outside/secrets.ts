@@ -54,7 +54,10 @@ export async function confirmOutside(
   const known = new Set(grants.filter(({ key }) => memory.has(key)))
   const refused = new Set(person ? (await refusedGrants(grants, memory, person)).map(({ rule }) => rule) : [])
   return {
-    lists: [typed, ...configured].map((rules) => rules.filter((rule) => !refused.has(rule))),
+    // SPEC 1.1: a refused rule grants nothing, and stays, so that no wider one answers for its place.
+    lists: [typed, ...configured].map((rules) =>
+      rules.map((rule) => (refused.has(rule) ? { ...rule, grants: new Set() } : rule)),
+    ),
     warnings: grants
       .filter((grant) => !known.has(grant))
       .map(

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { userDataDir } from '@cordon/host'
+import { PROVIDER_DIR, userDataDir } from '@cordon/host'
 import { show } from '@cordon/policy'
 import { Admin, type Command, COMMANDS, type DatabaseChoice, toolNameOf } from '@cordon/provider'
 import { type Command as Parser, Option } from 'commander'
@@ -27,7 +27,7 @@ export const withProviderOptions = (parser: Parser): Parser =>
 /** For the commands of an agent on this host: all they need to be told is where its wallet is. */
 export const dirOption = (): Option =>
   new Option('--dir <directory>', 'where the key, the embedded database and the wallets are kept').env(
-    'CORDON_PROVIDER_DIR',
+    PROVIDER_DIR,
   )
 
 /** Where browsers find the provider: a host name, as passkeys need one. */

@@ -93,7 +93,7 @@ export {
 } from '@cordon/config'
 export { isTerminal, Stopper } from '@cordon/sandbox'
 export { isAbandoned, isTempName, newTempName } from '@cordon/files'
-export { startOf, statFields, userDataDir } from '@cordon/workspace'
+export { PROVIDER_DIR, startOf, statFields, userDataDir } from '@cordon/workspace'
 export { grantedNames, leftOverLines, type Swept } from './mcp/left-over.ts'
 export { runtimeOfCommand } from './mcp/runtime.ts'
 export { Checkup, type DoctorCall, type Examination, type Suggestion } from './mcp/doctor.ts'

@@ -8,6 +8,7 @@ import { type BindingKey, bindingsOf } from './compile/bindings.ts'
 import { compile, type Notice } from './compile/compile.ts'
 import { onlyReads } from './compile/boundary.ts'
 import { guardOf, type GuardRequest, isGuarded, ledToGuarded, withGuard } from './compile/guard.ts'
+import { withoutSecrets } from './compile/own-secrets.ts'
 import { resolveThrough } from './compile/resolve.ts'
 import { describeGrant, SENSITIVE, type SensitiveGrant, sensitiveGrants } from './compile/sensitive.ts'
 import { programsHeldFor, serverCode } from './compile/server-code.ts'
@@ -151,7 +152,10 @@ export function compileWith(
     ([subject]) => guarding === 'everybody' || !onlyReads(loaded.config, subject),
   )
   const bySubject = new Map([
-    ...policies,
+    ...[...policies].map(
+      ([subject, policy]) =>
+        [subject, { ...policy, fs: withoutSecrets(policy.fs, { survey: guard, root }) }] as const,
+    ),
     ...held.map(
       ([subject, policy]) =>
         [subject, { ...policy, fs: withGuard(policy.fs, guardFor(subject), lifting) }] as const,

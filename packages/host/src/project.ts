@@ -9,7 +9,9 @@ import {
   type MarksThatCount,
   marksThatDoNotCount,
   openWorkspace,
+  packagesDir,
   repositoriesAround,
+  secretDirs,
   strangerIn,
   trailOf,
   type Surroundings,
@@ -17,7 +19,6 @@ import {
   upwards,
   userCacheDir,
   userConfigFile,
-  userDataDir,
   type Workspace,
 } from '@cordon/workspace'
 import { BUILT_IN_TOOLS } from './built-in-tools.ts'
@@ -140,12 +141,14 @@ const notInEffect = (dir: string): string =>
 /** A person's own file may be a link, to where their dotfiles are kept: so each is named beside its directory. */
 export const guardOf = (workspace: Workspace, { cwd, surroundings }: ProjectOptions): GuardSurvey => {
   const { user, 'user-workspace': local } = layerFile(workspace, surroundings)
+  const secret = secretDirs(surroundings, cwd)
   return new GuardSurvey({
     root: workspace.root,
     cwd,
     home: surroundings.home,
-    own: [dirname(user), userDataDir(surroundings), userCacheDir(surroundings)],
-    secret: [userDataDir(surroundings)],
+    own: [dirname(user), ...secret, userCacheDir(surroundings)],
+    secret,
+    installed: [packagesDir(surroundings)],
     ownFiles: [user, local],
     gitConfigs: gitConfigsOf(surroundings),
   })
@@ -204,6 +207,7 @@ export interface FoundWorkspace {
 
 export function findWorkspace({ cwd, surroundings, unmarked, marks }: Place): FoundWorkspace {
   const workspace = openWorkspace(cwd, surroundings, marks)
+  refuseOwn(cwd, surroundings)
   if (workspace && unmarked !== 'here') return { workspace: fit(workspace, cwd), isMarked: true }
   if (unmarked === undefined || unmarked === 'refuse') {
     const [mark] = marksThatDoNotCount(cwd, surroundings)
@@ -248,6 +252,16 @@ function refuseSecrets(directory: string, { home }: Pick<Surroundings, 'home'>):
     throw new NoWorkspaceError(
       directory,
       `start in a project's directory; secrets live here (${pattern}). If you mean it: run \`cordon init\` here`,
+    )
+}
+
+/** SPEC 4.10: where approvals and keys are kept nothing is granted, so nothing could be done there. */
+function refuseOwn(cwd: string, surroundings: Surroundings): void {
+  const own = secretDirs(surroundings, cwd).map((dir) => trailOf('/', dir).at(-1)?.path ?? dir)
+  if (own.some((dir) => below(dir, cwd) !== undefined))
+    throw new NoWorkspaceError(
+      cwd,
+      "start in a project's directory; Cordon keeps its approvals and keys here",
     )
 }
 

@@ -12,7 +12,15 @@ export { type MarksThatCount, upwards } from './place/find-root.ts'
 export { strangerIn } from './place/owners.ts'
 export { repositoriesAround } from './place/repository.ts'
 export { lookAt, type Step, trailOf } from './place/trail.ts'
-export { type Surroundings, userCacheDir, userConfigFile, userDataDir } from './place/surroundings.ts'
+export {
+  packagesDir,
+  PROVIDER_DIR,
+  secretDirs,
+  type Surroundings,
+  userCacheDir,
+  userConfigFile,
+  userDataDir,
+} from './place/surroundings.ts'
 export {
   initWorkspace,
   isKept,

@@ -14,7 +14,8 @@ import type { GuardedPath } from '../guard/collection.ts'
 import type { GuardSurvey } from '../guard/survey.ts'
 import type { Project } from '../project.ts'
 import type { Question } from '../why/question.ts'
-import { namesOf, WRITING, writes } from './names.ts'
+import { namesOf, WRITING, withoutWriting, writes } from './names.ts'
+import { withoutSecrets } from './own-secrets.ts'
 import { resolveThrough } from './resolve.ts'
 import { type HeldPrograms, serverPrograms } from './server-code.ts'
 
@@ -59,7 +60,10 @@ export function withGuard(
       if (!left.has(cover)) left.set(cover, withoutWriting(cover))
       guards.set(path, guardRule(path, entry, entry.open ? cover : left.get(cover)!))
     }
-  return holdOwn([...written.rules, ...guards.values(), ...lifted], survey.own(), root)
+  return withoutSecrets(
+    holdOwn([...written.rules, ...guards.values(), ...lifted], survey.own(), root),
+    request,
+  )
 }
 
 /**
@@ -185,8 +189,3 @@ function holdOwn(rules: readonly FsRule[], own: readonly string[], root: Root): 
     )
   return [...rules.map((rule) => (writes(rule) && isOwn(rule) ? withoutWriting(rule) : rule)), ...covered]
 }
-
-const withoutWriting = (rule: FsRule): FsRule => ({
-  ...rule,
-  grants: new Set([...rule.grants].filter((each) => !WRITING.has(each))),
-})

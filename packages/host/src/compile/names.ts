@@ -16,6 +16,12 @@ export function writes({ grants }: Pick<FsRule, 'grants'>): boolean {
   return false
 }
 
+/** The same rule, less what changes files. */
+export const withoutWriting = (rule: FsRule): FsRule => ({
+  ...rule,
+  grants: new Set([...rule.grants].filter((each) => !WRITING.has(each))),
+})
+
 /** The rules that lead out of the workspace, as far as no later one replaced them. */
 const mountsOf = (written: FsIndex): readonly FsRule[] =>
   written.rules.filter((rule) => rule.approvedTarget !== undefined && written.at(rule.path) === rule)

@@ -15,6 +15,7 @@ import {
   show,
 } from '@cordon/policy'
 import { nameOf, type OutsideRule, whyNotOutside } from '@cordon/sandbox'
+import { isSecretRule } from '../compile/own-secrets.ts'
 import { relativeToRoot, typedPath } from '../outside/place.ts'
 import { answer, type Answer, guarded } from '../why/answer.ts'
 import { type Question, parseQuestion } from '../why/question.ts'
@@ -106,7 +107,7 @@ function outsideHint(path: string, trouble: Trouble, facts: HintFacts): Hint[] {
   if (isMounted(path, facts)) return []
   const rule = new FsIndex(facts.outside).governing(relativeToRoot(path))
   const wanted = trouble === 'read-only' || trouble === 'busy' ? 'write' : 'read'
-  if (!rule && facts.exists(path) && facts.isSecret(path)) return [withheld(path)]
+  if (isSecretRule(rule) || (!rule && facts.exists(path) && facts.isSecret(path))) return [withheld(path)]
   if (wanted === 'read' && rule?.grants.has('read')) return []
   if (rule?.guard !== undefined) return [placeHint(nameOf(rule), guarded(rule), wanted, facts)]
   const there = nearestOutside(path, facts)
@@ -250,6 +251,7 @@ function notThereYet(path: string, facts: HintFacts): Hint[] {
 function fixInWorkspace(refused: readonly Answer[], path: string, facts: HintFacts): string | undefined {
   // A flag cannot approve a target; only a person can (SPEC 3.2).
   if (refused.some(({ rule }) => rule?.axis === 'fs' && rule.rule.external)) return ASKS
+  if (refused.some(({ rule }) => rule?.axis === 'fs' && isSecretRule(rule.rule))) return undefined
   // It leads out, or nowhere: a flag for it would be refused.
   if (refused.some(({ canonical }) => canonical === undefined)) return undefined
   const flags = new Set(refused.map(({ question }) => FLAG[question.capability as Capability]))

@@ -13,6 +13,7 @@ import type { ToolFailure } from '@cordon/tools'
 import { holdsItself } from '../compile/boundary.ts'
 import { writesGuarded } from '../compile/guard.ts'
 import { WRITING } from '../compile/names.ts'
+import { isSecretRule, WHY_SECRET } from '../compile/own-secrets.ts'
 import { refusalsOf } from '../mcp/diagnosis.ts'
 import { type GrantWorld, opensSecret, placeRecipe, withoutGuarded } from '../mcp/grant.ts'
 import { listMounts, type MountView } from '../mount/list.ts'
@@ -53,13 +54,13 @@ export interface Advice {
 /** SPEC 4.7: what stood in the way of a call that failed, beside what its tool says, and what would change it. */
 export async function adviceOn(call: RefusedCall): Promise<Advice> {
   const forOthers = await mountsForOthers(call)
-  const guarded = guardedRefusal(call)
+  const guarded = secretRefusal(call) ?? guardedRefusal(call)
   return {
     refusal: guarded?.refusal,
     notes: forOthers.map(({ name, tools }) => `the mount ${show(name)} is for ${tools.join(', ')} only`),
     hints: await hintsOf(call),
     forPerson: [
-      ...(guarded ? [guarded.forPerson] : []),
+      ...(guarded?.forPerson === undefined ? [] : [guarded.forPerson]),
       ...(await startRefusal(call)),
       ...(await refusalsIn(call)),
       ...forOthers.map(({ name, target }) =>
@@ -76,16 +77,27 @@ const forPerson = (about: string, text: string, fix: readonly string[]): Told =>
   audience: 'person',
 })
 
+interface Refusal {
+  readonly refusal: string
+  readonly forPerson?: Told
+}
+
+/** SPEC 4.10: a shipped tool knows a rule that grants nothing, and not that no other rule changes it. */
+function secretRefusal({ tool, policy, denied, project }: RefusedCall): Refusal | undefined {
+  if (!tool.shipped || !policy || !denied) return undefined
+  const { capability, target } = denied
+  const { rule } = governing(target, policy, project.root)
+  if (!isSecretRule(rule)) return undefined
+  return {
+    refusal: new DeniedError({ capability, target, rule, grants: [], because: WHY_SECRET }).explanation,
+  }
+}
+
 /**
  * SPEC 4.10, decision 0443: a shipped tool knows of the guard where a rule of the guard answers. Where another rule does, or
  * none, its own words name the rule that would open what is guarded.
  */
-function guardedRefusal({
-  tool,
-  policy,
-  denied,
-  project,
-}: RefusedCall): { readonly refusal: string; readonly forPerson: Told } | undefined {
+function guardedRefusal({ tool, policy, denied, project }: RefusedCall): Refusal | undefined {
   if (!tool.shipped || !policy || !denied || !WRITING.has(denied.capability)) return undefined
   const { capability, target } = denied
   const { rule, grants } = governing(target, policy, project.root)

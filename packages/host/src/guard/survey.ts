@@ -15,6 +15,8 @@ export interface GuardOptions {
   readonly own: readonly string[]
   /** Of those, what nothing confined reads either: approvals, and the keys of seals. */
   readonly secret?: readonly string[]
+  /** In those, the programs that Cordon installed: no secrets. */
+  readonly installed?: readonly string[]
   /** Files of the user that Cordon obeys: each may be a link to anywhere. */
   readonly ownFiles?: readonly string[]
   /** Git's configuration of the system and of this user: files that need not be there. */
@@ -77,6 +79,11 @@ export class GuardSurvey {
   /** Of those, where approvals and keys are kept. */
   secret(): readonly string[] {
     return (this.#options.secret ?? []).flatMap((path) => this.#everyStep(path).at(-1) ?? [])
+  }
+
+  /** In those, where programs are that Cordon installed. */
+  installed(): readonly string[] {
+    return (this.#options.installed ?? []).flatMap((path) => this.#everyStep(path).at(-1) ?? [])
   }
 
   /** Of those, the directories that Cordon itself would make. */

@@ -3,6 +3,7 @@ import { dirname, join, resolve } from 'node:path'
 import { below, type Capability, CordonError, type RelPath, shellWord, show } from '@cordon/policy'
 import { isInSystem, type OutsideRule, whyNotOutside } from '@cordon/sandbox'
 import { WRITING } from '../compile/names.ts'
+import { WHY_SECRET } from '../compile/own-secrets.ts'
 import type { GuardSurvey } from '../guard/survey.ts'
 
 /** A place that somebody asked for, in a flag or a profile (SPEC 4.8). */
@@ -54,8 +55,7 @@ export function outsideRule(asked: AskedPlace, world: OutsideWorld): OutsideRule
   if (path.includes('\ufffd')) refuse('its name is not valid UTF-8')
   const never = whyNotOutside(path, { writes, home: world.guard.home })
   if (never !== undefined) refuse(never)
-  if (world.guard.secret().some((place) => below(place, path) !== undefined))
-    refuse('Cordon keeps its approvals and keys there, and no command may read them')
+  if (isOwnSecret(path, world)) refuse(WHY_SECRET)
   if (writes && world.guard.own().some((place) => below(place, path) !== undefined))
     refuse('Cordon keeps its own files there, and no command may write them')
   const stats = statSync(path)
@@ -74,6 +74,10 @@ export function outsideRule(asked: AskedPlace, world: OutsideWorld): OutsideRule
     origin,
   }
 }
+
+/** Of a path as it really is. */
+export const isOwnSecret = (path: string, { guard }: Pick<OutsideWorld, 'guard'>): boolean =>
+  guard.secret().some((place) => below(place, path) !== undefined)
 
 /** SPEC 4.8: said when what is granted is not what was typed. */
 export const ledElsewhere = ({ path, written, origin }: OutsideRule): string | undefined =>

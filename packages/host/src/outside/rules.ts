@@ -1,7 +1,6 @@
-import { type Capability, FsIndex, type FsRule, type Root } from '@cordon/policy'
+import { type Capability, type Root } from '@cordon/policy'
 import { nameOf, type OutsideRule } from '@cordon/sandbox'
 import { type GuardRequest, withGuard } from '../compile/guard.ts'
-import { relativeToRoot } from './place.ts'
 
 /**
  * SPEC 4.8 and 4.10: places outside under the guard, as one list that answers like a policy whose root is `/`. Cordon's
@@ -13,13 +12,7 @@ export function guardOutside(
 ): readonly OutsideRule[] {
   if (places.length === 0) return []
   const guarded = withGuard(byPath(places), { root: EVERYTHING, survey, more: [], code })
-  const index = new FsIndex(guarded)
-  const hidden = survey.secret().flatMap((place): FsRule[] => {
-    const path = relativeToRoot(place)
-    if (!index.governing(path)?.grants.size) return []
-    return [{ path, grants: new Set(), external: false, origin: "Cordon's own" }]
-  })
-  return [...guarded, ...hidden].map((rule) => ({ ...rule, outside: true }))
+  return guarded.map((rule) => ({ ...rule, outside: true }))
 }
 
 /** Of two rules for one place only the later one would answer. So what was asked for in several flags or profiles is joined into one rule. */

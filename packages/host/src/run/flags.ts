@@ -13,8 +13,10 @@ import {
   show,
 } from '@cordon/policy'
 import type { OutsideRule } from '@cordon/sandbox'
+import { WHY_SECRET } from '../compile/own-secrets.ts'
 import {
   absolutePath,
+  isOwnSecret,
   isThere,
   outsideRule,
   type OutsideWorld,
@@ -129,6 +131,7 @@ function findPlace(name: keyof typeof GRANTS, text: string, standing: Standing):
       `it is a link out of the workspace, to ${show(real)}\n  fix: --${name} ${typedPath(real, standing.home)}, if you mean that place`,
     )
   const inside = named ?? (real === undefined ? undefined : below(root, real))
+  if (inside !== undefined && isOwnSecret(real ?? path, standing)) throw new PlaceError(origin, WHY_SECRET)
   if (inside !== undefined) return { kind: 'inside', path: inside, grants, origin }
   if (real === undefined) throw new PlaceError(origin, MISSING)
   const rule = outsideRule({ text, grants, origin }, standing)

@@ -20,6 +20,7 @@ import {
   show,
 } from '@cordon/policy'
 import { nameOf } from '@cordon/sandbox'
+import { isSecretRule, WHY_SECRET } from '../compile/own-secrets.ts'
 import { type Question, QuestionError } from './question.ts'
 
 export type AnyRule =
@@ -96,6 +97,7 @@ const locate = (
 
 function fsReason(rule: FsRule, capability: string, allowed: boolean): string {
   if (allowed) return `the rule for ${show(rule.path)} grants ${capability}`
+  if (isSecretRule(rule)) return `${WHY_SECRET} (${show(nameOf(rule))})`
   if (rule.guard !== undefined)
     return capability === 'read' || capability === 'execute'
       ? `what lies around ${show(rule.path)} does not grant ${capability}`

@@ -11,6 +11,7 @@ import {
 } from '@cordon/policy'
 import { isInSystem, whyNotOutside } from '@cordon/sandbox'
 import { WRITING } from '../compile/names.ts'
+import { isSecretRule, WHY_SECRET } from '../compile/own-secrets.ts'
 import { labelOf, PLAIN, type Subject } from '../compile/subject.ts'
 import { absolutePath, relativeToRoot, typedPath } from '../outside/place.ts'
 import type { Project } from '../project.ts'
@@ -36,7 +37,9 @@ const told = (found: Answer, flag: string | undefined): Why => ({
   subject: labelOf(SUBJECT),
   notes: [],
   fix: undefined,
-  ...(found.allowed || flag === undefined ? {} : { command: `cordon run ${flag} -- COMMAND` }),
+  ...(found.allowed || flag === undefined || (found.rule?.axis === 'fs' && isSecretRule(found.rule.rule))
+    ? {}
+    : { command: `cordon run ${flag} -- COMMAND` }),
 })
 
 const SUBJECT: Pick<Subject, 'kind' | 'name'> = { kind: 'profile', name: PLAIN }
@@ -70,7 +73,9 @@ function whyOutside(
   const common = { question, canonical: path, others: [], rule: rule && ({ axis: 'fs', rule } as const) }
   if (rule) {
     const allowed = rule.grants.has(capability)
-    const because = `${show(rule.origin ?? `/${rule.path}`)} ${allowed ? 'grants' : 'does not grant'} ${capability}`
+    const because = isSecretRule(rule)
+      ? WHY_SECRET
+      : `${show(rule.origin ?? `/${rule.path}`)} ${allowed ? 'grants' : 'does not grant'} ${capability}`
     return told({ ...common, allowed, because }, flagOutside(capability, path, home))
   }
   if (!writes && isInSystem(path))

@@ -1,4 +1,4 @@
-import { isAbsolute, join } from 'node:path'
+import { isAbsolute, join, resolve } from 'node:path'
 
 /** What this package would otherwise ask the process for. The CLI reads it once and hands it in. */
 export interface Surroundings {
@@ -14,6 +14,19 @@ export function userDataDir({ env, platform, home }: Omit<Surroundings, 'uid'>):
   const fallback =
     platform === 'darwin' ? join(home, 'Library', 'Application Support') : join(home, '.local', 'share')
   return join(absoluteOr(env['XDG_DATA_HOME'], fallback), 'cordon')
+}
+
+/** Where Cordon installs the programs of MCP servers: in the user's own place, where nothing confined can write (SPEC 4.10). */
+export const packagesDir = (around: Omit<Surroundings, 'uid'>): string =>
+  join(userDataDir(around), 'mcp', 'packages')
+
+/** The variable that says where the provider keeps its key, its database and wallets. Without it, in the data. */
+export const PROVIDER_DIR = 'CORDON_PROVIDER_DIR'
+
+/** Where approvals and keys are kept: nothing confined reads or writes there (SPEC 4.10). */
+export function secretDirs(around: Omit<Surroundings, 'uid'>, cwd: string): readonly string[] {
+  const provider = around.env[PROVIDER_DIR]
+  return [userDataDir(around), ...(provider ? [resolve(cwd, provider)] : [])]
 }
 
 /** The user's global configuration (SPEC 2). Edited by hand, so also on macOS where people look for it. */

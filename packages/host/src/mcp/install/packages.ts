@@ -3,7 +3,7 @@ import { existsSync, readdirSync, realpathSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { replaceDurably } from '@cordon/files'
 import { below, CordonError, show } from '@cordon/policy'
-import { makePrivateDirectory, readSmall, type Surroundings, userDataDir, withLock } from '@cordon/workspace'
+import { makePrivateDirectory, packagesDir, readSmall, type Surroundings, withLock } from '@cordon/workspace'
 
 /** Exactly one package: what a person was shown, and what a changed program is compared with. */
 export interface PackagePin {
@@ -34,9 +34,6 @@ export interface InstallWorld {
 export class InstallError extends CordonError {
   readonly code = 'INSTALL'
 }
-
-/** SPEC 6.1: in the user's own place, where nothing confined can write (SPEC 4.10). */
-export const packagesDir = (around: Surroundings): string => join(userDataDir(around), 'mcp', 'packages')
 
 export const directoryOf = (
   around: Surroundings,

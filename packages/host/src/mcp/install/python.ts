@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { show } from '@cordon/policy'
-import { makePrivateDirectory } from '@cordon/workspace'
+import { makePrivateDirectory, packagesDir } from '@cordon/workspace'
 import { ALONE, PIP_ALONE } from './alone.ts'
 import { InstallerFailed, runInstaller } from './command.ts'
 import {
@@ -9,7 +9,6 @@ import {
   InstallError,
   type InstalledPackage,
   type InstallWorld,
-  packagesDir,
   type PackagePin,
 } from './packages.ts'
 import type { Wanted } from './runner.ts'

@@ -147,7 +147,7 @@ export interface ProfileConfig {
   readonly unixSockets?: 'pairs' | 'private'
 }
 
-/** A place outside the workspace. One whose path ends in a slash is a directory, and made if it is missing and written to. */
+/** A place outside the workspace. One whose path ends in a slash is a directory, and made if it is missing. */
 export interface OutsideConfig {
   /** Absolute, or from the home: `~/.claude/`. */
   readonly path: string

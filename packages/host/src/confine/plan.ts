@@ -85,6 +85,8 @@ export function hintFacts(
   const shown = [
     ...[...survey.system, ...survey.runtime, ...NODES].map((entry) => entry.path),
     ...survey.devices,
+    // Without namespaces nothing is copied in.
+    ...(isolation === 'namespaces' ? (survey.replaced ?? []).map(({ path }) => path) : []),
   ]
   const own = [survey.root, survey.home].flatMap(({ given, canonical }) => [given, canonical])
   const places = isolation === 'namespaces' ? [...survey.scratch, ...own] : own

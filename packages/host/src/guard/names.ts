@@ -72,6 +72,7 @@ export const RUN_LATER: readonly string[] = [
   '.agents/skills',
   '.codex/config.toml',
   '.codex/hooks.json',
+  '.codex/.env',
   '.gemini/settings.json',
   '.gemini/.env',
   '.gemini/commands',

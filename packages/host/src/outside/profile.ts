@@ -4,7 +4,6 @@ import type { OutsideConfig } from '@cordon/config'
 import { type Capability, FsIndex } from '@cordon/policy'
 import { type OutsideRule } from '@cordon/sandbox'
 import { trailOf } from '@cordon/workspace'
-import { WRITING } from '../compile/names.ts'
 import { absolutePath, isThere, outsideRule, type OutsideWorld, PlaceError, relativeToRoot } from './place.ts'
 
 /** SPEC 4.8, `replace = true`: a file that its program replaces by a rename. It is copied in, and written back. */
@@ -55,8 +54,8 @@ interface NamedPlace {
 function lookFor({ path: text, grants, origin: written }: OutsideConfig, world: OutsideWorld): NamedPlace {
   const path = absolutePath(text, world)
   const origin = `${written} ${text}`
-  const writes = [...grants].some((each) => WRITING.has(each))
-  if (text.endsWith('/') && writes && !isThere(path)) mkdirSync(path, { recursive: true, mode: 0o700 })
+  if (text.endsWith('/') && grants.size > 0 && !isThere(path))
+    mkdirSync(path, { recursive: true, mode: 0o700 })
   const steps = trailOf('/', path)
   const isGranted = grants.size > 0 && steps.at(-1)?.is !== 'missing'
   return {

@@ -5,6 +5,7 @@ import { show } from '@cordon/policy'
 import type { Replaced } from '@cordon/sandbox'
 import { lookAt } from '@cordon/workspace'
 import type { ReplacedFile } from './profile.ts'
+import { startsOthers } from './started-programs.ts'
 
 /** What the files of a profile held when the command was started, by their path. */
 export const contentsOf = (files: readonly ReplacedFile[]): ReadonlyMap<string, Buffer | undefined> =>
@@ -37,7 +38,9 @@ function writeOne({ path, content, errno }: Replaced, was: Buffer | undefined): 
   try {
     if (same(now, was) && (stats === undefined || stats.isFile())) {
       replaceDurably(path, content, { mode, keptMode: mode, temp: tempFor(path) })
-      return undefined
+      return startsOthers(was, content)
+        ? `${shown} names other programs to start than before (mcpServers, hooks): look at it before you start its program without Cordon`
+        : undefined
     }
     if (same(now, content)) return undefined
     const aside = freeName(path)

@@ -3,12 +3,19 @@ import type { Source } from '@cordon/config'
 /**
  * SPEC 4.8: the profiles that come with Cordon, as a person would write them below `[profiles.<name>]`. Places are those
  * where each program keeps its login and state; hosts are those that its documentation names (docs/agents.md). What a
- * program obeys when it is started without Cordon (servers, hooks, plug-ins) is read-only here where it is a file of its own.
+ * program runs or obeys when it is started without Cordon (its own newer versions, helpers, servers, hooks, plug-ins, what it
+ * may do unasked) is read-only here where it is a file or directory of its own, also while it is missing (decisions 0450 and
+ * 0451). A slash at the end: the program makes it anyway, or is not bothered by an empty one.
  */
 const SHIPPED: Readonly<Record<string, string>> = {
   claude: `description = "Claude Code: its login and state, its hosts"
 outside = [
   { path = "~/.claude/", read = true, write = true },
+  { path = "~/.claude/local", read = true, execute = true },
+  { path = "~/.claude/chrome", read = true },
+  { path = "~/.claude/daemon.json", read = true },
+  { path = "~/.claude/jobs", read = true },
+  { path = "~/.claude/workflows", read = true },
   { path = "~/.claude.json", read = true, write = true, replace = true },
 ]
 access.net = [
@@ -28,6 +35,10 @@ access.env = [
 outside = [
   { path = "~/.codex/", read = true, write = true },
   { path = "~/.codex/config.toml", read = true },
+  { path = "~/.codex/rules/", read = true },
+  { path = "~/.codex/hooks", read = true },
+  { path = "~/.codex/plugins", read = true },
+  { path = "~/.codex/packages/", read = true, execute = true },
 ]
 access.net = [
   { host = "api.openai.com", allow = true },
@@ -44,6 +55,14 @@ access.env = [
 outside = [
   { path = "~/.gemini/", read = true, write = true },
   { path = "~/.gemini/settings.json", read = true },
+  { path = "~/.gemini/trustedFolders.json", read = true },
+  { path = "~/.gemini/trusted_hooks.json", read = true },
+  { path = "~/.gemini/policy_integrity.json", read = true },
+  { path = "~/.gemini/policies/", read = true },
+  { path = "~/.gemini/acknowledgments", read = true },
+  { path = "~/.gemini/agents", read = true },
+  { path = "~/.gemini/bin/", read = true, execute = true },
+  { path = "~/.gemini/tmp/bin/", read = true, execute = true },
 ]
 access.net = [
   { host = "generativelanguage.googleapis.com", allow = true },
@@ -62,6 +81,7 @@ access.env = [
   opencode: `description = "opencode: its logins and sessions, its own hosts; add your model's with --allow-net"
 outside = [
   { path = "~/.local/share/opencode/", read = true, write = true },
+  { path = "~/.local/share/opencode/bin/", read = true, execute = true },
   { path = "~/.local/state/opencode/", read = true, write = true },
   { path = "~/.config/opencode", read = true },
 ]
@@ -78,6 +98,11 @@ access.env = [
 outside = [
   { path = "~/.copilot/", read = true, write = true },
   { path = "~/.copilot/mcp-config.json", read = true },
+  { path = "~/.copilot/lsp-config.json", read = true },
+  { path = "~/.copilot/permissions-config.json", read = true },
+  { path = "~/.copilot/settings.json", read = true },
+  { path = "~/.copilot/installed-plugins/", read = true },
+  { path = "~/.copilot/pkg/", read = true, execute = true },
 ]
 access.net = [
   { host = "api.github.com", allow = true },

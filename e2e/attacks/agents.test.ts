@@ -1,0 +1,108 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { Place, SOMEBODY } from '../harness/place.ts'
+
+/** What each agent runs or obeys when it is started without Cordon, and has a place of its own. */
+const OBEYED: Readonly<Record<string, readonly string[]>> = {
+  claude: [
+    'local/claude',
+    'chrome/chrome-native-host',
+    'daemon.json',
+    'jobs/x/state.json',
+    'workflows/x.js',
+  ].map((name) => `.claude/${name}`),
+  codex: [
+    'config.toml',
+    'rules/default.rules',
+    'hooks/x',
+    'plugins/cache/x/.mcp.json',
+    'packages/x/bin/codex',
+  ].map((name) => `.codex/${name}`),
+  gemini: [
+    'settings.json',
+    'trustedFolders.json',
+    'trusted_hooks.json',
+    'policy_integrity.json',
+    'policies/x.toml',
+    'acknowledgments/agents.json',
+    'agents/x.md',
+    'bin/rg',
+    'tmp/bin/rg',
+  ].map((name) => `.gemini/${name}`),
+  opencode: ['.local/share/opencode/bin/rg', '.config/opencode/opencode.json'],
+  copilot: [
+    'mcp-config.json',
+    'lsp-config.json',
+    'permissions-config.json',
+    'settings.json',
+    'installed-plugins/x/plugin.json',
+    'pkg/universal/9.9.9/index.js',
+  ].map((name) => `.copilot/${name}`),
+}
+
+const STATE: Readonly<Record<string, string>> = {
+  claude: '.claude/projects/x.jsonl',
+  codex: '.codex/auth.json',
+  gemini: '.gemini/oauth_creds.json',
+  opencode: '.local/share/opencode/auth.json',
+  copilot: '.copilot/config.json',
+}
+
+describe.each(Object.keys(OBEYED))('decision 0451 the profile %s', (profile) => {
+  test.each(['missing', 'there'])('keeps what its agent runs or obeys, where it is %s', (kind) => {
+    const place = new Place(SOMEBODY)
+    const obeyed = OBEYED[profile]!
+    for (const name of obeyed)
+      for (const dir of upTo(place.home, dirname(join(place.home, name)))) place.mkdir(dir)
+    if (kind === 'there') for (const name of obeyed) place.write(join(place.home, name), 'was')
+    const plant = [...obeyed, STATE[profile]!]
+      .map((name) => `mkdir -p ~/${dirname(name)}; echo evil > ~/${name}; chmod +x ~/${name}`)
+      .join('; ')
+    const bare = new Place(SOMEBODY)
+    for (const each of kind === 'missing' ? [place, bare] : [place]) {
+      each.run(['--profile', profile, '--', 'sh', '-c', `exec 2>/dev/null; ${plant}; true`])
+      for (const name of obeyed)
+        expect([name, readIfThere(join(each.home, name))]).toEqual([
+          name,
+          kind === 'there' ? 'was' : undefined,
+        ])
+      expect(readIfThere(join(each.home, STATE[profile]!))).toBe('evil\n')
+    }
+  })
+})
+
+test('decision 0451 that ~/.claude.json starts other programs than before is told, and nothing else of it', () => {
+  const place = new Place(SOMEBODY)
+  const file = place.write(join(place.home, '.claude.json'), '{"projects":{"/w":{"mcpServers":{}}},"n":1}')
+  const save = (text: string): string =>
+    place.run(['--profile', 'claude', '--', 'sh', '-c', `echo '${text}' > ~/.claude.json`]).stderr
+  expect(save('{"projects":{"/w":{"mcpServers":{}},"/v":{"mcpServers":{}}},"n":2}')).toBe('')
+  const told = `cordon: ${file} names other programs to start than before (mcpServers, hooks): look at it before you start its program without Cordon\n`
+  const evil = '{"projects":{"/w":{"mcpServers":{"x":{"command":"/tmp/evil"}}}},"n":2}'
+  expect(save(evil)).toContain(told.slice('cordon: '.length))
+  expect(readFileSync(file, 'utf8')).toBe(`${evil}\n`)
+  expect(save(evil.replace('2', '3'))).toBe('')
+  expect(save('{"n":3}')).toContain('names other programs')
+})
+
+test('SPEC 4.7 a file that a profile copies in is granted: no hint says otherwise', () => {
+  const place = new Place(SOMEBODY)
+  place.write(join(place.home, '.claude.json'), '{}')
+  const script = 'cat ~/.claude.json ~/.claude/none; exit 1'
+  const { stdout, stderr } = place.run(['--profile', 'claude', '--', 'sh', '-c', script])
+  expect(stdout).toBe('{}')
+  expect(stderr).not.toContain('hint:')
+})
+
+test('decision 0450 what Copilot would make at its first start is there, and stays empty', () => {
+  const place = new Place(SOMEBODY)
+  expect(place.run(['--profile', 'copilot', '--', 'true'])).toMatchObject({ code: 0, stderr: '' })
+  expect(readdirSync(join(place.home, '.copilot')).toSorted()).toEqual(['installed-plugins', 'pkg'])
+})
+
+const readIfThere = (file: string): string | undefined =>
+  existsSync(file) ? readFileSync(file, 'utf8') : undefined
+
+const upTo = (above: string, dir: string): readonly string[] =>
+  dir === above ? [] : [...upTo(above, dirname(dir)), dir]

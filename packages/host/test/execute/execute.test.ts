@@ -125,7 +125,7 @@ test('only our own tools are told that they are confined, and no configuration c
   expect(await told({ shipped: true }, 'off')).toEqual({ ...own, confined: false })
   expect(await told({ shipped: true, name: 'fs_modify_file' }, 'warn')).toEqual({
     confined: false,
-    journal_keys: { open: {} },
+    journal_keys: { open: {}, left: [] },
     colour: 'red',
   })
 })

@@ -107,10 +107,12 @@ describe.each(PEOPLE)('SPEC 4.10 the guard, as $name', (person) => {
     const held = [
       '.codex/config.toml',
       '.codex/hooks.json',
+      '.codex/rules/r',
+      '.codex/.env',
       '.gemini/settings.json',
       '.gemini/extensions/e/x',
     ]
-    const free = ['.codex/sessions/s.jsonl', '.codex/auth.json', '.codex/rules/r', '.gemini/tmp/x']
+    const free = ['.codex/sessions/s.jsonl', '.codex/auth.json', '.gemini/tmp/x']
     for (const file of [...held, ...free]) place.write(join(place.home, file), 'mine')
     const script = [...held, ...free].map((file) => `echo changed > ~/${file}`).join('; ')
     const profiles = ['--profile', 'codex', '--profile', 'gemini']

@@ -284,3 +284,25 @@ test('SPEC 4.7 a tool whose own program may not be executed can do nothing, and 
   const policies = await compileProject(project, compiler)
   expect(why(project, policies, 't', parseQuestion('read', 'd/f'), place())).toMatchObject({ allowed: true })
 })
+
+/** Rules of a shipped tool, where `rule` writes them for `t`. */
+const of = (name: string, text: string): string => text.replaceAll('tools.t.', `tools.${name}.`)
+
+test('SPEC 4.12 a shipped tool that reads is planned as it is called: without rights that it never uses', async () => {
+  // No kernel could hold this of a program that writes; what is never written needs nobody to hold it.
+  write(of('fs_read_file', `${rule('.', 'read', 'write')}${rule('a', 'read', 'create')}`))
+  expect(await ask('read', 'a/f', 'fs_read_file')).toMatchObject({ allowed: true, notes: [] })
+  expect(await ask('update', 'f', 'fs_read_file')).toMatchObject({
+    allowed: true,
+    notes: ['this tool only reads'],
+  })
+  // What grants only writing shows it nothing: the link is not there inside, and the edit names it.
+  for (const name of ['fs_read_file', 'fs_grep_files']) {
+    write(of(name, rule('.', 'create')))
+    expect(await ask('read', 'd/link/c/f', name)).toMatchObject({
+      allowed: false,
+      canonical: 'a/b/c/f',
+      fix: { value: '+{ path = "d/link/c/f", read = true, create = true }' },
+    })
+  }
+})

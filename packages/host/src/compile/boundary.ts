@@ -55,26 +55,23 @@ export const asksItself = (config: Config, subject: Subject, capability: string)
  * What the kernel holds of a reading tool's policy: less what changes files, which is of no use to it. So a call of it leaves
  * nothing behind that somebody would have to look for (decision 0253).
  */
-export function readingBoundary(
-  { loaded }: Pick<Project, 'loaded'>,
-  subject: Subject,
-  policy: AccessPolicy,
-): AccessPolicy | undefined {
-  if (!onlyReads(loaded.config, subject) || policy.fs.length === 0) return undefined
+function readingBoundary(policy: AccessPolicy): AccessPolicy {
   const fs = policy.fs
     .filter(({ guard }) => guard === undefined) // what a guard takes away is what nobody has
     .map((rule) => ({ ...rule, grants: new Set([...rule.grants].filter((each) => !WRITING.has(each))) }))
   return { ...policy, fs }
 }
 
-/** What the kernel holds of a subject's policy, where that is not the policy itself. */
+/** What the kernel holds of a subject's policy, where that is not the policy itself: for whoever calls it, and for whoever says what a call would do. */
 export function boundaryFor(
   project: Pick<Project, 'root' | 'guard' | 'loaded'>,
   subject: Subject,
   policy: AccessPolicy,
 ): AccessPolicy | undefined {
   const { loaded } = project
-  if (!holdsItself(loaded.config, subject) || policy.fs.length === 0) return undefined
+  if (policy.fs.length === 0) return undefined
+  if (onlyReads(loaded.config, subject)) return readingBoundary(policy)
+  if (!holdsItself(loaded.config, subject)) return undefined
   return boundaryOf(policy, guardOf(project, loaded.config, programsHeldFor(subject)), kindOf)
 }
 

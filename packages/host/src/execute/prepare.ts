@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { type AccessPolicy, below, type Context } from '@cordon/policy'
-import { boundaryFor, readingBoundary } from '../compile/boundary.ts'
+import { boundaryFor } from '../compile/boundary.ts'
 import { type Subject, subjectsOf } from '../compile/subject.ts'
 import { compileProject, type Compiler } from '../policies.ts'
 import type { Project } from '../project.ts'
@@ -67,7 +67,7 @@ export class Preparations {
       workspaceId: workspace.id,
       ...(conversationId === undefined ? {} : { conversationId }),
     })
-    const boundary = boundaryFor(project, subject, policy) ?? readingBoundary(project, subject, policy)
+    const boundary = boundaryFor(project, subject, policy)
     const prepared = { tool, ...this.#asBefore(name, { policy, boundary, context }), warnings }
     // What changed while it was compiled may be in it or not.
     if (answered === false && ways.areSame()) this.#kept.set(name, { project, prepared, ways })

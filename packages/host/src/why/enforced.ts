@@ -46,7 +46,8 @@ const WORKS: Enforced = { verdict: 'works', notes: [] }
 export interface Enforcement {
   /** Makes the plan, or throws that there is none. */
   readonly plan: () => Plan
-  readonly program: 'ours' | 'any'
+  /** `ours`: a shipped tool that writes, and holds the rest itself; `reads`: one that only reads. */
+  readonly program: 'ours' | 'reads' | 'any'
   /** The links on the way to what was named. */
   readonly way: readonly string[]
 }
@@ -60,9 +61,10 @@ export function enforce({ question, allowed, place }: Answer, { plan, program, w
     if (unseen !== undefined) return { verdict: 'refused', notes: [UNSEEN] }
     const region = regionOf(place, made)
     if (!region) return WORKS
-    return program === 'ours'
-      ? enforceOurs(region, question.capability, place)
-      : enforceAny(region, question.capability, place)
+    if (program === 'ours') return enforceOurs(region, question.capability, place)
+    // Of what it never does the rules say what they say.
+    if (program === 'reads' && question.capability !== 'read') return { verdict: 'works', notes: [ONLY_READS] }
+    return enforceAny(region, question.capability, place)
   } catch (error) {
     if (!(error instanceof UnenforceableError)) throw error
     return { verdict: 'refused', notes: [`${CANNOT}${pathsOf(error)}`] }
@@ -128,6 +130,7 @@ function enforceAny(region: HeldRegion, capability: Capability, place: string): 
   return capability === 'update' && !renames ? { verdict: 'works', notes: [LIMITS.replacing] } : WORKS
 }
 
+const ONLY_READS = 'this tool only reads'
 const UNSEEN = 'the way leads over a link in a directory that no rule shows'
 const CANNOT =
   'this machine cannot enforce the policy, so every call fails; `cordon policy explain` says why: '

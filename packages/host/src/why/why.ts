@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { mergeSources } from '@cordon/config'
 import { show } from '@cordon/policy'
 import { type KernelReport, linksOnTheWay, type Plan, probeKernel } from '@cordon/sandbox'
-import { asksItself, holdsItself } from '../compile/boundary.ts'
+import { asksItself, holdsItself, onlyReads } from '../compile/boundary.ts'
 import { labelOf, type Subject, subjectsOf } from '../compile/subject.ts'
 import { compileWith, type Policies } from '../policies.ts'
 import type { Project } from '../project.ts'
@@ -111,7 +111,7 @@ class Asker {
       })
     const enforcement: Enforcement = {
       plan,
-      program: holdsItself(config, subject) ? 'ours' : 'any',
+      program: holdsItself(config, subject) ? 'ours' : onlyReads(config, subject) ? 'reads' : 'any',
       way: this.#way(),
     }
     const found = asksItself(config, subject, this.#question.capability)

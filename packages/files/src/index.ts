@@ -1,6 +1,6 @@
 export { Anchor, openAmbientAnchor, openAmbientDiskAnchor } from './anchor.ts'
 export { createDurably, replaceDurably, syncDirectory, tempOf } from './durable.ts'
-export { type EntryKind, type FileStat, type FileVersion } from './entry.ts'
+export { type EntryKind, type FileStat, type FileVersion, kindOf } from './entry.ts'
 export { FileError } from './errors.ts'
 export { type MoveOptions } from './move.ts'
 export { OpenFile } from './open-file.ts'

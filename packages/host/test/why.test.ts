@@ -306,3 +306,28 @@ test('SPEC 4.12 a shipped tool that reads is planned as it is called: without ri
     })
   }
 })
+
+test('SPEC 1.3 what is deleted or moved is the link, so that no edit names it', async () => {
+  write(of('fs_delete_file', rule('a', 'delete')))
+  expect(await ask('delete', 'd/link', 'fs_delete_file')).toMatchObject({
+    allowed: false,
+    canonical: 'd/link',
+    fix: { value: '+{ path = "d", delete = true }' },
+  })
+})
+
+test('SPEC 1.8 a move replaces a file and no link: why asks about the entry, as the tool does', async () => {
+  write(of('fs_move_file', rule('a', 'read', 'write')))
+  // What the link leads to could be updated, and the link is not.
+  expect(await ask('update', 'd/link', 'fs_move_file')).toMatchObject({
+    allowed: false,
+    canonical: 'd/link',
+    because: 'd/link is a link, and only a file is replaced',
+    fix: undefined,
+  })
+  expect(await ask('update', 'd/f', 'fs_move_file')).toMatchObject({
+    fix: { value: '+{ path = "d/f", update = true }' },
+  })
+  write(of('fs_modify_file', rule('a', 'read', 'write')))
+  expect(await ask('update', 'd/link/c/f', 'fs_modify_file')).toMatchObject({ canonical: 'a/b/c/f' })
+})

@@ -6,7 +6,7 @@ import { DeniedError } from './fs/errors.ts'
 import { NetDeniedError } from './net/errors.ts'
 import { evaluateFs } from './fs/evaluate.ts'
 import { FsIndex } from './fs/fs-index.ts'
-import { locateEntry, locateObject, type Location, openAmbientRoot, type Root } from './fs/locate.ts'
+import { locate, type Location, type Meant, meantBy, openAmbientRoot, type Root } from './fs/locate.ts'
 import { NetIndex } from './net/net-index.ts'
 import { parseNetTarget } from './net/target.ts'
 import { type AccessPolicy, type CanonicalPath, type Capability } from './rules.ts'
@@ -73,8 +73,8 @@ export class Context {
   }
 
   /** The check with everything that anchored I/O needs to act on exactly what was checked (SPEC 6.4). */
-  locate(path: string, want: Capability): Location {
-    const location = this.#place(path, want)
+  locate(path: string, want: Capability, meant: Meant = meantBy(want)): Location {
+    const location = this.#place(path, want, meant)
     if (!this.#fs) return location
     const decision = evaluateFs(this.#fs, location.relative, want)
     if (decision.kind === 'granted') return location
@@ -84,14 +84,13 @@ export class Context {
       rule: decision.kind === 'withheld' ? decision.rule : undefined,
       grants: this.#fs.granting,
       tool: this.data.tool,
+      isLink: location.isLink,
     })
   }
 
-  #place(path: string, want: Capability): Location {
+  #place(path: string, want: Capability, meant: Meant): Location {
     try {
-      return want === 'delete'
-        ? locateEntry(this.#root, this.#fs, path)
-        : locateObject(this.#root, this.#fs, path, want)
+      return locate(this.#root, this.#fs, path, want, meant)
     } catch (error) {
       if (!(error instanceof DeniedError)) throw error
       throw new DeniedError({ ...error.denied, tool: this.data.tool })

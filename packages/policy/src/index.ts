@@ -35,7 +35,16 @@ export { FsIndex } from './fs/fs-index.ts'
 export { evaluateFs, type FsDecision } from './fs/evaluate.ts'
 export { canonicalize, MOST_HOPS } from './fs/canonical.ts'
 export { fold } from './fs/case-fold.ts'
-export { locateEntry, locateObject, openAmbientRoot, type Location, type Root } from './fs/locate.ts'
+export {
+  locate,
+  locateEntry,
+  locateObject,
+  type Location,
+  type Meant,
+  meantBy,
+  openAmbientRoot,
+  type Root,
+} from './fs/locate.ts'
 export { below, joinRel, parseRelPath, ROOT, splitEntry } from './fs/rel-path.ts'
 export { parseHost } from './net/host.ts'
 export { NetIndex, type NetDecision } from './net/net-index.ts'

@@ -10,6 +10,8 @@ export interface FsWish {
   readonly capability: Capability
   /** Canonical, workspace-relative. */
   readonly target: string
+  /** The target is an entry that is a link, which is removed, moved or replaced itself (SPEC 1.3). */
+  readonly isLink?: true | undefined
   /** The rule that said no; undefined when none spoke of it. */
   readonly rule: FsRule | undefined
   /** The rules there are. */
@@ -22,7 +24,7 @@ export interface FsWish {
  * what lies around it, so that the file can be replaced as well. Which of them the rest of a configuration and the machine let
  * work is found out by trying.
  */
-export function fsRulesAllowing({ capability, target, rule, rules }: FsWish): readonly RuleData[] {
+export function fsRulesAllowing({ capability, target, isLink, rule, rules }: FsWish): readonly RuleData[] {
   const covering = rules.filter((each) => covers(each.path, target))
   const written = covering.filter((each) => each.guard === undefined)
   // The guard takes back writing. What else is withheld there is withheld by what lies around it, and no reason to lift it.
@@ -35,8 +37,8 @@ export function fsRulesAllowing({ capability, target, rule, rules }: FsWish): re
       : [ruleData(mount.path, [...mount.grants, capability], mount)]
   if (isGuarded)
     return [ruleData(rule.path, [...(deepest(written)?.grants ?? []), ...rule.grants, capability])]
-  // A rule on a link speaks of the link's target, and what is removed or made is an entry of the directory above it.
-  return upwards(target).flatMap((path) => {
+  // A rule on a link speaks of the link's target: it would grant that, and the link is refused as before.
+  return upwards(target, isLink ? 'directories' : 'all').flatMap((path) => {
     const there = path === target ? rule : deepest(covering.filter((each) => covers(each.path, path)))
     const least = new Set([...(there?.grants ?? []), capability])
     return LARGER.map((more) => new Set([...least, ...more]))
@@ -62,11 +64,12 @@ const depth = (path: string): number => (path === ROOT ? 0 : path.split('/').len
 const covers = (path: string, target: string): boolean =>
   path === ROOT || path === target || target.startsWith(`${path}/`)
 
-/** The path and every directory above it, the root last. */
-function upwards(path: string): readonly string[] {
+/** The path and every directory above it, the root last; or only those directories. */
+function upwards(path: string, which: 'all' | 'directories' = 'all'): readonly string[] {
   if (path === ROOT) return [path]
   const slash = path.lastIndexOf('/')
-  return [path, ...upwards(slash < 0 ? ROOT : path.slice(0, slash))]
+  const above = upwards(slash < 0 ? ROOT : path.slice(0, slash))
+  return which === 'all' ? [path, ...above] : above
 }
 
 const ruleData = (

@@ -45,7 +45,7 @@ export class Access {
 
   /** The same of the directory entry, for a name that something is moved to. */
   placeEntry(path: string): Location {
-    return locateEntry(this.root, this.#index, path)
+    return locateEntry(this.root, this.#index, path, 'update')
   }
 
   locate(path: string, want: Capability): Location {

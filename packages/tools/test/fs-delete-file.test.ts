@@ -61,3 +61,21 @@ test('SPEC 1.8 delete is checked on the entry; a mount point stays', async () =>
   expect(lstatSync(workspace.path('fork')).isSymbolicLink()).toBe(true)
   expect(existsSync('/etc/hostname')).toBe(true)
 })
+
+test('SPEC 1.4 the edit for a link is about its directory: a rule for the link would open what it leads to', async () => {
+  const workspace = new Workspace({ 'src/a': '', 'docs/x': '' })
+  const access = { fs: [{ path: 'docs', delete: true }] }
+  symlinkSync('src', workspace.path('alias'))
+  expect(await workspace.run('fs_delete_file', { path: 'alias' }, { access })).toEqual(
+    failed(
+      [
+        'access denied: delete on alias',
+        '  because: no rule covers that path',
+        '  granted: docs (delete)',
+        '  to allow it:',
+        `    cordon config set conversation.tools.fs_delete_file.access.fs '+{ path = ".", delete = true }'`,
+      ].join('\n'),
+      { capability: 'delete', target: 'alias' },
+    ),
+  )
+})

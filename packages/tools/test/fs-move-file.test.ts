@@ -160,3 +160,14 @@ test('SPEC 4.10 a directory around what is guarded stays; the guard is not liste
   expect(await move('dir', 'moved')).toEqual(refused('delete', 'dir/.npmrc'))
   expect(await move('a', '.envrc')).toEqual(refused('create', '.envrc'))
 })
+
+test('nothing is moved onto a link, whatever the rules say: no edit is told that would not help', async () => {
+  const workspace = new Workspace({ 'src/a': '', 'src/b': '' })
+  const access = { fs: [{ path: 'src', write: true }] }
+  symlinkSync('src/b', workspace.path('live'))
+  symlinkSync('nowhere', workspace.path('dead'))
+  for (const to of ['live', 'dead'])
+    expect(await workspace.run('fs_move_file', { from: 'src/a', to, overwrite: true }, { access })).toEqual(
+      failed(`${to} is a link, and only a file is replaced`),
+    )
+})

@@ -1,5 +1,13 @@
 import { lstatSync } from 'node:fs'
-import { type AccessPolicy, Context, CordonError, DeniedError, type Location, show } from '@cordon/policy'
+import {
+  type AccessPolicy,
+  Context,
+  CordonError,
+  DeniedError,
+  type Location,
+  type Meant,
+  show,
+} from '@cordon/policy'
 import { parseArguments, reportError, requireFile, type ToolFailure } from '@cordon/tools'
 import { loadPatternTest } from '../execute/patterns.ts'
 import type { LocalTool } from '../execute/tool.ts'
@@ -61,30 +69,30 @@ interface Place {
 }
 
 /** Throws as the tool would. */
-function placeOf(
-  context: Context,
-  { path, want }: Touched,
-  { files }: ForeseeWorld,
-  as: 'object' | 'entry',
-): Place {
+function placeOf(context: Context, { path, want }: Touched, { files }: ForeseeWorld, as: Meant): Place {
   if (want !== 'write') {
     const { absolute, relative } = context.locate(path, want)
     if (want !== 'read' && !isThere(absolute)) throw new MissingError(`${show(relative)} does not exist`)
     return { name: relative, isReplaced: false }
   }
-  const [create, update] = (['create', 'update'] as const).map((each) => attempt(context, path, each))
+  const [create, update] = (['create', 'update'] as const).map((each) => attempt(context, path, each, as))
   const file = files(path, as)
   const { kind = 'missing' } = file?.look() ?? {}
   const needed = kind === 'missing' ? create : update
-  if (needed instanceof Error) throw needed
   const name = file?.path ?? path
   if (as === 'entry' && kind !== 'missing') requireFile(kind, name)
+  if (needed instanceof Error) throw needed
   return { name, isReplaced: kind === 'file' }
 }
 
-function attempt(context: Context, path: string, want: 'create' | 'update'): Location | DeniedError {
+function attempt(
+  context: Context,
+  path: string,
+  want: 'create' | 'update',
+  as: Meant,
+): Location | DeniedError {
   try {
-    return context.locate(path, want)
+    return context.locate(path, want, as)
   } catch (error) {
     if (error instanceof DeniedError) return error
     throw error

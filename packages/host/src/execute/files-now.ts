@@ -6,8 +6,8 @@ import {
   FsIndex,
   type FsRule,
   type Location,
-  locateEntry,
-  locateObject,
+  locate,
+  type Meant,
   openAmbientRoot,
   type RelPath,
 } from '@cordon/policy'
@@ -22,7 +22,7 @@ export interface FileNow {
 }
 
 /** `entry`: of a link the link, as deleting and moving take it. Undefined: the tool could not reach such a file. */
-export type FilesNow = (path: string, as?: 'object' | 'entry') => FileNow | undefined
+export type FilesNow = (path: string, as?: Meant) => FileNow | undefined
 
 /**
  * With the person's authority, for the person alone: to show a change where it would be (decision 0332). A file is found as
@@ -40,12 +40,11 @@ export function openAmbientFilesNow(top: CanonicalPath, rules: readonly FsRule[]
     room -= seen?.content?.length ?? 0
     return seen
   }
-  const find = (path: string, as: 'object' | 'entry'): FileNow | undefined =>
+  const find = (path: string, as: Meant): FileNow | undefined =>
     orUndefined(() => {
       const root = openAmbientRoot(top)
       const index = rules.length > 0 ? new FsIndex(rules, root.foldCase) : undefined
-      const place =
-        as === 'entry' ? locateEntry(root, index, path) : locateObject(root, index, path, 'update')
+      const place = locate(root, index, path, 'update', as)
       return { path: place.relative, look: () => kept(looks, place.absolute, () => look(place)) }
     })
   const files = new Map<string, FileNow | undefined>()

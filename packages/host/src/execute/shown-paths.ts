@@ -1,5 +1,6 @@
-import { show } from '@cordon/policy'
+import { type Capability, type Meant, meantBy, show } from '@cordon/policy'
 import { isStill, type ShownPath, witnessOf } from '@cordon/tools'
+import { WRITING } from '../compile/names.ts'
 import { type Touched, touchedBy } from './touched.ts'
 import type { FilesNow } from './files-now.ts'
 import { isWord, type WordPath } from './word-paths.ts'
@@ -32,8 +33,10 @@ export function placesOf(
 }
 
 /** What is deleted or moved is an entry, and so is the name that it gets: a link is not followed there. */
-export const takenAs = (tool: string, { want }: Pick<Touched, 'want'>): 'object' | 'entry' =>
-  want === 'delete' || tool === 'fs_move_file' ? 'entry' : 'object'
+export const takenAs = (tool: string, { want }: { readonly want: Capability | 'write' }): Meant =>
+  tool === 'fs_move_file' && (want === 'write' || WRITING.has(want))
+    ? 'entry'
+    : meantBy(want === 'write' ? 'update' : want)
 
 /** What is not as it was shown any more, in words; none: all of it is. Only of paths that are in both. */
 export function changedSince(shown: readonly ShownPath[], now: readonly ShownPath[]): readonly string[] {

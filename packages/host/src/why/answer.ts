@@ -9,9 +9,8 @@ import {
   type FsRule,
   guardedName,
   isEnvName,
-  type Location,
-  locateEntry,
-  locateObject,
+  locate,
+  type Meant,
   type NetRule,
   NetIndex,
   parseNetTarget,
@@ -34,6 +33,8 @@ export interface Answer {
   readonly allowed: boolean
   /** The target in the form that rules are matched on; undefined when it has none. */
   readonly canonical: string | undefined
+  /** It is an entry that is a link itself: rules for its path speak of what it leads to. */
+  readonly isLink?: true | undefined
   /** Where that is on this host. For planning, and never to be printed (SPEC 3.2). */
   readonly place?: string
   readonly rule: AnyRule | undefined
@@ -43,10 +44,10 @@ export interface Answer {
 }
 
 /** Throws `QuestionError` or a bad-input `FsAccessError` when the question makes no sense. */
-export function answer(root: Root, policy: AccessPolicy, question: Question): Answer {
+export function answer(root: Root, policy: AccessPolicy, question: Question, meant?: Meant): Answer {
   switch (question.axis) {
     case 'fs':
-      return answerFs(root, policy.fs, question)
+      return answerFs(root, policy.fs, question, meant)
     case 'net':
       return answerNet(policy.net, question)
     case 'env':
@@ -54,10 +55,16 @@ export function answer(root: Root, policy: AccessPolicy, question: Question): An
   }
 }
 
-function answerFs(root: Root, rules: readonly FsRule[], question: Question & { axis: 'fs' }): Answer {
+function answerFs(
+  root: Root,
+  rules: readonly FsRule[],
+  question: Question & { axis: 'fs' },
+  meant: Meant | undefined,
+): Answer {
   const index = rules.length > 0 ? new FsIndex(rules, root.foldCase) : undefined
   try {
-    const { relative, absolute } = locate(root, index, question)
+    const { target, capability } = question
+    const { relative, absolute, isLink } = locate(root, index, target, capability, meant)
     const matching = rules.filter((rule) => new FsIndex([rule], root.foldCase).governing(relative))
     const decision = index && evaluateFs(index, relative, question.capability)
     if (!decision)
@@ -68,6 +75,7 @@ function answerFs(root: Root, rules: readonly FsRule[], question: Question & { a
       question,
       allowed,
       canonical: relative,
+      isLink,
       place: absolute,
       rule: rule && { axis: 'fs', rule },
       because: rule ? fsReason(rule, question.capability, allowed) : 'no rule covers that path',
@@ -87,13 +95,6 @@ function answerFs(root: Root, rules: readonly FsRule[], question: Question & { a
     }
   }
 }
-
-const locate = (
-  root: Root,
-  index: FsIndex | undefined,
-  { capability, target }: Question & { axis: 'fs' },
-): Location =>
-  capability === 'delete' ? locateEntry(root, index, target) : locateObject(root, index, target, capability)
 
 function fsReason(rule: FsRule, capability: string, allowed: boolean): string {
   if (allowed) return `the rule for ${show(rule.path)} grants ${capability}`

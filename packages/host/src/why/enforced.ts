@@ -63,7 +63,8 @@ export function enforce({ question, allowed, place }: Answer, { plan, program, w
     if (!region) return WORKS
     if (program === 'ours') return enforceOurs(region, question.capability, place)
     // Of what it never does the rules say what they say.
-    if (program === 'reads' && question.capability !== 'read') return { verdict: 'works', notes: [ONLY_READS] }
+    if (program === 'reads' && question.capability !== 'read')
+      return { verdict: 'works', notes: [ONLY_READS] }
     return enforceAny(region, question.capability, place)
   } catch (error) {
     if (!(error instanceof UnenforceableError)) throw error

@@ -1,5 +1,6 @@
 import { formatKeyPath, setValue, type Source } from '@cordon/config'
 import {
+  below,
   CordonError,
   type Edit as SetEdit,
   editFor,
@@ -8,6 +9,7 @@ import {
   netRuleAllowing,
   parseNetTarget,
   parseRelPath,
+  ROOT,
   type RuleData,
 } from '@cordon/policy'
 import type { Subject } from '../compile/subject.ts'
@@ -57,7 +59,7 @@ function works({ layer, key, value }: Edit, sources: readonly Source[], ask: Edi
 }
 
 /** Rules that would allow it, the one that grants least first. */
-function candidates({ question, canonical, rule, others }: Answer): readonly RuleData[] {
+function candidates({ question, canonical, isLink, rule, others }: Answer): readonly RuleData[] {
   if (canonical === undefined) return [] // no rule can grant what lies outside
   switch (question.axis) {
     case 'fs': {
@@ -68,18 +70,31 @@ function candidates({ question, canonical, rule, others }: Answer): readonly Rul
       const found = fsRulesAllowing({
         capability: question.capability,
         target: canonical,
+        isLink,
         rule: decided,
         rules,
       })
       // A rule for the path as it was named shows the links on the way to it as well.
-      const named = parseRelPath(question.target)
-      return found.flatMap((each) =>
-        each['path'] === canonical && named !== canonical ? [each, { ...each, path: named }] : [each],
-      )
+      const named = asNamed(question.target, canonical)
+      return found.flatMap((each) => {
+        const path = named(String(each['path']))
+        return path === undefined ? [each] : [each, { ...each, path }]
+      })
     }
     case 'net':
       return [netRuleAllowing(parseNetTarget(question.target), rule?.axis === 'net' ? rule.rule : undefined)]
     case 'env':
       return [envRuleAllowing(canonical)]
+  }
+}
+
+/** What a directory above a path was called on the way to it, or the path itself; undefined: the same, or it has no name there. */
+function asNamed(target: string, canonical: string): (path: string) => string | undefined {
+  const named = parseRelPath(target)
+  return (path) => {
+    const rest = below(path, canonical)
+    if (named === canonical || rest === undefined) return undefined
+    if (rest === ROOT) return named
+    return named.endsWith(`/${rest}`) ? named.slice(0, -rest.length - 1) : undefined
   }
 }

@@ -1,10 +1,14 @@
+import { lstatSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import { mergeSources } from '@cordon/config'
-import { show } from '@cordon/policy'
+import { type Config, mergeSources } from '@cordon/config'
+import { kindOf } from '@cordon/files'
+import { type Meant, meantBy, show } from '@cordon/policy'
 import { type KernelReport, linksOnTheWay, type Plan, probeKernel } from '@cordon/sandbox'
+import { whyNotReplaced } from '@cordon/tools'
 import { asksItself, holdsItself, onlyReads } from '../compile/boundary.ts'
 import { labelOf, type Subject, subjectsOf } from '../compile/subject.ts'
+import { takenAs } from '../execute/shown-paths.ts'
 import { compileWith, type Policies } from '../policies.ts'
 import type { Project } from '../project.ts'
 import { realName } from '../real-name.ts'
@@ -101,7 +105,10 @@ class Asker {
     const { config } = loaded
     const subject = findSubject(config, [...bySubject.keys()], this.#name)
     const policy = bySubject.get(subject)!
-    const byName = answer(this.#project.root, policy, this.#question)
+    const meant = this.#meant(config, subject)
+    const byName = answer(this.#project.root, policy, this.#question, meant)
+    const taken = this.#taken(byName, meant)
+    if (taken !== undefined) return { subject, found: byName, verdict: 'refused', notes: [taken] }
     // With the sandbox off there is no plan: the rules are all there is.
     if (config.sandbox.mode === 'off') return { subject, found: byName, verdict: 'works', notes: [] }
     const plan = (): Plan =>
@@ -112,30 +119,44 @@ class Asker {
     const enforcement: Enforcement = {
       plan,
       program: holdsItself(config, subject) ? 'ours' : onlyReads(config, subject) ? 'reads' : 'any',
-      way: this.#way(),
+      way: this.#way(meant),
     }
     const found = asksItself(config, subject, this.#question.capability)
       ? byName
-      : byPlace(byName, byName.place ?? this.#realPlace(), enforcement)
+      : byPlace(byName, byName.place ?? this.#realPlace(meant), enforcement)
     return { subject, found, ...enforce(found, enforcement) }
   }
 
+  /** SPEC 1.3: a shipped tool that moves takes both names as entries; of everybody else the capability tells. */
+  #meant(config: Config, subject: Subject): Meant {
+    const { axis, capability } = this.#question
+    if (axis !== 'fs') return 'object'
+    return holdsItself(config, subject) ? takenAs(subject.name, { want: capability }) : meantBy(capability)
+  }
+
+  /** What is moved to a name replaces a file there, and nothing else: no rule changes that. */
+  #taken({ question, canonical, place }: Answer, meant: Meant): string | undefined {
+    if (meant === 'object' || question.capability !== 'update' || place === undefined) return undefined
+    const there = lstatSync(place, { bigint: true, throwIfNoEntry: false })
+    return there && whyNotReplaced(kindOf(there), canonical ?? question.target)
+  }
+
   /** Where a name really leads that leaves what its mount may reach: another rule may reach it. */
-  #realPlace(): string | undefined {
-    const { axis, capability, target } = this.#question
+  #realPlace(meant: Meant): string | undefined {
+    const { axis, target } = this.#question
     if (axis !== 'fs') return undefined
     const path = join(this.#project.root.path, target)
-    if (capability !== 'delete') return realName(path)
+    if (meant === 'object') return realName(path)
     const parent = realName(dirname(path))
     return parent && join(parent, basename(path))
   }
 
   /** The links on the way to the target; to its parent, when the entry itself is meant (SPEC 1.3). */
-  #way(): readonly string[] {
-    const { axis, capability, target } = this.#question
+  #way(meant: Meant): readonly string[] {
+    const { axis, target } = this.#question
     if (axis !== 'fs') return []
     const path = join(this.#project.root.path, target)
-    return linksOnTheWay(capability === 'delete' ? dirname(path) : path).map((link) => link.path)
+    return linksOnTheWay(meant === 'entry' ? dirname(path) : path).map((link) => link.path)
   }
 }
 

@@ -1,4 +1,4 @@
-import { existsSync, lstatSync, statSync } from 'node:fs'
+import { existsSync, lstatSync, type Stats, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { inspect, isDeepStrictEqual } from 'node:util'
 import { type AccessPolicy, CAPABILITIES, type Capability, Context, CordonError, ROOT } from '@cordon/policy'
@@ -121,23 +121,25 @@ function neededFor({ tool, arguments: { util } }: GrantsCase, index: number, pat
     case 'fs_delete_file':
       return 'delete'
     case 'fs_move_file':
-      return index === 0 ? 'delete' : existsSync(path) ? 'update' : 'create'
+      return index === 0 ? 'delete' : isEntry(path) ? 'update' : 'create'
     default:
       return 'read'
   }
 }
 
-/** Of a directory that moves, every rule below is asked, too; and a name that is moved to is never followed. */
-function isPlain(place: GrantsPlace, { tool, paths }: GrantsCase): boolean {
-  if (tool !== 'fs_move_file') return true
-  const [from, to] = paths.map((path) => {
-    try {
-      return lstatSync(join(place.root, path), { throwIfNoEntry: false })
-    } catch {
-      return undefined
-    }
-  })
-  return !from?.isDirectory() && !to?.isSymbolicLink()
+/** Of a directory that moves, every rule below is asked, too. */
+const isPlain = (place: GrantsPlace, { tool, paths: [from = ''] }: GrantsCase): boolean =>
+  tool !== 'fs_move_file' || !entryAt(join(place.root, from))?.isDirectory()
+
+/** A name that is moved to is never followed. */
+const isEntry = (path: string): boolean => entryAt(path) !== undefined
+
+function entryAt(path: string): Stats | undefined {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false })
+  } catch {
+    return undefined
+  }
 }
 
 const ENV = { PATH: '/usr/local/bin:/usr/bin:/bin' }

@@ -88,6 +88,8 @@ export interface FsDenial {
   readonly because?: string
   /** Whose rules they are, where that is known: for the edit that would allow it. */
   readonly tool?: string | undefined
+  /** An entry that is a link itself: no rule for its path speaks of it. */
+  readonly isLink?: true | undefined
   /** What is guarded there (SPEC 4.10), where the host knows it and another rule, or none, decided. */
   readonly guarded?: string | undefined
 }
@@ -120,12 +122,12 @@ function guardedIn({ capability, rule, guarded }: FsDenial): string | undefined 
 const reasonOf = (rule: FsRule): string =>
   `${nameRule(rule)} ${isTombstone(rule) ? 'has no approved target' : 'withholds it'}`
 
-function toAllow({ capability, target, rule, grants, tool }: FsDenial): readonly string[] | string {
+function toAllow({ capability, target, rule, grants, tool, isLink }: FsDenial): readonly string[] | string {
   // Revived by approval or by mending its link, not by a rule (SPEC 3.2); on the wire the two look the same.
   if (rule && isTombstone(rule))
     return `\`cordon mount ls\` says what ${show(rule.path)} lacks, a target that exists or approval`
   if (rule && isReadOnlyMount(rule) && WRITING.has(capability)) return mountCommand(rule, tool)
-  const [narrowest] = fsRulesAllowing({ capability, target, rule, rules: grants })
+  const [narrowest] = fsRulesAllowing({ capability, target, isLink, rule, rules: grants })
   if (!narrowest) return 'no rule can'
   const before = isDefaultFs(grants) ? 'default' : 'rules'
   return allowLines(tool, editFor(toolKey(tool, 'fs'), narrowest, before))

@@ -1,3 +1,4 @@
+import { lstatSync } from 'node:fs'
 import { DeniedError, EscapeError, UnresolvableError } from './errors.ts'
 import { type CanonicalPath, type Capability, type FsRule, type RelPath } from '../rules.ts'
 import { canonicalize, canonicalizeRoot } from './canonical.ts'
@@ -25,7 +26,24 @@ export interface Location {
   /** The directory that anchored I/O holds (SPEC 6.4): the root, or the mount's approved target. */
   readonly anchor: CanonicalPath
   readonly inside: RelPath
+  /** Of an entry: it is a link itself. A rule for its path would speak of what it leads to. */
+  readonly isLink?: true
 }
+
+/** What a path stands for: what its links lead to in the end, or the entry of a directory, which may be a link itself. */
+export type Meant = 'object' | 'entry'
+
+/** SPEC 1.3: of what is asked for, only `delete` is about the entry by itself; a move takes both of its names so. */
+export const meantBy = (want: Capability): Meant => (want === 'delete' ? 'entry' : 'object')
+
+export const locate = (
+  root: Root,
+  index: FsIndex | undefined,
+  input: string,
+  want: Capability,
+  meant: Meant = meantBy(want),
+): Location =>
+  meant === 'entry' ? locateEntry(root, index, input, want) : locateObject(root, index, input, want)
 
 /**
  * SPEC 1.3 steps 1 to 3 for the *object* a path names: links are followed to the end. Throws on what
@@ -45,10 +63,17 @@ export function locateObject(
  * The same for the directory *entry* a path names, which is what `delete` and the source of a move act
  * on: the parent is resolved, the last component kept, so a link is removed and never its target (decision 0021).
  */
-export function locateEntry(root: Root, index: FsIndex | undefined, input: string): Location {
+export function locateEntry(
+  root: Root,
+  index: FsIndex | undefined,
+  input: string,
+  want: Capability = 'delete',
+): Location {
   const entry = splitEntry(parseRelPath(input))
+  const refuseEntry = (target: RelPath, because: string): DeniedError =>
+    new DeniedError({ capability: want, target, rule: undefined, grants: [], because })
   if (!entry) throw refuseEntry(ROOT, 'the workspace root is not an entry of the workspace')
-  const parent = place(root, index, entry.parent, { input, want: 'delete' })
+  const parent = place(root, index, entry.parent, { input, want })
   const relative = joinRel(parent.relative, entry.name)
   const slash = parent.absolute === '/' ? '' : '/'
   const absolute = `${parent.absolute}${slash}${entry.name}` as CanonicalPath
@@ -57,7 +82,17 @@ export function locateEntry(root: Root, index: FsIndex | undefined, input: strin
     throw refuseEntry(relative, 'it holds the workspace, which is not removed or moved by a tool')
   if (isMountPoint(index?.at(relative), absolute))
     throw refuseEntry(relative, 'a mount point is not removed or moved by a tool')
-  return { absolute, relative, anchor: parent.anchor, inside: joinRel(parent.inside, entry.name) }
+  const inside = joinRel(parent.inside, entry.name)
+  return { absolute, relative, anchor: parent.anchor, inside, ...(isLink(absolute) ? { isLink: true } : {}) }
+}
+
+/** What cannot be looked at is told by whoever acts on it. */
+function isLink(path: CanonicalPath): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true
+  } catch {
+    return false
+  }
 }
 
 /** A rule inside a mount is external as well, but what it names is the object itself and no link to it. */
@@ -146,6 +181,3 @@ function within(root: Root, base: string, path: string): RelPath | undefined {
   const spelled = path.split('/').slice(0, base.split('/').length).join('/')
   return folded !== undefined && sameFile(base, spelled) === true ? folded : undefined
 }
-
-const refuseEntry = (target: RelPath, because: string): DeniedError =>
-  new DeniedError({ capability: 'delete', target, rule: undefined, grants: [], because })

@@ -1,4 +1,4 @@
-import { FileError } from '@cordon/files'
+import { type EntryKind, FileError } from '@cordon/files'
 import { type Capability, type Location, show, showWhole } from '@cordon/policy'
 import { Access } from '../access.ts'
 import { failure, success, text } from '../content.ts'
@@ -31,13 +31,15 @@ export const fsMoveFile: Tool = defineTool({
     const source = context.locate(from, 'delete')
     const sourceAnchor = io.anchors.of(source)
     const { kind } = sourceAnchor.stat(source.inside)
-    const target = locateTarget(access, to, (place) => exists(io.anchors.of(place), place.inside))
+    const target = locateTarget(access, to, (place) => {
+      const anchor = io.anchors.of(place)
+      return exists(anchor, place.inside) ? anchor.stat(place.inside).kind : undefined
+    })
     if (kind === 'directory') checkTree(access, source, target.place)
     const { place } = target
     io.shown.require(from, source, () => lookAt(sourceAnchor, source.inside))
     io.shown.require(to, place, () => lookAt(io.anchors.of(place), place.inside))
     if (target.state === 'there') {
-      requireFile(io.anchors.of(place).stat(place.inside).kind, place.relative)
       const consent = mayOverwrite(
         overwrite,
         io,
@@ -63,12 +65,14 @@ export const fsMoveFile: Tool = defineTool({
 function locateTarget(
   access: Access,
   path: string,
-  isThere: (place: Location) => boolean,
+  kindAt: (place: Location) => EntryKind | undefined,
 ): { place: Location; state: 'there' | 'free' } {
   const place = access.placeEntry(path)
-  const there = isThere(place)
-  access.require(place.relative, there ? 'update' : 'create')
-  return { place, state: there ? 'there' : 'free' }
+  const kind = kindAt(place)
+  // A link is not replaced, whatever the rules say: an edit for it would be made in vain.
+  if (kind !== undefined) requireFile(kind, place.relative)
+  access.require(place.relative, kind === undefined ? 'create' : 'update')
+  return { place, state: kind === undefined ? 'free' : 'there' }
 }
 
 /**

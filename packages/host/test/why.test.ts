@@ -196,7 +196,7 @@ test('SPEC 4.7 for a program that is not ours, what the kernel adds to the rule'
     allowed: true,
     notes: ['replacing a file by renaming another over it also needs create and delete'],
   })
-  expect(await ask('create', 'new/deep/x')).toMatchObject({
+  expect(await ask('update', 'new/deep/x')).toMatchObject({
     allowed: true,
     notes: ['the path does not exist, so it cannot be granted: create it first'],
   })
@@ -330,4 +330,22 @@ test('SPEC 1.8 a move replaces a file and no link: why asks about the entry, as 
   })
   write(of('fs_modify_file', rule('a', 'read', 'write')))
   expect(await ask('update', 'd/link/c/f', 'fs_modify_file')).toMatchObject({ canonical: 'a/b/c/f' })
+})
+
+test('SPEC 4.7 what a program that is not ours can never do is a no, with the least rule that makes it work', async () => {
+  write(`${tool}${rule('a/f', 'read', 'write')}`)
+  expect(await ask('update', 'a/f')).toMatchObject({ allowed: true })
+  expect(await ask('delete', 'a/f')).toMatchObject({
+    allowed: false,
+    because:
+      'a path with a rule of its own can be changed in place, and not be removed or replaced: that is for a rule of the directory above',
+    fix: { value: '+{ path = "a", read = true, create = true, update = true, delete = true }' },
+  })
+  write(`${tool}${rule('new/deep', 'read', 'write')}`)
+  expect(await ask('create', 'new/deep/x')).toMatchObject({
+    allowed: false,
+    because:
+      'its rule is for a path that does not exist yet, and nothing is made there while the directory above does not grant create; make it first, or grant that',
+    fix: { value: '+{ path = ".", create = true }' },
+  })
 })

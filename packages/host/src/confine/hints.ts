@@ -9,10 +9,12 @@ import {
   isMinimalEnv,
   FsIndex,
   type FsRule,
+  parseRelPath,
   type RelPath,
   type Root,
   shellWord,
   show,
+  splitEntry,
 } from '@cordon/policy'
 import { nameOf, type OutsideRule, whyNotOutside } from '@cordon/sandbox'
 import { isSecretRule } from '../compile/own-secrets.ts'
@@ -198,6 +200,8 @@ function inWorkspace(path: string, trouble: Trouble, facts: HintFacts): Hint[] {
     const found = ask(capability, path, facts)
     return found && !found.allowed ? [found] : []
   })
+  const byItself = there ? ruledByItself(path, trouble, facts) : undefined
+  if (byItself) return [byItself]
   const first = refused[0]
   if (!first) return there ? [] : notThereYet(path, facts)
   if (first.rule?.axis === 'fs' && first.rule.rule.guard !== undefined)
@@ -214,6 +218,28 @@ function inWorkspace(path: string, trouble: Trouble, facts: HintFacts): Hint[] {
       audience: trouble === 'refused' || trouble === 'read-only' ? 'anyone' : 'person',
     },
   ]
+}
+
+/**
+ * A path with a rule of its own is a mount point, unless what lies around it grants the same: it is not removed or replaced,
+ * although the rule grants that. Programs call this busy, or read-only where the directory is.
+ */
+function ruledByItself(path: string, trouble: Trouble, facts: HintFacts): Hint | undefined {
+  if (trouble !== 'busy' && trouble !== 'read-only') return undefined
+  const index = new FsIndex(facts.policy.fs, facts.root.foldCase)
+  const { parent } = splitEntry(parseRelPath(path)) ?? {}
+  const own = index.at(parseRelPath(path))
+  if (parent === undefined || !own || own.guard !== undefined || !own.grants.has('delete')) return undefined
+  const around = index.governing(parent)?.grants ?? new Set()
+  if (around.size === own.grants.size && around.isSupersetOf(own.grants)) return undefined
+  const inPlace = own.grants.has('update') ? '' : ', and it does not grant update'
+  return {
+    about: path,
+    text: `${show(path)} has a rule of its own, so it can be changed in place, and not be removed or replaced: that is for a rule of ${show(parent)}${inPlace}`,
+    fix: `--write ${typed(parent, facts)}`,
+    question: parseQuestion('delete', path),
+    audience: 'anyone',
+  }
 }
 
 /** SPEC 4.10: the flag names all of what is guarded, because many programs replace a file instead of changing it. */

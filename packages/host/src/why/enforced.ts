@@ -34,9 +34,9 @@ export function planOf(
   return planFor(kernel, { ...request, sandbox: loaded.config.sandbox }, buildEnvironment(policy, env))
 }
 
-/** What the kernel makes of what the rules grant: it works, it is always refused, or it works only if more is granted or exists. */
+/** What the kernel makes of what the rules grant. */
 export interface Enforced {
-  readonly verdict: 'works' | 'refused' | 'conditional'
+  readonly verdict: 'works' | 'refused'
   /** Why, and what else there is to know. */
   readonly notes: readonly string[]
 }
@@ -65,7 +65,7 @@ export function enforce({ question, allowed, place }: Answer, { plan, program, w
     // Of what it never does the rules say what they say.
     if (program === 'reads' && question.capability !== 'read')
       return { verdict: 'works', notes: [ONLY_READS] }
-    return enforceAny(region, question.capability, place)
+    return enforceAny(region, question.capability, place, made)
   } catch (error) {
     if (!(error instanceof UnenforceableError)) throw error
     return { verdict: 'refused', notes: [`${CANNOT}${pathsOf(error)}`] }
@@ -99,6 +99,10 @@ type HeldRegion = Plan['regions'][number]
 const regionOf = (place: string, { regions }: Plan): HeldRegion | undefined =>
   regions.findLast(({ path }) => below(path, place) !== undefined)
 
+/** Nothing can be mounted on what is not there: until it is made, what is around it decides. */
+const existingAbove = (place: string, { regions }: Plan): HeldRegion | undefined =>
+  regions.findLast(({ path, kind }) => kind !== 'missing' && below(path, place) !== undefined)
+
 /** A link is visible where its directory is, or where a rule's own path leads over it. Without namespaces nothing is hidden. */
 const isSeen = (link: string, plan: Plan): boolean =>
   plan.isolation === 'landlock-only' ||
@@ -117,14 +121,16 @@ function enforceOurs(region: HeldRegion, capability: Capability, place: string):
   return capability === 'read' ? WORKS : { verdict: 'refused', notes: [HELD_FILE] }
 }
 
-function enforceAny(region: HeldRegion, capability: Capability, place: string): Enforced {
-  if (region.kind === 'missing' && !region.above.has(capability))
-    return { verdict: 'conditional', notes: [LIMITS.absent] }
+function enforceAny(region: HeldRegion, capability: Capability, place: string, plan: Plan): Enforced {
+  if (region.kind === 'missing' && !existingAbove(place, plan)?.grants.has(capability))
+    return capability === 'create'
+      ? { verdict: 'refused', notes: [ABSENT] }
+      : { verdict: 'works', notes: [LIMITS.absent] }
   if (!region.grants.has(capability)) return { verdict: 'refused', notes: [LIMITS.sharedTarget] }
   if (capability === 'execute' && !region.grants.has('read'))
     return { verdict: 'refused', notes: [LIMITS.blindExecution] }
   if (isMounted(region, place) && (capability === 'create' || capability === 'delete'))
-    return { verdict: 'conditional', notes: [LIMITS.parentDecides] }
+    return { verdict: 'refused', notes: [RULED_BY_ITSELF] }
   if (capability === 'create' && !region.grants.has('update'))
     return { verdict: 'works', notes: [LIMITS.emptyFiles] }
   const renames = region.grants.has('create') && region.grants.has('delete')
@@ -132,6 +138,10 @@ function enforceAny(region: HeldRegion, capability: Capability, place: string): 
 }
 
 const ONLY_READS = 'this tool only reads'
+const ABSENT =
+  'its rule is for a path that does not exist yet, and nothing is made there while the directory above does not grant create; make it first, or grant that'
+const RULED_BY_ITSELF =
+  'a path with a rule of its own can be changed in place, and not be removed or replaced: that is for a rule of the directory above'
 const UNSEEN = 'the way leads over a link in a directory that no rule shows'
 const CANNOT =
   'this machine cannot enforce the policy, so every call fails; `cordon policy explain` says why: '

@@ -372,6 +372,25 @@ test('a granted path that does not exist is not there to be granted: the directo
   expect(said(WIDE, "touch: cannot touch 'new': Permission denied")).toEqual([])
 })
 
+test('a path with a rule of its own is not removed, whatever the rule grants: that is said, and no capability that it lacks', () => {
+  const own = (grants: object): AccessPolicy => parseAccessPolicy({ fs: [{ path: 'src/a.ts', ...grants }] })
+  const text =
+    'src/a.ts has a rule of its own, so it can be changed in place, and not be removed or replaced: that is for a rule of src'
+  for (const error of ['Read-only file system', 'Device or resource busy'])
+    expect(said(own({ read: true, write: true }), `rm: cannot remove 'src/a.ts': ${error}`)).toEqual([text])
+  expect(said(own({ delete: true }), `rm: cannot remove 'src/a.ts': Device or resource busy`)).toEqual([
+    `${text}, and it does not grant update`,
+  ])
+  // Where what is around it grants the same, nothing is mounted there.
+  const same = parseAccessPolicy({
+    fs: [
+      { path: 'src', write: true },
+      { path: 'src/a.ts', write: true },
+    ],
+  })
+  expect(said(same, `rm: cannot remove 'src/a.ts': Device or resource busy`)).toEqual([])
+})
+
 test('a fix is pasted into a shell, which runs nothing of a name that somebody else chose', () => {
   const names = ['$(touch pwned)', 'a b;c', "it's", 'esc\u001b[2J$(id)', '"`id`"']
   for (const name of names) writeFileSync(join(root, name), '')

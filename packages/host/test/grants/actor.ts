@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import { inspect, isDeepStrictEqual } from 'node:util'
 import { type AccessPolicy, CAPABILITIES, type Capability, Context, CordonError, ROOT } from '@cordon/policy'
 import { setValue } from '@cordon/config'
-import { LIMITS } from '@cordon/sandbox'
 import { runTool, type ToolResult } from '@cordon/tools'
 import { executeTool } from '../../src/execute/execute.ts'
 import type { ToolReply } from '../../src/execute/result.ts'
@@ -59,8 +58,6 @@ export async function play(
   if (!held.ok) same('after an error the tree is as before', held.after, before)
   if (!isPlain(place, each)) return held.ok ? 'done' : 'refused'
   if (answers.every(({ allowed }) => allowed)) {
-    // SPEC 4.7: of a program that is not ours, why tells what it needs beside.
-    if (!held.ok && answers.some(isConditional)) return 'refused'
     // What cannot be done at all cannot be done here either.
     if (free.ok) same('why says allowed, and the tool did it', [held.message, held.after], ['', free.after])
     return held.ok ? 'done' : 'impossible'
@@ -275,9 +272,6 @@ async function tryLess(place: GrantsPlace, each: GrantsCase, denied: Why, subjec
   }
   if (smaller.length > 0) place.configure(before)
 }
-
-const isConditional = ({ notes }: Why): boolean =>
-  notes.some((note) => note === LIMITS.absent || note === LIMITS.parentDecides)
 
 /** LIMITS.metadata: what the kernel alone withholds, `touch` of a file that is there does not need. */
 const isOnlyTimes = ({ tool, arguments: { util } }: GrantsCase, answers: readonly Why[]): boolean =>

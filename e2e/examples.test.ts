@@ -47,7 +47,7 @@ test('examples/workspace: why the mount grants nothing, and how it would', () =>
     code: 1,
     stdout:
       'denied: tool fs_modify_file, read fork/src/lib.rs\n' +
-      '  because: the mount fork is not approved, or its link is broken, so it grants nothing\n' +
+      '  because: nobody has approved where the mount fork leads, so it grants nothing\n' +
       '  rule at: .cordon/config.toml:22:1\n' +
       '  to allow it, at a terminal:\n' +
       '    cordon policy compile\n',

@@ -282,7 +282,7 @@ fork  ${fork}  ro    ok      fs_read_file
 fork  ${fork}  rw    ok      fs_modify_file
 gone  ${'-'.padEnd(width)}  ro    broken  fs_read_file
 
-broken: gone: gone leads to nothing that exists
+broken: gone: there is no link gone
 `,
     stderr: '',
   })

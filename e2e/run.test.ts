@@ -64,7 +64,7 @@ describe.each(PEOPLE)('SPEC 4.8 cordon run as $name', (person) => {
         '  at .cordon/config.toml:2:36\n' +
         'cat: fork/f: Not a directory\n' +
         'cordon: the command ended with 1\n' +
-        '  hint: fork/f: read denied: the mount fork is not approved, or its link is broken, so it grants nothing (.cordon/config.toml:2:36)\n' +
+        '  hint: fork/f: read denied: where the mount fork leads is not approved, so it grants nothing (.cordon/config.toml:2:36)\n' +
         '    to allow it: cordon policy compile, which asks about it at a terminal\n',
     )
   })

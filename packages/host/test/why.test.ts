@@ -86,7 +86,8 @@ read = true
 `)
   expect(await ask('read', 'out/passwd')).toMatchObject({
     allowed: false,
-    because: 'the mount out is not approved, or its link is broken, so it grants nothing',
+    because: 'where the mount out leads is not approved, so it grants nothing',
+    notes: ['`cordon mount ls` says what it lacks'],
     rule: { axis: 'fs', rule: { path: 'out', origin: '.cordon/config.toml:5:1' } },
     fix: undefined,
   })

@@ -151,6 +151,26 @@ export const formatRule = (rule: RuleData): string =>
 export const setCommand = ({ key, value, layer }: Edit): string =>
   `cordon config set ${layer === undefined ? '' : `--${layer} `}${shellWord(key)} ${shellWord(value)}`
 
+export interface MountWish {
+  /** Undefined: it is not known, and whoever reads it puts the name in. */
+  readonly tool: string | undefined
+  readonly name: string
+  /** A word of the shell already. */
+  readonly target: string
+  readonly mode: 'ro' | 'rw'
+}
+
+/** SPEC 3.3: a mount for one tool. One for all of them would take from the others what they have. */
+export const mountCommand = ({ tool = 'TOOL', name, target, mode }: MountWish): string =>
+  `cordon mount add ${shellWord(tool)}:${shellWord(name)}=${target}${mode === 'rw' ? ':rw' : ''}`
+
+/** SPEC 3.2: where a mount leads is for the person's shell to say, not for a conversation. */
+export const whereLinkLeads = (name: string): string => `"$(readlink -f ${shellWord(name)})"`
+
+/** SPEC 3.3: such a mount is made writable where it was made, not by a rule beside it. */
+export const isReadOnlyMount = ({ external, approvedTarget, grants }: FsRule): boolean =>
+  external && approvedTarget !== undefined && !WRITING.some((each) => grants.has(each))
+
 /** The access of a tool, which may not know its own name. */
 export const toolKey = (tool: string | undefined, axis: 'fs' | 'net' | 'env'): string =>
   `conversation.tools.${tool === undefined ? 'TOOL' : /^[\w-]+$/.test(tool) ? tool : tomlString(tool)}.access.${axis}`

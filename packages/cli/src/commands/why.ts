@@ -1,4 +1,13 @@
-import { asAsked, choosePolicy, parseQuestion, type Question, why, type Why, whyRun } from '@cordon/host'
+import {
+  asAsked,
+  choosePolicy,
+  listMounts,
+  parseQuestion,
+  type Question,
+  why,
+  type Why,
+  whyRun,
+} from '@cordon/host'
 import type { Register } from '../command.ts'
 import { formatWhy, whyJson } from '../format/why.ts'
 import { type CommonOptions, withCommonOptions } from '../options.ts'
@@ -10,7 +19,8 @@ async function ask(world: World, tool: string, question: Question, options: Comm
   const project = await openProjectAnywhere(world, options)
   const asked = asAsked(question, tool, project, world)
   if ('because' in asked) return asked
-  return why(project, await compileQuietly(world, project), tool, asked, world)
+  const mounts = await listMounts(project, world)
+  return why(project, await compileQuietly(world, project), tool, asked, { ...world, mounts })
 }
 
 /** Of what `cordon run` would give a command here, without any option. */

@@ -36,14 +36,10 @@ export function formatWhy(found: Why, { style }: Pick<Stream, 'style'>): string 
     lines.push(style('dim', `  lost:    ${ruleText(other)} at ${other.rule.origin ?? '?'}`))
   for (const note of notes) lines.push(`  ${style('yellow', 'note:')}    ${note}`)
   if (fix) lines.push('  to allow it:', `    ${commandOf(fix)}`)
-  else if (found.command !== undefined) lines.push('  to allow it:', `    ${found.command}`)
-  else if (isUnapproved(rule)) lines.push('  to allow it, at a terminal:', '    cordon policy compile')
+  else if (found.command !== undefined)
+    lines.push(`  to allow it${found.at === 'terminal' ? ', at a terminal' : ''}:`, `    ${found.command}`)
   return `${lines.join('\n')}\n`
 }
-
-/** SPEC 3.2: an approval revives it, not a rule. */
-const isUnapproved = (any: AnyRule | undefined): boolean =>
-  any?.axis === 'fs' && any.rule.external && any.rule.approvedTarget === undefined
 
 const commandOf = ({ key, value, layer }: NonNullable<Why['fix']>): string =>
   setCommand({ key, value, layer: layer === 'workspace' ? undefined : layer })

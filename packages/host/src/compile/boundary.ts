@@ -104,11 +104,10 @@ export function boundaryOf(
     else openAround(rule.path, place)
   return { ...policy, fs: withGuard([...outer.values()], guard), net: DEFAULT_NET }
 
-  /** A mount that leads to a file. Its directory is not the person's home, nor one that holds it or the workspace. */
+  /** A mount that leads to a file. */
   function openMounted(rule: FsRule, file: string): void {
-    const dir = dirname(file)
-    const holds = [survey.home, root.path].some((path) => below(dir, path) !== undefined)
-    if (!holds) outer.set(rule.path, { ...rule, approvedTarget: dir, grants: CHANGE })
+    if (isReplaceable(file, { home: survey.home, root: root.path }))
+      outer.set(rule.path, { ...rule, approvedTarget: dirname(file), grants: CHANGE })
   }
 
   /** Makes the directories from here up to the nearest one that exists writable, so that the missing ones can be made, whatever rules stand at them. */
@@ -123,6 +122,19 @@ export function boundaryOf(
     if (!outer.has(dir)) outer.set(dir, { path: dir, external: false, grants: CHANGE })
   }
 }
+
+/**
+ * SPEC 4.12: whether a file behind a mount can be changed by a shipped tool, which replaces it in its directory. That is not
+ * opened where it is the person's home, or holds it or the workspace (decision 0459).
+ */
+export const isReplaceable = (
+  file: string,
+  around: { readonly home: string; readonly root: string },
+): boolean => ![around.home, around.root].some((path) => below(dirname(file), path) !== undefined)
+
+/** Why it is not, and what works instead. */
+export const NOT_REPLACEABLE =
+  'a single file is replaced in its directory, and that one is your home, or holds it or the workspace; mount a directory instead'
 
 const CHANGE: ReadonlySet<Capability> = new Set(['read', 'create', 'update', 'delete'])
 const LOOK: ReadonlySet<Capability> = new Set(['read'])

@@ -1,4 +1,5 @@
 import { lstatSync } from 'node:fs'
+import { join } from 'node:path'
 import {
   below,
   type CanonicalPath,
@@ -25,7 +26,7 @@ export const resolveThrough =
       const target = canonicalize(root.path, path)
       // An ordinary rule may speak of what does not exist yet; a mount that leads nowhere is broken (SPEC 3.1).
       if (external && !lstatSync(target, { throwIfNoEntry: false }))
-        return { kind: 'broken', reason: `${path} leads to nothing that exists` }
+        return { kind: 'broken', reason: whyBroken(root, path) }
       const inside = below(root.path, target, root.foldCase)
       return inside === undefined ? { kind: 'outside', target } : { kind: 'inside', path: inside }
     } catch (error) {
@@ -33,3 +34,9 @@ export const resolveThrough =
       throw error
     }
   }
+
+/** Two states that are mended differently: the link is gone, or what it leads to is. */
+const whyBroken = ({ path: root }: Root, path: RelPath): string =>
+  lstatSync(join(root, path), { throwIfNoEntry: false })
+    ? `${path} leads to nothing that exists`
+    : `there is no link ${path}`

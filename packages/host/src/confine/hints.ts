@@ -19,7 +19,7 @@ import {
 import { nameOf, type OutsideRule, whyNotOutside } from '@cordon/sandbox'
 import { isSecretRule } from '../compile/own-secrets.ts'
 import { relativeToRoot, typedPath } from '../outside/place.ts'
-import { answer, type Answer, guarded } from '../why/answer.ts'
+import { answer, type Answer, guarded, isBroken } from '../why/answer.ts'
 import { type Question, parseQuestion } from '../why/question.ts'
 import type { HostMention, Mentions, PathMention, Trouble } from './mentions.ts'
 
@@ -230,8 +230,8 @@ function ruledByItself(path: string, trouble: Trouble, facts: HintFacts): Hint |
   const { parent } = splitEntry(parseRelPath(path)) ?? {}
   const own = index.at(parseRelPath(path))
   if (parent === undefined || !own || own.guard !== undefined || !own.grants.has('delete')) return undefined
-  const around = index.governing(parent)?.grants ?? new Set()
-  if (around.size === own.grants.size && around.isSupersetOf(own.grants)) return undefined
+  const around = index.governing(parent)?.grants
+  if (around?.size === own.grants.size && [...own.grants].every((each) => around.has(each))) return undefined
   const inPlace = own.grants.has('update') ? '' : ', and it does not grant update'
   return {
     about: path,
@@ -275,8 +275,11 @@ function notThereYet(path: string, facts: HintFacts): Hint[] {
 
 /** Where reading is refused, `--read` alone is suggested. A program that can read a file and was refused wanted to change or to run it. */
 function fixInWorkspace(refused: readonly Answer[], path: string, facts: HintFacts): string | undefined {
-  // A flag cannot approve a target; only a person can (SPEC 3.2).
-  if (refused.some(({ rule }) => rule?.axis === 'fs' && rule.rule.external)) return ASKS
+  // A flag cannot approve a target; only a person can (SPEC 3.2). Nor can it mend a mount, or make one writable.
+  const [mount] = refused.flatMap(({ rule }) =>
+    rule?.axis === 'fs' && rule.rule.external ? [rule.rule] : [],
+  )
+  if (mount) return mount.approvedTarget !== undefined || isBroken(mount, facts.root) ? undefined : ASKS
   if (refused.some(({ rule }) => rule?.axis === 'fs' && isSecretRule(rule.rule))) return undefined
   // It leads out, or nowhere: a flag for it would be refused.
   if (refused.some(({ canonical }) => canonical === undefined)) return undefined

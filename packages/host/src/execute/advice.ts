@@ -1,25 +1,14 @@
-import {
-  type AccessPolicy,
-  below,
-  CordonError,
-  DeniedError,
-  type RelPath,
-  parseRelPath,
-  setCommand,
-  shellWord,
-  show,
-} from '@cordon/policy'
+import { type AccessPolicy, DeniedError, setCommand, shellWord, show } from '@cordon/policy'
 import type { ToolFailure } from '@cordon/tools'
-import { holdsItself } from '../compile/boundary.ts'
 import { writesGuarded } from '../compile/guard.ts'
 import { WRITING } from '../compile/names.ts'
 import { isSecretRule, WHY_SECRET } from '../compile/own-secrets.ts'
 import { refusalsOf } from '../mcp/diagnosis.ts'
 import { type GrantWorld, opensSecret, placeRecipe, withoutGuarded } from '../mcp/grant.ts'
-import { listMounts, type MountView } from '../mount/list.ts'
-import { typedPath } from '../outside/place.ts'
+import { listMounts } from '../mount/list.ts'
 import { compileProject, type Compiler } from '../policies.ts'
 import type { Project } from '../project.ts'
+import { forOthers, mountOfOthers, type OthersMount, sharing } from '../why/mounts.ts'
 import { ownProgram } from '../why/own-program.ts'
 import type { Question } from '../why/question.ts'
 import { why, type Why } from '../why/why.ts'
@@ -53,19 +42,17 @@ export interface Advice {
 
 /** SPEC 4.7: what stood in the way of a call that failed, beside what its tool says, and what would change it. */
 export async function adviceOn(call: RefusedCall): Promise<Advice> {
-  const forOthers = await mountsForOthers(call)
+  const others = await mountsForOthers(call)
   const guarded = secretRefusal(call) ?? guardedRefusal(call)
   return {
     refusal: guarded?.refusal,
-    notes: forOthers.map(({ name, tools }) => `the mount ${show(name)} is for ${tools.join(', ')} only`),
+    notes: others.map(forOthers),
     hints: await hintsOf(call),
     forPerson: [
       ...(guarded?.forPerson === undefined ? [] : [guarded.forPerson]),
       ...(await startRefusal(call)),
       ...(await refusalsIn(call)),
-      ...forOthers.map(({ name, target }) =>
-        forPerson(name, `the mount ${show(name)} is not for this tool`, [mountCommand(call, name, target)]),
-      ),
+      ...others.map((mount) => shareOf(mount, call)),
     ],
   }
 }
@@ -175,41 +162,28 @@ function commandsOf(edit: Why['fix']): readonly string[] {
   return [setCommand({ ...edit, layer })]
 }
 
-type Mounted = Pick<MountView, 'name' | 'tools'> & { readonly target: string }
-
 /** Mounts that the call names, and that others have and this tool has not: to it they are links that lead out. */
 async function mountsForOthers({
   tool,
   arguments: args,
   project,
   compiler,
-}: RefusedCall): Promise<readonly Mounted[]> {
+}: RefusedCall): Promise<readonly OthersMount[]> {
   if (!tool.shipped) return [] // what others call a path is theirs to know
-  const paths = pathsIn(args)
-  const mounts = (await listMounts(project, compiler)).filter(({ mode }) => mode !== 'none')
-  const named = Map.groupBy(
-    mounts.filter(({ name }) => paths.some((path) => below(name, path) !== undefined)),
-    ({ name }) => name,
-  )
-  return [...named].flatMap(([name, views]) => {
-    const tools = views.flatMap((view) => view.tools)
-    const target = views.find((view) => view.state === 'ok')?.target
-    return target === undefined || tools.includes(tool.name) ? [] : [{ name, tools, target }]
-  })
+  const mounts = await listMounts(project, compiler)
+  const named = textsIn(args).flatMap((text) => mountOfOthers(text, tool, mounts) ?? [])
+  return [...new Map(named.map((mount) => [mount.name, mount])).values()]
 }
 
-/** Every text of the arguments that could be a path: also one in a list, or in an edit. */
-function pathsIn(args: unknown): readonly RelPath[] {
-  if (typeof args === 'object' && args !== null) return Object.values(args).flatMap(pathsIn)
-  if (typeof args !== 'string') return []
-  try {
-    return [parseRelPath(args)]
-  } catch (error) {
-    if (error instanceof CordonError) return []
-    throw error
-  }
+/** Every text of the arguments, which could be a path: also one in a list, or in an edit. */
+function textsIn(args: unknown): readonly string[] {
+  if (typeof args === 'object' && args !== null) return Object.values(args).flatMap(textsIn)
+  return typeof args === 'string' ? [args] : []
 }
 
-/** For this tool alone: a mount for all of them would take from the others what they have. */
-const mountCommand = ({ tool, compiler, project }: RefusedCall, name: string, target: string): string =>
-  `cordon mount add ${tool.name}:${shellWord(name)}=${typedPath(target, compiler.home)}${holdsItself(project.loaded.config, { kind: 'tool', name: tool.name }) ? ':rw' : ''}`
+function shareOf(mount: OthersMount, { tool, project, compiler }: RefusedCall): Told {
+  const world = { project, mounts: [], home: compiler.home }
+  const { command, notes } = sharing(mount, { kind: 'tool', name: tool.name }, world, false)
+  const text = [`the mount ${show(mount.name)} is not for this tool`, ...notes].join('; ')
+  return forPerson(mount.name, text, command === undefined ? [] : [command])
+}

@@ -158,7 +158,7 @@ export function planIn(
   const place: MountPlace = {
     root: project.root,
     cwd: realpathSync.native(cwd),
-    home: surroundings.home,
+    home: realPlace(surroundings.home),
     storage: [userDataDir(surroundings), dirname(userConfigFile(surroundings))].map(realPlace),
   }
   const anchor = openAmbientAnchor(project.root.path)

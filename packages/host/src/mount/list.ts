@@ -13,6 +13,8 @@ export interface MountView {
   readonly name: RelPath
   /** Where it leads now; undefined when it is broken. */
   readonly target: CanonicalPath | undefined
+  /** Where it led when it was approved, if that is not where it leads. */
+  readonly was?: string | undefined
   readonly tools: readonly string[]
   readonly mode: MountMode | 'none'
   readonly state: MountState
@@ -57,11 +59,11 @@ function stateOf(
   rule: FsRule,
   resolve: ResolveRule,
   approvals: Approvals,
-): Pick<MountView, 'target' | 'state' | 'reason'> {
+): Pick<MountView, 'target' | 'was' | 'state' | 'reason'> {
   const resolved = resolve(rule)
   switch (resolved.kind) {
     case 'broken':
-      return { target: undefined, state: 'broken', reason: resolved.reason }
+      return { target: undefined, was: approvals.last(rule.path), state: 'broken', reason: resolved.reason }
     case 'inside':
       return {
         target: undefined,
@@ -74,7 +76,7 @@ function stateOf(
       if (known === 'approved') return { target, state: 'ok', reason: undefined }
       return known === 'unknown'
         ? { target, state: 'unapproved', reason: 'its target was never approved' }
-        : { target, state: 'retargeted', reason: `it was approved for ${known.was}` }
+        : { target, was: known.was, state: 'retargeted', reason: `it was approved for ${known.was}` }
     }
   }
 }

@@ -2,6 +2,7 @@ import { formatOrigin, type LoadedConfig, mergeSources, type Source } from '@cor
 import type { Anchor } from '@cordon/files'
 import { below, type CanonicalPath, type RelPath, ROOT, show } from '@cordon/policy'
 import type { JsonObject } from '@cordon/workspace'
+import { holdsItself, isReplaceable } from '../compile/boundary.ts'
 import { SENSITIVE, sensitivePattern } from '../compile/sensitive.ts'
 import { subjectsOf } from '../compile/subject.ts'
 import { isMountAt, mountDelta, mountedMode, type SubjectRef, unmountDelta } from './delta.ts'
@@ -70,6 +71,8 @@ export function planMounts(flags: readonly MountFlag[], input: MountInput): Moun
   return planner.finish()
 }
 
+const WHY_NOT = 'it replaces a file in its directory, and that one is your home, or holds it or the workspace'
+
 class Planner {
   readonly #input: MountInput
   readonly #steps: (MountStep | UnmountStep)[] = []
@@ -108,6 +111,7 @@ class Planner {
     const name = resolveName(place, typed, this.#gone())
     const { target, kind } = resolveTarget(place, path)
     const tools = toolsInScope(this.#loaded.config, tool)
+    if (kind === 'file' && mode === 'rw') this.#assertReplaceable(target, tools)
     this.#assertApart(name)
     const link = this.#linkFor(name, target)
     this.#assertNoOrdinaryRule(name)
@@ -155,6 +159,18 @@ class Planner {
       return { layer: 'conversation', label: 'this command', key: [], value }
     })
     this.#loaded = mergeSources([...this.#input.sources, ...laid])
+  }
+
+  /** SPEC 4.12: a mount that no call could use as it was asked for is not made (decision 0459). */
+  #assertReplaceable(file: CanonicalPath, tools: readonly string[]): void {
+    const { root, home } = this.#input.place
+    const { config } = this.#loaded
+    const [unable] = tools.filter((name) => holdsItself(config, { kind: 'tool', name }))
+    if (unable !== undefined && !isReplaceable(file, { home, root: root.path }))
+      throw new Unfit(
+        `${show(unable)} could not write ${show(file)}: ${WHY_NOT}\n` +
+          '  fix: put it into a directory of its own and mount that, or mount it without :rw',
+      )
   }
 
   /** A link elsewhere, or anything that is no link, is not ours to replace. */

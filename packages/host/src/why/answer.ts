@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import {
   type AccessPolicy,
   DeniedError,
@@ -78,7 +80,7 @@ function answerFs(
       isLink,
       place: absolute,
       rule: rule && { axis: 'fs', rule },
-      because: rule ? fsReason(rule, question.capability, allowed) : 'no rule covers that path',
+      because: rule ? fsReason(rule, question.capability, allowed, root) : 'no rule covers that path',
       others: matching.filter((other) => other !== rule).map((other) => ({ axis: 'fs', rule: other })),
     }
   } catch (error) {
@@ -90,13 +92,13 @@ function answerFs(
       allowed: false,
       canonical: undefined,
       rule: rule && { axis: 'fs', rule },
-      because: rule ? fsReason(rule, question.capability, false) : error.message,
+      because: rule ? fsReason(rule, question.capability, false, root) : error.message,
       others: [],
     }
   }
 }
 
-function fsReason(rule: FsRule, capability: string, allowed: boolean): string {
+function fsReason(rule: FsRule, capability: string, allowed: boolean, root: Root): string {
   if (allowed) return `the rule for ${show(rule.path)} grants ${capability}`
   if (isSecretRule(rule)) return `${WHY_SECRET} (${show(nameOf(rule))})`
   if (rule.guard !== undefined)
@@ -104,9 +106,14 @@ function fsReason(rule: FsRule, capability: string, allowed: boolean): string {
       ? `what lies around ${show(rule.path)} does not grant ${capability}`
       : `${guarded(rule)}, and no rule names it`
   if (rule.external && rule.approvedTarget === undefined)
-    return `the mount ${show(rule.path)} is not approved, or its link is broken, so it grants nothing`
+    return isBroken(rule, root)
+      ? `the mount ${show(rule.path)} leads to nothing, so it grants nothing`
+      : `where the mount ${show(rule.path)} leads is not approved, so it grants nothing`
   return `the rule for ${show(rule.path)} does not grant ${capability}`
 }
+
+/** Of a mount that grants nothing: no approval would mend it. */
+export const isBroken = ({ path }: FsRule, root: Root): boolean => !existsSync(join(root.path, path))
 
 /** SPEC 4.10, for people. */
 export const guarded = (rule: FsRule): string => guardedName(nameOf(rule))

@@ -8,7 +8,7 @@ import {
   type Plan,
   UnenforceableError,
 } from '@cordon/sandbox'
-import { boundaryFor } from '../compile/boundary.ts'
+import { boundaryFor, NOT_REPLACEABLE } from '../compile/boundary.ts'
 import type { Subject } from '../compile/subject.ts'
 import { planFor } from '../confine/plan.ts'
 import type { Project } from '../project.ts'
@@ -118,7 +118,7 @@ function enforceOurs(region: HeldRegion, capability: Capability, place: string):
   if (!isMounted(region, place)) return WORKS
   if (region.kind === 'dir')
     return capability === 'delete' ? { verdict: 'refused', notes: [HELD_DIRECTORY] } : WORKS
-  return capability === 'read' ? WORKS : { verdict: 'refused', notes: [HELD_FILE] }
+  return capability === 'read' ? WORKS : { verdict: 'refused', notes: [NOT_REPLACEABLE] }
 }
 
 function enforceAny(region: HeldRegion, capability: Capability, place: string, plan: Plan): Enforced {
@@ -146,8 +146,6 @@ const UNSEEN = 'the way leads over a link in a directory that no rule shows'
 const CANNOT =
   'this machine cannot enforce the policy, so every call fails; `cordon policy explain` says why: '
 const HELD_DIRECTORY = 'its rule begins here, and the directory above is not writable for the tool'
-const HELD_FILE =
-  'a single file is replaced in its directory, and that one is your home, or holds it or the workspace; mount a directory instead'
 
 const pathsOf = ({ refused, lost }: UnenforceableError): string => {
   const paths = new Set(

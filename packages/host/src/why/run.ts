@@ -4,6 +4,7 @@ import {
   below,
   type Capability,
   FsIndex,
+  mountCommand,
   parseNetTarget,
   type RelPath,
   shellWord,
@@ -133,12 +134,14 @@ export function asAsked(
     others: [],
     notes: [],
     fix: undefined,
-    ...(existsSync(path) ? { command: mountCommand(subject, question.capability, path, place) } : {}),
+    ...(existsSync(path) ? { command: commandFor(subject, question.capability, path, place) } : {}),
   }
 }
 
-function mountCommand(subject: string, capability: Capability, path: string, { home }: RunPlace): string {
-  const isWritten = WRITING.has(capability)
-  const name = shellWord(basename(join(path)))
-  return `cordon mount add ${isWritten ? `${shellWord(subject)}:` : ''}${name}=${typedPath(path, home)}${isWritten ? ':rw' : ''}`
+function commandFor(subject: string, capability: Capability, path: string, { home }: RunPlace): string {
+  const target = typedPath(path, home)
+  const name = basename(join(path))
+  return WRITING.has(capability)
+    ? mountCommand({ tool: subject, name, target, mode: 'rw' })
+    : `cordon mount add ${shellWord(name)}=${target}`
 }

@@ -9,6 +9,7 @@ import { whyNotReplaced } from '@cordon/tools'
 import { asksItself, holdsItself, onlyReads } from '../compile/boundary.ts'
 import { labelOf, type Subject, subjectsOf } from '../compile/subject.ts'
 import { takenAs } from '../execute/shown-paths.ts'
+import type { MountView } from '../mount/list.ts'
 import { compileWith, type Policies } from '../policies.ts'
 import type { Project } from '../project.ts'
 import { realName } from '../real-name.ts'
@@ -16,6 +17,7 @@ import { type Answer, answer } from './answer.ts'
 import { enforce, type Enforced, type Enforcement, planOf, reachedBy, type RunPlace } from './enforced.ts'
 import { findSubject } from './find-subject.ts'
 import { type Edit, findEdit } from './fix.ts'
+import { mountTrouble } from './mounts.ts'
 import { ownProgram } from './own-program.ts'
 import type { Question } from './question.ts'
 
@@ -27,6 +29,13 @@ export interface Why extends Answer {
   readonly fix: Edit | undefined
   /** What would allow it, where that is no edit but something to type. */
   readonly command?: string
+  /** The command asks, so that it needs a terminal. */
+  readonly at?: 'terminal'
+}
+
+/** Where a subject would be started, and what is mounted there; without, of a mount it is only said that it grants nothing. */
+export interface WhyPlace extends RunPlace {
+  readonly mounts?: readonly MountView[]
 }
 
 /** SPEC 4.7: answers the question, and when the answer is no, finds the edit that would change it. */
@@ -35,7 +44,7 @@ export function why(
   policies: Policies,
   name: string,
   question: Question,
-  place: RunPlace,
+  place: WhyPlace,
 ): Why {
   const asker = new Asker(project, name, question, place)
   const { subject, found, verdict, notes } = asker.ask(project.loaded, policies)
@@ -51,6 +60,9 @@ export function why(
         fix: undefined,
       }
     )
+  const trouble = mountTrouble(told, subject, { project, mounts: place.mounts ?? [], home: place.home })
+  if (trouble)
+    return { ...told, subject: label, fix: undefined, ...trouble, notes: [...more, ...trouble.notes] }
   const ask = (sources: Project['sources']): Answer => {
     const loaded = mergeSources(sources)
     // An edit of one subject changes no other one's policy.
@@ -70,7 +82,7 @@ function neverStarted(
   policies: Policies,
   subject: Subject,
   question: Question,
-  place: RunPlace,
+  place: WhyPlace,
 ): Why | undefined {
   const program = ownProgram(subject, project.loaded.config, project.root)
   const start = { axis: 'fs', capability: 'execute', target: program ?? '' } as const

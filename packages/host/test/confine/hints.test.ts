@@ -305,7 +305,7 @@ test('no flag is suggested that would be refused: for a link that leads out, and
   expect(hints(mount)).toEqual([
     {
       about: 'key',
-      text: 'key: read denied: the mount key is not approved, or its link is broken, so it grants nothing',
+      text: 'key: read denied: where the mount key leads is not approved, so it grants nothing',
       fix: 'cordon policy compile, which asks about it at a terminal',
       question: { axis: 'fs', capability: 'read', target: 'key' },
       audience: 'person',

@@ -289,7 +289,7 @@ test('SPEC 3.4 the states of a mount', async () => {
     (await lab.mounts()).map((view) => [view.target, view.state, view.reason])
   expect(await state()).toEqual([[x, 'ok', undefined]])
   unlinkSync(join(lab.root, 'fork'))
-  expect(await state()).toEqual([[undefined, 'broken', 'fork leads to nothing that exists']])
+  expect(await state()).toEqual([[undefined, 'broken', 'there is no link fork']])
   symlinkSync(y, join(lab.root, 'fork'))
   expect(await state()).toEqual([[y, 'retargeted', `it was approved for ${x}`]])
   expect(await lab.allows('fs_read_file', 'read', 'fork/file')).toBe(false)

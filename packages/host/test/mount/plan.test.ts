@@ -190,6 +190,18 @@ command = ["true"]
 command = "true"
 `
 
+test('SPEC 4.12 a file that a shipped tool could not replace is not mounted for it to be written', async () => {
+  const file = join(out, 'f')
+  const beside = join(lab.base, 'beside') // the directory of the workspace and of the home
+  for (const path of [file, beside]) writeFileSync(path, '')
+  expect(await lab.problem([mount(`fs_modify_file:one=${beside}:rw`)])).toBe(
+    `mount fs_modify_file:one=${beside}:rw: fs_modify_file could not write ${beside}: it replaces a file in its directory, and that one is your home, or holds it or the workspace\n` +
+      '  fix: put it into a directory of its own and mount that, or mount it without :rw',
+  )
+  expect(await step(`fs_modify_file:one=${beside}`)).toMatchObject({ mode: 'ro' })
+  expect(await step(`fs_modify_file:one=${file}:rw`)).toMatchObject({ mode: 'rw' })
+})
+
 test('SPEC 3.3 without a tool: all enabled local ones; with one: it must be there, enabled and local', async () => {
   lab.write(TOOLS)
   expect(await step(`a=${out}`)).toMatchObject({

@@ -1,8 +1,17 @@
 import { explain } from '../denial.ts'
 import { CordonError } from '../errors.ts'
 import { type Capability, type FsRule } from '../rules.ts'
-import { allowLines, editFor, fsRulesAllowing, isDefaultFs, toolKey } from '../suggest.ts'
-import { quote, shellWord, show } from '../text.ts'
+import {
+  allowLines,
+  editFor,
+  fsRulesAllowing,
+  isDefaultFs,
+  isReadOnlyMount,
+  mountCommand,
+  toolKey,
+  whereLinkLeads,
+} from '../suggest.ts'
+import { quote, show } from '../text.ts'
 
 /** SPEC 1.3: *bad input* is refused before any I/O, a *bad target* only shows when links are resolved. */
 export type Fault = 'input' | 'target'
@@ -126,7 +135,7 @@ function toAllow({ capability, target, rule, grants, tool, isLink }: FsDenial): 
   // Revived by approval or by mending its link, not by a rule (SPEC 3.2); on the wire the two look the same.
   if (rule && isTombstone(rule))
     return `\`cordon mount ls\` says what ${show(rule.path)} lacks, a target that exists or approval`
-  if (rule && isReadOnlyMount(rule) && WRITING.has(capability)) return mountCommand(rule, tool)
+  if (rule && isReadOnlyMount(rule) && WRITING.has(capability)) return writableMount(rule, tool)
   const [narrowest] = fsRulesAllowing({ capability, target, isLink, rule, rules: grants })
   if (!narrowest) return 'no rule can'
   const before = isDefaultFs(grants) ? 'default' : 'rules'
@@ -135,12 +144,8 @@ function toAllow({ capability, target, rule, grants, tool, isLink }: FsDenial): 
 
 const WRITING: ReadonlySet<Capability> = new Set(['create', 'update', 'delete'])
 
-const isReadOnlyMount = (rule: FsRule): boolean =>
-  rule.external && rule.approvedTarget !== undefined && ![...WRITING].some((each) => rule.grants.has(each))
-
-/** SPEC 3.3: a mount is made writable where it was made. Where it leads is for the person's shell to say, not for a conversation. */
-const mountCommand = ({ path }: FsRule, tool: string | undefined): readonly string[] => [
-  `cordon mount add ${tool ?? 'TOOL'}:${shellWord(path)}="$(readlink -f ${shellWord(path)})":rw`,
+const writableMount = ({ path }: FsRule, tool: string | undefined): readonly string[] => [
+  mountCommand({ tool, name: path, target: whereLinkLeads(path), mode: 'rw' }),
   tool === undefined ? '(in the workspace, with the name of the tool for TOOL)' : '(in the workspace)',
 ]
 

@@ -52,8 +52,13 @@ export class Approvals {
   lookup(rulePath: RelPath, target: CanonicalPath): MountLookup {
     const known = this.mounts.filter((mount) => mount.rule_path === rulePath)
     if (known.some((mount) => mount.canonical_target === target)) return 'approved'
-    const last = known.at(-1)
-    return last ? { was: last.canonical_target } : 'unknown'
+    const was = this.last(rulePath)
+    return was === undefined ? 'unknown' : { was }
+  }
+
+  /** Where a mount was last approved to lead. */
+  last(rulePath: RelPath): string | undefined {
+    return this.mounts.findLast((mount) => mount.rule_path === rulePath)?.canonical_target
   }
 }
 

@@ -1,0 +1,182 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import {
+  below,
+  CordonError,
+  type FsRule,
+  isReadOnlyMount,
+  mountCommand,
+  parseRelPath,
+  type RelPath,
+  shellWord,
+  show,
+  whereLinkLeads,
+} from '@cordon/policy'
+import { lookAt } from '@cordon/workspace'
+import { holdsItself, isReplaceable, NOT_REPLACEABLE } from '../compile/boundary.ts'
+import { WRITING } from '../compile/names.ts'
+import type { Subject } from '../compile/subject.ts'
+import type { MountView } from '../mount/list.ts'
+import { isThere, typedPath } from '../outside/place.ts'
+import type { Project } from '../project.ts'
+import type { Answer } from './answer.ts'
+
+/** What a mount has to do with a no, and what would change it: no rule does, so it is no edit. */
+export interface MountTrouble {
+  readonly because: string
+  readonly notes: readonly string[]
+  readonly command?: string
+  /** The command asks, so that it needs a terminal. */
+  readonly at?: 'terminal'
+}
+
+/** The mounts of a project, and where they are. */
+export interface MountWorld {
+  readonly project: Pick<Project, 'root' | 'guard' | 'loaded'>
+  readonly mounts: readonly MountView[]
+  readonly home: string
+}
+
+/** The one home of this advice (decision 0459): for `why`, and for whoever tells of a call that failed. Undefined: it is no matter of a mount. */
+export function mountTrouble(
+  { question, canonical, rule, because }: Answer,
+  subject: Pick<Subject, 'kind' | 'name'>,
+  world: MountWorld,
+): MountTrouble | undefined {
+  if (question.axis !== 'fs') return undefined
+  const mount = rule?.axis === 'fs' && rule.rule.external ? rule.rule : undefined
+  if (mount && mount.approvedTarget === undefined) return idleMount(mount, because, subject, world)
+  const writes = WRITING.has(question.capability)
+  if (mount && writes && isReadOnlyMount(mount) && subject.kind === 'tool')
+    return { because, ...remount(mount, subject, world) }
+  if (canonical !== undefined) return undefined
+  const others = mountOfOthers(question.target, subject, world.mounts)
+  return others && { because: forOthers(others), ...sharing(others, subject, world, writes) }
+}
+
+/** SPEC 3.1 and 3.4: a mount that grants nothing. Each state is mended in its own way, and only one by approving. */
+function idleMount(
+  rule: FsRule,
+  because: string,
+  subject: Pick<Subject, 'kind' | 'name'>,
+  world: MountWorld,
+): MountTrouble {
+  const view = world.mounts.find(({ name, tools }) => name === rule.path && tools.includes(subject.name))
+  const name = show(rule.path)
+  switch (view?.state) {
+    case 'broken':
+      return brokenMount(view, subject, world)
+    case 'retargeted':
+      return {
+        because: `the mount ${name} leads elsewhere than where it was approved to lead, so it grants nothing`,
+        notes:
+          view.was === undefined
+            ? []
+            : [`to put it back: ln -sfn ${typedPath(view.was, world.home)} ${shellWord(rule.path)}`],
+        ...APPROVING,
+      }
+    case 'unapproved':
+      return {
+        because: `nobody has approved where the mount ${name} leads, so it grants nothing`,
+        notes: [],
+        ...APPROVING,
+      }
+    case 'ok': // it was mended meanwhile, or its secrets were refused for this session
+    case undefined:
+      return { because, notes: ['`cordon mount ls` says what it lacks'] }
+  }
+}
+
+const APPROVING = { command: 'cordon policy compile', at: 'terminal' } as const
+
+/** Where the link is gone and its target is there, the link is made again; else somebody has to say where it should lead. */
+function brokenMount(
+  { name, mode, reason, was }: MountView,
+  subject: Pick<Subject, 'kind' | 'name'>,
+  { project, home }: MountWorld,
+): MountTrouble {
+  const because = `the mount ${show(name)} is broken: ${reason ?? 'it leads nowhere'}`
+  const isGone = !isThere(join(project.root.path, name))
+  if (isGone && subject.kind === 'tool' && mode !== 'none' && was !== undefined && existsSync(was))
+    return {
+      because,
+      notes: [],
+      command: mountCommand({ tool: subject.name, name, target: typedPath(was, home), mode }),
+    }
+  const mended = isGone ? 'make the link again' : 'make what it leads to'
+  return { because, notes: [`${mended}, or take the mount away: cordon mount rm ${shellWord(name)}`] }
+}
+
+/** SPEC 3.3: what makes a read-only mount writable for one tool. Where it leads is not said: a model may read this. */
+export const remount = (
+  { path, approvedTarget = '' }: FsRule,
+  subject: Pick<Subject, 'kind' | 'name'>,
+  world: MountWorld,
+): Pick<MountTrouble, 'notes' | 'command'> =>
+  isWritableFor(subject, approvedTarget, world)
+    ? {
+        notes: [],
+        command: mountCommand({ tool: subject.name, name: path, target: whereLinkLeads(path), mode: 'rw' }),
+      }
+    : { notes: [NOT_REPLACEABLE] }
+
+export interface OthersMount {
+  readonly name: RelPath
+  readonly tools: readonly string[]
+  readonly target: string
+}
+
+/** A mount that others have and this one has not: to it, it is a link that leads out. */
+export function mountOfOthers(
+  target: string,
+  { name: asking }: Pick<Subject, 'name'>,
+  mounts: readonly MountView[],
+): OthersMount | undefined {
+  const path = pathOrNothing(target)
+  if (path === undefined) return undefined
+  const views = mounts.filter(({ name, mode }) => mode !== 'none' && below(name, path) !== undefined)
+  const name = views.at(-1)?.name // sorted by name, so that of two in each other the inner one comes last
+  const same = views.filter((view) => view.name === name)
+  const led = same.find(({ state }) => state === 'ok')?.target
+  const tools = same.flatMap((view) => view.tools)
+  if (name === undefined || led === undefined || tools.includes(asking)) return undefined
+  return { name, tools, target: led }
+}
+
+export const forOthers = ({ name, tools }: OthersMount): string =>
+  `the mount ${show(name)} is for ${tools.join(', ')} only`
+
+/** What gives it to this tool as well: to one that writes, writable. */
+export function sharing(
+  { name, target }: OthersMount,
+  subject: Pick<Subject, 'kind' | 'name'>,
+  world: MountWorld,
+  writes: boolean,
+): Pick<MountTrouble, 'notes' | 'command'> {
+  if (subject.kind !== 'tool') return { notes: [] }
+  const mode = writes || holdsItself(world.project.loaded.config, subject) ? 'rw' : 'ro'
+  if (mode === 'rw' && !isWritableFor(subject, target, world)) return { notes: [NOT_REPLACEABLE] }
+  return {
+    notes: [],
+    command: mountCommand({ tool: subject.name, name, target: typedPath(target, world.home), mode }),
+  }
+}
+
+/** SPEC 4.12: a shipped tool replaces a file in its directory; whoever writes in place needs no more than the file. */
+const isWritableFor = (
+  subject: Pick<Subject, 'kind' | 'name'>,
+  target: string,
+  { project: { root, guard, loaded } }: MountWorld,
+): boolean => {
+  if (!holdsItself(loaded.config, subject) || lookAt(target)?.isDirectory() !== false) return true
+  return isReplaceable(target, { home: guard.home, root: root.path })
+}
+
+function pathOrNothing(text: string): RelPath | undefined {
+  try {
+    return parseRelPath(text)
+  } catch (error) {
+    if (error instanceof CordonError) return undefined
+    throw error
+  }
+}

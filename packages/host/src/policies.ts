@@ -7,7 +7,14 @@ import { refusedGrants, sessionMemoryOf } from './approve/session.ts'
 import { type BindingKey, bindingsOf } from './compile/bindings.ts'
 import { compile, type Notice } from './compile/compile.ts'
 import { onlyReads } from './compile/boundary.ts'
-import { guardOf, type GuardRequest, isGuarded, ledToGuarded, withGuard } from './compile/guard.ts'
+import {
+  guardOf,
+  type GuardRequest,
+  isGuarded,
+  ledToGuarded,
+  withGuard,
+  withMountPoints,
+} from './compile/guard.ts'
 import { withoutSecrets } from './compile/own-secrets.ts'
 import { resolveThrough } from './compile/resolve.ts'
 import { describeGrant, SENSITIVE, type SensitiveGrant, sensitiveGrants } from './compile/sensitive.ts'
@@ -146,7 +153,8 @@ export function compileWith(
   const guardFor = (subject: Subject): GuardRequest => {
     const isOpen = programsHeldFor(subject) === 'granted'
     const common = isOpen ? guarded : (strict ??= guardOf(project, loaded.config, 'all'))
-    return { ...common, code: [...common.code, ...serverCode(subject, loaded.config, root)] }
+    const held = withMountPoints(common, subject, loaded.config)
+    return { ...held, code: [...held.code, ...serverCode(subject, loaded.config, root)] }
   }
   const held = [...policies].filter(
     ([subject]) => guarding === 'everybody' || !onlyReads(loaded.config, subject),

@@ -135,3 +135,17 @@ test('SPEC 4.12 a file directly in the home cannot be replaced there, so that no
     expect(found.command).toBeUndefined()
   }
 })
+
+test('SPEC 1.3 a mount point is not removed by any tool, and no edit is offered; a command of the person may', async () => {
+  const ext = join(base, 'ext')
+  symlinkSync(ext, join(root, 'fork'))
+  mount('fs_modify_file', 'read = true', ext)
+  expect(await ask('fs_delete_file', 'delete', 'fork')).toMatchObject({
+    allowed: false,
+    because: 'it is a mount of fs_modify_file, and a mount point is not removed or moved by a tool',
+    fix: undefined,
+  })
+  // What lies around it is as it was.
+  expect(await ask('fs_delete_file', 'delete', 'forks')).toMatchObject({ allowed: true })
+  expect(await ask('fs_create_file', 'create', 'fork2/x')).toMatchObject({ allowed: true })
+})

@@ -15,7 +15,7 @@ import { lookAt } from '@cordon/workspace'
 import { READERS } from '../built-in-tools.ts'
 import type { Project } from '../project.ts'
 import { DEFAULT_NET } from './defaults.ts'
-import { guardOf, type GuardRequest, withGuard } from './guard.ts'
+import { guardOf, type GuardRequest, withGuard, withMountPoints } from './guard.ts'
 import { programsHeldFor } from './server-code.ts'
 import { namesOf, WRITING, writes } from './names.ts'
 import type { Subject } from './subject.ts'
@@ -72,7 +72,8 @@ export function boundaryFor(
   if (policy.fs.length === 0) return undefined
   if (onlyReads(loaded.config, subject)) return readingBoundary(policy)
   if (!holdsItself(loaded.config, subject)) return undefined
-  return boundaryOf(policy, guardOf(project, loaded.config, programsHeldFor(subject)), kindOf)
+  const guard = guardOf(project, loaded.config, programsHeldFor(subject))
+  return boundaryOf(policy, withMountPoints(guard, subject, loaded.config), kindOf)
 }
 
 /**

@@ -1,4 +1,4 @@
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
 import type { Config } from '@cordon/config'
 import {
   below,
@@ -10,6 +10,7 @@ import {
   type Root,
 } from '@cordon/policy'
 import { nameOf } from '@cordon/sandbox'
+import { lookAt } from '@cordon/workspace'
 import type { GuardedPath } from '../guard/collection.ts'
 import type { GuardSurvey } from '../guard/survey.ts'
 import type { Project } from '../project.ts'
@@ -18,6 +19,7 @@ import { namesOf, WRITING, withoutWriting, writes } from './names.ts'
 import { withoutSecrets } from './own-secrets.ts'
 import { resolveThrough } from './resolve.ts'
 import { type HeldPrograms, serverPrograms } from './server-code.ts'
+import { type Subject, subjectsOf } from './subject.ts'
 
 /** What is shown as the origin of a rule that the guard adds. `FsRule.guard` marks such a rule. */
 const GUARD = 'built-in guard'
@@ -29,6 +31,8 @@ export interface GuardRequest {
   readonly more: readonly RelPath[]
   /** Where the programs of servers are, really, and all that a server's own code is. */
   readonly code: readonly string[]
+  /** The links of mounts, whoever has them: as entries alone, so what lies behind them is no matter of the guard. */
+  readonly mounts?: readonly string[]
 }
 
 /**
@@ -131,14 +135,44 @@ export const guardOf = (
   code: serverPrograms(config, root, programs),
 })
 
-function guardedPaths(written: FsIndex, { root, survey, more, code }: GuardRequest): readonly GuardedPath[] {
+/**
+ * SPEC 1.3: a mount point is not removed or moved by a tool, also not by one that has no rule for it and sees a link like any
+ * other (decision 0460). A command of the person's own is no tool.
+ */
+export const withMountPoints = (
+  request: GuardRequest,
+  { kind }: Pick<Subject, 'kind'>,
+  config: Config,
+): GuardRequest =>
+  kind === 'profile'
+    ? request
+    : {
+        ...request,
+        mounts: mountNames(config)
+          .map((name) => join(request.root.path, name))
+          .filter((path) => lookAt(path)?.isSymbolicLink() === true),
+      }
+
+/** Every name that somebody has a mount at. */
+export const mountNames = (config: Config): readonly RelPath[] => [
+  ...new Set(
+    subjectsOf(config).flatMap(({ access }) =>
+      (access?.fs ?? []).filter(({ external }) => external).map(({ path }) => path),
+    ),
+  ),
+]
+
+function guardedPaths(
+  written: FsIndex,
+  { root, survey, more, code, mounts = [] }: GuardRequest,
+): readonly GuardedPath[] {
   const targets = written.rules.filter(writes).flatMap((rule) => placeOf(rule, written) ?? [])
   const homes = [root.path, ...targets].some((dir) => encloses(dir, survey.home)) ? [survey.home] : []
   return [
     ...survey.workspace(),
     ...[...targets, ...homes].flatMap((dir) => survey.outside(dir)),
     ...survey.more(more),
-    ...code.map(asGuarded),
+    ...[...code, ...mounts].map(asGuarded),
   ]
 }
 

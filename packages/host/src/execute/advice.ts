@@ -5,16 +5,18 @@ import { WRITING } from '../compile/names.ts'
 import { isSecretRule, WHY_SECRET } from '../compile/own-secrets.ts'
 import { refusalsOf } from '../mcp/diagnosis.ts'
 import { type GrantWorld, opensSecret, placeRecipe, withoutGuarded } from '../mcp/grant.ts'
-import { listMounts } from '../mount/list.ts'
+import { listMounts, type MountView } from '../mount/list.ts'
 import { compileProject, type Compiler } from '../policies.ts'
 import type { Project } from '../project.ts'
-import { forOthers, mountOfOthers, type OthersMount, sharing } from '../why/mounts.ts'
+import { forOthers, mountOfOthers, type OthersMount, pinnedMount, sharing } from '../why/mounts.ts'
 import { ownProgram } from '../why/own-program.ts'
 import type { Question } from '../why/question.ts'
 import { why, type Why } from '../why/why.ts'
 import { type ExecutedCall, governing } from './execute.ts'
+import { takenAs } from './shown-paths.ts'
 import type { Told } from './told.ts'
 import type { LocalTool } from './tool.ts'
+import { touchedBy } from './touched.ts'
 
 /** A call that was refused something, and where. */
 export interface RefusedCall {
@@ -42,8 +44,10 @@ export interface Advice {
 
 /** SPEC 4.7: what stood in the way of a call that failed, beside what its tool says, and what would change it. */
 export async function adviceOn(call: RefusedCall): Promise<Advice> {
-  const others = await mountsForOthers(call)
-  const guarded = secretRefusal(call) ?? guardedRefusal(call)
+  const mounts = call.tool.shipped ? await listMounts(call.project, call.compiler) : []
+  const pinned = pinnedRefusal(call, mounts)
+  const others = pinned ? [] : mountsForOthers(call, mounts)
+  const guarded = pinned ?? secretRefusal(call) ?? guardedRefusal(call)
   return {
     refusal: guarded?.refusal,
     notes: others.map(forOthers),
@@ -98,6 +102,19 @@ function guardedRefusal({ tool, policy, denied, project }: RefusedCall): Refusal
       [],
     ),
   }
+}
+
+/** SPEC 1.3: the tool took the link of another one's mount for what is guarded (decision 0460). */
+function pinnedRefusal(
+  { policy, denied, project }: RefusedCall,
+  mounts: readonly MountView[],
+): Refusal | undefined {
+  if (!policy || !denied) return undefined
+  const { rule, grants } = governing(denied.target, policy, project.root)
+  const because = pinnedMount(rule, denied.target, mounts)
+  return because === undefined
+    ? undefined
+    : { refusal: new DeniedError({ ...denied, rule, grants, because }).explanation }
 }
 
 /** That a tool's own program is not there inside, because no rule lets it be executed. */
@@ -163,15 +180,17 @@ function commandsOf(edit: Why['fix']): readonly string[] {
 }
 
 /** Mounts that the call names, and that others have and this tool has not: to it they are links that lead out. */
-async function mountsForOthers({
-  tool,
-  arguments: args,
-  project,
-  compiler,
-}: RefusedCall): Promise<readonly OthersMount[]> {
+function mountsForOthers(
+  { tool, arguments: args }: RefusedCall,
+  mounts: readonly MountView[],
+): readonly OthersMount[] {
   if (!tool.shipped) return [] // what others call a path is theirs to know
-  const mounts = await listMounts(project, compiler)
-  const named = textsIn(args).flatMap((text) => mountOfOthers(text, tool, mounts) ?? [])
+  // Of a link that is to be deleted, moved or replaced itself, nobody gets what is asked for by having the mount.
+  const entries = touchedBy(tool.name, args).filter((touched) => takenAs(tool.name, touched) === 'entry')
+  const named = textsIn(args).flatMap((text) => {
+    const mount = mountOfOthers(text, tool, mounts)
+    return mount && !(mount.isLink && entries.some(({ path }) => path === text)) ? [mount] : []
+  })
   return [...new Map(named.map((mount) => [mount.name, mount])).values()]
 }
 

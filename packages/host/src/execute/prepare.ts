@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { type AccessPolicy, below, type Context } from '@cordon/policy'
 import { boundaryFor } from '../compile/boundary.ts'
+import { mountNames } from '../compile/guard.ts'
 import { type Subject, subjectsOf } from '../compile/subject.ts'
 import { compileProject, type Compiler } from '../policies.ts'
 import type { Project } from '../project.ts'
@@ -105,6 +106,6 @@ const pathsOf = (
   ...subjectsOf(loaded.config)
     .filter(only)
     .flatMap(({ access }) => (access?.fs ?? []).map(({ path }) => join(root.path, path))),
-  ...loaded.config.sandbox.guard.map((path) => join(root.path, path)),
+  ...[...loaded.config.sandbox.guard, ...mountNames(loaded.config)].map((path) => join(root.path, path)),
   ...guard.ownDirectories().filter((place) => below(root.path, place) !== undefined),
 ]

@@ -3,6 +3,7 @@ import type { Anchor } from '@cordon/files'
 import { below, type CanonicalPath, type RelPath, ROOT, show } from '@cordon/policy'
 import type { JsonObject } from '@cordon/workspace'
 import { holdsItself, isReplaceable } from '../compile/boundary.ts'
+import { mountNames } from '../compile/guard.ts'
 import { SENSITIVE, sensitivePattern } from '../compile/sensitive.ts'
 import { subjectsOf } from '../compile/subject.ts'
 import { isMountAt, mountDelta, mountedMode, type SubjectRef, unmountDelta } from './delta.ts'
@@ -230,10 +231,7 @@ class Planner {
   }
 
   #mountNames(): RelPath[] {
-    const names = subjectsOf(this.#loaded.config).flatMap(({ access }) =>
-      (access?.fs ?? []).filter(({ external }) => external).map(({ path }) => path),
-    )
-    return [...new Set(names)].toSorted() // a mount comes before what lies below it
+    return mountNames(this.#loaded.config).toSorted() // a mount comes before what lies below it
   }
 
   /** As it was typed, or as the place where it really lies: a rule by hand may use either. */

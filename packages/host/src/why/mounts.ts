@@ -44,6 +44,8 @@ export function mountTrouble(
   world: MountWorld,
 ): MountTrouble | undefined {
   if (question.axis !== 'fs') return undefined
+  const held = pinnedMount(rule?.axis === 'fs' ? rule.rule : undefined, canonical, world.mounts)
+  if (held !== undefined) return { because: held, notes: [] }
   const mount = rule?.axis === 'fs' && rule.rule.external ? rule.rule : undefined
   if (mount && mount.approvedTarget === undefined) return idleMount(mount, because, subject, world)
   const writes = WRITING.has(question.capability)
@@ -52,6 +54,17 @@ export function mountTrouble(
   if (canonical !== undefined) return undefined
   const others = mountOfOthers(question.target, subject, world.mounts)
   return others && { because: forOthers(others), ...sharing(others, subject, world, writes) }
+}
+
+/** SPEC 1.3: why the link of somebody's mount is not removed, moved or replaced; undefined: it is none that the guard holds. */
+export function pinnedMount(
+  rule: FsRule | undefined,
+  target: string | undefined,
+  mounts: readonly MountView[],
+): string | undefined {
+  const tools = mounts.flatMap((view) => (view.name === target ? view.tools : []))
+  if (rule?.guard === undefined || rule.path !== target || tools.length === 0) return undefined
+  return `it is a mount of ${tools.join(', ')}, and a mount point is not removed or moved by a tool`
 }
 
 /** SPEC 3.1 and 3.4: a mount that grants nothing. Each state is mended in its own way, and only one by approving. */
@@ -124,6 +137,8 @@ export interface OthersMount {
   readonly name: RelPath
   readonly tools: readonly string[]
   readonly target: string
+  /** What was named is the mount itself, and nothing below it. */
+  readonly isLink: boolean
 }
 
 /** A mount that others have and this one has not: to it, it is a link that leads out. */
@@ -140,7 +155,7 @@ export function mountOfOthers(
   const led = same.find(({ state }) => state === 'ok')?.target
   const tools = same.flatMap((view) => view.tools)
   if (name === undefined || led === undefined || tools.includes(asking)) return undefined
-  return { name, tools, target: led }
+  return { name, tools, target: led, isLink: name === path }
 }
 
 export const forOthers = ({ name, tools }: OthersMount): string =>

@@ -4,12 +4,15 @@ import { CAPABILITIES, type Capability, formatRule, type RuleData } from '@cordo
 export interface GrantsCase {
   readonly tool: string
   readonly rules: readonly RuleData[]
+  /** Mounts that another tool has. */
+  readonly others?: readonly RuleData[]
   readonly arguments: Readonly<Record<string, unknown>>
   /** The paths of the call, in the order in which the tool asks about them. */
   readonly paths: readonly string[]
 }
 
-const EXTERNAL = ['fork', 'note', 'in/deep', 'fork/n']
+const LINKED = ['fork', 'note', 'in/deep']
+const EXTERNAL = [...LINKED, 'fork/n']
 const RULE_PATHS = [
   '.',
   'f',
@@ -72,6 +75,8 @@ const TARGETS = [
   'fork/up/one/note',
   'fork/.git/config',
   'note',
+  'in',
+  'in/deep',
   'in/deep/f',
   'in/deep/g',
   'f/x',
@@ -110,7 +115,7 @@ function randomFrom(seed: number): () => number {
 export const CALLS_OF_A_POLICY = 4
 
 export function caseFrom(seed: number): GrantsCase {
-  const { tool, rules } = policyFrom(Math.floor(seed / CALLS_OF_A_POLICY))
+  const { tool, rules, others } = policyFrom(Math.floor(seed / CALLS_OF_A_POLICY))
   const random = randomFrom(seed)
   const pick = picker(random)
   // Every other target lies below a rule, or nearly everything would be refused.
@@ -122,10 +127,10 @@ export function caseFrom(seed: number): GrantsCase {
     tool === 'fs_move_file' || (tool === 'fs_modify_file' && random() < 0.3)
       ? [target(), target()]
       : [target()]
-  return { tool, rules, paths, arguments: argumentsFor(tool, paths, pick(['cat', 'touch'])) }
+  return { tool, rules, others, paths, arguments: argumentsFor(tool, paths, pick(['cat', 'touch'])) }
 }
 
-function policyFrom(seed: number): Pick<GrantsCase, 'tool' | 'rules'> {
+function policyFrom(seed: number): Required<Pick<GrantsCase, 'tool' | 'rules' | 'others'>> {
   const random = randomFrom(seed)
   const pick = picker(random)
   const rules = Array.from({ length: 1 + Math.floor(random() * 4) }, () => {
@@ -135,7 +140,9 @@ function policyFrom(seed: number): Pick<GrantsCase, 'tool' | 'rules'> {
     const granted = CAPABILITIES.filter(() => (kind < 0.16 ? false : kind < 0.5 ? true : random() < 0.45))
     return ruleOf(path, granted)
   })
-  return { tool: pick(TOOLS), rules }
+  const tool = pick(TOOLS)
+  const others = random() < 0.4 ? [ruleOf(pick(LINKED), CAPABILITIES)] : []
+  return { tool, rules, others }
 }
 
 const picker =
@@ -172,5 +179,15 @@ function argumentsFor(
 }
 
 /** The rules as a person writes them, for this one tool. */
-export const configOf = ({ tool, rules }: Pick<GrantsCase, 'tool' | 'rules'>): string =>
-  `${tool === 'start' ? START : ''}[conversation.tools.${tool}.access]\nfs = [\n${rules.map((rule) => `  ${formatRule(rule)},\n`).join('')}]\n`
+export const configOf = ({
+  tool,
+  rules,
+  others = [],
+}: Pick<GrantsCase, 'tool' | 'rules' | 'others'>): string =>
+  `${tool === 'start' ? START : ''}${accessOf(tool, rules)}${others.length > 0 ? accessOf(tool === OTHER[0] ? OTHER[1] : OTHER[0], others) : ''}`
+
+/** Whoever is not asked about. */
+const OTHER = ['fs_read_file', 'fs_list_files'] as const
+
+const accessOf = (tool: string, rules: readonly RuleData[]): string =>
+  `[conversation.tools.${tool}.access]\nfs = [\n${rules.map((rule) => `  ${formatRule(rule)},\n`).join('')}]\n`

@@ -36,7 +36,10 @@ export interface ToolFailure {
   readonly trace: readonly string[]
   readonly transient: boolean
   /** SPEC 1.4: what the tool's own check refused. The host, which knows the origins of rules, says where the rule stands. */
-  readonly denied?: Pick<FsDenial, 'capability' | 'target'>
+  readonly denied?: Pick<FsDenial, 'capability' | 'target'> & {
+    /** The command that the message suggests: what the tool could not try, the host does (decision 0458). */
+    readonly suggested?: string
+  }
   /** Of `fs_modify_file`, also where it succeeds: the names of journal keys that the host can forget (decision 0446). */
   readonly closed?: readonly string[]
 }

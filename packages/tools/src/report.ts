@@ -11,8 +11,9 @@ export class ToolError extends CordonError {
 export function reportError(error: unknown, tool?: string): ToolResult {
   if (error instanceof DeniedError) {
     const { capability, target } = error.denied
-    const message = new DeniedError({ ...error.denied, tool }).explanation
-    return { type: 'error', message, trace: [], transient: false, denied: { capability, target } }
+    const { explanation, suggested } = new DeniedError({ ...error.denied, tool })
+    const denied = { capability, target, ...(suggested === undefined ? {} : { suggested }) }
+    return { type: 'error', message: explanation, trace: [], transient: false, denied }
   }
   const transient = error instanceof FileError && error.code === 'FILE_CHANGED'
   return { type: 'error', message: messageOf(error), trace: [], transient }

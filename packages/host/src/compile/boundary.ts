@@ -39,6 +39,15 @@ export const onlyReads = (
   { kind, name }: Pick<Subject, 'kind' | 'name'>,
 ): boolean => kind === 'tool' && READERS.has(name) && conversation.tools[name]?.command === undefined
 
+/** Whether it is a shipped tool, and no other program in the place of one. */
+export const isShipped = (
+  { conversation }: Config,
+  { kind, name }: Pick<Subject, 'kind' | 'name'>,
+): boolean => {
+  const tool = kind === 'tool' ? conversation.tools[name] : undefined
+  return tool?.source.kind === 'local' && tool.command === undefined
+}
+
 /**
  * SPEC 1.8: whether it asks the rules itself, by the name that it was given. What `unix_utils` executes, and whatever any other
  * program does, the kernel decides about, by the place.

@@ -16,6 +16,7 @@ import { type ExecutedCall, governing } from './execute.ts'
 import { takenAs } from './shown-paths.ts'
 import type { Told } from './told.ts'
 import type { LocalTool } from './tool.ts'
+import { asker, commandsOf, forPerson, type Refusal, triedRefusal } from './tried.ts'
 import { touchedBy } from './touched.ts'
 
 /** A call that was refused something, and where. */
@@ -47,7 +48,7 @@ export async function adviceOn(call: RefusedCall): Promise<Advice> {
   const mounts = call.tool.shipped ? await listMounts(call.project, call.compiler) : []
   const pinned = pinnedRefusal(call, mounts)
   const others = pinned ? [] : mountsForOthers(call, mounts)
-  const guarded = pinned ?? secretRefusal(call) ?? guardedRefusal(call)
+  const guarded = pinned ?? secretRefusal(call) ?? guardedRefusal(call) ?? (await triedRefusal(call, mounts))
   return {
     refusal: guarded?.refusal,
     notes: others.map(forOthers),
@@ -59,18 +60,6 @@ export async function adviceOn(call: RefusedCall): Promise<Advice> {
       ...others.map((mount) => shareOf(mount, call)),
     ],
   }
-}
-
-const forPerson = (about: string, text: string, fix: readonly string[]): Told => ({
-  about,
-  text,
-  fix,
-  audience: 'person',
-})
-
-interface Refusal {
-  readonly refusal: string
-  readonly forPerson?: Told
 }
 
 /** SPEC 4.10: a shipped tool knows a rule that grants nothing, and not that no other rule changes it. */
@@ -123,10 +112,10 @@ async function startRefusal(call: RefusedCall): Promise<Told[]> {
   const program = ownProgram({ kind: 'tool', name: tool.name }, project.loaded.config, project.root)
   if (program === undefined || outcome.end) return []
   const question = { axis: 'fs', capability: 'execute', target: program } as const
-  const { allowed, because, fix } = (await asker(call)).ask(question)
-  return allowed
+  const found = (await asker(call)).ask(question)
+  return found.allowed
     ? []
-    : [forPerson(program, `execute ${show(program)} is denied: ${because}`, commandsOf(fix))]
+    : [forPerson(program, `execute ${show(program)} is denied: ${found.because}`, commandsOf(found))]
 }
 
 /** What the proxy refused, with the edit that `cordon why` would name; also of a call that succeeded all the same. */
@@ -135,7 +124,7 @@ export async function refusalsIn(call: RefusedCall): Promise<Told[]> {
   if (refused.length === 0) return []
   const { ask } = await asker(call)
   return refused.map(({ about, text, question }) =>
-    forPerson(about, text, question ? commandsOf(ask(question).fix) : []),
+    forPerson(about, text, question ? commandsOf(ask(question)) : []),
   )
 }
 
@@ -150,33 +139,13 @@ async function hintsOf(call: RefusedCall): Promise<Told[]> {
   return guesses.map((guess) => {
     const { about, text, audience, question, place } = withoutGuarded(guess, call.project)
     if (question) {
-      const fix = opensSecret(question, world) ? [] : commandsOf(ask(question).fix)
+      const fix = opensSecret(question, world) ? [] : commandsOf({ fix: ask(question).fix })
       return { about, text, audience, fix }
     }
     const recipe = place && placeRecipe(place, { kind: 'tool', name: call.tool.name }, world)
     const { commands = [], afterwards = [] } = recipe ?? {}
     return { about, text: [text, ...afterwards].join('; then '), audience, fix: commands }
   })
-}
-
-interface Asker {
-  readonly ask: (question: Question) => Why
-  readonly world: GrantWorld
-}
-
-async function asker({ tool, project, compiler, env }: RefusedCall): Promise<Asker> {
-  const policies = await compileProject(project, { ...compiler, person: undefined })
-  const place = { cwd: project.root.path, home: compiler.home, env }
-  return {
-    ask: (question) => why(project, policies, tool.name, question, place),
-    world: { project, policies, place },
-  }
-}
-
-function commandsOf(edit: Why['fix']): readonly string[] {
-  if (!edit) return []
-  const layer = edit.layer === 'workspace' ? undefined : edit.layer
-  return [setCommand({ ...edit, layer })]
 }
 
 /** Mounts that the call names, and that others have and this tool has not: to it they are links that lead out. */

@@ -162,7 +162,7 @@ function readError({ message, trace, transient, denied, closed }: Fields): ToolR
     message,
     trace: lines.slice(0, 100),
     transient: transient === true,
-    ...(isDenied(denied) ? { denied: { capability: denied.capability, target: denied.target } } : {}),
+    ...(isDenied(denied) ? { denied: readDenied(denied) } : {}),
     ...readClosed(closed),
   }
 }
@@ -172,6 +172,16 @@ const isDenied = (value: unknown): value is NonNullable<ToolFailure['denied']> =
   isFields(value) &&
   CAPABILITIES.some((capability) => capability === value['capability']) &&
   typeof value['target'] === 'string'
+
+const readDenied = ({
+  capability,
+  target,
+  suggested,
+}: NonNullable<ToolFailure['denied']>): NonNullable<ToolFailure['denied']> => ({
+  capability,
+  target,
+  ...(typeof suggested === 'string' ? { suggested } : {}),
+})
 
 function readQuestion(value: unknown): ToolReply {
   if (!isFields(value)) return misshapen(`question must be an object, got ${describe(value)}`)

@@ -1,6 +1,6 @@
 import type { Action } from '@cordon/policy'
 import type { StopSignal } from '@cordon/sandbox'
-import type { ShownPath } from '@cordon/tools'
+import type { ShownPath, ToolFailure } from '@cordon/tools'
 import { type Compiler } from '../policies.ts'
 import type { Project } from '../project.ts'
 import { type Bounds, Workers } from '../worker/workers.ts'
@@ -125,7 +125,7 @@ export class ToolSession implements AsyncDisposable {
     const { refusal, notes, hints, forPerson } = await adviceOn({ ...call, denied: reply.denied })
     return {
       ...outcome,
-      reply: { ...reply, message: refusal ?? reply.message },
+      reply: { ...reply, ...withoutSuggestion(reply.denied), message: refusal ?? reply.message },
       notes: [...outcome.notes, ...notes],
       hints,
       forPerson,
@@ -142,3 +142,7 @@ export class ToolSession implements AsyncDisposable {
     await this.close()
   }
 }
+
+/** It was between the tool and whoever tried it (decision 0458): in the message it stands where it helps. */
+const withoutSuggestion = (denied: ToolFailure['denied']): Pick<ToolFailure, 'denied'> =>
+  denied ? { denied: { capability: denied.capability, target: denied.target } } : {}

@@ -1,16 +1,18 @@
-import { formatKeyPath, setValue, type Source } from '@cordon/config'
+import { formatKeyPath, LAYERS, setValue, type Source } from '@cordon/config'
 import {
   below,
   CordonError,
   type Edit as SetEdit,
   editFor,
   envRuleAllowing,
+  formatRule,
   fsRulesAllowing,
   netRuleAllowing,
   parseNetTarget,
   parseRelPath,
   ROOT,
   type RuleData,
+  shellWord,
 } from '@cordon/policy'
 import type { Subject } from '../compile/subject.ts'
 import type { EditableLayer } from '../project.ts'
@@ -35,6 +37,28 @@ export interface EditTrial {
 export const findEdit = (answer: Answer, subject: Subject, { sources, ask }: EditTrial): Edit | undefined =>
   editsFor(answer, subject).find((edit) => works(edit, sources, ask))
 
+/**
+ * Why no edit of a file counts, where that is a later layer's doing: `mount rm` writes the whole list of a tool's rules into the
+ * conversation. And what counts for one command. Undefined: edits would not help without that layer either.
+ */
+export function findOverride(
+  answer: Answer,
+  subject: Subject,
+  { sources, ask }: EditTrial,
+): { readonly by: string; readonly flag: string | undefined } | undefined {
+  const isLater = ({ layer }: Source): boolean => LAYERS.indexOf(layer) > LAYERS.indexOf('user-workspace')
+  const [later, earlier] = [sources.filter(isLater), sources.filter((source) => !isLater(source))]
+  const edit = later.length > 0 && editsFor(answer, subject).find((each) => works(each, earlier, ask))
+  if (!edit) return undefined
+  const by = later.find((_, i) => !works(edit, [...earlier, ...later.slice(0, i + 1)], ask))
+  const key = [...subject.key, answer.question.axis]
+  const rule = candidates(answer).find((each) =>
+    isAllowed(() => ask([...sources, { layer: 'command-line', label: '--cfg', key, value: [each] }])),
+  )
+  const flag = rule && `--cfg ${shellWord(`${formatKeyPath(key)}=[${formatRule(rule)}]`)}`
+  return by && { by: by.label, flag }
+}
+
 /** Every edit that could change it, the one that grants least first. */
 export function editsFor(answer: Answer, subject: Subject): readonly Edit[] {
   const key = formatKeyPath([...subject.key, answer.question.axis])
@@ -48,9 +72,12 @@ export function editsFor(answer: Answer, subject: Subject): readonly Edit[] {
 /** In the order in which a person would prefer to write it: shared, then their own for this workspace. */
 const EDITED = ['workspace', 'user-workspace'] as const satisfies readonly EditableLayer[]
 
-function works({ layer, key, value }: Edit, sources: readonly Source[], ask: EditTrial['ask']): boolean {
+const works = ({ layer, key, value }: Edit, sources: readonly Source[], ask: EditTrial['ask']): boolean =>
+  isAllowed(() => ask(withText(sources, layer, setValue(textOf(sources, layer), key, value))))
+
+function isAllowed(ask: () => Answer): boolean {
   try {
-    return ask(withText(sources, layer, setValue(textOf(sources, layer), key, value))).allowed
+    return ask().allowed
   } catch (error) {
     // The edit does not fit that file, or the policy no longer compiles with it: not a fix.
     if (error instanceof CordonError) return false

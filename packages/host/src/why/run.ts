@@ -11,6 +11,7 @@ import {
   show,
 } from '@cordon/policy'
 import { isInSystem, whyNotOutside } from '@cordon/sandbox'
+import { isShipped } from '../compile/boundary.ts'
 import { WRITING } from '../compile/names.ts'
 import { isSecretRule, WHY_SECRET } from '../compile/own-secrets.ts'
 import { labelOf, PLAIN, type Subject } from '../compile/subject.ts'
@@ -117,21 +118,33 @@ const realOf = (path: string): string => {
 export function asAsked(
   question: Question,
   subject: string,
-  { root }: Pick<Project, 'root'>,
+  { root, loaded }: Pick<Project, 'root' | 'loaded'>,
   place: RunPlace,
 ): Question | Why {
   if (question.axis !== 'fs' || !/^(?:\/|~(?:\/|$))/.test(question.target)) return question
   const path = absolutePath(question.target, place)
   const inside: RelPath | undefined = below(root.path, path, root.foldCase)
-  if (inside !== undefined) return { ...question, target: inside }
-  return {
+  const denied = {
     question,
     subject,
     allowed: false,
     canonical: undefined,
     rule: undefined,
-    because: 'it lies outside the workspace, where a tool gets only by a mount',
     others: [],
+  } as const
+  const named = { kind: 'tool', name: subject } as const
+  if (inside !== undefined && isShipped(loaded.config, named))
+    return {
+      ...denied,
+      // SPEC 1.3; for a program that is not ours the kernel sees the place, however it is named.
+      because: 'a shipped tool takes paths relative to the workspace, and refuses absolute ones',
+      notes: [`as it has to be named: cordon why ${subject} ${question.capability} ${shellWord(inside)}`],
+      fix: undefined,
+    }
+  if (inside !== undefined) return { ...question, target: inside }
+  return {
+    ...denied,
+    because: 'it lies outside the workspace, where a tool gets only by a mount',
     notes: [],
     fix: undefined,
     ...(existsSync(path) ? { command: commandFor(subject, question.capability, path, place) } : {}),

@@ -3,10 +3,11 @@ import { basename, dirname, join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { type Config, mergeSources } from '@cordon/config'
 import { kindOf } from '@cordon/files'
-import { type Meant, meantBy, show } from '@cordon/policy'
+import { guardedName, type Meant, meantBy, show } from '@cordon/policy'
 import { type KernelReport, linksOnTheWay, type Plan, probeKernel } from '@cordon/sandbox'
 import { whyNotReplaced } from '@cordon/tools'
 import { asksItself, holdsItself, onlyReads } from '../compile/boundary.ts'
+import { writesGuarded } from '../compile/guard.ts'
 import { labelOf, type Subject, subjectsOf } from '../compile/subject.ts'
 import { takenAs } from '../execute/shown-paths.ts'
 import type { MountView } from '../mount/list.ts'
@@ -16,7 +17,7 @@ import { realName } from '../real-name.ts'
 import { type Answer, answer } from './answer.ts'
 import { enforce, type Enforced, type Enforcement, planOf, reachedBy, type RunPlace } from './enforced.ts'
 import { findSubject } from './find-subject.ts'
-import { type Edit, findEdit } from './fix.ts'
+import { type Edit, findEdit, findOverride } from './fix.ts'
 import { mountTrouble } from './mounts.ts'
 import { ownProgram } from './own-program.ts'
 import type { Question } from './question.ts'
@@ -72,9 +73,27 @@ export function why(
     const again = asker.ask(loaded, compileWith(project, loaded, policies.approved, same))
     return { ...again.found, allowed: again.found.allowed && again.verdict === 'works' }
   }
-  const fix = findEdit(told, subject, { sources: project.sources, ask })
-  return { ...told, subject: label, notes: more, fix }
+  const trial = { sources: project.sources, ask }
+  const fix = findEdit(told, subject, trial)
+  const override = fix ? undefined : findOverride(told, subject, trial)
+  return {
+    ...told,
+    subject: label,
+    notes: [...more, ...guardNotes(told, project), ...(override ? overrideNotes(override) : [])],
+    fix,
+  }
 }
+
+/** SPEC 4.10: where a rule of the guard answered, it was said already. Else an edit would open what is guarded without a word of it. */
+function guardNotes({ question, canonical, rule }: Answer, project: Project): readonly string[] {
+  const isSaid = rule?.axis === 'fs' && rule.rule.guard !== undefined
+  return isSaid || !writesGuarded(question, project) ? [] : [guardedName(canonical ?? question.target)]
+}
+
+const overrideNotes = ({ by, flag }: NonNullable<ReturnType<typeof findOverride>>): readonly string[] => [
+  `${by} replaces the rules of every file, so that no edit of a file counts`,
+  ...(flag === undefined ? [] : [`for one command: ${flag}`]),
+]
 
 /** What is granted helps nobody whose own program may not be executed. Undefined: it may, or needs no rule. */
 function neverStarted(

@@ -78,10 +78,14 @@ export class DeniedError extends FsAccessError {
   readonly fault = 'target'
   readonly denied: FsDenial
   readonly explanation: string
+  /** The command that the explanation suggests, if it has one. */
+  readonly suggested: string | undefined
   constructor(denied: FsDenial) {
     super(`access denied: ${denied.capability} on ${show(denied.target)}`)
+    const allows = allowingOf(denied)
     this.denied = denied
-    this.explanation = explainFs(this.message, denied)
+    this.explanation = explainFs(this.message, denied, allows)
+    this.suggested = typeof allows === 'string' ? undefined : allows?.[0]
   }
 }
 
@@ -99,6 +103,8 @@ export interface FsDenial {
   readonly tool?: string | undefined
   /** An entry that is a link itself: no rule for its path speaks of it. */
   readonly isLink?: true | undefined
+  /** What would allow it is told to the person alone. */
+  readonly untold?: true | undefined
   /** What is guarded there (SPEC 4.10), where the host knows it and another rule, or none, decided. */
   readonly guarded?: string | undefined
 }
@@ -107,19 +113,20 @@ export interface FsDenial {
 export const guardedName = (name: string): string =>
   `${show(name)} is guarded: the host obeys it, or runs it by itself later`
 
-function explainFs(asked: string, denied: FsDenial): string {
+/** Decision 0443: a model reads it. Which rule lifts the guard is for a person, who asks `cordon why`. */
+function allowingOf(denied: FsDenial): readonly string[] | string | undefined {
+  if (denied.because !== undefined) return 'no rule can'
+  return denied.untold || guardedIn(denied) !== undefined ? undefined : toAllow(denied)
+}
+
+function explainFs(asked: string, denied: FsDenial, allows: ReturnType<typeof allowingOf>): string {
   const { rule, grants, because } = denied
-  if (because !== undefined) return explain({ asked, because, toAllow: 'no rule can' })
+  const told = allows === undefined ? {} : { toAllow: allows }
+  if (because !== undefined) return explain({ asked, because, ...told })
   const granted = grants.map((grant) => `${show(grant.path)} (${[...grant.grants].join(', ')})`)
   const guarded = guardedIn(denied)
-  // Decision 0443: a model reads this. Which rule lifts the guard is for a person, who asks `cordon why`.
   if (guarded !== undefined) return explain({ asked, because: guardedName(guarded), granted })
-  return explain({
-    asked,
-    because: rule ? reasonOf(rule) : 'no rule covers that path',
-    granted,
-    toAllow: toAllow(denied),
-  })
+  return explain({ asked, because: rule ? reasonOf(rule) : 'no rule covers that path', granted, ...told })
 }
 
 /** The guard takes back writing; what else is withheld there is withheld by what lies around it. */

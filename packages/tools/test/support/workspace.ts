@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync 
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { runTool, type ToolFailure, type ToolResult } from '@cordon/tools'
-import { onTestFinished } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 
 export interface Call {
   readonly access?: unknown
@@ -68,7 +68,8 @@ export const failed = (message: string, denied?: ToolFailure['denied']): ToolRes
   message,
   trace: [],
   transient: false,
-  ...(denied ? { denied } : {}),
+  // What it suggests stands in the message as well.
+  ...(denied ? { denied: expect.objectContaining(denied) as typeof denied } : {}),
 })
 
 export const said = (...texts: readonly string[]): ToolResult => ({

@@ -1,0 +1,134 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { expect, test } from 'vitest'
+import { CACHE, CORDON, cordon, type Ended, type Setting, temporary, trust } from './harness/cordon.ts'
+
+/** `why`, the tool and the edit that is printed say the same: each of these did not. */
+function workspace(config: string): Setting {
+  const base = temporary()
+  const cwd = join(base, 'ws')
+  for (const name of ['ws/src/a.txt', 'ws/docs/d.txt', 'ws/lib/l.txt', 'home/f.txt', 'home/ext/x']) {
+    mkdirSync(dirname(join(base, name)), { recursive: true })
+    writeFileSync(join(base, name), 'old\n')
+  }
+  mkdirSync(join(cwd, '.cordon'))
+  writeFileSync(join(cwd, '.cordon/config.toml'), config)
+  const here = { cwd, home: join(base, 'home'), env: { PATH: '/usr/local/bin:/usr/bin:/bin' } }
+  trust(here)
+  return here
+}
+
+const access = (tool: string, fs: string): string => `[conversation.tools.${tool}.access]\nfs = ${fs}\n`
+const run = (here: Setting, tool: string, args: unknown): Ended =>
+  cordon(here, 'tool', 'run', tool, '--args', JSON.stringify(args))
+const why = (here: Setting, ...words: string[]): Ended => cordon(here, 'why', ...words)
+
+/** What stands under `to allow it:`. */
+const printed = ({ stdout, stderr }: Ended): string | undefined =>
+  / *to allow it:\n +(cordon .*)\n/.exec(`${stdout}${stderr}`)?.[1]
+
+/** Pasted into a shell, as it was printed. */
+function paste({ cwd, home, env }: Setting, command: string): void {
+  const line = command.replace(/^cordon /, `'${process.execPath}' '${CORDON}' `)
+  const { status, stderr } = spawnSync('sh', ['-c', line], {
+    cwd,
+    env: { ...env, HOME: home, XDG_CACHE_HOME: CACHE },
+    encoding: 'utf8',
+  })
+  expect([status, stderr]).toEqual([0, ''])
+}
+
+test('SPEC 1.3 a link that is deleted: the edit lets the link go, and nothing that it leads to', () => {
+  const here = workspace(access('fs_delete_file', '[{ path = "docs", delete = true }]'))
+  symlinkSync('../src', join(here.cwd, 'docs/../lib/alias'))
+  const call = { path: 'lib/alias' }
+  const refused = run(here, 'fs_delete_file', call)
+  const edit = `cordon config set conversation.tools.fs_delete_file.access.fs '+{ path = "lib", delete = true }'`
+  expect(printed(refused)).toBe(edit)
+  expect(printed(why(here, 'fs_delete_file', 'delete', 'lib/alias'))).toBe(edit)
+  paste(here, edit)
+  expect(run(here, 'fs_delete_file', call)).toMatchObject({ code: 0, stdout: 'deleted lib/alias (link)' })
+  expect(run(here, 'fs_delete_file', { path: 'src/a.txt' }).code).toBe(1)
+})
+
+test('SPEC 1.3 an absolute path is refused by the tool, and why says how to name it', () => {
+  const here = workspace('')
+  const path = join(here.cwd, 'src/a.txt')
+  expect(run(here, 'fs_read_file', { path }).code).toBe(1)
+  expect(why(here, 'fs_read_file', 'read', path)).toEqual({
+    code: 1,
+    stdout: `denied: fs_read_file, read ${path}
+  because: a shipped tool takes paths relative to the workspace, and refuses absolute ones
+  note:    as it has to be named: cordon why fs_read_file read src/a.txt
+`,
+    stderr: '',
+  })
+})
+
+test('SPEC 3.4 after an unmount the conversation has the rules: why says so, and what counts for one command', () => {
+  const here = workspace(access('fs_read_file', '[{ path = "docs", read = true }]'))
+  const conversation = /conversation (\w+)/.exec(
+    cordon(here, 'mount', 'add', 'fs_read_file:fork=~/ext').stdout,
+  )?.[1]
+  expect(cordon(here, 'mount', 'rm', 'fork').code).toBe(0)
+  const flag = 'conversation.tools.fs_read_file.access.fs=[{ path = "src/a.txt", read = true }]'
+  expect(why(here, 'fs_read_file', 'read', 'src/a.txt')).toEqual({
+    code: 1,
+    stdout: `denied: tool fs_read_file, read src/a.txt
+  because: no rule covers that path
+  note:    conversation ${conversation} replaces the rules of every file, so that no edit of a file counts
+  note:    for one command: --cfg '${flag}'
+`,
+    stderr: '',
+  })
+  const args = JSON.stringify({ path: 'src/a.txt' })
+  expect(cordon(here, 'tool', 'run', 'fs_read_file', '--cfg', flag, '--args', args).code).toBe(0)
+})
+
+test('SPEC 4.10 an edit that opens what is guarded has the word beside it', () => {
+  const here = workspace(access('fs_delete_file', '[{ path = "docs", delete = true }]'))
+  expect(why(here, 'fs_delete_file', 'delete', '.cordon/config.toml').stdout).toContain(
+    '\n  note:    .cordon/config.toml is guarded: the host obeys it, or runs it by itself later\n  to allow it:\n',
+  )
+})
+
+test('SPEC 4.12 a file directly in the home is not mounted for writing, and nothing suggests it', () => {
+  const here = workspace('')
+  const add = (text: string): Ended => cordon(here, 'mount', 'add', text)
+  expect(add('fs_modify_file:one=~/f.txt:rw')).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: `cordon: mount fs_modify_file:one=~/f.txt:rw: fs_modify_file could not write ${here.home}/f.txt: it replaces a file in its directory, and that one is your home, or holds it or the workspace
+  fix: put it into a directory of its own and mount that, or mount it without :rw
+`,
+  })
+  expect(existsSync(join(here.cwd, 'one'))).toBe(false)
+  expect(add('fs_modify_file:one=~/f.txt').code).toBe(0)
+  const change = { edits: [{ path: 'one', old: 'old', new: 'new' }] }
+  for (const ended of [
+    run(here, 'fs_modify_file', change),
+    why(here, 'fs_modify_file', 'update', 'one'),
+    run(here, 'fs_create_file', { path: 'one', content: '', overwrite: true }),
+    why(here, 'fs_create_file', 'update', 'one'),
+  ]) {
+    expect(ended.code).toBe(1)
+    expect(`${ended.stdout}${ended.stderr}`).not.toContain('mount add')
+  }
+})
+
+test('SPEC 1.3 the link of a mount stays, whoever has the mount', () => {
+  const here = workspace('')
+  expect(cordon(here, 'mount', 'add', 'fs_modify_file:one=~/ext:rw').code).toBe(0)
+  expect(run(here, 'fs_delete_file', { path: 'one' })).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: `cordon: access denied: delete on one
+  because: it is a mount of fs_modify_file, and a mount point is not removed or moved by a tool
+  to allow it: no rule can
+  rule at: built-in guard
+`,
+  })
+  expect(run(here, 'fs_move_file', { from: 'one', to: 'two' }).code).toBe(1)
+  expect(existsSync(join(here.cwd, 'one/x'))).toBe(true)
+})

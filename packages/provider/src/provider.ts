@@ -1,5 +1,5 @@
 import { AuditBroken, AuditLog } from './audit/log.ts'
-import { signChain, witnessLost } from './audit/checkpoint.ts'
+import { requireSound, signChain, witnessLost } from './audit/checkpoint.ts'
 import { readWitness } from './audit/witness.ts'
 import { introduceKey, openAmbientProviderKey } from './keys/provider-key.ts'
 import { OPERATION_MS, SLOWEST_BYTES_PER_SECOND } from './pipeline/deadline.ts'
@@ -70,18 +70,22 @@ export async function openAmbientProvider(options: ProviderOptions): Promise<Pro
       unexpected(error)
     }
   })
+  const orStop = (error: unknown): never => {
+    if (error instanceof AuditBroken) audit.stop(error)
+    throw error
+  }
   // A chain that was cut while nobody was here is said, and not gone on with: all is refused, and nobody is told "ready".
+  const witness = readWitness(dir, database)
   await audit
-    .resume(readWitness(dir, database))
+    .resume(witness)
+    .then(() => requireSound(database, witness))
+    .catch(orStop)
     .then(() => introduceKey({ database, audit }, key, { by: 'provider serve', at: clock() }))
     .catch(orBroken(unexpected))
   const places = new Places(dir)
   const checkpoint = async (): Promise<void> => {
     if (audit.isBroken) return
-    await signChain(database, dir, clock(), audit.head).catch((error: unknown) => {
-      if (error instanceof AuditBroken) audit.stop(error)
-      throw error
-    })
+    await signChain(database, dir, clock(), audit.head).catch(orStop)
   }
   const timer = setInterval(() => {
     checkpoint().catch(unexpected) // tried again a minute later

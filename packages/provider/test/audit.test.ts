@@ -6,7 +6,7 @@ import { chainOn } from '../src/audit/record.ts'
 import { readRecords } from '../src/audit/read.ts'
 import { signInvocation } from '../src/tokens/invocation.ts'
 import { ConsoleUser } from './passkey.ts'
-import { type Agent, ANYTHING, send, TestPlace } from './place.ts'
+import { type Agent, ANYTHING, content, send, TestPlace } from './place.ts'
 
 const opened: (() => Promise<void>)[] = []
 let place: TestPlace
@@ -104,6 +104,68 @@ describe('SPEC 7.6 who signs the chain', () => {
     expect((await later.verify()).ok).toBe(false)
     await later.close()
     await serving.stop()
+  })
+
+  describe('records cut off by who leaves the head where it was', () => {
+    const deleteAfter = (last: number, table: 'audit_records' | 'audit_checkpoints'): Promise<unknown> =>
+      place.database.queries.deleteFrom(table).where('seq', '>', last).execute()
+    const cuts: readonly (readonly [string, () => Promise<unknown>])[] = [
+      ['the last records', () => deleteAfter(2, 'audit_records')],
+      [
+        'the last records and checkpoints',
+        () => Promise.all([deleteAfter(2, 'audit_records'), deleteAfter(2, 'audit_checkpoints')]),
+      ],
+      [
+        'all of them',
+        () => Promise.all([deleteAfter(0, 'audit_records'), deleteAfter(0, 'audit_checkpoints')]),
+      ],
+      ['the head itself', () => place.database.queries.deleteFrom('audit_head').execute()],
+    ]
+    const write = async (name: string, url: string): Promise<string> => {
+      const args = { path: join(place.files, name), ...content('x') }
+      return (await send(agent, '/filesystem/file/write', args, { url, body: 'x' })).code
+    }
+    const isRefused = async (url: string): Promise<void> => {
+      expect((await fetch(`${url}/readyz`)).status).toBe(503)
+      expect(await (await fetch(`${url}/metrics`)).text()).toContain('cordon_ready 0')
+      const trail = (): Promise<unknown> =>
+        place.database.queries.selectFrom('audit_records').selectAll().execute()
+      const before = await trail()
+      expect(await write('after', url)).toBe('unavailable')
+      expect(existsSync(join(place.files, 'after'))).toBe(false)
+      expect(await trail()).toEqual(before)
+      expect(place.logged.join('')).toContain('"event":"audit broken"')
+      expect(place.logged.join('')).not.toContain('stack') // it is no bug
+    }
+
+    test.each(cuts)('%s, while nobody was here: nothing is done by who starts on it', async (_, harm) => {
+      for (const name of ['a', 'b', 'c']) expect(await write(name, place.serving.url)).toBe('ok')
+      await place.serving.stop()
+      await harm()
+      const serving = await place.serve()
+      await isRefused(serving.url)
+      await serving.stop()
+      const later = await Admin.open({ choice: place.choice, dir: place.dataDir, by: 'the test' })
+      expect((await later.verify()).ok).toBe(false)
+      await later.close()
+    })
+
+    test.each(cuts)('%s, under a provider that runs: it does nothing more', async (_, harm) => {
+      for (const name of ['a', 'b', 'c']) expect(await write(name, place.serving.url)).toBe('ok')
+      await harm()
+      await isRefused(place.serving.url)
+    })
+
+    test('a head that was made up is no witness of what there was', async () => {
+      expect(await write('a', place.serving.url)).toBe('ok')
+      const before = await headOf()
+      await place.serving.stop()
+      await place.database.queries.updateTable('audit_head').set({ seq: 999, hash: 'x' }).execute()
+      const serving = await place.serve()
+      await isRefused(serving.url)
+      await serving.stop()
+      expect(seen().seq).toBe(before)
+    })
   })
 
   test.each([

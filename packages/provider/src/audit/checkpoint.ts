@@ -52,9 +52,11 @@ export async function requireSound(
     .selectFrom('audit_head')
     .select(['seq', 'hash'])
     .where('id', '=', 1)
-    .executeTakeFirstOrThrow()
-  for (const known of head.seq === 0 ? seen : [head, ...seen])
-    if (known && !(await hasRecord(database, known))) throw AuditBroken.of(known, head)
+    .executeTakeFirst()
+  if (!head) throw AuditBroken.headless()
+  for (const known of head.seq === 0 ? seen : [...seen, head])
+    if (known && !(await hasRecord(database, known)))
+      throw known === head ? AuditBroken.without(head) : AuditBroken.of(known, head)
   await requireUnbroken(database, head)
   return head
 }

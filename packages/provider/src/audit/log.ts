@@ -22,6 +22,22 @@ export class AuditBroken extends CordonError {
     this.lost = lost
   }
 
+  /** There is no row that says where the chain ends. Who reads what is left is told by `verify`. */
+  static headless(seen?: ChainHead): AuditBroken {
+    return new AuditBroken('the head of the audit chain is gone', seen)
+  }
+
+  /**
+   * The head says that this was the last record, and it is not there, or is another one. It is lost only if it was `seen`: a
+   * head is what whoever writes the database makes it, and no witness.
+   */
+  static without(last: ChainHead, seen?: ChainHead): AuditBroken {
+    return new AuditBroken(
+      `the audit chain is at record ${last.seq}, which is gone or not the one that was written`,
+      seen && seen.seq === last.seq && seen.hash === last.hash ? seen : undefined,
+    )
+  }
+
   /** `seen` is not in a chain that ends at `found`. */
   static of(seen: ChainHead, found: ChainHead): AuditBroken {
     return new AuditBroken(
@@ -66,9 +82,9 @@ export class AuditLog {
     await this.requireWhole()
   }
 
-  /** Before something is done whose record could not be written. */
+  /** Before something is done whose record could not be written. Only looks: whoever reads the trail of a full disk begins here. */
   async requireWhole(): Promise<void> {
-    await this.#database.runSteps(() => this.#wholeHead())
+    await this.#database.runSteps(() => this.#recordedHead())
   }
 
   /** It was found by somebody else that a record is gone. */
@@ -152,12 +168,7 @@ export class AuditLog {
 
   async #try(): Promise<boolean> {
     try {
-      const { moveHead } = this.#queries
-      const whole = (): Steps<ChainHead> => this.#wholeHead()
-      await this.#database.runSteps(function* (): Steps<void> {
-        const { seq, hash } = yield* whole()
-        yield* ask({ ...moveHead, parameters: [seq, hash, 1] })
-      })
+      await this.#database.runSteps(() => this.#moveInPlace())
       await this.#database.flush()
       return true
     } catch {
@@ -179,10 +190,11 @@ export class AuditLog {
   }
 
   *#chain(bodies: readonly AuditBody[]): Steps<ChainHead> {
-    const records = chainOn(yield* this.#wholeHead(), bodies)
+    const head = yield* this.#wholeHead()
+    const records = chainOn(head, bodies)
     const { seq, hash } = records.at(-1)!
+    yield* this.#moveHead(head, { seq, hash })
     yield* ask(this.#queries.insert(records))
-    yield* ask({ ...this.#queries.moveHead, parameters: [seq, hash, 1] })
     return { seq, hash }
   }
 
@@ -190,8 +202,29 @@ export class AuditLog {
   *#wholeHead(): Steps<ChainHead> {
     if (this.#broken) throw this.#broken
     const [found] = yield* ask(this.#queries.lockHead)
-    yield* this.#requireProgress(found!)
-    return found!
+    if (!found) throw this.#stopped(AuditBroken.headless(this.#seen))
+    yield* this.#requireProgress(found)
+    return found
+  }
+
+  /** The same, with the record that it is at. */
+  *#recordedHead(): Steps<ChainHead> {
+    const head = yield* this.#wholeHead()
+    if (head.seq === 0) return head
+    const [record] = yield* ask(this.#queries.hashAt(head.seq))
+    if (record?.hash !== head.hash) throw this.#stopped(AuditBroken.without(head, this.#seen))
+    return head
+  }
+
+  *#moveInPlace(): Steps<void> {
+    const head = yield* this.#wholeHead()
+    yield* this.#moveHead(head, head)
+  }
+
+  /** From a head whose record is there, as it says: who only cuts records off leaves a head that fits (decision 0480). */
+  *#moveHead(from: ChainHead, { seq, hash }: ChainHead): Steps<void> {
+    const [moved] = yield* ask({ ...this.#queries.moveHead, parameters: [seq, hash, 1, 0] })
+    if (!moved) throw this.#stopped(AuditBroken.without(from, this.#seen))
   }
 
   /** Once it is committed. Of two transactions, the later one may be told first. */
@@ -206,16 +239,20 @@ export class AuditLog {
     // A longer chain is not yet a continued one.
     const [ours] = yield* ask(this.#queries.hashAt(seen.seq))
     if (found.seq > seen.seq && ours?.hash === seen.hash) return
-    const broken = AuditBroken.of(seen, found)
+    throw this.#stopped(AuditBroken.of(seen, found))
+  }
+
+  #stopped(broken: AuditBroken): AuditBroken {
     this.stop(broken)
-    throw broken
+    return broken
   }
 }
 
 /** Written once: making the text of a query costs more than running it, and this runs for every request. */
 function compileQueries({ queries, lockRow }: Database): {
   readonly lockHead: CompiledQuery<ChainHead>
-  readonly moveHead: CompiledQuery
+  /** No row: the record that the head is at is not there. In the statement that moves it, so that it costs no other. */
+  readonly moveHead: CompiledQuery<Pick<ChainHead, 'seq'>>
   readonly hashAt: (seq: number) => CompiledQuery<Pick<ChainHead, 'hash'>>
   readonly insert: (records: readonly ChainedRecord[]) => CompiledQuery
 } {
@@ -224,7 +261,23 @@ function compileQueries({ queries, lockRow }: Database): {
   const inserts = new Map<number, CompiledQuery>()
   return {
     lockHead: lockRow(head).compile(),
-    moveHead: queries.updateTable('audit_head').set({ seq: 0, hash: '' }).where('id', '=', 1).compile(),
+    moveHead: queries
+      .updateTable('audit_head')
+      .set({ seq: 0, hash: '' })
+      .where('id', '=', 1)
+      .where(({ or, eb, exists, selectFrom }) =>
+        or([
+          eb('audit_head.seq', '=', 0), // of a chain that has no record yet
+          exists(
+            selectFrom('audit_records')
+              .select('audit_records.seq')
+              .whereRef('audit_records.seq', '=', 'audit_head.seq')
+              .whereRef('audit_records.hash', '=', 'audit_head.hash'),
+          ),
+        ]),
+      )
+      .returning('seq')
+      .compile(),
     hashAt: (seq) => ({ ...one, parameters: [seq] }),
     insert: (records) => {
       let known = inserts.get(records.length)

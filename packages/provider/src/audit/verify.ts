@@ -150,7 +150,9 @@ async function checkEnd(
     .where('id', '=', 1)
     .executeTakeFirst()
   // Records may have been appended while we read; the head never lies behind what was read.
-  if (!head || head.seq < last.seq || (head.seq === last.seq && head.hash !== last.hash))
+  if (!head)
+    report({ seq: last.seq + 1, kind: 'truncated', detail: 'where the chain ends is not said any more' })
+  else if (head.seq < last.seq || (head.seq === last.seq && head.hash !== last.hash))
     report({ seq: last.seq, kind: 'forked', detail: 'the head of the chain is not its last record' })
   else if (head.seq > last.seq && !(await hasRecord(database, last.seq + 1)))
     report({

@@ -1,8 +1,9 @@
 import { spawnSync } from 'node:child_process'
 import { hash } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { isTempName } from '@cordon/files'
@@ -176,6 +177,7 @@ test('the database gone and back: refused meanwhile, with nothing done, and well
   expect(readFileSync(path, 'utf8')).toBe('old')
   expect((await fetch(new URL('/readyz', place.serving.url))).status).toBe(503)
   expect((await fetch(new URL('/healthz', place.serving.url))).status).toBe(200)
+  expect(place.logged.join('')).toContain('"event":"database failed"')
   await postgres.start()
   await expect.poll(async () => (await write()).code).toBe('ok')
   expect(readFileSync(path, 'utf8')).toBe('new')
@@ -272,6 +274,45 @@ test('a full disk: refused, the old content stays, the outcome is recorded', asy
     spawnSync('umount', ['-l', small])
   }
   await place.close()
+})
+
+test('the database’s disk is full: nobody is told "ready", the log says why, and it goes on once there is room', async () => {
+  const small = mkdtempSync(join(tmpdir(), 'cordon-full-'))
+  if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=2m', 'tmpfs', small]).status !== 0) {
+    console.log('no tmpfs can be mounted here: not tried')
+    return
+  }
+  try {
+    const place = await TestPlace.start({ file: join(small, 'provider.db') })
+    const agent = await place.agent('one', ANYTHING)
+    const path = join(place.files, 'f')
+    const write = async (): Promise<string> =>
+      (await send(agent, '/filesystem/file/write', { path, ...content('new') }, { body: 'new' })).code
+    const get = async (page: string): Promise<string> =>
+      (await fetch(new URL(page, place.serving.url))).text()
+    expect([await write(), await get('/readyz')]).toEqual(['ok', 'ready\n'])
+    const filler = join(small, 'filler')
+    expect(() => writeFileSync(filler, Buffer.alloc(4 * 1024 * 1024))).toThrow('ENOSPC')
+    place.logged.length = 0
+    expect(await write()).toBe('unavailable')
+    await expect.poll(() => get('/readyz')).toBe('not ready: nothing can be recorded\n')
+    expect(await get('/metrics')).toContain('cordon_ready 0')
+    const [first] = place.logged.map((line) => JSON.parse(line) as Record<string, unknown>)
+    expect({ ...first, time: '' }).toEqual({
+      time: '',
+      level: 'error',
+      event: 'database failed',
+      problem: 'its disk is full',
+    })
+    rmSync(filler)
+    await expect.poll(() => get('/readyz')).toBe('ready\n')
+    expect(await write()).toBe('ok')
+    expect((await verifyAudit(place.database, undefined)).ok).toBe(true)
+    await place.close()
+  } finally {
+    spawnSync('umount', ['-l', small])
+    rmSync(small, { recursive: true })
+  }
 })
 
 async function readOr(path: string): Promise<string | undefined> {

@@ -1,5 +1,5 @@
 import { CordonError } from '@cordon/policy'
-import type { CompiledQuery, Transaction } from 'kysely'
+import { type CompiledQuery, sql, type Transaction } from 'kysely'
 import { Batcher } from '../storage/batcher.ts'
 import { type Database, stepsIn } from '../storage/database.ts'
 import { ask, type Steps } from '../storage/engine.ts'
@@ -156,7 +156,7 @@ export class AuditLog {
     return this.#broken
   }
 
-  /** Whether a record could be written now: found out by writing the head as it is, at most once a second for all who ask. */
+  /** Whether a record could be written now: found out by writing, at most once a second for all who ask. */
   canRecord(): Promise<boolean> {
     if (this.isBroken) return Promise.resolve(false)
     if (performance.now() - this.#triedAt > TRY_MS) {
@@ -168,7 +168,7 @@ export class AuditLog {
 
   async #try(): Promise<boolean> {
     try {
-      await this.#database.runSteps(() => this.#moveInPlace())
+      await this.#database.runSteps(() => this.#tryWrite())
       await this.#database.flush()
       return true
     } catch {
@@ -216,9 +216,11 @@ export class AuditLog {
     return head
   }
 
-  *#moveInPlace(): Steps<void> {
+  /** Changes a number of its own: of a row that stays as it is SQLite writes nothing, and a full disk would not be found. */
+  *#tryWrite(): Steps<void> {
     const head = yield* this.#wholeHead()
     yield* this.#moveHead(head, head)
+    yield* ask(this.#queries.countTry)
   }
 
   /** From a head whose record is there, as it says: who only cuts records off leaves a head that fits (decision 0480). */
@@ -253,6 +255,7 @@ function compileQueries({ queries, lockRow }: Database): {
   readonly lockHead: CompiledQuery<ChainHead>
   /** No row: the record that the head is at is not there. In the statement that moves it, so that it costs no other. */
   readonly moveHead: CompiledQuery<Pick<ChainHead, 'seq'>>
+  readonly countTry: CompiledQuery
   readonly hashAt: (seq: number) => CompiledQuery<Pick<ChainHead, 'hash'>>
   readonly insert: (records: readonly ChainedRecord[]) => CompiledQuery
 } {
@@ -277,6 +280,11 @@ function compileQueries({ queries, lockRow }: Database): {
         ]),
       )
       .returning('seq')
+      .compile(),
+    countTry: queries
+      .insertInto('meta')
+      .values({ name: 'tries', value: 1 })
+      .onConflict((row) => row.column('name').doUpdateSet({ value: sql`meta.value + 1` }))
       .compile(),
     hashAt: (seq) => ({ ...one, parameters: [seq] }),
     insert: (records) => {

@@ -1,12 +1,12 @@
 /** One JSON object a line. What may be in it is closed: no token, no content, no path can get into a log by accident (decision 0156). */
-interface LogEntry {
+export interface LogEntry {
   readonly level: 'info' | 'warn' | 'error'
-  readonly event: 'stopping' | 'stopped' | 'request' | 'audit broken' | 'unexpected'
+  readonly event: 'stopping' | 'stopped' | 'request' | 'audit broken' | 'database failed' | 'unexpected'
   readonly command?: string
   readonly code?: string
   readonly status?: number
   readonly ms?: number
-  /** Of an audit chain that is not whole: what is wrong with it. */
+  /** Of an audit chain that is not whole, or of the database: what is wrong with it. */
   readonly problem?: string
   /** Of a bug: its stack, which names our code and nobody's data. */
   readonly stack?: string

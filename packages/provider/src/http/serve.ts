@@ -8,10 +8,11 @@ import { AuditBroken } from '../audit/log.ts'
 import { isCommand } from '../commands.ts'
 import type { ConsoleAssets } from '../console/assets.ts'
 import { parseSite, type Site } from '../console/site.ts'
+import { databaseFailure } from '../storage/failure.ts'
 import { openAmbientProvider, type Provider, type ProviderOptions } from '../provider.ts'
 import { answerCommand } from './command.ts'
 import { listenAs, ListenError } from './listen.ts'
-import type { Log } from './log.ts'
+import type { Log, LogEntry } from './log.ts'
 import { Metrics } from './metrics.ts'
 import { makeRoutes, type Served } from './routes.ts'
 import { boundSilent } from './silent.ts'
@@ -54,13 +55,7 @@ export async function serveProvider(options: ServeOptions): Promise<Serving> {
       `will not listen on ${show(host)} without TLS: tokens and contents would be readable\n  fix: --tls-cert and --tls-key, or --plain-http behind a proxy that does TLS`,
     )
   let site: Site | undefined = options.origin === undefined ? undefined : parseSite(options.origin)
-  const unexpected = (error: unknown): void =>
-    log({
-      level: 'error',
-      ...(error instanceof AuditBroken
-        ? { event: 'audit broken', problem: error.message }
-        : { event: 'unexpected', stack: stackOf(error) }),
-    })
+  const unexpected = (error: unknown): void => log({ level: 'error', ...told(error) })
   const provider = await openAmbientProvider({ ...options, origin: () => site!.origin, unexpected })
   const metrics = new Metrics()
   let open = true
@@ -160,6 +155,15 @@ function isLoopback(host: string): boolean {
 
 const urlOf = ({ address, port, family }: AddressInfo, secure: boolean): string =>
   `${secure ? 'https' : 'http'}://${family === 'IPv6' ? `[${address}]` : address}:${port}`
+
+/** A chain or a database that fails is for whoever runs it; anything else is a bug. */
+function told(error: unknown): Pick<LogEntry, 'event' | 'problem' | 'stack'> {
+  if (error instanceof AuditBroken) return { event: 'audit broken', problem: error.message }
+  const problem = databaseFailure(error)
+  return problem === undefined
+    ? { event: 'unexpected', stack: stackOf(error) }
+    : { event: 'database failed', problem }
+}
 
 const stackOf = (error: unknown): string =>
   error instanceof Error ? (error.stack ?? error.message) : String(error)

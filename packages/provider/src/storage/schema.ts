@@ -20,7 +20,7 @@ export interface Schema {
   sessions: SessionsTable
 }
 
-/** Single numbers: the schema's version, the generation of what is cached, the floor under the clock. */
+/** Single numbers: the schema's version, the generation of what is cached, the floor under the clock, tries to write. */
 interface MetaTable {
   name: string
   value: number

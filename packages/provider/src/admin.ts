@@ -68,7 +68,7 @@ export class Admin {
     this.dir = dir
     this.#by = by
     this.#clock = clock
-    this.#audit = new AuditLog(database)
+    this.#audit = new AuditLog(database, { clock })
   }
 
   static async open(options: AdminOptions): Promise<Admin> {
@@ -267,8 +267,8 @@ export class Admin {
   /** Everything that is changed here: with its record, and signed for at once. On a chain that is not whole nothing is. */
   async #change<T>(act: (database: Database, now: number) => Promise<Change<T>>): Promise<T> {
     await this.#requireSound()
-    const at = this.#clock()
-    const result = await changeRecorded(this.#recording, { by: this.#by, at }, (inside) => act(inside, at))
+    const now = this.#clock()
+    const result = await changeRecorded(this.#recording, { by: this.#by }, (inside) => act(inside, now))
     await this.#sign()
     return result
   }
@@ -278,7 +278,7 @@ export class Admin {
     await this.#audit.resume(witness)
     if (await isKnownKey(this.database, key.did)) return
     await this.#requireSound()
-    await introduceKey(this.#recording, key, { by: this.#by, at: this.#clock() })
+    await introduceKey(this.#recording, key, { by: this.#by }, this.#clock())
     await this.#sign()
   }
 

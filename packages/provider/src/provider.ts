@@ -63,12 +63,16 @@ export async function openAmbientProvider(options: ProviderOptions): Promise<Pro
   const key = openAmbientProviderKey(dir)
   const traffic = new Traffic()
   const isAlone = (): boolean => traffic.isAlone
-  const audit = new AuditLog(database, isAlone, ({ lost }) => {
-    try {
-      if (lost) witnessLost(database, dir, lost, clock())
-    } catch (error) {
-      unexpected(error)
-    }
+  const audit = new AuditLog(database, {
+    clock,
+    isAlone,
+    onBroken: ({ lost }) => {
+      try {
+        if (lost) witnessLost(database, dir, lost, clock())
+      } catch (error) {
+        unexpected(error)
+      }
+    },
   })
   const orStop = (error: unknown): never => {
     if (error instanceof AuditBroken) audit.stop(error)
@@ -80,7 +84,7 @@ export async function openAmbientProvider(options: ProviderOptions): Promise<Pro
     .resume(witness)
     .then(() => requireSound(database, witness))
     .catch(orStop)
-    .then(() => introduceKey({ database, audit }, key, { by: 'provider serve', at: clock() }))
+    .then(() => introduceKey({ database, audit }, key, { by: 'provider serve' }, clock()))
     .catch(orBroken(unexpected))
   const places = new Places(dir)
   const checkpoint = async (): Promise<void> => {

@@ -238,8 +238,8 @@ describe('SPEC 7.6 who signs the chain', () => {
   test('a provider that wrote nothing itself witnesses what others wrote', async () => {
     const { queries } = place.database
     const head = await queries.selectFrom('audit_head').selectAll().executeTakeFirstOrThrow()
-    const [record] = chainOn(head, [
-      { kind: 'event', op: 'x', at: 1, name: 'by another host', by: 'somebody', detail: {} },
+    const [record] = chainOn(head, 1, [
+      { kind: 'event', op: 'x', name: 'by another host', by: 'somebody', detail: {} },
     ])
     await queries.insertInto('audit_records').values(record!).execute()
     await queries.updateTable('audit_head').set({ seq: record!.seq, hash: record!.hash }).execute()
@@ -369,13 +369,12 @@ test('SPEC 7.6 reading the whole trail lets others have their turn', async () =>
   const bodies = Array.from({ length: 5000 }, (_, i) => ({
     kind: 'event' as const,
     op: `${i}`,
-    at: i,
     name: 'something',
     by: 'somebody',
     detail: {},
   }))
   const before = await headOf()
-  const records = chainOn({ seq: before, hash: '' }, bodies)
+  const records = chainOn({ seq: before, hash: '' }, 1, bodies)
   for (let i = 0; i < records.length; i += 500)
     await place.database.queries
       .insertInto('audit_records')

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { AuditLog } from '../src/audit/log.ts'
-import { chainOn } from '../src/audit/record.ts'
+import { chainOn, type Said } from '../src/audit/record.ts'
 import { verifyAudit } from '../src/audit/verify.ts'
 import { makeCheckpoint } from '../src/audit/checkpoint.ts'
 import { registerKey } from '../src/keys/provider-key.ts'
@@ -43,10 +43,9 @@ async function cutAfter({ queries }: Database, seq: number): Promise<void> {
   await queries.updateTable('audit_head').set({ seq, hash }).execute()
 }
 
-const event = (op: string, at = 1): Parameters<AuditLog['append']>[0] => ({
+const event = (op: string): Said => ({
   kind: 'event',
   op,
-  at,
   name: 'something',
   by: 'somebody',
   detail: {},
@@ -115,7 +114,10 @@ describe.each(ENGINES)('%s', (engine, fresh) => {
     })
     await entered.promise
     const claim = database.queries.insertInto('nonces').values({ nonce: 'kept', expires_at: 1 }).compile()
-    const kept = [database.runQuery(claim), new AuditLog(database, () => true).append(event('kept'))]
+    const kept = [
+      database.runQuery(claim),
+      new AuditLog(database, { isAlone: () => true }).append(event('kept')),
+    ]
     goOn.resolve()
     await expect(undone).rejects.toThrow('undone')
     await Promise.all(kept)
@@ -126,7 +128,7 @@ describe.each(ENGINES)('%s', (engine, fresh) => {
 
   test('SPEC 7.6 what nobody waits for goes with the next record, before it, and alone when none comes', async () => {
     const database = await open(fresh())
-    const log = new AuditLog(database, () => true)
+    const log = new AuditLog(database, { isAlone: () => true })
     const later = [log.noteLater(event('first')), log.noteLater(event('second'))]
     await Promise.all([log.note(event('third')), ...later])
     await log.noteLater(event('fourth'))
@@ -141,9 +143,7 @@ describe.each(ENGINES)('%s', (engine, fresh) => {
     const choice = fresh()
     const databases = await Promise.all(Array.from({ length: 4 }, () => open(choice)))
     const logs = databases.map((database) => new AuditLog(database))
-    await Promise.all(
-      Array.from({ length: 400 }, (_, i) => logs[i % logs.length]!.append(event(`op-${i}`, i))),
-    )
+    await Promise.all(Array.from({ length: 400 }, (_, i) => logs[i % logs.length]!.append(event(`op-${i}`))))
     const rows = await databases[0]!.queries
       .selectFrom('audit_records')
       .select(['seq', 'op'])
@@ -154,15 +154,35 @@ describe.each(ENGINES)('%s', (engine, fresh) => {
     expect(await verifyAudit(databases[0]!, undefined)).toMatchObject({ ok: true, records: 400 })
   })
 
+  test('SPEC 7.6 the time of a record is taken when it gets its place: one clock does not go back', async () => {
+    const choice = fresh()
+    let now = 0
+    const clock = (): number => ++now // so that an earlier look is an earlier time, however quick it all is
+    const databases = await Promise.all(Array.from({ length: 3 }, () => open(choice)))
+    const logs = databases.map((database) => new AuditLog(database, { clock }))
+    await Promise.all(
+      Array.from({ length: 300 }, async (_, i) => {
+        const log = logs[i % logs.length]!
+        if (i % 5 > 0) return log.append(event(`op-${i}`))
+        return log.appendWith(async () => {
+          await new Promise(setImmediate)
+          return [undefined, event(`op-${i}`)]
+        })
+      }),
+    )
+    const { records, clockWentBack } = await verifyAudit(databases[0]!, undefined)
+    expect({ records, clockWentBack }).toEqual({ records: 300, clockWentBack: [] })
+  })
+
   describe('SPEC 7.6 verify finds', () => {
     async function chain(): Promise<{ database: Database; key: SigningKey }> {
       const database = await open(fresh())
       const key = SigningKey.generate()
       await registerKey(database, key, 1)
       const log = new AuditLog(database)
-      for (let i = 1; i <= 5; i++) await log.append(event(`op-${i}`, i))
+      for (let i = 1; i <= 5; i++) await log.append(event(`op-${i}`))
       await makeCheckpoint(database, key, 5)
-      for (let i = 6; i <= 8; i++) await log.append(event(`op-${i}`, i))
+      for (let i = 6; i <= 8; i++) await log.append(event(`op-${i}`))
       return { database, key }
     }
     const problemsOf = async (database: Database): Promise<string[]> =>
@@ -182,7 +202,7 @@ describe.each(ENGINES)('%s', (engine, fresh) => {
 
     test('an edited record', async () => {
       const { database } = await chain()
-      const body = JSON.stringify(event('op-3', 4))
+      const body = JSON.stringify({ ...event('op-3'), at: 4 })
       await database.queries.updateTable('audit_records').set({ body }).where('seq', '=', 3).execute()
       expect(await problemsOf(database)).toEqual(['3 edited'])
     })
@@ -194,7 +214,7 @@ describe.each(ENGINES)('%s', (engine, fresh) => {
         .selectAll()
         .where('seq', '=', 2)
         .execute()
-      const [forged] = chainOn({ seq: 2, hash: before!.hash }, [event('op-3', 77)])
+      const [forged] = chainOn({ seq: 2, hash: before!.hash }, 77, [event('op-3')])
       await database.queries.updateTable('audit_records').set(forged!).where('seq', '=', 3).execute()
       expect(await problemsOf(database)).toEqual(['4 reordered'])
     })
@@ -208,7 +228,8 @@ describe.each(ENGINES)('%s', (engine, fresh) => {
         .execute()
       const forged = chainOn(
         { seq: 2, hash: before!.hash },
-        [3, 4, 5, 6, 7, 8].map((i) => event(`other-${i}`, i)),
+        1,
+        [3, 4, 5, 6, 7, 8].map((i) => event(`other-${i}`)),
       )
       for (const record of forged)
         await database.queries
@@ -313,11 +334,10 @@ describe.each(ENGINES)('%s', (engine, fresh) => {
 
     test('operations without an outcome, and a clock that was set back: told, and no problem of the chain', async () => {
       const { database } = await chain()
-      const log = new AuditLog(database)
+      const log = new AuditLog(database, { clock: () => 2 })
       await log.append({
         kind: 'intent',
         op: 'half',
-        at: 2,
         app: 'a',
         agent: 'b',
         command: '/filesystem/file/read',
@@ -352,6 +372,7 @@ describe.each(ENGINES)('%s', (engine, fresh) => {
     await database.queries.deleteFrom('audit_records').execute()
     const forged = chainOn(
       { seq: 0, hash: '' },
+      1,
       [1, 2, 3, 4].map((i) => event(`forged-${i}`)),
     )
     await database.queries.insertInto('audit_records').values(forged).execute()

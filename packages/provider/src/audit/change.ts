@@ -7,10 +7,9 @@ export interface Recording {
   readonly audit: AuditLog
 }
 
-/** Who changes something, and when, for the record. */
+/** Who changes something, for the record. */
 export interface Author {
   readonly by: string
-  readonly at: number
   /** With what anybody can tell again who it was. */
   readonly evidence?: Readonly<Record<string, unknown>>
 }
@@ -28,11 +27,11 @@ export interface Change<T> {
  */
 export function changeRecorded<T>(
   { database, audit }: Recording,
-  { by, at, evidence = {} }: Author,
+  { by, evidence = {} }: Author,
   act: (database: Database) => Promise<Change<T>>,
 ): Promise<T> {
   return audit.appendWith(async (db) => {
     const { result, name, detail } = await act(within(database, db))
-    return [result, eventOf(name, by, at, { ...evidence, ...detail })] as const
+    return [result, eventOf(name, by, { ...evidence, ...detail })] as const
   })
 }

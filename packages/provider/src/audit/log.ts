@@ -4,7 +4,7 @@ import { Batcher } from '../storage/batcher.ts'
 import { type Database, stepsIn } from '../storage/database.ts'
 import { ask, type Steps } from '../storage/engine.ts'
 import type { Schema } from '../storage/schema.ts'
-import { type AuditBody, type ChainedRecord, type ChainHead, chainOn } from './record.ts'
+import { type ChainedRecord, type ChainHead, chainOn, type Said } from './record.ts'
 
 /** How long a record of what changes nothing may be on its way to the disk. */
 const FLUSH_MS = 100
@@ -49,14 +49,22 @@ export class AuditBroken extends CordonError {
   }
 }
 
+export interface AuditLogOptions {
+  readonly clock?: () => number
+  readonly isAlone?: () => boolean
+  /** Told once, at the moment it is found. */
+  readonly onBroken?: (broken: AuditBroken) => void
+}
+
 /**
  * The chain of records that all processes on one database write together. Who appends holds the lock on its head, so
  * there is one order; what waits meanwhile shares the next transaction and its fsync.
  */
 export class AuditLog {
   readonly #database: Database
-  readonly #batcher: Batcher<AuditBody, undefined>
+  readonly #batcher: Batcher<Said, undefined>
   readonly #queries: ReturnType<typeof compileQueries>
+  readonly #clock: () => number
   readonly #onBroken: (broken: AuditBroken) => void
   #seen: ChainHead | undefined
   #flushing: NodeJS.Timeout | undefined
@@ -64,16 +72,15 @@ export class AuditLog {
   #triedAt = Number.NEGATIVE_INFINITY
   #trying: Promise<boolean> = Promise.resolve(false)
 
-  /** `onBroken`: told once, at the moment it is found. */
   constructor(
     database: Database,
-    isAlone: () => boolean = () => false,
-    onBroken: (broken: AuditBroken) => void = () => {},
+    { clock = Date.now, isAlone = () => false, onBroken = () => {} }: AuditLogOptions = {},
   ) {
     this.#database = database
+    this.#clock = clock
     this.#onBroken = onBroken
     this.#queries = compileQueries(database)
-    this.#batcher = new Batcher((bodies) => this.#append(bodies), isAlone)
+    this.#batcher = new Batcher((said) => this.#append(said), isAlone)
   }
 
   /** Goes on from what this host saw last (the witness); throws when that is not in the chain, and so does all that follows. */
@@ -95,8 +102,8 @@ export class AuditLog {
   }
 
   /** Resolves when the record is durable; rejects when that cannot be promised. */
-  async append(body: AuditBody): Promise<void> {
-    await this.#batcher.add(body)
+  async append(said: Said): Promise<void> {
+    await this.#batcher.add(said)
     await this.#database.flush()
   }
 
@@ -105,12 +112,12 @@ export class AuditLog {
    * record's number in the same transaction.
    */
   async appendWith<T>(
-    act: (db: Transaction<Schema>) => Promise<readonly [T, AuditBody]>,
+    act: (db: Transaction<Schema>) => Promise<readonly [T, Said]>,
     recorded: (db: Transaction<Schema>, seq: number) => Promise<void> = async () => {},
   ): Promise<T> {
     const { done, head } = await this.#database.transaction(async (db) => {
-      const [result, body] = await act(db)
-      const made = await stepsIn(db, this.#chain([body]))
+      const [result, said] = await act(db)
+      const made = await stepsIn(db, this.#chain([said]))
       await recorded(db, made.seq)
       return { done: result, head: made }
     })
@@ -124,14 +131,14 @@ export class AuditLog {
    * does not undo; what a power cut would undo reaches the disk a moment later. Not at once: while the disk is busy
    * with a file, the next record of it waits.
    */
-  async note(body: AuditBody): Promise<void> {
-    await this.#batcher.add(body)
+  async note(said: Said): Promise<void> {
+    await this.#batcher.add(said)
     this.#flushSoon()
   }
 
   /** The same for what nobody waits for: in the chain with the next record, or a moment later. */
-  async noteLater(body: AuditBody): Promise<void> {
-    await this.#batcher.addLater(body, LATER_MS)
+  async noteLater(said: Said): Promise<void> {
+    await this.#batcher.addLater(said, LATER_MS)
     this.#flushSoon()
   }
 
@@ -184,14 +191,14 @@ export class AuditLog {
     await this.#database.flush()
   }
 
-  async #append(bodies: readonly AuditBody[]): Promise<undefined[]> {
-    this.#see(await this.#database.runSteps(() => this.#chain(bodies)))
-    return bodies.map(() => undefined)
+  async #append(said: readonly Said[]): Promise<undefined[]> {
+    this.#see(await this.#database.runSteps(() => this.#chain(said)))
+    return said.map(() => undefined)
   }
 
-  *#chain(bodies: readonly AuditBody[]): Steps<ChainHead> {
+  *#chain(said: readonly Said[]): Steps<ChainHead> {
     const head = yield* this.#wholeHead()
-    const records = chainOn(head, bodies)
+    const records = chainOn(head, this.#clock(), said)
     const { seq, hash } = records.at(-1)!
     yield* this.#moveHead(head, { seq, hash })
     yield* ask(this.#queries.insert(records))

@@ -2,13 +2,20 @@ import { hash, randomUUID } from 'node:crypto'
 import type { Command } from '../commands.ts'
 
 /** What a record can say. Stored as JSON text, and hashed exactly as it is stored. */
-export type AuditBody = Intent | Outcome | Refusal | AuditEvent
+export type AuditBody = Said & {
+  /**
+   * The clock of whoever wrote it, in milliseconds, when it got its place. It orders nothing, the sequence does; but where
+   * it goes back a clock went back, or clocks disagree.
+   */
+  readonly at: number
+}
+
+/** The same before it has a place in the chain, and so a time. */
+export type Said = Intent | Outcome | Refusal | AuditEvent
 
 interface Common {
   /** Intent and outcome of one operation share it. */
   readonly op: string
-  /** The clock of whoever wrote it, in milliseconds. It orders nothing: the sequence does. */
-  readonly at: number
 }
 
 /** SPEC 7.3: written, and durable, before anything is done. */
@@ -67,12 +74,13 @@ interface AuditEvent extends Common {
   readonly detail: Readonly<Record<string, unknown>>
 }
 
-export const eventOf = (
-  name: string,
-  by: string,
-  at: number,
-  detail: Readonly<Record<string, unknown>>,
-): AuditEvent => ({ kind: 'event', op: randomUUID(), at, name, by, detail })
+export const eventOf = (name: string, by: string, detail: Readonly<Record<string, unknown>>): AuditEvent => ({
+  kind: 'event',
+  op: randomUUID(),
+  name,
+  by,
+  detail,
+})
 
 export interface ChainedRecord {
   readonly seq: number
@@ -91,11 +99,11 @@ export interface ChainHead {
 export const hashOf = (seq: number, prev: string, body: string): string =>
   hash('sha256', `${seq}\n${prev}\n${body}`)
 
-/** The records that continue the chain. */
-export function chainOn(head: ChainHead, bodies: readonly AuditBody[]): ChainedRecord[] {
+/** The records that continue the chain, at a time that is taken by who holds its head: as they follow, so do their times. */
+export function chainOn(head: ChainHead, at: number, said: readonly Said[]): ChainedRecord[] {
   let { seq, hash: prev } = head
-  return bodies.map((each) => {
-    const body = JSON.stringify(each)
+  return said.map((each) => {
+    const body = JSON.stringify({ ...each, at } satisfies AuditBody)
     const record = { seq: ++seq, op: each.op, body, prev, hash: hashOf(seq, prev, body) }
     prev = record.hash
     return record

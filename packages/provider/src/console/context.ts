@@ -1,5 +1,5 @@
 import type { Author } from '../audit/change.ts'
-import { type AuditBody, eventOf } from '../audit/record.ts'
+import { type Said, eventOf } from '../audit/record.ts'
 import type { Trouble } from '../health.ts'
 import type { Provider } from '../provider.ts'
 import type { ConsoleProcess } from '../sessions/console-process.ts'
@@ -28,7 +28,7 @@ export async function recordEvent(
   who: Signer,
   detail: Readonly<Record<string, unknown>> = {},
 ): Promise<void> {
-  await provider.audit.append(eventBy(name, who, provider.clock(), detail))
+  await provider.audit.append(eventBy(name, who, detail))
 }
 
 /** A passkey, by the name that people know it by. */
@@ -41,12 +41,10 @@ export interface Signer {
 export const eventBy = (
   name: string,
   { name: by, passkey }: Signer,
-  at: number,
   detail: Readonly<Record<string, unknown>>,
-): AuditBody => eventOf(name, `passkey ${by}`, at, { passkey, ...detail })
+): Said => eventOf(name, `passkey ${by}`, { passkey, ...detail })
 
-export const authorOf = ({ name, passkey }: Signer, at: number): Author => ({
+export const authorOf = ({ name, passkey }: Signer): Author => ({
   by: `passkey ${name}`,
-  at,
   evidence: { passkey },
 })

@@ -152,7 +152,7 @@ async function lookUpSession(c: Context, context: ConsoleContext): Promise<Sessi
   if (!session) {
     const reused = isReplayed ? undefined : await endReused(database, halves, now)
     if (reused)
-      await context.provider.audit.append(eventOf('reused session ended', 'the provider', now, { ...reused }))
+      await context.provider.audit.append(eventOf('reused session ended', 'the provider', { ...reused }))
     return undefined
   }
   if (isReplayed) throw new ConsoleRefusal('request_replayed', 'this was asked before, and is answered once')

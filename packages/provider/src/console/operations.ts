@@ -57,7 +57,7 @@ export function operationRoutes(context: ConsoleContext): Hono {
     const { enabled } = await readBody(c, ENABLED)
     const id = c.req.param('id')
     try {
-      await changeRecorded(provider, authorOf(who, provider.clock()), async (inside) => {
+      await changeRecorded(provider, authorOf(who), async (inside) => {
         await setEnabled(inside, id, enabled)
         return { result: undefined, ...switched(id, enabled) }
       })

@@ -43,6 +43,6 @@ export class RefusedAttempts {
   }
 
   async #record(by: string, detail: Readonly<Record<string, unknown>>): Promise<void> {
-    await this.#provider.audit.append(eventOf(this.#name, by, this.#provider.clock(), detail))
+    await this.#provider.audit.append(eventOf(this.#name, by, detail))
   }
 }

@@ -72,7 +72,7 @@ export function signInRoutes(context: ConsoleContext): Hono {
         .insertInto('passkeys')
         .values({ ...made, name })
         .execute()
-      const event = eventBy('passkey added', { name, passkey }, provider.clock(), { rp_id, public_key })
+      const event = eventBy('passkey added', { name, passkey }, { rp_id, public_key })
       return [undefined, event] as const
     })
     await begin(c, { passkey, key })

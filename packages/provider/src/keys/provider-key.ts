@@ -42,10 +42,15 @@ export interface KnownKey {
  * The key of a host that is at this database for the first time. It grants as every other does, so the trail says since
  * when, and who brought it (decision 0399).
  */
-export async function introduceKey(recording: Recording, key: SigningKey, author: Author): Promise<void> {
+export async function introduceKey(
+  recording: Recording,
+  key: SigningKey,
+  author: Author,
+  now: number,
+): Promise<void> {
   if (await isKnownKey(recording.database, key.did)) return
   await changeRecorded(recording, author, async (database) => {
-    await registerKey(database, key, author.at)
+    await registerKey(database, key, now)
     return { result: undefined, name: 'key added', detail: { did: key.did } }
   })
 }

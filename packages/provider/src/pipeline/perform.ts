@@ -30,7 +30,6 @@ export async function perform(provider: Provider, admitted: Admitted): Promise<A
   const intent: Intent = {
     kind: 'intent',
     op,
-    at: provider.clock(),
     app,
     agent,
     command,
@@ -43,7 +42,7 @@ export async function perform(provider: Provider, admitted: Admitted): Promise<A
   const { audit } = provider
   const about = { app, command, path: work.place.path }
   const record: Record = (happened) => {
-    const outcome: Outcome = { kind: 'outcome', op, at: provider.clock(), ...about, ...happened }
+    const outcome: Outcome = { kind: 'outcome', op, ...about, ...happened }
     return changes ? audit.append(outcome) : audit.noteLater(outcome)
   }
   await (changes ? audit.append(intent) : audit.note(intent))

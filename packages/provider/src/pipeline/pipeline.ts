@@ -209,7 +209,6 @@ function recordRefusal(
     .note({
       kind: 'refused',
       op: randomUUID(),
-      at: provider.clock(),
       app: app.id,
       agent,
       command,

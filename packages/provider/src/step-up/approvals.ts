@@ -252,7 +252,7 @@ export async function decideApproval(
     const proof = change.proof === null ? {} : { proof: change.proof }
     const detail = { ...aboutOf(row), ...proof, ...evidence }
     const name = decision === 'deny' ? 'approval denied' : APPROVAL_GIVEN
-    return [approvalOf({ ...row, ...change }, now), eventOf(name, by, now, detail)] as const
+    return [approvalOf({ ...row, ...change }, now), eventOf(name, by, detail)] as const
   }, noted)
 }
 
@@ -286,7 +286,7 @@ export async function takeBackNo(
       .where((of) => of.or([of('id', '=', id), of('meaning', '=', row.meaning)]))
       .execute()
     const detail = { ...aboutOf(row), ...evidence }
-    const event = eventOf('denial taken back', by, now, detail)
+    const event = eventOf('denial taken back', by, detail)
     return [approvalOf({ ...row, decided_at: null }, now), event] as const
   })
 }

@@ -72,7 +72,6 @@ export function testForged(at: StepUpPlace): void {
       audit.append({
         kind: 'intent',
         op: approval,
-        at: at.place.clock(),
         app: 'careful',
         agent: at.agent.key.did,
         command: '/filesystem/file/delete',

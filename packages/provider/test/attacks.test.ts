@@ -591,6 +591,53 @@ forbid (principal, action == Action::"/filesystem/file/delete", resource) when {
     expect(readFileSync(join(files, 'there'), 'utf8')).toBe('from')
   })
 
+  test('decision 0481: who may not read a file cannot put it where he may', async () => {
+    const prefix = parsePrefix(files)
+    const own = await place.agent('mover', [
+      { name: 'filesystem:subdir-read', prefix: parsePrefix(join(files, 'pub')) },
+      { name: 'filesystem:write-subdir', prefix },
+    ])
+    for (const name of ['priv', 'pub']) mkdirSync(join(files, name))
+    const secret = join(files, 'priv', 's')
+    writeFileSync(secret, 'secret')
+    symlinkSync(secret, join(files, 'pub', 'link'))
+    const there = join(files, 'pub', 's')
+    for (const command of ['/filesystem/file/move', '/filesystem/file/copy'] as const) {
+      const { status, code, message } = await send(own, command, { path: secret, destination: there })
+      expect({ status, code, message }).toEqual({
+        status: 403,
+        code: 'policy_denied',
+        message: `${command} on ${secret}: it would be open there to /filesystem/file/read, which is asked about it here: no policy permits it`,
+      })
+      expect([existsSync(secret), existsSync(there)]).toEqual([true, false])
+    }
+    const copyLink = { path: join(files, 'pub', 'link'), destination: there }
+    expect((await send(own, '/filesystem/file/copy', copyLink)).code).toBe('policy_denied')
+    // A link goes as a link, and who reads through it is asked about both names.
+    expect((await send(own, '/filesystem/file/move', copyLink)).code).toBe('ok')
+    expect((await send(own, '/filesystem/file/read', { path: there })).code).toBe('policy_denied')
+    const hidden = { path: secret, destination: join(files, 'priv', 't') }
+    expect((await send(own, '/filesystem/file/copy', hidden)).code).toBe('ok')
+    writeFileSync(join(files, 'pub', 'open'), 'open')
+    const open = { path: join(files, 'pub', 'open'), destination: join(files, 'pub', 'open too') }
+    expect((await send(own, '/filesystem/file/copy', open)).code).toBe('ok')
+  })
+
+  test('decision 0481: nor where a person would have to sign for reading it, unless one signs', async () => {
+    const own = await place.agent(
+      'careful-mover',
+      `permit (principal, action, resource);
+       forbid (principal, action == Action::"/filesystem/file/read", resource in Directory::"${join(files, 'kept')}")
+       unless { context has cosigner && context.cosigner };`,
+    )
+    mkdirSync(join(files, 'kept'))
+    writeFileSync(join(files, 'kept', 's'), 'secret')
+    const args = { path: join(files, 'kept', 's'), destination: join(files, 'free') }
+    expect((await send(own, '/filesystem/file/copy', args)).code).toBe('step_up_required')
+    expect((await send(own, '/filesystem/file/move', args)).code).toBe('step_up_required')
+    expect(existsSync(join(files, 'free'))).toBe(false)
+  })
+
   test('what is withheld below is not shown by tree or search, and not removed by a recursive delete', async () => {
     mkdirSync(join(files, 'mixed/secret'), { recursive: true })
     writeFileSync(join(files, 'mixed/open.txt'), 'needle')

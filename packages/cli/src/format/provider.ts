@@ -114,8 +114,9 @@ export const approvalJson = ({ id, state, app, agent, command, ...rest }: Approv
   }
 }
 
-const explanationJson = ({ verdict, decision, decided, permits }: PolicyExplanation): object => ({
+const explanationJson = ({ verdict, decision, decided, permits, besides }: PolicyExplanation): object => ({
   verdict,
+  decided_on: besides?.command ?? null,
   decided_by: decided,
   errors: decision.errors,
   permitted_once_signed_by: permits,
@@ -262,7 +263,7 @@ export function formatForeseen({ refusal, ...told }: Foreseen): string {
   return refusal ? `deny\n  ${refusal.code}: ${refusal.message}\nthe policy alone: ${policy}` : policy
 }
 
-function formatDecision({ verdict, decision, decided, permits }: PolicyExplanation): string {
+function formatDecision({ verdict, decision, decided, permits, besides }: PolicyExplanation): string {
   const why =
     decided.length > 0
       ? decided
@@ -273,7 +274,10 @@ function formatDecision({ verdict, decision, decided, permits }: PolicyExplanati
         : '  no statement permits it\n'
   const then =
     permits.length === 0 ? '' : `  once a person has signed: permitted by ${permits.map(show).join(', ')}\n`
-  return `${verdict === 'step_up' ? 'needs a person' : verdict}\n${why}${then}`
+  const also = besides
+    ? `  it would be open there to ${besides.command}, which is asked about it here:\n`
+    : ''
+  return `${verdict === 'step_up' ? 'needs a person' : verdict}\n${also}${why}${then}`
 }
 
 const indent = (text: string): string =>

@@ -52,13 +52,46 @@ export interface PolicyVerdict {
   readonly verdict: 'allow' | 'deny' | 'step_up'
   /** On the request as it is; for `step_up` it names what stands in the way. */
   readonly decision: PolicyDecision
+  /** What was asked besides the request, where that decided. */
+  readonly besides?: PolicyRequest
 }
+
+/**
+ * What comes of a request. Of a move or copy, what may be told of the file where it goes must be allowed where it is: who may
+ * not read a file cannot put it where he may (decision 0481).
+ */
+export function judge(policies: LoadedPolicies, request: PolicyRequest): PolicyVerdict {
+  let worst = judgeAlone(policies, request)
+  for (const besides of toldThere(policies, request)) {
+    const also = judgeAlone(policies, besides)
+    if (STRICTNESS[also.verdict] > STRICTNESS[worst.verdict]) worst = { ...also, besides }
+  }
+  return worst
+}
+
+const STRICTNESS = { allow: 0, step_up: 1, deny: 2 } as const
+
+/** The questions about the source. Of a link none: the link is moved, and who reads through it is asked about what it leads to. */
+function toldThere(
+  policies: LoadedPolicies,
+  { destination, cosigned = false, ...asked }: PolicyRequest,
+): PolicyRequest[] {
+  const { resource } = asked
+  if (!destination || resource.isLink === true) return []
+  const there = { ...resource, path: destination.path, exists: true }
+  return TELL_CONTENT.filter(
+    (command) => judgeAlone(policies, { ...asked, command, resource: there }).verdict !== 'deny',
+  ).map((command) => ({ ...asked, command, cosigned }))
+}
+
+/** Whoever has one of these is shown what is in a file. */
+const TELL_CONTENT = ['/filesystem/file/read', '/filesystem/file/search'] as const
 
 /**
  * SPEC 7.5: what needs a person's signature is not declared but found, by asking again as if there were one
  * (decision 0162). Costs a second decision only where the first is a no.
  */
-export function judge(policies: LoadedPolicies, request: PolicyRequest): PolicyVerdict {
+function judgeAlone(policies: LoadedPolicies, request: PolicyRequest): PolicyVerdict {
   const decision = decide(policies, request)
   if (decision.decision === 'allow') return { verdict: 'allow', decision }
   if (request.cosigned === true || decision.errors.length > 0) return { verdict: 'deny', decision }
@@ -81,7 +114,8 @@ export function explain(policies: LoadedPolicies, request: PolicyRequest): Polic
       const found = policies.statements.find((statement) => statement.id === id)
       return found ? [{ id, effect: found.effect, line: found.line, text: found.text }] : []
     })
+  const decisive = verdict.besides ?? request
   const permits =
-    verdict.verdict === 'step_up' ? decide(policies, { ...request, cosigned: true }).statements : []
+    verdict.verdict === 'step_up' ? decide(policies, { ...decisive, cosigned: true }).statements : []
   return { ...verdict, decided: whole(verdict.decision.statements), permits, permitting: whole(permits) }
 }

@@ -9,6 +9,8 @@ export interface Resource {
   readonly isDirectory: boolean
   readonly exists: boolean
   readonly size: number
+  /** A link itself, and not what it leads to. No policy is told. */
+  readonly isLink?: boolean
 }
 
 /** SPEC 7.4: everything here is built by the provider; nothing is copied from the agent's arguments unchecked. */

@@ -6,7 +6,7 @@ import { type PathPrefix, parsePrefix } from '../tokens/prefix.ts'
 export type Starter =
   | { readonly name: 'filesystem:read-only' }
   | { readonly name: 'filesystem:subdir-read'; readonly prefix: PathPrefix }
-  /** With `from`, files may also be moved and copied from there into `prefix`. */
+  /** Files are moved and copied inside `prefix`; with `from`, also from there into it. */
   | { readonly name: 'filesystem:write-subdir'; readonly prefix: PathPrefix; readonly from?: PathPrefix }
   /** Permits nothing: it takes away, from all file commands or from those that write. */
   | {
@@ -42,7 +42,7 @@ function textOf(starter: Starter): string {
     case 'filesystem:subdir-read':
       return statement(starter.name, 'permit', READS, when(inside('resource', starter.prefix)))
     case 'filesystem:write-subdir':
-      return writeSubdir(starter.name, starter.prefix, starter.from ?? starter.prefix)
+      return writeSubdir(starter.name, starter.prefix, starter.from)
     case 'filesystem:extension-filter':
       return extensionFilter(starter.name, starter.extensions, starter.applies ?? 'all')
     case 'filesystem:delete-step-up':
@@ -73,14 +73,19 @@ const DELETES: readonly Command[] = [
 ]
 const SIGNED = 'context has cosigner && context.cosigner'
 
-const writeSubdir = (name: string, to: PathPrefix, from: PathPrefix): string =>
+const writeSubdir = (name: string, to: PathPrefix, from: PathPrefix | undefined): string =>
   [
     statement(name, 'permit', WRITES, when(inside('resource', to))),
     statement(
       `${name}/transfer`,
       'permit',
       TRANSFERS,
-      when(inside('resource', from), inside('context.destination', to)),
+      when(
+        from === undefined
+          ? inside('resource', to)
+          : `(${inside('resource', to)} || ${inside('resource', from)})`,
+        inside('context.destination', to),
+      ),
     ),
   ].join('\n')
 

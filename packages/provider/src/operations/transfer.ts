@@ -100,8 +100,9 @@ function targetOf({ destination }: Transfer): Place {
  * signed for is replaced and moved as it was then, or not at all.
  */
 function termsOf(work: Transfer): MoveOptions {
-  const { args, destination, cosigned } = work
-  const source = signedVersion(work)
+  const { args, place, destination, cosigned } = work
+  // Of a link nobody was asked whether its content may be read: what goes is a link, still.
+  const source = place.stat?.kind === 'link' ? place.stat.version : signedVersion(work)
   const there = args.overwrite === true ? destination?.stat : undefined
   return {
     replace: there ? 'file' : 'nothing',

@@ -84,11 +84,12 @@ const resourceAt = (path: string, stat: Place['stat'], command: Command): Resour
   exists: stat !== undefined,
   isDirectory: stat ? stat.kind === 'directory' : command === '/filesystem/dir/create',
   size: stat?.kind === 'file' ? stat.size : 0,
+  ...(stat?.kind === 'link' ? { isLink: true } : {}),
 })
 
 function denied(
   { command, resource }: Pick<PolicyRequest, 'command' | 'resource'>,
-  { decision }: PolicyVerdict,
+  { decision, besides }: PolicyVerdict,
 ): Refusal {
   const { statements, errors } = decision
   const why =
@@ -97,5 +98,8 @@ function denied(
       : statements.length > 0
         ? `forbidden by ${statements.map(show).join(', ')}`
         : 'no policy permits it'
-  return new Refusal('policy_denied', `${command} on ${show(resource.path)}: ${why}`, { statements })
+  const what = besides
+    ? `it would be open there to ${besides.command}, which is asked about it here: ${why}`
+    : why
+  return new Refusal('policy_denied', `${command} on ${show(resource.path)}: ${what}`, { statements })
 }

@@ -129,9 +129,31 @@ test('use case 5: artefacts move from the build to the releases', () => {
       [
         ['file/move', '/build/out/app.tgz', 'allow', '/srv/releases/app.tgz'],
         ['file/copy', '/build/out/app.tgz', 'allow', '/srv/releases/app.tgz'],
+        ['file/move', '/srv/releases/app.tgz', 'allow', '/srv/releases/app-1.tgz'],
+        ['file/copy', '/srv/releases/app.tgz', 'allow', '/srv/releases/app-1.tgz'],
         ['file/move', '/srv/releases/app.tgz', 'deny', '/build/out/app.tgz'],
+        ['file/move', '/build/out/app.tgz', 'deny', '/build/out/app-1.tgz'],
         ['file/move', '/etc/passwd', 'deny', '/srv/releases/passwd'],
         ['file/write', '/build/out/app.tgz', 'deny'],
+      ],
+    ),
+  ).toEqual([])
+})
+
+test('starters combined: what may not be read is not moved or copied to where it may', () => {
+  expect(
+    wrong(
+      [
+        { name: 'filesystem:subdir-read', prefix: at('/ws/pub') },
+        { name: 'filesystem:write-subdir', prefix: at('/ws') },
+      ],
+      [
+        ['file/copy', '/ws/priv/s', 'deny', '/ws/pub/s'],
+        ['file/move', '/ws/priv/s', 'deny', '/ws/pub/s'],
+        ['file/copy', '/ws/priv/s', 'allow', '/ws/priv/t'],
+        ['file/move', '/ws/priv/s', 'allow', '/ws/other/s'],
+        ['file/copy', '/ws/pub/s', 'allow', '/ws/pub/t'],
+        ['file/move', '/ws/pub/s', 'allow', '/ws/priv/s'],
       ],
     ),
   ).toEqual([])

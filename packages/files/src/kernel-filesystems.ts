@@ -23,8 +23,8 @@ const KERNEL: ReadonlySet<number> = new Set([
 ])
 
 export interface DiskOptions {
-  /** By `FileStat.identity`: this directory is not entered either, under whichever name or mount it is met. */
-  readonly closed?: string
+  /** By `FileStat.identity`: such a directory is not entered either, under whichever name or mount it is met. */
+  readonly closed?: (identity: string) => boolean
 }
 
 /** SPEC 7.3: a directory below which nothing of the kernel is entered, wherever it is mounted. */
@@ -72,5 +72,5 @@ export class DiskDirectory implements Directory {
 function refusalOf(path: string, { closed }: DiskOptions): Error | undefined {
   if (KERNEL.has(statfsSync(path).type)) return new NotOnDisk()
   if (closed === undefined) return undefined
-  return describeStats(lstatSync(path, { bigint: true })).identity === closed ? new Closed() : undefined
+  return closed(describeStats(lstatSync(path, { bigint: true })).identity) ? new Closed() : undefined
 }

@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import {
   existsSync,
   lstatSync,
@@ -852,6 +852,34 @@ describe('the provider’s own directory', () => {
     const part = await place.agent('part', ANYTHING, { prefix: join(place.dataDir, 'agents') })
     const { code } = await send(part, '/filesystem/dir/list', { path: join(place.dataDir, 'agents') })
     expect(code).toBe('resource_out_of_scope')
+  })
+
+  test('nor a directory of it that is mounted elsewhere, also of an agent that came since', async () => {
+    const wallets = join(place.dataDir, 'agents')
+    const wallet = join(wallets, 'demo')
+    mkdirSync(wallet, { recursive: true, mode: 0o700 })
+    writeFileSync(join(wallet, 'agent.key'), 'secret', { mode: 0o600 })
+    for (const [what, name] of [
+      [wallets, 'mounted-wallets'],
+      [wallet, 'mounted-wallet'],
+    ] as const) {
+      const mounted = join(files, name)
+      mkdirSync(mounted)
+      if (spawnSync('mount', ['--bind', what, mounted]).status !== 0)
+        return void console.log('nothing can be mounted here: not tried')
+      try {
+        const key = join(mounted, ...(what === wallet ? [] : ['demo']), 'agent.key')
+        expect(readFileSync(key, 'utf8')).toBe('secret')
+        const { status, code } = await read(key)
+        expect({ status, code }).toEqual({ status: 403, code: 'not_permitted' })
+        const found = await send(agent, '/filesystem/file/search', { path: files, text: 'secret' })
+        expect(found.body.toString()).not.toContain('agent.key')
+        const direct = await place.agent(name, ANYTHING, { prefix: mounted })
+        expect((await send(direct, '/filesystem/file/read', { path: key })).code).toBe('not_permitted')
+      } finally {
+        spawnSync('umount', ['-l', mounted])
+      }
+    }
   })
 })
 

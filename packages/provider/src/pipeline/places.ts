@@ -13,6 +13,7 @@ import {
 } from '@cordon/policy'
 import { Refusal } from '../errors.ts'
 import { coversPath, type PathPrefix } from '../tokens/prefix.ts'
+import { OwnDirectory } from './own-directory.ts'
 
 /** Where a request's path really is: found by following links, used without following any (SPEC 6.4). */
 export interface Place {
@@ -43,11 +44,12 @@ export class Places {
   readonly #own: OwnDirectory
 
   constructor(dir: string) {
-    this.#own = openAmbientOwn(dir)
+    this.#own = OwnDirectory.openAmbient(dir)
   }
 
   /** What one request finds stays open until it ends, however many others come meanwhile. */
   visit(): Visit {
+    this.#own.lookAgain()
     const used = new Set<Held>()
     return {
       find: (prefix, path, meaning) => {
@@ -98,7 +100,7 @@ export class Places {
     if (coversPath(this.#own.path, prefix))
       throw new Refusal('resource_out_of_scope', `${show(prefix)} is the provider’s own`)
     const root = openAmbientRoot(prefix)
-    const anchor = openAmbientDiskAnchor(root.path, { closed: this.#own.identity })
+    const anchor = openAmbientDiskAnchor(root.path, { closed: (identity) => this.#own.holds(identity) })
     const held = { root, anchor, identity: anchor.stat(ROOT).identity, users: 0 }
     this.#makeRoom()
     this.#held.set(prefix, held)
@@ -130,21 +132,6 @@ function find({ root, anchor }: Held, prefix: PathPrefix, path: string, meaning:
       : locateObject(root, undefined, input, 'read')
   requireDisk(absolute)
   return { path: absolute, anchor, inside, stat: statOf(anchor, inside) }
-}
-
-/**
- * Where the provider's key, its database and the keys of agents are. Whoever could read it could sign for anybody, and
- * whoever could write it could approve for himself: no delegation and no policy reaches into it.
- */
-interface OwnDirectory {
-  readonly path: PathPrefix
-  readonly identity: string
-}
-
-function openAmbientOwn(dir: string): OwnDirectory {
-  const path = realpathSync.native(dir) as PathPrefix
-  const { dev, ino } = lstatSync(path, { bigint: true })
-  return { path, identity: `${dev}:${ino}` }
 }
 
 export function statOf(anchor: Anchor, inside: RelPath): FileStat | undefined {

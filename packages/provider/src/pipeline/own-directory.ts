@@ -1,0 +1,48 @@
+import { lstatSync, readdirSync, realpathSync } from 'node:fs'
+import { join } from 'node:path'
+import type { PathPrefix } from '../tokens/prefix.ts'
+
+/**
+ * Where the provider's key, its database and the keys of agents are. Whoever could read it could sign for anybody, and
+ * whoever could write it could approve for himself: no delegation and no policy reaches into it. Held by what its
+ * directories are, so that a bind mount of one of them is it, too, wherever it is.
+ */
+export class OwnDirectory {
+  readonly path: PathPrefix
+  #identities: ReadonlySet<string> = new Set()
+  #asOf = ''
+
+  private constructor(path: PathPrefix) {
+    this.path = path
+  }
+
+  static openAmbient(dir: string): OwnDirectory {
+    const own = new OwnDirectory(realpathSync.native(dir) as PathPrefix)
+    own.lookAgain()
+    return own
+  }
+
+  /** By `FileStat.identity`: it, or a directory below it. */
+  holds(identity: string): boolean {
+    return this.#identities.has(identity)
+  }
+
+  /** Before every request: an app that was made since has a wallet here. All is read again only when that changed something. */
+  lookAgain(): void {
+    const asOf = [this.path, join(this.path, 'agents')].map(changedAt).join(' ')
+    if (asOf === this.#asOf) return
+    this.#identities = new Set(directoriesFrom(this.path))
+    this.#asOf = asOf
+  }
+}
+
+const changedAt = (path: string): string =>
+  String(lstatSync(path, { bigint: true, throwIfNoEntry: false })?.mtimeNs)
+
+function* directoriesFrom(path: string): Generator<string> {
+  const stat = lstatSync(path, { bigint: true, throwIfNoEntry: false })
+  if (stat?.isDirectory() !== true) return // removed meanwhile
+  yield `${stat.dev}:${stat.ino}`
+  for (const entry of readdirSync(path, { withFileTypes: true }))
+    if (entry.isDirectory()) yield* directoriesFrom(join(path, entry.name))
+}

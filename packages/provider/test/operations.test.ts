@@ -3,6 +3,7 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   realpathSync,
   renameSync,
@@ -13,6 +14,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { type Command } from '../src/commands.ts'
+import { Refusal } from '../src/errors.ts'
 import { OPERATIONS, runOperation } from '../src/operations/index.ts'
 import { type Answer, HalfDone, type Work } from '../src/operations/operation.ts'
 import { surveyWork } from '../src/step-up/survey.ts'
@@ -116,6 +118,31 @@ describe('SPEC 7.5 what a person is shown is what is signed for', () => {
       code: 'changed',
     })
   })
+})
+
+test.each([
+  ['timed_out', 504],
+  ['client_gone', 499],
+] as const)('SPEC 7.3 a recursive delete that is stopped half-way says by what: %s', async (code, status) => {
+  mkdirSync(at('many'), { recursive: true })
+  for (let i = 0; i < 700; i++) put(`many/${i}`, 'x')
+  const work = workFor('/filesystem/dir/delete_recursive', { path: at('many') }, false)
+  const stopOnceBegun = (): void => {
+    if (readdirSync(at('many')).length === 700) return void setImmediate(stopOnceBegun)
+    work.deadline.abort(new Refusal(code, 'it was stopped'))
+  }
+  setImmediate(stopOnceBegun)
+  const error = await run('/filesystem/dir/delete_recursive', work).catch((thrown: unknown) => thrown)
+  const left = readdirSync(at('many')).length
+  expect(left).toBeGreaterThan(0)
+  expect(error).toBeInstanceOf(HalfDone)
+  expect(error).toMatchObject({
+    code,
+    status,
+    message: `${700 - left} of 701 entries are gone: it was stopped`,
+    detail: { half_done: { entries: left + 1 } },
+  })
+  rmSync(at('many'), { recursive: true })
 })
 
 describe('SPEC 7.2 a recursive delete takes what it looked at, and nothing else', () => {

@@ -1,9 +1,9 @@
 import { createHash, hash } from 'node:crypto'
-import { type FileStat, isTempName, type WalkEntry } from '@cordon/files'
+import { type FileError, type FileStat, isTempName, type WalkEntry } from '@cordon/files'
 import { joinRel, type RelPath, ROOT, show } from '@cordon/policy'
 import type { Command } from '../commands.ts'
 import { Refusal } from '../errors.ts'
-import type { Place } from '../pipeline/places.ts'
+import { asRefusal, type Place } from '../pipeline/places.ts'
 import { Capped } from './capped.ts'
 import { requireSignedAnswer } from './content.ts'
 import { HalfDone, type Operation, type Work } from './operation.ts'
@@ -176,21 +176,27 @@ export const deleteRecursively: Operation<'/filesystem/dir/delete_recursive'> = 
     const removal = await place.anchor.removeTree(place.inside, { signal: deadline.signal, only: holds })
     const gone = removal.files + removal.others + removal.directories
     if (removal.failed && gone === 0) throw removal.failed
-    if (removal.failed)
-      throw new HalfDone(
-        removal.failed.code === 'FILE_CHANGED' ? 'changed' : 'failed',
-        `${gone} of ${files + directories + 1} entries are gone: ${removal.failed.message}`,
-        {
-          before,
-          after: { entries: files + directories + 1 - gone },
-        },
-      )
+    if (removal.failed) {
+      const { code, message } = whyEnded(removal.failed, work)
+      const all = files + directories + 1
+      throw new HalfDone(code, `${gone} of ${all} entries are gone: ${message}`, {
+        before,
+        after: { entries: all - gone },
+      })
+    }
     return {
       answer: { kind: 'json', value: { ...told, deleted: place.path } },
       before,
       after: { entries: 0 },
     }
   },
+}
+
+/** What was stopped says only that; why, is known to the deadline (SPEC 7.3: 504 when time was up). */
+function whyEnded(failed: FileError, { deadline, place }: Work<Command>): Refusal {
+  if (failed.code === 'FILE_STOPPED' && deadline.reason) return deadline.reason
+  const refusal = asRefusal(failed, place.path)
+  return refusal instanceof Refusal ? refusal : new Refusal('failed', failed.message)
 }
 
 /** What is withheld below is not removed with the rest: nothing is. A signature is for all of it. */

@@ -1,6 +1,8 @@
 import { join } from 'node:path'
+import { show } from '@cordon/policy'
 import {
   type App,
+  AppError,
   createApp,
   findApp,
   listApps,
@@ -39,6 +41,7 @@ import {
   takeBackNo,
 } from './step-up/approvals.ts'
 import { type Foreseen, foresee } from './pipeline/foresee.ts'
+import { OwnDirectory } from './pipeline/own-directory.ts'
 import { linkUrl, makeLink } from './passkeys/links.ts'
 import { listPasskeys, type Passkey, removePasskey } from './passkeys/passkeys.ts'
 import { parseSite } from './console/site.ts'
@@ -131,6 +134,10 @@ export class Admin {
     const delegation = await this.#change(async (database, now) => {
       const made = await mintFor(database, currentProviderKey(this.dir), app, terms, now)
       const { cid, prefix, command, expires } = made
+      if (OwnDirectory.openAmbient(this.dir).covers(prefix))
+        throw new AppError(
+          `${show(prefix)} is the provider’s own directory, or in it: nothing of it is served`,
+        )
       return { result: made, name: 'delegation minted', detail: { app: id, cid, prefix, command, expires } }
     })
     const token = sealDelegations([delegation])

@@ -1,8 +1,16 @@
 import { hash } from 'node:crypto'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { Admin } from '../src/admin.ts'
+import { findApp } from '../src/apps/app.ts'
+import { mintFor } from '../src/apps/delegations.ts'
 import { readLast } from '../src/audit/read.ts'
+import { openAmbientProviderKey } from '../src/keys/provider-key.ts'
+import { Places } from '../src/pipeline/places.ts'
+import { parsePrefix } from '../src/tokens/prefix.ts'
 import { type Agent, ANYTHING, content, send, TestPlace } from './place.ts'
 
 let place: TestPlace
@@ -62,6 +70,105 @@ test('of move and copy an error says which of the two paths it is about', async 
       `cannot ${verb} ${at('a')}: ${at('b')} exists already, and is replaced only with \`overwrite\``,
     )
     expect(await ask(at('none/b'))).toBe(`cannot ${verb} ${at('a')}: there is no directory ${at('none')}`)
+  }
+})
+
+test('of a move or copy onto what is no file, the destination is told, and no flag that would not help', async () => {
+  const socket = createServer().listen(at('socket'))
+  await once(socket, 'listening')
+  mkdirSync(at('taken'))
+  try {
+    for (const verb of ['move', 'copy'] as const)
+      for (const [name, kind] of [
+        ['socket', 'socket'],
+        ['taken', 'directory'],
+      ] as const)
+        for (const [overwrite, code] of [
+          [false, 'already_exists'],
+          [true, 'wrong_kind'],
+        ] as const) {
+          const args = { path: at('a'), destination: at(name), overwrite }
+          const told = await send(agent, `/filesystem/file/${verb}`, args)
+          expect([told.status, told.code, told.message, told.error['path']]).toEqual([
+            409,
+            code,
+            `cannot ${verb} ${at('a')}: ${at(name)} exists already, and is a ${kind}: only a file is replaced`,
+            at(name),
+          ])
+        }
+  } finally {
+    socket.close()
+  }
+})
+
+test('a name that no file can have is a bad request, and not out of scope', async () => {
+  const path = at('n'.repeat(256))
+  const told = await send(agent, '/filesystem/file/read', { path })
+  expect([told.status, told.code]).toEqual([400, 'bad_request'])
+  expect(told.message).toMatch(/: no file can have this name \(a component is too long\)$/)
+})
+
+/** For what root may do anyway. */
+function asOrdinaryUser<T>(act: () => T): T {
+  if (process.geteuid?.() !== 0) return act()
+  process.seteuid!(65534)
+  try {
+    return act()
+  } finally {
+    process.seteuid!(0)
+  }
+}
+
+test('errors.md: what the provider’s own user may not look at is not_permitted, at a request and at the mint', async () => {
+  const top = realpathSync(mkdtempSync('/tmp/cordon-closed-')) // anybody gets as far as this
+  chmodSync(top, 0o755)
+  for (const name of ['own', 'files', 'files/closed', 'files/closed/inner'])
+    mkdirSync(join(top, name), { mode: 0o755 })
+  chmodSync(join(top, 'files/closed'), 0)
+  const places = new Places(join(top, 'own'))
+  const visit = places.visit()
+  const find = (prefix: string, path: string): unknown => {
+    try {
+      return visit.find(parsePrefix(join(top, prefix)), join(top, path), 'object')
+    } catch (error) {
+      return error
+    }
+  }
+  try {
+    const inner = 'files/closed/inner'
+    for (const prefix of ['files', inner])
+      expect(asOrdinaryUser(() => find(prefix, `${inner}/f`))).toMatchObject({
+        code: 'not_permitted',
+        status: 403,
+        message: `${join(top, prefix === inner ? inner : `${inner}/f`)} lies where the provider’s own user may not look`,
+      })
+    const minted = (prefix: string): Promise<unknown> =>
+      asOrdinaryUser(() => mintFor(place.database, key, app, { prefix: join(top, prefix) }, place.clock()))
+    const key = openAmbientProviderKey(place.dataDir)
+    const app = await findApp(place.database, 'told')
+    await expect(minted(inner)).rejects.toThrow(
+      `${join(top, inner)} cannot be looked at: this user, who serves it, has no permission`,
+    )
+    await expect(minted('files/none')).rejects.toThrow(`${join(top, 'files/none')} does not exist`)
+  } finally {
+    visit.end()
+    places.close()
+    chmodSync(join(top, 'files/closed'), 0o755)
+    rmSync(top, { recursive: true })
+  }
+})
+
+test('nothing of the provider’s own directory is minted', async () => {
+  const admin = await Admin.open({ choice: place.choice, dir: place.dataDir, by: 'the test' })
+  try {
+    mkdirSync(join(place.dataDir, 'agents'), { recursive: true, mode: 0o700 })
+    for (const prefix of [place.dataDir, join(place.dataDir, 'agents')])
+      await expect(admin.mint('told', { prefix })).rejects.toThrow(
+        `${prefix} is the provider’s own directory, or in it: nothing of it is served`,
+      )
+    expect((await admin.delegations('told')).map(({ prefix }) => prefix)).toEqual([place.files])
+  } finally {
+    await admin.close()
   }
 })
 

@@ -25,11 +25,14 @@ export const register: Register = (parser, world) => {
     .action(async (op: string | undefined, flags: ShowFlags) => {
       const { app } = flags
       if (op !== undefined && app !== undefined) throw new UsageError('give an operation or --app, not both')
-      const records = await asAdmin(world, flags, async ({ database: { queries } }) =>
-        op === undefined
-          ? readLast(queries, parseCount(flags.count), app === undefined ? {} : { app })
-          : collect(readRecords(queries, { op })),
-      )
+      const records = await asAdmin(world, flags, async (admin) => {
+        const { queries } = admin.database
+        if (op !== undefined) return collect(readRecords(queries, { op }))
+        const found = await readLast(queries, parseCount(flags.count), app === undefined ? {} : { app })
+        // One that was removed still has its records; one that never was has none.
+        if (app !== undefined && found.length === 0) await admin.app(app)
+        return found
+      })
       if (op !== undefined && records.length === 0) throw new UsageError(`there is no operation ${show(op)}`)
       if (flags.json) return writeJson(world, records.map(recordJson))
       world.out.write(formatTable(records.map(recordRow)))

@@ -4,7 +4,14 @@ import type { Register } from '../command.ts'
 import { appJson, delegationJson, formatApp, formatApps, formatKeys, keyJson } from '../format/provider.ts'
 import { isoTime } from '../format/text.ts'
 import { repeatable } from '../options.ts'
-import { asAdmin, asFirstAdmin, parseDuration, providerCommand, type ProviderFlags } from '../provider.ts'
+import {
+  asAdmin,
+  asFirstAdmin,
+  parseCommand,
+  parseDuration,
+  providerCommand,
+  type ProviderFlags,
+} from '../provider.ts'
 import { UsageError, writeJson } from '../report.ts'
 import { parseStarter, starterText } from '../starters.ts'
 
@@ -114,12 +121,15 @@ const registerMint: Register = (parser, world) => {
   providerCommand(parser, 'mint', 'delegate a directory to an app, signed by the provider')
     .requiredOption('--app <name>', 'to whom')
     .requiredOption('--prefix <directory>', 'what: an absolute path without links')
-    .option('--command <command>', 'which commands: /filesystem, /filesystem/dir, /filesystem/file/read …')
+    .option('--command <command>', 'which commands: file_read, /filesystem/dir, /filesystem …')
     .option('--ttl <duration>', 'for how long: 90s, 15m, 12h, 30d (default: 30d)')
     .action(async ({ app, prefix, command, ttl, ...flags }: MintFlags) => {
       const terms = {
         prefix,
-        ...(command === undefined ? {} : { command }),
+        // A scope such as /filesystem/dir is no command, but grants some.
+        ...(command === undefined
+          ? {}
+          : { command: command.startsWith('/') ? command : parseCommand(command) }),
         ...(ttl === undefined ? {} : { ttlSeconds: parseDuration(ttl) }),
       }
       const { delegation, token } = await asAdmin(world, flags, (admin) => admin.mint(app, terms))

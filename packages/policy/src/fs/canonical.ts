@@ -100,5 +100,5 @@ function unresolvable(input: string, error: unknown): Error {
   const code = errorCode(error)
   if (code === 'ENAMETOOLONG') return new InvalidPathError(input, 'a component is too long')
   if (code === 'ELOOP') return new UnresolvableError(input, `more than ${MOST_HOPS} links, or a loop of them`)
-  return new UnresolvableError(input, code ?? String(error))
+  return new UnresolvableError(input, code ?? String(error), code)
 }

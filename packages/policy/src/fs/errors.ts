@@ -26,9 +26,11 @@ export class InvalidPathError extends FsAccessError {
   readonly code = 'PATH_INVALID'
   readonly fault = 'input'
   readonly input: string
+  readonly reason: string
   constructor(input: string, reason: string) {
     super(`invalid path: ${quote(input)} (${reason})`)
     this.input = input
+    this.reason = reason
   }
 }
 
@@ -65,10 +67,13 @@ export class UnresolvableError extends FsAccessError {
   readonly fault = 'target'
   readonly input: string
   readonly reason: string
-  constructor(input: string, reason: string) {
+  /** What the system said, where it was the system that refused. */
+  readonly errno: string | undefined
+  constructor(input: string, reason: string, errno?: string) {
     super(`cannot resolve path: ${show(input)} (${reason})`)
     this.input = input
     this.reason = reason
+    this.errno = errno
   }
 }
 

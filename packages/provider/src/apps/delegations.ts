@@ -1,4 +1,4 @@
-import { lstatSync, realpathSync } from 'node:fs'
+import { lstatSync, realpathSync, type Stats } from 'node:fs'
 import { show } from '@cordon/policy'
 import { isCommandScope } from '../commands.ts'
 import type { Database } from '../storage/database.ts'
@@ -50,12 +50,25 @@ export async function mintFor(
 
 /** SPEC 7.3: a prefix that is a link, or below one, could be led elsewhere later. Checked again at every request. */
 function requireDirectory(prefix: string): void {
-  const stat = lstatSync(prefix, { throwIfNoEntry: false })
-  if (!stat) throw new AppError(`${show(prefix)} does not exist`)
-  const real = realpathSync.native(prefix)
+  const { stat, real } = lookAt(prefix)
   if (real !== prefix)
     throw new AppError(`${show(prefix)} is, or lies below, a symbolic link; mint for ${show(real)}`)
   if (!stat.isDirectory()) throw new AppError(`${show(prefix)} is not a directory`)
+}
+
+function lookAt(prefix: string): { readonly stat: Stats; readonly real: string } {
+  try {
+    return { stat: lstatSync(prefix), real: realpathSync.native(prefix) }
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    throw new AppError(
+      code === 'ENOENT' || code === 'ENOTDIR'
+        ? `${show(prefix)} does not exist`
+        : code === 'EACCES'
+          ? `${show(prefix)} cannot be looked at: this user, who serves it, has no permission`
+          : `${show(prefix)} cannot be looked at (${code ?? String(error)})`,
+    )
+  }
 }
 
 export interface Issued {

@@ -39,7 +39,7 @@ export function requirePossible(
       if (kind === 'directory')
         throw new Refusal('wrong_kind', `a directory is not ${verb === 'move' ? 'moved' : 'copied'}`)
       const { overwrite }: AnyArgs = args
-      if (destination?.stat && overwrite !== true) throw destinationExists(verb, place.path, destination.path)
+      if (destination) requireReplaceable(verb, place, destination, overwrite === true)
       return
     }
     case '/filesystem/file/write':
@@ -79,6 +79,22 @@ function kindAt(anchor: Place['anchor'], at: RelPath): EntryKind | undefined {
 
 function requireThere(kind: EntryKind | undefined): void {
   if (kind === undefined) throw new Refusal('not_found', 'there is nothing with that name')
+}
+
+/** SPEC 7.2: only a file is replaced, and only when that was asked for. Said of the destination, which it is about. */
+function requireReplaceable(
+  verb: 'move' | 'copy',
+  { path }: Place,
+  { path: destination, stat }: Place,
+  overwrite: boolean,
+): void {
+  if (!stat || (stat.kind === 'file' && overwrite)) return
+  if (stat.kind === 'file') throw destinationExists(verb, path, destination)
+  throw new Refusal(
+    overwrite ? 'wrong_kind' : 'already_exists',
+    `cannot ${verb} ${show(path)}: ${show(destination)} exists already, and is a ${stat.kind}: only a file is replaced`,
+    { path: destination },
+  )
 }
 
 export const destinationExists = (verb: 'move' | 'copy', path: string, destination: string): Refusal =>

@@ -1,6 +1,6 @@
-import { lstatSync, readdirSync, realpathSync } from 'node:fs'
+import { type BigIntStats, lstatSync, readdirSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
-import type { PathPrefix } from '../tokens/prefix.ts'
+import { coversPath, type PathPrefix } from '../tokens/prefix.ts'
 
 /**
  * Where the provider's key, its database and the keys of agents are. Whoever could read it could sign for anybody, and
@@ -27,6 +27,13 @@ export class OwnDirectory {
     return this.#identities.has(identity)
   }
 
+  /** Whether a directory is it or lies in it, by its name or by what it is. */
+  covers(directory: PathPrefix): boolean {
+    if (coversPath(this.path, directory)) return true
+    const stat = lstatSync(directory, { bigint: true, throwIfNoEntry: false })
+    return stat !== undefined && this.holds(identityOf(stat))
+  }
+
   /** Before every request: an app that was made since has a wallet here. All is read again only when that changed something. */
   lookAgain(): void {
     const asOf = [this.path, join(this.path, 'agents')].map(changedAt).join(' ')
@@ -39,10 +46,12 @@ export class OwnDirectory {
 const changedAt = (path: string): string =>
   String(lstatSync(path, { bigint: true, throwIfNoEntry: false })?.mtimeNs)
 
+const identityOf = ({ dev, ino }: BigIntStats): string => `${dev}:${ino}`
+
 function* directoriesFrom(path: string): Generator<string> {
   const stat = lstatSync(path, { bigint: true, throwIfNoEntry: false })
   if (stat?.isDirectory() !== true) return // removed meanwhile
-  yield `${stat.dev}:${stat.ino}`
+  yield identityOf(stat)
   for (const entry of readdirSync(path, { withFileTypes: true }))
     if (entry.isDirectory()) yield* directoriesFrom(join(path, entry.name))
 }

@@ -2,6 +2,7 @@ import { lstatSync, realpathSync } from 'node:fs'
 import { type Anchor, FileError, type FileStat, openAmbientDiskAnchor } from '@cordon/files'
 import {
   FsAccessError,
+  InvalidPathError,
   type Location,
   locateEntry,
   locateObject,
@@ -10,6 +11,7 @@ import {
   type Root,
   ROOT,
   show,
+  UnresolvableError,
 } from '@cordon/policy'
 import { Refusal } from '../errors.ts'
 import { coversPath, type PathPrefix } from '../tokens/prefix.ts'
@@ -79,7 +81,8 @@ export class Places {
     let real: string
     try {
       real = realpathSync.native(prefix)
-    } catch {
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'EACCES') throw notPermitted(prefix)
       throw new Refusal('not_found', `the delegation’s directory ${show(prefix)} does not exist`)
     }
     if (real !== prefix)
@@ -155,8 +158,14 @@ function requireDisk(path: string): void {
 
 const KERNELS = /^\/(?:proc|sys|dev)(?:\/|$)/
 
+const notPermitted = (path: string): Refusal =>
+  new Refusal('not_permitted', `${show(path)} lies where the provider’s own user may not look`, { path })
+
 /** What finding or touching a file can end with, as the provider's own answers. */
 export function asRefusal(error: unknown, path: string): unknown {
+  if (error instanceof InvalidPathError)
+    return new Refusal('bad_request', `${show(path)}: no file can have this name (${error.reason})`, { path })
+  if (error instanceof UnresolvableError && error.errno === 'EACCES') return notPermitted(path)
   if (error instanceof FsAccessError)
     return new Refusal('resource_out_of_scope', `${show(path)} is out of scope: ${error.message}`, { path })
   if (!(error instanceof FileError)) return error

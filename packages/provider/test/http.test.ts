@@ -75,8 +75,21 @@ describe('SPEC 7.2 content', () => {
     const whole = await read({})
     expect([whole.status, whole.headers.get('etag')]).toEqual([200, `"${hash('sha256', '0123456789')}"`])
     expect((await read({ start: 8, length: 100 })).body.toString()).toBe('89')
-    expect((await read({ start: 10 })).body.toString()).toBe('')
-    expect(await read({ start: 11 })).toMatchObject({ status: 416, code: 'range_not_satisfiable' })
+    for (const empty of [{ start: 10 }, { start: 11 }, { length: 0 }, { start: 3, length: 0 }]) {
+      const { status, code, headers, error, message } = await read(empty)
+      expect([status, code, headers.get('content-range'), error['size'], message]).toEqual([
+        416,
+        'range_not_satisfiable',
+        'bytes */10', // RFC 9110 15.5.17
+        10,
+        'there is no byte in that range: the file has 10',
+      ])
+    }
+    writeFileSync(path, '')
+    for (const whole of [{}, { start: 0 }, { length: 0 }, { length: 5 }])
+      expect(await read(whole)).toMatchObject({ status: 200, body: Buffer.alloc(0) })
+    expect((await read({ start: 1 })).headers.get('content-range')).toBe('bytes */0')
+    writeFileSync(path, '0123456789')
     expect((await read({ start: -1 })).code).toBe('args_invalid')
   })
 

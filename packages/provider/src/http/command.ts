@@ -57,7 +57,7 @@ function asAnswer(served: Served, error: unknown): Refusal {
 }
 
 function refuse(incoming: IncomingMessage, outgoing: ServerResponse, refusal: Refusal): void {
-  const wait = refusal.detail['retry_after_seconds']
+  const { retry_after_seconds: wait, size } = refusal.detail
   const text = JSON.stringify(bodyOf(refusal))
   const unread = !incoming.complete && !incoming.destroyed
   outgoing.writeHead(refusal.status, {
@@ -65,6 +65,7 @@ function refuse(incoming: IncomingMessage, outgoing: ServerResponse, refusal: Re
     'content-length': Buffer.byteLength(text),
     ...(unread ? { connection: 'close' } : {}),
     ...(typeof wait === 'number' ? { 'retry-after': String(wait) } : {}),
+    ...(refusal.code === 'range_not_satisfiable' ? { 'content-range': `bytes */${String(size)}` } : {}),
   })
   if (!unread) return void outgoing.end(text)
   outgoing.write(text)
@@ -85,7 +86,7 @@ async function send(outgoing: ServerResponse, answer: Answer): Promise<void> {
     'content-type': 'application/octet-stream',
     'content-length': length,
     ...(sha256 === undefined ? {} : { etag: `"${sha256}"` }),
-    ...(partial && length > 0 ? { 'content-range': `bytes ${start}-${start + length - 1}/${size}` } : {}),
+    ...(partial ? { 'content-range': `bytes ${start}-${start + length - 1}/${size}` } : {}),
   })
   if ('pieces' in content) await sendPieces(outgoing, content, length)
   else outgoing.end(content)

@@ -14,8 +14,12 @@ export const readFile: Operation<'/filesystem/file/read'> = {
       requireSignedVersion(work, file.stat.version)
       const { size } = file.stat
       const { start = 0, length: wanted = Number.MAX_SAFE_INTEGER } = args
-      if (start > size) throw new Refusal('range_not_satisfiable', `the file has ${size} bytes`, { size })
-      const length = Math.min(wanted, size - start)
+      const length = Math.max(0, Math.min(wanted, size - start))
+      // RFC 9110 14.1.2, 15.5.17: no answer says which part of a file no byte of it is.
+      if (start > size || (length === 0 && size > 0))
+        throw new Refusal('range_not_satisfiable', `there is no byte in that range: the file has ${size}`, {
+          size,
+        })
       const whole = size <= SMALL_BYTES ? file.readAll() : undefined
       const sha256 = whole
         ? hash('sha256', whole)

@@ -132,6 +132,22 @@ describe('SPEC 7.3 the path prefix', () => {
     },
   )
 
+  test('a name that no listing shows is nobody’s: of a file, a directory on the way, a destination', async () => {
+    const hidden = join(files, '.cordon-tmp-mine')
+    const asked = await Promise.all([
+      send(agent, '/filesystem/file/write', { path: hidden, ...content('x') }, { body: 'x' }),
+      send(agent, '/filesystem/dir/create', { path: hidden }),
+      send(agent, '/filesystem/dir/create', { path: join(hidden, 'a'), parents: true }),
+      send(agent, '/filesystem/file/copy', { path: join(files, 'a.txt'), destination: hidden }),
+      read(hidden),
+    ])
+    expect(asked.map(({ status, code }) => [status, code])).toEqual(Array(5).fill([400, 'bad_request']))
+    expect(asked[0]!.message).toBe(
+      `${hidden}: names like .cordon-tmp-mine are for files that the provider is still writing; take another`,
+    )
+    expect(readdirSync(files).filter((name) => isTempName(name))).toEqual([])
+  })
+
   test('the destination is held to the same', async () => {
     const args = { path: join(files, 'a.txt'), destination: '/etc/cordon-test' }
     expect((await send(agent, '/filesystem/file/copy', args)).code).toBe('resource_out_of_scope')

@@ -292,6 +292,24 @@ describe.each(ENGINES)('%s', (engine, fresh) => {
       ])
     })
 
+    test('checkpoints that were taken out, by the one that the host’s own witness has, too', async () => {
+      const { database, key } = await chain()
+      const witness = await makeCheckpoint(database, key, 9)
+      expect((await verifyAudit(database, witness)).problems).toEqual([])
+      await database.queries.deleteFrom('audit_checkpoints').execute()
+      expect(await verifyAudit(database, witness)).toMatchObject({
+        ok: false,
+        checkpoints: 0,
+        problems: [
+          {
+            seq: 8,
+            kind: 'checkpoint',
+            detail: 'this host’s witness has a checkpoint here, and the database has it no more',
+          },
+        ],
+      })
+    })
+
     test('nothing is signed any more once what the witness saw is gone, however long the chain has become', async () => {
       const { database, key } = await chain()
       const witness = await makeCheckpoint(database, key, 9)

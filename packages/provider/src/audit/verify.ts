@@ -37,6 +37,7 @@ export async function verifyAudit(
   }
   const signers = new Set<string>((await listKeys(database)).map(({ did }) => did))
   const checkpoints = await readCheckpoints(database)
+  const kept = new Set(checkpoints.map(({ seq }) => seq))
   const expected = new Map(checkpoints.map((each) => [each.seq, each]))
   for (const each of checkpoints)
     if (!isAuthentic(each, signers))
@@ -62,6 +63,13 @@ export async function verifyAudit(
         seq: record.seq,
         kind: 'forked',
         detail: `a checkpoint of ${new Date(signed.at).toISOString()} signed another record here`,
+      })
+    // It is in the database before it is in the witness, so somebody took it out.
+    if (signed && signed === witness && signed.hash === record.hash && !kept.has(record.seq))
+      report({
+        seq: record.seq,
+        kind: 'checkpoint',
+        detail: 'this host’s witness has a checkpoint here, and the database has it no more',
       })
     const body = parseBody(record.body)
     if (body) {

@@ -9,7 +9,7 @@ import { policiesOf, PolicyRefused } from '../policies/store.ts'
 import type { Database } from '../storage/database.ts'
 import { coversPath, parsePrefix, type PathPrefix } from '../tokens/prefix.ts'
 import { requireEnabled } from './pipeline.ts'
-import { requireBelowPrefix, requireInScope, requireNoMetacharacters } from './scope.ts'
+import { requireBelowPrefix, requireInScope, requireNoMetacharacters, requireNoTempName } from './scope.ts'
 
 export interface Foreseen extends PolicyExplanation {
   /** Of the whole order of checks: a no before the policy is a no. */
@@ -41,6 +41,7 @@ export async function foresee(database: Database, request: PolicyRequest, now: n
     const live = liveFor(await listDelegations(database, id), command, now)
     const prefix = requireDelegated(live, command, paths, changes)
     for (const path of paths) requireNoMetacharacters(path)
+    for (const path of paths) requireNoTempName(path)
     if (changes && told.verdict !== 'deny') for (const path of paths) requireBelowPrefix(prefix, path)
     return { ...told, answer: told.verdict, refusal: undefined }
   } catch (error) {

@@ -20,7 +20,7 @@ import { type Asker, decideRequest, type Found, mayAlso } from './decide.ts'
 import { perform } from './perform.ts'
 import type { Lease } from './limits.ts'
 import { asRefusal, type Meaning, type Place, type Visit } from './places.ts'
-import { requireBelowPrefix, requireInScope, requireNoMetacharacters } from './scope.ts'
+import { requireBelowPrefix, requireInScope, requireNoMetacharacters, requireNoTempName } from './scope.ts'
 
 /** What follows a request. Each piece counts until the next is asked for. */
 export interface Body extends AsyncIterable<Uint8Array> {
@@ -129,6 +129,7 @@ async function decide(
   const paths = [args.path, ...(args.destination === undefined ? [] : [args.destination])]
   for (const path of paths) requireInScope(prefix, path)
   for (const path of paths) requireNoMetacharacters(path)
+  for (const path of paths) requireNoTempName(path)
 
   const { meaning, changes } = OPERATIONS[command]
   const source = find(visit, prefix, args.path, meaning)

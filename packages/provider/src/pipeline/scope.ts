@@ -1,3 +1,4 @@
+import { isTempName } from '@cordon/files'
 import { show } from '@cordon/policy'
 import { Refusal } from '../errors.ts'
 import { coversPath, type PathPrefix } from '../tokens/prefix.ts'
@@ -40,6 +41,20 @@ export function requireNoMetacharacters(path: string): void {
   throw new Refusal(
     'path_metacharacter',
     `${show(path)} contains ${found === undefined ? 'invalid Unicode' : show(found)}, which no path may have here`,
+    { path },
+  )
+}
+
+/**
+ * SPEC 6.4: names of files that are half written are in no listing, so nobody can have one for a file of his own: it would be
+ * there, and nobody would see it.
+ */
+export function requireNoTempName(path: string): void {
+  const name = path.split('/').find(isTempName)
+  if (name === undefined) return
+  throw new Refusal(
+    'bad_request',
+    `${show(path)}: names like ${show(name)} are for files that the provider is still writing; take another`,
     { path },
   )
 }

@@ -398,6 +398,30 @@ test('further arguments count for a file, too', () => {
   expect(readFileSync(path, 'utf8')).toBe('new')
 })
 
+test('mint takes a command as call does, and says what it will not delegate; an unknown app has no trail', () => {
+  said(run('provider', 'app', 'create', 'reader'))
+  const mint = (...args: string[]): Ended => run('provider', 'mint', '--app', 'reader', ...args)
+  for (const command of ['file_read', '/filesystem/dir'])
+    expect(mint('--prefix', files, '--command', command).code).toBe(0)
+  const { delegations } = JSON.parse(said(run('provider', 'app', 'show', 'reader', '--json'))) as {
+    delegations: { command: string }[]
+  }
+  expect(delegations.map(({ command }) => command).toSorted()).toEqual([
+    '/filesystem/dir',
+    '/filesystem/file/read',
+  ])
+  const own = join(home, '.local/share/cordon/provider')
+  for (const prefix of [own, join(own, 'agents')])
+    expect(mint('--prefix', prefix)).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: `cordon: ${prefix} is the provider’s own directory, or in it: nothing of it is served\n`,
+    })
+  expect(run('audit', 'show', '--app', 'nope')).toMatchObject({ code: 2, stdout: '' })
+  expect(run('audit', 'show', '--app', 'nope').stderr).toMatch(/^cordon: there is no app nope/)
+  expect(said(run('audit', 'show', '--app', 'reader'))).toContain('reader')
+})
+
 test('SPEC 7.4 an app has several policies by name, and explain is told what it cannot see', () => {
   said(run('provider', 'app', 'create', 'several'))
   expect(run('provider', 'mint', '--app', 'several', '--prefix', files).code).toBe(0)
@@ -614,7 +638,7 @@ test('SPEC 7.6 the audit verifies, is shown and exported', () => {
     'elsewhere',
   ])
   expect(said(run('audit', 'show', '-n', '999'))).not.toMatch(/binding|proof|signature/)
-  expect(said(run('audit', 'show', '--app', 'nobody'))).toBe('')
+  expect(run('audit', 'show', '--app', 'nobody').stderr).toMatch(/^cordon: there is no app nobody; /)
   expect(run('audit', 'show', removed.op!, '--app', 'demo').stderr).toBe(
     'cordon: give an operation or --app, not both\n',
   )

@@ -86,8 +86,8 @@ describe('SPEC 7.2 content', () => {
       ])
     }
     writeFileSync(path, '')
-    for (const whole of [{}, { start: 0 }, { length: 0 }, { length: 5 }])
-      expect(await read(whole)).toMatchObject({ status: 200, body: Buffer.alloc(0) })
+    for (const all of [{}, { start: 0 }, { length: 0 }, { length: 5 }])
+      expect(await read(all)).toMatchObject({ status: 200, body: Buffer.alloc(0) })
     expect((await read({ start: 1 })).headers.get('content-range')).toBe('bytes */0')
     writeFileSync(path, '0123456789')
     expect((await read({ start: -1 })).code).toBe('args_invalid')

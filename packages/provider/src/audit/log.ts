@@ -275,11 +275,12 @@ function compileQueries({ queries, lockRow }: Database): {
       .updateTable('audit_head')
       .set({ seq: 0, hash: '' })
       .where('id', '=', 1)
-      .where(({ or, eb, exists, selectFrom }) =>
-        or([
-          eb('audit_head.seq', '=', 0), // of a chain that has no record yet
-          exists(
-            selectFrom('audit_records')
+      .where((row) =>
+        row.or([
+          row('audit_head.seq', '=', 0), // of a chain that has no record yet
+          row.exists(
+            row
+              .selectFrom('audit_records')
               .select('audit_records.seq')
               .whereRef('audit_records.seq', '=', 'audit_head.seq')
               .whereRef('audit_records.hash', '=', 'audit_head.hash'),

@@ -1,7 +1,7 @@
 import { type Capability, type Meant, meantBy, show } from '@cordon/policy'
 import { isStill, type ShownPath, witnessOf } from '@cordon/tools'
 import { WRITING } from '../compile/names.ts'
-import { type Touched, touchedBy } from './touched.ts'
+import { touchedBy } from './touched.ts'
 import type { FilesNow } from './files-now.ts'
 import { isWord, type WordPath } from './word-paths.ts'
 

@@ -121,7 +121,7 @@ function brokenMount(
 }
 
 /** SPEC 3.3: what makes a read-only mount writable for one tool. Where it leads is not said: a model may read this. */
-export const remount = (
+const remount = (
   { path, approvedTarget = '' }: FsRule,
   subject: Pick<Subject, 'kind' | 'name'>,
   world: MountWorld,

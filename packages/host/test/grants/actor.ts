@@ -1,18 +1,29 @@
 import { existsSync, lstatSync, type Stats, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { inspect, isDeepStrictEqual } from 'node:util'
-import { type AccessPolicy, CAPABILITIES, type Capability, Context, CordonError, ROOT } from '@cordon/policy'
+import {
+  type AccessPolicy,
+  CAPABILITIES,
+  type Capability,
+  Context,
+  CordonError,
+  formatRule,
+  ROOT,
+} from '@cordon/policy'
 import { setValue } from '@cordon/config'
-import { runTool, type ToolResult } from '@cordon/tools'
+import { runTool, type ToolFailure, type ToolResult } from '@cordon/tools'
+import { adviceOn } from '../../src/execute/advice.ts'
 import { executeTool } from '../../src/execute/execute.ts'
 import type { ToolReply } from '../../src/execute/result.ts'
 import { resolveTool } from '../../src/execute/tool.ts'
+import { commandsOf } from '../../src/execute/tried.ts'
 import { boundaryFor } from '../../src/compile/boundary.ts'
+import type { MountView } from '../../src/mount/list.ts'
 import type { Policies } from '../../src/policies.ts'
 import type { Project } from '../../src/project.ts'
 import { changeSetting } from '../../src/settings.ts'
 import type { Subject } from '../../src/compile/subject.ts'
-import { editsFor } from '../../src/why/fix.ts'
+import { type Edit, editsFor } from '../../src/why/fix.ts'
 import { parseQuestion } from '../../src/why/question.ts'
 import { why, type Why } from '../../src/why/why.ts'
 import type { Workers } from '../../src/worker/workers.ts'
@@ -33,6 +44,8 @@ interface Done {
 }
 
 interface Outcome extends Done {
+  /** What the tool's own check refused, and suggests. */
+  readonly denied?: ToolFailure['denied']
   readonly after: Readonly<Record<string, string>>
 }
 
@@ -67,6 +80,7 @@ export async function play(
     return 'done'
   }
   if (held.ok) throw new Error(`why says ${answers.map(said).join('; ')}, and the tool did it`)
+  if (isPlayedTwice) await compareSuggestions(place, each, compiled, { held, answers })
   place.reset()
   if (holdsAlone(each) && !answers.some(isHeldByKernel))
     if ((await alone(place, each, policyOf(compiled.policies, each.tool))).ok)
@@ -89,11 +103,12 @@ async function compileOrNothing(place: GrantsPlace, { tool }: GrantsCase): Promi
 interface Compiled {
   readonly project: Project
   readonly policies: Policies
+  readonly mounts: readonly MountView[]
 }
 
 /** SPEC 1.8: what the tool has to be allowed, in its order. */
-function ask(place: GrantsPlace, { project, policies }: Compiled, each: GrantsCase): readonly Why[] {
-  const world = { cwd: place.root, home: place.home, env: ENV }
+function ask(place: GrantsPlace, { project, policies, mounts }: Compiled, each: GrantsCase): readonly Why[] {
+  const world = { cwd: place.root, home: place.home, env: ENV, mounts }
   return each.paths.flatMap((path, i) => {
     try {
       const capability = neededFor(each, i, join(place.root, path))
@@ -213,7 +228,35 @@ async function confined(
       ...(workers ? { workers } : {}),
     },
   )
-  return { ...read(reply), after: place.snapshot() }
+  const { denied } = reply.type === 'error' ? reply : {}
+  return { ...read(reply), ...(denied ? { denied } : {}), after: place.snapshot() }
+}
+
+/** Decision 0458: what is told of a refused call, to anybody or to the person alone, is what `why` answers. */
+async function compareSuggestions(
+  place: GrantsPlace,
+  each: GrantsCase,
+  { project, policies }: Compiled,
+  { held, answers }: { readonly held: Outcome; readonly answers: readonly Why[] },
+): Promise<void> {
+  const { denied } = held
+  const tool = resolveTool(project.loaded.config, each.tool, INSTALLATION)
+  const expected = answers.find(({ allowed }) => !allowed)
+  if (!tool.shipped || denied?.suggested === undefined || !expected) return
+  const { refusal, forPerson } = await adviceOn({
+    tool,
+    arguments: each.arguments,
+    policy: policyOf(policies, each.tool),
+    outcome: { end: undefined, guesses: [] },
+    denied,
+    project,
+    compiler: place.compiler,
+    env: ENV,
+  })
+  // What lifts the guard nobody is told here, but which question to ask (decision 0443).
+  if (forPerson.some(({ text }) => text.startsWith('what would allow it: cordon why '))) return
+  const told = refusal === undefined ? [denied.suggested] : forPerson.flatMap(({ fix }) => fix)
+  same(`what is told is what why answers to ${said(expected)}`, told, commandsOf(expected))
 }
 
 /** SPEC 4.7: every suggested edit is applied as printed, until nothing is denied; then the same call does what it does without rules. */
@@ -227,16 +270,17 @@ async function repair(
   for (const _ of each.paths) {
     const denied = answers.find(({ allowed }) => !allowed)
     if (!denied) break
-    if (!denied.fix) return false
-    if (each.paths.length === 1)
+    const edit = denied.fix ?? mountEdit(denied)
+    if (!edit) return false
+    if (each.paths.length === 1 && denied.fix)
       await tryLess(place, each, denied, subjectOf(compiled.policies, each.tool)[0])
-    await changeSetting(place.options, denied.fix)
+    await changeSetting(place.options, edit)
     compiled = await place.compile(each.tool)
     answers = ask(place, compiled, each)
     const again = answers.find(({ question }) => isDeepStrictEqual(question, denied.question))
     if (!again?.allowed)
       throw new Error(
-        `the edit ${denied.fix.value} was suggested for ${said(denied)}, and then: ${again && said(again)}`,
+        `the edit ${edit.value} was suggested for ${said(denied)}, and then: ${again && said(again)}`,
       )
   }
   if (answers.some(({ allowed }) => !allowed)) return false
@@ -248,6 +292,14 @@ async function repair(
       [true, '', free.after],
     )
   return true
+}
+
+/** SPEC 3.3: what `mount add` writes for one tool, in the file; the person approved every mount of the tree. */
+function mountEdit({ command = '' }: Why): Edit | undefined {
+  const [, tool, path, mode] = /^cordon mount add (\w+):(\S+?)=.*?(:rw)?$/.exec(command) ?? []
+  if (tool === undefined || path === undefined) return undefined
+  const rule = { path, external: true, read: true, ...(mode === undefined ? {} : { write: true }) }
+  return { key: `conversation.tools.${tool}.access.fs`, value: `+${formatRule(rule)}`, layer: 'workspace' }
 }
 
 /** No smaller one of the edits that could have been suggested makes the call succeed. */

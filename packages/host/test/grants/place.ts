@@ -13,6 +13,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { listMounts, type MountView } from '../../src/mount/list.ts'
 import { type Compiler, compileProject, type Policies } from '../../src/policies.ts'
 import { openAmbientProject, type Project, type ProjectOptions } from '../../src/project.ts'
 import { Workers } from '../../src/worker/workers.ts'
@@ -88,13 +89,13 @@ export class GrantsPlace {
   readonly options: ProjectOptions
   /** As in a session: what fits the next call stays. */
   readonly workers = new Workers({ idle: 1 })
-  readonly #compiler: Compiler
+  readonly compiler: Compiler
 
   constructor() {
     const uid = process.getuid?.()
     const surroundings = { env: {}, platform: 'linux', home: this.home, uid }
     this.options = { cwd: this.root, surroundings, cfg: [] }
-    this.#compiler = { pid: process.pid, uid, home: this.home, session: 'grants', person: undefined }
+    this.compiler = { pid: process.pid, uid, home: this.home, session: 'grants', person: undefined }
     mkdirSync(this.home)
   }
 
@@ -145,10 +146,13 @@ export class GrantsPlace {
   }
 
   /** The policy of one tool: the others have no rules of their own. */
-  async compile(tool: string): Promise<{ project: Project; policies: Policies }> {
+  async compile(
+    tool: string,
+  ): Promise<{ project: Project; policies: Policies; mounts: readonly MountView[] }> {
     const project = await openAmbientProject(this.options)
     const only = ({ kind, name }: Pick<Subject, 'kind' | 'name'>): boolean => kind === 'tool' && name === tool
-    return { project, policies: await compileProject(project, this.#compiler, { only }) }
+    const mounts = await listMounts(project, this.compiler)
+    return { project, policies: await compileProject(project, this.compiler, { only }), mounts }
   }
 
   /** Every name with what it is and holds: two are equal only byte for byte. */

@@ -46,7 +46,9 @@ export async function adviceOn(call: RefusedCall): Promise<Advice> {
   const mounts = call.tool.shipped ? await listMounts(call.project, call.compiler) : []
   const pinned = pinnedRefusal(call, mounts)
   const others = pinned ? [] : mountsForOthers(call, mounts)
-  const guarded = pinned ?? secretRefusal(call) ?? guardedRefusal(call) ?? (await triedRefusal(call, mounts))
+  const known = pinned ?? secretRefusal(call) ?? guardedRefusal(call)
+  const tried = known ? undefined : await triedRefusal(call, mounts)
+  const guarded = known ?? tried
   return {
     refusal: guarded?.refusal,
     notes: others.map(forOthers),
@@ -55,7 +57,8 @@ export async function adviceOn(call: RefusedCall): Promise<Advice> {
       ...(guarded?.forPerson === undefined ? [] : [guarded.forPerson]),
       ...(await startRefusal(call)),
       ...(await refusalsIn(call)),
-      ...others.map((mount) => shareOf(mount, call)),
+      // Where it was tried, what came of that was said.
+      ...(tried ? [] : others.map((mount) => shareOf(mount, call))),
     ],
   }
 }

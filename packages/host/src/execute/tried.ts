@@ -74,14 +74,20 @@ export async function triedRefusal(
   }
 }
 
-/** What the call needs, by its own names and by what is really there (SPEC 1.8). */
-const questionsOf = ({ tool, arguments: args, project }: RefusedCall): readonly Question[] =>
-  touchedBy(tool.name, args).flatMap((touched) => {
+/** What the call needs, by its own names and by what is really there (SPEC 1.8); of `unix_utils`, what it was refused. */
+function questionsOf({ tool, arguments: args, denied, project }: RefusedCall): readonly Question[] {
+  const named = touchedBy(tool.name, args)
+  const refused = denied ? [{ path: denied.target, want: wanted(denied.capability) }] : []
+  return (named.length > 0 ? named : refused).flatMap((touched) => {
     const target = orNothing(() => parseRelPath(touched.path))
     if (target === undefined) return []
     const path = join(project.root.path, target)
     return [{ axis: 'fs', capability: neededFor(tool.name, touched, path), target }]
   })
+}
+
+/** What is created is perhaps there, and hidden. */
+const wanted = (capability: Capability): Touched['want'] => (capability === 'create' ? 'write' : capability)
 
 function neededFor(tool: string, touched: Touched, path: string): Capability {
   if (touched.want !== 'write') return touched.want

@@ -16,6 +16,7 @@ import { lookAt } from '@cordon/workspace'
 import { holdsItself, isReplaceable, NOT_REPLACEABLE } from '../compile/boundary.ts'
 import { WRITING } from '../compile/names.ts'
 import type { Subject } from '../compile/subject.ts'
+import type { MountMode } from '../mount/grammar.ts'
 import type { MountView } from '../mount/list.ts'
 import { isThere, typedPath } from '../outside/place.ts'
 import type { Project } from '../project.ts'
@@ -28,6 +29,8 @@ export interface MountTrouble {
   readonly command?: string
   /** The command asks, so that it needs a terminal. */
   readonly at?: 'terminal'
+  /** What the command adds, to be tried before it is told. */
+  readonly adds?: { readonly name: RelPath; readonly target: string; readonly mode: MountMode }
 }
 
 /** The mounts of a project, and where they are. */
@@ -125,11 +128,12 @@ const remount = (
   { path, approvedTarget = '' }: FsRule,
   subject: Pick<Subject, 'kind' | 'name'>,
   world: MountWorld,
-): Pick<MountTrouble, 'notes' | 'command'> =>
+): Pick<MountTrouble, 'notes' | 'command' | 'adds'> =>
   isWritableFor(subject, approvedTarget, world)
     ? {
         notes: [],
         command: mountCommand({ tool: subject.name, name: path, target: whereLinkLeads(path), mode: 'rw' }),
+        adds: { name: path, target: approvedTarget, mode: 'rw' },
       }
     : { notes: [NOT_REPLACEABLE] }
 
@@ -167,13 +171,14 @@ export function sharing(
   subject: Pick<Subject, 'kind' | 'name'>,
   world: MountWorld,
   writes: boolean,
-): Pick<MountTrouble, 'notes' | 'command'> {
+): Pick<MountTrouble, 'notes' | 'command' | 'adds'> {
   if (subject.kind !== 'tool') return { notes: [] }
   const mode = writes || holdsItself(world.project.loaded.config, subject) ? 'rw' : 'ro'
   if (mode === 'rw' && !isWritableFor(subject, target, world)) return { notes: [NOT_REPLACEABLE] }
   return {
     notes: [],
     command: mountCommand({ tool: subject.name, name, target: typedPath(target, world.home), mode }),
+    adds: { name, target, mode },
   }
 }
 

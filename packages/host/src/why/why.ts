@@ -1,12 +1,13 @@
 import { lstatSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import { type Config, mergeSources } from '@cordon/config'
+import { type Config, mergeSources, type Source } from '@cordon/config'
 import { kindOf } from '@cordon/files'
-import { guardedName, type Meant, meantBy, show } from '@cordon/policy'
+import { CordonError, guardedName, type Meant, meantBy, show } from '@cordon/policy'
 import { type KernelReport, linksOnTheWay, type Plan, probeKernel } from '@cordon/sandbox'
 import { whyNotReplaced } from '@cordon/tools'
 import { asksItself, holdsItself, onlyReads } from '../compile/boundary.ts'
+import { type BindingKey, bindingKey } from '../compile/bindings.ts'
 import { writesGuarded } from '../compile/guard.ts'
 import { labelOf, type Subject, subjectsOf } from '../compile/subject.ts'
 import { takenAs } from '../execute/shown-paths.ts'
@@ -18,7 +19,7 @@ import { type Answer, answer } from './answer.ts'
 import { enforce, type Enforced, type Enforcement, planOf, reachedBy, type RunPlace } from './enforced.ts'
 import { findSubject } from './find-subject.ts'
 import { type Edit, findEdit, findOverride } from './fix.ts'
-import { mountTrouble } from './mounts.ts'
+import { mountTrouble, type MountTrouble } from './mounts.ts'
 import { ownProgram } from './own-program.ts'
 import type { Question } from './question.ts'
 
@@ -62,16 +63,25 @@ export function why(
       }
     )
   const trouble = mountTrouble(told, subject, { project, mounts: place.mounts ?? [], home: place.home })
-  if (trouble)
-    return { ...told, subject: label, fix: undefined, ...trouble, notes: [...more, ...trouble.notes] }
-  const ask = (sources: Project['sources']): Answer => {
+  const ask = (sources: Project['sources'], approved = policies.approved): Answer => {
     const loaded = mergeSources(sources)
     // An edit of one subject changes no other one's policy.
     const same = subjectsOf(loaded.config).filter(
       (one) => one.kind === subject.kind && one.name === subject.name,
     )
-    const again = asker.ask(loaded, compileWith(project, loaded, policies.approved, same))
+    const again = asker.ask(loaded, compileWith(project, loaded, approved, same))
     return { ...again.found, allowed: again.found.allowed && again.verdict === 'works' }
+  }
+  if (trouble) {
+    const { command, at, adds } = trouble
+    const still = adds && stillDenied(adds, subject, project, policies, ask)
+    const tried = command === undefined || still !== undefined ? {} : { command, ...(at ? { at } : {}) }
+    const notes = [
+      ...more,
+      ...trouble.notes,
+      ...(still === undefined ? [] : [`with the mount it is denied, too: ${still}`]),
+    ]
+    return { ...told, because: trouble.because, subject: label, notes, fix: undefined, ...tried }
   }
   const trial = { sources: project.sources, ask }
   const fix = findEdit(told, subject, trial)
@@ -81,6 +91,25 @@ export function why(
     subject: label,
     notes: [...more, ...guardNotes(told, project), ...(override ? overrideNotes(override) : [])],
     fix,
+  }
+}
+
+/** Why a mount would not help either; undefined: it would. Typing it is its approval (SPEC 3.3). */
+function stillDenied(
+  { name, target, mode }: NonNullable<MountTrouble['adds']>,
+  { key }: Subject,
+  { sources }: Pick<Project, 'sources'>,
+  { approved }: Pick<Policies, 'approved'>,
+  ask: (sources: Project['sources'], approved: ReadonlySet<BindingKey>) => Answer,
+): string | undefined {
+  const rule = { path: name, external: true, read: true, ...(mode === 'rw' ? { write: true } : {}) }
+  const added: Source = { layer: 'command-line', label: 'mount add', key: [...key, 'fs'], value: [rule] }
+  try {
+    const { allowed, because } = ask([...sources, added], new Set([...approved, bindingKey(name, target)]))
+    return allowed ? undefined : because
+  } catch (error) {
+    if (error instanceof CordonError) return error.message // the policy no longer compiles with it
+    throw error
   }
 }
 

@@ -83,7 +83,7 @@ describe.each(PEOPLE)('SPEC 4.8 cordon run as $name', (person) => {
         'warning: not held here: what the rule for log says of update, delete\n' +
         '  why: of what a wider rule grants, the kernel can take back all writing, or execute, or everything, and nothing between\n' +
         '  fix: write the narrower rule at the top, and wider ones below it\n' +
-        'warning: /tmp is empty but not writable: a rule below it withholds what that would lend it\n',
+        'warning: the private /tmp inside is not writable: the rule for log, which lies in it, does not grant all writing, and below a writable directory the kernel could not withhold it\n',
     })
   })
 

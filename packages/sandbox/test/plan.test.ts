@@ -161,7 +161,7 @@ test('SPEC 4.7 what neither Landlock nor a mount can hold is refused by name', (
 test('SPEC 4.3 a private home gives way to a rule below it that only Landlock can hold', () => {
   const made = plan({ fs: [{ path: '.', read: true, create: true }] })
   expect(made.notes).toEqual([
-    '/home/u is empty but not writable: a rule below it withholds what that would lend it',
+    'the private /home/u inside is not writable: the rule for ., which lies in it, does not grant all writing, and below a writable directory the kernel could not withhold it',
   ])
   expect(about(made, '/home/u')).toEqual([
     'dir /home/u',

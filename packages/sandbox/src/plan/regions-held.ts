@@ -1,5 +1,6 @@
 import { CAPABILITIES, type Capability } from '@cordon/policy'
 import { type Hold, hold, type Means, WRITING } from './hold.ts'
+import { nameOf } from './outside.ts'
 import { encloses, enclosesStrictly, firstBelow, sortByPath } from './paths.ts'
 import { EVERYTHING, NOTHING, type Region } from './regions.ts'
 import { type Survey } from './survey.ts'
@@ -52,11 +53,11 @@ export function holdRegions(regions: readonly Region[], survey: Survey, means: M
     places,
     ways,
     execution,
-    notes: places
-      .filter((place) => !place.writable)
-      .map(
-        ({ path }) => `${path} is empty but not writable: a rule below it withholds what that would lend it`,
-      ),
+    notes: wanted.flatMap(({ path }) => {
+      const rule = harmed.find((region) => enclosesStrictly(path, region.path))?.rules[0]
+      if (!rule) return []
+      return `the private ${path} inside is not writable: the rule for ${nameOf(rule)}, which lies in it, does not grant all writing, and below a writable directory the kernel could not withhold it`
+    }),
   }
 }
 

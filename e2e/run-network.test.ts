@@ -112,10 +112,10 @@ describe.each(PEOPLE)('SPEC 4.5 the network as $name', (person) => {
       code: 0,
       stdout: text + text,
       stderr:
-        'cordon: refused: http://evil.example.com/x: no rule allows evil.example.com:80; to allow it: --allow-net evil.example.com\n' +
+        'cordon: refused: http://evil.example.com/x: no rule allows evil.example.com:80; to allow it: --allow-net http://evil.example.com/x\n' +
         'cordon: the command ended with 0\n' +
         '  refused: http://evil.example.com/x: no rule allows evil.example.com:80 (2 times)\n' +
-        '    to allow it: --allow-net evil.example.com\n',
+        '    to allow it: --allow-net http://evil.example.com/x\n',
     })
   })
 
@@ -173,10 +173,10 @@ for text in sys.argv[1:]:
       { env: ENV },
     )
     expect(stderr).toBe(
-      `cordon: refused: ${where}: it is for another host than ${where}, where this tunnel leads\n` +
+      `cordon: refused: ${where}: it is for evil.example:80, another host than ${where}, where this tunnel leads\n` +
         "cordon: refused: http://x$(id).example/: no rule allows x$(id).example:80; to allow it: --allow-net 'x$(id).example'\n" +
         'cordon: the command ended with 0\n' +
-        `  refused: ${where}: it is for another host than ${where}, where this tunnel leads\n` +
+        `  refused: ${where}: it is for evil.example:80, another host than ${where}, where this tunnel leads\n` +
         '  refused: a request: this is a proxy: the target must be a whole http URL\n' +
         '  refused: http://x$(id).example/: no rule allows x$(id).example:80\n' +
         "    to allow it: --allow-net 'x$(id).example'\n",

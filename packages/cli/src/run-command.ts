@@ -6,10 +6,12 @@ import {
   type ConversationChoice,
   explainRun,
   type PolicyChoice,
+  type PolicyView,
   readChosenLayer,
   runConfined,
   type RunOutcome,
   SHIPPED_NAMES,
+  type TrustTerms,
 } from '@cordon/host'
 import { show } from '@cordon/policy'
 import {
@@ -89,6 +91,13 @@ export async function showRun(
   world.out.write(`workspace: ${show(request.root.path)}\n${views}`)
 }
 
+/** `cordon policy explain` of a profile that no file declares: what a run with it would have. */
+export async function viewProfile(world: World, name: string, options: ConfigOptions): Promise<PolicyView> {
+  const none = { read: [], write: [], execute: [], allowNet: [], env: [] }
+  const { request, chosen } = await prepare(world, ['/bin/sh'], { ...options, ...none, profile: [name] })
+  return explainRun(request, chosen.label)
+}
+
 interface Prepared {
   readonly request: Confinement
   readonly chosen: Chosen
@@ -112,19 +121,23 @@ async function prepare(
   const conversation = await readChosenLayer(place, world, conversationOf(options))
   const chosen = await choosePolicy({ ...place, conversation }, world, choice, options)
   warn(world, [...chosen.alarms, ...(options.quiet ? [] : chosen.warnings)])
-  const { root, workspace, sources } = chosen.project
+  const { root, workspace, sources, guard } = chosen.project
   if (sources.some((source) => 'text' in source)) ways.add('files')
   const { policy, outside, replaced, sandbox } = chosen
   const { unfinished } = workspace
   const granted = { policy, outside, replaced, sandbox }
   const runtime = options.runtime?.(command, root.path) ?? []
-  return { chosen, request: { argv: command, cwd, root, home, env, unfinished, runtime, ...granted } }
+  return { chosen, request: { argv: command, cwd, root, home, env, unfinished, runtime, guard, ...granted } }
 }
 
 /** SPEC 2.1: without --tool and --profile nothing of what the files say is needed, nor for a profile that is shipped. */
 const needsFiles = (choice: PolicyChoice): boolean =>
   choice.kind === 'tool' ||
-  (choice.kind === 'profiles' && !choice.names.every((name) => SHIPPED_NAMES.includes(name)))
+  (choice.kind === 'profiles' && choice.names.some((name) => needsOf(name) === 'files'))
+
+/** The same of one name, which may be a tool's. */
+export const needsOf = (name: string): TrustTerms['needs'] =>
+  SHIPPED_NAMES.includes(name) ? 'nothing' : 'files'
 
 /** It failed, and there is nothing that anybody could make of it. Who pressed Ctrl-C knows why it ended. */
 const isUnexplained = ({ exit, refused, hints }: RunOutcome): boolean =>

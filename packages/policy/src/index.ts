@@ -57,6 +57,7 @@ export { isEnvName, parseCommandRule, parseEnvRule, parseFsRule, parseNetRule } 
 export { parseAccessPolicy } from './wire/parse-policy.ts'
 export { serializeAccessPolicy } from './wire/serialize.ts'
 export {
+  allowNetFlag,
   type Edit,
   editFor,
   envRuleAllowing,

@@ -1,3 +1,4 @@
+import { DEFAULT_PORTS } from './net/target.ts'
 import { CAPABILITIES, type Capability, type FsRule, type NetRule } from './rules.ts'
 import { shellWord, tomlString } from './text.ts'
 
@@ -99,7 +100,7 @@ export function netRuleAllowing(
   { host, port, scheme, segments = [] }: NetWish,
   rule: Pick<NetRule, 'scheme' | 'port' | 'pathPrefix'> = {},
 ): RuleData {
-  const prefix = segments.length > 0 ? `/${segments.map(encodeSegment).join('/')}` : rule.pathPrefix
+  const prefix = segments.length > 0 ? pathOf(segments) : rule.pathPrefix
   const known = { scheme: scheme ?? rule.scheme, port: port ?? rule.port }
   return {
     host,
@@ -108,6 +109,21 @@ export function netRuleAllowing(
     ...(prefix === undefined ? {} : { path_prefix: prefix }),
     allow: true,
   }
+}
+
+const pathOf = (segments: readonly string[]): string => `/${segments.map(encodeSegment).join('/')}`
+
+/** The same as a flag of `cordon run`. Without a scheme it is the web's, whose port needs no mention. */
+export function allowNetFlag({ scheme, host, port, segments = [], path }: FlagWish): string {
+  const isUsual = port === undefined || port === DEFAULT_PORTS[scheme ?? 'https']
+  const place = `${scheme === undefined ? '' : `${scheme}://`}${host}${isUsual ? '' : `:${port}`}`
+  return `--allow-net ${shellWord(`${place}${path ?? (segments.length > 0 ? pathOf(segments) : '')}`)}`
+}
+
+interface FlagWish extends Omit<NetWish, 'port'> {
+  readonly port?: number | undefined
+  /** As it was written, where it was not taken apart. */
+  readonly path?: string | undefined
 }
 
 /** A segment is bytes; what is not plain is written as SPEC 1.5 decodes it. */

@@ -3,7 +3,13 @@ export { findLauncher, LauncherMissingError } from './launcher.ts'
 export { findDelegatedCgroup } from './cgroup.ts'
 export { assumeKernel, parseProbe, probeKernel } from './probe.ts'
 export { buildEnvironment } from './environment.ts'
-export { isInSystem, linksOnTheWay, openAmbientSurvey, type SurveyRequest } from './plan/ambient-survey.ts'
+export {
+  isInSystem,
+  linksOnTheWay,
+  openAmbientSurvey,
+  scratchAround,
+  type SurveyRequest,
+} from './plan/ambient-survey.ts'
 export { type PathKind, type Survey } from './plan/survey.ts'
 export { findProgram, NotExecutableError, ProgramNotFoundError } from './plan/program.ts'
 export { DEFAULT_LIMITS, planConfinement } from './plan/plan.ts'

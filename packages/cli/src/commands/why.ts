@@ -2,45 +2,60 @@ import {
   asAsked,
   choosePolicy,
   listMounts,
+  isOfProfile,
   parseQuestion,
   type Question,
   why,
   type Why,
   whyRun,
 } from '@cordon/host'
+import { shellWord } from '@cordon/policy'
 import type { Register } from '../command.ts'
+import { needsOf } from '../run-command.ts'
 import { formatWhy, whyJson } from '../format/why.ts'
 import { type CommonOptions, withCommonOptions } from '../options.ts'
 import { compileQuietly, openProjectAnywhere, trustTerms } from '../project.ts'
 import { EXIT, warn, writeJson } from '../report.ts'
 import type { World } from '../world.ts'
 
-async function ask(world: World, tool: string, question: Question, options: CommonOptions): Promise<Why> {
-  const project = await openProjectAnywhere(world, options)
-  const asked = asAsked(question, tool, project, world)
+async function ask(world: World, name: string, question: Question, options: CommonOptions): Promise<Why> {
+  const project = await openProjectAnywhere(world, options, needsOf(name))
+  if (isOfProfile(question, name, project, world)) return askRun(world, question, options, name)
+  const asked = asAsked(question, name, project, world)
   if ('because' in asked) return asked
   const mounts = await listMounts(project, world)
-  return why(project, await compileQuietly(world, project), tool, asked, { ...world, mounts })
+  return why(project, await compileQuietly(world, project), name, asked, { ...world, mounts })
 }
 
-/** Of what `cordon run` would give a command here, without any option. */
-async function askRun(world: World, question: Question, { cfg }: CommonOptions): Promise<Why> {
+/** Of what `cordon run` would give a command here, without any option, or with one of the shipped profiles. */
+async function askRun(
+  world: World,
+  question: Question,
+  { cfg }: CommonOptions,
+  profile?: string,
+): Promise<Why> {
   const place = { cwd: world.cwd, surroundings: world, cfg, unmarked: 'allow' } as const
   const none = { read: [], write: [], execute: [], allowNet: [], env: [] }
   const compiler = { ...world, person: undefined }
   const chosen = await choosePolicy(
-    { ...place, trust: trustTerms(world, 'nothing') },
+    { ...place, trust: trustTerms(world, profile === undefined ? 'nothing' : needsOf(profile)) },
     compiler,
-    { kind: 'default' },
+    profile === undefined ? { kind: 'default' } : { kind: 'profiles', names: [profile] },
     none,
+    'ask',
   )
-  warn(world, chosen.alarms)
-  return whyRun(chosen, question, world)
+  if (profile === undefined) warn(world, chosen.alarms)
+  return whyRun(
+    chosen,
+    question,
+    world,
+    profile === undefined ? {} : { options: `--profile ${shellWord(profile)} ` },
+  )
 }
 
 export const register: Register = (parser, world) => {
   withCommonOptions(parser)
-    .argument('<tool>', 'a tool, an MCP server or a profile; run: a plain cordon run')
+    .argument('<tool>', 'a tool, an MCP server or a profile, also a shipped one; run: a plain cordon run')
     .argument('<capability>', 'read, create, update, delete or execute; net; env')
     .argument('<target>', 'a path, a URL, or the name of a variable')
     .addHelpText(

@@ -6,7 +6,7 @@ import {
   howEnded,
   type RunOutcome,
 } from '@cordon/host'
-import { shellWord, show } from '@cordon/policy'
+import { allowNetFlag, show } from '@cordon/policy'
 import type { Stream } from '../world.ts'
 
 type ProxyDecision = RunOutcome['refused'][number]
@@ -120,9 +120,8 @@ const fixFor = (decision: ProxyDecision): string => {
 /** Only what no rule speaks of is granted by a flag alone. */
 function flagFor({ wish, url }: ProxyDecision): string | undefined {
   if (!wish) return undefined
-  const usual = wish.port === undefined || wish.port === (url?.startsWith('http:') ? 80 : 443)
-  const scheme = wish.scheme === undefined ? '' : `${wish.scheme}://`
-  return `--allow-net ${shellWord(`${scheme}${wish.host}${usual ? '' : `:${wish.port}`}${wish.path ?? ''}`)}`
+  const isUsual = wish.port === 80 && url?.startsWith('http:')
+  return allowNetFlag({ ...wish, port: isUsual ? undefined : wish.port })
 }
 
 /** SPEC 4.7, at a terminal: stderr is the program's own, so all that is known is that it failed. */

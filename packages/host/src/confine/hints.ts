@@ -1,6 +1,7 @@
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path'
 import {
   type AccessPolicy,
+  allowNetFlag,
   below,
   type Capability,
   CAPABILITIES,
@@ -16,7 +17,7 @@ import {
   show,
   splitEntry,
 } from '@cordon/policy'
-import { nameOf, type OutsideRule, whyNotOutside } from '@cordon/sandbox'
+import { nameOf, type OutsideRule } from '@cordon/sandbox'
 import { isSecretRule } from '../compile/own-secrets.ts'
 import { relativeToRoot, typedPath } from '../outside/place.ts'
 import { answer, type Answer, guarded, isBroken } from '../why/answer.ts'
@@ -57,7 +58,9 @@ export interface HintFacts {
   /** Whether it is withheld from every confined program, whatever the rules say (SPEC 4.3). */
   readonly isSecret: (path: string) => boolean
   readonly hasVariable: (name: string) => boolean
-  /** Whether it was already said exactly what happened to this host. */
+  /** Why no flag grants a place outside the workspace; undefined: one does. */
+  readonly whyNever: (path: string, wanted: 'read' | 'write') => string | undefined
+  /** Whether it is known exactly what happened to this host. */
   readonly isKnown: (host: string) => boolean
 }
 
@@ -109,15 +112,20 @@ function outsideHint(path: string, trouble: Trouble, facts: HintFacts): Hint[] {
   if (isMounted(path, facts)) return []
   const rule = new FsIndex(facts.outside).governing(relativeToRoot(path))
   const wanted = trouble === 'read-only' || trouble === 'busy' ? 'write' : 'read'
-  if (isSecretRule(rule) || (!rule && facts.exists(path) && facts.isSecret(path))) return [withheld(path)]
+  if (isSecretRule(rule) || (!rule && facts.exists(path) && facts.isSecret(path)))
+    return [withheld(path, `${show(path)} is withheld from every confined program`)]
   if (wanted === 'read' && rule?.grants.has('read')) return []
   if (rule?.guard !== undefined) return [placeHint(nameOf(rule), guarded(rule), wanted, facts)]
   const there = nearestOutside(path, facts)
   if (wanted === 'read' && (there !== path || facts.isVisible(path))) return []
   const isUpdated = rule !== undefined && rule.grants.has('update') && nameOf(rule) === path
   const place = trouble === 'busy' || isUpdated ? dirname(there) : there
-  if (whyNotOutside(place, { writes: wanted === 'write', home: facts.home }) !== undefined) return []
+  const never = facts.whyNever(place, wanted)
   const shown = show(inHome(place, facts))
+  if (never !== undefined)
+    return wanted === 'read'
+      ? [withheld(path, `${shown} exists on the host, and no flag grants it: ${never}`)]
+      : []
   const text =
     wanted === 'read'
       ? `${shown} exists on the host, and is not granted`
@@ -125,9 +133,9 @@ function outsideHint(path: string, trouble: Trouble, facts: HintFacts): Hint[] {
   return [placeHint(place, text, wanted, facts)]
 }
 
-const withheld = (path: string): Hint => ({
+const withheld = (path: string, text: string): Hint => ({
   about: path,
-  text: `${show(path)} is withheld from every confined program`,
+  text,
   fix: undefined,
   audience: 'person',
 })
@@ -157,7 +165,7 @@ function grantedByItself(path: string, { outside, policy }: HintFacts): string |
 function replacedHint(path: string, facts: HintFacts): Hint {
   const directory = dirname(path)
   const held = `${show(inHome(path, facts))} is granted by itself, so it is written in place and not replaced: saving by a rename needs its directory`
-  return whyNotOutside(directory, { writes: true, home: facts.home }) === undefined
+  return facts.whyNever(directory, 'write') === undefined
     ? { ...placeHint(directory, held, 'write', facts), about: path }
     : {
         about: path,
@@ -316,13 +324,16 @@ function hostHint({ scheme, host, port, path }: HostMention, facts: HintFacts): 
   if (facts.isKnown(host) || facts.policy.net.some((rule) => rule.allow && rule.host === host && path === ''))
     return []
   const target = port === '' ? host : `${host}:${port}`
+  const number = port === '' ? undefined : Number(port)
   const found = ask('net', `${scheme}://${target}${path || '/'}`, facts)
   if (!found || found.allowed) return []
   return [
     {
       about: target,
       text: `network access to ${show(target)} is denied: ${found.because}`,
-      fix: `--allow-net ${shellWord(target)}`,
+      fix: allowNetFlag(
+        path === '' || path === '/' ? { host, port: number } : { scheme, host, port: number, path },
+      ),
       question: found.question,
       audience: 'anyone',
     },

@@ -99,7 +99,11 @@ const MOST = 20
 const TROUBLE: readonly (readonly [Trouble, RegExp])[] = [
   // What is mounted cannot be replaced: git, npm and editors write anew and rename.
   ['busy', /Device or resource busy|resource busy or locked|\bEBUSY\b/i],
-  ['read-only', /Read-only file system|\bEROFS\b/i],
+  // `touch`, `rm`, `cp` and shells say what they were about to do; what is refused then was to be written.
+  [
+    'read-only',
+    /Read-only file system|\bEROFS\b|\bcannot (?:create|touch|remove|move|overwrite)\b.*(?:Permission denied|Operation not permitted)/i,
+  ],
   ['refused', /Permission denied|Operation not permitted|PermissionError|\bE(?:ACCES|PERM)\b/i],
   [
     'absent',

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
-import { show } from '@cordon/policy'
+import { DEFAULT_PORTS, show } from '@cordon/policy'
 import type { NetWish, Plan, ProxyDecision } from '@cordon/sandbox'
 import type { Hint } from './hints.ts'
+import { type HostMention, mentionedInCommand } from './mentions.ts'
 
 /** SPEC 4.5 and 4.7: what a failed program says when the network inside is not the one that it is used to. */
 export function networkHints(
@@ -90,12 +91,26 @@ const hint = (about: string, text: string, fix: string | undefined): Hint => ({
   audience: 'anyone',
 })
 
-/** Of a name that was looked up the port is not known. Who started ssh, or was told by it that it failed, wanted that one. */
-export function withScheme(decision: ProxyDecision, argv: readonly string[], said: string): ProxyDecision {
+/**
+ * What was refused, with what the person's own words tell of it. Of a tunnel only the host is seen, and of a name that was
+ * looked up not even the port; the URL on the command line is what was wanted (SPEC 4.7, decision 0463).
+ */
+export function asTyped(decision: ProxyDecision, argv: readonly string[], said: string): ProxyDecision {
   const { kind, host, wish } = decision
-  if (kind !== 'name' || !wish || !isForSsh(host, argv, said)) return decision
-  return { ...decision, wish: { ...wish, scheme: 'ssh' } satisfies NetWish }
+  if (!wish) return decision
+  if (kind === 'name' && isForSsh(host, argv, said))
+    return { ...decision, wish: { ...wish, scheme: 'ssh' } satisfies NetWish }
+  const typed = mentionedInCommand(argv).hosts.filter((mention) => isFor(mention, wish))
+  const [only, ...others] = typed
+  // Of several URLs there, nobody knows which one it was.
+  if (!only || others.length > 0 || wish.path !== undefined || only.path === '' || only.path === '/')
+    return decision
+  return { ...decision, wish: { ...wish, scheme: only.scheme, path: only.path } satisfies NetWish }
 }
+
+const isFor = ({ scheme, host, port }: HostMention, wish: NetWish): boolean =>
+  host === wish.host &&
+  (wish.port === undefined || wish.port === (port === '' ? DEFAULT_PORTS[scheme] : Number(port)))
 
 function isForSsh(host: string, argv: readonly string[], said: string): boolean {
   const program = argv[0]?.slice(argv[0].lastIndexOf('/') + 1) ?? ''

@@ -10,8 +10,10 @@ import {
   planConfinement,
   type ProxyDecision,
   UnplannableError,
+  whyNotOutside,
 } from '@cordon/sandbox'
 import { userDataDir } from '@cordon/workspace'
+import { whyNeverGranted } from '../outside/place.ts'
 import type { HintFacts } from './hints.ts'
 import { type Network, openNetwork } from './network.ts'
 import type { Confinement } from './program.ts'
@@ -78,9 +80,9 @@ export async function networkFor(
 
 /** What hints are looked up in: the policy, and what this plan shows of the host. */
 export function hintFacts(
-  { root, policy, outside = [], cwd, home, env }: Confinement,
+  { root, policy, outside = [], cwd, home, env, guard }: Confinement,
   { survey, isolation }: Plan,
-  refused: readonly ProxyDecision[],
+  decisions: readonly ProxyDecision[],
 ): HintFacts {
   const shown = [
     ...[...survey.system, ...survey.runtime, ...NODES].map((entry) => entry.path),
@@ -103,8 +105,12 @@ export function hintFacts(
       [...shown, ...places].some((each) => below(path, each) !== undefined),
     isSecret: (path) => survey.secrets.some((secret) => below(secret, path) !== undefined),
     hasVariable: (name) => env[name] !== undefined,
-    // What the proxy knows exactly is not guessed at again.
-    isKnown: (host) => refused.some((decision) => decision.host === host),
+    whyNever: (path, wanted) =>
+      guard === undefined
+        ? whyNotOutside(path, { writes: wanted === 'write', home })
+        : whyNeverGranted(path, { writes: wanted === 'write', guard }),
+    // What the proxy knows exactly is not guessed at again: that it was refused, and that it was allowed in vain.
+    isKnown: (host) => decisions.some((decision) => decision.host === host),
   }
 }
 

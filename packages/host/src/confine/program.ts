@@ -9,6 +9,7 @@ import type {
   ProxyDecision,
   StopSignal,
 } from '@cordon/sandbox'
+import type { GuardSurvey } from '../guard/survey.ts'
 import type { ReplacedFile } from '../outside/profile.ts'
 import type { Hint } from './hints.ts'
 
@@ -32,6 +33,8 @@ export interface Confinement {
   readonly unfinished: string
   /** Paths outside the policy that the program cannot start without. */
   readonly runtime?: readonly string[]
+  /** What Cordon keeps for itself, so that no hint asks a person to grant it. */
+  readonly guard?: GuardSurvey | undefined
   /** `none`: it never connects, so nothing listens inside to say what it may not (decision 0436). */
   readonly network?: 'none' | undefined
   /** Aborting kills it with everything it started. */

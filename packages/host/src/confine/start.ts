@@ -86,12 +86,12 @@ async function whenEnded(
 export function hintsFor(
   request: Confinement,
   plan: Plan,
-  refused: readonly ProxyDecision[] = [],
+  decisions: readonly ProxyDecision[] = [],
 ): ProgramEnd['hints'] {
   return (said) => [
     ...findLimits(said, plan.limits),
     ...networkHints(said, request.argv, plan, request.sandbox.unix_sockets),
-    ...findHints([mentionedInErrors(said)], hintFacts(request, plan, refused)),
+    ...findHints([mentionedInErrors(said)], hintFacts(request, plan, decisions)),
   ]
 }
 
@@ -103,5 +103,5 @@ function insightOf(
 ): Pick<ProgramEnd, 'refused' | 'unreached' | 'hints'> {
   const refused = decisions.filter((decision) => !decision.allowed)
   const unreached = decisions.filter(({ failed }) => failed)
-  return { refused, unreached, hints: hintsFor(request, plan, refused) }
+  return { refused, unreached, hints: hintsFor(request, plan, decisions) }
 }

@@ -21,7 +21,7 @@ export function parseMount(text: string): MountRequest {
   if (equals < 0) throw wrong(`expected ${SHAPE}, and there is no =`)
   const { tool, name } = splitLeft(text.slice(0, equals))
   const { path, mode } = peelMode(text.slice(equals + 1))
-  if (tool !== undefined && !/^[a-z_][a-z0-9_]*$/.test(tool))
+  if (tool !== undefined && !isMountable(tool))
     throw wrong(`${quote(tool)} is not a tool name; before the : stand only a-z, 0-9 and _`)
   if (name === '') throw wrong(`expected ${SHAPE}, and the NAME is empty`)
   if (path === '') throw wrong(`expected ${SHAPE}, and the PATH is empty`)
@@ -31,6 +31,9 @@ export function parseMount(text: string): MountRequest {
     )
   return { text, tool, name, path, mode: mode ?? 'ro' }
 }
+
+/** Whether a tool of this name can be named in a mount. */
+export const isMountable = (tool: string): boolean => /^[a-z_][a-z0-9_]*$/.test(tool)
 
 const SHAPE = '[TOOL:]NAME=PATH[:ro|:rw]'
 

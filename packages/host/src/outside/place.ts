@@ -1,4 +1,4 @@
-import { lstatSync, realpathSync, type Stats, statSync } from 'node:fs'
+import { lstatSync, realpathSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { below, type Capability, CordonError, type RelPath, shellWord, show } from '@cordon/policy'
 import { isInSystem, type OutsideRule, whyNotOutside } from '@cordon/sandbox'
@@ -53,16 +53,12 @@ export function outsideRule(asked: AskedPlace, world: OutsideWorld): OutsideRule
     throw new PlaceError(origin, why)
   }
   if (path.includes('\ufffd')) refuse('its name is not valid UTF-8')
-  const never = whyNotOutside(path, { writes, home: world.guard.home })
+  const never = whyNeverGranted(path, { writes, guard: world.guard })
   if (never !== undefined) refuse(never)
-  if (isOwnSecret(path, world)) refuse(WHY_SECRET)
-  if (writes && world.guard.own().some((place) => below(place, path) !== undefined))
-    refuse('Cordon keeps its own files there, and no command may write them')
   const stats = statSync(path)
   if (!stats.isDirectory() && !stats.isFile()) refuse('it is neither a file nor a directory')
   if (!writes && isInSystem(path)) {
-    if (!isForAll(path, stats))
-      refuse('it is withheld from every confined program: not every user may read it')
+    if (!isForAll(path)) refuse(WITHHELD)
     return undefined
   }
   return {
@@ -78,6 +74,26 @@ export function outsideRule(asked: AskedPlace, world: OutsideWorld): OutsideRule
 /** Of a path as it really is. */
 export const isOwnSecret = (path: string, { guard }: Pick<OutsideWorld, 'guard'>): boolean =>
   guard.secret().some((place) => below(place, path) !== undefined)
+
+/** Of the system, what every confined program does without (SPEC 4.3). */
+export const WITHHELD = 'it is withheld from every confined program: not every user may read it'
+
+interface Wanted {
+  readonly writes: boolean
+  readonly guard: GuardSurvey
+}
+
+/** Why no flag and no profile grants a place outside the workspace, and so none is suggested. Of a canonical path. */
+export const whyNeverGranted = (path: string, wanted: Wanted): string | undefined =>
+  whyNotOutside(path, { writes: wanted.writes, home: wanted.guard.home }) ?? whyOwn(path, wanted)
+
+/** The same of what is Cordon's own, wherever the workspace lies. */
+export function whyOwn(path: string, { writes, guard }: Wanted): string | undefined {
+  if (isOwnSecret(path, { guard })) return WHY_SECRET
+  return writes && guard.own().some((place) => below(place, path) !== undefined)
+    ? 'Cordon keeps its own files there, and no command may write them'
+    : undefined
+}
 
 /** SPEC 4.8: said when what is granted is not what was typed. */
 export const ledElsewhere = ({ path, written, origin }: OutsideRule): string | undefined =>
@@ -96,10 +112,20 @@ export function isThere(path: string): boolean {
 }
 
 const READ_BY_ALL = 0o004
+const ENTER_BY_ALL = 0o001
 
 /** The file itself, and that every directory above may be entered: what the baseline shows of the system (SPEC 4.3). */
-const isForAll = (path: string, stats: Stats): boolean =>
-  (stats.mode & READ_BY_ALL) !== 0 && isEntered(dirname(path))
+export const isForAll = (path: string): boolean => isOpen(path, READ_BY_ALL) && isEntered(dirname(path))
 
 const isEntered = (dir: string): boolean =>
-  dir === '/' || ((statSync(dir).mode & 0o001) !== 0 && isEntered(dirname(dir)))
+  dir === '/' || (isOpen(dir, ENTER_BY_ALL) && isEntered(dirname(dir)))
+
+/** What is not there is withheld from nobody; what we may not even look at is. */
+function isOpen(path: string, mode: number): boolean {
+  try {
+    const stats = statSync(path, { throwIfNoEntry: false })
+    return stats === undefined || (stats.mode & mode) !== 0
+  } catch {
+    return false
+  }
+}

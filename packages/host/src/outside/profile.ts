@@ -1,5 +1,5 @@
 import { lstatSync, mkdirSync, realpathSync } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import type { OutsideConfig } from '@cordon/config'
 import { type Capability, FsIndex } from '@cordon/policy'
 import { type OutsideRule } from '@cordon/sandbox'
@@ -21,11 +21,15 @@ export interface ProfilePlaces {
 /**
  * What a profile has outside the workspace. What is not there yet is not granted, or made where its program needs it; but a
  * place that has less than what lies around it has less also while it is missing, and so have the links that lead to it
- * (decision 0450).
+ * (decision 0450). Who only asks is answered as if it were made.
  */
-export function profilePlaces(places: readonly OutsideConfig[], world: OutsideWorld): ProfilePlaces {
+export function profilePlaces(
+  places: readonly OutsideConfig[],
+  world: OutsideWorld,
+  purpose: 'run' | 'ask',
+): ProfilePlaces {
   const replaced = places.filter(({ replace }) => replace).map((place) => replacedFile(place, world))
-  const named = places.filter(({ replace }) => !replace).map((place) => lookFor(place, world))
+  const named = places.filter(({ replace }) => !replace).map((place) => lookFor(place, world, purpose))
   const granted = named.flatMap(({ rule }) => rule ?? [])
   const index = new FsIndex(granted)
   const narrowing = named.flatMap(({ grants, origin, ways }) =>
@@ -51,11 +55,17 @@ interface NamedPlace {
   readonly ways: readonly string[]
 }
 
-function lookFor({ path: text, grants, origin: written }: OutsideConfig, world: OutsideWorld): NamedPlace {
+function lookFor(
+  { path: text, grants, origin: written }: OutsideConfig,
+  world: OutsideWorld,
+  purpose: 'run' | 'ask',
+): NamedPlace {
   const path = absolutePath(text, world)
   const origin = `${written} ${text}`
-  if (text.endsWith('/') && grants.size > 0 && !isThere(path))
+  if (text.endsWith('/') && grants.size > 0 && !isThere(path)) {
+    if (purpose === 'ask') return { grants, origin, rule: asIfMade(path, grants, origin), ways: [] }
     mkdirSync(path, { recursive: true, mode: 0o700 })
+  }
   const steps = trailOf('/', path)
   const isGranted = grants.size > 0 && steps.at(-1)?.is !== 'missing'
   return {
@@ -65,6 +75,14 @@ function lookFor({ path: text, grants, origin: written }: OutsideConfig, world: 
     ways: (isGranted ? steps.slice(0, -1) : steps).map((step) => step.path),
   }
 }
+
+const asIfMade = (path: string, grants: ReadonlySet<Capability>, origin: string): OutsideRule => ({
+  outside: true,
+  path: relativeToRoot(resolve(path)),
+  grants,
+  external: false,
+  origin,
+})
 
 /** Whether a rule lacks something that is granted around it. */
 const withholds = ({ grants }: OutsideRule, around: ReadonlySet<Capability> | undefined): boolean =>

@@ -24,4 +24,4 @@ const byPath = (places: readonly OutsideRule[]): readonly OutsideRule[] =>
   }))
 
 /** What the rules of places outside are relative to. */
-const EVERYTHING: Root = { path: '/' as Root['path'], foldCase: 'exact' }
+export const EVERYTHING: Root = { path: '/' as Root['path'], foldCase: 'exact' }

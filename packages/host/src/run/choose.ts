@@ -43,6 +43,7 @@ export async function choosePolicy(
   compiler: Compiler,
   choice: PolicyChoice,
   flags: AccessFlags,
+  purpose: 'run' | 'ask' = 'run',
 ): Promise<Chosen> {
   const project = await openAmbientProject({
     ...options,
@@ -64,7 +65,7 @@ export async function choosePolicy(
   const profiles = wanted.flatMap(({ kind, name }) =>
     kind === 'profile' ? (loaded.config.profiles[name] ?? []) : [],
   )
-  const ofProfiles = profiles.map(({ outside }) => profilePlaces(outside, standing))
+  const ofProfiles = profiles.map(({ outside }) => profilePlaces(outside, standing, purpose))
   const gitDirectory = gitDirectoryRule(root.path, policies, options.surroundings)
   const asked = await confirmOutside(
     { typed: typed.outside, configured: ofProfiles.map(({ rules }) => rules) },

@@ -17,7 +17,7 @@ import { findProgramHints } from '../confine/program-hints.ts'
 import { findLimits } from '../confine/limits.ts'
 import { mentionedInCommand, mentionedInErrors } from '../confine/mentions.ts'
 import type { Network } from '../confine/network.ts'
-import { networkHints, withScheme } from '../confine/network-hints.ts'
+import { asTyped, networkHints } from '../confine/network-hints.ts'
 import { hintFacts, networkFor, planFor } from '../confine/plan.ts'
 import type { Confinement } from '../confine/program.ts'
 import { relativeToRoot } from '../outside/place.ts'
@@ -92,7 +92,7 @@ async function runOn(kernel: KernelReport, request: RunRequest): Promise<RunOutc
     : forewarn(plan, request.policy)
   request.beforeStart({ lost: [...lost, ...record.lost], notes })
   const network = await networkFor(request, plan, (decision) =>
-    request.onRefused?.(withScheme(decision, request.argv, '')),
+    request.onRefused?.(asTyped(decision, request.argv, '')),
   )
   const contents = contentsOf(request.replaced ?? [])
   try {
@@ -205,7 +205,7 @@ function explain(
   const failed = exit.code !== 0
   const refused = decisions
     .filter((decision) => !decision.allowed)
-    .map((decision) => withScheme(decision, request.argv, exit.said))
+    .map((decision) => asTyped(decision, request.argv, exit.said))
   const unreached = decisions.filter((decision) => failed && decision.failed)
   return {
     exit,
@@ -213,7 +213,7 @@ function explain(
     left: leftBehind(exit.left, plan.survey.home.canonical, request.sandbox.sensitive),
     unreached: [...new Set(unreached.map(({ reason }) => reason))],
     // What succeeded and complained about nothing needs no guess.
-    hints: failed || exit.said !== '' ? hintsOf(request, plan, exit, refused) : [],
+    hints: failed || exit.said !== '' ? hintsOf(request, plan, exit, decisions) : [],
   }
 }
 
@@ -221,9 +221,9 @@ function hintsOf(
   request: RunRequest,
   plan: Plan,
   { code, said }: Exit,
-  refused: readonly ProxyDecision[],
+  decisions: readonly ProxyDecision[],
 ): readonly Hint[] {
-  const facts = hintFacts(request, plan, refused)
+  const facts = hintFacts(request, plan, decisions)
   const complaints = mentionedInErrors(said)
   if (code === 0) return findGuardHints(complaints, facts)
   const typed = mentionedInCommand(request.argv)

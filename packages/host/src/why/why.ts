@@ -20,6 +20,7 @@ import { enforce, type Enforced, type Enforcement, planOf, reachedBy, type RunPl
 import { findSubject } from './find-subject.ts'
 import { type Edit, findEdit, findOverride } from './fix.ts'
 import { mountTrouble, type MountTrouble } from './mounts.ts'
+import { toldNotHeld } from './not-held.ts'
 import { ownProgram } from './own-program.ts'
 import type { Question } from './question.ts'
 
@@ -183,7 +184,11 @@ class Asker {
     }
     const found = asksItself(config, subject, this.#question.capability)
       ? byName
-      : byPlace(byName, byName.place ?? this.#realPlace(meant), enforcement)
+      : toldNotHeld(
+          byPlace(byName, byName.place ?? this.#realPlace(meant), enforcement),
+          policy,
+          this.#project.root,
+        )
     return { subject, found, ...enforce(found, enforcement) }
   }
 

@@ -10,6 +10,7 @@ import {
   parseRelPath,
   shellWord,
 } from '@cordon/policy'
+import { whyNotOutside } from '@cordon/sandbox'
 import { describe, expect, test } from 'vitest'
 import { findHints, type HintFacts } from '../../src/confine/hints.ts'
 import { findLimits } from '../../src/confine/limits.ts'
@@ -63,6 +64,7 @@ const facts = (policy: AccessPolicy): HintFacts => ({
   isVisible: (path) => /^\/(?:usr|etc|proc)(?:\/|$)/.test(path) || root.startsWith(path) || path === '/tmp',
   isSecret: (path) => path === '/etc/shadow',
   hasVariable: (name) => ['GRANTED', 'API_TOKEN', 'PATH', 'HOME'].includes(name),
+  whyNever: (path, wanted) => whyNotOutside(path, { writes: wanted === 'write', home }),
   isKnown: (host) => host === 'known.example.com',
 })
 

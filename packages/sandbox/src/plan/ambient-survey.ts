@@ -62,6 +62,9 @@ const CONFIGURATION = ['/etc', '/usr/local/etc']
 /** Whether a canonical path is part of the system that every program is shown (SPEC 4.3). */
 export const isInSystem = (path: string): boolean => SYSTEM.some((dir) => encloses(dir, path))
 
+/** The directory that every program has one of its own of, besides a home, and that the path lies in (SPEC 4.3). */
+export const scratchAround = (path: string): string | undefined => SCRATCH.find((dir) => encloses(dir, path))
+
 /** Looks at this host, with the authority of this process, for all that planning needs to know. */
 export function openAmbientSurvey(request: SurveyRequest): Survey {
   const root = placeOf(request.root)

@@ -1,6 +1,7 @@
 import { type IncomingMessage } from 'node:http'
 import { InvalidUrlError, type NetTarget, parseNetTarget } from '@cordon/policy'
 import { type Door } from './gate.ts'
+import { type NetWish } from './options.ts'
 
 /** The server that a tunnel leads to; absent where the client speaks to the proxy itself. */
 export interface RequestOrigin extends Door {
@@ -20,6 +21,8 @@ export interface Asked {
 export interface BadRequest {
   readonly status: 400 | 421
   readonly reason: string
+  /** What would have to be granted, where the request only used another name of the same machine. */
+  readonly wish?: NetWish | undefined
 }
 
 /** Decision 0053: what one request asks for, read in exactly one way or refused. */
@@ -47,10 +50,7 @@ export function readRequestHead(
   if (origin) {
     if (hosts[0] === undefined) return bad('it has no Host header')
     if (!saysHost || !isAt(saysHost, origin) || (scheme !== undefined && !isSame(saysHost, named)))
-      return {
-        status: 421,
-        reason: `it is for another host than ${origin.host}:${origin.port}, where this tunnel leads`,
-      }
+      return misdirected(saysHost, origin)
   }
   const place = origin ? saysHost : named
   if (!place?.port) return bad('its host is not valid')
@@ -66,6 +66,19 @@ export function readRequestHead(
     url,
   }
 }
+
+function misdirected(said: NetTarget | undefined, { host, port }: RequestOrigin): BadRequest {
+  const other = said === undefined ? 'another host' : `${said.host}:${said.port}, another host`
+  const isSameMachine = said?.port === port && LOOPBACK.has(said.host) && LOOPBACK.has(host)
+  return {
+    status: 421,
+    reason: `it is for ${other} than ${host}:${port}, where this tunnel leads`,
+    ...(isSameMachine ? { wish: { host: said.host, port } } : {}),
+  }
+}
+
+/** Names of this machine: who typed one of them may well have meant another. */
+const LOOPBACK: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'])
 
 /** A door with two names takes both, and each request is decided by the one that it says. */
 const isAt = ({ scheme, host, port }: NetTarget, origin: RequestOrigin): boolean =>

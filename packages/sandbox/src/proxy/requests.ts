@@ -181,9 +181,9 @@ export class Requests {
     else socket.end(plainResponse(code === 'HPE_HEADER_OVERFLOW' ? 431 : 400, `cordon: ${reason}.\n`))
   }
 
-  #refuse(req: IncomingMessage, res: ServerResponse, { status, reason }: BadRequest): void {
+  #refuse(req: IncomingMessage, res: ServerResponse, { status, reason, wish }: BadRequest): void {
     const session = this.#sessionOf(req)
-    this.#shared.journal.refuse(unknown(session), undefined, reason)
+    this.#shared.journal.refuse(unknown(session), undefined, reason, wish)
     session.refused = true
     res.shouldKeepAlive = false
     answer(res, status, `cordon: the request was refused: ${reason}.\n`)

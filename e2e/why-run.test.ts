@@ -1,0 +1,210 @@
+import { existsSync, rmSync } from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { type Ended, Place } from './harness/place.ts'
+
+/** What `why` says of a run, and what the run then does: one truth (SPEC 4.7). */
+
+const place = new Place()
+place.config(`
+[conversation.tools.mine]
+source = "local"
+command = ["/bin/cat"]
+
+[[profiles.makes.access.fs]]
+path = "."
+read = true
+create = true
+`)
+place.write(join(place.home, '.config/cordon/config.toml'), '')
+
+const why = (...words: string[]): Ended => place.cordon(['why', ...words])
+/** What it suggests to type; empty: nothing. */
+const suggested = (...words: string[]): string =>
+  / {2}to allow it:\n {4}(.*)\n/.exec(why(...words).stdout)?.[1] ?? ''
+
+describe('SPEC 4.3 the system', () => {
+  test.each(['/etc/shadow', '/etc/gshadow'])(
+    '%s: what not every user may read is withheld, and no flag named',
+    (path) => {
+      expect(why('run', 'read', path)).toMatchObject({
+        code: 1,
+        stdout: `denied: this command, read ${path}\n  because: it is withheld from every confined program: not every user may read it\n`,
+      })
+      expect(place.run(['--', 'cat', path]).code).toBe(1)
+    },
+  )
+
+  test('any program reads what is installed; a shipped tool does not, and its mount is for it alone', () => {
+    expect(why('mine', 'read', '/etc/hostname')).toMatchObject({
+      code: 0,
+      stdout:
+        'allowed: tool mine, read /etc/hostname\n  because: it is part of the system: what every user may read, every program may\n',
+    })
+    expect(place.run(['--tool', 'mine', '--', 'cat', '/etc/hostname']).code).toBe(0)
+    expect(why('mine', 'read', '/etc/shadow').code).toBe(1)
+    expect(suggested('mine', 'read', '/etc/shadow')).toBe('')
+    expect(why('fs_read_file', 'read', '/etc/hostname').code).toBe(1)
+    expect(suggested('fs_read_file', 'read', '/etc/hostname')).toBe(
+      'cordon mount add fs_read_file:hostname=/etc/hostname',
+    )
+    expect(why('nobody', 'read', '/etc/hostname').code).toBe(2)
+  })
+})
+
+describe('SPEC 4.8 a flag that is always refused is never suggested', () => {
+  test.each([
+    [
+      'read',
+      '~/.local/share/cordon',
+      'Cordon keeps its approvals and keys there, and no command may read them',
+    ],
+    [
+      'update',
+      '~/.config/cordon/config.toml',
+      'Cordon keeps its own files there, and no command may write them',
+    ],
+  ] as const)('why run %s %s', (capability, path, never) => {
+    const { code, stdout } = why('run', capability, path)
+    expect(code).toBe(1)
+    expect(stdout).toContain(`  note:    no flag grants it: ${never}\n`)
+    expect(stdout).not.toContain('to allow it')
+    const flag = capability === 'read' ? '--read' : '--write'
+    expect(place.run([flag, path, '--', 'true']).code).toBe(125)
+  })
+
+  test('nor after a failure', () => {
+    const { stderr } = place.run(['--', 'ls', join(place.home, '.local/share/cordon')])
+    expect(stderr).toContain(
+      '  hint: ~/.local/share/cordon exists on the host, and no flag grants it: Cordon keeps its approvals and keys there, and no command may read them\n',
+    )
+    expect(stderr).not.toContain('to allow it')
+  })
+
+  test('what does not exist is not read, and its directory is not granted for it', () => {
+    expect(suggested('run', 'read', '~/nothing')).toBe('')
+  })
+})
+
+describe('SPEC 4.10 what is guarded and not there is told, not held', () => {
+  test.each(['.npmrc', '.git/config', '.husky/pre-commit'])('%s', (path) => {
+    const because = `${path.split('/')[0]} is guarded, but not there yet: it is not held, and when somebody makes it you are told`
+    for (const who of ['run', 'mine', 'npm']) {
+      const { code, stdout } = why(who, 'create', path)
+      expect([code, stdout]).toEqual([0, expect.stringContaining(`  because: ${because}\n`)])
+    }
+    const made = place.run(['--', 'sh', '-c', `mkdir -p $(dirname ${path}); echo a > ${path}`])
+    expect(made.stderr).toContain('was made, which the host obeys or runs by itself later')
+    expect(existsSync(join(place.root, path))).toBe(true)
+    // Now it is there, and held.
+    expect(why('run', 'update', path).code).toBe(1)
+    expect(place.run(['--', 'sh', '-c', `echo b >> ${path}`]).code).not.toBe(0)
+    rmSync(join(place.root, path.split('/')[0]!), { recursive: true })
+  })
+
+  test('a shipped tool keeps to the rules by itself', () => {
+    expect(why('fs_create_file', 'create', '.npmrc').code).toBe(1)
+  })
+})
+
+describe('SPEC 4.3 private places', () => {
+  test.each([
+    ['/tmp/cordon-e2e-private', '/tmp'],
+    ['/dev/shm/cordon-e2e-private', '/dev/shm'],
+    ['~/private', 'home'],
+  ])('%s can be made, and is gone at the end', (path, own) => {
+    expect(why('run', 'create', path)).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining(
+        `  because: the ${own} inside is private: what is made there is gone at the end\n`,
+      ) as string,
+    })
+    expect(place.run(['--', 'sh', '-c', `: > ${path}`]).code).toBe(0)
+    expect(existsSync(path.replace('~', place.home))).toBe(false)
+  })
+})
+
+describe('SPEC 4.8 shipped profiles answer, though no file declares them', () => {
+  test('with their hosts, and the places that they have outside', () => {
+    expect(why('npm', 'net', 'https://registry.npmjs.org/left-pad').code).toBe(0)
+    expect(suggested('npm', 'net', 'https://example.com/a')).toBe(
+      'cordon run --profile npm --allow-net https://example.com/a -- COMMAND',
+    )
+    expect(why('claude', 'update', '~/.claude/history').code).toBe(0)
+    expect(why('claude', 'update', '~/.claude.json').code).toBe(0)
+    expect(suggested('claude', 'read', '~/.config')).toBe(
+      'cordon run --profile claude --read ~/.config -- COMMAND',
+    )
+    expect(existsSync(join(place.home, '.claude'))).toBe(false)
+  })
+
+  test('and are explained', () => {
+    const { code, stdout } = place.cordon(['policy', 'explain', 'npm'])
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^profile npm\n/)
+    expect(stdout).toContain('registry.npmjs.org')
+  })
+})
+
+describe('SPEC 4.7 the flag that grants the least', () => {
+  test('of a URL: its scheme, host and path', () => {
+    expect(suggested('run', 'net', 'https://example.com/admin/users')).toBe(
+      'cordon run --allow-net https://example.com/admin/users -- COMMAND',
+    )
+    expect(suggested('run', 'net', 'http://example.com:8080/a b'.replace(' ', '%20'))).toBe(
+      'cordon run --allow-net http://example.com:8080/a%20b -- COMMAND',
+    )
+  })
+
+  test('of a tunnel, whose path is not seen: what was typed', () => {
+    const fix = (...command: string[]): string | undefined =>
+      / {4}to allow it: (.*)\n/.exec(place.run(['--', ...command]).stderr)?.[1]
+    expect(fix('curl', '-sS', 'https://a.example/admin/users')).toBe(
+      '--allow-net https://a.example/admin/users',
+    )
+    expect(fix('curl', '-sS', 'https://a.example/')).toBe('--allow-net a.example')
+    // Which of the two it was, nobody knows.
+    expect(fix('curl', '-sS', 'https://a.example/x', 'https://a.example/y')).toBe('--allow-net a.example')
+  })
+
+  test('of a file that may only be made: writing', () => {
+    const { stderr } = place.run(['--profile', 'makes', '--', 'sh', '-c', ': > made'])
+    expect(/ {4}to allow it: (.*)\n/.exec(stderr)?.[1]).toBe('--write made')
+  })
+})
+
+describe('SPEC 4.5 the network', () => {
+  let server: Server
+  let port = 0
+  beforeAll(async () => {
+    server = createServer((_, response) => response.end('hello'))
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    port = (server.address() as AddressInfo).port
+    return () => server.close()
+  })
+
+  test('what was allowed in vain is not said to be denied as well', () => {
+    const { stderr } = place.run([
+      '--allow-net',
+      'nope.invalid/x',
+      '--',
+      'sh',
+      '-c',
+      'curl -sS https://nope.invalid/y 2>&1 >&2',
+    ])
+    expect(stderr).toMatch(/ {2}allowed, but: nope\.invalid cannot be resolved \(\w+\)\n$/)
+  })
+
+  test('another name of the same machine is named, with its flag', async () => {
+    const get = ['--', 'curl', '-sS', `http://localhost:${port}/`]
+    const { stderr } = await place.runMeanwhile(['--allow-net', `127.0.0.1:${port}`, ...get])
+    expect(stderr).toContain(
+      `  refused: 127.0.0.1:${port}: it is for localhost:${port}, another host than 127.0.0.1:${port}, where this tunnel leads\n` +
+        `    to allow it: --allow-net localhost:${port}\n`,
+    )
+    const both = ['--allow-net', `127.0.0.1:${port}`, '--allow-net', `localhost:${port}`]
+    expect(await place.runMeanwhile([...both, ...get])).toMatchObject({ code: 0, stdout: 'hello' })
+  })
+})

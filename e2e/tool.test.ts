@@ -299,6 +299,12 @@ test('SPEC 6.5: a question is answered by the configuration, at the terminal, or
   const no = cordonAtTerminal(setting, words, [[asked, 'n\r']])
   expect(no).toMatchObject({ code: 1, missed: [] })
   expect(content()).toBe('old\n')
+  // A mistyped answer is no answer: it is asked for again.
+  const mistyped = cordonAtTerminal(setting, words, [
+    [asked, 'maybe\r'],
+    [asked, 'n\r'],
+  ])
+  expect(mistyped).toMatchObject({ code: no.code, missed: [] })
   const gone = cordonAtTerminal(setting, words, [[asked, '\u0003']])
   expect(gone).toMatchObject({ code: 1, missed: [] })
   expect(gone.screen).toContain('the tool asks "a.txt exists (4 bytes). Replace it?", and got no answer')

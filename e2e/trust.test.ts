@@ -1,6 +1,6 @@
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { acquireLock } from '@cordon/workspace'
@@ -395,7 +395,9 @@ test('SPEC 2.1 config show marks what waits, config explain and validate say so,
   })
   expect(cordon(here, 'config', 'explain', 'sandbox.limits.processes')).toEqual({
     code: 0,
-    stdout: 'sandbox.limits.processes = 1024  built-in defaults (built-in)\n',
+    stdout:
+      'sandbox.limits.processes = 1024  built-in defaults (built-in)\n' +
+      '  waits for `cordon trust`, and is not in effect: 5  .cordon/config.toml\n',
     stderr: LEFT_OUT,
   })
   expect(cordon(here, 'config', 'validate')).toEqual({
@@ -505,4 +507,112 @@ test('SPEC 2.1 many at once: every file that was trusted is', async () => {
   )
   for (const cwd of dirs)
     expect(cordon({ ...here, cwd }, 'trust')).toMatchObject({ code: 0, stdout: 'nothing waits for trust\n' })
+})
+
+describe('a file that others can write is left out, for one reason that is said everywhere', () => {
+  test('with what to type, and not as a matter of trust', () => {
+    writeFileSync(file, TOOL)
+    trust(here)
+    chmodSync(file, 0o666)
+    const reason = 'cannot read the config file: it can be written by every user'
+    const fix = `  fix: if its content is yours: chmod o-w ${file}\n`
+    const left = `warning: not in effect: .cordon/config.toml: ${reason}\n${fix}`
+    expect(run('--', 'true')).toEqual({ code: 0, stdout: '', stderr: left })
+    expect(cordon(here, 'config', 'show')).toMatchObject({ code: 0, stderr: left })
+    const told = `warning: ${reason}\n  at .cordon/config.toml\n${fix}`
+    expect(cordon(here, 'trust')).toEqual({
+      code: 1,
+      stdout: 'not to be trusted before that is mended: .cordon/config.toml\n',
+      stderr: told,
+    })
+    const listed = cordon(here, 'trust', 'ls')
+    expect(listed).toMatchObject({ code: 0, stderr: told })
+    expect(listed.stdout).toMatch(/^\.cordon\/config\.toml {2}unreadable {2}\d{4}-/m)
+    expect(cordon(here, 'tool', 'run', 't')).toMatchObject({ code: 2, stdout: '' })
+    chmodSync(file, 0o644)
+    expect(run('--', 'true')).toEqual({ code: 0, stdout: '', stderr: '' })
+    expect(cordon(here, 'trust')).toMatchObject({ code: 0, stdout: 'nothing waits for trust\n' })
+  })
+})
+
+test('SPEC 2.1 config explain and config show --json say which values wait', () => {
+  writeFileSync(file, TOOL)
+  const key = 'conversation.tools.t.command'
+  const value = ['sh', '-c', 'echo started']
+  const path = '.cordon/config.toml'
+  expect(cordon(here, 'config', 'explain', key)).toEqual({
+    code: 0,
+    stdout: `${key}: nothing is in effect\n  waits for \`cordon trust\`, and is not in effect: ["sh", "-c", "echo started"]  ${path}\n`,
+    stderr: LEFT_OUT,
+  })
+  expect(JSON.parse(cordon(here, 'config', 'explain', key, '--json').stdout)).toEqual({
+    value: null,
+    origin: null,
+    overrode: [],
+    waiting: [{ path, value }],
+  })
+  const shown = JSON.parse(cordon(here, 'config', 'show', '--json').stdout) as { waiting: unknown }
+  expect(shown.waiting).toMatchObject([
+    { path, value: { conversation: { tools: { t: { command: value } } } } },
+  ])
+  expect(cordon(here, 'config', 'explain', 'conversation.tools.u.command').code).toBe(2)
+  trust(here)
+  const now = JSON.parse(cordon(here, 'config', 'explain', key, '--json').stdout) as { waiting: unknown }
+  expect(now).toMatchObject({ value, waiting: [] })
+})
+
+test('docs/trust.md: a pipeline trusts the texts whose digests it keeps, and no others', () => {
+  writeFileSync(file, TOOL)
+  const page = readFileSync(join(import.meta.dirname, '../docs/trust.md'), 'utf8')
+  const [keep = '', compare = ''] = page
+    .split('\n')
+    .filter((line) => line.startsWith('cordon trust show --json'))
+  const sh = (script: string): number | null =>
+    spawnSync('/bin/sh', ['-c', `cordon() { "${process.execPath}" "${CORDON}" "$@"; }; ${script}`], {
+      cwd: here.cwd,
+      env: { PATH: process.env['PATH'], HOME: here.home, XDG_CACHE_HOME: CACHE, CORDON_BACKGROUND: 'off' },
+    }).status
+  expect(sh(keep)).toBe(0)
+  writeFileSync(join(here.cwd, '.cordon.toml'), '[conversation.tools.t]\nenable = true\n')
+  expect(sh(compare)).toBe(1)
+  rmSync(join(here.cwd, '.cordon.toml'))
+  expect(sh(compare)).toBe(0)
+  expect(cordon(here, 'tool', 'run', 't')).toMatchObject({ code: 0, stdout: 'started\n' })
+})
+
+test('options that contradict each other, or would be lost, are refused', () => {
+  writeFileSync(file, TOOL)
+  trust(here)
+  const BOTH = '--id names a conversation and --no-id none: write one of them'
+  const refused: readonly (readonly [readonly string[], number, string])[] = [
+    [['run', '--id', 'x', '--no-id', '--', 'true'], 125, BOTH],
+    [['why', '--no-id', '--id', 'x', 't', 'read', 'x'], 2, BOTH],
+    [['tool', 'run', '--id', 'x', '--no-id', 't'], 2, BOTH],
+    [['trust', '--id', 'x', '--no-id'], 2, BOTH],
+    [
+      ['config', 'set', '--user', '--user-workspace', 'sandbox.mode', 'warn'],
+      2,
+      "option '--user' cannot be used with option '--user-workspace'",
+    ],
+    [
+      ['run', '--tool', 't', '--tool', 'u', '--', 'true'],
+      125,
+      "option '--tool <name>' argument 'u' is invalid. it is given twice, and one policy is used.",
+    ],
+    [['trust', '--yes', 'ls'], 2, '--yes is for cordon trust alone, and not for ls'],
+    [['trust', '--json', 'ls'], 2, 'write --json behind ls: cordon trust ls --json'],
+  ]
+  for (const [args, code, sentence] of refused)
+    expect(cordon(here, ...args)).toEqual({
+      code,
+      stdout: '',
+      stderr: `cordon: ${sentence}\n(run with --help for the usage)\n`,
+    })
+  expect(existsSync(join(here.home, '.config'))).toBe(false)
+  expect(cordon(here, 'trust', 'ls', '--cfg', 'nope')).toEqual({
+    code: 2,
+    stdout: '',
+    stderr:
+      'cordon: error: cannot read the config file: it does not exist\n  at nope\n  fix: correct the path, or write --cfg key=value to set one value\n',
+  })
 })

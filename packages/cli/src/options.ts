@@ -45,15 +45,22 @@ export const jsonOption = (): Option => new Option('--json', 'print one JSON val
 export const idOption = (own = 'in the last used'): Option =>
   new Option('--id <conversation>', `in this conversation, by its id or enough of it; else ${own}`)
 
-export const noIdOption = (): Option =>
-  new Option('--no-id', 'in no conversation: only what is configured in files')
+/** Both of them, of which one is meant at most. The parser has one value for the two, so it would take the last. */
+export function withIdOptions(parser: Parser, own?: string): Parser {
+  const given = new Set<string>()
+  for (const name of ['id', 'no-id'])
+    parser.on(`option:${name}`, () => {
+      if (given.add(name).size > 1)
+        parser.error('error: --id names a conversation and --no-id none: write one of them')
+    })
+  return parser
+    .addOption(idOption(own))
+    .addOption(new Option('--no-id', 'in no conversation: only what is configured in files'))
+}
 
 /** A command that reads the configuration as it is in a conversation. */
 export const withConfigOptions = (parser: Parser, own: OwnChoice = 'last used'): Parser =>
-  parser
-    .addOption(cfgOption())
-    .addOption(own === 'none' ? idOption('in none') : idOption())
-    .addOption(noIdOption())
+  withIdOptions(parser.addOption(cfgOption()), own === 'none' ? 'in none' : undefined)
 
 export interface CommonOptions extends ConfigOptions, JsonOption {}
 

@@ -113,7 +113,7 @@ function answerFrom({ answer_type, options = [], default: preset }: ToolQuestion
   if (reply === '' && preset !== undefined) return preset
   switch (answer_type) {
     case 'boolean':
-      return isYes(reply)
+      return isYes(reply) || (isNo(reply) ? false : reply)
     case 'select':
       return /^\d+$/.test(reply) ? (options[Number(reply) - 1] ?? reply) : reply
     case 'text':
@@ -123,6 +123,9 @@ function answerFrom({ answer_type, options = [], default: preset }: ToolQuestion
 
 /** Only `y` and `yes` are a yes; Enter, anything else, end of input and Ctrl-C are a no. */
 const isYes = (reply: string | undefined): boolean => /^y(?:es)?$/i.test(reply?.trim() ?? '')
+
+/** What a tool asks is asked again for any other word. */
+const isNo = (reply: string): boolean => /^(?:no?)?$/i.test(reply)
 
 const isBoth = (at: Terminal): boolean => at.isKnown ?? (at.input.isTTY && at.output.isTTY)
 

@@ -10,7 +10,14 @@ export {
   type ProjectOptions,
   withWaiting,
 } from './project.ts'
-export { changeSetting, explainSetting, type Change, workspaceIfAny } from './settings.ts'
+export {
+  changeSetting,
+  type ExplainedSetting,
+  explainSetting,
+  type Change,
+  workspaceIfAny,
+} from './settings.ts'
+export { waitingValues } from './trust/waiting-values.ts'
 export { findServer, listServers, type ServerView } from './mcp/catalog.ts'
 export {
   type Added as AddedServer,

@@ -29,13 +29,24 @@ import {
 } from './project.ts'
 import { keepTrusted } from './trust/change.ts'
 import { type Gate, incompleteNotices, isWhole, passGate } from './trust/gate.ts'
+import { type WaitingValue, waitingValues } from './trust/waiting-values.ts'
 import { QuestionError } from './why/question.ts'
 
 /** Where the value of a key comes from, and what it overrode (SPEC 2). */
-export function explainSetting(project: Project, key: string): Explanation {
-  const found = project.loaded.explain(parseKeyPath(key) ?? [])
-  if (!found) throw new QuestionError(`nothing is configured at ${quote(key)}, and it has no default`)
-  return found
+export function explainSetting({ loaded, waiting }: Project, key: string): ExplainedSetting {
+  const path = parseKeyPath(key)
+  const found = loaded.explain(path ?? [])
+  const waits = path === undefined ? [] : waitingValues(waiting, path)
+  if (!found && waits.length === 0)
+    throw new QuestionError(`nothing is configured at ${quote(key)}, and it has no default`)
+  return { found, waiting: waits }
+}
+
+export interface ExplainedSetting {
+  /** Undefined: nothing is in effect, and something waits. */
+  readonly found: Explanation | undefined
+  /** SPEC 2.1: what files say of it that nobody has trusted. */
+  readonly waiting: readonly WaitingValue[]
 }
 
 export interface Change {

@@ -4,11 +4,13 @@ import {
   configSchema,
   type EditableLayer,
   explainSetting,
+  waitingValues,
   withWaiting,
 } from '@cordon/host'
 import { show } from '@cordon/policy'
+import { Option } from 'commander'
 import type { Register } from '../command.ts'
-import { formatExplanation, formatSettings, formatWaiting } from '../format/settings.ts'
+import { explanationJson, formatExplanation, formatSettings, formatWaiting } from '../format/settings.ts'
 import {
   cfgOption,
   type CommonOptions,
@@ -25,7 +27,7 @@ export const register: Register = (parser, world) => {
     parser.command('show').description('print the effective configuration and where it comes from'),
   ).action(async (options: CommonOptions) => {
     const { loaded, waiting } = await openProjectAnywhere(world, options, 'nothing')
-    if (options.json) writeJson(world, loaded.values)
+    if (options.json) writeJson(world, { ...loaded.values, waiting: waitingValues(waiting, []) })
     else world.out.write(formatSettings(loaded, world.out) + formatWaiting(waiting, world.out))
   })
 
@@ -35,7 +37,7 @@ export const register: Register = (parser, world) => {
     .argument('<key>', 'such as sandbox.mode or conversation.tools.fetch.access.net')
     .action(async (key: string, options: CommonOptions) => {
       const found = explainSetting(await openProjectAnywhere(world, options, 'nothing'), key)
-      if (options.json) writeJson(world, found)
+      if (options.json) writeJson(world, explanationJson(found))
       else world.out.write(formatExplanation(key, found, world.out))
     })
 
@@ -66,7 +68,7 @@ const registerSet: Register = (parser, world) => {
     .description('change one value in a config file, keeping its comments and order')
     .argument('<key>', 'such as sandbox.mode')
     .argument('<value>', 'a TOML value or plain text; +{ … } adds one rule to a rule list')
-    .option('--user', "write to the user's own configuration, for all workspaces")
+    .addOption(userOption("write to the user's own configuration, for all workspaces"))
     .option('--user-workspace', "write to the user's own configuration of this workspace")
     .addOption(cfgOption())
     .action(async (key: string, value: string, options: SetOptions) => {
@@ -79,13 +81,17 @@ const registerUnset: Register = (parser, world) => {
     .command('unset')
     .description('take one key out of a config file, keeping all else')
     .argument('<key>', 'such as sandbox.mode, or a whole rule list')
-    .option('--user', "in the user's own configuration, for all workspaces")
+    .addOption(userOption("in the user's own configuration, for all workspaces"))
     .option('--user-workspace', "in the user's own configuration of this workspace")
     .addOption(cfgOption())
     .action((key: string, options: SetOptions) =>
       change(world, options, { layer: layerOf(options), key, value: undefined }),
     )
 }
+
+/** One file is edited. */
+const userOption = (description: string): Option =>
+  new Option('--user', description).conflicts('userWorkspace')
 
 async function change(world: World, { cfg }: SetOptions, edit: Change): Promise<void> {
   // An edit of the files needs them; one of a person's own place does not.

@@ -1,6 +1,6 @@
 import { type Command as Parser, InvalidArgumentError, Option } from 'commander'
 import type { Register } from '../command.ts'
-import { cfgOption, idOption, noIdOption, repeatable } from '../options.ts'
+import { cfgOption, repeatable, withIdOptions } from '../options.ts'
 import { runCommand, type RunOptions, showRun } from '../run-command.ts'
 import type { World } from '../world.ts'
 
@@ -28,10 +28,10 @@ export function runOrShow(
 
 /** Also of `cordon mcp wrap`. */
 export function withRunOptions(parser: Parser): Parser {
-  return parser
+  const declared = parser
     .usage('[options] -- <command> [args...]')
     .argument('[command...]', 'the program and its arguments')
-    .addOption(new Option('--tool <name>', "use a tool's policy").conflicts('profile'))
+    .addOption(new Option('--tool <name>', "use a tool's policy").conflicts('profile').argParser(onlyOne))
     .addOption(repeatable('--profile <name>', 'use a profile: a shipped one (cordon profile ls) or your own'))
     .addOption(repeatable('--read <path>', 'grant reading a file or directory'))
     .addOption(repeatable('--write <path>', 'grant reading and writing a file or directory'))
@@ -40,8 +40,7 @@ export function withRunOptions(parser: Parser): Parser {
     .addOption(repeatable('--env <name>', 'pass a variable on'))
     .option('--unix-sockets', 'allow unix sockets of its own; those of the host stay out of reach')
     .addOption(cfgOption())
-    .addOption(idOption('in none, or with --tool or --profile in the last used'))
-    .addOption(noIdOption())
+  return withIdOptions(declared, 'in none, or with --tool or --profile in the last used')
     .option('--here', 'take just the current directory as the workspace')
     .option('--show', 'print what the command would have, and start nothing')
     .option('--why', 'pass its output through us, so that more can be explained; at a terminal')
@@ -69,6 +68,12 @@ Examples:
   cordon run --read ~/shared --write ../other -- make
   cordon run --read . --write build -- make
   cordon run --allow-net api.github.com -- ./fetch-issues.sh`
+
+/** Of two policies none would be the one that was meant; profiles add up. */
+function onlyOne(name: string, before: string | undefined): string {
+  if (before !== undefined) throw new InvalidArgumentError('it is given twice, and one policy is used.')
+  return name
+}
 
 /** The first three are the command's. */
 function parseFd(text: string): number {

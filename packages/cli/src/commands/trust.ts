@@ -25,7 +25,7 @@ import {
   trustRows,
   viewJson,
 } from '../format/trust.ts'
-import { choiceOf, idOption, jsonOption, type JsonOption, noIdOption, repeatable } from '../options.ts'
+import { choiceOf, jsonOption, type JsonOption, repeatable, withIdOptions } from '../options.ts'
 import { EXIT, UsageError, writeJson } from '../report.ts'
 import type { World } from '../world.ts'
 
@@ -44,9 +44,10 @@ What came with the files of a workspace grants nothing until you trust it: its
 .cordon/config.toml, and each .cordon.toml from its root to the current
 directory. Without a subcommand, shows what waits and asks about each.
 
-Exit code: 0 when nothing waits any more, 1 when something does, 2 when
-something does and nobody can be asked.`,
+Exit code: 0 when nothing waits any more, 1 when something does or cannot be
+read, 2 when something waits and nobody can be asked.`,
     )
+    .hook('preSubcommand', refuseOwnOptions)
     .action((options: TrustOptions & { readonly yes?: boolean }) => trust(world, options))
 
   withTrustOptions(
@@ -77,14 +78,24 @@ something does and nobody can be asked.`,
     )
 }
 
+/** What stands before a subcommand is for `cordon trust` alone, and would be lost. */
+function refuseOwnOptions(parser: Parser, subcommand: Parser): void {
+  const lost = parser.options.find((option) => parser.getOptionValueSource(option.attributeName()) === 'cli')
+  if (!lost) return
+  const takes = subcommand.options.some(({ long }) => long === lost.long)
+  parser.error(
+    takes
+      ? `error: write ${lost.long} behind ${subcommand.name()}: cordon trust ${subcommand.name()} ${lost.long}`
+      : `error: ${lost.long} is for cordon trust alone, and not for ${subcommand.name()}`,
+  )
+}
+
 const withTrustOptions = (parser: Parser): Parser =>
-  parser
-    .addOption(
+  withIdOptions(
+    parser.addOption(
       repeatable('--cfg <file>', 'look also at this file of the workspace, which --cfg names elsewhere'),
-    )
-    .addOption(idOption())
-    .addOption(noIdOption())
-    .addOption(jsonOption())
+    ),
+  ).addOption(jsonOption())
 
 async function survey(world: World, options: TrustOptions, cwd = world.cwd): Promise<TrustSurvey> {
   const { cfg } = options
@@ -136,10 +147,16 @@ async function trust(world: World, options: TrustOptions & { readonly yes?: bool
       servers,
     })
   else if (found.waiting.length + servers.trusted.length + servers.waiting.length === 0)
-    world.out.write('nothing waits for trust\n')
+    world.out.write(nothingWaits(found))
   const waits = left.length + found.unreadable.length + servers.waiting.length > 0
   world.finish(waits ? EXIT.denied : EXIT.ok)
 }
+
+/** A file that is not even read cannot be trusted; why, was said before. */
+const nothingWaits = ({ unreadable }: TrustSurvey): string =>
+  unreadable.length === 0
+    ? 'nothing waits for trust\n'
+    : `not to be trusted before that is mended: ${unreadable.map(({ origin }) => show(origin.label)).join(', ')}\n`
 
 /** What chose the files that were looked at, to be typed again. */
 const wordsOf = ({ cfg, id }: TrustOptions): string =>
@@ -193,7 +210,7 @@ async function showTrust(world: World, file: string | undefined, options: TrustO
       ...waiting.map((item) => reviewText(item, problemsIn(item, found), 'whole')),
       ...servers.flatMap((seen) => serverChangeText(seen) ?? []),
     ]
-    world.out.write(texts.join('\n') || 'nothing waits for trust\n')
+    world.out.write(texts.join('\n') || nothingWaits(found))
     return
   }
   // A `.cordon.toml` counts in its directory and below, so it is looked at from there.

@@ -1,4 +1,5 @@
 import {
+  type ExplainedSetting,
   type Explanation,
   formatKeyPath,
   formatOrigin,
@@ -22,8 +23,27 @@ export function formatSettings(loaded: LoadedConfig, { style }: Pick<Stream, 'st
     .join('')
 }
 
-/** One value, where it was written, and what it overrode. */
+/** One value, where it was written, what it overrode, and what files say of it that nobody has trusted. */
 export function formatExplanation(
+  key: string,
+  { found, waiting }: ExplainedSetting,
+  out: Pick<Stream, 'style'>,
+): string {
+  const effective = found ? formatEffective(key, found, out) : `${key}: nothing is in effect\n`
+  const waits = waiting.map(
+    ({ path, value }) =>
+      `  ${out.style('yellow', 'waits for `cordon trust`, and is not in effect:')} ${formatValue(value)}  ${out.style('dim', show(path))}\n`,
+  )
+  return effective + waits.join('')
+}
+
+/** The shape that scripts rely on; `null` where nothing is in effect. */
+export const explanationJson = ({ found, waiting }: ExplainedSetting): Record<string, unknown> => ({
+  ...(found ?? { value: null, origin: null, overrode: [] }),
+  waiting,
+})
+
+function formatEffective(
   key: string,
   { value, origin, elements, overrode }: Explanation,
   { style }: Pick<Stream, 'style'>,

@@ -13,7 +13,8 @@ import { formatTable } from './text.ts'
 /** One line of `trust ls`, and the shape that scripts rely on. */
 export interface TrustRow {
   readonly path: string
-  readonly state: 'trusted' | 'new' | 'changed' | 'missing'
+  /** `unreadable`: whatever was trusted of it, it is not in effect. */
+  readonly state: 'trusted' | 'new' | 'changed' | 'missing' | 'unreadable'
   /** Of what was trusted last; null when nothing was. */
   readonly sha256: string | null
   readonly trusted_at: string | null
@@ -28,10 +29,16 @@ export const trustRows = ({
   elsewhere,
   servers,
   defined,
+  unreadable,
 }: TrustSurvey): readonly TrustRow[] => [
+  ...unreadable.map(({ origin: { label } }) =>
+    rowOf(label, 'unreadable', elsewhere.find(({ was }) => was.path === label)?.was),
+  ),
   ...waiting.map(({ path, was }) => rowOf(path, was ? 'changed' : 'new', was)),
   ...trusted.map(({ path, was }) => rowOf(path, 'trusted', was)),
-  ...elsewhere.map(({ was, state }) => rowOf(was.path, state, was)),
+  ...elsewhere
+    .filter(({ was }) => !unreadable.some(({ origin }) => origin.label === was.path))
+    .map(({ was, state }) => rowOf(was.path, state, was)),
   ...servers.map((seen): TrustRow => ({
     path: serverPath(seen.server),
     state: !defined.has(seen.server) ? 'missing' : seen.waiting ? 'changed' : 'trusted',

@@ -1,5 +1,11 @@
 import { join } from 'node:path'
-import { type ConfigProblem, readAmbientSources, readAmbientText, type Source } from '@cordon/config'
+import {
+  ConfigError,
+  type ConfigProblem,
+  readAmbientSources,
+  readAmbientText,
+  type Source,
+} from '@cordon/config'
 import {
   type ApprovalStore,
   type ConfigTrust,
@@ -41,6 +47,8 @@ interface Elsewhere {
 export async function surveyTrust(options: ProjectOptions & { readonly pid: number }): Promise<TrustSurvey> {
   const workspace = requireWorkspace(options)
   const { sources, problems } = readAmbientSources({ ...placesOf(workspace, options), env: {} })
+  const mistyped = problems.filter(({ origin }) => origin.layer === 'command-line')
+  if (mistyped.length > 0) throw new ConfigError(mistyped)
   const store = storeOf(workspace, options.surroundings, options)
   const approvals = await store.read()
   const { trusted, waiting } = sortItems(itemsOf(sources, options.conversation), approvals)

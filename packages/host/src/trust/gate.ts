@@ -74,10 +74,6 @@ export async function passGate(
   const left = waiting.filter((item) => !needed.includes(item))
 
   const admitted = [...trusted, ...waiting.filter((item) => !left.includes(item))]
-  const leftOut = [
-    ...left.map(({ path }) => show(path)),
-    ...unreadable.map(({ origin }) => formatOrigin(origin)),
-  ]
   return {
     sources: admittedSources(found, admitted),
     // What this user sealed comes after what came with the files, and so wins.
@@ -86,12 +82,19 @@ export async function passGate(
     unreadable,
     notices: [
       ...(approvals?.warnings ?? []),
-      ...(leftOut.length === 0
+      ...(left.length === 0
         ? []
-        : [`not trusted, and not in effect: ${leftOut.join(', ')}; see \`cordon trust\``]),
+        : [
+            `not trusted, and not in effect: ${left.map(({ path }) => show(path)).join(', ')}; see \`cordon trust\``,
+          ]),
+      ...unreadable.map(unreadableNotice),
     ],
   }
 }
+
+/** Trust is no help there: what is wrong with the file, and what to do about it, is said wherever it is left out. */
+const unreadableNotice = ({ origin, message, fix }: ConfigProblem): string =>
+  `not in effect: ${formatOrigin(origin)}: ${message}${fix === undefined ? '' : `\n  fix: ${fix}`}`
 
 /** Whether all that the files say counts. If not, what is missing of a tool may be in the rest (decision 0262). */
 export const isWhole = ({ waiting, unreadable }: Pick<Gate, 'waiting' | 'unreadable'>): boolean =>

@@ -98,7 +98,8 @@ test('SPEC 2.1 text that is not trusted is not parsed: what is wrong with it is 
   mkdirSync(join(root, '.cordon/config.toml'))
   const project = await open({ trust: terms('nothing') })
   expect(project.notices).toEqual([
-    'not trusted, and not in effect: .cordon.toml, .cordon/config.toml; see `cordon trust`',
+    'not trusted, and not in effect: .cordon.toml; see `cordon trust`',
+    'not in effect: .cordon/config.toml: cannot read the config file: it is a directory\n  fix: put a file in its place, or take it away',
   ])
   expect(() => withWaiting(project)).toThrow('cannot read the config file: it is a directory')
   // What a person wrote is always read.

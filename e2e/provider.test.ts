@@ -199,6 +199,14 @@ test('SPEC 7.4 a policy as people write it is refused with the corrected text; c
   })
   expect(run('provider', 'mint', '--app', 'tested', '--prefix', files).code).toBe(0)
   expect(said(explain(inside))).toMatch(/^allow\n {2}permit filesystem:read-only, line 1\n/)
+  // A statement without a name is named by where it stands: counted from nowhere, nobody would find it.
+  const unnamed = join(files, '..', 'unnamed.cedar')
+  writeFileSync(
+    unnamed,
+    'permit (\n  principal,\n  action == Action::"/filesystem/file/read",\n  resource\n);\n',
+  )
+  expect(run('provider', 'policy', 'set', '--app', 'tested', '--file', unnamed).code).toBe(0)
+  expect(said(explain(inside))).toMatch(/^allow\n {2}permit, line 1\n/)
   expect(explain(`${files}/../a`).stdout).toMatch(/^deny\n {2}resource_out_of_scope: /)
   said(run('provider', 'app', 'disable', 'tested'))
   expect(explain(inside).stdout).toMatch(

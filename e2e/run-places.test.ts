@@ -336,6 +336,30 @@ test('SPEC 4.8 --show starts nothing; --json-fd writes the outcome', () => {
   })
 })
 
+test('a flag that cannot be read names what was typed', () => {
+  const refused = (...flags: string[]): Ended => home.run([...flags, '--', 'true'])
+  expect(refused('--env', 'A=b')).toMatchObject({
+    code: 125,
+    stderr:
+      'cordon: --env "A=b": expected the name of a variable, such as GITHUB_TOKEN, or a prefix, such as AWS_*\n' +
+      '  fix: A=b before cordon sets it, and --env A passes it on\n',
+  })
+  expect(refused('--env', '=b')).toMatchObject({
+    code: 125,
+    stderr:
+      'cordon: --env "=b": expected the name of a variable, such as GITHUB_TOKEN, or a prefix, such as AWS_*\n',
+  })
+  expect(home.run(['--env', 'AB_*', '--', 'sh', '-c', 'echo $AB_C'], { env: { AB_C: 'c' } }).stdout).toBe(
+    'c\n',
+  )
+  expect(refused('--allow-net', 'exa*mple.com').stderr).toBe(
+    'cordon: --allow-net "exa*mple.com": there are no patterns of hosts\n  fix: name each host\n',
+  )
+  expect(refused('--allow-net', '*.example.com').stderr).toBe(
+    'cordon: --allow-net "*.example.com": there are no patterns of hosts\n  fix: name each host, such as --allow-net api.example.com\n',
+  )
+})
+
 test('config unset takes one key out, and says where it is not set', () => {
   const file = home.write(
     join(home.home, '.config/cordon/config.toml'),

@@ -57,6 +57,17 @@ describe.each(PEOPLE)('SPEC 4.11 what is not held is said before the command sta
       })
   })
 
+  test('rules for commands of a tool that is not ours, which may check them itself', () => {
+    const place = new Place(person)
+    const tool = '[conversation.tools.t]\nsource = "local"\ncommand = ["sh", "-c", "echo did"]\n'
+    place.config(`${tool}access.commands = { git = {}, rm = {} }\n`)
+    expect(place.cordon(['tool', 'run', 't'])).toMatchObject({
+      code: 0,
+      stdout: 'did\n',
+      stderr: COMMANDS.replace('in any way', 'in any way, unless the tool checks them itself'),
+    })
+  })
+
   test('a limit of memory that holds for each process only, where no cgroup is ours', () => {
     const place = new Place(person)
     place.config('[sandbox.limits]\nmemory_mb = 512\n')

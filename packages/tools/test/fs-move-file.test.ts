@@ -118,7 +118,7 @@ test('a directory is not moved over what a rule below it protects, nor with a mo
 test('bad targets: into itself, missing source, outside, between mount and workspace', async () => {
   const workspace = new Workspace({ 'dir/x': '', a: 'A' })
   const move = (from: string, to: string) => workspace.run('fs_move_file', { from, to })
-  expect(await move('dir', 'dir/sub')).toEqual(failed('cannot move dir/sub: it cannot be used for this'))
+  expect(await move('dir', 'dir/sub')).toEqual(failed('cannot move dir to dir/sub: that lies in it'))
   expect(existsSync(workspace.path('dir/sub'))).toBe(false)
   expect(await move('none', 'b')).toEqual(failed('cannot look at none: it does not exist'))
   expect(await move('a', '../b')).toEqual(failed('path escapes the workspace: ../b'))

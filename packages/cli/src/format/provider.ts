@@ -267,7 +267,10 @@ function formatDecision({ verdict, decision, decided, permits, besides }: Policy
   const why =
     decided.length > 0
       ? decided
-          .map(({ id, effect, line, text }) => `  ${effect} ${show(id)}, line ${line}\n${indent(text)}`)
+          .map(({ id, effect, line, text }) => {
+            const name = id === `line ${line}` ? '' : ` ${show(id)}` // it has none of its own
+            return `  ${effect}${name}, line ${line}\n${indent(text)}`
+          })
           .join('')
       : decision.errors.length > 0
         ? decision.errors.map((error) => `  error: ${error}\n`).join('')

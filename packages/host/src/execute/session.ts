@@ -1,3 +1,4 @@
+import { commandWarnings } from '../confine/command-rules.ts'
 import type { Action } from '@cordon/policy'
 import type { StopSignal } from '@cordon/sandbox'
 import type { ShownPath, ToolFailure } from '@cordon/tools'
@@ -50,6 +51,8 @@ export class ToolSession implements AsyncDisposable {
   readonly #preparations = new Preparations()
   readonly #workers: Workers | undefined
   readonly #running = new Set<Promise<ToolOutcome>>()
+  /** Of these tools it was said what nobody holds: once is enough. */
+  readonly #warnedOf = new Set<string>()
 
   constructor(options: SessionOptions) {
     const { workers = 'stay' } = options
@@ -82,7 +85,9 @@ export class ToolSession implements AsyncDisposable {
       conversationId,
     })
     const { tool, policy, boundary, context, warnings } = prepared
-    how.beforeStart?.(warnings)
+    const unheld = tool.shipped || this.#warnedOf.has(name) ? [] : commandWarnings(policy)
+    this.#warnedOf.add(name)
+    how.beforeStart?.([...warnings, ...unheld])
     const { root, workspace, loaded } = project
     const { guesses, ...outcome } = await executeTool(
       {

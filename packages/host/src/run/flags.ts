@@ -6,6 +6,7 @@ import {
   type Capability,
   CordonError,
   type FsRule,
+  isEnvName,
   parseHost,
   quote,
   type RelPath,
@@ -66,7 +67,7 @@ export function flagSources(flags: AccessFlags, key: readonly string[]): Source[
           } as const,
         ]
       : []),
-    ...flags.env.map((name) => source(`--env ${name}`, 'env', { name, read: true })),
+    ...flags.env.map((name) => source(`--env ${name}`, 'env', { name: parseEnvFlag(name), read: true })),
   ]
 }
 
@@ -158,6 +159,18 @@ function realPath(path: string): string | undefined {
   }
 }
 
+/** A name, or the beginning of several (SPEC 1.6). Of what a shell would take as an assignment, the name is what was meant. */
+function parseEnvFlag(text: string): string {
+  if (isEnvName(text.replace(/\*$/, '_'))) return text
+  const { name, value = '' } = /^(?<name>[^=]*)=(?<value>.*)$/s.exec(text)?.groups ?? {}
+  const fix = isEnvName(name)
+    ? `\n  fix: ${name}=${shellWord(value)} before cordon sets it, and --env ${name} passes it on`
+    : ''
+  throw new FlagError(
+    `--env ${quote(text)}: expected the name of a variable, such as GITHUB_TOKEN, or a prefix, such as AWS_*${fix}`,
+  )
+}
+
 /** `[scheme://]host[:port][/path]`, as a rule of the configuration. */
 export function parseAllowNet(text: string): Rule {
   const parts = SHAPE.exec(text)?.groups
@@ -180,12 +193,15 @@ export function parseAllowNet(text: string): Rule {
 const SHAPE =
   /^(?:(?<scheme>[a-zA-Z][a-zA-Z0-9+.-]*):\/\/)?(?<host>\[[^\]]+\]|[^/:[\]]+)(?::(?<port>\d{1,5}))?(?<path>\/.*)?$/
 
+/** Of `*.example.com` a host that it would cover; of a `*` elsewhere nobody knows one. */
+const exampleOf = (host: string): string =>
+  /^\*\.[^*]+$/.test(host) ? `, such as --allow-net ${shellWord(host.replace('*', 'api'))}` : ''
+
 /** What people are used to from elsewhere. A rule is for one host, so that what is reached was named by a person. */
 function whyNotWider(text: string, host: string): string | undefined {
   if (/^(?:all|any|\*)$/i.test(host))
     return 'there is no rule for every host\n  fix: name the hosts, each with its own --allow-net; what is refused is told with the flag for it'
-  if (host.includes('*'))
-    return `there are no patterns of hosts\n  fix: name each host, such as --allow-net ${host.replaceAll(/\*\.?/g, 'api.').replace(/\.$/, '')}`
+  if (host.includes('*')) return `there are no patterns of hosts\n  fix: name each host${exampleOf(host)}`
   const address = /^(?<address>[\d.]+|\[?[\da-f]*:[\da-f:.]*\]?)\/\d{1,3}$/i.exec(text)?.groups?.['address']
   if (address !== undefined)
     return `there are no ranges of addresses\n  fix: name each address, such as --allow-net ${shellWord(address.includes(':') && !address.startsWith('[') ? `[${address}]` : address)}`

@@ -1,4 +1,4 @@
-import { type AccessPolicy, below, FsIndex, show } from '@cordon/policy'
+import { type AccessPolicy, below, FsIndex } from '@cordon/policy'
 import {
   assumeKernel,
   buildEnvironment,
@@ -13,6 +13,7 @@ import {
 } from '@cordon/sandbox'
 import { runBare } from '../confine/bare.ts'
 import { findGuardHints, findHints, type Hint, type HintFacts } from '../confine/hints.ts'
+import { commandRules } from '../confine/command-rules.ts'
 import { findProgramHints } from '../confine/program-hints.ts'
 import { findLimits } from '../confine/limits.ts'
 import { mentionedInCommand, mentionedInErrors } from '../confine/mentions.ts'
@@ -125,21 +126,6 @@ function forewarnNested(plan: Pick<Plan, 'lost' | 'notes'>, policy: AccessPolicy
       ...notes,
     ],
   }
-}
-
-/** A tool that cooperates asks before it starts a program. Whatever `cordon run` was given does not. */
-function commandRules({ commands }: AccessPolicy): readonly Loss[] {
-  if (commands === undefined) return []
-  const programs = Object.keys(commands).map(show)
-  return [
-    {
-      guarantee: 'command-rules',
-      declared: true,
-      loss: `the rules for commands (${programs.join(', ') || 'none is allowed'}): any program may be started in any way`,
-      why: 'the kernel sees the files a program opens, not the command line it was started by',
-      fix: 'withhold execute of the files, or hosts and paths that the command needs',
-    },
-  ]
 }
 
 /** Of a command that is planned twice nothing is said twice. */

@@ -36,7 +36,7 @@ export function lintStatements(statements: readonly Statement[]): PolicyProblem[
     const { id, line } = statement
     const messages = invalid.get(id)
     if (messages) {
-      const message = [...new Set(messages)].join('; ')
+      const message = [...new Set(messages)].toSorted().join('; ') // Cedar has them in no order
       return [{ code: 'policy_invalid', statement: id, line, message, corrected: corrected(statement) }]
     }
     const message = skippable(statement.json)

@@ -8,7 +8,7 @@ import { withCedar } from './engine.ts'
 
 /** One `permit` or `forbid`, and where it stands in the text. */
 export interface Statement {
-  /** Its `@id`, or `policy0`, `policy1`, … in the order of the text. */
+  /** Its `@id`, or where it begins, `line 7`: a person looks for it in the text. */
   readonly id: string
   readonly effect: 'permit' | 'forbid'
   readonly text: string
@@ -33,14 +33,15 @@ export function splitStatements(text: string): Split {
   const statements: Statement[] = []
   const used = new Map<string, number>()
   let from = 0
-  for (const [i, part] of inOrder(parts.policies).entries()) {
+  for (const part of inOrder(parts.policies)) {
     const parsed = withCedar(() => policyToJson(part))
     if (parsed.type === 'failure') return failed(text, parsed.errors)
     const start = Math.max(text.indexOf(part, from), from)
     from = start + part.length
     const { annotations, effect } = parsed.json
-    const id = unique(annotations?.['id'] ?? `policy${i}`, used)
-    statements.push({ id, effect, text: part, json: parsed.json, start, line: lineAt(text, start) })
+    const line = lineAt(text, start)
+    const id = unique(annotations?.['id'] ?? `line ${line}`, used)
+    statements.push({ id, effect, text: part, json: parsed.json, start, line })
   }
   return { kind: 'split', statements }
 }

@@ -39,11 +39,11 @@ test('SPEC 7.4 a fragment as people write it is refused, with the text that was 
     problems: [
       {
         code: 'policy_invalid',
-        statement: 'policy1',
+        statement: 'line 8',
         line: 8,
         message:
-          'unexpected type: expected __cedar::internal::AnyEntity but saw String; try using `contains`, `containsAny`, or `containsAll` to examine the contents of a set; ' +
-          'unexpected type: expected Set<__cedar::internal::AnyEntity>, or __cedar::internal::AnyEntity but saw Set<String>; try using `contains`, `containsAny`, or `containsAll` to examine the contents of a set',
+          'unexpected type: expected Set<__cedar::internal::AnyEntity>, or __cedar::internal::AnyEntity but saw Set<String>; try using `contains`, `containsAny`, or `containsAll` to examine the contents of a set; ' +
+          'unexpected type: expected __cedar::internal::AnyEntity but saw String; try using `contains`, `containsAny`, or `containsAll` to examine the contents of a set',
         corrected: `permit (
   principal,
   action == Action::"/filesystem/file/write",
@@ -53,7 +53,7 @@ when { [".ts", ".tsx", ".md"].contains(resource.extension) };`,
       },
       {
         code: 'policy_invalid',
-        statement: 'policy2',
+        statement: 'line 16',
         line: 16,
         message:
           "unable to guarantee safety of access to optional attribute `cosigner`; try testing for the attribute's presence with `context has cosigner && ..`",
@@ -186,7 +186,7 @@ test.each(FORBIDS)('SPEC 7.4 refused: forbid … %s', (condition, code, message,
   const result = loadPolicies(`forbid (${DELETE}) ${condition};`)
   expect(result.kind).toBe('refused')
   if (result.kind !== 'refused') return
-  expect(result.problems[0]).toMatchObject({ code, corrected, line: 1, statement: 'policy0' })
+  expect(result.problems[0]).toMatchObject({ code, corrected, line: 1, statement: 'line 1' })
   if (message !== undefined) expect(result.problems[0]?.message).toBe(message)
   expect(result.corrected).toBe(corrected)
   if (corrected !== undefined) loaded(corrected)
@@ -268,7 +268,7 @@ test('statements are named by their @id, or numbered in the order of the text', 
   )
   expect(statements.map(({ id, line }) => [id, line])).toEqual([
     ['first', 1],
-    ...many.map((_, i) => [`policy${i + 1}`, i + 2]),
+    ...many.map((_, i) => [`line ${i + 2}`, i + 2]),
   ])
   expect(statements[11]?.text).toBe(many[10])
   expect(version).toMatch(/^[0-9a-f]{64}$/)

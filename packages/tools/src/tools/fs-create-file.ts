@@ -1,9 +1,10 @@
 import { FileError, type FileStat } from '@cordon/files'
-import { show, showWhole } from '@cordon/policy'
+import { showWhole } from '@cordon/policy'
 import { Access } from '../access.ts'
 import { count, failure, success, text } from '../content.ts'
 import { defineTool } from '../define-tool.ts'
 import { DESCRIPTIONS } from '../descriptions.ts'
+import { named } from '../named.ts'
 import { withParents } from '../parents.ts'
 import { type Tool } from '../protocol.ts'
 import { mayOverwrite } from '../questions.ts'
@@ -38,23 +39,19 @@ export const fsCreateFile: Tool = defineTool({
     const there = statOf(() => anchor.stat(place.inside))
     // SPEC 1.8: what is checked depends on whether it exists, so that is looked at first.
     access.require(place.relative, there ? 'update' : 'create')
-    const { inside, relative } = place
+    const { inside } = place
+    const name = named(path, place, context.data.root)
     io.shown.require(path, place, () => lookAt(anchor, inside))
     if (!there) {
       withParents(anchor, inside, () => anchor.createExclusive(inside, data))
-      return success(text(`created ${show(relative)} (${count(data.length, 'byte')})`))
+      return success(text(`created ${name} (${count(data.length, 'byte')})`))
     }
-    if (there.kind !== 'file')
-      throw new ToolError(`${show(relative)} exists and is not a regular file (${there.kind})`)
-    const consent = mayOverwrite(
-      overwrite,
-      io,
-      `${show(relative)} exists (${count(there.size, 'byte')}). Replace it?`,
-    )
+    if (there.kind !== 'file') throw new ToolError(`${name} exists and is not a regular file (${there.kind})`)
+    const consent = mayOverwrite(overwrite, io, `${name} exists (${count(there.size, 'byte')}). Replace it?`)
     if (consent.kind === 'ask') return consent.result
-    if (consent.kind === 'refused') return failure(`${show(relative)} exists and was not replaced`)
+    if (consent.kind === 'refused') return failure(`${name} exists and was not replaced`)
     anchor.writeFile(inside, data, { expect: there.version })
-    return success(text(`replaced ${show(relative)} (${count(data.length, 'byte')})`))
+    return success(text(`replaced ${name} (${count(data.length, 'byte')})`))
   },
 })
 

@@ -1,5 +1,5 @@
 import { type EntryKind, FileError } from '@cordon/files'
-import { type Capability, type Location, show, showWhole } from '@cordon/policy'
+import { below, type Capability, type Location, show, showWhole } from '@cordon/policy'
 import { Access } from '../access.ts'
 import { failure, success, text } from '../content.ts'
 import { defineTool } from '../define-tool.ts'
@@ -35,8 +35,14 @@ export const fsMoveFile: Tool = defineTool({
       const anchor = io.anchors.of(place)
       return exists(anchor, place.inside) ? anchor.stat(place.inside).kind : undefined
     })
-    if (kind === 'directory') checkTree(access, source, target.place)
     const { place } = target
+    if (kind === 'directory') {
+      if (source.absolute !== place.absolute && below(source.absolute, place.absolute) !== undefined)
+        throw new ToolError(
+          `cannot move ${show(source.relative)} to ${show(place.relative)}: that lies in it`,
+        )
+      checkTree(access, source, place)
+    }
     io.shown.require(from, source, () => lookAt(sourceAnchor, source.inside))
     io.shown.require(to, place, () => lookAt(io.anchors.of(place), place.inside))
     if (target.state === 'there') {

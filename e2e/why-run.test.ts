@@ -50,6 +50,7 @@ describe('SPEC 4.3 the system', () => {
     expect(suggested('fs_read_file', 'read', '/etc/hostname')).toBe(
       'cordon mount add fs_read_file:hostname=/etc/hostname',
     )
+    expect(why('unix_utils', 'read', '/etc/hostname').code).toBe(1)
     expect(why('nobody', 'read', '/etc/hostname').code).toBe(2)
   })
 })

@@ -324,16 +324,13 @@ function hostHint({ scheme, host, port, path }: HostMention, facts: HintFacts): 
   if (facts.isKnown(host) || facts.policy.net.some((rule) => rule.allow && rule.host === host && path === ''))
     return []
   const target = port === '' ? host : `${host}:${port}`
-  const number = port === '' ? undefined : Number(port)
   const found = ask('net', `${scheme}://${target}${path || '/'}`, facts)
   if (!found || found.allowed) return []
   return [
     {
       about: target,
       text: `network access to ${show(target)} is denied: ${found.because}`,
-      fix: allowNetFlag(
-        path === '' || path === '/' ? { host, port: number } : { scheme, host, port: number, path },
-      ),
+      fix: allowNetFlag({ host, port: port === '' ? undefined : Number(port) }),
       question: found.question,
       audience: 'anyone',
     },

@@ -66,14 +66,13 @@ for (const rows of ROWS) {
     const bodies = Array.from({ length: Math.min(2000, rows - head.seq) }, (_, i) => ({
       kind: 'intent' as const,
       op: `op-${head.seq + i}`,
-      at: Date.now(),
       app: 'bench',
       agent: 'did:key:bench',
       command: '/filesystem/file/read' as const,
       path: `/srv/files/${head.seq + i}`,
       invocation: 'bafy',
     }))
-    const records = chainOn(head, bodies)
+    const records = chainOn(head, Date.now(), bodies)
     await queries.insertInto('audit_records').values(records).execute()
     head = records.at(-1)!
   }

@@ -76,6 +76,7 @@ test('of move and copy an error says which of the two paths it is about', async 
 test('of a move or copy onto what is no file, the destination is told, and no flag that would not help', async () => {
   const socket = createServer().listen(at('socket'))
   await once(socket, 'listening')
+  writeFileSync(at('a'), 'a')
   mkdirSync(at('taken'))
   try {
     for (const verb of ['move', 'copy'] as const)

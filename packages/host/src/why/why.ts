@@ -77,12 +77,12 @@ export function why(
     const { command, at, adds } = trouble
     const still = adds && stillDenied(adds, subject, project, policies, ask)
     const tried = command === undefined || still !== undefined ? {} : { command, ...(at ? { at } : {}) }
-    const notes = [
+    const beside = [
       ...more,
       ...trouble.notes,
       ...(still === undefined ? [] : [`with the mount it is denied, too: ${still}`]),
     ]
-    return { ...told, because: trouble.because, subject: label, notes, fix: undefined, ...tried }
+    return { ...told, because: trouble.because, subject: label, notes: beside, fix: undefined, ...tried }
   }
   const trial = { sources: project.sources, ask }
   const fix = findEdit(told, subject, trial)

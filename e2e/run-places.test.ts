@@ -170,7 +170,7 @@ describe('SPEC 4.3 nothing vanishes in silence', () => {
     const ended = home.at(home.app, '--', 'git', 'worktree', 'add', '-q', '../other')
     expect(ended.code).not.toBe(0)
     expect(ended.stderr).toContain('Read-only file system')
-    expect(ended.stderr).toContain('to allow it: --write ~/code\n')
+    expect(ended.stderr).toContain('to allow it: mkdir ~/code/other first, and --write ~/code/other\n')
   })
 
   test('what was written to the private home is told, caches aside, with what would have kept it', () => {

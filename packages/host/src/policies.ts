@@ -20,6 +20,7 @@ import { resolveThrough } from './compile/resolve.ts'
 import { describeGrant, SENSITIVE, type SensitiveGrant, sensitiveGrants } from './compile/sensitive.ts'
 import { programsHeldFor, serverCode } from './compile/server-code.ts'
 import { labelOf, type Subject, subjectsOf } from './compile/subject.ts'
+import type { GuardSurvey } from './guard/survey.ts'
 import type { Project } from './project.ts'
 
 /** Every subject's policy, ready to be handed to a process. */
@@ -169,9 +170,7 @@ export function compileWith(
         [subject, { ...policy, fs: withGuard(policy.fs, guardFor(subject), lifting) }] as const,
     ),
   ])
-  const unseen = (held.length === 0 ? [] : guard.blindSpots).map(
-    ({ path, why }) => `the guard does not see everything: ${show(path)} ${why}`,
-  )
+  const unseen = held.length === 0 ? [] : unseenBy(guard)
   const led = held.flatMap(([subject, { fs }]) =>
     ledToGuarded(fs, guardFor(subject)).map(({ path, written, origin }) =>
       formatNotice({
@@ -183,6 +182,10 @@ export function compileWith(
   )
   return { bySubject, approved, warnings: [...droppedMounts(warnings), ...unseen, ...led] }
 }
+
+/** SPEC 4.10: what the guard did not look at, in words. */
+export const unseenBy = ({ blindSpots }: GuardSurvey): readonly string[] =>
+  blindSpots.map(({ path, why }) => `the guard does not see everything: ${show(path)} ${why}`)
 
 const withRules = (subject: Subject, rules: readonly FsRule[]): Subject => {
   if (rules.length === 0) return subject

@@ -234,3 +234,14 @@ test('SPEC 4.10 a rule that leads to a guarded path by a link does not override 
   expect(may(withGuard(plain, request), 'create', 'src/a')).toBe(true)
   expect(ledToGuarded(plain, request)).toEqual([])
 })
+
+test('SPEC 4.10 repositories below a mount are guarded (decision 0475)', () => {
+  const projects = join(home, 'projects')
+  for (const name of ['HEAD', 'config', 'objects/x', 'refs/x']) make(join(projects, 'b/.git', name))
+  make(join(projects, 'plain/.envrc'))
+  const rules = withGuard([rule('.', CAPABILITIES), rule('m', CAPABILITIES, projects)], request)
+  for (const path of ['m/b/.git/config', 'm/b/.git/hooks/x', 'm/b/.vscode/x', 'm/plain/.envrc'])
+    expect([path, may(rules, 'update', path)]).toEqual([path, false])
+  for (const path of ['m/b/src', 'm/b/.git/index', 'm/plain/x'])
+    expect([path, may(rules, 'update', path)]).toEqual([path, true])
+})

@@ -119,7 +119,7 @@ export function isGuardedOutside(path: string, survey: GuardSurvey): boolean {
   const above: string[] = []
   for (let dir = dirname(path); dir !== '/'; dir = dirname(dir)) above.push(dir)
   return above.some((dir) =>
-    survey.outside(dir).some((entry) => !entry.open && below(entry.path, path) !== undefined),
+    survey.ofPlace(dir).some((entry) => !entry.open && below(entry.path, path) !== undefined),
   )
 }
 
@@ -170,7 +170,8 @@ function guardedPaths(
   const homes = [root.path, ...targets].some((dir) => encloses(dir, survey.home)) ? [survey.home] : []
   return [
     ...survey.workspace(),
-    ...[...targets, ...homes].flatMap((dir) => survey.outside(dir)),
+    ...targets.flatMap((dir) => survey.outside(dir)),
+    ...homes.flatMap((dir) => survey.ofPlace(dir)),
     ...survey.more(more),
     ...[...code, ...mounts].map(asGuarded),
   ]

@@ -95,18 +95,19 @@ export function findGuardHints(mentions: Mentions, facts: HintFacts): Hint[] {
   )
 }
 
-function pathHint({ path, trouble }: PathMention, facts: HintFacts): Hint[] {
+function pathHint(mention: PathMention, facts: HintFacts): Hint[] {
+  const { path, trouble } = mention
   const { root, home, cwd } = facts
   if (path.startsWith('~') && path !== '~' && !path.startsWith('~/')) return []
   const absolute = path.startsWith('~') ? join(home, path.slice(1)) : resolve(cwd, path)
   const inside = below(root.path, absolute, root.foldCase)
   if (inside !== undefined) return inWorkspace(inside, trouble, facts)
   if (!isAbsolute(path) && !path.startsWith('~') && !path.startsWith('..')) return []
-  return outsideHint(absolute, trouble, facts)
+  return outsideHint(absolute, mention, facts)
 }
 
 /** SPEC 4.8: a flag that works as pasted, for a place that is not granted, or not for writing. */
-function outsideHint(path: string, trouble: Trouble, facts: HintFacts): Hint[] {
+function outsideHint(path: string, { trouble, isDirectory }: PathMention, facts: HintFacts): Hint[] {
   const held = trouble === 'busy' ? grantedByItself(path, facts) : undefined
   if (held !== undefined) return [replacedHint(held, facts)]
   if (isMounted(path, facts)) return []
@@ -126,12 +127,32 @@ function outsideHint(path: string, trouble: Trouble, facts: HintFacts): Hint[] {
     return wanted === 'read'
       ? [withheld(path, `${shown} exists on the host, and no flag grants it: ${never}`)]
       : []
-  const text =
-    wanted === 'read'
-      ? `${shown} exists on the host, and is not granted`
-      : `${shown} is not granted to be written`
-  return [placeHint(place, text, wanted, facts)]
+  if (wanted === 'read')
+    return [placeHint(place, `${shown} exists on the host, and is not granted`, wanted, facts)]
+  const hint = placeHint(place, `${shown} is not granted to be written`, wanted, facts)
+  if (there === path) return [hint]
+  const missing = firstMissing(path, there)
+  return [missing !== path || isDirectory ? madeFirst(missing, hint, facts) : opening(shown, hint)]
 }
+
+/** Making a directory needs the one around it, with everything in it. One that a person has made can be granted alone. */
+function madeFirst(directory: string, hint: Hint, { home }: HintFacts): Hint {
+  const place = typedPath(directory, home)
+  return {
+    ...hint,
+    text: `${hint.text}, and ${place} is not there yet`,
+    fix: `mkdir ${place} first, and --write ${place}`,
+  }
+}
+
+/** What is not there yet, and may be no directory: only the one around it can be granted, and that is more. */
+const opening = (shown: string, hint: Hint): Hint => ({
+  ...hint,
+  text: `${hint.text}; the flag opens everything in ${shown}`,
+})
+
+const firstMissing = (path: string, there: string): string =>
+  dirname(path) === there ? path : firstMissing(dirname(path), there)
 
 const withheld = (path: string, text: string): Hint => ({
   about: path,

@@ -10,6 +10,8 @@ export interface Mentions {
 export interface PathMention {
   readonly path: string
   readonly trouble: Trouble
+  /** The complaint calls it a directory. */
+  readonly isDirectory?: true
 }
 
 /** In the words of the kernel; `unsaid` on a command line, which says what was wanted and not what happened. */
@@ -116,10 +118,14 @@ function pathsIn(line: string): PathMention[] {
   const trouble = TROUBLE.find(([, words]) => words.test(line))?.[0]
   if (!trouble) return []
   const found = [QUOTED, BETWEEN_COLONS, AFTER_CANNOT, PATHS].flatMap((shape) => [...line.matchAll(shape)])
+  const kind = DIRECTORY.test(line) ? { isDirectory: true as const } : {}
   return found
-    .map(([, path = '']) => ({ path: withoutStop(path.trim()), trouble }))
+    .map(([, path = '']) => ({ path: withoutStop(path.trim()), trouble, ...kind }))
     .filter(({ path }) => path !== '' && !/:\/\/|\0|^E[A-Z0-9]{3,}$/.test(path))
 }
+
+/** `mkdir: cannot create directory ‘x’`, and git's `could not create work tree dir 'x'`. */
+const DIRECTORY = /\bcreate (?:work tree )?dir(?:ectory)?\b/i
 
 /** The end of a sentence is no part of a name; but `.` alone is a directory. */
 const withoutStop = (path: string): string => (/^[./]+$/.test(path) ? path : path.replace(/[.,:;!?]+$/, ''))

@@ -3,6 +3,7 @@ import { below, type RelPath } from '@cordon/policy'
 import { type BlindSpot, Collection, type GuardedPath } from './collection.ts'
 import { guardAgainstBareRepository, isGitDirectory, Repositories } from './git.ts'
 import { NOT_SEARCHED, OWN_NAMES, RUN_LATER } from './names.ts'
+import { lookBelow, type Nested } from './nested.ts'
 import { lookAt, trailOf } from '@cordon/workspace'
 
 /** Whose files are guarded: the workspace's, and Cordon's own in the user's place. */
@@ -30,6 +31,7 @@ export class GuardSurvey {
   readonly #options: GuardOptions
   readonly #places = new Map<string, Collection>()
   readonly #steps = new Map<string, readonly string[]>()
+  readonly #nested = new Map<string, Nested>()
 
   constructor(options: GuardOptions) {
     this.#options = options
@@ -49,12 +51,29 @@ export class GuardSurvey {
       // Where the nearest is damaged, git takes the next one above.
       const isRepository = (dir: string): boolean =>
         lookAt(join(dir, '.git')) !== undefined || isGitDirectory(dir)
-      this.#guardPlaces([root, ...down.slice(1).toReversed().filter(isRepository)], found)
+      const repositories = down.slice(1).toReversed().filter(isRepository)
+      this.#guardPlaces([root, ...repositories], found)
+      if (!isRepository(root)) this.#guardNested(root, new Set(repositories), found)
     })
   }
 
-  /** Below a writable place outside the workspace. */
+  /** Below a writable place outside the workspace: of the place itself, and of the repositories and projects in it. */
   outside(dir: string): readonly GuardedPath[] {
+    const own = this.ofPlace(dir)
+    const nested = this.#once(`below ${dir}`, (found) =>
+      this.#guardNested(dir, new Set([this.#options.root, ...own.map(({ path }) => path)]), found),
+    )
+    return [...own, ...nested]
+  }
+
+  /** Whether a place outside is too large to be looked through, so that repositories in it may not be guarded. */
+  isTooLarge(dir: string): boolean {
+    this.outside(dir)
+    return this.#nested.get(dir)?.unseen === 'beside repositories'
+  }
+
+  /** Of a place outside the workspace itself. */
+  ofPlace(dir: string): readonly GuardedPath[] {
     return this.#once(dir, (found) => {
       if (!lookAt(dir)?.isDirectory()) return // a mount of one file, which its rule names
       for (const name of OWN_NAMES) found.add(dir, name, 'told')
@@ -97,12 +116,33 @@ export class GuardSurvey {
   }
 
   #guardPlaces(dirs: readonly string[], found: Collection): void {
-    for (const dir of dirs)
-      for (const name of RUN_LATER)
-        if (NOT_SEARCHED.has(name)) found.add(dir, name, 'told')
-        else found.addTree(dir, name, 'told')
+    for (const dir of dirs) for (const name of RUN_LATER) guardName(dir, name, found)
+    this.#guardRepositories(dirs, found)
+  }
+
+  #guardRepositories(dirs: readonly string[], found: Collection): void {
     const { home, gitConfigs } = this.#options
     new Repositories(found, { home, configs: gitConfigs }).guard(dirs)
+  }
+
+  /** SPEC 4.10, decision 0475: what is there is held in all of them; what is new in a repository is told as in the place itself. */
+  #guardNested(place: string, passedOver: ReadonlySet<string>, found: Collection): void {
+    const nested = lookBelow(place, passedOver)
+    this.#nested.set(place, nested)
+    for (const { dir, name } of nested.names) guardName(dir, name, found)
+    this.#guardRepositories(nested.repositories, found)
+    const untold = nested.repositories.filter((dir) => {
+      if (found.isFull) return true
+      for (const name of [...OWN_NAMES, ...RUN_LATER]) guardName(dir, name, found)
+      return false
+    })
+    if (untold.length > 0)
+      found.miss(place, 'has very many repositories, so what is new in some of them is not told')
+    if (nested.unseen !== 'nothing')
+      found.miss(
+        place,
+        `has more directories than are looked through, so repositories ${nested.unseen === 'beside repositories' ? 'in it' : 'inside repositories'} may not be guarded`,
+      )
   }
 
   #everyStep(path: string): readonly string[] {
@@ -119,6 +159,11 @@ export class GuardSurvey {
     this.#places.set(key, found)
     return found.paths
   }
+}
+
+function guardName(dir: string, name: string, found: Collection): void {
+  if (NOT_SEARCHED.has(name)) found.add(dir, name, 'told')
+  else found.addTree(dir, name, 'told')
 }
 
 /** From the root to where the person stands, both included. */

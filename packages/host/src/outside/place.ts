@@ -1,6 +1,14 @@
 import { lstatSync, realpathSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { below, type Capability, CordonError, type RelPath, shellWord, show } from '@cordon/policy'
+import {
+  below,
+  type Capability,
+  CordonError,
+  type FsRule,
+  type RelPath,
+  shellWord,
+  show,
+} from '@cordon/policy'
 import { isInSystem, type OutsideRule, whyNotOutside } from '@cordon/sandbox'
 import { WRITING } from '../compile/names.ts'
 import { WHY_SECRET } from '../compile/own-secrets.ts'
@@ -94,6 +102,10 @@ export function whyOwn(path: string, { writes, guard }: Wanted): string | undefi
     ? 'Cordon keeps its own files there, and no command may write them'
     : undefined
 }
+
+/** For what a flag is not enough for: the command that names the place in a profile of the person's own. */
+export const profileCommand = ({ path, grants }: Pick<FsRule, 'path' | 'grants'>, home: string): string =>
+  `cordon config set --user profiles.mine.outside '+{ path = ${JSON.stringify(typedPath(`/${path}`, home))}, ${grants.has('create') ? 'read = true, write = true' : 'read = true'} }'`
 
 /** SPEC 4.8: said when what is granted is not what was typed. */
 export const ledElsewhere = ({ path, written, origin }: OutsideRule): string | undefined =>

@@ -5,7 +5,7 @@ import { describeGrant, SENSITIVE, type SensitiveGrant, sensitiveGrants } from '
 import { PLAIN } from '../compile/subject.ts'
 import type { Compiler } from '../policies.ts'
 import type { Project } from '../project.ts'
-import { typedPath } from './place.ts'
+import { profileCommand } from './place.ts'
 
 export interface AskedLists {
   /** From flags. */
@@ -23,11 +23,10 @@ export interface Confirmed {
 class UnaskedSecretError extends CordonError {
   readonly code = 'FLAG'
   constructor({ rule, pattern }: SensitiveGrant, home: string) {
-    const place = `{ path = ${JSON.stringify(typedPath(`/${rule.path}`, home))}, ${[...rule.grants].includes('create') ? 'read = true, write = true' : 'read = true'} }`
     super(
       `${show(rule.origin ?? `/${rule.path}`)}: secrets live there (${pattern}), and without a terminal nobody can be asked\n` +
         '  fix: run it at a terminal; or, for scripts, name it in a profile of your own, and use --profile mine:\n' +
-        `    cordon config set --user profiles.mine.outside '+${place}'`,
+        `    ${profileCommand(rule, home)}`,
     )
   }
 }

@@ -9,7 +9,7 @@ import { guardOf } from '../compile/guard.ts'
 import { guardOutside } from '../outside/rules.ts'
 import { confirmOutside } from '../outside/secrets.ts'
 import { gitDirectoryRule } from '../outside/git-directory.ts'
-import { compileProject, type Compiler, makeOwnPlaces } from '../policies.ts'
+import { compileProject, type Compiler, makeOwnPlaces, unseenBy } from '../policies.ts'
 import { SHIPPED_NAMES, shippedProfiles } from '../profiles/shipped.ts'
 import { openAmbientProject, type Project, type ProjectOptions } from '../project.ts'
 import { findSubject } from '../why/find-subject.ts'
@@ -86,7 +86,12 @@ export async function choosePolicy(
     sandbox: profiles.some(({ unixSockets }) => unixSockets === 'private')
       ? { ...loaded.config.sandbox, unix_sockets: 'private' }
       : loaded.config.sandbox,
-    warnings: [...warnings, ...asked.warnings, ...typed.outside.flatMap((rule) => ledElsewhere(rule) ?? [])],
+    warnings: [
+      ...warnings,
+      ...unseenBy(guard),
+      ...asked.warnings,
+      ...typed.outside.flatMap((rule) => ledElsewhere(rule) ?? []),
+    ],
     alarms: [...project.notices, ...alarmsOf(loaded)],
   }
 }

@@ -13,7 +13,8 @@ import {
   shellWord,
   show,
 } from '@cordon/policy'
-import type { OutsideRule } from '@cordon/sandbox'
+import { nameOf, type OutsideRule } from '@cordon/sandbox'
+import { writes } from '../compile/names.ts'
 import { WHY_SECRET } from '../compile/own-secrets.ts'
 import {
   absolutePath,
@@ -22,6 +23,7 @@ import {
   outsideRule,
   type OutsideWorld,
   PlaceError,
+  profileCommand,
   typedPath,
 } from '../outside/place.ts'
 
@@ -136,7 +138,13 @@ function findPlace(name: keyof typeof GRANTS, text: string, standing: Standing):
   if (inside !== undefined) return { kind: 'inside', path: inside, grants, origin }
   if (real === undefined) throw new PlaceError(origin, MISSING)
   const rule = outsideRule({ text, grants, origin }, standing)
-  return rule ? { kind: 'outside', rule } : { kind: 'shown' }
+  if (!rule) return { kind: 'shown' }
+  if (writes(rule) && standing.guard.isTooLarge(nameOf(rule)))
+    throw new PlaceError(
+      origin,
+      `it has more directories than are looked through for repositories, and their hooks and settings are to be guarded\n  fix: name a smaller place; or, if you mean all of it, a profile of your own, and use --profile mine:\n    ${profileCommand(rule, standing.home)}`,
+    )
+  return { kind: 'outside', rule }
 }
 
 const MISSING =

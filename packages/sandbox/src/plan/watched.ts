@@ -11,18 +11,24 @@ import { type WatchedPath } from './types.ts'
  * to say, which may hold links to a thousand missing ones in order that the next is not looked for (decision 0455).
  */
 export function watchMissing(regions: readonly HeldRegion[], survey: Survey): readonly WatchedPath[] {
+  const directories = new Set(regions.flatMap(({ kind, path }) => (kind === 'dir' ? [path] : [])))
   const watched = regions.flatMap((region) => {
     const { path, kind, grants, inherited, rules } = region
     if (rules.length === 0 || kind !== 'missing' || grants.has('create') || !inherited.has('create'))
       return []
     const base = encloses(survey.root.canonical, path)
       ? survey.root.canonical
-      : (regions.findLast((other) => other.kind === 'dir' && encloses(other.path, path))?.path ?? path)
+      : (nearestOf(directories, path) ?? path)
     return [{ base, path, guard: whenMade(region) }]
   })
   // What is moved aside first: a link that is gone by then is not told.
   const { 'moved-aside': denied = [], told = [] } = Object.groupBy(watched, ({ guard }) => guard)
   return [...denied, ...told]
+}
+
+function nearestOf(directories: ReadonlySet<string>, path: string): string | undefined {
+  if (directories.has(path) || path === '/') return directories.has(path) ? path : undefined
+  return nearestOf(directories, dirname(path))
 }
 
 /**

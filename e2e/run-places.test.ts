@@ -268,7 +268,7 @@ outside = [
     const flags = names.flatMap((name) => ['--profile', name])
     const shown = home.at(home.app, '--show', ...flags)
     expect(shown).toMatchObject({ code: 0, stderr: '' })
-    expect(shown.stdout).toContain('api.anthropic.com')
+    for (const host of ['api.anthropic.com', 'ab.chatgpt.com']) expect(shown.stdout).toContain(host)
     expect(home.cordon(['profile', 'copy', 'claude', 'mine'], { cwd: home.app }).code).toBe(0)
     const mine = home.cordon(['profile', 'show', 'mine', '--json'], { cwd: home.app })
     const claude = home.cordon(['profile', 'show', 'claude', '--json'], { cwd: home.app })

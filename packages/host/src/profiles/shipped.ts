@@ -44,6 +44,7 @@ access.net = [
   { host = "api.openai.com", allow = true },
   { host = "auth.openai.com", allow = true },
   { host = "chatgpt.com", allow = true },
+  { host = "ab.chatgpt.com", allow = true },
 ]
 access.env = [
   { name = "OPENAI_*", read = true },

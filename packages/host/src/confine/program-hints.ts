@@ -5,8 +5,12 @@ import type { Hint } from './hints.ts'
 export interface ProgramFacts {
   readonly said: string
   readonly argv: readonly string[]
-  /** Whether the host has the variable, and the policy withholds it. */
+  /** What the host has of a variable; undefined: nothing. */
+  readonly valueOf: (name: string) => string | undefined
+  /** Whether the policy withholds a variable. */
   readonly isWithheld: (name: string) => boolean
+  /** Whether a rule allows the host, or a part of it. */
+  readonly isAllowed: (host: string) => boolean
   /** Whether there is such a file on the host. */
   readonly exists: (path: string) => boolean
   /** Whether the program saw what is there on the host. */
@@ -21,7 +25,7 @@ export const findProgramHints = (facts: ProgramFacts): Hint[] => [
   ...WORDS.filter(({ words, unless }) => words.test(facts.said) && !unless?.(facts)).map(({ hint }) => hint),
   ...sshHints(facts),
   ...missingPrograms(facts),
-  ...withheldVariables(facts),
+  ...pathVariables(facts),
 ]
 
 const hint = (about: string, text: string, fix: string | undefined): Hint => ({
@@ -43,7 +47,11 @@ const WORDS: readonly {
       'git does not know who you are: your own settings are not inside',
       '--profile git',
     ),
-    unless: ({ exists, home }) => !exists(`${home}/.gitconfig`) && !exists(`${home}/.config/git/config`),
+    // Nothing to be had from settings that are not there, or that are inside already.
+    unless: ({ exists, isInside, home }) =>
+      ['.gitconfig', '.config/git/config']
+        .map((name) => `${home}/${name}`)
+        .every((path) => !exists(path) || isInside(path)),
   },
   {
     words: /Cannot connect to the Docker daemon|docker\.sock|podman\.sock/,
@@ -56,6 +64,7 @@ const WORDS: readonly {
   {
     words: /Could not find a version that satisfies|No matching distribution found for/,
     hint: hint('pip', 'pip could not reach the package index', '--profile pip'),
+    unless: ({ isAllowed }) => isAllowed('pypi.org'),
   },
 ]
 
@@ -99,22 +108,49 @@ const NOT_FOUND = [
 ]
 
 /** Where a variable says that code lies, its absence looks like code that is missing. */
-const MODULES: readonly (readonly [words: RegExp, variables: readonly string[]])[] = [
+const MODULES: readonly (readonly [words: RegExp, variables: readonly string[], flag?: '--execute'])[] = [
   [/ModuleNotFoundError|ImportError: No module named/, ['PYTHONPATH', 'VIRTUAL_ENV', 'CONDA_PREFIX']],
   [/Cannot find module|ERR_MODULE_NOT_FOUND/, ['NODE_PATH']],
-  [/error while loading shared libraries|cannot open shared object file/, ['LD_LIBRARY_PATH']],
+  [
+    /error while loading shared libraries|cannot open shared object file/,
+    ['LD_LIBRARY_PATH'],
+    '--execute', // what is loaded as code is not only read
+  ],
   [/LoadError|cannot load such file/, ['RUBYLIB', 'GEM_PATH', 'GEM_HOME']],
   [/Can't locate .* in @INC/, ['PERL5LIB']],
   [/ClassNotFoundException|Could not find or load main class/, ['CLASSPATH']],
   [/cannot find package|package .* is not in (?:GOROOT|std)/, ['GOPATH', 'GOFLAGS']],
 ]
 
-const withheldVariables = ({ said, isWithheld }: ProgramFacts): Hint[] =>
-  MODULES.filter(([words]) => words.test(said)).flatMap(([, variables]) =>
-    variables.filter(isWithheld).map((name): Hint => ({
-      about: name,
-      text: `the variable ${name} is set on the host, and not granted`,
-      fix: `--env ${name}`,
-      audience: 'person',
-    })),
+/** The variable and the places it names: one is of no use without the others. */
+function pathVariables(facts: ProgramFacts): Hint[] {
+  const { said, valueOf, isWithheld, home } = facts
+  return MODULES.filter(([words]) => words.test(said)).flatMap(([, names, flag = '--read']) =>
+    names.flatMap((name): Hint[] => {
+      const value = valueOf(name)
+      if (value === undefined) return []
+      const places = missingPlaces(value, facts).map((path) => typedPath(path, home))
+      const outside = places.length === 0 ? '' : `names ${places.join(', ')}, not inside`
+      const flags = places.map((place) => `${flag} ${place}`)
+      if (!isWithheld(name))
+        return places.length === 0 ? [] : [personal(name, `the variable ${name} ${outside}`, flags)]
+      const text = `the variable ${name} is set on the host, and not granted`
+      return [
+        personal(name, places.length === 0 ? text : `${text}; it ${outside}`, [`--env ${name}`, ...flags]),
+      ]
+    }),
   )
+}
+
+const missingPlaces = (value: string, { exists, isInside }: ProgramFacts): readonly string[] =>
+  value
+    .split(':')
+    .filter((path) => path.startsWith('/') && exists(path) && !isInside(path))
+    .slice(0, MOST_PLACES)
+
+const MOST_PLACES = 3
+
+const personal = (about: string, text: string, flags: readonly string[]): Hint => ({
+  ...hint(about, text, flags.join(' ')),
+  audience: 'person',
+})

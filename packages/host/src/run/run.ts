@@ -173,7 +173,9 @@ const programHints = (
     exists: facts.exists,
     isInside: (path) => isInside(path, facts),
     path: env['PATH'] ?? '',
-    isWithheld: (name) => env[name] !== undefined && !(name in buildEnvironment(policy, { [name]: '' })),
+    valueOf: (name) => env[name],
+    isWithheld: (name) => !(name in buildEnvironment(policy, { [name]: '' })),
+    isAllowed: (host) => policy.net.some((rule) => rule.allow && rule.host === host),
   })
 
 /** Granted outside and the workspace itself count, besides what is there for every program. */

@@ -12,15 +12,19 @@ const facts = (said: string): ProgramFacts => ({
       '/home/u/.ssh/id_ecdsa',
       '/home/u/bin/tool',
       '/usr/bin/make',
+      '/home/u/lib',
+      '/usr/lib/py',
     ].includes(path),
   isInside: (path) => path.startsWith('/usr/'),
   path: '/usr/bin:/home/u/bin:relative',
-  isWithheld: (name) => ['PYTHONPATH', 'NODE_PATH'].includes(name),
+  valueOf: (name) => ({ PYTHONPATH: '/home/u/lib:/usr/lib/py:/nowhere', NODE_PATH: '/usr/lib/node' })[name],
+  isWithheld: () => true,
+  isAllowed: () => false,
 })
 
 test.each([
   ['*** Please tell me who you are.\n', ['--profile git']],
-  ["ModuleNotFoundError: No module named 'mine'\n", ['--env PYTHONPATH']],
+  ["ModuleNotFoundError: No module named 'mine'\n", ['--env PYTHONPATH --read ~/lib']],
   ["Error: Cannot find module 'mine'\n", ['--env NODE_PATH']],
   ['Cannot connect to the Docker daemon at unix:///var/run/docker.sock.\n', [undefined]],
   ['ERROR: No matching distribution found for six\n', ['--profile pip']],
@@ -46,4 +50,24 @@ test('a file of ssh that is inside, or that there is not, is not what it missed'
   const said = 'Host key verification failed.\n'
   expect(findProgramHints({ ...facts(said), isInside: () => true })).toEqual([])
   expect(findProgramHints({ ...facts(said), exists: () => false })).toEqual([])
+})
+
+test('no hint names what was given: a profile, settings that are inside, a variable', () => {
+  const given = { isAllowed: () => true, isInside: () => true, isWithheld: () => false }
+  for (const said of [
+    'No matching distribution found for six',
+    'Please tell me who you are',
+    "ModuleNotFoundError: No module named 'mine'",
+  ])
+    expect(findProgramHints({ ...facts(said), ...given })).toEqual([])
+})
+
+test('a variable that is granted and names what is not inside', () => {
+  const said = "ModuleNotFoundError: No module named 'mine'"
+  expect(findProgramHints({ ...facts(said), isWithheld: () => false })).toMatchObject([
+    { text: 'the variable PYTHONPATH names ~/lib, not inside', fix: '--read ~/lib' },
+  ])
+  expect(findProgramHints(facts(said))).toMatchObject([
+    { text: 'the variable PYTHONPATH is set on the host, and not granted; it names ~/lib, not inside' },
+  ])
 })

@@ -3,8 +3,8 @@ import { PEOPLE, Place } from './harness/place.ts'
 
 /** Issue 4: interactive programs work. A real pseudo-terminal, and keys that are really typed. */
 /** SPEC 4.7: stderr is the program's own, so all that is known is that it failed. */
-const SEE_MORE = (code: number): string =>
-  `cordon: the command ended with ${code}; if the sandbox may be why, see more with: cordon run --why …\n`
+const SEE_MORE = (how: string, command: string): string =>
+  `cordon: the command ${how}; if the sandbox may be why, see more with: cordon run --why -- ${command}\n`
 
 describe.each(PEOPLE)('at a terminal as $name', (person) => {
   const place = new Place(person)
@@ -32,7 +32,9 @@ describe.each(PEOPLE)('at a terminal as $name', (person) => {
   test('SPEC 4.7 --why looks at both streams in their order: test suites say on stdout what failed', () => {
     const script = 'echo "1) listen EAFNOSUPPORT: /tmp/x.sock"; echo err >&2; echo 1 failing; exit 1'
     const said = '1) listen EAFNOSUPPORT: /tmp/x.sock\nerr\n1 failing\n'
-    expect(place.terminal(['--', 'sh', '-c', script], []).screen).toBe(said + SEE_MORE(1))
+    expect(place.terminal(['--', 'sh', '-c', script], []).screen).toBe(
+      said + SEE_MORE('ended with 1', `sh -c '${script}'`),
+    )
     const { screen, code } = place.terminal(['--why', '--', 'sh', '-c', script], [])
     expect({ screen, code }).toEqual({
       screen:
@@ -49,7 +51,34 @@ describe.each(PEOPLE)('at a terminal as $name', (person) => {
       ['--', 'sh', '-c', 'echo ready; exec sleep 100'],
       [['ready', '\u0003']],
     )
-    expect({ screen, code }).toEqual({ screen: 'ready\n^C', code: -2 })
+    const more = SEE_MORE('was ended by SIGINT', "sh -c 'echo ready; exec sleep 100'")
+    expect({ screen, code }).toEqual({ screen: `ready\n^C\n${more}`, code: -2 })
+  })
+
+  test('SPEC 4.7 a command that hangs and is ended by Ctrl-C is explained like one that fails', () => {
+    place.write(`${place.home}/one.txt`, 'one')
+    const cat = place.terminal(
+      ['--', 'sh', '-c', 'cat $HOME/one.txt; exec sleep 100'],
+      [['No such file', '\u0003']],
+    )
+    const hint =
+      '  hint: ~/one.txt exists on the host, and is not granted\n    to allow it: --read ~/one.txt\n'
+    expect(cat.screen).toContain(`^C\ncordon: the command was ended by SIGINT\n${hint}`)
+    // What only its own words tell: the line that is shown, pasted, tells more.
+    const script = 'f=one; cat ~/$f.txt; exec sleep 100'
+    const unseen = place.terminal(['--', 'sh', '-c', script], [['No such file', '\u0003']])
+    expect(unseen.screen).toContain(SEE_MORE('was ended by SIGINT', `sh -c '${script}'`))
+    const seen = place.terminal(['--why', '--', 'sh', '-c', script], [['No such file', '\u0003']])
+    expect(seen.screen).toContain(`^C\ncordon: the command was ended by SIGINT\n${hint}`)
+  })
+
+  test('what was allowed in vain explains the failure, and how it ended is said once', () => {
+    const { screen } = place.terminal(
+      ['--allow-net', 'nosuch.invalid', '--', 'curl', '-sS', 'https://nosuch.invalid'],
+      [],
+    )
+    expect(screen.match(/cordon: the command ended/g)).toHaveLength(1)
+    expect(screen).toContain('  allowed, but: nosuch.invalid cannot be resolved')
   })
 
   test('SPEC 4.8 a host is refused: said when it happens, once; Ctrl-C ends with the summary', () => {
@@ -65,7 +94,7 @@ describe.each(PEOPLE)('at a terminal as $name', (person) => {
     const reason = 'http://evil.example/: no rule allows evil.example:80'
     expect({ screen: screen.replaceAll('\r', ''), code, missed }).toEqual({
       screen:
-        `cordon: refused: ${reason}; to allow it: --allow-net evil.example\nwaits\n^C` +
+        `cordon: refused: ${reason}; to allow it: --allow-net evil.example\nwaits\n^C\n` +
         `cordon: the command was ended by SIGINT\n  refused: ${reason} (3 times)\n    to allow it: --allow-net evil.example\n`,
       code: -2,
       missed: [],
@@ -78,7 +107,10 @@ describe.each(PEOPLE)('at a terminal as $name', (person) => {
     const script =
       'n=0; trap "n=\\$((n+1)); echo got" INT; echo ready; until [ $n != 0 ]; do sleep 0.1; done; sleep 0.3; echo $n; exit 5'
     const { screen, code } = place.terminal(['--', 'sh', '-c', script], [['ready', '\u0003']])
-    expect({ screen, code }).toEqual({ screen: `ready\n^Cgot\n1\n${SEE_MORE(5)}`, code: 5 })
+    expect({ screen, code }).toEqual({
+      screen: `ready\n^Cgot\n1\n${SEE_MORE('ended with 5', `sh -c '${script}'`)}`,
+      code: 5,
+    })
   })
 
   test('a shell inside has job control: background, stop, foreground', () => {

@@ -106,7 +106,7 @@ describe.each(PEOPLE)('SPEC 4.8 cordon run as $name', (person) => {
 
   test('SPEC 4.7 and when the command fails then, says how to see more, because nothing of it was looked at', () => {
     expect(spawnMerged(place, 'echo out; exit 3').stdout).toBe(
-      'out\ncordon: the command ended with 3; if the sandbox may be why, see more with: cordon run --why …\n',
+      "out\ncordon: the command ended with 3; if the sandbox may be why, see more with: cordon run --why -- sh -c 'echo out; exit 3'\n",
     )
   })
 

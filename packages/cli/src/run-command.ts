@@ -18,9 +18,9 @@ import {
   formatLosses,
   formatOutcome,
   formatRefusal,
-  formatSeeMore,
   outcomeJson,
   stillThere,
+  withWhy,
 } from './format/outcome.ts'
 import { formatViews } from './format/policies.ts'
 import { type ConfigOptions, choiceOf as chosenConversation } from './options.ts'
@@ -66,9 +66,8 @@ export async function runCommand(
     onStart: (kill) => world.passSignals(kill),
   })
   const told = options.quiet ? stillThere(outcome) : outcome
-  world.err.write(formatOutcome(told, world.err))
-  if (!options.quiet && !keepErrors && isUnexplained(outcome))
-    world.err.write(formatSeeMore(outcome, world.err))
+  const seesMore = !options.quiet && !keepErrors && isUnexplained(outcome)
+  world.err.write(formatOutcome(told, world.err, seesMore ? withWhy(world.argv) : undefined))
   report?.(`${JSON.stringify(outcomeJson(outcome, chosen.label))}\n`)
   ways.add(outcome.exit.code === 0 ? 'succeeds' : 'fails')
   // The caller sees what it would have seen without us: the same code, or death by the same signal.
@@ -139,9 +138,11 @@ const needsFiles = (choice: PolicyChoice): boolean =>
 export const needsOf = (name: string): TrustTerms['needs'] =>
   SHIPPED_NAMES.includes(name) ? 'nothing' : 'files'
 
-/** It failed, and there is nothing that anybody could make of it. Who pressed Ctrl-C knows why it ended. */
-const isUnexplained = ({ exit, refused, hints }: RunOutcome): boolean =>
-  exit.code !== 0 && exit.signal === null && refused.length === 0 && hints.length === 0
+/** It failed, or was ended by Ctrl-C because it hung, and there is nothing that anybody could make of it. */
+const isUnexplained = ({ exit, refused, unreached, hints }: RunOutcome): boolean =>
+  exit.code !== 0 &&
+  (exit.signal === null || exit.signal === 'SIGINT') &&
+  [refused, unreached, hints].every((found) => found.length === 0)
 
 function choiceOf({ tool, profile: [first, ...more] }: RunOptions): PolicyChoice {
   if (tool !== undefined) return { kind: 'tool', name: tool }

@@ -24,8 +24,15 @@ export function formatLosses({ lost, notes }: Forewarning, quiet: boolean): stri
   ]
 }
 
-/** SPEC 4.8: what was denied, at the end, on stderr. Empty when there is nothing to say. */
-export function formatOutcome(outcome: RunOutcome, { style }: Pick<Stream, 'style'>): string {
+/**
+ * SPEC 4.8: what was denied, at the end, on stderr. Empty when there is nothing to say. `seeMore` is the command that would
+ * explain more: at a terminal stderr is the program's own, so all that is known is that it failed (SPEC 4.7).
+ */
+export function formatOutcome(
+  outcome: RunOutcome,
+  { style, isTerminal }: Pick<Stream, 'style' | 'isTerminal'>,
+  seeMore?: string,
+): string {
   const { exit, refused, unreached, left, notices, hints } = outcome
   const lines = [
     ...exit.createdDenied.map(
@@ -44,9 +51,22 @@ export function formatOutcome(outcome: RunOutcome, { style }: Pick<Stream, 'styl
         `${style('cyan', 'hint:')} ${text}${fix === undefined ? '' : `\n    to allow it: ${fix}`}`,
     ),
   ]
-  if (lines.length === 0) return ''
-  return `${style('bold', `cordon: the command ${howEnded(exit)}`)}\n${lines.map((line) => `  ${line}\n`).join('')}`
+  if (lines.length === 0 && seeMore === undefined) return ''
+  const more = seeMore === undefined ? '' : `; if the sandbox may be why, see more with: ${seeMore}`
+  // The terminal has shown what was typed, ^C, and is still on that line.
+  const start = isTerminal && exit.signal === 'SIGINT' ? '\n' : ''
+  return `${start}${style('bold', `cordon: the command ${howEnded(exit)}`)}${more}\n${lines.map((line) => `  ${line}\n`).join('')}`
 }
+
+/** The same command with `--why`, as it was typed; cut where it is long. */
+export function withWhy(argv: readonly string[]): string {
+  const at = argv.findIndex((word) => word === 'run' || word === 'wrap') + 1
+  const words = [...argv.slice(0, at), '--why', ...argv.slice(at)].map(shellWord)
+  const typed = ['cordon', ...words].join(' ')
+  return typed.length <= LONGEST_COMMAND ? typed : `cordon ${words.slice(0, at + 1).join(' ')} …`
+}
+
+const LONGEST_COMMAND = 300
 
 /** What is said also with `--quiet`: a rule is broken, and nobody has mended it. */
 export const stillThere = ({ exit }: RunOutcome): RunOutcome => ({
@@ -123,10 +143,6 @@ function flagFor({ wish, url }: ProxyDecision): string | undefined {
   const isUsual = wish.port === 80 && url?.startsWith('http:')
   return allowNetFlag({ ...wish, port: isUsual ? undefined : wish.port })
 }
-
-/** SPEC 4.7, at a terminal: stderr is the program's own, so all that is known is that it failed. */
-export const formatSeeMore = ({ exit }: RunOutcome, { style }: Pick<Stream, 'style'>): string =>
-  `${style('bold', `cordon: the command ended with ${exit.code ?? 'no exit code'}`)}; if the sandbox may be why, see more with: cordon run --why …\n`
 
 /** Exactly what was refused: the same keys wherever it is told. */
 export const refusedJson = ({ host, port, url, reason }: ProxyDecision): Record<string, unknown> => ({

@@ -63,10 +63,12 @@ const replacedByGit = (argv: readonly string[]): PathMention[] =>
 /** A word may be a path; a script for `sh -c` may name some, of which only the rooted ones are sure to be paths. */
 function pathsOfWord(word: string): string[] {
   if (word.startsWith('-') || word.includes('\0')) return []
-  if (/\s/.test(word)) return [...word.matchAll(ROOTED)].map(([, path = '']) => path)
+  if (/\s/.test(word)) return [...word.replaceAll(HOME, '~/').matchAll(ROOTED)].map(([, path = '']) => path)
   return word.includes('://') ? [] : [word]
 }
 
+/** As scripts write the home. */
+const HOME = /\$(?:HOME|\{HOME\})\//g
 const ROOTED = /(?<=^|[\s'"`(=;&|<>])(~?\/[^\s'"`:;,()[\]<>|&$*?{}]+)/g
 
 /** What a failed program complained about. Bounded: the last part of a long text, the start of a long line. */

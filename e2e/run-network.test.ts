@@ -58,6 +58,21 @@ afterAll(() => {
 
 describe.each(PEOPLE)('SPEC 4.5 the network as $name', (person) => {
   const place = new Place(person)
+
+  test.each([
+    ['curl', '-sS', 'http://localhost:PORT'],
+    ['python3', '-c', 'import urllib.request as u; u.urlopen("http://localhost:PORT")'],
+  ])('SPEC 4.7 %s of a port that the host listens on: the hint names the flag', async (...words) => {
+    const command = words.map((word) => word.replace('PORT', `${port}`))
+    const { stderr } = await place.runMeanwhile(['--', ...command], { env: ENV })
+    expect(stderr).toMatch(/cordon: the command ended with \d+\n/)
+    expect(stderr.split(/ended with \d+\n/)[1]).toBe(
+      `  hint: the host listens on port ${port}, and localhost inside is the sandbox’s own\n` +
+        `    to allow it: --allow-net localhost:${port}\n`,
+    )
+    const flags = ['--allow-net', `localhost:${port}`]
+    expect(await place.runMeanwhile([...flags, '--', ...command], { env: ENV })).toMatchObject({ code: 0 })
+  })
   const get = (flags: string[], ...urls: string[]) =>
     place.runMeanwhile([...flags, '--', 'python3', '-c', GET, ...urls], { env: ENV })
 

@@ -13,7 +13,7 @@ export function networkHints(
 ): Hint[] {
   return [
     ...(NO_FAMILY.test(said) ? familyHint(isolation, unixSockets) : []),
-    ...(REFUSED.test(said) ? loopbackPorts(said).flatMap(hostPortHint) : []),
+    ...(REFUSED.test(said) ? loopbackPorts(said, argv).flatMap(hostPortHint) : []),
     ...(TAKEN.test(said)
       ? portsIn(`${said} ${argv.join(' ')}`).flatMap((port) => portHint(port, network))
       : []),
@@ -23,7 +23,7 @@ export function networkHints(
 type UnixSockets = 'pairs' | 'private'
 
 const NO_FAMILY = /Address family not supported by protocol|\bEAFNOSUPPORT\b/
-const REFUSED = /connection refused|\bECONNREFUSED\b/i
+const REFUSED = /connection refused|\bECONNREFUSED\b|(?:couldn't|could not|failed to|cannot|can't) connect\b/i
 const TAKEN = /address already in use|\bEADDRINUSE\b/i
 
 function familyHint(isolation: Plan['isolation'], unixSockets: UnixSockets): Hint[] {
@@ -43,12 +43,20 @@ function familyHint(isolation: Plan['isolation'], unixSockets: UnixSockets): Hin
 /** `localhost` inside is the sandbox's own loopback; a developer's database listens on the host's. */
 function hostPortHint(port: number): Hint[] {
   if (!listensOnHost(port)) return []
-  const text = `port ${port} of the host’s own loopback is not the sandbox’s`
+  const text = `the host listens on port ${port}, and localhost inside is the sandbox’s own`
   return [{ ...hint(`localhost:${port}`, text, `--allow-net localhost:${port}`), audience: 'person' }]
 }
 
-const loopbackPorts = (said: string): number[] =>
-  /\blocalhost\b|\b127\.0\.0\.1\b|::1/.test(said) ? portsIn(said.replaceAll(/[:,]/g, ' ')) : []
+/** Many programs name the port only on their command line, where it may be any number: there, only behind the name. */
+const loopbackPorts = (said: string, argv: readonly string[]): number[] => [
+  ...new Set([
+    ...(LOOPBACK.test(said) ? portsIn(said.replaceAll(/[:,]/g, ' ')) : []),
+    ...[...argv.join(' ').matchAll(LOOPBACK_PORT)].map(([, port]) => Number(port)),
+  ]),
+]
+
+const LOOPBACK = /\blocalhost\b|\b127\.0\.0\.1\b|::1/
+const LOOPBACK_PORT = /(?:\blocalhost|\b127\.0\.0\.1|\[::1\]):(\d{2,5})(?!\d)/g
 
 /** From `/proc/net/tcp`, which everybody may read: `0A` is the state of a socket that listens. */
 function listensOnHost(port: number): boolean {

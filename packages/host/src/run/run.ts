@@ -217,10 +217,12 @@ function hintsOf(
   const typed = mentionedInCommand(request.argv)
   // A program that complained, and not about the network, did not fail for a URL on its command line.
   const wanted = said !== '' && complaints.hosts.length === 0 ? { ...typed, hosts: [] } : typed
-  return [
+  const hints = [
     ...findLimits(said, plan.limits),
     ...networkHints(said, request.argv, plan, request.sandbox.unix_sockets),
     ...programHints(request, said, facts),
     ...findHints([complaints, wanted], facts),
   ]
+  // Whoever knows most about a thing comes first.
+  return hints.filter(({ about }, at) => hints.findIndex((other) => other.about === about) === at)
 }

@@ -47,23 +47,17 @@ export const WITHOUT_CGROUP: Loss = {
   fix: 'start it in a session of systemd that has one (`systemd-run --user --scope`), on a machine with cgroup v2',
 }
 
-/** SPEC 4.5: what private unix sockets do not hold, or that there can be none. */
-export const lostOfSockets = (isolation: Plan['isolation']): Loss =>
-  isolation === 'namespaces'
-    ? {
-        guarantee: 'host-sockets',
-        declared: false,
-        loss: 'unix sockets of the host that lie in a granted place can be connected to',
-        why: 'unix sockets are allowed, and one of the host has a path there like one of the command',
-        fix: 'grant no directory in which a program of the host listens',
-      }
-    : {
-        guarantee: 'host-sockets',
-        declared: true,
-        loss: 'unix sockets stay refused',
-        why: 'without namespaces every socket of the host would be in reach',
-        fix: 'see `cordon doctor` for how to get namespaces',
-      }
+/** SPEC 4.5: what private unix sockets leave open. It was asked for, so it is one line and no loss. */
+export const OPEN_SOCKETS = 'a unix socket of the host that lies in a granted place can be connected to'
+
+/** SPEC 4.5: there can be none. */
+export const WITHOUT_SOCKETS: Loss = {
+  guarantee: 'host-sockets',
+  declared: true,
+  loss: 'unix sockets stay refused',
+  why: 'without namespaces every socket of the host would be in reach',
+  fix: 'see `cordon doctor` for how to get namespaces',
+}
 
 /** SPEC 4.5: allowed hosts that have no address inside, or no listener at it. */
 export function lostDoors(hosts: readonly string[]): readonly Loss[] {

@@ -5,10 +5,11 @@ import {
   lostDoors,
   lostGuard,
   lostOf,
-  lostOfSockets,
   lostPlaces,
   lostWithout,
+  OPEN_SOCKETS,
   WITHOUT_CGROUP,
+  WITHOUT_SOCKETS,
 } from './lost.ts'
 import { LauncherMissingError } from '../launcher.ts'
 import { UnenforceableError, UnplannableError } from './errors.ts'
@@ -45,13 +46,14 @@ export function planConfinement(request: PlanRequest): Plan {
   const declared = declaredIn(policy, held.regions, isolation)
   const loose = unguarded(held.regions).flatMap(({ rules: [rule] }) => (rule ? [nameOf(rule)] : []))
   const movable = means.mounts ? [] : movableGuarded(held.regions, survey)
+  const hasSockets = request.unixSockets === 'private'
   const lost: readonly Loss[] = [
     ...lostWithout(kernel, isolation).map((each) => ({ ...each, declared: declared.has(each.guarantee) })),
     ...lostGuard(loose, kernel),
     ...lostPlaces(movable, kernel),
     ...lostDoors(network?.doorless ?? []),
     ...(request.limits?.memory !== undefined && request.cgroup === undefined ? [WITHOUT_CGROUP] : []),
-    ...(request.unixSockets === 'private' ? [lostOfSockets(isolation)] : []),
+    ...(hasSockets && isolation !== 'namespaces' ? [WITHOUT_SOCKETS] : []),
   ]
   // Five entries a rule, wanted by `explain` and by a refusal: not made for every spawn.
   let table: readonly Holder[] | undefined
@@ -79,7 +81,7 @@ export function planConfinement(request: PlanRequest): Plan {
     lost:
       holdsAll || isolation === 'landlock-only' ? lost : [...lost, ...lostOf(holders().filter(isRefused))],
     watched: watchMissing(held.regions, survey),
-    notes: held.notes,
+    notes: [...held.notes, ...(hasSockets && isolation === 'namespaces' ? [OPEN_SOCKETS] : [])],
     cgroup:
       request.limits?.memory === undefined || request.cgroup === undefined
         ? undefined

@@ -131,7 +131,7 @@ test('a mount that nobody approved is said once, however many tools have it and 
   ])
 })
 
-test('guarded paths are counted where one tool is shown, and listed by `policy explain`', async () => {
+test('guarded paths are counted where one tool is shown, and listed by `policy explain --json`', async () => {
   await model([{ calls: [{ tool: 'describe', arguments: { tools: ['fs_modify_file'] } }] }, { text: 'so' }])
   query('what may it do?')
   expect(results()).toEqual([
@@ -141,8 +141,13 @@ test('guarded paths are counted where one tool is shown, and listed by `policy e
   ])
   const { stdout } = cordon(here, 'tool', 'show', 'fs_modify_file')
   expect(stdout).toMatch(
-    /\n {2}built-in guard: \d+ paths cannot be written, because the host obeys or runs them; cordon policy explain has all of them\n/,
+    /\n {2}built-in guard: \d+ paths cannot be written, because the host obeys or runs them; cordon policy explain --json has all of them\n/,
   )
   expect(stdout).not.toContain('.vscode')
-  expect(cordon(here, 'policy', 'explain', 'fs_modify_file').stdout).toContain('.vscode')
+  const explained = cordon(here, 'policy', 'explain', 'fs_modify_file').stdout
+  expect(explained).toMatch(
+    /\n {2}built-in guard: \d+ names where nothing is yet: .*; --json has all of them\n/,
+  )
+  expect(explained).not.toContain('.vscode')
+  expect(cordon(here, 'policy', 'explain', '--json', 'fs_modify_file').stdout).toContain('.vscode')
 })

@@ -317,6 +317,17 @@ test('SPEC 4.8 --show starts nothing; --json-fd writes the outcome', () => {
   expect(shown.stdout).toContain('every host')
   expect(shown.stdout).not.toContain('denied.invalid')
   expect(existsSync(join(home.app, 'ran'))).toBe(false)
+  // What every command has, and what is guarded: what exists by name, the many names that do not by their count.
+  expect(shown.stdout).toMatch(/ {2}always: read and started, as far as every user may: .*\/usr.*\/etc/)
+  expect(shown.stdout).toContain(`  always: private, empty and gone at the end: ${home.home}, /tmp, `)
+  expect(shown.stdout).toContain('  always: a loopback of its own, which is not the host’s\n')
+  expect(shown.stdout).toMatch(/ {2}always: variables that are set: .*HOME.*, HTTP_PROXY/)
+  expect(shown.stdout).toMatch(/ {2}built-in guard: \d+ names where nothing is yet: /)
+  expect(shown.stdout).not.toContain('.bashrc')
+  expect(shown.stdout).not.toContain('cooperative')
+  const view = join(home.root, 'view.json')
+  home.shell(`"$@" 3> ${view}`, ['run', '--show', '--json-fd', '3', '--', 'true'])
+  expect(readFileSync(view, 'utf8')).toContain('".bashrc"')
   const out = join(home.root, 'outcome.json')
   const ended = home.shell(`"$@" 3> ${out}`, [
     'run',

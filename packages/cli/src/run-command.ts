@@ -13,7 +13,7 @@ import {
   SHIPPED_NAMES,
   type TrustTerms,
 } from '@cordon/host'
-import { show } from '@cordon/policy'
+import { jsonText, show } from '@cordon/policy'
 import {
   formatLosses,
   formatOutcome,
@@ -85,9 +85,12 @@ export async function showRun(
   command: readonly [string, ...string[]],
   options: RunOptions,
 ): Promise<void> {
+  const report = options.jsonFd === undefined ? undefined : world.openDescriptor(options.jsonFd)
   const { request, chosen } = await prepare(world, command, options)
-  const views = formatViews([explainRun(request, chosen.label)], world.out)
-  world.out.write(`workspace: ${show(request.root.path)}\n${views}`)
+  const view = explainRun(request, chosen.label)
+  const shown = formatViews([view], world.out, { all: '--show --json-fd 3 3>&1' })
+  world.out.write(`workspace: ${show(request.root.path)}\n${shown}`)
+  report?.(`${jsonText({ workspace: request.root.path, ...view })}\n`)
 }
 
 /** `cordon policy explain` of a profile that no file declares: what a run with it would have. */

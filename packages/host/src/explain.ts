@@ -1,5 +1,16 @@
 import { type AccessPolicy, CAPABILITIES, type Origin } from '@cordon/policy'
-import { buildEnvironment, type Held, type Holder, nameOf, netHolders, probeKernel } from '@cordon/sandbox'
+import {
+  buildEnvironment,
+  type Held,
+  type Holder,
+  nameOf,
+  needsAuthority,
+  netHolders,
+  type Plan,
+  probeKernel,
+  proxyEnv,
+  trustEnv,
+} from '@cordon/sandbox'
 import { holdsItself, onlyReads } from './compile/boundary.ts'
 import { DEFAULT_NET } from './compile/defaults.ts'
 import { WRITING } from './compile/names.ts'
@@ -31,10 +42,25 @@ export interface Holding {
 export interface PolicyView {
   readonly subject: string
   readonly holdings: readonly Holding[]
+  /** What no rule says and every command has; of one command only. */
+  readonly always?: AlwaysThere
   /** What else the plan says: what is not a matter of one rule. */
   readonly notes: readonly string[]
   /** What this machine cannot hold, in words; of one command only. */
   readonly lost?: readonly string[]
+}
+
+/** SPEC 4.3 and 4.5, as this machine and this command have it. */
+export interface AlwaysThere {
+  /** Directories of the system. */
+  readonly system: readonly string[]
+  /** Installations of the program and its interpreters that lie elsewhere. */
+  readonly programs: readonly string[]
+  /** The home and its like. None without namespaces. */
+  readonly privatePlaces: readonly string[]
+  readonly loopback: boolean
+  /** Names of the variables that are set, also those that we set. */
+  readonly variables: readonly string[]
 }
 
 export function explainPolicies(
@@ -77,7 +103,8 @@ function viewOf(
 export function explainRun(request: Confinement, label: string): PolicyView {
   const sandbox = { ...request.sandbox, mode: 'warn' as const }
   const env = buildEnvironment(request.policy, request.env)
-  const { holders, lost, notes } = planFor(probeKernel(), { ...request, sandbox }, env)
+  const plan = planFor(probeKernel(), { ...request, sandbox }, env)
+  const { holders, lost, notes } = plan
   const files = (request.replaced ?? []).map(({ path, origin }): Holding => ({
     axis: 'fs',
     about: path,
@@ -91,8 +118,31 @@ export function explainRun(request: Confinement, label: string): PolicyView {
   return {
     subject: label,
     holdings: [...describeHolders(holders, request.policy), ...files],
+    always: alwaysThere(plan, Object.keys(env), request.policy),
     notes,
     lost: lost.map(({ loss }) => loss),
+  }
+}
+
+function alwaysThere(
+  { survey, isolation, network }: Plan,
+  granted: readonly string[],
+  { net }: AccessPolicy,
+): AlwaysThere {
+  const hasOwn = isolation === 'namespaces'
+  const proxy = network?.sockets.find(({ serves }) => serves === 'proxy')
+  return {
+    system: survey.system.map(({ path }) => path),
+    programs: survey.runtime.map(({ path }) => path),
+    privatePlaces: hasOwn ? [survey.home.given, ...survey.scratch] : [],
+    loopback: hasOwn,
+    variables: [
+      ...granted,
+      ...(proxy ? Object.keys(proxyEnv(proxy)) : []),
+      ...(network && needsAuthority(net, 'auto')
+        ? Object.keys(trustEnv({ certificate: '', bundle: '' }))
+        : []),
+    ],
   }
 }
 

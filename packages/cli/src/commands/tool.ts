@@ -28,6 +28,7 @@ export const register: Register = (parser, world) => {
       // A builtin tool runs inside Cordon and has no policy of its own.
       const policy = view.source === 'builtin' ? [] : explainPolicies(project, policies, world, name)
       if (options.json) writeJson(world, { ...view, policy: policy[0]?.holdings ?? null })
-      else world.out.write(formatView(view, world.out) + formatViews(policy, world.out, 'counted'))
+      else
+        world.out.write(formatView(view, world.out) + formatViews(policy, world.out, { guarded: 'counted' }))
     })
 }

@@ -3,19 +3,27 @@ import { show } from '@cordon/policy'
 import type { Stream } from '../world.ts'
 import { formatTable } from './text.ts'
 
+export interface ViewOptions {
+  /** `counted` where one tool is shown: there they are not what it is about. */
+  readonly guarded?: 'named' | 'counted'
+  /** How to see all that is only counted here. */
+  readonly all?: string
+}
+
 /** `policy explain` for people: one line for the capabilities of a rule that are held in the same way, and below it how, where that needs words. */
 export const formatViews = (
   views: readonly PolicyView[],
   { style }: Pick<Stream, 'style'>,
-  guarded: 'all' | 'counted' = 'all',
+  { guarded = 'named', all = '--json' }: ViewOptions = {},
 ): string =>
   views
-    .map(({ subject, holdings, notes, lost = [] }) => {
+    .map(({ subject, holdings, always, notes, lost = [] }) => {
       const written = holdings.filter(({ guard }) => !guard)
       const lines = [
         formatTable(written.map(rowOf)),
+        always ? formatAlways(always, style) : '',
         notesOf(written, style),
-        guarded === 'all' ? formatGuard(holdings, style) : countGuard(holdings, style),
+        guarded === 'named' ? formatGuard(holdings, style, all) : countGuard(holdings, style),
         ...notes.map((text) => `  ${style('yellow', 'note:')} ${text}\n`),
         ...lost.map((loss) => `  ${style('yellow', 'not held here:')} ${loss}\n`),
       ]
@@ -23,27 +31,54 @@ export const formatViews = (
     })
     .join('\n')
 
-/** SPEC 4.10: many guarded paths, most of them held in the same way: they share a line. */
-function formatGuard(holdings: readonly Holding[], style: Stream['style']): string {
+/** What no rule says and every command has (docs/run.md). */
+function formatAlways(
+  { system, programs, privatePlaces, loopback, variables }: NonNullable<PolicyView['always']>,
+  style: Stream['style'],
+): string {
+  const list = (paths: readonly string[]): string => paths.map((path) => show(path)).join(', ')
+  const lines = [
+    `read and started, as far as every user may: ${list([...system, ...programs])}`,
+    ...(privatePlaces.length === 0 ? [] : [`private, empty and gone at the end: ${list(privatePlaces)}`]),
+    ...(loopback ? ['a loopback of its own, which is not the host’s'] : []),
+    `variables that are set: ${variables.join(', ')}`,
+  ]
+  return lines.map((line) => `  ${style('cyan', 'always:')} ${line}\n`).join('')
+}
+
+/** SPEC 4.10: what is there is named. What is not has no holder but that it is looked for at the end; those are many, and counted. */
+function formatGuard(holdings: readonly Holding[], style: Stream['style'], all: string): string {
   const withheld = holdings.filter(
     ({ guard, granted, capabilities }) => guard && !granted && capabilities.some((each) => WRITING.has(each)),
   )
-  const fates = Map.groupBy(withheld, ({ holder, detail: [how = ''] }) =>
-    holder === 'kernel' ? `held by ${holder}` : `held by ${holder} (${how})`,
+  if (withheld.length === 0) return ''
+  const label = style('cyan', 'built-in guard:')
+  const names = (of: readonly Holding[]): readonly string[] => [
+    ...new Set(of.map(({ about }) => show(about))),
+  ]
+  const there = Map.groupBy(
+    withheld.filter(({ holder }) => holder !== 'cooperative'),
+    ({ holder, detail: [how = ''] }) => (holder === 'kernel' ? '' : ` (${holder}: ${how})`),
   )
-  const lines = [...fates].map(([fate, all]) => {
-    const paths = [...new Set(all.map(({ about }) => show(about)))].join(', ')
-    return `  ${style('cyan', 'built-in guard:')} no create, update or delete, ${fate}: ${paths}\n`
-  })
-  if (lines.length === 0) return ''
-  return `${lines.join('')}  ${style('yellow', 'note:')} a rule that names a guarded path, or one below it, overrides the guard there; cordon why says which\n`
+  const missing = names(withheld.filter(({ holder }) => holder === 'cooperative')).length
+  return [
+    ...[...there].map(
+      ([fate, held]) => `  ${label} no create, update or delete${fate}: ${names(held).join(', ')}\n`,
+    ),
+    ...(missing === 0
+      ? []
+      : [
+          `  ${label} ${missing} names where nothing is yet: what appears there is told at the end, and in a git directory moved aside; ${all} has all of them\n`,
+        ]),
+    `  ${style('yellow', 'note:')} a rule that names a guarded path, or one below it, overrides the guard there; cordon why says which\n`,
+  ].join('')
 }
 
 /** Where one tool is shown they are not what it is about. */
 function countGuard(holdings: readonly Holding[], style: Stream['style']): string {
   const paths = new Set(holdings.flatMap(({ guard, granted, about }) => (guard && !granted ? [about] : [])))
   if (paths.size === 0) return ''
-  return `  ${style('cyan', 'built-in guard:')} ${paths.size} paths cannot be written, because the host obeys or runs them; cordon policy explain has all of them\n`
+  return `  ${style('cyan', 'built-in guard:')} ${paths.size} paths cannot be written, because the host obeys or runs them; cordon policy explain --json has all of them\n`
 }
 
 const WRITING: ReadonlySet<string> = new Set(['create', 'update', 'delete'])

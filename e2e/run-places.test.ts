@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, lstatSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
+import { chmodSync, existsSync, lstatSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { type Ended, Place, SOMEBODY } from './harness/place.ts'
@@ -171,6 +171,29 @@ describe('SPEC 4.3 nothing vanishes in silence', () => {
     expect(ended.code).not.toBe(0)
     expect(ended.stderr).toContain('Read-only file system')
     expect(ended.stderr).toContain('to allow it: mkdir ~/code/other first, and --write ~/code/other\n')
+  })
+
+  test('an output that the command line names in /tmp is told to be gone, a temporary file is not', () => {
+    const gone = (path: string): string =>
+      `cordon: the command ended with 0\n  note: ${path}: /tmp inside is private and gone now; what is to stay goes to the workspace, or to a directory with --write\n`
+    const run = (script: string): string => home.at(home.app, '--', 'sh', '-c', script).stderr
+    expect(run('echo x > /tmp/r')).toBe(gone('/tmp/r'))
+    expect(home.at(home.app, '--', 'sort', '-o', '/tmp/sorted', '/dev/null').stderr).toBe(gone('/tmp/sorted'))
+    expect(run('echo x > /tmp/r; cat /tmp/r')).toBe('')
+    expect(run('echo x > here; echo x > /dev/null')).toBe('')
+  })
+
+  test('a directory that everybody may write is no workspace, unless it is marked', () => {
+    const shared = home.mkdir(join(home.root, 'shared-by-all'))
+    chmodSync(shared, 0o1777)
+    const ended = home.at(shared, '--', 'echo', 'ran')
+    expect(ended).toMatchObject({ code: 125, stdout: '' })
+    expect(ended.stderr).toContain(
+      "this one is everybody's, and what other programs keep in it would be given away",
+    )
+    expect(home.at('/tmp', '--', 'echo', 'ran')).toMatchObject({ code: 125, stdout: '' })
+    expect(home.cordon(['init'], { cwd: shared }).code).toBe(0)
+    expect(home.at(shared, '--', 'echo', 'ran')).toMatchObject({ code: 0, stdout: 'ran\n' })
   })
 
   test('what was written to the private home is told, caches aside, with what would have kept it', () => {

@@ -6,6 +6,7 @@ import {
   type ConversationRef,
   isKept,
   isNews,
+  lookAt,
   type MarksThatCount,
   marksThatDoNotCount,
   openWorkspace,
@@ -217,6 +218,7 @@ export function findWorkspace({ cwd, surroundings, unmarked, marks }: Place): Fo
   const here = fit(unmarkedWorkspace(root, surroundings), cwd)
   refuseHome(here.root, surroundings)
   refuseSecrets(here.root, surroundings)
+  refuseShared(here.root)
   return { workspace: here, isMarked: false }
 }
 
@@ -264,6 +266,19 @@ function refuseOwn(cwd: string, surroundings: Surroundings): void {
       "start in a project's directory; Cordon keeps its approvals and keys here",
     )
 }
+
+/** `/tmp` and its like, where everybody may make files and nobody removes another's: there lies what other programs are at. */
+function refuseShared(directory: string): void {
+  const mode = lookAt(directory)?.mode ?? 0
+  if ((mode & SHARED) === SHARED)
+    throw new NoWorkspaceError(
+      directory,
+      "start in a directory of your own; this one is everybody's, and what other programs keep in it would be given away. If you mean it: run `cordon init` here",
+    )
+}
+
+/** Sticky, and writable for all. */
+const SHARED = 0o1002
 
 /** A home, or what is above it, is no workspace: who types a command there does not mean everything they own. */
 export function refuseHome(directory: string, { home }: Pick<Surroundings, 'home'>): void {

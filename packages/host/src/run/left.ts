@@ -57,6 +57,19 @@ export function leftBehind(
   }
 }
 
+/**
+ * What a command line says is written to `/tmp`, or to another place that is private and gone. Temporary files are meant to
+ * vanish; a file that is named once, as an output, is not one that the command itself reads again.
+ */
+export function lostOutputs(argv: readonly string[], isLost: (path: string) => boolean): readonly string[] {
+  const line = argv.join(' ')
+  const paths = [...line.matchAll(OUTPUT)].map(([, path = '']) => path)
+  return [...new Set(paths)].filter((path) => isLost(path) && line.split(path).length === 2)
+}
+
+/** `> /tmp/x` of a shell, and the options that most programs have. */
+const OUTPUT = /(?:>|(?<=\s)-o\s|(?<=\s)--out(?:put)?[\s=])\s*(\/[^\s'"`;&|<>()$*?{}]+)/g
+
 /** A command could write there only to have the flag suggested, and the flag lifts the guard (SPEC 4.9, 4.10). */
 const isDelicate = (name: string, home: string, patterns: readonly string[]): boolean =>
   [...RUN_LATER, ...OWN_NAMES, ...OWN_IN_HOME].some((each) => `${name}/`.startsWith(`${each}/`)) ||

@@ -23,7 +23,7 @@ import { hintFacts, networkFor, planFor } from '../confine/plan.ts'
 import type { Confinement } from '../confine/program.ts'
 import { relativeToRoot } from '../outside/place.ts'
 import { contentsOf, writeBack } from '../outside/write-back.ts'
-import { type LeftBehind, leftBehind } from './left.ts'
+import { type LeftBehind, leftBehind, lostOutputs } from './left.ts'
 import { recordRun } from '../confine/unfinished.ts'
 
 export interface RunRequest extends Confinement {
@@ -47,7 +47,7 @@ export interface RunOutcome {
   readonly unreached: readonly string[]
   /** What was written to the private home, and is gone. */
   readonly left: LeftBehind | undefined
-  /** What became of files that were copied in, where that is not what one would expect. */
+  /** What became of files that were copied in, or written to a private place, where that is not what one would expect. */
   readonly notices: readonly string[]
   /** Only when the program failed; always a guess. */
   readonly hints: readonly Hint[]
@@ -99,12 +99,27 @@ async function runOn(kernel: KernelReport, request: RunRequest): Promise<RunOutc
   try {
     const exit = await launch(request, plan, network, env, contents)
     record.done(exit)
-    const notices = writeBack(exit.replaced, contents)
+    const notices = [...writeBack(exit.replaced, contents), ...lostTexts(request, plan)]
     return { ...explain(request, plan, exit, (await network?.close()) ?? []), notices }
   } finally {
     record.done()
     await network?.close()
   }
+}
+
+function lostTexts({ argv, root, outside = [] }: RunRequest, { survey, isolation }: Plan): readonly string[] {
+  if (isolation !== 'namespaces') return []
+  const granted = new FsIndex(outside)
+  const scratchOf = (path: string): string | undefined =>
+    survey.scratch.find((place) => below(place, path) !== undefined)
+  const isLost = (path: string): boolean =>
+    scratchOf(path) !== undefined &&
+    below(root.path, path) === undefined &&
+    !granted.governing(relativeToRoot(path))
+  return lostOutputs(argv, isLost).map(
+    (path) =>
+      `${show(path)}: ${scratchOf(path)} inside is private and gone now; what is to stay goes to the workspace, or to a directory with --write`,
+  )
 }
 
 /** What this plan does without, and what no plan can hold for a command that checks nothing itself. */

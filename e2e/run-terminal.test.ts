@@ -103,6 +103,18 @@ describe.each(PEOPLE)('at a terminal as $name', (person) => {
     expect(raw.startsWith('\r\u001b[K')).toBe(true)
   })
 
+  test('a refusal is not drawn into a program that has the terminal to itself, but told at the end', () => {
+    const script =
+      'stty raw; printf up; curl -s -o /dev/null http://evil.example/; printf " still up"; stty sane; echo'
+    const { screen, code } = place.terminal(['--', 'sh', '-c', script], [])
+    expect({ screen, code }).toEqual({
+      screen:
+        'up still up\ncordon: the command ended with 0\n' +
+        '  refused: http://evil.example/: no rule allows evil.example:80\n    to allow it: --allow-net evil.example\n',
+      code: 0,
+    })
+  })
+
   test('Ctrl-C is the program’s to handle, once', () => {
     const script =
       'n=0; trap "n=\\$((n+1)); echo got" INT; echo ready; until [ $n != 0 ]; do sleep 0.1; done; sleep 0.3; echo $n; exit 5'

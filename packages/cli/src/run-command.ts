@@ -62,7 +62,12 @@ export async function runCommand(
     beforeStart: (told) => warn(world, formatLosses(told, options.quiet ?? false)),
     ...(options.quiet
       ? {}
-      : { onRefused: (decision) => world.err.write(formatRefusal(decision, world.err)) }),
+      : {
+          // What a program that fills the screen would not show is in the summary at the end.
+          onRefused: (decision) => {
+            if (!world.err.isTaken?.()) world.err.write(formatRefusal(decision, world.err))
+          },
+        }),
     onStart: (kill) => world.passSignals(kill),
   })
   const told = options.quiet ? stillThere(outcome) : outcome

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { closeSync, fstatSync, readFileSync, realpathSync, writeSync } from 'node:fs'
 import { constants } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -92,6 +92,8 @@ export type OutputLoss = { readonly kind: 'closed' } | { readonly kind: 'failed'
 
 export interface Stream {
   readonly isTerminal: boolean
+  /** A program has the terminal to itself, such as one that fills the screen: what others write there is drawn into its picture. */
+  readonly isTaken?: () => boolean
   readonly write: (text: string | Uint8Array) => void
   readonly style: (style: Style, text: string) => string
   /** How wide the terminal is, now; undefined where there is none. */
@@ -146,6 +148,7 @@ export function openAmbientWorld(printing: 'directly' | 'by stream' = 'by stream
     },
     err: {
       ...streamTo(STDERR, env),
+      isTaken: () => isTerminal(STDERR) && isRaw(STDERR),
       write: say,
       get columns() {
         return isTerminal(STDERR) ? process.stderr.columns || undefined : undefined
@@ -275,6 +278,16 @@ function terminalSession(pid: number): string {
   } catch {
     return `pid-${pid}` // no procfs, or the leader is gone: a session of one command
   }
+}
+
+/** Whether lines are not put together by the terminal but by a program. Node cannot ask; what can is the system's own (decision 0476). */
+function isRaw(fd: number): boolean {
+  const { stdout } = spawnSync('/bin/stty', ['-a'], {
+    stdio: [fd, 'pipe', 'ignore'],
+    env: {},
+    encoding: 'utf8',
+  })
+  return /(?:^|\s)-icanon\b/.test(stdout ?? '')
 }
 
 /** Whether our process group is the one that gets what is typed: Ctrl-C has then reached the command as well. */

@@ -167,5 +167,5 @@ test('SPEC 4.9 granting a sensitive path warns, and at a terminal asks once a se
   expect(refused.screen).toContain(
     `${what}\n  at .cordon/config.toml:1:46\n\nGrant it for this session? [y/N] n`,
   )
-  expect(refused.screen).toContain('refused, so it grants nothing')
+  expect(refused.screen).toContain('is not granted read')
 })

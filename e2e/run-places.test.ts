@@ -198,7 +198,7 @@ describe('SPEC 4.3 nothing vanishes in silence', () => {
 
   test('what was written to the private home is told, caches aside, with what would have kept it', () => {
     const script =
-      'mkdir -p ~/.config/tool/deep ~/.cache; echo 1 > ~/.config/tool/deep/a; echo 2 > ~/.toolrc; echo 3 > ~/.cache/c; mkdir ~/empty'
+      'mkdir -p ~/.config/tool/deep ~/.cache; touch ~/.viminfo ~/.lesshst; echo 1 > ~/.config/tool/deep/a; echo 2 > ~/.toolrc; echo 3 > ~/.cache/c; mkdir ~/empty'
     expect(home.at(home.app, '--', 'sh', '-c', script)).toMatchObject({
       code: 0,
       stderr:
@@ -414,6 +414,18 @@ test('SPEC 4.7 why answers for a plain run, and for absolute paths', () => {
   expect(ask('read', '~/shared').stdout).toContain('cordon run --read ~/shared -- COMMAND\n')
   expect(ask('update', join(home.app, 'x'))).toMatchObject({ code: 0 })
   expect(ask('read', '/usr/bin/env')).toMatchObject({ code: 0 })
+  // As the flag is called.
+  expect(ask('write', '~/shared').stdout).toContain('cordon run --write ~/shared -- COMMAND\n')
+})
+
+test('SPEC 4.7 why suggests nothing for what does not exist', () => {
+  for (const path of ['~/nothere', '~/nothere/deep', '/opt/nothere'])
+    expect(home.cordon(['why', 'run', 'read', path], { cwd: home.app })).toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(
+        /^denied: [^\n]*\n(?: {2}really: [^\n]*\n)? {2}because: it does not exist\n$/,
+      ) as string,
+    })
 })
 
 test('a run inside a run says so in a sentence, and works as far as Landlock stacks', () => {

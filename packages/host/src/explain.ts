@@ -51,7 +51,7 @@ export interface PolicyView {
 }
 
 /** SPEC 4.3 and 4.5, as this machine and this command have it. */
-export interface AlwaysThere {
+interface AlwaysThere {
   /** Directories of the system. */
   readonly system: readonly string[]
   /** Installations of the program and its interpreters that lie elsewhere. */

@@ -17,7 +17,13 @@ import {
 } from './compile/guard.ts'
 import { withoutSecrets } from './compile/own-secrets.ts'
 import { resolveThrough } from './compile/resolve.ts'
-import { describeGrant, SENSITIVE, type SensitiveGrant, sensitiveGrants } from './compile/sensitive.ts'
+import {
+  describeGrant,
+  describeRefusedGrant,
+  SENSITIVE,
+  type SensitiveGrant,
+  sensitiveGrants,
+} from './compile/sensitive.ts'
 import { programsHeldFor, serverCode } from './compile/server-code.ts'
 import { labelOf, type Subject, subjectsOf } from './compile/subject.ts'
 import type { GuardSurvey } from './guard/survey.ts'
@@ -208,7 +214,7 @@ async function guardSecrets(
   const refused = person ? await refusedGrants(grants, memory, person) : []
   const warnings = grants
     .filter((grant) => !memory.has(grant.key))
-    .map((grant) => describeGrant(grant) + (refused.includes(grant) ? '; refused, so it grants nothing' : ''))
+    .map((grant) => (refused.includes(grant) ? describeRefusedGrant(grant) : describeGrant(grant)))
   return {
     ...policies,
     bySubject: withhold(policies.bySubject, refused),

@@ -60,8 +60,8 @@ current directory), and read what the system has installed. It has no network, a
 minimal environment, and an empty private home and /tmp. Exit code, signals and
 streams pass through.
 
-A <path> exists: what does not cannot be granted. One outside the workspace adds
-to this. One in it replaces the default there: only what is named is left.
+A <path> must exist before it can be granted. One outside the workspace adds to
+this. One in it replaces the default there: only what is named is left.
 
 Examples:
   cordon run -- npm test

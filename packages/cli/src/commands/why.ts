@@ -56,7 +56,7 @@ async function askRun(
 export const register: Register = (parser, world) => {
   withCommonOptions(parser)
     .argument('<tool>', 'a tool, an MCP server or a profile, also a shipped one; run: a plain cordon run')
-    .argument('<capability>', 'read, create, update, delete or execute; net; env')
+    .argument('<capability>', 'read, create, update (or write), delete or execute; net; env')
     .argument('<target>', 'a path, a URL, or the name of a variable')
     .addHelpText(
       'after',

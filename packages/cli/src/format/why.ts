@@ -33,7 +33,7 @@ export function formatWhy(found: Why, { style }: Pick<Stream, 'style'>): string 
   lines.push(`  because: ${because}`)
   if (rule?.rule.origin) lines.push(`  rule at: ${rule.rule.origin}`)
   for (const other of others)
-    lines.push(style('dim', `  lost:    ${ruleText(other)} at ${other.rule.origin ?? '?'}`))
+    lines.push(style('dim', `  overruled: the rule for ${ruleText(other)} at ${other.rule.origin ?? '?'}`))
   for (const note of notes) lines.push(`  ${style('yellow', 'note:')}    ${note}`)
   if (fix) lines.push('  to allow it:', `    ${commandOf(fix)}`)
   else if (found.command !== undefined)
@@ -59,10 +59,16 @@ function ruleData(any: AnyRule): Record<string, unknown> {
   }
 }
 
-const ruleText = (any: AnyRule): string =>
-  Object.entries(ruleData(any))
-    .filter(([, value]) => value !== undefined)
-    .map(
-      ([key, value]) => `${key} ${Array.isArray(value) ? value.join('+') || 'nothing' : show(String(value))}`,
-    )
-    .join(', ')
+const ruleText = (any: AnyRule): string => {
+  switch (any.axis) {
+    case 'fs':
+      return `${show(any.rule.path)} (${[...any.rule.grants].join(', ') || 'nothing'})`
+    case 'net': {
+      const { scheme, host, port, pathPrefix, allow } = any.rule
+      const target = `${scheme ? `${scheme}://` : ''}${host}${port === undefined ? '' : `:${port}`}${pathPrefix ?? ''}`
+      return `${show(target)} (${allow ? 'allowed' : 'denied'})`
+    }
+    case 'env':
+      return `${show(any.rule.name)} (${any.rule.read ? 'passed on' : 'withheld'})`
+  }
+}

@@ -74,8 +74,14 @@ export function sensitiveGrants(
   )
 }
 
-export const describeGrant = ({ subject, rule, pattern }: SensitiveGrant): string =>
-  `${labelOf(subject)} is granted ${[...rule.grants].join(', ')} on ${show(nameOf(rule))}, ` +
+export const describeGrant = (grant: SensitiveGrant): string => describe(grant, 'is granted')
+
+/** The same after a no. */
+export const describeRefusedGrant = (grant: SensitiveGrant): string =>
+  `${describe(grant, 'is not granted')}: you said no`
+
+const describe = ({ subject, rule, pattern }: SensitiveGrant, verdict: string): string =>
+  `${labelOf(subject)} ${verdict} ${[...rule.grants].join(', ')} on ${show(nameOf(rule))}, ` +
   `where secrets live (${pattern})`
 
 /** The same grant has the same key in every command of a session. */

@@ -1,7 +1,13 @@
 import { CordonError, show } from '@cordon/policy'
 import type { OutsideRule } from '@cordon/sandbox'
 import { refusedGrants, sessionMemoryOf } from '../approve/session.ts'
-import { describeGrant, SENSITIVE, type SensitiveGrant, sensitiveGrants } from '../compile/sensitive.ts'
+import {
+  describeGrant,
+  describeRefusedGrant,
+  SENSITIVE,
+  type SensitiveGrant,
+  sensitiveGrants,
+} from '../compile/sensitive.ts'
 import { PLAIN } from '../compile/subject.ts'
 import type { Compiler } from '../policies.ts'
 import type { Project } from '../project.ts'
@@ -59,9 +65,7 @@ export async function confirmOutside(
     ),
     warnings: grants
       .filter((grant) => !known.has(grant))
-      .map(
-        (grant) => describeGrant(grant) + (refused.has(grant.rule) ? '; refused, so it is not granted' : ''),
-      ),
+      .map((grant) => (refused.has(grant.rule) ? describeRefusedGrant(grant) : describeGrant(grant))),
   }
 }
 

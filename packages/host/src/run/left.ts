@@ -29,6 +29,7 @@ export function leftBehind(
   const found = new Map<string, 'dir' | 'file'>()
   for (const path of paths) {
     const name = ownerOf(below(home, path) ?? path)
+    if (HISTORIES.has(name)) continue
     found.set(name, `${home}/${name}` === path ? (found.get(name) ?? 'file') : 'dir')
   }
   if (found.size === 0) return undefined
@@ -76,6 +77,20 @@ const isDelicate = (name: string, home: string, patterns: readonly string[]): bo
   sensitivePattern({ path: parseRelPath(name) }, { root: home, home, patterns }) !== undefined
 
 const OWN_IN_HOME = ['.config/cordon', '.local/share/cordon', '.cache/cordon']
+
+/** What programs keep of what was typed and looked at: nobody misses it, and each `vi` and `less` would end with a line. */
+const HISTORIES: ReadonlySet<string> = new Set([
+  '.viminfo',
+  '.lesshst',
+  '.bash_history',
+  '.zsh_history',
+  '.python_history',
+  '.node_repl_history',
+  '.psql_history',
+  '.sqlite_history',
+  '.wget-hsts',
+  '.local/state/nvim',
+])
 
 /** What of a home belongs to one program: `.config/tool`, `.local/share/tool`, `.tool`. */
 function ownerOf(path: string): string {

@@ -44,6 +44,9 @@ export function answerOutside(
     return { ...found, allowed: true, because: 'it is copied in, and written back at the end if it changed' }
   const ofSystem = whatSystemGives(capability, path)
   if (ofSystem) return { ...found, ...ofSystem }
+  // A flag grants what exists; the directory around what does not would be more than was asked for.
+  if (!WRITING.has(capability) && !existsSync(path))
+    return { ...found, allowed: false, because: 'it does not exist' }
   // Without namespaces there is no other home or /tmp than the host's, and none of it is granted.
   const own = kernel().newRoot === 'works' ? privatePlace(path, home) : undefined
   if (own === undefined) return { ...found, allowed: false, because: OUTSIDE }

@@ -15,6 +15,8 @@ export function parseQuestion(capability: string, target: string): Question {
   if (capability === 'net') return { axis: 'net', capability, target }
   if (capability === 'env') return { axis: 'env', capability, target }
   if (isCapability(capability)) return { axis: 'fs', capability, target }
+  // As the flag of `cordon run` is called: it grants create, update and delete together.
+  if (capability === 'write') return { axis: 'fs', capability: 'update', target }
   throw new QuestionError(
     `unknown capability ${quote(capability)}; ask about one of ${[...CAPABILITIES, 'net', 'env'].join(', ')}`,
   )

@@ -100,6 +100,24 @@ describe('SPEC 4.10 below a writable place outside', () => {
     )
   })
 
+  test('what the repository around a place guards in it holds: hooks it names, settings of agents', () => {
+    const { place, at } = projects()
+    place.mkdir(at('b/tools'))
+    place.write(at('b/tools/hooks/pre-commit'), 'was', 0o755)
+    place.write(at('b/.claude/settings.json'), 'was')
+    place.write(
+      at('b/.git/config'),
+      `${readFileSync(at('b/.git/config'), 'utf8')}[core]\n\thooksPath = tools/hooks\n`,
+    )
+    const script = `cd ${at('b')}; echo x > tools/hooks/pre-commit; echo x > .claude/settings.json; echo x > tools/fine; echo done`
+    const flags = ['--write', at('b/tools'), '--write', at('b/.claude')]
+    const ended = place.run([...flags, '--', 'sh', '-c', script], { cwd: at('a') })
+    expect(ended.stdout).toBe('done\n')
+    for (const name of ['tools/hooks/pre-commit', '.claude/settings.json'])
+      expect([name, readFileSync(at(`b/${name}`), 'utf8')]).toEqual([name, 'was'])
+    expect(readFileSync(at('b/tools/fine'), 'utf8')).toBe('x\n')
+  })
+
   test('the hint for a new worktree does not open what lies beside it, and works as it says', () => {
     const { place, at } = projects()
     const command = ['--', 'git', 'worktree', 'add', '../a-wt']

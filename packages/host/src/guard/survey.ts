@@ -1,10 +1,10 @@
 import { dirname, join } from 'node:path'
-import { below, type RelPath } from '@cordon/policy'
+import { below, type CanonicalPath, type RelPath } from '@cordon/policy'
 import { type BlindSpot, Collection, type GuardedPath } from './collection.ts'
 import { guardAgainstBareRepository, isGitDirectory, Repositories } from './git.ts'
 import { NOT_SEARCHED, OWN_NAMES, RUN_LATER } from './names.ts'
 import { lookBelow, type Nested } from './nested.ts'
-import { lookAt, trailOf } from '@cordon/workspace'
+import { lookAt, trailOf, upwards } from '@cordon/workspace'
 
 /** Whose files are guarded: the workspace's, and Cordon's own in the user's place. */
 export interface GuardOptions {
@@ -49,21 +49,26 @@ export class GuardSurvey {
         guardAgainstBareRepository(dir, found)
       }
       // Where the nearest is damaged, git takes the next one above.
-      const isRepository = (dir: string): boolean =>
-        lookAt(join(dir, '.git')) !== undefined || isGitDirectory(dir)
       const repositories = down.slice(1).toReversed().filter(isRepository)
       this.#guardPlaces([root, ...repositories], found)
       if (!isRepository(root)) this.#guardNested(root, new Set(repositories), found)
     })
   }
 
-  /** Below a writable place outside the workspace: of the place itself, and of the repositories and projects in it. */
+  /**
+   * Below a writable place outside the workspace: of the place itself, of the repositories and projects in it, and of what is
+   * around it: a part of a repository may be what its configuration names as hooks, and `.claude` has guarded names in it.
+   */
   outside(dir: string): readonly GuardedPath[] {
+    if (!lookAt(dir)?.isDirectory()) return [] // a mount of one file, which its rule names
     const own = this.ofPlace(dir)
     const nested = this.#once(`below ${dir}`, (found) =>
       this.#guardNested(dir, new Set([this.#options.root, ...own.map(({ path }) => path)]), found),
     )
-    return [...own, ...nested]
+    const above = upwards(dir as CanonicalPath).slice(1)
+    const repository = above.find(isRepository)
+    const around = new Set([...above.slice(0, LONGEST_NAME - 1), ...(repository ? [repository] : [])])
+    return [...own, ...nested, ...[...around].flatMap((each) => this.ofPlace(each))]
   }
 
   /** Whether a place outside is too large to be looked through, so that repositories in it may not be guarded. */
@@ -75,7 +80,6 @@ export class GuardSurvey {
   /** Of a place outside the workspace itself. */
   ofPlace(dir: string): readonly GuardedPath[] {
     return this.#once(dir, (found) => {
-      if (!lookAt(dir)?.isDirectory()) return // a mount of one file, which its rule names
       for (const name of OWN_NAMES) found.add(dir, name, 'told')
       guardAgainstBareRepository(dir, found)
       this.#guardPlaces([dir], found)
@@ -160,6 +164,11 @@ export class GuardSurvey {
     return found.paths
   }
 }
+
+const isRepository = (dir: string): boolean => lookAt(join(dir, '.git')) !== undefined || isGitDirectory(dir)
+
+/** In parts of a path: a place may be all of a guarded name but its last part. */
+const LONGEST_NAME = Math.max(...RUN_LATER.map((name) => name.split('/').length))
 
 function guardName(dir: string, name: string, found: Collection): void {
   if (NOT_SEARCHED.has(name)) found.add(dir, name, 'told')

@@ -146,3 +146,27 @@ for await (const line of createInterface({ input: process.stdin })) {
   }
 }
 `
+
+test('a server that writes into its own package is told what helps, and never that the package is to be granted', async () => {
+  expect(mcp('add', 'memory', '--', bin('mcp-server-memory')).code).toBe(0)
+  const entities = [{ name: 'x', entityType: 'y', observations: ['kept'] }]
+  const helps =
+    'is where the server itself is installed, and nothing confined writes there; the variable MEMORY_FILE_PATH names another place, which may be in the workspace'
+  {
+    await using gateway = await GatewayClient.open(place, { args: ASKED_BY_THE_CLIENT })
+    expect(await gateway.text('create_entities', { entities })).not.toContain('to allow it')
+    await gateway.told(helps)
+    expect(gateway.stderr).not.toContain('to allow it')
+  }
+  const call = ['--call', 'create_entities', '--args', JSON.stringify({ entities })]
+  const { stdout } = mcp('doctor', 'memory', ...call)
+  expect(stdout).toContain(helps)
+  expect(stdout).not.toMatch(/to allow it|this would allow/)
+  // As docs/mcp-import.md has it.
+  const added = mcp('add', 'memory', '--replace', '--env', 'MEMORY_FILE_PATH', '--', bin('mcp-server-memory'))
+  expect(added.code).toBe(0)
+  const env = { MEMORY_FILE_PATH: join(place.root, 'memory.json') }
+  await using gateway = await GatewayClient.open(place, { args: ASKED_BY_THE_CLIENT, env })
+  expect((await gateway.call('create_entities', { entities })).isError).not.toBe(true)
+  expect(readFileSync(env.MEMORY_FILE_PATH, 'utf8')).toContain('kept')
+})

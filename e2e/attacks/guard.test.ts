@@ -333,13 +333,16 @@ told('unshare', libc.unshare(0x10020000))
         '[profiles.q.access]\nfs = [{ path = "m", external = true, read = true, write = true }, ' +
         '{ path = "m/cordon", external = true, read = true, write = true }]\n',
     )
-    // The target, and that ~/.config is where secrets live.
-    const yes: Step[] = [
-      ['[y/N] ', 'y\r'],
-      ['[y/N] ', 'y\r'],
-    ]
-    for (const profile of ['p', 'q'])
-      expect(place.terminal(['--profile', profile, '--', 'true'], yes)).toMatchObject({ code: 0, missed: [] })
+    // The target, and that ~/.config is where secrets live. A mount of Cordon's own is not even asked about.
+    const yes: Step = ['[y/N] ', 'y\r']
+    for (const [profile, steps] of [
+      ['p', [yes, yes]],
+      ['q', [yes]],
+    ] as const)
+      expect(place.terminal(['--profile', profile, '--', 'true'], steps)).toMatchObject({
+        code: 0,
+        missed: [],
+      })
     const attack =
       'for f in m/cordon/config.toml m/cordon/new m/.git/config m/.envrc m/other; do echo evil > $f; done; mv m/cordon m/c; cat m/.git/config'
     expect(place.run(['--quiet', '--profile', 'p', '--', 'sh', '-c', attack]).stdout).toBe('mine')

@@ -11,6 +11,7 @@ import {
   guardOf,
   type GuardRequest,
   isGuarded,
+  isGuardedOutside,
   ledToGuarded,
   withGuard,
   withMountPoints,
@@ -69,20 +70,22 @@ export async function compileProject(
   compiler: Compiler,
   { only = () => true, typed = [], guarding = 'everybody' }: CompileScope = {},
 ): Promise<Policies> {
-  const { root, loaded, workspace } = project
+  const { root, loaded, workspace, guard } = project
   const store = new ApprovalStore(workspace, {
     holder: { pid: compiler.pid, command: 'cordon' },
     uid: compiler.uid,
     now: () => new Date(),
   })
   const subjects = subjectsOf(loaded.config).filter(only)
-  const bindings = bindingsOf(subjects, resolveThrough(root))
+  const bindings = bindingsOf(subjects, resolveThrough(root, guard))
   // Without an external rule nothing is asked of the store, and no file is opened.
   const approvals = bindings.length === 0 ? undefined : await store.read()
   const approved = !approvals
     ? new Set<BindingKey>()
     : compiler.person
-      ? await askForBindings(bindings, store, approvals, compiler.person)
+      ? await askForBindings(bindings, store, approvals, compiler.person, (target) =>
+          isGuardedOutside(target, guard),
+        )
       : approvedBindings(bindings, approvals)
   const compiled = compileWith(project, loaded, approved, subjects, typed, guarding)
   makeOwnPlaces(
@@ -150,7 +153,7 @@ export function compileWith(
   const { policies, warnings, errors } = compile(
     subjects.map((subject) => withRules(subject, declaring)),
     {
-      resolve: resolveThrough(root),
+      resolve: resolveThrough(root, guard),
       approved,
       undeclared: mode === 'off' ? 'unrestricted' : 'defaults',
     },

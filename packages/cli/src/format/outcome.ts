@@ -6,7 +6,7 @@ import {
   howEnded,
   type RunOutcome,
 } from '@cordon/host'
-import { allowNetFlag, show } from '@cordon/policy'
+import { allowNetFlag, shellWord, show } from '@cordon/policy'
 import type { Stream } from '../world.ts'
 
 type ProxyDecision = RunOutcome['refused'][number]

@@ -118,9 +118,8 @@ export function writesGuarded(
 export function isGuardedOutside(path: string, survey: GuardSurvey): boolean {
   const above: string[] = []
   for (let dir = dirname(path); dir !== '/'; dir = dirname(dir)) above.push(dir)
-  return above.some((dir) =>
-    survey.ofPlace(dir).some((entry) => !entry.open && below(entry.path, path) !== undefined),
-  )
+  const holds = (entry: GuardedPath): boolean => !entry.open && below(entry.path, path) !== undefined
+  return survey.atHome().some(holds) || above.some((dir) => survey.ofPlace(dir).some(holds))
 }
 
 /** What is guarded in a project, with the programs of these servers. */
@@ -172,6 +171,7 @@ function guardedPaths(
     ...survey.workspace(),
     ...targets.flatMap((dir) => survey.outside(dir)),
     ...homes.flatMap((dir) => survey.ofPlace(dir)),
+    ...(targets.length > 0 || survey.mayHoldAtHome(root.path) ? survey.atHome() : []),
     ...survey.more(more),
     ...[...code, ...mounts].map(asGuarded),
   ]

@@ -9,6 +9,7 @@ import {
   type RelPath,
   type Root,
 } from '@cordon/policy'
+import type { GuardSurvey } from '../guard/survey.ts'
 
 /** Where a rule's path leads, as far as links can tell. Compilation sees the filesystem only through this. */
 export type Resolved =
@@ -18,9 +19,12 @@ export type Resolved =
 
 export type ResolveRule = (rule: Pick<FsRule, 'path' | 'external'>) => Resolved
 
-/** Reads the real links below the root. */
+/** Why no tool and no server has a place, whoever grants or approves it. */
+export const CORDONS_OWN = 'is where Cordon keeps approvals and configuration; no tool may have that'
+
+/** Reads the real links below the root. With a guard, a mount of what is Cordon's own is broken (SPEC 4.10, decision 0470). */
 export const resolveThrough =
-  (root: Root): ResolveRule =>
+  (root: Root, guard?: Pick<GuardSurvey, 'own'>): ResolveRule =>
   ({ path, external }) => {
     try {
       const target = canonicalize(root.path, path)
@@ -28,7 +32,10 @@ export const resolveThrough =
       if (external && !lstatSync(target, { throwIfNoEntry: false }))
         return { kind: 'broken', reason: whyBroken(root, path) }
       const inside = below(root.path, target, root.foldCase)
-      return inside === undefined ? { kind: 'outside', target } : { kind: 'inside', path: inside }
+      if (inside !== undefined) return { kind: 'inside', path: inside }
+      if (external && guard?.own().some((place) => below(place, target) !== undefined))
+        return { kind: 'broken', reason: `its target ${CORDONS_OWN}` }
+      return { kind: 'outside', target }
     } catch (error) {
       if (error instanceof FsAccessError) return { kind: 'broken', reason: error.message }
       throw error

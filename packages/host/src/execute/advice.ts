@@ -4,7 +4,7 @@ import { writesGuarded } from '../compile/guard.ts'
 import { WRITING } from '../compile/names.ts'
 import { isSecretRule, WHY_SECRET } from '../compile/own-secrets.ts'
 import { refusalsOf } from '../mcp/diagnosis.ts'
-import { opensSecret, placeRecipe, withoutGuarded } from '../mcp/grant.ts'
+import { type Grantee, opensSecret, placeRecipe, withoutForbidden } from '../mcp/grant.ts'
 import { listMounts, type MountView } from '../mount/list.ts'
 import type { Compiler } from '../policies.ts'
 import type { Project } from '../project.ts'
@@ -137,13 +137,14 @@ async function hintsOf(call: RefusedCall): Promise<Told[]> {
   const { guesses } = call.outcome
   if (guesses.length === 0) return []
   const { ask, world } = await asker(call)
+  const grantee: Grantee = { kind: 'tool', name: call.tool.name }
   return guesses.map((guess) => {
-    const { about, text, audience, question, place } = withoutGuarded(guess, call.project)
+    const { about, text, audience, question, place } = withoutForbidden(guess, grantee, world)
     if (question) {
       const fix = opensSecret(question, world) ? [] : commandsOf({ fix: ask(question).fix })
       return { about, text, audience, fix }
     }
-    const recipe = place && placeRecipe(place, { kind: 'tool', name: call.tool.name }, world)
+    const recipe = place && placeRecipe(place, grantee, world)
     const { commands = [], afterwards = [] } = recipe ?? {}
     return { about, text: [text, ...afterwards].join('; then '), audience, fix: commands }
   })

@@ -146,7 +146,11 @@ async function runRemote(
 ): Promise<CallToolResult> {
   const config = tool.config ?? session.gateway.config.conversation.defaults
   const grantee: Grantee = as
-    ? { kind: 'tool', name: as.tool, source: `mcp.${server.name}.${tool.remote}` }
+    ? {
+        kind: 'tool',
+        name: as.tool,
+        of: { server: server.name, source: `mcp.${server.name}.${tool.remote}` },
+      }
     : { kind: 'server', name: server.name }
   return server.ask(
     async (client, connection) => {
@@ -159,7 +163,7 @@ async function runRemote(
         const diagnosis = {
           refused,
           unreached: failed ? unreached : [],
-          hints: guesses.map((hint) => session.gateway.withoutGuarded(hint)),
+          hints: guesses.map((hint) => session.gateway.withoutForbidden(hint, grantee)),
         }
         const allow = (wish: Wish): readonly string[] => session.gateway.grantRecipe(wish, grantee)
         return { person: notesOf(diagnosis, 'person', allow), model: notesOf(diagnosis, 'model', allow) }

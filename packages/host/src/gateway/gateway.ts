@@ -19,7 +19,7 @@ import { type WordPath, wordPaths } from '../execute/word-paths.ts'
 import type { Installation } from '../execute/shipped.ts'
 import { localTool, type LocalTool } from '../execute/tool.ts'
 import type { ServerWorld } from '../mcp/connection.ts'
-import { grantRecipe, type Grantee, type Wish, withoutGuarded } from '../mcp/grant.ts'
+import { grantRecipe, type Grantee, type GrantWorld, type Wish, withoutForbidden } from '../mcp/grant.ts'
 import { SchemaCache } from '../mcp/schema-cache.ts'
 import type { TrustDesk } from '../mcp/server-trust.ts'
 import type { Compiler, Policies } from '../policies.ts'
@@ -160,14 +160,17 @@ export class Gateway {
 
   /** SPEC 5.4: what would allow it. It holds from the next start on: all policies were compiled at this one. */
   grantRecipe(wish: Wish, grantee: Grantee): readonly string[] {
-    const { project, policies, compiler, surroundings } = this.options
-    const place = { home: compiler.home, env: surroundings.env }
-    return grantRecipe(wish, grantee, { project, policies, place })
+    return grantRecipe(wish, grantee, this.#grants)
   }
 
-  /** SPEC 4.10: a hint that lifts no guard. */
-  withoutGuarded(hint: Hint): Hint {
-    return withoutGuarded(hint, this.options.project)
+  /** SPEC 4.10, 5.4: a hint that opens nothing which is not to be opened because a server asks. */
+  withoutForbidden(hint: Hint, grantee: Grantee): Hint {
+    return withoutForbidden(hint, grantee, this.#grants)
+  }
+
+  get #grants(): GrantWorld {
+    const { project, policies, compiler, surroundings } = this.options
+    return { project, policies, place: { home: compiler.home, env: surroundings.env } }
   }
 
   /** Calls of local tools, for one client. */

@@ -123,6 +123,37 @@ export const RUN_LATER: readonly string[] = [
   '.config/git',
 ]
 
+/**
+ * SPEC 4.10: the same of a person's home alone, where the desktop, the service manager, the shells and whoever types a name look.
+ * Elsewhere `bin` is a directory of sources. What `RUN_LATER` has below `.config` is in the home, too (decision 0470).
+ */
+export const RUN_LATER_AT_HOME: readonly string[] = [
+  ...RUN_LATER.filter((name) => name.startsWith('.config/')),
+  // What starts with a session.
+  '.config/autostart',
+  '.config/autostart-scripts',
+  '.config/plasma-workspace',
+  '.config/systemd',
+  '.local/share/systemd',
+  '.config/environment.d',
+  '.local/share/dbus-1',
+  '.local/share/applications',
+  '.pam_environment',
+  '.xprofile',
+  '.xinitrc',
+  '.xsession',
+  '.xsessionrc',
+  'Library/LaunchAgents',
+  // Programs that are found by their name.
+  'bin',
+  '.local/bin',
+  '.cargo/bin',
+  '.bun/bin',
+  '.deno/bin',
+  '.npm-global/bin',
+  'go/bin',
+]
+
 /** What of a git directory, beside `hooks`, names programs, another directory with such files, or where `git push` goes. */
 export const GIT_NAMES: readonly string[] = [
   'config',

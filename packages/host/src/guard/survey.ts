@@ -2,7 +2,7 @@ import { dirname, join } from 'node:path'
 import { below, type CanonicalPath, type RelPath } from '@cordon/policy'
 import { type BlindSpot, Collection, type GuardedPath } from './collection.ts'
 import { guardAgainstBareRepository, isGitDirectory, Repositories } from './git.ts'
-import { NOT_SEARCHED, OWN_NAMES, RUN_LATER } from './names.ts'
+import { NOT_SEARCHED, OWN_NAMES, RUN_LATER, RUN_LATER_AT_HOME } from './names.ts'
 import { lookBelow, type Nested } from './nested.ts'
 import { lookAt, trailOf, upwards } from '@cordon/workspace'
 
@@ -84,6 +84,18 @@ export class GuardSurvey {
       guardAgainstBareRepository(dir, found)
       this.#guardPlaces([dir], found)
     })
+  }
+
+  /** What a home alone has, whatever part of it a writable place is. */
+  atHome(): readonly GuardedPath[] {
+    return this.#once('only at home', (found) => {
+      for (const name of RUN_LATER_AT_HOME) found.add(this.home, name, 'told')
+    })
+  }
+
+  /** Whether some of that lies below a directory, by its name: nothing is looked at. */
+  mayHoldAtHome(dir: string): boolean {
+    return RUN_LATER_AT_HOME.some((name) => below(dir, join(this.home, name)) !== undefined)
   }
 
   /** What `sandbox.guard` adds, from the workspace's root. */

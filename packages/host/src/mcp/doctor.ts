@@ -4,11 +4,9 @@ import { below, CordonError, isMinimalEnv, show } from '@cordon/policy'
 import type { Surroundings } from '@cordon/workspace'
 import { buildEnvironment, type ProxyDecision } from '@cordon/sandbox'
 import type { Person } from '../approve/approve.ts'
-import { SENSITIVE, sensitivePattern } from '../compile/sensitive.ts'
 import type { Hint, OutsidePlace } from '../confine/hints.ts'
 import { noticed } from '../confine/noticed.ts'
 import type { ProgramEnd } from '../confine/program.ts'
-import { relativeToRoot } from '../outside/place.ts'
 import { compileProject, type Compiler, type Policies } from '../policies.ts'
 import type { Project } from '../project.ts'
 import { textOf, withText } from '../config-file.ts'
@@ -18,7 +16,7 @@ import type { Question } from '../why/question.ts'
 import type { Connection, ServerWorld } from './connection.ts'
 import { serverValues } from './clients/values.ts'
 import { type Diagnosis, questionAbout, ServerError } from './diagnosis.ts'
-import { editAllowing, GRANT_LAYER, type Grantee, withoutGuarded } from './grant.ts'
+import { editAllowing, GRANT_LAYER, type Grantee, type GrantWorld, withoutForbidden } from './grant.ts'
 import { SchemaCache } from './schema-cache.ts'
 import { askForOffer } from './offer.ts'
 import { reachRecipe, type Recipe, unreachedPlaces } from './reach.ts'
@@ -93,7 +91,8 @@ export class Checkup {
   async examine(): Promise<Examination> {
     const policies = await compileProject(this.#project, this.#options.compiler)
     const tried = await this.#try(policies)
-    const seen = { ...tried, hints: tried.hints.map((hint) => withoutGuarded(hint, this.#project)) }
+    const hints = tried.hints.map((hint) => withoutForbidden(hint, this.#grantee(), this.#grants(policies)))
+    const seen = { ...tried, hints }
     const works = seen.steps.every(({ ok }) => ok)
     // A server that works and was refused something nevertheless may do without it; the person decides.
     const suggestions = this.#suggest(seen, policies)
@@ -189,7 +188,7 @@ export class Checkup {
     }))
     const guessed = hints.flatMap(({ question }) => (question ? [{ question, isExact: false }] : []))
     const found = [...exact, ...guessed].flatMap(({ question, isExact }) => {
-      const edit = this.#editFor(question, policies)
+      const edit = editAllowing(question, this.#grantee(), this.#grants(policies))
       return edit
         ? [{ ...edit, toml: setValue('', edit.key, edit.value).trim(), about: question.target, isExact }]
         : []
@@ -220,14 +219,8 @@ export class Checkup {
           approvedTarget !== undefined && grants.size > 0 && below(approvedTarget, path) !== undefined,
       )
     const facts = { root: root.path, home: compiler.home, isThere }
-    // A server that prints the name of a key gets no help with it (SPEC 4.9); an argument is a person's word.
-    const patterns = { patterns: [...SENSITIVE, ...loaded.config.sandbox.sensitive], home: compiler.home }
-    const asked = hints.flatMap(({ place }) =>
-      place !== undefined &&
-      sensitivePattern({ path: relativeToRoot(place.path) }, { ...patterns, root: '/' }) === undefined
-        ? [place]
-        : [],
-    )
+    // What a server prints has passed `withoutForbidden`; an argument is a person's word.
+    const asked = hints.flatMap(({ place }) => (place === undefined ? [] : [place]))
     const places = unreachedPlaces([...config.arguments, ...named], facts, asked)
     const key = config.stateful
       ? ['providers', 'mcp', server, 'access']
@@ -239,15 +232,17 @@ export class Checkup {
   }
 
   /** Where the server's access is declared: with the server, or with the tool that was called (SPEC 5.2). */
-  #editFor(question: Question, policies: Policies): Pick<Suggestion, 'key' | 'value'> | undefined {
-    const { server, call, compiler, surroundings } = this.#options
+  #grantee(): Grantee {
+    const { server, call } = this.#options
     const { stateful } = this.#project.loaded.config.providers.mcp[server]!
-    const grantee: Grantee =
-      stateful || !call
-        ? { kind: 'server', name: server }
-        : { kind: 'tool', name: this.#configuredName(call.tool) }
-    const place = { home: compiler.home, env: surroundings.env }
-    return editAllowing(question, grantee, { project: this.#project, policies, place })
+    if (stateful || !call) return { kind: 'server', name: server }
+    const source = `mcp.${server}.${call.tool}`
+    return { kind: 'tool', name: this.#configuredName(call.tool), of: { server, source } }
+  }
+
+  #grants(policies: Policies): GrantWorld {
+    const { compiler, surroundings } = this.#options
+    return { project: this.#project, policies, place: { home: compiler.home, env: surroundings.env } }
   }
 }
 

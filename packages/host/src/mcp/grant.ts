@@ -1,7 +1,6 @@
 import { formatKeyPath } from '@cordon/config'
 import { CordonError, guardedName, setCommand } from '@cordon/policy'
-import { trailOf } from '@cordon/workspace'
-import { isGuardedOutside, writesGuarded } from '../compile/guard.ts'
+import { writesGuarded } from '../compile/guard.ts'
 import { SENSITIVE, sensitivePattern } from '../compile/sensitive.ts'
 import type { Subject } from '../compile/subject.ts'
 import type { Hint, OutsidePlace } from '../confine/hints.ts'
@@ -12,6 +11,7 @@ import type { RunPlace } from '../why/enforced.ts'
 import type { Edit } from '../why/fix.ts'
 import type { Question } from '../why/question.ts'
 import { why } from '../why/why.ts'
+import { whyNotAdvised } from './advised.ts'
 import { reachRecipe, type Recipe, recipeLines } from './reach.ts'
 
 /** In the person's own file for this workspace: what a server needs here is nobody else's business. */
@@ -24,41 +24,58 @@ export interface GrantWorld {
 }
 
 /** SPEC 5.2: whose access it is, the server's or the called tool's. */
-export type Grantee = Pick<Subject, 'kind' | 'name'> & {
-  /** Of a tool: `mcp.SERVER.TOOL`. */
-  readonly source?: string
-}
+export type Grantee =
+  | { readonly kind: 'server'; readonly name: string }
+  | {
+      readonly kind: 'tool'
+      readonly name: string
+      /** Absent: the tool is a local one. */
+      readonly of?: {
+        readonly server: string
+        /** `mcp.SERVER.TOOL`, for an entry that the tool may not have yet. */
+        readonly source: string
+      }
+    }
 
-const subjectFor = ({ kind, name }: Grantee, { bySubject }: Policies): Subject | undefined =>
-  [...bySubject.keys()].find((each) => each.kind === kind && each.name === name)
+const serverOf = (grantee: Grantee): string | undefined =>
+  grantee.kind === 'server' ? grantee.name : grantee.of?.server
+
+const subjectFor = (
+  { kind, name }: Pick<Subject, 'kind' | 'name'>,
+  { bySubject }: Policies,
+): Subject | undefined => [...bySubject.keys()].find((each) => each.kind === kind && each.name === name)
 
 /**
- * SPEC 4.10: a guess from what a server says. Where it is about writing what is guarded, that is said, and nothing that would
- * allow it: by a rule that names the path, the guard is lifted.
+ * SPEC 4.10, 5.4: a guess from what a server says. Where it is about what no command of ours opens for a server, the reason is
+ * said, and nothing that would allow it: by a rule that names the path, the guard is lifted.
  */
-export function withoutGuarded(hint: Hint, project: GrantWorld['project']): Hint {
+export function withoutForbidden(hint: Hint, grantee: Grantee, world: GrantWorld): Hint {
   const { question, place, ...rest } = hint
-  const guarded = [
-    ...(question && writesGuarded(question, project) ? [question.target] : []),
-    ...(place && isGuardedPlace(place, project) ? [place.path] : []),
-  ]
-  return guarded[0] === undefined ? hint : { ...rest, text: guardedName(guarded[0]), fix: undefined }
+  const reason =
+    question && writesGuarded(question, world.project)
+      ? guardedName(question.target)
+      : place && whyNotAdvised(place, askingIn(grantee, world))
+  return reason === undefined ? hint : { ...rest, text: reason, fix: undefined }
 }
 
-const isGuardedPlace = ({ path, wanted }: OutsidePlace, { guard }: Project): boolean =>
-  wanted === 'write' && isGuardedOutside(trailOf('/', path).at(-1)?.path ?? path, guard)
+const askingIn = (grantee: Grantee, { project, place }: Pick<GrantWorld, 'project' | 'place'>) => ({
+  server: serverOf(grantee),
+  project,
+  home: place.home,
+})
 
 /**
- * What would allow it, tried in memory; undefined when nothing does, or a rule's own words are needed for it. What is guarded
- * is not opened because a server asks for it.
+ * What would allow it, tried in memory; undefined when nothing does, or a rule's own words are needed for it. What is guarded,
+ * or where secrets live (SPEC 4.9), is not opened because a server asks for it.
  */
 export function editAllowing(
   question: Question,
-  { kind, name }: Grantee,
+  { kind, name }: Pick<Subject, 'kind' | 'name'>,
   { project, policies, place }: GrantWorld,
 ): Pick<Edit, 'key' | 'value'> | undefined {
   const subject = subjectFor({ kind, name }, policies)
-  if (!subject || writesGuarded(question, project)) return undefined
+  if (!subject || writesGuarded(question, project) || opensSecret(question, { project, place }))
+    return undefined
   try {
     const { fix } = why(project, policies, name, question, { cwd: project.root.path, ...place })
     // Of a tool and a server with one name, `why` answers for the tool.
@@ -71,27 +88,34 @@ export function editAllowing(
   }
 }
 
-/**
- * SPEC 5.4: the same as lines with what to paste; none where nothing would help. What a server prints leads to no command that opens a place where secrets live
- * (SPEC 4.9).
- */
+/** SPEC 4.9: whether the rule that would allow it opens a place where secrets live. */
+export function opensSecret(
+  { axis, target }: Question,
+  { project: { root, loaded }, place: { home } }: Pick<GrantWorld, 'project' | 'place'>,
+): boolean {
+  if (axis !== 'fs') return false
+  const patterns = [...SENSITIVE, ...loaded.config.sandbox.sensitive]
+  const path = relativeToRoot(`/${target}`)
+  return sensitivePattern({ path }, { patterns, home, root: root.path }) !== undefined
+}
+
+/** SPEC 5.4: the same as lines with what to paste; none where nothing would help, or nothing is to be granted. */
 export function grantRecipe(
   { question, place }: Wish,
   grantee: Grantee,
   world: GrantWorld,
 ): readonly string[] {
   if (!place && !question) return []
-  const { source } = grantee
-  if (source !== undefined && !subjectFor(grantee, world.policies)) {
+  if (place && whyNotAdvised(place, askingIn(grantee, world)) !== undefined) return []
+  if (grantee.kind === 'tool' && grantee.of && !subjectFor(grantee, world.policies)) {
     const key = formatKeyPath(['conversation', 'tools', grantee.name, 'source'])
-    const entry = setCommand({ key, value: source, layer: GRANT_LAYER })
+    const entry = setCommand({ key, value: grantee.of.source, layer: GRANT_LAYER })
     return ['  to allow it, the tool needs an entry of its own first:', `    ${entry}`]
   }
   if (!question) {
     const recipe = place && placeRecipe(place, grantee, world)
     return recipe ? recipeLines(recipe) : []
   }
-  if (opensSecret(question, world)) return []
   const edit = editAllowing(question, grantee, world)
   return edit ? ['  to allow it:', `    ${setCommand({ ...edit, layer: GRANT_LAYER })}`] : []
 }
@@ -99,26 +123,11 @@ export function grantRecipe(
 /** What was refused: something that a rule decides, or a place outside. */
 export type Wish = Pick<Hint, 'question' | 'place'>
 
-/** SPEC 4.9: whether the rule that would allow it opens a place where secrets live. */
-export const opensSecret = (
-  { axis, target }: Question,
-  world: Pick<GrantWorld, 'project' | 'place'>,
-): boolean => axis === 'fs' && isSensitive(`/${target}`, world.project.root.path, world)
-
-const isSensitive = (
-  path: string,
-  root: string,
-  { project, place }: Pick<GrantWorld, 'project' | 'place'>,
-): boolean => {
-  const patterns = [...SENSITIVE, ...project.loaded.config.sandbox.sensitive]
-  return sensitivePattern({ path: relativeToRoot(path) }, { patterns, home: place.home, root }) !== undefined
-}
-
-/** Undefined where nothing is suggested: what may be secret, and what is guarded. */
+/** Undefined where nothing is suggested. */
 export function placeRecipe(outside: OutsidePlace, grantee: Grantee, world: GrantWorld): Recipe | undefined {
   const { project, policies, place } = world
   const subject = subjectFor(grantee, policies)
-  if (!subject || isSensitive(outside.path, '/', world) || isGuardedPlace(outside, project)) return undefined
+  if (!subject || whyNotAdvised(outside, askingIn(grantee, world)) !== undefined) return undefined
   const { providers, conversation } = project.loaded.config
   const access =
     grantee.kind === 'server' ? providers.mcp[grantee.name]?.access : conversation.tools[grantee.name]?.access

@@ -7,19 +7,22 @@ interface RuntimePlace {
   readonly home: string
 }
 
+/** What an interpreter is told to run has to be visible, wherever it lies, with what it was installed with. */
+export const runtimeOf = (entry: string | undefined, place: RuntimePlace): readonly string[] =>
+  entry === undefined || below(place.root, entry) !== undefined ? [] : [installationOf(entry, place)]
+
 /**
- * What an interpreter is told to run has to be visible, wherever it lies: with its package, or with the siblings that it was
- * installed with. Never a home, nor anything above one or above the workspace (decision 0234).
+ * A file of code with its package, or with the siblings that it was installed with. Never a home, nor anything above one or
+ * above the workspace: then it is the file alone (decision 0234).
  */
-export function runtimeOf(entry: string | undefined, { root, home }: RuntimePlace): readonly string[] {
-  if (entry === undefined || below(root, entry) !== undefined) return []
-  const modules = entry.indexOf('/node_modules/')
-  const dir = modules > 0 ? entry.slice(0, modules + '/node_modules'.length) : packageOf(entry)?.dir
+export function installationOf(file: string, { root, home }: RuntimePlace): string {
+  const modules = file.indexOf('/node_modules/')
+  const dir = modules > 0 ? file.slice(0, modules + '/node_modules'.length) : packageOf(file)?.dir
   const isWhole =
     dir !== undefined &&
     ![home, root].some((place) => below(dir, place) !== undefined) &&
     dirname(dir) !== '/'
-  return [isWhole ? dir : entry]
+  return isWhole ? dir : file
 }
 
 /** The same for a command line that is no configured server: `cordon mcp wrap` starts what the gateway starts. */

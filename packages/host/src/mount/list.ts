@@ -32,8 +32,11 @@ export async function listMounts(
 }
 
 /** SPEC 3.4: any rule with `external = true` counts, whoever wrote it. */
-function viewMounts({ root, loaded }: Pick<Project, 'root' | 'loaded'>, approvals: Approvals): MountView[] {
-  const resolve = resolveThrough(root)
+function viewMounts(
+  { root, loaded, guard }: Pick<Project, 'root' | 'loaded' | 'guard'>,
+  approvals: Approvals,
+): MountView[] {
+  const resolve = resolveThrough(root, guard)
   const groups = new Map<string, { rule: FsRule; tools: string[] }>()
   for (const { name: subject, access } of subjectsOf(loaded.config)) {
     for (const rule of winners(access?.fs ?? [])) {

@@ -14,6 +14,7 @@ import {
   show,
   splitEntry,
 } from '@cordon/policy'
+import { CORDONS_OWN } from '../compile/resolve.ts'
 
 /** Where mounts are made, and from where their names and paths are meant. */
 export interface MountPlace {
@@ -90,8 +91,7 @@ export function resolveTarget({ root, cwd, home, storage }: MountPlace, path: st
   const target = realTarget(absolutePath(path, cwd, home), path)
   if (below(root.path, target, root.foldCase) !== undefined)
     throw new Unfit('the target lies inside the workspace; grant it with an ordinary rule')
-  if (storage.some((dir) => below(dir, target) !== undefined))
-    throw new Unfit('the target is where Cordon keeps approvals and configuration; no tool may have that')
+  if (storage.some((dir) => below(dir, target) !== undefined)) throw new Unfit(`the target ${CORDONS_OWN}`)
   const stat = statSync(target)
   if (stat.isDirectory()) return { target, kind: 'directory' }
   if (stat.isFile()) return { target, kind: 'file' }

@@ -18,6 +18,10 @@ export interface ProfilePlaces {
   readonly replaced: readonly ReplacedFile[]
 }
 
+/** How the rule for a place of a profile says where it is from. */
+export const placeOrigin = ({ path, origin }: Pick<OutsideConfig, 'path' | 'origin'>): string =>
+  `${origin} ${path}`
+
 /**
  * What a profile has outside the workspace. What is not there yet is not granted, or made where its program needs it; but a
  * place that has less than what lies around it has less also while it is missing, and so have the links that lead to it
@@ -55,13 +59,10 @@ interface NamedPlace {
   readonly ways: readonly string[]
 }
 
-function lookFor(
-  { path: text, grants, origin: written }: OutsideConfig,
-  world: OutsideWorld,
-  purpose: 'run' | 'ask',
-): NamedPlace {
+function lookFor(place: OutsideConfig, world: OutsideWorld, purpose: 'run' | 'ask'): NamedPlace {
+  const { path: text, grants } = place
   const path = absolutePath(text, world)
-  const origin = `${written} ${text}`
+  const origin = placeOrigin(place)
   if (text.endsWith('/') && grants.size > 0 && !isThere(path)) {
     if (purpose === 'ask') return { grants, origin, rule: asIfMade(path, grants, origin), ways: [] }
     mkdirSync(path, { recursive: true, mode: 0o700 })

@@ -16,8 +16,10 @@ import { profileCommand } from './place.ts'
 export interface AskedLists {
   /** From flags. */
   readonly typed: readonly OutsideRule[]
-  /** From a person's own profiles, one list each. */
+  /** From profiles, one list each. */
   readonly configured: readonly (readonly OutsideRule[])[]
+  /** The origins of places that come with Cordon: who names the profile of an agent means its login. */
+  readonly shipped: ReadonlySet<string>
 }
 
 export interface Confirmed {
@@ -42,14 +44,18 @@ class UnaskedSecretError extends CordonError {
  * asked; what a person wrote into their configuration is, with a warning, as in every policy.
  */
 export async function confirmOutside(
-  { typed, configured }: AskedLists,
+  { typed, configured, shipped }: AskedLists,
   { loaded, workspace }: Project,
   compiler: Compiler,
 ): Promise<Confirmed> {
   const { home } = compiler
   const patterns = [...SENSITIVE, ...loaded.config.sandbox.sensitive]
   const sensitive = (rules: readonly OutsideRule[]): readonly SensitiveGrant[] =>
-    sensitiveGrants(new Map([[SUBJECT, { fs: rules, net: [], env: [] }]]), { root: '/', home, patterns })
+    sensitiveGrants(new Map([[SUBJECT, { fs: rules, net: [], env: [] }]]), {
+      root: '/',
+      home,
+      patterns,
+    }).filter(({ rule }) => !shipped.has(rule.origin ?? ''))
   const grants = [typed, ...configured].flatMap(sensitive)
   if (grants.length === 0) return { lists: [typed, ...configured], warnings: [] }
   const { person, session } = compiler // which session it is has to be looked up, so only now

@@ -4,7 +4,7 @@ import type { OutsideRule } from '@cordon/sandbox'
 import { labelOf, PLAIN, type Subject, subjectsOf } from '../compile/subject.ts'
 import { unionOf, unionOfFs } from '../compile/union.ts'
 import { ledElsewhere } from '../outside/place.ts'
-import { profilePlaces, type ReplacedFile } from '../outside/profile.ts'
+import { placeOrigin, profilePlaces, type ReplacedFile } from '../outside/profile.ts'
 import { guardOf } from '../compile/guard.ts'
 import { guardOutside } from '../outside/rules.ts'
 import { confirmOutside } from '../outside/secrets.ts'
@@ -68,7 +68,11 @@ export async function choosePolicy(
   const ofProfiles = profiles.map(({ outside }) => profilePlaces(outside, standing, purpose))
   const gitDirectory = gitDirectoryRule(root.path, policies, options.surroundings)
   const asked = await confirmOutside(
-    { typed: typed.outside, configured: ofProfiles.map(({ rules }) => rules) },
+    {
+      typed: typed.outside,
+      configured: ofProfiles.map(({ rules }) => rules),
+      shipped: shippedOrigins(loaded, wanted),
+    },
     project,
     compiler,
   )
@@ -95,6 +99,15 @@ export async function choosePolicy(
     alarms: [...project.notices, ...alarmsOf(loaded)],
   }
 }
+
+const shippedOrigins = ({ config, origin }: LoadedConfig, wanted: readonly Subject[]): ReadonlySet<string> =>
+  new Set(
+    wanted.flatMap(({ kind, name }) =>
+      (kind === 'profile' ? (config.profiles[name]?.outside ?? []) : [])
+        .filter((_, at) => origin(['profiles', name, 'outside', at])?.layer === 'built-in')
+        .map(placeOrigin),
+    ),
+  )
 
 /** An empty list declares nothing, and makes the profile known, so that it compiles to the defaults. */
 const PLAIN_SOURCE = {

@@ -1,4 +1,4 @@
-import { type AccessPolicy, below, FsIndex } from '@cordon/policy'
+import { type AccessPolicy, below, FsIndex, show } from '@cordon/policy'
 import {
   assumeKernel,
   buildEnvironment,

@@ -52,7 +52,7 @@ test('SPEC 5.4: what would allow it, where the access is declared, and no place 
   expect(
     gateway.grantRecipe(
       { question: parseQuestion('net', 'https://api.example/') },
-      { kind: 'tool', name: 'fetch', source: 'mcp.fresh.fetch' },
+      { kind: 'tool', name: 'fetch', of: { server: 'fresh', source: 'mcp.fresh.fetch' } },
     ),
   ).toEqual([
     '  to allow it:',
@@ -62,7 +62,11 @@ test('SPEC 5.4: what would allow it, where the access is declared, and no place 
     ),
   ])
   // A tool that nobody configured has no place where access could be declared, before it has an entry.
-  const unknown = { kind: 'tool', name: 'fresh_other', source: 'mcp.fresh.other' } as const
+  const unknown = {
+    kind: 'tool',
+    name: 'fresh_other',
+    of: { server: 'fresh', source: 'mcp.fresh.other' },
+  } as const
   expect(gateway.grantRecipe({ question: parseQuestion('net', 'https://api.example/') }, unknown)).toEqual([
     '  to allow it, the tool needs an entry of its own first:',
     '    cordon config set --user-workspace conversation.tools.fresh_other.source mcp.fresh.other',
@@ -112,7 +116,11 @@ test('SPEC 4.10: what a server prints leads to no command that lifts the guard, 
   const told = (capability: string, target: string): [string, string] => {
     const question = parseQuestion(capability, target)
     const hint = { about: target, text: 'a guess', fix: '--write', question, audience: 'anyone' } as const
-    const diagnosis = { refused: [], unreached: [], hints: [gateway.withoutGuarded(hint)] }
+    const diagnosis = {
+      refused: [],
+      unreached: [],
+      hints: [gateway.withoutForbidden(hint, { kind: 'server', name: 'web' })],
+    }
     const [note] = notesOf(diagnosis, 'model', (wish) =>
       gateway.grantRecipe(wish, { kind: 'server', name: 'web' }),
     )
@@ -144,7 +152,7 @@ test('SPEC 4.10: nor outside the workspace: shell start-up files, hooks of anoth
     const place = { path, wanted }
     const hint = { about: path, text: 'a guess', fix: '--write', place, audience: 'person' } as const
     const lines = gateway.grantRecipe({ place }, { kind: 'server', name: 'plain' })
-    return [gateway.withoutGuarded(hint).text, lines.length]
+    return [gateway.withoutForbidden(hint, { kind: 'server', name: 'plain' }).text, lines.length]
   }
   for (const path of ['.bashrc', 'repo/.git/hooks/pre-commit', 'repo/.vscode/tasks.json'].map(make)) {
     expect(told(path, 'write')).toEqual([

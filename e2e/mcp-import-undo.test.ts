@@ -157,3 +157,65 @@ test('a copy of a file that could not be changed does not stay', () => {
   expect(failed.stderr).toContain('cannot write it')
   expect(at.copies('.backup')).toEqual([])
 })
+
+describe('tools that were given an entry, as a refused call advises', () => {
+  const entryOf = (tool: string): string =>
+    `\n[conversation.tools.${tool}]\nsource = "mcp.a.${tool}"\nrun = "unattended"\n`
+  const config = '.config/cordon/config.toml'
+
+  test('mcp rm takes them out with the server, also of your own file of the workspace', () => {
+    expect(at.mcp('add', 'a', '--', 'a').code).toBe(0)
+    at.write(at.own(config), at.userConfig() + entryOf('one'))
+    const set = ['config', 'set', '--user-workspace', 'conversation.tools.two.source', 'mcp.a.two']
+    expect(at.cordon(set).code).toBe(0)
+    expect(at.mcp('rm', 'a')).toMatchObject({
+      code: 0,
+      stderr: '',
+      stdout: `removed a from ${at.own(config)}\n  and the entries of its tools one, two\n`,
+    })
+    expect(at.userConfig()).not.toContain('conversation')
+    expect(at.cordon(['config', 'explain', 'conversation.tools.two.source']).code).not.toBe(0)
+    expect(at.mcp('ls').code).toBe(0)
+  })
+
+  test("where the workspace's own file names it, that is said, and nothing is changed", () => {
+    expect(at.mcp('add', 'a', '--', 'a').code).toBe(0)
+    at.config(entryOf('one'))
+    const before = at.userConfig()
+    expect(at.mcp('rm', 'a')).toMatchObject({
+      code: 2,
+      stderr: `cordon: tools of "a" have entries in other files, which are an error without it; nothing was changed
+  ${join(at.root, '.cordon/config.toml')}
+    to take it out: cordon config unset conversation.tools.one
+  fix: take them out, and try again
+`,
+    })
+    expect(at.userConfig()).toBe(before)
+    expect(at.cordon(['config', 'unset', 'conversation.tools.one']).code).toBe(0)
+    expect(at.mcp('rm', 'a').code).toBe(0)
+  })
+
+  test('import --undo takes back every client, with the entries; or, where that cannot be, none', () => {
+    const [cursor, codex] = [at.own('.cursor/mcp.json'), at.own('.codex/config.toml')]
+    const was = [
+      '{ "mcpServers": { "a": { "command": "a" } } }\n',
+      '[mcp_servers.b]\ncommand = "b"\n',
+    ] as const
+    at.write(cursor, was[0])
+    at.write(codex, was[1])
+    expect(at.mcp('import', '--write').code).toBe(0)
+    const written = [cursor, codex].map((file) => readFileSync(file, 'utf8'))
+    at.config(entryOf('one').replace('mcp.a', 'mcp.b'))
+    expect(at.mcp('import', '--undo').code).toBe(2)
+    expect([cursor, codex].map((file) => readFileSync(file, 'utf8'))).toEqual(written)
+    at.write(codex, `${written[1]}[`)
+    at.config('')
+    expect(at.mcp('import', '--undo').code).toBe(1)
+    expect(readFileSync(cursor, 'utf8')).toBe(written[0])
+    at.write(codex, written[1]!)
+    at.write(at.own(config), at.userConfig() + entryOf('one'))
+    expect(at.mcp('import', '--undo')).toMatchObject({ code: 0, stderr: '' })
+    expect([cursor, codex].map((file) => readFileSync(file, 'utf8'))).toEqual(was)
+    expect(at.userConfig()).not.toMatch(/conversation|providers/)
+  })
+})

@@ -11,7 +11,7 @@ import {
   lookAlike,
   needsDirectory,
   type ServerView,
-  type Swept,
+  type TakenOut,
   type Undone,
   type Updated,
   reachRecipe,
@@ -120,17 +120,34 @@ export function formatAdded(
 
 export const formatRemoved = (
   name: string,
-  { file, swept, stays }: Swept & { readonly file: string },
+  { file, tools, swept, stays, named }: TakenOut & { readonly file: string },
   home: string,
 ): string =>
   [
     `removed ${show(name)} from ${show(file)}`,
+    ...toolLines(tools),
     ...swept.map((each) => `  and what it was granted from ${show(each)}`),
     ...stayLines(name, stays, home),
+    ...namedLines(named, home),
     '',
   ].join('\n')
 
-const stayLines = (name: string, stays: Swept['stays'], home: string): readonly string[] =>
+const toolLines = (tools: TakenOut['tools']): readonly string[] =>
+  tools.length === 0
+    ? []
+    : [
+        `  and the entr${tools.length === 1 ? 'y' : 'ies'} of its tool${tools.length === 1 ? '' : 's'} ${tools.map(show).join(', ')}`,
+      ]
+
+const namedLines = (named: TakenOut['named'], home: string): readonly string[] =>
+  named.length === 0
+    ? []
+    : [
+        '  entries of its tools for other workspaces stay, and are an error there:',
+        ...leftOverLines(named, home).map((line) => `  ${line}`),
+      ]
+
+const stayLines = (name: string, stays: TakenOut['stays'], home: string): readonly string[] =>
   stays.length === 0
     ? []
     : [
@@ -347,7 +364,7 @@ function stepJson(step: ImportStep, done: ImportedFile | undefined): Record<stri
 
 export const formatUndone = (undone: readonly Undone[], home: string): string =>
   undone
-    .map(({ file, how, left, removed, swept, stays, kept, backups }) =>
+    .map(({ file, how, left, removed, tools, swept, stays, named, kept, backups }) =>
       [
         `${pathOf(file, home)}: ${HOW[how]}`,
         ...left.map((path) => `  ${show(path)} was changed by somebody else since, and is left as it is`),
@@ -355,8 +372,10 @@ export const formatUndone = (undone: readonly Undone[], home: string): string =>
           (copy) => `  what it was is kept, because not all of it is there any more: ${pathOf(copy, home)}`,
         ),
         ...(removed.length === 0 ? [] : [`  no longer configured: ${removed.join(', ')}`]),
+        ...toolLines(tools),
         ...swept.map((each) => `  and what was granted to them was taken out of ${pathOf(each, home)}`),
         ...stayLines(removed.join(', '), stays, home),
+        ...namedLines(named, home),
         ...kept.map(
           (name) =>
             `  ${name} stays configured, because you changed it since; to remove it: cordon mcp rm ${name}`,

@@ -8,11 +8,12 @@ import { changeLayer, type Changed, loadAnywhere } from '../settings.ts'
 import { findServer, listServers, type ServerView } from './catalog.ts'
 import { looksSecret } from './clients/secrets.ts'
 import { changeRecords, readRecords } from './clients/records.ts'
-import { leftOverLines, leftOvers, type Swept, sweepGrants } from './left-over.ts'
-import { digestOfServer, type ServerDefinition, withoutServer, withServer } from './define.ts'
+import { leftOverLines, leftOvers } from './left-over.ts'
+import { digestOfServer, type ServerDefinition, withServer } from './define.ts'
 import { installPackage, lookAlike, resolvePackage, type ResolvedPin } from './install/install.ts'
 import { type InstalledPackage, type InstallWorld, programPath } from './install/packages.ts'
 import { readRunner } from './install/runner.ts'
+import { takeOut, type TakenOut } from './take-out.ts'
 
 /** A server cannot be added, changed or removed as asked. Nothing was written. */
 class ServerChangeError extends CordonError {
@@ -115,7 +116,7 @@ const installWanted = (pin: ResolvedPin, world: ChangeWorld): Promise<InstalledP
 export async function removeServer(
   name: string,
   { options, force }: { readonly options: ProjectOptions; readonly force: boolean },
-): Promise<Changed & Swept> {
+): Promise<Changed & TakenOut> {
   const server = await findOrSayLeft(name, options)
   const layer = editable(server)
   const client = server.clients.find(({ written }) => written)
@@ -123,8 +124,7 @@ export async function removeServer(
     throw new ServerChangeError(
       `${client.title} starts ${quote(name)} through Cordon (${show(client.file)})\n  fix: cordon mcp import --undo, which takes it back there as well; or add --force`,
     )
-  const changed = await changeLayer(editing(options, layer), layer, (text) => withoutServer(text, name))
-  return { ...changed, ...(await sweepGrants(name, layer, options)) }
+  return takeOut(name, layer, editing(options, layer))
 }
 
 /** SPEC 2.1: an edit of the workspace's file needs the files, one of a person's own does not. */

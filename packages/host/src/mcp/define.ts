@@ -58,6 +58,35 @@ export function withoutServer(text: string, name: string): string {
   return left
 }
 
+/** The tools whose entries in a layer's text name a server as their source. */
+export function toolsFrom(text: string, server: string): readonly string[] {
+  const tables = valueAt(text, ['conversation', 'tools'])
+  const names = typeof tables === 'object' && tables !== null ? Object.keys(tables) : []
+  return names.filter((name) => {
+    const source = valueAt(text, ['conversation', 'tools', name, 'source'])
+    return source === `mcp.${server}` || String(source).startsWith(`mcp.${server}.`)
+  })
+}
+
+/** Of these tools, those that a layer's text goes on about without saying whose they are. */
+export const toolsWithoutSource = (text: string, names: readonly string[]): readonly string[] =>
+  names.filter(
+    (name) =>
+      valueAt(text, ['conversation', 'tools', name]) !== undefined &&
+      valueAt(text, ['conversation', 'tools', name, 'source']) === undefined,
+  )
+
+export function withoutTools(text: string, names: readonly string[]): string {
+  return names.reduce((left, name) => {
+    const without = removeToml(left, ['conversation', 'tools', name])
+    if (without === undefined)
+      throw new RemoveError(
+        `cannot take tool ${quote(name)} out without rewriting other parts of the file; do it by hand`,
+      )
+    return without
+  }, text)
+}
+
 /** What a layer's text says of a server; undefined: nothing. */
 export const serverTable = (text: string, name: string): unknown => valueAt(text, keyOf(name))
 

@@ -17,14 +17,14 @@ export interface LeftOver {
   readonly remove: string
 }
 
-interface Held extends Omit<LeftOver, 'remove'> {
+export interface Held extends Omit<LeftOver, 'remove'> {
   readonly text: string
   /** The other workspace whose it is. */
   readonly root?: string
 }
 
 /** Every file that speaks here, and a person's own files of other workspaces, which speak there. */
-async function heldTexts(options: ProjectOptions): Promise<readonly Held[]> {
+export async function heldTexts(options: ProjectOptions): Promise<readonly Held[]> {
   const { surroundings } = options
   const { sources } = await loadAnywhere(options)
   const here = workspaceIfAny(options)
@@ -64,7 +64,7 @@ export async function leftOvers(
   return held
     .filter((each) => each.layer !== layer && (each.root === undefined || layer === 'user'))
     .filter(({ text }) => isGrant(serverTable(text, name)))
-    .map((each) => ({ file: each.file, layer: each.layer, remove: removal(name, each, options) }))
+    .map((each) => leftOver(['providers', 'mcp', name], each, options))
 }
 
 /** Every name to which some file grants something without saying what it is. */
@@ -76,12 +76,18 @@ export async function grantedNames(options: ProjectOptions): Promise<ReadonlySet
   return new Set(names)
 }
 
+export const leftOver = (path: readonly string[], held: Held, options: ProjectOptions): LeftOver => ({
+  file: held.file,
+  layer: held.layer,
+  remove: removal(path, held, options),
+})
+
 function removal(
-  name: string,
+  path: readonly string[],
   { layer, root, file }: Held,
   { surroundings: { home } }: ProjectOptions,
 ): string {
-  const key = shellWord(formatKeyPath(['providers', 'mcp', name]))
+  const key = shellWord(formatKeyPath(path))
   if (root !== undefined) return `cd ${typedPath(root, home)} && cordon config unset --user-workspace ${key}`
   if (layer === undefined) return `take ${key} out of ${show(file)}`
   return `cordon config unset ${layer === 'workspace' ? '' : `--${layer} `}${key}`

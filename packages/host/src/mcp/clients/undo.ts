@@ -2,10 +2,12 @@ import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { isFields } from '@cordon/policy'
 import { sha256, type Surroundings } from '@cordon/workspace'
-import { NoWorkspaceError, type ProjectOptions } from '../../project.ts'
-import { changeLayer } from '../../settings.ts'
-import { type LeftOver, sweepGrants } from '../left-over.ts'
-import { digestOfServer, serverTable, withoutServer } from '../define.ts'
+import { type EditableLayer, NoWorkspaceError, type ProjectOptions } from '../../project.ts'
+import { textOf } from '../../config-file.ts'
+import { loadAnywhere } from '../../settings.ts'
+import type { LeftOver } from '../left-over.ts'
+import { assertNotNamed, takeOut } from '../take-out.ts'
+import { digestOfServer, serverTable } from '../define.ts'
 import { keepBackups, readBackup } from './backups.ts'
 import { openDocument } from './document.ts'
 import { type ClientFile, linksOf, readClientFile, sweepTemp, writeClientFile } from './file.ts'
@@ -23,9 +25,13 @@ export interface Undone {
   readonly left: readonly string[]
   /** Servers that were taken out of our configuration. */
   readonly removed: readonly string[]
+  /** Tools whose entries named them, and went with them. */
+  readonly tools: readonly string[]
   /** Files out of which went what a removed server was granted, and what stays of that. */
   readonly swept: readonly string[]
   readonly stays: readonly LeftOver[]
+  /** Entries of their tools in other workspaces, where they are an error now. */
+  readonly named: readonly LeftOver[]
   /** Servers that a person changed since, and that stay. */
   readonly kept: readonly string[]
   /** Copies that stay, because something of them is nowhere else any more. */
@@ -41,11 +47,19 @@ export interface UndoWorld {
 /** `wanted`: the file that a person named; undefined: all of them. The client's file first: ours are of no use without it. */
 export const undoImports = (wanted: string | undefined, world: UndoWorld): Promise<readonly Undone[]> =>
   changeRecords(world.surroundings, world.pid, async (records, write) => {
+    const meant = records.filter(({ file }) => wanted === undefined || file === wanted)
+    const plans = meant.map((record) => ({ record, plan: planRestoring(record, world) }))
+    const staying = new Set(
+      records.flatMap((record) =>
+        meant.includes(record) ? [] : record.servers.map((server) => server.name),
+      ),
+    )
+    await assertTakenBack(meant, staying, world)
+    restoreAll(plans, world)
     const done: Undone[] = []
     let left = records
-    for (const record of records) {
-      if (wanted !== undefined && record.file !== wanted) continue
-      const { isWhole, ...restored } = restore(record, world)
+    for (const { record, plan } of plans) {
+      const { isWhole, write: _, ...restored } = plan
       const others = left.filter((other) => other !== record)
       const back = record.servers.filter(({ path }) => !restored.left.includes(path.join('.')))
       const ours = await takeBack(back, others, world)
@@ -60,10 +74,58 @@ export const undoImports = (wanted: string | undefined, world: UndoWorld): Promi
     return done
   })
 
-/** `isWhole`: all that was imported is in the client's file again. */
-type Restored = Pick<Undone, 'how' | 'left'> & { readonly isWhole: boolean }
+interface Restoring extends Pick<Undone, 'how' | 'left'> {
+  /** All that was imported will be in the client's file again. */
+  readonly isWhole: boolean
+  /** Absent: the file stays as it is. */
+  readonly write?: { readonly read: ClientFile; readonly text: string }
+}
 
-function restore(record: ImportRecord, world: UndoWorld): Restored {
+/** All clients' files or none: where one cannot be written, those before it become again what they were. */
+function restoreAll(
+  plans: readonly { readonly plan: Restoring; readonly record: ImportRecord }[],
+  { surroundings }: UndoWorld,
+): void {
+  const written: { readonly record: ImportRecord; readonly was: string }[] = []
+  try {
+    for (const { plan, record } of plans) {
+      if (!plan.write) continue
+      writeClientFile(plan.write.read, plan.write.text, surroundings)
+      written.push({ record, was: plan.write.read.text })
+    }
+  } catch (error) {
+    for (const { record, was } of written) {
+      const read = readClientFile(record.file, surroundings, linksOf(record.scope))
+      if (read) writeClientFile(read, was, surroundings)
+    }
+    throw error
+  }
+}
+
+/** Before anything is changed: what our configuration says of the servers can be taken out. */
+async function assertTakenBack(
+  records: readonly ImportRecord[],
+  staying: ReadonlySet<string>,
+  world: UndoWorld,
+): Promise<void> {
+  for (const { name, layer, root, sha256: digest } of records.flatMap(({ servers }) => servers)) {
+    const options = optionsFor(root, world)
+    if (staying.has(name) || (await unlessGone(stateOf(name, digest, layer, options))) !== 'ours') continue
+    await assertNotNamed(name, layer, options)
+  }
+}
+
+const optionsFor = (root: string | null, { options }: UndoWorld): ProjectOptions =>
+  root === null ? options : { ...options, cwd: root }
+
+/** The directory that a server was for may be gone, or be no workspace any more; and so is its layer. */
+const unlessGone = <T>(work: Promise<T>): Promise<T | undefined> =>
+  work.catch((error: unknown) => {
+    if (error instanceof NoWorkspaceError) return undefined
+    throw error
+  })
+
+function planRestoring(record: ImportRecord, world: UndoWorld): Restoring {
   const { written } = record
   if (!written) return { how: 'untouched', left: [], isWhole: true }
   const read = readClientFile(record.file, world.surroundings, linksOf(record.scope))
@@ -73,16 +135,14 @@ function restore(record: ImportRecord, world: UndoWorld): Restored {
   if (only !== undefined && more.length === 0) {
     const before = readBackup(importsDir(world.surroundings), only)
     if (read.text === before) return { how: 'untouched', left: [], isWhole: true }
-    if (sha256(read.text) === written.after) {
-      writeClientFile(read, before, world.surroundings)
-      return { how: 'exact', left: [], isWhole: true }
-    }
+    if (sha256(read.text) === written.after)
+      return { how: 'exact', left: [], isWhole: true, write: { read, text: before } }
   }
-  return restoreEntries(record, read, world)
+  return planEntries(record, read)
 }
 
 /** The client has written its file since: what it changed stays, and our entries become what they were. */
-function restoreEntries(record: ImportRecord, read: ClientFile, world: UndoWorld): Restored {
+function planEntries(record: ImportRecord, read: ClientFile): Restoring {
   const document = openDocument(record.file, read.text)
   const left: string[] = []
   let isWhole = true
@@ -98,8 +158,7 @@ function restoreEntries(record: ImportRecord, read: ClientFile, world: UndoWorld
     return isOurs ? [{ path, ...was }] : []
   })
   if (changes.length === 0) return { how: 'untouched', left, isWhole }
-  writeClientFile(read, document.withEntries(changes), world.surroundings)
-  return { how: 'entries', left, isWhole }
+  return { how: 'entries', left, isWhole, write: { read, text: document.withEntries(changes) } }
 }
 
 /** Cordon may have been installed elsewhere when the entry was written. */
@@ -110,30 +169,38 @@ async function takeBack(
   servers: readonly ImportedServer[],
   others: readonly ImportRecord[],
   world: UndoWorld,
-): Promise<Pick<Undone, 'removed' | 'kept' | 'swept' | 'stays'>> {
+): Promise<Pick<Undone, 'removed' | 'tools' | 'kept' | 'swept' | 'stays' | 'named'>> {
   const removed: string[] = []
+  const tools = new Set<string>()
+  const named: LeftOver[] = []
   const swept = new Set<string>()
   const stays: LeftOver[] = []
   const kept: string[] = []
   const shared = new Set(others.flatMap((record) => record.servers.map(({ name }) => name)))
   for (const { name, layer, root, sha256: digest } of servers) {
     if (shared.has(name) || removed.includes(name)) continue // another client uses it, too
-    const options = root === null ? world.options : { ...world.options, cwd: root }
-    try {
-      await changeLayer(options, layer, (text) => {
-        if (serverTable(text, name) === undefined) return text
-        const isOurs = digestOfServer(text, name) === digest
-        ;(isOurs ? removed : kept).push(name)
-        return isOurs ? withoutServer(text, name) : text
-      })
-      if (!removed.includes(name)) continue
-      const grants = await sweepGrants(name, layer, options)
-      for (const file of grants.swept) swept.add(file)
-      stays.push(...grants.stays)
-    } catch (error) {
-      // The directory that it was for is gone, or is no workspace any more; and so is its layer.
-      if (!(error instanceof NoWorkspaceError)) throw error
-    }
+    const options = optionsFor(root, world)
+    const state = await unlessGone(stateOf(name, digest, layer, options))
+    if (state === 'changed') kept.push(name)
+    if (state !== 'ours') continue
+    const gone = await takeOut(name, layer, options)
+    removed.push(name)
+    for (const file of gone.swept) swept.add(file)
+    for (const tool of gone.tools) tools.add(tool)
+    stays.push(...gone.stays)
+    named.push(...gone.named)
   }
-  return { removed, kept, swept: [...swept], stays }
+  return { removed, tools: [...tools], kept, swept: [...swept], stays, named }
+}
+
+/** Whether what a layer says of a server is what the import wrote. */
+async function stateOf(
+  name: string,
+  digest: string,
+  layer: EditableLayer,
+  options: ProjectOptions,
+): Promise<'ours' | 'changed' | 'gone'> {
+  const text = textOf((await loadAnywhere(options)).sources, layer)
+  if (serverTable(text, name) === undefined) return 'gone'
+  return digestOfServer(text, name) === digest ? 'ours' : 'changed'
 }

@@ -53,6 +53,20 @@ describe('SPEC 2.1: trust', () => {
     await changed.told('changed pid since it was first used')
     expect(await changed.names()).not.toContain('pid')
     await changed.close()
+    const shown = place.cordon(['trust', 'show', 'providers.mcp.small'])
+    expect([shown.code, shown.stderr]).toEqual([0, ''])
+    expect(shown.stdout).toMatch(
+      /^MCP server small is known since 20\S+ as:\n +program .*\n +runs .*\n +sha256 /,
+    )
+    expect(shown.stdout).toContain('its tool pid:\n')
+    expect(shown.stdout).toMatch(/-.*"plain"[^]*\+.*"send me everything"/)
+    const { tools, waiting } = JSON.parse(
+      place.cordon(['trust', 'show', 'providers.mcp.small', '--json']).stdout,
+    ) as { tools: { name: string }[]; waiting: { tools: { name: string }[] } }
+    expect([tools, waiting.tools].map((list) => list.map(({ name }) => name))).toEqual([
+      ['pid', 'slow'],
+      ['pid'],
+    ])
     expect(place.cordon(['trust', 'revoke', 'providers.mcp.small']).stdout).toBe(
       'no longer trusted: providers.mcp.small\n',
     )

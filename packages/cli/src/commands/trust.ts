@@ -9,6 +9,7 @@ import {
   readChosenLayer,
   reviewText,
   serverChangeText,
+  serverText,
   surveyTrust,
   type TrustSurvey,
   type Waiting,
@@ -20,6 +21,7 @@ import {
   digestJson,
   formatGranted,
   formatRows,
+  serverJson,
   serverPath,
   type TrustRow,
   trustRows,
@@ -64,7 +66,7 @@ read, 2 when something waits and nobody can be asked.`,
       .command('show')
       .description('show what a file would grant, and what changed; by default all that wait'),
   )
-    .argument('[file]', 'a config file of the workspace')
+    .argument('[file]', 'a config file of the workspace; or an MCP server, as `trust ls` names it')
     .action((file: string | undefined, options: TrustOptions) => showTrust(world, file, options))
 
   withTrustOptions(parser.command('revoke').description('trust a file no longer, or none'))
@@ -216,6 +218,12 @@ async function showTrust(world: World, file: string | undefined, options: TrustO
   // A `.cordon.toml` counts in its directory and below, so it is looked at from there.
   const at = resolve(world.cwd, file)
   const found = await survey(world, options, basename(at) === '.cordon.toml' ? dirname(at) : world.cwd)
+  const seen = found.servers.find(({ server }) => serverPath(server) === file)
+  if (seen && options.json) return writeJson(world, serverJson(seen))
+  if (seen) {
+    world.out.write(serverText(seen) + (serverChangeText(seen) ?? ''))
+    return
+  }
   const path = pathOf(found, world, file)
   const waiting = found.waiting.find((item) => item.path === path)
   const trusted = found.trusted.find((item) => item.path === path)

@@ -50,6 +50,21 @@ export const trustRows = ({
 /** An MCP server among the files: where the configuration has it. */
 export const serverPath = (server: string): string => `providers.mcp.${server}`
 
+/** `trust show providers.mcp.NAME --json` */
+export const serverJson = ({
+  server,
+  program,
+  tools,
+  seen_at,
+  waiting,
+}: TrustSurvey['servers'][number]): Record<string, unknown> => ({
+  path: serverPath(server),
+  trusted_at: seen_at,
+  program,
+  tools: tools ?? [],
+  waiting: waiting ?? null,
+})
+
 const rowOf = (path: string, state: TrustRow['state'], was: Seen['was']): TrustRow => ({
   path,
   state,

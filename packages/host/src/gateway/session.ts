@@ -10,7 +10,8 @@ import type { Exit } from '@cordon/sandbox'
 import type { ToolSession } from '../execute/session.ts'
 import { ServerError } from '../mcp/diagnosis.ts'
 import type { Offer } from '../mcp/offer.ts'
-import { type CallAs, type McpServer, type ServerSetup, worldFor } from '../mcp/server.ts'
+import { capabilityNames, type CallAs, type McpServer, type ServerSetup, worldFor } from '../mcp/server.ts'
+import type { ServerStart } from '../mcp/connection.ts'
 import { admitTools, withheldText } from '../mcp/server-trust.ts'
 import { StatefulServer } from '../mcp/stateful.ts'
 import { StatelessServer } from '../mcp/stateless.ts'
@@ -190,9 +191,15 @@ export class GatewaySession {
   async #adopt(name: string, member: Member, offer: Offer): Promise<void> {
     if (this.#isClosed) return
     const { command, arguments: words } = this.gateway.config.providers.mcp[name]!
-    const { tools, withheld } = await admitTools(name, [command, ...words], offer.tools, this.gateway.desk)
+    const { tools, withheld } = await admitTools(
+      { name, argv: [command, ...words], capabilities: capabilityNames(this.#capabilities()) },
+      offer.tools,
+      this.gateway.desk,
+    )
     for (const what of offer.unusable)
       this.warn(`MCP server ${show(name)}: the tool ${what}, and is left out`, name)
+    if (offer.omitted > 0)
+      this.warn(`MCP server ${show(name)}: ${offer.omitted} more tools are left out`, name)
     if (withheld.length > 0)
       this.warn(
         `MCP server ${show(name)} ${withheldText(withheld)} since it was first used; withheld until \`cordon trust\` has shown the difference`,
@@ -254,19 +261,22 @@ export class GatewaySession {
       world,
       desk: gateway.desk,
       cache: gateway.cache,
-      capabilities: () => {
-        const { sampling, elicitation } = this.#listener.capabilities() ?? {}
-        return {
-          ...(sampling ? { sampling: {} } : {}),
-          ...(elicitation ? { elicitation: { form: {} } } : {}),
-        }
-      },
+      capabilities: () => this.#capabilities(),
       prepare: (client) => this.#listen(name, client),
       onEnd: (end) => {
         this.#tellLost(name, end.exit.left)
         gateway.tellNoticed(`MCP server ${show(name)}`, end)
       },
       ...(audience.waiting ? { onWaiting: audience.waiting } : {}),
+    }
+  }
+
+  /** What servers are told that the client can be asked for. */
+  #capabilities(): NonNullable<ServerStart['capabilities']> {
+    const { sampling, elicitation } = this.#listener.capabilities() ?? {}
+    return {
+      ...(sampling ? { sampling: {} } : {}),
+      ...(elicitation ? { elicitation: { form: {} } } : {}),
     }
   }
 

@@ -7,6 +7,8 @@ export interface Offer {
   readonly tools: readonly Tool[]
   /** Names of tools that nobody can be shown or asked about, in words for people. */
   readonly unusable: readonly string[]
+  /** How many more there are of those. */
+  readonly omitted: number
 }
 
 const MOST_TOOLS = 512
@@ -15,7 +17,7 @@ const LARGEST_TOOL = 256 * 1024
 /** Asks a server that was initialised. */
 export async function askForOffer(client: Client, timeout: number): Promise<Offer> {
   const capabilities = client.getServerCapabilities() ?? {}
-  if (!capabilities.tools) return { capabilities, tools: [], unusable: [] }
+  if (!capabilities.tools) return { capabilities, tools: [], unusable: [], omitted: 0 }
   const { tools } = await client.listTools(undefined, { timeout, cacheMode: 'bypass' })
   return { capabilities, ...sortTools(tools) }
 }
@@ -25,15 +27,17 @@ const NAME = /^[A-Za-z0-9_./-]+$/
 const LONGEST_NAME = 128
 
 /** Pure. A name with other letters could be taken for another tool's; it is left out rather than changed. */
-export function sortTools(all: readonly Tool[]): Pick<Offer, 'tools' | 'unusable'> {
+export function sortTools(all: readonly Tool[]): Omit<Offer, 'capabilities'> {
   const unusable: string[] = []
   const byName = new Map<string, Tool>()
+  let omitted = 0
   for (const tool of all) {
     const why = whyUnusable(tool, byName)
     if (why === undefined) byName.set(tool.name, tool)
     else if (unusable.length < MOST_NAMED) unusable.push(`${inAscii(tool.name)} ${why}`)
+    else omitted++
   }
-  return { tools: [...byName.values()], unusable }
+  return { tools: [...byName.values()], unusable, omitted }
 }
 
 const MOST_NAMED = 5

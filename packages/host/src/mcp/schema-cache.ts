@@ -41,9 +41,20 @@ export class SchemaCache {
   }
 }
 
-/** By command, arguments, resolved program and package: whatever else changes, a server is asked again. */
-export const schemaKey = (argv: readonly string[], identity: ServerIdentity): string =>
-  sha256(JSON.stringify([argv, identity]))
+/** Whose offer it is, and to whom: two servers may have the same command line (decision 0472). */
+export interface AskedServer {
+  readonly name: string
+  readonly stateful: boolean
+  readonly argv: readonly string[]
+  /** What it was told that its client can be asked for; it may offer more tools for that. */
+  readonly capabilities: readonly string[]
+}
+
+/** By server, command, arguments, capabilities, resolved program and package: whatever else changes, a server is asked again. */
+export const schemaKey = (
+  { name, stateful, argv, capabilities }: AskedServer,
+  identity: ServerIdentity,
+): string => sha256(JSON.stringify([name, stateful, argv, capabilities, identity]))
 
 const isOffer = (value: unknown): value is Offer =>
   typeof value === 'object' &&
@@ -52,6 +63,8 @@ const isOffer = (value: unknown): value is Offer =>
   Array.isArray(value.tools) &&
   'unusable' in value &&
   Array.isArray(value.unusable) &&
+  'omitted' in value &&
+  typeof value.omitted === 'number' &&
   'capabilities' in value &&
   typeof value.capabilities === 'object' &&
   value.capabilities !== null

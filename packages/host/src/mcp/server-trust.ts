@@ -74,37 +74,60 @@ export async function admitProgram(
 }
 
 /** Another version of the same package is another program, by a person's word (`mcp update`). What it says of its tools is not. */
-const toolsKept = (was: ServerSeen | undefined, program: string): Pick<ServerSeen, 'tools'> =>
+const toolsKept = (was: ServerSeen | undefined, program: string): Pick<ServerSeen, 'tools' | 'clients'> =>
   was?.tools && packageIn(was.program) !== undefined && packageIn(was.program) === packageIn(program)
-    ? { tools: was.tools }
+    ? { tools: was.tools, ...(was.clients ? { clients: was.clients } : {}) }
     : {}
 
 const packageIn = (program: string): string | undefined => /^package (.+)@[^@\n]*$/m.exec(program)?.[1]
 
-/** The same for what the server tells a model about its tools: name, description, schema and all else. */
+/** A server, and the client that its tools are for. */
+export interface OfferingServer {
+  readonly name: string
+  readonly argv: readonly string[]
+  /** What it was told that the client can be asked for. */
+  readonly capabilities: readonly string[]
+}
+
+/**
+ * The same for what the server tells a model about its tools: name, description, schema and all else. A server may have more
+ * tools for a client that can be asked for more: when such a client comes first, what is only new is taken as it is
+ * (decision 0472).
+ */
 export async function admitTools(
-  server: string,
-  argv: readonly string[],
+  { name: server, argv, capabilities }: OfferingServer,
   tools: readonly Tool[],
   desk: TrustDesk,
 ): Promise<AdmittedTools> {
   const { store } = desk
+  const client = capabilities.join('+')
   const command = commandDigest(argv)
   const offered = tools.map((tool) => ({ tool, seen: seenOf(tool) }))
-  const known = await knownServer(store, server, command)
+  let known = await knownServer(store, server, command)
   if (!known?.tools) {
     const all = offered.map(({ seen }) => seen)
     await store.changeServer(server, (now) =>
-      now?.command === command && !now.tools ? { ...now, tools: all } : undefined,
+      now?.command === command && !now.tools ? { ...now, tools: all, clients: [client] } : undefined,
     )
     return { tools, withheld: [] }
   }
-  const digests = new Map(known.tools.map((tool) => [tool.name, tool.sha256]))
+  if (known.clients && !known.clients.includes(client)) {
+    await store.changeServer(server, (now) => {
+      if (now?.command !== command || !now.clients || now.clients.includes(client)) return undefined
+      const added = offered
+        .map(({ seen }) => seen)
+        .filter(({ name }) => !now.tools?.some((tool) => tool.name === name))
+      return { ...withTools(now, added), clients: [...now.clients, client] }
+    })
+    known = (await knownServer(store, server, command)) ?? known
+  }
+  const seenBefore = known
+  const digests = new Map(known.tools?.map((tool) => [tool.name, tool.sha256]))
   const changed = offered.filter(({ seen }) => digests.get(seen.name) !== seen.sha256)
   if (changed.length === 0) return { tools, withheld: [] }
   // What is too long to be shown is not to be had by a yes.
   const fresh = changed.map(({ seen }) => seen).filter(({ text }) => text !== undefined)
-  const shown = fresh.map((seen) => toolChangeText(server, known, seen)).join('\n')
+  const shown = fresh.map((seen) => toolChangeText(server, seenBefore, seen)).join('\n')
   const question = `Let the assistant see ${fresh.length === 1 ? 'it' : 'them'}? [y/N] `
   const accepted = fresh.length > 0 && (await askOnce(desk, server, shown, question))
   await store.changeServer(server, (now) => {
@@ -162,22 +185,37 @@ export function serverChangeText(seen: ServerSeen): string | undefined {
   return texts.length === 0 ? undefined : texts.join('\n')
 }
 
+/** What a person accepted of a server, or had when it was first used, whole. */
+export const serverText = ({ server, program, tools = [], seen_at }: ServerSeen): string =>
+  [
+    `MCP server ${show(server)} is known since ${show(seen_at)} as:\n${indented(program.split('\n'))}`,
+    ...tools.map(({ name, text, sha256: digest }) => {
+      const shown = text ?? `too long to be kept, sha256 ${digest}\n`
+      return `its tool ${show(name)}:\n${indented(shown.split('\n'))}`
+    }),
+  ].join('')
+
 /** Accepts exactly what was shown; what has changed again meanwhile waits for the next look. */
 export const acceptServer = (store: Pick<ApprovalStore, 'changeServer'>, shown: ServerSeen): Promise<void> =>
   store.changeServer(shown.server, (now) => {
     if (!now || JSON.stringify(now) !== JSON.stringify(shown)) return undefined
-    const { command, program, tools, waiting } = acceptTools(
+    const { waiting, ...known } = acceptTools(
       now,
       (now.waiting?.tools ?? []).filter(({ text }) => text !== undefined),
     )
-    return { command, program: waiting?.program ?? program, ...(tools ? { tools } : {}) }
+    return { ...known, program: waiting?.program ?? known.program }
   })
 
-function acceptTools({ waiting, ...known }: ServerSeen, fresh: readonly ToolSeen[]): ServerSeen {
-  const names = new Set(fresh.map(({ name }) => name))
-  const tools = [...(known.tools ?? []).filter(({ name }) => !names.has(name)), ...fresh]
+function acceptTools(seen: ServerSeen, fresh: readonly ToolSeen[]): ServerSeen {
+  const { waiting, ...known } = withTools(seen, fresh)
   const program = waiting?.program
-  return { ...known, tools, ...(program === undefined ? {} : { waiting: { program } }) }
+  return { ...known, ...(program === undefined ? {} : { waiting: { program } }) }
+}
+
+/** Known with these, in the place of others of their names. */
+function withTools(seen: ServerSeen, fresh: readonly ToolSeen[]): ServerSeen {
+  const names = new Set(fresh.map(({ name }) => name))
+  return { ...seen, tools: [...(seen.tools ?? []).filter(({ name }) => !names.has(name)), ...fresh] }
 }
 
 /** What a person sees of one tool that is not as it was. */

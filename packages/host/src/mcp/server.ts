@@ -65,6 +65,8 @@ export interface McpServer {
 /** Starts processes of one server, once a person's word covers the program that its command line leads to. */
 export class ServerStarter {
   readonly #setup: ServerSetup
+  /** The processes that have said what they offer. */
+  readonly #asked = new WeakSet<Connection>()
   /** What was admitted last, for exactly that identity. */
   #checked: { readonly identity: ServerIdentity; readonly admitted: Promise<boolean> } | undefined
 
@@ -79,14 +81,24 @@ export class ServerStarter {
 
   /** Kept from an earlier session, for exactly this program. */
   async knownOffer(): Promise<Offer | undefined> {
-    return this.#setup.cache.find(schemaKey(this.argv, await this.identity()))
+    return this.#setup.cache.find(await this.#schemaKey())
   }
 
-  async askOffer({ client }: Connection): Promise<Offer> {
+  /** What a process says first is kept. What it says later may be withheld, and is for its session alone (decision 0472). */
+  async askOffer(connection: Connection): Promise<Offer> {
     const { config, cache } = this.#setup
-    const offer = await askForOffer(client, milliseconds(config.startup_timeout_secs))
-    cache.keep(schemaKey(this.argv, await this.identity()), offer)
+    const isFirst = !this.#asked.has(connection)
+    this.#asked.add(connection)
+    const offer = await askForOffer(connection.client, milliseconds(config.startup_timeout_secs))
+    if (isFirst) cache.keep(await this.#schemaKey(), offer)
     return offer
+  }
+
+  async #schemaKey(): Promise<string> {
+    const { name, config, capabilities } = this.#setup
+    const { stateful } = config
+    const asked = { name, stateful, argv: this.argv, capabilities: capabilityNames(capabilities?.()) }
+    return schemaKey(asked, await this.identity())
   }
 
   async start(policy: AccessPolicy, signal?: AbortSignal): Promise<Connection> {
@@ -130,6 +142,10 @@ export class ServerStarter {
     )
   }
 }
+
+/** What a server may make its offer depend on. */
+export const capabilityNames = (capabilities: ServerStart['capabilities'] = {}): readonly string[] =>
+  Object.keys(capabilities).toSorted()
 
 /** A protocol error of a server that has meanwhile ended is the end's fault. */
 export async function asking<T>(connection: Connection, question: Question<T>): Promise<T> {

@@ -26,10 +26,17 @@ test('SPEC 5.1: a server is known by its program, what that runs, the package an
     package: 'p@1.2.3',
     sha256: expect.stringMatching(/^[0-9a-f]{64}$/),
   })
-  const key = schemaKey(argv, known)
-  expect(schemaKey(['node', 'other.js'], known)).not.toBe(key)
+  const asked = { name: 's', stateful: true, argv, capabilities: [] }
+  const key = schemaKey(asked, known)
+  for (const other of [
+    { argv: ['node', 'other.js'] },
+    { name: 't' },
+    { stateful: false },
+    { capabilities: ['sampling'] },
+  ])
+    expect(schemaKey({ ...asked, ...other }, known)).not.toBe(key)
   writeFileSync(join(dir, 'node_modules/p/dist/index.js'), 'two')
-  expect(schemaKey(argv, identify(argv, dir, env))).not.toBe(key)
+  expect(schemaKey(asked, identify(argv, dir, env))).not.toBe(key)
   expect(() => identify(['missing'], dir, env)).toThrow('it is in no directory of PATH')
 })
 

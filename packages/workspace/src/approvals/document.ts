@@ -28,6 +28,8 @@ export interface ServerSeen {
   readonly program: string
   /** Absent until it was asked for them. */
   readonly tools?: readonly ToolSeen[]
+  /** For which clients it was asked, by what those can be asked for: it may offer more to some. Absent: for all there are. */
+  readonly clients?: readonly string[]
   readonly seen_at: string
   /** What it is or offers by now, and nobody has accepted. */
   readonly waiting?: { readonly program?: string; readonly tools?: readonly ToolSeen[] }
@@ -127,7 +129,7 @@ export function asApproval(entry: unknown): MountApproval | undefined {
 /** Undefined for an entry that accepts nothing. */
 export function asServer(entry: unknown): ServerSeen | undefined {
   if (typeof entry !== 'object' || entry === null) return undefined
-  const { server, command, program, tools, seen_at, waiting } = entry as Partial<
+  const { server, command, program, tools, clients, seen_at, waiting } = entry as Partial<
     Record<keyof ServerSeen, unknown>
   >
   if (typeof server !== 'string' || typeof command !== 'string' || typeof program !== 'string')
@@ -139,10 +141,14 @@ export function asServer(entry: unknown): ServerSeen | undefined {
     command,
     program,
     ...(known ? { tools: known } : {}),
+    ...(isTexts(clients) ? { clients } : {}),
     seen_at: typeof seen_at === 'string' ? seen_at : '',
     ...waitingIn(waiting),
   }
 }
+
+const isTexts = (value: unknown): value is readonly string[] =>
+  Array.isArray(value) && value.every((each) => typeof each === 'string')
 
 function waitingIn(value: unknown): Pick<ServerSeen, 'waiting'> {
   if (typeof value !== 'object' || value === null) return {}

@@ -63,7 +63,7 @@ test('SPEC 5.4: a server whose error names what is to be left alone is told so, 
   const own = 'is where Cordon keeps approvals and configuration; no tool may have that'
   const obeyed = 'is guarded: the host obeys it, or runs it by itself later'
   const installed = 'is where the server itself is installed, and nothing confined writes there'
-  const secret = (pattern: string): string => `is where secrets live (${pattern})`
+  const secret = (pattern: string): string => `is not granted to be written; secrets live there (${pattern})`
   const reasons: readonly (readonly [path: string, about: string, reason: string])[] = [
     [inHome('.local/share/cordon/x'), inHome('.local/share/cordon'), own],
     [inHome('.local/share/cordon/workspace/x'), inHome('.local/share/cordon/workspace'), own],
@@ -77,8 +77,8 @@ test('SPEC 5.4: a server whose error names what is to be left alone is told so, 
     [inHome('.config/systemd/user/x'), inHome('.config/systemd/user'), obeyed],
     [inHome('.local/bin/x'), inHome('.local/bin'), obeyed],
     [inHome('bin/x'), inHome('bin'), obeyed],
-    [inHome('.claude.json'), inHome('.claude.json'), secret('~/.claude.json')],
-    [inHome('.gemini/x'), inHome('.gemini'), secret('~/.gemini/oauth_creds.json')],
+    [inHome('.claude.json'), '~/.claude.json', secret('~/.claude.json')],
+    [inHome('.gemini/x'), '~/.gemini', secret('~/.gemini/oauth_creds.json')],
     ['/var/tmp/x', '/var/tmp', 'is shared by all programs; inside, each has one of its own'],
   ]
   for (const [path, about, reason] of reasons) {
@@ -127,7 +127,7 @@ test('SPEC 4.10: a mount of Cordon’s own grants nothing, and one around what i
     'the rule for at is a broken mount (its target is where Cordon keeps approvals and configuration; no tool may have that); it grants nothing',
   )
   const steal = (p: string): string =>
-    /call: (.*)/.exec(
+    /call:\n +│ (.*)/.exec(
       place.cordon(['mcp', 'doctor', 'ad', '--call', 'steal', '--args', JSON.stringify({ p })]).stdout,
     )![1]!
   for (const path of [token, join(place.root, 'at/gateway.token')])

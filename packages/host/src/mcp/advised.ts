@@ -19,25 +19,34 @@ export interface Asking {
   readonly home: string
 }
 
+export interface NotAdvised {
+  /** In words for a person. */
+  readonly reason: string
+  /** Whether it is said beside the guess, or in its place. */
+  readonly said: 'beside' | 'alone'
+}
+
 /**
- * SPEC 5.4: why what a server says leads to no command for a place outside, in words for a person; undefined: it may. Such a
+ * SPEC 5.4: why what a server says leads to no command for a place outside, undefined: it may. Such a
  * command is pasted by somebody who trusts us, so it is about nothing that this somebody would have to think about first
  * (decision 0470).
  */
-export function whyNotAdvised({ path, wanted }: OutsidePlace, asking: Asking): string | undefined {
+export function whyNotAdvised({ path, wanted }: OutsidePlace, asking: Asking): NotAdvised | undefined {
   const { guard, loaded } = asking.project
   const real = trailOf('/', path).at(-1)?.path ?? path
   const own = ownInstallation(real, asking)
-  if (own !== undefined) return own
+  const alone = (reason: string): NotAdvised => ({ reason, said: 'alone' })
+  if (own !== undefined) return alone(own)
   if ([...guard.own(), ...CORDON].some((place) => below(place, real) !== undefined))
-    return `${show(path)} ${CORDONS_OWN}`
-  if (SHARED.has(real)) return `${show(path)} is shared by all programs; inside, each has one of its own`
-  if (wanted === 'write' && isGuardedOutside(real, guard)) return guardedName(path)
+    return alone(`${show(path)} ${CORDONS_OWN}`)
+  if (SHARED.has(real))
+    return alone(`${show(path)} is shared by all programs; inside, each has one of its own`)
+  if (wanted === 'write' && isGuardedOutside(real, guard)) return alone(guardedName(path))
   const patterns = { patterns: [...SENSITIVE, ...loaded.config.sandbox.sensitive], home: asking.home }
   const secret = [path, real]
     .map((each) => sensitivePattern({ path: relativeToRoot(each) }, { ...patterns, root: '/' }))
     .find((pattern) => pattern !== undefined)
-  return secret === undefined ? undefined : `${show(path)} is where secrets live (${secret})`
+  return secret === undefined ? undefined : { reason: `secrets live there (${secret})`, said: 'beside' }
 }
 
 /** The program that is running. */

@@ -51,11 +51,11 @@ const subjectFor = (
  */
 export function withoutForbidden(hint: Hint, grantee: Grantee, world: GrantWorld): Hint {
   const { question, place, ...rest } = hint
-  const reason =
-    question && writesGuarded(question, world.project)
-      ? guardedName(question.target)
-      : place && whyNotAdvised(place, askingIn(grantee, world))
-  return reason === undefined ? hint : { ...rest, text: reason, fix: undefined }
+  if (question && writesGuarded(question, world.project))
+    return { ...rest, text: guardedName(question.target), fix: undefined }
+  const not = place && whyNotAdvised(place, askingIn(grantee, world))
+  if (!not) return hint
+  return { ...rest, text: not.said === 'alone' ? not.reason : `${rest.text}; ${not.reason}`, fix: undefined }
 }
 
 const askingIn = (grantee: Grantee, { project, place }: Pick<GrantWorld, 'project' | 'place'>) => ({

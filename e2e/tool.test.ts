@@ -688,7 +688,12 @@ command = "docs-server"
     'net every host',
     ...['PATH', 'HOME', 'USER', 'LANG', 'LC_*', 'TERM', 'TZ'].map((name) => `env ${name}`),
   ])
-  expect(view.policy.some(({ about, guard }) => about === '.cordon' && guard)).toBe(true)
+  // A tool that only reads changes nothing, guarded or not (decision 0436).
+  const isGuarded = ({ about, guard }: { about: string; guard: boolean }): boolean =>
+    about === '.cordon' && guard
+  expect(view.policy.some(isGuarded)).toBe(false)
+  const writer = JSON.parse(cordon(setting, 'tool', 'show', 'fs_create_file', '--json').stdout) as typeof view
+  expect(writer.policy.some(isGuarded)).toBe(true)
   expect(run(setting, 'say', { text: 'hi' })).toEqual({ code: 0, stdout: 'hi\n', stderr: '' })
   expect(run(setting, 'say', { txt: 'hi' })).toEqual({
     code: 2,

@@ -196,9 +196,9 @@ function withConversation(
   return [...others, ...current] // merging puts every layer in its place
 }
 
-type Place = Pick<ProjectOptions, 'cwd' | 'surroundings' | 'unmarked' | 'marks'>
+type Start = Pick<ProjectOptions, 'cwd' | 'surroundings' | 'unmarked' | 'marks'>
 
-export const requireWorkspace = (place: Place): Workspace => findWorkspace(place).workspace
+export const requireWorkspace = (place: Start): Workspace => findWorkspace(place).workspace
 
 export interface FoundWorkspace {
   readonly workspace: Workspace
@@ -206,7 +206,7 @@ export interface FoundWorkspace {
   readonly isMarked: boolean
 }
 
-export function findWorkspace({ cwd, surroundings, unmarked, marks }: Place): FoundWorkspace {
+export function findWorkspace({ cwd, surroundings, unmarked, marks }: Start): FoundWorkspace {
   const workspace = openWorkspace(cwd, surroundings, marks)
   refuseOwn(cwd, surroundings)
   if (workspace && unmarked !== 'here') return { workspace: fit(workspace, cwd), isMarked: true }

@@ -28,7 +28,7 @@ export interface Foreseen {
 
 export const NOTHING_FORESEEN: Foreseen = { refusal: undefined, replaces: false }
 
-interface ForeseeWorld {
+interface ForeseenWith {
   readonly root: string
   readonly policy: AccessPolicy | undefined
   readonly files: FilesNow
@@ -41,7 +41,7 @@ interface ForeseeWorld {
 export async function foresee(
   tool: Pick<LocalTool, 'name' | 'parameters' | 'shipped'>,
   args: unknown,
-  world: ForeseeWorld,
+  world: ForeseenWith,
 ): Promise<Foreseen> {
   try {
     const given = parseArguments(tool.parameters, args, await loadPatternTest(tool.parameters))
@@ -63,13 +63,13 @@ export async function foresee(
   }
 }
 
-interface Place {
+interface Foretold {
   readonly name: string
   readonly isReplaced: boolean
 }
 
 /** Throws as the tool would. */
-function placeOf(context: Context, { path, want }: Touched, { files }: ForeseeWorld, as: Meant): Place {
+function placeOf(context: Context, { path, want }: Touched, { files }: ForeseenWith, as: Meant): Foretold {
   if (want !== 'write') {
     const { absolute, relative } = context.locate(path, want)
     if (want !== 'read' && !isThere(absolute)) throw new MissingError(`${show(relative)} does not exist`)

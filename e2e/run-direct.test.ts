@@ -124,16 +124,17 @@ until git ls-remote -q git://${OUTSIDE}/.git >/dev/null 2>&1; do kill -0 $daemon
 
   test('git:// through a rule with its port', () => {
     const source = new Repository(person)
-    const clone = `git clone -q git://${NAME}/.git copy && git -C copy log --format=%s`
+    const clone = (to: string): string =>
+      `git clone -q git://${NAME}/.git ${to} && git -C ${to} log --format=%s`
     const more = { beside: gitDaemon(source.root), quiet: false } as const
-    const allowed = run(['--allow-net', `${NAME}:9418`], clone, more)
+    const allowed = run(['--allow-net', `${NAME}:9418`], clone('one'), more)
     expect(allowed).toMatchObject({ stdout: 'first\n', stderr: '' })
     // 80 and 443 are another matter, and so is no rule at all.
-    const refused = run(['--allow-net', NAME], `rm -rf copy; ${clone}`, more)
+    const refused = run(['--allow-net', NAME], clone('two'), more)
     expect(refused.stdout + refused.stderr).toBe(
       `fatal: unable to connect to ${NAME}:\n${NAME}[0: 127.128.0.1]: errno=Connection refused\n\n`,
     )
-    const unknown = run([], clone, more)
+    const unknown = run([], clone('three'), more)
     expect(unknown.stdout).toBe('')
     expect(unknown.stderr.split('\n')).toContain(
       `fatal: unable to look up ${NAME} (port 9418) (Name or service not known)`,

@@ -109,7 +109,7 @@ def ask(s):
     s.sendall(b'GET http://evil.example/%d/%s HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n' % (number, b'x' * 16000))
 def take(s, count):
     got = b''
-    while got.count(b'HTTP/1.1 403') < count or not got.endswith(b"allow = true }'\\n"):
+    while got.count(b'  because: ') < count or not got.endswith(b'\\n'):
         data = s.recv(1 << 20)
         if not data: return False
         got += data

@@ -58,7 +58,7 @@ test('SPEC 1.3 an absolute path is refused by the tool, and why says how to name
   expect(run(here, 'fs_read_file', { path }).code).toBe(1)
   expect(why(here, 'fs_read_file', 'read', path)).toEqual({
     code: 1,
-    stdout: `denied: fs_read_file, read ${path}
+    stdout: `denied: tool fs_read_file, read ${path}
   because: a shipped tool takes paths relative to the workspace, and refuses absolute ones
   note:    as it has to be named: cordon why fs_read_file read src/a.txt
 `,

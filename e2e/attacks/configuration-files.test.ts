@@ -69,6 +69,8 @@ describe.runIf(process.getuid?.() === 0).each(PEOPLE)(
       const file = join(shared, '.cordon.toml')
       writeFileSync(file, profile)
       chownSync(file, OTHER, OTHER)
+      refuses(place, "this one is everybody's", { cwd: shared })
+      chmodSync(shared, 0o777)
       refuses(place, `the directory ${shared} above it can be written by every user`, { cwd: shared })
       chmodSync(shared, 0o755)
       refuses(

@@ -63,7 +63,9 @@ test('SPEC 5.4: a server whose error names what is to be left alone is told so, 
   const own = 'is where Cordon keeps approvals and configuration; no tool may have that'
   const obeyed = 'is guarded: the host obeys it, or runs it by itself later'
   const installed = 'is where the server itself is installed, and nothing confined writes there'
-  const secret = (pattern: string): string => `is not granted to be written; secrets live there (${pattern})`
+  const WHOLE = ', and can be only with all that is in it'
+  const secret = (pattern: string, whole = ''): string =>
+    `is not granted to be written${whole}; secrets live there (${pattern})`
   const reasons: readonly (readonly [path: string, about: string, reason: string])[] = [
     [inHome('.local/share/cordon/x'), inHome('.local/share/cordon'), own],
     [inHome('.local/share/cordon/workspace/x'), inHome('.local/share/cordon/workspace'), own],
@@ -78,7 +80,7 @@ test('SPEC 5.4: a server whose error names what is to be left alone is told so, 
     [inHome('.local/bin/x'), inHome('.local/bin'), obeyed],
     [inHome('bin/x'), inHome('bin'), obeyed],
     [inHome('.claude.json'), '~/.claude.json', secret('~/.claude.json')],
-    [inHome('.gemini/x'), '~/.gemini', secret('~/.gemini/oauth_creds.json')],
+    [inHome('.gemini/x'), '~/.gemini', secret('~/.gemini/oauth_creds.json', WHOLE)],
     ['/var/tmp/x', '/var/tmp', 'is shared by all programs; inside, each has one of its own'],
   ]
   for (const [path, about, reason] of reasons) {

@@ -130,7 +130,7 @@ describe('SPEC 4.10 below a writable place outside', () => {
     expect(existsSync(at('a-wt/.git'))).toBe(true)
     const file = place.run(['--', 'touch', '../new'], { cwd: at('a') })
     expect(file.stderr).toContain(
-      '  hint: ~/t is not granted to be written; the flag opens everything in ~/t\n    to allow it: --write ~/t\n',
+      '  hint: ~/t is not granted to be written, and can be only with all that is in it\n    to allow it: --write ~/t\n',
     )
   })
 })

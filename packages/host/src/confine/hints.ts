@@ -132,7 +132,7 @@ function outsideHint(path: string, { trouble, isDirectory }: PathMention, facts:
   const hint = placeHint(place, `${shown} is not granted to be written`, wanted, facts)
   if (there === path) return [hint]
   const missing = firstMissing(path, there)
-  return [missing !== path || isDirectory ? madeFirst(missing, hint, facts) : opening(shown, hint)]
+  return [missing !== path || isDirectory ? madeFirst(missing, hint, facts) : opening(hint)]
 }
 
 /** Making a directory needs the one around it, with everything in it. One that a person has made can be granted alone. */
@@ -146,9 +146,9 @@ function madeFirst(directory: string, hint: Hint, { home }: HintFacts): Hint {
 }
 
 /** What is not there yet, and may be no directory: only the one around it can be granted, and that is more. */
-const opening = (shown: string, hint: Hint): Hint => ({
+const opening = (hint: Hint): Hint => ({
   ...hint,
-  text: `${hint.text}; the flag opens everything in ${shown}`,
+  text: `${hint.text}, and can be only with all that is in it`,
 })
 
 const firstMissing = (path: string, there: string): string =>

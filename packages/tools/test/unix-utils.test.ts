@@ -1,6 +1,5 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, statSync, symlinkSync } from 'node:fs'
-import type { ToolFailure } from '@cordon/tools'
 import { expect, test } from 'vitest'
 import { failed, said, Workspace } from './support/workspace.ts'
 

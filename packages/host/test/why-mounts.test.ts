@@ -8,7 +8,7 @@ import { type Compiler, compileProject } from '../src/policies.ts'
 import { openAmbientProject, type ProjectOptions } from '../src/project.ts'
 import { parseQuestion } from '../src/why/question.ts'
 import { why, type Why } from '../src/why/why.ts'
-import { TRUSTING } from './trusting.ts'
+import { projectIn } from './why-place.ts'
 
 let base: string
 let root: string
@@ -20,15 +20,7 @@ beforeEach(() => {
   root = join(base, 'ws')
   for (const dir of ['ws/.cordon', 'ext', 'other', 'home']) mkdirSync(join(base, dir), { recursive: true })
   for (const file of ['ext/x', 'home/f.txt']) writeFileSync(join(base, file), '')
-  const surroundings = { env: {}, platform: 'linux', home: join(base, 'home'), uid: process.getuid?.() }
-  options = { cwd: root, surroundings, cfg: [], trust: TRUSTING }
-  compiler = {
-    pid: process.pid,
-    uid: surroundings.uid,
-    home: surroundings.home,
-    session: 'test',
-    person: undefined,
-  }
+  ;({ options, compiler } = projectIn(base))
 })
 
 afterEach(() => rmSync(base, { recursive: true }))

@@ -9,7 +9,7 @@ import { openAmbientProject, type ProjectOptions } from '../src/project.ts'
 import { changeSetting } from '../src/settings.ts'
 import { parseQuestion } from '../src/why/question.ts'
 import { why, type Why } from '../src/why/why.ts'
-import { TRUSTING } from './trusting.ts'
+import { projectIn } from './why-place.ts'
 
 let base: string
 let root: string
@@ -23,15 +23,7 @@ beforeAll(() => {
   for (const file of ['a/b/c/f', 'a/f', 'd/f', 'f']) writeFileSync(join(root, file), '')
   symlinkSync('../a/b', join(root, 'd/link'))
   symlinkSync('/etc', join(root, 'out'))
-  const surroundings = { env: {}, platform: 'linux', home: join(base, 'home'), uid: process.getuid?.() }
-  options = { cwd: root, surroundings, cfg: [], trust: TRUSTING }
-  compiler = {
-    pid: process.pid,
-    uid: surroundings.uid,
-    home: surroundings.home,
-    session: 'test',
-    person: undefined,
-  }
+  ;({ options, compiler } = projectIn(base))
 })
 
 afterAll(() => rmSync(base, { recursive: true }))

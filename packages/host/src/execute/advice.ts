@@ -1,35 +1,18 @@
-import { type AccessPolicy, DeniedError, shellWord, show } from '@cordon/policy'
-import type { ToolFailure } from '@cordon/tools'
+import { DeniedError, shellWord, show } from '@cordon/policy'
 import { writesGuarded } from '../compile/guard.ts'
 import { WRITING } from '../compile/names.ts'
 import { isSecretRule, WHY_SECRET } from '../compile/own-secrets.ts'
 import { refusalsOf } from '../mcp/diagnosis.ts'
 import { type Grantee, opensSecret, placeRecipe, withoutForbidden } from '../mcp/grant.ts'
 import { listMounts, type MountView } from '../mount/list.ts'
-import type { Compiler } from '../policies.ts'
-import type { Project } from '../project.ts'
 import { forOthers, mountOfOthers, type OthersMount, pinnedMount, sharing } from '../why/mounts.ts'
 import { ownProgram } from '../why/own-program.ts'
-import { type ExecutedCall, governing } from './execute.ts'
+import { governing } from './execute.ts'
+import { Asker, commandsOf, forPerson, type RefusedCall, type Refusal } from './refused-call.ts'
 import { takenAs } from './shown-paths.ts'
 import type { Told } from './told.ts'
-import type { LocalTool } from './tool.ts'
-import { asker, commandsOf, forPerson, type Refusal, triedRefusal } from './tried.ts'
+import { triedRefusal } from './tried.ts'
 import { touchedBy } from './touched.ts'
-
-/** A call that was refused something, and where. */
-export interface RefusedCall {
-  readonly tool: LocalTool
-  readonly arguments: unknown
-  /** Undefined: it has none, and then nothing of its own check is known. */
-  readonly policy: AccessPolicy | undefined
-  readonly outcome: Pick<ExecutedCall, 'end' | 'guesses'>
-  /** What its own check refused. */
-  readonly denied: ToolFailure['denied']
-  readonly project: Project
-  readonly compiler: Compiler
-  readonly env: Readonly<Record<string, string | undefined>>
-}
 
 export interface Advice {
   /** What is said in the place of the tool's own words, if anything is. */
@@ -44,19 +27,20 @@ export interface Advice {
 /** SPEC 4.7: what stood in the way of a call that failed, beside what its tool says, and what would change it. */
 export async function adviceOn(call: RefusedCall): Promise<Advice> {
   const mounts = call.tool.shipped ? await listMounts(call.project, call.compiler) : []
+  const asker = new Asker(call, mounts)
   const pinned = pinnedRefusal(call, mounts)
   const others = pinned ? [] : mountsForOthers(call, mounts)
   const known = pinned ?? secretRefusal(call) ?? guardedRefusal(call)
-  const tried = known ? undefined : await triedRefusal(call, mounts)
+  const tried = known ? undefined : await triedRefusal(call, asker)
   const guarded = known ?? tried
   return {
     refusal: guarded?.refusal,
     notes: others.map(forOthers),
-    hints: await hintsOf(call),
+    hints: await hintsOf(call, asker),
     forPerson: [
       ...(guarded?.forPerson === undefined ? [] : [guarded.forPerson]),
-      ...(await startRefusal(call)),
-      ...(await refusalsIn(call)),
+      ...(await startRefusal(call, asker)),
+      ...(await refusalsIn(call, asker)),
       // Where it was tried, what came of that was said.
       ...(tried ? [] : others.map((mount) => shareOf(mount, call))),
     ],
@@ -108,46 +92,43 @@ function pinnedRefusal(
 }
 
 /** That a tool's own program is not there inside, because no rule lets it be executed. */
-async function startRefusal(call: RefusedCall): Promise<Told[]> {
-  const { tool, outcome, project } = call
+async function startRefusal({ tool, outcome, project }: RefusedCall, asker: Asker): Promise<Told[]> {
   const program = ownProgram({ kind: 'tool', name: tool.name }, project.loaded.config, project.root)
   if (program === undefined || outcome.end) return []
   const question = { axis: 'fs', capability: 'execute', target: program } as const
-  const found = (await asker(call)).ask(question)
+  const found = await asker.ask(question)
   return found.allowed
     ? []
     : [forPerson(program, `execute ${show(program)} is denied: ${found.because}`, commandsOf(found))]
 }
 
 /** What the proxy refused, with the edit that `cordon why` would name; also of a call that succeeded all the same. */
-export async function refusalsIn(call: RefusedCall): Promise<Told[]> {
-  const refused = refusalsOf(call.outcome.end?.refused ?? [])
-  if (refused.length === 0) return []
-  const { ask } = await asker(call)
-  return refused.map(({ about, text, question }) =>
-    forPerson(about, text, question ? commandsOf(ask(question)) : []),
+export const refusalsIn = (call: RefusedCall, asker = new Asker(call)): Promise<Told[]> =>
+  Promise.all(
+    refusalsOf(call.outcome.end?.refused ?? []).map(async ({ about, text, question }) =>
+      forPerson(about, text, question ? commandsOf(await asker.ask(question)) : []),
+    ),
   )
-}
 
 /**
  * The guesses, with the edit that `cordon why` would name: what a hint names itself is a flag of `cordon run` (decision 0468). A
  * tool's own words lead to no command that lifts the guard, or that opens a place where secrets live.
  */
-async function hintsOf(call: RefusedCall): Promise<Told[]> {
-  const { guesses } = call.outcome
-  if (guesses.length === 0) return []
-  const { ask, world } = await asker(call)
-  const grantee: Grantee = { kind: 'tool', name: call.tool.name }
-  return guesses.map((guess) => {
+async function hintsOf({ tool, outcome }: RefusedCall, asker: Asker): Promise<Told[]> {
+  if (outcome.guesses.length === 0) return []
+  const world = await asker.world()
+  const grantee: Grantee = { kind: 'tool', name: tool.name }
+  const told = outcome.guesses.map(async (guess): Promise<Told> => {
     const { about, text, audience, question, place } = withoutForbidden(guess, grantee, world)
     if (question) {
-      const fix = opensSecret(question, world) ? [] : commandsOf({ fix: ask(question).fix })
+      const fix = opensSecret(question, world) ? [] : commandsOf({ fix: (await asker.ask(question)).fix })
       return { about, text, audience, fix }
     }
     const recipe = place && placeRecipe(place, grantee, world)
     const { commands = [], afterwards = [] } = recipe ?? {}
     return { about, text: [text, ...afterwards].join('; then '), audience, fix: commands }
   })
+  return Promise.all(told)
 }
 
 /** Mounts that the call names, and that others have and this tool has not: to it they are links that lead out. */

@@ -1,69 +1,22 @@
 import { existsSync, lstatSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Capability, CordonError, DeniedError, parseRelPath, setCommand, show } from '@cordon/policy'
-import type { GrantWorld } from '../mcp/grant.ts'
-import type { MountView } from '../mount/list.ts'
-import { compileProject } from '../policies.ts'
+import { type Capability, CordonError, DeniedError, parseRelPath, show } from '@cordon/policy'
 import type { Question } from '../why/question.ts'
-import { why, type Why } from '../why/why.ts'
-import type { RefusedCall } from './advice.ts'
+import type { Why } from '../why/why.ts'
 import { governing } from './execute.ts'
+import { type Asker, commandsOf, forPerson, type RefusedCall, type Refusal } from './refused-call.ts'
 import { takenAs } from './shown-paths.ts'
-import type { Told } from './told.ts'
 import { type Touched, touchedBy } from './touched.ts'
-
-/** What is said in the place of a tool's own words, and what the person is told beside. */
-export interface Refusal {
-  readonly refusal: string
-  readonly forPerson?: Told
-}
-
-export const forPerson = (about: string, text: string, fix: readonly string[]): Told => ({
-  about,
-  text,
-  fix,
-  audience: 'person',
-})
-
-interface Asker {
-  readonly ask: (question: Question) => Why
-  readonly world: GrantWorld
-}
-
-/** What `cordon why` says of the tool of a call. */
-export async function asker(
-  { tool, project, compiler, env }: RefusedCall,
-  mounts: readonly MountView[] = [],
-): Promise<Asker> {
-  const policies = await compileProject(project, { ...compiler, person: undefined })
-  const place = { cwd: project.root.path, home: compiler.home, env, mounts }
-  return {
-    ask: (question) => why(project, policies, tool.name, question, place),
-    world: { project, policies, place },
-  }
-}
-
-/** What would allow it, to be pasted. */
-export function commandsOf({ fix, command }: Pick<Why, 'fix' | 'command'>): readonly string[] {
-  if (!fix) return command === undefined ? [] : [command]
-  return [setCommand({ ...fix, layer: fix.layer === 'workspace' ? undefined : fix.layer })]
-}
 
 /**
  * Decision 0458: a shipped tool that is refused suggests what would allow it by what it sees, and in its sandbox it sees neither
  * what is hidden from it nor where links lead. The host has tried. Where the two differ, the tool's words are said
  * without its suggestion, and the person alone is told what helps. Undefined: they are the same.
  */
-export async function triedRefusal(
-  call: RefusedCall,
-  mounts: readonly MountView[],
-): Promise<Refusal | undefined> {
+export async function triedRefusal(call: RefusedCall, asker: Asker): Promise<Refusal | undefined> {
   const { tool, policy, denied, project } = call
   if (!tool.shipped || !policy || denied?.suggested === undefined) return undefined
-  const { ask } = await asker(call, mounts)
-  const found = questionsOf(call)
-    .map((question) => orNothing(() => ask(question)))
-    .find((each) => each && !each.allowed)
+  const found = await firstDenied(questionsOf(call), asker)
   if (!found || denied.suggested === commandsOf(found)[0]) return undefined
   const { capability, target } = denied
   const { rule, grants } = governing(target, policy, project.root)
@@ -72,6 +25,14 @@ export async function triedRefusal(
     refusal: new DeniedError({ capability, target, rule, grants, untold: true }).explanation,
     forPerson: forPerson(found.question.target, [about, ...found.notes].join('; '), commandsOf(found)),
   }
+}
+
+async function firstDenied(questions: readonly Question[], asker: Asker): Promise<Why | undefined> {
+  for (const question of questions) {
+    const found = await asker.ask(question).catch(asNothing)
+    if (found && !found.allowed) return found
+  }
+  return undefined
 }
 
 /** What the call needs, by its own names and by what is really there (SPEC 1.8); of `unix_utils`, what it was refused. */
@@ -98,12 +59,16 @@ function neededFor(tool: string, touched: Touched, path: string): Capability {
   return isThere ? 'update' : 'create'
 }
 
-/** A path that cannot be asked about has no answer. */
-function orNothing<T>(ask: () => T): T | undefined {
+function orNothing<T>(look: () => T): T | undefined {
   try {
-    return ask()
+    return look()
   } catch (error) {
-    if (error instanceof CordonError || (error instanceof Error && 'syscall' in error)) return undefined
-    throw error
+    return asNothing(error)
   }
+}
+
+/** A path that cannot be asked about has no answer. */
+function asNothing(error: unknown): undefined {
+  if (error instanceof CordonError || (error instanceof Error && 'syscall' in error)) return undefined
+  throw error
 }

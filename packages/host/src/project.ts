@@ -1,12 +1,19 @@
 import { dirname, join } from 'node:path'
 import { ConfigError, type LoadedConfig, mergeSources, readAmbientSources, type Source } from '@cordon/config'
-import { below, type CanonicalPath, CordonError, openAmbientRoot, type Root, show } from '@cordon/policy'
+import {
+  below,
+  type CanonicalPath,
+  CordonError,
+  lookAt,
+  openAmbientRoot,
+  type Root,
+  show,
+} from '@cordon/policy'
 import { UnplannableError, whyNoWorkspace } from '@cordon/sandbox'
 import {
   type ConversationRef,
   isKept,
   isNews,
-  lookAt,
   type MarksThatCount,
   marksThatDoNotCount,
   openWorkspace,
@@ -20,6 +27,7 @@ import {
   upwards,
   userCacheDir,
   userConfigFile,
+  wasNoted,
   type Workspace,
 } from '@cordon/workspace'
 import { BUILT_IN_TOOLS } from './built-in-tools.ts'
@@ -152,8 +160,13 @@ export const guardOf = (workspace: Workspace, { cwd, surroundings }: ProjectOpti
     installed: [packagesDir(surroundings)],
     ownFiles: [user, local],
     gitConfigs: gitConfigsOf(surroundings),
+    wasAround: () => wasNoted(AROUND, workspace.root, surroundings),
+    noteAround: () => void isNews(AROUND, workspace.root, surroundings),
   })
 }
+
+/** That a directory of repositories is one (decision 0475). */
+const AROUND = 'repositories'
 
 /** Where git looks for what holds in every repository, unless its variables say otherwise. */
 function gitConfigsOf({ home, env }: Surroundings): readonly string[] {

@@ -34,6 +34,7 @@ export { Context, parseContext, type Action, type ContextData } from './context.
 export { FsIndex } from './fs/fs-index.ts'
 export { evaluateFs, type FsDecision } from './fs/evaluate.ts'
 export { canonicalize, MOST_HOPS } from './fs/canonical.ts'
+export { ClosedError, lookAt, refuseClosed } from './fs/look.ts'
 export { fold } from './fs/case-fold.ts'
 export {
   locate,

@@ -111,6 +111,7 @@ function adviceFor(step: string, errno: string, withheld: readonly Capability[])
     case 'secrets':
     case 'pin-link':
     case 'landlock-rule':
+      if (errno === 'EACCES') return 'A directory on that path is closed to its owner: open it (chmod u+rwx).'
       return errno === 'ELOOP'
         ? 'A link appeared on that path after it was checked: try again.'
         : 'The path changed after it was checked, or may not be entered: try again.'

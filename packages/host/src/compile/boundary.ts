@@ -6,12 +6,12 @@ import {
   type Capability,
   FsIndex,
   type FsRule,
+  lookAt,
   type RelPath,
   ROOT,
   splitEntry,
 } from '@cordon/policy'
 import { type PathKind, placeRules } from '@cordon/sandbox'
-import { lookAt } from '@cordon/workspace'
 import { READERS } from '../built-in-tools.ts'
 import type { Project } from '../project.ts'
 import { DEFAULT_NET } from './defaults.ts'

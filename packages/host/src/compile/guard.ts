@@ -5,12 +5,12 @@ import {
   CordonError,
   FsIndex,
   type FsRule,
+  lookAt,
   parseRelPath,
   type RelPath,
   type Root,
 } from '@cordon/policy'
 import { nameOf } from '@cordon/sandbox'
-import { lookAt } from '@cordon/workspace'
 import type { GuardedPath } from '../guard/collection.ts'
 import type { GuardSurvey } from '../guard/survey.ts'
 import type { Project } from '../project.ts'

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { below, type Guard } from '@cordon/policy'
+import { below, ClosedError, type Guard } from '@cordon/policy'
 import { type Step, trailOf } from '@cordon/workspace'
 import { entriesOf } from './read.ts'
 
@@ -28,6 +28,7 @@ const MOST_ENTRIES = 2000
 export class Collection {
   readonly #found = new Map<string, GuardedPath>()
   readonly #blind = new Map<string, BlindSpot>()
+  readonly #closed = new Set<string>()
   readonly #searched = new Set<string>()
   readonly #absent = new Set<string>()
   #entriesLeft = MOST_ENTRIES
@@ -37,7 +38,14 @@ export class Collection {
   }
 
   get blindSpots(): readonly BlindSpot[] {
-    return [...this.#blind.values()]
+    const [path, ...more] = this.#closed
+    if (path === undefined) return [...this.#blind.values()]
+    // In one line: a command can make thousands of them.
+    const are = more.length === 0 ? 'is' : `and ${more.length} more are`
+    return [
+      ...this.#blind.values(),
+      { path, why: `${are} closed to you (chmod u+rwx opens it), so all that is in there is held` },
+    ]
   }
 
   get isFull(): boolean {
@@ -46,7 +54,7 @@ export class Collection {
 
   /** The name, every link on the way to it, and what it leads to. Returns that; `wanted` may leave some of it out. */
   add(dir: string, name: string, guard: Guard, wanted?: (step: Step) => boolean): Step | undefined {
-    const steps = trailOf(dir, name, this.#absent)
+    const steps = this.#trailOf(dir, name)
     for (const { path } of wanted ? steps.filter(wanted) : steps) {
       const before = this.#found.get(path)
       // The stricter of two reasons counts.
@@ -54,6 +62,22 @@ export class Collection {
       this.#found.set(path, { path, guard })
     }
     return steps.at(-1)
+  }
+
+  #trailOf(dir: string, name: string): readonly Step[] {
+    try {
+      return trailOf(dir, name, this.#absent)
+    } catch (error) {
+      if (!(error instanceof ClosedError)) throw error
+      this.holdClosed(error.closed)
+      return []
+    }
+  }
+
+  /** What is closed to its owner is held as a whole, whatever is in it (decision 0510). */
+  holdClosed(path: string): void {
+    this.#found.set(path, { path, guard: 'told' })
+    this.#closed.add(path)
   }
 
   /** The same; and of a directory also what links in it lead to, at any depth. */

@@ -1,7 +1,6 @@
 import { basename, dirname, join } from 'node:path'
-import { below } from '@cordon/policy'
+import { below, lookAt } from '@cordon/policy'
 import type { Collection } from './collection.ts'
-import { lookAt } from '@cordon/workspace'
 import type { GitSetting } from './git-config.ts'
 import { named, readSettings, settingsIn } from './git-settings.ts'
 import { GIT_NAMES, GIT_PROGRAMS, GIT_REBASE } from './names.ts'

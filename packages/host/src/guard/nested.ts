@@ -1,8 +1,8 @@
 import { type Dirent, readdirSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { isGitDirectory } from './git.ts'
 import { OWN_NAMES, RUN_LATER } from './names.ts'
-import { lookAt } from '@cordon/workspace'
+import { ClosedError, lookAt, refuseClosed } from '@cordon/policy'
 
 /** What people work on below one place, each in a directory of its own (decision 0475). */
 export interface Nested {
@@ -10,8 +10,10 @@ export interface Nested {
   readonly repositories: readonly string[]
   /** Guarded names that are there, in these and in other directories. */
   readonly names: readonly NestedName[]
-  /** What of the place was not looked at: directories deep in repositories, or also some that lie in none. */
-  readonly unseen: 'nothing' | 'inside repositories' | 'beside repositories'
+  /** Directories of which nobody knows what is in them: they are closed to their owner (decision 0510). */
+  readonly closed: readonly string[]
+  /** Whether there are more directories than are looked at. */
+  readonly isTooLarge: boolean
 }
 
 interface NestedName {
@@ -27,20 +29,18 @@ interface NestedName {
 export function lookBelow(place: string, passedOver: ReadonlySet<string>): Nested {
   const look = new Look(place, passedOver)
   let inside = look.through([place])
-  let unseen: Nested['unseen'] = look.isSpent ? 'beside repositories' : 'nothing'
-  while (inside.length > 0 && !look.isSpent) {
-    inside = look.through(inside)
-    if (look.isSpent) unseen = 'inside repositories'
-  }
-  return { repositories: look.repositories, names: look.names, unseen }
+  while (inside.length > 0 && !look.isSpent) inside = look.through(inside)
+  const { repositories, names, closed, isSpent } = look
+  return { repositories, names, closed, isTooLarge: isSpent }
 }
 
-const MOST_DIRECTORIES = 5000
-const MOST_ENTRIES = 200_000
+const MOST_DIRECTORIES = 20_000
+const MOST_ENTRIES = 400_000
 
 class Look {
   readonly repositories: string[] = []
   readonly names: NestedName[] = []
+  readonly closed: string[] = []
   readonly #place: string
   readonly #passedOver: ReadonlySet<string>
   #directoriesLeft = MOST_DIRECTORIES
@@ -72,7 +72,7 @@ class Look {
 
   #at(dir: string): { readonly below: readonly string[]; readonly isRepository: boolean } {
     if (--this.#directoriesLeft < 0 || this.#entriesLeft < 0) return { below: [], isRepository: false }
-    const entries = entriesIn(dir)
+    const entries = this.#entriesIn(dir)
     this.#entriesLeft -= entries?.length ?? Infinity
     if (!entries) return { below: [], isRepository: false }
     const has = (name: string): boolean => entries.some((entry) => entry.name === name)
@@ -87,24 +87,38 @@ class Look {
       .filter((entry) => entry.isDirectory() && !PASSED_OVER.has(entry.name))
       .map((entry) => join(dir, entry.name))
       .filter((path) => !this.#passedOver.has(path))
-    return { below: isBare ? [] : below, isRepository }
+    // Nobody works among git's own objects, and there may be 256 directories of them.
+    return { below: basename(dir) === 'objects' ? below.filter(isNotOfObjects) : below, isRepository }
+  }
+
+  /**
+   * Undefined where there are too many to read them all, as its size tells before. At once: what opens a directory entry by
+   * entry is a module of Node more, at every start (decision 0390).
+   */
+  #entriesIn(dir: string): readonly Dirent[] | undefined {
+    try {
+      const stats = lookAt(`${dir}/.`) // a directory that may be listed and not entered is closed, too
+      if (!stats?.isDirectory()) return []
+      return stats.size > LARGEST ? undefined : list(dir)
+    } catch (error) {
+      if (!(error instanceof ClosedError)) throw error
+      this.closed.push(error.closed)
+      return []
+    }
   }
 }
 
-/**
- * Undefined where there are too many to read them all, as its size tells before. At once: what opens a directory entry by entry
- * is a module of Node more, at every start (decision 0390).
- */
-function entriesIn(dir: string): readonly Dirent[] | undefined {
-  const stats = lookAt(dir)
-  if (!stats?.isDirectory()) return []
-  if (stats.size > LARGEST) return undefined
+/** What another user keeps us from listing has no entries: what we start is kept out as well. */
+function list(dir: string): readonly Dirent[] {
   try {
     return readdirSync(dir, { withFileTypes: true })
-  } catch {
-    return [] // not for us
+  } catch (error) {
+    refuseClosed(dir, error)
+    return []
   }
 }
+
+const isNotOfObjects = (path: string): boolean => !/^(?:[0-9a-f]{2}|pack|info)$/.test(basename(path))
 
 /** Of a directory with about half a million names. */
 const LARGEST = 16 * 1024 * 1024

@@ -9,12 +9,15 @@ import {
   realpathSync,
 } from 'node:fs'
 import type { Dirent } from 'node:fs'
-import { lookAt } from '@cordon/workspace'
+import { lookAt, refuseClosed } from '@cordon/policy'
 
 /** A configuration longer than this is not read, and that is said. */
 const LONGEST = 1024 * 1024
 
-/** The whole of a regular file, or why it is not known. Whoever wrote it may have put a pipe in its place. */
+/**
+ * The whole of a regular file, or why it is not known. Whoever wrote it may have put a pipe in its place. What is closed to its
+ * owner is an error, here and below: it may name, or hold, what is to be guarded elsewhere (decision 0510).
+ */
 export type Text = { readonly text: string } | { readonly unknown: string }
 
 export function readText(file: string): Text {
@@ -28,6 +31,7 @@ export function readText(file: string): Text {
     const bytes = Buffer.alloc(stats.size)
     return { text: bytes.toString('utf8', 0, readSync(fd, bytes)) }
   } catch (error) {
+    refuseClosed(file, error)
     const { code } = error as NodeJS.ErrnoException
     return code === 'ENOENT' || code === 'ENOTDIR' ? { text: '' } : { unknown: `cannot be read (${code})` }
   } finally {
@@ -35,7 +39,7 @@ export function readText(file: string): Text {
   }
 }
 
-/** So many entries of a directory at most, and whether there are more. What cannot be listed has none. */
+/** So many entries of a directory at most, and whether there are more. What another user keeps us from listing has none. */
 export function entriesOf(
   dir: string,
   most: number,
@@ -52,8 +56,8 @@ export function entriesOf(
     } finally {
       open.closeSync()
     }
-  } catch {
-    // not for us
+  } catch (error) {
+    refuseClosed(dir, error)
   }
   return { entries, more: false }
 }
@@ -62,7 +66,8 @@ export function realDirectory(path: string): string | undefined {
   try {
     const real = realpathSync.native(path)
     return lstatSync(real).isDirectory() ? real : undefined
-  } catch {
+  } catch (error) {
+    refuseClosed(path, error)
     return undefined
   }
 }

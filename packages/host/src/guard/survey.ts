@@ -1,10 +1,10 @@
 import { dirname, join } from 'node:path'
-import { below, type CanonicalPath, type RelPath } from '@cordon/policy'
+import { below, type CanonicalPath, lookAt, type RelPath } from '@cordon/policy'
 import { type BlindSpot, Collection, type GuardedPath } from './collection.ts'
 import { guardAgainstBareRepository, isGitDirectory, Repositories } from './git.ts'
 import { NOT_SEARCHED, OWN_NAMES, RUN_LATER, RUN_LATER_AT_HOME } from './names.ts'
 import { lookBelow, type Nested } from './nested.ts'
-import { lookAt, trailOf, upwards } from '@cordon/workspace'
+import { trailOf, upwards } from '@cordon/workspace'
 
 /** Whose files are guarded: the workspace's, and Cordon's own in the user's place. */
 export interface GuardOptions {
@@ -22,6 +22,10 @@ export interface GuardOptions {
   readonly ownFiles?: readonly string[]
   /** Git's configuration of the system and of this user: files that need not be there. */
   readonly gitConfigs: readonly string[]
+  /** Whether repositories were seen below the root while it was none itself. A command may have made it one since (decision 0475). */
+  readonly wasAround?: () => boolean
+  /** Remembers that. */
+  readonly noteAround?: () => void
 }
 
 /** SPEC 4.10: which paths are guarded, as far as the files there say. Looked at once, when somebody asks. */
@@ -51,7 +55,10 @@ export class GuardSurvey {
       // Where the nearest is damaged, git takes the next one above.
       const repositories = down.slice(1).toReversed().filter(isRepository)
       this.#guardPlaces([root, ...repositories], found)
-      if (!isRepository(root)) this.#guardNested(root, new Set(repositories), found)
+      const isPlain = !isRepository(root)
+      if (!isPlain && this.#options.wasAround?.() !== true) return
+      const nested = this.#guardNested(root, new Set(repositories), found)
+      if (isPlain && nested.repositories.length > 0) this.#options.noteAround?.()
     })
   }
 
@@ -74,7 +81,7 @@ export class GuardSurvey {
   /** Whether a place outside is too large to be looked through, so that repositories in it may not be guarded. */
   isTooLarge(dir: string): boolean {
     this.outside(dir)
-    return this.#nested.get(dir)?.unseen === 'beside repositories'
+    return this.#nested.get(dir)?.isTooLarge === true
   }
 
   /** Of a place outside the workspace itself. */
@@ -142,9 +149,10 @@ export class GuardSurvey {
   }
 
   /** SPEC 4.10, decision 0475: what is there is held in all of them; what is new in a repository is told as in the place itself. */
-  #guardNested(place: string, passedOver: ReadonlySet<string>, found: Collection): void {
+  #guardNested(place: string, passedOver: ReadonlySet<string>, found: Collection): Nested {
     const nested = lookBelow(place, passedOver)
     this.#nested.set(place, nested)
+    for (const dir of nested.closed) found.holdClosed(dir)
     for (const { dir, name } of nested.names) guardName(dir, name, found)
     this.#guardRepositories(nested.repositories, found)
     const untold = nested.repositories.filter((dir) => {
@@ -154,11 +162,12 @@ export class GuardSurvey {
     })
     if (untold.length > 0)
       found.miss(place, 'has very many repositories, so what is new in some of them is not told')
-    if (nested.unseen !== 'nothing')
+    if (nested.isTooLarge)
       found.miss(
         place,
-        `has more directories than are looked through, so repositories ${nested.unseen === 'beside repositories' ? 'in it' : 'inside repositories'} may not be guarded`,
+        'has more directories than are looked through, so repositories in it may not be guarded',
       )
+    return nested
   }
 
   #everyStep(path: string): readonly string[] {

@@ -1,7 +1,15 @@
 import { basename, dirname, join } from 'node:path'
-import { type AccessPolicy, below, type CanonicalPath, type Capability, FsIndex, ROOT } from '@cordon/policy'
+import {
+  type AccessPolicy,
+  below,
+  type CanonicalPath,
+  type Capability,
+  FsIndex,
+  lookAt,
+  ROOT,
+} from '@cordon/policy'
 import type { OutsideRule } from '@cordon/sandbox'
-import { lookAt, strangerIn, type Surroundings, upwards } from '@cordon/workspace'
+import { strangerIn, type Surroundings, upwards } from '@cordon/workspace'
 import { isGitDirectory } from '../guard/git.ts'
 import { parseGitConfig } from '../guard/git-config.ts'
 import { readText, realDirectory } from '../guard/read.ts'

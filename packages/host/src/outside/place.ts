@@ -1,10 +1,11 @@
-import { lstatSync, realpathSync, statSync } from 'node:fs'
+import { realpathSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import {
   below,
   type Capability,
   CordonError,
   type FsRule,
+  lookAt,
   type RelPath,
   shellWord,
   show,
@@ -115,13 +116,7 @@ export const ledElsewhere = ({ path, written, origin }: OutsideRule): string | u
 
 export const relativeToRoot = (path: string): RelPath => below('/', path) ?? ('.' as RelPath)
 
-export function isThere(path: string): boolean {
-  try {
-    return lstatSync(path, { throwIfNoEntry: false }) !== undefined
-  } catch {
-    return false // its parent is a file, or may not be entered: for us, and for what we start
-  }
-}
+export const isThere = (path: string): boolean => lookAt(path) !== undefined
 
 const READ_BY_ALL = 0o004
 const ENTER_BY_ALL = 0o001

@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { replaceDurably } from '@cordon/files'
-import { show } from '@cordon/policy'
+import { lookAt, show } from '@cordon/policy'
 import type { Replaced } from '@cordon/sandbox'
-import { lookAt } from '@cordon/workspace'
 import type { ReplacedFile } from './profile.ts'
 import { startsOthers } from './started-programs.ts'
 
@@ -32,10 +31,10 @@ function writeOne({ path, content, errno }: Replaced, was: Buffer | undefined): 
   if (content === undefined)
     return `${shown} was not written back (${errno ?? 'unknown'}): inside it is no file any more`
   if (same(content, was)) return undefined
-  const stats = lookAt(path)
-  const now = contentOf(path)
-  const mode = stats?.isFile() ? stats.mode & 0o777 : 0o600
   try {
+    const stats = lookAt(path)
+    const now = contentOf(path)
+    const mode = stats?.isFile() ? stats.mode & 0o777 : 0o600
     if (same(now, was) && (stats === undefined || stats.isFile())) {
       replaceDurably(path, content, { mode, keptMode: mode, temp: tempFor(path) })
       return startsOthers(was, content)

@@ -1,8 +1,9 @@
+import { existsSync } from 'node:fs'
 import { below, parseRelPath, shellWord } from '@cordon/policy'
 import { type Exit, whyNotOutside } from '@cordon/sandbox'
 import { SENSITIVE, sensitivePattern } from '../compile/sensitive.ts'
 import { OWN_NAMES, RUN_LATER } from '../guard/names.ts'
-import { isThere, typedPath } from '../outside/place.ts'
+import { typedPath } from '../outside/place.ts'
 
 /** SPEC 4.3: what was written to the private home and is gone with it, and what would have kept it (decision 0221). */
 export interface LeftBehind {
@@ -40,7 +41,7 @@ export function leftBehind(
     (entry) =>
       !delicate.includes(entry) && whyNotOutside(`${home}/${entry[0]}`, { writes: true, home }) === undefined,
   )
-  const missing = kept.filter(([name]) => !isThere(`${home}/${name}`))
+  const missing = kept.filter(([name]) => !existsSync(`${home}/${name}`))
   const typed = (entries: typeof kept): string =>
     entries.map(([name]) => typedPath(`${home}/${name}`, home)).join(' ')
   const dirs = missing.filter(([, is]) => is === 'dir')

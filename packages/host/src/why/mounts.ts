@@ -5,6 +5,7 @@ import {
   CordonError,
   type FsRule,
   isReadOnlyMount,
+  lookAt,
   mountCommand,
   parseRelPath,
   type RelPath,
@@ -12,7 +13,6 @@ import {
   show,
   whereLinkLeads,
 } from '@cordon/policy'
-import { lookAt } from '@cordon/workspace'
 import { holdsItself, isReplaceable, NOT_REPLACEABLE } from '../compile/boundary.ts'
 import { WRITING } from '../compile/names.ts'
 import type { Subject } from '../compile/subject.ts'

@@ -1,6 +1,6 @@
 import { existsSync, lstatSync, readFileSync, readlinkSync, realpathSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { type AccessPolicy, type FsRule, MOST_HOPS } from '@cordon/policy'
+import { type AccessPolicy, type FsRule, lookAt, MOST_HOPS } from '@cordon/policy'
 import { resolveProgram } from './program.ts'
 import { type OutsideRule } from './outside.ts'
 import { encloses, join, ofDirectory } from './paths.ts'
@@ -228,12 +228,7 @@ function withoutDetours(dir: string, target: string): string {
 }
 
 function kindOf(path: string): PathKind {
-  let stats
-  try {
-    stats = lstatSync(path, { throwIfNoEntry: false })
-  } catch {
-    return 'missing' // a parent is a file, or may not be entered: not reachable inside either
-  }
+  const stats = lookAt(path)
   if (!stats) return 'missing'
   return stats.isDirectory() ? 'dir' : stats.isSymbolicLink() ? 'link' : 'file'
 }

@@ -1,10 +1,9 @@
 import { realpathSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { type CanonicalPath, CordonError, show } from '@cordon/policy'
+import { type CanonicalPath, CordonError, lookAt, show } from '@cordon/policy'
 import { reason } from '../small-files.ts'
 import { isTrustedUser } from './owners.ts'
 import { type Surroundings } from './surroundings.ts'
-import { lookAt } from './trail.ts'
 
 /** What marks a workspace (SPEC, "Words"). */
 export const MARKER = '.cordon'

@@ -1,9 +1,9 @@
 import { join } from 'node:path'
-import { below, type CanonicalPath } from '@cordon/policy'
+import { below, type CanonicalPath, lookAt } from '@cordon/policy'
 import { upwards } from './find-root.ts'
 import { strangerIn } from './owners.ts'
 import { type Surroundings } from './surroundings.ts'
-import { lookAt, trailOf } from './trail.ts'
+import { trailOf } from './trail.ts'
 
 /**
  * SPEC, "Words": the git repositories around a directory that nobody marked, the nearest first. Never the home, nor what is

@@ -1,6 +1,6 @@
-import { lstatSync, readlinkSync, type Stats } from 'node:fs'
+import { readlinkSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { MOST_HOPS } from '@cordon/policy'
+import { lookAt, MOST_HOPS } from '@cordon/policy'
 
 /** A name that has to stay what it is, or a guarded path would lead elsewhere. Its parents are no links. */
 export interface Step {
@@ -11,6 +11,7 @@ export interface Step {
 /**
  * Every link on the way from a real directory to a name below it, and last what the name stands for. What is not there is put
  * into `absent`, and what is in there is not looked at again: for who asks for many names at once, several in one directory.
+ * Throws `ClosedError` where it cannot be known.
  */
 export const trailOf = (dir: string, name: string, absent?: Set<string>): readonly Step[] =>
   walk(dir, name.split('/'), { left: MOST_HOPS, absent })
@@ -60,12 +61,3 @@ function walk(dir: string, names: readonly string[], links: Looking): readonly S
 /** `resolve` for one name that is no `..`; a hundred calls of that are a part of every start. */
 const below = (dir: string, name: string): string =>
   name === '' || name === '.' ? dir : dir === '/' ? `/${name}` : `${dir}/${name}`
-
-/** What may not be looked at is not there for what we start either. */
-export function lookAt(path: string): Stats | undefined {
-  try {
-    return lstatSync(path, { throwIfNoEntry: false })
-  } catch {
-    return undefined
-  }
-}

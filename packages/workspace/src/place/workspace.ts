@@ -1,6 +1,6 @@
 import { existsSync, statSync, writeFileSync } from 'node:fs'
 import { chmod, mkdir } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { replaceDurably, syncDirectory } from '@cordon/files'
 import { type CanonicalPath, CordonError } from '@cordon/policy'
@@ -161,15 +161,22 @@ const KEPT = ['workspace.json', 'approvals.json', 'config.toml']
  * be kept it is said every time.
  */
 export function isNews(what: string, root: CanonicalPath, around: Surroundings): boolean {
-  const said = join(placesOf(around), '.said')
+  const note = noteOf(what, root, around)
   try {
-    makePrivateDirectory(said)
-    writeFileSync(join(said, `${what}-${idOfPath(root)}`), `${root}\n`, { mode: 0o600, flag: 'wx' })
+    makePrivateDirectory(dirname(note))
+    writeFileSync(note, `${root}\n`, { mode: 0o600, flag: 'wx' })
     return true
   } catch (error) {
     return errorCode(error) !== 'EEXIST'
   }
 }
+
+/** Whether it was, without a change. */
+export const wasNoted = (what: string, root: CanonicalPath, around: Surroundings): boolean =>
+  existsSync(noteOf(what, root, around))
+
+const noteOf = (what: string, root: CanonicalPath, around: Surroundings): string =>
+  join(placesOf(around), '.said', `${what}-${idOfPath(root)}`)
 
 /** Of a directory without a workspace: the marks above it. */
 export const marksThatDoNotCount = (dir: string, around: Surroundings): readonly CanonicalPath[] =>

@@ -163,6 +163,20 @@ test('what a killed call had staged is gone with the next one that is told of it
   expect(names('d')).toEqual([temp(alive.slice(-16)), 'a', 'c'])
 })
 
+test('decision 0495: beside a directory that became a link since, nothing is swept where it leads', async () => {
+  const workspace = new Workspace({ 'd/a': 'old', 'secret/a': 'old', c: 'x' })
+  const dead = 'a'.repeat(28)
+  const open = { [dead]: KEYS.first }
+  const bait = `secret/.cordon-tmp-${dead.slice(-16)}-1-1-${'0'.repeat(16)}`
+  writeFileSync(workspace.path(bait), 'bait')
+  leaveJournal(workspace, { entries: [entry('d/a', 'old', 'new')] }, { own: dead, open })
+  rmSync(workspace.path('d'), { recursive: true })
+  symlinkSync('secret', workspace.path('d'))
+  await workspace.run('fs_modify_file', edit('c'), { options: { journal_keys: { open } } })
+  expect([content(workspace, bait), content(workspace, 'secret/a')]).toEqual(['bait', 'old'])
+  expect(existsSync(workspace.path(NAME))).toBe(false)
+})
+
 test('a journal that came with a repository or from another tool is not believed', async () => {
   const workspace = new Workspace({ a: 'old', b: 'x', c: 'x' })
   const ignored = `${NAME} was ignored: no change that this call knows of made it.`

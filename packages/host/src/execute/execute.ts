@@ -14,6 +14,8 @@ import type { StopSignal } from '@cordon/sandbox'
 import {
   describeRecovery,
   parseArguments,
+  type Placed,
+  placesOf,
   recoverModifications,
   removeStaged,
   type ShownPath,
@@ -148,6 +150,7 @@ async function runOnce(call: ToolCall, world: ToolWorld, input: Input): Promise<
   const { root, home, env, sandbox, unfinished } = world
   const told = contextOf(call, world)
   const keys = keysFor(call, world, input)
+  const placed = keys?.own === undefined ? [] : placesOf(told, pathsOf(call, input))
   const { value: context, text: saidOfPolicy } = written(told)
   const data = { context, tool: calledTool(call, world, input, keys) }
   const request: ProcessRequest = {
@@ -172,20 +175,19 @@ async function runOnce(call: ToolCall, world: ToolWorld, input: Input): Promise<
   const ran = (await world.workers?.run(tool, request)) ?? (await runProcess(request))
   const { closed, ...reply } = ran.reply
   if (!keys) return { ...ran, reply }
-  const paths = touchedBy(tool.name, input.arguments).map(({ path }) => path)
-  return { ...ran, reply: await settled({ reply, closed, paths }, keys, call, world) }
+  return { ...ran, reply: await settled({ reply, closed, placed }, keys, call, world) }
 }
 
 /** A key is made, and kept, only for a call that can need a journal: one that names several files. */
-function keysFor(
-  { tool, action = 'run' }: ToolCall,
-  { journalKeys }: ToolWorld,
-  input: Input,
-): ToldKeys | undefined {
+function keysFor(call: ToolCall, { journalKeys }: ToolWorld, input: Input): ToldKeys | undefined {
+  const { tool, action = 'run' } = call
   if (!hasJournal(tool) || action !== 'run') return undefined
-  const paths = new Set(touchedBy(tool.name, input.arguments).map(({ path }) => path))
-  return journalKeys?.begin(paths.size > 1 ? 'own' : 'none')
+  return journalKeys?.begin(pathsOf(call, input).length > 1 ? 'own' : 'none')
 }
+
+const pathsOf = ({ tool }: ToolCall, input: Input): readonly string[] => [
+  ...new Set(touchedBy(tool.name, input.arguments).map(({ path }) => path)),
+]
 
 /** Of our own tools only `unix_utils` starts programs that are not ours; the others connect to nothing. */
 const connects = ({ shipped, name }: LocalTool, { net }: AccessPolicy): boolean =>
@@ -197,8 +199,8 @@ interface Ended {
   readonly reply: ToolReply
   /** Undefined: it was ended before it could say. */
   readonly closed: readonly string[] | undefined
-  /** What it was to change. */
-  readonly paths: readonly string[]
+  /** What it was to change, and where that was before it ran. */
+  readonly placed: readonly Placed[]
 }
 
 /**
@@ -206,7 +208,7 @@ interface Ended {
  * its key opens, and the key goes too (decision 0446).
  */
 async function settled(
-  { reply, closed = [], paths }: Ended,
+  { reply, closed = [], placed }: Ended,
   { own, open, left }: ToldKeys,
   call: ToolCall,
   world: ToolWorld,
@@ -220,7 +222,7 @@ async function settled(
   const context = contextOf(call, world)
   const said = await recoverModifications(context, only, 0).then(
     (recovery) => {
-      removeStaged(context, own, paths)
+      removeStaged(context, own, placed)
       forget([own])
       return describeRecovery(recovery, 'The change')
     },

@@ -200,6 +200,26 @@ test('a call that is ended before it decides leaves nothing, neither a key nor w
   expect(openKeys()).toEqual([])
 })
 
+test('decision 0495: a directory that became a link while the call ran leads no sweep to another one', async () => {
+  const paths = ['a/f', ...Array.from({ length: 200 }, (_, i) => `z/f${i}`)]
+  put(paths, 'old')
+  const stop = new AbortController()
+  const call = modify(edit(paths, 'old', 'new'), stop.signal)
+  const stagedIn = (dir: string): readonly string[] =>
+    readdirSync(at(dir)).filter((name) => name.startsWith('.cordon-tmp'))
+  while (stagedIn('a').length === 0) await turn()
+  const [name] = stagedIn('a')
+  // As a program that may write `a`, and the next command, which may swap it.
+  put([`secret/${name}`], 'bait')
+  renameSync(at('a'), at('b'))
+  symlinkSync('secret', at('a'))
+  stop.abort()
+  expect((await call).reply.type).toBe('error')
+  expect(stagedIn('secret')).toEqual([name])
+  expect(stagedIn('z')).toEqual([])
+  expect(openKeys()).toEqual([])
+})
+
 test('a key of a host that was killed is gone after the next call, also without a journal', async () => {
   const { own } = world.journalKeys.begin('own')
   const key = readFileSync(join(local, 'journal-keys', own!), 'latin1').split('\n')[0]

@@ -6,11 +6,15 @@ import { type Access } from '../access.ts'
 import { type Anchors } from '../anchors.ts'
 import { type Keys } from './keys.ts'
 
-/** One file of a change: enough to go on with it and to take it back. */
-export interface JournalEntry {
+/** A path that a call was to change, as the caller wrote it, and where it led then. */
+export interface Placed {
   readonly path: string
-  /** Where that led when the change was decided: by a link that was put there since, no other file is changed. */
+  /** By a link that was put there since, no other file is changed, and none beside it removed. */
   readonly at: Pick<Location, 'anchor' | 'inside'>
+}
+
+/** One file of a change: enough to go on with it and to take it back. */
+export interface JournalEntry extends Placed {
   readonly old: Buffer
   readonly new: Buffer
 }

@@ -1,6 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { FileError } from '@cordon/files'
-import { type Context, CordonError, type RelPath, ROOT, showWhole, splitEntry } from '@cordon/policy'
+import {
+  type Context,
+  CordonError,
+  type Location,
+  type RelPath,
+  ROOT,
+  showWhole,
+  splitEntry,
+} from '@cordon/policy'
 import { Access } from '../access.ts'
 import { Anchors } from '../anchors.ts'
 import { count } from '../content.ts'
@@ -12,6 +20,7 @@ import {
   journalPlace,
   openJournal,
   type OpenedJournal,
+  type Placed,
 } from './journal.ts'
 import { callsOf, Keys } from './keys.ts'
 
@@ -46,31 +55,59 @@ export async function recoverModifications(
   return await recover(new Access(context), anchors, new Keys(told), patience)
 }
 
-/** SPEC 6.4: removes what a call that is over had written beside the files that it was to change. */
-export function removeStaged(context: Context, key: string, paths: readonly string[]): void {
-  using anchors = new Anchors()
-  sweepBeside(paths, callsOf([key]), new Access(context), anchors)
+/**
+ * Where the paths of a call lead now, of those that it may change: for who removes, when the call is over, what it has staged
+ * there. Asked only then, a directory that became a link meanwhile would lead elsewhere (decision 0495).
+ */
+export function placesOf(context: Context, paths: readonly string[]): readonly Placed[] {
+  return placedNow(paths, new Access(context))
 }
 
-/** Each directory once: to list one costs. */
+export const placedNow = (paths: readonly string[], access: Access): readonly Placed[] =>
+  paths.flatMap((path) => {
+    const { anchor, inside } = orNothing(() => access.locate(path, 'update')) ?? {}
+    return anchor === undefined || inside === undefined ? [] : [{ path, at: { anchor, inside } }]
+  })
+
+/** SPEC 6.4: removes what a call that is over had written beside the files that it was to change. */
+export function removeStaged(context: Context, key: string, placed: readonly Placed[]): void {
+  using anchors = new Anchors()
+  sweepBeside(placed, callsOf([key]), new Access(context), anchors)
+}
+
+/** Each directory once: to list one costs. What leads elsewhere by now, or nowhere, is left to the next write there. */
 export function sweepBeside(
-  paths: readonly string[],
+  placed: readonly Placed[],
   ended: ReadonlySet<string>,
   access: Access,
   anchors: Anchors,
 ): void {
   const swept = new Set<string>()
-  for (const path of paths) {
-    try {
-      const location = access.locate(path, 'update')
+  for (const each of placed)
+    orNothing(() => {
+      const location = whereDecided(each, access)
+      if (!location) return
       const directory = splitEntry(location.inside)?.parent ?? location.inside
       const name = `${location.anchor}\0${directory}`
-      if (swept.has(name)) continue
+      if (swept.has(name)) return
       swept.add(name)
       anchors.of(location).sweepTemps(directory, ended)
-    } catch (error) {
-      if (!(error instanceof CordonError)) throw error // nothing was written beside what cannot be reached
-    }
+    })
+}
+
+/** Where the path leads, if that is still where it led. Throws where this policy does not let it be changed any more. */
+function whereDecided({ path, at }: Placed, access: Access): Location | undefined {
+  const location = access.locate(path, 'update')
+  return location.anchor === at.anchor && location.inside === at.inside ? location : undefined
+}
+
+/** Nothing is written, nor was, where a path does not lead. */
+function orNothing<T>(act: () => T): T | undefined {
+  try {
+    return act()
+  } catch (error) {
+    if (error instanceof CordonError) return undefined
+    throw error
   }
 }
 
@@ -95,8 +132,7 @@ export async function recover(
       if (complete(access, anchors, journal, entry)) done[journal.direction]++
       else leftAlone.push(entry.path)
     }
-    const paths = journal.entries.map(({ path }) => path)
-    sweepBeside(paths, callsOf([journal.key]), access, anchors)
+    sweepBeside(journal.entries, callsOf([journal.key]), access, anchors)
     removeJournal(place, journal.id, keys)
     keys.close(journal.key)
   }
@@ -130,14 +166,9 @@ function placesToLook(access: Access): RelPath[] {
   return [...paths].filter((path) => access.governing(path)?.grants.has('update')).slice(0, MOST_PLACES)
 }
 
-function openPlace(access: Access, anchors: Anchors, rulePath: RelPath): JournalPlace | undefined {
-  try {
-    return journalPlace(access, anchors, rulePath)
-  } catch (error) {
-    if (error instanceof CordonError) return undefined // not there, or not where the rule says: nothing was changed in it
-    throw error
-  }
-}
+/** Undefined: it is not there, or not where the rule says. Then nothing was changed in it. */
+const openPlace = (access: Access, anchors: Anchors, rulePath: RelPath): JournalPlace | undefined =>
+  orNothing(() => journalPlace(access, anchors, rulePath))
 
 /** The journal there, once its writer is done with it or gone. Undefined when there is none. */
 async function abandonedJournal(
@@ -182,9 +213,9 @@ const NO_JOURNAL: ReadonlySet<string> = new Set<FileError['code']>([
 function complete(access: Access, anchors: Anchors, { direction }: Journal, entry: JournalEntry): boolean {
   const [from, to] = direction === 'forward' ? [entry.old, entry.new] : [entry.new, entry.old]
   try {
-    const location = access.locate(entry.path, 'update')
-    const { anchor: top, inside } = location
-    if (top !== entry.at.anchor || inside !== entry.at.inside) return false
+    const location = whereDecided(entry, access)
+    if (!location) return false
+    const { inside } = location
     const anchor = anchors.of(location)
     using file = anchor.open(inside)
     const content = file.readAll(JOURNAL_LIMIT)

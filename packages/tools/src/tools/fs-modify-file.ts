@@ -10,7 +10,7 @@ import { DESCRIPTIONS } from '../descriptions.ts'
 import { type Change, commitChanges, JournalTaken } from '../modify/commit.ts'
 import { editsOf, type FileEdit, MODIFY_PARAMETERS } from '../modify/edits.ts'
 import { Keys } from '../modify/keys.ts'
-import { describeRecovery, recover, sweepBeside } from '../modify/recover.ts'
+import { describeRecovery, placedNow, recover, sweepBeside } from '../modify/recover.ts'
 import { type Tool, type ToolIo, type ToolResult } from '../protocol.ts'
 import { reportError, ToolError } from '../report.ts'
 import { type Seen } from '../seen.ts'
@@ -48,7 +48,8 @@ async function modify(
 ): Promise<ToolResult> {
   const notes: string[] = []
   const paths = edits.map(({ path }) => path)
-  if (keys.ended.size > 0) sweepBeside(paths, keys.ended, access, anchors)
+  // In the directories that this call changes itself.
+  if (keys.ended.size > 0) sweepBeside(placedNow(paths, access), keys.ended, access, anchors)
   for (let attempt = 1; ; attempt++) {
     const recovery = await recover(access, anchors, keys)
     const unknown = recovery.unknown.map(show)

@@ -71,7 +71,7 @@ function lookAt({ base, path, guard }: WatchedPath): DeniedPath | string | undef
   let dir: number | undefined
   let at = base
   try {
-    dir = openSync(base, DIRECTORY)
+    dir = openAll(base)
     for (const [i, name] of names.entries()) {
       const here: number = dir
       const held = `/proc/self/fd/${here}`
@@ -99,6 +99,23 @@ function lookAt({ base, path, guard }: WatchedPath): DeniedPath | string | undef
 /** Linux; Node has no name for it. A directory is held also when its mode lets nobody read it. */
 const O_PATH = 0o10000000
 const DIRECTORY = O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW
+
+/**
+ * A canonical path, from `/`. It was one when the plan was made, perhaps of a command that was killed long ago: a link on it was
+ * put there since, and leads to somebody else's files (decision 0495).
+ */
+function openAll(path: string): number {
+  let dir = openSync('/', DIRECTORY)
+  for (const name of path.split('/').filter(Boolean)) {
+    const above = dir
+    try {
+      dir = openSync(`/proc/self/fd/${above}/${name}`, DIRECTORY)
+    } finally {
+      closeSync(above)
+    }
+  }
+  return dir
+}
 
 /** Whoever made something in a directory of ours may have taken the owner's rights from it: they come back for a moment. */
 function reaching<T>(dir: number, act: () => T): T {

@@ -1,8 +1,19 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, rmSync, symlinkSync } from 'node:fs'
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, describe, expect, test } from 'vitest'
+import { lookForNew } from '@cordon/sandbox'
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
 import { give, IDENTITIES, makeWorld, removeWorlds, run } from './confine.ts'
 
 afterAll(removeWorlds)
@@ -60,3 +71,23 @@ describe.each(IDENTITIES)('as $name', (who) => {
 
 const isDirectory = (dir: string, name: string): boolean =>
   readdirSync(dir, { withFileTypes: true }).some((entry) => entry.name === name && entry.isDirectory())
+
+test('decision 0495: a link above the place that denied paths lie in leads nobody to files elsewhere', () => {
+  const dir = realpathSync(mkdtempSync(join(tmpdir(), 'cordon-above-')))
+  onTestFinished(() => rmSync(dir, { recursive: true }))
+  for (const each of ['w/project', 'victim/project']) mkdirSync(join(dir, each), { recursive: true })
+  const base = join(dir, 'w/project')
+  const watched = [{ base, path: join(base, 'secret'), guard: 'moved-aside' as const }]
+  writeFileSync(join(dir, 'victim/project/secret'), 'MINE')
+  renameSync(join(dir, 'w'), join(dir, 'away'))
+  symlinkSync('victim', join(dir, 'w'))
+  expect(lookForNew(watched)).toEqual({ createdDenied: [], appeared: [] })
+  expect(readdirSync(join(dir, 'victim/project'))).toEqual(['secret'])
+  // What lies there itself is still moved.
+  rmSync(join(dir, 'w'))
+  renameSync(join(dir, 'away'), join(dir, 'w'))
+  writeFileSync(join(base, 'secret'), 'made')
+  expect(lookForNew(watched).createdDenied).toEqual([
+    { path: join(base, 'secret'), movedTo: join(base, 'secret.denied-by-cordon-1') },
+  ])
+})

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, lstatSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { CACHE, CORDON, cordon, type Ended, type Setting, temporary, trust } from './harness/cordon.ts'
@@ -51,6 +51,117 @@ test('SPEC 1.3 a link that is deleted: the edit lets the link go, and nothing th
   expect(run(here, 'fs_delete_file', call)).toMatchObject({ code: 0, stdout: 'deleted lib/alias (link)' })
   expect(run(here, 'fs_delete_file', { path: 'src/a.txt' }).code).toBe(1)
 })
+
+const LINK =
+  'no rule is for a link alone, so this one is for its directory: it also grants delete on everything there that no other rule is for'
+
+/** Decision 0496, under narrow policies: the edit that is printed, pasted, is enough; `left` is refused as before. */
+const NARROW = [
+  {
+    name: 'a link in the root, where only src is read',
+    fs: '[{ path = "src", read = true }]',
+    call: ['fs_delete_file', 'delete', 'alias'],
+    edit: '+{ path = ".", delete = true }',
+    note: LINK,
+    left: ['fs_delete_file', 'delete', 'src/a.txt'],
+  },
+  {
+    name: 'a link in the root of what may be read',
+    fs: '[{ path = ".", read = true }]',
+    call: ['fs_delete_file', 'delete', 'dangling'],
+    edit: '+{ path = ".", read = true, delete = true }',
+    note: LINK,
+    left: ['fs_delete_file', 'delete', '.git/hooks/pre'],
+  },
+  {
+    name: 'a link below',
+    fs: '[{ path = ".", read = true }, { path = "docs", update = true }]',
+    call: ['fs_delete_file', 'delete', 'docs/deep/l'],
+    edit: '+{ path = "docs/deep", update = true, delete = true }',
+    note: LINK,
+    left: ['fs_delete_file', 'delete', 'docs/d.txt'],
+  },
+  {
+    name: 'one hook, of all rights',
+    fs: '[{ path = ".", read = true, write = true, execute = true }]',
+    call: ['fs_create_file', 'update', '.git/hooks/pre'],
+    edit: '+{ path = ".git/hooks/pre", read = true, update = true, execute = true }',
+    left: ['fs_create_file', 'create', '.git/hooks/other'],
+  },
+  {
+    name: 'a hook that is new',
+    fs: '[{ path = ".", read = true, write = true }]',
+    call: ['fs_create_file', 'create', '.git/hooks/new'],
+    edit: '+{ path = ".git/hooks/new", read = true, create = true }',
+    left: ['fs_create_file', 'update', '.git/hooks/pre'],
+  },
+  {
+    name: 'an agent’s settings, under a rule for its directory',
+    fs: '[{ path = ".claude", read = true, create = true, update = true }]',
+    call: ['fs_modify_file', 'update', '.claude/settings.json'],
+    edit: '+{ path = ".claude/settings.json", read = true, update = true }',
+    left: ['fs_modify_file', 'update', '.git/hooks/pre'],
+  },
+  {
+    name: 'a guarded file that is removed',
+    fs: '[{ path = ".", read = true, create = true, update = true, delete = true }]',
+    call: ['fs_delete_file', 'delete', '.claude/settings.json'],
+    edit: '+{ path = ".claude/settings.json", read = true, delete = true }',
+    left: ['fs_delete_file', 'delete', '.git/hooks/pre'],
+  },
+  {
+    name: 'a program that is not ours removes it only with all the rights that are around it',
+    fs: '[{ path = ".", read = true, write = true }]',
+    call: ['remover', 'delete', '.claude/settings.json'],
+    edit: '+{ path = ".claude/settings.json", read = true, create = true, update = true, delete = true }',
+    left: ['remover', 'delete', '.git/hooks/pre'],
+  },
+] as const
+
+const REMOVER = `[conversation.tools.remover]
+source = "local"
+command = ["rm", "--", "{{tool.arguments.path}}"]
+`
+
+test.each(NARROW)('SPEC 4.7, 4.10 the least edit: $name', ({ fs, call, edit, left, ...each }) => {
+  const [tool, capability, path] = call
+  const here = workspace(`${tool === 'remover' ? REMOVER : ''}${access(tool, fs)}`)
+  for (const [name, content] of [
+    ['.git/HEAD', 'ref: refs/heads/main\n'],
+    ['.git/hooks/pre', 'old\n'],
+    ['.claude/settings.json', 'old\n'],
+    ['docs/deep/f', 'old\n'],
+  ] as const) {
+    mkdirSync(dirname(join(here.cwd, name)), { recursive: true })
+    writeFileSync(join(here.cwd, name), content)
+  }
+  symlinkSync('src', join(here.cwd, 'alias'))
+  symlinkSync('nowhere', join(here.cwd, 'dangling'))
+  symlinkSync('../../src', join(here.cwd, 'docs/deep/l'))
+  const asked = why(here, ...call)
+  const command = `cordon config set conversation.tools.${tool}.access.fs '${edit}'`
+  expect(printed(asked)).toBe(command)
+  const notes = 'note' in each ? [each.note] : []
+  expect([...asked.stdout.matchAll(/^ {2}note: {4}(.*)$/gm)].map(([, note]) => note)).toEqual(notes)
+  expect(run(here, tool, argumentsOf(tool, path)).code).toBe(1)
+  paste(here, command)
+  expect(why(here, ...call).code).toBe(0)
+  expect(run(here, tool, argumentsOf(tool, path))).toMatchObject({ code: 0 })
+  if (capability === 'delete')
+    expect(lstatSync(join(here.cwd, path), { throwIfNoEntry: false })).toBeUndefined()
+  expect(why(here, tool, left[1], left[2]).code).toBe(1)
+})
+
+function argumentsOf(tool: string, path: string): object {
+  switch (tool) {
+    case 'fs_create_file':
+      return { path, content: 'new', overwrite: true }
+    case 'fs_modify_file':
+      return { edits: [{ path, old: 'old', new: 'new' }] }
+    default:
+      return { path }
+  }
+}
 
 test('SPEC 1.3 an absolute path is refused by the tool, and why says how to name it', () => {
   const here = workspace('')

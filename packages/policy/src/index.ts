@@ -64,6 +64,7 @@ export {
   envRuleAllowing,
   formatRule,
   fsRulesAllowing,
+  LINK_GOES_WITH,
   isDefaultFs,
   isReadOnlyMount,
   mountCommand,

@@ -21,30 +21,30 @@ export interface FsWish {
 
 /**
  * SPEC 4.7: the rules that would allow it, the one that grants least first. Rules inherit nothing (SPEC 1.1), so each
- * restates what the one it replaces there grants. One that names a guarded path overrides the guard (SPEC 4.10), and has
- * what lies around it, so that the file can be replaced as well. Which of them the rest of a configuration and the machine let
- * work is found out by trying.
+ * restates what the one it replaces there grants. Which of them the rest of a configuration and the machine let work is found
+ * out by trying.
  */
 export function fsRulesAllowing({ capability, target, isLink, rule, rules }: FsWish): readonly RuleData[] {
   const covering = rules.filter((each) => covers(each.path, target))
-  const written = covering.filter((each) => each.guard === undefined)
+  const around = deepest(covering.filter((each) => each.guard === undefined))
   // The guard takes back writing. What else is withheld there is withheld by what lies around it, and no reason to lift it.
-  const isGuarded = rule?.guard !== undefined && WRITING.includes(capability)
-  const mount = rule?.guard === undefined ? rule : deepest(written)
+  const guard = rule?.guard !== undefined && WRITING.includes(capability) ? rule : undefined
+  const mount = rule?.guard === undefined ? rule : around
   // Within a mount only a rule at the mount point itself rides on the approval that was given.
   if (mount?.external)
-    return isGuarded || mount.approvedTarget === undefined
+    return guard || mount.approvedTarget === undefined
       ? []
       : [ruleData(mount.path, [...mount.grants, capability], mount)]
-  if (isGuarded)
-    return [ruleData(rule.path, [...(deepest(written)?.grants ?? []), ...rule.grants, capability])]
-  // A rule on a link speaks of the link's target: it would grant that, and the link is refused as before.
-  return upwards(target, isLink ? 'directories' : 'all').flatMap((path) => {
+  // SPEC 4.10: what is guarded, or a part of it, is opened by its name, and by nothing above it (decision 0496).
+  const paths = guard ? upwards(target).filter((path) => covers(guard.path, path)) : upwards(target)
+  // A rule on a link speaks of the link's target: it would grant that, and the link is refused as before (decision 0496).
+  const named = isLink ? paths.filter((path) => path !== target) : paths
+  return named.flatMap((path) => {
     const there = path === target ? rule : deepest(covering.filter((each) => covers(each.path, path)))
-    const least = new Set([...(there?.grants ?? []), capability])
-    return LARGER.map((more) => new Set([...least, ...more]))
-      .filter((grants, i) => i === 0 || grants.size > least.size)
-      .map((grants) => ruleData(path, grants))
+    const least = [...(there?.grants ?? []), capability]
+    // Programs replace files by renaming others. Within what is guarded that takes the rights of what lies around it.
+    const larger = guard && around ? [...LARGER, [...around.grants]] : LARGER
+    return bySize(larger.map((more) => new Set([...least, ...more]))).map((grants) => ruleData(path, grants))
   })
 }
 
@@ -52,6 +52,15 @@ const WRITING: readonly Capability[] = ['create', 'update', 'delete']
 
 /** Where nothing of a wider rule can be withheld but all writing or everything, the least that works is more than was asked for. */
 const LARGER: readonly (readonly Capability[])[] = [[], ['read'], ['read', ...WRITING]]
+
+/** Each once. */
+const bySize = (sets: readonly ReadonlySet<Capability>[]): readonly ReadonlySet<Capability>[] =>
+  sets
+    .filter((set, i) => !sets.slice(0, i).some((each) => isSame(each, set)))
+    .toSorted((a, b) => a.size - b.size)
+
+const isSame = (a: ReadonlySet<Capability>, b: ReadonlySet<Capability>): boolean =>
+  a.size === b.size && [...a].every((each) => b.has(each))
 
 /** All of them cover one path, so the longest is the most specific; on equal specificity the last wins (SPEC 1.1). */
 const deepest = (covering: readonly FsRule[]): FsRule | undefined =>
@@ -65,12 +74,11 @@ const depth = (path: string): number => (path === ROOT ? 0 : path.split('/').len
 const covers = (path: string, target: string): boolean =>
   path === ROOT || path === target || target.startsWith(`${path}/`)
 
-/** The path and every directory above it, the root last; or only those directories. */
-function upwards(path: string, which: 'all' | 'directories' = 'all'): readonly string[] {
+/** The path and every directory above it, the root last. */
+function upwards(path: string): readonly string[] {
   if (path === ROOT) return [path]
   const slash = path.lastIndexOf('/')
-  const above = upwards(slash < 0 ? ROOT : path.slice(0, slash))
-  return which === 'all' ? [path, ...above] : above
+  return [path, ...upwards(slash < 0 ? ROOT : path.slice(0, slash))]
 }
 
 const ruleData = (
@@ -190,6 +198,10 @@ export const isReadOnlyMount = ({ external, approvedTarget, grants }: FsRule): b
 /** The access of a tool, which may not know its own name. */
 export const toolKey = (tool: string | undefined, axis: 'fs' | 'net' | 'env'): string =>
   `conversation.tools.${tool === undefined ? 'TOOL' : /^[\w-]+$/.test(tool) ? tool : tomlString(tool)}.access.${axis}`
+
+/** SPEC 1.3, decision 0496: what is to be known of an edit that lets a link go, in words: it is for the directory that holds it. */
+export const LINK_GOES_WITH =
+  'no rule is for a link alone, so this one is for its directory: it also grants delete on everything there that no other rule is for'
 
 /** The lines of a denial (SPEC 1.4). */
 export const allowLines = (tool: string | undefined, edit: Edit): readonly string[] => [

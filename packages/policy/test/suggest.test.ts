@@ -31,17 +31,44 @@ test('SPEC 4.7 the least first, each with what the rule that it replaces there g
   ])
 })
 
-test('SPEC 4.10 the guard is lifted for all that is guarded, with what lies around it', () => {
+test('SPEC 4.10 the guard is lifted for what was asked about before all that is guarded, and for one right before others', () => {
+  const all = rules(
+    { path: '.', read: true, write: true, execute: true },
+    { path: '.git/hooks', read: true, execute: true, guard: 'told' },
+  )
+  const ask = (capability: 'update' | 'read', target: string) =>
+    fsRulesAllowing({ capability, target, rule: all[1], rules: all })
+  const everything = { read: true, create: true, update: true, delete: true, execute: true }
+  expect(ask('update', '.git/hooks/pre')).toEqual(
+    ['.git/hooks/pre', '.git/hooks'].flatMap((path) => [
+      { path, read: true, update: true, execute: true },
+      { path, ...everything },
+    ]),
+  )
+})
+
+test('SPEC 4.10 what lies around what is guarded is tried as well, so that a file can be replaced', () => {
   const all = rules(
     { path: '.', read: true, write: true },
-    { path: 'a', read: true },
+    { path: 'a', read: true, update: true, delete: true },
     { path: 'a/.npmrc', read: true, guard: 'told' },
   )
   const ask = (capability: 'update' | 'execute') =>
     fsRulesAllowing({ capability, target: 'a/.npmrc', rule: all[2], rules: all })
-  expect(ask('update')).toEqual([{ path: 'a/.npmrc', read: true, update: true }])
+  expect(ask('update')).toEqual([
+    { path: 'a/.npmrc', read: true, update: true },
+    { path: 'a/.npmrc', read: true, update: true, delete: true },
+    { path: 'a/.npmrc', read: true, create: true, update: true, delete: true },
+  ])
   // What is withheld around it is no reason to lift the guard.
   expect(ask('execute')[0]).toEqual({ path: 'a/.npmrc', read: true, execute: true })
+})
+
+test('SPEC 1.3 of a link that is removed, only a rule of a directory above it speaks', () => {
+  const all = rules({ path: '.', read: true }, { path: 'd', execute: true })
+  const wish = { capability: 'delete', target: 'd/l', isLink: true, rule: all[1], rules: all } as const
+  expect(fsRulesAllowing(wish)[0]).toEqual({ path: 'd', delete: true, execute: true })
+  expect(new Set(fsRulesAllowing(wish).map(({ path }) => path))).toEqual(new Set(['d', '.']))
 })
 
 test('SPEC 3.2 in a mount only the mount point itself is approved; without approval no rule helps', () => {

@@ -74,6 +74,7 @@ test('SPEC 1.4 the edit for a link is about its directory: a rule for the link w
         '  granted: docs (delete)',
         '  to allow it:',
         `    cordon config set conversation.tools.fs_delete_file.access.fs '+{ path = ".", delete = true }'`,
+        '    (no rule is for a link alone, so this one is for its directory: it also grants delete on everything there that no other rule is for)',
       ].join('\n'),
       { capability: 'delete', target: 'alias' },
     ),

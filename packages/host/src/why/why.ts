@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { type Config, mergeSources, type Source } from '@cordon/config'
 import { kindOf } from '@cordon/files'
-import { CordonError, guardedName, type Meant, meantBy, show } from '@cordon/policy'
+import { CordonError, guardedName, LINK_GOES_WITH, type Meant, meantBy, show } from '@cordon/policy'
 import { type KernelReport, linksOnTheWay, type Plan, probeKernel } from '@cordon/sandbox'
 import { whyNotReplaced } from '@cordon/tools'
 import { asksItself, holdsItself, onlyReads } from '../compile/boundary.ts'
@@ -90,7 +90,12 @@ export function why(
   return {
     ...told,
     subject: label,
-    notes: [...more, ...guardNotes(told, project), ...(override ? overrideNotes(override) : [])],
+    notes: [
+      ...more,
+      ...guardNotes(told, project),
+      ...(fix && told.isLink ? [LINK_GOES_WITH] : []),
+      ...(override ? overrideNotes(override) : []),
+    ],
     fix,
   }
 }

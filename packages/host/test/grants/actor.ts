@@ -1,14 +1,18 @@
 import { existsSync, lstatSync, type Stats, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { inspect, isDeepStrictEqual } from 'node:util'
 import {
   type AccessPolicy,
+  below,
   CAPABILITIES,
   type Capability,
   Context,
   CordonError,
   formatRule,
+  FsIndex,
+  parseRelPath,
   ROOT,
+  type RuleData,
 } from '@cordon/policy'
 import { setValue } from '@cordon/config'
 import { runTool, type ToolFailure, type ToolResult } from '@cordon/tools'
@@ -22,7 +26,6 @@ import type { MountView } from '../../src/mount/list.ts'
 import type { Policies } from '../../src/policies.ts'
 import type { Project } from '../../src/project.ts'
 import { changeSetting } from '../../src/settings.ts'
-import type { Subject } from '../../src/compile/subject.ts'
 import { type Edit, editsFor } from '../../src/why/fix.ts'
 import { parseQuestion } from '../../src/why/question.ts'
 import { why, type Why } from '../../src/why/why.ts'
@@ -272,8 +275,7 @@ async function repair(
     if (!denied) break
     const edit = denied.fix ?? mountEdit(denied)
     if (!edit) return false
-    if (each.paths.length === 1 && denied.fix)
-      await tryLess(place, each, denied, subjectOf(compiled.policies, each.tool)[0])
+    if (each.paths.length === 1 && denied.fix) await tryLess(place, each, denied, compiled)
     await changeSetting(place.options, edit)
     compiled = await place.compile(each.tool)
     answers = ask(place, compiled, each)
@@ -302,16 +304,24 @@ function mountEdit({ command = '' }: Why): Edit | undefined {
   return { key: `conversation.tools.${tool}.access.fs`, value: `+${formatRule(rule)}`, layer: 'workspace' }
 }
 
-/** No smaller one of the edits that could have been suggested makes the call succeed. */
-async function tryLess(place: GrantsPlace, each: GrantsCase, denied: Why, subject: Subject): Promise<void> {
+/** No smaller one of the edits that could have been suggested makes the call succeed, nor any that grants one step less. */
+async function tryLess(
+  place: GrantsPlace,
+  each: GrantsCase,
+  denied: Why,
+  { project, policies }: Compiled,
+): Promise<void> {
   const before = place.config
+  const [subject, policy] = subjectOf(policies, each.tool)
   const all = editsFor(denied, subject).filter(({ layer }) => layer === 'workspace')
   const smaller = all.slice(
     0,
     all.findIndex(({ value }) => value === denied.fix?.value),
   )
-  for (const edit of smaller) {
-    place.configure(setValue(before, edit.key, edit.value))
+  const lesser = oneStepLess(denied, policy, project).map((rule) => `+${formatRule(rule)}`)
+  const values = new Set([...smaller.map(({ value }) => value), ...lesser])
+  for (const value of values) {
+    place.configure(setValue(before, denied.fix!.key, value))
     const compiled = await compileOrNothing(place, each)
     // What the tool alone refuses, the kernel does not allow either.
     const isEnough =
@@ -320,10 +330,47 @@ async function tryLess(place: GrantsPlace, each: GrantsCase, denied: Why, subjec
       (await confined(place, each, compiled)).ok
     place.reset()
     if (isEnough)
-      throw new Error(`${edit.value} is enough for ${said(denied)}, and ${denied.fix?.value} was suggested`)
+      throw new Error(`${value} is enough for ${said(denied)}, and ${denied.fix?.value} was suggested`)
   }
-  if (smaller.length > 0) place.configure(before)
+  if (values.size > 0) place.configure(before)
 }
+
+/**
+ * Whoever would suggest them: the rule of the edit without one of the rights that it adds, and rules for what lies below its path,
+ * on the way to the target, with what is granted there and the one right that was asked for.
+ */
+function oneStepLess(
+  { fix, canonical, question }: Why,
+  { fs }: AccessPolicy,
+  { root }: Project,
+): readonly RuleData[] {
+  const [, path] = /path = "([^"]*)"/.exec(fix?.value ?? '') ?? []
+  if (path === undefined || canonical === undefined || question.axis !== 'fs') return []
+  const index = new FsIndex(fs, root.foldCase)
+  const there = (at: string): readonly Capability[] => [...(index.governing(parseRelPath(at))?.grants ?? [])]
+  const isExternal = fix?.value.includes('external = true') ?? false
+  const granted = CAPABILITIES.filter((name) => fix?.value.includes(` ${name} = true`))
+  const isOnTheWay = below(path, canonical) !== undefined
+  const added = granted.filter((name) => !there(isOnTheWay ? path : canonical).includes(name))
+  const fewer = added
+    .filter((name) => name !== question.capability)
+    .map((without) => granted.filter((name) => name !== without))
+  const narrower = isExternal || !isOnTheWay ? [] : upTo(canonical, path)
+  return [
+    ...fewer.map((grants) => ruleOf(path, grants, isExternal)),
+    ...narrower.map((at) => ruleOf(at, [...new Set([...there(at), question.capability])], false)),
+  ]
+}
+
+/** The path and the directories above it that lie below the other one. */
+const upTo = (path: string, top: string): readonly string[] =>
+  path === top ? [] : [path, ...upTo(dirname(path), top)]
+
+const ruleOf = (path: string, grants: readonly Capability[], external: boolean): RuleData => ({
+  path,
+  ...(external ? { external } : {}),
+  ...Object.fromEntries(grants.map((name) => [name, true])),
+})
 
 /** LIMITS.metadata: what the kernel alone withholds, `touch` of a file that is there does not need. */
 const isOnlyTimes = ({ tool, arguments: { util } }: GrantsCase, answers: readonly Why[]): boolean =>

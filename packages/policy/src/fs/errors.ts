@@ -3,6 +3,7 @@ import { CordonError } from '../errors.ts'
 import { type Capability, type FsRule } from '../rules.ts'
 import {
   allowLines,
+  LINK_GOES_WITH,
   editFor,
   fsRulesAllowing,
   isDefaultFs,
@@ -151,7 +152,8 @@ function toAllow({ capability, target, rule, grants, tool, isLink }: FsDenial): 
   const [narrowest] = fsRulesAllowing({ capability, target, isLink, rule, rules: grants })
   if (!narrowest) return 'no rule can'
   const before = isDefaultFs(grants) ? 'default' : 'rules'
-  return allowLines(tool, editFor(toolKey(tool, 'fs'), narrowest, before))
+  const lines = allowLines(tool, editFor(toolKey(tool, 'fs'), narrowest, before))
+  return isLink ? [...lines, `(${LINK_GOES_WITH})`] : lines
 }
 
 const WRITING: ReadonlySet<Capability> = new Set(['create', 'update', 'delete'])

@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, readFileSync } from 'node:fs'
+import { chmodSync, existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { GatewayClient, smallPlace, UNATTENDED } from './harness/gateway.ts'
@@ -31,6 +31,7 @@ test('mcp doctor says how far a server came, and what would let it work', () => 
   const { code, stdout } = place.cordon(['mcp', 'doctor'], { env: VARIABLES })
   expect(stdout).toBe(`MCP server needy
   failed  start and initialize: ended with exit code 1 before it was initialised
+  what the sandbox withholds is the likely cause
   hint: the variable NEEDY_TOKEN is set on the host, and not granted
   it had said:
     │ Error: NEEDY_TOKEN is required
@@ -90,6 +91,52 @@ test('in the report of mcp doctor no server speaks as Cordon, nor hides anything
   expect(stdout).toContain('failed  start and initialize: could not be initialised: ')
   expect(stdout + stderr).not.toContain('the sandbox')
   for (const control of ['\u001b', '\u0007']) expect(stdout).not.toContain(control)
+})
+
+/** It lists its tools once; started again, for a call, it dies, or it never answers its list. */
+const ONCE = `
+import { existsSync, writeFileSync } from 'node:fs'
+import { createInterface } from 'node:readline'
+for (let i = 0; i < 30; i++) console.error('line ' + i)
+if (existsSync('listed')) process.exit(7)
+const say = (id, result) => console.log(JSON.stringify({ jsonrpc: '2.0', id, result }))
+for await (const line of createInterface(process.stdin)) {
+  const { id, method, params } = JSON.parse(line)
+  if (method === 'initialize')
+    say(id, {
+      protocolVersion: params.protocolVersion,
+      capabilities: { tools: {} },
+      serverInfo: { name: 'once', version: '1' },
+    })
+  if (method !== 'tools/list' || process.argv[2] === 'mute') continue
+  writeFileSync('listed', '')
+  say(id, { tools: [{ name: 'e', inputSchema: { type: 'object' } }] })
+}
+`
+
+test('SPEC 5.4: mcp doctor says what the process died of that was started for the call, with all of its last lines', () => {
+  const place = smallPlace()
+  place.write('once.mjs', ONCE)
+  const declare = (words: string, more: string): void =>
+    place.config(
+      `[providers.mcp.once]\ncommand = ${JSON.stringify(PROGRAM.node)}\narguments = ["once.mjs"${words}]\n${more}\n`,
+    )
+  declare('', 'stateful = false')
+  const lines = Array.from({ length: 30 }, (_, i) => `    │ line ${i}\n`).join('')
+  expect(place.cordon(['mcp', 'doctor', 'once', '--call', 'e']).stdout).toBe(`MCP server once
+  ok  start and initialize: once 1
+  ok  tools/list: 1 tool
+  failed  call: ended with exit code 7 before it was initialised
+  what the sandbox withholds is the likely cause
+  it had said:
+${lines}`)
+  rmSync(join(place.root, 'listed'))
+  declare(', "mute"', 'startup_timeout_secs = 2')
+  expect(place.cordon(['mcp', 'doctor', 'once']).stdout).toBe(`MCP server once
+  ok  start and initialize: once 1
+  failed  tools/list: did not list its tools within 2 s (startup_timeout_secs)
+  it had said:
+${lines}`)
 })
 
 test('mcp doctor names the rule that a program of the workspace needs to be started', () => {

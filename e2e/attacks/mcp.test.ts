@@ -125,7 +125,7 @@ describe('SPEC 5: a hostile MCP server', () => {
       content: [
         {
           type: 'text',
-          text: 'MCP server floods-stdout was ended: it prints to standard output what is no message',
+          text: 'MCP server floods-stdout was ended during a call of floods-stdout_act: it prints to standard output what is no message',
         },
       ],
     })
@@ -134,7 +134,7 @@ describe('SPEC 5: a hostile MCP server', () => {
 
   test('that sends 100 MB is ended', async () => {
     expect(await gateway.text('huge-message_act')).toBe(
-      'MCP server huge-message was ended: it sent a message of more than 10 MiB',
+      'MCP server huge-message was ended during a call of huge-message_act: it sent a message of more than 10 MiB',
     )
     expect(await isGood()).toBe(true)
   })
@@ -155,14 +155,19 @@ describe('SPEC 5: a hostile MCP server', () => {
       'warning: MCP server dies-at-initialize ended with exit code 4 before it was initialised\n' +
         '  what the sandbox withholds is the likely cause\n',
     )
-    await gateway.told('warning: MCP server dies-at-list ended with exit code 5\n')
+    await gateway.told(
+      'warning: MCP server dies-at-list ended with exit code 5 while it was asked for its tools\n',
+    )
     await gateway.told(
       'warning: MCP server never-initializes was not initialised within 2 s (startup_timeout_secs); it is optional, and left out\n',
     )
-    expect(await gateway.text('dies-at-call_act')).toBe('MCP server dies-at-call ended with exit code 6')
+    const died = 'MCP server dies-at-call ended with exit code 6 during a call of dies-at-call_act'
+    expect(await gateway.text('dies-at-call_act')).toBe(died)
     // It is started again when it is asked again, not for ever.
     for (let i = 0; i < 6; i++) await gateway.text('dies-at-call_act')
-    expect(await gateway.text('dies-at-call_act')).toContain('MCP server dies-at-call ended with exit code 6')
+    expect(await gateway.text('dies-at-call_act')).toBe(
+      `${died}: it was started 5 times, and is not tried again in this session`,
+    )
   })
 
   test('has no tool whose name hides something, or looks like another', async () => {
@@ -176,7 +181,7 @@ describe('SPEC 5: a hostile MCP server', () => {
     )
     // Nested so deeply that nobody has the stack to look at it: the server is left out, and the others are there.
     expect(named).not.toContain('deep')
-    await gateway.told('warning: MCP server deep-schema is left out: ')
+    await gateway.told('warning: MCP server deep-schema could not list its tools: ')
     expect(await gateway.call('deep-result_act').catch(() => 'refused')).toBe('refused')
     expect(await isGood()).toBe(true)
     // oxlint-disable-next-line no-control-regex

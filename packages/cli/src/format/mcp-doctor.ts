@@ -5,7 +5,6 @@ import { clip } from './text.ts'
 
 type Style = Pick<Stream, 'style' | 'isTerminal'>
 
-const MOST_SAID = 10
 const LONGEST_DETAIL = 300
 
 /** How far a server got, then what was refused exactly, then guesses, then its last words. */
@@ -16,6 +15,7 @@ export function formatExamination(server: string, found: Examination, out: Style
       const step = `${ok ? style('green', 'ok') : style('red', 'failed')}  ${name}:`
       return whose === 'ours' ? [`${step} ${detail}`] : [step, ...quoted(clip(detail, LONGEST_DETAIL))]
     }),
+    ...(found.likely === undefined ? [] : [found.likely]),
     ...new Set(
       found.refused.map(
         ({ url, host, port, reason }) =>
@@ -32,7 +32,7 @@ export function formatExamination(server: string, found: Examination, out: Style
           ...recipeLines(found.unreached),
         ]),
     ...noticedLines(found, out),
-    ...(found.said.length === 0 ? [] : [`it had said:`, ...found.said.slice(-MOST_SAID).flatMap(quoted)]),
+    ...(found.said.length === 0 ? [] : [`it had said:`, ...found.said.flatMap(quoted)]),
   ]
   return `${style('bold', `MCP server ${server}`)}\n${lines.map((line) => `  ${line}\n`).join('')}`
 }

@@ -192,8 +192,7 @@ async function runRemote(
       for (const note of person) session.warn(`tool ${tool.name}: ${note}`)
       return resultOfServer(result, config.max_output_bytes, model)
     },
-    as,
-    signal,
+    { asked: { stage: 'call', tool: tool.name }, as, signal },
   )
 }
 

@@ -267,6 +267,7 @@ export class GatewaySession {
         this.#tellLost(name, end.exit.left)
         gateway.tellNoticed(`MCP server ${show(name)}`, end)
       },
+      onIdleEnd: (error) => this.warn(error.message, name),
       ...(audience.waiting ? { onWaiting: audience.waiting } : {}),
     }
   }

@@ -13,7 +13,7 @@ import type { Hint } from '../confine/hints.ts'
 import type { ConfinedProgram, ProgramEnd } from '../confine/program.ts'
 import { startConfined } from '../confine/start.ts'
 import { policyMeta, rootsOf } from './boundary.ts'
-import { type Diagnosis, ServerError, type Stage } from './diagnosis.ts'
+import { type Asked, type Diagnosis, ServerError, type Stage, whenAsked } from './diagnosis.ts'
 import { ConfinedTransport } from './transport.ts'
 
 /** Where servers run. */
@@ -49,8 +49,10 @@ export interface ServerStart {
 /** A server that is initialised, and can be asked. */
 export interface Connection {
   readonly client: Client
-  /** Why it is over; undefined while it is not. */
-  readonly failure: () => ServerError | undefined
+  /** Why it is over, and what it was asked for then; undefined while it is not. */
+  readonly failure: (asked?: Asked) => ServerError | undefined
+  /** It goes on, and did not do what it was asked for. */
+  readonly complaint: (stage: Asked['stage'], what: string) => ServerError
   /** What the proxy has refused since this was last asked, and guesses about what is said. */
   readonly news: () => {
     readonly refused: readonly ProxyDecision[]
@@ -97,17 +99,18 @@ async function connectOn(
     },
     (error: unknown) => void (launchError = error),
   )
+  // What was told of it already: a failure later has causes of its own.
+  const told = { refused: 0, unreached: 0, lines: 0 }
   const fail = (stage: Stage, what: string): ServerError => {
     const { refused, unreached, hints } = end ?? program.soFar()
-    const said = transport.stderr.lines
     return new ServerError({
       server: start.server,
       stage,
       what,
-      refused,
-      unreached,
-      hints: hints(transport.stderr.text),
-      said,
+      refused: refused.slice(told.refused),
+      unreached: unreached.slice(told.unreached),
+      hints: hints(transport.stderr.since(told.lines).join('\n')),
+      said: transport.stderr.lines,
     })
   }
   const close = async (how: 'politely' | 'now' = 'politely'): Promise<void> => {
@@ -131,24 +134,30 @@ async function connectOn(
   } finally {
     clearInterval(waiting)
   }
-  let heard = 0
-  let missed = 0
   let closing = false
   return {
     client,
     ended,
     said: () => transport.stderr.text,
-    failure: () => {
-      if (closing) return fail('running', 'was stopped')
-      if (transport.offence !== undefined) return fail('running', `was ended: ${transport.offence}`)
+    failure: (asked = { stage: 'running' }) => {
+      const { stage } = asked
+      if (closing) return fail(stage, 'was stopped')
+      if (transport.offence !== undefined)
+        return fail(stage, `was ended ${whenAsked(asked)}: ${transport.offence}`)
       if (launchError !== undefined) return whyNotLaunched(start, launchError)
-      return end && fail('running', howItEnded(end))
+      return end && fail(stage, `${howItEnded(end)} ${whenAsked(asked)}`)
     },
+    complaint: fail,
     news: () => {
       const { refused, unreached, hints } = program.soFar()
-      const fresh = { refused: refused.slice(heard), unreached: unreached.slice(missed), hints }
-      heard = refused.length
-      missed = unreached.length
+      const fresh = {
+        refused: refused.slice(told.refused),
+        unreached: unreached.slice(told.unreached),
+        hints,
+      }
+      told.refused = refused.length
+      told.unreached = unreached.length
+      told.lines = transport.stderr.count
       return fresh
     },
     close: (how) => {

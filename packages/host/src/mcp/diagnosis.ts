@@ -14,8 +14,32 @@ export type Stage =
   | 'initialize'
   /** It spoke, and not as the protocol has it: no sandbox makes a server do that. */
   | 'protocol'
-  /** It was in use. */
+  /** It was asked for its tools. */
+  | 'list'
+  /** It was asked to run one of them. */
+  | 'call'
+  /** It was asked for anything else. */
   | 'running'
+  /** It was asked for nothing. */
+  | 'idle'
+
+/** What a server that is initialised was asked for when it failed. */
+export type Asked =
+  | { readonly stage: 'call'; readonly tool: string }
+  | { readonly stage: 'list' | 'running' | 'idle' }
+
+export function whenAsked(asked: Asked): string {
+  switch (asked.stage) {
+    case 'list':
+      return 'while it was asked for its tools'
+    case 'call':
+      return `during a call of ${show(asked.tool)}`
+    case 'running':
+      return 'after it was initialised'
+    case 'idle':
+      return 'while nothing was asked of it'
+  }
+}
 
 /** What is known about a failure of a server, and what is guessed. */
 export interface Diagnosis {
@@ -53,13 +77,20 @@ const ATTRIBUTION: Readonly<Record<Stage, string | undefined>> = {
   start: 'the sandbox, or the command line, is the likely cause',
   initialize: 'what the sandbox withholds is the likely cause',
   protocol: undefined,
+  list: undefined,
+  call: undefined,
   running: undefined,
+  idle: undefined,
 }
+
+/** Undefined also where what was refused is known exactly: then nothing is guessed. */
+export const attributionOf = (diagnosis: Diagnosis): string | undefined =>
+  isExact(diagnosis) ? undefined : ATTRIBUTION[diagnosis.stage]
 
 function describe(diagnosis: Diagnosis, reader: 'person' | 'model'): string {
   const { server, stage, what, said } = diagnosis
   const notes = notesOf(diagnosis, reader)
-  const likely = isExact(diagnosis) ? undefined : ATTRIBUTION[stage]
+  const likely = attributionOf(diagnosis)
   return [
     `MCP server ${show(server)} ${what}`,
     ...(likely === undefined ? [] : [`  ${likely}`]),

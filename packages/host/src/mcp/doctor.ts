@@ -1,4 +1,4 @@
-import type { CallToolResult } from '@modelcontextprotocol/client'
+import { type CallToolResult, SdkError, SdkErrorCode } from '@modelcontextprotocol/client'
 import { formatKeyPath, mergeSources, setValue } from '@cordon/config'
 import { below, CordonError, isMinimalEnv, show } from '@cordon/policy'
 import type { Surroundings } from '@cordon/workspace'
@@ -13,14 +13,14 @@ import { textOf, withText } from '../config-file.ts'
 import { storeOf } from '../trust/gate.ts'
 import { ownProgram } from '../why/own-program.ts'
 import type { Question } from '../why/question.ts'
-import type { Connection, ServerWorld } from './connection.ts'
+import { type Connection, milliseconds, type ServerWorld } from './connection.ts'
 import { serverValues } from './clients/values.ts'
-import { type Diagnosis, questionAbout, ServerError } from './diagnosis.ts'
+import { attributionOf, type Diagnosis, questionAbout, ServerError } from './diagnosis.ts'
 import { editAllowing, GRANT_LAYER, type Grantee, type GrantWorld, withoutForbidden } from './grant.ts'
 import { SchemaCache } from './schema-cache.ts'
 import { askForOffer } from './offer.ts'
 import { reachRecipe, type Recipe, unreachedPlaces } from './reach.ts'
-import { ServerStarter, worldFor } from './server.ts'
+import { asking, ServerStarter, worldFor } from './server.ts'
 
 /** One step of a server's life, and how it went. */
 interface Step {
@@ -46,6 +46,8 @@ export interface Suggestion {
 export interface Examination {
   readonly steps: readonly Step[]
   readonly works: boolean
+  /** SPEC 5.4: how sure it is that the sandbox is the cause; undefined where nothing can be said of that. */
+  readonly likely: string | undefined
   readonly refused: readonly ProxyDecision[]
   /** Hosts that were allowed, and not reached. */
   readonly missed: readonly ProxyDecision[]
@@ -126,17 +128,21 @@ export class Checkup {
       connection = await starter.start(policy)
       const version = connection.client.getServerVersion()
       record.did('start and initialize', show(`${version?.name ?? '?'} ${version?.version ?? ''}`.trim()))
-      const { tools } = await askForOffer(connection.client, 60_000)
+      const { tools } = await asking(
+        connection,
+        (_, asked) => askForOffer(asked, config.startup_timeout_secs),
+        { stage: 'list' },
+      )
       record.did('tools/list', tools.length === 1 ? '1 tool' : `${tools.length} tools`)
       if (call && !config.stateful) {
         record.see(connection)
         await connection.close('now')
+        connection = undefined // what the next one dies of is its own
         connection = await starter.start(policyOf('tool', this.#configuredName(call.tool)) ?? policy)
       }
-      if (call)
-        record.called(await connection.client.callTool({ name: call.tool, arguments: call.arguments }))
+      if (call) record.called(await callOnce(connection, call))
     } catch (error) {
-      record.failed(connection?.failure() ?? error)
+      record.failed(error)
     }
     if (connection) {
       record.see(connection)
@@ -246,6 +252,21 @@ export class Checkup {
   }
 }
 
+const CALL_SECS = 60
+
+const callOnce = (connection: Connection, { tool, arguments: args }: DoctorCall): Promise<CallToolResult> =>
+  asking(
+    connection,
+    (client) =>
+      client
+        .callTool({ name: tool, arguments: args }, { timeout: milliseconds(CALL_SECS) })
+        .catch((error: unknown) => {
+          if (!SdkError.isInstance(error) || error.code !== SdkErrorCode.RequestTimeout) throw error
+          throw connection.complaint('call', `did not answer within ${CALL_SECS} s`)
+        }),
+    { stage: 'call', tool },
+  )
+
 const NOTHING: Recipe = { commands: [], afterwards: [] }
 
 /** What was noted, step by step. */
@@ -256,6 +277,7 @@ class Notes {
   #missed: readonly ProxyDecision[] = []
   #hints: readonly Hint[] = []
   #said: readonly string[] = []
+  #likely: string | undefined
   readonly #noticed = new Set<string>()
   #complaint = ''
 
@@ -299,7 +321,9 @@ class Notes {
     for (const text of noticed(end)) this.#noticed.add(text)
   }
 
-  #take({ refused, unreached, hints, said }: Diagnosis): void {
+  #take(diagnosis: Diagnosis): void {
+    const { refused, unreached, hints, said } = diagnosis
+    this.#likely = attributionOf(diagnosis)
     this.#refused = [...this.#refused, ...refused]
     this.#missed = [...this.#missed, ...unreached]
     this.#hints = [...this.#hints, ...hints]
@@ -310,6 +334,7 @@ class Notes {
     const hints = [...new Map(this.#hints.map((hint) => [hint.about, hint])).values()]
     return {
       steps: this.#steps,
+      likely: this.#likely,
       refused: this.#refused,
       missed: this.#missed,
       hints,

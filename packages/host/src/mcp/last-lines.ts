@@ -7,6 +7,7 @@ const LONGEST_LINE = 2000
 export class LastLines {
   readonly #lines: string[] = []
   #open = ''
+  #dropped = 0
 
   constructor(stream: Readable) {
     stream.setEncoding('utf8')
@@ -14,7 +15,18 @@ export class LastLines {
   }
 
   get lines(): readonly string[] {
-    return [...this.#lines, ...(this.#open === '' ? [] : [this.#open])].slice(-MOST_LINES)
+    return this.since(0)
+  }
+
+  /** How many lines there were so far, for `since`. */
+  get count(): number {
+    return this.#dropped + this.#lines.length
+  }
+
+  /** Those of the last lines that came after so many. */
+  since(count: number): readonly string[] {
+    const newer = this.#lines.slice(Math.max(0, count - this.#dropped))
+    return [...newer, ...(this.#open === '' ? [] : [this.#open])].slice(-MOST_LINES)
   }
 
   get text(): string {
@@ -29,6 +41,7 @@ export class LastLines {
       if (this.#open.trim() !== '') this.#lines.push(this.#open)
       this.#open = ''
     }
-    if (this.#lines.length > 2 * MOST_LINES) this.#lines.splice(0, this.#lines.length - MOST_LINES)
+    if (this.#lines.length > 2 * MOST_LINES)
+      this.#dropped += this.#lines.splice(0, this.#lines.length - MOST_LINES).length
   }
 }

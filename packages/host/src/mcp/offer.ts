@@ -1,5 +1,7 @@
-import type { Client, ServerCapabilities, Tool } from '@modelcontextprotocol/client'
+import { SdkError, SdkErrorCode, type ServerCapabilities, type Tool } from '@modelcontextprotocol/client'
 import { isDeep } from '@cordon/config'
+import { show } from '@cordon/policy'
+import { type Connection, milliseconds } from './connection.ts'
 
 /** What a server says it can do. */
 export interface Offer {
@@ -14,13 +16,23 @@ export interface Offer {
 const MOST_TOOLS = 512
 const LARGEST_TOOL = 256 * 1024
 
-/** Asks a server that was initialised. */
-export async function askForOffer(client: Client, timeout: number): Promise<Offer> {
+/** Asks a server that was initialised. Throws `ServerError` where it does not list its tools. */
+export async function askForOffer(connection: Connection, seconds: number): Promise<Offer> {
+  const { client } = connection
   const capabilities = client.getServerCapabilities() ?? {}
   if (!capabilities.tools) return { capabilities, tools: [], unusable: [], omitted: 0 }
-  const { tools } = await client.listTools(undefined, { timeout, cacheMode: 'bypass' })
+  const timeout = milliseconds(seconds)
+  const listed = client.listTools(undefined, { timeout, cacheMode: 'bypass' })
+  const { tools } = await listed.catch((error: unknown) => {
+    throw connection.complaint('list', whyNotListed(error, seconds))
+  })
   return { capabilities, ...sortTools(tools) }
 }
+
+const whyNotListed = (error: unknown, seconds: number): string =>
+  SdkError.isInstance(error) && error.code === SdkErrorCode.RequestTimeout
+    ? `did not list its tools within ${seconds} s (startup_timeout_secs)`
+    : `could not list its tools: ${show(error instanceof Error ? error.message : String(error))}`
 
 /** As other clients accept them: a name in which nothing hides, and nothing looks like something else. */
 const NAME = /^[A-Za-z0-9_./-]+$/

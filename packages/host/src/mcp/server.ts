@@ -4,8 +4,8 @@ import type { McpServerConfig } from '@cordon/config'
 import { type AccessPolicy, CordonError } from '@cordon/policy'
 import type { Surroundings } from '@cordon/workspace'
 import { serverValues } from './clients/values.ts'
-import { type Connection, connect, milliseconds, type ServerStart, type ServerWorld } from './connection.ts'
-import { ServerError, type Stage } from './diagnosis.ts'
+import { type Connection, connect, type ServerStart, type ServerWorld } from './connection.ts'
+import { type Asked, ServerError, type Stage } from './diagnosis.ts'
 import { identify, type ServerIdentity } from './identity.ts'
 import { askForOffer, type Offer } from './offer.ts'
 import { runtimeOf } from './runtime.ts'
@@ -27,6 +27,8 @@ export interface ServerSetup {
   readonly prepare: (client: Client) => void
   readonly onWaiting?: (server: string, seconds: number) => void
   readonly onEnd?: NonNullable<ServerStart['onEnd']>
+  /** Told of a process that ended when nobody waited for it. */
+  readonly onIdleEnd?: (error: ServerError) => void
 }
 
 /**
@@ -51,13 +53,20 @@ export interface CallAs {
 
 export type Question<T> = (client: Client, connection: Connection) => Promise<T>
 
+/** What a question is, for who fails to answer it; and of a stateless server, as whom it is asked. */
+export interface QuestionAbout {
+  readonly asked?: Asked
+  readonly as?: CallAs | undefined
+  readonly signal?: AbortSignal | undefined
+}
+
 /** A configured server in one session (SPEC 5.1). Nothing is started before it is asked for something. */
 export interface McpServer {
   readonly name: string
   /** What it offers; asks it, unless that is known. Throws `ServerError`. */
   offer(): Promise<Offer>
   /** Throws `ServerError` when the server is the reason, and the SDK's errors for what the server answered. */
-  ask<T>(question: Question<T>, as?: CallAs, signal?: AbortSignal): Promise<T>
+  ask<T>(question: Question<T>, about?: QuestionAbout): Promise<T>
   /** Ends every process of it. */
   close(): Promise<void>
 }
@@ -89,7 +98,7 @@ export class ServerStarter {
     const { config, cache } = this.#setup
     const isFirst = !this.#asked.has(connection)
     this.#asked.add(connection)
-    const offer = await askForOffer(connection.client, milliseconds(config.startup_timeout_secs))
+    const offer = await askForOffer(connection, config.startup_timeout_secs)
     if (isFirst) cache.keep(await this.#schemaKey(), offer)
     return offer
   }
@@ -148,12 +157,12 @@ export const capabilityNames = (capabilities: ServerStart['capabilities'] = {}):
   Object.keys(capabilities).toSorted()
 
 /** A protocol error of a server that has meanwhile ended is the end's fault. */
-export async function asking<T>(connection: Connection, question: Question<T>): Promise<T> {
+export async function asking<T>(connection: Connection, question: Question<T>, asked?: Asked): Promise<T> {
   try {
     return await question(connection.client, connection)
   } catch (error) {
     await settle()
-    throw connection.failure() ?? error
+    throw connection.failure(asked) ?? error
   }
 }
 

@@ -1,11 +1,13 @@
 import { availableParallelism } from 'node:os'
 import type { Connection } from './connection.ts'
+import type { Asked } from './diagnosis.ts'
 import type { Offer } from './offer.ts'
 import {
   asking,
   type CallAs,
   type McpServer,
   type Question,
+  type QuestionAbout,
   ServerStarter,
   type ServerSetup,
 } from './server.ts'
@@ -43,13 +45,13 @@ export class StatelessServer implements McpServer {
     return this.#starter.knownOffer()
   }
 
-  async ask<T>(question: Question<T>, as?: CallAs, signal?: AbortSignal): Promise<T> {
+  async ask<T>(question: Question<T>, { asked, as, signal }: QuestionAbout = {}): Promise<T> {
     const release = await this.#slots.take()
     const stop = AbortSignal.any([this.#closed.signal, ...(signal ? [signal] : [])])
     let connection: Connection | undefined
     try {
       connection = (await this.#takeSpare(as, stop)) ?? (await this.#start(as, stop))
-      return await this.#use(connection, question, stop)
+      return await this.#use(connection, question, { asked, stop })
     } finally {
       // By then the answer is on its way: whoever waits for it waits neither for the end of this process nor for the start of
       // the next one. That all of it is gone is what the next in line waits for, and whoever closes.
@@ -71,15 +73,19 @@ export class StatelessServer implements McpServer {
   async #discover(): Promise<Offer> {
     const known = await this.#starter.knownOffer()
     if (known) return known
-    return this.ask((_, connection) => this.#starter.askOffer(connection))
+    return this.ask((_, connection) => this.#starter.askOffer(connection), { asked: { stage: 'list' } })
   }
 
-  async #use<T>(connection: Connection, question: Question<T>, stop: AbortSignal): Promise<T> {
+  async #use<T>(
+    connection: Connection,
+    question: Question<T>,
+    { asked, stop }: { readonly asked: Asked | undefined; readonly stop: AbortSignal },
+  ): Promise<T> {
     const kill = (): void => void connection.close('now')
     stop.addEventListener('abort', kill, { once: true })
     if (stop.aborted) kill() // while it was started ahead of time, for nobody
     try {
-      return await asking(connection, question)
+      return await asking(connection, question, asked)
     } finally {
       stop.removeEventListener('abort', kill)
     }

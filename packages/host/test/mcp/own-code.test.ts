@@ -62,7 +62,7 @@ async function writtenAt(where: SessionPlace, paths: readonly string[]): Promise
     if (route?.kind !== 'server') expect.unreachable()
     const { content } = await route.server.ask(
       (client) => client.callTool({ name: 'write', arguments: { paths } }),
-      route.as,
+      { as: route.as },
     )
     const [block] = content
     const texts = paths.map((path) => join(where.root, path))

@@ -22,10 +22,13 @@ test('SPEC 5.1: a process is ended, and the next one started, when the answer is
   const route = await session.route('pid')
   if (route?.kind !== 'server') expect.unreachable()
   const ask = (): Promise<Connection> =>
-    route.server.ask(async (client, connection) => {
-      await client.callTool({ name: 'pid', arguments: {} })
-      return connection
-    }, route.as)
+    route.server.ask(
+      async (client, connection) => {
+        await client.callTool({ name: 'pid', arguments: {} })
+        return connection
+      },
+      { as: route.as },
+    )
   const seen = new Set<number>()
   for (let call = 0; call < 3; call++) {
     const used = await ask()

@@ -308,6 +308,8 @@ describe('the configuration', () => {
     expect(here.cordon(['mcp', 'add', 'mine', ...line])).toMatchObject({
       code: 0,
       stdout: `added mine to ${own}\n  python3 s.py 'a b'\n`,
+      stderr:
+        'warning: python3 is to run s.py, which is not there: the server is added, and starts once it is\n',
     })
     const [listed] = JSON.parse(here.cordon(['mcp', 'ls', '--json']).stdout) as unknown[]
     expect(listed).toEqual({
@@ -457,6 +459,15 @@ describe('the configuration', () => {
       [['x', '--shared', '--', 'npx', '@acme/test-server'], 'is installed in your own place'],
       [['x', '--stateless', '--env', 'K', '--', 'true'], 'stateless MCP server'],
       [['x', '--', 'npx', 'github:a/b'], 'is not a package of the registry'],
+      [
+        ['x', '--env', 'ghp_hunter22abcdefghijklmnopqrstuvwxyz', '--', 'true'],
+        '--env takes the name of a variable, and this looks like a value',
+      ],
+      [['x', '--shared', '--', 'env', 'API_TOKEN=hunter22', 'srv'], 'an argument looks like a secret'],
+      [
+        ['x', '--no-install', '--scripts', '--', 'npx', '@acme/test-server'],
+        '--scripts is about what is installed, so it cannot be with --no-install',
+      ],
     ]
     for (const [args, words] of refused) {
       const { code, stderr } = here.cordon(['mcp', 'add', ...args])
@@ -465,5 +476,34 @@ describe('the configuration', () => {
     }
     expect(existsSync(join(here.home, '.config'))).toBe(false)
     expect(existsSync(join(here.root, '.cordon/config.toml'))).toBe(false)
+  })
+
+  test('decision 0500: a program that is not there, and what looks like a secret, are said, and no value is repeated', () => {
+    const here = new Place(SOMEBODY)
+    const warned: [string[], string][] = [
+      [
+        ['a', '--', 'no-such-server'],
+        'warning: cannot start no-such-server: it is in no directory of PATH: the server is added, and starts once it is there\n',
+      ],
+      [
+        ['b', '--', './srv'],
+        'warning: cannot start ./srv: it does not exist: the server is added, and starts once it is there\n',
+      ],
+      [['c', '--', 'python3', '-m', 'srv'], ''],
+      [
+        ['d', '--user-workspace', '--', 'true', '--token', 'hunter22'],
+        'warning: an argument looks like a secret: it stands in your configuration now, and in the list of processes while the server runs\n' +
+          '  fix: where the server takes it from a variable, name that, and set it where the server is started: cordon mcp add d --replace --user-workspace --env NAME -- true …\n',
+      ],
+      [
+        ['e', '--', 'env', 'API_TOKEN=hunter22', 'true'],
+        'warning: an argument looks like a secret: it stands in your configuration now, and in the list of processes while the server runs\n' +
+          '  fix: where the server takes it from a variable, name that, and set it where the server is started: cordon mcp add e --replace --env API_TOKEN -- env …\n',
+      ],
+    ]
+    for (const [args, stderr] of warned) {
+      expect(here.cordon(['mcp', 'add', ...args])).toMatchObject({ code: 0, stderr })
+      expect(here.cordon(['mcp', 'rm', args[0]!]).code).toBe(0)
+    }
   })
 })

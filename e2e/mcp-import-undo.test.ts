@@ -219,3 +219,27 @@ describe('tools that were given an entry, as a refused call advises', () => {
     expect(at.userConfig()).not.toMatch(/conversation|providers/)
   })
 })
+
+describe('what cannot be meant together is refused, and nothing is done', () => {
+  test.each([
+    [['--write'], '--undo takes back what was written, so it cannot be with --write'],
+    [['--dry-run'], '--undo has no dry run, so it cannot be with --dry-run'],
+    [['--ask'], '--undo writes no entry, so it cannot be with --ask'],
+    [['--for', '.'], '--undo writes no entry, so it cannot be with --for'],
+    [['--no-install'], '--undo installs nothing, so it cannot be with --no-install'],
+    [['--user'], '--undo knows where it was written, so it cannot be with --user'],
+    [['--user-workspace'], '--undo knows where it was written, so it cannot be with --user-workspace'],
+    [['--shared'], '--undo knows where it was written, so it cannot be with --shared'],
+  ])('--undo %s', (more, said) => {
+    const file = at.own('.cursor/mcp.json')
+    at.write(file, '{ "mcpServers": { "a": { "command": "/bin/true" } } }\n')
+    expect(at.mcp('import', '--write').code).toBe(0)
+    const imported = readFileSync(file, 'utf8')
+    expect(at.mcp('import', '--undo', ...more)).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: `cordon: ${said}\n`,
+    })
+    expect(readFileSync(file, 'utf8')).toBe(imported)
+  })
+})

@@ -38,6 +38,7 @@ export {
 export { type ImportPlan, type ImportStep, planImport } from './mcp/clients/plan.ts'
 export { CLIENT_TITLES } from './mcp/clients/places.ts'
 export { readRecords } from './mcp/clients/records.ts'
+export { looksSecret } from './mcp/clients/secrets.ts'
 export { type ClientSurvey, surveyClients, surveyNamed } from './mcp/clients/survey.ts'
 export { type Undone, undoImports } from './mcp/clients/undo.ts'
 export { lookAlike } from './mcp/install/install.ts'

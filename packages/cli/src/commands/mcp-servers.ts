@@ -6,6 +6,7 @@ import {
   findServer,
   grantedNames,
   isOnPath,
+  looksSecret,
   listServers,
   needsDirectory,
   parseAllowNet,
@@ -246,7 +247,21 @@ async function importServers(world: World, file: string | undefined, options: Im
   if (failed || unchanged || survey.problems.length > 0) world.finish(EXIT.denied)
 }
 
+/** What an import is told of how to write: an undo has no use for any of it. */
+const NOT_WITH_UNDO: readonly [(options: ImportOptions) => boolean, flag: string, why: string][] = [
+  [({ write }) => write === true, '--write', 'takes back what was written'],
+  [({ dryRun }) => dryRun === true, '--dry-run', 'has no dry run'],
+  [({ ask }) => ask === true, '--ask', 'writes no entry'],
+  [(options) => options.for !== undefined, '--for', 'writes no entry'],
+  [({ install }) => !install, '--no-install', 'installs nothing'],
+  [({ user }) => user === true, '--user', 'knows where it was written'],
+  [({ userWorkspace }) => userWorkspace === true, '--user-workspace', 'knows where it was written'],
+  [({ shared }) => shared === true, '--shared', 'knows where it was written'],
+]
+
 async function undo(world: World, file: string | undefined, options: ImportOptions): Promise<void> {
+  for (const [isGiven, flag, why] of NOT_WITH_UNDO)
+    if (isGiven(options)) throw new UsageError(`--undo ${why}, so it cannot be with ${flag}`)
   const place = placeOf(world, options)
   const undone = await undoImports(file === undefined ? undefined : resolve(world.cwd, file), {
     surroundings: world,
@@ -304,12 +319,21 @@ Examples:
     .action((name: string, line: readonly string[], options: AddOptions) => add(world, name, line, options))
 }
 
+/** A token that was typed where its name belongs. Names in capitals are never taken for one. */
+const isNoVariable = (name: string): boolean => !/^[A-Z][A-Z0-9_]*$/.test(name) && looksSecret(name)
+
 async function add(world: World, name: string, line: readonly string[], options: AddOptions): Promise<void> {
   world.requireExactWords(line)
   const assigned = options.env.find((variable) => variable.includes('='))
   if (assigned !== undefined)
     throw new UsageError(
       `--env ${show(assigned.slice(0, assigned.indexOf('=')))}=…: a value here would stand in a file; write the name, and set the variable where the server is started`,
+    )
+  if (options.scripts && !options.install)
+    throw new UsageError('--scripts is about what is installed, so it cannot be with --no-install')
+  if (options.env.some(isNoVariable))
+    throw new UsageError(
+      '--env takes the name of a variable, and this looks like a value: write the name, and set the variable where the server is started',
     )
   const layer = layerOf(options) ?? 'user'
   const place = placeOf(world, options, layer === 'workspace' ? 'files' : 'nothing')

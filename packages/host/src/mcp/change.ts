@@ -1,12 +1,14 @@
 import { basename } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { formatKeyPath, formatValue, setValue } from '@cordon/config'
-import { CordonError, quote, show } from '@cordon/policy'
+import { CordonError, quote, shellWord, show } from '@cordon/policy'
+import { findProgram } from '@cordon/sandbox'
 import type { Person } from '../approve/approve.ts'
 import type { EditableLayer, ProjectOptions } from '../project.ts'
-import { changeLayer, type Changed, loadAnywhere } from '../settings.ts'
+import { changeLayer, type Changed, loadAnywhere, workspaceIfAny } from '../settings.ts'
 import { findServer, listServers, type ServerView } from './catalog.ts'
 import { looksSecret } from './clients/secrets.ts'
+import { missingEntry } from './code-files.ts'
 import { changeRecords, readRecords } from './clients/records.ts'
 import { leftOverLines, leftOvers } from './left-over.ts'
 import { digestOfServer, type ServerDefinition, withServer } from './define.ts'
@@ -56,7 +58,8 @@ export async function addServer(request: AddRequest, world: ChangeWorld): Promis
     throw new ServerChangeError(
       `${show(wanted.name)} is installed in your own place, whose path says nothing to others who use the workspace\n  fix: leave out --shared, or add --no-install`,
     )
-  if (layer === 'workspace' && args.some((word, i) => looksSecret(word, args[i - 1])))
+  const secret = args.find((word, i) => looksSecret(word, args[i - 1]))
+  if (layer === 'workspace' && secret !== undefined)
     throw new ServerChangeError(
       'an argument looks like a secret, and would stand in a file of the workspace\n  fix: leave out --shared, or hand it over in a variable (--env NAME)',
     )
@@ -77,8 +80,36 @@ export async function addServer(request: AddRequest, world: ChangeWorld): Promis
           `${basename(command)} needs the socket of its daemon, which is as good as all your rights: a confined program does not get it, so this will not start`,
         ]
       : []),
+    ...notThere(line, world),
+    ...(secret === undefined ? [] : [secretStands(request, secret)]),
   ]
   return { ...changed, line, installed, warnings }
+}
+
+/** It may be installed later, and is looked for at every start: said, and not refused (decision 0500). */
+function notThere(line: readonly [string, ...string[]], { options, surroundings }: ChangeWorld): string[] {
+  const cwd = workspaceIfAny(options)?.root ?? options.cwd
+  const added = 'the server is added, and starts once it is'
+  try {
+    findProgram(line[0], cwd, surroundings.env['PATH'] ?? '')
+  } catch (error) {
+    if (error instanceof CordonError) return [`${error.message}: ${added} there`]
+    throw error
+  }
+  const entry = missingEntry(line, cwd)
+  return entry === undefined
+    ? []
+    : [`${show(line[0])} is to run ${show(entry)}, which is not there: ${added}`]
+}
+
+/** Never with the value: what was typed stands in enough places already. */
+function secretStands({ name, layer, definition: { line } }: AddRequest, secret: string): string {
+  const variable = /^([A-Z_][A-Z0-9_]*)=/.exec(secret)?.[1] ?? 'NAME'
+  const where = layer === 'user-workspace' ? ' --user-workspace' : ''
+  return [
+    'an argument looks like a secret: it stands in your configuration now, and in the list of processes while the server runs',
+    `  fix: where the server takes it from a variable, name that, and set it where the server is started: cordon mcp add ${name} --replace${where} --env ${variable} -- ${shellWord(line[0])} …`,
+  ].join('\n')
 }
 
 async function refuseTaken({ name, replace }: AddRequest, { options }: ChangeWorld): Promise<void> {

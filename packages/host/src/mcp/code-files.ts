@@ -43,6 +43,13 @@ export function codeFiles(argv: readonly string[], cwd: string): CodeFiles {
   return { entry, files: [...new Set(files)], named, isInterpreter: at === 0 }
 }
 
+/** A file that an interpreter is told to run by a name that only code has, and that is not there. */
+export function missingEntry(argv: readonly [string, ...string[]], cwd: string): string | undefined {
+  const { isInterpreter, entry } = codeFiles(argv, cwd)
+  if (!isInterpreter || entry !== undefined) return undefined
+  return argv.slice(1).find((word) => !word.startsWith('-') && isCode(word))
+}
+
 const INTERPRETER =
   /^(?:node|nodejs|bun|deno|python[\d.]*|pypy[\d.]*|ruby|perl|php|java|sh|bash|dash|zsh|tsx)$/
 

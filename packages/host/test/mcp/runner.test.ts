@@ -96,6 +96,7 @@ test.each([
   ['0123456789abcdef0123456789abcdef'],
   ['hunter22', '--token'],
   ['hunter22', '--db-password'],
+  ['GITHUB_TOKEN=hunter22'],
 ])('%j after %j looks like a secret', (word, before?: string) => {
   expect(looksSecret(word, before)).toBe(true)
 })
@@ -106,6 +107,7 @@ test.each([
   ['/home/me/projects/2024/some-quite-long-directory-name'],
   ['https://example.com/a/b'],
   ['--port=8080'],
+  ['PORT=8080808'],
   ['--verbose', '--token'],
   ['./token.txt', '--token-file'],
   ['stdio'],

@@ -3,7 +3,7 @@
  * stopped can type the server in by hand, and what was copied cannot be taken back.
  */
 export function looksSecret(word: string, before?: string): boolean {
-  const [, option, value] = /^--?([A-Za-z][\w-]*)=(.*)$/s.exec(word) ?? []
+  const [, option, value] = /^(?:--?)?([A-Za-z][\w-]*)=(.*)$/s.exec(word) ?? []
   if (option !== undefined && SECRET_OPTION.test(option)) return isValue(value ?? '')
   if (before !== undefined && /^--?[A-Za-z]/.test(before) && SECRET_OPTION.test(before)) return isValue(word)
   return PREFIXES.test(word) || hasPassword(word) || isDense(value ?? word)

@@ -160,12 +160,12 @@ export const guardOf = (workspace: Workspace, { cwd, surroundings }: ProjectOpti
     installed: [packagesDir(surroundings)],
     ownFiles: [user, local],
     gitConfigs: gitConfigsOf(surroundings),
-    wasAround: () => wasNoted(AROUND, workspace.root, surroundings),
-    noteAround: () => void isNews(AROUND, workspace.root, surroundings),
+    wasAround: (dir) => wasNoted(AROUND, dir as CanonicalPath, surroundings),
+    noteAround: (dir) => void isNews(AROUND, dir as CanonicalPath, surroundings),
   })
 }
 
-/** That a directory of repositories is one (decision 0475). */
+/** That others' repositories or projects lie below a directory (decision 0475). */
 const AROUND = 'repositories'
 
 /** Where git looks for what holds in every repository, unless its variables say otherwise. */

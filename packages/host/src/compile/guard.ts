@@ -2,6 +2,7 @@ import { dirname, join } from 'node:path'
 import type { Config } from '@cordon/config'
 import {
   below,
+  ClosedError,
   CordonError,
   FsIndex,
   type FsRule,
@@ -59,7 +60,9 @@ export function withGuard(
   for (const entry of guardedPaths(written, request))
     for (const path of namesOf(entry.path, written, root)) {
       const cover = written.governing(path)
-      if (!cover || named.at(path) || !writes(cover)) continue
+      if (!cover || !writes(cover)) continue
+      if (named.at(path) && entry.closed) throw new ClosedError(entry.path, entry.path)
+      if (named.at(path)) continue
       if (entry.open && guards.has(path)) continue
       if (!left.has(cover)) left.set(cover, withoutWriting(cover))
       guards.set(path, guardRule(path, entry, entry.open ? cover : left.get(cover)!))

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { below, ClosedError, type Guard } from '@cordon/policy'
+import { below, type Guard } from '@cordon/policy'
 import { type Step, trailOf } from '@cordon/workspace'
 import { entriesOf } from './read.ts'
 
@@ -9,6 +9,8 @@ export interface GuardedPath {
   readonly guard: Guard
   /** Not guarded, though the directory around it is: here the rules grant what they granted without the guard. */
   readonly open?: true
+  /** Nobody knows what is in it (decision 0510): a rule that names it does not override that. */
+  readonly closed?: true
 }
 
 /** Something that was not looked at, so that what it names, or holds, may not be guarded. */
@@ -21,7 +23,7 @@ export interface BlindSpot {
 /** Past so many paths nothing more is looked at: what is around the rest is guarded as a whole, or told as a blind spot. */
 const MOST = 1000
 
-/** So many entries of guarded directories are looked at for links. */
+/** So many entries of a guarded directory are looked at for links. */
 const MOST_ENTRIES = 2000
 
 /** Guarded paths while they are looked for, each once. */
@@ -44,7 +46,10 @@ export class Collection {
     const are = more.length === 0 ? 'is' : `and ${more.length} more are`
     return [
       ...this.#blind.values(),
-      { path, why: `${are} closed to you (chmod u+rwx opens it), so all that is in there is held` },
+      {
+        path,
+        why: `${are} closed to you (chmod u+rwx opens it), so all that is in there is held, and what it names elsewhere is not known`,
+      },
     ]
   }
 
@@ -54,8 +59,13 @@ export class Collection {
 
   /** The name, every link on the way to it, and what it leads to. Returns that; `wanted` may leave some of it out. */
   add(dir: string, name: string, guard: Guard, wanted?: (step: Step) => boolean): Step | undefined {
-    const steps = this.#trailOf(dir, name)
+    const steps = trailOf(dir, name, this.#absent)
     for (const { path } of wanted ? steps.filter(wanted) : steps) {
+      if (path.includes('\ufffd'))
+        this.miss(
+          path,
+          'has a name that is not valid UTF-8, for which there can be no rule, so it is not guarded',
+        )
       const before = this.#found.get(path)
       // The stricter of two reasons counts.
       if (before && !before.open && before.guard === 'moved-aside') continue
@@ -64,24 +74,15 @@ export class Collection {
     return steps.at(-1)
   }
 
-  #trailOf(dir: string, name: string): readonly Step[] {
-    try {
-      return trailOf(dir, name, this.#absent)
-    } catch (error) {
-      if (!(error instanceof ClosedError)) throw error
-      this.holdClosed(error.closed)
-      return []
-    }
-  }
-
   /** What is closed to its owner is held as a whole, whatever is in it (decision 0510). */
   holdClosed(path: string): void {
-    this.#found.set(path, { path, guard: 'told' })
+    this.#found.set(path, { path, guard: 'told', closed: true })
     this.#closed.add(path)
   }
 
   /** The same; and of a directory also what links in it lead to, at any depth. */
   addTree(dir: string, name: string, guard: Guard): void {
+    this.#entriesLeft = MOST_ENTRIES // for each: what a command fills one with does not hide another
     const end = this.add(dir, name, guard)
     if (end?.is === 'dir') this.#followLinksIn(end.path)
   }

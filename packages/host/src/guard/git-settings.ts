@@ -54,8 +54,18 @@ export function named(value: string, from: string, home: string): readonly strin
   const path = value.startsWith(OPTIONAL) ? value.slice(OPTIONAL.length) : value
   if (path === '' || path.startsWith('%(prefix)/')) return []
   if (path === '~' || path.startsWith('~/')) return [home + path.slice(1)]
+  if (path.startsWith('~')) return ofUser(path)
   // Not normalised: the kernel goes through links before it goes up.
   return [path.startsWith('/') ? path : `${from}/${path}`]
+}
+
+/** `~name/rest`, by the machine's own list. Whoever is not in it has no home that we know, and git knows of others. */
+function ofUser(path: string): readonly string[] {
+  const [name, ...rest] = path.slice(1).split('/')
+  const read = readText('/etc/passwd')
+  const line = 'text' in read ? read.text.split('\n').find((each) => each.startsWith(`${name}:`)) : undefined
+  const home = line?.split(':')[5]
+  return home ? [[home, ...rest].join('/')] : []
 }
 
 const OPTIONAL = ':(optional)'

@@ -1,7 +1,7 @@
-import { basename, dirname, join } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { below, lookAt } from '@cordon/policy'
 import type { Collection } from './collection.ts'
-import type { GitSetting } from './git-config.ts'
+import { type GitSetting, parseGitConfig } from './git-config.ts'
 import { named, readSettings, settingsIn } from './git-settings.ts'
 import { GIT_NAMES, GIT_PROGRAMS, GIT_REBASE } from './names.ts'
 import { entriesOf, readText, realDirectory } from './read.ts'
@@ -63,7 +63,10 @@ export class Repositories {
     const { home, configs } = this.#user
     this.#ofUser ??= readSettings(configs, home, this.#found)
     const own = [join(common, 'config'), join(gitDir, 'config.worktree')]
-    this.#guardNamed([...this.#ofUser, ...readSettings(own, home, this.#found)], worktree)
+    const settings = [...this.#ofUser, ...readSettings(own, home, this.#found)]
+    this.#guardNamed(settings, worktree)
+    const elsewhere = settings.findLast(({ key }) => key === 'core.worktree')?.value
+    if (elsewhere !== undefined) this.#guardNamed(settings, resolve(gitDir, elsewhere))
   }
 
   /** What a command makes in a git directory that was there before does not come from `git init`, so it is moved aside. */
@@ -78,7 +81,7 @@ export class Repositories {
   /** What the configuration names is obeyed like itself: other hooks, and programs that lie in the repository. */
   #guardNamed(settings: readonly GitSetting[], worktree: string): void {
     for (const { key, value = '' } of settings)
-      if (key === 'core.hookspath')
+      if (key === 'core.hookspath' || key === 'init.templatedir')
         for (const path of named(value, worktree, this.#user.home)) this.#found.addTree('/', path, 'told')
       else if (GIT_PROGRAMS.test(key))
         for (const word of filesNamedIn(value))
@@ -179,15 +182,28 @@ const WORKTREE_NAMES = ['config.worktree', 'commondir', 'gitdir']
 /** With these three a directory is a repository to git: it obeys the `config` and the `hooks` beside them. */
 const MAKE_A_REPOSITORY = ['HEAD', 'objects', 'refs']
 
-export const isGitDirectory = (dir: string): boolean => missingOfRepository(dir) === undefined
+/** Also one of which a command took a part away, for the next one to put back: its configuration, which is guarded, still says so. */
+export const isGitDirectory = (dir: string): boolean =>
+  missingOfRepository(dir) === undefined || saysRepository(join(dir, 'config'))
+
+function saysRepository(config: string): boolean {
+  if (!lookAt(config)?.isFile()) return false
+  const read = readText(config)
+  return 'text' in read && parseGitConfig(read.text).some(({ key }) => key === 'core.repositoryformatversion')
+}
 
 const missingOfRepository = (dir: string): string | undefined =>
   MAKE_A_REPOSITORY.find((name) => lookAt(join(dir, name)) === undefined)
 
-/** Keeps a command from making the directory a bare repository: it is enough to guard the first thing that git looks for and does not find. */
+/**
+ * Keeps a command from making the directory a bare repository: it is enough to guard the first thing that git looks for and does
+ * not find. Where there is a `HEAD`, a `commondir` can stand for the rest.
+ */
 export function guardAgainstBareRepository(dir: string, found: Collection): void {
   const missing = missingOfRepository(dir)
-  if (missing !== undefined) found.add(dir, missing, 'moved-aside')
+  if (missing === undefined) return
+  found.add(dir, missing, 'moved-aside')
+  if (missing !== 'HEAD') found.add(dir, 'commondir', 'moved-aside')
 }
 
 const directoriesIn = (dir: string, most: number): readonly string[] =>

@@ -14,6 +14,8 @@ export interface Nested {
   readonly closed: readonly string[]
   /** Whether there are more directories than are looked at. */
   readonly isTooLarge: boolean
+  /** Whether there are directories whose names are not valid UTF-8: no rule can be for them. */
+  readonly hasUnnameable: boolean
 }
 
 interface NestedName {
@@ -30,8 +32,8 @@ export function lookBelow(place: string, passedOver: ReadonlySet<string>): Neste
   const look = new Look(place, passedOver)
   let inside = look.through([place])
   while (inside.length > 0 && !look.isSpent) inside = look.through(inside)
-  const { repositories, names, closed, isSpent } = look
-  return { repositories, names, closed, isTooLarge: isSpent }
+  const { repositories, names, closed, isSpent, hasUnnameable } = look
+  return { repositories, names, closed, isTooLarge: isSpent, hasUnnameable }
 }
 
 const MOST_DIRECTORIES = 20_000
@@ -41,6 +43,7 @@ class Look {
   readonly repositories: string[] = []
   readonly names: NestedName[] = []
   readonly closed: string[] = []
+  hasUnnameable = false
   readonly #place: string
   readonly #passedOver: ReadonlySet<string>
   #directoriesLeft = MOST_DIRECTORIES
@@ -76,15 +79,16 @@ class Look {
     this.#entriesLeft -= entries?.length ?? Infinity
     if (!entries) return { below: [], isRepository: false }
     const has = (name: string): boolean => entries.some((entry) => entry.name === name)
-    const isBare = has('HEAD') && isGitDirectory(dir)
-    const isRepository = isBare || has('.git')
+    const isRepository = has('.git') || ((has('HEAD') || has('config')) && isGitDirectory(dir))
     if (dir !== this.#place) {
       if (isRepository) this.repositories.push(dir)
       for (const entry of entries)
         for (const name of OBEYED.get(entry.name) ?? []) this.names.push({ dir, name })
     }
-    const below = entries
-      .filter((entry) => entry.isDirectory() && !PASSED_OVER.has(entry.name))
+    const directories = entries.filter((entry) => entry.isDirectory())
+    if (directories.some(({ name }) => name.includes('\ufffd'))) this.hasUnnameable = true
+    const below = directories
+      .filter(({ name }) => !PASSED_OVER.has(name) && !name.includes('\ufffd'))
       .map((entry) => join(dir, entry.name))
       .filter((path) => !this.#passedOver.has(path))
     // Nobody works among git's own objects, and there may be 256 directories of them.

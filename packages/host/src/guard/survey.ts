@@ -1,5 +1,5 @@
 import { dirname, join } from 'node:path'
-import { below, type CanonicalPath, lookAt, type RelPath } from '@cordon/policy'
+import { below, type CanonicalPath, ClosedError, lookAt, type RelPath } from '@cordon/policy'
 import { type BlindSpot, Collection, type GuardedPath } from './collection.ts'
 import { guardAgainstBareRepository, isGitDirectory, Repositories } from './git.ts'
 import { NOT_SEARCHED, OWN_NAMES, RUN_LATER, RUN_LATER_AT_HOME } from './names.ts'
@@ -22,10 +22,10 @@ export interface GuardOptions {
   readonly ownFiles?: readonly string[]
   /** Git's configuration of the system and of this user: files that need not be there. */
   readonly gitConfigs: readonly string[]
-  /** Whether repositories were seen below the root while it was none itself. A command may have made it one since (decision 0475). */
-  readonly wasAround?: () => boolean
+  /** Whether somebody's work was seen below a directory that was no repository itself. A command may have made it one since (decision 0475). */
+  readonly wasAround?: (dir: string) => boolean
   /** Remembers that. */
-  readonly noteAround?: () => void
+  readonly noteAround?: (dir: string) => void
 }
 
 /** SPEC 4.10: which paths are guarded, as far as the files there say. Looked at once, when somebody asks. */
@@ -56,10 +56,20 @@ export class GuardSurvey {
       const repositories = down.slice(1).toReversed().filter(isRepository)
       this.#guardPlaces([root, ...repositories], found)
       const isPlain = !isRepository(root)
-      if (!isPlain && this.#options.wasAround?.() !== true) return
-      const nested = this.#guardNested(root, new Set(repositories), found)
-      if (isPlain && nested.repositories.length > 0) this.#options.noteAround?.()
+      if (isPlain || this.#options.wasAround?.(root) === true) {
+        const nested = this.#guardNested(root, NONE, found)
+        if (isPlain) this.#noteAround(root, nested)
+      }
+      this.#guardRepositories(repositoriesAbove(root), found)
     })
+  }
+
+  /** Also of the directories on the way: any of them may be the next workspace. */
+  #noteAround(root: string, { repositories, names }: Nested): void {
+    const { wasAround, noteAround } = this.#options
+    const around = [...repositories.map((dir) => dirname(dir)), ...names.map(({ dir }) => dirname(dir))]
+    const ways = new Set(around.flatMap((dir) => directoriesDown(root, dir)))
+    for (const dir of [...ways].slice(0, MOST_NOTED)) if (wasAround?.(dir) === false) noteAround?.(dir)
   }
 
   /**
@@ -73,8 +83,7 @@ export class GuardSurvey {
       this.#guardNested(dir, new Set([this.#options.root, ...own.map(({ path }) => path)]), found),
     )
     const above = upwards(dir as CanonicalPath).slice(1)
-    const repository = above.find(isRepository)
-    const around = new Set([...above.slice(0, LONGEST_NAME - 1), ...(repository ? [repository] : [])])
+    const around = new Set([...above.slice(0, LONGEST_NAME - 1), ...above.filter(isRepository)])
     return [...own, ...nested, ...[...around].flatMap((each) => this.ofPlace(each))]
   }
 
@@ -152,7 +161,13 @@ export class GuardSurvey {
   #guardNested(place: string, passedOver: ReadonlySet<string>, found: Collection): Nested {
     const nested = lookBelow(place, passedOver)
     this.#nested.set(place, nested)
+    if (nested.closed.includes(place)) throw new ClosedError(place, place)
     for (const dir of nested.closed) found.holdClosed(dir)
+    if (nested.hasUnnameable)
+      found.miss(
+        place,
+        'has directories whose names are not valid UTF-8, so repositories in them are not guarded',
+      )
     for (const { dir, name } of nested.names) guardName(dir, name, found)
     this.#guardRepositories(nested.repositories, found)
     const untold = nested.repositories.filter((dir) => {
@@ -187,6 +202,15 @@ export class GuardSurvey {
 }
 
 const isRepository = (dir: string): boolean => lookAt(join(dir, '.git')) !== undefined || isGitDirectory(dir)
+
+/** All of them: a command may have made the nearest. */
+const repositoriesAbove = (dir: string): readonly string[] =>
+  upwards(dir as CanonicalPath)
+    .slice(1)
+    .filter(isRepository)
+
+const NONE: ReadonlySet<string> = new Set()
+const MOST_NOTED = 1000
 
 /** In parts of a path: a place may be all of a guarded name but its last part. */
 const LONGEST_NAME = Math.max(...RUN_LATER.map((name) => name.split('/').length))

@@ -90,13 +90,13 @@ export async function choosePolicy(
     sandbox: profiles.some(({ unixSockets }) => unixSockets === 'private')
       ? { ...loaded.config.sandbox, unix_sockets: 'private' }
       : loaded.config.sandbox,
-    warnings: [
-      ...warnings,
-      ...unseenBy(guard),
-      ...asked.warnings,
+    warnings: [...warnings, ...unseenBy(guard), ...asked.warnings],
+    alarms: [
+      ...project.notices,
+      ...alarmsOf(loaded),
+      // What is granted is not what was typed, and a command before may have made the link.
       ...typed.outside.flatMap((rule) => ledElsewhere(rule) ?? []),
     ],
-    alarms: [...project.notices, ...alarmsOf(loaded)],
   }
 }
 

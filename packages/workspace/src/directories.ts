@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync } from 'node:fs'
+import { lstatSync, mkdirSync, readdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { CordonError, show } from '@cordon/policy'
 import { errorCode, reason } from './small-files.ts'
@@ -36,6 +36,13 @@ export function listIfThere(dir: string): string[] {
     throw new StorageError(dir, `cannot read what is kept in ${show(dir)}: ${reason(error)}`)
   }
 }
+
+/** The same for what will be removed: none where a link leads there. */
+export const listOwn = (dir: string): string[] => (isOwnDirectory(dir) ? listIfThere(dir) : [])
+
+/** `.cordon` comes with a clone, and a link in it leads to what is somebody else's (decision 0495). */
+export const isOwnDirectory = (dir: string): boolean =>
+  lstatSync(dir, { throwIfNoEntry: false })?.isDirectory() ?? false
 
 /** A directory of Cordon's own cannot be made, or looked into. */
 class StorageError extends CordonError {

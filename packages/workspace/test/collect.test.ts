@@ -7,7 +7,7 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import {
   archiveConversation,
   type BlobRef,
@@ -23,6 +23,7 @@ import {
   removeConversation,
   type Resource,
   type Shelf,
+  sweepBlobs,
   tryLock,
 } from '@cordon/workspace'
 import { expect, test } from 'vitest'
@@ -177,3 +178,22 @@ test('the files of one conversation, for staging', async () => {
     blobs.shared.pathOf(a.$blob),
   ])
 })
+
+test.each(['blobs', 'pair', 'pairs'])(
+  'decision 0495: a clone whose %s lead to another workspace: nothing of that one is collected or swept',
+  async (link) => {
+    const [{ shelf }, other] = [await fresh(), await fresh()]
+    const ref = await putOld(other.blobs, 'shared', 'of the other workspace')
+    const [first, second] = [ref.$blob.slice(0, 2), ref.$blob.slice(2, 4)]
+    const putting = join(other.blobs.shared.dir, '.put-0123456789abcdef')
+    writeFileSync(putting, 'is being put')
+    const below = { blobs: 'blobs', pair: `blobs/${first}`, pairs: `blobs/${first}/${second}` }[link]!
+    const path = join(shelf.workspace.shared, below)
+    mkdirSync(dirname(path), { recursive: true })
+    symlinkSync(join(other.shelf.workspace.shared, below), path)
+    expect(await collectBlobs(shelf, DELETE)).toEqual({ referenced: 0, recent: 0, garbage: [], bytes: 0 })
+    await sweepBlobs(shelf)
+    expect(other.blobs.shared.has(ref.$blob)).toBe(true)
+    expect(readFileSync(putting, 'utf8')).toBe('is being put')
+  },
+)

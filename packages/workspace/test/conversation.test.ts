@@ -10,7 +10,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import {
   archiveConversation,
   type ConversationEvent,
@@ -375,6 +375,24 @@ test('grep finds text in every kind of event, and says where', async () => {
     { conversation: ref, line: 3, kind: 'response', text: 'you said needle here' },
     { conversation: ref, line: 7, kind: 'later', text: 'a needle' },
   ])
+})
+
+test('decision 0495: a clone whose conversations lead elsewhere: nothing is swept there', async () => {
+  const shelf = await freshShelf()
+  const ref = await conversationWith(shelf, 'one')
+  const outside = join(shelf.workspace.root, '..', 'outside')
+  const half = [`.new-${ref.id}`, `.rm-${ref.id}`, `${ref.id}/meta.json.tmp`]
+  for (const name of half) {
+    mkdirSync(dirname(join(outside, name)), { recursive: true })
+    writeFileSync(join(outside, name), 'of somebody else')
+  }
+  rmSync(ref.dir, { recursive: true })
+  symlinkSync(join(outside, ref.id), ref.dir)
+  await sweepConversations(shelf)
+  rmSync(dirname(ref.dir), { recursive: true })
+  symlinkSync(outside, dirname(ref.dir))
+  await sweepConversations(shelf)
+  expect(half.filter((name) => existsSync(join(outside, name)))).toEqual(half)
 })
 
 test('a link planted in the place of a conversation, of its log or of all of them is not followed', async () => {

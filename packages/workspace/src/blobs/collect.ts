@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setImmediate as breathe } from 'node:timers/promises'
 import { type Shelf } from '../conversation/shelf.ts'
-import { listIfThere } from '../directories.ts'
+import { listIfThere, listOwn } from '../directories.ts'
 import { tryLock, withLock } from '../lock.ts'
 import { lockFile, prepareLocal } from '../place/workspace.ts'
 import { type BlobHash, isBlobHash } from '../resources/resource.ts'
@@ -79,10 +79,10 @@ function examineOne(
 
 /** By first two digits, so that a lock is held for one part at a time. Names that are not ours are left alone. */
 function* blobsOf(store: BlobStore): Generator<BlobHash[]> {
-  for (const first of listIfThere(store.dir).filter(isPair)) {
+  for (const first of listOwn(store.dir).filter(isPair)) {
     const part: BlobHash[] = []
-    for (const second of listIfThere(join(store.dir, first)).filter(isPair))
-      for (const name of listIfThere(join(store.dir, first, second))) {
+    for (const second of listOwn(join(store.dir, first)).filter(isPair))
+      for (const name of listOwn(join(store.dir, first, second))) {
         const hash = first + second + name.slice(0, -'.blob.gz'.length)
         if (name.endsWith('.blob.gz') && isBlobHash(hash)) part.push(hash)
       }
@@ -96,14 +96,20 @@ const isPair = (name: string): boolean => /^[0-9a-f]{2}$/.test(name)
 export async function sweepBlobs(shelf: Shelf): Promise<void> {
   const locks = dirname(lockFile(shelf.workspace, 'any'))
   const dirs = [new BlobStore(shelf, 'shared').dir, new BlobStore(shelf, 'local').dir]
-  const temps = dirs.flatMap(listIfThere).filter((name) => name.startsWith(PUTTING))
+  const temps = dirs.flatMap((dir) =>
+    listOwn(dir).flatMap((name) => (name.startsWith(PUTTING) ? [{ dir, name }] : [])),
+  )
   const held = listIfThere(locks).filter((name) => `.${name}`.startsWith(PUTTING) && name.endsWith('.lock'))
-  const names = new Set([...temps, ...held.map((name) => `.${name.slice(0, -'.lock'.length)}`)])
+  const names = new Set([
+    ...temps.map(({ name }) => name),
+    ...held.map((name) => `.${name.slice(0, -'.lock'.length)}`),
+  ])
   if (names.size > 0) await prepareLocal(shelf.workspace, shelf.holder)
   for (const name of names) {
     const lock = tryLock(lockFile(shelf.workspace, name.slice(1)), { what: 'a blob', holder: shelf.holder })
     if (!lock) continue
-    for (const dir of dirs) await rm(join(dir, name), { recursive: true, force: true })
+    for (const temp of temps.filter((each) => each.name === name))
+      await rm(join(temp.dir, name), { recursive: true, force: true })
     lock.retire()
   }
 }

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { tempOf } from '@cordon/files'
-import { listIfThere } from '../directories.ts'
+import { isOwnDirectory, listIfThere, listOwn } from '../directories.ts'
 import { tryLock } from '../lock.ts'
 import { lockFile } from '../place/workspace.ts'
 import { removeLedger } from '../seals/ledger.ts'
@@ -20,7 +20,7 @@ export async function sweepConversations(shelf: Shelf): Promise<void> {
   const kept = new Set<string>()
   for (const keeping of ['shared', 'local'] as const) {
     const parent = shelfDir(shelf, keeping)
-    for (const name of listIfThere(parent)) {
+    for (const name of listOwn(parent)) {
       const leftover = leftoverOf(parent, name)
       if (leftover) await removeIfFree(shelf, leftover)
       kept.add(name)
@@ -43,7 +43,8 @@ function leftoverOf(parent: string, name: string): Leftover | undefined {
   for (const prefix of [NEW, GOING])
     if (name.startsWith(prefix)) return { id: name.slice(prefix.length), path: join(parent, name) }
   const temp = tempOf(metadataFile(join(parent, name)))
-  return isConversationId(name) && existsSync(temp) ? { id: name, path: temp } : undefined
+  const isThere = isConversationId(name) && existsSync(temp) && isOwnDirectory(join(parent, name))
+  return isThere ? { id: name, path: temp } : undefined
 }
 
 async function removeIfFree(shelf: Shelf, { id, path }: Leftover): Promise<void> {

@@ -134,6 +134,9 @@ describe('SPEC 6.5, decision 0366: nobody is asked in vain', () => {
         call('fs_move_file', { from: 'README.md', to: 'fork/b.txt' }),
         create('README.md', { overwrite: false }),
         create('/etc/passwd'),
+        call('unix_utils', { util: 'cat', args: ['/etc/passwd'] }),
+        call('unix_utils', { util: 'touch', args: ['.envrc'] }),
+        call('unix_utils', { util: 'cat', args: ['--exec', 'README.md'] }),
         { text: 'a pity' },
       ],
       '',
@@ -146,8 +149,8 @@ describe('SPEC 6.5, decision 0366: nobody is asked in vain', () => {
       ],
     )
     expect(missed).toEqual([])
-    expect(screen).not.toContain('Run fs_')
-    expect(outcomes()).toEqual(Array.from({ length: 8 }, () => 'error'))
+    expect(screen).not.toContain('Run ')
+    expect(outcomes()).toEqual(Array.from({ length: 11 }, () => 'error'))
     expect(texts().map((text) => text.split('\n', 1)[0])).toEqual([
       expect.stringMatching(/^access denied: create on fork\/new\.txt/),
       expect.stringMatching(/^invalid arguments/),
@@ -157,6 +160,9 @@ describe('SPEC 6.5, decision 0366: nobody is asked in vain', () => {
       expect.stringMatching(/^access denied: create on fork\/b\.txt/),
       'README.md exists and was not replaced',
       expect.stringContaining('/etc/passwd'),
+      expect.stringContaining('/etc/passwd'),
+      'access denied: create on .envrc',
+      'cat --exec is not permitted here',
     ])
     expect(screen).toContain('✗ error: README.md: the old text is not in the file')
   })

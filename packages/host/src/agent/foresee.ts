@@ -8,7 +8,7 @@ import {
   type Meant,
   show,
 } from '@cordon/policy'
-import { parseArguments, reportError, requireFile, type ToolFailure } from '@cordon/tools'
+import { parseArguments, refuseUtility, reportError, requireFile, type ToolFailure } from '@cordon/tools'
 import { loadPatternTest } from '../execute/patterns.ts'
 import type { LocalTool } from '../execute/tool.ts'
 import { type Touched, touchedBy } from '../execute/touched.ts'
@@ -47,6 +47,7 @@ export async function foresee(
     const given = parseArguments(tool.parameters, args, await loadPatternTest(tool.parameters))
     if (!tool.shipped || !world.policy) return NOTHING_FORESEEN
     const context = new Context({ root: world.root, action: 'run', access: world.policy, tool: tool.name })
+    if (tool.name === 'unix_utils') refuseUtility(given, context)
     const places = touchedBy(tool.name, given).map((touched) =>
       placeOf(context, touched, world, takenAs(tool.name, touched)),
     )

@@ -1,6 +1,6 @@
-import { show, showWhole } from '@cordon/policy'
+import { type Context, show, showWhole } from '@cordon/policy'
 import { Access } from '../access.ts'
-import { type Anchors } from '../anchors.ts'
+import { Anchors } from '../anchors.ts'
 import { count, failure, success, text } from '../content.ts'
 import { defineTool } from '../define-tool.ts'
 import { DESCRIPTIONS } from '../descriptions.ts'
@@ -40,19 +40,39 @@ export const unixUtils: Tool = defineTool({
   },
   describe: ({ util, args = [] }) => `run ${[util, ...args].map(showWhole).join(' ')}`,
   async run({ util, args = [], stdin = '' }, context, io) {
-    const utility = UTILITIES[util]
-    if (!utility) throw new ToolError(`there is no utility ${show(util)}`)
-    const access = new Access(context)
-    const check = utility.operands === 'written' ? mayWrite(access, io.anchors) : mayRead(access)
-    const words = checkArguments(util, utility, args, check)
-    context.checkCommand({ program: util, args: words })
-    const output = await capture(util, words, stdin, access.root.path, LIMITS)
+    const { utility, words, root } = checked(util, args, context, io.anchors)
+    const output = await capture(util, words, stdin, root, LIMITS)
     if (output.failure === 'ENOENT') throw new ToolError(`${util} is not installed here`)
     if (output.failure !== undefined)
       throw new ToolError(`${util} cannot be started here (${output.failure})`)
     return resultOf(util, utility, output)
   },
 })
+
+/** Throws what a call would be refused with before anything is started; arguments that do not fit are not its matter. */
+export function refuseUtility(
+  { util, args = [] }: Readonly<Record<string, unknown>>,
+  context: Context,
+): void {
+  if (typeof util !== 'string' || !Array.isArray(args)) return
+  using anchors = new Anchors()
+  checked(util, args.map(String), context, anchors)
+}
+
+function checked(
+  util: string,
+  args: readonly string[],
+  context: Context,
+  anchors: Anchors,
+): { readonly utility: Utility; readonly words: readonly string[]; readonly root: string } {
+  const utility = UTILITIES[util]
+  if (!utility) throw new ToolError(`there is no utility ${show(util)}`)
+  const access = new Access(context)
+  const check = utility.operands === 'written' ? mayWrite(access, anchors) : mayRead(access)
+  const words = checkArguments(util, utility, args, check)
+  context.checkCommand({ program: util, args: words })
+  return { utility, words, root: access.root.path }
+}
 
 const mayRead =
   (access: Access) =>

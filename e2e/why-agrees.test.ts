@@ -243,3 +243,17 @@ test('SPEC 1.3 the link of a mount stays, whoever has the mount', () => {
   expect(run(here, 'fs_move_file', { from: 'one', to: 'two' }).code).toBe(1)
   expect(existsSync(join(here.cwd, 'one/x'))).toBe(true)
 })
+
+test('SPEC 4.7 what is advised on a refused call does not depend on the policies of others, which may not compile', () => {
+  const rules = access('fs_create_file', '[{ path = "src/a.txt", update = true }]')
+  const broken = access('fs_read_file', '[{ path = "out", read = true }]')
+  const [well, ill] = [rules, `${rules}${broken}`].map((config) => {
+    const here = workspace(config)
+    symlinkSync('lib', join(here.cwd, 'way'))
+    symlinkSync('../home', join(here.cwd, 'out'))
+    const { code, stdout, stderr } = run(here, 'fs_create_file', { path: 'way/l.txt', content: 'new' })
+    return { code, stdout, stderr: stderr.replaceAll(here.cwd, 'WS') }
+  })
+  expect(well?.stderr).toContain('way')
+  expect(ill).toEqual(well)
+})

@@ -1,5 +1,6 @@
 import { type AccessPolicy, setCommand } from '@cordon/policy'
 import type { ToolFailure } from '@cordon/tools'
+import type { Subject } from '../compile/subject.ts'
 import type { GrantWorld } from '../mcp/grant.ts'
 import type { MountView } from '../mount/list.ts'
 import { compileProject, type Compiler, type Policies } from '../policies.ts'
@@ -37,7 +38,7 @@ export const forPerson = (about: string, text: string, fix: readonly string[]): 
   audience: 'person',
 })
 
-/** What `cordon why` says of the tool of a call. All policies are compiled for that, once, when it is first asked. */
+/** What `cordon why` says of the tool of a call. Its policy, and no other one, is compiled for that, once, when it is first asked. */
 export class Asker {
   readonly #call: RefusedCall
   readonly #mounts: readonly MountView[]
@@ -58,8 +59,10 @@ export class Asker {
   }
 
   async world(): Promise<GrantWorld> {
-    const { project, compiler, env } = this.#call
-    this.#compiled ??= compileProject(project, { ...compiler, person: undefined })
+    const { project, compiler, env, tool } = this.#call
+    const only = ({ kind, name }: Pick<Subject, 'kind' | 'name'>): boolean =>
+      kind === 'tool' && name === tool.name
+    this.#compiled ??= compileProject(project, { ...compiler, person: undefined }, { only })
     return { project, policies: await this.#compiled, place: { home: compiler.home, env } }
   }
 }

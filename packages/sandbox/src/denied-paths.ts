@@ -1,17 +1,16 @@
 import {
   chmodSync,
   closeSync,
-  constants,
   fstatSync,
   lstatSync,
   mkdirSync,
-  openSync,
   renameSync,
   rmdirSync,
   type Stats,
   unlinkSync,
   writeFileSync,
 } from 'node:fs'
+import { heldPath, holdAmbientDirectory, holdBelow } from './held-directory.ts'
 import { ofDirectory } from './plan/paths.ts'
 import { type WatchedPath } from './plan/types.ts'
 
@@ -71,17 +70,17 @@ function lookAt({ base, path, guard }: WatchedPath): DeniedPath | string | undef
   let dir: number | undefined
   let at = base
   try {
-    dir = openAll(base)
+    dir = holdAmbientDirectory(base)
     for (const [i, name] of names.entries()) {
       const here: number = dir
-      const held = `/proc/self/fd/${here}`
+      const held = heldPath(here)
       const stats = reaching(here, () => lstatSync(`${held}/${name}`, { throwIfNoEntry: false }))
       const rest = names.slice(i + 1)
       if (!stats) return undefined
       at = `${at}/${name}`
       if (rest.length === 0 || (stats.isSymbolicLink() && isThere(`${held}/${name}/${rest.join('/')}`)))
         return guard === 'told' ? at : reaching(here, () => moveAside(held, name, at, stats))
-      const next: number = reaching(here, () => openSync(`${held}/${name}`, DIRECTORY))
+      const next: number = reaching(here, () => holdBelow(here, name))
       closeSync(here)
       dir = next
     }
@@ -96,27 +95,6 @@ function lookAt({ base, path, guard }: WatchedPath): DeniedPath | string | undef
   }
 }
 
-/** Linux; Node has no name for it. A directory is held also when its mode lets nobody read it. */
-const O_PATH = 0o10000000
-const DIRECTORY = O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW
-
-/**
- * A canonical path, from `/`. It was one when the plan was made, perhaps of a command that was killed long ago: a link on it was
- * put there since, and leads to somebody else's files (decision 0495).
- */
-function openAll(path: string): number {
-  let dir = openSync('/', DIRECTORY)
-  for (const name of path.split('/').filter(Boolean)) {
-    const above = dir
-    try {
-      dir = openSync(`/proc/self/fd/${above}/${name}`, DIRECTORY)
-    } finally {
-      closeSync(above)
-    }
-  }
-  return dir
-}
-
 /** Whoever made something in a directory of ours may have taken the owner's rights from it: they come back for a moment. */
 function reaching<T>(dir: number, act: () => T): T {
   try {
@@ -124,7 +102,7 @@ function reaching<T>(dir: number, act: () => T): T {
   } catch (error) {
     const mode = fstatSync(dir).mode & 0o7777
     if (!REFUSED.has((error as NodeJS.ErrnoException).code) || (mode & 0o700) === 0o700) throw error
-    const held = `/proc/self/fd/${dir}`
+    const held = heldPath(dir)
     chmodSync(held, mode | 0o700)
     try {
       return act()

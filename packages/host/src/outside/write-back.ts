@@ -1,8 +1,9 @@
-import { readFileSync } from 'node:fs'
+import { closeSync, readFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { replaceDurably } from '@cordon/files'
 import { lookAt, show } from '@cordon/policy'
-import type { Replaced } from '@cordon/sandbox'
+import { heldPath, holdAmbientDirectory, type Replaced } from '@cordon/sandbox'
+import { reason } from '@cordon/workspace'
 import type { ReplacedFile } from './profile.ts'
 import { startsOthers } from './started-programs.ts'
 
@@ -31,31 +32,55 @@ function writeOne({ path, content, errno }: Replaced, was: Buffer | undefined): 
   if (content === undefined)
     return `${shown} was not written back (${errno ?? 'unknown'}): inside it is no file any more`
   if (same(content, was)) return undefined
+  let dir: number | undefined
   try {
-    const stats = lookAt(path)
-    const now = contentOf(path)
-    const mode = stats?.isFile() ? stats.mode & 0o777 : 0o600
-    if (same(now, was) && (stats === undefined || stats.isFile())) {
-      replaceDurably(path, content, { mode, keptMode: mode, temp: tempFor(path) })
-      return startsOthers(was, content)
-        ? `${shown} names other programs to start than before (mcpServers, hooks): look at it before you start its program without Cordon`
-        : undefined
-    }
-    if (same(now, content)) return undefined
-    const aside = freeName(path)
-    replaceDurably(aside, content, { mode, keptMode: mode, temp: tempFor(path) })
-    return `${shown} was changed outside as well, and stays; what the command made of it is ${show(aside)}`
+    dir = holdAmbientDirectory(dirname(path))
+    const now = contentOf(join(heldPath(dir), basename(path)))
+    return writeIn(heldPath(dir), { path, content, was, now })
   } catch (error) {
-    return `${shown} could not be written back to ${show(dirname(path))}: ${error instanceof Error ? error.message : String(error)}`
+    const { code } = error as NodeJS.ErrnoException
+    const why =
+      dir === undefined && LED_AWAY.has(code)
+        ? 'a directory on the way to it is a link now, or is gone'
+        : reason(error)
+    return `${shown} could not be written back to ${show(dirname(path))}: ${why}`
+  } finally {
+    if (dir !== undefined) closeSync(dir)
   }
+}
+
+const LED_AWAY = new Set<string | undefined>(['ENOENT', 'ENOTDIR', 'ELOOP'])
+
+interface Back {
+  readonly path: string
+  readonly content: Buffer
+  readonly was: Buffer | undefined
+  readonly now: Buffer | undefined
+}
+
+/** In the directory that is held: where its path leads by now is no matter (decision 0495). */
+function writeIn(held: string, { path, content, was, now }: Back): string | undefined {
+  const name = basename(path)
+  const stats = lookAt(join(held, name))
+  const mode = stats?.isFile() ? stats.mode & 0o777 : 0o600
+  const temp = join(held, `.${name}.cordon-${process.pid}`) // a name that no other program uses: the person's write here, too
+  const replace = (as: string): void =>
+    replaceDurably(join(held, as), content, { mode, keptMode: mode, temp })
+  if (same(now, was) && (stats === undefined || stats.isFile())) {
+    replace(name)
+    return startsOthers(was, content)
+      ? `${show(path)} names other programs to start than before (mcpServers, hooks): look at it before you start its program without Cordon`
+      : undefined
+  }
+  if (same(now, content)) return undefined
+  const aside = freeName(held, name)
+  replace(aside)
+  return `${show(path)} was changed outside as well, and stays; what the command made of it is ${show(join(dirname(path), aside))}`
 }
 
 const same = (a: Buffer | undefined, b: Buffer | undefined): boolean =>
   a === undefined || b === undefined ? a === b : a.equals(b)
 
-function freeName(path: string): string {
-  for (let n = 1; ; n++) if (!lookAt(`${path}.from-cordon-${n}`)) return `${path}.from-cordon-${n}`
+function freeName(dir: string, name: string): string {
+  for (let n = 1; ; n++) if (!lookAt(join(dir, `${name}.from-cordon-${n}`))) return `${name}.from-cordon-${n}`
 }
-
-/** A name that no other program uses: the person's programs write in this directory, too. */
-const tempFor = (path: string): string => join(dirname(path), `.${basename(path)}.cordon-${process.pid}`)

@@ -1,0 +1,29 @@
+import { closeSync, constants, openSync } from 'node:fs'
+
+/** Linux; Node has no name for it. A directory is held also when its mode lets nobody read it. */
+const O_PATH = 0o10000000
+const DIRECTORY = O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW
+
+/** What lies in it is `${heldPath(dir)}/${name}`, whatever its path has become. */
+export const heldPath = (dir: number): string => `/proc/self/fd/${dir}`
+
+/**
+ * A directory by its canonical path, from `/`. The path was one before a command ran: a link on it was put there since, and leads
+ * to somebody else's files (decision 0495). Throws ENOTDIR or ELOOP for one. The caller closes what it gets.
+ */
+export function holdAmbientDirectory(path: string): number {
+  let dir = openSync('/', DIRECTORY)
+  for (const name of path.split('/').filter(Boolean)) {
+    const above = dir
+    try {
+      dir = holdBelow(above, name)
+    } finally {
+      closeSync(above)
+    }
+  }
+  return dir
+}
+
+/** A directory in one that is held; a link is none. */
+export const holdBelow = (dir: number, name: string): number =>
+  openSync(`${heldPath(dir)}/${name}`, DIRECTORY)

@@ -1,6 +1,8 @@
 import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import {
   existsSync,
+  lstatSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -13,8 +15,9 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
+import { setImmediate as turn } from 'node:timers/promises'
 import { type CanonicalPath, parseContext, type RelPath, ROOT } from '@cordon/policy'
-import { Anchors } from '@cordon/tools'
+import { Anchors, placesOf, removeStaged } from '@cordon/tools'
 import { expect, test } from 'vitest'
 import { Access } from '../src/access.ts'
 import { type Change, commitChanges } from '../src/modify/commit.ts'
@@ -176,6 +179,38 @@ test('decision 0495: beside a directory that became a link since, nothing is swe
   expect([content(workspace, bait), content(workspace, 'secret/a')]).toEqual(['bait', 'old'])
   expect(existsSync(workspace.path(NAME))).toBe(false)
 })
+
+/** Exchanges a directory and a link as fast as it can, until the file `stop` is there. */
+const SWAPPER = `
+import ctypes, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+os.chdir(sys.argv[1])
+open('swapping', 'w').close()
+while not os.path.exists('stop'):
+    for _ in range(100): libc.syscall(316, -100, b'd', -100, b'other', 2)
+`
+
+test.runIf(process.arch === 'x64')(
+  'decision 0495: swapped for a link all the time, a directory leads no sweep elsewhere',
+  async () => {
+    const workspace = new Workspace({ 'd/a': 'old', 'secret/a': 'old' })
+    const key = 'a'.repeat(28)
+    const temp = `.cordon-tmp-${key.slice(-16)}-1-1-${'0'.repeat(16)}`
+    for (const dir of ['d', 'secret']) writeFileSync(workspace.path(`${dir}/${temp}`), dir)
+    symlinkSync('secret', workspace.path('other'))
+    const context = parseContext({ root: workspace.root, action: 'run' })
+    const placed = placesOf(context, ['d/a'])
+    const swapper = spawn('/usr/bin/python3', ['-c', SWAPPER, workspace.root], { stdio: 'inherit' })
+    const gone = once(swapper, 'close')
+    while (!existsSync(workspace.path('swapping'))) await turn()
+    for (let i = 0; i < 2000; i++) removeStaged(context, key, placed)
+    writeFileSync(workspace.path('stop'), '')
+    await gone
+    expect(content(workspace, `secret/${temp}`)).toBe('secret')
+    const real = ['d', 'other'].find((name) => lstatSync(workspace.path(name)).isDirectory())
+    expect(readdirSync(workspace.path(real!))).toEqual(['a'])
+  },
+)
 
 test('a journal that came with a repository or from another tool is not believed', async () => {
   const workspace = new Workspace({ a: 'old', b: 'x', c: 'x' })

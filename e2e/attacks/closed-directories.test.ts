@@ -85,13 +85,12 @@ command = "true"
     const place = new Repository(person)
     place.write('.claude/settings.json', 'was')
     expect(place.sh(`chmod ${mode} .claude`).code).toBe(0)
-    const ended = place.sh(`${reopen('.claude')} echo x > .claude/settings.json; echo fine > b`)
-    place.sh(':')
-    expect(place.read('b')).toBe('fine\n')
-    if (person.uid !== undefined && mode !== '300')
-      expect(ended.stderr).toContain(
-        `the guard does not see everything: ${place.real}/.claude is closed to you (chmod u+rwx opens it), so all that is in there is held`,
-      )
+    const ended = place.sh(`${reopen('.claude')} echo x > .claude/settings.json`)
+    if (mode !== '300')
+      expectRefused(person, ended, {
+        path: `${place.real}/.claude/settings.json`,
+        closed: `${place.real}/.claude`,
+      })
     place.shell('chmod 700 .claude', [])
     expect(place.read('.claude/settings.json')).toBe('was')
   })
@@ -105,7 +104,7 @@ command = "true"
     const ended = place.sh(`${reopen('.git')} echo x > tools/hooks/pre-commit; echo x > .git/config`)
     expect(place.read('tools/hooks/pre-commit')).toBe('was')
     if (mode !== '300')
-      expectRefused(person, ended, { path: `${place.real}/.git/commondir`, closed: `${place.real}/.git` })
+      expectRefused(person, ended, { path: `${place.real}/.git/config`, closed: `${place.real}/.git` })
     place.shell('chmod 700 .git', [])
     expect(place.read('.git/config')).toBe(config) // and nobody moved it aside
     expect(place.has('.git/hooks')).toBe(true)

@@ -6,7 +6,7 @@ import { isGuard } from './plan/watched.ts'
 /** A guarded file as it was before the start. */
 export interface GuardedFile {
   readonly path: string
-  readonly state: string
+  readonly state: string | undefined
 }
 
 /**
@@ -21,15 +21,15 @@ export const guardedFiles = ({ regions }: Pick<Plan, 'regions'>): readonly Guard
   })
 
 export const changedSince = (files: readonly GuardedFile[]): readonly string[] =>
-  files.flatMap(({ path, state }) => (stateOf(path) === state ? [] : [path]))
+  files.flatMap(({ path, state }) => ([state, undefined].includes(stateOf(path)) ? [] : [path]))
 
-/** The time of the last change of anything, because no program can set it. */
-function stateOf(path: string): string {
+/** The time of the last change of anything, because no program can set it. Undefined where it cannot be seen (decision 0510). */
+function stateOf(path: string): string | undefined {
   let stats: BigIntStats | undefined
   try {
     stats = lstatSync(path, { bigint: true, throwIfNoEntry: false })
   } catch {
-    // as good as gone
+    return undefined
   }
   return stats ? [stats.dev, stats.ino, stats.size, stats.ctimeNs].join(' ') : 'gone'
 }

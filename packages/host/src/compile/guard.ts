@@ -12,6 +12,7 @@ import {
   type Root,
 } from '@cordon/policy'
 import { nameOf } from '@cordon/sandbox'
+import { trailOf } from '@cordon/workspace'
 import type { GuardedPath } from '../guard/collection.ts'
 import type { GuardSurvey } from '../guard/survey.ts'
 import type { Project } from '../project.ts'
@@ -150,10 +151,22 @@ export const withMountPoints = (
     ? request
     : {
         ...request,
-        mounts: mountNames(config)
-          .map((name) => join(request.root.path, name))
-          .filter((path) => lookAt(path)?.isSymbolicLink() === true),
+        mounts: [
+          ...mountNames(config)
+            .map((name) => join(request.root.path, name))
+            .filter((path) => lookAt(path)?.isSymbolicLink() === true),
+          ...ruleNames(config).flatMap((name) => linksOnTheWay(name, request.root)),
+        ],
       }
+
+/** Every path in the workspace that somebody has a rule for: of another tool's denial no tool moves the links either. */
+const ruleNames = (config: Config): readonly RelPath[] => [
+  ...new Set(
+    subjectsOf(config).flatMap(({ access }) =>
+      (access?.fs ?? []).filter(({ external }) => !external).map(({ path }) => path),
+    ),
+  ),
+]
 
 /** Every name that somebody has a mount at. */
 export const mountNames = (config: Config): readonly RelPath[] => [
@@ -176,9 +189,19 @@ function guardedPaths(
     ...homes.flatMap((dir) => survey.ofPlace(dir)),
     ...(targets.length > 0 || survey.mayHoldAtHome(root.path) ? survey.atHome() : []),
     ...survey.more(more),
-    ...[...code, ...mounts].map(asGuarded),
+    ...[...code, ...mounts, ...written.rules.flatMap((rule) => linksTo(rule, root))].map(asGuarded),
   ]
 }
+
+/**
+ * The links that a rule was written through, each as an entry. Without them a command could let a link lead elsewhere, and the
+ * rule, which follows it, would not speak of the same place for the next one (SPEC 1.3, decision 0520).
+ */
+const linksTo = ({ written, external }: FsRule, root: Root): readonly string[] =>
+  written === undefined || external ? [] : linksOnTheWay(written, root)
+
+const linksOnTheWay = (name: RelPath, root: Root): readonly string[] =>
+  trailOf(root.path, name).flatMap(({ path, is }) => (is === 'link' ? [path] : []))
 
 const asGuarded = (path: string): GuardedPath => ({ path, guard: 'told' })
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { type AccessPolicy, below, type Context } from '@cordon/policy'
-import { boundaryFor } from '../compile/boundary.ts'
+import { boundaryFor, onlyReads } from '../compile/boundary.ts'
 import { mountNames } from '../compile/guard.ts'
 import { type Subject, subjectsOf } from '../compile/subject.ts'
 import { compileProject, type Compiler } from '../policies.ts'
@@ -31,8 +31,8 @@ export interface Preparation {
 
 /**
  * SPEC 3.1: its policy is compiled first; one that does not compile fails the call. What was compiled for an earlier call is
- * taken again while it would come out the same: of the same configuration, without any answer of a person's in it, and
- * with every path of its rules still leading where it led (decision 0252). What was compiled anew and did come out the same
+ * taken again while it would come out the same: for a tool that only reads, of the same configuration, without any answer of a
+ * person's in it, and with every path of its rules still leading where it led (decision 0252). What was compiled anew and did come out the same
  * is the one from before, so that what was planned for that counts (decision 0301).
  */
 export class Preparations {
@@ -42,9 +42,8 @@ export class Preparations {
   async prepare(project: Project, preparation: Preparation): Promise<PreparedTool> {
     const { name } = preparation
     const kept = this.#kept.get(name)
-    return kept?.project === project && kept.ways.areSame()
-      ? kept.prepared
-      : await this.#compile(project, preparation)
+    if (kept?.project === project && kept.ways.areSame()) return kept.prepared
+    return await this.#compile(project, preparation)
   }
 
   async #compile(
@@ -55,7 +54,9 @@ export class Preparations {
     const tool = resolveTool(project.loaded.config, name, installation)
     const only = (subject: Subject): boolean => subject.kind === 'tool' && subject.name === name
     const ways = Ways.follow(pathsOf(project, only))
-    const { bySubject, warnings, answered } = await compileProject(project, compiler, {
+    // What is guarded is more than what rules name: so for who writes it is looked for at each call (SPEC 4.10).
+    const now = { ...project, guard: project.guard.anew() }
+    const { bySubject, warnings, answered } = await compileProject(now, compiler, {
       only,
       guarding: 'writers',
     })
@@ -68,10 +69,11 @@ export class Preparations {
       workspaceId: workspace.id,
       ...(conversationId === undefined ? {} : { conversationId }),
     })
-    const boundary = boundaryFor(project, subject, policy)
+    const boundary = boundaryFor(now, subject, policy)
     const prepared = { tool, ...this.#asBefore(name, { policy, boundary, context }), warnings }
     // What changed while it was compiled may be in it or not.
-    if (answered === false && ways.areSame()) this.#kept.set(name, { project, prepared, ways })
+    const isGuarded = !onlyReads(project.loaded.config, subject)
+    if (!isGuarded && answered === false && ways.areSame()) this.#kept.set(name, { project, prepared, ways })
     return prepared
   }
 

@@ -1,5 +1,5 @@
 import type { CallToolResult } from '@modelcontextprotocol/server'
-import { CordonError } from '@cordon/policy'
+import { ClosedError, CordonError } from '@cordon/policy'
 import type { ShownPath } from '@cordon/tools'
 import type { AnswerMemory, Respondent } from '../execute/questions.ts'
 import type { CallSecrets } from '../execute/secrets.ts'
@@ -75,6 +75,11 @@ export async function callLocal(
     const allowed = leaveOut ? withoutSecrets(outcome, leaveOut) : outcome
     return resultOfOutcome(allowed, holder.gateway.hostPaths)
   } catch (error) {
+    if (error instanceof ClosedError) {
+      // Where it lies on the host, and the command that opens it, are for the person.
+      holder.warn(`tool ${name}: ${error.message}`)
+      return errorResult('a directory that has to be looked at first is closed; the person was told which')
+    }
     if (error instanceof CordonError) return errorResult(error.message)
     throw error
   }

@@ -1,5 +1,5 @@
 import { basename, dirname, join, resolve } from 'node:path'
-import { below, lookAt } from '@cordon/policy'
+import { below, ClosedError, lookAt } from '@cordon/policy'
 import type { Collection } from './collection.ts'
 import { type GitSetting, parseGitConfig } from './git-config.ts'
 import { named, readSettings, settingsIn } from './git-settings.ts'
@@ -26,6 +26,8 @@ export class Repositories {
   readonly #user: GitUser
   readonly #seen = new Set<string>()
   readonly #gitDirs = new Set<string>()
+  /** By the git directory that worktrees share. */
+  readonly #settings = new Map<string, readonly GitSetting[]>()
   #looksLeft = MOST_LOOKS
   #ofUser: readonly GitSetting[] | undefined
 
@@ -64,6 +66,7 @@ export class Repositories {
     this.#ofUser ??= readSettings(configs, home, this.#found)
     const own = [join(common, 'config'), join(gitDir, 'config.worktree')]
     const settings = [...this.#ofUser, ...readSettings(own, home, this.#found)]
+    this.#settings.set(common, settings)
     this.#guardNamed(settings, worktree)
     const elsewhere = settings.findLast(({ key }) => key === 'core.worktree')?.value
     if (elsewhere !== undefined) this.#guardNamed(settings, resolve(gitDir, elsewhere))
@@ -82,11 +85,21 @@ export class Repositories {
   #guardNamed(settings: readonly GitSetting[], worktree: string): void {
     for (const { key, value = '' } of settings)
       if (key === 'core.hookspath' || key === 'init.templatedir')
-        for (const path of named(value, worktree, this.#user.home)) this.#found.addTree('/', path, 'told')
+        for (const path of named(value, worktree, this.#user.home))
+          this.#found.addTree('/', HUSKY.test(path) ? dirname(path) : path, 'told')
       else if (GIT_PROGRAMS.test(key))
         for (const word of filesNamedIn(value))
-          for (const path of named(word, worktree, this.#user.home))
-            if (lookAt(path)?.isDirectory() === false) this.#found.add('/', path, 'told')
+          for (const path of named(word, worktree, this.#user.home)) this.#guardProgram(path)
+  }
+
+  /** A word need not be a file that anybody means: one in a closed directory is no reason to start nothing. */
+  #guardProgram(path: string): void {
+    try {
+      if (lookAt(path)?.isDirectory() === false) this.#found.add('/', path, 'told')
+    } catch (error) {
+      if (!(error instanceof ClosedError)) throw error
+      this.#found.holdClosed(error.closed)
+    }
   }
 
   /** Where submodules are checked out, as the repository says: `path = libs/a` in `.gitmodules`. */
@@ -123,7 +136,8 @@ export class Repositories {
   #guardWorktrees(gitDir: string): void {
     const dir = join(gitDir, 'worktrees')
     const names = directoriesIn(dir, MOST_LOOKS)
-    for (const name of names) this.#guardGitFileOf(join(dir, name))
+    const settings = this.#settings.get(gitDir) ?? []
+    for (const name of names) this.#guardGitFileOf(join(dir, name), settings)
     if (names.length <= MOST_WORKTREES && !this.#found.isFull) {
       for (const name of names) this.#guardWorktree(join(dir, name))
       return
@@ -139,19 +153,24 @@ export class Repositories {
   }
 
   /** The `.git` of a linked worktree is a file: with a directory in its place, that directory's configuration is obeyed. */
-  #guardGitFileOf(gitDir: string): void {
+  #guardGitFileOf(gitDir: string, settings: readonly GitSetting[]): void {
     const file = this.#pathIn(join(gitDir, 'gitdir'), '', gitDir)
     if (file === undefined || basename(file) !== '.git') return
     const dir = realDirectory(dirname(file))
     if (dir === undefined) return
     if (this.#looksLeft-- <= 0 || this.#found.isFull)
       this.#found.miss(dirname(gitDir), 'has very many worktrees, so not all of them are guarded')
-    else this.#found.add(dir, '.git', 'told', (step) => step.is !== 'dir')
+    else {
+      this.#found.add(dir, '.git', 'told', (step) => step.is !== 'dir')
+      this.#guardNamed(settings, dir)
+    }
   }
 
   #directoryNamedIn(file: string, before: string, from: string): string | undefined {
     const path = this.#pathIn(file, before, from)
-    return path === undefined ? undefined : realDirectory(path)
+    if (path === undefined) return undefined
+    this.#found.add('/', path, 'told', (step) => step.is === 'link')
+    return realDirectory(path)
   }
 
   /** Of a file that holds one path. */
@@ -176,6 +195,9 @@ const filesNamedIn = (command: string): readonly string[] =>
   [...new Set([...command.split(/[\s"']+/), ...command.split(/[\s"'`!;&|<>(){}$=\\]+/)])].filter((word) =>
     /[/.]/.test(word),
   )
+
+/** Where husky keeps what git is told to run; it runs what lies beside it. */
+const HUSKY = /\/\.husky\/_\/?$/
 
 const WORKTREE_NAMES = ['config.worktree', 'commondir', 'gitdir']
 

@@ -1,5 +1,5 @@
 import { type Dirent, readdirSync } from 'node:fs'
-import { basename, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { isGitDirectory } from './git.ts'
 import { OWN_NAMES, RUN_LATER } from './names.ts'
 import { ClosedError, lookAt, refuseClosed } from '@cordon/policy'
@@ -92,7 +92,11 @@ class Look {
       .map((entry) => join(dir, entry.name))
       .filter((path) => !this.#passedOver.has(path))
     // Nobody works among git's own objects, and there may be 256 directories of them.
-    return { below: basename(dir) === 'objects' ? below.filter(isNotOfObjects) : below, isRepository }
+    return {
+      below:
+        basename(dir) === 'objects' && isGitDirectory(dirname(dir)) ? below.filter(isNotOfObjects) : below,
+      isRepository,
+    }
   }
 
   /**

@@ -21,7 +21,7 @@ const LONGEST = 1024 * 1024
 export type Text = { readonly text: string } | { readonly unknown: string }
 
 export function readText(file: string): Text {
-  if (!lookAt(file)) return { text: '' } // as most often, and an error costs more than the question
+  if (file === '/dev/null' || !lookAt(file)) return { text: '' } // as most often, and an error costs more than the question
   let fd: number | undefined
   try {
     fd = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK)

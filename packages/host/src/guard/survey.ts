@@ -42,6 +42,11 @@ export class GuardSurvey {
     this.home = trailOf('/', options.home).at(-1)?.path ?? options.home
   }
 
+  /** The same, with nothing of what was seen before: in a session people go on working. */
+  anew(): GuardSurvey {
+    return new GuardSurvey(this.#options)
+  }
+
   /** Of the workspace's root, the directories down to the current one, and the repositories around that. */
   workspace(): readonly GuardedPath[] {
     const { root, cwd } = this.#options

@@ -1,5 +1,6 @@
 import { realpathSync, statSync } from 'node:fs'
 import { basename, resolve } from 'node:path'
+import { refuseClosed } from '@cordon/policy'
 
 /** The files that an interpreter is told of up to the one it runs. */
 export interface CodeFiles {
@@ -77,11 +78,12 @@ function readWord(word: string): { readonly path: string; readonly option: strin
   return { path: value.replace(/^file:\/\//, ''), option }
 }
 
-/** Any word may be meant: one that is too long for a name, or may not be looked at, is no file. */
+/** Any word may be meant: one that is too long for a name, or is kept from us by another user, is no file. */
 export function realFile(path: string): string | undefined {
   try {
     return statSync(path).isFile() ? realpathSync.native(path) : undefined
-  } catch {
+  } catch (error) {
+    refuseClosed(path, error)
     return undefined
   }
 }

@@ -1,7 +1,8 @@
-import { lstatSync, type Stats } from 'node:fs'
-import { dirname } from 'node:path'
+import { lstatSync, readlinkSync, type Stats } from 'node:fs'
+import { dirname, resolve } from 'node:path'
 import { CordonError } from '../errors.ts'
 import { shellWord, show } from '../text.ts'
+import { MOST_HOPS } from './canonical.ts'
 
 /**
  * Something that its owner, who is this user, may not look into. What was started before may have closed it, and what is
@@ -37,15 +38,19 @@ export function lookAt(path: string): Stats | undefined {
 /** For who asked the system something else of a path, and was refused. Returns where that says nothing. */
 export function refuseClosed(path: string, error: unknown): void {
   if ((error as NodeJS.ErrnoException).code !== 'EACCES') return
-  const { stats, at } = nearest(path)
+  const { stats, at } = whatKeepsUsFrom(path)
   if (stats.uid === process.geteuid?.()) throw new ClosedError(path, at)
 }
 
-/** The path itself if it can be seen, or the directory that keeps us from it. */
-function nearest(path: string): { readonly stats: Stats; readonly at: string } {
+/** What the path leads to if that can be seen, or the directory that keeps us from it. */
+function whatKeepsUsFrom(path: string, hops = 0): { readonly stats: Stats; readonly at: string } {
+  let stats: Stats
   try {
-    return { stats: lstatSync(path), at: path }
+    stats = lstatSync(path)
   } catch {
-    return nearest(dirname(path))
+    return whatKeepsUsFrom(dirname(path), hops)
   }
+  return stats.isSymbolicLink() && hops < MOST_HOPS
+    ? whatKeepsUsFrom(resolve(dirname(path), readlinkSync(path)), hops + 1)
+    : { stats, at: path }
 }

@@ -1,0 +1,307 @@
+import { existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { GatewayClient } from '../harness/gateway.ts'
+import { Place, SOMEBODY } from '../harness/place.ts'
+import { Repository } from '../harness/repository.ts'
+
+/**
+ * SPEC 4.10: what a command leaves must not keep the next one's guard from seeing what was guarded before. Each was found by an
+ * attack: a first command prepares, a second one writes.
+ */
+interface Attack {
+  readonly name: string
+  /** As the person, in the home, which is no repository. */
+  readonly before: string
+  /** Where the commands are started, from the home. */
+  readonly at?: string
+  readonly flags?: string
+  readonly first: string
+  /** Where the second one is started, if elsewhere. */
+  readonly then?: string
+  readonly thenFlags?: string
+  readonly second: string
+  /** As the person afterwards: what prints `was`, and nothing else, if it held. */
+  readonly check: string
+}
+
+const HOOK = 'git init -q t/b; echo was > t/b/.git/hooks/x'
+
+const ATTACKS: readonly Attack[] = [
+  {
+    name: 'takes HEAD away from a bare repository, and puts it back',
+    before: 'git init -q --bare t/x.git; echo was > t/x.git/hooks/x; git init -q w',
+    at: 'w',
+    flags: '--write ../t',
+    first: 'mv ../t/x.git/HEAD ../t/x.git/H',
+    second: 'echo evil > ../t/x.git/hooks/x; mv ../t/x.git/H ../t/x.git/HEAD',
+    check: 'cat t/x.git/hooks/x',
+  },
+  {
+    name: 'makes a repository of a directory between the workspace and a repository',
+    before: 'mkdir t; git init -q t/a/b; echo was > t/a/b/.git/hooks/x',
+    at: 't',
+    first: 'git init -q a',
+    then: 't/a',
+    second: 'echo evil > b/.git/hooks/x',
+    check: 'cat t/a/b/.git/hooks/x',
+  },
+  {
+    name: 'makes a repository around projects that are none',
+    before: 'mkdir -p p/web/.vscode; echo was > p/web/.vscode/tasks.json',
+    at: 'p',
+    first: 'git init -q',
+    second: 'echo evil > web/.vscode/tasks.json',
+    check: 'cat p/web/.vscode/tasks.json',
+  },
+  {
+    name: 'makes a repository of a part of one whose hooks are in that part',
+    before:
+      'git init -q c; mkdir -p c/sub/hooks; echo was > c/sub/hooks/x; git -C c config core.hooksPath sub/hooks',
+    at: 'c',
+    first: 'git init -q sub',
+    then: 'c/sub',
+    second: 'echo evil > hooks/x',
+    check: 'cat c/sub/hooks/x',
+  },
+  {
+    name: 'is started in a part of a repository alone, whose hooks are in that part',
+    before:
+      'git init -q c; mkdir -p c/sub/hooks; echo was > c/sub/hooks/x; git -C c config core.hooksPath sub/hooks',
+    at: 'c/sub',
+    flags: '--here',
+    first: ':',
+    second: 'echo evil > hooks/x',
+    check: 'cat c/sub/hooks/x',
+  },
+  {
+    name: 'puts a repository between a place outside and the one around it',
+    before:
+      'git init -q w; git init -q b; mkdir -p b/p/q/r/s/hooks; echo was > b/p/q/r/s/hooks/x; git -C b config core.hooksPath p/q/r/s/hooks',
+    at: 'w',
+    flags: '--write ../b/p/q',
+    first: 'mkdir ../b/p/q/r/.git',
+    thenFlags: '--write ../b/p/q/r/s',
+    second: 'echo evil > ../b/p/q/r/s/hooks/x',
+    check: 'cat b/p/q/r/s/hooks/x',
+  },
+  {
+    name: 'closes the place itself',
+    before: `mkdir t; git init -q w; ${HOOK}`,
+    at: 'w',
+    flags: '--write ../t',
+    first: 'chmod 300 ../t',
+    second: 'echo evil > ../t/b/.git/hooks/x; chmod 700 ../t',
+    check: 'chmod 700 t; cat t/b/.git/hooks/x',
+  },
+  {
+    name: 'closes a directory that a flag names',
+    before: 'git init -q w; mkdir w/.claude; echo was > w/.claude/settings.json',
+    at: 'w',
+    flags: '--write .claude',
+    first: 'chmod 000 .claude',
+    second: 'chmod 700 .claude; echo evil > .claude/settings.json',
+    check: 'chmod 700 w/.claude; cat w/.claude/settings.json',
+  },
+  {
+    name: 'closes a directory in which a guarded link leads elsewhere',
+    before:
+      'git init -q w; mkdir w/.claude w/shared; echo was > w/shared/s; ln -s ../shared/s w/.claude/settings.json',
+    at: 'w',
+    first: 'chmod 000 .claude',
+    second: 'echo evil > shared/s',
+    check: 'cat w/shared/s',
+  },
+  {
+    name: 'closes a directory in which an included configuration of git names hooks',
+    before:
+      'git init -q w; mkdir w/conf w/tools; echo was > w/tools/x; printf "[core]\\nhooksPath=tools\\n" > w/conf/git; git -C w config include.path ../conf/git',
+    at: 'w',
+    first: 'chmod 000 conf',
+    second: 'echo evil > tools/x',
+    check: 'cat w/tools/x',
+  },
+  {
+    name: 'fills one guarded directory, so that links in another are not followed',
+    before:
+      'git init -q w; mkdir w/scripts; echo was > w/scripts/x; ln -s ../../scripts/x w/.git/hooks/pre-commit',
+    at: 'w',
+    first: 'mkdir .husky; cd .husky; seq 2100 | xargs touch',
+    second: 'echo evil > scripts/x',
+    check: 'cat w/scripts/x',
+  },
+  {
+    name: 'moves a link on the way to the git directory',
+    before:
+      'mkdir -p w/real/old; ln -s real w/store; git init -q --separate-git-dir w/real/repo.git w; echo "gitdir: store/repo.git" > w/.git',
+    at: 'w',
+    first: 'rm -f store && ln -s real/old store',
+    second: ':',
+    check: 'test "$(readlink w/store)" = real && echo was',
+  },
+  {
+    name: 'completes a repository by a commondir',
+    before: 'mkdir p; echo "ref: refs/heads/main" > p/HEAD',
+    at: 'p',
+    first: 'mkdir -p x/objects x/refs; printf "[core]\\nfsmonitor=evil\\n" > x/config; echo x > commondir',
+    second: ':',
+    check: 'cd p; git config core.fsmonitor || echo was',
+  },
+  {
+    name: 'writes the hooks that the configuration names in another way: core.worktree',
+    before:
+      'git init -q w; mkdir -p w/sub/hk; echo was > w/sub/hk/x; git -C w config core.worktree ../sub; git -C w config core.hooksPath hk',
+    at: 'w',
+    first: 'echo evil > sub/hk/x',
+    second: ':',
+    check: 'cat w/sub/hk/x',
+  },
+  {
+    name: 'writes what is copied into every new repository',
+    before:
+      'git init -q w; mkdir -p w/tpl/hooks; echo was > w/tpl/hooks/x; git -C w config init.templateDir "$PWD/w/tpl"',
+    at: 'w',
+    first: 'echo evil > tpl/hooks/x',
+    second: ':',
+    check: 'cat w/tpl/hooks/x',
+  },
+  {
+    name: 'writes what husky runs, in a package of the repository',
+    before:
+      'git init -q w; mkdir -p w/f/.husky/_; echo was > w/f/.husky/pre-commit; git -C w config core.hooksPath f/.husky/_',
+    at: 'w',
+    first: 'echo evil > f/.husky/pre-commit',
+    second: ':',
+    check: 'cat w/f/.husky/pre-commit',
+  },
+  {
+    name: 'writes the hooks of a linked worktree in the workspace',
+    before:
+      'git init -q w; cd w; mkdir hk; echo was > hk/x; git add .; git -c user.name=a -c user.email=a@b commit -qm x; git config core.hooksPath hk; git worktree add -q wt -b wt',
+    at: 'w',
+    first: 'echo evil > wt/hk/x',
+    second: ':',
+    check: 'cat w/wt/hk/x',
+  },
+  {
+    name: 'hides a repository in what looks like git’s own objects',
+    before:
+      'git init -q w; mkdir -p t/objects; git init -q t/objects/3d; echo was > t/objects/3d/.git/hooks/x',
+    at: 'w',
+    flags: '--write ../t',
+    first: 'echo evil > ../t/objects/3d/.git/hooks/x',
+    second: ':',
+    check: 'cat t/objects/3d/.git/hooks/x',
+  },
+]
+
+const words = (flags = ''): readonly string[] => flags.split(' ').filter((word) => word !== '')
+
+describe('decisions 0475, 0510: what was guarded is guarded for the next command, when one', () => {
+  test.each(ATTACKS)('$name', (attack) => {
+    const { before, at = '.', flags, first, then = at, thenFlags = flags, second, check } = attack
+    const place = new Place(SOMEBODY)
+    const person = (script: string): string => place.shell(`cd ${place.home}; ${script}`, []).stdout
+    const command = (where: string, given: string | undefined, script: string): void =>
+      void place.run([...words(given), '--', 'sh', '-c', script], { cwd: join(place.home, where) })
+    person(`mkdir -p ${at}; ${before}`)
+    command(at, flags, first)
+    command(then, thenFlags, second)
+    expect(person(check)).toBe('was\n')
+  })
+})
+
+test('a name that is not valid UTF-8 is told not to be guarded', () => {
+  const place = new Repository(SOMEBODY)
+  place.shell('d=$(printf "caf\\351"); mkdir "$d"; ln -s "$d" .husky', [])
+  expect(place.sh(':').stderr).toContain(
+    'has a name that is not valid UTF-8, for which there can be no rule, so it is not guarded',
+  )
+})
+
+test('SPEC 4.8 a typed place that is a link by now is told, also quietly', () => {
+  const place = new Repository(SOMEBODY)
+  place.shell(`cd ${place.home}; mkdir -p docs t; ln -s ${place.home}/docs t/x`, [])
+  const x = join(place.home, 't/x')
+  const { stderr } = place.run(['--quiet', '--write', x, '--', 'true'])
+  expect(stderr).toBe(`warning: --write ${x} leads to ${join(place.home, 'docs')}, and that is granted\n`)
+})
+
+describe('decision 0520: the links that a rule was written through', () => {
+  const RULES = `
+[[conversation.tools.NAME.access.fs]]
+path = "."
+read = true
+write = true
+execute = true
+[[conversation.tools.NAME.access.fs]]
+path = "cfg/key"
+`
+  const linked = (): Place => {
+    const place = new Place(SOMEBODY)
+    for (const dir of ['real', 'other']) place.mkdir(join(place.root, dir))
+    place.write('real/key', 'SECRET')
+    place.shell('ln -s real cfg', [])
+    return place
+  }
+
+  test('stay as they are for who has the rule', () => {
+    const place = linked()
+    place.config(
+      `${RULES.replaceAll('NAME', 't')}[conversation.tools.t]\nsource = "local"\ncommand = "true"\n`,
+    )
+    const sh = (script: string): string => place.run(['--tool', 't', '--', 'sh', '-c', script]).stdout
+    sh('rm -f cfg; ln -s other cfg; mv cfg x; ln -s other cfg')
+    expect(sh('cat real/key; readlink cfg')).toBe('real\n')
+  })
+
+  test('and for every other tool', async () => {
+    const place = linked()
+    place.config(RULES.replaceAll('NAME', 'fs_read_file') + '[conversation.tools."*"]\nrun = "unattended"\n')
+    await using client = await GatewayClient.open(place)
+    for (const [name, args] of [
+      ['fs_move_file', { from: 'cfg', to: 'x' }],
+      ['fs_delete_file', { path: 'cfg' }],
+    ] as const)
+      expect(JSON.stringify(await client.call(name, args))).toContain('is guarded')
+    expect(JSON.stringify(await client.call('fs_read_file', { path: 'real/key' }))).not.toContain('SECRET')
+  })
+})
+
+test('SPEC 4.10 in a session, what the person has git run from now on is guarded from now on', async () => {
+  const place = new Repository(SOMEBODY)
+  place.config('[conversation.tools."*"]\nrun = "unattended"\n')
+  place.write('hk/pre-commit', 'was')
+  await using client = await GatewayClient.open(place)
+  const write = (path: string): Promise<string> =>
+    client
+      .call('fs_create_file', { path, content: 'evil', overwrite: true })
+      .then((said) => JSON.stringify(said))
+  expect(await write('fine')).toContain('created')
+  place.git('config core.hooksPath hk')
+  expect(await write('hk/pre-commit')).toContain('is guarded')
+  expect(place.read('hk/pre-commit')).toBe('was')
+  // What is told to a model names no place of the host.
+  mkdirSync(join(place.root, '.claude'))
+  place.give(join(place.root, '.claude'))
+  place.shell('chmod 000 .claude', [])
+  const said = await write('fine')
+  if (place.person.uid !== undefined)
+    expect(said).toContain('a directory that has to be looked at first is closed')
+  expect(said).not.toContain(place.root)
+  expect(existsSync(join(place.root, 'fine')) && readFileSync(join(place.root, 'fine'), 'utf8')).toBe('evil')
+})
+
+test('SPEC 4.10 the program of a server in a directory that was closed is not taken for missing', () => {
+  const place = new Repository(SOMEBODY)
+  place.mkdir(join(place.root, 'servers'))
+  place.write('servers/x.mjs', 'was')
+  place.write(
+    join(place.home, '.config/cordon/config.toml'),
+    '[providers.mcp.s]\ncommand = "node"\narguments = ["servers/x.mjs"]\n[[providers.mcp.s.access.net]]\nhost = "example.com"\nallow = true\n',
+  )
+  place.sh('chmod 000 servers')
+  place.sh('chmod 700 servers; echo evil > servers/x.mjs')
+  place.shell('chmod 700 servers', [])
+  expect(place.read('servers/x.mjs')).toBe('was')
+})

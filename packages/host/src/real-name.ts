@@ -1,6 +1,7 @@
 import { lstatSync, readlinkSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { MOST_HOPS } from '@cordon/policy'
+import { entryOf } from '@cordon/workspace'
 
 /** How much is looked at for one call, in characters: the longer a name is, the longer the kernel takes to walk it, too. */
 export class Looks {
@@ -43,7 +44,7 @@ export function realName(path: string, looks: Looks = new Looks(), known = '/'):
       absent = Math.max(0, absent - 1)
       continue
     }
-    const next = at === '/' ? `/${part}` : `${at}/${part}`
+    const next = entryOf(at, part)
     if (absent === 0 && !looks.take(next)) return undefined
     const what = absent > 0 ? 'nothing' : standsAt(next, part)
     if (what === 'unknown') return undefined

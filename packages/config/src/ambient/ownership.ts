@@ -39,13 +39,13 @@ export function openBelow(top: string, file: string, strangerIn: StrangerIn): Op
   try {
     let onTheWay = handedOver(path, fstatSync(here), strangerIn)
     for (const name of names) {
-      const next = openSync(join(base(here, path), name), flags)
+      const next = openSync(`${base(here, path)}/${name}`, flags)
       closeSync(here)
       here = next
       path = join(path, name)
       onTheWay ??= handedOver(path, fstatSync(here), strangerIn)
     }
-    return { fd: openSync(join(base(here, path), last), FILE), onTheWay }
+    return { fd: openSync(`${base(here, path)}/${last}`, FILE), onTheWay }
   } finally {
     closeSync(here)
   }

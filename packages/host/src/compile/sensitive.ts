@@ -151,9 +151,11 @@ function resolvePatterns({
   return patterns.map((pattern) => {
     const inHome = pattern.startsWith('~/') ? pattern.slice(2) : undefined
     if (inHome === undefined && !pattern.startsWith('/')) return { pattern, places: [] }
-    const written = inHome === undefined ? pattern : join(home, inHome)
     const real =
-      inHome === undefined ? realName(pattern, looks) : realName(join(realHome, inHome), looks, realHome)
+      inHome === undefined ? realName(pattern, looks) : realName(`${realHome}/${inHome}`, looks, realHome)
+    // Mostly no link is on the way, and then there is no second name to be put together (decision 0490).
+    if (real === `${home}/${inHome}`) return { pattern, places: [real] }
+    const written = inHome === undefined ? pattern : join(home, inHome)
     return { pattern, places: [...new Set([written, real ?? written])] }
   })
 }

@@ -1,6 +1,7 @@
 import { lstatSync, readlinkSync, type Stats } from 'node:fs'
 import { dirname } from 'node:path'
 import { MOST_HOPS } from '@cordon/policy'
+import { entryOf } from '@cordon/workspace'
 
 /**
  * How paths were found on the disk: every name on the way to each of them, from the root of this host on, and what stood
@@ -38,7 +39,7 @@ function follow(path: string, names: Map<string, string>): void {
       at = dirname(at)
       continue
     }
-    const next = at === '/' ? `/${part}` : `${at}/${part}`
+    const next = entryOf(at, part)
     const what = names.get(next) ?? standsAt(next)
     names.set(next, what)
     if (what.startsWith(LINK)) {

@@ -215,7 +215,7 @@ function saysRepository(config: string): boolean {
 }
 
 const missingOfRepository = (dir: string): string | undefined =>
-  MAKE_A_REPOSITORY.find((name) => lookAt(join(dir, name)) === undefined)
+  MAKE_A_REPOSITORY.find((name) => lookAt(entryOf(dir, name)) === undefined)
 
 /**
  * Keeps a command from making the directory a bare repository: it is enough to guard the first thing that git looks for and does

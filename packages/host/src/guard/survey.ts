@@ -206,7 +206,8 @@ export class GuardSurvey {
   }
 }
 
-const isRepository = (dir: string): boolean => lookAt(entryOf(dir, '.git')) !== undefined || isGitDirectory(dir)
+const isRepository = (dir: string): boolean =>
+  lookAt(entryOf(dir, '.git')) !== undefined || isGitDirectory(dir)
 
 /** All of them: a command may have made the nearest. */
 const repositoriesAbove = (dir: string): readonly string[] =>

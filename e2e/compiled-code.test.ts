@@ -67,6 +67,29 @@ describe.each(PEOPLE)('compiled code, for $name', (person) => {
     expect(size()).toBe(second)
   })
 
+  test('decision 0490: configuration of one file, and that of directories below, are two ways', () => {
+    const place = new Place(person)
+    const waysKept = (): readonly string[] => {
+      const cache = join(place.home, '.cache/cordon')
+      const data = readFileSync(
+        join(
+          cache,
+          readdirSync(cache).find((name) => name.startsWith('run-'))!,
+        ),
+      )
+      const end = data.length - 1
+      return data.toString('latin1', end - data[end]!, end).split(' ')
+    }
+    place.init()
+    place.config('[sandbox.limits]\nprocesses = 100\n')
+    place.run(['--', 'true'])
+    expect(waysKept()).toEqual(['files', 'succeeds'])
+    place.write('a/.cordon.toml', '[sandbox.limits]\nprocesses = 50\n')
+    place.trust(join(place.root, 'a'))
+    place.run(['--', 'true'], { cwd: join(place.root, 'a') })
+    expect(waysKept()).toEqual(['files', 'succeeds', 'directories'])
+  })
+
   test('without a place for it everything works', () => {
     const place = new Place(person)
     mkdirSync(join(place.home, '.cache'), { recursive: true })

@@ -39,8 +39,8 @@ export interface RunOptions extends AccessFlags, ConfigOptions {
   readonly runtime?: (command: readonly [string, ...string[]], root: string) => readonly string[]
 }
 
-/** In which ways this start has gone: each needs code of its own (bin/cordon.cjs, decision 0148). */
-export const ways = new Set<'files' | 'succeeds' | 'fails'>()
+/** In which ways this start has gone: each needs code of its own (bin/cordon.cjs, decisions 0148 and 0490). */
+export const ways = new Set<'files' | 'directories' | 'succeeds' | 'fails'>()
 
 /** `cordon run` (SPEC 4.8), once its command line has been read. */
 export async function runCommand(
@@ -129,7 +129,8 @@ async function prepare(
   const chosen = await choosePolicy({ ...place, conversation }, world, choice, options)
   warn(world, [...chosen.alarms, ...(options.quiet ? [] : chosen.warnings)])
   const { root, workspace, sources, guard } = chosen.project
-  if (sources.some((source) => 'text' in source)) ways.add('files')
+  for (const source of sources)
+    if ('text' in source) ways.add(source.layer === 'directory' ? 'directories' : 'files')
   const { policy, outside, replaced, sandbox } = chosen
   const { unfinished } = workspace
   const granted = { policy, outside, replaced, sandbox }

@@ -2,16 +2,24 @@ import type { Readable } from 'node:stream'
 
 const MOST_LINES = 100
 const LONGEST_LINE = 2000
+/** More than a tool could log for somebody to read. What comes faster waits in its pipe (decision 0501). */
+const EACH_TICK = 1024 * 1024
+const TICK_MS = 100
 
 /** SPEC 5.4: the last 100 lines of an error output that say something. However much is written, no more is kept. */
 export class LastLines {
   readonly #lines: string[] = []
   #open = ''
   #dropped = 0
+  #tick = 0
+  #read = 0
 
   constructor(stream: Readable) {
     stream.setEncoding('utf8')
-    stream.on('data', (text: string) => this.#add(text))
+    stream.on('data', (text: string) => {
+      this.#add(text)
+      this.#slow(stream, text.length)
+    })
   }
 
   get lines(): readonly string[] {
@@ -31,6 +39,15 @@ export class LastLines {
 
   get text(): string {
     return this.lines.join('\n')
+  }
+
+  #slow(stream: Readable, length: number): void {
+    const now = performance.now()
+    if (now - this.#tick > TICK_MS) [this.#tick, this.#read] = [now, 0]
+    this.#read += length
+    if (this.#read < EACH_TICK) return
+    stream.pause()
+    setTimeout(() => stream.resume(), this.#tick + TICK_MS - now + 1)
   }
 
   #add(text: string): void {

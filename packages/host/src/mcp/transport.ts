@@ -41,6 +41,10 @@ export class ConfinedTransport implements Transport {
   readonly #options: TransportOptions
   readonly #buffer = new ReadBuffer({ maxBufferSize: MOST_MESSAGE })
   readonly #allowance = new Allowance()
+  /** What the server was asked, and has not answered. */
+  readonly #asked = new Set<string | number>()
+  /** Lines that were not looked at yet, or were no message. */
+  #lines = 0
   #partial = 0
   #noise = 0
   #timer: NodeJS.Timeout | undefined
@@ -71,6 +75,7 @@ export class ConfinedTransport implements Transport {
   send(message: JSONRPCMessage): Promise<void> {
     const { stdin } = this.#program
     if (stdin.writableLength > MOST_QUEUED) this.#end('it does not read what it is told')
+    this.#noteAsked(message)
     if (stdin.writable) stdin.write(serializeMessage(this.#withMeta(message)))
     return Promise.resolve()
   }
@@ -82,6 +87,20 @@ export class ConfinedTransport implements Transport {
     const timer = setTimeout(this.#options.kill, GRACE_MS)
     await ended.catch(() => undefined)
     clearTimeout(timer)
+  }
+
+  #noteAsked(message: JSONRPCMessage): void {
+    if (!('method' in message)) return
+    if ('id' in message) this.#asked.add(message.id)
+    if (message.method !== 'notifications/cancelled') return
+    const { requestId } = (message.params ?? {}) as { readonly requestId?: string | number }
+    if (requestId !== undefined) this.#asked.delete(requestId)
+  }
+
+  /** What the server says because it was asked; an answer to nothing, or a second one, is not (decision 0501). */
+  #isAnswer(message: JSONRPCMessage): boolean {
+    // The buffer hands out what the SDK has checked; of its four kinds, the two that answer name no method.
+    return !('method' in message) && message.id !== undefined && this.#asked.delete(message.id)
   }
 
   #withMeta(message: JSONRPCMessage): JSONRPCMessage {
@@ -96,6 +115,7 @@ export class ConfinedTransport implements Transport {
     } catch {
       return this.#end(`it sent a message of more than ${MOST_MESSAGE / 1024 / 1024} MiB`)
     }
+    for (let at = -1; (at = chunk.indexOf(10, at + 1)) >= 0;) this.#lines++
     const lastBreak = chunk.lastIndexOf(10)
     const whole = lastBreak < 0 ? 0 : this.#partial + lastBreak + 1
     this.#partial = lastBreak < 0 ? this.#partial + chunk.length : chunk.length - lastBreak - 1
@@ -113,11 +133,21 @@ export class ConfinedTransport implements Transport {
         return read + 1
       }
       const message = this.#next()
-      if (message === null) return read
-      // The buffer hands out what the SDK has checked; of its four kinds, the two that answer name no method.
-      if (!message || 'method' in message) this.#allowance.spend()
+      if (message === null) {
+        this.#spendNoise()
+        return read
+      }
+      this.#lines--
+      if (!message || !this.#isAnswer(message)) this.#allowance.spend()
       if (message) this.#hand(message)
     }
+  }
+
+  /** Everything was looked at: the lines that are left over were none (decision 0501). */
+  #spendNoise(): void {
+    this.#allowance.spend(this.#lines)
+    this.#lines = 0
+    if (this.#allowance.isSpent) this.#wait()
   }
 
   /** A message can be nested so deeply that nobody has the stack to look at it: it counts as none. */
@@ -170,7 +200,8 @@ class Allowance {
     return this.#left < 1
   }
 
-  spend(): void {
-    this.#left--
+  /** No more than there is: whoever said much at once waits no longer for it. */
+  spend(count = 1): void {
+    this.#left = Math.max(0, this.#left - count)
   }
 }

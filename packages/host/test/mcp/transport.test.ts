@@ -12,6 +12,9 @@ afterEach(() => void vi.useRealTimers())
 function listen(): {
   readonly say: (messages: readonly object[]) => Promise<void>
   readonly heard: unknown[]
+  readonly isRead: () => boolean
+  readonly print: (text: string) => Promise<void>
+  readonly ask: (message: JSONRPCMessage) => Promise<void>
 } {
   const stdout = new PassThrough({ highWaterMark: 64 * 1024 * 1024 })
   const ended = new Promise<ProgramEnd>(() => undefined)
@@ -24,6 +27,12 @@ function listen(): {
   void transport.start()
   return {
     heard,
+    isRead: () => !stdout.isPaused(),
+    print: async (text) => {
+      stdout.write(text)
+      await new Promise((resolve) => setImmediate(resolve))
+    },
+    ask: (message) => transport.send(message),
     say: async (messages) => {
       stdout.write(messages.map((message) => `${JSON.stringify(message)}\n`).join(''))
       await new Promise((resolve) => setImmediate(resolve))
@@ -57,8 +66,45 @@ test('decision 0231: requests of a server count as much', async () => {
   expect(heard).toHaveLength(1000)
 })
 
+const answers = (count: number): readonly object[] =>
+  Array.from({ length: count }, (_, id) => ({ jsonrpc: '2.0', id, result: {} }))
+
 test('decision 0231: answers are not counted', async () => {
-  const { say, heard } = listen()
-  await say(Array.from({ length: 5000 }, (_, id) => ({ jsonrpc: '2.0', id, result: {} })))
+  const { say, heard, ask } = listen()
+  for (let id = 0; id < 5000; id++) await ask({ jsonrpc: '2.0', id, method: 'tools/call' })
+  await say(answers(5000))
   expect(heard).toHaveLength(5000)
+})
+
+test('decision 0501: answers count that nobody waits for: to nothing, a second time, or to what was given up', async () => {
+  const toNothing = listen()
+  await toNothing.say(answers(1200))
+  expect(toNothing.heard).toHaveLength(1000)
+  const again = listen()
+  await again.ask({ jsonrpc: '2.0', id: 0, method: 'tools/call' })
+  await again.say([...answers(1), ...Array.from({ length: 1200 }, () => answers(1)[0]!)])
+  expect(again.heard).toHaveLength(1001)
+  const givenUp = listen()
+  for (let id = 0; id < 1200; id++) {
+    await givenUp.ask({ jsonrpc: '2.0', id, method: 'tools/call' })
+    await givenUp.ask({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: id } })
+  }
+  await givenUp.say(answers(1200))
+  expect(givenUp.heard).toHaveLength(1000)
+})
+
+test('decision 0501: lines that are no message count as well, also where a message is among them', async () => {
+  const { print, say, heard, ask, isRead } = listen()
+  const mixed = `${'noise\n'.repeat(600)}${JSON.stringify(notifications(1)[0])}\n`
+  await print(mixed)
+  expect([heard.length, isRead()]).toEqual([1, true])
+  await print(mixed)
+  expect([heard.length, isRead()]).toEqual([2, false])
+  // It waits a second, however much it was; then its answer is heard.
+  await ask({ jsonrpc: '2.0', id: 0, method: 'tools/call' })
+  await say(answers(1))
+  expect(heard).toHaveLength(2)
+  await vi.advanceTimersByTimeAsync(1000)
+  await new Promise((resolve) => setImmediate(resolve))
+  expect([heard.length, isRead()]).toEqual([3, true])
 })

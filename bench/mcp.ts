@@ -12,6 +12,7 @@ const module = (name: string): string =>
   join(ROOT, 'node_modules/@modelcontextprotocol', name, 'dist/index.js')
 const EVERYTHING = module('server-everything')
 const FILES = module('server-filesystem')
+const PLAIN = join(import.meta.dirname, 'plain-server.ts')
 
 const base = mkdtempSync(join(tmpdir(), 'cordon-bench-'))
 const cwd = join(base, 'w')
@@ -75,6 +76,51 @@ async function compare(
   )
 }
 
+/**
+ * As a person calls, with pauses: the process for the next call is there before the next call is. Each call has a pause of its
+ * own before it, so that no call runs beside the start of a process. Beside it what to expect of a process which is used once:
+ * the first call of the bare server, whose code has never run before, against a later one.
+ */
+async function compareSpare(
+  client: Client,
+  title: string,
+  prefix: string,
+  bare: Client,
+  argv: readonly string[],
+): Promise<void> {
+  const message = { message: 'hello' }
+  const paused = async (act: () => Promise<unknown>): Promise<number> => {
+    await new Promise((resolve) => setTimeout(resolve, 2500))
+    const start = process.hrtime.bigint()
+    await act()
+    return Number(process.hrtime.bigint() - start)
+  }
+  const [spare, stateful, first, later]: [number[], number[], number[], number[]] = [[], [], [], []]
+  const tool = (server: string): string => `${prefix}${server}_echo`
+  await call(client, tool('spare'), message)()
+  for (let round = 0; round < ROUNDS; round++) {
+    spare.push(await paused(call(client, tool('spare'), message)))
+    stateful.push(await paused(call(client, tool('everything'), message)))
+    const { client: started } = await connect(argv)
+    first.push(await paused(call(started, 'echo', message)))
+    await started.close()
+    later.push(await paused(call(bare, 'echo', message)))
+  }
+  const [a, b, c, d] = [median(spare), median(stateful), median(first), median(later)]
+  console.log(
+    `a stateless call with a spare process against a stateful one, with pauses, ${title}: ${pretty(a)} against ${pretty(b)}, ratio ${(a / b).toFixed(2)}  (${a / b <= 1.5 ? 'within' : 'MISSES'} ≤ 1.5)`,
+  )
+  console.log(
+    `  the first call of a bare server against a later one: ${pretty(c)} against ${pretty(d)}, ratio ${(c / d).toFixed(2)}`,
+  )
+  // Decision 0397: of a process that is used once the call is its first; what a stateful call takes more than a bare one is added.
+  console.log(
+    `  so about ${pretty(c + b - d)} against ${pretty(b)} is to be expected, ratio ${((c + b - d) / b).toFixed(2)}`,
+  )
+}
+
+const ROUNDS = 9
+
 const words = (...list: readonly string[]): string => `arguments = ${JSON.stringify(list)}\n`
 
 try {
@@ -82,6 +128,8 @@ try {
     everything: words(EVERYTHING),
     fresh: `${words(EVERYTHING)}stateful = false\n`,
     spare: `${words(EVERYTHING)}stateful = false\nspare = true\n`,
+    plain_everything: words(PLAIN),
+    plain_spare: `${words(PLAIN)}stateful = false\nspare = true\n`,
   })
   const { client } = await gateway()
   await client.listTools()
@@ -132,36 +180,11 @@ try {
       rounds: 15,
     },
   )
-  // As a person calls, with pauses: the process for the next call is there before the next call is. Each call has a pause of
-  // its own before it, so that no call runs beside the start of a process. Beside it what to expect of a process which is used
-  // once: the first call of the bare server, whose code has never run before, against a later one.
-  const paused = async (act: () => Promise<unknown>): Promise<number> => {
-    await new Promise((resolve) => setTimeout(resolve, 2500))
-    const start = process.hrtime.bigint()
-    await act()
-    return Number(process.hrtime.bigint() - start)
-  }
-  const [spare, stateful, first, later]: [number[], number[], number[], number[]] = [[], [], [], []]
-  await call(client, 'spare_echo', message)()
-  for (let round = 0; round < 9; round++) {
-    spare.push(await paused(call(client, 'spare_echo', message)))
-    stateful.push(await paused(call(client, 'everything_echo', message)))
-    const { client: started } = await connect([EVERYTHING])
-    first.push(await paused(call(started, 'echo', message)))
-    await started.close()
-    later.push(await paused(call(bare.client, 'echo', message)))
-  }
-  const [a, b, c, d] = [median(spare), median(stateful), median(first), median(later)]
-  console.log(
-    `a stateless call with a spare process against a stateful one, with pauses: ${pretty(a)} against ${pretty(b)}, ratio ${(a / b).toFixed(2)}  (${a / b <= 1.5 ? 'within' : 'MISSES'} ≤ 1.5)`,
-  )
-  console.log(
-    `  the first call of a bare server against a later one: ${pretty(c)} against ${pretty(d)}, ratio ${(c / d).toFixed(2)}`,
-  )
-  // Decision 0397: of a process that is used once the call is its first; what a stateful call takes more than a bare one is added.
-  console.log(
-    `  so about ${pretty(c + b - d)} against ${pretty(b)} is to be expected, ratio ${((c + b - d) / b).toFixed(2)}`,
-  )
+  await compareSpare(client, 'server-everything', '', bare.client, [EVERYTHING])
+  // Decision 0502: with a server whose first call is no dearer than the next, what is left is Cordon's own.
+  const plainBare = await connect([PLAIN])
+  await compareSpare(client, 'a server without schemas', 'plain_', plainBare.client, [PLAIN])
+  await plainBare.client.close()
   await Promise.all([client.close(), bare.client.close(), files.client.close()])
 
   const start = async (count: number): Promise<{ time: number; pid: number; client: Client }> => {

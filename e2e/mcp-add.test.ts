@@ -502,7 +502,9 @@ describe('the configuration', () => {
       ],
     ]
     for (const [args, stderr] of warned) {
-      expect(here.cordon(['mcp', 'add', ...args])).toMatchObject({ code: 0, stderr })
+      const added = here.cordon(['mcp', 'add', ...args])
+      expect(added).toMatchObject({ code: 0, stderr })
+      expect(added.stdout).not.toContain('hunter22')
       expect(here.cordon(['mcp', 'rm', args[0]!]).code).toBe(0)
     }
   })

@@ -9,6 +9,7 @@ import {
   launchOf,
   leftOverLines,
   lookAlike,
+  looksSecret,
   needsDirectory,
   type ServerView,
   type TakenOut,
@@ -115,7 +116,9 @@ export function formatAdded(
     ? `  installed ${show(installed.name)} ${show(installed.version)}, ${show(installed.integrity)}\n  install scripts: ${installed.scripts}\n`
     : ''
   const out = unreached(name, line.slice(1), place).map((each) => `  ${each}\n`)
-  return `added ${show(name)} to ${show(file)}\n  ${commandLine(line)}\n${from}${out.join('')}`
+  // What looks like a secret is warned about, and not printed once more (decision 0500).
+  const shown = line.map((word, i) => (i > 0 && looksSecret(word, line[i - 1]) ? '…' : word))
+  return `added ${show(name)} to ${show(file)}\n  ${commandLine(shown)}\n${from}${out.join('')}`
 }
 
 export const formatRemoved = (

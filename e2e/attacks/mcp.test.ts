@@ -181,8 +181,13 @@ describe('SPEC 5: a hostile MCP server', () => {
     )
     // Nested so deeply that nobody has the stack to look at it: the server is left out, and the others are there.
     expect(named).not.toContain('deep')
-    await gateway.told('warning: MCP server deep-schema could not list its tools: ')
-    expect(await gateway.call('deep-result_act').catch(() => 'refused')).toBe('refused')
+    await gateway.told(
+      'warning: MCP server deep-schema could not list its tools: its answer is nested too deeply\n',
+    )
+    expect(await gateway.call('deep-result_act')).toEqual({
+      isError: true,
+      content: [{ type: 'text', text: 'the tool’s answer is nested too deeply' }],
+    })
     expect(await isGood()).toBe(true)
     // oxlint-disable-next-line no-control-regex
     expect(gateway.stderr).not.toMatch(/\u001b|\u0430/)

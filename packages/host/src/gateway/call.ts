@@ -135,6 +135,9 @@ export function performCall(
     if (error instanceof CordonError) return errorResult(error.message)
     if (SdkError.isInstance(error) && error.code === SdkErrorCode.RequestTimeout)
       return errorResult(`the tool did not answer within ${config.timeout_secs} s (timeout_secs)`)
+    // Nobody has the stack to look at it.
+    if (error instanceof RangeError && route.kind === 'server')
+      return errorResult('the tool’s answer is nested too deeply')
     throw error
   })
 }

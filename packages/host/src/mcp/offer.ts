@@ -32,7 +32,13 @@ export async function askForOffer(connection: Connection, seconds: number): Prom
 const whyNotListed = (error: unknown, seconds: number): string =>
   SdkError.isInstance(error) && error.code === SdkErrorCode.RequestTimeout
     ? `did not list its tools within ${seconds} s (startup_timeout_secs)`
-    : `could not list its tools: ${show(error instanceof Error ? error.message : String(error))}`
+    : `could not list its tools: ${whyUnreadable(error)}`
+
+/** A message can be nested so deeply that nobody has the stack to look at it (`transport.ts`). */
+const whyUnreadable = (error: unknown): string =>
+  error instanceof RangeError
+    ? 'its answer is nested too deeply'
+    : show(error instanceof Error ? error.message : String(error))
 
 /** As other clients accept them: a name in which nothing hides, and nothing looks like something else. */
 const NAME = /^[A-Za-z0-9_./-]+$/

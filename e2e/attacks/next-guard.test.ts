@@ -18,7 +18,7 @@ interface Attack {
   readonly flags?: string
   readonly first: string
   /** Where the second one is started, if elsewhere. */
-  readonly then?: string
+  readonly afterwards?: string
   readonly thenFlags?: string
   readonly second: string
   /** As the person afterwards: what prints `was`, and nothing else, if it held. */
@@ -42,7 +42,7 @@ const ATTACKS: readonly Attack[] = [
     before: 'mkdir t; git init -q t/a/b; echo was > t/a/b/.git/hooks/x',
     at: 't',
     first: 'git init -q a',
-    then: 't/a',
+    afterwards: 't/a',
     second: 'echo evil > b/.git/hooks/x',
     check: 'cat t/a/b/.git/hooks/x',
   },
@@ -60,7 +60,7 @@ const ATTACKS: readonly Attack[] = [
       'git init -q c; mkdir -p c/sub/hooks; echo was > c/sub/hooks/x; git -C c config core.hooksPath sub/hooks',
     at: 'c',
     first: 'git init -q sub',
-    then: 'c/sub',
+    afterwards: 'c/sub',
     second: 'echo evil > hooks/x',
     check: 'cat c/sub/hooks/x',
   },
@@ -199,14 +199,14 @@ const words = (flags = ''): readonly string[] => flags.split(' ').filter((word) 
 
 describe('decisions 0475, 0510: what was guarded is guarded for the next command, when one', () => {
   test.each(ATTACKS)('$name', (attack) => {
-    const { before, at = '.', flags, first, then = at, thenFlags = flags, second, check } = attack
+    const { before, at = '.', flags, first, afterwards = at, thenFlags = flags, second, check } = attack
     const place = new Place(SOMEBODY)
     const person = (script: string): string => place.shell(`cd ${place.home}; ${script}`, []).stdout
     const command = (where: string, given: string | undefined, script: string): void =>
       void place.run([...words(given), '--', 'sh', '-c', script], { cwd: join(place.home, where) })
     person(`mkdir -p ${at}; ${before}`)
     command(at, flags, first)
-    command(then, thenFlags, second)
+    command(afterwards, thenFlags, second)
     expect(person(check)).toBe('was\n')
   })
 })

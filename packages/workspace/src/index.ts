@@ -11,7 +11,7 @@ export { LostSealsError, SealError } from './seals/errors.ts'
 export { type MarksThatCount, upwards } from './place/find-root.ts'
 export { strangerIn } from './place/owners.ts'
 export { repositoriesAround } from './place/repository.ts'
-export { type Step, trailOf } from './place/trail.ts'
+export { entryOf, type Step, trailOf } from './place/trail.ts'
 export {
   packagesDir,
   PROVIDER_DIR,

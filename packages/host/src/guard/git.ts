@@ -1,5 +1,6 @@
 import { basename, dirname, join, resolve } from 'node:path'
 import { below, ClosedError, lookAt } from '@cordon/policy'
+import { entryOf } from '@cordon/workspace'
 import type { Collection } from './collection.ts'
 import { type GitSetting, parseGitConfig } from './git-config.ts'
 import { named, readSettings, settingsIn } from './git-settings.ts'

@@ -4,7 +4,7 @@ import { type BlindSpot, Collection, type GuardedPath } from './collection.ts'
 import { guardAgainstBareRepository, isGitDirectory, Repositories } from './git.ts'
 import { NOT_SEARCHED, OWN_NAMES, RUN_LATER, RUN_LATER_AT_HOME } from './names.ts'
 import { lookBelow, type Nested } from './nested.ts'
-import { trailOf, upwards } from '@cordon/workspace'
+import { entryOf, trailOf, upwards } from '@cordon/workspace'
 
 /** Whose files are guarded: the workspace's, and Cordon's own in the user's place. */
 export interface GuardOptions {

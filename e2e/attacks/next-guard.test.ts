@@ -193,6 +193,63 @@ const ATTACKS: readonly Attack[] = [
     second: ':',
     check: 'cat t/objects/3d/.git/hooks/x',
   },
+  {
+    name: 'makes a repository of a place that was only ever granted',
+    before: 'mkdir t w; git init -q w; git init -q t/b; echo was > t/b/.git/hooks/x',
+    at: 'w',
+    flags: '--write ../t',
+    first: 'git init -q ../t',
+    afterwards: 't',
+    thenFlags: '',
+    second: 'echo evil > b/.git/hooks/x',
+    check: 'cat t/b/.git/hooks/x',
+  },
+  {
+    name: 'puts a link in the place of a directory that a setting goes into and out of again',
+    before:
+      'git init -q w; mkdir w/hk w/packages; echo was > w/hk/x; git -C w config core.hooksPath packages/../hk',
+    at: 'w',
+    first: 'mkdir -p evil/x evil/hk; echo evil > evil/hk/x; mv packages p2 && ln -s evil/x packages',
+    second: ':',
+    check: 'cat w/packages/../hk/x',
+  },
+  {
+    name: 'takes the parts of a bare repository away whose configuration says little',
+    before:
+      'git init -q --bare t/x.git; printf "[core]\nbare = true\n" > t/x.git/config; echo was > t/x.git/hooks/x; git init -q w',
+    at: 'w',
+    flags: '--write ../t',
+    first: 'cd ../t/x.git; mv HEAD H; mv objects o',
+    second: 'cd ../t/x.git; echo evil > hooks/x; mv H HEAD; mv o objects',
+    check: 'cat t/x.git/hooks/x',
+  },
+  {
+    name: 'writes the hooks of a submodule of a linked worktree',
+    before:
+      'export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b; git init -q lib; git -C lib commit -q --allow-empty -m l; git init -q w; cd w; git -c protocol.file.allow=always submodule --quiet add ../lib lib; git commit -qm x; git worktree add -q wt -b wt; git -C wt -c protocol.file.allow=always submodule --quiet update --init; echo was > .git/worktrees/wt/modules/lib/hooks/x',
+    at: 'w',
+    first: 'echo evil > .git/worktrees/wt/modules/lib/hooks/x',
+    second: ':',
+    check: 'cat w/.git/worktrees/wt/modules/lib/hooks/x',
+  },
+  {
+    name: 'writes the hooks that a linked worktree has for itself',
+    before:
+      'git init -q w; cd w; git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x; git config extensions.worktreeConfig true; git worktree add -q wt -b wt; git -C wt config --worktree core.hooksPath hk; mkdir wt/hk; echo was > wt/hk/x',
+    at: 'w',
+    first: 'echo evil > wt/hk/x',
+    second: ':',
+    check: 'cat w/wt/hk/x',
+  },
+  {
+    name: 'writes what is obeyed in the directory around, of which the workspace is a part',
+    before: 'git init -q b; mkdir b/.claude; echo was > b/.claude/settings.json',
+    at: 'b/.claude',
+    flags: '--here',
+    first: 'echo evil > settings.json',
+    second: ':',
+    check: 'cat b/.claude/settings.json',
+  },
 ]
 
 const words = (flags = ''): readonly string[] => flags.split(' ').filter((word) => word !== '')
@@ -253,6 +310,33 @@ path = "cfg/key"
     const sh = (script: string): string => place.run(['--tool', 't', '--', 'sh', '-c', script]).stdout
     sh('rm -f cfg; ln -s other cfg; mv cfg x; ln -s other cfg')
     expect(sh('cat real/key; readlink cfg')).toBe('real\n')
+  })
+
+  test('stay, and so does a directory that a link goes into and out of again', () => {
+    const place = linked()
+    place.shell('rm cfg; mkdir a other/x; ln -s a/../real cfg', [])
+    place.config(
+      `${RULES.replaceAll('NAME', 't')}[conversation.tools.t]\nsource = "local"\ncommand = "true"\n`,
+    )
+    const sh = (script: string): string => place.run(['--tool', 't', '--', 'sh', '-c', script]).stdout
+    sh('rmdir a; ln -s other/x a')
+    expect(sh('cat real/key')).toBe('')
+  })
+
+  test('stay also outside, where a profile has less', () => {
+    const place = new Place(SOMEBODY)
+    place.shell(
+      `cd ${place.home}; mkdir -p tool/real tool/a tool/other/x; echo SECRET > tool/real/key; ln -s a/../real tool/cfg`,
+      [],
+    )
+    place.write(
+      join(place.home, '.config/cordon/config.toml'),
+      '[profiles.p]\noutside = [{ path = "~/tool", read = true, write = true }, { path = "~/tool/cfg/key" }]\n',
+    )
+    const sh = (script: string): string =>
+      place.run(['--profile', 'p', '--', 'sh', '-c', `cd ~/tool; ${script}`]).stdout
+    sh('rmdir a; ln -s other/x a; rm -f cfg; ln -s other cfg')
+    expect(sh('cat real/key')).toBe('')
   })
 
   test('and for every other tool', async () => {

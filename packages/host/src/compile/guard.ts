@@ -12,8 +12,7 @@ import {
   type Root,
 } from '@cordon/policy'
 import { nameOf } from '@cordon/sandbox'
-import { trailOf } from '@cordon/workspace'
-import type { GuardedPath } from '../guard/collection.ts'
+import { Collection, type GuardedPath } from '../guard/collection.ts'
 import type { GuardSurvey } from '../guard/survey.ts'
 import type { Project } from '../project.ts'
 import type { Question } from '../why/question.ts'
@@ -35,6 +34,8 @@ export interface GuardRequest {
   readonly code: readonly string[]
   /** The links of mounts, whoever has them: as entries alone, so what lies behind them is no matter of the guard. */
   readonly mounts?: readonly string[]
+  /** The links that rules of others were written through. */
+  readonly ways?: readonly GuardedPath[]
 }
 
 /**
@@ -151,12 +152,10 @@ export const withMountPoints = (
     ? request
     : {
         ...request,
-        mounts: [
-          ...mountNames(config)
-            .map((name) => join(request.root.path, name))
-            .filter((path) => lookAt(path)?.isSymbolicLink() === true),
-          ...ruleNames(config).flatMap((name) => linksOnTheWay(name, request.root)),
-        ],
+        mounts: mountNames(config)
+          .map((name) => join(request.root.path, name))
+          .filter((path) => lookAt(path)?.isSymbolicLink() === true),
+        ways: ruleNames(config).flatMap((name) => waysTo(name, request.root)),
       }
 
 /** Every path in the workspace that somebody has a rule for: of another tool's denial no tool moves the links either. */
@@ -179,7 +178,7 @@ export const mountNames = (config: Config): readonly RelPath[] => [
 
 function guardedPaths(
   written: FsIndex,
-  { root, survey, more, code, mounts = [] }: GuardRequest,
+  { root, survey, more, code, mounts = [], ways = [] }: GuardRequest,
 ): readonly GuardedPath[] {
   const targets = written.rules.filter(writes).flatMap((rule) => placeOf(rule, written) ?? [])
   const homes = [root.path, ...targets].some((dir) => encloses(dir, survey.home)) ? [survey.home] : []
@@ -189,7 +188,9 @@ function guardedPaths(
     ...homes.flatMap((dir) => survey.ofPlace(dir)),
     ...(targets.length > 0 || survey.mayHoldAtHome(root.path) ? survey.atHome() : []),
     ...survey.more(more),
-    ...[...code, ...mounts, ...written.rules.flatMap((rule) => linksTo(rule, root))].map(asGuarded),
+    ...[...code, ...mounts].map(asGuarded),
+    ...ways,
+    ...written.rules.flatMap((rule) => linksTo(rule, root)),
   ]
 }
 
@@ -197,11 +198,14 @@ function guardedPaths(
  * The links that a rule was written through, each as an entry. Without them a command could let a link lead elsewhere, and the
  * rule, which follows it, would not speak of the same place for the next one (SPEC 1.3, decision 0520).
  */
-const linksTo = ({ written, external }: FsRule, root: Root): readonly string[] =>
-  written === undefined || external ? [] : linksOnTheWay(written, root)
+const linksTo = ({ written, external }: FsRule, root: Root): readonly GuardedPath[] =>
+  written === undefined || external ? [] : waysTo(written, root)
 
-const linksOnTheWay = (name: RelPath, root: Root): readonly string[] =>
-  trailOf(root.path, name).flatMap(({ path, is }) => (is === 'link' ? [path] : []))
+function waysTo(name: RelPath, root: Root): readonly GuardedPath[] {
+  const found = new Collection()
+  found.add(root.path, name, 'told', ({ is }) => is === 'link')
+  return found.paths
+}
 
 const asGuarded = (path: string): GuardedPath => ({ path, guard: 'told' })
 

@@ -23,6 +23,9 @@ export interface BlindSpot {
 /** Past so many paths nothing more is looked at: what is around the rest is guarded as a whole, or told as a blind spot. */
 const MOST = 1000
 
+/** Cordon's own mark: no command has a reason to make one. */
+export const PINNED = '.cordon'
+
 /** So many entries of a guarded directory are looked at for links. */
 const MOST_ENTRIES = 2000
 
@@ -59,7 +62,9 @@ export class Collection {
 
   /** The name, every link on the way to it, and what it leads to. Returns that; `wanted` may leave some of it out. */
   add(dir: string, name: string, guard: Guard, wanted?: (step: Step) => boolean): Step | undefined {
-    const steps = trailOf(dir, name, this.#absent)
+    const passed = new Set<string>()
+    const steps = trailOf(dir, name, this.#absent, passed)
+    for (const each of passed) this.pin(each)
     for (const { path } of wanted ? steps.filter(wanted) : steps) {
       if (path.includes('\ufffd'))
         this.miss(
@@ -72,6 +77,12 @@ export class Collection {
       this.#found.set(path, { path, guard })
     }
     return steps.at(-1)
+  }
+
+  /** The directory keeps its name, because nothing may come to be at one in it (decision 0520). */
+  pin(dir: string): void {
+    const path = join(dir, PINNED)
+    if (!this.#found.has(path)) this.#found.set(path, { path, guard: 'moved-aside' })
   }
 
   /** What is closed to its owner is held as a whole, whatever is in it (decision 0510). */

@@ -27,8 +27,7 @@ export class Repositories {
   readonly #user: GitUser
   readonly #seen = new Set<string>()
   readonly #gitDirs = new Set<string>()
-  /** By the git directory that worktrees share. */
-  readonly #settings = new Map<string, readonly GitSetting[]>()
+  readonly #opened = new Set<string>()
   #looksLeft = MOST_LOOKS
   #ofUser: readonly GitSetting[] | undefined
 
@@ -42,8 +41,11 @@ export class Repositories {
     for (let next = dirs; next.length > 0; next = next.flatMap((dir) => this.#submodulesOf(dir)))
       for (const dir of next) this.#guardRepository(dir)
     for (const gitDir of this.#gitDirs) {
+      if (this.#opened.has(gitDir)) continue
+      this.#opened.add(gitDir)
       this.#openModules(join(gitDir, 'modules'))
-      this.#guardWorktrees(gitDir)
+      // Each is a repository like the one that it is linked to, with submodules of its own.
+      this.guard(this.#guardWorktrees(gitDir))
     }
   }
 
@@ -67,10 +69,14 @@ export class Repositories {
     this.#ofUser ??= readSettings(configs, home, this.#found)
     const own = [join(common, 'config'), join(gitDir, 'config.worktree')]
     const settings = [...this.#ofUser, ...readSettings(own, home, this.#found)]
-    this.#settings.set(common, settings)
     this.#guardNamed(settings, worktree)
     const elsewhere = settings.findLast(({ key }) => key === 'core.worktree')?.value
     if (elsewhere !== undefined) this.#guardNamed(settings, resolve(gitDir, elsewhere))
+    // A push to here has them run in the git directory.
+    this.#guardNamed(
+      settings.filter(({ key }) => key === 'core.hookspath'),
+      gitDir,
+    )
   }
 
   /** What a command makes in a git directory that was there before does not come from `git init`, so it is moved aside. */
@@ -85,18 +91,26 @@ export class Repositories {
   /** What the configuration names is obeyed like itself: other hooks, and programs that lie in the repository. */
   #guardNamed(settings: readonly GitSetting[], worktree: string): void {
     for (const { key, value = '' } of settings)
-      if (key === 'core.hookspath' || key === 'init.templatedir')
-        for (const path of named(value, worktree, this.#user.home))
-          this.#found.addTree('/', HUSKY.test(path) ? dirname(path) : path, 'told')
+      if (key === 'core.hookspath' || key === 'init.templatedir') this.#guardHooks(value, worktree)
       else if (GIT_PROGRAMS.test(key))
         for (const word of filesNamedIn(value))
           for (const path of named(word, worktree, this.#user.home)) this.#guardProgram(path)
   }
 
+  #guardHooks(value: string, worktree: string): void {
+    for (const path of named(value === '' ? '.' : value, worktree, this.#user.home)) {
+      const real = realDirectory(path)
+      // What is the worktree, or around it, is not guarded as a whole: then nobody could work there.
+      if (real !== undefined && below(real, worktree) !== undefined)
+        for (const name of HOOKS) this.#found.add(real, name, 'told')
+      else this.#found.addTree('/', HUSKY.test(path) ? dirname(path) : path, 'told')
+    }
+  }
+
   /** A word need not be a file that anybody means: one in a closed directory is no reason to start nothing. */
   #guardProgram(path: string): void {
     try {
-      if (lookAt(path)?.isDirectory() === false) this.#found.add('/', path, 'told')
+      if (lookAt(path)?.isDirectory() !== true) this.#found.add('/', path, 'told')
     } catch (error) {
       if (!(error instanceof ClosedError)) throw error
       this.#found.holdClosed(error.closed)
@@ -134,18 +148,20 @@ export class Repositories {
   }
 
   /** Worktrees that are linked to this repository. If there are very many, all of `worktrees` is guarded but the ones in use. */
-  #guardWorktrees(gitDir: string): void {
+  #guardWorktrees(gitDir: string): readonly string[] {
     const dir = join(gitDir, 'worktrees')
-    const names = directoriesIn(dir, MOST_LOOKS)
-    const settings = this.#settings.get(gitDir) ?? []
-    for (const name of names) this.#guardGitFileOf(join(dir, name), settings)
+    const { entries, more } = entriesOf(dir, MOST_LOOKS)
+    const names = entries.flatMap((entry) => (entry.isDirectory() ? [entry.name] : []))
+    if (more) this.#found.miss(dir, 'has very many entries, so not all linked worktrees are guarded')
+    const linked = names.flatMap((name) => this.#guardGitFileOf(join(dir, name)) ?? [])
     if (names.length <= MOST_WORKTREES && !this.#found.isFull) {
       for (const name of names) this.#guardWorktree(join(dir, name))
-      return
+      return linked
     }
     this.#found.add(gitDir, 'worktrees', 'moved-aside')
     for (const used of this.#gitDirs)
       if (used !== dir && below(dir, used) !== undefined) this.#found.open(used)
+    return linked
   }
 
   #guardWorktree(gitDir: string): void {
@@ -154,17 +170,17 @@ export class Repositories {
   }
 
   /** The `.git` of a linked worktree is a file: with a directory in its place, that directory's configuration is obeyed. */
-  #guardGitFileOf(gitDir: string, settings: readonly GitSetting[]): void {
+  #guardGitFileOf(gitDir: string): string | undefined {
     const file = this.#pathIn(join(gitDir, 'gitdir'), '', gitDir)
-    if (file === undefined || basename(file) !== '.git') return
+    if (file === undefined || basename(file) !== '.git') return undefined
     const dir = realDirectory(dirname(file))
-    if (dir === undefined) return
-    if (this.#looksLeft-- <= 0 || this.#found.isFull)
+    if (dir === undefined || this.#seen.has(dir)) return undefined
+    if (this.#looksLeft-- <= 0 || this.#found.isFull) {
       this.#found.miss(dirname(gitDir), 'has very many worktrees, so not all of them are guarded')
-    else {
-      this.#found.add(dir, '.git', 'told', (step) => step.is !== 'dir')
-      this.#guardNamed(settings, dir)
+      return undefined
     }
+    this.#found.add(dir, '.git', 'told', (step) => step.is !== 'dir')
+    return dir
   }
 
   #directoryNamedIn(file: string, before: string, from: string): string | undefined {
@@ -197,8 +213,14 @@ const filesNamedIn = (command: string): readonly string[] =>
     /[/.]/.test(word),
   )
 
-/** Where husky keeps what git is told to run; it runs what lies beside it. */
-const HUSKY = /\/\.husky\/_\/?$/
+/** Where husky keeps what git is told to run, in a directory of any name; it runs what lies beside it. */
+const HUSKY = /\/_\/*$/
+
+/** What git runs of a directory of hooks. */
+const HOOKS =
+  'applypatch-msg pre-applypatch post-applypatch pre-commit pre-merge-commit prepare-commit-msg commit-msg post-commit pre-rebase post-checkout post-merge pre-push pre-receive update proc-receive post-receive post-update reference-transaction push-to-checkout pre-auto-gc post-rewrite sendemail-validate fsmonitor-watchman post-index-change'.split(
+    ' ',
+  )
 
 const WORKTREE_NAMES = ['config.worktree', 'commondir', 'gitdir']
 
@@ -207,13 +229,16 @@ const MAKE_A_REPOSITORY = ['HEAD', 'objects', 'refs']
 
 /** Also one of which a command took a part away, for the next one to put back: its configuration, which is guarded, still says so. */
 export const isGitDirectory = (dir: string): boolean =>
-  missingOfRepository(dir) === undefined || saysRepository(join(dir, 'config'))
+  MAKE_A_REPOSITORY.filter((name) => lookAt(entryOf(dir, name)) !== undefined).length > 1 ||
+  saysRepository(entryOf(dir, 'config'))
 
 function saysRepository(config: string): boolean {
-  if (!lookAt(config)?.isFile()) return false
+  if (lookAt(config)?.isDirectory() !== false) return false
   const read = readText(config)
-  return 'text' in read && parseGitConfig(read.text).some(({ key }) => key === 'core.repositoryformatversion')
+  return 'unknown' in read || parseGitConfig(read.text).some(({ key }) => OF_A_REPOSITORY.has(key))
 }
+
+const OF_A_REPOSITORY: ReadonlySet<string> = new Set(['core.repositoryformatversion', 'core.bare'])
 
 const missingOfRepository = (dir: string): string | undefined =>
   MAKE_A_REPOSITORY.find((name) => lookAt(entryOf(dir, name)) === undefined)

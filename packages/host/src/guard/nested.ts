@@ -79,7 +79,7 @@ class Look {
     this.#entriesLeft -= entries?.length ?? Infinity
     if (!entries) return { below: [], isRepository: false }
     const has = (name: string): boolean => entries.some((entry) => entry.name === name)
-    const isRepository = has('.git') || ((has('HEAD') || has('config')) && isGitDirectory(dir))
+    const isRepository = has('.git') || (['HEAD', 'config', 'objects'].some(has) && isGitDirectory(dir))
     if (dir !== this.#place) {
       if (isRepository) this.repositories.push(dir)
       for (const entry of entries)

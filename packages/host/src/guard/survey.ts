@@ -63,18 +63,37 @@ export class GuardSurvey {
       const isPlain = !isRepository(root)
       if (isPlain || this.#options.wasAround?.(root) === true) {
         const nested = this.#guardNested(root, NONE, found)
-        if (isPlain) this.#noteAround(root, nested)
+        if (isPlain) this.#noteAround(root, nested, found)
       }
-      this.#guardRepositories(repositoriesAbove(root), found)
+      this.#guardFromAbove(root, found)
     })
   }
 
   /** Also of the directories on the way: any of them may be the next workspace. */
-  #noteAround(root: string, { repositories, names }: Nested): void {
+  #noteAround(root: string, { repositories, names }: Nested, found: Collection): void {
     const { wasAround, noteAround } = this.#options
+    if (!wasAround || !noteAround || repositories.length + names.length === 0) return
     const around = [...repositories.map((dir) => dirname(dir)), ...names.map(({ dir }) => dirname(dir))]
     const ways = new Set(around.flatMap((dir) => directoriesDown(root, dir)))
-    for (const dir of [...ways].slice(0, MOST_NOTED)) if (wasAround?.(dir) === false) noteAround?.(dir)
+    const noted = [...ways].slice(0, MOST_NOTED)
+    for (const dir of noted) if (!wasAround(dir)) noteAround(dir)
+    if (noted.length < ways.size || !wasAround(root))
+      found.miss(
+        root,
+        'has repositories in it, which cannot be remembered for all of its directories: who makes one of them a repository takes the guard off what is in it',
+      )
+  }
+
+  /** What is around the workspace guards it, too: repositories, and names of which it is the beginning. */
+  #guardFromAbove(root: string, found: Collection): void {
+    const above = upwards(root as CanonicalPath).slice(1)
+    for (const dir of above.slice(0, LONGEST_NAME - 1)) {
+      const here = `${below(dir, root)}/`
+      for (const name of RUN_LATER) if (name.startsWith(here)) guardName(dir, name, found)
+    }
+    this.#guardRepositories(above.filter(isRepository), found)
+    if (found.paths.some(({ path, open }) => !open && below(path, root) !== undefined))
+      found.miss(root, 'is itself what the host obeys or runs by itself later, so it is not guarded')
   }
 
   /**
@@ -84,9 +103,11 @@ export class GuardSurvey {
   outside(dir: string): readonly GuardedPath[] {
     if (!lookAt(dir)?.isDirectory()) return [] // a mount of one file, which its rule names
     const own = this.ofPlace(dir)
-    const nested = this.#once(`below ${dir}`, (found) =>
-      this.#guardNested(dir, new Set([this.#options.root, ...own.map(({ path }) => path)]), found),
-    )
+    const nested = this.#once(`below ${dir}`, (found) => {
+      const passedOver = new Set([this.#options.root, ...own.map(({ path }) => path)])
+      const seen = this.#guardNested(dir, passedOver, found)
+      if (!isRepository(dir)) this.#noteAround(dir, seen, found)
+    })
     const above = upwards(dir as CanonicalPath).slice(1)
     const around = new Set([...above.slice(0, LONGEST_NAME - 1), ...above.filter(isRepository)])
     return [...own, ...nested, ...[...around].flatMap((each) => this.ofPlace(each))]
@@ -209,14 +230,8 @@ export class GuardSurvey {
 const isRepository = (dir: string): boolean =>
   lookAt(entryOf(dir, '.git')) !== undefined || isGitDirectory(dir)
 
-/** All of them: a command may have made the nearest. */
-const repositoriesAbove = (dir: string): readonly string[] =>
-  upwards(dir as CanonicalPath)
-    .slice(1)
-    .filter(isRepository)
-
 const NONE: ReadonlySet<string> = new Set()
-const MOST_NOTED = 1000
+const MOST_NOTED = 5000
 
 /** In parts of a path: a place may be all of a guarded name but its last part. */
 const LONGEST_NAME = Math.max(...RUN_LATER.map((name) => name.split('/').length))

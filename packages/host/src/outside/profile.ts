@@ -1,7 +1,7 @@
 import { lstatSync, mkdirSync, realpathSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import type { OutsideConfig } from '@cordon/config'
-import { type Capability, FsIndex } from '@cordon/policy'
+import { type Capability, FsIndex, type RelPath } from '@cordon/policy'
 import { type OutsideRule } from '@cordon/sandbox'
 import { trailOf } from '@cordon/workspace'
 import { absolutePath, isThere, outsideRule, type OutsideWorld, PlaceError, relativeToRoot } from './place.ts'
@@ -36,11 +36,12 @@ export function profilePlaces(
   const named = places.filter(({ replace }) => !replace).map((place) => lookFor(place, world, purpose))
   const granted = named.flatMap(({ rule }) => rule ?? [])
   const index = new FsIndex(granted)
-  const narrowing = named.flatMap(({ grants, origin, ways }) =>
+  const narrowing = named.flatMap(({ grants, origin, ways, written }) =>
     ways
       .map((path): OutsideRule => ({
         outside: true,
         path: relativeToRoot(path),
+        written, // so that the links on the way stay as they are (decision 0520)
         grants,
         external: false,
         origin,
@@ -57,14 +58,16 @@ interface NamedPlace {
   readonly rule: OutsideRule | undefined
   /** The other paths that the name stands for: links on the way, and the place itself where nothing is granted. */
   readonly ways: readonly string[]
+  readonly written: RelPath
 }
 
 function lookFor(place: OutsideConfig, world: OutsideWorld, purpose: 'run' | 'ask'): NamedPlace {
   const { path: text, grants } = place
   const path = absolutePath(text, world)
   const origin = placeOrigin(place)
+  const written = relativeToRoot(path)
   if (text.endsWith('/') && grants.size > 0 && !isThere(path)) {
-    if (purpose === 'ask') return { grants, origin, rule: asIfMade(path, grants, origin), ways: [] }
+    if (purpose === 'ask') return { grants, origin, rule: asIfMade(path, grants, origin), ways: [], written }
     mkdirSync(path, { recursive: true, mode: 0o700 })
   }
   const steps = trailOf('/', path)
@@ -74,6 +77,7 @@ function lookFor(place: OutsideConfig, world: OutsideWorld, purpose: 'run' | 'as
     origin,
     rule: isGranted ? outsideRule({ text, grants, origin }, world) : undefined,
     ways: (isGranted ? steps.slice(0, -1) : steps).map((step) => step.path),
+    written,
   }
 }
 

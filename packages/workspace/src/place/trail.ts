@@ -11,14 +11,20 @@ export interface Step {
 /**
  * Every link on the way from a real directory to a name below it, and last what the name stands for. What is not there is put
  * into `absent`, and what is in there is not looked at again: for who asks for many names at once, several in one directory.
+ * The directories that are gone into and out of again (`a/../b`) are put into `passed`: a link in the place of one leads elsewhere.
  * Throws `ClosedError` where it cannot be known.
  */
-export const trailOf = (dir: string, name: string, absent?: Set<string>): readonly Step[] =>
-  walk(dir, name.split('/'), { left: MOST_HOPS, absent })
+export const trailOf = (
+  dir: string,
+  name: string,
+  absent?: Set<string>,
+  passed?: Set<string>,
+): readonly Step[] => walk(dir, name.split('/'), { left: MOST_HOPS, absent, passed })
 
 interface Looking {
   left: number
   readonly absent: Set<string> | undefined
+  readonly passed: Set<string> | undefined
 }
 
 function walk(dir: string, names: readonly string[], links: Looking): readonly Step[] {
@@ -27,6 +33,7 @@ function walk(dir: string, names: readonly string[], links: Looking): readonly S
   for (let i = 0; i < names.length; i++) {
     const name = names[i]!
     if (name === '' || name === '.') continue
+    if (name === '..') links.passed?.add(at)
     const path = name === '..' ? dirname(at) : entryOf(at, name)
     const missing = (from: string): readonly Step[] => {
       const rest = names.slice(i + 1)

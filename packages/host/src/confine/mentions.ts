@@ -119,12 +119,27 @@ const TROUBLE: readonly (readonly [Trouble, RegExp])[] = [
 function pathsIn(line: string): PathMention[] {
   const trouble = TROUBLE.find(([, words]) => words.test(line))?.[0]
   if (!trouble) return []
-  const found = [QUOTED, BETWEEN_COLONS, AFTER_CANNOT, PATHS].flatMap((shape) => [...line.matchAll(shape)])
   const kind = DIRECTORY.test(line) ? { isDirectory: true as const } : {}
-  return found
-    .map(([, path = '']) => ({ path: withoutStop(path.trim()), trouble, ...kind }))
-    .filter(({ path }) => path !== '' && !/:\/\/|\0|^E[A-Z0-9]{3,}$/.test(path))
+  return namesIn(line).map((path) => ({ path, trouble, ...kind }))
 }
+
+/** Who complains stands first, and is not what was denied: a script and its line, or the program, where the rest names something. */
+function namesIn(line: string): readonly string[] {
+  const complaint = line.replace(SCRIPT_LINE, ': ')
+  const withoutProgram = complaint.replace(PROGRAM, ': ')
+  const named = withoutProgram === complaint ? [] : namesOf(withoutProgram)
+  return named.length > 0 ? named : namesOf(complaint)
+}
+
+const namesOf = (complaint: string): readonly string[] =>
+  [QUOTED, BETWEEN_COLONS, AFTER_CANNOT, PATHS]
+    .flatMap((shape) => [...complaint.matchAll(shape)].map(([, path = '']) => withoutStop(path.trim())))
+    .filter((path) => path !== '' && !/:\/\/|\0|^E[A-Z0-9]{3,}$/.test(path))
+
+/** `./build.sh: 2: ` of dash, `./build.sh: line 2: ` of bash and busybox, `./build.sh:2: ` of zsh, `a.c:2:7: ` of compilers. */
+const SCRIPT_LINE = /^[^'"`‘]*?(?:: (?:line )?\d+|:\d+(?::\d+)?): /
+/** `./tool: ` */
+const PROGRAM = /^[^\s:'"`‘]*\/[^\s:'"`‘]*: /
 
 /** `mkdir: cannot create directory ‘x’`, and git's `could not create work tree dir 'x'`. */
 const DIRECTORY = /\bcreate (?:work tree )?dir(?:ectory)?\b/i

@@ -245,6 +245,26 @@ describe('the command line, when nothing else is known', () => {
   })
 })
 
+test('SPEC 4.7 the script that complains, and its line, are not what was denied; nor is the program', () => {
+  const paths = (line: string) => [...new Set(mentionedInErrors(line).paths.map(({ path }) => path))]
+  const script = '/home/u/my work/build.sh'
+  for (const who of [
+    `${script}: 2`,
+    `${script}: line 2`,
+    `${script}:2`,
+    './build.sh: 12',
+    'sub/build.sh: line 3',
+  ])
+    expect(paths(`${who}: cannot create out.o: Read-only file system`)).toEqual(['out.o'])
+  expect(paths('./build.sh: line 2: out.o: Read-only file system')).toEqual(['out.o'])
+  expect(paths('./build.sh: line 2: ./a/s: Permission denied')).toEqual(['./a/s'])
+  expect(paths('src/a.c:3:10: fatal error: inc/b.h: Permission denied')).toEqual(['inc/b.h'])
+  expect(paths('./bin/tool: cannot open out/x.o: Permission denied')).toEqual(['out/x.o'])
+  expect(paths('/usr/bin/tee: out.o: Permission denied')).toEqual(['out.o'])
+  // Nothing else is named: then it is the path.
+  expect(paths('./bin/tool: Permission denied')).toEqual(['./bin/tool'])
+})
+
 test('says each thing once, and not too much', () => {
   const lines = Array.from({ length: 50 }, (_, i) => `Could not resolve host: h${i}.example.com`)
   expect(said(WIDE, [...lines, ...lines].join('\n'))).toHaveLength(5)

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { describe, expect, test } from 'vitest'
 import { SOMEBODY, Place } from './harness/place.ts'
 
@@ -36,5 +37,44 @@ access.fs = [{ path = ".", read = true }, { path = "own.sh", read = true, execut
     expect(stderr).toContain('out.o')
     expect(stderr).not.toContain('path = "own.sh", read = true, update')
     expect(stderr.match(/cordon config set/g)).toHaveLength(1)
+  })
+})
+
+describe('SPEC 4.7 a path that git names is one of its own repository', () => {
+  const place = new Place(SOMEBODY)
+  for (const name of ['cl', 'cl/sub', 'g']) place.mkdir(`${place.home}/${name}`)
+  for (const name of ['cl', 'g']) expect(place.shell(`git init -q "${place.home}/${name}"`, []).code).toBe(0)
+  const cwd = `${place.home}/cl`
+  const g = `${place.home}/g`
+
+  test.each([
+    ['with -C', ['git', '-C', g, 'config', 'x.y', 'z']],
+    ['after cd', ['sh', '-c', 'cd ~/g && git config x.y z']],
+  ])('%s', (_, command) => {
+    const held = place.run(['--write', g, '--', ...command], { cwd })
+    expect(held).toMatchObject({ code: 4, stdout: '' })
+    expect(fixes(held.stderr)).toEqual(['--write ~/g/.git/config'])
+    const granted = place.run(['--write', g, '--write', `${g}/.git/config`, '--', ...command], { cwd })
+    expect(granted).toMatchObject({ code: 0, stderr: '' })
+    expect(spawnSync('git', ['config', '-f', `${g}/.git/config`, 'x.y'], { encoding: 'utf8' }).stdout).toBe(
+      'z\n',
+    )
+  })
+
+  test('below the top of the workspace’s own', () => {
+    const sub = { cwd: `${cwd}/sub` }
+    const held = place.run(['--', 'git', 'config', 'x.y', 'z'], sub)
+    expect(fixes(held.stderr)).toEqual(['--write ../.git/config'])
+    expect(place.run(['--write', '../.git/config', '--', 'git', 'config', 'x.y', 'z'], sub)).toMatchObject({
+      code: 0,
+      stderr: '',
+    })
+  })
+
+  test('where it is not known which, none is named', () => {
+    const { stderr } = place.run(['--write', g, '--', 'timeout', '9', 'git', '-C', g, 'config', 'x.y', 'w'], {
+      cwd,
+    })
+    expect(stderr).toBe('error: could not write config file .git/config: Device or resource busy\n')
   })
 })

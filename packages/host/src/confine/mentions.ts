@@ -1,4 +1,5 @@
 import { parseHost } from '@cordon/policy'
+import { parseGitCall } from './git-words.ts'
 
 /** What a text names that a policy could be about. A guess: the text was written for people. */
 export interface Mentions {
@@ -50,15 +51,24 @@ const writesDownOnly = (argv: readonly string[]): boolean => {
   )
 }
 
-/** What follows the name of git; nothing when another program was started. */
-const gitWords = ([program = '', ...words]: readonly string[]): readonly string[] =>
-  /(?:^|\/)git$/.test(program) ? words : []
+/** Empty when another program was started. */
+const gitWords = (argv: readonly string[]): readonly string[] => parseGitCall(argv)?.words ?? []
 
 /** Commands of git that replace `.git/config`. At a terminal git complains to the person, and we do not see it. */
-const replacedByGit = (argv: readonly string[]): PathMention[] =>
-  /^(?:config|remote|branch|submodule)$/.test(gitWords(argv)[0] ?? '')
-    ? [{ path: '.git/config', trouble: 'busy' }]
-    : []
+function replacedByGit(argv: readonly string[]): PathMention[] {
+  const [command = '', ...words] = gitWords(argv)
+  const isReplaced = command === 'config' ? setsConfig(words) : /^(?:remote|branch|submodule)$/.test(command)
+  return isReplaced ? [{ path: '.git/config', trouble: 'busy' }] : []
+}
+
+/** Of the repository, and not only to look at it: a key alone is asked for. */
+const setsConfig = (words: readonly string[]): boolean =>
+  !words.some((word) => LOOKS.test(word)) &&
+  (words.some((word) => /^(?:--(?:unset|rename|remove|edit|add|replace)|-e$)/.test(word)) ||
+    words.filter((word) => !word.startsWith('-')).length > 1) &&
+  !/^(?:get|list)$/.test(words[0] ?? '')
+
+const LOOKS = /^(?:--(?:get|list|global|system|file|blob)|-[lf]$)/
 
 /** A word may be a path; a script for `sh -c` may name some, of which only the rooted ones are sure to be paths. */
 function pathsOfWord(word: string): string[] {

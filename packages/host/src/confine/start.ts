@@ -9,6 +9,7 @@ import {
   spawnConfined,
 } from '@cordon/sandbox'
 import { startBare } from './bare.ts'
+import { fromItsDirectory } from './directory.ts'
 import { findHints } from './hints.ts'
 import { findLimits } from './limits.ts'
 import { mentionedInErrors } from './mentions.ts'
@@ -88,11 +89,14 @@ export function hintsFor(
   plan: Plan,
   decisions: readonly ProxyDecision[] = [],
 ): ProgramEnd['hints'] {
-  return (said) => [
-    ...findLimits(said, plan.limits),
-    ...networkHints(said, request.argv, plan, request.sandbox.unix_sockets),
-    ...findHints([mentionedInErrors(said)], hintFacts(request, plan, decisions)),
-  ]
+  return (said) => {
+    const facts = hintFacts(request, plan, decisions)
+    return [
+      ...findLimits(said, plan.limits),
+      ...networkHints(said, request.argv, plan, request.sandbox.unix_sockets),
+      ...findHints([fromItsDirectory(mentionedInErrors(said), request.argv, facts)], facts),
+    ]
+  }
 }
 
 /** What was refused exactly, and how to look for guesses. */

@@ -13,6 +13,7 @@ import {
 } from '@cordon/sandbox'
 import { runBare } from '../confine/bare.ts'
 import { findGuardHints, findHints, type Hint, type HintFacts } from '../confine/hints.ts'
+import { fromItsDirectory } from '../confine/directory.ts'
 import { commandRules } from '../confine/command-rules.ts'
 import { findProgramHints } from '../confine/program-hints.ts'
 import { findLimits } from '../confine/limits.ts'
@@ -227,9 +228,12 @@ function hintsOf(
   decisions: readonly ProxyDecision[],
 ): readonly Hint[] {
   const facts = hintFacts(request, plan, decisions)
-  const complaints = mentionedInErrors(said)
+  const complaints = fromItsDirectory(mentionedInErrors(said), request.argv, facts)
   if (code === 0) return findGuardHints(complaints, facts)
-  const typed = mentionedInCommand(request.argv)
+  const named = fromItsDirectory(mentionedInCommand(request.argv), request.argv, facts)
+  // What a command usually writes is a guess for where it said nothing of why it failed.
+  const typed =
+    said === '' ? named : { ...named, paths: named.paths.filter(({ trouble }) => trouble === 'unsaid') }
   // A program that complained, and not about the network, did not fail for a URL on its command line.
   const wanted = said !== '' && complaints.hosts.length === 0 ? { ...typed, hosts: [] } : typed
   const hints = [

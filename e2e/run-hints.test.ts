@@ -1,4 +1,6 @@
 import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import { SOMEBODY, Place } from './harness/place.ts'
 
@@ -76,5 +78,58 @@ describe('SPEC 4.7 a path that git names is one of its own repository', () => {
       cwd,
     })
     expect(stderr).toBe('error: could not write config file .git/config: Device or resource busy\n')
+  })
+})
+
+describe('SPEC 4.7 a host that was looked up is suggested with the port that was typed', () => {
+  const place = new Place(SOMEBODY)
+  for (const name of ['psql', 'mysql', 'ssh'])
+    place.write(
+      name,
+      '#!/usr/bin/python3\nimport socket\nimport sys\nsocket.getaddrinfo("a.example" if "ssh" in sys.argv[0] else "db.example", 1)\n',
+      0o755,
+    )
+
+  test.each<[string, readonly string[], string]>([
+    ['curl', ['curl', '-sS', '--noproxy', '*', 'http://a.example:28731/a/b'], 'http://a.example:28731/a/b'],
+    ['curl without a path', ['curl', '-sS', '--noproxy', '*', 'http://a.example:28731'], 'a.example:28731'],
+    ['fetch', ['node', '-e', 'fetch("http://a.example:28731/a/b")'], 'http://a.example:28731/a/b'],
+    ['psql', ['./psql', '-h', 'db.example', '-p', '28731'], 'db.example:28731'],
+    ['psql with its own port', ['./psql', '--host=db.example', 'x'], 'db.example:5432'],
+    ['psql with words', ['./psql', 'host=db.example port=28731'], 'db.example:28731'],
+    ['psql with a URL', ['./psql', 'postgresql://u@db.example/d'], 'db.example:5432'],
+    ['mysql', ['./mysql', '-hdb.example', '-P28731'], 'db.example:28731'],
+    [
+      'git by ssh',
+      ['git', '-c', 'core.sshCommand=./ssh', 'clone', '-q', 'ssh://git@a.example:28731/r.git'],
+      'ssh://a.example:28731',
+    ],
+    ['ssh', ['./ssh', '-p', '28731', 'a.example'], 'ssh://a.example:28731'],
+  ])('%s', (_, command, target) => {
+    const { stderr } = place.run(['--', ...command])
+    expect(fixes(stderr)).toEqual([`--allow-net ${target}`])
+    // It is taken as it is printed.
+    expect(place.run(['--allow-net', target, '--', 'true'])).toMatchObject({ code: 0, stderr: '' })
+  })
+})
+
+describe('SPEC 4.5 a port of the host is suggested by the name that was asked for', () => {
+  test.each(['127.0.0.1', 'localhost', '[::1]'])('%s', async (host) => {
+    const place = new Place(SOMEBODY)
+    const server = createServer((socket) => socket.end('HTTP/1.0 200 OK\r\n\r\nhi')).listen(
+      0,
+      host === '[::1]' ? '::1' : '127.0.0.1',
+    )
+    await once(server, 'listening')
+    const { port } = server.address() as { port: number }
+    const command = ['--', 'curl', '-sS', `http://${host}:${port}/`]
+    const held = await place.runMeanwhile(command)
+    const flag = `${host}:${port}`
+    expect(fixes(held.stderr)).toEqual([`--allow-net ${flag}`])
+    expect(await place.runMeanwhile(['--allow-net', flag, ...command])).toMatchObject({
+      code: 0,
+      stdout: 'hi',
+    })
+    server.close()
   })
 })

@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs'
-import { DEFAULT_PORTS, show } from '@cordon/policy'
-import type { NetWish, Plan, ProxyDecision } from '@cordon/sandbox'
+import { show } from '@cordon/policy'
+import type { Plan } from '@cordon/sandbox'
 import type { Hint } from './hints.ts'
-import { type HostMention, mentionedInCommand } from './mentions.ts'
 
 /** SPEC 4.5 and 4.7: what a failed program says when the network inside is not the one that it is used to. */
 export function networkHints(
@@ -13,7 +12,7 @@ export function networkHints(
 ): Hint[] {
   return [
     ...(NO_FAMILY.test(said) ? familyHint(isolation, unixSockets) : []),
-    ...(REFUSED.test(said) ? loopbackPorts(said, argv).flatMap(hostPortHint) : []),
+    ...(REFUSED.test(said) ? loopbackPlaces(said, argv).flatMap(hostPortHint) : []),
     ...(TAKEN.test(said)
       ? portsIn(`${said} ${argv.join(' ')}`).flatMap((port) => portHint(port, network))
       : []),
@@ -40,23 +39,35 @@ function familyHint(isolation: Plan['isolation'], unixSockets: UnixSockets): Hin
     : [hint('unix sockets', 'of unix sockets only pairs are allowed', '--unix-sockets')]
 }
 
+interface LoopbackPlace {
+  /** As it was asked for: a rule for `localhost` is none for its address. */
+  readonly host: string
+  readonly port: number
+}
+
 /** `localhost` inside is the sandbox's own loopback; a developer's database listens on the host's. */
-function hostPortHint(port: number): Hint[] {
+function hostPortHint({ host, port }: LoopbackPlace): Hint[] {
   if (!listensOnHost(port)) return []
-  const text = `the host listens on port ${port}, and localhost inside is the sandbox’s own`
-  return [{ ...hint(`localhost:${port}`, text, `--allow-net localhost:${port}`), audience: 'person' }]
+  const text = `the host listens on port ${port}, and ${host} inside is the sandbox’s own`
+  return [{ ...hint(`${host}:${port}`, text, `--allow-net ${host}:${port}`), audience: 'person' }]
 }
 
 /** Many programs name the port only on their command line, where it may be any number: there, only behind the name. */
-const loopbackPorts = (said: string, argv: readonly string[]): number[] => [
-  ...new Set([
-    ...(LOOPBACK.test(said) ? portsIn(said.replaceAll(/[:,]/g, ' ')) : []),
-    ...[...argv.join(' ').matchAll(LOOPBACK_PORT)].map(([, port]) => Number(port)),
-  ]),
-]
+function loopbackPlaces(said: string, argv: readonly string[]): LoopbackPlace[] {
+  const typed = [...argv.join(' ').matchAll(LOOPBACK_PORT)].map(([, host = '', port]) => ({
+    host,
+    port: Number(port),
+  }))
+  const name = LOOPBACK.exec(said)?.[0]
+  const host = name === '::1' ? '[::1]' : name
+  const complained =
+    host === undefined ? [] : portsIn(said.replaceAll(/[:,]/g, ' ')).map((port) => ({ host, port }))
+  // What was typed is what is asked for again.
+  return [...new Map([...complained, ...typed].map((place) => [place.port, place])).values()]
+}
 
 const LOOPBACK = /\blocalhost\b|\b127\.0\.0\.1\b|::1/
-const LOOPBACK_PORT = /(?:\blocalhost|\b127\.0\.0\.1|\[::1\]):(\d{2,5})(?!\d)/g
+const LOOPBACK_PORT = /(\blocalhost|\b127\.0\.0\.1|\[::1\]):(\d{2,5})(?!\d)/g
 
 /** From `/proc/net/tcp`, which everybody may read: `0A` is the state of a socket that listens. */
 function listensOnHost(port: number): boolean {
@@ -98,33 +109,3 @@ const hint = (about: string, text: string, fix: string | undefined): Hint => ({
   fix,
   audience: 'anyone',
 })
-
-/**
- * What was refused, with what the person's own words tell of it. Of a tunnel only the host is seen, and of a name that was
- * looked up not even the port; the URL on the command line is what was wanted (SPEC 4.7, decision 0463).
- */
-export function asTyped(decision: ProxyDecision, argv: readonly string[], said: string): ProxyDecision {
-  const { kind, host, wish } = decision
-  if (!wish) return decision
-  if (kind === 'name' && isForSsh(host, argv, said))
-    return { ...decision, wish: { ...wish, scheme: 'ssh' } satisfies NetWish }
-  const typed = mentionedInCommand(argv).hosts.filter((mention) => isFor(mention, wish))
-  const [only, ...others] = typed
-  // Of several URLs there, nobody knows which one it was.
-  if (!only || others.length > 0 || wish.path !== undefined || only.path === '' || only.path === '/')
-    return decision
-  return { ...decision, wish: { ...wish, scheme: only.scheme, path: only.path } satisfies NetWish }
-}
-
-const isFor = ({ scheme, host, port }: HostMention, wish: NetWish): boolean =>
-  host === wish.host &&
-  (wish.port === undefined || wish.port === (port === '' ? DEFAULT_PORTS[scheme] : Number(port)))
-
-function isForSsh(host: string, argv: readonly string[], said: string): boolean {
-  const program = argv[0]?.slice(argv[0].lastIndexOf('/') + 1) ?? ''
-  if (/^(?:ssh|scp|sftp|mosh|rsync)$/.test(program)) return true
-  // As git and rsync write it: git@github.com:owner/name, or as a URL.
-  const written = (word: string): boolean =>
-    word.includes(`@${host}:`) || (/^(?:git\+)?ssh:\/\//.test(word) && word.includes(host))
-  return argv.some(written) || said.includes(`ssh: Could not resolve hostname ${host}`)
-}

@@ -133,3 +133,43 @@ describe('SPEC 4.5 a port of the host is suggested by the name that was asked fo
     server.close()
   })
 })
+
+describe('SPEC 4.8 what was to be written is suggested to be written', () => {
+  const place = new Place(SOMEBODY)
+  const shared = `${place.home}/shared`
+  place.write(`${shared}/f`, 'x\n')
+  place.write('a', '1')
+
+  test.each<[string, readonly string[], string]>([
+    ['dash', ['dash', '-c', 'echo 1 > ~/shared/f'], '~/shared/f'],
+    ['bash', ['bash', '-c', 'echo 1 >> "$HOME"/shared/f'], '~/shared/f'],
+    ['touch', ['touch', `${shared}/f`], '~/shared/f'],
+    ['tee', ['sh', '-c', 'echo | tee ~/shared/f'], '~/shared/f'],
+    ['python', ['python3', '-c', `open("${shared}/f", "w")`], '~/shared/f'],
+    ['node', ['node', '-e', `fs.writeFileSync("${shared}/f", "")`], '~/shared/f'],
+    // They remove or replace the entry, which takes its directory.
+    ['rm', ['rm', `${shared}/f`], '~/shared'],
+    ['sed', ['sed', '-i', 's/x/y/', `${shared}/f`], '~/shared'],
+    ['cp', ['cp', 'a', `${shared}/`], '~/shared'],
+    ['cp to a new name', ['cp', 'a', `${shared}/newname`], '~/shared'],
+    ['mkdir', ['mkdir', `${shared}/sub`], '~/shared'],
+    ['bash, new', ['bash', '-c', 'echo > ~/shared/new'], '~/shared'],
+    ['ln', ['ln', '-s', 'a', `${shared}/l`], '~/shared'],
+    ['mv', ['mv', 'a', `${shared}/b`], '~/shared'],
+  ])('%s', (_, command, flag) => {
+    const held = place.run(['--', ...command])
+    expect(held.code).not.toBe(0)
+    expect(fixes(held.stderr)).toEqual([`--write ${flag}`])
+    expect(place.run(['--write', flag, '--', ...command])).toMatchObject({ code: 0, stderr: '' })
+    place.write(`${shared}/f`, 'x\n')
+    place.write('a', '1')
+  })
+
+  test('what would fail without a sandbox, too, has no flag, and what may have been read keeps --read', () => {
+    expect(place.run(['--', 'rm', `${shared}/none`]).stderr).not.toContain('hint')
+    expect(place.run(['--', 'touch', `${place.home}/none/x`]).stderr).not.toContain('hint')
+    expect(place.run(['--', 'rm', '/usr/bin/none-such']).stderr).not.toContain('hint')
+    expect(fixes(place.run(['--', 'cat', `${shared}/f`]).stderr)).toEqual(['--read ~/shared/f'])
+    expect(fixes(place.run(['--', 'sed', 's/x/y/', `${shared}/f`]).stderr)).toEqual(['--read ~/shared/f'])
+  })
+})

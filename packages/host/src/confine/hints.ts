@@ -107,7 +107,8 @@ function pathHint(mention: PathMention, facts: HintFacts): Hint[] {
 }
 
 /** SPEC 4.8: a flag that works as pasted, for a place that is not granted, or not for writing. */
-function outsideHint(path: string, { trouble, isDirectory }: PathMention, facts: HintFacts): Hint[] {
+function outsideHint(path: string, mention: PathMention, facts: HintFacts): Hint[] {
+  const { trouble, isDirectory, writes } = mention
   const held = trouble === 'busy' ? grantedByItself(path, facts) : undefined
   if (held !== undefined) return [replacedHint(held, facts)]
   if (isMounted(path, facts)) return []
@@ -115,6 +116,8 @@ function outsideHint(path: string, { trouble, isDirectory }: PathMention, facts:
   const wanted = trouble === 'read-only' || trouble === 'busy' ? 'write' : 'read'
   if (isSecretRule(rule) || (!rule && facts.exists(path) && facts.isSecret(path)))
     return [withheld(path, `${show(path)} is withheld from every confined program`)]
+  if (writes !== undefined && (trouble === 'absent' || trouble === 'unsaid'))
+    return rule && (trouble === 'absent' || rule.grants.has('create')) ? [] : missedHint(path, writes, facts)
   if (wanted === 'read' && rule?.grants.has('read')) return []
   if (rule?.guard !== undefined) return [placeHint(nameOf(rule), guarded(rule), wanted, facts)]
   const there = nearestOutside(path, facts)
@@ -133,6 +136,20 @@ function outsideHint(path: string, { trouble, isDirectory }: PathMention, facts:
   if (there === path) return [hint]
   const missing = firstMissing(path, there)
   return [missing !== path || isDirectory ? madeFirst(missing, hint, facts) : opening(hint)]
+}
+
+/**
+ * What was to be written, and is not there inside. On the host there is something to write, or a directory to make it in;
+ * else it would fail there as well.
+ */
+function missedHint(path: string, writes: 'content' | 'entry', facts: HintFacts): Hint[] {
+  const isThere = facts.exists(path)
+  const place = isThere && writes === 'content' ? path : dirname(path)
+  if (!isThere && (writes === 'entry' || !facts.exists(place))) return []
+  if (facts.isVisible(place) || facts.whyNever(place, 'write') !== undefined) return []
+  const text = `${show(inHome(place, facts))} is not granted to be written`
+  const hint = { ...placeHint(place, text, 'write', facts), about: path }
+  return [place === path ? hint : opening(hint)]
 }
 
 /** Making a directory needs the one around it, with everything in it. One that a person has made can be granted alone. */

@@ -13,6 +13,8 @@ export interface PathMention {
   readonly trouble: Trouble
   /** The complaint calls it a directory. */
   readonly isDirectory?: true
+  /** It was to be written: its content, or the entry itself, which is removed or replaced. Absent: it may have been read only. */
+  readonly writes?: 'content' | 'entry'
 }
 
 /** In the words of the kernel; `unsaid` on a command line, which says what was wanted and not what happened. */
@@ -121,15 +123,25 @@ const TROUBLE: readonly (readonly [Trouble, RegExp])[] = [
   ['refused', /Permission denied|Operation not permitted|PermissionError|\bE(?:ACCES|PERM)\b/i],
   [
     'absent',
-    /No such file|not found|does not exist|doesn't exist|cannot find|couldn't find|could not find|\bENOENT\b|can't open|cannot open|not accessible/i,
+    /No such file|not found|does not exist|doesn't exist|cannot find|couldn't find|could not find|\bENOENT\b|can't open|cannot open|not accessible|Directory nonexistent|nonexistent directory|\bcannot create .*Not a directory/i,
   ],
+]
+
+/** What was about to be done with it, in the words of shells and of the programs that everybody has. */
+const WRITES: readonly (readonly ['content' | 'entry', RegExp])[] = [
+  ['entry', /\b(?:cannot|can't|failed to) (?:remove|unlink)\b/i],
+  ['content', /\b(?:cannot|can't|could not|failed to|unable to) (?:create|touch|overwrite|move)\b|^tee: /i],
 ]
 
 /** Only lines that complain: a path in a stack trace or a progress line was found without trouble. */
 function pathsIn(line: string): PathMention[] {
   const trouble = TROUBLE.find(([, words]) => words.test(line))?.[0]
   if (!trouble) return []
-  const kind = DIRECTORY.test(line) ? { isDirectory: true as const } : {}
+  const writes = WRITES.find(([, words]) => words.test(line))?.[0]
+  const kind = {
+    ...(DIRECTORY.test(line) ? { isDirectory: true as const } : {}),
+    ...(writes === undefined ? {} : { writes }),
+  }
   return namesIn(line).map((path) => ({ path, trouble, ...kind }))
 }
 

@@ -15,9 +15,10 @@ import { runBare } from '../confine/bare.ts'
 import { findGuardHints, findHints, type Hint, type HintFacts } from '../confine/hints.ts'
 import { fromItsDirectory } from '../confine/directory.ts'
 import { commandRules } from '../confine/command-rules.ts'
+import { withWritten } from '../confine/written.ts'
 import { findProgramHints } from '../confine/program-hints.ts'
 import { findLimits } from '../confine/limits.ts'
-import { mentionedInCommand, mentionedInErrors } from '../confine/mentions.ts'
+import { mentionedInCommand, mentionedInErrors, type Mentions } from '../confine/mentions.ts'
 import type { Network } from '../confine/network.ts'
 import { asTyped } from '../confine/as-typed.ts'
 import { networkHints } from '../confine/network-hints.ts'
@@ -229,9 +230,11 @@ function hintsOf(
   decisions: readonly ProxyDecision[],
 ): readonly Hint[] {
   const facts = hintFacts(request, plan, decisions)
-  const complaints = fromItsDirectory(mentionedInErrors(said), request.argv, facts)
+  const inContext = (mentions: Mentions): Mentions =>
+    withWritten(fromItsDirectory(mentions, request.argv, facts), request.argv, facts)
+  const complaints = inContext(mentionedInErrors(said))
   if (code === 0) return findGuardHints(complaints, facts)
-  const named = fromItsDirectory(mentionedInCommand(request.argv), request.argv, facts)
+  const named = inContext(mentionedInCommand(request.argv))
   // What a command usually writes is a guess for where it said nothing of why it failed.
   const typed =
     said === '' ? named : { ...named, paths: named.paths.filter(({ trouble }) => trouble === 'unsaid') }

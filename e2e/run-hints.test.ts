@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { describe, expect, test } from 'vitest'
-import { SOMEBODY, Place } from './harness/place.ts'
+import { type Ended, Place, SOMEBODY } from './harness/place.ts'
 
 /** What stands behind `to allow it:`, of each hint. */
 const fixes = (stderr: string): readonly string[] =>
@@ -171,5 +171,28 @@ describe('SPEC 4.8 what was to be written is suggested to be written', () => {
     expect(place.run(['--', 'rm', '/usr/bin/none-such']).stderr).not.toContain('hint')
     expect(fixes(place.run(['--', 'cat', `${shared}/f`]).stderr)).toEqual(['--read ~/shared/f'])
     expect(fixes(place.run(['--', 'sed', 's/x/y/', `${shared}/f`]).stderr)).toEqual(['--read ~/shared/f'])
+  })
+})
+
+describe('SPEC 4.7 what stands behind "to allow it" is a flag or a command, and works as pasted', () => {
+  const place = new Place(SOMEBODY)
+  place.write('x.sh', '#!/bin/sh\necho hi\n', 0o755)
+
+  /** As the person would: the flag put behind `run`. */
+  const pasted = (flag: string, args: readonly string[]): Ended =>
+    place.shell(`n=$1 c=$2; shift 2; exec "$n" "$c" run ${flag} -- "$@"`, args)
+
+  test('a program that may not be executed', () => {
+    const { stderr } = place.run(['--read', '.', '--', 'sh', '-c', './x.sh'])
+    expect(fixes(stderr)).toEqual(['--execute x.sh'])
+    expect(pasted('--read . --execute x.sh', ['./x.sh'])).toMatchObject({ code: 0, stdout: 'hi\n' })
+  })
+
+  test('a limit', () => {
+    const greedy = ['python3', '-c', 'x = "a" * (400 << 20)']
+    const { stderr } = place.run(['--cfg', 'sandbox.limits.memory_mb=300', '--', ...greedy])
+    const [fix = ''] = fixes(stderr)
+    expect(fix).toBe('--cfg sandbox.limits.memory_mb=600')
+    expect(pasted(fix, greedy).code).toBe(0)
   })
 })

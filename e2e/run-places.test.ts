@@ -170,7 +170,9 @@ describe('SPEC 4.3 nothing vanishes in silence', () => {
     const ended = home.at(home.app, '--', 'git', 'worktree', 'add', '-q', '../other')
     expect(ended.code).not.toBe(0)
     expect(ended.stderr).toContain('Read-only file system')
-    expect(ended.stderr).toContain('to allow it: mkdir ~/code/other first, and --write ~/code/other\n')
+    expect(ended.stderr).toContain(
+      '    to allow it, first: mkdir ~/code/other\n    to allow it: --write ~/code/other\n',
+    )
   })
 
   test('an output that the command line names in /tmp is told to be gone, a temporary file is not', () => {
@@ -359,14 +361,22 @@ test('SPEC 4.8 --show starts nothing; --json-fd writes the outcome', () => {
     '--',
     'sh',
     '-c',
-    'curl -s https://api.example:8443; cat ~/shared/notes; exit 3',
+    'curl -s https://api.example:8443; touch ~/left; cat ~/shared/notes; exit 3',
   ])
   expect(ended.code).toBe(3)
   expect(JSON.parse(readFileSync(out, 'utf8'))).toMatchObject({
     code: 3,
     signal: null,
     refused: [{ host: 'api.example', port: 8443, url: null, fix: '--allow-net api.example:8443' }],
-    hints: [{ text: '~/shared/notes exists on the host, and is not granted', fix: '--read ~/shared/notes' }],
+    gone: { names: ['~/left'], others: 0, first: 'touch ~/left', keep: '--write ~/left' },
+    hints: [
+      {
+        text: '~/shared/notes exists on the host, and is not granted',
+        first: null,
+        fix: '--read ~/shared/notes',
+        audience: 'person',
+      },
+    ],
   })
 })
 

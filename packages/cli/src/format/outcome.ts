@@ -47,8 +47,10 @@ export function formatOutcome(
     ...tally(refused).map(([text, fix]) => `${style('red', 'refused:')} ${text}${fix}`),
     ...unreached.slice(0, MOST_LINES).map((reason) => `${style('yellow', 'allowed, but:')} ${show(reason)}`),
     ...hints.map(
-      ({ text, fix }) =>
-        `${style('cyan', 'hint:')} ${text}${fix === undefined ? '' : `\n    to allow it: ${fix}`}`,
+      ({ text, first, fix }) =>
+        `${style('cyan', 'hint:')} ${text}` +
+        (first === undefined ? '' : `\n    to allow it, first: ${first}`) +
+        (fix === undefined ? '' : `\n    to allow it: ${fix}`),
     ),
   ]
   if (lines.length === 0 && seeMore === undefined) return ''
@@ -166,7 +168,15 @@ export const outcomeJson = (
   appeared: exit.appeared,
   changed: exit.changed,
   limits: exit.pressure,
-  gone: left ? { names: left.names, others: left.others ?? null, keep: left.keep ?? null } : null,
+  gone: left
+    ? { names: left.names, others: left.others ?? null, first: left.first ?? null, keep: left.keep ?? null }
+    : null,
   notices,
-  hints: hints.map(({ text, fix }) => ({ text, fix: fix ?? null })),
+  hints: hints.map(({ text, first, fix, audience }) => ({
+    text,
+    first: first ?? null,
+    fix: fix ?? null,
+    // Decision 0468: what would allow it is the person's, whoever may read the text.
+    audience: fix === undefined ? audience : 'person',
+  })),
 })

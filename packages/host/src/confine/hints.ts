@@ -29,8 +29,10 @@ export interface Hint {
   /** The path, host or variable: one hint for each is enough. */
   readonly about: string
   readonly text: string
-  /** What to type or write; undefined when nothing of ours would help. */
+  /** A flag, or a command, that works as it is pasted; undefined when nothing of ours would help. */
   readonly fix: string | undefined
+  /** A command that the flag needs to be run before. */
+  readonly first?: string
   /** Of a place outside the workspace: what would have to be granted. */
   readonly place?: OutsidePlace
   /** What `cordon why` would be asked about it; absent where no rule decides. */
@@ -55,6 +57,8 @@ export interface HintFacts {
   readonly exists: (path: string) => boolean
   /** Whether the program saw what is there on the host, or a private place of the same name. */
   readonly isVisible: (path: string) => boolean
+  /** Whether it is a file that the host would run. */
+  readonly isProgram: (path: string) => boolean
   /** Whether it is withheld from every confined program, whatever the rules say (SPEC 4.3). */
   readonly isSecret: (path: string) => boolean
   readonly hasVariable: (name: string) => boolean
@@ -158,7 +162,8 @@ function madeFirst(directory: string, hint: Hint, { home }: HintFacts): Hint {
   return {
     ...hint,
     text: `${hint.text}, and ${place} is not there yet`,
-    fix: `mkdir ${place} first, and --write ${place}`,
+    first: `mkdir ${place}`,
+    fix: `--write ${place}`,
   }
 }
 
@@ -248,22 +253,30 @@ function inWorkspace(path: string, trouble: Trouble, facts: HintFacts): Hint[] {
   })
   const byItself = there ? ruledByItself(path, trouble, facts) : undefined
   if (byItself) return [byItself]
-  const first = refused[0]
+  const [first, ...others] = trouble === 'refused' ? likeliest(refused, path, facts) : refused
   if (!first) return there ? [] : notThereYet(path, facts)
   if (first.rule?.axis === 'fs' && first.rule.rule.guard !== undefined)
     return [guardHint(first.rule.rule, facts)]
-  const what = refused.map(({ question }) => question.capability).join(', ')
+  const what = [first, ...others].map(({ question }) => question.capability).join(', ')
   const at = first.rule?.rule.origin === undefined ? '' : ` (${first.rule.rule.origin})`
   return [
     {
       about: path,
       text: `${show(path)}: ${what} denied: ${first.because}${at}`,
-      fix: fixInWorkspace(refused, path, facts),
+      fix: fixInWorkspace([first, ...others], path, facts),
       question: first.question,
       // The program knows that it was refused. That a hidden file exists would be news to it, so that hint is the person's.
       audience: trouble === 'refused' || trouble === 'read-only' ? 'anyone' : 'person',
     },
   ]
+}
+
+/** A program that can read a file and was refused wanted to run it, if it is one that can be run, and else to change it. */
+function likeliest(refused: readonly Answer[], path: string, facts: HintFacts): readonly Answer[] {
+  if (refused.some(({ question }) => question.capability === 'read')) return refused
+  const runs = facts.isProgram(join(facts.root.path, path))
+  const meant = refused.filter(({ question }) => (question.capability === 'execute') === runs)
+  return meant.length > 0 ? meant : refused
 }
 
 /**
@@ -313,13 +326,13 @@ function notThereYet(path: string, facts: HintFacts): Hint[] {
     {
       about: path,
       text: `${show(path)}: the rule for ${show(rule.rule.path)} holds only once it exists, and ${show(above)} does not grant create`,
-      fix: `mkdir -p ${typed(rule.rule.path, facts)} first, or --write ${typed(above, facts)}`,
+      fix: `mkdir -p ${typed(rule.rule.path, facts)}`,
       audience: 'anyone',
     },
   ]
 }
 
-/** Where reading is refused, `--read` alone is suggested. A program that can read a file and was refused wanted to change or to run it. */
+/** Where reading is refused, `--read` alone is suggested. */
 function fixInWorkspace(refused: readonly Answer[], path: string, facts: HintFacts): string | undefined {
   // A flag cannot approve a target; only a person can (SPEC 3.2). Nor can it mend a mount, or make one writable.
   const [mount] = refused.flatMap(({ rule }) =>
@@ -332,10 +345,12 @@ function fixInWorkspace(refused: readonly Answer[], path: string, facts: HintFac
   const flags = new Set(refused.map(({ question }) => FLAG[question.capability as Capability]))
   // What is not there yet cannot be granted by itself: nothing can be mounted on it (SPEC 4.3).
   const place = typed(nearest(path, facts), facts)
-  return [...(flags.has('--read') ? ['--read'] : flags)].map((flag) => `${flag} ${place}`).join(', or ')
+  const [flag] = flags.has('--read') ? ['--read'] : flags
+  return flag === undefined ? undefined : `${flag} ${place}`
 }
 
-const ASKS = 'cordon policy compile, which asks about it at a terminal'
+/** It asks about the target. */
+const ASKS = 'cordon policy compile'
 
 /** As the person would type it, standing where the command was started. */
 function typed(path: string, { root, cwd }: HintFacts): string {

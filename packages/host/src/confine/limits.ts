@@ -9,7 +9,7 @@ export const findLimits = (text: string, limits: Limits): Hint[] =>
     return {
       about: key,
       text: `the limit of ${value} ${about} was probably reached`,
-      fix: `sandbox.limits.${key} = ${value * 2}`,
+      fix: `--cfg sandbox.limits.${key}=${value * 2}`,
       audience: 'anyone',
     }
   })

@@ -30,8 +30,8 @@ function familyHint(isolation: Plan['isolation'], unixSockets: UnixSockets): Hin
     return [
       hint(
         'sockets',
-        'without namespaces every socket is refused, also on the loopback',
-        'cordon doctor, which says how to get them',
+        'without namespaces every socket is refused, also on the loopback; cordon doctor says how to get them',
+        undefined,
       ),
     ]
   return unixSockets === 'private'

@@ -1,4 +1,4 @@
-import { lstatSync } from 'node:fs'
+import { lstatSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { below, show } from '@cordon/policy'
 import {
@@ -99,6 +99,7 @@ export function hintFacts(
     cwd,
     home,
     exists,
+    isProgram,
     // A directory above something that is there is there as well; that the rest of it is not was no mistake.
     isVisible: (path) =>
       shown.some((each) => below(each, path) !== undefined) ||
@@ -121,6 +122,11 @@ function exists(path: string): boolean {
   } catch {
     return false
   }
+}
+
+function isProgram(path: string): boolean {
+  const stats = exists(path) ? statSync(path, { throwIfNoEntry: false }) : undefined
+  return stats !== undefined && stats.isFile() && (stats.mode & 0o111) !== 0
 }
 
 /** There for every program, each of its own kind. */

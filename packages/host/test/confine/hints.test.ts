@@ -61,6 +61,7 @@ const facts = (policy: AccessPolicy): HintFacts => ({
   cwd: root,
   home,
   exists: (path) => existsSync(path),
+  isProgram: (path) => path.endsWith('/run.sh'),
   isVisible: (path) => /^\/(?:usr|etc|proc)(?:\/|$)/.test(path) || root.startsWith(path) || path === '/tmp',
   isSecret: (path) => path === '/etc/shadow',
   hasVariable: (name) => ['GRANTED', 'API_TOKEN', 'PATH', 'HOME'].includes(name),
@@ -144,7 +145,7 @@ describe('SPEC 4.7 real messages and what they mean', () => {
       'bash exec',
       NARROW,
       'bash: ./run.sh: Permission denied',
-      ['run.sh: update, delete, execute denied: the rule for . does not grant update'],
+      ['run.sh: execute denied: the rule for . does not grant execute'],
     ],
     [
       'curl',
@@ -309,7 +310,10 @@ test('the fix is one that works: for what is not there yet, the directory it wou
   expect(fixes('sh: 1: cannot create build/x: Read-only file system')).toEqual(['--write .'])
   expect(fixes('sh: 1: cannot create notes: Read-only file system')).toEqual(['--write .'])
   expect(fixes('cat: .env: Permission denied')).toEqual(['--read .env'])
-  expect(fixes('bash: ./run.sh: Permission denied')).toEqual(['--write run.sh, or --execute run.sh'])
+  expect(fixes('bash: ./run.sh: Permission denied')).toEqual(['--execute run.sh'])
+  // What cannot be run was to be changed.
+  expect(fixes('bash: package.json: Permission denied')).toEqual(['--write .'])
+  expect(fixes('bash: key: Permission denied')).toEqual([undefined])
 })
 
 test('no flag is suggested that would be refused: for a link that leads out, and for a mount that waits', () => {
@@ -328,7 +332,7 @@ test('no flag is suggested that would be refused: for a link that leads out, and
     {
       about: 'key',
       text: 'key: read denied: where the mount key leads is not approved, so it grants nothing',
-      fix: 'cordon policy compile, which asks about it at a terminal',
+      fix: 'cordon policy compile',
       question: { axis: 'fs', capability: 'read', target: 'key' },
       audience: 'person',
     },
@@ -387,7 +391,7 @@ test('a granted path that does not exist is not there to be granted: the directo
     {
       about: 'build/out/x',
       text: 'build/out/x: the rule for build/out holds only once it exists, and . does not grant create',
-      fix: 'mkdir -p build/out first, or --write .',
+      fix: 'mkdir -p build/out',
       audience: 'anyone',
     },
   ])

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { describe, expect, test } from 'vitest'
+import { WITHOUT_NAMESPACES } from './harness/kernels.ts'
 import { type Ended, Place, SOMEBODY } from './harness/place.ts'
 
 /** What stands behind `to allow it:`, of each hint. */
@@ -195,4 +196,62 @@ describe('SPEC 4.7 what stands behind "to allow it" is a flag or a command, and 
     expect(fix).toBe('--cfg sandbox.limits.memory_mb=600')
     expect(pasted(fix, greedy).code).toBe(0)
   })
+})
+
+describe('SPEC 4.7 nothing is suggested that cannot be held, or was refused on purpose', () => {
+  const place = new Place(SOMEBODY)
+  place.write(`${place.home}/.ssh/id_rsa`, 'key')
+  place.write(`${place.home}/d/f`, 'x')
+  place.write('w.txt', 'x')
+
+  test('without namespaces no host can be allowed, and that is said', () => {
+    const { stderr } = place.shell(WITHOUT_NAMESPACES, ['run', '-q', '--', 'true'])
+    expect(stderr).toBe('')
+    const curl = place.shell(WITHOUT_NAMESPACES, ['run', '--', 'curl', '-sS', 'http://some.example/'])
+    expect(curl.code).toBe(6)
+    expect(curl.stderr).toContain(
+      '  hint: network access to some.example is denied: no rule covers some.example:443; without namespaces no host can be allowed on this machine, and cordon doctor says how to get them\n',
+    )
+    expect(fixes(curl.stderr)).toEqual([])
+  })
+
+  test('what the person said no to is not suggested again', () => {
+    const key = `${place.home}/.ssh/id_rsa`
+    const { screen, missed } = place.terminal(['--read', key, '--', 'cat', key], [['[y/N] ', 'n\r']])
+    expect(missed, screen).toEqual([])
+    expect(screen).toContain('  hint: ~/.ssh/id_rsa is not granted: that was asked, and the answer was no\n')
+    expect(fixes(screen)).toEqual([])
+  })
+
+  test('what only root may do', () => {
+    const { stderr } = place.run(['--', 'mount', '-t', 'tmpfs', 'x', '/mnt'])
+    expect(stderr).toContain('mount: /mnt: ')
+    expect(stderr).not.toContain('hint:')
+  })
+
+  test('what a profile denies', () => {
+    place.write(
+      `${place.home}/.config/cordon/config.toml`,
+      '[profiles.p]\noutside = [{ path = "~/d", read = true }, { path = "~/d/f" }]\n' +
+        'access.fs = [{ path = ".", read = true }, { path = "w.txt" }]\n',
+    )
+    const outside = place.run(['--profile', 'p', '--', 'cat', `${place.home}/d/f`])
+    expect(outside.stderr).toContain('  hint: ~/d/f is denied by the rule at ')
+    const inside = place.run(['--profile', 'p', '--', 'cat', 'w.txt'])
+    expect(inside.stderr).toContain(
+      '  hint: w.txt: read, update, delete, execute denied: the rule for w.txt ',
+    )
+    expect(fixes(outside.stderr + inside.stderr)).toEqual([])
+  })
+})
+
+test('SPEC 4.11 which repository is the workspace is kept back by --quiet, and told the next time', () => {
+  const place = new Place(SOMEBODY)
+  const cwd = `${place.home}/r/sub`
+  for (const dir of [`${place.home}/r`, cwd]) place.mkdir(dir)
+  expect(place.shell(`git init -q "${place.home}/r"`, []).code).toBe(0)
+  expect(place.run(['--quiet', '--', 'true'], { cwd })).toMatchObject({ code: 0, stderr: '' })
+  expect(place.run(['--', 'true'], { cwd }).stderr).toBe(
+    `warning: the workspace is ${place.home}/r, the git repository around here; with --here it is just this directory\n`,
+  )
 })

@@ -124,6 +124,7 @@ async function prepare(
     cfg: options.cfg,
     trust: trustTerms(world, needsFiles(choice) ? 'files' : 'nothing'),
     unmarked: options.here ? 'here' : 'allow',
+    quiet: options.quiet ?? false,
   } as const
   const conversation = await readChosenLayer(place, world, conversationOf(options))
   const chosen = await choosePolicy({ ...place, conversation }, world, choice, options)

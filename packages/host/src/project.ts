@@ -67,6 +67,8 @@ export interface ProjectOptions {
    * `here`: the current directory, whatever lies around it.
    */
   readonly unmarked?: 'refuse' | 'allow' | 'here'
+  /** SPEC 4.11: what is told once is not told, and so still to be told. */
+  readonly quiet?: boolean
   /** Which marks make a workspace; by default those that this user made or used (docs/decisions/0128). */
   readonly marks?: MarksThatCount
   /** SPEC 2.1. Absent: the files are needed, and nobody can be asked about them. */
@@ -128,7 +130,7 @@ export async function openAmbientProject(options: ProjectOptions): Promise<Proje
     waiting: gate.waiting,
     unreadable: gate.unreadable,
     notices: [
-      ...(isMarked ? [] : newlyWide(workspace, options)),
+      ...(isMarked || options.quiet ? [] : newlyWide(workspace, options)),
       ...workspace.passedOver.map(notInEffect),
       ...finished,
       ...gate.notices,

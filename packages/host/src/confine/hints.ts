@@ -64,6 +64,10 @@ export interface HintFacts {
   readonly hasVariable: (name: string) => boolean
   /** Why no flag grants a place outside the workspace; undefined: one does. */
   readonly whyNever: (path: string, wanted: 'read' | 'write') => string | undefined
+  /** Whether a host that is allowed could be reached, and no other. */
+  readonly canHoldHosts: boolean
+  /** Whether what is not granted outside the workspace is not there at all, and so never refused (SPEC 4.3). */
+  readonly hidesOutside: boolean
   /** Whether it is known exactly what happened to this host. */
   readonly isKnown: (host: string) => boolean
 }
@@ -120,9 +124,12 @@ function outsideHint(path: string, mention: PathMention, facts: HintFacts): Hint
   const wanted = trouble === 'read-only' || trouble === 'busy' ? 'write' : 'read'
   if (isSecretRule(rule) || (!rule && facts.exists(path) && facts.isSecret(path)))
     return [withheld(path, `${show(path)} is withheld from every confined program`)]
+  if (rule && isDeniedOnPurpose(rule)) return [deniedHint(path, rule, facts)]
   if (writes !== undefined && (trouble === 'absent' || trouble === 'unsaid'))
     return rule && (trouble === 'absent' || rule.grants.has('create')) ? [] : missedHint(path, writes, facts)
   if (wanted === 'read' && rule?.grants.has('read')) return []
+  // Something else was refused, such as a mount on it.
+  if (wanted === 'read' && !rule && trouble === 'refused' && facts.hidesOutside) return []
   if (rule?.guard !== undefined) return [placeHint(nameOf(rule), guarded(rule), wanted, facts)]
   const there = nearestOutside(path, facts)
   if (wanted === 'read' && (there !== path || facts.isVisible(path))) return []
@@ -141,6 +148,21 @@ function outsideHint(path: string, mention: PathMention, facts: HintFacts): Hint
   const missing = firstMissing(path, there)
   return [missing !== path || isDirectory ? madeFirst(missing, hint, facts) : opening(hint)]
 }
+
+/**
+ * A rule that grants nothing was written in order to deny, or is what a person was asked about and said no to (SPEC 4.9). That is
+ * not to be talked out of.
+ */
+const isDeniedOnPurpose = ({ grants, guard, external, origin }: FsRule): boolean =>
+  grants.size === 0 && guard === undefined && !external && origin !== undefined
+
+const deniedHint = (path: string, { origin }: FsRule, facts: HintFacts): Hint =>
+  withheld(
+    path,
+    origin?.startsWith('--')
+      ? `${show(inHome(path, facts))} is not granted: that was asked, and the answer was no`
+      : `${show(inHome(path, facts))} is denied by the rule at ${show(origin ?? '')}`,
+  )
 
 /**
  * What was to be written, and is not there inside. On the host there is something to write, or a directory to make it in;
@@ -339,7 +361,8 @@ function fixInWorkspace(refused: readonly Answer[], path: string, facts: HintFac
     rule?.axis === 'fs' && rule.rule.external ? [rule.rule] : [],
   )
   if (mount) return mount.approvedTarget !== undefined || isBroken(mount, facts.root) ? undefined : ASKS
-  if (refused.some(({ rule }) => rule?.axis === 'fs' && isSecretRule(rule.rule))) return undefined
+  const rules = refused.flatMap(({ rule }) => (rule?.axis === 'fs' ? [rule.rule] : []))
+  if (rules.some((rule) => isSecretRule(rule) || isDeniedOnPurpose(rule))) return undefined
   // It leads out, or nowhere: a flag for it would be refused.
   if (refused.some(({ canonical }) => canonical === undefined)) return undefined
   const flags = new Set(refused.map(({ question }) => FLAG[question.capability as Capability]))
@@ -382,13 +405,19 @@ function hostHint({ scheme, host, port, path }: HostMention, facts: HintFacts): 
   return [
     {
       about: target,
-      text: `network access to ${show(target)} is denied: ${found.because}`,
-      fix: allowNetFlag({ host, port: port === '' ? undefined : Number(port) }),
+      text: `network access to ${show(target)} is denied: ${found.because}${facts.canHoldHosts ? '' : `; ${NO_HOSTS}`}`,
+      fix: facts.canHoldHosts
+        ? allowNetFlag({ host, port: port === '' ? undefined : Number(port) })
+        : undefined,
       question: found.question,
       audience: 'anyone',
     },
   ]
 }
+
+/** SPEC 4.7: no flag is named that would be refused. */
+export const NO_HOSTS =
+  'without namespaces no host can be allowed on this machine, and cordon doctor says how to get them'
 
 function variableHint(name: string, { policy, hasVariable }: HintFacts): Hint[] {
   // A variable of the minimal set is missing only where a rule takes it away on purpose.

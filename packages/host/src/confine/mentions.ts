@@ -34,13 +34,19 @@ export function mentionedInCommand(argv: readonly string[]): Mentions {
   const values = words.flatMap((word) => [word, ...(/^-[^=]*=(.+)$/s.exec(word)?.slice(1) ?? [])])
   return {
     paths: unique([
-      ...values.flatMap(pathsOfWord).map((path) => ({ path, trouble: 'unsaid' as const })),
+      ...(isForRoot(argv) ? [] : values)
+        .flatMap(pathsOfWord)
+        .map((path) => ({ path, trouble: 'unsaid' as const })),
       ...replacedByGit(argv),
     ]),
     hosts: writesDownOnly(argv) ? [] : unique(values.flatMap(urlsIn)),
     variables: [],
   }
 }
+
+/** What nobody but root may do fails whatever is granted. */
+const isForRoot = ([program = '']: readonly string[]): boolean =>
+  /(?:^|\/)(?:u?mount|chroot|losetup|swapon|mkfs(?:\.\w+)?)$/.test(program)
 
 /** Of git: a URL that is only written into the configuration, where nothing is sent. */
 const writesDownOnly = (argv: readonly string[]): boolean => {

@@ -12,7 +12,9 @@ export function networkHints(
 ): Hint[] {
   return [
     ...(NO_FAMILY.test(said) ? familyHint(isolation, unixSockets) : []),
-    ...(REFUSED.test(said) ? loopbackPlaces(said, argv).flatMap(hostPortHint) : []),
+    ...(REFUSED.test(said) && isolation === 'namespaces'
+      ? loopbackPlaces(said, argv).flatMap(hostPortHint)
+      : []),
     ...(TAKEN.test(said)
       ? portsIn(`${said} ${argv.join(' ')}`).flatMap((port) => portHint(port, network))
       : []),

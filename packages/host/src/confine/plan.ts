@@ -110,6 +110,8 @@ export function hintFacts(
       guard === undefined
         ? whyNotOutside(path, { writes: wanted === 'write', home })
         : whyNeverGranted(path, { writes: wanted === 'write', guard }),
+    canHoldHosts: isolation === 'namespaces',
+    hidesOutside: isolation === 'namespaces',
     // What the proxy knows exactly is not guessed at again: that it was refused, and that it was allowed in vain.
     isKnown: (host) => decisions.some((decision) => decision.host === host),
   }

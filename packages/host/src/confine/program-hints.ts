@@ -1,5 +1,5 @@
 import { typedPath } from '../outside/place.ts'
-import type { Hint } from './hints.ts'
+import { type Hint, NO_HOSTS } from './hints.ts'
 
 /** What a program said, and how its host looks: enough to know a few programs by their words (SPEC 4.7). */
 export interface ProgramFacts {
@@ -9,6 +9,8 @@ export interface ProgramFacts {
   readonly valueOf: (name: string) => string | undefined
   /** Whether the policy withholds a variable. */
   readonly isWithheld: (name: string) => boolean
+  /** Whether a host that is allowed could be reached, and no other. */
+  readonly canHoldHosts: boolean
   /** Whether a rule allows the host, or a part of it. */
   readonly isAllowed: (host: string) => boolean
   /** Whether there is such a file on the host. */
@@ -22,7 +24,11 @@ export interface ProgramFacts {
 
 /** Programs that fail in words of their own, which name neither a path nor a host that a rule could be about. */
 export const findProgramHints = (facts: ProgramFacts): Hint[] => [
-  ...WORDS.filter(({ words, unless }) => words.test(facts.said) && !unless?.(facts)).map(({ hint }) => hint),
+  ...WORDS.filter(({ words, unless }) => words.test(facts.said) && !unless?.(facts)).map((found) =>
+    found.hosts && !facts.canHoldHosts
+      ? { ...found.hint, text: `${found.hint.text}; ${NO_HOSTS}`, fix: undefined }
+      : found.hint,
+  ),
   ...sshHints(facts),
   ...missingPrograms(facts),
   ...pathVariables(facts),
@@ -38,6 +44,8 @@ const hint = (about: string, text: string, fix: string | undefined): Hint => ({
 const WORDS: readonly {
   readonly words: RegExp
   readonly hint: Hint
+  /** The profile has hosts. */
+  readonly hosts?: true
   readonly unless?: (facts: ProgramFacts) => boolean
 }[] = [
   {
@@ -64,6 +72,7 @@ const WORDS: readonly {
   {
     words: /Could not find a version that satisfies|No matching distribution found for/,
     hint: hint('pip', 'pip could not reach the package index', '--profile pip'),
+    hosts: true,
     unless: ({ isAllowed }) => isAllowed('pypi.org'),
   },
 ]

@@ -190,6 +190,7 @@ const programHints = (
     home,
     exists: facts.exists,
     isInside: (path) => isInside(path, facts),
+    canHoldHosts: facts.canHoldHosts,
     path: env['PATH'] ?? '',
     valueOf: (name) => env[name],
     isWithheld: (name) => !(name in buildEnvironment(policy, { [name]: '' })),
@@ -237,7 +238,12 @@ function hintsOf(
   const named = inContext(mentionedInCommand(request.argv))
   // What a command usually writes is a guess for where it said nothing of why it failed.
   const typed =
-    said === '' ? named : { ...named, paths: named.paths.filter(({ trouble }) => trouble === 'unsaid') }
+    said === ''
+      ? named
+      : {
+          ...named,
+          paths: WANTS_ROOT.test(said) ? [] : named.paths.filter(({ trouble }) => trouble === 'unsaid'),
+        }
   // A program that complained, and not about the network, did not fail for a URL on its command line.
   const wanted = said !== '' && complaints.hosts.length === 0 ? { ...typed, hosts: [] } : typed
   const hints = [
@@ -249,3 +255,7 @@ function hintsOf(
   // Whoever knows most about a thing comes first.
   return hints.filter(({ about }, at) => hints.findIndex((other) => other.about === about) === at)
 }
+
+/** What nobody but root may do fails whatever is granted: `mount: /mnt: must be superuser to use mount`. */
+const WANTS_ROOT =
+  /\b(?:must be|only|are you|need to be|requires?) (?:the )?(?:super ?user|root)\b|root privileges/i

@@ -66,6 +66,8 @@ const facts = (policy: AccessPolicy): HintFacts => ({
   isSecret: (path) => path === '/etc/shadow',
   hasVariable: (name) => ['GRANTED', 'API_TOKEN', 'PATH', 'HOME'].includes(name),
   whyNever: (path, wanted) => whyNotOutside(path, { writes: wanted === 'write', home }),
+  canHoldHosts: true,
+  hidesOutside: true,
   isKnown: (host) => host === 'known.example.com',
 })
 
@@ -204,6 +206,7 @@ describe('what is granted, shown or not to blame is not suggested', () => {
   test.each<[string, AccessPolicy, string]>([
     ['a granted path', WIDE, 'cat: src/a.ts: Permission denied'],
     ['a path that is nowhere', WIDE, `cat: ${home}/nothing: No such file or directory`],
+    ['a mount that only root may make', WIDE, `mount: ${home}/.cargo: permission denied.`],
     ['a system path', WIDE, 'cat: /usr/bin/nothing: No such file or directory'],
     ['a private place', WIDE, 'cp: cannot stat /tmp: No such file or directory'],
     ['a directory above the workspace', WIDE, `ls: cannot open directory '${home}': Permission denied`],
@@ -242,6 +245,7 @@ describe('the command line, when nothing else is known', () => {
 
   test('and not what is granted, though the program failed', () => {
     expect(typed(NARROW, 'node', 'src/a.ts', 'run.sh', '--flag', '/usr/bin')).toEqual([])
+    expect(typed(WIDE, 'mount', '/dev/sda', join(home, '.cargo'))).toEqual([])
     expect(typed(NARROW, 'node', '-e', 'throw .env/away or src/a.ts away')).toEqual([])
   })
 })
@@ -336,6 +340,40 @@ test('no flag is suggested that would be refused: for a link that leads out, and
       question: { axis: 'fs', capability: 'read', target: 'key' },
       audience: 'person',
     },
+  ])
+})
+
+test('SPEC 4.7 where no host can be held, no flag for one is named', () => {
+  const without = { ...facts(WIDE), canHoldHosts: false }
+  expect(findHints([mentionedInErrors('Could not resolve host: a.example.com')], without)).toMatchObject([
+    {
+      text: 'network access to a.example.com is denied: no rule covers a.example.com:443; without namespaces no host can be allowed on this machine, and cordon doctor says how to get them',
+      fix: undefined,
+    },
+  ])
+})
+
+test('SPEC 4.9 what a rule denies on purpose, or a person said no to, is not suggested again', () => {
+  const file = join(home, '.ssh/id_rsa')
+  const denied = (origin: string) =>
+    findHints([mentionedInErrors(`cat: ${file}: Permission denied`)], {
+      ...facts(WIDE),
+      outside: [
+        { outside: true, path: parseRelPath(file.slice(1)), grants: new Set(), external: false, origin },
+      ],
+    }).map(({ text, fix }) => [text, fix])
+  expect(denied('config.toml:2:3')).toEqual([
+    ['~/.ssh/id_rsa is denied by the rule at config.toml:2:3', undefined],
+  ])
+  expect(denied('--read ~/.ssh/id_rsa')).toEqual([
+    ['~/.ssh/id_rsa is not granted: that was asked, and the answer was no', undefined],
+  ])
+  const policy: AccessPolicy = {
+    ...NARROW,
+    fs: NARROW.fs.map((rule) => ({ ...rule, origin: 'config.toml:1:1' })),
+  }
+  expect(findHints([mentionedInErrors('cat: .env: Permission denied')], facts(policy))).toMatchObject([
+    { fix: undefined },
   ])
 })
 

@@ -19,6 +19,7 @@ const facts = (said: string): ProgramFacts => ({
   path: '/usr/bin:/home/u/bin:relative',
   valueOf: (name) => ({ PYTHONPATH: '/home/u/lib:/usr/lib/py:/nowhere', NODE_PATH: '/usr/lib/node' })[name],
   isWithheld: () => true,
+  canHoldHosts: true,
   isAllowed: () => false,
 })
 

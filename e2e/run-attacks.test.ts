@@ -147,8 +147,10 @@ for family, address in ((socket.AF_UNIX, 'sock'), (socket.AF_UNIX, '\\0' + ${JSO
         code: 127,
         stdout: '',
         stderr:
-          `cordon: the sandbox could not be built, so nothing was started: exec ${place.root}/${name}: ENOENT. ` +
-          'The program or its interpreter is not there inside the sandbox.\n',
+          name === 'script'
+            ? `cordon: cannot start ${place.root}/script: its interpreter ${tool} is not there inside the sandbox (ENOENT)\n` +
+              '  to allow it: --execute ~/tool/bin/run\n'
+            : `cordon: cannot start ${place.root}/link: the program or its interpreter is not there inside the sandbox (ENOENT)\n`,
       })
     }
     // The person may: it is them who typed it.

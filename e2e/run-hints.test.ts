@@ -255,3 +255,38 @@ test('SPEC 4.11 which repository is the workspace is kept back by --quiet, and t
     `warning: the workspace is ${place.home}/r, the git repository around here; with --here it is just this directory\n`,
   )
 })
+
+describe('SPEC 4.8 a program that cannot be started is told as that, with the flag', () => {
+  const place = new Place(SOMEBODY)
+  place.write('a/s', '#!/bin/sh\necho hi\n', 0o755)
+  place.write(`${place.home}/own/interp`, '#!/bin/sh\necho interp\n', 0o755)
+  place.write('a/u', `#!${place.home}/own/interp -x\n`, 0o755)
+
+  test('no rule grants execute', () => {
+    expect(place.run(['--read', 'a', '--', './a/s'])).toMatchObject({
+      code: 126,
+      stdout: '',
+      stderr:
+        `cordon: cannot start ${place.root}/a/s: no rule grants execute there, or the file is not executable (EACCES)\n` +
+        '  to allow it: --execute a/s\n',
+    })
+    expect(place.run(['--read', 'a', '--execute', 'a/s', '--', './a/s'])).toMatchObject({
+      code: 0,
+      stdout: 'hi\n',
+    })
+  })
+
+  test('its interpreter is not inside', () => {
+    expect(place.run(['--', './a/u'])).toMatchObject({
+      code: 127,
+      stdout: '',
+      stderr:
+        `cordon: cannot start ${place.root}/a/u: its interpreter ${place.home}/own/interp is not there inside the sandbox (ENOENT)\n` +
+        '  to allow it: --execute ~/own/interp\n',
+    })
+    expect(place.run(['--execute', '~/own/interp', '--', './a/u'])).toMatchObject({
+      code: 0,
+      stdout: 'interp\n',
+    })
+  })
+})

@@ -93,8 +93,8 @@ describe.each(PEOPLE)('SPEC 4.8 cordon run as $name', (person) => {
       code: 126,
       stdout: '',
       stderr:
-        `cordon: the sandbox could not be built, so nothing was started: exec ${place.root}/plain: ENOEXEC. ` +
-        'It is neither a program nor a script with a #! line: name its interpreter.\n',
+        `cordon: cannot start ${place.root}/plain: it is neither a program nor a script with a #! line: ` +
+        'name its interpreter (ENOEXEC)\n',
     })
   })
 
@@ -266,7 +266,7 @@ describe('SPEC 4.8 exit codes, as a shell’s', () => {
   place.write('script', '#!/no/such/interpreter\n', 0o755)
   place.write('unknown', 'no program, and no #! line\n', 0o755)
   place.mkdir(join(place.root, 'dir'))
-  const NOT_STARTED = 'cordon: the sandbox could not be built, so nothing was started: exec'
+  const NOT_STARTED = 'cordon: cannot start'
   test.each([
     [127, ['no-such-program'], 'cordon: cannot start no-such-program: it is in no directory of PATH\n'],
     [127, ['./missing'], 'cordon: cannot start ./missing: it does not exist\n'],
@@ -277,12 +277,12 @@ describe('SPEC 4.8 exit codes, as a shell’s', () => {
     [
       127,
       ['./script'],
-      `${NOT_STARTED} ${place.root}/script: ENOENT. The program or its interpreter is not there inside the sandbox.\n`,
+      `${NOT_STARTED} ${place.root}/script: its interpreter /no/such/interpreter is not there inside the sandbox (ENOENT)\n`,
     ],
     [
       126,
       ['./unknown'],
-      `${NOT_STARTED} ${place.root}/unknown: ENOEXEC. It is neither a program nor a script with a #! line: name its interpreter.\n`,
+      `${NOT_STARTED} ${place.root}/unknown: it is neither a program nor a script with a #! line: name its interpreter (ENOEXEC)\n`,
     ],
   ])('%i: %j', (code, command, stderr) => {
     expect(place.run(['--', ...command])).toMatchObject({ code, stdout: '', stderr })
@@ -293,7 +293,9 @@ describe('SPEC 4.8 exit codes, as a shell’s', () => {
     expect(place.run(['--read', '.', '--', './program'])).toMatchObject({
       code: 126,
       stdout: '',
-      stderr: `${NOT_STARTED} ${place.root}/program: EACCES. No rule grants execute there, or the file is not executable.\n`,
+      stderr:
+        `${NOT_STARTED} ${place.root}/program: no rule grants execute there, or the file is not executable (EACCES)\n` +
+        '  to allow it: --execute program\n',
     })
   })
 

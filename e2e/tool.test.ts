@@ -826,12 +826,12 @@ read = true
 test.each([
   [
     '{ path = "go.sh", execute = true }',
-    'No rule grants read there, which the kernel needs to start a program, or the file is not executable.',
+    'no rule grants read there, which the kernel needs to start a program, or the file is not executable',
     'the kernel reads what it executes: without read nothing starts',
   ],
   [
     '{ path = "go.sh", read = true }',
-    'No rule grants execute there, or the file is not executable.',
+    'no rule grants execute there, or the file is not executable',
     'the rule for go.sh does not grant execute',
   ],
 ])(
@@ -844,7 +844,7 @@ test.each([
     expect(failed).toEqual({
       code: 1,
       stdout: '',
-      stderr: `cordon: the sandbox could not be built, so nothing was started: exec ${setting.cwd}/go.sh: EACCES. ${said}
+      stderr: `cordon: cannot start ${setting.cwd}/go.sh: ${said} (EACCES)
   execute go.sh is denied: ${because}
     to allow it:
       cordon config set conversation.tools.go.access.fs '+{ path = "go.sh", read = true, execute = true }'

@@ -1,8 +1,10 @@
+import { realpathSync } from 'node:fs'
 import { constants } from 'node:os'
 import { below, type Capability } from '@cordon/policy'
 import { lookForNew, type NewPaths } from './denied-paths.ts'
 import { changedSince, type GuardedFile } from './guarded-files.ts'
 import { type Item } from './linux/items.ts'
+import { kernelInterpreter } from './plan/program.ts'
 import { type Plan } from './plan/types.ts'
 import { type Carriers, type Replaced } from './replaced.ts'
 import { LaunchError, parseStatus, type Status } from './status.ts'
@@ -41,7 +43,12 @@ export function exitFrom(report: string, plan: Plan, items: readonly Item[], see
   const statuses = facts.split('\n').flatMap((line) => parseStatus(line) ?? [])
   const failed = statuses.find((status) => status.kind === 'failed')
   if (failed)
-    throw new LaunchError({ ...failed, item: items[failed.item], withheld: withheldFromStart(plan) })
+    throw new LaunchError({
+      ...failed,
+      item: items[failed.item],
+      withheld: withheldFromStart(plan),
+      interpreter: failed.step === 'exec' ? interpreterOf(plan) : undefined,
+    })
   const end = statuses.find((status) => status.kind === 'exit' || status.kind === 'signal')
   return {
     // Without a report the launcher, or pid 1, was killed, and everything inside with it: however that looks, it is no success.
@@ -67,6 +74,16 @@ export function exitFrom(report: string, plan: Plan, items: readonly Item[], see
 function withheldFromStart({ regions, survey }: Plan): readonly Capability[] {
   const region = regions.findLast(({ path }) => below(path, survey.exe) !== undefined)
   return region ? STARTING.filter((each) => !region.grants.has(each)) : []
+}
+
+/** Of a script that is there inside. Of a link that leads elsewhere, not even the script is. */
+function interpreterOf({ regions, survey: { exe } }: Plan): string | undefined {
+  try {
+    const real = realpathSync.native(exe)
+    return regions.some(({ path }) => below(path, real) !== undefined) ? kernelInterpreter(real) : undefined
+  } catch {
+    return undefined
+  }
 }
 
 const STARTING: readonly Capability[] = ['read', 'execute']

@@ -48,22 +48,32 @@ const signalName = (signal: number): NodeJS.Signals =>
   (Object.entries(constants.signals).find(([, value]) => value === signal)?.[0] ??
     `SIG${signal}`) as NodeJS.Signals
 
-/** The sandbox could not be built, so the program was not started (SPEC 4.3). */
+/** The sandbox could not be built, or the program not be started in it: nothing ran (SPEC 4.3). */
 export class LaunchError extends CordonError {
   readonly code = 'LAUNCH_FAILED'
   readonly step: string
   readonly errno: string
   readonly item: Item | undefined
-  constructor({ step, errno, item, withheld = [] }: FailedStep) {
-    const what = item && 'path' in item ? ` ${show(item.path)}` : ''
-    super(
-      `the sandbox could not be built, so nothing was started: ${step}${what}: ${errno}. ${adviceFor(step, errno, withheld)}`,
-    )
-    this.step = step
-    this.errno = errno
-    this.item = item
+  readonly withheld: readonly Capability[]
+  readonly interpreter: string | undefined
+  constructor(failed: FailedStep) {
+    super(failed.step === 'exec' ? notStarted(failed) : notBuilt(failed))
+    this.step = failed.step
+    this.errno = failed.errno
+    this.item = failed.item
+    this.withheld = failed.withheld ?? []
+    this.interpreter = failed.interpreter
   }
 }
+
+const notBuilt = ({ step, errno, item }: FailedStep): string =>
+  `the sandbox could not be built, so nothing was started: ${step}${pathOf(item)}: ${errno}. ${adviceFor(step, errno)}`
+
+/** The sandbox was there; its last step is to become the program. */
+const notStarted = (failed: FailedStep): string =>
+  `cannot start${pathOf(failed.item)}: ${whyNotStarted(failed)} (${failed.errno})`
+
+const pathOf = (item: Item | undefined): string => (item && 'path' in item ? ` ${show(item.path)}` : '')
 
 interface FailedStep {
   readonly step: string
@@ -71,6 +81,8 @@ interface FailedStep {
   readonly item: Item | undefined
   /** What starting the program needs, and the rules around it do not grant. */
   readonly withheld?: readonly Capability[]
+  /** What the first line of a script names. */
+  readonly interpreter?: string | undefined
 }
 
 /** Whether the kernel could not do what was asked, so that another plan may work. Nothing was started. */
@@ -89,15 +101,8 @@ const KERNEL_STEPS = [
   'seccomp',
 ]
 
-function adviceFor(step: string, errno: string, withheld: readonly Capability[]): string {
+function adviceFor(step: string, errno: string): string {
   switch (step) {
-    case 'exec':
-      if (errno === 'E2BIG') return 'The command line and the environment are too long.'
-      if (errno === 'ENOEXEC')
-        return 'It is neither a program nor a script with a #! line: name its interpreter.'
-      return errno === 'EACCES'
-        ? whyNotExecuted(withheld)
-        : 'The program or its interpreter is not there inside the sandbox.'
     case 'cwd':
       return 'The working directory is not granted: start in a directory that a rule covers.'
     case 'close-fds':
@@ -127,9 +132,23 @@ function adviceFor(step: string, errno: string, withheld: readonly Capability[])
   }
 }
 
-function whyNotExecuted(withheld: readonly Capability[]): string {
+function whyNotStarted({ errno, withheld = [], interpreter }: FailedStep): string {
+  const its = interpreter === undefined ? undefined : `its interpreter ${show(interpreter)}`
+  switch (errno) {
+    case 'E2BIG':
+      return 'the command line and the environment are too long'
+    case 'ENOEXEC':
+      return 'it is neither a program nor a script with a #! line: name its interpreter'
+    case 'EACCES':
+      return whyNotExecuted(withheld, its)
+    default:
+      return `${its ?? 'the program or its interpreter'} is not there inside the sandbox`
+  }
+}
+
+function whyNotExecuted(withheld: readonly Capability[], its: string | undefined): string {
   if (withheld.length === 0)
-    return 'The file is not executable, or what its first line names may not be executed.'
+    return its === undefined ? 'the file is not executable' : `it, or ${its}, may not be executed`
   const needs = withheld.includes('execute') ? '' : ', which the kernel needs to start a program'
-  return `No rule grants ${withheld.join(' and ')} there${needs}, or the file is not executable.`
+  return `no rule grants ${withheld.join(' and ')} there${needs}, or the file is not executable`
 }

@@ -142,12 +142,18 @@ test('a failed step names the item and what to do', () => {
   )
   const exec: Item = { tag: 'exec', path: '/w/go' }
   const refused = (...withheld: Capability[]): string =>
-    new LaunchError({ step: 'exec', errno: 'EACCES', item: exec, withheld }).message.split('EACCES. ')[1]!
+    new LaunchError({ step: 'exec', errno: 'EACCES', item: exec, withheld }).message
   expect([refused('read'), refused('execute'), refused('read', 'execute'), refused()]).toEqual([
-    'No rule grants read there, which the kernel needs to start a program, or the file is not executable.',
-    'No rule grants execute there, or the file is not executable.',
-    'No rule grants read and execute there, or the file is not executable.',
-    'The file is not executable, or what its first line names may not be executed.',
+    'cannot start /w/go: no rule grants read there, which the kernel needs to start a program, or the file is not executable (EACCES)',
+    'cannot start /w/go: no rule grants execute there, or the file is not executable (EACCES)',
+    'cannot start /w/go: no rule grants read and execute there, or the file is not executable (EACCES)',
+    'cannot start /w/go: the file is not executable (EACCES)',
+  ])
+  const script = (errno: string): string =>
+    new LaunchError({ step: 'exec', errno, item: exec, interpreter: '/opt/i' }).message
+  expect([script('EACCES'), script('ENOENT')]).toEqual([
+    'cannot start /w/go: it, or its interpreter /opt/i, may not be executed (EACCES)',
+    'cannot start /w/go: its interpreter /opt/i is not there inside the sandbox (ENOENT)',
   ])
 })
 

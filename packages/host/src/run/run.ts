@@ -27,6 +27,7 @@ import type { Confinement } from '../confine/program.ts'
 import { relativeToRoot } from '../outside/place.ts'
 import { contentsOf, writeBack } from '../outside/write-back.ts'
 import { type LeftBehind, leftBehind, lostOutputs } from './left.ts'
+import { withFlag } from './not-started.ts'
 import { recordRun } from '../confine/unfinished.ts'
 
 export interface RunRequest extends Confinement {
@@ -82,8 +83,12 @@ export async function runConfined(request: RunRequest): Promise<RunOutcome> {
     return await runOn(assumeKernel(), sayingOnce)
   } catch (error) {
     // Nothing was started. What this kernel can do is asked.
-    if (!isKernelRefusal(error)) throw error
-    return runOn(probeKernel(), sayingOnce)
+    if (!isKernelRefusal(error)) throw withFlag(error, request)
+  }
+  try {
+    return await runOn(probeKernel(), sayingOnce)
+  } catch (error) {
+    throw withFlag(error, request)
   }
 }
 

@@ -3,6 +3,7 @@ import {
   closeSync,
   constants,
   existsSync,
+  fstatSync,
   openSync,
   readSync,
   realpathSync,
@@ -98,14 +99,18 @@ function readInterpreter(file: string): string | undefined {
   return words.find((word) => !word.startsWith('-') && !word.includes('='))
 }
 
+/** What the kernel itself starts for a script; undefined where it is none, or may not be read. */
+export const kernelInterpreter = (file: string): string | undefined => firstLine(file)[0] || undefined
+
 function firstLine(file: string): readonly string[] {
   let fd
   try {
-    fd = openSync(file, 'r')
+    fd = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK) // it may have become a pipe by now
   } catch {
     return [] // executable and not readable: then it is no script
   }
   try {
+    if (!fstatSync(fd).isFile()) return []
     const bytes = Buffer.alloc(256)
     const text = bytes.toString('latin1', 0, readSync(fd, bytes, 0, bytes.length, 0))
     if (!text.startsWith('#!')) return []

@@ -30,6 +30,11 @@ describe('SPEC 4.7 who complains is not what was denied', () => {
     expect(fixes(stderr)).toEqual(['--write .'])
   })
 
+  test('nor is the shell’s own command a file to be made', () => {
+    const { stderr } = place.run(['--read', '.', '--', 'bash', '-c', 'exec ./own.sh'])
+    expect(fixes(stderr)).toEqual(['--execute own.sh'])
+  })
+
   test('nor is a tool’s own program to be made writable', () => {
     place.config(`[conversation.tools.own]
 source = "local"

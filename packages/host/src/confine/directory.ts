@@ -23,7 +23,7 @@ export function fromItsDirectory(
     // What stands on the command line is meant from where the command was started.
     if (mention.trouble === 'unsaid' || isAbsolute(mention.path) || mention.path.startsWith('~'))
       return [mention]
-    if (!works) return []
+    if (!works || (works.until && !isOnlyIn(mention.path, works.until))) return []
     const meant = resolve(baseOf(mention.path, works, exists), mention.path)
     return [meant === resolve(cwd, mention.path) ? mention : { ...mention, path: meant }]
   })
@@ -34,6 +34,16 @@ interface Works {
   readonly directory: string
   /** `top`: git goes to the top of the repository, and names paths from there. */
   readonly names: 'from here' | 'from the top' | 'as named'
+  /** A script that goes elsewhere later: only what it names before, and not afterwards, is known to be meant from here. */
+  readonly until?: { readonly before: string; readonly after: string }
+}
+
+function isOnlyIn(
+  path: string,
+  { before, after }: { readonly before: string; readonly after: string },
+): boolean {
+  const words = (text: string): readonly string[] => text.split(/[\s;&|<>()'"]+/)
+  return words(before).includes(path) && !words(after.replace(/^\s*cd\s+\S+/, '')).includes(path)
 }
 
 /** Whoever names a path in `.git` is git, which looks for the repository around. */
@@ -82,7 +92,13 @@ function worksInScript(script: string, cwd: string, home: string): Works | undef
     .split(/\s+/)
     .map((word) => wordOf(word, home))
   if (words.every((word) => word !== undefined)) return worksIn(words, cwd, home)
-  return GOES.test(script) ? undefined : { directory: cwd, names: 'from here' }
+  const at = script.search(GOES)
+  if (at < 0) return { directory: cwd, names: 'from here' }
+  return {
+    directory: cwd,
+    names: 'from here',
+    until: { before: script.slice(0, at), after: script.slice(at) },
+  }
 }
 
 const FIRST_CD = /^\s*cd\s+(?:--\s+)?(?<to>'[^']*'|"[^"]*"|[^\s;&|'"]+)\s*(?:&&|;|\n)(?<rest>.*)$/s

@@ -162,7 +162,10 @@ function namesIn(line: string): readonly string[] {
 const namesOf = (complaint: string): readonly string[] =>
   [QUOTED, BETWEEN_COLONS, AFTER_CANNOT, PATHS]
     .flatMap((shape) => [...complaint.matchAll(shape)].map(([, path = '']) => withoutStop(path.trim())))
-    .filter((path) => path !== '' && !/:\/\/|\0|^E[A-Z0-9]{3,}$/.test(path))
+    .filter((path) => path !== '' && !/:\/\/|\0|^E[A-Z0-9]{3,}$/.test(path) && !LABELS.test(path))
+
+/** `bash: line 1: exec: ./x: cannot execute: …`, `ld: error: cannot open …`: who speaks and how, and no file. */
+const LABELS = /^(?:error|fatal|fatal error|warning|note|info|exec|cd|source|eval|command)$/i
 
 /** `./build.sh: 2: ` of dash, `./build.sh: line 2: ` of bash and busybox, `./build.sh:2: ` of zsh, `a.c:2:7: ` of compilers. */
 const SCRIPT_LINE = /^[^'"`‘]*?(?:: (?:line )?\d+|:\d+(?::\d+)?): /

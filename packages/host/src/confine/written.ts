@@ -47,6 +47,8 @@ function byProgram([program = '', ...words]: readonly string[]): readonly Found[
   if (/^(?:touch|tee|truncate|mkdir)$/.test(name)) return names.map((path) => [path, 'content'])
   if (/^(?:rm|rmdir|unlink|shred)$/.test(name)) return names.map((path) => [path, 'entry'])
   if (/^(?:cp|mv|ln|install|rsync)$/.test(name)) return names.slice(-1).map((path) => [path, 'content'])
+  if (name === 'dd')
+    return words.flatMap((word) => (word.startsWith('of=') ? [[word.slice(3), 'content']] : []))
   if (name === 'sed' && words.some((word) => /^(?:-\w*i|--in-place)/.test(word)))
     return names.map((path) => [path, 'entry'])
   return []

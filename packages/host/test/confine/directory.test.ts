@@ -48,6 +48,13 @@ test.each<[string, readonly string[]]>([
   expect(meant(argv, 'typed', undefined, 'unsaid')).toEqual(['typed'])
 })
 
+test('SPEC 4.7 what a script names before it goes elsewhere, and not afterwards, is meant from where it began', () => {
+  const build = ['sh', '-c', 'mkdir -p build && cd build && make']
+  expect(meant(build, 'build')).toEqual(['build'])
+  expect(meant(build, 'out.o')).toEqual([])
+  expect(meant(['sh', '-c', 'mkdir build; cd x; mkdir build'], 'build')).toEqual([])
+})
+
 test('make and tar work where they are told to', () => {
   expect(meant(['make', '-C', 'lib', 'all'], 'out.o')).toEqual(['/home/u/w/lib/out.o'])
   expect(meant(['tar', '-C', 'a', '-xf', 'x', '-C', 'b'], 'out.o')).toEqual([])

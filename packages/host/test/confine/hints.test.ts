@@ -266,6 +266,8 @@ test('SPEC 4.7 the script that complains, and its line, are not what was denied;
   expect(paths('src/a.c:3:10: fatal error: inc/b.h: Permission denied')).toEqual(['inc/b.h'])
   expect(paths('./bin/tool: cannot open out/x.o: Permission denied')).toEqual(['out/x.o'])
   expect(paths('/usr/bin/tee: out.o: Permission denied')).toEqual(['out.o'])
+  expect(paths('bash: line 1: exec: /w/x.sh: cannot execute: Permission denied')).toEqual(['/w/x.sh'])
+  expect(paths('ld: error: cannot open out.o: Permission denied')).toEqual(['out.o'])
   // Nothing else is named: then it is the path.
   expect(paths('./bin/tool: Permission denied')).toEqual(['./bin/tool'])
 })

@@ -17,6 +17,7 @@ test.each([
   ['python3', '-c', `open("${FILE}", 'wb')`],
   ['node', '-e', `fs.writeFileSync('${FILE}', '')`],
   ['touch', '-c', FILE],
+  ['dd', 'if=a', `of=${FILE}`],
   ['cp', 'a', '../shared/f'],
 ])('SPEC 4.7 the command line tells that it is written: %s %s %s', (...argv) => {
   expect(writes(...argv)).toBe('content')

@@ -1,7 +1,7 @@
 import { basename } from 'node:path'
 import { DEFAULT_PORTS } from '@cordon/policy'
 import type { NetWish, ProxyDecision } from '@cordon/sandbox'
-import { type HostMention, mentionedInCommand, mentionedInErrors } from './mentions.ts'
+import { type HostMention, mentionedInCommand } from './mentions.ts'
 
 /**
  * What was refused, with what the person's own words tell of it. Of a tunnel only the host is seen, and of a name that was
@@ -11,7 +11,7 @@ export function asTyped(decision: ProxyDecision, argv: readonly string[], said: 
   const { kind, host, wish } = decision
   if (!wish) return decision
   const typed = mentionedInCommand(argv).hosts.filter((mention) => isFor(mention, wish))
-  const port = wish.port ?? portOf(host, argv, typed, said)
+  const port = wish.port ?? portOf(host, argv, typed)
   const known: NetWish = port === undefined ? wish : { ...wish, port }
   if (kind === 'name' && isForSsh(host, argv, said)) return { ...decision, wish: { ...known, scheme: 'ssh' } }
   const [only, ...others] = typed
@@ -27,16 +27,9 @@ const isFor = (mention: HostMention, wish: NetWish): boolean =>
 const portOfUrl = ({ scheme, port }: HostMention): number | undefined =>
   port === '' ? (DEFAULT_PORTS[scheme] ?? SERVICES[scheme]) : Number(port)
 
-/** Undefined: the web's, or nobody said. */
-function portOf(
-  host: string,
-  argv: readonly string[],
-  typed: readonly HostMention[],
-  said: string,
-): number | undefined {
-  const urls =
-    typed.length > 0 ? typed : mentionedInErrors(said).hosts.filter((mention) => mention.host === host)
-  const ports = new Set(urls.filter(isTelling).map(portOfUrl))
+/** Undefined: the web's, or nobody typed one. What a program says makes no flag narrower or wider (decision 0463). */
+function portOf(host: string, argv: readonly string[], typed: readonly HostMention[]): number | undefined {
+  const ports = new Set(typed.filter(isTelling).map(portOfUrl))
   if (ports.size > 0) return ports.size === 1 ? [...ports][0] : undefined
   return portOfClient(host, argv)
 }

@@ -11,7 +11,7 @@ interface Surroundings {
 
 /**
  * SPEC 4.7: a program names paths from where it works, which is not always where the command was started. Where it is not known
- * where that is, a relative path is left out: a flag for another file of the same name is worse than none.
+ * where that is, a relative path is left out: a flag for another file of the same name is worse than none (decision 0511).
  */
 export function fromItsDirectory(
   mentions: Mentions,

@@ -208,7 +208,8 @@ describe.each(PEOPLE)('a caller who is $name', (person) => {
     expect(stdout).toBe('125\n0\n1\n')
     expect(stderr).toBe(
       `cordon: the name of the current directory is not UTF-8, and would be read as another: ${place.root}/caf\uFFFD\n` +
-        '  fix: rename it, or work elsewhere\n',
+        '  fix: rename it, or work elsewhere\n' +
+        `warning: the guard does not see everything: ${place.root} has directories whose names are not valid UTF-8, so repositories in them are not guarded\n`,
     )
   })
 

@@ -250,6 +250,24 @@ const ATTACKS: readonly Attack[] = [
     second: ':',
     check: 'cat b/.claude/settings.json',
   },
+  {
+    name: 'leaves a file that says repository in a directory that is none',
+    before: 'mkdir p; git init -q p/b; echo was > p/b/.git/hooks/x',
+    at: 'p/b',
+    first: 'printf "[core]\nrepositoryformatversion=0\n" > ../config',
+    afterwards: 'p',
+    second: 'echo evil > b/.git/hooks/x',
+    check: 'cat p/b/.git/hooks/x',
+  },
+  {
+    name: 'has its git directory by a way through a link and up',
+    before:
+      'mkdir -p w/x/y/z; ln -s x/y w/l; git init -q --separate-git-dir w/x/repo.git w; echo "gitdir: l/../repo.git" > w/.git; echo was > w/x/repo.git/hooks/x',
+    at: 'w',
+    first: 'echo evil > x/repo.git/hooks/x',
+    second: ':',
+    check: 'cat w/x/repo.git/hooks/x',
+  },
 ]
 
 const words = (flags = ''): readonly string[] => flags.split(' ').filter((word) => word !== '')
@@ -282,6 +300,14 @@ test('SPEC 4.8 a typed place that is a link by now is told, also quietly', () =>
   const x = join(place.home, 't/x')
   const { stderr } = place.run(['--quiet', '--write', x, '--', 'true'])
   expect(stderr).toBe(`warning: --write ${x} leads to ${join(place.home, 'docs')}, and that is granted\n`)
+})
+
+test('SPEC 4.9 a place of a shipped profile that a command made a link to secrets is no consent to them', () => {
+  const place = new Repository(SOMEBODY)
+  place.shell(`cd ${place.home}; mkdir -p .ssh .claude; echo KEY > .ssh/id; ln -s ../.ssh .claude/chrome`, [])
+  const ended = place.run(['--profile', 'claude', '--', 'sh', '-c', 'cat ~/.ssh/id'])
+  expect([ended.code, ended.stdout]).toEqual([125, ''])
+  expect(ended.stderr).toContain('secrets live there')
 })
 
 describe('decision 0520: the links that a rule was written through', () => {

@@ -66,7 +66,7 @@ export class Collection {
     const steps = trailOf(dir, name, this.#absent, passed)
     for (const each of passed) this.pin(each)
     for (const { path } of wanted ? steps.filter(wanted) : steps) {
-      if (path.includes('\ufffd'))
+      if (path.includes('\ufffd') && !dir.includes('\ufffd'))
         this.miss(
           path,
           'has a name that is not valid UTF-8, for which there can be no rule, so it is not guarded',

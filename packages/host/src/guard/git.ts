@@ -1,4 +1,4 @@
-import { basename, dirname, join, resolve } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { below, ClosedError, lookAt } from '@cordon/policy'
 import { entryOf } from '@cordon/workspace'
 import type { Collection } from './collection.ts'
@@ -71,7 +71,10 @@ export class Repositories {
     const settings = [...this.#ofUser, ...readSettings(own, home, this.#found)]
     this.#guardNamed(settings, worktree)
     const elsewhere = settings.findLast(({ key }) => key === 'core.worktree')?.value
-    if (elsewhere !== undefined) this.#guardNamed(settings, resolve(gitDir, elsewhere))
+    if (elsewhere !== undefined) {
+      const path = elsewhere.startsWith('/') ? elsewhere : `${gitDir}/${elsewhere}`
+      this.#guardNamed(settings, realDirectory(path) ?? path)
+    }
     // A push to here has them run in the git directory.
     this.#guardNamed(
       settings.filter(({ key }) => key === 'core.hookspath'),
@@ -200,7 +203,7 @@ export class Repositories {
     const path = read.text.replace(/[\r\n]+$/, '')
     if (path === '' || !path.startsWith(before)) return undefined
     const rest = path.slice(before.length)
-    return rest.startsWith('/') ? rest : join(from, rest)
+    return rest.startsWith('/') ? rest : `${from}/${rest}` // the kernel goes through links before it goes up
   }
 }
 
@@ -239,6 +242,9 @@ function saysRepository(config: string): boolean {
 }
 
 const OF_A_REPOSITORY: ReadonlySet<string> = new Set(['core.repositoryformatversion', 'core.bare'])
+
+/** What git itself takes for a repository. */
+export const isWholeGitDirectory = (dir: string): boolean => missingOfRepository(dir) === undefined
 
 const missingOfRepository = (dir: string): string | undefined =>
   MAKE_A_REPOSITORY.find((name) => lookAt(entryOf(dir, name)) === undefined)

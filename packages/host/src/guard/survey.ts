@@ -1,7 +1,7 @@
 import { dirname } from 'node:path'
 import { below, type CanonicalPath, ClosedError, lookAt, type RelPath } from '@cordon/policy'
 import { type BlindSpot, Collection, type GuardedPath } from './collection.ts'
-import { guardAgainstBareRepository, isGitDirectory, Repositories } from './git.ts'
+import { guardAgainstBareRepository, isWholeGitDirectory, Repositories } from './git.ts'
 import { NOT_SEARCHED, OWN_NAMES, RUN_LATER, RUN_LATER_AT_HOME } from './names.ts'
 import { lookBelow, type Nested } from './nested.ts'
 import { entryOf, trailOf, upwards } from '@cordon/workspace'
@@ -228,7 +228,7 @@ export class GuardSurvey {
 }
 
 const isRepository = (dir: string): boolean =>
-  lookAt(entryOf(dir, '.git')) !== undefined || isGitDirectory(dir)
+  lookAt(entryOf(dir, '.git')) !== undefined || isWholeGitDirectory(dir)
 
 const NONE: ReadonlySet<string> = new Set()
 const MOST_NOTED = 5000

@@ -1,4 +1,4 @@
-import { CordonError, show } from '@cordon/policy'
+import { CordonError, type FsRule, show } from '@cordon/policy'
 import type { OutsideRule } from '@cordon/sandbox'
 import { refusedGrants, sessionMemoryOf } from '../approve/session.ts'
 import {
@@ -50,17 +50,23 @@ export async function confirmOutside(
 ): Promise<Confirmed> {
   const { home } = compiler
   const patterns = [...SENSITIVE, ...loaded.config.sandbox.sensitive]
+  const sensitiveIn = (rules: readonly FsRule[]): readonly SensitiveGrant[] =>
+    sensitiveGrants(new Map([[SUBJECT, { fs: rules, net: [], env: [] }]]), { root: '/', home, patterns })
+  // A shipped profile that names such a place is consent. One whose place a command made a link to it does not name it.
+  const isNamed = ({ rule, pattern }: SensitiveGrant): boolean =>
+    shipped.has(rule.origin ?? '') &&
+    (rule.written === undefined ||
+      sensitiveIn([{ ...rule, path: rule.written }]).some((grant) => grant.pattern === pattern))
   const sensitive = (rules: readonly OutsideRule[]): readonly SensitiveGrant[] =>
-    sensitiveGrants(new Map([[SUBJECT, { fs: rules, net: [], env: [] }]]), {
-      root: '/',
-      home,
-      patterns,
-    }).filter(({ rule }) => !shipped.has(rule.origin ?? ''))
+    sensitiveIn(rules).filter((grant) => !isNamed(grant))
   const grants = [typed, ...configured].flatMap(sensitive)
   if (grants.length === 0) return { lists: [typed, ...configured], warnings: [] }
   const { person, session } = compiler // which session it is has to be looked up, so only now
   const memory = sessionMemoryOf(workspace, session)
-  const unasked = person ? undefined : sensitive(typed).find(({ key }) => !memory.has(key))
+  // What nobody wrote down is not granted where nobody can be asked.
+  const isOfNobody = ({ rule }: SensitiveGrant): boolean =>
+    typed.includes(rule as OutsideRule) || shipped.has(rule.origin ?? '')
+  const unasked = person ? undefined : grants.find((grant) => isOfNobody(grant) && !memory.has(grant.key))
   if (unasked) throw new UnaskedSecretError(unasked, home)
   const known = new Set(grants.filter(({ key }) => memory.has(key)))
   const refused = new Set(person ? (await refusedGrants(grants, memory, person)).map(({ rule }) => rule) : [])

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import { CordonError, type FsRule, show } from '@cordon/policy'
 import type { OutsideRule } from '@cordon/sandbox'
 import { refusedGrants, sessionMemoryOf } from '../approve/session.ts'
@@ -11,7 +12,7 @@ import {
 import { PLAIN } from '../compile/subject.ts'
 import type { Compiler } from '../policies.ts'
 import type { Project } from '../project.ts'
-import { profileCommand } from './place.ts'
+import { profileCommand, relativeToRoot } from './place.ts'
 
 export interface AskedLists {
   /** From flags. */
@@ -56,7 +57,9 @@ export async function confirmOutside(
   const isNamed = ({ rule, pattern }: SensitiveGrant): boolean =>
     shipped.has(rule.origin ?? '') &&
     (rule.written === undefined ||
-      sensitiveIn([{ ...rule, path: rule.written }]).some((grant) => grant.pattern === pattern))
+      sensitiveIn([{ ...rule, path: relativeToRoot(resolve('/', rule.written)) }]).some(
+        (grant) => grant.pattern === pattern,
+      ))
   const sensitive = (rules: readonly OutsideRule[]): readonly SensitiveGrant[] =>
     sensitiveIn(rules).filter((grant) => !isNamed(grant))
   const grants = [typed, ...configured].flatMap(sensitive)

@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { WITHOUT_NAMESPACES } from './harness/kernels.ts'
 import { type Ended, Place } from './harness/place.ts'
 
 /** What `why` says of a run, and what the run then does: one truth (SPEC 4.7). */
@@ -84,6 +85,15 @@ describe('SPEC 4.8 a flag that is always refused is never suggested', () => {
     expect(stderr).not.toContain('to allow it')
   })
 
+  test('what is empty is no question', () => {
+    for (const capability of ['read', 'net', 'env'])
+      expect(why('run', capability, '')).toMatchObject({
+        code: 2,
+        stdout: '',
+        stderr: 'cordon: there is nothing to ask about: the path, URL or name is empty\n',
+      })
+  })
+
   test('what does not exist is not read, and its directory is not granted for it', () => {
     expect(suggested('run', 'read', '~/nothing')).toBe('')
   })
@@ -127,6 +137,99 @@ describe('SPEC 4.3 private places', () => {
   })
 })
 
+describe('SPEC 4.3 what every command has, without a rule', () => {
+  const shared = join(place.home, 'shared')
+  place.write(join(shared, 'f'), 'x')
+
+  test.each([
+    ['read', '/dev/null', 'cat /dev/null'],
+    ['update', '/dev/null', ': > /dev/null'],
+    ['read', '/dev/urandom', 'head -c1 /dev/urandom'],
+    ['read', '/proc/cpuinfo', 'cat /proc/cpuinfo'],
+    ['read', '/proc/self/status', 'cat /proc/self/status'],
+    ['read', '~', 'ls ~'],
+    ['read', '/tmp', 'ls /tmp'],
+    ['read', '..', 'ls ..'],
+    ['read', '/', 'ls /'],
+  ])('%s %s works', (capability, path, script) => {
+    expect(place.run(['--', 'sh', '-c', script]).code).toBe(0)
+    const { code, stdout } = why('run', capability, path)
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/^allowed: /)])
+    // What is below /proc/self is the command's, and not that of `cordon why`.
+    expect(stdout).not.toMatch(/\/proc\/\d/)
+  })
+
+  test.each([
+    ['read', '/proc/self/root/etc/shadow', 'cat /proc/self/root/etc/shadow'],
+    ['read', '/proc/1/environ', 'cat /proc/1/environ'],
+    ['update', '/proc/self/comm', 'echo x > /proc/self/comm'],
+    ['read', '/sys/kernel', 'ls /sys/kernel'],
+    ['create', '/dev/new', ': > /dev/new'],
+    ['create', '../new', ': > ../new'],
+    ['create', '~/shared/new', ': > ~/shared/new'],
+    ['read', '~/shared', 'ls ~/shared'],
+  ])('%s %s does not', (capability, path, script) => {
+    expect(place.run(['--', 'sh', '-c', script]).code).not.toBe(0)
+    expect(why('run', capability, path).code).toBe(1)
+  })
+
+  test('a tool of a person has it, too', () => {
+    for (const path of ['/dev/null', '~', '/proc/cpuinfo']) expect(why('mine', 'read', path).code).toBe(0)
+    expect(why('fs_read_file', 'read', '/dev/null').code).toBe(1)
+  })
+
+  test.each([
+    ['create', '~/shared/new', ': > ~/shared/new'],
+    ['delete', '~/shared/f', 'rm ~/shared/f'],
+  ])('%s %s: the flag that is named is for the directory, and works', (capability, path, script) => {
+    expect(suggested('run', capability, path)).toBe('cordon run --write ~/shared -- COMMAND')
+    expect(place.run(['--write', shared, '--', 'sh', '-c', script]).code).toBe(0)
+  })
+})
+
+describe('SPEC 4.3 without user namespaces', () => {
+  const bare = new Place()
+  bare.write('.npmrc', '')
+  const without = (...words: string[]): Ended => bare.shell(WITHOUT_NAMESPACES, words)
+
+  test('SPEC 4.10 the guard is not held, and why says so', () => {
+    expect(without('run', '--quiet', '--', 'sh', '-c', 'echo a > .npmrc').code).toBe(0)
+    expect(without('why', 'run', 'update', '.npmrc')).toMatchObject({
+      code: 0,
+      stdout:
+        'allowed: this command, update .npmrc\n' +
+        '  because: .npmrc is guarded, but without user namespaces the kernel cannot take back what a wider rule grants; `cordon doctor` says how to get them\n' +
+        '  rule at: built-in guard\n' +
+        '  overruled: the rule for . (read, create, update, delete, execute) at built-in default\n',
+    })
+    expect(without('why', 'fs_modify_file', 'update', '.npmrc').code).toBe(1)
+  })
+
+  test.each([
+    ['read', '/dev/null', 0],
+    ['read', '/proc/cpuinfo', 0],
+    ['read', '~', 1],
+    ['read', '/tmp', 1],
+  ] as const)('%s %s', (capability, path, code) => {
+    expect(without('why', 'run', capability, path).code).toBe(code)
+    const script = `test -d ${path} && exec ls ${path}; exec cat ${path}`
+    expect(without('run', '--quiet', '--', 'sh', '-c', script).code === 0).toBe(code === 0)
+  })
+
+  test('SPEC 4.5 no host can be allowed, so no flag is named', () => {
+    const never =
+      'without user namespaces no host can be allowed: a command with such a rule is not started; `cordon doctor` says how to get them'
+    expect(without('why', 'run', 'net', 'https://example.com/')).toMatchObject({
+      code: 1,
+      stdout: `denied: this command, net https://example.com/\n  really:  https://example.com:443/\n  because: no rule covers example.com:443\n  note:    ${never}\n`,
+    })
+    expect(without('why', 'npm', 'net', 'https://registry.npmjs.org/').stdout).toContain(
+      `  because: ${never}\n`,
+    )
+    expect(without('run', '--profile', 'npm', '--', 'true').code).toBe(125)
+  })
+})
+
 describe('SPEC 4.8 shipped profiles answer, though no file declares them', () => {
   test('with their hosts, and the places that they have outside', () => {
     expect(why('npm', 'net', 'https://registry.npmjs.org/left-pad').code).toBe(0)
@@ -156,6 +259,30 @@ describe('SPEC 4.7 the flag that grants the least', () => {
     )
     expect(suggested('run', 'net', 'http://example.com:8080/a b'.replace(' ', '%20'))).toBe(
       'cordon run --allow-net http://example.com:8080/a%20b -- COMMAND',
+    )
+  })
+
+  test('of what is not the web: the port, and no path, which nobody sees', () => {
+    const flagOf = (target: string): string => suggested('run', 'net', target)
+    expect(flagOf('git://github.com/a')).toBe('cordon run --allow-net git://github.com:9418 -- COMMAND')
+    expect(flagOf('ssh://git@github.com/a')).toBe('cordon run --allow-net ssh://github.com -- COMMAND')
+    expect(flagOf('db.internal:5432')).toBe('cordon run --allow-net db.internal:5432 -- COMMAND')
+    expect(flagOf('example.com:443')).toBe('cordon run --allow-net https://example.com -- COMMAND')
+    expect(why('run', 'net', 'gopher://old.example/')).toMatchObject({
+      code: 1,
+      stdout:
+        'denied: this command, net gopher://old.example/\n  because: no rule covers old.example\n  note:    a rule for gopher needs a port: ask for gopher://old.example:PORT\n',
+    })
+    expect(place.run(['--allow-net', 'git://github.com/a', '--', 'true']).stderr).toBe(
+      'warning: not held here: nothing reaches github.com\n' +
+        '  why: its rule names a scheme that has no default port, and no port\n' +
+        '  fix: name the port, such as github.com:9418 for git\n',
+    )
+  })
+
+  test('the rule that refuses everything is nobody’s, and never shown', () => {
+    expect(why('run', 'net', 'https://denied.invalid/').stdout).toBe(
+      'denied: this command, net https://denied.invalid/\n  really:  https://denied.invalid:443/\n  because: no rule covers denied.invalid:443\n  to allow it:\n    cordon run --allow-net https://denied.invalid -- COMMAND\n',
     )
   })
 

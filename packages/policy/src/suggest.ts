@@ -108,7 +108,7 @@ export function netRuleAllowing(
   { host, port, scheme, segments = [] }: NetWish,
   rule: Pick<NetRule, 'scheme' | 'port' | 'pathPrefix'> = {},
 ): RuleData {
-  const prefix = segments.length > 0 ? pathOf(segments) : rule.pathPrefix
+  const prefix = segments.length > 0 && hasPaths(scheme) ? pathOf(segments) : rule.pathPrefix
   const known = { scheme: scheme ?? rule.scheme, port: port ?? rule.port }
   return {
     host,
@@ -119,13 +119,18 @@ export function netRuleAllowing(
   }
 }
 
+/** Of anything but the web nobody sees one, so that a rule with a path would never match (SPEC 4.5). */
+const hasPaths = (scheme: string | undefined): boolean =>
+  scheme === undefined || /^(?:https?|wss?)$/.test(scheme)
+
 const pathOf = (segments: readonly string[]): string => `/${segments.map(encodeSegment).join('/')}`
 
 /** The same as a flag of `cordon run`. Without a scheme it is the web's, whose port needs no mention. */
 export function allowNetFlag({ scheme, host, port, segments = [], path }: FlagWish): string {
   const isUsual = port === undefined || port === DEFAULT_PORTS[scheme ?? 'https']
   const place = `${scheme === undefined ? '' : `${scheme}://`}${host}${isUsual ? '' : `:${port}`}`
-  return `--allow-net ${shellWord(`${place}${path ?? (segments.length > 0 ? pathOf(segments) : '')}`)}`
+  const part = path ?? (segments.length > 0 ? pathOf(segments) : '')
+  return `--allow-net ${shellWord(`${place}${hasPaths(scheme) ? part : ''}`)}`
 }
 
 interface FlagWish extends Omit<NetWish, 'port'> {

@@ -5,6 +5,8 @@ export { assumeKernel, parseProbe, probeKernel } from './probe.ts'
 export { buildEnvironment } from './environment.ts'
 export {
   isInSystem,
+  isOwnNode,
+  isSharedDevice,
   linksOnTheWay,
   openAmbientSurvey,
   scratchAround,
@@ -40,6 +42,7 @@ export { heldPath, holdAmbientDirectory } from './held-directory.ts'
 export { isKernelRefusal, LaunchError } from './status.ts'
 export { sandboxProfile } from './darwin/profile.ts'
 export { openProxy, type ProxyHandle } from './proxy/serve.ts'
+export { classifyAddress } from './proxy/address.ts'
 export { needsAuthority } from './proxy/gate.ts'
 export { proxyEnv, trustEnv } from './proxy/environment.ts'
 export { parseUpstream } from './proxy/upstream.ts'

@@ -15,13 +15,14 @@ import {
   type Meant,
   type NetRule,
   NetIndex,
-  parseNetTarget,
   quote,
   type Root,
   show,
 } from '@cordon/policy'
 import { nameOf } from '@cordon/sandbox'
 import { isSecretRule, WHY_SECRET } from '../compile/own-secrets.ts'
+import { DEFAULT_NET } from '../compile/defaults.ts'
+import { askedPlace, urlOf } from './network.ts'
 import { type Question, QuestionError } from './question.ts'
 
 export type AnyRule =
@@ -119,14 +120,13 @@ export const isBroken = ({ path }: FsRule, root: Root): boolean => !existsSync(j
 export const guarded = (rule: FsRule): string => guardedName(nameOf(rule))
 
 function answerNet(rules: readonly NetRule[], question: Question & { axis: 'net' }): Answer {
-  const target = parseNetTarget(question.target)
+  const target = askedPlace(question.target)
   const port = target.port === undefined ? '' : `:${target.port}`
-  const path = target.segments.map((segment) =>
-    encodeURIComponent(Buffer.from(segment, 'latin1').toString('utf8')),
-  )
-  const canonical = `${target.scheme}://${target.host}${port}/${path.join('/')}`
+  const canonical = urlOf(target)
   if (rules.length === 0) return unrestricted(question, canonical, 'no network rules are declared')
-  const decision = new NetIndex(rules).evaluate(target)
+  // That everything is refused is the absence of a rule, and written as one only for the machine (SPEC 1.1).
+  const written = rules.filter((each) => !DEFAULT_NET.includes(each))
+  const decision = new NetIndex(written).evaluate(target)
   const rule = decision.kind === 'unmatched' ? undefined : decision.rule
   return {
     question,
@@ -136,7 +136,7 @@ function answerNet(rules: readonly NetRule[], question: Question & { axis: 'net'
     because: rule
       ? `the rule for ${show(`${rule.host}${rule.pathPrefix ?? ''}`)} ${rule.allow ? 'allows it' : 'says no'}`
       : `no rule covers ${target.host}${port}`,
-    others: rules
+    others: written
       .filter((other) => other !== rule && new NetIndex([other]).evaluate(target).kind !== 'unmatched')
       .map((other) => ({ axis: 'net', rule: other })),
   }

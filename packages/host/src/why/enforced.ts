@@ -140,7 +140,7 @@ function enforceAny(region: HeldRegion, capability: Capability, place: string, p
 const ONLY_READS = 'this tool only reads'
 const ABSENT =
   'its rule is for a path that does not exist yet, and nothing is made there while the directory above does not grant create; make it first, or grant that'
-const RULED_BY_ITSELF =
+export const RULED_BY_ITSELF =
   'a path with a rule of its own can be changed in place, and not be removed or replaced: that is for a rule of the directory above'
 const UNSEEN = 'the way leads over a link in a directory that no rule shows'
 const CANNOT =

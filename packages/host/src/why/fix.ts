@@ -8,7 +8,6 @@ import {
   formatRule,
   fsRulesAllowing,
   netRuleAllowing,
-  parseNetTarget,
   parseRelPath,
   ROOT,
   type RuleData,
@@ -18,6 +17,7 @@ import type { Subject } from '../compile/subject.ts'
 import type { EditableLayer } from '../project.ts'
 import { textOf, withText } from '../config-file.ts'
 import type { Answer } from './answer.ts'
+import { askedPlace } from './network.ts'
 
 /** An edit that was tried in memory and makes the same question answer "allow". */
 export interface Edit extends SetEdit {
@@ -109,7 +109,7 @@ function candidates({ question, canonical, isLink, rule, others }: Answer): read
       })
     }
     case 'net':
-      return [netRuleAllowing(parseNetTarget(question.target), rule?.axis === 'net' ? rule.rule : undefined)]
+      return [netRuleAllowing(askedPlace(question.target), rule?.axis === 'net' ? rule.rule : undefined)]
     case 'env':
       return [envRuleAllowing(canonical)]
   }

@@ -1,35 +1,46 @@
 import { existsSync, realpathSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import type { Config } from '@cordon/config'
-import { below, type Capability, FsIndex, mountCommand, type RelPath, shellWord, show } from '@cordon/policy'
-import { isInSystem, type KernelReport, nameOf, scratchAround } from '@cordon/sandbox'
+import {
+  below,
+  type Capability,
+  FsIndex,
+  type FsRule,
+  mountCommand,
+  type RelPath,
+  shellWord,
+  show,
+} from '@cordon/policy'
+import { isInSystem, type KernelReport, nameOf, probeKernel } from '@cordon/sandbox'
 import { isShipped } from '../compile/boundary.ts'
 import { WRITING } from '../compile/names.ts'
 import { isSecretRule, WHY_SECRET } from '../compile/own-secrets.ts'
 import { labelOf, type Subject, subjectsOf } from '../compile/subject.ts'
-import { absolutePath, isForAll, relativeToRoot, typedPath, WITHHELD } from '../outside/place.ts'
+import { absolutePath, relativeToRoot, typedPath } from '../outside/place.ts'
 import { isMountable } from '../mount/grammar.ts'
 import { SHIPPED_NAMES } from '../profiles/shipped.ts'
 import type { Project } from '../project.ts'
 import type { Chosen } from '../run/choose.ts'
 import { EVERYTHING } from '../outside/rules.ts'
 import { type Answer, guarded } from './answer.ts'
-import type { RunPlace } from './enforced.ts'
+import { RULED_BY_ITSELF, type RunPlace } from './enforced.ts'
 import { findSubject } from './find-subject.ts'
 import { toldNotHeld } from './not-held.ts'
 import type { Question } from './question.ts'
 import type { Why } from './why.ts'
+import { type Bare, emptyInside, whatIsPrivate, whatKernelGives, whatSystemGives } from './without-rules.ts'
 
 type FsQuestion = Question & { readonly axis: 'fs' }
 
 /** Outside the workspace a policy has no rules. There are the places that this command has, the system, and what is private to it. */
 export function answerOutside(
-  { outside, replaced }: Pick<Chosen, 'outside' | 'replaced'>,
+  { outside, replaced, project }: Pick<Chosen, 'outside' | 'replaced' | 'project'>,
   question: FsQuestion,
   named: string,
   { home, kernel }: { readonly home: string; readonly kernel: () => KernelReport },
 ): Answer {
   const { capability } = question
+  const root = project.root.path
   const path = realOf(named)
   const rule = new FsIndex(outside).governing(relativeToRoot(path))
   const found = { question, canonical: path, others: [], rule: rule && ({ axis: 'fs', rule } as const) }
@@ -38,50 +49,62 @@ export function answerOutside(
     const said = `${show(rule.origin ?? nameOf(rule))} ${allowed ? 'grants' : 'does not grant'} ${capability}`
     const isGuarded = rule.guard !== undefined && WRITING.has(capability)
     const because = isSecretRule(rule) ? WHY_SECRET : isGuarded ? guarded(rule) : said
-    return toldNotHeld({ ...found, allowed, because }, { fs: outside }, EVERYTHING)
+    if (allowed && capability === 'delete' && isItsOwnPlace(rule, relativeToRoot(path), outside))
+      return { ...found, allowed: false, because: RULED_BY_ITSELF }
+    return toldNotHeld({ ...found, allowed, because }, { fs: outside }, EVERYTHING, kernel)
   }
   if (capability !== 'execute' && replaced.some((file) => file.path === path))
     return { ...found, allowed: true, because: 'it is copied in, and written back at the end if it changed' }
-  const ofSystem = whatSystemGives(capability, path)
-  if (ofSystem) return { ...found, ...ofSystem }
+  const bare: Bare = {
+    home: realOf(home),
+    shown: [root, ...outside.filter(({ grants }) => grants.size > 0).map(nameOf)],
+    hasNamespaces: kernel().newRoot === 'works',
+  }
+  const given = whatAllHave(capability, named, bare)
+  if (given) return { ...found, ...given }
   // A flag grants what exists; the directory around what does not would be more than was asked for.
   if (!WRITING.has(capability) && !existsSync(path))
     return { ...found, allowed: false, because: 'it does not exist' }
-  // Without namespaces there is no other home or /tmp than the host's, and none of it is granted.
-  const own = kernel().newRoot === 'works' ? privatePlace(path, home) : undefined
-  if (own === undefined) return { ...found, allowed: false, because: OUTSIDE }
-  // It is empty at first, so a name is free there, and what the command makes is its own.
-  const isOwn = capability === 'create' || (WRITING.has(capability) && !existsSync(path))
-  return isOwn
-    ? {
-        ...found,
-        allowed: true,
-        because: `the ${own} inside is private: what is made there is gone at the end`,
-      }
-    : { ...found, allowed: false, because: `${OUTSIDE}; the ${own} inside is private and empty` }
+  return { ...found, allowed: false, because: `${OUTSIDE}${emptyInside(path, bare)}` }
 }
+
+/** SPEC 4.3: what no rule has to grant, by the name it was asked for. */
+function whatAllHave(
+  capability: Capability,
+  named: string,
+  bare: Bare,
+): Pick<Answer, 'allowed' | 'because' | 'canonical'> | undefined {
+  const ofKernel = whatKernelGives(capability, named, bare)
+  if (ofKernel) return { canonical: named, ...ofKernel }
+  const path = realOf(named)
+  const given = whatSystemGives(capability, path) ?? whatIsPrivate(capability, path, bare)
+  return given && { canonical: path, ...given }
+}
+
+/** A mount point is not removed: that is for a rule of the directory above, unless both are one region. */
+function isItsOwnPlace(rule: FsRule, path: RelPath, outside: readonly FsRule[]): boolean {
+  const around =
+    path === rule.path ? new FsIndex(outside).governing(relativeToRoot(dirname(`/${path}`))) : rule
+  return around !== rule && !(around && isSameGrants(around, rule))
+}
+
+const isSameGrants = ({ grants }: FsRule, other: FsRule): boolean =>
+  grants.size === other.grants.size && [...grants].every((each) => other.grants.has(each))
 
 const OUTSIDE = 'it lies outside the workspace'
 
-/** SPEC 4.3: what every program is shown of the system; undefined: the path is no part of it, or it is about writing. */
-function whatSystemGives(
-  capability: Capability,
-  path: string,
-): Pick<Answer, 'allowed' | 'because'> | undefined {
-  if (WRITING.has(capability) || !isInSystem(path)) return undefined
-  return isForAll(path)
-    ? { allowed: true, because: 'it is part of the system: what every user may read, every program may' }
-    : { allowed: false, because: WITHHELD }
+/** What a flag would name: what exists, or the directory that something is made in. Undefined: no flag would help. */
+export function flagPlace(capability: Capability, path: string): string | undefined {
+  // What a flag names outside is a mount point, and not removed: an entry goes with its directory.
+  if (capability === 'delete') return existsSync(path) && path !== '/' ? dirname(path) : undefined
+  return flagInside(capability, path)
 }
 
-const privatePlace = (path: string, home: string): string | undefined =>
-  below(realOf(home), path) === undefined ? scratchAround(path) : 'home'
-
-/** What a flag would name: what exists, or the directory that something would be made in. Undefined: no flag would help. */
-export function flagPlace(capability: Capability, path: string): string | undefined {
+/** The same in the workspace, where a flag makes a rule, and what has it may go. */
+export function flagInside(capability: Capability, path: string): string | undefined {
   if (existsSync(path)) return isInSystem(path) && !WRITING.has(capability) ? undefined : path
   if (capability !== 'create' && capability !== 'update') return undefined
-  return path === '/' ? undefined : flagPlace(capability, dirname(path))
+  return path === '/' ? undefined : flagInside(capability, dirname(path))
 }
 
 const realOf = (path: string): string => {
@@ -143,8 +166,14 @@ export function asAsked(
     }
   if (inside !== undefined) return { ...question, target: inside }
   // Whatever is started reads what is installed; a tool of ours takes no path out of the workspace.
-  const ofSystem = isShipped(config, subject) ? undefined : whatSystemGives(question.capability, realOf(path))
-  if (ofSystem) return { ...found, canonical: realOf(path), ...ofSystem }
+  const given = isShipped(config, subject)
+    ? undefined
+    : whatAllHave(question.capability, path, {
+        home: realOf(place.home),
+        shown: [root.path],
+        hasNamespaces: probeKernel().newRoot === 'works',
+      })
+  if (given) return { ...found, ...given }
   return {
     ...found,
     allowed: false,

@@ -12,6 +12,7 @@ export class QuestionError extends CordonError {
 }
 
 export function parseQuestion(capability: string, target: string): Question {
+  if (target === '') throw new QuestionError('there is nothing to ask about: the path, URL or name is empty')
   if (capability === 'net') return { axis: 'net', capability, target }
   if (capability === 'env') return { axis: 'env', capability, target }
   if (isCapability(capability)) return { axis: 'fs', capability, target }

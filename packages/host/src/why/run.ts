@@ -1,4 +1,4 @@
-import { allowNetFlag, below, type Capability, parseNetTarget, shellWord } from '@cordon/policy'
+import { allowNetFlag, below, type Capability, type NetTarget, shellWord } from '@cordon/policy'
 import { type KernelReport, probeKernel } from '@cordon/sandbox'
 import { WRITING } from '../compile/names.ts'
 import { isSecretRule } from '../compile/own-secrets.ts'
@@ -6,10 +6,12 @@ import { absolutePath, isThere, typedPath, whyNeverGranted, whyOwn } from '../ou
 import type { Chosen } from '../run/choose.ts'
 import { type Answer, answer } from './answer.ts'
 import type { RunPlace } from './enforced.ts'
+import { askedPlace, byAddress, type LookUp, whyNoHosts } from './network.ts'
 import { toldNotHeld } from './not-held.ts'
-import { answerOutside, flagPlace } from './outside.ts'
+import { answerOutside, flagInside, flagPlace } from './outside.ts'
 import type { Question } from './question.ts'
 import type { Why } from './why.ts'
+import { asInside } from './without-rules.ts'
 
 /**
  * `cordon why run …` and of a shipped profile: what a `cordon run` here would have, and the flag that would change it
@@ -22,7 +24,8 @@ export function whyRun(
   {
     options = '',
     kernel = probeKernel,
-  }: { readonly options?: string; readonly kernel?: () => KernelReport } = {},
+    lookUp,
+  }: { readonly options?: string; readonly kernel?: () => KernelReport; readonly lookUp?: LookUp } = {},
 ): Why {
   const told = (found: Answer, flag: string | undefined, notes: readonly string[] = []): Why => ({
     ...found,
@@ -32,17 +35,43 @@ export function whyRun(
     ...(found.allowed || flag === undefined ? {} : { command: `cordon run ${options}${flag} -- COMMAND` }),
   })
   const { project, policy } = chosen
-  if (question.axis !== 'fs') return told(answer(project.root, policy, question), flagFor(question))
+  if (question.axis === 'env')
+    return told(answer(project.root, policy, question), `--env ${shellWord(question.target)}`)
+  if (question.axis === 'net') {
+    const asked = answer(project.root, policy, question)
+    const never = chosen.sandbox.mode === 'off' ? undefined : whyNoHosts(kernel())
+    // Nothing is started with a rule that allows a host, so no host is reached, and no flag helps.
+    if (never !== undefined)
+      return told(
+        { ...asked, allowed: false, because: asked.allowed ? never : asked.because },
+        undefined,
+        asked.allowed ? [] : [never],
+      )
+    const { found, notes, wish } = byAddress(asked, policy.net, lookUp)
+    const target = wish ?? askedPlace(question.target)
+    // SPEC 1.5: without a port such a rule allows nothing.
+    if (target.port === undefined && !found.allowed)
+      return told(found, undefined, [
+        `a rule for ${target.scheme} needs a port: ask for ${target.scheme}://${target.host}:PORT`,
+      ])
+    return told(found, allowNetFlag(asFlag(target)), notes)
+  }
   const { root, guard } = project
-  const path = absolutePath(question.target, place)
+  const path = asInside(absolutePath(question.target, place), place.cwd)
   const inside = below(root.path, path, root.foldCase)
   const found =
     inside === undefined
       ? answerOutside(chosen, question, path, { home: place.home, kernel })
-      : { ...toldNotHeld(answer(root, policy, { ...question, target: inside }), policy, root), question }
+      : {
+          ...toldNotHeld(answer(root, policy, { ...question, target: inside }), policy, root, kernel),
+          question,
+        }
   if (found.allowed) return told(found, undefined)
   // A flag grants what exists: the path, or for what is to be made there the directory above it.
-  const granted = flagPlace(question.capability, inside === undefined ? (found.canonical ?? path) : path)
+  const granted =
+    inside === undefined
+      ? flagPlace(question.capability, found.canonical ?? path)
+      : flagInside(question.capability, path)
   if (granted === undefined || found.canonical === undefined) return told(found, undefined)
   const wanted = { writes: WRITING.has(question.capability), guard }
   const never = inside === undefined ? whyNeverGranted(granted, wanted) : whyOwn(granted, wanted)
@@ -60,7 +89,6 @@ const FLAGS: Record<Capability, 'read' | 'write' | 'execute'> = {
   execute: 'execute',
 }
 
-const flagFor = (question: Exclude<Question, { axis: 'fs' }>): string =>
-  question.axis === 'env'
-    ? `--env ${shellWord(question.target)}`
-    : allowNetFlag(parseNetTarget(question.target))
+/** Of bytes that nobody looks into the port is all there is to say. */
+const asFlag = ({ scheme, ...place }: NetTarget): Parameters<typeof allowNetFlag>[0] =>
+  scheme === 'tcp' ? place : { scheme, ...place }

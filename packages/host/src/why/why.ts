@@ -3,7 +3,17 @@ import { basename, dirname, join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { type Config, mergeSources, type Source } from '@cordon/config'
 import { kindOf } from '@cordon/files'
-import { CordonError, guardedName, LINK_GOES_WITH, type Meant, meantBy, show } from '@cordon/policy'
+import {
+  allowNetFlag,
+  CordonError,
+  guardedName,
+  LINK_GOES_WITH,
+  type Meant,
+  meantBy,
+  type NetRule,
+  shellWord,
+  show,
+} from '@cordon/policy'
 import { type KernelReport, linksOnTheWay, type Plan, probeKernel } from '@cordon/sandbox'
 import { whyNotReplaced } from '@cordon/tools'
 import { asksItself, holdsItself, onlyReads } from '../compile/boundary.ts'
@@ -20,6 +30,7 @@ import { enforce, type Enforced, type Enforcement, planOf, reachedBy, type RunPl
 import { findSubject } from './find-subject.ts'
 import { type Edit, findEdit, findOverride } from './fix.ts'
 import { mountTrouble, type MountTrouble } from './mounts.ts'
+import { byAddress, type LookUp, urlOf, whyNoHosts } from './network.ts'
 import { toldNotHeld } from './not-held.ts'
 import { ownProgram } from './own-program.ts'
 import type { Question } from './question.ts'
@@ -39,6 +50,8 @@ export interface Why extends Answer {
 /** Where a subject would be started, and what is mounted there; without, of a mount it is only said that it grants nothing. */
 export interface WhyPlace extends RunPlace {
   readonly mounts?: readonly MountView[]
+  /** Where names lead; default: what `/etc/hosts` says. */
+  readonly lookUp?: LookUp
 }
 
 /** SPEC 4.7: answers the question, and when the answer is no, finds the edit that would change it. */
@@ -51,8 +64,9 @@ export function why(
 ): Why {
   const asker = new Asker(project, name, question, place)
   const { subject, found, verdict, notes } = asker.ask(project.loaded, policies)
-  const [because = found.because, ...more] = notes
+  const [because = found.because, ...rest] = notes
   const told = verdict === 'refused' ? { ...found, allowed: false, because } : found
+  const more = verdict === 'refused' ? rest : notes
   const label = labelOf(subject)
   if (told.allowed)
     return (
@@ -157,10 +171,10 @@ class Asker {
   readonly #project: Project
   readonly #name: string
   readonly #question: Question
-  readonly #place: RunPlace
+  readonly #place: WhyPlace
   #kernel: KernelReport | undefined
 
-  constructor(project: Project, name: string, question: Question, place: RunPlace) {
+  constructor(project: Project, name: string, question: Question, place: WhyPlace) {
     this.#project = project
     this.#name = name
     this.#question = question
@@ -173,6 +187,8 @@ class Asker {
     const policy = bySubject.get(subject)!
     const meant = this.#meant(config, subject)
     const byName = answer(this.#project.root, policy, this.#question, meant)
+    if (this.#question.axis === 'net' && config.sandbox.mode !== 'off')
+      return { subject, ...this.#askNet(subject, byName, policy.net) }
     const taken = this.#taken(byName, meant)
     if (taken !== undefined) return { subject, found: byName, verdict: 'refused', notes: [taken] }
     // With the sandbox off there is no plan: the rules are all there is.
@@ -193,8 +209,20 @@ class Asker {
           byPlace(byName, byName.place ?? this.#realPlace(meant), enforcement),
           policy,
           this.#project.root,
+          () => (this.#kernel ??= probeKernel()),
         )
     return { subject, found, ...enforce(found, enforcement) }
+  }
+
+  /** What the rules for hosts come to here. */
+  #askNet({ kind, name }: Subject, byName: Answer, rules: readonly NetRule[]): Omit<Asked, 'subject'> {
+    const never = whyNoHosts((this.#kernel ??= probeKernel()))
+    if (never !== undefined) return { found: byName, verdict: 'refused', notes: [never] }
+    const { found, notes, wish } = byAddress(byName, rules, this.#place.lookUp)
+    if (!wish) return { found, verdict: 'works', notes }
+    const edit = `what would allow that address: cordon why ${shellWord(this.#name)} net ${urlOf(wish)}`
+    const flag = `for one command: cordon run --profile ${shellWord(name)} ${allowNetFlag(wish)} -- COMMAND`
+    return { found, verdict: 'works', notes: kind === 'profile' ? [edit, flag] : [edit] }
   }
 
   /** SPEC 1.3: a shipped tool that moves takes both names as entries; of everybody else the capability tells. */

@@ -65,6 +65,13 @@ export const isInSystem = (path: string): boolean => SYSTEM.some((dir) => enclos
 /** The directory that every program has one of its own of, besides a home, and that the path lies in (SPEC 4.3). */
 export const scratchAround = (path: string): string | undefined => SCRATCH.find((dir) => encloses(dir, path))
 
+/** A device of the host that every program has (SPEC 4.3). */
+export const isSharedDevice = (path: string): boolean => DEVICES.includes(path)
+
+/** What every program has one of its own of in `/dev`: its streams, and terminals that it makes. */
+export const isOwnNode = (path: string): boolean =>
+  /^\/dev\/(?:stdin|stdout|stderr|fd|fd\/\d+|ptmx|pts|pts\/ptmx)$/.test(path)
+
 /** Looks at this host, with the authority of this process, for all that planning needs to know. */
 export function openAmbientSurvey(request: SurveyRequest): Survey {
   const root = placeOf(request.root)

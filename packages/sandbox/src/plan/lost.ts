@@ -59,6 +59,20 @@ export const WITHOUT_SOCKETS: Loss = {
   fix: 'see `cordon doctor` for how to get namespaces',
 }
 
+/** SPEC 1.5: a rule for a scheme without a default port allows nothing that the proxy sees. */
+export function lostPorts(hosts: readonly string[]): readonly Loss[] {
+  if (hosts.length === 0) return []
+  return [
+    {
+      guarantee: 'host-rules',
+      declared: true,
+      loss: `nothing reaches ${list(hosts)}`,
+      why: 'its rule names a scheme that has no default port, and no port',
+      fix: 'name the port, such as github.com:9418 for git',
+    },
+  ]
+}
+
 /** SPEC 4.5: allowed hosts that have no address inside, or no listener at it. */
 export function lostDoors(hosts: readonly string[]): readonly Loss[] {
   if (hosts.length === 0) return []

@@ -15,6 +15,8 @@ export interface NetworkPlan {
   readonly files: ReadonlyMap<string, string>
   /** Hosts without a door: there are too many, or the address cannot be one of the sandbox's own. Said as a loss. */
   readonly doorless: readonly HostName[]
+  /** Hosts of which rules name no port at all, only a scheme that has none. */
+  readonly portless: readonly HostName[]
 }
 
 export type InsideSocket =
@@ -61,7 +63,8 @@ export function planNetwork(rules: readonly NetRule[], survey: Pick<Survey, 'res
     ],
     names,
     files: filesFor(names, survey.resolving),
-    doorless: [...ports.keys()].filter((host) => !reached.has(host)),
+    doorless: [...ports].flatMap(([host, each]) => (each.size === 0 || reached.has(host) ? [] : [host])),
+    portless: [...ports].flatMap(([host, each]) => (each.size === 0 ? [host] : [])),
   }
 }
 

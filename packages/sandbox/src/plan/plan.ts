@@ -3,6 +3,7 @@ import { type Flag, type Item, type LimitName } from '../linux/items.ts'
 import {
   hasBoundary,
   lostDoors,
+  lostPorts,
   lostGuard,
   lostOf,
   lostPlaces,
@@ -52,6 +53,7 @@ export function planConfinement(request: PlanRequest): Plan {
     ...lostGuard(loose, kernel),
     ...lostPlaces(movable, kernel),
     ...lostDoors(network?.doorless ?? []),
+    ...lostPorts(network?.portless ?? []),
     ...(request.limits?.memory !== undefined && request.cgroup === undefined ? [WITHOUT_CGROUP] : []),
     ...(hasSockets && isolation !== 'namespaces' ? [WITHOUT_SOCKETS] : []),
   ]

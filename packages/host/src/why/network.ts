@@ -1,0 +1,89 @@
+import { readFileSync } from 'node:fs'
+import {
+  type HostName,
+  NetIndex,
+  type NetRule,
+  type NetTarget,
+  parseHost,
+  parseNetTarget,
+} from '@cordon/policy'
+import { classifyAddress, type KernelReport } from '@cordon/sandbox'
+import type { Answer } from './answer.ts'
+
+/** `scheme://host…`, or `host:port` as `--allow-net` takes it: a connection of which nothing else is known. */
+export function askedPlace(text: string): NetTarget {
+  const bare = /^(?:\[[^\]]*\]|[^:/?#@[\]]+):(?<port>\d{1,5})$/.exec(text)?.groups?.['port']
+  const target = parseNetTarget(bare === undefined ? text : `${BY_PORT[bare] ?? 'tcp'}://${text}`)
+  // SPEC 1.5 has no default port for it, so programs are told apart by the one that git uses.
+  return target.scheme === 'git' && target.port === undefined ? { ...target, port: GIT_PORT } : target
+}
+
+/** As the proxy takes what it cannot look into. */
+const BY_PORT: Readonly<Record<string, string>> = { 22: 'ssh', 80: 'http', 443: 'https' }
+const GIT_PORT = 9418
+
+/** In the form that rules are matched on. */
+export function urlOf({ scheme, host, port, segments }: NetTarget): string {
+  const path = segments.map((segment) => encodeURIComponent(Buffer.from(segment, 'latin1').toString('utf8')))
+  return `${scheme}://${host}${port === undefined ? '' : `:${port}`}/${path.join('/')}`
+}
+
+/** The addresses of a name, as far as this machine knows them without asking anybody. */
+export type LookUp = (host: HostName) => readonly string[]
+
+export interface ByAddress {
+  readonly found: Answer
+  readonly notes: readonly string[]
+  /** What would have to be allowed besides. */
+  readonly wish?: NetTarget
+}
+
+/** SPEC 4.5, decision 0051: an allowed name that leads to a private address needs the address's own rule, too. */
+export function byAddress(found: Answer, rules: readonly NetRule[], lookUp: LookUp = inHostsFile): ByAddress {
+  if (found.question.axis !== 'net' || !found.allowed || rules.length === 0) return { found, notes: [] }
+  const target = askedPlace(found.question.target)
+  const { host, port } = target
+  if (isAddress(host) || /(?:^|\.)localhost$/.test(host)) return { found, notes: [] }
+  const [first, ...more] = lookUp(host)
+  if (first === undefined)
+    return {
+      found,
+      notes: [
+        `where ${host} leads is looked up then: a private or loopback address needs a rule of its own as well (--allow-net ADDRESS${port === undefined ? '' : `:${port}`})`,
+      ],
+    }
+  const index = new NetIndex(rules)
+  const isUsed = (address: string): boolean =>
+    classifyAddress(address) === 'public' ||
+    index.evaluate({ ...target, host: literal(address) }).kind === 'allowed'
+  if ([first, ...more].some(isUsed)) return { found, notes: [] }
+  const because = `${host} leads to ${first}, a ${classifyAddress(first)} address, and no rule names that address`
+  return {
+    found: { ...found, allowed: false, because },
+    notes: [],
+    wish: { ...target, host: literal(first) },
+  }
+}
+
+const isAddress = (host: string): boolean => host.startsWith('[') || /^[\d.]+$/.test(host)
+
+const literal = (address: string): HostName =>
+  parseHost(address.includes(':') ? `[${address}]` : address) ?? (address as HostName)
+
+/** What is in no file only a name server knows, and asking one is no business of an explanation. */
+const inHostsFile: LookUp = (host) => {
+  try {
+    return readFileSync('/etc/hosts', 'utf8')
+      .split('\n')
+      .map((line) => line.replace(/#.*/, '').trim().toLowerCase().split(/\s+/))
+      .flatMap(([address = '', ...names]) => (names.includes(host) ? [address] : []))
+  } catch {
+    return []
+  }
+}
+
+/** SPEC 4.5: rules that allow hosts need a network namespace; where there is none, nothing is started with one. */
+export const whyNoHosts = ({ newRoot }: KernelReport): string | undefined =>
+  newRoot === 'works'
+    ? undefined
+    : 'without user namespaces no host can be allowed: a command with such a rule is not started; `cordon doctor` says how to get them'

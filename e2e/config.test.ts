@@ -149,8 +149,7 @@ test('SPEC 2 the broken example: everything that is wrong, at once', () => {
   const { code, stdout, stderr } = cordon({ ...here, cwd }, 'config', 'validate')
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
   expect(stderr.match(/^(?:cordon: )?error: .*$/gm)).toEqual([
-    'cordon: error: `sandbox.mode`: expected "enforce", "warn" or "off", got "enforced"',
-    'error: `sandbox.mode`: the files of a workspace cannot set it, only a person can',
+    'cordon: error: `sandbox.mode`: the files of a workspace cannot set it, only a person can',
     'error: `conversation.tools.fetch` is a local tool without a `command`',
     'error: unknown key `conversation.tools.fetch.comand`',
     'error: `conversation.tools.fetch.access.fs[0].path`: path is outside the workspace: /etc (absolute paths are not permitted)',

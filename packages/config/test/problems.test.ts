@@ -83,7 +83,7 @@ const CASES: readonly [name: string, toml: string, message: string][] = [
   [
     'a value that is nearly right',
     '[sandbox]\nmode = "enforced"\n',
-    'error: `sandbox.mode`: expected "enforce", "warn" or "off", got "enforced"\n  at .cordon/config.toml:2:1\n  fix: write mode = "enforce"\n\nerror: `sandbox.mode`: the files of a workspace cannot set it, only a person can\n  at .cordon/config.toml:2:1\n  fix: take it out; if you want it: cordon config set --user-workspace sandbox.mode VALUE',
+    'error: `sandbox.mode`: the files of a workspace cannot set it, only a person can\n  at .cordon/config.toml:2:1\n  fix: take it out; if you want it: cordon config set --user-workspace sandbox.mode VALUE',
   ],
   [
     'a number that makes no sense',

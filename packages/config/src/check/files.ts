@@ -29,9 +29,17 @@ export function checkFiles(documents: readonly Document[], problems: ConfigProbl
       const key = ['sandbox', name]
       if (name === 'limits') problems.push(...raisedLimits(value, written.child(name), saidByPersons))
       else if (schemaAt(key) && !isExtension(key, value))
-        problems.push(notForFiles(key, value, written.child(name)))
+        putInstead(problems, notForFiles(key, value, written.child(name)))
     }
   }
+}
+
+/** What is to go needs no advice on how to write it: of two problems of one value, this one is told. */
+function putInstead(problems: ConfigProblem[], problem: ConfigProblem): void {
+  const others = problems.filter(
+    ({ key, origin }) => key !== problem.key || formatOrigin(origin) !== formatOrigin(problem.origin),
+  )
+  problems.splice(0, problems.length, ...others, problem)
 }
 
 /**

@@ -24,11 +24,13 @@ test('SPEC 4.7 without a launcher doctor says that, and nothing of a kernel that
     newRoot: { step: 'launcher', errno: 'it gave no answer' },
     lost: [{ guarantee: 'workspace-boundary', loss, why: launcher.why, fix: launcher.fix }],
     memoryCgroup: undefined,
+    compiler: undefined,
     notices: [],
   }
   expect(formatDiagnosis(found, { style: (_, text) => text })).toBe(
     'kernel        6.1\n' +
       'launcher      it was not built\n' +
+      'compiler      missing\n' +
       'the rest      not known without it\n' +
       'memory limit  of each process alone: no cgroup is delegated\n' +
       '\n' +

@@ -1,13 +1,15 @@
 import { readFileSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { below, CordonError } from '@cordon/policy'
-import { findDelegatedCgroup, type KernelReport, probeKernel } from '@cordon/sandbox'
+import { findDelegatedCgroup, findProgram, type KernelReport, probeKernel } from '@cordon/sandbox'
 import { openWorkspace, type Surroundings } from '@cordon/workspace'
 
 /** What `cordon doctor` says (SPEC 4.7): found by trying, not by asking for versions. */
 export interface Diagnosis extends KernelReport {
   /** Where a limit of all processes' memory together can be set; undefined: it holds for each alone. */
   readonly memoryCgroup: string | undefined
+  /** What would build the launcher; undefined: there is none. */
+  readonly compiler: string | undefined
   readonly notices: readonly DoctorNotice[]
 }
 
@@ -28,8 +30,19 @@ export interface DoctorRequest {
 export const diagnose = (request: DoctorRequest): Diagnosis => ({
   ...probeKernel(),
   memoryCgroup: findDelegatedCgroup(),
+  compiler: compilerOf(request),
   notices: [...npmNotices(request), ...installationNotices(request)],
 })
+
+/** As the install step looks for it. */
+function compilerOf({ cwd, surroundings: { env } }: DoctorRequest): string | undefined {
+  try {
+    return findProgram((env['CC']?.trim() || 'cc').split(/\s+/)[0]!, cwd, env['PATH'] ?? '')
+  } catch (error) {
+    if (error instanceof CordonError) return undefined
+    throw error
+  }
+}
 
 /** The directories that npm looks into for a project's own settings; the person's own file is not among them. */
 function npmNotices({ cwd, surroundings: { home } }: DoctorRequest): readonly DoctorNotice[] {

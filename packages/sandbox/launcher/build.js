@@ -37,9 +37,9 @@ const sources = () =>
     .filter((name) => name.endsWith('.c'))
     .map((name) => join(here, 'src', name))
 
-/** CC may have options of its own, as for make. */
+/** CC may have options of its own, as for make; empty, it is as if it were not set. */
 function compile(output, flags) {
-  const [cc, ...options] = (process.env.CC ?? 'cc').split(' ')
+  const [cc, ...options] = (process.env.CC?.trim() || 'cc').split(/\s+/)
   return spawnSync(cc, [...options, ...FLAGS, ...flags, ...sources(), '-o', output], { encoding: 'utf8' })
 }
 

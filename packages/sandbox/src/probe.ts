@@ -4,7 +4,7 @@ import { release } from 'node:os'
 import { type KernelReport, type LauncherState, type NamespaceName } from './kernel.ts'
 import { findLauncher } from './launcher.ts'
 import { ABI_WITH_TRUNCATE } from './linux/landlock.ts'
-import { lostWithout } from './plan/lost.ts'
+import { lostHere } from './plan/lost.ts'
 import { errnoName, parseStatus } from './status.ts'
 
 const NAMESPACES: readonly NamespaceName[] = ['user', 'mount', 'pid', 'ipc', 'uts', 'net', 'cgroup']
@@ -81,7 +81,7 @@ export function parseProbe(launcher: LauncherState, text: string): KernelReport 
     ...(isNested() ? { nested: true as const } : {}),
     lost: [],
   } satisfies KernelReport
-  return { ...known, lost: lostWithout(known, known.newRoot === 'works' ? 'namespaces' : 'landlock-only') }
+  return { ...known, lost: lostHere(known, known.newRoot === 'works' ? 'namespaces' : 'landlock-only') }
 }
 
 /** Pid 1 of a sandbox is the launcher. */

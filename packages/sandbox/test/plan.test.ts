@@ -330,6 +330,7 @@ test('a probe without answers counts as a kernel without anything', () => {
     'process-cleanup',
     'capability-rules',
     'system-call-filter',
+    'guard',
   ])
 })
 

@@ -36,7 +36,7 @@ export function withRunOptions(parser: Parser): Parser {
     .addOption(repeatable('--read <path>', 'grant reading a file or directory'))
     .addOption(repeatable('--write <path>', 'grant reading and writing a file or directory'))
     .addOption(repeatable('--execute <path>', 'grant reading and executing a file or directory'))
-    .addOption(repeatable('--allow-net <host[:port][/path]>', 'grant a host, or a part of one'))
+    .addOption(repeatable('--allow-net <host>', 'grant [scheme://]host[:port][/path]'))
     .addOption(repeatable('--env <name>', 'pass a variable on'))
     .option('--unix-sockets', 'allow unix sockets of its own; those of the host stay out of reach')
     .addOption(cfgOption())

@@ -6,13 +6,14 @@ import { formatTable } from './text.ts'
 /** What works is said, too: JSON has no `undefined`. */
 export const diagnosisJson = (found: Diagnosis): unknown => ({
   ...found,
+  compiler: found.compiler ?? null,
   namespaces: Object.fromEntries(
     Object.entries(found.namespaces).map(([name, refused]) => [name, refused ?? 'works']),
   ),
 })
 
 export function formatDiagnosis(found: Diagnosis, { style }: Pick<Stream, 'style'>): string {
-  const { release, launcher, landlockAbi, seccomp, namespaces, newRoot, memoryCgroup, lost } = found
+  const { release, launcher, landlockAbi, seccomp, namespaces, newRoot, memoryCgroup, compiler, lost } = found
   const good = (text: string): string => style('green', text)
   const bad = (text: string): string => style('red', text)
   const kernelRows = (): string[][] => [
@@ -28,6 +29,7 @@ export function formatDiagnosis(found: Diagnosis, { style }: Pick<Stream, 'style
   const rows = [
     ['kernel', release],
     ['launcher', known ? good('ready') : bad(launcher.why)],
+    ['compiler', compiler === undefined ? (known ? NOT_NEEDED : bad('missing')) : good(show(compiler))],
     ...(known ? kernelRows() : [['the rest', 'not known without it']]),
     [
       'memory limit',
@@ -44,6 +46,8 @@ export function formatDiagnosis(found: Diagnosis, { style }: Pick<Stream, 'style
   const verdict = lost.length === 0 ? good('every guarantee can be held on this machine\n') : losses.join('')
   return `${formatTable(rows)}\n${verdict}`
 }
+
+const NOT_NEEDED = 'missing; it is needed only to build the launcher'
 
 export function formatNotice(notice: DoctorNotice): string {
   switch (notice.kind) {

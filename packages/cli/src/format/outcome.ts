@@ -4,6 +4,7 @@ import {
   describeDenied,
   type Forewarning,
   howEnded,
+  lossTexts,
   type RunOutcome,
 } from '@cordon/host'
 import { allowNetFlag, shellWord, show } from '@cordon/policy'
@@ -14,14 +15,7 @@ type ProxyDecision = RunOutcome['refused'][number]
 /** SPEC 4.11: one warning each, before the command starts. `--quiet` keeps back what nobody declared. */
 export function formatLosses({ lost, notes }: Forewarning, quiet: boolean): string[] {
   const said = quiet ? lost.filter(({ declared }) => declared) : lost
-  return [
-    ...said.map(({ loss, why, fix }, i) => {
-      // One cause may lose several guarantees: it is printed once, below the last of them.
-      const cause = said[i + 1]?.fix === fix ? '' : `\n  why: ${why}\n  fix: ${fix}`
-      return `not held here: ${loss}${cause}`
-    }),
-    ...(quiet ? [] : notes),
-  ]
+  return [...lossTexts(said), ...(quiet ? [] : notes)]
 }
 
 /**

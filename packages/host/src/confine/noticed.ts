@@ -1,5 +1,5 @@
 import { showWhole } from '@cordon/policy'
-import type { Exit } from '@cordon/sandbox'
+import type { Exit, LostGuarantee } from '@cordon/sandbox'
 import type { ProgramEnd } from './program.ts'
 import { describeDenied } from './unfinished.ts'
 
@@ -8,11 +8,18 @@ import { describeDenied } from './unfinished.ts'
  * none left out: a program makes as many as there are in order that the one that counts is not read (decision 0455).
  */
 export const noticed = ({ lost, exit }: Pick<ProgramEnd, 'lost' | 'exit'>): readonly string[] => [
-  ...lost.map(({ loss, why, fix }) => `not held: ${loss} (${why})\n    fix: ${fix}`),
+  ...lossTexts(lost),
   ...exit.createdDenied.map((denied) => describeDenied(denied)),
   ...changedTexts(exit.changed),
   ...appearedTexts(exit.appeared),
 ]
+
+/** SPEC 4.11: one text each. One cause may lose several guarantees: it is said once, below the last of them. */
+export const lossTexts = (lost: readonly LostGuarantee[]): readonly string[] =>
+  lost.map(({ loss, why, fix }, i) => {
+    const cause = lost[i + 1]?.fix === fix ? '' : `\n  why: ${why}\n  fix: ${fix}`
+    return `not held here: ${loss}${cause}`
+  })
 
 /** SPEC 4.10: the host replaced a guarded file, say, and so uncovered it for the command. */
 export const changedTexts = (changed: Exit['changed']): readonly string[] =>

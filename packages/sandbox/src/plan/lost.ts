@@ -16,6 +16,16 @@ export function lostWithout(kernel: KernelReport, isolation: Plan['isolation']):
   ]
 }
 
+/** The same for a machine, of which nobody knows what there is to guard; a run names that (`lostGuard`). */
+export const lostHere = (kernel: KernelReport, isolation: Plan['isolation']): readonly LostGuarantee[] => [
+  ...lostWithout(kernel, isolation),
+  ...(isolation === 'landlock-only' && (kernel.platform !== 'linux' || kernel.launcher.state === 'ready')
+    ? [{ guarantee: 'guard', loss: UNGUARDED, ...causeOf(kernel) } as const]
+    : []),
+]
+
+const UNGUARDED = 'files that the host obeys or runs by itself later can be changed'
+
 /** Then nothing is known of the kernel, and nothing is to be loosened in it. */
 const withoutLauncher = ({ why, fix }: { readonly why: string; readonly fix: string }): LostGuarantee => ({
   guarantee: 'workspace-boundary',
@@ -108,7 +118,7 @@ function withoutBoundary({ newRoot }: KernelReport): LostGuarantee {
 /** SPEC 4.10: what the guard cannot hold is said, and no reason to refuse. */
 export function lostGuard(paths: readonly string[], kernel: KernelReport): readonly Loss[] {
   if (paths.length === 0) return []
-  const loss = `files that the host obeys or runs by itself later can be changed: ${list(paths)}`
+  const loss = `${UNGUARDED}: ${list(paths)}`
   return [{ guarantee: 'guard', declared: false, loss, ...causeOf(kernel) }]
 }
 

@@ -101,7 +101,12 @@ export async function showRun(
 /** `cordon policy explain` of a profile that no file declares: what a run with it would have. */
 export async function viewProfile(world: World, name: string, options: ConfigOptions): Promise<PolicyView> {
   const none = { read: [], write: [], execute: [], allowNet: [], env: [] }
-  const { request, chosen } = await prepare(world, ['/bin/sh'], { ...options, ...none, profile: [name] })
+  const { request, chosen } = await prepare(
+    world,
+    ['/bin/sh'],
+    { ...options, ...none, profile: [name] },
+    'ask',
+  )
   return explainRun(request, chosen.label)
 }
 
@@ -114,6 +119,7 @@ async function prepare(
   world: World,
   command: readonly [string, ...string[]],
   options: RunOptions,
+  purpose: 'run' | 'ask' = 'run',
 ): Promise<Prepared> {
   const { cwd, env, home } = world
   world.requireExactWords(command)
@@ -127,7 +133,7 @@ async function prepare(
     quiet: options.quiet ?? false,
   } as const
   const conversation = await readChosenLayer(place, world, conversationOf(options))
-  const chosen = await choosePolicy({ ...place, conversation }, world, choice, options)
+  const chosen = await choosePolicy({ ...place, conversation }, world, choice, options, purpose)
   warn(world, [...chosen.alarms, ...(options.quiet ? [] : chosen.warnings)])
   const { root, workspace, sources, guard } = chosen.project
   for (const source of sources)

@@ -147,7 +147,7 @@ export function compileWith(
   const { root, guard } = project
   const { mode } = loaded.config.sandbox
   // SPEC 4.8: a flag that names a guarded path adds to what there is; any other one declares the axis.
-  const guarded = guardOf(project, loaded.config, 'granted')
+  const guarded = guardOf(project, loaded, 'granted')
   const lifting = typed.filter(({ path }) => isGuarded(path, guarded))
   const declaring = typed.filter((rule) => !lifting.includes(rule))
   const { policies, warnings, errors } = compile(
@@ -162,7 +162,7 @@ export function compileWith(
   let strict: GuardRequest | undefined
   const guardFor = (subject: Subject): GuardRequest => {
     const isOpen = programsHeldFor(subject) === 'granted'
-    const common = isOpen ? guarded : (strict ??= guardOf(project, loaded.config, 'all'))
+    const common = isOpen ? guarded : (strict ??= guardOf(project, loaded, 'all'))
     const held = withMountPoints(common, subject, loaded.config)
     return { ...held, code: [...held.code, ...serverCode(subject, loaded.config, root)] }
   }

@@ -15,6 +15,7 @@ import {
 import { CordonError, quote, show } from '@cordon/policy'
 import { makePrivateDirectory, prepareLocal, userConfigFile, type Workspace } from '@cordon/workspace'
 import { BUILT_IN_TOOLS } from './built-in-tools.ts'
+import { refuseReserved } from './compile/reserved.ts'
 import { newConfigText, textOf, withText, writeConfigFile, writeSchemaBeside } from './config-file.ts'
 import {
   guardOf,
@@ -99,10 +100,9 @@ export async function changeLayer(
   const all = isWhole(gate)
   const text = edited(isNew ? newConfigText() : was, () => mergeSources(sources, { all }), edit)
   if (text === was) return { file, notices: gate.notices }
-  const notices = [
-    ...gate.notices,
-    ...incompleteNotices(mergeSources(withText(sources, layer, text), { all })),
-  ]
+  const merged = mergeSources(withText(sources, layer, text), { all })
+  refuseReserved(merged, profilesIn(sources, all))
+  const notices = [...gate.notices, ...incompleteNotices(merged)]
   // Recorded, so that the file stays the workspace's whatever becomes of its id (docs/decisions/0145).
   if (workspace && layer === 'user-workspace')
     await prepareLocal(workspace, { pid: options.trust?.pid ?? 0, command: 'cordon' })
@@ -111,6 +111,16 @@ export async function changeLayer(
   if (workspace && layer === 'workspace') await keepTrusted(workspace, options, text)
   if (isNew) writeSchemaBeside(file)
   return { file, notices }
+}
+
+/** Before the edit; of a configuration that was broken nothing is known. */
+function profilesIn(sources: readonly Source[], all: boolean): readonly string[] {
+  try {
+    return Object.keys(mergeSources(sources, { all }).config.profiles)
+  } catch (error) {
+    if (error instanceof ConfigError) return []
+    throw error
+  }
 }
 
 /** Undefined where there is none, and where a home or what is above it would be one. */

@@ -41,5 +41,11 @@ async function viewsOf(
     return [await viewProfile(world, name, options)]
   const policies = await compileQuietly(world, project)
   warn(world, policies.warnings)
-  return explainPolicies(project, policies, world, name)
+  const views = explainPolicies(project, policies, world, name)
+  if (name !== undefined) return views
+  const profiles = Object.keys(project.loaded.config.profiles).filter((each) =>
+    isOfProfile(undefined, each, project, world),
+  )
+  const whole = await Promise.all(profiles.map((each) => viewProfile(world, each, options)))
+  return views.map((view) => whole.find(({ subject }) => subject === view.subject) ?? view)
 }

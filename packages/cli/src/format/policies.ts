@@ -48,19 +48,15 @@ function formatAlways(
 
 /** SPEC 4.10: what is there is named. What is not has no holder but that it is looked for at the end; those are many, and counted. */
 function formatGuard(holdings: readonly Holding[], style: Stream['style'], all: string): string {
-  const withheld = holdings.filter(
-    ({ guard, granted, capabilities }) => guard && !granted && capabilities.some((each) => WRITING.has(each)),
-  )
+  const { withheld, there: present, missing } = guardOf(holdings)
   if (withheld.length === 0) return ''
   const label = style('cyan', 'built-in guard:')
   const names = (of: readonly Holding[]): readonly string[] => [
     ...new Set(of.map(({ about }) => show(about))),
   ]
-  const there = Map.groupBy(
-    withheld.filter(({ holder }) => holder !== 'cooperative'),
-    ({ holder, detail: [how = ''] }) => (holder === 'kernel' ? '' : ` (${holder}: ${how})`),
+  const there = Map.groupBy(present, ({ holder, detail: [how = ''] }) =>
+    holder === 'kernel' ? '' : ` (${holder}: ${how})`,
   )
-  const missing = names(withheld.filter(({ holder }) => holder === 'cooperative')).length
   return [
     ...[...there].map(
       ([fate, held]) => `  ${label} no create, update or delete${fate}: ${names(held).join(', ')}\n`,
@@ -76,9 +72,28 @@ function formatGuard(holdings: readonly Holding[], style: Stream['style'], all: 
 
 /** Where one tool is shown they are not what it is about. */
 function countGuard(holdings: readonly Holding[], style: Stream['style']): string {
-  const paths = new Set(holdings.flatMap(({ guard, granted, about }) => (guard && !granted ? [about] : [])))
-  if (paths.size === 0) return ''
-  return `  ${style('cyan', 'built-in guard:')} ${paths.size} paths cannot be written, because the host obeys or runs them; cordon policy explain --json has all of them\n`
+  const { withheld, there, missing } = guardOf(holdings)
+  if (withheld.length === 0) return ''
+  const count = new Set(there.map(({ about }) => about)).size
+  const later = missing === 0 ? '' : `; ${missing} names where nothing is yet are told at the end`
+  return `  ${style('cyan', 'built-in guard:')} ${count === 1 ? '1 path cannot be written, because the host obeys or runs it' : `${count} paths cannot be written, because the host obeys or runs them`}${later}; cordon policy explain --json has all of them\n`
+}
+
+/** What the guard takes back: where something is, and, counted, where nothing is yet, which can only be looked for at the end. */
+function guardOf(holdings: readonly Holding[]): {
+  readonly withheld: readonly Holding[]
+  readonly there: readonly Holding[]
+  readonly missing: number
+} {
+  const withheld = holdings.filter(
+    ({ guard, granted, capabilities }) => guard && !granted && capabilities.some((each) => WRITING.has(each)),
+  )
+  const isMissing = ({ holder }: Holding): boolean => holder === 'cooperative'
+  return {
+    withheld,
+    there: withheld.filter((each) => !isMissing(each)),
+    missing: new Set(withheld.filter(isMissing).map(({ about }) => about)).size,
+  }
 }
 
 const WRITING: ReadonlySet<string> = new Set(['create', 'update', 'delete'])

@@ -81,7 +81,7 @@ export function boundaryFor(
   if (policy.fs.length === 0) return undefined
   if (onlyReads(loaded.config, subject)) return readingBoundary(policy)
   if (!holdsItself(loaded.config, subject)) return undefined
-  const guard = guardOf(project, loaded.config, programsHeldFor(subject))
+  const guard = guardOf(project, loaded, programsHeldFor(subject))
   return boundaryOf(policy, withMountPoints(guard, subject, loaded.config), kindOf)
 }
 

@@ -1,5 +1,5 @@
 import { dirname, join } from 'node:path'
-import type { Config } from '@cordon/config'
+import { type Config, formatOrigin, type LoadedConfig } from '@cordon/config'
 import {
   below,
   ClosedError,
@@ -30,6 +30,8 @@ export interface GuardRequest {
   readonly survey: GuardSurvey
   /** `sandbox.guard`. */
   readonly more: readonly RelPath[]
+  /** Where each of those is written. */
+  readonly origins?: ReadonlyMap<RelPath, string>
   /** Where the programs of servers are, really, and all that a server's own code is. */
   readonly code: readonly string[]
   /** The links of mounts, whoever has them: as entries alone, so what lies behind them is no matter of the guard. */
@@ -67,7 +69,7 @@ export function withGuard(
       if (named.at(path)) continue
       if (entry.open && guards.has(path)) continue
       if (!left.has(cover)) left.set(cover, withoutWriting(cover))
-      guards.set(path, guardRule(path, entry, entry.open ? cover : left.get(cover)!))
+      guards.set(path, guardRule(path, entry, entry.open ? cover : left.get(cover)!, request))
     }
   return withoutSecrets(
     holdOwn([...written.rules, ...guards.values(), ...lifted], survey.own(), root),
@@ -108,7 +110,7 @@ export function writesGuarded(
   project: Pick<Project, 'root' | 'guard' | 'loaded'>,
 ): boolean {
   if (axis !== 'fs' || !WRITING.has(capability)) return false
-  const guarded = guardOf(project, project.loaded.config, 'all')
+  const guarded = guardOf(project, project.loaded, 'all')
   try {
     const path = parseRelPath(target)
     const led = resolveThrough(project.root)({ path, external: false })
@@ -130,12 +132,19 @@ export function isGuardedOutside(path: string, survey: GuardSurvey): boolean {
 /** What is guarded in a project, with the programs of these servers. */
 export const guardOf = (
   { root, guard }: Pick<Project, 'root' | 'guard'>,
-  config: Config,
+  { config, origin }: Pick<LoadedConfig, 'config' | 'origin'>,
   programs: HeldPrograms,
 ): GuardRequest => ({
   root,
   survey: guard,
   more: config.sandbox.guard,
+  // SPEC 4.7: what a person or a file added is not built in.
+  origins: new Map(
+    config.sandbox.guard.flatMap((path, at) => {
+      const written = origin(['sandbox', 'guard', at])
+      return written ? [[path, formatOrigin(written)] as const] : []
+    }),
+  ),
   code: serverPrograms(config, root, programs),
 })
 
@@ -216,12 +225,17 @@ const placeOf = (rule: FsRule, written: FsIndex): string | undefined =>
 const encloses = (dir: string, path: string): boolean => dir !== path && below(dir, path) !== undefined
 
 /** Also inside a mount it has no approved target: the mount's own rule has that. */
-const guardRule = (path: RelPath, { guard }: GuardedPath, { grants }: Pick<FsRule, 'grants'>): FsRule => ({
+const guardRule = (
+  path: RelPath,
+  { guard }: GuardedPath,
+  { grants }: Pick<FsRule, 'grants'>,
+  { origins }: Pick<GuardRequest, 'origins'>,
+): FsRule => ({
   path,
   grants,
   external: false,
   guard,
-  origin: GUARD,
+  origin: origins?.get(path) ?? GUARD,
 })
 
 /** A flag that grants writing lifts the guard: the path gets what the rule around it grants, and what was typed. */
@@ -242,7 +256,7 @@ function holdOwn(rules: readonly FsRule[], own: readonly string[], root: Root): 
     namesOf(place, index, root).flatMap((path) => {
       const cover = index.governing(path)
       if (!cover || index.at(path) || !writes(cover)) return []
-      return [guardRule(path, { path: place, guard: 'moved-aside' }, withoutWriting(cover))]
+      return [guardRule(path, { path: place, guard: 'moved-aside' }, withoutWriting(cover), {})]
     }),
   )
   const isOwn = (rule: FsRule): boolean =>

@@ -11,17 +11,30 @@ export function refuseForeignDefault({ explain }: LoadedConfig): void {
     const found = explain(['profiles', PLAIN, ...path])
     const origins = found ? [found, ...(found.elements ?? [])].map(({ origin }) => origin) : []
     const foreign = origins.find(({ layer }) => layer !== 'flags')
-    if (foreign) throw new ReservedNameError(formatOrigin(foreign))
+    if (foreign) throw new ReservedNameError(`${formatOrigin(foreign)}: ${OURS}`)
   }
 }
+
+/** What is written stays: a name that would be mistaken for a word of ours, or that is one, is refused before that. */
+export function refuseReserved({ config }: LoadedConfig, before: readonly string[]): void {
+  const taken = Object.keys(config.profiles).find((name) => TAKEN.has(name) && !before.includes(name))
+  if (taken === undefined) return
+  throw new ReservedNameError(
+    taken === PLAIN
+      ? undefined
+      : `a profile cannot be named "${taken}": \`cordon why ${taken}\` is about a plain \`cordon run\`; give yours another name`,
+  )
+}
+
+const TAKEN: ReadonlySet<string> = new Set([PLAIN, 'run'])
 
 const KEYS = [...['fs', 'net', 'env', 'commands'].map((axis) => ['access', axis]), []]
 
 class ReservedNameError extends CordonError {
   readonly code = 'RESERVED_NAME'
-  constructor(origin: string) {
-    super(
-      `${origin}: the profile "${PLAIN}" is what the command has without --profile; give yours another name`,
-    )
+  constructor(message = OURS) {
+    super(message)
   }
 }
+
+const OURS = `the profile "${PLAIN}" is what the command has without --profile; give yours another name`

@@ -76,7 +76,7 @@ export async function choosePolicy(
     project,
     compiler,
   )
-  const guarded = guardOf(project, loaded.config, 'granted')
+  const guarded = guardOf(project, loaded, 'granted')
   const outside = unionOfFs(
     [...asked.lists, gitDirectory ? [gitDirectory] : []].map((rules) => guardOutside(rules, guarded)),
   )

@@ -128,7 +128,10 @@ export function isOfProfile(
   const { config } = loaded
   if (subjectsOf(config).some((subject) => subject.kind !== 'profile' && subject.name === name)) return false
   if (SHIPPED_NAMES.includes(name)) return true
-  if (!Object.hasOwn(config.profiles, name) || question?.axis !== 'fs') return false
+  if (!Object.hasOwn(config.profiles, name)) return false
+  // To explain it: its places outside are no rules of a policy.
+  if (question === undefined) return (config.profiles[name]?.outside ?? []).length > 0
+  if (question.axis !== 'fs') return false
   return below(root.path, absolutePath(question.target, place), root.foldCase) === undefined
 }
 
@@ -180,7 +183,7 @@ export function asAsked(
     canonical: undefined,
     because: `${OUTSIDE}, where a tool gets only by a mount`,
     ...(existsSync(path) && canMount(subject, config)
-      ? { command: commandFor(subject, question.capability, path, place) }
+      ? { command: `${markingOf(root.path, place)}${commandFor(subject, question.capability, path, place)}` }
       : {}),
   }
 }
@@ -188,6 +191,12 @@ export function asAsked(
 /** As `mount add` takes it: a tool that is a program of its own. */
 const canMount = ({ kind, name }: Pick<Subject, 'kind' | 'name'>, { conversation }: Config): boolean =>
   kind === 'tool' && conversation.tools[name]?.source.kind === 'local' && isMountable(name)
+
+/** A mount is a workspace's own: where none is marked, that comes first. */
+function markingOf(root: string, { cwd, home }: RunPlace): string {
+  if (existsSync(join(root, '.cordon'))) return ''
+  return `${root === cwd ? '' : `cd ${typedPath(root, home)} && `}cordon init && `
+}
 
 /** For that tool alone: it is the least. */
 const commandFor = (

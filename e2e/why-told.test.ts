@@ -1,0 +1,78 @@
+import { existsSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { Place } from './harness/place.ts'
+
+/** What `why`, `policy explain` and `config set` tell of what a person wrote: one truth with the run (SPEC 4.7). */
+
+describe('SPEC 4.8 a profile of the person’s own', () => {
+  const place = new Place()
+  place.init()
+  expect(place.cordon(['profile', 'copy', 'claude', 'mine']).code).toBe(0)
+
+  test('is explained with its places outside, as the shipped one is', () => {
+    const explained = (...words: string[]): string => place.cordon(['policy', 'explain', ...words]).stdout
+    const row = /\n {2}fs +\S*\/\.claude +read/
+    expect(explained('claude')).toMatch(row)
+    expect(explained('mine')).toMatch(row)
+    expect(explained()).toMatch(row)
+    expect(existsSync(join(place.home, '.claude'))).toBe(false)
+  })
+
+  test.each([
+    [
+      'profiles."cordon run".description',
+      'the profile "cordon run" is what the command has without --profile; give yours another name',
+    ],
+    [
+      'profiles.run.description',
+      'a profile cannot be named "run": `cordon why run` is about a plain `cordon run`; give yours another name',
+    ],
+  ])('%s is refused when it is written', (key, why) => {
+    const file = join(place.home, '.config/cordon/config.toml')
+    const before = readFileSync(file, 'utf8')
+    expect(place.cordon(['config', 'set', '--user', key, 'x'])).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: `cordon: ${why}\n`,
+    })
+    expect(readFileSync(file, 'utf8')).toBe(before)
+    expect(place.run(['--', 'true']).code).toBe(0)
+  })
+})
+
+describe('SPEC 4.10 what sandbox.guard of a file names', () => {
+  const place = new Place()
+  place.write('deploy.sh', '')
+  place.config('[sandbox]\nguard = ["deploy.sh", "later.sh"]\n')
+
+  test('has the file and line of that entry', () => {
+    expect(place.cordon(['why', 'fs_modify_file', 'update', 'deploy.sh']).stdout).toContain(
+      '  rule at: .cordon/config.toml:2:10\n',
+    )
+    expect(place.cordon(['why', 'fs_modify_file', 'update', '.cordon']).stdout).toContain(
+      '  rule at: built-in guard\n',
+    )
+  })
+
+  test('tool show counts as policy explain does: what is there, and what is only looked for', () => {
+    const { stdout } = place.cordon(['policy', 'explain', 'fs_create_file'])
+    const later = /built-in guard: (\d+) names where nothing is yet/.exec(stdout)?.[1]
+    expect(stdout).toContain('  built-in guard: no create, update or delete: .cordon, deploy.sh\n')
+    expect(place.cordon(['tool', 'show', 'fs_create_file']).stdout).toContain(
+      `  built-in guard: 2 paths cannot be written, because the host obeys or runs them; ${later} names where nothing is yet are told at the end; cordon policy explain --json has all of them\n`,
+    )
+  })
+})
+
+test('SPEC 3.3 where nothing is marked, the mount that is suggested works as pasted', () => {
+  const place = new Place()
+  rmSync(join(place.root, '.cordon'), { recursive: true })
+  place.write(join(place.home, 'shared/f'), 'hello')
+  const { stdout } = place.cordon(['why', 'fs_read_file', 'read', '~/shared/f'])
+  const command = / {2}to allow it:\n {4}(.*)\n/.exec(stdout)?.[1] ?? ''
+  expect(command).toBe('cordon init && cordon mount add fs_read_file:f=~/shared/f')
+  const pasted = command.replaceAll('cordon ', '"$@" ')
+  expect(place.shell(pasted, [])).toMatchObject({ code: 0 })
+  expect(place.cordon(['tool', 'run', 'fs_read_file', '--args', '{"path":"f"}']).stdout).toContain('hello')
+})

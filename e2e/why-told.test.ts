@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { Place } from './harness/place.ts'
@@ -75,4 +75,55 @@ test('SPEC 3.3 where nothing is marked, the mount that is suggested works as pas
   const pasted = command.replaceAll('cordon ', '"$@" ')
   expect(place.shell(pasted, [])).toMatchObject({ code: 0 })
   expect(place.cordon(['tool', 'run', 'fs_read_file', '--args', '{"path":"f"}']).stdout).toContain('hello')
+})
+
+describe('SPEC 1.3 a link out of the workspace that is nobody’s mount', () => {
+  const place = new Place()
+  place.init()
+  const shared = join(place.home, 'shared')
+  place.write(join(shared, 'f'), 'hello')
+  symlinkSync(shared, join(place.root, 'lnk'))
+  symlinkSync('/etc/hostname', join(place.root, 'of-system'))
+  const suggested = (...words: string[]): string =>
+    / {2}to allow it:\n {4}(.*)\n/.exec(place.cordon(['why', ...words]).stdout)?.[1] ?? ''
+
+  test.each([
+    ['read', 'lnk/f', '--read', 'shared/f', 'cat lnk/f'],
+    ['read', 'lnk', '--read', 'shared', 'ls lnk/'],
+    ['create', 'lnk/new', '--write', 'shared', ': > lnk/new'],
+    ['update', 'lnk/f', '--write', 'shared/f', 'echo hello > lnk/f'],
+    ['delete', 'lnk/new', '--write', 'shared', 'rm lnk/new'],
+  ])('why run %s %s names the flag that works', (capability, path, flag, granted, script) => {
+    expect(place.run(['--', 'sh', '-c', script]).code).not.toBe(0)
+    expect(suggested('run', capability, path)).toBe(`cordon run ${flag} ~/${granted} -- COMMAND`)
+    expect(place.run([flag, join(place.home, granted), '--', 'sh', '-c', script]).code).toBe(0)
+  })
+
+  test('to what every command has is allowed, and the link itself may go', () => {
+    expect(place.cordon(['why', 'run', 'read', 'of-system']).code).toBe(0)
+    expect(place.run(['--', 'cat', 'of-system']).code).toBe(0)
+    expect(place.cordon(['why', 'run', 'delete', 'lnk']).code).toBe(0)
+  })
+
+  test('a tool has it by a mount, which works as pasted', () => {
+    expect(place.cordon(['why', 'fs_read_file', 'read', 'lnk/f']).stdout).toBe(
+      'denied: tool fs_read_file, read lnk/f\n' +
+        '  because: path escapes the workspace: lnk/f (lnk is a link out of it)\n' +
+        '  to allow it:\n' +
+        '    cordon mount add fs_read_file:lnk=~/shared\n',
+    )
+    expect(suggested('fs_modify_file', 'update', 'lnk/f')).toBe(
+      'cordon mount add fs_modify_file:lnk=~/shared:rw',
+    )
+    expect(place.cordon(['mount', 'add', `fs_read_file:lnk=${shared}`]).code).toBe(0)
+    const read = ['tool', 'run', 'fs_read_file', '--args', '{"path":"lnk/f"}']
+    expect(place.cordon(read).stdout).toContain('hello')
+    expect(place.cordon(['why', 'fs_read_file', 'read', 'lnk/f']).code).toBe(0)
+  })
+
+  test('none is suggested of what is never granted', () => {
+    symlinkSync(join(place.home, '.local/share/cordon'), join(place.root, 'keys'))
+    expect(suggested('run', 'read', 'keys')).toBe('')
+    expect(suggested('fs_read_file', 'read', 'keys')).toBe('')
+  })
 })

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Config } from '@cordon/config'
 import {
   below,
   CordonError,
@@ -16,10 +17,11 @@ import {
 import { holdsItself, isReplaceable, NOT_REPLACEABLE } from '../compile/boundary.ts'
 import { WRITING } from '../compile/names.ts'
 import type { Subject } from '../compile/subject.ts'
-import type { MountMode } from '../mount/grammar.ts'
+import { isMountable, type MountMode } from '../mount/grammar.ts'
 import type { MountView } from '../mount/list.ts'
-import { isThere, typedPath } from '../outside/place.ts'
+import { isThere, typedPath, whyNeverGranted } from '../outside/place.ts'
 import type { Project } from '../project.ts'
+import { realName } from '../real-name.ts'
 import type { Answer } from './answer.ts'
 
 /** What a mount has to do with a no, and what would change it: no rule does, so it is no edit. */
@@ -56,7 +58,48 @@ export function mountTrouble(
     return { because, ...remount(mount, subject, world) }
   if (canonical !== undefined) return undefined
   const others = mountOfOthers(question.target, subject, world.mounts)
-  return others && { because: forOthers(others), ...sharing(others, subject, world, writes) }
+  if (others) return { because: forOthers(others), ...sharing(others, subject, world, writes) }
+  const link = rule ? undefined : linkOut(question.target, world)
+  return (
+    link && {
+      because: `${because} (${show(link.name)} is a link out of it)`,
+      ...mounting(link, subject, world, writes),
+    }
+  )
+}
+
+interface LinkOut {
+  readonly name: RelPath
+  readonly target: string
+}
+
+/** A link of nobody's mount that the path leaves the workspace by, and that leads to something. */
+function linkOut(target: string, { project: { root } }: MountWorld): LinkOut | undefined {
+  const names = pathOrNothing(target)?.split('/') ?? []
+  for (const i of names.keys()) {
+    const name = names.slice(0, i + 1).join('/') as RelPath
+    const path = join(root.path, name)
+    const led = lookAt(path)?.isSymbolicLink() === true ? realName(path) : undefined
+    if (led !== undefined && below(root.path, led, root.foldCase) === undefined)
+      return existsSync(led) ? { name, target: led } : undefined
+  }
+  return undefined
+}
+
+/** SPEC 3.3: what makes a mount of that link, for this tool alone; where no mount is ever made, why not. */
+function mounting(
+  { name, target }: LinkOut,
+  subject: Pick<Subject, 'kind' | 'name'>,
+  world: MountWorld,
+  writes: boolean,
+): Pick<MountTrouble, 'notes' | 'command' | 'adds'> {
+  const { guard, loaded, root } = world.project
+  if (!canMount(subject, loaded.config)) return { notes: [] }
+  const never = whyNeverGranted(target, { writes, guard })
+  if (never !== undefined) return { notes: [never] }
+  const found = sharing({ name, target }, subject, world, writes)
+  if (found.command === undefined || existsSync(join(root.path, '.cordon'))) return found
+  return { ...found, command: `cordon init && ${found.command}` }
 }
 
 /** SPEC 1.3: why the link of somebody's mount is not removed, moved or replaced; undefined: it is none that the guard holds. */
@@ -167,7 +210,7 @@ export const forOthers = ({ name, tools }: OthersMount): string =>
 
 /** What gives it to this tool as well: to one that writes, writable. */
 export function sharing(
-  { name, target }: OthersMount,
+  { name, target }: Pick<OthersMount, 'name' | 'target'>,
   subject: Pick<Subject, 'kind' | 'name'>,
   world: MountWorld,
   writes: boolean,
@@ -191,6 +234,10 @@ const isWritableFor = (
   if (!holdsItself(loaded.config, subject) || lookAt(target)?.isDirectory() !== false) return true
   return isReplaceable(target, { home: guard.home, root: root.path })
 }
+
+/** As `mount add` takes it: a tool that is a program of its own. */
+export const canMount = ({ kind, name }: Pick<Subject, 'kind' | 'name'>, { conversation }: Config): boolean =>
+  kind === 'tool' && conversation.tools[name]?.source.kind === 'local' && isMountable(name)
 
 function pathOrNothing(text: string): RelPath | undefined {
   try {

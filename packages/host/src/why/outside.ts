@@ -1,6 +1,5 @@
 import { existsSync, realpathSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import type { Config } from '@cordon/config'
 import {
   below,
   type Capability,
@@ -17,7 +16,6 @@ import { WRITING } from '../compile/names.ts'
 import { isSecretRule, WHY_SECRET } from '../compile/own-secrets.ts'
 import { labelOf, type Subject, subjectsOf } from '../compile/subject.ts'
 import { absolutePath, relativeToRoot, typedPath } from '../outside/place.ts'
-import { isMountable } from '../mount/grammar.ts'
 import { SHIPPED_NAMES } from '../profiles/shipped.ts'
 import type { Project } from '../project.ts'
 import type { Chosen } from '../run/choose.ts'
@@ -25,6 +23,7 @@ import { EVERYTHING } from '../outside/rules.ts'
 import { type Answer, guarded } from './answer.ts'
 import { RULED_BY_ITSELF, type RunPlace } from './enforced.ts'
 import { findSubject } from './find-subject.ts'
+import { canMount } from './mounts.ts'
 import { toldNotHeld } from './not-held.ts'
 import type { Question } from './question.ts'
 import type { Why } from './why.ts'
@@ -187,10 +186,6 @@ export function asAsked(
       : {}),
   }
 }
-
-/** As `mount add` takes it: a tool that is a program of its own. */
-const canMount = ({ kind, name }: Pick<Subject, 'kind' | 'name'>, { conversation }: Config): boolean =>
-  kind === 'tool' && conversation.tools[name]?.source.kind === 'local' && isMountable(name)
 
 /** A mount is a workspace's own: where none is marked, that comes first. */
 function markingOf(root: string, { cwd, home }: RunPlace): string {

@@ -1,8 +1,10 @@
+import { basename, dirname, join } from 'node:path'
 import { allowNetFlag, below, type Capability, type NetTarget, shellWord } from '@cordon/policy'
 import { type KernelReport, probeKernel } from '@cordon/sandbox'
 import { WRITING } from '../compile/names.ts'
 import { isSecretRule } from '../compile/own-secrets.ts'
 import { absolutePath, isThere, typedPath, whyNeverGranted, whyOwn } from '../outside/place.ts'
+import { realName } from '../real-name.ts'
 import type { Chosen } from '../run/choose.ts'
 import { type Answer, answer } from './answer.ts'
 import type { RunPlace } from './enforced.ts'
@@ -58,14 +60,15 @@ export function whyRun(
   }
   const { root, guard } = project
   const path = asInside(absolutePath(question.target, place), place.cwd)
-  const inside = below(root.path, path, root.foldCase)
+  const named = below(root.path, path, root.foldCase)
+  const ruled = named === undefined ? undefined : answer(root, policy, { ...question, target: named })
+  // What leaves the workspace by a link is for the kernel where it leads: no tool asks by the name.
+  const led = ruled && !ruled.canonical && !ruled.rule ? leadsTo(path, question.capability) : undefined
+  const inside = led === undefined ? named : below(root.path, led, root.foldCase)
   const found =
-    inside === undefined
-      ? answerOutside(chosen, question, path, { home: place.home, kernel })
-      : {
-          ...toldNotHeld(answer(root, policy, { ...question, target: inside }), policy, root, kernel),
-          question,
-        }
+    ruled && inside !== undefined
+      ? { ...toldNotHeld(ruled, policy, root, kernel), question }
+      : answerOutside(chosen, question, led ?? path, { home: place.home, kernel })
   if (found.allowed) return told(found, undefined)
   // A flag grants what exists: the path, or for what is to be made there the directory above it.
   const granted =
@@ -79,6 +82,13 @@ export function whyRun(
     return told(found, `--${FLAGS[question.capability]} ${typedPath(granted, place.home)}`)
   const isSaid = found.rule?.axis === 'fs' && isSecretRule(found.rule.rule)
   return told(found, undefined, isSaid || !isThere(path) ? [] : [`no flag grants it: ${never}`])
+}
+
+/** SPEC 1.3: of what is removed the entry counts, and not what it leads to. */
+function leadsTo(path: string, capability: Capability): string | undefined {
+  if (capability !== 'delete') return realName(path)
+  const parent = realName(dirname(path))
+  return parent && join(parent, basename(path))
 }
 
 const FLAGS: Record<Capability, 'read' | 'write' | 'execute'> = {

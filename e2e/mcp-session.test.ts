@@ -66,7 +66,7 @@ update = true
   })
   const set = 'cordon config set conversation.tools'
   await gateway.told(
-    `tool get: ${refused}\n  to allow it:\n    ${set}.get.access.net '+{ host = "other.example", scheme = "http", port = 80, path_prefix = "/x", allow = true }'\n`,
+    `tool get: ${refused}\n  to allow it:\n    ${set}.get.access.net '+{ host = "other.example", scheme = "http", path_prefix = "/x", allow = true }'\n`,
   )
   const failed = await gateway.text('ed')
   expect(failed).toMatch(

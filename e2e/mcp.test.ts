@@ -110,7 +110,7 @@ command = ${bin('mcp-server-chart')}
   test('SPEC 5.4: what the proxy refused is said exactly, and what the kernel refused as a guess', async () => {
     const chart = gateway.call('generate_bar_chart', { data: [{ category: 'a', value: 1 }] })
     const grant =
-      'cordon config set --user-workspace providers.mcp.chart.access.net \'+{ host = "\\1", scheme = "https", port = 443, allow = true }\''
+      'cordon config set --user-workspace providers.mcp.chart.access.net \'+{ host = "\\1", scheme = "https", allow = true }\''
     await expect(chart).rejects.toThrow(
       new RegExp(
         `\\ncordon: refused: ([\\w.-]+):443: no rule allows \\1:443\\n  to allow it:\\n    ${grant.replaceAll(/[.+{}]/g, '\\$&')}$`,

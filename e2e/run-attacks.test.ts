@@ -123,7 +123,7 @@ for family, address in ((socket.AF_UNIX, 'sock'), (socket.AF_UNIX, '\\0' + ${JSO
         '\n' +
         String.raw`  because: the rule for "a.example/\u001b[2J" says no` +
         '\n  rule at: .cordon/config.toml:3:8\n  to allow it:\n' +
-        String.raw`    cordon config set 'profiles."\u001b[2Jci".access.net' '+{ host = "a.example", scheme = "https", port = 443, path_prefix = "/%1B%5B2J", allow = true }'` +
+        String.raw`    cordon config set 'profiles."\u001b[2Jci".access.net' '+{ host = "a.example", scheme = "https", path_prefix = "/%1B%5B2J", allow = true }'` +
         '\n',
     )
     const explained = place.cordon(['policy', 'explain', name])

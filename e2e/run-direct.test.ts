@@ -176,8 +176,8 @@ curl -sS -m 100 --cacert $NODE_EXTRA_CA_CERTS https://${NAME}/no | head -n 1
     expect({ stdout, stderr, reached }).toEqual({
       stdout: `cordon: network access denied: ${NAME}:80\n  because: ${reason}\n`,
       stderr:
-        `cordon: refused: ${NAME}:80: ${reason}; to allow it: --allow-net ${PRIVATE}:80\n` +
-        `cordon: the command ended with 0\n  refused: ${NAME}:80: ${reason}\n    to allow it: --allow-net ${PRIVATE}:80\n`,
+        `cordon: refused: ${NAME}:80: ${reason}; to allow it: --allow-net http://${PRIVATE}\n` +
+        `cordon: the command ended with 0\n  refused: ${NAME}:80: ${reason}\n    to allow it: --allow-net http://${PRIVATE}\n`,
       reached: [],
     })
     const both = run(['--allow-net', NAME, '--allow-net', `${PRIVATE}:80`], script, { answers: [PRIVATE] })

@@ -189,12 +189,12 @@ for text in sys.argv[1:]:
     )
     expect(stderr).toBe(
       `cordon: refused: ${where}: it is for evil.example:80, another host than ${where}, where this tunnel leads\n` +
-        "cordon: refused: http://x$(id).example/: no rule allows x$(id).example:80; to allow it: --allow-net 'x$(id).example'\n" +
+        "cordon: refused: http://x$(id).example/: no rule allows x$(id).example:80; to allow it: --allow-net 'http://x$(id).example'\n" +
         'cordon: the command ended with 0\n' +
         `  refused: ${where}: it is for evil.example:80, another host than ${where}, where this tunnel leads\n` +
         '  refused: a request: this is a proxy: the target must be a whole http URL\n' +
         '  refused: http://x$(id).example/: no rule allows x$(id).example:80\n' +
-        "    to allow it: --allow-net 'x$(id).example'\n",
+        "    to allow it: --allow-net 'http://x$(id).example'\n",
     )
   })
 

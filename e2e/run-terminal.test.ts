@@ -87,15 +87,15 @@ describe.each(PEOPLE)('at a terminal as $name', (person) => {
     const { screen, raw, code, missed } = place.terminal(
       ['--', 'sh', '-c', script],
       [
-        ['to allow it: --allow-net evil.example', ''],
+        ['to allow it: --allow-net http://evil.example', ''],
         ['waits', '\u0003'],
       ],
     )
     const reason = 'http://evil.example/: no rule allows evil.example:80'
     expect({ screen: screen.replaceAll('\r', ''), code, missed }).toEqual({
       screen:
-        `cordon: refused: ${reason}; to allow it: --allow-net evil.example\nwaits\n^C\n` +
-        `cordon: the command was ended by SIGINT\n  refused: ${reason} (3 times)\n    to allow it: --allow-net evil.example\n`,
+        `cordon: refused: ${reason}; to allow it: --allow-net http://evil.example\nwaits\n^C\n` +
+        `cordon: the command was ended by SIGINT\n  refused: ${reason} (3 times)\n    to allow it: --allow-net http://evil.example\n`,
       code: -2,
       missed: [],
     })
@@ -110,7 +110,7 @@ describe.each(PEOPLE)('at a terminal as $name', (person) => {
     expect({ screen, code }).toEqual({
       screen:
         'up still up\ncordon: the command ended with 0\n' +
-        '  refused: http://evil.example/: no rule allows evil.example:80\n    to allow it: --allow-net evil.example\n',
+        '  refused: http://evil.example/: no rule allows evil.example:80\n    to allow it: --allow-net http://evil.example\n',
       code: 0,
     })
   })

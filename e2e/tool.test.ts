@@ -530,7 +530,7 @@ interface ToldHint {
 test('SPEC 4.7 --json has what the proxy refused, and for the person the command that allows it', () => {
   const setting = workspace(FETCH)
   const failed = runJson(setting, 'fetch', { url: 'https://other.example/' })
-  const fix = `cordon config set conversation.tools.fetch.access.net '+{ host = "other.example", scheme = "https", port = 443, allow = true }'`
+  const fix = `cordon config set conversation.tools.fetch.access.net '+{ host = "other.example", scheme = "https", allow = true }'`
   expect(failed.code).toBe(1)
   expect(failed.printed).toMatchObject({
     type: 'error',
@@ -552,7 +552,7 @@ test('SPEC 4.7 what was refused while a call succeeded is told as well', () => {
   const setting = workspace(FETCH)
   const url = 'http://other.example/x'
   const page = `cordon: network access denied: ${url}\n  because: no rule allows other.example:80\n`
-  const fix = `cordon config set conversation.tools.fetch.access.net '+{ host = "other.example", scheme = "http", port = 80, path_prefix = "/x", allow = true }'`
+  const fix = `cordon config set conversation.tools.fetch.access.net '+{ host = "other.example", scheme = "http", path_prefix = "/x", allow = true }'`
   const refused = `refused: ${url}: no rule allows other.example:80`
   // Who reads the page may be a model, and may not run as the tool that is configured here: it has no command.
   expect(run(setting, 'fetch', { url })).toEqual({

@@ -292,9 +292,11 @@ describe('SPEC 4.7 the flag that grants the least', () => {
     expect(fix('curl', '-sS', 'https://a.example/admin/users')).toBe(
       '--allow-net https://a.example/admin/users',
     )
-    expect(fix('curl', '-sS', 'https://a.example/')).toBe('--allow-net a.example')
+    expect(fix('curl', '-sS', 'https://a.example/')).toBe('--allow-net https://a.example')
     // Which of the two it was, nobody knows.
-    expect(fix('curl', '-sS', 'https://a.example/x', 'https://a.example/y')).toBe('--allow-net a.example')
+    expect(fix('curl', '-sS', 'https://a.example/x', 'https://a.example/y')).toBe(
+      '--allow-net https://a.example',
+    )
   })
 
   test('of a file that may only be made: writing', () => {

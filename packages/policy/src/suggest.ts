@@ -103,17 +103,22 @@ export interface NetWish {
   readonly segments?: readonly string[]
 }
 
-/** That path, scheme and port, and nothing else there: as specific as any rule that said no, and later (SPEC 1.1). */
+/**
+ * That path, scheme and port, and nothing else there: as specific as any rule that said no, and later (SPEC 1.1). The port that a
+ * scheme has anyway is named only where such a rule names one (decision 0515).
+ */
 export function netRuleAllowing(
   { host, port, scheme, segments = [] }: NetWish,
   rule: Pick<NetRule, 'scheme' | 'port' | 'pathPrefix'> = {},
 ): RuleData {
   const prefix = segments.length > 0 && hasPaths(scheme) ? pathOf(segments) : rule.pathPrefix
   const known = { scheme: scheme ?? rule.scheme, port: port ?? rule.port }
+  const isUsual = known.scheme !== undefined && known.port === DEFAULT_PORTS[known.scheme]
+  const needsPort = known.port !== undefined && (!isUsual || rule.port !== undefined)
   return {
     host,
     ...(known.scheme === undefined ? {} : { scheme: known.scheme }),
-    ...(known.port === undefined ? {} : { port: known.port }),
+    ...(needsPort ? { port: known.port } : {}),
     ...(prefix === undefined ? {} : { path_prefix: prefix }),
     allow: true,
   }
@@ -125,13 +130,20 @@ const hasPaths = (scheme: string | undefined): boolean =>
 
 const pathOf = (segments: readonly string[]): string => `/${segments.map(encodeSegment).join('/')}`
 
-/** The same as a flag of `cordon run`. Without a scheme it is the web's, whose port needs no mention. */
-export function allowNetFlag({ scheme, host, port, segments = [], path }: FlagWish): string {
-  const isUsual = port === undefined || port === DEFAULT_PORTS[scheme ?? 'https']
+/**
+ * The same as a flag of `cordon run`. Of a connection whose port is all that is known, the port tells the scheme: a host alone
+ * would be both ports of the web (decision 0515).
+ */
+export function allowNetFlag(wish: FlagWish): string {
+  const { host, port, segments = [], path, scheme = schemeAt(port) } = wish
+  const isUsual = port === undefined || (scheme !== undefined && port === DEFAULT_PORTS[scheme])
   const place = `${scheme === undefined ? '' : `${scheme}://`}${host}${isUsual ? '' : `:${port}`}`
   const part = path ?? (segments.length > 0 ? pathOf(segments) : '')
   return `--allow-net ${shellWord(`${place}${hasPaths(scheme) ? part : ''}`)}`
 }
+
+const schemeAt = (port: number | undefined): string | undefined =>
+  port === 443 ? 'https' : port === 80 ? 'http' : undefined
 
 interface FlagWish extends Omit<NetWish, 'port'> {
   readonly port?: number | undefined

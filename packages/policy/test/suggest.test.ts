@@ -107,10 +107,11 @@ test('SPEC 1.5 a denied path suggests that path, scheme and port, and the rule a
   expect(netRuleAllowing(target)).toEqual({
     host: 'api.example.com',
     scheme: 'https',
-    port: 443,
     path_prefix: '/admin/users',
     allow: true,
   })
+  // A rule that named the port is answered by one that does, too (decision 0515).
+  expect(netRuleAllowing(target, { port: 443 })).toMatchObject({ scheme: 'https', port: 443 })
   const index = new NetIndex([parsed(netRuleAllowing(target))])
   const kind = (url: string): string => index.evaluate(parseNetTarget(url)).kind
   expect(kind('https://api.example.com/admin/users/1')).toBe('allowed')

@@ -3,7 +3,7 @@ import {
   choosePolicy,
   listMounts,
   isOfProfile,
-  parseQuestion,
+  parseTyped,
   type Question,
   why,
   type Why,
@@ -71,7 +71,7 @@ Examples:
   cordon why fetch env GITHUB_TOKEN`,
     )
     .action(async (tool: string, capability: string, target: string, options: CommonOptions) => {
-      const question = parseQuestion(capability, target)
+      const question = parseTyped(capability, target)
       const found =
         tool === 'run' ? await askRun(world, question, options) : await ask(world, tool, question, options)
       if (options.json) writeJson(world, whyJson(found))

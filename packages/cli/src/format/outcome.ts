@@ -134,11 +134,7 @@ const fixFor = (decision: ProxyDecision): string => {
 }
 
 /** Only what no rule speaks of is granted by a flag alone. */
-function flagFor({ wish, url }: ProxyDecision): string | undefined {
-  if (!wish) return undefined
-  const isUsual = wish.port === 80 && url?.startsWith('http:')
-  return allowNetFlag({ ...wish, port: isUsual ? undefined : wish.port })
-}
+const flagFor = ({ wish }: ProxyDecision): string | undefined => wish && allowNetFlag(wish)
 
 /** Exactly what was refused: the same keys wherever it is told. */
 export const refusedJson = ({ host, port, url, reason }: ProxyDecision): Record<string, unknown> => ({

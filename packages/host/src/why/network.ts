@@ -13,14 +13,11 @@ import type { Answer } from './answer.ts'
 /** `scheme://host…`, or `host:port` as `--allow-net` takes it: a connection of which nothing else is known. */
 export function askedPlace(text: string): NetTarget {
   const bare = /^(?:\[[^\]]*\]|[^:/?#@[\]]+):(?<port>\d{1,5})$/.exec(text)?.groups?.['port']
-  const target = parseNetTarget(bare === undefined ? text : `${BY_PORT[bare] ?? 'tcp'}://${text}`)
-  // SPEC 1.5 has no default port for it, so programs are told apart by the one that git uses.
-  return target.scheme === 'git' && target.port === undefined ? { ...target, port: GIT_PORT } : target
+  return parseNetTarget(bare === undefined ? text : `${BY_PORT[bare] ?? 'tcp'}://${text}`)
 }
 
 /** As the proxy takes what it cannot look into. */
 const BY_PORT: Readonly<Record<string, string>> = { 22: 'ssh', 80: 'http', 443: 'https' }
-const GIT_PORT = 9418
 
 /** In the form that rules are matched on. */
 export function urlOf({ scheme, host, port, segments }: NetTarget): string {

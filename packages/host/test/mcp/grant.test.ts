@@ -56,10 +56,7 @@ test('SPEC 5.4: what would allow it, where the access is declared, and no place 
     ),
   ).toEqual([
     '  to allow it:',
-    set(
-      'conversation.tools.fetch.access.net',
-      '+{ host = "api.example", scheme = "https", port = 443, allow = true }',
-    ),
+    set('conversation.tools.fetch.access.net', '+{ host = "api.example", scheme = "https", allow = true }'),
   ])
   // A tool that nobody configured has no place where access could be declared, before it has an entry.
   const unknown = {

@@ -31,7 +31,7 @@ import { parseQuestion } from '../../src/why/question.ts'
 import { why, type Why } from '../../src/why/why.ts'
 import type { Workers } from '../../src/worker/workers.ts'
 import { configOf, type GrantsCase } from './cases.ts'
-import type { GrantsPlace } from './place.ts'
+import { APPROVED, type GrantsPlace } from './place.ts'
 
 const INSTALLATION = {
   node: process.execPath,
@@ -296,10 +296,10 @@ async function repair(
   return true
 }
 
-/** SPEC 3.3: what `mount add` writes for one tool, in the file; the person approved every mount of the tree. */
+/** SPEC 3.3: what `mount add` writes for one tool, in the file. It also approves; a file alone does only for what was approved before. */
 function mountEdit({ command = '' }: Why): Edit | undefined {
   const [, tool, path, mode] = /^cordon mount add (\w+):(\S+?)=.*?(:rw)?$/.exec(command) ?? []
-  if (tool === undefined || path === undefined) return undefined
+  if (tool === undefined || path === undefined || !Object.hasOwn(APPROVED, path)) return undefined
   const rule = { path, external: true, read: true, ...(mode === undefined ? {} : { write: true }) }
   return { key: `conversation.tools.${tool}.access.fs`, value: `+${formatRule(rule)}`, layer: 'workspace' }
 }

@@ -81,7 +81,7 @@ function whatIs(path: string): string | undefined {
 }
 
 /** What the person approved (SPEC 3.2): each of these names, and where it leads. */
-const APPROVED = { fork: 'ext/m', note: 'ext/one/note', 'in/deep': 'ext/m/n', 'fork/n': 'ext/m/n' }
+export const APPROVED = { fork: 'ext/m', note: 'ext/one/note', 'in/deep': 'ext/m/n', 'fork/n': 'ext/m/n' }
 
 /** A workspace, a place outside it and a home, made anew for every case. */
 export class GrantsPlace {

@@ -24,7 +24,7 @@ export interface BlindSpot {
 const MOST = 1000
 
 /** Cordon's own mark: no command has a reason to make one. */
-export const PINNED = '.cordon'
+const PINNED = '.cordon'
 
 /** So many entries of a guarded directory are looked at for links. */
 const MOST_ENTRIES = 2000

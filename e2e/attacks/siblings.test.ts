@@ -123,7 +123,7 @@ describe('SPEC 4.10 below a writable place outside', () => {
     const command = ['--', 'git', 'worktree', 'add', '../a-wt']
     const refused = place.run(command, { cwd: at('a') })
     expect(refused.stderr).toContain(
-      '  hint: ~/t is not granted to be written, and ~/t/a-wt is not there yet\n    to allow it: mkdir ~/t/a-wt first, and --write ~/t/a-wt\n',
+      '  hint: ~/t is not granted to be written, and ~/t/a-wt is not there yet\n    to allow it, first: mkdir ~/t/a-wt\n    to allow it: --write ~/t/a-wt\n',
     )
     place.mkdir(at('a-wt'))
     expect(place.run(['--write', '../a-wt', ...command], { cwd: at('a') }).code).toBe(0)

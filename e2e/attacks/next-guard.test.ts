@@ -310,6 +310,14 @@ test('SPEC 4.9 a place of a shipped profile that a command made a link to secret
   expect(ended.stderr).toContain('secrets live there')
 })
 
+test('SPEC 4.8 where a place of a profile leads to is told when it is new', () => {
+  const place = new Repository(SOMEBODY)
+  place.shell(`cd ${place.home}; mkdir -p taxes .claude; ln -s ../taxes .claude/chrome`, [])
+  const told = (): string => place.run(['--profile', 'claude', '--', 'true']).stderr
+  expect(told()).toContain(`leads to ${join(place.home, 'taxes')}, and that is granted`)
+  expect(told()).not.toContain('leads to')
+})
+
 describe('decision 0520: the links that a rule was written through', () => {
   const RULES = `
 [[conversation.tools.NAME.access.fs]]

@@ -1,9 +1,11 @@
+import { resolve } from 'node:path'
 import { formatOrigin, type LoadedConfig, type SandboxConfig } from '@cordon/config'
-import type { AccessPolicy } from '@cordon/policy'
+import type { AccessPolicy, CanonicalPath } from '@cordon/policy'
 import type { OutsideRule } from '@cordon/sandbox'
+import { isNews, type Surroundings } from '@cordon/workspace'
 import { labelOf, PLAIN, type Subject, subjectsOf } from '../compile/subject.ts'
 import { unionOf, unionOfFs } from '../compile/union.ts'
-import { ledElsewhere } from '../outside/place.ts'
+import { ledElsewhere, relativeToRoot } from '../outside/place.ts'
 import { placeOrigin, profilePlaces, type ReplacedFile } from '../outside/profile.ts'
 import { guardOf } from '../compile/guard.ts'
 import { guardOutside } from '../outside/rules.ts'
@@ -96,8 +98,23 @@ export async function choosePolicy(
       ...alarmsOf(loaded),
       // What is granted is not what was typed, and a command before may have made the link.
       ...typed.outside.flatMap((rule) => ledElsewhere(rule) ?? []),
+      ...(purpose === 'run'
+        ? ofProfiles.flatMap(({ rules }) =>
+            rules.flatMap((rule) => newlyLed(rule, options.surroundings) ?? []),
+          )
+        : []),
     ],
   }
+}
+
+/** The same of a profile, once for each link: people keep such directories elsewhere, and a command may have made it meanwhile. */
+function newlyLed(rule: OutsideRule, surroundings: Surroundings): string | undefined {
+  const { path, written, grants } = rule
+  if (written === undefined || grants.size === 0 || relativeToRoot(resolve('/', written)) === path)
+    return undefined
+  return isNews('led', `/${written} leads to /${path}` as CanonicalPath, surroundings)
+    ? ledElsewhere(rule)
+    : undefined
 }
 
 const shippedOrigins = ({ config, origin }: LoadedConfig, wanted: readonly Subject[]): ReadonlySet<string> =>

@@ -21,7 +21,7 @@ export interface BlindSpot {
 }
 
 /** Past so many paths nothing more is looked at: what is around the rest is guarded as a whole, or told as a blind spot. */
-const MOST = 1000
+const MOST = 4000
 
 /** Cordon's own mark: no command has a reason to make one. */
 const PINNED = '.cordon'

@@ -299,7 +299,7 @@ outside = [
     const claude = home.cordon(['profile', 'show', 'claude', '--json'], { cwd: home.app })
     const data = (ended: Ended): object => ({ ...(JSON.parse(ended.stdout) as object), name: '', from: '' })
     expect(data(mine)).toEqual(data(claude))
-    expect(existsSync(join(home.home, '.claude'))).toBe(true) // made by --show, as by every run: its program needs it
+    expect(existsSync(join(home.home, '.claude'))).toBe(false) // who only asks makes nothing
   })
 })
 

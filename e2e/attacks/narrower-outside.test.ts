@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { existsSync, lstatSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
+import { existsSync, lchownSync, lstatSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { PEOPLE, type Person, Place } from '../harness/place.ts'
@@ -62,6 +62,8 @@ describe.each(PEOPLE)('decision 0450 a place in a wider one that is granted, as 
     const place = new Narrowing(person, '{ path = "~/tool/run.conf", read = true }')
     const kept = place.write(join(place.home, 'dotfiles/run.conf'), 'was')
     symlinkSync(kept, join(place.tool, 'run.conf'))
+    lchownSync(join(place.tool, 'run.conf'), person.uid ?? process.getuid!(), person.gid ?? process.getgid!())
+    place.terminal(['--profile', 'p', '--', 'true'], [['[y/N]', 'y\r']]) // decision 0540
     const ended = place.sh(
       'rm -f run.conf; echo evil > run.conf; touch new; mv new run.conf; mv -T . ../x; cat run.conf',
     )
@@ -95,5 +97,63 @@ describe.each(PEOPLE)('decision 0450 a place in a wider one that is granted, as 
     )
     expect(screen).not.toContain('canary')
     expect(readFileSync(join(place.tool, '.env'), 'utf8')).toBe('canary')
+  })
+
+  describe('that a command makes a link', () => {
+    /** To what no rule says a word about, while the command that made it is there. */
+    async function linked(
+      place: Narrowing,
+    ): Promise<{ readonly other: string; readonly end: () => Promise<void> }> {
+      place.write(join(place.home, 'papers/run.conf'), 'canary')
+      const other = place.mkdir(join(place.dir, 'other'))
+      place.mkdir(join(other, '.cordon'))
+      const script = 'cd ~/tool; ln -s ../papers/run.conf run.conf; touch ready; sleep 60'
+      const child = place.start(['--profile', 'p', '--', 'sh', '-c', script])
+      await until(() => existsSync(join(place.tool, 'ready')))
+      const end = async (): Promise<void> => {
+        child.kill('SIGKILL')
+        await once(child, 'close')
+      }
+      return { other, end }
+    }
+
+    const refused = (place: Narrowing, origin: string): string =>
+      `cordon: ${origin}: ${place.tool}/run.conf is a link that was made while another command runs, which may not make it\n` +
+      '  fix: end that command; what it made there is then moved aside\n'
+
+    test('is followed by no Cordon in another workspace', async () => {
+      const place = new Narrowing(person, '{ path = "~/tool/run.conf", read = true }')
+      const { other, end } = await linked(place)
+      const read = ['--', 'cat', join(place.tool, 'run.conf')]
+      const origin = '~/.config/cordon/config.toml:2:60 ~/tool/run.conf'
+      for (const [args, from] of [
+        [['--profile', 'p', ...read], origin],
+        [['--read', '~/tool/run.conf', ...read], '--read ~/tool/run.conf'],
+      ] as const)
+        expect(place.run(args, { cwd: other })).toMatchObject({
+          code: 125,
+          stdout: '',
+          stderr: refused(place, from),
+        })
+      await end()
+    })
+
+    test('does not stay, whichever workspace the next command is in', async () => {
+      const place = new Narrowing(person, '{ path = "~/tool/run.conf", read = true }')
+      const { other, end } = await linked(place)
+      await end()
+      const next = place.run(['--profile', 'p', '--', 'cat', join(place.tool, 'run.conf')], { cwd: other })
+      expect(next.stdout).toBe('')
+      expect(next.stderr).toContain(`it is now ${place.tool}/run.conf.denied-by-cordon-1`)
+      expect(existsSync(join(place.tool, 'run.conf'))).toBe(false)
+    })
+  })
+
+  test('and that is copied in is not written back to where a command made its name lead', () => {
+    const place = new Narrowing(person, `{ path = "~/tool/run.conf", ${RW}, replace = true }`)
+    const kept = place.write(join(place.home, 'papers/run.conf'), 'canary')
+    place.sh('rm -f run.conf; ln -s ../papers/run.conf run.conf')
+    place.sh('echo evil > run.conf')
+    expect(readFileSync(kept, 'utf8')).toBe('canary')
   })
 })

@@ -310,12 +310,48 @@ test('SPEC 4.9 a place of a shipped profile that a command made a link to secret
   expect(ended.stderr).toContain('secrets live there')
 })
 
-test('SPEC 4.8 where a place of a profile leads to is told when it is new', () => {
-  const place = new Repository(SOMEBODY)
-  place.shell(`cd ${place.home}; mkdir -p taxes .claude; ln -s ../taxes .claude/chrome`, [])
-  const told = (): string => place.run(['--profile', 'claude', '--', 'true']).stderr
-  expect(told()).toContain(`leads to ${join(place.home, 'taxes')}, and that is granted`)
-  expect(told()).not.toContain('leads to')
+describe('decision 0540: a place of a profile that a command made a link', () => {
+  const READ = ['--profile', 'other', '--', 'sh', '-c', 'cat ~/taxes/2026; true']
+  const PROFILES = `
+[profiles.tool]
+outside = [{ path = "~/tool", read = true, write = true }]
+[profiles.other]
+outside = [{ path = "~/tool/data", read = true }]
+`
+
+  function linked(): Repository {
+    const place = new Repository(SOMEBODY)
+    place.write(join(place.home, '.config/cordon/config.toml'), PROFILES)
+    place.write(join(place.home, 'taxes/2026'), 'canary\n')
+    place.mkdir(join(place.home, 'tool'))
+    expect(place.run(['--profile', 'tool', '--', 'sh', '-c', 'ln -s ../taxes ~/tool/data']).code).toBe(0)
+    return place
+  }
+
+  test('is not followed where nobody can be asked, and a question about it says so', () => {
+    const place = linked()
+    const led = `leads to ${join(place.home, 'taxes')} by a link; `
+    const ended = place.run(READ)
+    expect([ended.code, ended.stdout]).toEqual([125, ''])
+    expect(ended.stderr).toContain(
+      `~/tool/data ${led}nobody has said yes to that\n  fix: start it once at a terminal and say yes, or name in the profile what you mean\n`,
+    )
+    const shown = place.run(['--show', '--profile', 'other'])
+    expect(shown.stderr).toContain(`${led}before it is granted, a person is asked`)
+  })
+
+  test('is followed after a yes, then and later; after a no nothing is started', () => {
+    const place = linked()
+    const question = 'Grant what it leads to, now and later? [y/N]'
+    const no = place.terminal(READ, [[question, 'n\r']])
+    expect(no.screen).toContain('so nothing was started')
+    expect(no.screen).not.toContain('canary')
+    expect(place.terminal(READ, [[question, 'y\r']]).screen).toContain('canary')
+    expect(place.run(READ)).toMatchObject({ code: 0, stdout: 'canary\n' })
+    // Another target is another question.
+    place.shell(`cd ${place.home}; mkdir other; ln -sfn ../other tool/data`, [])
+    expect(place.run(READ).code).toBe(125)
+  })
 })
 
 describe('decision 0520: the links that a rule was written through', () => {

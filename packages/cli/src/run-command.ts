@@ -91,7 +91,7 @@ export async function showRun(
   options: RunOptions,
 ): Promise<void> {
   const report = options.jsonFd === undefined ? undefined : world.openDescriptor(options.jsonFd)
-  const { request, chosen } = await prepare(world, command, options)
+  const { request, chosen } = await prepare(world, command, options, 'ask')
   const view = explainRun(request, chosen.label)
   const shown = formatViews([view], world.out, { all: '--show --json-fd 3 3>&1' })
   world.out.write(`workspace: ${show(request.root.path)}\n${shown}`)

@@ -150,16 +150,40 @@ const withoutRecord = (dir: string, error: unknown): Loss => ({
 })
 
 /**
- * Finishes the job of every run in this workspace that was killed, and says what it found, for people. Whether a run in
- * another pid namespace still goes on cannot be told; its denied paths are moved aside as well. Two commands that do this
- * at once do no harm: what one has moved, the other does not find.
+ * Finishes the job of every run that was killed, and says what it found, for people. Whether a run in another pid
+ * namespace still goes on cannot be told; its denied paths are moved aside as well. Two commands that do this at once do
+ * no harm: what one has moved, the other does not find.
  */
 export function finishKilledRuns(dir: string): readonly string[] {
-  return namesIn(dir).flatMap((name) => {
-    const owner = RECORD.exec(name)?.[1]
-    return owner === undefined || isRunning(owner) ? [] : finish(join(dir, name))
-  })
+  return recordsIn(dir).flatMap(({ file, goesOn }) => (goesOn() ? [] : finish(file)))
 }
+
+/**
+ * Whether a link is the work of a command that still runs, and is denied it. No path that is watched had a link on it when
+ * the command started. Its record goes only after the link was moved aside. So a link that was seen before this was asked,
+ * and is still there afterwards, is of no such command if the answer is no.
+ */
+export const isMadeMeanwhile = (dir: string, link: string): boolean =>
+  recordsIn(dir).some(
+    ({ file, goesOn }) =>
+      goesOn() &&
+      readRecord(file).some(
+        ({ base, path }) => isBelow(base, link) && (path === link || isBelow(link, path)),
+      ),
+  )
+
+const isBelow = (dir: string, path: string): boolean => path.startsWith(`${dir}/`)
+
+interface RecordFile {
+  readonly file: string
+  readonly goesOn: () => boolean
+}
+
+const recordsIn = (dir: string): readonly RecordFile[] =>
+  namesIn(dir).flatMap((name) => {
+    const owner = RECORD.exec(name)?.[1]
+    return owner === undefined ? [] : [{ file: join(dir, name), goesOn: () => isRunning(owner) }]
+  })
 
 const RECORD = /^(.+)-\d+\.json$/
 
@@ -205,6 +229,6 @@ const isWatched = (value: unknown): value is WatchedPath =>
   typeof value.base === 'string' &&
   'path' in value &&
   typeof value.path === 'string' &&
-  value.path.startsWith(`${value.base}/`) &&
+  isBelow(value.base, value.path) &&
   'guard' in value &&
   value.guard === 'moved-aside'

@@ -11,8 +11,10 @@ import {
   show,
 } from '@cordon/policy'
 import { isInSystem, type OutsideRule, whyNotOutside } from '@cordon/sandbox'
+import { trailOf } from '@cordon/workspace'
 import { WRITING } from '../compile/names.ts'
 import { WHY_SECRET } from '../compile/own-secrets.ts'
+import { isMadeMeanwhile } from '../confine/unfinished.ts'
 import type { GuardSurvey } from '../guard/survey.ts'
 
 /** A place that somebody asked for, in a flag or a profile (SPEC 4.8). */
@@ -29,6 +31,8 @@ export interface OutsideWorld {
   readonly cwd: string
   readonly home: string
   readonly guard: GuardSurvey
+  /** Where runs that have not ended are written down. */
+  readonly unfinished: string
 }
 
 export class PlaceError extends CordonError {
@@ -56,7 +60,7 @@ export function typedPath(path: string, home: string): string {
 export function outsideRule(asked: AskedPlace, world: OutsideWorld): OutsideRule | undefined {
   const { grants, origin } = asked
   const named = absolutePath(asked.text, world)
-  const path = realpathSync.native(named)
+  const path = realPlace(named, origin, world)
   const writes = [...grants].some((each) => WRITING.has(each))
   const refuse = (why: string): never => {
     throw new PlaceError(origin, why)
@@ -78,6 +82,29 @@ export function outsideRule(asked: AskedPlace, world: OutsideWorld): OutsideRule
     external: false,
     origin,
   }
+}
+
+/**
+ * Where a name leads. Issue 11: a link on the way that a command makes which may not is followed by nobody, also while that
+ * command still runs. What such a command leaves is moved aside before its record goes, so the second look would miss it.
+ */
+export function realPlace(
+  named: string,
+  origin: string,
+  { unfinished }: Pick<OutsideWorld, 'unfinished'>,
+): string {
+  const path = realpathSync.native(named)
+  if (path === named) return path
+  const made = trailOf('/', named).find(
+    (step) => step.is === 'link' && isMadeMeanwhile(unfinished, step.path),
+  )
+  if (made)
+    throw new PlaceError(
+      origin,
+      `${show(made.path)} is a link that was made while another command runs, which may not make it\n  fix: end that command; what it made there is then moved aside`,
+    )
+  if (realpathSync.native(named) !== path) throw new PlaceError(origin, 'it leads elsewhere by now')
+  return path
 }
 
 /** Of a path as it really is. */

@@ -1,10 +1,19 @@
-import { lstatSync, mkdirSync, realpathSync } from 'node:fs'
+import { lstatSync, mkdirSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import type { OutsideConfig } from '@cordon/config'
 import { type Capability, FsIndex, type RelPath } from '@cordon/policy'
-import { type OutsideRule } from '@cordon/sandbox'
+import { nameOf, type OutsideRule } from '@cordon/sandbox'
 import { trailOf } from '@cordon/workspace'
-import { absolutePath, isThere, outsideRule, type OutsideWorld, PlaceError, relativeToRoot } from './place.ts'
+import type { LedPlace } from './led.ts'
+import {
+  absolutePath,
+  isThere,
+  outsideRule,
+  type OutsideWorld,
+  PlaceError,
+  realPlace,
+  relativeToRoot,
+} from './place.ts'
 
 /** SPEC 4.8, `replace = true`: a file that its program replaces by a rename. It is copied in, and written back. */
 export interface ReplacedFile {
@@ -16,6 +25,8 @@ export interface ReplacedFile {
 export interface ProfilePlaces {
   readonly rules: readonly OutsideRule[]
   readonly replaced: readonly ReplacedFile[]
+  /** Those of both that a link leads to. */
+  readonly led: readonly LedPlace[]
 }
 
 /** How the rule for a place of a profile says where it is from. */
@@ -32,7 +43,7 @@ export function profilePlaces(
   world: OutsideWorld,
   purpose: 'run' | 'ask',
 ): ProfilePlaces {
-  const replaced = places.filter(({ replace }) => replace).map((place) => replacedFile(place, world))
+  const copied = places.filter(({ replace }) => replace).map((place) => replacedFile(place, world))
   const named = places.filter(({ replace }) => !replace).map((place) => lookFor(place, world, purpose))
   const granted = named.flatMap(({ rule }) => rule ?? [])
   const index = new FsIndex(granted)
@@ -48,7 +59,12 @@ export function profilePlaces(
       }))
       .filter((rule) => withholds(rule, index.governing(rule.path)?.grants)),
   )
-  return { rules: [...granted, ...narrowing], replaced }
+  const led = [...copied, ...named.flatMap(({ led: place }) => place ?? [])]
+  return {
+    rules: [...granted, ...narrowing],
+    replaced: copied.map(({ path, origin }) => ({ path, origin })),
+    led: led.filter(({ named: name, path }) => name !== path),
+  }
 }
 
 interface NamedPlace {
@@ -59,6 +75,7 @@ interface NamedPlace {
   /** The other paths that the name stands for: links on the way, and the place itself where nothing is granted. */
   readonly ways: readonly string[]
   readonly written: RelPath
+  readonly led: LedPlace | undefined
 }
 
 function lookFor(place: OutsideConfig, world: OutsideWorld, purpose: 'run' | 'ask'): NamedPlace {
@@ -67,17 +84,20 @@ function lookFor(place: OutsideConfig, world: OutsideWorld, purpose: 'run' | 'as
   const origin = placeOrigin(place)
   const written = relativeToRoot(path)
   if (text.endsWith('/') && grants.size > 0 && !isThere(path)) {
-    if (purpose === 'ask') return { grants, origin, rule: asIfMade(path, grants, origin), ways: [], written }
+    if (purpose === 'ask')
+      return { grants, origin, rule: asIfMade(path, grants, origin), ways: [], written, led: undefined }
     mkdirSync(path, { recursive: true, mode: 0o700 })
   }
   const steps = trailOf('/', path)
   const isGranted = grants.size > 0 && steps.at(-1)?.is !== 'missing'
+  const rule = isGranted ? outsideRule({ text, grants, origin }, world) : undefined
   return {
     grants,
     origin,
-    rule: isGranted ? outsideRule({ text, grants, origin }, world) : undefined,
+    rule,
     ways: (isGranted ? steps.slice(0, -1) : steps).map((step) => step.path),
     written,
+    led: rule && { origin, named: path, path: nameOf(rule) },
   }
 }
 
@@ -93,17 +113,17 @@ const asIfMade = (path: string, grants: ReadonlySet<Capability>, origin: string)
 const withholds = ({ grants }: OutsideRule, around: ReadonlySet<Capability> | undefined): boolean =>
   around !== undefined && [...around].some((each) => !grants.has(each))
 
-function replacedFile({ path: text, origin, grants }: OutsideConfig, world: OutsideWorld): ReplacedFile {
+function replacedFile({ path: text, origin, grants }: OutsideConfig, world: OutsideWorld): LedPlace {
   const named = absolutePath(text, world)
-  const dir = realpathSync.native(dirname(named))
+  const place = `${origin} ${text}`
+  const dir = realPlace(dirname(named), place, world)
   // A dotfile that is a link into a repository of dotfiles: that one is replaced, and the link stays.
   const path = lstatSync(named, { throwIfNoEntry: false })?.isSymbolicLink()
-    ? realpathSync.native(named)
+    ? realPlace(named, place, world)
     : join(dir, basename(named))
   if (isThere(path)) {
-    if (!lstatSync(path).isFile())
-      throw new PlaceError(`${origin} ${text}`, 'only a file can be written back')
-    outsideRule({ text: path, grants, origin: `${origin} ${text}` }, world) // it throws for what is never granted
+    if (!lstatSync(path).isFile()) throw new PlaceError(place, 'only a file can be written back')
+    outsideRule({ text: path, grants, origin: place }, world) // it throws for what is never granted
   }
-  return { path, origin }
+  return { path, named, origin: place }
 }

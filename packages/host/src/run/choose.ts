@@ -1,11 +1,10 @@
-import { resolve } from 'node:path'
 import { formatOrigin, type LoadedConfig, type SandboxConfig } from '@cordon/config'
-import type { AccessPolicy, CanonicalPath } from '@cordon/policy'
+import type { AccessPolicy } from '@cordon/policy'
 import type { OutsideRule } from '@cordon/sandbox'
-import { isNews, type Surroundings } from '@cordon/workspace'
 import { labelOf, PLAIN, type Subject, subjectsOf } from '../compile/subject.ts'
 import { unionOf, unionOfFs } from '../compile/union.ts'
-import { ledElsewhere, relativeToRoot } from '../outside/place.ts'
+import { confirmLed, describeLed, type LedPlace, unconfirmed } from '../outside/led.ts'
+import { ledElsewhere } from '../outside/place.ts'
 import { placeOrigin, profilePlaces, type ReplacedFile } from '../outside/profile.ts'
 import { guardOf } from '../compile/guard.ts'
 import { guardOutside } from '../outside/rules.ts'
@@ -52,11 +51,12 @@ export async function choosePolicy(
     shipped: choice.kind === 'profiles' ? shippedProfiles(choice.names) : [],
     flags: () => [...flagSources(flags, keyOf(choice)), PLAIN_SOURCE],
   })
-  const { loaded, guard, root } = project
+  const { loaded, guard, root, workspace } = project
   const wanted = subjectsFor(loaded, choice)
   const isWanted = (subject: Subject): boolean =>
     wanted.some(({ kind, name }) => subject.kind === kind && subject.name === name)
-  const standing = { root: root.path, cwd: options.cwd, home: compiler.home, guard }
+  const { unfinished } = workspace
+  const standing = { root: root.path, cwd: options.cwd, home: compiler.home, guard, unfinished }
   const typed = flagPaths(flags, standing)
   const { bySubject, warnings } = await compileProject(project, compiler, {
     only: isWanted,
@@ -68,6 +68,7 @@ export async function choosePolicy(
     kind === 'profile' ? (loaded.config.profiles[name] ?? []) : [],
   )
   const ofProfiles = profiles.map(({ outside }) => profilePlaces(outside, standing, purpose))
+  const led = ofProfiles.flatMap((places) => places.led)
   const gitDirectory = gitDirectoryRule(root.path, policies, options.surroundings)
   const asked = await confirmOutside(
     {
@@ -78,6 +79,7 @@ export async function choosePolicy(
     project,
     compiler,
   )
+  if (purpose === 'run') await confirmLed(led, options.surroundings, compiler.person)
   const guarded = guardOf(project, loaded, 'granted')
   const outside = unionOfFs(
     [...asked.lists, gitDirectory ? [gitDirectory] : []].map((rules) => guardOutside(rules, guarded)),
@@ -98,24 +100,13 @@ export async function choosePolicy(
       ...alarmsOf(loaded),
       // What is granted is not what was typed, and a command before may have made the link.
       ...typed.outside.flatMap((rule) => ledElsewhere(rule) ?? []),
-      ...(purpose === 'run'
-        ? ofProfiles.flatMap(({ rules }) =>
-            rules.flatMap((rule) => newlyLed(rule, options.surroundings) ?? []),
-          )
-        : []),
+      ...(purpose === 'ask' ? unconfirmed(led, options.surroundings).map(describeUnconfirmed) : []),
     ],
   }
 }
 
-/** The same of a profile, once for each link: people keep such directories elsewhere, and a command may have made it meanwhile. */
-function newlyLed(rule: OutsideRule, surroundings: Surroundings): string | undefined {
-  const { path, written, grants } = rule
-  if (written === undefined || grants.size === 0 || relativeToRoot(resolve('/', written)) === path)
-    return undefined
-  return isNews('led', `/${written} leads to /${path}` as CanonicalPath, surroundings)
-    ? ledElsewhere(rule)
-    : undefined
-}
+const describeUnconfirmed = (place: LedPlace): string =>
+  `${describeLed(place)}; before it is granted, a person is asked`
 
 const shippedOrigins = ({ config, origin }: LoadedConfig, wanted: readonly Subject[]): ReadonlySet<string> =>
   new Set(

@@ -1,11 +1,11 @@
-import { existsSync, statSync, writeFileSync } from 'node:fs'
+import { appendFileSync, existsSync, readFileSync, statSync } from 'node:fs'
 import { chmod, mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { replaceDurably, syncDirectory } from '@cordon/files'
 import { type CanonicalPath, CordonError } from '@cordon/policy'
 import { listIfThere, makePrivateDirectory } from '../directories.ts'
-import { errorCode, reason } from '../small-files.ts'
+import { reason } from '../small-files.ts'
 import { type LockHolder, withLock } from '../lock.ts'
 import {
   findRoot,
@@ -29,8 +29,8 @@ export interface Workspace {
   /** This user's own place for this directory (SPEC 6.1). May not exist yet; see `prepareLocal`. */
   readonly local: string
   /**
-   * Where runs that have not ended are written down. By the directory's path alone: a confined command may write
-   * `.cordon/id`, and must not get rid of them.
+   * Where runs that have not ended are written down, those of all workspaces: what a command may not make can lie outside
+   * its own, where another one would obey it.
    */
   readonly unfinished: string
   readonly home: string
@@ -161,19 +161,28 @@ const KEPT = ['workspace.json', 'approvals.json', 'config.toml']
  * be kept it is said every time.
  */
 export function isNews(what: string, root: CanonicalPath, around: Surroundings): boolean {
+  if (wasNoted(what, root, around)) return false
   const note = noteOf(what, root, around)
   try {
     makePrivateDirectory(dirname(note))
-    writeFileSync(note, `${root}\n`, { mode: 0o600, flag: 'wx' })
-    return true
-  } catch (error) {
-    return errorCode(error) !== 'EEXIST'
+    appendFileSync(note, lineOf(root), { mode: 0o600 })
+  } catch {
+    // It is news again the next time.
+  }
+  return true
+}
+
+/** Whether it was, without a change. The note's name is short, and others may have the same: what stands in it decides. */
+export function wasNoted(what: string, root: CanonicalPath, around: Surroundings): boolean {
+  try {
+    return `\n${readFileSync(noteOf(what, root, around), 'utf8')}`.includes(`\n${lineOf(root)}`)
+  } catch {
+    return false
   }
 }
 
-/** Whether it was, without a change. */
-export const wasNoted = (what: string, root: CanonicalPath, around: Surroundings): boolean =>
-  existsSync(noteOf(what, root, around))
+/** A path may have a newline in it. */
+const lineOf = (root: CanonicalPath): string => `${JSON.stringify(root)}\n`
 
 const noteOf = (what: string, root: CanonicalPath, around: Surroundings): string =>
   join(placesOf(around), '.said', `${what}-${idOfPath(root)}`)
@@ -187,7 +196,7 @@ function describeWorkspace(root: CanonicalPath, around: Surroundings): Workspace
   const places = placesOf(around)
   const shared = join(root, MARKER)
   const local = locatePlace(places, occupant)
-  const unfinished = join(places, '.unfinished', idOfPath(root))
+  const unfinished = join(places, '.unfinished')
   return { ...occupant, shared, local, unfinished, home: around.home, passedOver: [] }
 }
 

@@ -100,7 +100,7 @@ export {
   type LoadedConfig,
   uncheckedValues,
 } from '@cordon/config'
-export { isTerminal, Stopper } from '@cordon/sandbox'
+export { isStillThere, isTerminal, Stopper } from '@cordon/sandbox'
 export { isAbandoned, isTempName, newTempName } from '@cordon/files'
 export { PROVIDER_DIR, startOf, statFields, userDataDir } from '@cordon/workspace'
 export { grantedNames, leftOverLines } from './mcp/left-over.ts'

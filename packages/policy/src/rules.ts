@@ -23,7 +23,7 @@ export interface FsRule {
 }
 
 /** What becomes of something new at a guarded path, once the process has ended. */
-export type Guard = 'told' | 'moved-aside'
+export type Guard = 'told' | 'moved-aside' | 'no-links'
 
 /** SPEC 1.5. */
 export interface NetRule {

@@ -1,7 +1,5 @@
 import {
-  chmodSync,
   closeSync,
-  fstatSync,
   lstatSync,
   mkdirSync,
   renameSync,
@@ -10,17 +8,24 @@ import {
   unlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { heldPath, holdAmbientDirectory, holdBelow } from './held-directory.ts'
+import { heldPath, holdAmbientDirectory, holdBelow, reaching } from './held-directory.ts'
+import { removeNewLinks } from './new-links.ts'
 import { ofDirectory } from './plan/paths.ts'
 import { type WatchedPath } from './plan/types.ts'
 
 /** Something at a path where a rule allows nothing to be made (decision 0042). */
 export interface DeniedPath {
   readonly path: string
-  /** Undefined when it could not be moved; `why` then says so. */
+  /** Undefined when it could not be moved, and `why` then says so; or when it was a link that was removed. */
   readonly movedTo: string | undefined
   readonly why?: string
+  /** Where the link led that was removed: that is all there was of it. */
+  readonly linkTo?: string
 }
+
+/** A rule is broken, and nobody has mended it. */
+export const isStillThere = ({ movedTo, linkTo }: DeniedPath): boolean =>
+  movedTo === undefined && linkTo === undefined
 
 /** What came into being at paths that were not there. */
 export interface NewPaths {
@@ -31,13 +36,18 @@ export interface NewPaths {
 
 /**
  * SPEC 4.3 and 4.10: a path that did not exist could not be held by a mount, so after the process and all its children
- * have ended it is looked for. What a rule denies gets a name that no rule protects and no program expects.
+ * have ended it is looked for. What a rule denies gets a name that no rule protects and no program expects. `since` is when
+ * the process was started, in milliseconds.
  */
-export function lookForNew(watched: readonly WatchedPath[]): NewPaths {
+export function lookForNew(watched: readonly WatchedPath[], since: number): NewPaths {
   const createdDenied: DeniedPath[] = []
   const appeared = new Set<string>() // a link that was made is found once for every path below it
   const around = ofDirectory(isThere)
   for (const each of watched) {
+    if (each.guard === 'no-links') {
+      createdDenied.push(...removeNewLinks(each.path, since))
+      continue
+    }
     if (!around(each.path) || !isThere(each.path)) continue // nearly always; what can be reached through a link is there
     const found = lookPatiently(each)
     if (typeof found === 'string') appeared.add(found)
@@ -95,24 +105,6 @@ function lookAt({ base, path, guard }: WatchedPath): DeniedPath | string | undef
   }
 }
 
-/** Whoever made something in a directory of ours may have taken the owner's rights from it: they come back for a moment. */
-function reaching<T>(dir: number, act: () => T): T {
-  try {
-    return act()
-  } catch (error) {
-    const mode = fstatSync(dir).mode & 0o7777
-    if (!REFUSED.has((error as NodeJS.ErrnoException).code) || (mode & 0o700) === 0o700) throw error
-    const held = heldPath(dir)
-    chmodSync(held, mode | 0o700)
-    try {
-      return act()
-    } finally {
-      chmodSync(held, mode)
-    }
-  }
-}
-
-const REFUSED = new Set<string | undefined>(['EACCES', 'EPERM'])
 const GONE = new Set<string | undefined>(['ENOENT', 'ENOTDIR', 'ELOOP'])
 
 /** Where we may not look, something could be. */

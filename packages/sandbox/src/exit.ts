@@ -28,6 +28,8 @@ export interface Exit extends NewPaths {
 type Seen = Pick<Exit, 'code' | 'signal'> & {
   /** All processes together reached the limit of memory, and the kernel ended them. */
   readonly ranOut?: boolean
+  /** When it was started. */
+  readonly since: number
   readonly guarded: readonly GuardedFile[]
   readonly carriers: Pick<Carriers, 'results'>
 }
@@ -54,7 +56,7 @@ export function exitFrom(report: string, plan: Plan, items: readonly Item[], see
     // Without a report the launcher, or pid 1, was killed, and everything inside with it: however that looks, it is no success.
     code: end ? (end.kind === 'exit' ? end.code : null) : seen.signal ? null : seen.code || EXIT_LAUNCHER,
     signal: end ? (end.kind === 'signal' ? end.signal : null) : seen.signal,
-    ...lookForNew(plan.watched),
+    ...lookForNew(plan.watched, seen.since),
     changed: changedSince(seen.guarded),
     pressure: [
       ...(seen.ranOut

@@ -1,4 +1,4 @@
-import { closeSync, constants, openSync } from 'node:fs'
+import { chmodSync, closeSync, constants, fstatSync, openSync } from 'node:fs'
 
 /** Linux; Node has no name for it. A directory is held also when its mode lets nobody read it. */
 const O_PATH = 0o10000000
@@ -27,3 +27,26 @@ export function holdAmbientDirectory(path: string): number {
 /** A directory in one that is held; a link is none. */
 export const holdBelow = (dir: number, name: string): number =>
   openSync(`${heldPath(dir)}/${name}`, DIRECTORY)
+
+/** The same, of a name as the directory has it. */
+export const holdEntry = (dir: number, name: Buffer): number =>
+  openSync(Buffer.concat([Buffer.from(`${heldPath(dir)}/`), name]), DIRECTORY)
+
+/** Whoever made something in a directory of ours may have taken the owner's rights from it: they come back for a moment. */
+export function reaching<T>(dir: number, act: () => T): T {
+  try {
+    return act()
+  } catch (error) {
+    const mode = fstatSync(dir).mode & 0o7777
+    if (!REFUSED.has((error as NodeJS.ErrnoException).code) || (mode & 0o700) === 0o700) throw error
+    const held = heldPath(dir)
+    chmodSync(held, mode | 0o700)
+    try {
+      return act()
+    } finally {
+      chmodSync(held, mode)
+    }
+  }
+}
+
+const REFUSED = new Set<string | undefined>(['EACCES', 'EPERM'])

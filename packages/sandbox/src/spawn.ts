@@ -49,6 +49,7 @@ export function spawnConfined(plan: Plan, options: SpawnOptions): Confined {
   ]
   const cgroup = plan.cgroup && openCgroup(plan.cgroup.parent, memorySettings(plan.cgroup.memory))
   const guarded = guardedFiles(plan) // as they are before anything is started
+  const since = Date.now()
   const bytes = encodeItems(items)
   // In its cgroup before it starts anybody.
   const channel = (cgroup ? undefined : openFileChannel(bytes)) ?? openSocketChannel(bytes)
@@ -73,7 +74,7 @@ export function spawnConfined(plan: Plan, options: SpawnOptions): Confined {
     carriers.close()
     throw error
   }
-  const exit = collectExit(child, { plan, items, cgroup, channel, guarded, carriers })
+  const exit = collectExit(child, { plan, items, cgroup, channel, since, guarded, carriers })
   if (cgroup && child.pid !== undefined) joinOrKill(cgroup, child)
   channel.send(child)
   const kill = (signal: NodeJS.Signals = 'SIGKILL'): void => {
@@ -118,18 +119,19 @@ interface Launched {
   readonly items: readonly Item[]
   readonly cgroup: Cgroup | undefined
   readonly channel: Channel
+  readonly since: number
   readonly guarded: readonly GuardedFile[]
   readonly carriers: Carriers
 }
 
 async function collectExit(
   child: Child,
-  { plan, items, cgroup, channel, guarded, carriers }: Launched,
+  { plan, items, cgroup, channel, since, guarded, carriers }: Launched,
 ): Promise<Exit> {
   try {
     const { code, signal } = await child.ended
     const ranOut = cgroup?.ranOut() ?? false
-    return exitFrom(channel.report(), plan, items, { code, signal, ranOut, guarded, carriers })
+    return exitFrom(channel.report(), plan, items, { code, signal, ranOut, since, guarded, carriers })
   } finally {
     channel.close()
     carriers.close()

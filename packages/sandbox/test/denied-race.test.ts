@@ -81,13 +81,13 @@ test('decision 0495: a link above the place that denied paths lie in leads nobod
   writeFileSync(join(dir, 'victim/project/secret'), 'MINE')
   renameSync(join(dir, 'w'), join(dir, 'away'))
   symlinkSync('victim', join(dir, 'w'))
-  expect(lookForNew(watched)).toEqual({ createdDenied: [], appeared: [] })
+  expect(lookForNew(watched, 0)).toEqual({ createdDenied: [], appeared: [] })
   expect(readdirSync(join(dir, 'victim/project'))).toEqual(['secret'])
   // What lies there itself is still moved.
   rmSync(join(dir, 'w'))
   renameSync(join(dir, 'away'), join(dir, 'w'))
   writeFileSync(join(base, 'secret'), 'made')
-  expect(lookForNew(watched).createdDenied).toEqual([
+  expect(lookForNew(watched, 0).createdDenied).toEqual([
     { path: join(base, 'secret'), movedTo: join(base, 'secret.denied-by-cordon-1') },
   ])
 })

@@ -6,6 +6,7 @@ import {
   howEnded,
   lossTexts,
   type RunOutcome,
+  isStillThere,
 } from '@cordon/host'
 import { allowNetFlag, shellWord, show } from '@cordon/policy'
 import type { Stream } from '../world.ts'
@@ -31,7 +32,7 @@ export function formatOutcome(
   const lines = [
     ...exit.createdDenied.map(
       (denied) =>
-        `${style('red', denied.movedTo === undefined ? 'still there:' : 'moved aside:')} ${describeDenied(denied)}`,
+        `${style('red', isStillThere(denied) ? 'still there:' : denied.linkTo === undefined ? 'moved aside:' : 'removed:')} ${describeDenied(denied)}`,
     ),
     ...changedTexts(exit.changed).map((text) => `${style('red', 'changed:')} ${text}`),
     ...appearedTexts(exit.appeared).map((text) => `${style('yellow', 'new:')} ${text}`),
@@ -68,7 +69,7 @@ const LONGEST_COMMAND = 300
 export const stillThere = ({ exit }: RunOutcome): RunOutcome => ({
   exit: {
     ...exit,
-    createdDenied: exit.createdDenied.filter(({ movedTo }) => movedTo === undefined),
+    createdDenied: exit.createdDenied.filter(isStillThere),
     appeared: [],
     changed: [],
     pressure: [],
@@ -154,7 +155,11 @@ export const outcomeJson = (
   signal: exit.signal,
   refused: refused.map((decision) => ({ ...refusedJson(decision), fix: flagFor(decision) ?? null })),
   unreached,
-  denied_paths: exit.createdDenied.map(({ path, movedTo }) => ({ path, moved_to: movedTo ?? null })),
+  denied_paths: exit.createdDenied.map(({ path, movedTo, linkTo }) => ({
+    path,
+    moved_to: movedTo ?? null,
+    ...(linkTo === undefined ? {} : { removed_link_to: linkTo }),
+  })),
   appeared: exit.appeared,
   changed: exit.changed,
   limits: exit.pressure,

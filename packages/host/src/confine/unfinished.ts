@@ -12,7 +12,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { show, showWhole } from '@cordon/policy'
-import { type DeniedPath, lookForNew, type Loss, type WatchedPath } from '@cordon/sandbox'
+import { type DeniedPath, isStillThere, lookForNew, type Loss, type WatchedPath } from '@cordon/sandbox'
 import { isRunning, makePrivateDirectory, thisProcess } from '@cordon/workspace'
 
 /** A run that has to look for denied paths when it has ended (decision 0136). */
@@ -27,21 +27,29 @@ interface Found {
   readonly createdDenied: readonly DeniedPath[]
 }
 
+/** What a record holds. */
+interface Noted {
+  /** When the run was started. */
+  readonly since: number
+  readonly watched: readonly WatchedPath[]
+}
+
 /**
  * Writes down, before anything is started, what will be looked for. The record is named after this process: when that
  * has ended and the record is there, it was killed, and the next command finishes its job. Only what is moved aside is
  * worth it. Nothing is synced: it has to outlive this process, and not the machine.
  */
 export function recordRun(dir: string, watched: readonly WatchedPath[]): RunRecord {
-  const paths = watched.filter(({ guard }) => guard === 'moved-aside')
+  const paths = watched.filter(({ guard }) => guard !== 'told')
   if (paths.length === 0) return { done: () => undefined, lost: [] }
   try {
     makePrivateDirectory(dir)
     const record = nextRecord(dir)
-    writeFileSync(record, JSON.stringify(paths), { mode: 0o600, flag: 'wx' })
+    const noted: Noted = { since: Date.now(), watched: paths }
+    writeFileSync(record, JSON.stringify(noted), { mode: 0o600, flag: 'wx' })
     let isDone = false
     const done = (found: Found = { createdDenied: [] }): void => {
-      if (!isDone) settle(record, paths, found)
+      if (!isDone) settle(record, noted, found)
       isDone = true
     }
     return { done, lost: [] }
@@ -58,12 +66,13 @@ export class KeptRecord {
   readonly #dir: string
   readonly #watched: readonly WatchedPath[]
   #open: { readonly path: string; readonly fd: number } | undefined
+  #since = 0
   #isInUse = false
   #isOver = false
 
   constructor(dir: string, watched: readonly WatchedPath[]) {
     this.#dir = dir
-    this.#watched = watched.filter(({ guard }) => guard === 'moved-aside')
+    this.#watched = watched.filter(({ guard }) => guard !== 'told')
   }
 
   /** For one call, as `recordRun` for one run. */
@@ -73,7 +82,8 @@ export class KeptRecord {
       // Who cleared up that directory meanwhile took the file away from under its name.
       if (this.#open && fstatSync(this.#open.fd).nlink === 0) this.#close()
       this.#open ??= this.#create()
-      writeSync(this.#open.fd, JSON.stringify(this.#watched), 0)
+      this.#since = Date.now()
+      writeSync(this.#open.fd, JSON.stringify(this.#noted), 0)
       this.#isInUse = true
       return { done: (found = { createdDenied: [] }) => this.#settle(found), lost: [] }
     } catch (error) {
@@ -87,6 +97,10 @@ export class KeptRecord {
     if (this.#isInUse || !this.#open) return
     unlinkIfThere(this.#open.path)
     this.#close()
+  }
+
+  get #noted(): Noted {
+    return { since: this.#since, watched: this.#watched }
   }
 
   #create(): { readonly path: string; readonly fd: number } {
@@ -103,7 +117,7 @@ export class KeptRecord {
       ftruncateSync(this.#open.fd)
       return this.#isOver ? this.end() : undefined
     }
-    settle(this.#open.path, this.#watched, found)
+    settle(this.#open.path, this.#noted, found)
     this.#close()
   }
 
@@ -119,11 +133,11 @@ const nextRecord = (dir: string): string => join(dir, `${thisProcess()}-${++reco
 let records = 0
 
 /** What could not be moved stays in the record: the next command tries again. */
-function settle(record: string, watched: readonly WatchedPath[], found: Found): void {
+function settle(record: string, { since, watched }: Noted, found: Found): void {
   const left = leftOf(watched, found)
   if (left.length === 0) return unlinkIfThere(record)
   if (left.length === watched.length) return
-  writeFileSync(`${record}.new`, JSON.stringify(left), { mode: 0o600 })
+  writeFileSync(`${record}.new`, JSON.stringify({ since, watched: left } satisfies Noted), { mode: 0o600 })
   renameSync(`${record}.new`, record)
 }
 
@@ -137,8 +151,12 @@ function unlinkIfThere(path: string): void {
 }
 
 const leftOf = (watched: readonly WatchedPath[], { createdDenied }: Found): readonly WatchedPath[] =>
-  watched.filter(({ path }) =>
-    createdDenied.some((denied) => denied.movedTo === undefined && denied.path === path),
+  watched.filter(({ path, guard }) =>
+    createdDenied.some(
+      (denied) =>
+        isStillThere(denied) &&
+        (denied.path === path || (guard === 'no-links' && isBelow(path, denied.path))),
+    ),
   )
 
 const withoutRecord = (dir: string, error: unknown): Loss => ({
@@ -167,8 +185,9 @@ export const isMadeMeanwhile = (dir: string, link: string): boolean =>
   recordsIn(dir).some(
     ({ file, goesOn }) =>
       goesOn() &&
-      readRecord(file).some(
-        ({ base, path }) => isBelow(base, link) && (path === link || isBelow(link, path)),
+      readRecord(file).watched.some(
+        ({ base, path, guard }) =>
+          guard === 'moved-aside' && isBelow(base, link) && (path === link || isBelow(link, path)),
       ),
   )
 
@@ -188,21 +207,26 @@ const recordsIn = (dir: string): readonly RecordFile[] =>
 const RECORD = /^(.+)-\d+\.json$/
 
 function finish(record: string): readonly string[] {
-  const watched = readRecord(record)
-  const found = lookForNew(watched)
-  settle(record, watched, found)
+  const noted = readRecord(record)
+  const found = lookForNew(noted.watched, noted.since)
+  settle(record, noted, found)
   return found.createdDenied.map((denied) =>
     describeDenied(denied, 'while a command ran that was killed or could not move it'),
   )
 }
 
 /** After a kill it is not known whether the command made it, or somebody on the host meanwhile. */
-export const describeDenied = (
-  { path, movedTo, why = '' }: DeniedPath,
+export function describeDenied(
+  { path, movedTo, linkTo, why = '' }: DeniedPath,
   when = 'while the command ran',
-): string =>
-  `${showWhole(path)} was made ${when}, although a rule denies it` +
-  (movedTo === undefined ? `, and cannot be moved aside: ${show(why)}` : `; it is now ${showWhole(movedTo)}`)
+): string {
+  const made = `${showWhole(path)} was made ${when}`
+  if (linkTo !== undefined)
+    return `${made}, a link to ${showWhole(linkTo)}; git deletes and writes through links in its own directory, so it is gone`
+  const now =
+    movedTo === undefined ? `, and cannot be moved aside: ${show(why)}` : `; it is now ${showWhole(movedTo)}`
+  return `${made}, although a rule denies it${now}`
+}
 
 function namesIn(dir: string): readonly string[] {
   try {
@@ -213,13 +237,15 @@ function namesIn(dir: string): readonly string[] {
 }
 
 /** Half a record is of a run that was killed before it started anything. */
-function readRecord(file: string): readonly WatchedPath[] {
+function readRecord(file: string): Noted {
   try {
-    const value: unknown = JSON.parse(readFileSync(file, 'utf8'))
-    return Array.isArray(value) ? value.filter(isWatched) : []
+    const { since, watched } = JSON.parse(readFileSync(file, 'utf8')) as Partial<Record<keyof Noted, unknown>>
+    if (typeof since === 'number' && Array.isArray(watched))
+      return { since, watched: watched.filter(isWatched) }
   } catch {
-    return []
+    // as below
   }
+  return { since: 0, watched: [] }
 }
 
 const isWatched = (value: unknown): value is WatchedPath =>
@@ -231,4 +257,4 @@ const isWatched = (value: unknown): value is WatchedPath =>
   typeof value.path === 'string' &&
   isBelow(value.base, value.path) &&
   'guard' in value &&
-  value.guard === 'moved-aside'
+  (value.guard === 'moved-aside' || value.guard === 'no-links')

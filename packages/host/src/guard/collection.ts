@@ -29,6 +29,13 @@ const PINNED = '.cordon'
 /** So many entries of a guarded directory are looked at for links. */
 const MOST_ENTRIES = 2000
 
+/** Than which others a guard is stricter, or as strict. */
+const STRICTER: Readonly<Record<Guard, ReadonlySet<Guard>>> = {
+  told: new Set(),
+  'moved-aside': new Set(['told', 'moved-aside']),
+  'no-links': new Set(['told', 'moved-aside', 'no-links']),
+}
+
 /** Guarded paths while they are looked for, each once. */
 export class Collection {
   readonly #found = new Map<string, GuardedPath>()
@@ -73,7 +80,7 @@ export class Collection {
         )
       const before = this.#found.get(path)
       // The stricter of two reasons counts.
-      if (before && !before.open && before.guard === 'moved-aside') continue
+      if (before && !before.open && STRICTER[before.guard].has(guard)) continue
       this.#found.set(path, { path, guard })
     }
     return steps.at(-1)

@@ -4,7 +4,7 @@ import { entryOf } from '@cordon/workspace'
 import type { Collection } from './collection.ts'
 import { type GitSetting, parseGitConfig } from './git-config.ts'
 import { named, readSettings, settingsIn } from './git-settings.ts'
-import { GIT_NAMES, GIT_PROGRAMS, GIT_REBASE } from './names.ts'
+import { GIT_NAMES, GIT_PROGRAMS, GIT_WAITING } from './names.ts'
 import { entriesOf, readText, realDirectory } from './read.ts'
 
 /** Where git finds what is the same for all repositories. */
@@ -85,7 +85,8 @@ export class Repositories {
   /** What a command makes in a git directory that was there before does not come from `git init`, so it is moved aside. */
   #guardGitFiles(gitDir: string): void {
     for (const name of GIT_NAMES) this.#found.add(gitDir, name, 'moved-aside')
-    this.#found.add(gitDir, GIT_REBASE, 'told')
+    this.#found.add(gitDir, 'commondir', 'no-links')
+    for (const name of GIT_WAITING) this.#found.add(gitDir, name, 'told')
     this.#found.addTree(gitDir, 'hooks', 'moved-aside')
     // Git takes what it finds here for a submodule's repository, hooks and all: nothing new may appear.
     this.#found.add(gitDir, 'modules', 'moved-aside')
@@ -169,7 +170,7 @@ export class Repositories {
 
   #guardWorktree(gitDir: string): void {
     for (const name of WORKTREE_NAMES) this.#found.add(gitDir, name, 'moved-aside')
-    this.#found.add(gitDir, GIT_REBASE, 'told')
+    for (const name of GIT_WAITING) this.#found.add(gitDir, name, 'told')
   }
 
   /** The `.git` of a linked worktree is a file: with a directory in its place, that directory's configuration is obeyed. */

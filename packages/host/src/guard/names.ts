@@ -155,17 +155,13 @@ export const RUN_LATER_AT_HOME: readonly string[] = [
 ]
 
 /** What of a git directory, beside `hooks`, names programs, another directory with such files, or where `git push` goes. */
-export const GIT_NAMES: readonly string[] = [
-  'config',
-  'config.worktree',
-  'commondir',
-  'gitdir',
-  'remotes',
-  'branches',
-]
+export const GIT_NAMES: readonly string[] = ['config', 'config.worktree', 'gitdir', 'remotes', 'branches']
 
-/** A rebase that waits: its list may hold `exec` lines. A rebase of the command's own begins and ends in this directory. */
-export const GIT_REBASE = 'rebase-merge'
+/**
+ * What waits to be continued: the list of a rebase may hold `exec` lines, and the options of a cherry-pick name a strategy, which is a
+ * program. One of the command's own begins and ends in these directories.
+ */
+export const GIT_WAITING: readonly string[] = ['rebase-merge', 'rebase-apply', 'sequencer']
 
 /** Settings whose value is a command that git runs without being asked for it. */
 export const GIT_PROGRAMS =

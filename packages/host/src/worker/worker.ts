@@ -107,6 +107,7 @@ export class Worker {
   async call(request: ProcessRequest): Promise<ProcessOutcome> {
     this.#resting = undefined
     this.#record ??= new KeptRecord(request.unfinished, this.#plan.watched)
+    const since = Date.now()
     const record = this.#record.begin()
     const guarded = guardedFiles(this.#plan)
     using stop = new Stop(request, () => this.#throwAway())
@@ -123,7 +124,7 @@ export class Worker {
       }
       const exit = isAnswered ? ended(said.result) : await this.#ended
       // SPEC 4.3 and 4.10.
-      const found = { ...lookForNew(this.#plan.watched), changed: changedSince(guarded) }
+      const found = { ...lookForNew(this.#plan.watched, since), changed: changedSince(guarded) }
       record.done(found)
       if (Object.values(found).some((paths) => paths.length > 0)) await this.end()
       const end: ProgramEnd = {

@@ -38,7 +38,9 @@ export const parseFsRule: RuleParser<FsRule> = (value, at, problems) => {
     grants,
     external,
     ...(approvedTarget === undefined ? {} : { approvedTarget }),
-    ...(guard === undefined ? {} : { guard: guard === 'moved-aside' ? guard : 'told' }),
+    ...(guard === undefined
+      ? {}
+      : { guard: guard === 'moved-aside' || guard === 'no-links' ? guard : 'told' }),
   }
 }
 

@@ -178,7 +178,7 @@ function kindsOf(rules: readonly FsRule[], root: string): ReadonlyMap<string, Pa
   for (const [path, placed] of placeRules(rules, root)) {
     const holding = around(path)
     kinds.set(path, holding === 'missing' ? 'missing' : kindOf(path))
-    const parent = placed.some(({ guard }) => guard === 'moved-aside') ? dirname(path) : path
+    const parent = placed.some(({ guard = 'told' }) => guard !== 'told') ? dirname(path) : path
     if (!kinds.has(parent)) kinds.set(parent, holding)
   }
   for (const rule of rules) if (rule.external) kinds.set(join(root, rule.path), kindOf(join(root, rule.path)))

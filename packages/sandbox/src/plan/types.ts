@@ -68,7 +68,10 @@ export type Holder = Rule & {
   readonly limits: readonly string[]
 }
 
-/** A rule path that is not there yet: nothing can be mounted on it (SPEC 4.3), so it is looked at afterwards. */
+/**
+ * A rule path that is not there yet: nothing can be mounted on it (SPEC 4.3), so it is looked at afterwards. With `no-links` it is a
+ * directory that is there, in which new links are looked for.
+ */
 export interface WatchedPath {
   /** Below this directory the path is walked without following links. */
   readonly base: string

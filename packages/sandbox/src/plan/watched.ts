@@ -23,8 +23,16 @@ export function watchMissing(regions: readonly HeldRegion[], survey: Survey): re
   })
   // What is moved aside first: a link that is gone by then is not told.
   const { 'moved-aside': denied = [], told = [] } = Object.groupBy(watched, ({ guard }) => guard)
-  return [...denied, ...told]
+  return [...denied, ...linklessAround(regions), ...told]
 }
+
+/** Git's own directories, in which it follows links (decision 0545). */
+const linklessAround = (regions: readonly HeldRegion[]): readonly WatchedPath[] =>
+  regions.flatMap(({ path, rules, inherited }) =>
+    inherited.has('create') && rules.some(({ guard }) => guard === 'no-links')
+      ? [{ base: dirname(dirname(path)), path: dirname(path), guard: 'no-links' as const }]
+      : [],
+  )
 
 function nearestOf(directories: ReadonlySet<string>, path: string): string | undefined {
   if (directories.has(path) || path === '/') return directories.has(path) ? path : undefined
@@ -52,7 +60,7 @@ export function movableGuarded(regions: readonly HeldRegion[], { root, kinds }: 
 }
 
 /** What a person denied is moved aside; of what is guarded the guard says. */
-export function whenMade({ rules }: Pick<HeldRegion, 'rules'>): Guard {
+export function whenMade({ rules }: Pick<HeldRegion, 'rules'>): Exclude<Guard, 'no-links'> {
   for (const { guard } of rules) if (guard !== 'told') return 'moved-aside'
   return 'told'
 }

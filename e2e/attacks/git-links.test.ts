@@ -126,6 +126,18 @@ describe.each(PEOPLE)(
   },
 )
 
+test('decision 0545: what names files that the next commit copies into the repository does not stay', () => {
+  const place = new Linked(PEOPLE[0]!)
+  const id = '0123456789'.repeat(4)
+  const create = (path: string, content: string): void =>
+    void place.cordon(['tool', 'run', 'fs_create_file', '--args', JSON.stringify({ path, content })])
+  create(`.git/rr-cache/${id}/preimage`, 'x')
+  create('.git/MERGE_RR', `${id}\t${place.kept}\0`)
+  expect(place.has('.git/MERGE_RR')).toBe(false)
+  place.shell('echo b >> a; git add a; git commit -q -m next', [])
+  expect(place.has(`.git/rr-cache/${id}/postimage`)).toBe(false)
+})
+
 test('SPEC 4.10 what waits to be continued is told: its options may name a program', () => {
   const place = new Linked(PEOPLE[0]!)
   const told = place.sh('mkdir .git/sequencer; echo "[options]" > .git/sequencer/opts').stderr

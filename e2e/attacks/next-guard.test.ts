@@ -307,7 +307,57 @@ test('SPEC 4.9 a place of a shipped profile that a command made a link to secret
   place.shell(`cd ${place.home}; mkdir -p .ssh .claude; echo KEY > .ssh/id; ln -s ../.ssh .claude/chrome`, [])
   const ended = place.run(['--profile', 'claude', '--', 'sh', '-c', 'cat ~/.ssh/id'])
   expect([ended.code, ended.stdout]).toEqual([125, ''])
-  expect(ended.stderr).toContain('secrets live there')
+  expect(ended.stderr).toContain('/.ssh by a link; nobody has said yes to that')
+})
+
+describe('a place that is filled does not hide what was guarded in it', () => {
+  test.each([
+    { name: 'beside a group of projects', fill: '.' },
+    { name: 'beside a project', fill: 'group' },
+  ])('directories $name', ({ fill }) => {
+    const place = new Place(SOMEBODY)
+    place.shell('mkdir -p group; git init -q group/a', [])
+    const evil = 'echo evil >> group/a/.git/config'
+    expect(place.run(['--', 'sh', '-c', evil]).code).not.toBe(0)
+    const many = `import os; os.chdir(${JSON.stringify(fill)}); [os.mkdir("d%d" % i) for i in range(20100)]`
+    expect(place.run(['--', 'python3', '-c', many]).code).toBe(0)
+    expect(place.run(['--quiet', '--', 'sh', '-c', evil]).code).not.toBe(0)
+    expect(readFileSync(join(place.root, 'group/a/.git/config'), 'utf8')).not.toContain('evil')
+  })
+
+  test('links in guarded directories, of which there are more than are guarded', () => {
+    const place = new Repository(SOMEBODY)
+    place.shell(
+      'git init -q ~/s; git -C ~/s -c user.name=a -c user.email=a@b commit -q --allow-empty -m s; git -c protocol.file.allow=always submodule add -q ~/s sub; git commit -q -m sub',
+      [],
+    )
+    const links = 'os.symlink("../zz%s%d" % (d, i), "%s/l%d" % (d, i))'
+    const many = `import os; [(os.mkdir(d), [${links} for i in range(1990)]) for d in (".vscode", ".idea", ".zed", ".husky")]`
+    expect(place.run(['--', 'python3', '-c', many]).code).toBe(0)
+    expect(place.has('sub/.git')).toBe(true)
+    expect(place.sh('rm -f sub/.git').code).not.toBe(0)
+    expect(existsSync(join(place.root, 'sub/.git'))).toBe(true)
+  })
+})
+
+describe('SPEC 4.10 dotfiles: what the host obeys in the home, and a link of it leads to the workspace', () => {
+  test.each([
+    { name: '.bashrc', kept: 'shell/bashrc', link: '.bashrc', target: 'shell/bashrc' },
+    { name: 'a service', kept: 'systemd/user/x.service', link: '.config/systemd', target: 'systemd' },
+    { name: 'a program', kept: 'programs/tool', link: 'bin', target: 'programs' },
+  ])('$name is guarded', ({ kept, link, target }) => {
+    const place = new Repository(SOMEBODY)
+    const file = place.write(kept, 'was\n')
+    place.shell(`mkdir -p ~/${link}; rmdir ~/${link}; ln -s ${place.root}/${target} ~/${link}`, [])
+    const { code, stderr } = place.sh(`echo evil > ${kept}`)
+    expect(code).not.toBe(0)
+    expect(stderr).toContain(`to allow it: --write ${target}\n`)
+    expect(readFileSync(file, 'utf8')).toBe('was\n')
+    const other = place.mkdir(join(place.dir, 'other'))
+    expect(
+      place.run(['--write', place.root, '--', 'sh', '-c', `echo evil > ${file}`], { cwd: other }).code,
+    ).not.toBe(0)
+  })
 })
 
 describe('decision 0540: a place of a profile that a command made a link', () => {
@@ -338,6 +388,16 @@ outside = [{ path = "~/tool/data", read = true }]
     )
     const shown = place.run(['--show', '--profile', 'other'])
     expect(shown.stderr).toContain(`${led}before it is granted, a person is asked`)
+  })
+
+  test('has nothing made in it before', () => {
+    const place = linked()
+    place.write(
+      join(place.home, '.config/cordon/config.toml'),
+      PROFILES.replace('"~/tool/data"', '"~/tool/data/made/"'),
+    )
+    expect(place.run(READ).code).toBe(125)
+    expect(existsSync(join(place.home, 'taxes/made'))).toBe(false)
   })
 
   test('is followed after a yes, then and later; after a no nothing is started', () => {

@@ -164,11 +164,15 @@ export const guardOf = (workspace: Workspace, { cwd, surroundings }: ProjectOpti
     gitConfigs: gitConfigsOf(surroundings),
     wasAround: (dir) => wasNoted(AROUND, dir as CanonicalPath, surroundings),
     noteAround: (dir) => void isNews(AROUND, dir as CanonicalPath, surroundings),
+    wasKnown: (dir) => [WORK, AROUND].some((what) => wasNoted(what, dir as CanonicalPath, surroundings)),
+    noteKnown: (dir) => void isNews(WORK, dir as CanonicalPath, surroundings),
   })
 }
 
 /** That others' repositories or projects lie below a directory (decision 0475). */
 const AROUND = 'repositories'
+/** That somebody's work is in one. */
+const WORK = 'work'
 
 /** Where git looks for what holds in every repository, unless its variables say otherwise. */
 function gitConfigsOf({ home, env }: Surroundings): readonly string[] {

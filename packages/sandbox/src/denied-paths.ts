@@ -1,15 +1,7 @@
-import {
-  closeSync,
-  lstatSync,
-  mkdirSync,
-  renameSync,
-  rmdirSync,
-  type Stats,
-  unlinkSync,
-  writeFileSync,
-} from 'node:fs'
+import { closeSync, lstatSync } from 'node:fs'
+import { ChangedError, moveAside } from './aside.ts'
 import { heldPath, holdAmbientDirectory, holdBelow, reaching } from './held-directory.ts'
-import { removeNewLinks } from './new-links.ts'
+import { clearGitState } from './git-state.ts'
 import { ofDirectory } from './plan/paths.ts'
 import { type WatchedPath } from './plan/types.ts'
 
@@ -45,7 +37,7 @@ export function lookForNew(watched: readonly WatchedPath[], since: number): NewP
   const around = ofDirectory(isThere)
   for (const each of watched) {
     if (each.guard === 'no-links') {
-      createdDenied.push(...removeNewLinks(each.path, since))
+      createdDenied.push(...clearGitState(each.path, since))
       continue
     }
     if (!around(each.path) || !isThere(each.path)) continue // nearly always; what can be reached through a link is there
@@ -113,45 +105,5 @@ function isThere(path: string): boolean {
     return lstatSync(path, { throwIfNoEntry: false }) !== undefined
   } catch (error) {
     return !GONE.has((error as NodeJS.ErrnoException).code)
-  }
-}
-
-/**
- * Another run may do the same at the same moment, so the new name is taken first, and nothing is ever replaced. What is
- * taken fits only what was seen: a directory that stands there by now is not renamed in the place of a link.
- */
-function moveAside(dir: string, name: string, path: string, seen: Stats): DeniedPath | undefined {
-  for (let n = 1; ; n++) {
-    // Whoever made many such names does not keep us busy.
-    const aside = `${name}.denied-by-cordon-${n <= MOST_NUMBERS ? n : Math.random().toString(36).slice(2)}`
-    const taken = takeName(`${dir}/${aside}`, seen)
-    if (!taken) continue
-    try {
-      renameSync(`${dir}/${name}`, `${dir}/${aside}`)
-      return { path, movedTo: path.slice(0, -name.length) + aside }
-    } catch (error) {
-      taken.giveBack()
-      const { code } = error as NodeJS.ErrnoException
-      if (code === 'ENOENT') return undefined
-      if (code === 'EISDIR' || code === 'ENOTDIR') throw new ChangedError()
-      throw error
-    }
-  }
-}
-
-/** The path became something else between the look and the move. */
-class ChangedError extends Error {}
-
-const MOST_NUMBERS = 1000
-
-/** A directory can only be renamed over an empty directory, anything else over a file. */
-function takeName(path: string, stats: Stats): { readonly giveBack: () => void } | undefined {
-  try {
-    if (stats.isDirectory()) mkdirSync(path)
-    else writeFileSync(path, '', { flag: 'wx' })
-    return { giveBack: () => (stats.isDirectory() ? rmdirSync(path) : unlinkSync(path)) }
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return undefined
-    throw error
   }
 }

@@ -99,7 +99,7 @@ export function ledToGuarded(rules: readonly FsRule[], request: GuardRequest): r
 /** Whether a path is guarded, or lies below one that is. */
 export function isGuarded(path: RelPath, { root, survey, more, code }: GuardRequest): boolean {
   const at = root.path === '/' ? `/${path}` : `${root.path}/${path}`
-  return [...survey.workspace(), ...survey.more(more), ...code.map(asGuarded)].some(
+  return [...survey.workspace(), ...survey.ledFromHome(), ...survey.more(more), ...code.map(asGuarded)].some(
     (entry) => !entry.open && below(entry.path, at, root.foldCase) !== undefined,
   )
 }
@@ -193,6 +193,7 @@ function guardedPaths(
   const homes = [root.path, ...targets].some((dir) => encloses(dir, survey.home)) ? [survey.home] : []
   return [
     ...survey.workspace(),
+    ...survey.ledFromHome(),
     ...targets.flatMap((dir) => survey.outside(dir)),
     ...homes.flatMap((dir) => survey.ofPlace(dir)),
     ...(targets.length > 0 || survey.mayHoldAtHome(root.path) ? survey.atHome() : []),

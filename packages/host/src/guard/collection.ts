@@ -100,9 +100,14 @@ export class Collection {
 
   /** The same; and of a directory also what links in it lead to, at any depth. */
   addTree(dir: string, name: string, guard: Guard): void {
-    this.#entriesLeft = MOST_ENTRIES // for each: what a command fills one with does not hide another
     const end = this.add(dir, name, guard)
-    if (end?.is === 'dir') this.#followLinksIn(end.path)
+    if (end?.is === 'dir') this.followLinks(end.path)
+  }
+
+  /** What links in a guarded directory lead to, at any depth. */
+  followLinks(dir: string): void {
+    this.#entriesLeft = MOST_ENTRIES // for each: what a command fills one with does not hide another
+    this.#followLinksIn(dir)
   }
 
   #followLinksIn(dir: string): void {

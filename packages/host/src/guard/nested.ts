@@ -28,8 +28,12 @@ interface NestedName {
  * at all. What lies in no repository comes first: repositories side by side are what a place is granted with by mistake,
  * and the files of one of them could use up all looks.
  */
-export function lookBelow(place: string, passedOver: ReadonlySet<string>): Nested {
-  const look = new Look(place, passedOver)
+export function lookBelow(
+  place: string,
+  passedOver: ReadonlySet<string>,
+  isKnown: (dir: string) => boolean = () => false,
+): Nested {
+  const look = new Look(place, passedOver, isKnown)
   let inside = look.through([place])
   while (inside.length > 0 && !look.isSpent) inside = look.through(inside)
   const { repositories, names, closed, isSpent, hasUnnameable } = look
@@ -46,12 +50,14 @@ class Look {
   hasUnnameable = false
   readonly #place: string
   readonly #passedOver: ReadonlySet<string>
+  readonly #isKnown: (dir: string) => boolean
   #directoriesLeft = MOST_DIRECTORIES
   #entriesLeft = MOST_ENTRIES
 
-  constructor(place: string, passedOver: ReadonlySet<string>) {
+  constructor(place: string, passedOver: ReadonlySet<string>, isKnown: (dir: string) => boolean) {
     this.#place = place
     this.#passedOver = passedOver
+    this.#isKnown = isKnown
   }
 
   /** Some directories were not looked at. */
@@ -63,13 +69,22 @@ class Look {
   through(dirs: readonly string[]): readonly string[] {
     const inside: string[] = []
     let level = dirs
-    while (level.length > 0 && !this.isSpent)
+    while (level.length > 0 && !this.isSpent) {
+      if (level.length > this.#directoriesLeft) {
+        // A command may have filled the place in order that what was guarded is not reached: that comes first, all of it.
+        const { known = [], others = [] } = Object.groupBy(level, (dir) =>
+          this.#isKnown(dir) ? 'known' : 'others',
+        )
+        if (others.length > 0) inside.push(...this.through(known))
+        level = others.length > 0 ? others : known
+      }
       level = level.flatMap((dir) => {
         const { below, isRepository } = this.#at(dir)
         if (!isRepository) return below
         inside.push(...below)
         return []
       })
+    }
     return inside
   }
 
@@ -107,7 +122,7 @@ class Look {
     try {
       const stats = lookAt(`${dir}/.`) // a directory that may be listed and not entered is closed, too
       if (!stats?.isDirectory()) return []
-      return stats.size > LARGEST ? undefined : list(dir)
+      return stats.size > LARGEST ? undefined : entriesIn(dir)
     } catch (error) {
       if (!(error instanceof ClosedError)) throw error
       this.closed.push(error.closed)
@@ -117,7 +132,7 @@ class Look {
 }
 
 /** What another user keeps us from listing has no entries: what we start is kept out as well. */
-function list(dir: string): readonly Dirent[] {
+export function entriesIn(dir: string): readonly Dirent[] {
   try {
     return readdirSync(dir, { withFileTypes: true })
   } catch (error) {

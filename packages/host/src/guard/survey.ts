@@ -3,7 +3,7 @@ import { below, type CanonicalPath, ClosedError, lookAt, type RelPath } from '@c
 import { type BlindSpot, Collection, type GuardedPath } from './collection.ts'
 import { guardAgainstBareRepository, isWholeGitDirectory, Repositories } from './git.ts'
 import { NOT_SEARCHED, OWN_NAMES, RUN_LATER, RUN_LATER_AT_HOME } from './names.ts'
-import { lookBelow, type Nested } from './nested.ts'
+import { entriesIn, lookBelow, type Nested } from './nested.ts'
 import { entryOf, trailOf, upwards } from '@cordon/workspace'
 
 /** Whose files are guarded: the workspace's, and Cordon's own in the user's place. */
@@ -26,6 +26,9 @@ export interface GuardOptions {
   readonly wasAround?: (dir: string) => boolean
   /** Remembers that. */
   readonly noteAround?: (dir: string) => void
+  /** Whether a directory was seen to hold somebody's work, or to be on the way to it; and what remembers that. */
+  readonly wasKnown?: (dir: string) => boolean
+  readonly noteKnown?: (dir: string) => void
 }
 
 /** SPEC 4.10: which paths are guarded, as far as the files there say. Looked at once, when somebody asks. */
@@ -69,6 +72,22 @@ export class GuardSurvey {
     })
   }
 
+  /**
+   * Where links of the home lead that the host obeys there: dotfiles that people keep in a repository. What they lead to is guarded
+   * wherever it may be written. Of a home without such links one list of its names is read.
+   */
+  ledFromHome(): readonly GuardedPath[] {
+    return this.#once('links of the home', (found) => {
+      const there = new Map(entriesIn(this.home).map((entry) => [entry.name, entry]))
+      for (const name of OBEYED_AT_HOME) {
+        const first = name.split('/', 1)[0]!
+        const entry = there.get(first)
+        if (!entry || (!entry.isSymbolicLink() && (first === name || !entry.isDirectory()))) continue
+        if (trailOf(this.home, name).length > 1) found.add(this.home, name, 'told')
+      }
+    })
+  }
+
   /** Also of the directories on the way: any of them may be the next workspace. */
   #noteAround(root: string, { repositories, names }: Nested, found: Collection): void {
     const { wasAround, noteAround } = this.#options
@@ -77,11 +96,18 @@ export class GuardSurvey {
     const ways = new Set(around.flatMap((dir) => directoriesDown(root, dir)))
     const noted = [...ways].slice(0, MOST_NOTED)
     for (const dir of noted) if (!wasAround(dir)) noteAround(dir)
+    this.#noteKnown([...repositories, ...names.map(({ dir }) => dir)])
     if (noted.length < ways.size || !wasAround(root))
       found.miss(
         root,
         'has repositories in it, which cannot be remembered for all of its directories: who makes one of them a repository takes the guard off what is in it',
       )
+  }
+
+  /** So that they are looked at first, should somebody fill the place with other directories. */
+  #noteKnown(dirs: readonly string[]): void {
+    const { wasKnown, noteKnown } = this.#options
+    for (const dir of new Set(dirs.slice(0, MOST_NOTED))) if (!wasKnown?.(dir)) noteKnown?.(dir)
   }
 
   /** What is around the workspace guards it, too: repositories, and names of which it is the beginning. */
@@ -173,9 +199,14 @@ export class GuardSurvey {
     return [...this.#places.values()].flatMap((found) => found.blindSpots)
   }
 
+  /** Links in what is guarded come last: a command can make thousands, and what the list has no room for is not guarded. */
   #guardPlaces(dirs: readonly string[], found: Collection): void {
-    for (const dir of dirs) for (const name of RUN_LATER) guardName(dir, name, found)
+    const guarded = dirs.flatMap((dir) =>
+      RUN_LATER.map((name) => ({ name, end: found.add(dir, name, 'told') })),
+    )
     this.#guardRepositories(dirs, found)
+    for (const { name, end } of guarded)
+      if (end?.is === 'dir' && !NOT_SEARCHED.has(name)) found.followLinks(end.path)
   }
 
   #guardRepositories(dirs: readonly string[], found: Collection): void {
@@ -185,7 +216,7 @@ export class GuardSurvey {
 
   /** SPEC 4.10, decision 0475: what is there is held in all of them; what is new in a repository is told as in the place itself. */
   #guardNested(place: string, passedOver: ReadonlySet<string>, found: Collection): Nested {
-    const nested = lookBelow(place, passedOver)
+    const nested = lookBelow(place, passedOver, this.#options.wasKnown)
     this.#nested.set(place, nested)
     if (nested.closed.includes(place)) throw new ClosedError(place, place)
     for (const dir of nested.closed) found.holdClosed(dir)
@@ -229,6 +260,8 @@ export class GuardSurvey {
 
 const isRepository = (dir: string): boolean =>
   lookAt(entryOf(dir, '.git')) !== undefined || isWholeGitDirectory(dir)
+
+const OBEYED_AT_HOME: readonly string[] = [...new Set([...RUN_LATER, ...RUN_LATER_AT_HOME])]
 
 const NONE: ReadonlySet<string> = new Set()
 const MOST_NOTED = 5000

@@ -1,8 +1,10 @@
 import { lstatSync } from 'node:fs'
-import { CordonError, show } from '@cordon/policy'
-import { type CanonicalPath } from '@cordon/policy'
+import type { OutsideConfig } from '@cordon/config'
+import { type CanonicalPath, CordonError, show } from '@cordon/policy'
 import { isNews, type Surroundings, trailOf, wasNoted } from '@cordon/workspace'
 import type { Person } from '../approve/approve.ts'
+import { absolutePath, type OutsideWorld } from './place.ts'
+import { placeOrigin } from './profile.ts'
 
 /** A place of a profile whose name is not where it is. */
 export interface LedPlace {
@@ -20,6 +22,17 @@ class NotFollowedError extends CordonError {
     super(`${describeLed(place)}; ${why}`)
   }
 }
+
+/** Of the places of a profile, those that links lead to. Nothing is made or granted yet. */
+export const ledPlaces = (places: readonly OutsideConfig[], world: OutsideWorld): readonly LedPlace[] =>
+  places.flatMap((place) => {
+    const named = absolutePath(place.path, world)
+    const path = trailOf('/', named).at(-1)?.path
+    const isWanted = place.grants.size > 0 || place.replace
+    return isWanted && path !== undefined && path !== named
+      ? [{ origin: placeOrigin(place), named, path }]
+      : []
+  })
 
 /**
  * Issue 11: what something confined wrote widens nothing until a person has seen it. A profile names a place, and a link on the

@@ -2,9 +2,8 @@ import { lstatSync, mkdirSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import type { OutsideConfig } from '@cordon/config'
 import { type Capability, FsIndex, type RelPath } from '@cordon/policy'
-import { nameOf, type OutsideRule } from '@cordon/sandbox'
+import { type OutsideRule } from '@cordon/sandbox'
 import { trailOf } from '@cordon/workspace'
-import type { LedPlace } from './led.ts'
 import {
   absolutePath,
   isThere,
@@ -25,8 +24,6 @@ export interface ReplacedFile {
 export interface ProfilePlaces {
   readonly rules: readonly OutsideRule[]
   readonly replaced: readonly ReplacedFile[]
-  /** Those of both that a link leads to. */
-  readonly led: readonly LedPlace[]
 }
 
 /** How the rule for a place of a profile says where it is from. */
@@ -43,7 +40,7 @@ export function profilePlaces(
   world: OutsideWorld,
   purpose: 'run' | 'ask',
 ): ProfilePlaces {
-  const copied = places.filter(({ replace }) => replace).map((place) => replacedFile(place, world))
+  const replaced = places.filter(({ replace }) => replace).map((place) => replacedFile(place, world))
   const named = places.filter(({ replace }) => !replace).map((place) => lookFor(place, world, purpose))
   const granted = named.flatMap(({ rule }) => rule ?? [])
   const index = new FsIndex(granted)
@@ -59,12 +56,7 @@ export function profilePlaces(
       }))
       .filter((rule) => withholds(rule, index.governing(rule.path)?.grants)),
   )
-  const led = [...copied, ...named.flatMap(({ led: place }) => place ?? [])]
-  return {
-    rules: [...granted, ...narrowing],
-    replaced: copied.map(({ path, origin }) => ({ path, origin })),
-    led: led.filter(({ named: name, path }) => name !== path),
-  }
+  return { rules: [...granted, ...narrowing], replaced }
 }
 
 interface NamedPlace {
@@ -75,7 +67,6 @@ interface NamedPlace {
   /** The other paths that the name stands for: links on the way, and the place itself where nothing is granted. */
   readonly ways: readonly string[]
   readonly written: RelPath
-  readonly led: LedPlace | undefined
 }
 
 function lookFor(place: OutsideConfig, world: OutsideWorld, purpose: 'run' | 'ask'): NamedPlace {
@@ -84,20 +75,17 @@ function lookFor(place: OutsideConfig, world: OutsideWorld, purpose: 'run' | 'as
   const origin = placeOrigin(place)
   const written = relativeToRoot(path)
   if (text.endsWith('/') && grants.size > 0 && !isThere(path)) {
-    if (purpose === 'ask')
-      return { grants, origin, rule: asIfMade(path, grants, origin), ways: [], written, led: undefined }
+    if (purpose === 'ask') return { grants, origin, rule: asIfMade(path, grants, origin), ways: [], written }
     mkdirSync(path, { recursive: true, mode: 0o700 })
   }
   const steps = trailOf('/', path)
   const isGranted = grants.size > 0 && steps.at(-1)?.is !== 'missing'
-  const rule = isGranted ? outsideRule({ text, grants, origin }, world) : undefined
   return {
     grants,
     origin,
-    rule,
+    rule: isGranted ? outsideRule({ text, grants, origin }, world) : undefined,
     ways: (isGranted ? steps.slice(0, -1) : steps).map((step) => step.path),
     written,
-    led: rule && { origin, named: path, path: nameOf(rule) },
   }
 }
 
@@ -113,7 +101,7 @@ const asIfMade = (path: string, grants: ReadonlySet<Capability>, origin: string)
 const withholds = ({ grants }: OutsideRule, around: ReadonlySet<Capability> | undefined): boolean =>
   around !== undefined && [...around].some((each) => !grants.has(each))
 
-function replacedFile({ path: text, origin, grants }: OutsideConfig, world: OutsideWorld): LedPlace {
+function replacedFile({ path: text, origin, grants }: OutsideConfig, world: OutsideWorld): ReplacedFile {
   const named = absolutePath(text, world)
   const place = `${origin} ${text}`
   const dir = realPlace(dirname(named), place, world)
@@ -125,5 +113,5 @@ function replacedFile({ path: text, origin, grants }: OutsideConfig, world: Outs
     if (!lstatSync(path).isFile()) throw new PlaceError(place, 'only a file can be written back')
     outsideRule({ text: path, grants, origin: place }, world) // it throws for what is never granted
   }
-  return { path, named, origin: place }
+  return { path, origin }
 }

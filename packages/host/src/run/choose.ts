@@ -3,7 +3,7 @@ import type { AccessPolicy } from '@cordon/policy'
 import type { OutsideRule } from '@cordon/sandbox'
 import { labelOf, PLAIN, type Subject, subjectsOf } from '../compile/subject.ts'
 import { unionOf, unionOfFs } from '../compile/union.ts'
-import { confirmLed, describeLed, type LedPlace, unconfirmed } from '../outside/led.ts'
+import { confirmLed, describeLed, type LedPlace, ledPlaces, unconfirmed } from '../outside/led.ts'
 import { ledElsewhere } from '../outside/place.ts'
 import { placeOrigin, profilePlaces, type ReplacedFile } from '../outside/profile.ts'
 import { guardOf } from '../compile/guard.ts'
@@ -67,8 +67,9 @@ export async function choosePolicy(
   const profiles = wanted.flatMap(({ kind, name }) =>
     kind === 'profile' ? (loaded.config.profiles[name] ?? []) : [],
   )
+  const led = profiles.flatMap(({ outside }) => ledPlaces(outside, standing))
+  if (purpose === 'run') await confirmLed(led, options.surroundings, compiler.person)
   const ofProfiles = profiles.map(({ outside }) => profilePlaces(outside, standing, purpose))
-  const led = ofProfiles.flatMap((places) => places.led)
   const gitDirectory = gitDirectoryRule(root.path, policies, options.surroundings)
   const asked = await confirmOutside(
     {
@@ -79,7 +80,6 @@ export async function choosePolicy(
     project,
     compiler,
   )
-  if (purpose === 'run') await confirmLed(led, options.surroundings, compiler.person)
   const guarded = guardOf(project, loaded, 'granted')
   const outside = unionOfFs(
     [...asked.lists, gitDirectory ? [gitDirectory] : []].map((rules) => guardOutside(rules, guarded)),

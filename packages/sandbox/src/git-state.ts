@@ -1,4 +1,5 @@
 import { closeSync, type Dirent, lstatSync, readdirSync, readlinkSync, unlinkSync } from 'node:fs'
+import { moveAside } from './aside.ts'
 import type { DeniedPath } from './denied-paths.ts'
 import { heldPath, holdAmbientDirectory, holdEntry, reaching } from './held-directory.ts'
 
@@ -15,6 +16,12 @@ const TICK_MS = 100
 const NOT_ENTERED: ReadonlySet<string> = new Set(['hooks', 'modules'])
 const DATA = 'objects'
 
+/**
+ * Names files, by any path, whose content the next commit copies into the repository (rerere). A merge of the command's own leaves
+ * one, where the person's configuration asks for it; without it git only does not remember how that conflict was resolved.
+ */
+const NAMES_FILES = /^(?:worktrees\/[^/]+\/)?MERGE_RR$/
+
 /** Git only reads these, and people keep them elsewhere. */
 const ONLY_READ: ReadonlySet<string> = new Set(['info/exclude', 'info/attributes'])
 
@@ -23,7 +30,7 @@ const ONLY_READ: ReadonlySet<string> = new Set(['info/exclude', 'info/attributes
  * itself. So one that was made since goes, and where it led is told. What no command can set is the time of change: of the
  * link, or of a directory that it came with. Nothing is followed on the way.
  */
-export function removeNewLinks(gitDir: string, since: number): readonly DeniedPath[] {
+export function clearGitState(gitDir: string, since: number): readonly DeniedPath[] {
   const found: DeniedPath[] = []
   let left = MOST_ENTRIES
   const look = (held: number, dir: string, isChanged: boolean): void => {
@@ -32,7 +39,7 @@ export function removeNewLinks(gitDir: string, since: number): readonly DeniedPa
       const name = `${dir}${entry.name.toString()}`
       const isWanted = entry.isDirectory()
         ? dir !== `${DATA}/` && !NOT_ENTERED.has(name)
-        : entry.isSymbolicLink()
+        : entry.isSymbolicLink() || NAMES_FILES.test(name)
       if (!isWanted || ONLY_READ.has(name)) continue
       const path = `${gitDir}/${name}`
       try {
@@ -42,6 +49,8 @@ export function removeNewLinks(gitDir: string, since: number): readonly DeniedPa
             reaching(held, () => holdEntry(held, entry.name)),
             (inner) => look(inner, `${name}/`, isNew),
           )
+        else if (isNew && !entry.isSymbolicLink())
+          found.push(...reaching(held, () => movedAside(held, entry.name.toString(), path)))
         else if (isNew)
           found.push({ path, movedTo: undefined, linkTo: reaching(held, () => removeLink(held, entry.name)) })
       } catch (error) {
@@ -57,6 +66,13 @@ export function removeNewLinks(gitDir: string, since: number): readonly DeniedPa
   if (left < 0)
     found.push({ path: gitDir, movedTo: undefined, why: 'it has too many entries to look through' })
   return found
+}
+
+/** An empty one names nothing. */
+function movedAside(held: number, name: string, path: string): readonly DeniedPath[] {
+  const stats = lstatSync(`${heldPath(held)}/${name}`)
+  const moved = stats.size === 0 ? undefined : moveAside(heldPath(held), name, path, stats)
+  return moved ? [moved] : []
 }
 
 /** Names as bytes: one that is not valid UTF-8 would lead nowhere. */

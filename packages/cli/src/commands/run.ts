@@ -38,7 +38,10 @@ export function withRunOptions(parser: Parser): Parser {
     .addOption(repeatable('--execute <path>', 'grant reading and executing a file or directory'))
     .addOption(repeatable('--allow-net <host>', 'grant [scheme://]host[:port][/path]'))
     .addOption(repeatable('--env <name>', 'pass a variable on'))
-    .option('--unix-sockets', 'allow unix sockets of its own; those of the host stay out of reach')
+    .option(
+      '--unix-sockets',
+      'allow unix sockets of its own; of the host, only one that lies in a granted place',
+    )
     .addOption(cfgOption())
   return withIdOptions(declared, 'in none, or with --tool or --profile in the last used')
     .option('--here', 'take just the current directory as the workspace')

@@ -88,6 +88,7 @@ outside = [
 ]
 access.net = [
   { host = "opencode.ai", allow = true },
+  { host = "models.opencode.ai", allow = true },
   { host = "models.dev", allow = true },
 ]
 access.env = [

@@ -258,6 +258,25 @@ outside = [
     expect(lstatSync(join(home.home, '.agent.json'), { bigint: true }).ctimeNs).toBe(before)
   })
 
+  test('a file is replaced also in a directory that is the way to the workspace', () => {
+    home.write(
+      join(home.home, '.config/cordon/config.toml'),
+      '[profiles.p]\noutside = [{ path = "~/code/p.json", read = true, write = true, replace = true }]\n',
+    )
+    const script = 'echo 1 > ~/code/p.json && sed -i s/1/2/ ~/code/p.json && echo x > ~/code/lost'
+    expect(home.at(home.app, '--profile', 'p', '--', 'sh', '-c', script)).toMatchObject({
+      code: 0,
+      stderr:
+        'cordon: the command ended with 0\n' +
+        '  gone: ~/code: written to the private home, which is no more\n' +
+        '    to keep it: --write ~/code\n',
+    })
+    expect(readFileSync(join(home.code, 'p.json'), 'utf8')).toBe('2\n')
+    expect(readdirSync(home.code)).toEqual(['app', 'p.json'])
+    // Without the profile nothing is written there in vain.
+    expect(home.at(home.app, '--', 'sh', '-c', 'echo x > ~/code/lost').code).toBe(2)
+  })
+
   test('what the guard keeps of a home is said, also when the command succeeds', () => {
     home.write(join(home.home, '.claude/settings.json'), '{}')
     const script = 'echo x > ~/.claude/settings.json; true'

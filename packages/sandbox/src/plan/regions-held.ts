@@ -128,12 +128,13 @@ function outside(path: string, places: readonly PrivatePlace[], survey: Survey):
 
 /**
  * SPEC 4.3: what is written beside the workspace would vanish in silence, so it is refused. Programs keep their own files
- * below names with a dot, beside others of which one may be granted: there they may write, and are told what is lost.
+ * below names with a dot, beside others of which one may be granted: there they may write, and are told what is lost. So where
+ * a file is copied in, to be written back (SPEC 4.8).
  */
 function waysTo(
   regions: readonly Region[],
   places: readonly PrivatePlace[],
-  { root, home }: Survey,
+  { root, home, replaced = [] }: Survey,
 ): readonly string[] {
   const ways = new Set<string>()
   for (const { path, kind, grants } of regions) {
@@ -144,7 +145,11 @@ function waysTo(
     const isProgramsOwn = place?.path === home.canonical && way?.startsWith(`${home.canonical}/.`)
     if (way !== undefined && (isRoot || !isProgramsOwn)) ways.add(way)
   }
-  return [...ways].filter((way) => !regions.some((each) => each.grants.size > 0 && encloses(each.path, way)))
+  return [...ways].filter(
+    (way) =>
+      !regions.some((each) => each.grants.size > 0 && encloses(each.path, way)) &&
+      !replaced.some(({ path }) => enclosesStrictly(way, path)),
+  )
 }
 
 /** Not where a region is granted, nor inside the system: a private place would hide what is there. */

@@ -1,3 +1,7 @@
+import { join, resolve } from 'node:path'
+import { shellWord } from '@cordon/policy'
+import type { PathMention } from './mentions.ts'
+
 /** How git was called: the words from its command on, and what the options before it say of where it works. */
 export interface GitCall {
   /** Of every `-C`, in their order: each counts from the one before. */
@@ -23,3 +27,60 @@ export function parseGitCall([program = '', ...words]: readonly string[]): GitCa
 }
 
 const TAKES_ONE = /^(?:-C|-c|--git-dir|--work-tree|--namespace|--config-env|--exec-path)$/
+
+/** What git says of a repository elsewhere that it cannot use: it never calls it a file, and of a push only the end names it. */
+export function repositoriesMissed(said: string, argv: readonly string[]): readonly PathMention[] {
+  const isPush = parseGitCall(argv)?.words[0] === 'push'
+  return [
+    ...[...said.matchAll(NO_REPOSITORY)].map(([, path = '']): PathMention => ({
+      path,
+      trouble: 'absent',
+      ...(isPush ? { writes: 'content' as const } : {}),
+    })),
+    ...[...said.matchAll(NOT_UNPACKED)].map(([, path = '']): PathMention => ({ path, trouble: 'read-only' })),
+  ]
+}
+
+const NO_REPOSITORY = /'([^'\n]+)' does not appear to be a git repository/g
+const NOT_UNPACKED = /\(unpacker error\)\n(?:.*\n)?error: failed to push some refs to '([^'\n]+)'/g
+
+/** SPEC 4.10: what no flag lets git do inside, because a directory that is guarded would be made or removed; else undefined. */
+export function whyOutside(
+  argv: readonly string[],
+  { code, said }: { readonly code: number | null; readonly said: string },
+  { cwd, exists }: { readonly cwd: string; readonly exists: (path: string) => boolean },
+): string | undefined {
+  // `git worktree prune` complains, and succeeds.
+  if (code === 0 && !HELD.test(said)) return undefined
+  const call = parseGitCall(argv)
+  const [command, sub = ''] = call?.words ?? []
+  if (command === 'worktree' && /^(?:remove|move|prune)$/.test(sub)) return WORKTREES
+  if (command !== 'submodule') return undefined
+  const isMade = sub === 'add' || (sub === 'update' && (HELD.test(said) || !hasModules(call!, cwd, exists)))
+  return isMade ? MODULES : undefined
+}
+
+const HELD = /Device or resource busy|Read-only file system/
+const WORKTREES =
+  'git keeps what a worktree obeys in .git/worktrees, which is guarded and not changed inside: run it outside'
+const MODULES =
+  'git keeps what a submodule obeys in .git/modules, which is guarded and not made inside: run it outside'
+
+const hasModules = ({ directories }: GitCall, cwd: string, exists: (path: string) => boolean): boolean =>
+  exists(join(resolve(cwd, ...directories), '.git/modules'))
+
+/**
+ * A `git worktree add` whose directory could not be made leaves its new branch, and one whose directory is gone with the private
+ * home its name as well: the commands that take them away, before the same is tried again. `-d` keeps a branch with work on it.
+ */
+export function afterLostWorktree(argv: readonly string[], was: 'refused' | 'gone'): readonly string[] {
+  const call = parseGitCall(argv)
+  if (call?.words[0] !== 'worktree' || call.words[1] !== 'add') return []
+  const git = ['git', ...call.directories.flatMap((dir) => ['-C', shellWord(dir)])].join(' ')
+  const named = call.words.indexOf('-b')
+  const branch = named < 0 ? undefined : call.words[named + 1]
+  return [
+    ...(was === 'gone' ? [`${git} worktree prune`] : []),
+    ...(branch === undefined ? [] : [`${git} branch -d ${shellWord(branch)}`]),
+  ]
+}

@@ -18,6 +18,7 @@ import { commandRules } from '../confine/command-rules.ts'
 import { withWritten } from '../confine/written.ts'
 import { findProgramHints } from '../confine/program-hints.ts'
 import { findLimits } from '../confine/limits.ts'
+import { afterLostWorktree, repositoriesMissed, whyOutside } from '../confine/git-words.ts'
 import { mentionedInCommand, mentionedInErrors, type Mentions } from '../confine/mentions.ts'
 import type { Network } from '../confine/network.ts'
 import { asTyped } from '../confine/as-typed.ts'
@@ -219,14 +220,20 @@ function explain(
     .filter((decision) => !decision.allowed)
     .map((decision) => asTyped(decision, request.argv, exit.said))
   const unreached = decisions.filter((decision) => failed && decision.failed)
+  const left = leftBehind(exit.left, plan.survey.home.canonical, request.sandbox.sensitive)
   return {
     exit,
     refused,
-    left: leftBehind(exit.left, plan.survey.home.canonical, request.sandbox.sensitive),
+    left: left?.keep === undefined ? left : { ...left, first: firstOf(left, request.argv) },
     unreached: [...new Set(unreached.map(({ reason }) => reason))],
     // What succeeded and complained about nothing needs no guess.
     hints: failed || exit.said !== '' ? hintsOf(request, plan, exit, decisions) : [],
   }
+}
+
+function firstOf({ first }: LeftBehind, argv: readonly string[]): string | undefined {
+  const commands = [...afterLostWorktree(argv, 'gone'), ...(first === undefined ? [] : [first])]
+  return commands.length === 0 ? undefined : commands.join(' && ')
 }
 
 function hintsOf(
@@ -238,7 +245,13 @@ function hintsOf(
   const facts = hintFacts(request, plan, decisions)
   const inContext = (mentions: Mentions): Mentions =>
     withWritten(fromItsDirectory(mentions, request.argv, facts), request.argv, facts)
-  const complaints = inContext(mentionedInErrors(said))
+  const complained = mentionedInErrors(said)
+  const complaints = inContext({
+    ...complained,
+    paths: [...repositoriesMissed(said, request.argv), ...complained.paths],
+  })
+  const never = whyOutside(request.argv, { code, said }, facts)
+  if (never !== undefined) return [{ about: 'git', text: never, fix: undefined, audience: 'anyone' }]
   if (code === 0) return findGuardHints(complaints, facts)
   const named = inContext(mentionedInCommand(request.argv))
   // What a command usually writes is a guess for where it said nothing of why it failed.
@@ -257,8 +270,13 @@ function hintsOf(
     ...programHints(request, said, facts),
     ...findHints([complaints, wanted], facts),
   ]
+  const before = afterLostWorktree(request.argv, 'refused')
   // Whoever knows most about a thing comes first.
-  return hints.filter(({ about }, at) => hints.findIndex((other) => other.about === about) === at)
+  return hints
+    .filter(({ about }, at) => hints.findIndex((other) => other.about === about) === at)
+    .map((hint) =>
+      hint.first === undefined ? hint : { ...hint, first: [...before, hint.first].join(' && ') },
+    )
 }
 
 /** What nobody but root may do fails whatever is granted: `mount: /mnt: must be superuser to use mount`. */

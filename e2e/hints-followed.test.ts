@@ -1,0 +1,114 @@
+import { beforeEach, describe, expect, test } from 'vitest'
+import { type Ended, Place, SOMEBODY } from './harness/place.ts'
+
+/** What stands behind `to allow it:` or `to keep it:`, and what is to be done first. */
+const fixes = (stderr: string): readonly string[] =>
+  [...stderr.matchAll(/^ {4}to (?:allow|keep) it: (.*)$/gm)].map(([, fix]) => fix!)
+const firsts = (stderr: string): readonly string[] =>
+  [...stderr.matchAll(/^ {4}to (?:allow|keep) it, first: (.*)$/gm)].map(([, first]) => first!)
+const hints = (stderr: string): readonly string[] =>
+  [...stderr.matchAll(/^ {2}hint: (.*)$/gm)].map(([, text]) => text!)
+
+/** A repository in a directory of the home, with another one and a bare one beside it. */
+class Repository extends Place {
+  readonly app = `${this.home}/code/app`
+
+  constructor() {
+    super(SOMEBODY)
+    for (const dir of ['code', 'code/app', 'code/other']) this.mkdir(`${this.home}/${dir}`)
+    this.write(`${this.app}/a`, 'a\n')
+    this.outside(
+      `git config --global user.email a@b.example; git config --global user.name a
+      for r in app other; do git init -q -b main ~/code/$r && cd ~/code/$r && echo x > x && git add . && git commit -qm x || exit 1; done
+      git init -q --bare -b main ~/code/bare.git
+      cd ~/code/app && git remote add origin ~/code/bare.git && git remote add rel ../bare.git && git push -q origin main`,
+    )
+    expect(this.at(['-q', '--', 'true']).code).toBe(0)
+  }
+
+  /** As the person, without Cordon. */
+  outside(script: string): string {
+    const ended = this.shell(`cd ~/code/app 2> /dev/null; ${script}`, [])
+    if (ended.code !== 0) throw new Error(ended.stderr)
+    return ended.stdout
+  }
+
+  at(args: readonly string[]): Ended {
+    return this.run(args, { cwd: this.app })
+  }
+
+  /** As the person would: each command and each flag as it was printed, and the same command again. */
+  pasted(stderr: string, command: readonly string[]): Ended {
+    const first = firsts(stderr).map((each) => `${each} || exit 99; `)
+    const script = `cd ~/code/app; ${first.join('')}n=$1 c=$2; shift 2; exec "$n" "$c" run ${fixes(stderr).join(' ')} -- "$@"`
+    return this.shell(script, command)
+  }
+}
+
+describe('SPEC 4.7 git and what lies outside: what is printed works as pasted', () => {
+  let place: Repository
+  beforeEach(() => {
+    place = new Repository()
+  })
+
+  test.each<[string, readonly string[]]>([
+    ['in the home', ['git', 'worktree', 'add', '../../wt']],
+    ['in the home, with a branch', ['git', 'worktree', 'add', '-b', 'topic', '../../wt']],
+    ['beside the repository', ['git', 'worktree', 'add', '../wt']],
+    ['beside it, with a branch', ['git', 'worktree', 'add', '-b', 'topic', '../wt']],
+  ])('a new worktree %s', (_, command) => {
+    const lost = place.at(['--', ...command])
+    expect(fixes(lost.stderr)).toHaveLength(1)
+    expect(place.pasted(lost.stderr, command)).toMatchObject({ code: 0 })
+    const made = command.includes('../wt') ? `${place.home}/code/wt` : `${place.home}/wt`
+    expect(place.outside(`git -C ${made} status --short && git worktree list | wc -l`)).toBe('2\n')
+  })
+
+  test.each([
+    ['../other', []],
+    ['by its path', []],
+    ['../other', ['-c', 'protocol.file.allow=always']],
+  ])('a new submodule, %s: nothing helps, and that is said', (name, options) => {
+    const from = name === 'by its path' ? `${place.home}/code/other` : name
+    const { stderr, code } = place.at(['--', 'git', ...options, 'submodule', 'add', from, 'sub'])
+    expect(code).not.toBe(0)
+    expect(hints(stderr)).toEqual([
+      'git keeps what a submodule obeys in .git/modules, which is guarded and not made inside: run it outside',
+    ])
+    expect(fixes(stderr)).toEqual([])
+  })
+
+  test.each<[string, readonly string[], string]>([
+    ['fetch', ['git', 'fetch', 'origin'], '--read ~/code/bare.git'],
+    ['fetch by a relative path', ['git', 'fetch', 'rel'], '--read ~/code/bare.git'],
+    ['pull', ['git', 'pull', '-q', 'rel', 'main'], '--read ~/code/bare.git'],
+    ['ls-remote', ['git', 'ls-remote', 'rel'], '--read ~/code/bare.git'],
+    ['push', ['git', 'push', '-q', 'rel', 'main:new'], '--write ~/code/bare.git'],
+    ['push to a path', ['git', 'push', '-q', '../other', 'main:new'], '--write ~/code/other'],
+  ])('a repository outside that is a remote: %s', (_, command, flag) => {
+    const { stderr } = place.at(['--', ...command])
+    expect(fixes(stderr)).toEqual([flag])
+    expect(place.pasted(stderr, command)).toMatchObject({ code: 0 })
+  })
+
+  test('a push to what is granted to be read only', () => {
+    const command = ['git', 'push', '-q', 'rel', 'main:new']
+    const { stderr } = place.at(['--read', '../bare.git', '--', ...command])
+    expect(fixes(stderr)).toEqual(['--write ~/code/bare.git'])
+    expect(place.pasted(stderr, command)).toMatchObject({ code: 0 })
+  })
+
+  test.each(['remove', 'prune'])(
+    'worktree %s of what an earlier run made: nothing helps, and that is said',
+    (what) => {
+      expect(place.at(['--', 'git', 'worktree', 'add', '-q', 'wt']).code).toBe(0)
+      if (what === 'prune') place.outside('rm -r wt')
+      const { stderr, code } = place.at(['--', 'git', 'worktree', what, ...(what === 'remove' ? ['wt'] : [])])
+      expect(code === 0).toBe(what === 'prune') // it complains, and succeeds
+      expect(hints(stderr)).toEqual([
+        'git keeps what a worktree obeys in .git/worktrees, which is guarded and not changed inside: run it outside',
+      ])
+      expect(fixes(stderr)).toEqual([])
+    },
+  )
+})

@@ -1,3 +1,6 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { networkInterfaces } from 'node:os'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { type Ended, Place, SOMEBODY } from './harness/place.ts'
 
@@ -111,4 +114,63 @@ describe('SPEC 4.7 git and what lies outside: what is printed works as pasted', 
       expect(fixes(stderr)).toEqual([])
     },
   )
+})
+
+describe('SPEC 4.5 an address that is asked for without the proxy', () => {
+  const place = new Place(SOMEBODY)
+  const connect = (family: string, address: string, port: number): readonly string[] => [
+    'python3',
+    '-c',
+    `import socket; s = socket.socket(socket.${family}); s.settimeout(9); s.connect(("${address}", ${port})); s.sendall(b"GET / HTTP/1.0\\r\\nHost: ${address.includes(':') ? `[${address}]` : address}:${port}\\r\\n\\r\\n"); print(s.makefile().read()[-2:])`,
+  ]
+
+  test.each<[string, readonly string[], string]>([
+    ['python', connect('AF_INET', '198.51.100.7', 8080), '198.51.100.7:8080'],
+    ['python, IPv6', connect('AF_INET6', '2001:db8::7', 8080), "'[2001:db8::7]:8080'"],
+    ['bash', ['bash', '-c', 'echo > /dev/tcp/198.51.100.7/25'], '198.51.100.7:25'],
+    ['curl', ['curl', '-sS', '--noproxy', '*', 'http://198.51.100.7/'], 'http://198.51.100.7'],
+    ['curl, IPv6', ['curl', '-sS', '--noproxy', '*', 'http://[2001:db8::7]/'], "'http://[2001:db8::7]'"],
+    ['node', ['node', '-e', 'net.connect(81, "198.51.100.7")'], '198.51.100.7:81'],
+    ['node, IPv6', ['node', '-e', 'net.connect(81, "2001:db8::7")'], "'[2001:db8::7]:81'"],
+    ['fetch', ['node', '-e', 'fetch("http://198.51.100.7:82/x")'], '198.51.100.7:82'],
+  ])('%s: the flag is told', (_, command, target) => {
+    const { stderr } = place.run(['--', ...command])
+    expect(fixes(stderr)).toEqual([`--allow-net ${target}`])
+    expect(place.run(['--allow-net', target.replaceAll("'", ''), '--', 'true'])).toMatchObject({ code: 0 })
+  })
+
+  test('which is not known: a sentence', () => {
+    place.write('app.py', 'import socket\nsocket.create_connection(("198.51." + "100.7", 80))\n')
+    const { stderr } = place.run(['--', 'python3', 'app.py'])
+    expect(hints(stderr)).toEqual([
+      'an address was asked for that no rule allows, without the proxy, and the command does not say which: --allow-net ADDRESS:PORT would allow it',
+    ])
+  })
+
+  test('of this machine: it works as pasted, also at a terminal, where nothing is heard of the error', async () => {
+    const own = Object.values(networkInterfaces())
+      .flat()
+      .find((each) => each?.family === 'IPv4' && !each.internal)?.address
+    for (const address of ['127.0.0.1', '::1', ...(own === undefined ? [] : [own])]) {
+      const server = createServer((_, response) => response.end('hi')).listen(0, address)
+      await once(server, 'listening')
+      const { port } = server.address() as { port: number }
+      const command = connect(address === '::1' ? 'AF_INET6' : 'AF_INET', address, port)
+      const target = address === '::1' ? `[::1]:${port}` : `${address}:${port}`
+      const typed = `--allow-net ${address === '::1' ? `'${target}'` : target}`
+      const held = await place.runMeanwhile(['--', ...command])
+      expect(fixes(held.stderr)).toEqual([typed])
+      const { screen } = place.terminal(['--', ...command], [])
+      expect(screen).toContain(`to allow it: ${typed}`)
+      expect(await place.runMeanwhile(['--allow-net', target, '--', ...command])).toMatchObject({
+        code: 0,
+        stdout: 'hi\n',
+      })
+      server.close()
+    }
+  })
+
+  test('where nobody listens on the host there is none', () => {
+    expect(hints(place.run(['--', 'curl', '-sS', 'http://127.0.0.1:9/']).stderr)).toEqual([])
+  })
 })

@@ -131,7 +131,7 @@ describe('SPEC 4.5 a port of the host is suggested by the name that was asked fo
     const command = ['--', 'curl', '-sS', `http://${host}:${port}/`]
     const held = await place.runMeanwhile(command)
     const flag = `${host}:${port}`
-    expect(fixes(held.stderr)).toEqual([`--allow-net ${flag}`])
+    expect(fixes(held.stderr)).toEqual([`--allow-net ${host === '[::1]' ? `'${flag}'` : flag}`])
     expect(await place.runMeanwhile(['--allow-net', flag, ...command])).toMatchObject({
       code: 0,
       stdout: 'hi',

@@ -22,6 +22,7 @@ import { isSecretRule } from '../compile/own-secrets.ts'
 import { relativeToRoot, typedPath } from '../outside/place.ts'
 import { answer, type Answer, guarded, isBroken } from '../why/answer.ts'
 import { type Question, parseQuestion } from '../why/question.ts'
+import { isLoopback } from './addresses.ts'
 import type { HostMention, Mentions, PathMention, Trouble } from './mentions.ts'
 
 /** SPEC 4.7: a guess why a confined program failed, and what would change it. Always labelled as a hint. */
@@ -396,6 +397,7 @@ const FLAG: Record<Capability, string> = {
 }
 
 function hostHint({ scheme, host, port, path }: HostMention, facts: HintFacts): Hint[] {
+  if (isLoopback(host)) return [] // what the host has there is looked up (`network-hints.ts`)
   // Where a part of the host is granted, the proxy was there to say exactly what else was refused.
   if (facts.isKnown(host) || facts.policy.net.some((rule) => rule.allow && rule.host === host && path === ''))
     return []

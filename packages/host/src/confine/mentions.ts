@@ -1,4 +1,5 @@
 import { parseHost } from '@cordon/policy'
+import { addressesIn } from './addresses.ts'
 import { parseGitCall } from './git-words.ts'
 
 /** What a text names that a policy could be about. A guess: the text was written for people. */
@@ -39,7 +40,7 @@ export function mentionedInCommand(argv: readonly string[]): Mentions {
         .map((path) => ({ path, trouble: 'unsaid' as const })),
       ...replacedByGit(argv),
     ]),
-    hosts: writesDownOnly(argv) ? [] : unique(values.flatMap(urlsIn)),
+    hosts: writesDownOnly(argv) ? [] : unique([...values.flatMap(urlsIn), ...atAddresses(words.join(' '))]),
     variables: [],
   }
 }
@@ -187,7 +188,10 @@ const PATHS = /(?<=^|[\s'"`(=:[])((?:~|\.{1,2})?\/[^\s'"`:;,()[\]<>|&]+|[\w.@+-]
 
 /** Words for "there is no network"; without them a URL in the output is just a URL. */
 const OFFLINE =
-  /resolve|getaddrinfo|name resolution|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ENETUNREACH|EHOSTUNREACH|unreachable|connection refused|failed to connect|couldn't connect|could not connect|no such host|name or service not known|network is down/i
+  /resolve|getaddrinfo|name resolution|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ENETUNREACH|EHOSTUNREACH|unreachable|connection refused|failed to connect|couldn't connect|could not connect|no such host|name or service not known|network is down|can't connect/i
+
+/** What the kernel says of an address: a name that is not allowed has none. */
+export const UNREACHABLE = /unreachable|\bE(?:NET|HOST)UNREACH\b/i
 
 const URLS =
   /(?<![a-z0-9+.-])([a-z][a-z0-9+.-]{0,20}):\/\/(?:[^\s/@'"]*@)?([^\s/?#:@'"`<>()[\]{}\\|,;]+|\[[0-9a-f:.]+\])(?::(\d{1,5}))?(\/[^\s?#'"`<>()[\]{}\\|]*)?/gi
@@ -199,7 +203,11 @@ const BARE_HOSTS =
 const hostsIn = (line: string): HostMention[] => [
   ...urlsIn(line),
   ...[...line.matchAll(BARE_HOSTS)].flatMap(([, host = '', port = '']) => mention('https', host, port, '')),
+  ...atAddresses(line),
 ]
+
+const atAddresses = (text: string): HostMention[] =>
+  addressesIn(text).map(({ host, port }) => ({ scheme: 'https', host, port: String(port), path: '' }))
 
 const urlsIn = (text: string): HostMention[] =>
   [...text.matchAll(URLS)].flatMap(([, scheme = '', host = '', port = '', path = '']) =>

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
-import { show } from '@cordon/policy'
+import { allowNetFlag, show } from '@cordon/policy'
 import type { Plan } from '@cordon/sandbox'
+import { type Address, addressesIn, isLoopback } from './addresses.ts'
 import type { Hint } from './hints.ts'
 
 /** SPEC 4.5 and 4.7: what a failed program says when the network inside is not the one that it is used to. */
@@ -12,7 +13,8 @@ export function networkHints(
 ): Hint[] {
   return [
     ...(NO_FAMILY.test(said) ? familyHint(isolation, unixSockets) : []),
-    ...(REFUSED.test(said) && isolation === 'namespaces'
+    // At a terminal nothing is known of what was said.
+    ...((said === '' || REFUSED.test(said)) && isolation === 'namespaces'
       ? loopbackPlaces(said, argv).flatMap(hostPortHint)
       : []),
     ...(TAKEN.test(said)
@@ -41,26 +43,18 @@ function familyHint(isolation: Plan['isolation'], unixSockets: UnixSockets): Hin
     : [hint('unix sockets', 'of unix sockets only pairs are allowed', '--unix-sockets')]
 }
 
-interface LoopbackPlace {
-  /** As it was asked for: a rule for `localhost` is none for its address. */
-  readonly host: string
-  readonly port: number
-}
-
 /** `localhost` inside is the sandbox's own loopback; a developer's database listens on the host's. */
-function hostPortHint({ host, port }: LoopbackPlace): Hint[] {
+function hostPortHint({ host, port }: Address): Hint[] {
   if (!listensOnHost(port)) return []
   const text = `the host listens on port ${port}, and ${host} inside is the sandbox’s own`
-  return [{ ...hint(`${host}:${port}`, text, `--allow-net ${host}:${port}`), audience: 'person' }]
+  return [{ ...hint(`${host}:${port}`, text, allowNetFlag({ host, port })), audience: 'person' }]
 }
 
 /** Many programs name the port only on their command line, where it may be any number: there, only behind the name. */
-function loopbackPlaces(said: string, argv: readonly string[]): LoopbackPlace[] {
-  const typed = [...argv.join(' ').matchAll(LOOPBACK_PORT)].map(([, host = '', port]) => ({
-    host,
-    port: Number(port),
-  }))
+function loopbackPlaces(said: string, argv: readonly string[]): Address[] {
+  const typed = addressesIn(argv.join(' ')).filter(({ host }) => isLoopback(host))
   const name = LOOPBACK.exec(said)?.[0]
+  // As it was asked for: a rule for `localhost` is none for its address.
   const host = name === '::1' ? '[::1]' : name
   const complained =
     host === undefined ? [] : portsIn(said.replaceAll(/[:,]/g, ' ')).map((port) => ({ host, port }))
@@ -69,7 +63,6 @@ function loopbackPlaces(said: string, argv: readonly string[]): LoopbackPlace[] 
 }
 
 const LOOPBACK = /\blocalhost\b|\b127\.0\.0\.1\b|::1/
-const LOOPBACK_PORT = /(\blocalhost|\b127\.0\.0\.1|\[::1\]):(\d{2,5})(?!\d)/g
 
 /** From `/proc/net/tcp`, which everybody may read: `0A` is the state of a socket that listens. */
 function listensOnHost(port: number): boolean {

@@ -19,7 +19,7 @@ import { withWritten } from '../confine/written.ts'
 import { findProgramHints } from '../confine/program-hints.ts'
 import { findLimits } from '../confine/limits.ts'
 import { afterLostWorktree, repositoriesMissed, whyOutside } from '../confine/git-words.ts'
-import { mentionedInCommand, mentionedInErrors, type Mentions } from '../confine/mentions.ts'
+import { mentionedInCommand, mentionedInErrors, type Mentions, UNREACHABLE } from '../confine/mentions.ts'
 import type { Network } from '../confine/network.ts'
 import { asTyped } from '../confine/as-typed.ts'
 import { networkHints } from '../confine/network-hints.ts'
@@ -263,12 +263,14 @@ function hintsOf(
           paths: WANTS_ROOT.test(said) ? [] : named.paths.filter(({ trouble }) => trouble === 'unsaid'),
         }
   // A program that complained, and not about the network, did not fail for a URL on its command line.
-  const wanted = said !== '' && complaints.hosts.length === 0 ? { ...typed, hosts: [] } : typed
+  const isOffline = said === '' || complaints.hosts.length > 0 || UNREACHABLE.test(said)
+  const wanted = isOffline ? typed : { ...typed, hosts: [] }
   const hints = [
     ...findLimits(said, plan.limits),
     ...networkHints(said, request.argv, plan, request.sandbox.unix_sockets),
     ...programHints(request, said, facts),
     ...findHints([complaints, wanted], facts),
+    ...(UNREACHABLE.test(said) && complaints.hosts.length + wanted.hosts.length === 0 ? [UNKNOWN] : []),
   ]
   const before = afterLostWorktree(request.argv, 'refused')
   // Whoever knows most about a thing comes first.
@@ -277,6 +279,13 @@ function hintsOf(
     .map((hint) =>
       hint.first === undefined ? hint : { ...hint, first: [...before, hint.first].join(' && ') },
     )
+}
+
+const UNKNOWN: Hint = {
+  about: 'network',
+  text: 'an address was asked for that no rule allows, without the proxy, and the command does not say which: --allow-net ADDRESS:PORT would allow it',
+  fix: undefined,
+  audience: 'anyone',
 }
 
 /** What nobody but root may do fails whatever is granted: `mount: /mnt: must be superuser to use mount`. */

@@ -174,3 +174,50 @@ describe('SPEC 4.5 an address that is asked for without the proxy', () => {
     expect(hints(place.run(['--', 'curl', '-sS', 'http://127.0.0.1:9/']).stderr)).toEqual([])
   })
 })
+
+describe('SPEC 4.8 a tool’s rule on a single file, and a program that saves by a rename', () => {
+  const place = new Place(SOMEBODY)
+  const tools: Readonly<Record<string, string>> = {
+    whole: '[{ path = "src/f", read = true, write = true }]',
+    update: '[{ path = "src/f", read = true, update = true }]',
+    around: '[{ path = "src", read = true }, { path = "src/f", read = true, write = true }]',
+    started: '[{ path = "src/f", read = true, update = true, execute = true }]',
+    top: '[{ path = "top", read = true, write = true }]',
+  }
+  const fileOf = (tool: string): string => (tool === 'top' ? 'top' : 'src/f')
+  beforeEach(() => {
+    for (const file of ['src/f', 'src/other', 'top']) place.write(file, 'x\n')
+    place.config(
+      Object.entries(tools)
+        .map(
+          ([name, rules]) =>
+            `[conversation.tools.${name}]\nsource = "local"\ncommand = ["sed", "-i", "s/x/y/", "${fileOf(name)}"]\naccess.fs = ${rules}\n`,
+        )
+        .join(''),
+    )
+  })
+
+  test.each(Object.keys(tools))('the flags, %s', (tool) => {
+    const command = ['sed', '-i', 's/x/y/', fileOf(tool)]
+    const { stderr } = place.run(['--tool', tool, '--', ...command])
+    expect(fixes(stderr)).toHaveLength(1)
+    const script = `n=$1 c=$2; shift 2; exec "$n" "$c" run --tool ${tool} ${fixes(stderr)[0]!} -- "$@"`
+    expect(place.shell(script, command)).toMatchObject({ code: 0, stderr: '' })
+  })
+
+  test('the flag for the directory alone was not enough', () => {
+    const command = ['sed', '-i', 's/x/y/', 'src/f']
+    const { stderr } = place.run(['--tool', 'update', '--write', 'src', '--', ...command])
+    expect(fixes(stderr)).toEqual(['--write src --write src/f'])
+  })
+
+  test.each(Object.keys(tools))('the edits, %s', (tool) => {
+    const { stderr, code } = place.cordon(['tool', 'run', tool])
+    expect(code).toBe(1)
+    const commands = [...stderr.matchAll(/^ +cordon (config set .*)$/gm)].map(([, command]) => command!)
+    expect(commands.length).toBeGreaterThan(0)
+    for (const command of commands)
+      expect(place.shell(`n=$1 c=$2; exec "$n" "$c" ${command}`, []).code).toBe(0)
+    expect(place.cordon(['tool', 'run', tool])).toMatchObject({ code: 0, stderr: '' })
+  })
+})

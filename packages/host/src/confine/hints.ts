@@ -1,4 +1,4 @@
-import { dirname, isAbsolute, join, relative, resolve } from 'node:path'
+import { basename, dirname, isAbsolute, join, relative, resolve } from 'node:path'
 import {
   type AccessPolicy,
   allowNetFlag,
@@ -13,6 +13,7 @@ import {
   parseRelPath,
   type RelPath,
   type Root,
+  type RuleData,
   shellWord,
   show,
   splitEntry,
@@ -38,6 +39,8 @@ export interface Hint {
   readonly place?: OutsidePlace
   /** What `cordon why` would be asked about it; absent where no rule decides. */
   readonly question?: Question
+  /** Where no single edit is the answer to it: the rules that are, together. */
+  readonly rules?: readonly RuleData[]
   /** A hint that tells what there is on the host is the person's: a model must not learn it by asking (SPEC 4.7). */
   readonly audience: 'person' | 'anyone'
 }
@@ -58,6 +61,8 @@ export interface HintFacts {
   readonly exists: (path: string) => boolean
   /** Whether the program saw what is there on the host, or a private place of the same name. */
   readonly isVisible: (path: string) => boolean
+  /** Whether the command line names it. */
+  readonly isNamed: (path: string) => boolean
   /** Whether it is a file that the host would run. */
   readonly isProgram: (path: string) => boolean
   /** Whether it is withheld from every confined program, whatever the rules say (SPEC 4.3). */
@@ -267,6 +272,8 @@ const WANTED: Record<Trouble, readonly Capability[]> = {
 
 function inWorkspace(path: string, trouble: Trouble, facts: HintFacts): Hint[] {
   const there = facts.exists(join(facts.root.path, path))
+  const saved = there || trouble === 'absent' || trouble === 'unsaid' ? undefined : savedBeside(path, facts)
+  if (saved) return [savedHint(saved, facts)]
   if (!there && trouble !== 'read-only' && trouble !== 'refused') return []
   // What exists is not created; what does not exist is not read, changed or removed.
   const possible = WANTED[trouble].filter((capability) => (capability === 'create') !== there)
@@ -312,8 +319,7 @@ function ruledByItself(path: string, trouble: Trouble, facts: HintFacts): Hint |
   const { parent } = splitEntry(parseRelPath(path)) ?? {}
   const own = index.at(parseRelPath(path))
   if (parent === undefined || !own || own.guard !== undefined || !own.grants.has('delete')) return undefined
-  const around = index.governing(parent)?.grants
-  if (around?.size === own.grants.size && [...own.grants].every((each) => around.has(each))) return undefined
+  if (isAlike(own.grants, index.governing(parent)?.grants)) return undefined
   const inPlace = own.grants.has('update') ? '' : ', and it does not grant update'
   return {
     about: path,
@@ -323,6 +329,56 @@ function ruledByItself(path: string, trouble: Trouble, facts: HintFacts): Hint |
     audience: 'anyone',
   }
 }
+
+/**
+ * What `sed -i`, git and editors make beside a file and rename over it. The file has a rule of its own, and its directory does not
+ * have the same, so it is a mount point: a new file beside it may be refused, and taking its place always is.
+ */
+function savedBeside(path: string, facts: HintFacts): FsRule | undefined {
+  const index = new FsIndex(facts.policy.fs, facts.root.foldCase)
+  const directory = splitEntry(parseRelPath(path))?.parent
+  const files = facts.policy.fs.filter(
+    ({ path: file, grants, guard, external }) =>
+      splitEntry(file)?.parent === directory &&
+      grants.has('update') &&
+      guard === undefined &&
+      !external &&
+      facts.exists(join(facts.root.path, file)) &&
+      !isAlike(index.at(file)?.grants, directory && index.governing(directory)?.grants),
+  )
+  // Of programs that are not told by name what to change, most make `notes.txt.tmp` or `.notes.txt.swp`.
+  return files.find(
+    ({ path: file }) => facts.isNamed(join(facts.root.path, file)) || basename(path).includes(basename(file)),
+  )
+}
+
+const isAlike = (a: ReadonlySet<Capability> | undefined, b: ReadonlySet<Capability> | undefined): boolean =>
+  a !== undefined && b !== undefined && a.size === b.size && [...a].every((each) => b.has(each))
+
+/** SPEC 4.8: what replaces a file needs create and delete in its directory. What both have in the end has to be the same. */
+function savedHint({ path, grants }: FsRule, facts: HintFacts): Hint {
+  const directory = splitEntry(path)!.parent
+  const runs = grants.has('execute')
+  const isShort = WRITES.some((each) => !grants.has(each))
+  const paths = isShort ? [directory, path] : [directory]
+  return {
+    about: path,
+    text: `${show(path)} has a rule of its own, so it is changed in place: saving it by a rename takes create and delete in ${show(directory)}, with all that is in it`,
+    fix: paths
+      .map((each) => `--write ${typed(each, facts)}${runs ? ` --execute ${typed(each, facts)}` : ''}`)
+      .join(' '),
+    question: parseQuestion('delete', path),
+    rules: paths.map((each) => ({
+      path: each,
+      read: true,
+      write: true,
+      ...(runs ? { execute: true } : {}),
+    })),
+    audience: 'anyone',
+  }
+}
+
+const WRITES: readonly Capability[] = ['read', 'create', 'update', 'delete']
 
 /** SPEC 4.10: the flag names all of what is guarded, because many programs replace a file instead of changing it. */
 const guardHint = (rule: FsRule, facts: HintFacts): Hint => ({

@@ -1,5 +1,5 @@
 import { lstatSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { below, show } from '@cordon/policy'
 import {
   DEFAULT_LIMITS,
@@ -80,7 +80,7 @@ export async function networkFor(
 
 /** What hints are looked up in: the policy, and what this plan shows of the host. */
 export function hintFacts(
-  { root, policy, outside = [], cwd, home, env, guard }: Confinement,
+  { argv, root, policy, outside = [], cwd, home, env, guard }: Confinement,
   { survey, isolation }: Plan,
   decisions: readonly ProxyDecision[],
 ): HintFacts {
@@ -99,6 +99,7 @@ export function hintFacts(
     cwd,
     home,
     exists,
+    isNamed: (path) => argv.some((word) => resolve(cwd, word) === path),
     isProgram,
     // A directory above something that is there is there as well; that the rest of it is not was no mistake.
     isVisible: (path) =>

@@ -1,4 +1,5 @@
-import { DeniedError, shellWord, show } from '@cordon/policy'
+import { formatKeyPath } from '@cordon/config'
+import { DeniedError, editFor, setCommand, shellWord, show } from '@cordon/policy'
 import { writesGuarded } from '../compile/guard.ts'
 import { WRITING } from '../compile/names.ts'
 import { isSecretRule, WHY_SECRET } from '../compile/own-secrets.ts'
@@ -119,10 +120,12 @@ async function hintsOf({ tool, outcome }: RefusedCall, asker: Asker): Promise<To
   const world = await asker.world()
   const grantee: Grantee = { kind: 'tool', name: tool.name }
   const told = outcome.guesses.map(async (guess): Promise<Told> => {
-    const { about, text, audience, question, place } = withoutForbidden(guess, grantee, world)
+    const { about, text, audience, question, place, rules = [] } = withoutForbidden(guess, grantee, world)
     if (question) {
-      const fix = opensSecret(question, world) ? [] : commandsOf({ fix: (await asker.ask(question)).fix })
-      return { about, text, audience, fix }
+      if (opensSecret(question, world)) return { about, text, audience, fix: [] }
+      const { fix } = await asker.ask(question)
+      const together = rules.map((rule) => setCommand(editFor(fsKeyOf(tool.name), rule, 'rules')))
+      return { about, text, audience, fix: fix ? commandsOf({ fix }) : together }
     }
     const recipe = place && placeRecipe(place, grantee, world)
     const { commands = [], afterwards = [] } = recipe ?? {}
@@ -130,6 +133,8 @@ async function hintsOf({ tool, outcome }: RefusedCall, asker: Asker): Promise<To
   })
   return Promise.all(told)
 }
+
+const fsKeyOf = (tool: string): string => formatKeyPath(['conversation', 'tools', tool, 'access', 'fs'])
 
 /** Mounts that the call names, and that others have and this tool has not: to it they are links that lead out. */
 function mountsForOthers(

@@ -61,6 +61,7 @@ const facts = (policy: AccessPolicy): HintFacts => ({
   cwd: root,
   home,
   exists: (path) => existsSync(path),
+  isNamed: () => false,
   isProgram: (path) => path.endsWith('/run.sh'),
   isVisible: (path) => /^\/(?:usr|etc|proc)(?:\/|$)/.test(path) || root.startsWith(path) || path === '/tmp',
   isSecret: (path) => path === '/etc/shadow',

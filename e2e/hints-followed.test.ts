@@ -1,8 +1,10 @@
 import { once } from 'node:events'
+import { symlinkSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { networkInterfaces } from 'node:os'
+import { dirname, join } from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { type Ended, Place, SOMEBODY } from './harness/place.ts'
+import { type Ended, Place, PROGRAM, SOMEBODY } from './harness/place.ts'
 
 /** What stands behind `to allow it:` or `to keep it:`, and what is to be done first. */
 const fixes = (stderr: string): readonly string[] =>
@@ -219,5 +221,124 @@ describe('SPEC 4.8 a tool’s rule on a single file, and a program that saves by
     for (const command of commands)
       expect(place.shell(`n=$1 c=$2; exec "$n" "$c" ${command}`, []).code).toBe(0)
     expect(place.cordon(['tool', 'run', tool])).toMatchObject({ code: 0, stderr: '' })
+  })
+})
+
+describe('SPEC 4.7 a link out of the workspace, and links behind it', () => {
+  const place = new Place(SOMEBODY)
+  const target = `${place.home}/work/target`
+  place.write(`${target}/f`, 'f\n')
+  place.write(`${place.home}/work/elsewhere/e`, 'e\n')
+  const link = (to: string, path: string): void => symlinkSync(to, path)
+  link('../elsewhere/e', `${target}/out`)
+  link('../elsewhere', `${target}/outdir`)
+  link('f', `${target}/in`)
+  link(target, `${place.home}/alias`)
+  link(target, `${place.root}/m`)
+  link(`${place.home}/alias`, `${place.root}/twice`)
+  link('m', `${place.root}/again`)
+  place.config(
+    '[conversation.tools.t]\nsource = "local"\ncommand = ["cat", "m/out"]\naccess.fs = [{ path = "own", read = true }]\n',
+  )
+  place.write('own', 'own\n')
+  expect(place.cordon(['mount', 'add', `t:m=${target}`]).code).toBe(0)
+
+  const suggested = (text: string): string => / {2}to allow it:\n {4}(.*)\n/.exec(text)?.[1] ?? ''
+  const pasted = (flags: string, command: readonly string[]): Ended =>
+    place.shell(`n=$1 c=$2; shift 2; exec "$n" "$c" run ${flags} -- "$@"`, command)
+
+  test.each([
+    ['m/f', '--read ~/work/target/f'],
+    ['m/in', '--read ~/work/target/in'],
+    ['m/out', '--read ~/work/target/out'],
+    ['m/outdir/e', '--read ~/work/target/outdir/e'],
+    ['twice/f', '--read ~/alias/f'],
+    ['twice/out', '--read ~/alias/out'],
+    ['again/out', '--read ~/work/target/out'],
+  ])('%s: the hint and why name the flag that works', (path, flag) => {
+    const { stderr } = place.run(['--', 'cat', path])
+    expect(fixes(stderr)).toEqual([flag])
+    expect(pasted(flag, ['cat', path])).toMatchObject({ code: 0 })
+    expect(suggested(place.cordon(['why', 'run', 'read', path]).stdout)).toBe(`cordon run ${flag} -- COMMAND`)
+  })
+
+  test('what is to be written', () => {
+    const command = ['sh', '-c', 'echo e > m/outdir/e']
+    const { stderr } = place.run(['--', ...command])
+    expect(pasted(fixes(stderr).join(' '), command)).toMatchObject({ code: 0 })
+    const asked = suggested(place.cordon(['why', 'run', 'create', 'm/outdir/new']).stdout)
+    expect(asked).toBe('cordon run --write ~/work/target/outdir -- COMMAND')
+    expect(pasted('--write ~/work/target/outdir', ['touch', 'm/outdir/new'])).toMatchObject({ code: 0 })
+  })
+
+  test('SPEC 4.9 the attack: a link that a command left to a key leads to no flag for the key', () => {
+    place.write(`${place.home}/.ssh/id_rsa`, 'key')
+    link(`${place.home}/.ssh/id_rsa`, `${place.root}/settings`)
+    expect(fixes(place.run(['--', 'cat', 'settings']).stderr)).toEqual([])
+  })
+
+  test('a tool’s mount, and a link in it that leaves it', () => {
+    const flag = '--read ~/work/target/out'
+    expect(fixes(place.run(['--tool', 't', '--', 'cat', 'm/out']).stderr)).toEqual([flag])
+    expect(pasted(`--tool t ${flag}`, ['cat', 'm/out'])).toMatchObject({ code: 0, stdout: 'e\n' })
+    expect(place.cordon(['why', 't', 'read', 'm/out']).stdout).toBe(
+      'denied: tool t, read m/out\n' +
+        '  because: path escapes the workspace: m/out (it leaves the approved target of the mount m), by the link m/out\n' +
+        '  to allow it:\n' +
+        '    cordon mount add t:e=~/work/elsewhere/e\n',
+    )
+    expect(place.shell('n=$1 c=$2; exec "$n" "$c" mount add t:e=~/work/elsewhere/e', []).code).toBe(0)
+    expect(place.cordon(['why', 't', 'read', 'm/out']).code).toBe(0)
+    expect(place.cordon(['tool', 'run', 't'])).toMatchObject({ code: 0, stdout: 'e\n' })
+  })
+
+  test('a shipped tool has it by the name of another mount', () => {
+    expect(place.cordon(['mount', 'add', `fs_read_file:m=${target}`]).code).toBe(0)
+    const { stdout } = place.cordon(['why', 'fs_read_file', 'read', 'm/outdir/e'])
+    const [, command = ''] = /by a mount of its own it is elsewhere: cordon (.*)\n/.exec(stdout) ?? []
+    expect(command).toBe('mount add fs_read_file:elsewhere=~/work/elsewhere')
+    expect(place.shell(`n=$1 c=$2; exec "$n" "$c" ${command}`, []).code).toBe(0)
+    expect(place.cordon(['why', 'fs_read_file', 'read', 'elsewhere/e']).code).toBe(0)
+  })
+})
+
+describe('SPEC 4.8 a run inside a run', () => {
+  const place = new Place(SOMEBODY)
+  const cordon = join(dirname(PROGRAM.cordon), 'cordon')
+  place.write('a', 'a\n')
+  place.write(`${place.home}/shared/f`, 'f\n')
+  const inside = (...args: readonly string[]): readonly string[] => [cordon, 'run', ...args]
+  const pasted = (flags: string, command: readonly string[]): Ended =>
+    place.shell(`n=$1 c=$2; shift 2; exec "$n" "$c" run ${flags} -- "$@"`, command)
+  const [needed = ''] = fixes(place.run(['--', ...inside('--', 'cat', 'a')]).stderr)
+
+  test('what Cordon itself needs is one line, and works as pasted', () => {
+    expect(needed).toMatch(/^--execute \S+( --execute \S+)?$/)
+    expect(pasted(needed, inside('--', 'cat', 'a'))).toMatchObject({ code: 0, stdout: 'a\n' })
+  })
+
+  test('a place is granted by both', () => {
+    const file = `${place.home}/shared/f`
+    const { stderr } = pasted(needed, inside('--', 'cat', file))
+    expect(hints(stderr)).toEqual([
+      '~/shared/f exists on the host, and is not granted; the `cordon run` inside needs the flag, too',
+    ])
+    const [flag = ''] = fixes(stderr)
+    expect(
+      pasted(`${needed} ${flag}`, inside(...flag.replace('~', place.home).split(' '), '--', 'cat', file)),
+    ).toMatchObject({ code: 0, stdout: 'f\n' })
+  })
+
+  test.each<[string, readonly string[]]>([
+    ['a host', ['curl', '-sS', 'http://a.example/']],
+    ['an address', ['python3', '-c', 'import socket; socket.create_connection(("198.51.100.7", 80))']],
+    ['a unix socket', ['python3', '-c', 'import socket; socket.socket(socket.AF_UNIX)']],
+  ])('%s: the inner one says that it has no network, and no flag is named', (_, command) => {
+    const { stderr, code } = pasted(needed, inside('--', ...command))
+    expect(code).not.toBe(0)
+    expect(hints(stderr)).toEqual([
+      'a `cordon run` inside another one has no network and no sockets: start it outside of that one',
+    ])
+    expect(fixes(stderr)).toEqual([])
   })
 })

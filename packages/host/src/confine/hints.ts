@@ -61,6 +61,12 @@ export interface HintFacts {
   readonly exists: (path: string) => boolean
   /** Whether the program saw what is there on the host, or a private place of the same name. */
   readonly isVisible: (path: string) => boolean
+  /** How a path of the workspace goes on outside of it, by a link; undefined: it does not. */
+  readonly wayOut: (path: string) => string | undefined
+  /** Where a path outside really leads. */
+  readonly realName: (path: string) => string
+  /** Whether secrets live there (SPEC 4.9). */
+  readonly isSensitive: (path: string) => boolean
   /** Whether the command line names it. */
   readonly isNamed: (path: string) => boolean
   /** Whether it is a file that the host would run. */
@@ -115,10 +121,36 @@ function pathHint(mention: PathMention, facts: HintFacts): Hint[] {
   if (path.startsWith('~') && path !== '~' && !path.startsWith('~/')) return []
   const absolute = path.startsWith('~') ? join(home, path.slice(1)) : resolve(cwd, path)
   const inside = below(root.path, absolute, root.foldCase)
-  if (inside !== undefined) return inWorkspace(inside, trouble, facts)
+  if (inside !== undefined) {
+    const found = leavingHint(absolute, mention, facts)
+    return found.length > 0 ? found : inWorkspace(inside, trouble, facts)
+  }
   if (!isAbsolute(path) && !path.startsWith('~') && !path.startsWith('..')) return []
   return outsideHint(absolute, mention, facts)
 }
+
+/** Of what leaves the workspace by a link the place is granted where it leads. The flag names it by the way, if more links are on it. */
+function leavingHint(path: string, mention: PathMention, facts: HintFacts): Hint[] {
+  const way = facts.wayOut(path)
+  if (way === undefined || isWaiting(path, facts)) return []
+  const real = facts.realName(way)
+  // SPEC 4.9: the link may be a command's work. It does not choose which secret a person is asked for.
+  if (facts.isSensitive(real)) return []
+  return outsideHint(real, mention, facts).map((hint) =>
+    hint.place?.path === real && hint.fix !== undefined
+      ? { ...hint, fix: `--${hint.place.wanted} ${typedPath(way, facts.home)}` }
+      : hint,
+  )
+}
+
+/** A mount that nobody approved is to be approved. */
+const isWaiting = (path: string, { policy, root }: HintFacts): boolean =>
+  policy.fs.some(
+    (rule) =>
+      rule.external &&
+      rule.approvedTarget === undefined &&
+      below(join(root.path, rule.path), path, root.foldCase) !== undefined,
+  )
 
 /** SPEC 4.8: a flag that works as pasted, for a place that is not granted, or not for writing. */
 function outsideHint(path: string, mention: PathMention, facts: HintFacts): Hint[] {

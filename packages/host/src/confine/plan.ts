@@ -13,7 +13,9 @@ import {
   whyNotOutside,
 } from '@cordon/sandbox'
 import { userDataDir } from '@cordon/workspace'
-import { whyNeverGranted } from '../outside/place.ts'
+import { SENSITIVE, sensitivePattern } from '../compile/sensitive.ts'
+import { relativeToRoot, wayOut, whyNeverGranted } from '../outside/place.ts'
+import { realName } from '../real-name.ts'
 import type { HintFacts } from './hints.ts'
 import { type Network, openNetwork } from './network.ts'
 import type { Confinement } from './program.ts'
@@ -80,7 +82,7 @@ export async function networkFor(
 
 /** What hints are looked up in: the policy, and what this plan shows of the host. */
 export function hintFacts(
-  { argv, root, policy, outside = [], cwd, home, env, guard }: Confinement,
+  { argv, root, policy, outside = [], cwd, home, env, guard, sandbox }: Confinement,
   { survey, isolation }: Plan,
   decisions: readonly ProxyDecision[],
 ): HintFacts {
@@ -99,6 +101,13 @@ export function hintFacts(
     cwd,
     home,
     exists,
+    wayOut: (path) => wayOut(path, root.path),
+    realName: (path) => realName(path) ?? path,
+    isSensitive: (path) =>
+      sensitivePattern(
+        { path: relativeToRoot(path) },
+        { root: '/', home, patterns: [...SENSITIVE, ...sandbox.sensitive] },
+      ) !== undefined,
     isNamed: (path) => argv.some((word) => resolve(cwd, word) === path),
     isProgram,
     // A directory above something that is there is there as well; that the rest of it is not was no mistake.

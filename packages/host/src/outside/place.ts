@@ -1,4 +1,4 @@
-import { realpathSync, statSync } from 'node:fs'
+import { readlinkSync, realpathSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import {
   below,
@@ -6,6 +6,7 @@ import {
   CordonError,
   type FsRule,
   lookAt,
+  MOST_HOPS,
   type RelPath,
   shellWord,
   show,
@@ -140,6 +141,22 @@ export const ledElsewhere = ({ path, written, origin }: OutsideRule): string | u
   written === undefined
     ? undefined
     : `${show(origin ?? `/${written}`)} leads to ${show(`/${path}`)}, and that is granted`
+
+/**
+ * How a path of the workspace goes on outside of it: where its first link out leads to, and the rest as it was named. A flag for
+ * that shows the links on the rest of the way, too. Undefined: it does not leave the workspace, or nobody knows where to.
+ */
+export function wayOut(path: string, root: string, hops = 0): string | undefined {
+  const names = below(root, path)?.split('/') ?? []
+  for (const i of names.keys()) {
+    const link = join(root, ...names.slice(0, i + 1))
+    if (lookAt(link)?.isSymbolicLink() !== true) continue
+    if (hops === MOST_HOPS) return undefined
+    const led = resolve(dirname(link), readlinkSync(link), ...names.slice(i + 1))
+    return below(root, led) === undefined ? led : wayOut(led, root, hops + 1)
+  }
+  return undefined
+}
 
 export const relativeToRoot = (path: string): RelPath => below('/', path) ?? ('.' as RelPath)
 

@@ -25,6 +25,7 @@ import {
   PlaceError,
   profileCommand,
   typedPath,
+  wayOut,
 } from '../outside/place.ts'
 
 /** What a person typed on `cordon run` (SPEC 4.8). Paths as in a shell: from where the person stands. */
@@ -131,7 +132,7 @@ function findPlace(name: keyof typeof GRANTS, text: string, standing: Standing):
   if (named !== undefined && leadsOut)
     throw new PlaceError(
       origin,
-      `it is a link out of the workspace, to ${show(real)}\n  fix: --${name} ${typedPath(real, standing.home)}, if you mean that place`,
+      `it is a link out of the workspace, to ${show(real)}\n  fix: --${name} ${typedPath(wayOut(path, root) ?? real, standing.home)}, if you mean that place`,
     )
   const inside = named ?? (real === undefined ? undefined : below(root, real))
   if (inside !== undefined && isOwnSecret(real ?? path, standing)) throw new PlaceError(origin, WHY_SECRET)

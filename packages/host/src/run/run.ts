@@ -22,6 +22,7 @@ import { afterLostWorktree, repositoriesMissed, whyOutside } from '../confine/gi
 import { mentionedInCommand, mentionedInErrors, type Mentions, UNREACHABLE } from '../confine/mentions.ts'
 import type { Network } from '../confine/network.ts'
 import { asTyped } from '../confine/as-typed.ts'
+import { forBothRuns, insideAnother, isCordonRun, nestedRunHints } from '../confine/nested-run.ts'
 import { networkHints } from '../confine/network-hints.ts'
 import { hintFacts, networkFor, planFor } from '../confine/plan.ts'
 import type { Confinement } from '../confine/program.ts'
@@ -109,7 +110,8 @@ async function runOn(kernel: KernelReport, request: RunRequest): Promise<RunOutc
     const exit = await launch(request, plan, network, env, contents)
     record.done(exit)
     const notices = [...writeBack(exit.replaced, contents), ...lostTexts(request, plan)]
-    return { ...explain(request, plan, exit, (await network?.close()) ?? []), notices }
+    const outcome = explain(request, plan, exit, (await network?.close()) ?? [])
+    return { ...outcome, hints: kernel.nested ? insideAnother(outcome.hints) : outcome.hints, notices }
   } finally {
     record.done()
     await network?.close()
@@ -272,10 +274,20 @@ function hintsOf(
     ...findHints([complaints, wanted], facts),
     ...(UNREACHABLE.test(said) && complaints.hosts.length + wanted.hosts.length === 0 ? [UNKNOWN] : []),
   ]
-  const before = afterLostWorktree(request.argv, 'refused')
+  const { argv, home, env } = request
+  const nested = nestedRunHints({
+    ...facts,
+    argv,
+    home,
+    path: env['PATH'] ?? '',
+    isInside: (path) => isInside(path, facts),
+  })
+  if (nested.length > 0) return nested
+  const before = afterLostWorktree(argv, 'refused')
   // Whoever knows most about a thing comes first.
-  return hints
-    .filter(({ about }, at) => hints.findIndex((other) => other.about === about) === at)
+  const meant = isCordonRun(argv) ? forBothRuns(hints) : hints
+  return meant
+    .filter(({ about }, at) => meant.findIndex((other) => other.about === about) === at)
     .map((hint) =>
       hint.first === undefined ? hint : { ...hint, first: [...before, hint.first].join(' && ') },
     )

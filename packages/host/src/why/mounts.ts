@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import type { Config } from '@cordon/config'
 import {
   below,
@@ -14,7 +14,7 @@ import {
   show,
   whereLinkLeads,
 } from '@cordon/policy'
-import { holdsItself, isReplaceable, NOT_REPLACEABLE } from '../compile/boundary.ts'
+import { holdsItself, isReplaceable, onlyReads, NOT_REPLACEABLE } from '../compile/boundary.ts'
 import { WRITING } from '../compile/names.ts'
 import type { Subject } from '../compile/subject.ts'
 import { isMountable, type MountMode } from '../mount/grammar.ts'
@@ -59,7 +59,12 @@ export function mountTrouble(
   if (canonical !== undefined) return undefined
   const others = mountOfOthers(question.target, subject, world.mounts)
   if (others) return { because: forOthers(others), ...sharing(others, subject, world, writes) }
-  const link = rule ? undefined : linkOut(question.target, world)
+  const link = rule ? undefined : linkOut(question.target, subject, world)
+  if (link?.of !== undefined)
+    return {
+      because: `${because}, by the link ${show(link.name)}`,
+      ...besideMount(link, subject, world, writes),
+    }
   return (
     link && {
       because: `${because} (${show(link.name)} is a link out of it)`,
@@ -71,19 +76,56 @@ export function mountTrouble(
 interface LinkOut {
   readonly name: RelPath
   readonly target: string
+  /** The mount of this subject that the link lies in. */
+  readonly of?: RelPath
 }
 
-/** A link of nobody's mount that the path leaves the workspace by, and that leads to something. */
-function linkOut(target: string, { project: { root } }: MountWorld): LinkOut | undefined {
+/** A link that the path leaves the workspace by, or a mount that the subject has, and that leads to something. */
+function linkOut(
+  target: string,
+  { name: asking }: Pick<Subject, 'name'>,
+  { project: { root }, mounts }: MountWorld,
+): LinkOut | undefined {
   const names = pathOrNothing(target)?.split('/') ?? []
+  let own: MountView | undefined
   for (const i of names.keys()) {
     const name = names.slice(0, i + 1).join('/') as RelPath
     const path = join(root.path, name)
     const led = lookAt(path)?.isSymbolicLink() === true ? realName(path) : undefined
-    if (led !== undefined && below(root.path, led, root.foldCase) === undefined)
-      return existsSync(led) ? { name, target: led } : undefined
+    if (led === undefined || below(root.path, led, root.foldCase) !== undefined) continue
+    if (own?.target !== undefined && below(own.target, led) !== undefined) continue
+    const mount = mounts.find(
+      (view) => view.name === name && view.state === 'ok' && view.tools.includes(asking),
+    )
+    if (!mount) return existsSync(led) ? { name, target: led, ...(own ? { of: own.name } : {}) } : undefined
+    own = mount
   }
   return undefined
+}
+
+/**
+ * Where a link in a mount leads to needs a mount of its own. Whoever is held by the kernel has it then by the link as well; a
+ * shipped tool asks by the name, and has it by that of the new mount (SPEC 1.3).
+ */
+function besideMount(
+  { target }: LinkOut,
+  subject: Pick<Subject, 'kind' | 'name'>,
+  { project: { guard, loaded, root }, home }: MountWorld,
+  writes: boolean,
+): Pick<MountTrouble, 'notes' | 'command'> {
+  if (!canMount(subject, loaded.config)) return { notes: [] }
+  const never = whyNeverGranted(target, { writes, guard })
+  if (never !== undefined) return { notes: [never] }
+  const name = [basename(target), `linked-${basename(target)}`].find(
+    (each) => !isThere(join(root.path, each)),
+  )
+  if (name === undefined) return { notes: [] }
+  const mode = writes || holdsItself(loaded.config, subject) ? 'rw' : 'ro'
+  const command = mountCommand({ tool: subject.name, name, target: typedPath(target, home), mode })
+  const isShipped = holdsItself(loaded.config, subject) || onlyReads(loaded.config, subject)
+  return isShipped
+    ? { notes: [`by a mount of its own it is ${show(name)}: ${command}`] }
+    : { notes: [], command }
 }
 
 /** SPEC 3.3: what makes a mount of that link, for this tool alone; where no mount is ever made, why not. */

@@ -3,7 +3,7 @@ import { allowNetFlag, below, type Capability, type NetTarget, shellWord } from 
 import { type KernelReport, probeKernel } from '@cordon/sandbox'
 import { WRITING } from '../compile/names.ts'
 import { isSecretRule } from '../compile/own-secrets.ts'
-import { absolutePath, isThere, typedPath, whyNeverGranted, whyOwn } from '../outside/place.ts'
+import { absolutePath, isThere, typedPath, wayOut, whyNeverGranted, whyOwn } from '../outside/place.ts'
 import { realName } from '../real-name.ts'
 import type { Chosen } from '../run/choose.ts'
 import { type Answer, answer } from './answer.ts'
@@ -71,13 +71,16 @@ export function whyRun(
       : answerOutside(chosen, question, led ?? path, { home: place.home, kernel })
   if (found.allowed) return told(found, undefined)
   // A flag grants what exists: the path, or for what is to be made there the directory above it.
+  // Of a way through more links, the flag names the place by that way, so that they are there as well.
+  const way = led === undefined ? undefined : wayOut(path, root.path)
   const granted =
     inside === undefined
-      ? flagPlace(question.capability, found.canonical ?? path)
+      ? flagPlace(question.capability, way ?? found.canonical ?? path)
       : flagInside(question.capability, path)
   if (granted === undefined || found.canonical === undefined) return told(found, undefined)
   const wanted = { writes: WRITING.has(question.capability), guard }
-  const never = inside === undefined ? whyNeverGranted(granted, wanted) : whyOwn(granted, wanted)
+  const never =
+    inside === undefined ? whyNeverGranted(realName(granted) ?? granted, wanted) : whyOwn(granted, wanted)
   if (never === undefined)
     return told(found, `--${FLAGS[question.capability]} ${typedPath(granted, place.home)}`)
   const isSaid = found.rule?.axis === 'fs' && isSecretRule(found.rule.rule)

@@ -13,6 +13,8 @@ import {
 import { whyNotOutside } from '@cordon/sandbox'
 import { describe, expect, test } from 'vitest'
 import { findHints, type HintFacts } from '../../src/confine/hints.ts'
+import { wayOut } from '../../src/outside/place.ts'
+import { realName } from '../../src/real-name.ts'
 import { findLimits } from '../../src/confine/limits.ts'
 import { mentionedInCommand, mentionedInErrors } from '../../src/confine/mentions.ts'
 
@@ -62,6 +64,9 @@ const facts = (policy: AccessPolicy): HintFacts => ({
   home,
   exists: (path) => existsSync(path),
   isNamed: () => false,
+  isSensitive: (path) => path.includes('/.ssh/'),
+  wayOut: (path) => wayOut(path, root),
+  realName: (path) => realName(path) ?? path,
   isProgram: (path) => path.endsWith('/run.sh'),
   isVisible: (path) => /^\/(?:usr|etc|proc)(?:\/|$)/.test(path) || root.startsWith(path) || path === '/tmp',
   isSecret: (path) => path === '/etc/shadow',

@@ -81,6 +81,18 @@ describe.each(PEOPLE)('at a terminal as $name', (person) => {
     expect(screen).toContain('  allowed, but: nosuch.invalid cannot be resolved')
   })
 
+  test('SPEC 4.5 a program that hangs without its unix socket is explained after Ctrl-C with --why', () => {
+    const script = `net.createServer().on("error", (e) => console.error(e.message)).listen(process.cwd() + "/s.sock"); setInterval(() => {}, 999)`
+    const { screen, missed } = place.terminal(
+      ['--why', '--', 'node', '-e', script],
+      [['EAFNOSUPPORT', '\x03']],
+    )
+    expect(missed, screen).toEqual([])
+    expect(screen).toContain(
+      'cordon: the command was ended by SIGINT\n  hint: of unix sockets only pairs are allowed\n    to allow it: --unix-sockets\n',
+    )
+  })
+
   test('SPEC 4.8 a host is refused: said when it happens, once; Ctrl-C ends with the summary', () => {
     const script =
       'for i in 1 2 3; do curl -s -o /dev/null http://evil.example/; done; echo waits; exec sleep 100'

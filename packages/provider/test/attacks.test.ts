@@ -270,6 +270,21 @@ describe('SPEC 7.3 links', () => {
     )
   })
 
+  test('one whose target, which is not UTF-8, is shown as its own name', async () => {
+    const path = join(files, 'odd\ufffd')
+    const target = Buffer.concat([Buffer.from(join(files, 'odd')), Uint8Array.of(0xff)])
+    writeFileSync(target, 'odd')
+    symlinkSync(target, path)
+    const { status, code, message } = await send(agent, '/filesystem/file/read', { path })
+    rmSync(target)
+    rmSync(path)
+    expect({ status, code, message }).toEqual({
+      status: 403,
+      code: 'resource_out_of_scope',
+      message: `${path} is out of scope: cannot resolve path: odd\ufffd (a name on the way is not valid UTF-8)`,
+    })
+  })
+
   test('SPEC 7.2 deleting a link removes the link', async () => {
     symlinkSync(join(place.dir, 'outside/secret'), join(files, 'to-go'))
     expect((await send(agent, '/filesystem/file/delete', { path: join(files, 'to-go') })).code).toBe('ok')

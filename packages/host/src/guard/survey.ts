@@ -4,7 +4,7 @@ import { type BlindSpot, Collection, type GuardedPath } from './collection.ts'
 import { guardAgainstBareRepository, isWholeGitDirectory, Repositories } from './git.ts'
 import { NOT_SEARCHED, OWN_NAMES, RUN_LATER, RUN_LATER_AT_HOME } from './names.ts'
 import { entriesIn, lookBelow, type Nested } from './nested.ts'
-import { entryOf, trailOf, upwards } from '@cordon/workspace'
+import { entryOf, type Step, trailOf, upwards } from '@cordon/workspace'
 
 /** Whose files are guarded: the workspace's, and Cordon's own in the user's place. */
 export interface GuardOptions {
@@ -26,9 +26,9 @@ export interface GuardOptions {
   readonly wasAround?: (dir: string) => boolean
   /** Remembers that. */
   readonly noteAround?: (dir: string) => void
-  /** Whether a directory was seen to hold somebody's work, or to be on the way to it; and what remembers that. */
-  readonly wasKnown?: (dir: string) => boolean
-  readonly noteKnown?: (dir: string) => void
+  /** The directories below a place that were seen to hold somebody's work; and what remembers them. */
+  readonly knownBelow?: (place: string) => readonly string[]
+  readonly noteBelow?: (place: string, dirs: readonly string[]) => void
 }
 
 /** SPEC 4.10: which paths are guarded, as far as the files there say. Looked at once, when somebody asks. */
@@ -39,6 +39,7 @@ export class GuardSurvey {
   readonly #places = new Map<string, Collection>()
   readonly #steps = new Map<string, readonly string[]>()
   readonly #nested = new Map<string, Nested>()
+  #homeLinks: readonly HomeLink[] | undefined
 
   constructor(options: GuardOptions) {
     this.#options = options
@@ -73,18 +74,26 @@ export class GuardSurvey {
   }
 
   /**
-   * Where links of the home lead that the host obeys there: dotfiles that people keep in a repository. What they lead to is guarded
-   * wherever it may be written. Of a home without such links one list of its names is read.
+   * Where links of the home that the host obeys there lead to in these places: dotfiles that people keep in a repository. Of a home
+   * without such links its names are read, and those of the directories among them.
    */
-  ledFromHome(): readonly GuardedPath[] {
-    return this.#once('links of the home', (found) => {
-      const there = new Map(entriesIn(this.home).map((entry) => [entry.name, entry]))
-      for (const name of OBEYED_AT_HOME) {
-        const first = name.split('/', 1)[0]!
-        const entry = there.get(first)
-        if (!entry || (!entry.isSymbolicLink() && (first === name || !entry.isDirectory()))) continue
-        if (trailOf(this.home, name).length > 1) found.add(this.home, name, 'told')
-      }
+  ledFromHome(places: readonly string[]): readonly GuardedPath[] {
+    this.#homeLinks ??= this.#linksOfHome()
+    const isIn = ({ path }: Step): boolean => places.some((place) => below(place, path) !== undefined)
+    const found = new Collection()
+    for (const { dir, name, steps } of this.#homeLinks)
+      if (steps.some(isIn)) found.add(dir, name, 'told', isIn)
+    return found.paths
+  }
+
+  #linksOfHome(): readonly HomeLink[] {
+    const there = new Map(entriesIn(this.home).map((entry) => [entry.name, entry]))
+    return OBEYED_AT_HOME.flatMap((name) => {
+      const entry = there.get(name.split('/', 1)[0]!)
+      if (!entry || !(entry.isSymbolicLink() || entry.isDirectory())) return []
+      const steps = trailOf(this.home, name)
+      if (steps.length > 1) return [{ dir: this.home, name, steps }]
+      return steps[0]?.is === 'dir' ? linksIn(steps[0].path) : []
     })
   }
 
@@ -96,18 +105,11 @@ export class GuardSurvey {
     const ways = new Set(around.flatMap((dir) => directoriesDown(root, dir)))
     const noted = [...ways].slice(0, MOST_NOTED)
     for (const dir of noted) if (!wasAround(dir)) noteAround(dir)
-    this.#noteKnown([...repositories, ...names.map(({ dir }) => dir)])
     if (noted.length < ways.size || !wasAround(root))
       found.miss(
         root,
         'has repositories in it, which cannot be remembered for all of its directories: who makes one of them a repository takes the guard off what is in it',
       )
-  }
-
-  /** So that they are looked at first, should somebody fill the place with other directories. */
-  #noteKnown(dirs: readonly string[]): void {
-    const { wasKnown, noteKnown } = this.#options
-    for (const dir of new Set(dirs.slice(0, MOST_NOTED))) if (!wasKnown?.(dir)) noteKnown?.(dir)
   }
 
   /** What is around the workspace guards it, too: repositories, and names of which it is the beginning. */
@@ -216,8 +218,10 @@ export class GuardSurvey {
 
   /** SPEC 4.10, decision 0475: what is there is held in all of them; what is new in a repository is told as in the place itself. */
   #guardNested(place: string, passedOver: ReadonlySet<string>, found: Collection): Nested {
-    const nested = lookBelow(place, passedOver, this.#options.wasKnown)
+    const { knownBelow, noteBelow } = this.#options
+    const nested = lookBelow(place, passedOver, knownBelow?.(place))
     this.#nested.set(place, nested)
+    noteBelow?.(place, [...nested.repositories, ...nested.names.map(({ dir }) => dir)])
     if (nested.closed.includes(place)) throw new ClosedError(place, place)
     for (const dir of nested.closed) found.holdClosed(dir)
     if (nested.hasUnnameable)
@@ -262,6 +266,28 @@ const isRepository = (dir: string): boolean =>
   lookAt(entryOf(dir, '.git')) !== undefined || isWholeGitDirectory(dir)
 
 const OBEYED_AT_HOME: readonly string[] = [...new Set([...RUN_LATER, ...RUN_LATER_AT_HOME])]
+
+interface HomeLink {
+  readonly dir: string
+  readonly name: string
+  readonly steps: readonly Step[]
+}
+
+/** Single files, as programs make them that keep dotfiles: `~/.local/bin/tool`, `~/.config/systemd/user/x.service`. */
+function linksIn(dir: string, depth = 0): readonly HomeLink[] {
+  return entriesIn(dir)
+    .slice(0, MOST_AT_HOME)
+    .flatMap((entry) => {
+      if (entry.isSymbolicLink()) return [{ dir, name: entry.name, steps: trailOf(dir, entry.name) }]
+      return entry.isDirectory() && depth < DEEPEST_AT_HOME
+        ? linksIn(entryOf(dir, entry.name), depth + 1)
+        : []
+    })
+}
+
+/** How many entries of a directory of the home, and how deep, are looked at for links. */
+const MOST_AT_HOME = 1000
+const DEEPEST_AT_HOME = 2
 
 const NONE: ReadonlySet<string> = new Set()
 const MOST_NOTED = 5000

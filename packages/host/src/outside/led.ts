@@ -1,10 +1,9 @@
 import { lstatSync } from 'node:fs'
 import type { OutsideConfig } from '@cordon/config'
 import { type CanonicalPath, CordonError, show } from '@cordon/policy'
-import { isNews, type Surroundings, trailOf, wasNoted } from '@cordon/workspace'
+import { isNews, type Step, type Surroundings, trailOf, wasNoted } from '@cordon/workspace'
 import type { Person } from '../approve/approve.ts'
-import { absolutePath, type OutsideWorld } from './place.ts'
-import { placeOrigin } from './profile.ts'
+import { absolutePath, type OutsideWorld, PlaceError, placeOrigin, refuseMadeMeanwhile } from './place.ts'
 
 /** A place of a profile whose name is not where it is. */
 export interface LedPlace {
@@ -27,12 +26,25 @@ class NotFollowedError extends CordonError {
 export const ledPlaces = (places: readonly OutsideConfig[], world: OutsideWorld): readonly LedPlace[] =>
   places.flatMap((place) => {
     const named = absolutePath(place.path, world)
-    const path = trailOf('/', named).at(-1)?.path
-    const isWanted = place.grants.size > 0 || place.replace
-    return isWanted && path !== undefined && path !== named
-      ? [{ origin: placeOrigin(place), named, path }]
-      : []
+    const end = trailOf('/', named).at(-1)
+    if (!end || end.path === named || !isWanted(place, end)) return []
+    const origin = placeOrigin(place)
+    refuseMadeMeanwhile(named, origin, world)
+    return [{ origin, named, path: end.path }]
   })
+
+/** What is missing is neither granted nor made, unless it is a directory, or a file that is written back. */
+const isWanted = ({ path, grants, replace }: OutsideConfig, end: Step): boolean =>
+  replace || (grants.size > 0 && (end.is !== 'missing' || path.endsWith('/')))
+
+/** Nobody was asked about where it leads by now. */
+export function refuseLedElsewhere(
+  found: Pick<LedPlace, 'origin' | 'named' | 'path'>,
+  led: readonly LedPlace[],
+): void {
+  const asked = led.find(({ named }) => named === found.named)?.path ?? found.named
+  if (found.path !== asked) throw new PlaceError(found.origin, 'it leads elsewhere by now')
+}
 
 /**
  * Issue 11: what something confined wrote widens nothing until a person has seen it. A profile names a place, and a link on the

@@ -1,5 +1,6 @@
 import { readlinkSync, realpathSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
+import type { OutsideConfig } from '@cordon/config'
 import {
   below,
   type Capability,
@@ -35,6 +36,10 @@ export interface OutsideWorld {
   /** Where runs that have not ended are written down. */
   readonly unfinished: string
 }
+
+/** How the rule for a place of a profile says where it is from. */
+export const placeOrigin = ({ path, origin }: Pick<OutsideConfig, 'path' | 'origin'>): string =>
+  `${origin} ${path}`
 
 export class PlaceError extends CordonError {
   readonly code = 'FLAG'
@@ -96,6 +101,16 @@ export function realPlace(
 ): string {
   const path = realpathSync.native(named)
   if (path === named) return path
+  refuseMadeMeanwhile(named, origin, { unfinished })
+  if (realpathSync.native(named) !== path) throw new PlaceError(origin, 'it leads elsewhere by now')
+  return path
+}
+
+export function refuseMadeMeanwhile(
+  named: string,
+  origin: string,
+  { unfinished }: Pick<OutsideWorld, 'unfinished'>,
+): void {
   const made = trailOf('/', named).find(
     (step) => step.is === 'link' && isMadeMeanwhile(unfinished, step.path),
   )
@@ -104,8 +119,6 @@ export function realPlace(
       origin,
       `${show(made.path)} is a link that was made while another command runs, which may not make it\n  fix: end that command; what it made there is then moved aside`,
     )
-  if (realpathSync.native(named) !== path) throw new PlaceError(origin, 'it leads elsewhere by now')
-  return path
 }
 
 /** Of a path as it really is. */

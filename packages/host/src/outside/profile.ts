@@ -2,14 +2,16 @@ import { lstatSync, mkdirSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import type { OutsideConfig } from '@cordon/config'
 import { type Capability, FsIndex, type RelPath } from '@cordon/policy'
-import { type OutsideRule } from '@cordon/sandbox'
+import { nameOf, type OutsideRule } from '@cordon/sandbox'
 import { trailOf } from '@cordon/workspace'
+import { type LedPlace, refuseLedElsewhere } from './led.ts'
 import {
   absolutePath,
   isThere,
   outsideRule,
   type OutsideWorld,
   PlaceError,
+  placeOrigin,
   realPlace,
   relativeToRoot,
 } from './place.ts'
@@ -26,22 +28,19 @@ export interface ProfilePlaces {
   readonly replaced: readonly ReplacedFile[]
 }
 
-/** How the rule for a place of a profile says where it is from. */
-export const placeOrigin = ({ path, origin }: Pick<OutsideConfig, 'path' | 'origin'>): string =>
-  `${origin} ${path}`
-
 /**
  * What a profile has outside the workspace. What is not there yet is not granted, or made where its program needs it; but a
  * place that has less than what lies around it has less also while it is missing, and so have the links that lead to it
- * (decision 0450). Who only asks is answered as if it were made.
+ * (decision 0450). Who only asks is answered as if it were made. `led` is where links led when a person was asked about them.
  */
 export function profilePlaces(
   places: readonly OutsideConfig[],
+  led: readonly LedPlace[],
   world: OutsideWorld,
   purpose: 'run' | 'ask',
 ): ProfilePlaces {
-  const replaced = places.filter(({ replace }) => replace).map((place) => replacedFile(place, world))
-  const named = places.filter(({ replace }) => !replace).map((place) => lookFor(place, world, purpose))
+  const replaced = places.filter(({ replace }) => replace).map((place) => replacedFile(place, led, world))
+  const named = places.filter(({ replace }) => !replace).map((place) => lookFor(place, led, world, purpose))
   const granted = named.flatMap(({ rule }) => rule ?? [])
   const index = new FsIndex(granted)
   const narrowing = named.flatMap(({ grants, origin, ways, written }) =>
@@ -69,7 +68,12 @@ interface NamedPlace {
   readonly written: RelPath
 }
 
-function lookFor(place: OutsideConfig, world: OutsideWorld, purpose: 'run' | 'ask'): NamedPlace {
+function lookFor(
+  place: OutsideConfig,
+  led: readonly LedPlace[],
+  world: OutsideWorld,
+  purpose: 'run' | 'ask',
+): NamedPlace {
   const { path: text, grants } = place
   const path = absolutePath(text, world)
   const origin = placeOrigin(place)
@@ -80,10 +84,12 @@ function lookFor(place: OutsideConfig, world: OutsideWorld, purpose: 'run' | 'as
   }
   const steps = trailOf('/', path)
   const isGranted = grants.size > 0 && steps.at(-1)?.is !== 'missing'
+  const rule = isGranted ? outsideRule({ text, grants, origin }, world) : undefined
+  if (rule) refuseLedElsewhere({ origin, named: path, path: nameOf(rule) }, led)
   return {
     grants,
     origin,
-    rule: isGranted ? outsideRule({ text, grants, origin }, world) : undefined,
+    rule,
     ways: (isGranted ? steps.slice(0, -1) : steps).map((step) => step.path),
     written,
   }
@@ -101,7 +107,11 @@ const asIfMade = (path: string, grants: ReadonlySet<Capability>, origin: string)
 const withholds = ({ grants }: OutsideRule, around: ReadonlySet<Capability> | undefined): boolean =>
   around !== undefined && [...around].some((each) => !grants.has(each))
 
-function replacedFile({ path: text, origin, grants }: OutsideConfig, world: OutsideWorld): ReplacedFile {
+function replacedFile(
+  { path: text, origin, grants }: OutsideConfig,
+  led: readonly LedPlace[],
+  world: OutsideWorld,
+): ReplacedFile {
   const named = absolutePath(text, world)
   const place = `${origin} ${text}`
   const dir = realPlace(dirname(named), place, world)
@@ -109,6 +119,7 @@ function replacedFile({ path: text, origin, grants }: OutsideConfig, world: Outs
   const path = lstatSync(named, { throwIfNoEntry: false })?.isSymbolicLink()
     ? realPlace(named, place, world)
     : join(dir, basename(named))
+  refuseLedElsewhere({ origin: place, named, path }, led)
   if (isThere(path)) {
     if (!lstatSync(path).isFile()) throw new PlaceError(place, 'only a file can be written back')
     outsideRule({ text: path, grants, origin: place }, world) // it throws for what is never granted

@@ -4,8 +4,8 @@ import type { OutsideRule } from '@cordon/sandbox'
 import { labelOf, PLAIN, type Subject, subjectsOf } from '../compile/subject.ts'
 import { unionOf, unionOfFs } from '../compile/union.ts'
 import { confirmLed, describeLed, type LedPlace, ledPlaces, unconfirmed } from '../outside/led.ts'
-import { ledElsewhere } from '../outside/place.ts'
-import { placeOrigin, profilePlaces, type ReplacedFile } from '../outside/profile.ts'
+import { ledElsewhere, placeOrigin } from '../outside/place.ts'
+import { profilePlaces, type ReplacedFile } from '../outside/profile.ts'
 import { guardOf } from '../compile/guard.ts'
 import { guardOutside } from '../outside/rules.ts'
 import { confirmOutside } from '../outside/secrets.ts'
@@ -69,7 +69,7 @@ export async function choosePolicy(
   )
   const led = profiles.flatMap(({ outside }) => ledPlaces(outside, standing))
   if (purpose === 'run') await confirmLed(led, options.surroundings, compiler.person)
-  const ofProfiles = profiles.map(({ outside }) => profilePlaces(outside, standing, purpose))
+  const ofProfiles = profiles.map(({ outside }) => profilePlaces(outside, led, standing, purpose))
   const gitDirectory = gitDirectoryRule(root.path, policies, options.surroundings)
   const asked = await confirmOutside(
     {

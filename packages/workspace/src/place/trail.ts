@@ -48,7 +48,11 @@ function walk(dir: string, names: readonly string[], links: Looking): readonly S
     const isLast = i === names.length - 1
     if (stats?.isSymbolicLink()) {
       if (links.left-- === 0) return steps
-      const target = readlinkSync(path)
+      const target = targetOf(path)
+      if (target === undefined) {
+        i-- // no link any more: it is looked at again
+        continue
+      }
       const way = walk(target.startsWith('/') ? '/' : dirname(path), target.split('/'), links)
       const end = way.at(-1)
       if (!end) return [...steps, { path, is: 'link' }]
@@ -63,6 +67,16 @@ function walk(dir: string, names: readonly string[], links: Looking): readonly S
     }
   }
   return [...steps, { path: at, is: 'dir' }]
+}
+
+/** Undefined where somebody has put something else in the link's place since. */
+function targetOf(link: string): string | undefined {
+  try {
+    return readlinkSync(link)
+  } catch (error) {
+    if (['EINVAL', 'ENOENT'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined
+    throw error
+  }
 }
 
 const isName = (name: string): boolean => name !== '' && name !== '.'

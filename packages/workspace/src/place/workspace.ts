@@ -181,8 +181,41 @@ export function wasNoted(what: string, root: CanonicalPath, around: Surroundings
   }
 }
 
+/** Texts that were noted about a directory. */
+export function notedLines(what: string, root: CanonicalPath, around: Surroundings): readonly string[] {
+  try {
+    const lines = readFileSync(noteOf(what, root, around), 'utf8').split('\n')
+    return lines.flatMap((line) =>
+      line.startsWith('"') && line.endsWith('"') ? [JSON.parse(line) as string] : [],
+    )
+  } catch {
+    return []
+  }
+}
+
+/** Adds to them, as far as there is room; where nothing can be kept, nothing is. */
+export function noteLines(
+  what: string,
+  root: CanonicalPath,
+  texts: readonly string[],
+  around: Surroundings,
+): void {
+  const known = new Set(notedLines(what, root, around))
+  const more = [...new Set(texts)].filter((text) => !known.has(text)).slice(0, MOST_LINES - known.size)
+  if (more.length === 0) return
+  try {
+    const note = noteOf(what, root, around)
+    makePrivateDirectory(dirname(note))
+    appendFileSync(note, more.map(lineOf).join(''), { mode: 0o600 })
+  } catch {
+    // as far as it is known
+  }
+}
+
+const MOST_LINES = 5000
+
 /** A path may have a newline in it. */
-const lineOf = (root: CanonicalPath): string => `${JSON.stringify(root)}\n`
+const lineOf = (text: string): string => `${JSON.stringify(text)}\n`
 
 const noteOf = (what: string, root: CanonicalPath, around: Surroundings): string =>
   join(placesOf(around), '.said', `${what}-${idOfPath(root)}`)

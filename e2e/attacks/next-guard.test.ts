@@ -341,6 +341,13 @@ describe('a place that is filled does not hide what was guarded in it', () => {
   })
 })
 
+test('decision 0545: a project with directories that are called like git’s own keeps its links', () => {
+  const place = new Place(SOMEBODY)
+  place.shell('mkdir -p objects refs bin; echo tool > bin/tool', [])
+  expect(place.run(['--', 'sh', '-c', 'ln -s ../bin/tool refs/t; ln -s bin/tool t']).stderr).toBe('')
+  expect([existsSync(join(place.root, 't')), existsSync(join(place.root, 'refs/t'))]).toEqual([true, true])
+})
+
 describe('SPEC 4.10 dotfiles: what the host obeys in the home, and a link of it leads to the workspace', () => {
   test.each([
     { name: '.bashrc', kept: 'shell/bashrc', link: '.bashrc', target: 'shell/bashrc' },

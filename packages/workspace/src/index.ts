@@ -9,6 +9,7 @@ export { fieldsOfStat, isRunning, startOf, statFields, thisProcess } from './pro
 export { type ConfigEvents, readConfigEvents } from './seals/config-events.ts'
 export { LostSealsError, SealError } from './seals/errors.ts'
 export { type MarksThatCount, upwards } from './place/find-root.ts'
+export { idOfPath } from './place/identity.ts'
 export { strangerIn } from './place/owners.ts'
 export { repositoriesAround } from './place/repository.ts'
 export { entryOf, type Step, trailOf } from './place/trail.ts'

@@ -10,10 +10,10 @@ import {
   writeFileSync,
   writeSync,
 } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { show, showWhole } from '@cordon/policy'
 import { type DeniedPath, isStillThere, lookForNew, type Loss, type WatchedPath } from '@cordon/sandbox'
-import { isRunning, makePrivateDirectory, thisProcess } from '@cordon/workspace'
+import { idOfPath, isRunning, makePrivateDirectory, thisProcess } from '@cordon/workspace'
 
 /** A run that has to look for denied paths when it has ended (decision 0136). */
 export interface RunRecord {
@@ -132,13 +132,16 @@ const nextRecord = (dir: string): string => join(dir, `${thisProcess()}-${++reco
 /** Of this process: a library may have many at once. */
 let records = 0
 
-/** What could not be moved stays in the record: the next command tries again. */
+/** What could not be moved stays in a record, one for all runs that left the same: the next command tries again. */
 function settle(record: string, { since, watched }: Noted, found: Found): void {
   const left = leftOf(watched, found)
-  if (left.length === 0) return unlinkIfThere(record)
-  if (left.length === watched.length) return
-  writeFileSync(`${record}.new`, JSON.stringify({ since, watched: left } satisfies Noted), { mode: 0o600 })
-  renameSync(`${record}.new`, record)
+  if (left.length > 0) {
+    const kept = join(dirname(record), `left-${idOfPath(left.map(({ path }) => path).join('\0'))}-1.json`)
+    writeFileSync(`${record}.new`, JSON.stringify({ since, watched: left } satisfies Noted), { mode: 0o600 })
+    renameSync(`${record}.new`, kept)
+    if (kept === record) return
+  }
+  unlinkIfThere(record)
 }
 
 /** `rmSync` looks first, and loads what it needs for directories: a part of every start. */
@@ -151,13 +154,7 @@ function unlinkIfThere(path: string): void {
 }
 
 const leftOf = (watched: readonly WatchedPath[], { createdDenied }: Found): readonly WatchedPath[] =>
-  watched.filter(({ path, guard }) =>
-    createdDenied.some(
-      (denied) =>
-        isStillThere(denied) &&
-        (denied.path === path || (guard === 'no-links' && isBelow(path, denied.path))),
-    ),
-  )
+  watched.filter(({ path }) => createdDenied.some((denied) => isStillThere(denied) && denied.path === path))
 
 const withoutRecord = (dir: string, error: unknown): Loss => ({
   guarantee: 'guard',

@@ -14,6 +14,9 @@ export interface GitUser {
   readonly configs: readonly string[]
 }
 
+/** A project may have directories that are called like those of a bare repository: nothing in it is taken away. */
+type Whose = 'git' | 'perhaps'
+
 /** More directories are not looked at, whatever the files say: whoever wrote them must not keep us busy. */
 const MOST_LOOKS = 2000
 const MOST_WORKTREES = 100
@@ -52,7 +55,7 @@ export class Repositories {
   #guardRepository(dir: string): void {
     const git = this.#found.add(dir, '.git', 'told', (step) => step.is !== 'dir')
     // Git takes the directory itself for a bare repository when there is no `.git` in it, or a damaged one.
-    if (isGitDirectory(dir)) this.#guardGitDirectory(dir, dir)
+    if (isGitDirectory(dir)) this.#guardGitDirectory(dir, dir, isWholeGitDirectory(dir) ? 'git' : 'perhaps')
     if (git?.is === 'dir') this.#guardGitDirectory(git.path, dir)
     if (git?.is === 'file') {
       const real = this.#directoryNamedIn(git.path, 'gitdir: ', dir)
@@ -60,8 +63,8 @@ export class Repositories {
     }
   }
 
-  #guardGitDirectory(gitDir: string, worktree: string): void {
-    this.#guardGitFiles(gitDir)
+  #guardGitDirectory(gitDir: string, worktree: string, whose: Whose = 'git'): void {
+    this.#guardGitFiles(gitDir, whose)
     const common = this.#directoryNamedIn(join(gitDir, 'commondir'), '', gitDir) ?? gitDir
     if (common !== gitDir) this.#guardGitFiles(common)
     this.#gitDirs.add(gitDir).add(common)
@@ -83,9 +86,9 @@ export class Repositories {
   }
 
   /** What a command makes in a git directory that was there before does not come from `git init`, so it is moved aside. */
-  #guardGitFiles(gitDir: string): void {
+  #guardGitFiles(gitDir: string, whose: Whose = 'git'): void {
     for (const name of GIT_NAMES) this.#found.add(gitDir, name, 'moved-aside')
-    this.#found.add(gitDir, 'commondir', 'no-links')
+    this.#found.add(gitDir, 'commondir', whose === 'git' ? 'no-links' : 'moved-aside')
     for (const name of GIT_WAITING) this.#found.add(gitDir, name, 'told')
     this.#found.addTree(gitDir, 'hooks', 'moved-aside')
     // Git takes what it finds here for a submodule's repository, hooks and all: nothing new may appear.

@@ -20,6 +20,8 @@ export const RUN_LATER: readonly string[] = [
     ['yml', 'yaml', 'toml', 'json', 'jsonc'],
   ),
   '.hg/hgrc',
+  '.hg/requires',
+  '.hg/sharedpath',
   '.hg/hgrc-not-shared',
   '.jj/repo/config.toml',
   '.jj/workspace-config.toml',

@@ -28,11 +28,14 @@ export function watchMissing(regions: readonly HeldRegion[], survey: Survey): re
 
 /** Git's own directories, in which it follows links (decision 0545). */
 const linklessAround = (regions: readonly HeldRegion[]): readonly WatchedPath[] =>
-  regions.flatMap(({ path, rules, inherited }) =>
-    inherited.has('create') && rules.some(({ guard }) => guard === 'no-links')
-      ? [{ base: dirname(dirname(path)), path: dirname(path), guard: 'no-links' as const }]
-      : [],
-  )
+  regions.flatMap(({ path, rules, inherited }) => {
+    if (!rules.some(({ guard }) => guard === 'no-links')) return []
+    const dir = dirname(path)
+    const isWritten = ({ path: part, grants }: HeldRegion): boolean =>
+      grants.has('create') && encloses(dir, part)
+    if (!inherited.has('create') && !regions.some(isWritten)) return []
+    return [{ base: dirname(dir), path: dir, guard: 'no-links' as const }]
+  })
 
 function nearestOf(directories: ReadonlySet<string>, path: string): string | undefined {
   if (directories.has(path) || path === '/') return directories.has(path) ? path : undefined

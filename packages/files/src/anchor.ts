@@ -18,7 +18,7 @@ import {
   type TreeOptions,
 } from './bounded.ts'
 import { type Directory, type Guarantee, type OpenedFile } from './directory.ts'
-import { describeStats, type FileStat } from './entry.ts'
+import { describeStats, type FileStat, type FileVersion } from './entry.ts'
 import {
   errnoOf,
   FileError,
@@ -203,9 +203,12 @@ export class Anchor implements Disposable {
     )
   }
 
-  /** Removes the entry: of a link the link, of a FIFO the name. Not for directories. */
-  unlink(path: RelPath): void {
-    this.#remove(path, unlinkSync)
+  /**
+   * Removes the entry: of a link the link, of a FIFO the name. Not for directories. With `version`, only what was looked
+   * at: it is compared by the same handle, right before it goes.
+   */
+  unlink(path: RelPath, { version }: { readonly version?: FileVersion } = {}): void {
+    this.#remove(path, unlinkSync, version)
   }
 
   /** Only an empty directory. */
@@ -348,9 +351,17 @@ export class Anchor implements Disposable {
   }
 
   /** Durable when it returns: what was removed does not come back with the next start of the machine. */
-  #remove(path: RelPath, call: (path: string) => void): void {
+  #remove(path: RelPath, call: (path: string) => void, version?: FileVersion): void {
     this.#handles.withParent(path, 'remove', (directory, name) =>
-      durably([directory], () => directory.at((base) => call(`${base}/${name}`))),
+      durably([directory], () => {
+        if (version !== undefined && statIn(directory, name).version !== version)
+          throw new FileError(
+            'FILE_CHANGED',
+            this.#handles.subject('remove', path),
+            'is not the version that was looked at',
+          )
+        directory.at((base) => call(`${base}/${name}`))
+      }),
     )
   }
 

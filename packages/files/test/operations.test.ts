@@ -143,6 +143,23 @@ describe.each(IMPLEMENTATIONS)('SPEC 6.4 $name', ({ name: guarantee, open }) => 
     expect(() => file.fd).toThrow('this file is closed')
   })
 
+  test('what is removed is the version that was looked at, if one is named', () => {
+    const { anchor, inside } = setUp()
+    writeFileSync(join(inside, 'f'), 'before')
+    const { version } = anchor.stat(rel('f'))
+    writeFileSync(join(inside, 'f'), 'important')
+    expect(refusal(() => anchor.unlink(rel('f'), { version }))).toEqual({
+      code: 'FILE_CHANGED',
+      message: 'cannot remove f: it is not the version that was looked at',
+    })
+    expect(readFileSync(join(inside, 'f'), 'utf8')).toBe('important')
+    anchor.unlink(rel('f'), { version: anchor.stat(rel('f')).version })
+    expect(refusal(() => anchor.unlink(rel('f'), { version }))).toEqual({
+      code: 'FILE_NOT_FOUND',
+      message: 'cannot remove f: it does not exist',
+    })
+  })
+
   test('no link is followed, at the end or on the way', () => {
     const { anchor, inside, outside } = setUp()
     mkdirSync(join(outside, 'd'))

@@ -1,5 +1,7 @@
 import { hash } from 'node:crypto'
 import {
+  accessSync,
+  constants,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -8,19 +10,32 @@ import {
   realpathSync,
   renameSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { afterAll, describe, expect, test } from 'vitest'
+import { openAmbientDiskAnchor } from '@cordon/files'
+import { type CanonicalPath, parseRelPath } from '@cordon/policy'
+import { afterAll, describe, expect, test, vi } from 'vitest'
 import { type Command } from '../src/commands.ts'
 import { Refusal } from '../src/errors.ts'
 import { OPERATIONS, runOperation } from '../src/operations/index.ts'
 import { type Answer, HalfDone, type Work } from '../src/operations/operation.ts'
 import { surveyWork } from '../src/step-up/survey.ts'
 import { Deadline } from '../src/pipeline/deadline.ts'
-import { asRefusal, Places } from '../src/pipeline/places.ts'
+import { asRefusal, type Place, Places, statOf } from '../src/pipeline/places.ts'
 import { parsePrefix } from '../src/tokens/prefix.ts'
+
+/** In memory where there is such a place: another filesystem than the temporary directory's. */
+function fastPlace(): string {
+  try {
+    accessSync('/dev/shm', constants.W_OK)
+    return statSync('/dev/shm').dev === statSync(tmpdir()).dev ? tmpdir() : '/dev/shm'
+  } catch {
+    return tmpdir()
+  }
+}
 
 const dir = realpathSync(mkdtempSync(join(tmpdir(), 'cordon-operations-')))
 const own = join(dir, 'own')
@@ -194,6 +209,78 @@ describe('SPEC 7.2 a recursive delete takes what it looked at, and nothing else'
     expect(ended).toMatchObject({ code: 'changed' })
     expect(readFileSync(came, 'utf8')).toBe('important')
     rmSync(at('racy'), { recursive: true })
+  })
+})
+
+/** Two filesystems below one anchor: this machine's own root, with a place in memory. */
+const memory = fastPlace() === tmpdir() ? undefined : mkdtempSync(join(fastPlace(), 'cordon-operations-'))
+
+describe.skipIf(memory === undefined)('SPEC 7.2 a move to another filesystem', () => {
+  const root = openAmbientDiskAnchor('/' as CanonicalPath)
+  afterAll(() => {
+    root.close()
+    rmSync(memory!, { recursive: true })
+  })
+  const placeAt = (path: string): Place => {
+    const inside = parseRelPath(path.slice(1))
+    return { path, anchor: root, inside, stat: statOf(root, inside) }
+  }
+
+  /** `meanwhile` happens once the copy is durable and has its name. */
+  function moveOut(meanwhile: (source: string) => void): { run: Promise<Answer>; source: string; to: string } {
+    const [source, to] = [join(memory!, 'a'), at('carried')]
+    rmSync(to, { force: true })
+    writeFileSync(source, 'carried')
+    const copy = vi.spyOn(root, 'copy').mockImplementation(async (...args) => {
+      copy.mockRestore()
+      const copied = await root.copy(...args)
+      meanwhile(source)
+      return copied
+    })
+    const work = {
+      ...workFor('/filesystem/file/move', { path: at('.'), destination: to }, false),
+      place: placeAt(source),
+      destination: placeAt(to),
+    }
+    return { run: run('/filesystem/file/move', work), source, to }
+  }
+
+  test('the source goes once its copy is there', async () => {
+    const { run: moving, source, to } = moveOut(() => undefined)
+    expect(await moving).toEqual({ kind: 'json', value: { moved: source, to } })
+    expect([existsSync(source), readFileSync(to, 'utf8')]).toEqual([false, 'carried'])
+  })
+
+  test('what has the source’s name by then stays, and both are told', async () => {
+    const { run: moving, source, to } = moveOut((path) => {
+      writeFileSync(`${path}.new`, 'important')
+      renameSync(`${path}.new`, path)
+    })
+    const half = await moving.catch((error: unknown) => error)
+    expect(half).toBeInstanceOf(HalfDone)
+    expect(half).toMatchObject({
+      code: 'changed',
+      message: `it was copied to ${to}, and ${source} was changed meanwhile: what is there now stays`,
+      detail: { half_done: { bytes: 7 } },
+      before: { sha256: hash('sha256', 'carried'), bytes: 7 },
+      after: { sha256: hash('sha256', 'carried'), bytes: 7 },
+    })
+    expect([readFileSync(source, 'utf8'), readFileSync(to, 'utf8')]).toEqual(['important', 'carried'])
+  })
+
+  test('so does what was written into it', async () => {
+    const { run: moving, source } = moveOut((path) => writeFileSync(path, 'important'))
+    await expect(moving).rejects.toMatchObject({ code: 'changed' })
+    expect(readFileSync(source, 'utf8')).toBe('important')
+  })
+
+  test('a source that is somewhere else by then is not said to be there', async () => {
+    const { run: moving, source, to } = moveOut((path) => renameSync(path, `${path}.aside`))
+    await expect(moving).rejects.toMatchObject({
+      code: 'changed',
+      message: `it was copied to ${to}, and ${source} is not there any more: somebody else moved or removed it meanwhile`,
+    })
+    expect(readFileSync(`${source}.aside`, 'utf8')).toBe('carried')
   })
 })
 

@@ -1,3 +1,4 @@
+import { FileError } from '@cordon/files'
 import { Refusal } from '../errors.ts'
 import { requireMatch, stateOf } from './content.ts'
 import type { Operation } from './operation.ts'
@@ -12,10 +13,13 @@ export const deleteFile: Operation<'/filesystem/file/delete'> = {
     const { stat, anchor, inside } = place
     const before = await stateOf(place, deadline, args.if_match === undefined ? 'if small enough' : 'always')
     requireMatch(args.if_match, before, work)
-    // Hashing took its time; what goes is what was looked at.
-    if (anchor.stat(inside).version !== stat?.version)
+    try {
+      // Hashing took its time; what goes is what was looked at.
+      anchor.unlink(inside, stat ? { version: stat.version } : {})
+    } catch (error) {
+      if (!(error instanceof FileError) || error.code !== 'FILE_CHANGED') throw error
       throw new Refusal('changed', 'it was changed meanwhile; nothing was removed')
-    anchor.unlink(inside)
+    }
     anchor.sync(parentOf(inside))
     return { answer: { kind: 'json', value: { deleted: place.path } }, ...(before ? { before } : {}) }
   },

@@ -3,7 +3,7 @@ import { FileError, type MoveOptions } from '@cordon/files'
 import { type RelPath, ROOT, show, splitEntry } from '@cordon/policy'
 import { Refusal } from '../errors.ts'
 import type { Place } from '../pipeline/places.ts'
-import { mayKnowContent, signedVersion, stateOf } from './content.ts'
+import { isReplaced, mayKnowContent, signedVersion, stateOf } from './content.ts'
 import { destinationExists } from './possible.ts'
 import { type Done, HalfDone, type Operation, type Work } from './operation.ts'
 
@@ -23,7 +23,7 @@ export const moveFile: Operation<'/filesystem/file/move'> = {
     } catch (error) {
       if (!(error instanceof FileError) || error.code !== 'FILE_CROSS_DEVICE')
         throw aboutTarget(error, 'move', work)
-      await moveByCopy(work, to).catch((thrown: unknown) => {
+      await moveByCopy(work, to, before).catch((thrown: unknown) => {
         throw aboutTarget(thrown, 'move', work)
       })
     }
@@ -33,23 +33,40 @@ export const moveFile: Operation<'/filesystem/file/move'> = {
   },
 }
 
-/** To another filesystem: the copy is whole and durable before the source goes. */
-async function moveByCopy(work: Transfer, to: Place): Promise<void> {
+/**
+ * To another filesystem: the copy is whole and durable before the source goes. That takes its time, in which others are
+ * served: what goes is what was copied, and whatever has its name by then stays.
+ */
+async function moveByCopy(work: Transfer, to: Place, before: Done['before']): Promise<void> {
   const { place, deadline } = work
   if (place.stat?.kind !== 'file') throw new Refusal('wrong_kind', 'only a file moves to another filesystem')
+  const { version } = place.stat
   const { sha256, size } = await place.anchor.copy(place.inside, to.inside, {
     ...termsOf(work),
-    source: place.stat.version,
+    source: version,
     signal: deadline.signal,
   })
   try {
-    place.anchor.unlink(place.inside)
+    place.anchor.unlink(place.inside, { version })
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error)
-    throw new HalfDone('failed', `it was copied, and the source is still there: ${why}`, {
+    const { code, why } = whyItStays(error, show(place.path))
+    throw new HalfDone(code, `it was copied to ${show(to.path)}, and ${why}`, {
+      ...(before ? { before } : {}),
       after: { sha256, bytes: size },
     })
   }
+}
+
+function whyItStays(error: unknown, source: string): { code: 'changed' | 'failed'; why: string } {
+  if (error instanceof FileError && error.code === 'FILE_CHANGED')
+    return { code: 'changed', why: `${source} was changed meanwhile: what is there now stays` }
+  if (isReplaced(error) || (error instanceof FileError && error.code === 'FILE_NOT_DIRECTORY'))
+    return {
+      code: 'changed',
+      why: `${source} is not there any more: somebody else moved or removed it meanwhile`,
+    }
+  const reason = error instanceof Error ? error.message : String(error)
+  return { code: 'failed', why: `the source is still there: ${reason}` }
 }
 
 export const copyFile: Operation<'/filesystem/file/copy'> = {

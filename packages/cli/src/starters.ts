@@ -1,5 +1,12 @@
-import { show } from '@cordon/policy'
-import { parsePrefix, type Starter, STARTER_NAMES, type StarterName, starterPolicies } from '@cordon/provider'
+import { quote, show } from '@cordon/policy'
+import {
+  APPLIES,
+  parsePrefix,
+  type Starter,
+  STARTER_NAMES,
+  type StarterName,
+  starterPolicies,
+} from '@cordon/provider'
 import { UsageError } from './report.ts'
 
 /** `filesystem:write-subdir,prefix=/srv/out,from=/build/out`: a name and its parameters. */
@@ -7,15 +14,29 @@ export function parseStarter(text: string): Starter {
   const [name = '', ...pairs] = text.split(',')
   if (!isStarter(name))
     throw new UsageError(`there is no starter policy ${show(name)}; there are: ${STARTER_NAMES.join(', ')}`)
-  const given = new Map(pairs.map((pair) => split(pair)))
   const { required = [], optional = [] } = PARAMETERS[name]
-  for (const key of given.keys())
-    if (![...required, ...optional].includes(key))
-      throw new UsageError(`${name} has no parameter ${show(key)}`)
+  const known = [...required, ...optional]
+  const given = new Map<string, string>()
+  for (const [key, value] of pairs.map(split)) {
+    if (!known.includes(key))
+      throw new UsageError(`${name} has no parameter ${show(key)}; it has${listed(known)}`)
+    if (given.has(key)) throw new UsageError(`${name}: ${key} is given twice${SEVERAL[key] ?? ''}`)
+    given.set(key, value)
+  }
   for (const key of required)
     if (!given.has(key)) throw new UsageError(`${name} needs ${key}=…, as in ${EXAMPLES[name]}`)
+  const applies = given.get('applies')
+  if (applies !== undefined && !(APPLIES as readonly string[]).includes(applies))
+    throw new UsageError(`${name}: applies is ${APPLIES.join(' or ')}, not ${quote(applies)}`)
   const read = [...given].map(([key, value]) => [key, READ[key]?.(value) ?? value])
   return { name, ...Object.fromEntries(read) } as Starter
+}
+
+const listed = (names: readonly string[]): string => (names.length === 0 ? ' none' : `: ${names.join(', ')}`)
+
+/** How several values of one parameter are written. */
+const SEVERAL: Readonly<Record<string, string>> = {
+  extensions: '; several are one: extensions=.ts+.md',
 }
 
 export const starterText = (starters: readonly Starter[]): string => starterPolicies(starters)

@@ -1,7 +1,7 @@
 export { type CaseResult, parseCases, runCases } from './cedar/cases.ts'
 export { decide, type PolicyExplanation } from './cedar/decide.ts'
 export { type LoadedPolicies, loadPolicies } from './cedar/load.ts'
-export { type Starter, STARTER_NAMES, type StarterName, starterPolicies } from './cedar/starters.ts'
+export { APPLIES, type Starter, STARTER_NAMES, type StarterName, starterPolicies } from './cedar/starters.ts'
 export { type Command, COMMANDS, toolNameOf } from './commands.ts'
 export { type Delegation, mintDelegation } from './tokens/delegation.ts'
 export { signInvocation } from './tokens/invocation.ts'

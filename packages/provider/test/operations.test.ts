@@ -227,7 +227,11 @@ describe.skipIf(memory === undefined)('SPEC 7.2 a move to another filesystem', (
   }
 
   /** `meanwhile` happens once the copy is durable and has its name. */
-  function moveOut(meanwhile: (source: string) => void): { run: Promise<Answer>; source: string; to: string } {
+  function moveOut(meanwhile: (source: string) => void): {
+    run: Promise<Answer>
+    source: string
+    to: string
+  } {
     const [source, to] = [join(memory!, 'a'), at('carried')]
     rmSync(to, { force: true })
     writeFileSync(source, 'carried')
@@ -252,7 +256,11 @@ describe.skipIf(memory === undefined)('SPEC 7.2 a move to another filesystem', (
   })
 
   test('what has the source’s name by then stays, and both are told', async () => {
-    const { run: moving, source, to } = moveOut((path) => {
+    const {
+      run: moving,
+      source,
+      to,
+    } = moveOut((path) => {
       writeFileSync(`${path}.new`, 'important')
       renameSync(`${path}.new`, path)
     })

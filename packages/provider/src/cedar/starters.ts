@@ -12,10 +12,13 @@ export type Starter =
   | {
       readonly name: 'filesystem:extension-filter'
       readonly extensions: readonly string[]
-      readonly applies?: 'all' | 'writes'
+      readonly applies?: (typeof APPLIES)[number]
     }
   | { readonly name: 'filesystem:delete-step-up'; readonly prefix?: PathPrefix }
   | { readonly name: 'filesystem:developer-sandbox'; readonly id: string }
+
+/** What an extension filter takes away from. */
+export const APPLIES = ['all', 'writes'] as const
 
 export type StarterName = Starter['name']
 
@@ -90,7 +93,14 @@ const writeSubdir = (name: string, to: PathPrefix, from: PathPrefix | undefined)
   ].join('\n')
 
 /** Directories have no extension to filter by; a search shows lines of files, so it has to go. */
-function extensionFilter(name: string, extensions: readonly string[], applies: 'all' | 'writes'): string {
+function extensionFilter(
+  name: string,
+  extensions: readonly string[],
+  applies: (typeof APPLIES)[number],
+): string {
+  // Read from a text somewhere: what is neither must not count as the weaker one.
+  if (!APPLIES.includes(applies))
+    throw new StarterError(`an extension filter applies to ${APPLIES.join(' or ')}, not to ${show(applies)}`)
   if (extensions.length === 0) throw new StarterError('an extension filter needs at least one extension')
   for (const extension of extensions)
     if (!/^\.[^./\p{C}]+$/u.test(extension))

@@ -196,6 +196,18 @@ test('an extension filter takes away, also from reads and searches, or only from
   ).toEqual([])
 })
 
+test('an extension filter of unknown extent is none at all', () => {
+  const applies = 'reads' as 'all'
+  expect(() =>
+    starterPolicies([{ name: 'filesystem:extension-filter', extensions: ['.ts'], applies }]),
+  ).toThrow(
+    expect.objectContaining({
+      code: 'STARTER_INVALID',
+      message: 'an extension filter applies to all or writes, not to reads',
+    }),
+  )
+})
+
 test('all six combine, twice', () => {
   const six: Starter[] = [
     { name: 'filesystem:read-only' },

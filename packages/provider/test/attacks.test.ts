@@ -698,6 +698,28 @@ forbid (principal, action == Action::"/filesystem/file/delete", resource) when {
     expect(readFileSync(join(files, 'mixed/open.txt'), 'utf8')).toBe('needle')
   })
 
+  test('a directory that alone is withheld is not entered by a search either, and counted', async () => {
+    const secret = join(files, 'searched/secret')
+    mkdirSync(secret, { recursive: true })
+    writeFileSync(join(files, 'searched/open'), 'needle')
+    for (const name of ['a', 'b']) writeFileSync(join(secret, name), 'needle')
+    const own = await place.agent(
+      'searcher',
+      `permit (principal, action, resource);
+       forbid (principal, action == Action::"/filesystem/file/search", resource == Directory::"${secret}");`,
+    )
+    const search = (path: string): ReturnType<typeof send> =>
+      send(own, '/filesystem/file/search', { path, text: 'needle' })
+    expect((await search(secret)).code).toBe('policy_denied')
+    expect(JSON.parse((await search(join(files, 'searched'))).body.toString())).toEqual({
+      matches: [{ path: join(files, 'searched/open'), line: 1, text: 'needle' }],
+      truncated: false,
+      searched: 1,
+      skipped: 0,
+      withheld: 1,
+    })
+  })
+
   test('an edit shows its diff only to who may read', async () => {
     writeFileSync(join(files, 'edited'), 'one\ntwo\n')
     const own = await place.agent(

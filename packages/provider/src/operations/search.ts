@@ -4,7 +4,7 @@ import { Capped } from './capped.ts'
 import { TextFinder } from './finder.ts'
 import { changedSinceFound } from './content.ts'
 import type { Operation, Work } from './operation.ts'
-import { absolute, surveyTree, type TreeChecks, type TreeSurvey } from './tree.ts'
+import { absolute, mayEnter, surveyTree, type TreeChecks, type TreeSurvey } from './tree.ts'
 
 /** Larger files are counted as skipped. */
 const MOST_SEARCHED_BYTES = 8 * 1024 * 1024
@@ -18,7 +18,10 @@ interface Match {
   readonly text: string
 }
 
-/** A text in files, a file or everything below a directory. Each file is asked for on its own: a match shows content. */
+/**
+ * A text in files, a file or everything below a directory. Each file is asked for on its own, since a match shows content;
+ * a directory below whose own search is withheld is counted and not entered, as by `tree`.
+ */
 export const searchFiles: Operation<'/filesystem/file/search'> = {
   meaning: 'object',
   changes: false,
@@ -46,14 +49,21 @@ export const searchFiles: Operation<'/filesystem/file/search'> = {
       }
     }
     if (place.stat?.kind !== 'directory') await look(place.path, place.inside)
-    else
-      for (const { path, kind } of place.anchor.walk(place.inside, { unreadable: () => void skipped++ })) {
+    else {
+      const enter = (path: RelPath): boolean => {
+        const answer = mayEnter(work, '/filesystem/file/search', path)
+        if (answer === 'withheld') withheld++
+        return answer === 'yes'
+      }
+      const unreadable = (): void => void skipped++
+      for (const { path, kind } of place.anchor.walk(place.inside, { enter, unreadable })) {
         await deadline.breathe()
         if (found.truncated) break
         if (path === undefined || kind !== 'file') continue
         if (isTempName(path.slice(path.lastIndexOf('/') + 1))) continue
         await look(absolute(place, path), path)
       }
+    }
     return {
       answer: {
         kind: 'json',

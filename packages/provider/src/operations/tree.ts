@@ -3,7 +3,7 @@ import { type FileError, type FileStat, isTempName, type WalkEntry } from '@cord
 import { joinRel, type RelPath, ROOT, show } from '@cordon/policy'
 import type { Command } from '../commands.ts'
 import { Refusal } from '../errors.ts'
-import { asRefusal, type Place } from '../pipeline/places.ts'
+import { asRefusal, type Place, statOf } from '../pipeline/places.ts'
 import { Capped } from './capped.ts'
 import { requireSignedAnswer } from './content.ts'
 import { HalfDone, type Operation, type Work } from './operation.ts'
@@ -38,20 +38,15 @@ export interface TreeListing {
 }
 
 /** SPEC 7.3: capped. A directory below whose own tree is withheld is named, counted and not entered. */
-export async function treeOf({
-  args,
-  place,
-  deadline,
-  may,
-  cosigned,
-}: Work<'/filesystem/dir/tree'>): Promise<TreeListing> {
+export async function treeOf(work: Work<'/filesystem/dir/tree'>): Promise<TreeListing> {
+  const { args, place, deadline } = work
   const entries = new Capped<{ path: string; kind: string }>()
   let withheld = 0
   let unreadable = 0
   const enter = (path: RelPath): boolean => {
-    const allowed = may('/filesystem/dir/tree', entryAt(place, path), cosigned)
-    if (!allowed) withheld++
-    return allowed
+    const answer = mayEnter(work, '/filesystem/dir/tree', path)
+    if (answer === 'withheld') withheld++
+    return answer === 'yes'
   }
   const walk = place.anchor.walk(place.inside, {
     maxDepth: args.depth ?? 64,
@@ -67,10 +62,16 @@ export async function treeOf({
   return { entries: entries.items, truncated: entries.truncated, withheld, unreadable }
 }
 
-const entryAt = (place: Place, path: RelPath): Entry => ({
-  path: absolute(place, path),
-  stat: place.anchor.stat(path),
-})
+/** SPEC 7.4: whether a directory that was met on a walk is entered: the policy is asked about it, as about the one above. */
+export function mayEnter(
+  { place, may, cosigned }: Pick<Work<Command>, 'place' | 'may' | 'cosigned'>,
+  command: '/filesystem/dir/tree' | '/filesystem/file/search',
+  path: RelPath,
+): 'yes' | 'gone' | 'withheld' {
+  const stat = statOf(place.anchor, path)
+  if (!stat) return 'gone'
+  return may(command, { path: absolute(place, path), stat }, cosigned) ? 'yes' : 'withheld'
+}
 
 export interface TreeSurvey {
   readonly files: number

@@ -31,6 +31,8 @@ export interface PolicyProblem {
 
 /** SPEC 7.4: what would be refused or, worse, silently not apply (decision 0165). */
 export function lintStatements(statements: readonly Statement[]): PolicyProblem[] {
+  const inexact = statements.filter(({ json }) => hasInexactNumber(json.conditions))
+  if (inexact.length > 0) return inexact.map(inexactProblem) // Cedar would not take some of them back
   const invalid = invalidMessages(statements)
   return statements.flatMap((statement): PolicyProblem[] => {
     const { id, line } = statement
@@ -44,6 +46,20 @@ export function lintStatements(statements: readonly Statement[]): PolicyProblem[
     return [{ code: 'policy_skippable', statement: id, line, message, corrected: corrected(statement) }]
   })
 }
+
+/** Statements are decided on in Cedar's JSON form: a number that JavaScript does not have became its neighbour there. */
+const hasInexactNumber = (part: unknown): boolean =>
+  typeof part === 'number'
+    ? !Number.isSafeInteger(part)
+    : typeof part === 'object' && part !== null && Object.values(part).some(hasInexactNumber)
+
+const inexactProblem = ({ id, line }: Statement): PolicyProblem => ({
+  code: 'policy_invalid',
+  statement: id,
+  line,
+  message: `it has a number beyond ${Number.MAX_SAFE_INTEGER}, which would be compared as another one; a smaller one does as well, since no file is larger`,
+  corrected: undefined,
+})
 
 /** `validate` says `success` with `validationErrors` in it; and a policy that can never apply is only a warning. */
 function invalidMessages(statements: readonly Statement[]): Map<string, string[]> {

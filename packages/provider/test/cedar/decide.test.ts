@@ -37,12 +37,12 @@ test('the statements that decided, of a yes and of a no', () => {
 
 test('SPEC 7.4 any evaluation error is a no, also where another statement permits', () => {
   const policies = loaded(`@id("all") permit(principal, action, resource);
-@id("overflow") forbid(principal, action, resource) when { resource.size * 9000000000000000000 > 1 };`)
+@id("overflow") forbid(principal, action, resource) when { resource.size * 9000000000000000 * 1000 > 1 };`)
   expect(decide(policies, request())).toEqual({
     decision: 'deny',
     statements: [],
     errors: [
-      'overflow: integer overflow while attempting to multiply the values `7` and `9000000000000000000`',
+      'overflow: integer overflow while attempting to multiply the values `63000000000000000` and `1000`',
     ],
   })
   expect(judge(policies, request()).verdict).toBe('deny')

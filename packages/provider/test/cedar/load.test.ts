@@ -273,3 +273,37 @@ test('statements are named by their @id, or numbered in the order of the text', 
   expect(statements[11]?.text).toBe(many[10])
   expect(version).toMatch(/^[0-9a-f]{64}$/)
 })
+
+/** Decided on in Cedar's JSON form, whose numbers are those of JavaScript: beyond these another one would be compared. */
+test.each([
+  'resource.size + 9007199254740993 == resource.size + 9007199254740992',
+  'resource.size < 9223372036854775807',
+  'resource.size > -9007199254740992',
+  '[1, 9007199254740992].contains(resource.size)',
+  'if resource.size > 9007199254740992 then true else false',
+])('SPEC 7.4 a number that is not decided on exactly is refused: %s', (condition) => {
+  expect(
+    loadPolicies(
+      `permit(principal, action, resource);\n@id("big") permit(principal, action, resource) when { ${condition} };`,
+    ),
+  ).toEqual({
+    kind: 'refused',
+    problems: [
+      {
+        code: 'policy_invalid',
+        statement: 'big',
+        line: 2,
+        message:
+          'it has a number beyond 9007199254740991, which would be compared as another one; a smaller one does as well, since no file is larger',
+        corrected: undefined,
+      },
+    ],
+    corrected: undefined,
+  })
+})
+
+test('the largest number that is decided on exactly is accepted', () => {
+  loaded(
+    'permit(principal, action, resource) when { resource.size < 9007199254740991 && resource.size > -9007199254740991 };',
+  )
+})

@@ -72,6 +72,7 @@ export const registerPolicies: Register = (parser, world) => {
       const version = await asFirstAdmin(world, flags, (admin) =>
         admin.setPolicy({ scope, name: flags.name, text, ...(cases ? { cases } : {}) }),
       )
+      if (text !== null) warnOf(world, loadPolicies(text))
       if (text !== null) await warnOfCases(world, flags)
       if (flags.json) writeJson(world, { app: flags.app ?? null, name: flags.name, version })
       else world.out.write(`${text === null ? 'removed' : 'set'} ${flags.name}, version ${version}\n`)
@@ -89,6 +90,7 @@ export const registerPolicies: Register = (parser, world) => {
         return world.finish(loaded.kind === 'refused' ? EXIT.usage : EXIT.ok)
       }
       if (loaded.kind === 'refused') throw new PolicyRefused(file, loaded)
+      warnOf(world, loaded)
       world.out.write(`${loaded.statements.length} statements, version ${loaded.version}\n`)
     })
 
@@ -106,8 +108,14 @@ export const registerPolicies: Register = (parser, world) => {
 
 const lintJson = (loaded: ReturnType<typeof loadPolicies>): object =>
   loaded.kind === 'loaded'
-    ? { ok: true, problems: [], corrected: null }
-    : { ok: false, problems: loaded.problems, corrected: loaded.corrected ?? null }
+    ? { ok: true, problems: [], corrected: null, warnings: loaded.warnings }
+    : { ok: false, problems: loaded.problems, corrected: loaded.corrected ?? null, warnings: [] }
+
+/** What is accepted and may not hold as it looks. */
+function warnOf(world: World, loaded: ReturnType<typeof loadPolicies>): void {
+  if (loaded.kind === 'refused') return
+  for (const { line, message } of loaded.warnings) world.err.write(`warning: line ${line}: ${message}\n`)
+}
 
 interface SetFlags extends ScopeFlags {
   readonly file?: string

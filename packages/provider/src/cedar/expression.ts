@@ -58,6 +58,62 @@ export const withContains = (expression: unknown): unknown =>
     return { contains: { left: right, right: left } }
   })
 
+/** Every text that an extension is compared with, as `change` has it. */
+const mapExtensions = (expression: unknown, change: (literal: string) => string): unknown =>
+  rewrite(expression, (node) => {
+    const changed = (part: unknown): unknown => {
+      const value = valueOf(part ?? {})
+      return typeof value === 'string' ? { Value: change(value) } : part
+    }
+    for (const operator of ['==', '!=']) {
+      const { left, right } = partsOf(node, operator) ?? {}
+      if (isExtension(left)) return { [operator]: { left, right: changed(right) } }
+      if (isExtension(right)) return { [operator]: { left: changed(left), right } }
+    }
+    const { left, right } = partsOf(node, 'contains') ?? {}
+    const set = (left as Expression | undefined)?.['Set']
+    if (!isExtension(right) || !Array.isArray(set)) return node
+    return { contains: { left: { Set: set.map(changed) }, right } }
+  })
+
+/** `resource.extension`, `context.destination.extension`. */
+const isExtension = (part: unknown): boolean =>
+  typeof part === 'object' && part !== null && partsOf(part as Expression, '.')?.['attr'] === 'extension'
+
+export function extensionLiterals(expression: unknown): string[] {
+  const found: string[] = []
+  mapExtensions(expression, (literal) => {
+    found.push(literal)
+    return literal
+  })
+  return found
+}
+
+/** `resource.extension == "ts"`, which is never so, as what was meant. */
+export const withDots = (expression: unknown): unknown =>
+  mapExtensions(expression, (literal) => (/^(?:\.|$)/.test(literal) ? literal : `.${literal}`))
+
+/** Whether it holds for one agent because it is that agent: `principal == Agent::"…"`, unless that is negated. */
+export function singlesOutAgent(expression: unknown, negated = false): boolean {
+  if (Array.isArray(expression)) return expression.some((each) => singlesOutAgent(each, negated))
+  if (typeof expression !== 'object' || expression === null) return false
+  const node = expression as Expression
+  const { left, right } = partsOf(node, '==') ?? partsOf(node, 'in') ?? {}
+  const sides = [left, right] as (Expression | undefined)[]
+  if (!negated && sides.some((side) => side?.['Var'] === 'principal') && sides.some(namesAgent)) return true
+  return Object.entries(node).some(([operator, part]) =>
+    singlesOutAgent(part, operator === '!' ? !negated : negated),
+  )
+}
+
+function namesAgent(side: Expression | undefined): boolean {
+  const all = side?.['Set'] ?? [side]
+  return (all as unknown[]).some((each) => {
+    const { __entity: entity } = (valueOf(each ?? {}) ?? {}) as { __entity?: { type?: unknown } }
+    return entity?.type === 'Agent'
+  })
+}
+
 /** The whole context as one value hides from every other check which attributes are used. */
 export function usesWholeContext(expression: unknown): boolean {
   let uses = 0

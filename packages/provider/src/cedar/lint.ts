@@ -6,8 +6,18 @@ import {
   policyToText,
   validate,
 } from '@cedar-policy/cedar-wasm/nodejs'
+import { show } from '@cordon/policy'
 import { CedarFailure, withCedar } from './engine.ts'
-import { assuming, isTrue, usesWholeContext, withContains, withGuards } from './expression.ts'
+import {
+  assuming,
+  extensionLiterals,
+  isTrue,
+  singlesOutAgent,
+  usesWholeContext,
+  withContains,
+  withDots,
+  withGuards,
+} from './expression.ts'
 import { SCHEMA } from './schema.ts'
 import { type Statement } from './statements.ts'
 
@@ -41,11 +51,38 @@ export function lintStatements(statements: readonly Statement[]): PolicyProblem[
       const message = [...new Set(messages)].toSorted().join('; ') // Cedar has them in no order
       return [{ code: 'policy_invalid', statement: id, line, message, corrected: corrected(statement) }]
     }
-    const message = skippable(statement.json)
-    if (message === undefined) return []
-    return [{ code: 'policy_skippable', statement: id, line, message, corrected: corrected(statement) }]
+    const skipped = skippable(statement.json)
+    const problems = [
+      ...(skipped === undefined ? [] : [{ code: 'policy_skippable' as const, message: skipped }]),
+      ...unmatchableExtensions(statement.json).map((message) => ({
+        code: 'policy_invalid' as const,
+        message,
+      })),
+    ]
+    return problems.map((problem) => ({
+      ...problem,
+      statement: id,
+      line,
+      corrected: corrected(statement),
+    }))
   })
 }
+
+/** What is accepted, and may not hold as it looks. */
+export type PolicyWarning = Pick<PolicyProblem, 'statement' | 'line' | 'message'>
+
+/** Tokens: whoever has a delegation gives it on, offline, to any key he makes; what is about a key he dodges by that. */
+export function warningsOf(statements: readonly Statement[]): PolicyWarning[] {
+  return statements.flatMap(({ id, line, json }) => {
+    const { entity } = json.principal as { entity?: { type?: unknown } }
+    const isAboutKey =
+      json.effect === 'forbid' && (entity?.type === 'Agent' || singlesOutAgent(conditionOf(json)))
+    return isAboutKey ? [{ statement: id, line, message: ABOUT_ONE_KEY }] : []
+  })
+}
+
+const ABOUT_ONE_KEY =
+  'it is about one key, which can delegate to another one that it is not about; `principal in App::"…"` is about all of them'
 
 /** Statements are decided on in Cedar's JSON form: a number that JavaScript does not have became its neighbour there. */
 const hasInexactNumber = (part: unknown): boolean =>
@@ -104,16 +141,37 @@ const conditionOf = ({ conditions }: PolicyJson): unknown =>
 function corrected(statement: Statement): string | undefined {
   const conditions = statement.json.conditions.map(({ kind, body }) => ({
     kind,
-    body: withGuards(withContains(body)),
+    body: withGuards(withDots(withContains(body))),
   }))
   const json = { ...statement.json, conditions: conditions.filter(({ body }) => !isTrue(body)) } as PolicyJson
   if (isDeepStrictEqual(json, statement.json)) return undefined
   if (invalidMessages([{ ...statement, json }]).size > 0 || skippable(json) !== undefined) return undefined
+  if (unmatchableExtensions(json).length > 0) return undefined
   const text = withCedar(() => policyToText(json))
   if (text.type === 'failure') return undefined
   const pretty = withCedar(() => formatPolicies({ policyText: text.text, lineWidth: 100, indentWidth: 2 }))
   return (pretty.type === 'success' ? pretty.formatted_policy : text.text).trim()
 }
+
+/** Texts that no extension is: it has its dot (SPEC 7.4), and no other. */
+function unmatchableExtensions(policy: PolicyJson): string[] {
+  const literals = [...new Set(extensionLiterals(conditionOf(policy)))]
+  const undotted = literals.filter((each) => each !== '' && !each.startsWith('.'))
+  const doubled = literals.filter((each) => each.startsWith('.') && each.lastIndexOf('.') > 0)
+  return [
+    ...neverMatch(undotted, ([first]) => `an extension is written with its dot, as ${show(`.${first}`)}`),
+    ...neverMatch(
+      doubled,
+      ([first = '']) =>
+        `an extension begins at the last dot of the name, as ${show(first.slice(first.lastIndexOf('.')))}`,
+    ),
+  ]
+}
+
+const neverMatch = (literals: readonly string[], why: (literals: readonly string[]) => string): string[] =>
+  literals.length === 0
+    ? []
+    : [`${literals.map(show).join(', ')} never match${literals.length === 1 ? 'es' : ''}: ${why(literals)}`]
 
 /** Paths that are written in another way than the provider writes them never match anything. */
 export function unmatchablePaths(policy: PolicyJson): string[] {

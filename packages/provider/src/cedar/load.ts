@@ -3,7 +3,13 @@ import { preparsePolicySet } from '@cedar-policy/cedar-wasm/nodejs'
 import { show } from '@cordon/policy'
 import { tooComplexAt } from './complexity.ts'
 import { CedarFailure, withCedar } from './engine.ts'
-import { lintStatements, type PolicyProblem, unmatchablePaths } from './lint.ts'
+import {
+  lintStatements,
+  type PolicyProblem,
+  type PolicyWarning,
+  unmatchablePaths,
+  warningsOf,
+} from './lint.ts'
 import { splitStatements, type Statement } from './statements.ts'
 
 /** Policies that were accepted. Two with the same text are the same version. */
@@ -13,6 +19,7 @@ export interface LoadedPolicies {
   readonly version: string
   readonly text: string
   readonly statements: readonly Statement[]
+  readonly warnings: readonly PolicyWarning[]
 }
 
 export interface RefusedPolicies {
@@ -43,7 +50,8 @@ function load(text: string): LoadedPolicies | RefusedPolicies {
   const problems = [...lintStatements(statements), ...statements.flatMap(pathProblems)]
   if (problems.length > 0)
     return { kind: 'refused', problems, corrected: correct(text, statements, problems) }
-  return { kind: 'loaded', version: createHash('sha256').update(text).digest('hex'), text, statements }
+  const version = createHash('sha256').update(text).digest('hex')
+  return { kind: 'loaded', version, text, statements, warnings: warningsOf(statements) }
 }
 
 function parse(text: string): Statement[] | PolicyProblem {

@@ -72,10 +72,13 @@ function entityOf(resource: Resource): EntityJson {
   const name = posix.basename(path)
   return {
     uid: uidOf(resource),
-    attrs: { path, name, extension: posix.extname(name), size, is_dir: isDirectory, exists },
+    attrs: { path, name, extension: extensionOf(name), size, is_dir: isDirectory, exists },
     parents: ancestorsOf(path).map((id) => ({ type: 'Directory', id })),
   }
 }
+
+/** SPEC 7.4: with its dot. A name that begins with its only dot is all extension: `.env` is one (decision 0570). */
+const extensionOf = (name: string): string => posix.extname(name) || (name.startsWith('.') ? name : '')
 
 /** `/a/b/c`: `/a/b`, `/a`, `/`. */
 function ancestorsOf(path: string): string[] {

@@ -54,7 +54,8 @@ test('attributes are of the path that is touched', () => {
   const all: [string, string, string][] = [
     ['resource.extension == ".ts"', '/a/b.ts', 'allow'],
     ['resource.extension == ".ts"', '/a.ts/b', 'deny'],
-    ['resource.extension == ""', '/a/.env', 'allow'],
+    ['resource.extension == ".env"', '/a/.env', 'allow'],
+    ['resource.extension == ""', '/a/.env', 'deny'],
     ['resource.extension == ".gz"', '/a/b.tar.gz', 'allow'],
     ['resource.name == "b.ts" && resource.path == "/a/b.ts"', '/a/b.ts', 'allow'],
     ['resource in Directory::"/a"', '/a/b/c', 'allow'],

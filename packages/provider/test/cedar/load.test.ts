@@ -175,6 +175,30 @@ const FORBIDS: [
     undefined,
   ],
   [
+    'when { resource.extension == "ts" }',
+    'policy_invalid',
+    'ts never matches: an extension is written with its dot, as .ts',
+    fixed('when { resource.extension == ".ts" }'),
+  ],
+  [
+    'unless { ["ts", ".md"].contains(resource.extension) && "md" != resource.extension }',
+    'policy_invalid',
+    'ts, md never match: an extension is written with its dot, as .ts',
+    fixed('unless { [".ts", ".md"].contains(resource.extension) && (".md" != resource.extension) }'),
+  ],
+  [
+    'when { resource.extension in ["ts"] }',
+    'policy_invalid',
+    undefined,
+    fixed('when { [".ts"].contains(resource.extension) }'),
+  ],
+  [
+    'when { resource.extension == ".tar.gz" }',
+    'policy_invalid',
+    '.tar.gz never matches: an extension begins at the last dot of the name, as .gz',
+    undefined,
+  ],
+  [
     'when { [context].contains(context) }',
     'policy_skippable',
     'it uses `context` as a whole, so a missing attribute could switch it off',
@@ -199,6 +223,7 @@ test.each([
   'when { resource.size > 10 } unless { context has cosigner && context.cosigner }',
   'when { resource.extension == ".ts" && resource in Directory::"/srv/ws" }',
   'when { context has cosigner && context.cosigner || resource.size > 1 }',
+  'when { ["", ".env", "."].contains(resource.extension) || resource.name == "ts" }',
 ])('accepted: forbid … %s', (condition) => {
   loaded(`forbid (${DELETE}) ${condition};`)
 })
@@ -306,4 +331,41 @@ test('the largest number that is decided on exactly is accepted', () => {
   loaded(
     'permit(principal, action, resource) when { resource.size < 9007199254740991 && resource.size > -9007199254740991 };',
   )
+})
+
+test.each([
+  ['/ws/.env', '.env'],
+  ['/ws/x.env', '.env'],
+  ['/ws/.env.local', '.local'],
+  ['/ws/..env', '.env'],
+  ['/ws/Makefile', ''],
+  ['/ws/a.', '.'],
+])('SPEC 7.4 the extension of %s is %j, with its dot', (path, extension) => {
+  const policies = loaded(
+    `permit(principal, action, resource) when { resource.extension == ${JSON.stringify(extension)} };`,
+  )
+  const resource = { path, isDirectory: false, exists: true, size: 1 }
+  expect(
+    decide(policies, { app: 'a', agent: 'b', command: '/filesystem/file/read', resource }).decision,
+  ).toBe('allow')
+})
+
+const KEY =
+  'it is about one key, which can delegate to another one that it is not about; `principal in App::"…"` is about all of them'
+test.each([
+  ['forbid (principal == Agent::"did:key:z", action, resource);', [KEY]],
+  ['forbid (principal in Agent::"did:key:z", action, resource);', [KEY]],
+  ['forbid (principal, action, resource) when { principal == Agent::"did:key:z" };', [KEY]],
+  ['forbid (principal, action, resource) unless { !(Agent::"did:key:z" == principal) };', [KEY]],
+  [
+    'forbid (principal, action, resource) when { principal in [Agent::"did:key:y", Agent::"did:key:z"] };',
+    [KEY],
+  ],
+  ['forbid (principal, action, resource) unless { principal == Agent::"did:key:z" };', []],
+  ['forbid (principal, action, resource) when { principal != Agent::"did:key:z" };', []],
+  ['forbid (principal in App::"a", action, resource);', []],
+  ['permit (principal == Agent::"did:key:z", action, resource);', []],
+])('what a delegate dodges is accepted, with a warning: %s', (text, messages) => {
+  const { warnings } = loaded(`\n${text}`)
+  expect(warnings).toEqual(messages.map((message) => ({ statement: 'line 2', line: 2, message })))
 })

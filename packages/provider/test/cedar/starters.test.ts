@@ -177,7 +177,8 @@ test('an extension filter takes away, also from reads and searches, or only from
     wrong(all, [
       ['file/read', '/a.py', 'allow'],
       ['file/read', '/a.sh', 'deny'],
-      ['file/read', '/.ts', 'deny'],
+      ['file/read', '/.ts', 'allow'],
+      ['file/read', '/.env', 'deny'],
       ['dir/list', '/a', 'allow'],
     ]),
   ).toEqual([])

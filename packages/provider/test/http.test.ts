@@ -394,6 +394,18 @@ describe('limits of an app', () => {
       'rate_limited',
     )
   })
+
+  test('what a client left unread is given back', async () => {
+    const own = await limited('unread-bytes', { bytesPerMinute: 64 * 1024 ** 2 })
+    const path = join(files, 'left-unread')
+    writeFileSync(path, '')
+    truncateSync(path, 1024 ** 3)
+    const { stream } = await own.client().read(path)
+    await once(stream, 'readable')
+    expect((await send(own, '/filesystem/file/stat', { path })).code).toBe('rate_limited') // until it is known
+    stream.destroy()
+    await expect.poll(async () => (await send(own, '/filesystem/file/stat', { path })).code).toBe('ok')
+  })
 })
 
 describe('SPEC 7.2 the OpenAPI document', () => {

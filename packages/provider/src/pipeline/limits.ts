@@ -36,7 +36,7 @@ export class Limits {
     usage.bytes += announced // now and not when they are here: others may ask meanwhile, and it may fail
     let open = true
     return {
-      charge: (bytes) => void (usage.bytes += bytes),
+      charge: (bytes) => void (usage.bytes = Math.max(0, usage.bytes + bytes)),
       leave: () => {
         if (open) usage.running -= 1
         open = false
@@ -59,6 +59,7 @@ export class Limits {
 const MOST_REMEMBERED = 10_000
 
 export interface Lease {
+  /** Fewer than none: given back. */
   charge(bytes: number): void
   leave(): void
 }

@@ -69,7 +69,8 @@ export async function perform(provider: Provider, admitted: Admitted): Promise<A
   if (answer.kind === 'content') lease.charge(answer.length)
   if (answer.kind === 'content' && 'pieces' in answer.content) {
     work.deadline.extendFor(answer.length)
-    const content = follow(answer.content, answer.length, (sent) => {
+    const content = follow(answer.content, answer.length, ({ sent, given }) => {
+      lease.charge(given - answer.length) // what nobody took is given back
       leave()
       const outcome = sent ? succeeded : { ...succeeded, result: 'failed' as const, code: 'client_gone' }
       record(outcome).catch(() => undefined) // the intent stands, and without its outcome is reported
@@ -102,17 +103,26 @@ async function recordChange(record: Record, outcome: Happened): Promise<void> {
   }
 }
 
-/** The same pieces; says at their end, also an early one, whether all that was promised was taken. */
-function follow({ pieces, stop }: Pieces, length: number, ended: (sent: boolean) => void): Pieces {
+interface Ended {
+  /** All that was promised was taken. */
+  readonly sent: boolean
+  /** Bytes that were handed out, with the last piece, of which nobody knows. */
+  readonly given: number
+}
+
+/** The same pieces; says at their end, also an early one, how much of what was promised was taken. */
+function follow({ pieces, stop }: Pieces, length: number, ended: (how: Ended) => void): Pieces {
   const followed = async function* (): AsyncGenerator<Uint8Array> {
-    let taken = 0
+    let [given, taken] = [0, 0]
     try {
       for await (const piece of pieces) {
+        const { length: size } = piece
+        given += size
         yield piece
-        taken += piece.length // whoever asks for the next is done with this one
+        taken += size // whoever asks for the next is done with this one
       }
     } finally {
-      ended(taken === length)
+      ended({ sent: taken === length, given })
     }
   }
   return { pieces: followed(), stop }

@@ -11,6 +11,7 @@ import {
   renameSync,
   rmSync,
   statSync,
+  truncateSync,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -291,6 +292,31 @@ describe.skipIf(memory === undefined)('SPEC 7.2 a move to another filesystem', (
     expect(readFileSync(`${source}.aside`, 'utf8')).toBe('carried')
   })
 })
+
+describe('SPEC 7.3 the time of a copy', () => {
+  test('grows with its size, as that of a transfer does', async () => {
+    const [path, destination] = [put('large', ''), at('large-copy')]
+    truncateSync(path, 64 * 1024 ** 2)
+    const work = workFor('/filesystem/file/copy', { path, destination }, false)
+    await run('/filesystem/file/copy', { ...work, deadline: new Deadline(10) })
+    expect(statSync(destination).size).toBe(64 * 1024 ** 2)
+  })
+})
+
+test.each(['move', 'copy'] as const)(
+  'a %s whose source vanished meanwhile says so, and not that a directory is missing',
+  async (verb) => {
+    const [path, destination] = [put('vanishing', 'x'), at('never-made')]
+    const work = workFor(`/filesystem/file/${verb}`, { path, destination }, false)
+    rmSync(path)
+    await expect(run(`/filesystem/file/${verb}`, work)).rejects.toMatchObject({
+      code: 'not_found',
+      message: `cannot ${verb} ${path}: it is not there any more`,
+      detail: { path },
+    })
+    expect(existsSync(destination)).toBe(false)
+  },
+)
 
 describe('SPEC 7.2 overwriting', () => {
   test.each(['/filesystem/file/move', '/filesystem/file/copy'] as const)(

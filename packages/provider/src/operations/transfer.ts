@@ -2,7 +2,7 @@ import { posix } from 'node:path'
 import { FileError, type MoveOptions } from '@cordon/files'
 import { type RelPath, ROOT, show, splitEntry } from '@cordon/policy'
 import { Refusal } from '../errors.ts'
-import type { Place } from '../pipeline/places.ts'
+import { type Place, statOf } from '../pipeline/places.ts'
 import { isReplaced, mayKnowContent, signedVersion, stateOf } from './content.ts'
 import { destinationExists } from './possible.ts'
 import { type Done, HalfDone, type Operation, type Work } from './operation.ts'
@@ -41,6 +41,7 @@ async function moveByCopy(work: Transfer, to: Place, before: Done['before']): Pr
   const { place, deadline } = work
   if (place.stat?.kind !== 'file') throw new Refusal('wrong_kind', 'only a file moves to another filesystem')
   const { version } = place.stat
+  deadline.extendFor(place.stat.size)
   const { sha256, size } = await place.anchor.copy(place.inside, to.inside, {
     ...termsOf(work),
     source: version,
@@ -76,6 +77,7 @@ export const copyFile: Operation<'/filesystem/file/copy'> = {
     const { place, deadline } = work
     const to = targetOf(work)
     const before = await stateOf(to, deadline)
+    deadline.extendFor(place.stat?.size ?? 0) // decision 0154: a transfer, from here to here
     const { sha256, size } = await place.anchor
       .copy(place.inside, to.inside, { ...termsOf(work), signal: deadline.signal })
       .catch((error: unknown) => {
@@ -98,7 +100,9 @@ function aboutTarget(error: unknown, verb: 'move' | 'copy', { place, destination
   const subject = `cannot ${verb} ${show(place.path)}`
   const detail = { path: destination.path }
   if (error.code === 'FILE_EXISTS') return destinationExists(verb, place.path, destination.path)
-  if (error.code === 'FILE_NOT_FOUND' && place.stat)
+  if (error.code === 'FILE_NOT_FOUND' && !statOf(place.anchor, place.inside))
+    return new Refusal('not_found', `${subject}: it is not there any more`, { path: place.path })
+  if (error.code === 'FILE_NOT_FOUND')
     return new Refusal(
       'not_found',
       `${subject}: there is no directory ${show(posix.dirname(destination.path))}`,

@@ -65,6 +65,14 @@ describe.skipIf(!hasIpv6)('SPEC 7.7 who is at localhost', () => {
     expect(await Promise.all(both.map(answers))).toEqual(['ECONNREFUSED', 'ECONNREFUSED'])
   })
 
+  test('127.0.0.1 as IPv6 writes it is 127.0.0.1, and not in the way of itself', async () => {
+    const serving = await place.serve({ host: '::ffff:127.0.0.1' })
+    const { port } = new URL(serving.url)
+    const both = [`http://127.0.0.1:${port}`, `http://[::1]:${port}`]
+    expect(await Promise.all(both.map(answers))).toEqual(['ok\n', 'ok\n'])
+    await serving.stop()
+  })
+
   test('somebody else at ::1 would be the console for a browser: then it does not start', async () => {
     const port = await ownPort()
     const other = createServer((_, answer) => answer.end('not the console'))

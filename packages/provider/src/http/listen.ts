@@ -51,9 +51,11 @@ export async function listenAs(make: () => Server, { host, port, site }: ListenT
 const isLocalhost = (site: Site | undefined, port: number): boolean =>
   site === undefined || site.host === `localhost:${port}`
 
-/** `::` takes IPv4 as well. */
+/** `::` takes IPv4 as well, and `::ffff:127.0.0.1` is 127.0.0.1. */
 const isCovered = (address: string, by: string): boolean =>
-  by === address || by === '::' || (by === '0.0.0.0' && address === '127.0.0.1')
+  by.replace(/^::ffff:(?=\d+\.)/, '') === address ||
+  by === '::' ||
+  (by === '0.0.0.0' && address === '127.0.0.1')
 
 async function hold(make: () => Server, address: string, port: number): Promise<Server[]> {
   try {

@@ -147,7 +147,24 @@ test('SPEC 7.4 a policy as people write it is refused with the corrected text; c
     problems: [{ line: 1, code: 'policy_invalid' }],
     corrected: expect.stringContaining('context has cosigner') as string,
   })
+  const dodged = join(dir, 'dodged.cedar')
+  writeFileSync(dodged, 'forbid (principal == Agent::"did:key:z", action, resource);\n')
+  const warning =
+    'it is about one key, which can delegate to another one that it is not about; `principal in App::"…"` is about all of them'
+  expect(run('provider', 'policy', 'lint', dodged)).toMatchObject({
+    code: 0,
+    stderr: `warning: line 1: ${warning}\n`,
+  })
+  expect(JSON.parse(said(run('provider', 'policy', 'lint', dodged, '--json')))).toEqual({
+    ok: true,
+    problems: [],
+    corrected: null,
+    warnings: [{ statement: 'line 1', line: 1, message: warning }],
+  })
   said(run('provider', 'app', 'create', 'tested'))
+  expect(run('provider', 'policy', 'set', '--app', 'tested', '--file', dodged).stderr).toBe(
+    `warning: line 1: ${warning}\n`,
+  )
   const cases = join(dir, 'cases.json')
   writeFileSync(
     cases,
@@ -550,6 +567,12 @@ test('TLS by certificate files, and plain HTTP elsewhere than on loopback only w
     expect(said(cordon(trusted, 'provider', 'call', '--app', 'narrow', ...at, 'file_read', hello))).toBe(
       'greetings\n',
     )
+    if (url.startsWith('https:'))
+      expect(run('provider', 'call', '--app', 'narrow', ...at, 'file_read', hello)).toEqual({
+        stdout: '',
+        stderr: `cordon: unreachable: the provider at ${url} does not answer: self-signed certificate\n  fix: check that the certificate is the provider's, and trust it: NODE_EXTRA_CA_CERTS=FILE before the command\n`,
+        code: 1,
+      })
     const ended = once(child, 'exit')
     child.kill('SIGTERM')
     expect(await ended).toEqual([0, null])
@@ -789,7 +812,14 @@ test('a wrong command line says what to write', () => {
       ['call', '--app', 'model', 'file_write', '/x', '--file', '/dev'],
       /^cordon: cannot send \/dev: it is not a regular/,
     ],
-    [['policy', 'test', '--app', 'model'], /^no cases are kept beside it; /],
+    [
+      ['app', 'create', 'x', '--policy', 'filesystem:extension-filter,extensions=.ts,applies=al'],
+      /^cordon: filesystem:extension-filter: applies is all or writes, not "al"\n$/,
+    ],
+    [
+      ['policy', 'test', '--app', 'model'],
+      /^cordon: no cases are kept beside it, so nothing was tested\n {2}fix: cordon provider policy set --app model --file FILE --cases CASES\n$/,
+    ],
     [
       ['call', '--app', 'nobody', 'file_read', '/x'],
       /^cordon: there is no agent's key in \S+\/agents\/nobody; `cordon provider app create nobody` makes one\n$/,

@@ -44,7 +44,7 @@ export const registerAgent: Register = (parser, world) => {
         await call(world, clientFor(world, flags), command, args, flags)
       } catch (error) {
         if (!(error instanceof ProviderRefusal)) throw error
-        const fix = fixFor(error.code, path, world.cwd, flags)
+        const fix = fixFor(error, path, world.cwd, flags)
         world.err.write(
           `${world.err.style('red', 'cordon:')} ${error.code}: ${error.message}\n${fix === undefined ? '' : `  fix: ${fix}\n`}`,
         )
@@ -168,11 +168,13 @@ function namesIn(dir: string): string[] {
 
 /** What whoever sits here can do about it. */
 function fixFor(
-  code: ProviderRefusal['code'],
+  { code, detail }: ProviderRefusal,
   path: string,
   cwd: string,
   { app, url }: AgentFlags,
 ): string | undefined {
+  if (code === 'unreachable' && detail['untrusted'] === true)
+    return "check that the certificate is the provider's, and trust it: NODE_EXTRA_CA_CERTS=FILE before the command"
   if (code === 'unreachable')
     return `start it (cordon provider serve), or say where it is (--url; now ${url})`
   if (code === 'app_disabled') return `on the provider's host: cordon provider app enable ${app ?? 'NAME'}`

@@ -96,8 +96,7 @@ export const registerPolicies: Register = (parser, world) => {
 
   scoped(policy, 'test', 'run the cases that are kept beside it').action(async (flags: ScopeFlags) => {
     const results = await resultsOf(world, flags)
-    if (results.length === 0)
-      world.err.write('no cases are kept beside it; `policy set --cases FILE` stores some\n')
+    if (results.length === 0) throw noCases(flags)
     if (flags.json) writeJson(world, results.map(caseJson))
     else world.out.write(formatCases(results))
     world.finish(results.every(({ passed }) => passed) ? EXIT.ok : EXIT.denied)
@@ -193,6 +192,14 @@ async function resultsOf(world: World, flags: ScopeFlags): Promise<ReturnType<ty
   const loaded = loadPolicies(text)
   if (loaded.kind === 'refused') throw new PolicyRefused(name, loaded)
   return runCases(loaded, cases)
+}
+
+/** A step of somebody's CI that lost its cases must not stay green. */
+function noCases({ app, name }: ScopeFlags): UsageError {
+  const which = `${app === undefined ? '' : ` --app ${app}`}${name === 'main' ? '' : ` --name ${show(name)}`}`
+  return new UsageError(
+    `no cases are kept beside it, so nothing was tested\n  fix: cordon provider policy set${which} --file FILE --cases CASES`,
+  )
 }
 
 /** It is stored and counts: whoever wrote the cases is told at once which of them it does not keep. */

@@ -156,11 +156,7 @@ export class ProviderClient {
       this.#provider ??= parseAddress(url)
       answer = await post(this.#provider, command, token, body)
     } catch (error) {
-      throw new ProviderRefusal(
-        'unreachable',
-        0,
-        `the provider at ${show(url)} does not answer: ${error instanceof Error ? error.message : String(error)}`,
-      )
+      throw unreachable(url, error)
     }
     const { statusCode: status = 0 } = answer
     if (status === 200 || status === 206) return answer
@@ -169,6 +165,26 @@ export class ProviderClient {
 }
 
 const MOST_SHOWN = 5
+
+/** With what the system, or TLS, calls it, where that is known. */
+function unreachable(url: string, error: unknown): ProviderRefusal {
+  const { code: errno, message = String(error) } = error as NodeJS.ErrnoException
+  const untrusted = errno !== undefined && UNTRUSTED.has(errno)
+  const why = untrusted ? message.split(';', 1)[0] : message // Node goes on about flags of its own
+  return new ProviderRefusal('unreachable', 0, `the provider at ${show(url)} does not answer: ${why}`, {
+    ...(errno === undefined ? {} : { errno }),
+    ...(untrusted ? { untrusted } : {}),
+  })
+}
+
+/** A certificate that nobody vouched for here. */
+const UNTRUSTED: ReadonlySet<string> = new Set([
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+])
 
 /** What the provider says it answers with; tests hold it to that. */
 const answerIn = async <A>(answer: Readable): Promise<A> =>

@@ -77,7 +77,7 @@ export function fileError(thrown: unknown, subject: Subject): unknown {
   if (thrown instanceof Moved)
     return new FileError('FILE_CHANGED', subject, 'was moved or replaced meanwhile')
   if (thrown instanceof NotOnDisk)
-    return new FileError('FILE_INVALID', subject, 'is of the kernel, not of a disk')
+    return new FileError('FILE_NOT_ON_DISK', subject, 'is of the kernel, not of a disk')
   if (thrown instanceof Closed) return new FileError('FILE_NO_PERMISSION', subject, 'is not for anybody here')
   const errno = errnoOf(thrown)
   if (errno === undefined || thrown instanceof FileError) return thrown

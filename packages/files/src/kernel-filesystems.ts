@@ -22,6 +22,20 @@ const KERNEL: ReadonlySet<number> = new Set([
   0x19800202, // mqueue
 ])
 
+/** devtmpfs says that it is this, as does every filesystem in memory. */
+const TMPFS = 0x01021994
+
+let ofDevices: bigint | undefined | 'unknown' = 'unknown'
+
+/** The device of `/dev`, where that is a filesystem of its own: it is the same wherever else it is mounted. */
+function deviceOfDevices(): bigint | undefined {
+  if (ofDevices !== 'unknown') return ofDevices
+  const [dev, root] = ['/dev', '/'].map(
+    (path) => lstatSync(path, { bigint: true, throwIfNoEntry: false })?.dev,
+  )
+  return (ofDevices = dev === root ? undefined : dev)
+}
+
 export interface DiskOptions {
   /** By `FileStat.identity`: such a directory is not entered either, under whichever name or mount it is met. */
   readonly closed?: (identity: string) => boolean
@@ -70,7 +84,9 @@ export class DiskDirectory implements Directory {
 }
 
 function refusalOf(path: string, { closed }: DiskOptions): Error | undefined {
-  if (KERNEL.has(statfsSync(path).type)) return new NotOnDisk()
+  const { type } = statfsSync(path)
+  if (KERNEL.has(type)) return new NotOnDisk()
+  if (type === TMPFS && lstatSync(path, { bigint: true }).dev === deviceOfDevices()) return new NotOnDisk()
   if (closed === undefined) return undefined
   return closed(describeStats(lstatSync(path, { bigint: true })).identity) ? new Closed() : undefined
 }

@@ -16,7 +16,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { openAmbientDiskAnchor } from '@cordon/files'
+import { FileError, openAmbientAnchor } from '@cordon/files'
 import { type CanonicalPath, parseRelPath } from '@cordon/policy'
 import { afterAll, describe, expect, test, vi } from 'vitest'
 import { type Command } from '../src/commands.ts'
@@ -217,7 +217,7 @@ describe('SPEC 7.2 a recursive delete takes what it looked at, and nothing else'
 const memory = fastPlace() === tmpdir() ? undefined : mkdtempSync(join(fastPlace(), 'cordon-operations-'))
 
 describe.skipIf(memory === undefined)('SPEC 7.2 a move to another filesystem', () => {
-  const root = openAmbientDiskAnchor('/' as CanonicalPath)
+  const root = openAmbientAnchor('/' as CanonicalPath)
   afterAll(() => {
     root.close()
     rmSync(memory!, { recursive: true })
@@ -343,4 +343,9 @@ test('what half happened is told without the hash of what was copied, which is r
   const after = { sha256: hash('sha256', '4711'), bytes: 4 }
   const half = new HalfDone('failed', 'it was copied, and the source is still there', { after })
   expect([half.detail, half.after]).toEqual([{ half_done: { bytes: 4 } }, after])
+})
+
+test('SPEC 7.3 what is of the kernel is out of scope, wherever it is mounted', () => {
+  const error = new FileError('FILE_NOT_ON_DISK', { operation: 'list', path: 'm' }, 'is of the kernel')
+  expect(asRefusal(error, '/srv/ws/m')).toMatchObject({ code: 'resource_out_of_scope', status: 403 })
 })

@@ -210,8 +210,9 @@ export function asRefusal(error: unknown, path: string): unknown {
     case 'FILE_NOT_REGULAR':
     case 'FILE_NOT_DIRECTORY':
       return about('wrong_kind')
-    case 'FILE_IS_LINK':
-      return about('resource_out_of_scope') // put there since it was found
+    case 'FILE_IS_LINK': // put there since it was found
+    case 'FILE_NOT_ON_DISK':
+      return about('resource_out_of_scope')
     case 'FILE_CHANGED':
       return about('changed')
     case 'FILE_NO_SPACE':

@@ -26,5 +26,5 @@ test.each([
   ],
   ['filesystem:read-only,prefix=/a', 'filesystem:read-only has no parameter prefix; it has none'],
 ])('refused: %s', (text, message) => {
-  expect(() => parseStarter(text!)).toThrow(expect.objectContaining({ code: 'USAGE', message }))
+  expect(() => parseStarter(text)).toThrow(expect.objectContaining({ code: 'USAGE', message }))
 })

@@ -59,7 +59,7 @@ export const withContains = (expression: unknown): unknown =>
   })
 
 /** Every text that an extension is compared with, as `change` has it. */
-const mapExtensions = (expression: unknown, change: (literal: string) => string): unknown =>
+const mapExtensions = (expression: unknown, change: (text: string) => string): unknown =>
   rewrite(expression, (node) => {
     const changed = (part: unknown): unknown => {
       const value = valueOf(part ?? {})
@@ -82,16 +82,16 @@ const isExtension = (part: unknown): boolean =>
 
 export function extensionLiterals(expression: unknown): string[] {
   const found: string[] = []
-  mapExtensions(expression, (literal) => {
-    found.push(literal)
-    return literal
+  mapExtensions(expression, (text) => {
+    found.push(text)
+    return text
   })
   return found
 }
 
 /** `resource.extension == "ts"`, which is never so, as what was meant. */
 export const withDots = (expression: unknown): unknown =>
-  mapExtensions(expression, (literal) => (/^(?:\.|$)/.test(literal) ? literal : `.${literal}`))
+  mapExtensions(expression, (text) => (/^(?:\.|$)/.test(text) ? text : `.${text}`))
 
 /** Whether it holds for one agent because it is that agent: `principal == Agent::"…"`, unless that is negated. */
 export function singlesOutAgent(expression: unknown, negated = false): boolean {

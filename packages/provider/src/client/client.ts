@@ -168,7 +168,8 @@ const MOST_SHOWN = 5
 
 /** With what the system, or TLS, calls it, where that is known. */
 function unreachable(url: string, error: unknown): ProviderRefusal {
-  const { code: errno, message = String(error) } = error as NodeJS.ErrnoException
+  const { code: errno, message }: NodeJS.ErrnoException =
+    error instanceof Error ? error : Error(String(error))
   const untrusted = errno !== undefined && UNTRUSTED.has(errno)
   const why = untrusted ? message.split(';', 1)[0] : message // Node goes on about flags of its own
   return new ProviderRefusal('unreachable', 0, `the provider at ${show(url)} does not answer: ${why}`, {

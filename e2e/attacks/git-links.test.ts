@@ -1,6 +1,6 @@
 import { once } from 'node:events'
-import { existsSync, lstatSync, readFileSync, symlinkSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, lstatSync, readFileSync, readlinkSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { PEOPLE, type Person } from '../harness/place.ts'
 import { Repository } from '../harness/repository.ts'
@@ -29,7 +29,7 @@ interface Attack {
   /** By earlier commands, each on its own. */
   readonly before?: readonly string[]
   readonly script: string
-  /** The link that is told. */
+  /** The link, or the symbolic ref, that is told. */
   readonly link: string
 }
 
@@ -70,7 +70,83 @@ const ATTACKS: readonly Attack[] = [
     script: 'mkdir .git/worktrees; ln -s ~/docs .git/worktrees/x; chmod 0 .git/worktrees',
     link: 'worktrees/x',
   },
+  {
+    name: 'commit graphs to be replaced',
+    script: 'ln -s ~/docs .git/objects/info/commit-graphs',
+    link: 'objects/info/commit-graphs',
+  },
+  { name: 'packs', script: 'ln -s ~/docs/kept .git/objects/pack/x.pack', link: 'objects/pack/x.pack' },
+  { name: 'a HEAD that leads elsewhere', script: 'ln -sf ~/docs/kept .git/HEAD', link: 'HEAD' },
+  { name: 'a HEAD that leads up', script: 'ln -sf refs/heads/../../x .git/HEAD', link: 'HEAD' },
 ]
+
+/** `h` is a directory in `.git` with a configuration that runs a program: what `commondir` would name. */
+const OTHER_COMMON = `h=$(git rev-parse HEAD); mkdir .git/$h; cp -r .git/refs .git/objects .git/$h/
+  printf '[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tfsmonitor = touch ~/docs/ran;false\n' > .git/$h/config`
+
+const REFS: readonly Attack[] = [
+  { name: 'at a name of git', script: 'echo "ref: commondir" > .git/ORIG_HEAD', link: 'ORIG_HEAD' },
+  {
+    name: 'longer than any that git writes',
+    script: 'printf "ref: commondir%5000s" "" > .git/ORIG_HEAD',
+    link: 'ORIG_HEAD',
+  },
+  {
+    name: 'through another',
+    script: 'echo "ref: refs/x/y" > .git/ORIG_HEAD; mkdir .git/refs/x; echo "ref: commondir" > .git/refs/x/y',
+    link: 'refs/x/y',
+  },
+  {
+    name: 'that leads up',
+    script: 'echo "ref: refs/../commondir" > .git/ORIG_HEAD',
+    link: 'ORIG_HEAD',
+  },
+  {
+    name: 'of an earlier command, in a directory that is moved',
+    before: ['mkdir .git/x; echo "ref: commondir" > .git/x/y; sleep 0.3'],
+    script: 'mv .git/x .git/refs/x; echo "ref: refs/x/y" > .git/ORIG_HEAD',
+    link: 'refs/x/y',
+  },
+]
+
+interface Index {
+  readonly name: string
+  readonly before?: readonly string[]
+  readonly script: string
+  readonly index: string
+}
+
+const INDEXES: readonly Index[] = [
+  { name: 'of the repository', script: 'cp bad .git/index', index: 'index' },
+  {
+    name: 'of a worktree',
+    before: ['git worktree add -q wt'],
+    script: 'cp bad .git/worktrees/wt/index',
+    index: 'worktrees/wt/index',
+  },
+  {
+    name: 'of a worktree, in a directory that is moved',
+    before: ['git worktree add -q wt; cp -r .git/worktrees/wt .git/x; cp bad .git/x/index; sleep 0.3'],
+    script: 'mv .git/x .git/worktrees/x',
+    index: 'worktrees/x/index',
+  },
+]
+
+/** What git does in a day, with conflicts. */
+const WORK = `set -e
+  git checkout -q -b b; echo b > b; git add b; git commit -q -m 'ref: a message'; echo c > a; git commit -q -a -m c
+  git tag v1; GIT_SEQUENCE_EDITOR=true git rebase -q -i --root; echo d >> b; git stash -q; git stash pop -q; git commit -q -a -m d
+  git checkout -q -b other v1; echo other > a; git commit -q -a -m other
+  git checkout -q b; echo e > a; git commit -q -a -m e
+  git merge -q other > out || true; echo m > a; git add a; git commit -q -m merged
+  git cherry-pick v1~1 > out 2>&1 || git cherry-pick --abort || true
+  git checkout -q other; git cherry-pick b~1 > out 2>&1 || true; echo p > a; git add a; git -c core.editor=true cherry-pick --continue > out
+  git worktree add -q wt v1; (cd wt; echo w > w; git add w; git commit -q -m w)
+  git add -N out; git update-index --index-version 4; git update-index --split-index; echo s > s; git add s; git commit -q -m s
+  git update-index --no-split-index; git checkout -q v1; git checkout -q b
+  git remote add x . 2> out || true; git fetch -q . b:refs/remotes/x/b; git symbolic-ref refs/remotes/x/HEAD refs/remotes/x/b
+  (cd sub; echo t > t; git add t; git -c user.name=a -c user.email=a@b commit -q -m t)
+  git gc -q; git commit -q --allow-empty -m left; echo left > left; git add left`
 
 describe.each(PEOPLE)(
   'decision 0545: no link that a command makes in a git directory stays, as $name',
@@ -85,6 +161,38 @@ describe.each(PEOPLE)(
       )
       place.shell('chmod u+rwx .git/worktrees', [])
       place.hostGoesOn()
+      expect(readFileSync(place.kept, 'utf8')).toBe('was\n')
+    })
+
+    test.each(REFS)('nor a symbolic ref to what is none, $name', ({ before = [], script, link }) => {
+      const place = new Linked(person)
+      for (const each of before) place.sh(each)
+      const { code, stderr } = place.sh(`${OTHER_COMMON}\n${script}`)
+      expect(code).toBe(0)
+      expect(stderr).toContain(
+        `removed: ${join(place.root, '.git', link)} was made while the command ran, a link to `,
+      )
+      place.shell('echo y >> a; git reset -q --hard; git status -s', [])
+      expect(place.has('.git/commondir')).toBe(false)
+      expect(existsSync(join(place.home, 'docs/ran'))).toBe(false)
+    })
+
+    test.each(INDEXES)('nor an index with paths that lead out, $name', ({ before = [], script, index }) => {
+      const place = new Linked(person)
+      const path = relative(place.root, place.kept)
+      const placeholder = path.replaceAll('..', '++') // sorts before what is there, as the path does
+      place.write(placeholder, 'evil\n')
+      place.shell('cp .git/index saved; git add -- ++; cp .git/index made; mv saved .git/index', [])
+      const bytes = readFileSync(join(place.root, 'made'))
+      bytes.write(path, bytes.indexOf(placeholder))
+      writeFileSync(join(place.root, 'bad'), bytes)
+      for (const each of before) expect(place.sh(each)).toMatchObject({ code: 0 })
+      const { code, stderr } = place.sh(script)
+      expect(code).toBe(0)
+      const told = join(place.root, '.git', index)
+      expect(stderr).toContain(`${told} was made while the command ran`)
+      expect(stderr).toContain(`it is now ${told}.denied-by-cordon-1`)
+      place.shell('echo y >> a; git checkout -- .; cd wt && git checkout -- .', [])
       expect(readFileSync(place.kept, 'utf8')).toBe('was\n')
     })
 
@@ -116,12 +224,25 @@ describe.each(PEOPLE)(
       const place = new Linked(person)
       symlinkSync('/nowhere', join(place.root, '.git/mine'))
       place.shell('ln -sf /nowhere .git/info/exclude', [])
-      const ended = place.sh(
-        'git checkout -q -b b; echo b > b; git add b; git commit -q -m b; git worktree add -q wt; git gc -q',
-      )
+      place.shell('mkdir .git/annex .git/refs/mine; ln -s ~/docs .git/annex/x', [])
+      place.shell('ln -s ../heads/main .git/refs/mine/m; sleep 0.3', [])
+      place.shell('git init -q sub; git add sub; git config rerere.enabled true', [])
+      const beside = place.sh('git update-ref refs/mine/n HEAD; touch .git/annex/new')
+      for (const link of ['mine', 'annex/x', 'refs/mine/m', 'info/exclude'])
+        expect(lstatSync(join(place.root, '.git', link)).isSymbolicLink()).toBe(true)
+      const ended = place.sh(WORK)
       expect(ended).toMatchObject({ code: 0 })
-      expect(ended.stderr).not.toContain('removed: ')
-      expect(lstatSync(join(place.root, '.git/mine')).isSymbolicLink()).toBe(true)
+      expect(beside.stderr + ended.stderr).not.toMatch(/removed: |was made/)
+    })
+
+    test('HEAD may be a link to a branch, as git makes it where it is told to', () => {
+      const place = new Linked(person)
+      place.git('config core.preferSymlinkRefs true')
+      const { code, stderr } = place.sh('git checkout -q -b feature')
+      expect(code).toBe(0)
+      expect(stderr).not.toContain('removed: ')
+      expect(readlinkSync(join(place.root, '.git/HEAD'))).toBe('refs/heads/feature')
+      expect(place.git('symbolic-ref HEAD')).toBe('refs/heads/feature\n')
     })
   },
 )

@@ -1,7 +1,59 @@
-import { closeSync, type Dirent, lstatSync, readdirSync, readlinkSync, unlinkSync } from 'node:fs'
+import {
+  closeSync,
+  constants,
+  type Dirent,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  readlinkSync,
+  readSync,
+  unlinkSync,
+} from 'node:fs'
+import { resolve } from 'node:path'
 import { moveAside } from './aside.ts'
 import type { DeniedPath } from './denied-paths.ts'
+import { type IdLength, isSoundIndex } from './git-index.ts'
 import { heldPath, holdAmbientDirectory, holdEntry, reaching } from './held-directory.ts'
+
+/**
+ * Decision 0545: git trusts what lies in its own directory, which a command may write. It deletes and writes through links, follows
+ * symbolic refs to any name, and touches every path of an index. So what a command left there that leads elsewhere goes, and is told.
+ * Whether a command left it is told by the time of change, which none can set. A link goes by its own alone, because an old one is
+ * the person's. A file is judged by what is in it, so it is also looked at when a directory around it changed, which may have been
+ * moved there with it. Nothing is followed on the way.
+ */
+export function clearGitState(gitDir: string, since: number): readonly DeniedPath[] {
+  const found: DeniedPath[] = []
+  const add = (path: string, why: string): void => void found.push({ path, movedTo: undefined, why })
+  let left = MOST_ENTRIES
+  const look = (held: number, dir: string, isDirNew: boolean): void => {
+    for (const entry of reaching(held, () => entriesOf(held))) {
+      if (left-- <= 0) return
+      const name = `${dir}${entry.name.toString()}`
+      const clear = entry.isDirectory() ? undefined : clearerOf(entry, name)
+      if (entry.isDirectory() ? NOT_ENTERED.test(name) : !clear) continue
+      const path = `${gitDir}/${name}`
+      try {
+        const isNew = (): boolean => reaching(held, () => changedAt(held, entry.name)) >= since - TICK_MS
+        if (!clear) lookBelow(held, entry.name, (inner) => look(inner, `${name}/`, isDirNew || isNew()))
+        else if ((isDirNew && entry.isFile()) || isNew()) {
+          const cleared = reaching(held, () => clear({ held, name: entry.name, path, gitDir }))
+          if (cleared) found.push(cleared)
+        }
+      } catch (error) {
+        if (!isGone(error)) add(path, codeOf(error))
+      }
+    }
+  }
+  try {
+    using(holdAmbientDirectory(gitDir), (held) => look(held, '', false))
+  } catch (error) {
+    if (!isGone(error)) add(gitDir, codeOf(error))
+  }
+  if (left < 0) add(gitDir, 'it has too many entries to look through')
+  return found
+}
 
 /** Of one directory tree. A command that fills it with more hides nothing: that is told. */
 const MOST_ENTRIES = 200_000
@@ -9,70 +61,120 @@ const MOST_ENTRIES = 200_000
 /** The kernel's clock for files is a tick behind. */
 const TICK_MS = 100
 
-/**
- * Not entered: git's data, named by its content, of which only the entries are looked at; hooks, which are held; and submodules,
- * which are looked at on their own.
- */
-const NOT_ENTERED: ReadonlySet<string> = new Set(['hooks', 'modules'])
-const DATA = 'objects'
+/** Git's data, named by its content; hooks, which are held; and submodules, which are looked at on their own. */
+const NOT_ENTERED = /^(?:hooks|modules|objects\/[0-9a-f]{2})$/
 
-/**
- * Names files, by any path, whose content the next commit copies into the repository (rerere). A merge of the command's own leaves
- * one, where the person's configuration asks for it; without it git only does not remember how that conflict was resolved.
- */
-const NAMES_FILES = /^(?:worktrees\/[^/]+\/)?MERGE_RR$/
+interface Entry {
+  readonly held: number
+  readonly name: Buffer
+  readonly path: string
+  readonly gitDir: string
+}
+
+type Clear = (entry: Entry) => DeniedPath | undefined
 
 /** Git only reads these, and people keep them elsewhere. */
 const ONLY_READ: ReadonlySet<string> = new Set(['info/exclude', 'info/attributes'])
 
-/**
- * Decision 0545: git follows links in its own directory, deletes what is behind them and writes through them; it makes none
- * itself. So one that was made since goes, and where it led is told. What no command can set is the time of change: of the
- * link, or of a directory that it came with. Nothing is followed on the way.
- */
-export function clearGitState(gitDir: string, since: number): readonly DeniedPath[] {
-  const found: DeniedPath[] = []
-  let left = MOST_ENTRIES
-  const look = (held: number, dir: string, isChanged: boolean): void => {
-    for (const entry of reaching(held, () => entriesOf(held))) {
-      if (left-- <= 0) return
-      const name = `${dir}${entry.name.toString()}`
-      const isWanted = entry.isDirectory()
-        ? dir !== `${DATA}/` && !NOT_ENTERED.has(name)
-        : entry.isSymbolicLink() || NAMES_FILES.test(name)
-      if (!isWanted || ONLY_READ.has(name)) continue
-      const path = `${gitDir}/${name}`
-      try {
-        const isNew = isChanged || reaching(held, () => changedAt(held, entry.name)) >= since - TICK_MS
-        if (entry.isDirectory())
-          using(
-            reaching(held, () => holdEntry(held, entry.name)),
-            (inner) => look(inner, `${name}/`, isNew),
-          )
-        else if (isNew && !entry.isSymbolicLink())
-          found.push(...reaching(held, () => movedAside(held, entry.name.toString(), path)))
-        else if (isNew)
-          found.push({ path, movedTo: undefined, linkTo: reaching(held, () => removeLink(held, entry.name)) })
-      } catch (error) {
-        if (!isGone(error)) found.push({ path, movedTo: undefined, why: codeOf(error) })
-      }
-    }
-  }
-  try {
-    using(holdAmbientDirectory(gitDir), (held) => look(held, '', false))
-  } catch (error) {
-    if (!isGone(error)) found.push({ path: gitDir, movedTo: undefined, why: codeOf(error) })
-  }
-  if (left < 0)
-    found.push({ path: gitDir, movedTo: undefined, why: 'it has too many entries to look through' })
-  return found
+/** Of the files in a git directory, or in that of a linked worktree, the first that fits. */
+const FILES: readonly { readonly names: RegExp; readonly clear: Clear | undefined }[] = [
+  // Names files, by any path, whose content the next commit copies into the repository (rerere).
+  { names: /^(?:worktrees\/[^/]+\/)?MERGE_RR$/, clear: (entry) => movedAside(entry) },
+  { names: /^(?:worktrees\/[^/]+\/)?(?:index|sharedindex\.[0-9a-f]+)$/, clear: clearIndex },
+  // What a person wrote, never a ref: a message may begin with `ref:`.
+  { names: /^(?:worktrees\/[^/]+\/)?(?:[A-Z_]+MSG|EDIT_DESCRIPTION|description)$/, clear: undefined },
+  { names: /^(?:worktrees\/[^/]+\/)?(?:refs\/.+|[^/]+)$/s, clear: clearRef },
+]
+
+function clearerOf(entry: Dirent<Buffer>, name: string): Clear | undefined {
+  if (entry.isSymbolicLink()) return ONLY_READ.has(name) ? undefined : clearLink
+  return entry.isFile() ? FILES.find(({ names }) => names.test(name))?.clear : undefined
 }
 
-/** An empty one names nothing. */
-function movedAside(held: number, name: string, path: string): readonly DeniedPath[] {
-  const stats = lstatSync(`${heldPath(held)}/${name}`)
-  const moved = stats.size === 0 ? undefined : moveAside(heldPath(held), name, path, stats)
-  return moved ? [moved] : []
+/** Git makes HEAD a link itself where core.preferSymlinkRefs is set, and did so always once. */
+const IS_HEAD = /^(?:worktrees\/[^/]+\/)?HEAD$/
+const BRANCH = /^refs\/heads(?:\/(?!\.{0,2}(?:\/|$))[^/]+)+$/
+
+function clearLink({ held, name, path, gitDir }: Entry): DeniedPath | undefined {
+  const linkTo = readlinkSync(entryPath(held, name))
+  if (IS_HEAD.test(path.slice(gitDir.length + 1)) && BRANCH.test(linkTo)) return undefined
+  unlinkSync(entryPath(held, name))
+  return { path, movedTo: undefined, linkTo }
+}
+
+/** Git says then that everything is to be added; `git reset` makes it anew. */
+function clearIndex(entry: Entry): DeniedPath | undefined {
+  const read = readFile(entryPath(entry.held, entry.name), MOST_INDEX_BYTES)
+  if (!read || (read.isWhole && isSoundIndex(read.bytes, idLengthOf(entry.gitDir)))) return undefined
+  return movedAside(entry)
+}
+
+const MOST_INDEX_BYTES = 2 ** 28
+
+/**
+ * Git writes what a symbolic ref names, also `commondir`. Such a ref is removed and not moved aside: below `refs` it would be one
+ * by any name, and where it led is all that it is.
+ */
+function clearRef({ held, name, path }: Entry): DeniedPath | undefined {
+  const read = readFile(entryPath(held, name), MOST_REF_BYTES, SCRATCH)
+  if (!read || read.bytes.toString('latin1', 0, 4) !== 'ref:') return undefined
+  const text = read.bytes.toString()
+  if (read.isWhole && SYMBOLIC_REF.test(text)) return undefined
+  unlinkSync(entryPath(held, name))
+  return { path, movedTo: undefined, linkTo: text.slice(4).trim().slice(0, MOST_SHOWN) }
+}
+
+const MOST_REF_BYTES = 4096
+const SCRATCH = Buffer.alloc(MOST_REF_BYTES)
+const MOST_SHOWN = 200
+const SYMBOLIC_REF = /^ref: refs(?:\/(?!\.{1,2}(?:\/|\s*$))[^/\s]+)+\s*$/
+
+/** An empty one says nothing. */
+function movedAside({ held, name, path }: Entry): DeniedPath | undefined {
+  const stats = lstatSync(entryPath(held, name))
+  return stats.size === 0 ? undefined : moveAside(heldPath(held), name.toString(), path, stats)
+}
+
+/** What git takes for the length of an id. The configuration is held; that of a linked worktree lies where `commondir` says. */
+function idLengthOf(gitDir: string): IdLength {
+  const common = readSetting(`${gitDir}/commondir`)?.trim()
+  const config = readSetting(common === undefined ? `${gitDir}/config` : `${resolve(gitDir, common)}/config`)
+  return /(?:^|\])\s*objectformat\s*=\s*"?sha256/im.test(config ?? '') ? 32 : 20
+}
+
+function readSetting(path: string): string | undefined {
+  try {
+    return readFile(path, MOST_SETTING_BYTES, undefined, 0)?.bytes.toString()
+  } catch {
+    return undefined
+  }
+}
+
+const MOST_SETTING_BYTES = 2 ** 20
+
+interface Read {
+  readonly bytes: Buffer
+  readonly isWhole: boolean
+}
+
+/** Undefined for what is no regular file; waits for nobody. A link is followed only where it is the person's. */
+function readFile(
+  path: string | Buffer,
+  most: number,
+  into?: Buffer,
+  noFollow = constants.O_NOFOLLOW,
+): Read | undefined {
+  const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | noFollow)
+  try {
+    const stats = fstatSync(file)
+    if (!stats.isFile()) return undefined
+    const wanted = Math.min(stats.size, most)
+    const buffer = into ?? Buffer.allocUnsafe(wanted)
+    const length = readSync(file, buffer, 0, wanted, 0)
+    return { bytes: buffer.subarray(0, length), isWhole: length === stats.size }
+  } finally {
+    closeSync(file)
+  }
 }
 
 /** Names as bytes: one that is not valid UTF-8 would lead nowhere. */
@@ -84,10 +186,11 @@ const entryPath = (held: number, name: Buffer): Buffer =>
 
 const changedAt = (held: number, name: Buffer): number => lstatSync(entryPath(held, name)).ctimeMs
 
-function removeLink(held: number, name: Buffer): string {
-  const target = readlinkSync(entryPath(held, name))
-  unlinkSync(entryPath(held, name))
-  return target
+function lookBelow(held: number, name: Buffer, act: (inner: number) => void): void {
+  using(
+    reaching(held, () => holdEntry(held, name)),
+    act,
+  )
 }
 
 function using(held: number, act: (held: number) => void): void {

@@ -1,0 +1,121 @@
+/**
+ * Decision 0545: git checks a path when it adds it to an index, not when it reads one. So this reads an index as git does
+ * (gitformat-index), in every way that git may: from entry to entry, and by its table of blocks. It is sound when each path stays in
+ * the working tree and out of `.git`. What is malformed, or of a version that is not known, is not. Pure; never throws.
+ */
+export function isSoundIndex(bytes: Buffer, idLength: IdLength): boolean {
+  const limit = bytes.length - idLength // the checksum, which git does not look at
+  if (limit < HEADER || bytes.toString('latin1', 0, 4) !== 'DIRC') return false
+  const version = bytes.readUInt32BE(4)
+  const count = bytes.readUInt32BE(8)
+  if (version < 2 || version > 4) return false
+  const layout = { bytes, limit, idLength, isCompressed: version === 4 }
+  const entries = readEntries(layout, HEADER, count)
+  return entries !== undefined && areSoundExtensions(layout, entries, count)
+}
+
+/** Of SHA-1 and SHA-256. The repository's configuration says which: bytes can be made to be read both ways. */
+export type IdLength = 20 | 32
+
+interface Layout {
+  readonly bytes: Buffer
+  readonly limit: number
+  readonly idLength: IdLength
+  /** Version 4: a path is what it has in common with the one before, and the rest. */
+  readonly isCompressed: boolean
+}
+
+interface Entries {
+  readonly end: number
+  /** An entry of a split index that replaces one of the shared index has that one's path. */
+  readonly hasEmptyPath: boolean
+}
+
+const HEADER = 12
+const STAT = 40
+const EXTENDED = 0x4000
+const LENGTH = 0xfff
+const MOST_LENGTH = 4096 // PATH_MAX
+
+/** A part that is `.`, `..`, `.git` or empty; a slash at the end is that of a sparse directory. And what ends a path for C alone. */
+const LEADS_OUT = /(?:^|\/)(?:\/|\.(?:\.|git)?(?:\/|$))|\0/i
+
+/** Undefined when one is unsound. */
+function readEntries(layout: Layout, from: number, count: number): Entries | undefined {
+  const { bytes, limit, idLength, isCompressed } = layout
+  let at = from
+  let path = ''
+  let hasEmptyPath = false
+  for (let i = 0; i < count; i++) {
+    const flagsAt = at + STAT + idLength
+    if (flagsAt + 4 > limit) return undefined
+    const flags = bytes.readUInt16BE(flagsAt)
+    let start = flagsAt + (flags & EXTENDED ? 4 : 2)
+    let kept = ''
+    if (isCompressed) {
+      const stripped = readVarint(bytes, start)
+      if (!stripped || (i > 0 && stripped.value > path.length)) return undefined
+      start = stripped.end
+      kept = i > 0 ? path.slice(0, path.length - stripped.value) : ''
+    }
+    const length = lengthOfRest(bytes, start, flags & LENGTH, kept.length)
+    const end = start + length
+    if (length < 0 || length > MOST_LENGTH || end >= limit || bytes[end] !== 0) return undefined
+    path = kept + bytes.toString('latin1', start, end)
+    if (path.length > MOST_LENGTH || LEADS_OUT.test(path)) return undefined
+    hasEmptyPath ||= path === ''
+    at = isCompressed ? end + 1 : at + ((end - at + 8) & ~7)
+    if (at > limit) return undefined
+  }
+  return { end: at, hasEmptyPath }
+}
+
+/** The whole path's length is in the flags, unless it is too long for them. Negative when it does not fit. */
+const lengthOfRest = (bytes: Buffer, start: number, told: number, kept: number): number =>
+  told < LENGTH ? told - kept : bytes.indexOf(0, start) - start
+
+/** As in packs: seven bits a byte, and each that follows adds one. */
+function readVarint(bytes: Buffer, from: number): { value: number; end: number } | undefined {
+  let value = 0
+  for (let at = from; at < bytes.length && value <= MOST_LENGTH; at++) {
+    const byte = bytes[at]!
+    value = value * 128 + (byte & 127)
+    if (byte < 128) return { value, end: at + 1 }
+    value++
+  }
+  return undefined
+}
+
+/** One that git must understand begins with a small letter; others it passes over. */
+function areSoundExtensions(layout: Layout, entries: Entries, count: number): boolean {
+  const { bytes, limit } = layout
+  let isSplit = false
+  for (let at = entries.end; at < limit;) {
+    if (at + 8 > limit) return false
+    const name = bytes.toString('latin1', at, at + 4)
+    const body = at + 8
+    const end = body + bytes.readUInt32BE(at + 4)
+    if (end > limit) return false
+    if (name === 'link') isSplit = true
+    else if (name === 'EOIE') {
+      // Where git looks for extensions.
+      if (end < body + 4 || bytes.readUInt32BE(body) !== entries.end) return false
+    } else if (name === 'IEOT') {
+      if (!areSoundBlocks(layout, body, end, count)) return false
+    } else if (name !== 'sdir' && !/^[A-Z]/.test(name)) return false
+    at = end
+  }
+  return isSplit || !entries.hasEmptyPath
+}
+
+/** The offset table: threads of git read each block of entries from where it says. */
+function areSoundBlocks(layout: Layout, body: number, end: number, count: number): boolean {
+  let left = count
+  for (let at = body + 4; at < end; at += 8) {
+    if (at + 8 > end) return false
+    const length = layout.bytes.readUInt32BE(at + 4)
+    left -= length
+    if (left < 0 || !readEntries(layout, layout.bytes.readUInt32BE(at), length)) return false
+  }
+  return true
+}

@@ -37,7 +37,7 @@ export function lookForNew(watched: readonly WatchedPath[], since: number): NewP
   const around = ofDirectory(isThere)
   for (const each of watched) {
     if (each.guard === 'no-links') {
-      createdDenied.push(...clearGitState(each.path, since))
+      createdDenied.push(...clearGitState(each.base, each.path, since))
       continue
     }
     if (!around(each.path) || !isThere(each.path)) continue // nearly always; what can be reached through a link is there

@@ -14,7 +14,7 @@ import { resolve } from 'node:path'
 import { moveAside } from './aside.ts'
 import type { DeniedPath } from './denied-paths.ts'
 import { type IdLength, isSoundIndex } from './git-index.ts'
-import { heldPath, holdAmbientDirectory, holdEntry, reaching } from './held-directory.ts'
+import { heldPath, holdEntry, holdReaching, reaching } from './held-directory.ts'
 
 /**
  * Decision 0545: git trusts what lies in its own directory, which a command may write. It deletes and writes through links, follows
@@ -23,7 +23,7 @@ import { heldPath, holdAmbientDirectory, holdEntry, reaching } from './held-dire
  * the person's. A file is judged by what is in it, so it is also looked at when a directory around it changed, which may have been
  * moved there with it. Nothing is followed on the way.
  */
-export function clearGitState(gitDir: string, since: number): readonly DeniedPath[] {
+export function clearGitState(base: string, gitDir: string, since: number): readonly DeniedPath[] {
   const found: DeniedPath[] = []
   const add = (path: string, why: string): void => void found.push({ path, movedTo: undefined, why })
   let left = MOST_ENTRIES
@@ -47,7 +47,7 @@ export function clearGitState(gitDir: string, since: number): readonly DeniedPat
     }
   }
   try {
-    using(holdAmbientDirectory(gitDir), (held) => look(held, '', false))
+    using(holdReaching(base, gitDir), (held) => look(held, '', false))
   } catch (error) {
     if (!isGone(error)) add(gitDir, codeOf(error))
   }
@@ -59,10 +59,13 @@ export function clearGitState(gitDir: string, since: number): readonly DeniedPat
 const MOST_ENTRIES = 200_000
 
 /** The kernel's clock for files is a tick behind. */
-const TICK_MS = 100
+const TICK_MS = 20
 
 /** Git's data, named by its content; hooks, which are held; and submodules, which are looked at on their own. */
 const NOT_ENTERED = /^(?:hooks|modules|objects\/[0-9a-f]{2})$/
+
+/** By the guard: what is new there was moved aside already. */
+const HELD: ReadonlySet<string> = new Set(['hooks', 'modules'])
 
 interface Entry {
   readonly held: number
@@ -87,7 +90,7 @@ const FILES: readonly { readonly names: RegExp; readonly clear: Clear | undefine
 ]
 
 function clearerOf(entry: Dirent<Buffer>, name: string): Clear | undefined {
-  if (entry.isSymbolicLink()) return ONLY_READ.has(name) ? undefined : clearLink
+  if (entry.isSymbolicLink()) return ONLY_READ.has(name) || HELD.has(name) ? undefined : clearLink
   return entry.isFile() ? FILES.find(({ names }) => names.test(name))?.clear : undefined
 }
 

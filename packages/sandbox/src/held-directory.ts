@@ -28,6 +28,20 @@ export function holdAmbientDirectory(path: string): number {
 export const holdBelow = (dir: number, name: string): number =>
   openSync(`${heldPath(dir)}/${name}`, DIRECTORY)
 
+/** A directory below one, also where a command took the owner's rights from those in between. */
+export function holdReaching(base: string, path: string): number {
+  let dir = holdAmbientDirectory(base)
+  for (const name of path.slice(base.length).split('/').filter(Boolean)) {
+    const above = dir
+    try {
+      dir = reaching(above, () => holdBelow(above, name))
+    } finally {
+      closeSync(above)
+    }
+  }
+  return dir
+}
+
 /** The same, of a name as the directory has it. */
 export const holdEntry = (dir: number, name: Buffer): number =>
   openSync(Buffer.concat([Buffer.from(`${heldPath(dir)}/`), name]), DIRECTORY)

@@ -1,5 +1,5 @@
 import type { Limits } from '@cordon/sandbox'
-import type { Hint } from './hints.ts'
+import type { Hint } from './hint.ts'
 
 /** What programs say when they run into a bound of SPEC 4.3. The kernel does not tell us, so it is a guess. */
 export const findLimits = (text: string, limits: Limits): Hint[] =>

@@ -1,6 +1,6 @@
 import { basename, dirname, join } from 'node:path'
 import { typedPath } from '../outside/place.ts'
-import type { Hint } from './hints.ts'
+import type { Hint } from './hint.ts'
 import type { ProgramFacts } from './program-hints.ts'
 
 /** SPEC 4.8: what is told by the outer of two runs. Empty: the command is no `cordon run`, or Cordon is inside. */

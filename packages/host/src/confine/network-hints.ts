@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { allowNetFlag, show } from '@cordon/policy'
 import type { Plan } from '@cordon/sandbox'
 import { type Address, addressesIn, isLoopback } from './addresses.ts'
-import type { Hint } from './hints.ts'
+import type { Hint } from './hint.ts'
 
 /** SPEC 4.5 and 4.7: what a failed program says when the network inside is not the one that it is used to. */
 export function networkHints(

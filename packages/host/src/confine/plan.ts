@@ -16,7 +16,7 @@ import { userDataDir } from '@cordon/workspace'
 import { SENSITIVE, sensitivePattern } from '../compile/sensitive.ts'
 import { relativeToRoot, wayOut, whyNeverGranted } from '../outside/place.ts'
 import { realName } from '../real-name.ts'
-import type { HintFacts } from './hints.ts'
+import type { HintFacts } from './hint.ts'
 import { type Network, openNetwork } from './network.ts'
 import type { Confinement } from './program.ts'
 

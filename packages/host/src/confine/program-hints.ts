@@ -1,5 +1,6 @@
 import { typedPath } from '../outside/place.ts'
-import { type Hint, NO_HOSTS } from './hints.ts'
+import type { Hint } from './hint.ts'
+import { NO_HOSTS } from './hints.ts'
 
 /** What a program said, and how its host looks: enough to know a few programs by their words (SPEC 4.7). */
 export interface ProgramFacts {

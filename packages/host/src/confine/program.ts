@@ -11,7 +11,7 @@ import type {
 } from '@cordon/sandbox'
 import type { GuardSurvey } from '../guard/survey.ts'
 import type { ReplacedFile } from '../outside/profile.ts'
-import type { Hint } from './hints.ts'
+import type { Hint } from './hint.ts'
 
 /** A program and what it runs under: the same for a command, a tool and everything else that is confined (SPEC 4.1). */
 export interface Confinement {

@@ -20,7 +20,7 @@ import {
   removeStaged,
   type ShownPath,
 } from '@cordon/tools'
-import type { Hint } from '../confine/hints.ts'
+import type { Hint } from '../confine/hint.ts'
 import type { ProgramEnd } from '../confine/program.ts'
 import type { JournalKeys, ToldKeys } from './journal-keys.ts'
 import { loadPatternTest } from './patterns.ts'

@@ -1,4 +1,4 @@
-import type { Hint } from '../confine/hints.ts'
+import type { Hint } from '../confine/hint.ts'
 
 /** Something about a call that whoever called is told (SPEC 4.7). */
 export interface Told extends Pick<Hint, 'about' | 'text' | 'audience'> {

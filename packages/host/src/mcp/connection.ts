@@ -9,7 +9,7 @@ import {
 import type { SandboxConfig } from '@cordon/config'
 import { type AccessPolicy, CordonError, type Root, shellWord, show } from '@cordon/policy'
 import { isKernelRefusal, type KernelReport, probeKernel, type ProxyDecision } from '@cordon/sandbox'
-import type { Hint } from '../confine/hints.ts'
+import type { Hint } from '../confine/hint.ts'
 import type { ConfinedProgram, ProgramEnd } from '../confine/program.ts'
 import { startConfined } from '../confine/start.ts'
 import { policyMeta, rootsOf } from './boundary.ts'

@@ -1,6 +1,6 @@
 import { CordonError, show } from '@cordon/policy'
 import type { ProxyDecision } from '@cordon/sandbox'
-import type { Hint } from '../confine/hints.ts'
+import type { Hint } from '../confine/hint.ts'
 import type { Wish } from './grant.ts'
 import { parseQuestion, type Question } from '../why/question.ts'
 

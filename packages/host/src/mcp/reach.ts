@@ -2,7 +2,7 @@ import { existsSync, statSync } from 'node:fs'
 import { basename, dirname, isAbsolute, join, normalize } from 'node:path'
 import { below, shellWord } from '@cordon/policy'
 import { isInSystem } from '@cordon/sandbox'
-import type { OutsidePlace } from '../confine/hints.ts'
+import type { OutsidePlace } from '../confine/hint.ts'
 import { typedPath } from '../outside/place.ts'
 import { isCode } from './code-files.ts'
 

@@ -12,23 +12,17 @@ import {
   spawnConfined,
 } from '@cordon/sandbox'
 import { runBare } from '../confine/bare.ts'
-import { findGuardHints, findHints, type Hint, type HintFacts } from '../confine/hints.ts'
-import { fromItsDirectory } from '../confine/directory.ts'
+import type { Hint } from '../confine/hint.ts'
 import { commandRules } from '../confine/command-rules.ts'
-import { withWritten } from '../confine/written.ts'
-import { findProgramHints } from '../confine/program-hints.ts'
-import { findLimits } from '../confine/limits.ts'
-import { afterLostWorktree, repositoriesMissed, whyOutside } from '../confine/git-words.ts'
-import { mentionedInCommand, mentionedInErrors, type Mentions, UNREACHABLE } from '../confine/mentions.ts'
 import type { Network } from '../confine/network.ts'
 import { asTyped } from '../confine/as-typed.ts'
-import { forBothRuns, insideAnother, isCordonRun, nestedRunHints } from '../confine/nested-run.ts'
-import { networkHints } from '../confine/network-hints.ts'
-import { hintFacts, networkFor, planFor } from '../confine/plan.ts'
+import { insideAnother } from '../confine/nested-run.ts'
+import { networkFor, planFor } from '../confine/plan.ts'
 import type { Confinement } from '../confine/program.ts'
 import { relativeToRoot } from '../outside/place.ts'
 import { contentsOf, writeBack } from '../outside/write-back.ts'
-import { type LeftBehind, leftBehind, lostOutputs } from './left.ts'
+import { explain } from './explain.ts'
+import { type LeftBehind, lostOutputs } from './left.ts'
 import { withFlag } from './not-started.ts'
 import { recordRun } from '../confine/unfinished.ts'
 
@@ -186,120 +180,3 @@ async function launch(
     ended()
   }
 }
-
-const programHints = (
-  { argv, env, policy, home }: RunRequest,
-  said: string,
-  facts: HintFacts,
-): readonly Hint[] =>
-  findProgramHints({
-    said,
-    argv,
-    home,
-    exists: facts.exists,
-    isInside: (path) => isInside(path, facts),
-    canHoldHosts: facts.canHoldHosts,
-    path: env['PATH'] ?? '',
-    valueOf: (name) => env[name],
-    isWithheld: (name) => !(name in buildEnvironment(policy, { [name]: '' })),
-    isAllowed: (host) => policy.net.some((rule) => rule.allow && rule.host === host),
-  })
-
-/** Granted outside and the workspace itself count, besides what is there for every program. */
-const isInside = (path: string, { root, outside, isVisible }: HintFacts): boolean =>
-  isVisible(path) ||
-  below(root.path, path) !== undefined ||
-  (new FsIndex(outside).governing(relativeToRoot(path))?.grants.size ?? 0) > 0
-
-function explain(
-  request: RunRequest,
-  plan: Plan,
-  exit: Exit,
-  decisions: readonly ProxyDecision[],
-): Omit<RunOutcome, 'notices'> {
-  const failed = exit.code !== 0
-  const refused = decisions
-    .filter((decision) => !decision.allowed)
-    .map((decision) => asTyped(decision, request.argv, exit.said))
-  const unreached = decisions.filter((decision) => failed && decision.failed)
-  const left = leftBehind(exit.left, plan.survey.home.canonical, request.sandbox.sensitive)
-  return {
-    exit,
-    refused,
-    left: left?.keep === undefined ? left : { ...left, first: firstOf(left, request.argv) },
-    unreached: [...new Set(unreached.map(({ reason }) => reason))],
-    // What succeeded and complained about nothing needs no guess.
-    hints: failed || exit.said !== '' ? hintsOf(request, plan, exit, decisions) : [],
-  }
-}
-
-function firstOf({ first }: LeftBehind, argv: readonly string[]): string | undefined {
-  const commands = [...afterLostWorktree(argv, 'gone'), ...(first === undefined ? [] : [first])]
-  return commands.length === 0 ? undefined : commands.join(' && ')
-}
-
-function hintsOf(
-  request: RunRequest,
-  plan: Plan,
-  { code, said }: Exit,
-  decisions: readonly ProxyDecision[],
-): readonly Hint[] {
-  const facts = hintFacts(request, plan, decisions)
-  const inContext = (mentions: Mentions): Mentions =>
-    withWritten(fromItsDirectory(mentions, request.argv, facts), request.argv, facts)
-  const complained = mentionedInErrors(said)
-  const complaints = inContext({
-    ...complained,
-    paths: [...repositoriesMissed(said, request.argv), ...complained.paths],
-  })
-  const never = whyOutside(request.argv, { code, said }, facts)
-  if (never !== undefined) return [{ about: 'git', text: never, fix: undefined, audience: 'anyone' }]
-  if (code === 0) return findGuardHints(complaints, facts)
-  const named = inContext(mentionedInCommand(request.argv))
-  // What a command usually writes is a guess for where it said nothing of why it failed.
-  const typed =
-    said === ''
-      ? named
-      : {
-          ...named,
-          paths: WANTS_ROOT.test(said) ? [] : named.paths.filter(({ trouble }) => trouble === 'unsaid'),
-        }
-  // A program that complained, and not about the network, did not fail for a URL on its command line.
-  const isOffline = said === '' || complaints.hosts.length > 0 || UNREACHABLE.test(said)
-  const wanted = isOffline ? typed : { ...typed, hosts: [] }
-  const hints = [
-    ...findLimits(said, plan.limits),
-    ...networkHints(said, request.argv, plan, request.sandbox.unix_sockets),
-    ...programHints(request, said, facts),
-    ...findHints([complaints, wanted], facts),
-    ...(UNREACHABLE.test(said) && complaints.hosts.length + wanted.hosts.length === 0 ? [UNKNOWN] : []),
-  ]
-  const { argv, home, env } = request
-  const nested = nestedRunHints({
-    ...facts,
-    argv,
-    home,
-    path: env['PATH'] ?? '',
-    isInside: (path) => isInside(path, facts),
-  })
-  if (nested.length > 0) return nested
-  const before = afterLostWorktree(argv, 'refused')
-  // Whoever knows most about a thing comes first.
-  const meant = isCordonRun(argv) ? forBothRuns(hints) : hints
-  return meant
-    .filter(({ about }, at) => meant.findIndex((other) => other.about === about) === at)
-    .map((hint) =>
-      hint.first === undefined ? hint : { ...hint, first: [...before, hint.first].join(' && ') },
-    )
-}
-
-const UNKNOWN: Hint = {
-  about: 'network',
-  text: 'an address was asked for that no rule allows, without the proxy, and the command does not say which: --allow-net ADDRESS:PORT would allow it',
-  fix: undefined,
-  audience: 'anyone',
-}
-
-/** What nobody but root may do fails whatever is granted: `mount: /mnt: must be superuser to use mount`. */
-const WANTS_ROOT =
-  /\b(?:must be|only|are you|need to be|requires?) (?:the )?(?:super ?user|root)\b|root privileges/i

@@ -1,0 +1,210 @@
+import { basename, dirname, join, relative } from 'node:path'
+import {
+  type Capability,
+  CAPABILITIES,
+  FsIndex,
+  type FsRule,
+  parseRelPath,
+  type RelPath,
+  shellWord,
+  show,
+  splitEntry,
+} from '@cordon/policy'
+import { isSecretRule } from '../compile/own-secrets.ts'
+import { type Answer, guarded, isBroken } from '../why/answer.ts'
+import { parseQuestion } from '../why/question.ts'
+import { ask, type Hint, type HintFacts } from './hint.ts'
+import type { Trouble } from './mentions.ts'
+import { isDeniedOnPurpose } from './outside-hints.ts'
+
+/** SPEC 4.7: what the rules for the workspace say of a path in it that a program could not use. */
+export function workspaceHint(path: string, trouble: Trouble, facts: HintFacts): Hint[] {
+  const there = facts.exists(join(facts.root.path, path))
+  const saved = there || trouble === 'absent' || trouble === 'unsaid' ? undefined : savedBeside(path, facts)
+  if (saved) return [savedHint(saved, facts)]
+  if (!there && trouble !== 'read-only' && trouble !== 'refused') return []
+  // What exists is not created; what does not exist is not read, changed or removed.
+  const possible = WANTED[trouble].filter((capability) => (capability === 'create') !== there)
+  const refused = possible.flatMap((capability) => {
+    const found = ask(capability, path, facts)
+    return found && !found.allowed ? [found] : []
+  })
+  const byItself = there ? ruledByItself(path, trouble, facts) : undefined
+  if (byItself) return [byItself]
+  const [first, ...others] = trouble === 'refused' ? likeliest(refused, path, facts) : refused
+  if (!first) return there ? [] : notThereYet(path, facts)
+  if (first.rule?.axis === 'fs' && first.rule.rule.guard !== undefined)
+    return [guardHint(first.rule.rule, facts)]
+  const what = [first, ...others].map(({ question }) => question.capability).join(', ')
+  const at = first.rule?.rule.origin === undefined ? '' : ` (${first.rule.rule.origin})`
+  return [
+    {
+      about: path,
+      text: `${show(path)}: ${what} denied: ${first.because}${at}`,
+      fix: fixInWorkspace([first, ...others], path, facts),
+      question: first.question,
+      // The program knows that it was refused. That a hidden file exists would be news to it, so that hint is the person's.
+      audience: trouble === 'refused' || trouble === 'read-only' ? 'anyone' : 'person',
+    },
+  ]
+}
+
+/** The capabilities that each complaint may be about: what is "not there" may be hidden, what is "read-only" was to be written. */
+const WANTED: Record<Trouble, readonly Capability[]> = {
+  refused: CAPABILITIES,
+  'read-only': ['create', 'update', 'delete'],
+  busy: ['update', 'delete'],
+  absent: ['read'],
+  unsaid: ['read'],
+}
+
+/** A program that can read a file and was refused wanted to run it, if it is one that can be run, and else to change it. */
+function likeliest(refused: readonly Answer[], path: string, facts: HintFacts): readonly Answer[] {
+  if (refused.some(({ question }) => question.capability === 'read')) return refused
+  const runs = facts.isProgram(join(facts.root.path, path))
+  const meant = refused.filter(({ question }) => (question.capability === 'execute') === runs)
+  return meant.length > 0 ? meant : refused
+}
+
+/**
+ * A path with a rule of its own is a mount point, unless what lies around it grants the same: it is not removed or replaced,
+ * although the rule grants that. Programs call this busy, or read-only where the directory is.
+ */
+function ruledByItself(path: string, trouble: Trouble, facts: HintFacts): Hint | undefined {
+  if (trouble !== 'busy' && trouble !== 'read-only') return undefined
+  const index = new FsIndex(facts.policy.fs, facts.root.foldCase)
+  const { parent } = splitEntry(parseRelPath(path)) ?? {}
+  const own = index.at(parseRelPath(path))
+  if (parent === undefined || !own || own.guard !== undefined || !own.grants.has('delete')) return undefined
+  if (isAlike(own.grants, index.governing(parent)?.grants)) return undefined
+  const inPlace = own.grants.has('update') ? '' : ', and it does not grant update'
+  return {
+    about: path,
+    text: `${show(path)} has a rule of its own, so it can be changed in place, and not be removed or replaced: that is for a rule of ${show(parent)}${inPlace}`,
+    fix: `--write ${typed(parent, facts)}`,
+    question: parseQuestion('delete', path),
+    audience: 'anyone',
+  }
+}
+
+/**
+ * What `sed -i`, git and editors make beside a file and rename over it. The file has a rule of its own, and its directory does not
+ * have the same, so it is a mount point: a new file beside it may be refused, and taking its place always is.
+ */
+function savedBeside(path: string, facts: HintFacts): FsRule | undefined {
+  const index = new FsIndex(facts.policy.fs, facts.root.foldCase)
+  const directory = splitEntry(parseRelPath(path))?.parent
+  const files = facts.policy.fs.filter(
+    ({ path: file, grants, guard, external }) =>
+      splitEntry(file)?.parent === directory &&
+      grants.has('update') &&
+      guard === undefined &&
+      !external &&
+      facts.exists(join(facts.root.path, file)) &&
+      !isAlike(index.at(file)?.grants, directory && index.governing(directory)?.grants),
+  )
+  // Of programs that are not told by name what to change, most make `notes.txt.tmp` or `.notes.txt.swp`.
+  return files.find(
+    ({ path: file }) => facts.isNamed(join(facts.root.path, file)) || basename(path).includes(basename(file)),
+  )
+}
+
+const isAlike = (a: ReadonlySet<Capability> | undefined, b: ReadonlySet<Capability> | undefined): boolean =>
+  a !== undefined && b !== undefined && a.size === b.size && [...a].every((each) => b.has(each))
+
+/** SPEC 4.8: what replaces a file needs create and delete in its directory. What both have in the end has to be the same. */
+function savedHint({ path, grants }: FsRule, facts: HintFacts): Hint {
+  const directory = splitEntry(path)!.parent
+  const runs = grants.has('execute')
+  const isShort = WRITES.some((each) => !grants.has(each))
+  const paths = isShort ? [directory, path] : [directory]
+  return {
+    about: path,
+    text: `${show(path)} has a rule of its own, so it is changed in place: saving it by a rename takes create and delete in ${show(directory)}, with all that is in it`,
+    fix: paths
+      .map((each) => `--write ${typed(each, facts)}${runs ? ` --execute ${typed(each, facts)}` : ''}`)
+      .join(' '),
+    question: parseQuestion('delete', path),
+    rules: paths.map((each) => ({
+      path: each,
+      read: true,
+      write: true,
+      ...(runs ? { execute: true } : {}),
+    })),
+    audience: 'anyone',
+  }
+}
+
+const WRITES: readonly Capability[] = ['read', 'create', 'update', 'delete']
+
+/** SPEC 4.10: the flag names all of what is guarded, because many programs replace a file instead of changing it. */
+const guardHint = (rule: FsRule, facts: HintFacts): Hint => ({
+  about: rule.path,
+  text: guarded(rule),
+  // In a mount only the mount's own rule has an approval.
+  fix: isInMount(rule.path, facts) ? undefined : `--write ${typed(rule.path, facts)}`,
+  audience: 'anyone',
+})
+
+const isInMount = (path: RelPath, { policy, root }: HintFacts): boolean =>
+  new FsIndex(policy.fs, root.foldCase).bounding(path)?.approvedTarget !== undefined
+
+/**
+ * A rule grants it, and yet it could not be made: nothing can be mounted on what is not there yet (SPEC 4.3), so the
+ * directory above decides.
+ */
+function notThereYet(path: string, facts: HintFacts): Hint[] {
+  const rule = ask('create', path, facts)?.rule
+  if (rule?.axis !== 'fs' || facts.exists(join(facts.root.path, rule.rule.path))) return []
+  const above = nearest(path, facts)
+  if (ask('create', above, facts)?.allowed) return []
+  return [
+    {
+      about: path,
+      text: `${show(path)}: the rule for ${show(rule.rule.path)} holds only once it exists, and ${show(above)} does not grant create`,
+      fix: `mkdir -p ${typed(rule.rule.path, facts)}`,
+      audience: 'anyone',
+    },
+  ]
+}
+
+/** Where reading is refused, `--read` alone is suggested. */
+function fixInWorkspace(refused: readonly Answer[], path: string, facts: HintFacts): string | undefined {
+  // A flag cannot approve a target; only a person can (SPEC 3.2). Nor can it mend a mount, or make one writable.
+  const [mount] = refused.flatMap(({ rule }) =>
+    rule?.axis === 'fs' && rule.rule.external ? [rule.rule] : [],
+  )
+  if (mount) return mount.approvedTarget !== undefined || isBroken(mount, facts.root) ? undefined : ASKS
+  const rules = refused.flatMap(({ rule }) => (rule?.axis === 'fs' ? [rule.rule] : []))
+  if (rules.some((rule) => isSecretRule(rule) || isDeniedOnPurpose(rule))) return undefined
+  // It leads out, or nowhere: a flag for it would be refused.
+  if (refused.some(({ canonical }) => canonical === undefined)) return undefined
+  const flags = new Set(refused.map(({ question }) => FLAG[question.capability as Capability]))
+  // What is not there yet cannot be granted by itself: nothing can be mounted on it (SPEC 4.3).
+  const place = typed(nearest(path, facts), facts)
+  const [flag] = flags.has('--read') ? ['--read'] : flags
+  return flag === undefined ? undefined : `${flag} ${place}`
+}
+
+/** It asks about the target. */
+const ASKS = 'cordon policy compile'
+
+/** As the person would type it, standing where the command was started. */
+function typed(path: string, { root, cwd }: HintFacts): string {
+  const from = relative(cwd, join(root.path, path)) || '.'
+  return shellWord(from.startsWith('-') ? `./${from}` : from)
+}
+
+function nearest(path: string, facts: HintFacts): string {
+  if (path === '.' || facts.exists(join(facts.root.path, path))) return path
+  return nearest(dirname(path), facts)
+}
+
+/** The flag of `cordon run` that grants it. */
+const FLAG: Record<Capability, string> = {
+  read: '--read',
+  create: '--write',
+  update: '--write',
+  delete: '--write',
+  execute: '--execute',
+}

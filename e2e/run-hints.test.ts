@@ -198,7 +198,7 @@ describe('SPEC 4.7 what stands behind "to allow it" is a flag or a command, and 
     const greedy = ['python3', '-c', 'x = "a" * (400 << 20)']
     const { stderr } = place.run(['--cfg', 'sandbox.limits.memory_mb=300', '--', ...greedy])
     const [fix = ''] = fixes(stderr)
-    expect(fix).toBe('--cfg sandbox.limits.memory_mb=600')
+    expect(fix).toBe('--cfg sandbox.limits.memory_mb=8192')
     expect(pasted(fix, greedy).code).toBe(0)
   })
 })

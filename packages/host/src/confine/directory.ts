@@ -21,7 +21,11 @@ export function fromItsDirectory(
   const works = worksIn(argv, cwd, home)
   const paths = mentions.paths.flatMap((mention) => {
     // What stands on the command line is meant from where the command was started.
-    if (mention.trouble === 'unsaid' || isAbsolute(mention.path) || mention.path.startsWith('~'))
+    if (
+      (mention.trouble === 'unsaid' && !mention.inScript) ||
+      isAbsolute(mention.path) ||
+      mention.path.startsWith('~')
+    )
       return [mention]
     if (!works || (works.until && !isOnlyIn(mention.path, works.until))) return []
     const meant = resolve(baseOf(mention.path, works, exists), mention.path)

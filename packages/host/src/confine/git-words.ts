@@ -1,5 +1,5 @@
 import { join, resolve } from 'node:path'
-import { shellWord } from '@cordon/policy'
+import { type AccessPolicy, shellWord } from '@cordon/policy'
 import type { PathMention } from './mentions.ts'
 
 /** How git was called: the words from its command on, and what the options before it say of where it works. */
@@ -56,11 +56,30 @@ export function whyOutside(
   const [command, sub = ''] = call?.words ?? []
   if (command === 'worktree' && /^(?:remove|move|prune)$/.test(sub)) return WORKTREES
   if (command !== 'submodule') return undefined
-  const isMade = sub === 'add' || (sub === 'update' && (HELD.test(said) || !hasModules(call!, cwd, exists)))
+  const isMade =
+    sub === 'add' ||
+    (sub === 'update' && ((HELD.test(said) && !MODULE_CONFIG.test(said)) || !hasModules(call!, cwd, exists)))
   return isMade ? MODULES : undefined
 }
 
+/** `git submodule update` writes to the configuration of a submodule. Of several nobody knows which one. */
+export function submoduleConfig(
+  argv: readonly string[],
+  { fs }: Pick<AccessPolicy, 'fs'>,
+): readonly PathMention[] {
+  const [command, sub, ...words] = parseGitCall(argv)?.words ?? []
+  if (command !== 'submodule' || sub !== 'update') return []
+  const configs = fs.flatMap(({ path, guard }) =>
+    guard !== undefined && /^\.git\/modules\/.+\/config$/.test(path) ? [path] : [],
+  )
+  const named = configs.filter((path) => words.some((word) => path === `.git/modules/${word}/config`))
+  const [only, ...others] = named.length > 0 ? named : configs
+  return only === undefined || others.length > 0 ? [] : [{ path: only, trouble: 'busy' }]
+}
+
 const HELD = /Device or resource busy|Read-only file system/
+/** That one is there, and a flag lets it be written. */
+const MODULE_CONFIG = /\.git\/modules\/\S+\/config: Device or resource busy/
 const WORKTREES =
   'git keeps what a worktree obeys in .git/worktrees, which is guarded and not changed inside: run it outside'
 const MODULES =

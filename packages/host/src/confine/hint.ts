@@ -53,6 +53,8 @@ export interface HintFacts {
   readonly hasVariable: (name: string) => boolean
   /** Why no flag grants a place outside the workspace; undefined: one does. */
   readonly whyNever: (path: string, wanted: 'read' | 'write') => string | undefined
+  /** Whether the person may do that to it without a sandbox: the permissions of the file decide, whatever is granted. */
+  readonly mayUse: (path: string, wanted: 'read' | 'write') => boolean
   /** Whether a host that is allowed could be reached, and no other. */
   readonly canHoldHosts: boolean
   /** Whether what is not granted outside the workspace is not there at all, and so never refused (SPEC 4.3). */

@@ -41,14 +41,14 @@ export function findGuardHints(mentions: Mentions, facts: HintFacts): Hint[] {
 }
 
 function pathHint(mention: PathMention, facts: HintFacts): Hint[] {
-  const { path, trouble } = mention
+  const { path } = mention
   const { root, home, cwd } = facts
   if (path.startsWith('~') && path !== '~' && !path.startsWith('~/')) return []
   const absolute = path.startsWith('~') ? join(home, path.slice(1)) : resolve(cwd, path)
   const inside = below(root.path, absolute, root.foldCase)
   if (inside !== undefined) {
     const found = leavingHint(absolute, mention, facts)
-    return found.length > 0 ? found : workspaceHint(inside, trouble, facts)
+    return found.length > 0 ? found : workspaceHint(inside, mention, facts)
   }
   if (!isAbsolute(path) && !path.startsWith('~') && !path.startsWith('..')) return []
   return outsideHint(absolute, mention, facts)

@@ -1,18 +1,27 @@
-import type { Limits } from '@cordon/sandbox'
+import { constants } from 'node:os'
+import { DEFAULT_LIMITS, type Exit, type Limits } from '@cordon/sandbox'
 import type { Hint } from './hint.ts'
 
 /** What programs say when they run into a bound of SPEC 4.3. The kernel does not tell us, so it is a guess. */
-export const findLimits = (text: string, limits: Limits): Hint[] =>
-  SYMPTOMS.filter(({ words }) => words.test(text)).flatMap(({ about, key, limit }) => {
+export const findLimits = (text: string, limits: Limits, exit?: End): Hint[] =>
+  SYMPTOMS.filter(
+    ({ words, isLikely, end }) => (words.test(text) && isLikely?.(exit) !== false) || (exit && end?.(exit)),
+  ).flatMap(({ about, key, limit }) => {
     const value = limit(limits)
     if (value === undefined) return []
     return {
       about: key,
       text: `the limit of ${value} ${about} was probably reached`,
-      fix: `--cfg sandbox.limits.${key}=${value * 2}`,
+      fix: `--cfg sandbox.limits.${key}=${enough(value, limit(DEFAULT_LIMITS))}`,
       audience: 'anyone',
     }
   })
+
+type End = Pick<Exit, 'code' | 'signal' | 'pressure'>
+
+/** How much it takes nobody knows. Below the built-in limit, that one; else twice as much. */
+const enough = (value: number, builtIn: number | undefined): number =>
+  builtIn !== undefined && value < builtIn ? builtIn : value * 2
 
 const MIB = 1024 * 1024
 
@@ -20,6 +29,10 @@ const SYMPTOMS: readonly {
   readonly words: RegExp
   readonly about: string
   readonly key: string
+  /** Of words that also mean something else. */
+  readonly isLikely?: (exit: End | undefined) => boolean
+  /** Where it shows in how the command ended. */
+  readonly end?: (exit: End) => boolean
   /** Undefined where nobody set one. */
   readonly limit: (limits: Limits) => number | undefined
 }[] = [
@@ -47,6 +60,14 @@ const SYMPTOMS: readonly {
     words: /CPU time limit exceeded|\bSIGXCPU\b/i,
     about: 'seconds of processor time',
     key: 'cpu_secs',
+    end: ({ code, signal }) => signal === 'SIGXCPU' || code === 128 + constants.signals.SIGXCPU,
     limit: ({ cpu }) => cpu,
+  },
+  {
+    words: /No space left on device|\bENOSPC\b/i,
+    about: 'MiB in the private /tmp and home',
+    key: 'tmp_mb',
+    isLikely: (exit) => exit !== undefined && exit.pressure.length > 0, // it may be the disk that is full
+    limit: ({ tmp }) => tmp / MIB,
   },
 ]

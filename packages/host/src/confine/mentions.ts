@@ -16,6 +16,10 @@ export interface PathMention {
   readonly isDirectory?: true
   /** It was to be written: its content, or the entry itself, which is removed or replaced. Absent: it may have been read only. */
   readonly writes?: 'content' | 'entry'
+  /** It stands in a script on the command line, which may have gone elsewhere before. */
+  readonly inScript?: true
+  /** It was to be started. */
+  readonly runs?: true
 }
 
 /** In the words of the kernel; `unsaid` on a command line, which says what was wanted and not what happened. */
@@ -66,8 +70,27 @@ const gitWords = (argv: readonly string[]): readonly string[] => parseGitCall(ar
 /** Commands of git that replace `.git/config`. At a terminal git complains to the person, and we do not see it. */
 function replacedByGit(argv: readonly string[]): PathMention[] {
   const [command = '', ...words] = gitWords(argv)
-  const isReplaced = command === 'config' ? setsConfig(words) : /^(?:remote|branch|submodule)$/.test(command)
+  const isReplaced =
+    command === 'config' ? setsConfig(words) : REPLACES[command]?.test(words.join(' ')) === true
   return isReplaced ? [{ path: '.git/config', trouble: 'busy' }] : []
+}
+
+/** Where that makes them fail. */
+const REPLACES: Readonly<Record<string, RegExp>> = {
+  remote: /^(?:add|rename|remove|rm|set-\w+)\b/,
+  branch: /(?:^| )(?:-[mMcC]|--move|--copy)(?: |$)/,
+  submodule: /^(?:add|init|deinit|sync|set-url|set-branch)\b|^update .*--init\b/,
+}
+
+/** Of git that succeeds, and says so, though it could not write to `.git/config`. At a terminal its command line is all that is known. */
+export function replacedUnsaid(argv: readonly string[]): Mentions {
+  const [command = '', ...words] = gitWords(argv)
+  const follows =
+    (command === 'branch' &&
+      words.some((word) => /^(?:-u|--set-upstream-to|--unset-upstream|-t|--track)(?:=|$)/.test(word))) ||
+    (/^(?:checkout|switch)$/.test(command) && words.some((word) => /^(?:-t|--track)(?:=|$)/.test(word))) ||
+    (command === 'push' && words.some((word) => /^(?:-u|--set-upstream)$/.test(word)))
+  return { paths: follows ? [{ path: '.git/config', trouble: 'busy' }] : [], hosts: [], variables: [] }
 }
 
 /** Of the repository, and not only to look at it: a key alone is asked for. */
@@ -83,7 +106,17 @@ const LOOKS = /^(?:--(?:get|list|global|system|file|blob)|-[lf]$)/
 function pathsOfWord(word: string): string[] {
   if (word.startsWith('-') || word.includes('\0')) return []
   if (/\s/.test(word)) return [...word.replaceAll(HOME, '~/').matchAll(ROOTED)].map(([, path = '']) => path)
+  if (/^file:\/\/(?:localhost)?\//.test(word)) return [fileOf(word)]
   return word.includes('://') ? [] : [word]
+}
+
+const fileOf = (url: string): string => {
+  const path = url.replace(/^file:\/\/(?:localhost)?/, '').replace(/[?#].*$/s, '')
+  try {
+    return decodeURI(path)
+  } catch {
+    return path
+  }
 }
 
 /** As scripts write the home. */
@@ -140,6 +173,10 @@ const WRITES: readonly (readonly ['content' | 'entry', RegExp])[] = [
   ['content', /\b(?:cannot|can't|could not|failed to|unable to) (?:create|touch|overwrite|move)\b|^tee: /i],
 ]
 
+/** In the words of dash, of Node, and of programs that start others. */
+const STARTS =
+  /^[^'"`]*: \d+: (?:exec: )?[^:]+: not found$|\bspawn \S+ ENOENT|^(?:env|xargs|nohup|nice|timeout|time): .*No such file/
+
 /** Only lines that complain: a path in a stack trace or a progress line was found without trouble. */
 function pathsIn(line: string): PathMention[] {
   const trouble = TROUBLE.find(([, words]) => words.test(line))?.[0]
@@ -148,6 +185,7 @@ function pathsIn(line: string): PathMention[] {
   const kind = {
     ...(DIRECTORY.test(line) ? { isDirectory: true as const } : {}),
     ...(writes === undefined ? {} : { writes }),
+    ...(STARTS.test(line) ? { runs: true as const } : {}),
   }
   return namesIn(line).map((path) => ({ path, trouble, ...kind }))
 }

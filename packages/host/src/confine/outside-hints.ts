@@ -9,7 +9,7 @@ import type { PathMention } from './mentions.ts'
 
 /** SPEC 4.8: a flag that works as pasted, for a place that is not granted, or not for writing. */
 export function outsideHint(path: string, mention: PathMention, facts: HintFacts): Hint[] {
-  const { trouble, isDirectory, writes } = mention
+  const { trouble, isDirectory, writes, runs } = mention
   const held = trouble === 'busy' ? grantedByItself(path, facts) : undefined
   if (held !== undefined) return [replacedHint(held, facts)]
   if (isMounted(path, facts)) return []
@@ -18,9 +18,14 @@ export function outsideHint(path: string, mention: PathMention, facts: HintFacts
   if (isSecretRule(rule) || (!rule && facts.exists(path) && facts.isSecret(path)))
     return [withheld(path, `${show(path)} is withheld from every confined program`)]
   if (rule && isDeniedOnPurpose(rule)) return [deniedHint(path, rule, facts)]
+  const theirs = deniedOutside(path, writes === undefined ? wanted : 'write', facts)
+  if (theirs) return [theirs]
   if (writes !== undefined && (trouble === 'absent' || trouble === 'unsaid'))
     return rule && (trouble === 'absent' || rule.grants.has('create')) ? [] : missedHint(path, writes, facts)
-  if (wanted === 'read' && rule?.grants.has('read')) return []
+  if (wanted === 'read' && rule?.grants.has('read'))
+    return trouble === 'refused' && !rule.grants.has('execute') && facts.isProgram(path)
+      ? [executeHint(path, facts)]
+      : []
   // Something else was refused, such as a mount on it.
   if (wanted === 'read' && !rule && trouble === 'refused' && facts.hidesOutside) return []
   if (rule?.guard !== undefined) return [placeHint(nameOf(rule), guarded(rule), wanted, facts)]
@@ -35,12 +40,34 @@ export function outsideHint(path: string, mention: PathMention, facts: HintFacts
       ? [withheld(path, `${shown} exists on the host, and no flag grants it: ${never}`)]
       : []
   if (wanted === 'read')
-    return [placeHint(place, `${shown} exists on the host, and is not granted`, wanted, facts)]
+    return [
+      {
+        ...placeHint(place, `${shown} exists on the host, and is not granted`, wanted, facts),
+        ...(runs && facts.isProgram(path) ? { fix: `--execute ${typedPath(place, facts.home)}` } : {}),
+      },
+    ]
   const hint = placeHint(place, `${shown} is not granted to be written`, wanted, facts)
   if (there === path) return [hint]
   const missing = firstMissing(path, there)
   return [missing !== path || isDirectory ? madeFirst(missing, hint, facts) : opening(hint)]
 }
+
+/** What the permissions of a file deny, no flag grants: it would be the next error. */
+const deniedOutside = (path: string, wanted: 'read' | 'write', facts: HintFacts): Hint | undefined =>
+  facts.isVisible(path) || facts.mayUse(path, wanted)
+    ? undefined
+    : withheld(
+        path,
+        `${show(inHome(path, facts))} cannot be ${wanted === 'read' ? 'read' : 'written'} without a sandbox either: its permissions deny it`,
+      )
+
+/** It can be read, and starting it was refused. */
+const executeHint = (path: string, facts: HintFacts): Hint => ({
+  about: path,
+  text: `${show(inHome(path, facts))} is granted to be read, and not to be executed`,
+  fix: `--execute ${typedPath(path, facts.home)}`,
+  audience: 'person',
+})
 
 /**
  * A rule that grants nothing was written in order to deny, or is what a person was asked about and said no to (SPEC 4.9). That is

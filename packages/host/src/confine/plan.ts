@@ -1,4 +1,4 @@
-import { lstatSync, statSync } from 'node:fs'
+import { accessSync, constants, lstatSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { below, show } from '@cordon/policy'
 import {
@@ -120,6 +120,7 @@ export function hintFacts(
       guard === undefined
         ? whyNotOutside(path, { writes: wanted === 'write', home })
         : whyNeverGranted(path, { writes: wanted === 'write', guard }),
+    mayUse,
     canHoldHosts: isolation === 'namespaces',
     hidesOutside: isolation === 'namespaces',
     // What the proxy knows exactly is not guessed at again: that it was refused, and that it was allowed in vain.
@@ -133,6 +134,16 @@ function exists(path: string): boolean {
     return lstatSync(path, { throwIfNoEntry: false }) !== undefined
   } catch {
     return false
+  }
+}
+
+/** Of what is not there nobody is kept. */
+function mayUse(path: string, wanted: 'read' | 'write'): boolean {
+  try {
+    accessSync(path, wanted === 'read' ? constants.R_OK : constants.W_OK)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== 'EACCES'
   }
 }
 

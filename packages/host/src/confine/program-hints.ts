@@ -1,3 +1,4 @@
+import { basename } from 'node:path'
 import { typedPath } from '../outside/place.ts'
 import type { Hint } from './hint.ts'
 import { NO_HOSTS } from './hints.ts'
@@ -5,6 +6,8 @@ import { NO_HOSTS } from './hints.ts'
 /** What a program said, and how its host looks: enough to know a few programs by their words (SPEC 4.7). */
 export interface ProgramFacts {
   readonly said: string
+  /** Its input is a pipe and its output a terminal. */
+  readonly isPipedInto: boolean
   readonly argv: readonly string[]
   /** What the host has of a variable; undefined: nothing. */
   readonly valueOf: (name: string) => string | undefined
@@ -30,6 +33,7 @@ export const findProgramHints = (facts: ProgramFacts): Hint[] => [
       ? { ...found.hint, text: `${found.hint.text}; ${NO_HOSTS}`, fix: undefined }
       : found.hint,
   ),
+  ...keysHint(facts),
   ...sshHints(facts),
   ...missingPrograms(facts),
   ...pathVariables(facts),
@@ -74,9 +78,21 @@ const WORDS: readonly {
     words: /Could not find a version that satisfies|No matching distribution found for/,
     hint: hint('pip', 'pip could not reach the package index', '--profile pip'),
     hosts: true,
-    unless: ({ isAllowed }) => isAllowed('pypi.org'),
+    // An index in a directory is a path like others on the command line.
+    unless: ({ isAllowed, argv }) => isAllowed('pypi.org') || argv.some((word) => word.includes('file://')),
   },
 ]
+
+/** SPEC 4.3: `/dev/tty` is there only where standard input is the terminal. */
+function keysHint({ isPipedInto, argv: [program = ''] }: ProgramFacts): Hint[] {
+  const name = basename(program)
+  if (!isPipedInto || !READS_KEYS.test(name)) return []
+  const text = `${name} reads keys from the terminal, which it has only where its standard input is the terminal, too`
+  return [hint('terminal', `${text}; this works: cordon run -- sh -c 'COMMAND | ${name}'`, undefined)]
+}
+
+const READS_KEYS =
+  /^(?:less|more|most|lv|vim?|nvim|view|vimdiff|nano|emacs|kak|hx|micro|fzf|sk|peco|percol|gum|dialog|whiptail|tig|bat)$/
 
 /** ssh says what it could not do with a file, and never which file it missed. */
 function sshHints({ said, exists, isInside, home }: ProgramFacts): Hint[] {
@@ -117,7 +133,7 @@ const NOT_FOUND = [
   /\bspawn ([\w.+-]+) ENOENT/g,
 ]
 
-/** Where a variable says that code lies, its absence looks like code that is missing. */
+/** Where a variable says that code lies, its absence looks like code that is missing; and a company's own certificate like a wrong one. */
 const MODULES: readonly (readonly [words: RegExp, variables: readonly string[], flag?: '--execute'])[] = [
   [/ModuleNotFoundError|ImportError: No module named/, ['PYTHONPATH', 'VIRTUAL_ENV', 'CONDA_PREFIX']],
   [/Cannot find module|ERR_MODULE_NOT_FOUND/, ['NODE_PATH']],
@@ -129,6 +145,21 @@ const MODULES: readonly (readonly [words: RegExp, variables: readonly string[], 
   [/LoadError|cannot load such file/, ['RUBYLIB', 'GEM_PATH', 'GEM_HOME']],
   [/Can't locate .* in @INC/, ['PERL5LIB']],
   [/ClassNotFoundException|Could not find or load main class/, ['CLASSPATH']],
+  [
+    /SELF_SIGNED_CERT|UNABLE_TO_(?:GET_ISSUER|VERIFY)|unable to get local issuer|self[- ]signed certificate|CERTIFICATE_VERIFY_FAILED|unknown authority|UnknownIssuer/i,
+    [
+      'NODE_EXTRA_CA_CERTS',
+      'SSL_CERT_FILE',
+      'SSL_CERT_DIR',
+      'CURL_CA_BUNDLE',
+      'REQUESTS_CA_BUNDLE',
+      'GIT_SSL_CAINFO',
+      'PIP_CERT',
+      'CARGO_HTTP_CAINFO',
+      'AWS_CA_BUNDLE',
+      'npm_config_cafile',
+    ],
+  ],
   [/cannot find package|package .* is not in (?:GOROOT|std)/, ['GOPATH', 'GOFLAGS']],
 ]
 

@@ -1,5 +1,6 @@
 import { basename, dirname, join, relative } from 'node:path'
 import {
+  below,
   type Capability,
   CAPABILITIES,
   FsIndex,
@@ -14,17 +15,22 @@ import { isSecretRule } from '../compile/own-secrets.ts'
 import { type Answer, guarded, isBroken } from '../why/answer.ts'
 import { parseQuestion } from '../why/question.ts'
 import { ask, type Hint, type HintFacts } from './hint.ts'
-import type { Trouble } from './mentions.ts'
+import type { PathMention, Trouble } from './mentions.ts'
 import { isDeniedOnPurpose } from './outside-hints.ts'
 
 /** SPEC 4.7: what the rules for the workspace say of a path in it that a program could not use. */
-export function workspaceHint(path: string, trouble: Trouble, facts: HintFacts): Hint[] {
+export function workspaceHint(path: string, mention: PathMention, facts: HintFacts): Hint[] {
+  const { trouble, writes } = mention
+  if (path === '.' && trouble === 'busy') return [WHOLE]
   const there = facts.exists(join(facts.root.path, path))
   const saved = there || trouble === 'absent' || trouble === 'unsaid' ? undefined : savedBeside(path, facts)
   if (saved) return [savedHint(saved, facts)]
-  if (!there && trouble !== 'read-only' && trouble !== 'refused') return []
-  // What exists is not created; what does not exist is not read, changed or removed.
-  const possible = WANTED[trouble].filter((capability) => (capability === 'create') !== there)
+  const isMeant = trouble === 'unsaid' && writes !== undefined
+  if (!there && trouble !== 'read-only' && trouble !== 'refused' && !isMeant) return []
+  // What exists is not created; what does not exist is not read, changed or removed. The workspace itself is never removed.
+  const possible = (isMeant ? WRITTEN[writes] : WANTED[trouble]).filter(
+    (capability) => (capability === 'create') !== there && !(capability === 'delete' && path === '.'),
+  )
   const refused = possible.flatMap((capability) => {
     const found = ask(capability, path, facts)
     return found && !found.allowed ? [found] : []
@@ -33,15 +39,19 @@ export function workspaceHint(path: string, trouble: Trouble, facts: HintFacts):
   if (byItself) return [byItself]
   const [first, ...others] = trouble === 'refused' ? likeliest(refused, path, facts) : refused
   if (!first) return there ? [] : notThereYet(path, facts)
-  if (first.rule?.axis === 'fs' && first.rule.rule.guard !== undefined)
-    return [guardHint(first.rule.rule, facts)]
+  const unmade = there ? undefined : ruleFurtherDown(path, facts)
+  if (unmade) return [unmadeHint(path, unmade, facts)]
+  const guard = first.rule?.axis === 'fs' && first.rule.rule.guard !== undefined ? first.rule.rule : undefined
+  // SPEC 4.10: what is guarded and not there yet may be made.
+  if (guard && isMeant && !facts.exists(join(facts.root.path, guard.path))) return []
+  if (guard) return [guardHint(guard, facts)]
   const what = [first, ...others].map(({ question }) => question.capability).join(', ')
   const at = first.rule?.rule.origin === undefined ? '' : ` (${first.rule.rule.origin})`
   return [
     {
       about: path,
       text: `${show(path)}: ${what} denied: ${first.because}${at}`,
-      fix: fixInWorkspace([first, ...others], path, facts),
+      fix: fixInWorkspace([first, ...others], writes === 'entry' ? dirname(path) : path, facts),
       question: first.question,
       // The program knows that it was refused. That a hidden file exists would be news to it, so that hint is the person's.
       audience: trouble === 'refused' || trouble === 'read-only' ? 'anyone' : 'person',
@@ -56,6 +66,19 @@ const WANTED: Record<Trouble, readonly Capability[]> = {
   busy: ['update', 'delete'],
   absent: ['read'],
   unsaid: ['read'],
+}
+
+/** What a command line says is written: its content, or the entry itself. */
+const WRITTEN: Record<NonNullable<PathMention['writes']>, readonly Capability[]> = {
+  content: ['create', 'update'],
+  entry: ['delete'],
+}
+
+const WHOLE: Hint = {
+  about: '.',
+  text: 'the workspace itself is not moved or removed from inside: do that outside',
+  fix: undefined,
+  audience: 'anyone',
 }
 
 /** A program that can read a file and was refused wanted to run it, if it is one that can be run, and else to change it. */
@@ -156,17 +179,27 @@ const isInMount = (path: RelPath, { policy, root }: HintFacts): boolean =>
 function notThereYet(path: string, facts: HintFacts): Hint[] {
   const rule = ask('create', path, facts)?.rule
   if (rule?.axis !== 'fs' || facts.exists(join(facts.root.path, rule.rule.path))) return []
-  const above = nearest(path, facts)
-  if (ask('create', above, facts)?.allowed) return []
-  return [
-    {
-      about: path,
-      text: `${show(path)}: the rule for ${show(rule.rule.path)} holds only once it exists, and ${show(above)} does not grant create`,
-      fix: `mkdir -p ${typed(rule.rule.path, facts)}`,
-      audience: 'anyone',
-    },
-  ]
+  return ask('create', nearest(path, facts), facts)?.allowed ? [] : [unmadeHint(path, rule.rule, facts)]
 }
+
+const unmadeHint = (path: string, rule: FsRule, facts: HintFacts): Hint => ({
+  about: path,
+  text: `${show(path)}: the rule for ${show(rule.path)} holds only once it exists, and ${show(nearest(path, facts))} does not grant create`,
+  fix: `mkdir -p ${typed(rule.path, facts)}`,
+  audience: 'anyone',
+})
+
+/** `mkdir -p new/dir` makes `new` first, and complains of that. */
+const ruleFurtherDown = (path: string, { policy, root, exists, isNamed }: HintFacts): FsRule | undefined =>
+  policy.fs.find(
+    (rule) =>
+      rule.guard === undefined &&
+      !rule.external &&
+      rule.grants.has('create') &&
+      below(path, rule.path, root.foldCase) !== undefined &&
+      isNamed(join(root.path, rule.path)) &&
+      !exists(join(root.path, rule.path)),
+  )
 
 /** Where reading is refused, `--read` alone is suggested. */
 function fixInWorkspace(refused: readonly Answer[], path: string, facts: HintFacts): string | undefined {

@@ -1,17 +1,24 @@
+import { join } from 'node:path'
 import { below, FsIndex } from '@cordon/policy'
 import { buildEnvironment, type Exit, type Plan, type ProxyDecision } from '@cordon/sandbox'
 import { asTyped } from '../confine/as-typed.ts'
 import { fromItsDirectory } from '../confine/directory.ts'
-import { afterLostWorktree, repositoriesMissed, whyOutside } from '../confine/git-words.ts'
+import { afterLostWorktree, repositoriesMissed, submoduleConfig, whyOutside } from '../confine/git-words.ts'
 import type { Hint, HintFacts } from '../confine/hint.ts'
 import { findGuardHints, findHints } from '../confine/hints.ts'
 import { findLimits } from '../confine/limits.ts'
-import { mentionedInCommand, mentionedInErrors, type Mentions, UNREACHABLE } from '../confine/mentions.ts'
+import {
+  mentionedInCommand,
+  mentionedInErrors,
+  type Mentions,
+  replacedUnsaid,
+  UNREACHABLE,
+} from '../confine/mentions.ts'
 import { forBothRuns, isCordonRun, nestedRunHints } from '../confine/nested-run.ts'
 import { networkHints } from '../confine/network-hints.ts'
 import { hintFacts } from '../confine/plan.ts'
 import { findProgramHints } from '../confine/program-hints.ts'
-import { withWritten } from '../confine/written.ts'
+import { withWritten, writtenInScripts } from '../confine/written.ts'
 import { relativeToRoot } from '../outside/place.ts'
 import { type LeftBehind, leftBehind } from './left.ts'
 import type { RunOutcome, RunRequest } from './run.ts'
@@ -34,8 +41,8 @@ export function explain(
     refused,
     left: left?.keep === undefined ? left : { ...left, first: firstOf(left, request.argv) },
     unreached: [...new Set(unreached.map(({ reason }) => reason))],
-    // What succeeded and complained about nothing needs no guess.
-    hints: failed || exit.said !== '' ? hintsOf(request, plan, exit, decisions) : [],
+    // What succeeded and complained about nothing, where we would have heard it, needs no guess.
+    hints: failed || exit.said !== '' || !request.keepErrors ? hintsOf(request, plan, exit, decisions) : [],
   }
 }
 
@@ -47,9 +54,10 @@ function firstOf({ first }: LeftBehind, argv: readonly string[]): string | undef
 function hintsOf(
   request: RunRequest,
   plan: Plan,
-  { code, said }: Exit,
+  exit: Exit,
   decisions: readonly ProxyDecision[],
 ): readonly Hint[] {
+  const { code, said } = exit
   const facts = hintFacts(request, plan, decisions)
   const inContext = (mentions: Mentions): Mentions =>
     withWritten(fromItsDirectory(mentions, request.argv, facts), request.argv, facts)
@@ -60,8 +68,17 @@ function hintsOf(
   })
   const never = whyOutside(request.argv, { code, said }, facts)
   if (never !== undefined) return [{ about: 'git', text: never, fix: undefined, audience: 'anyone' }]
-  if (code === 0) return findGuardHints(complaints, facts)
-  const named = inContext(mentionedInCommand(request.argv))
+  if (code === 0)
+    return findGuardHints(request.keepErrors ? complaints : inContext(replacedUnsaid(request.argv)), facts)
+  const typedNames = mentionedInCommand(request.argv)
+  const named = inContext({
+    ...typedNames,
+    paths: [
+      ...writtenInScripts(request.argv),
+      ...typedNames.paths,
+      ...(said === '' ? submoduleConfig(request.argv, request.policy) : []),
+    ],
+  })
   // What a command usually writes is a guess for where it said nothing of why it failed.
   const typed =
     said === ''
@@ -74,7 +91,7 @@ function hintsOf(
   const isOffline = said === '' || complaints.hosts.length > 0 || UNREACHABLE.test(said)
   const wanted = isOffline ? typed : { ...typed, hosts: [] }
   const hints = [
-    ...findLimits(said, plan.limits),
+    ...findLimits(said, plan.limits, exit),
     ...networkHints(said, request.argv, plan, request.sandbox.unix_sockets),
     ...programHints(request, said, facts),
     ...findHints([complaints, wanted], facts),
@@ -90,23 +107,28 @@ function hintsOf(
   })
   if (nested.length > 0) return nested
   const before = afterLostWorktree(argv, 'refused')
-  // Whoever knows most about a thing comes first.
-  const meant = isCordonRun(argv) ? forBothRuns(hints) : hints
+  // Whoever knows most about a thing comes first. SPEC 4.10: what was made there was not refused.
+  const kept = hints.filter(({ about }) => !exit.appeared.includes(join(request.root.path, about)))
+  const meant = isCordonRun(argv) ? forBothRuns(kept) : kept
   return meant
-    .filter(({ about }, at) => meant.findIndex((other) => other.about === about) === at)
+    .filter(
+      ({ about, fix }, at) =>
+        meant.findIndex((other) => other.about === about || (fix !== undefined && other.fix === fix)) === at,
+    )
     .map((hint) =>
       hint.first === undefined ? hint : { ...hint, first: [...before, hint.first].join(' && ') },
     )
 }
 
 const programHints = (
-  { argv, env, policy, home }: RunRequest,
+  { argv, env, policy, home, isPipedInto = false }: RunRequest,
   said: string,
   facts: HintFacts,
 ): readonly Hint[] =>
   findProgramHints({
     said,
     argv,
+    isPipedInto,
     home,
     exists: facts.exists,
     isInside: (path) => isInside(path, facts),

@@ -3,6 +3,7 @@ import { below, parseRelPath, shellWord } from '@cordon/policy'
 import { type Exit, whyNotOutside } from '@cordon/sandbox'
 import { SENSITIVE, sensitivePattern } from '../compile/sensitive.ts'
 import { OWN_NAMES, RUN_LATER } from '../guard/names.ts'
+import { writtenBy } from '../confine/written.ts'
 import { typedPath } from '../outside/place.ts'
 
 /** SPEC 4.3: what was written to the private home and is gone with it, and what would have kept it (decision 0221). */
@@ -63,14 +64,18 @@ export function leftBehind(
  * What a command line says is written to `/tmp`, or to another place that is private and gone. Temporary files are meant to
  * vanish; a file that is named once, as an output, is not one that the command itself reads again.
  */
-export function lostOutputs(argv: readonly string[], isLost: (path: string) => boolean): readonly string[] {
+export function lostOutputs(
+  argv: readonly string[],
+  isLost: (path: string) => boolean,
+  place: { readonly cwd: string; readonly home: string },
+): readonly string[] {
   const line = argv.join(' ')
-  const paths = [...line.matchAll(OUTPUT)].map(([, path = '']) => path)
+  const paths = [...[...line.matchAll(OUTPUT)].map(([, path = '']) => path), ...writtenBy(argv, place).keys()]
   return [...new Set(paths)].filter((path) => isLost(path) && line.split(path).length === 2)
 }
 
 /** `> /tmp/x` of a shell, and the options that most programs have. */
-const OUTPUT = /(?:>|(?<=\s)-o\s|(?<=\s)--out(?:put)?[\s=])\s*(\/[^\s'"`;&|<>()$*?{}]+)/g
+const OUTPUT = /(?:>|(?<=\s)-[a-zA-Z]*o\s|(?<=\s)--out(?:put)?[\s=])\s*(\/[^\s'"`;&|<>()$*?{}]+)/g
 
 /** A command could write there only to have the flag suggested, and the flag lifts the guard (SPEC 4.9, 4.10). */
 const isDelicate = (name: string, home: string, patterns: readonly string[]): boolean =>

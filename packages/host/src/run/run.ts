@@ -31,6 +31,8 @@ export interface RunRequest extends Confinement {
   readonly keepErrors: boolean
   /** Its output as well: both streams go to the same place, and test suites say on stdout what failed. */
   readonly keepOutput: boolean
+  /** Its input is a pipe and its output a terminal: it has no keys (docs/run.md). */
+  readonly isPipedInto?: boolean
   /** SPEC 4.11: called when everything is planned, before anything is started. */
   readonly beforeStart: (told: Forewarning) => void
   /** SPEC 4.8: called when a host is refused for the first time, while the command runs. */
@@ -112,7 +114,10 @@ async function runOn(kernel: KernelReport, request: RunRequest): Promise<RunOutc
   }
 }
 
-function lostTexts({ argv, root, outside = [] }: RunRequest, { survey, isolation }: Plan): readonly string[] {
+function lostTexts(
+  { argv, root, cwd, home, outside = [] }: RunRequest,
+  { survey, isolation }: Plan,
+): readonly string[] {
   if (isolation !== 'namespaces') return []
   const granted = new FsIndex(outside)
   const scratchOf = (path: string): string | undefined =>
@@ -121,7 +126,7 @@ function lostTexts({ argv, root, outside = [] }: RunRequest, { survey, isolation
     scratchOf(path) !== undefined &&
     below(root.path, path) === undefined &&
     !granted.governing(relativeToRoot(path))
-  return lostOutputs(argv, isLost).map(
+  return lostOutputs(argv, isLost, { cwd, home }).map(
     (path) =>
       `${show(path)}: ${scratchOf(path)} inside is private and gone now; what is to stay goes to the workspace, or to a directory with --write`,
   )

@@ -73,6 +73,7 @@ const facts = (policy: AccessPolicy): HintFacts => ({
   isSecret: (path) => path === '/etc/shadow',
   hasVariable: (name) => ['GRANTED', 'API_TOKEN', 'PATH', 'HOME'].includes(name),
   whyNever: (path, wanted) => whyNotOutside(path, { writes: wanted === 'write', home }),
+  mayUse: () => true,
   canHoldHosts: true,
   hidesOutside: true,
   isKnown: (host) => host === 'known.example.com',
@@ -118,7 +119,7 @@ describe('SPEC 4.7 real messages and what they mean', () => {
       'ls here',
       parseAccessPolicy({ fs: [{ path: 'src', read: true }] }),
       "ls: cannot open directory '.': Permission denied",
-      ['.: read, update, delete, execute denied: no rule covers that path'],
+      ['.: read, update, execute denied: no rule covers that path'],
     ],
     [
       'a host in another script',

@@ -3,6 +3,7 @@ import { findProgramHints, type ProgramFacts } from '../../src/confine/program-h
 
 const facts = (said: string): ProgramFacts => ({
   said,
+  isPipedInto: false,
   argv: ['x'],
   home: '/home/u',
   exists: (path) =>

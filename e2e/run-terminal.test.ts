@@ -63,7 +63,9 @@ describe.each(PEOPLE)('at a terminal as $name', (person) => {
     )
     const hint =
       '  hint: ~/one.txt exists on the host, and is not granted\n    to allow it: --read ~/one.txt\n'
-    expect(cat.screen).toContain(`^C\ncordon: the command was ended by SIGINT\n${hint}`)
+    expect(cat.screen).toContain(
+      `^C\n${SEE_MORE('was ended by SIGINT', "sh -c 'cat $HOME/one.txt; exec sleep 100'")}${hint}`,
+    )
     // What only its own words tell: the line that is shown, pasted, tells more.
     const script = 'f=one; cat ~/$f.txt; exec sleep 100'
     const unseen = place.terminal(['--', 'sh', '-c', script], [['No such file', '\u0003']])
@@ -107,7 +109,7 @@ describe.each(PEOPLE)('at a terminal as $name', (person) => {
     expect({ screen: screen.replaceAll('\r', ''), code, missed }).toEqual({
       screen:
         `cordon: refused: ${reason}; to allow it: --allow-net http://evil.example\nwaits\n^C\n` +
-        `cordon: the command was ended by SIGINT\n  refused: ${reason} (3 times)\n    to allow it: --allow-net http://evil.example\n`,
+        `${SEE_MORE('was ended by SIGINT', `sh -c '${script}'`)}  refused: ${reason} (3 times)\n    to allow it: --allow-net http://evil.example\n`,
       code: -2,
       missed: [],
     })

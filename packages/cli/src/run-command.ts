@@ -59,6 +59,7 @@ export async function runCommand(
     ...request,
     keepErrors,
     keepOutput: options.why === true && world.streamsAreOne,
+    isPipedInto: world.out.isTerminal && !world.inputIsTerminal,
     beforeStart: (told) => warn(world, formatLosses(told, options.quiet ?? false)),
     ...(options.quiet
       ? {}
@@ -71,8 +72,14 @@ export async function runCommand(
     onStart: (kill) => world.passSignals(kill),
   })
   const told = options.quiet ? stillThere(outcome) : outcome
-  const seesMore = !options.quiet && !keepErrors && isUnexplained(outcome)
-  world.err.write(formatOutcome(told, world.err, seesMore ? withWhy(world.argv) : undefined))
+  const isVague = hasFailed(outcome) && !options.quiet
+  const more =
+    isVague && !keepErrors && (isUnexplained(outcome) || !isAll(outcome, command))
+      ? `if the sandbox may be why, see more with: ${withWhy(world.argv)}`
+      : isVague && options.why && isUnexplained(outcome)
+        ? 'nothing is known of the sandbox that would explain it'
+        : undefined
+  world.err.write(formatOutcome(told, world.err, more))
   report?.(`${JSON.stringify(outcomeJson(outcome, chosen.label))}\n`)
   ways.add(outcome.exit.code === 0 ? 'succeeds' : 'fails')
   // The caller sees what it would have seen without us: the same code, or death by the same signal.
@@ -154,11 +161,20 @@ const needsFiles = (choice: PolicyChoice): boolean =>
 export const needsOf = (name: string): TrustTerms['needs'] =>
   SHIPPED_NAMES.includes(name) ? 'nothing' : 'files'
 
-/** It failed, or was ended by Ctrl-C because it hung, and there is nothing that anybody could make of it. */
-const isUnexplained = ({ exit, refused, unreached, hints }: RunOutcome): boolean =>
-  exit.code !== 0 &&
-  (exit.signal === null || exit.signal === 'SIGINT') &&
+/** It failed, or was ended by Ctrl-C or `timeout` because it hung. */
+const hasFailed = ({ exit }: RunOutcome): boolean =>
+  exit.code !== 0 && (exit.signal === null || exit.signal === 'SIGINT' || exit.signal === 'SIGTERM')
+
+const isUnexplained = ({ refused, unreached, hints }: RunOutcome): boolean =>
   [refused, unreached, hints].every((found) => found.length === 0)
+
+/**
+ * Of a script, and of a program that asked for a host which nobody typed, what the command line explains need not be all. That
+ * of one program is.
+ */
+const isAll = ({ refused }: RunOutcome, argv: readonly string[]): boolean =>
+  !argv.some((word) => /\s/.test(word)) &&
+  refused.every(({ host }) => argv.some((word) => word.includes(host)))
 
 function choiceOf({ tool, profile: [first, ...more] }: RunOptions): PolicyChoice {
   if (tool !== undefined) return { kind: 'tool', name: tool }

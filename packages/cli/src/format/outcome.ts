@@ -20,13 +20,13 @@ export function formatLosses({ lost, notes }: Forewarning, quiet: boolean): stri
 }
 
 /**
- * SPEC 4.8: what was denied, at the end, on stderr. Empty when there is nothing to say. `seeMore` is the command that would
- * explain more: at a terminal stderr is the program's own, so all that is known is that it failed (SPEC 4.7).
+ * SPEC 4.8: what was denied, at the end, on stderr. Empty when there is nothing to say. `more` says what
+ * would explain more: at a terminal stderr is the program's own, so all that is known is that it failed (SPEC 4.7).
  */
 export function formatOutcome(
   outcome: RunOutcome,
   { style, isTerminal }: Pick<Stream, 'style' | 'isTerminal'>,
-  seeMore?: string,
+  more?: string,
 ): string {
   const { exit, refused, unreached, left, notices, hints } = outcome
   const lines = [
@@ -48,11 +48,11 @@ export function formatOutcome(
         (fix === undefined ? '' : `\n    to allow it: ${fix}`),
     ),
   ]
-  if (lines.length === 0 && seeMore === undefined) return ''
-  const more = seeMore === undefined ? '' : `; if the sandbox may be why, see more with: ${seeMore}`
+  if (lines.length === 0 && more === undefined) return ''
+  const clause = more === undefined ? '' : `; ${more}`
   // The terminal has shown what was typed, ^C, and is still on that line.
   const start = isTerminal && exit.signal === 'SIGINT' ? '\n' : ''
-  return `${start}${style('bold', `cordon: the command ${howEnded(exit)}`)}${more}\n${lines.map((line) => `  ${line}\n`).join('')}`
+  return `${start}${style('bold', `cordon: the command ${howEnded(exit)}`)}${clause}\n${lines.map((line) => `  ${line}\n`).join('')}`
 }
 
 /** The same command with `--why`, as it was typed; cut where it is long. */

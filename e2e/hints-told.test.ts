@@ -1,0 +1,304 @@
+import { chmodSync, symlinkSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { Place, SOMEBODY } from './harness/place.ts'
+
+/** What stands behind `to allow it:`, and the hints themselves, of each. */
+const fixes = (told: string): readonly string[] =>
+  [...told.matchAll(/^ {4}to allow it: (.*)$/gm)].map(([, fix]) => fix!)
+const hints = (told: string): readonly string[] =>
+  [...told.matchAll(/^ {2}hint: (.*)$/gm)].map(([, text]) => text!)
+
+const GUARDED = (path: string): string => `${path} is guarded: the host obeys it, or runs it by itself later`
+
+/** A repository as workspace, with a branch beside the one that is checked out. */
+function repository(): Place {
+  const place = new Place(SOMEBODY)
+  const { code, stderr } = place.shell(
+    'git init -q -b main . && git config user.email a@b.example && git config user.name a && git commit -q --allow-empty -m x && git branch side',
+    [],
+  )
+  expect(stderr).toBe('')
+  expect(code).toBe(0)
+  return place
+}
+
+describe('SPEC 4.7 a hint says what is so', () => {
+  const place = new Place(SOMEBODY)
+  place.write('src/gen/g', 'g')
+
+  test('of a server inside that answered, nothing is said to be denied', () => {
+    const script =
+      'python3 -m http.server 8000 >/dev/null 2>&1 & until curl -s -o /dev/null localhost:8000; do sleep 0.1; done; exit 3'
+    expect(place.run(['--', 'sh', '-c', script])).toMatchObject({ code: 3, stderr: '' })
+    expect(hints(place.terminal(['--', 'sh', '-c', script], []).screen)).toEqual([])
+  })
+
+  test('the workspace itself is not what was to be removed, unless it was', () => {
+    const said = place.run([
+      '--',
+      'sh',
+      '-c',
+      'echo "key=$PWD: EROFS: read-only file system, open /x" >&2; exit 1',
+    ])
+    expect(hints(said.stderr)).toEqual([])
+    const own = { cwd: place.mkdir(`${place.home}/ws`) }
+    const moved = place.run(['--', 'mv', '../ws', '../q'], own)
+    expect(hints(moved.stderr)).toEqual([
+      'the workspace itself is not moved or removed from inside: do that outside',
+    ])
+    expect(fixes(moved.stderr)).toEqual([])
+  })
+
+  test('the workspace’s root has its flag', () => {
+    const { stderr } = place.run(['--read', 'src', '--', 'ls'])
+    expect(fixes(stderr)).toEqual(['--read .'])
+    expect(place.run(['--read', 'src', '--read', '.', '--', 'ls'])).toMatchObject({ code: 0, stderr: '' })
+  })
+
+  test('what is removed is removed from its directory', () => {
+    const { stderr } = place.run(['--read', 'src', '--', 'rm', 'src/gen/g'])
+    expect(fixes(stderr)).toEqual(['--write src/gen'])
+    expect(place.run(['--read', 'src', '--write', 'src/gen', '--', 'rm', 'src/gen/g'])).toMatchObject({
+      code: 0,
+      stderr: '',
+    })
+  })
+
+  test('a rule for what is not there yet needs it made, and nothing opened', () => {
+    place.config(`[conversation.tools.t]
+source = "local"
+command = ["true"]
+access.fs = [{ path = ".", read = true }, { path = "new/dir", read = true, write = true }]
+`)
+    const command = ['--tool', 't', '--', 'mkdir', '-p', 'new/dir']
+    const { stderr } = place.run(command)
+    expect(fixes(stderr)).toEqual(['mkdir -p new/dir'])
+    place.mkdir(`${place.root}/new/dir`)
+    expect(place.run(command)).toMatchObject({ code: 0, stderr: '' })
+  })
+})
+
+describe('SPEC 4.8 what was to be started is granted to be started', () => {
+  const place = new Place(SOMEBODY)
+  const program = place.write(`${place.home}/vx/o`, '#!/bin/sh\necho ok\n', 0o755)
+
+  test.each<[string, readonly string[]]>([
+    ['dash', ['dash', '-c', program]],
+    ['bash', ['bash', '-c', `true && ${program} x`]],
+    ['env', ['env', program]],
+    ['node', ['node', '-e', `require("child_process").spawn("${program}", { stdio: "inherit" })`]],
+  ])('%s', (_, command) => {
+    const { stderr } = place.run(['--', ...command])
+    expect(fixes(stderr)).toEqual(['--execute ~/vx/o'])
+    expect(place.run(['--execute', '~/vx/o', '--', ...command])).toMatchObject({ code: 0, stdout: 'ok\n' })
+  })
+
+  test('and what may be read only is told when it is started', () => {
+    const { stderr } = place.run(['--read', '~/vx/o', '--', 'sh', '-c', program])
+    expect(hints(stderr)).toEqual(['~/vx/o is granted to be read, and not to be executed'])
+    expect(fixes(stderr)).toEqual(['--execute ~/vx/o'])
+    expect(fixes(place.run(['--', 'cat', program]).stderr)).toEqual(['--read ~/vx/o'])
+  })
+})
+
+test('SPEC 4.7 what the permissions deny has no flag', () => {
+  const place = new Place(SOMEBODY)
+  const theirs = place.write(`${place.home}/theirs/f`, 'x', 0o444)
+  chmodSync(`${place.home}/theirs`, 0o555)
+  const closed = place.write(`${place.home}/closed`, 'x', 0o000)
+  const script = `: >> ${theirs}`
+  const why = '~/theirs/f cannot be written without a sandbox either: its permissions deny it'
+  for (const flags of [[], ['--write', theirs]]) {
+    const { stderr, code } = place.run([...flags, '--', 'sh', '-c', script])
+    expect(code).toBe(2)
+    expect(hints(stderr)).toEqual([why])
+    expect(fixes(stderr)).toEqual([])
+  }
+  const read = place.run(['--', 'cat', closed])
+  expect(hints(read.stderr)).toEqual([
+    '~/closed cannot be read without a sandbox either: its permissions deny it',
+  ])
+  expect(fixes(read.stderr)).toEqual([])
+})
+
+describe('SPEC 4.10 at a terminal the command line tells what was guarded', () => {
+  const place = repository()
+  place.write('.npmrc', 'x\n')
+  place.mkdir(`${place.home}/other`)
+  place.write(`${place.home}/shared/s`, 's\n')
+  symlinkSync(`${place.home}/other`, `${place.root}/out`)
+
+  test.each<[string, readonly string[], string]>([
+    ['sed -i', ['sed', '-i', 's/x/z/', '.npmrc'], '--write .npmrc'],
+    ['touch', ['touch', '.npmrc'], '--write .npmrc'],
+    ['a redirection', ['sh', '-c', 'echo x > .git/config'], '--write .git/config'],
+    ['one into a guarded directory', ['sh', '-c', 'echo x > .git/hooks/pre-commit'], '--write .git/hooks'],
+    ['one after cd', ['sh', '-c', 'cd .git && echo x > config'], '--write .git/config'],
+    ['one to another place', ['sh', '-c', 'echo o > ../home/other/o'], '--write ~/other'],
+    ['one by a link', ['sh', '-c', 'echo o > out/o'], '--write ~/other'],
+  ])('%s', (_, command, flag) => {
+    const { screen } = place.terminal(['--', ...command], [])
+    expect(fixes(screen)).toEqual([flag])
+    if (command[0] === 'sed') expect(fixes(place.run(['--', ...command]).stderr)).toEqual([flag])
+  })
+
+  test('what may be made there is not said to be kept from it', () => {
+    expect(hints(place.terminal(['--', 'sh', '-c', 'echo x > .envrc; exit 3'], []).screen)).toEqual([])
+  })
+
+  test('git says that a branch follows another, and it does not', () => {
+    const { screen, code } = place.terminal(['--', 'git', 'branch', '--set-upstream-to=main', 'side'], [])
+    expect(code).toBe(0)
+    expect(screen).toContain("branch 'side' set up to track 'main'.\n")
+    expect(hints(screen)).toEqual([GUARDED('.git/config')])
+    expect(fixes(screen)).toEqual(['--write .git/config'])
+    // For another reason: then the guard has nothing to do with it.
+    expect(hints(place.terminal(['--', 'git', 'branch', '-u', 'nosuch', 'side'], []).screen)).toEqual([])
+    expect(hints(place.terminal(['--', 'git', 'branch', '--list'], []).screen)).toEqual([])
+  })
+})
+
+test('SPEC 4.10 git submodule update is told of the submodule’s own configuration', () => {
+  const place = repository()
+  const made = place.shell(
+    `git init -q -b main ~/lib && git -C ~/lib -c user.email=a@b.example -c user.name=a commit -q --allow-empty -m x
+    git -c protocol.file.allow=always submodule --quiet add ~/lib lib && git commit -qm lib && rm -rf lib && mkdir lib`,
+    [],
+  )
+  expect(made).toMatchObject({ code: 0, stderr: '' })
+  const command = ['--', 'git', 'submodule', 'update']
+  const flag = '--write .git/modules/lib/config'
+  expect(fixes(place.terminal(command, []).screen)).toEqual([flag])
+  expect(fixes(place.run(command).stderr)).toEqual([flag])
+  expect(place.run([...flag.split(' '), ...command]).code).toBe(0)
+})
+
+describe('SPEC 4.7 programs in their own words', () => {
+  const place = new Place(SOMEBODY)
+  place.write('pip', '#!/bin/sh\necho "ERROR: No matching distribution found for attrs" >&2\nexit 1\n', 0o755)
+  place.write(
+    'tls',
+    '#!/bin/sh\necho "Error: self-signed certificate in certificate chain (SELF_SIGNED_CERT_IN_CHAIN)" >&2\nexit 1\n',
+    0o755,
+  )
+  place.mkdir(`${place.home}/pypi/simple`)
+  const ca = place.write(`${place.home}/ca.pem`, 'x')
+
+  test('pip with an index in a directory', () => {
+    const url = `file://${place.home}/pypi/simple`
+    const { stderr } = place.run(['--', './pip', 'install', '--index-url', url, 'attrs'])
+    expect(fixes(stderr)).toEqual(['--read ~/pypi/simple'])
+    expect(fixes(place.run(['--', './pip', 'install', 'attrs']).stderr)).toEqual(['--profile pip'])
+  })
+
+  test('a certificate authority of the host', () => {
+    const env = { NODE_EXTRA_CA_CERTS: ca }
+    const { stderr } = place.run(['--', './tls'], { env })
+    expect(fixes(stderr)).toEqual(['--env NODE_EXTRA_CA_CERTS --read ~/ca.pem'])
+    const system = { env: { SSL_CERT_FILE: '/etc/hostname' } }
+    expect(fixes(place.run(['--', './tls'], system).stderr)).toEqual(['--env SSL_CERT_FILE'])
+    expect(hints(place.run(['--', './tls']).stderr)).toEqual([])
+  })
+
+  test('a program that is piped into, and reads keys', () => {
+    place.write('less', '#!/bin/sh\n: < /dev/tty || exit 1\n', 0o755)
+    const { screen } = place.atShell([
+      ['> ', 'echo x | $CORDON run -- ./less\r'],
+      ['hint', ''],
+      ['> ', 'exit\r'],
+    ])
+    expect(screen).toContain(
+      "  hint: less reads keys from the terminal, which it has only where its standard input is the terminal, too; this works: cordon run -- sh -c 'COMMAND | less'\n",
+    )
+    expect(screen).not.toContain('--why')
+  })
+})
+
+describe('SPEC 4.7 what is not known is said', () => {
+  const place = new Place(SOMEBODY)
+  place.write(`${place.home}/s`, 's')
+
+  test('--why that finds nothing', () => {
+    const nothing =
+      'cordon: the command ended with 1; nothing is known of the sandbox that would explain it\n'
+    expect(place.run(['--why', '--', 'false']).stderr).toBe(nothing)
+    expect(place.terminal(['--why', '--', 'false'], []).screen).toBe(nothing)
+    expect(place.run(['--', 'false']).stderr).toBe('')
+  })
+
+  test('a script may have failed for more than its command line tells', () => {
+    const { screen } = place.terminal(['--', 'sh', '-c', 'cat ~/s; f=x; cat ~/$f'], [])
+    expect(fixes(screen)).toEqual(['--read ~/s'])
+    expect(screen).toContain(
+      "cordon: the command ended with 1; if the sandbox may be why, see more with: cordon run --why -- sh -c 'cat ~/s; f=x; cat ~/$f'\n",
+    )
+  })
+
+  test('a command that hung, and was ended by a time limit', () => {
+    const { screen } = place.atShell([
+      ['> ', 'timeout 3 $CORDON run -- sleep 100\r'],
+      ['see more', ''],
+      ['> ', 'exit\r'],
+    ])
+    expect(screen).toContain(
+      'cordon: the command was ended by SIGTERM; if the sandbox may be why, see more with: ',
+    )
+  })
+})
+
+describe('SPEC 4.3 limits have their flag', () => {
+  const place = new Place(SOMEBODY)
+
+  test.each<[string, string, readonly string[], RegExp]>([
+    [
+      'memory',
+      'memory_mb=100',
+      ['python3', '-c', 'x = "a" * (300 << 20)'],
+      /^--cfg sandbox\.limits\.memory_mb=\d{4,}$/,
+    ],
+    [
+      '/tmp',
+      'tmp_mb=1',
+      ['sh', '-c', 'head -c 3000000 /dev/zero > /tmp/x'],
+      /^--cfg sandbox\.limits\.tmp_mb=\d{3,}$/,
+    ],
+    [
+      'time',
+      'cpu_secs=1',
+      ['sh', '-c', 'i=0; while [ $i -lt 1500000 ]; do i=$((i+1)); done'],
+      /^--cfg sandbox\.limits\.cpu_secs=\d+$/,
+    ],
+  ])('%s', (_, limit, command, fix) => {
+    const { stderr, code } = place.run(['--cfg', `sandbox.limits.${limit}`, '--', ...command])
+    expect(code).not.toBe(0)
+    const [first = '', ...more] = fixes(stderr)
+    expect(more).toEqual([])
+    expect(first).toMatch(fix)
+    if (limit !== 'cpu_secs=1')
+      expect(place.run(['--cfg', first.slice('--cfg '.length), '--', ...command]).code).toBe(0)
+  })
+})
+
+test.each<[string, readonly string[]]>([
+  ['cp', ['cp', 'f', '/tmp/r']],
+  ['tar', ['tar', 'cf', '/tmp/r', 'f']],
+  ['tar with a dash', ['tar', '-czf', '/tmp/r', 'f']],
+  ['curl', ['curl', '-so', '/tmp/r', 'file:///etc/hostname']],
+])('SPEC 4.3 an output in the private /tmp is told: %s', (_, command) => {
+  const place = new Place(SOMEBODY)
+  place.write('f', 'x')
+  expect(place.run(['--', ...command])).toMatchObject({
+    code: 0,
+    stderr:
+      'cordon: the command ended with 0\n' +
+      '  note: /tmp/r: /tmp inside is private and gone now; what is to stay goes to the workspace, or to a directory with --write\n',
+  })
+})
+
+test('SPEC 4.7 one flag is named once', () => {
+  const place = repository()
+  expect(place.shell('git worktree add -q ~/wt', []).code).toBe(0)
+  const hook = `${place.root}/.git/hooks/post-commit`
+  const { stderr } = place.run(['--', 'sh', '-c', `echo x > ${hook}`], { cwd: `${place.home}/wt` })
+  expect(fixes(stderr)).toEqual([expect.stringContaining('--write ')])
+})

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, lstatSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { copyFileSync, cpSync, existsSync, lstatSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { CACHE, CORDON, cordon, type Ended, type Setting, temporary, trust } from './harness/cordon.ts'
 
 /** `why`, the tool and the edit that is printed say the same: each of these did not. */
@@ -256,4 +256,92 @@ test('SPEC 4.7 what is advised on a refused call does not depend on the policies
   })
   expect(well?.stderr).toContain('way')
   expect(ill).toEqual(well)
+})
+
+/** Cordon and its Node, installed in a directory: what the shipped tools are started from. */
+function install(dir: string): Pick<typeof process, 'execPath'> & { readonly cordon: string } {
+  const cli = dirname(dirname(CORDON))
+  for (const part of ['bin', 'dist', 'launcher', 'package.json'])
+    cpSync(join(cli, part), join(dir, 'cordon', part), { recursive: true })
+  const execPath = join(dir, 'node/bin/node')
+  mkdirSync(dirname(execPath), { recursive: true })
+  copyFileSync(process.execPath, execPath)
+  return { execPath, cordon: join(dir, 'cordon/bin/cordon.cjs') }
+}
+
+describe('SPEC 4.3 what a shipped tool is started from is there, whatever rules lie around it', () => {
+  const NAMES = ['fs_read_file', 'fs_modify_file', 'unix_utils']
+  const here = workspace(
+    NAMES.map((tool) => access(tool, '[{ path = "docs", read = true, write = true }]')).join(''),
+  )
+  const inside = install(join(here.cwd, 'node_modules'))
+  const outside = install(join(here.home, 'apps'))
+  const by =
+    ({ execPath, cordon: program }: ReturnType<typeof install>) =>
+    (...args: string[]): Ended => {
+      const { status, stdout, stderr } = spawnSync(execPath, [program, ...args], {
+        cwd: here.cwd,
+        env: { ...here.env, HOME: here.home, XDG_CACHE_HOME: CACHE },
+        encoding: 'utf8',
+      })
+      return { code: status, stdout, stderr }
+    }
+  const call = (tool: string, args: unknown): string[] => [
+    'tool',
+    'run',
+    tool,
+    '--args',
+    JSON.stringify(args),
+  ]
+  const edit = { edits: [{ path: 'docs/d.txt', old: 'old', new: 'old' }] }
+
+  test.each(['hidden', 'readable', 'writable'])('in the workspace, where its rules make it %s', (how) => {
+    const grants = { hidden: '', readable: ', read = true', writable: ', read = true, write = true' }[how]!
+    for (const tool of NAMES)
+      paste(
+        here,
+        `cordon config set conversation.tools.${tool}.access.fs '+{ path = "node_modules"${grants} }'`,
+      )
+    const cordonInside = by(inside)
+    expect(cordonInside('why', 'fs_read_file', 'read', 'docs/d.txt').code).toBe(0)
+    expect(cordonInside(...call('fs_read_file', { path: 'docs/d.txt' }))).toEqual({
+      code: 0,
+      stdout: 'old\n',
+      stderr: '',
+    })
+    expect(cordonInside(...call('unix_utils', { util: 'wc', args: ['-l', 'docs/d.txt'] }))).toMatchObject({
+      code: 0,
+      stdout: '1 docs/d.txt\n',
+    })
+    expect(cordonInside(...call('fs_modify_file', edit))).toMatchObject({ code: 0, stderr: '' })
+    // What is hidden from it stays so, but for these files.
+    expect(cordonInside(...call('fs_read_file', { path: 'node_modules/cordon/package.json' })).code).toBe(
+      how === 'hidden' ? 1 : 0,
+    )
+  })
+
+  test('it is not changed by the tool that runs from it, and why says so', () => {
+    const cordonInside = by(inside)
+    expect(
+      cordonInside('why', 'fs_modify_file', 'update', 'node_modules/cordon/dist/tools.cjs'),
+    ).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining('  because: the tool itself is started from there\n') as string,
+    })
+    expect(cordonInside('why', 'fs_modify_file', 'update', 'node_modules/cordon/package.json').code).toBe(0)
+    const text = { path: 'node_modules/cordon/dist/tools.cjs', old: '"use strict"', new: '"use  strict"' }
+    expect(cordonInside(...call('fs_modify_file', { edits: [text] })).code).toBe(1)
+  })
+
+  test.each(['ro', 'rw'])('in a mount (%s)', (mode) => {
+    const cordonOutside = by(outside)
+    for (const tool of NAMES)
+      expect(cordonOutside('mount', 'add', `${tool}:apps=${here.home}/apps:${mode}`).code).toBe(0)
+    expect(cordonOutside('why', 'fs_read_file', 'read', 'docs/d.txt').code).toBe(0)
+    expect(cordonOutside(...call('fs_read_file', { path: 'docs/d.txt' })).stdout).toBe('old\n')
+    expect(cordonOutside(...call('unix_utils', { util: 'wc', args: ['-l', 'docs/d.txt'] })).stdout).toBe(
+      '1 docs/d.txt\n',
+    )
+    expect(cordonOutside(...call('fs_modify_file', edit))).toMatchObject({ code: 0, stderr: '' })
+  })
 })

@@ -198,7 +198,7 @@ test('SPEC 4.12 after a timeout the host finishes what was decided, before it re
     name: 'fs_modify_file',
     shipped: true,
     command: [process.execPath, '-e', script],
-    runtime: [tools],
+    own: [tools],
   }
   const policy = parseAccessPolicy({ fs })
   const journalKeys = new JournalKeys({ local: join(base, 'local') })

@@ -14,7 +14,7 @@ import type { Register } from '../command.ts'
 import { needsOf } from '../run-command.ts'
 import { formatWhy, whyJson } from '../format/why.ts'
 import { type CommonOptions, withCommonOptions } from '../options.ts'
-import { compileQuietly, openProjectAnywhere, trustTerms } from '../project.ts'
+import { compileQuietly, installation, openProjectAnywhere, trustTerms } from '../project.ts'
 import { EXIT, warn, writeJson } from '../report.ts'
 import type { World } from '../world.ts'
 
@@ -24,7 +24,8 @@ async function ask(world: World, name: string, question: Question, options: Comm
   const asked = asAsked(question, name, project, world)
   if ('because' in asked) return asked
   const mounts = await listMounts(project, world)
-  return why(project, await compileQuietly(world, project), name, asked, { ...world, mounts })
+  const place = { ...world, mounts, installation: installation(world) }
+  return why(project, await compileQuietly(world, project), name, asked, place)
 }
 
 /** Of what `cordon run` would give a command here, without any option, or with one of the shipped profiles. */

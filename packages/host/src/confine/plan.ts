@@ -30,6 +30,7 @@ export function planFor(kernel: KernelReport, request: Confinement, env: Record<
     argv,
     sandbox,
     runtime = [],
+    own = [],
     outside = [],
   } = request
   const survey = openAmbientSurvey({
@@ -42,6 +43,7 @@ export function planFor(kernel: KernelReport, request: Confinement, env: Record<
     argv0: argv[0],
     env,
     runtime,
+    own,
     secrets: 'at-start', // every call is planned anew
     namesKept: join(userDataDir({ env: request.env, home, platform: 'linux' }), 'names'), // no launcher is elsewhere
   })

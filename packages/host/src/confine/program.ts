@@ -33,6 +33,8 @@ export interface Confinement {
   readonly unfinished: string
   /** Paths outside the policy that the program cannot start without. */
   readonly runtime?: readonly string[]
+  /** What it is made of where it is Cordon's own program: no rule and no mount around it takes that away (SPEC 4.3). */
+  readonly own?: readonly string[] | undefined
   /** What Cordon keeps for itself, so that no hint asks a person to grant it. */
   readonly guard?: GuardSurvey | undefined
   /** `none`: it never connects, so nothing listens inside to say what it may not (decision 0436). */

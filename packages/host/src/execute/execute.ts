@@ -165,7 +165,7 @@ async function runOnce(call: ToolCall, world: ToolWorld, input: Input): Promise<
     boundary,
     sandbox,
     unfinished,
-    runtime: tool.runtime,
+    own: tool.own,
     network: connects(tool, policy) ? undefined : 'none',
     seconds: call.action === 'format_arguments' ? FORMAT_SECONDS : tool.config.timeout_secs,
     bytes: tool.config.max_output_bytes,

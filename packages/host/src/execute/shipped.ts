@@ -12,18 +12,19 @@ export interface Installation {
 export interface ShippedTool {
   readonly parameters: Readonly<Record<string, unknown>>
   readonly command: readonly string[]
-  readonly runtime: readonly string[]
+  /** What is read and started of Cordon's installation. */
+  readonly own: readonly string[]
 }
 
 /** Undefined: not one of ours. */
 export function shippedTool(name: string, { node, tools }: Installation): ShippedTool | undefined {
   const tool = findTool(name)
   if (!tool) return undefined
-  const [program, runtime] = howToStart(tools)
+  const [program, files] = howToStart(tools)
   return {
     parameters: { ...tool.parameters },
     command: [node, ...program, name],
-    runtime: [...runtime, ...(name === SEARCH ? ripgrepOf(tools) : [])],
+    own: [node, ...files, ...(name === SEARCH ? ripgrepOf(tools) : [])],
   }
 }
 
@@ -31,7 +32,7 @@ export function shippedTool(name: string, { node, tools }: Installation): Shippe
  * Decision 0243: with the code that was made of the bundle, where that lies beside it, and without a random start of
  * V8's hash tables: who makes them slow by a file that is read has made one call slow, and calls have a time limit.
  */
-function howToStart(tools: string): readonly [program: readonly string[], runtime: readonly string[]] {
+function howToStart(tools: string): readonly [program: readonly string[], files: readonly string[]] {
   const [start, code] = ['tools-start.cjs', 'tools.code'].map((name) => join(dirname(tools), name)) as [
     string,
     string,

@@ -10,8 +10,8 @@ export interface LocalTool {
   readonly parameters: Readonly<Record<string, unknown>> | undefined
   /** The words of its command line, with placeholders. */
   readonly command: readonly string[]
-  /** What must be visible inside the sandbox for it to start, beside its program. */
-  readonly runtime: readonly string[]
+  /** What it is made of in Cordon's installation, if it is shipped: always there inside, and never changed. */
+  readonly own: readonly string[]
   /** Whether it is the one that Cordon ships, and not another under its name. */
   readonly shipped: boolean
   readonly config: ToolConfig
@@ -66,7 +66,7 @@ export function localTool(name: string, config: ToolConfig, installation: Instal
     description: config.description,
     parameters: config.parameters ?? shipped?.parameters,
     command,
-    runtime: config.command === undefined ? (shipped?.runtime ?? []) : [],
+    own: config.command === undefined ? (shipped?.own ?? []) : [],
     shipped: config.command === undefined,
     config,
   }

@@ -8,9 +8,11 @@ import {
   type Plan,
   UnenforceableError,
 } from '@cordon/sandbox'
-import { boundaryFor, NOT_REPLACEABLE } from '../compile/boundary.ts'
+import { boundaryFor, isShipped, NOT_REPLACEABLE } from '../compile/boundary.ts'
+import { WRITING } from '../compile/names.ts'
 import type { Subject } from '../compile/subject.ts'
 import { planFor } from '../confine/plan.ts'
+import { type Installation, shippedTool } from '../execute/shipped.ts'
 import type { Project } from '../project.ts'
 import type { Answer } from './answer.ts'
 
@@ -19,6 +21,8 @@ export interface RunPlace {
   readonly cwd: string
   readonly home: string
   readonly env: Readonly<Record<string, string | undefined>>
+  /** Where Cordon's own tools are started from. */
+  readonly installation?: Installation
 }
 
 /** The very plan that a call would run under; a tool that reads has less to write (decision 0253). Throws UnenforceableError under `enforce`. */
@@ -26,11 +30,14 @@ export function planOf(
   project: Pick<Project, 'root' | 'guard' | 'loaded'>,
   subject: Subject,
   policy: AccessPolicy,
-  { cwd, home, env, kernel = assumeKernel() }: RunPlace & { readonly kernel?: KernelReport },
+  { cwd, home, env, installation, kernel = assumeKernel() }: RunPlace & { readonly kernel?: KernelReport },
 ): Plan {
   const { root, loaded } = project
   const boundary = boundaryFor(project, subject, policy)
-  const request = { argv: ['/bin/sh'] as const, cwd, root, home, env, policy, boundary, unfinished: '' }
+  const shipped =
+    installation && isShipped(loaded.config, subject) ? shippedTool(subject.name, installation) : undefined
+  const place = { cwd, root, home, env, own: shipped?.own }
+  const request = { argv: ['/bin/sh'] as const, ...place, policy, boundary, unfinished: '' }
   return planFor(kernel, { ...request, sandbox: loaded.config.sandbox }, buildEnvironment(policy, env))
 }
 
@@ -61,6 +68,7 @@ export function enforce({ question, allowed, place }: Answer, { plan, program, w
     if (unseen !== undefined) return { verdict: 'refused', notes: [UNSEEN] }
     const region = regionOf(place, made)
     if (!region) return WORKS
+    if (holdsOwn(place, question.capability, made)) return { verdict: 'refused', notes: [RUNS_FROM_THERE] }
     if (program === 'ours') return enforceOurs(region, question.capability, place)
     // Of what it never does the rules say what they say.
     if (program === 'reads' && question.capability !== 'read')
@@ -109,6 +117,17 @@ const isSeen = (link: string, plan: Plan): boolean =>
   plan.survey.links.some(({ path }) => path === link) ||
   regionOf(link, plan)?.hold.cover !== true
 
+/** What a shipped tool is started from is mounted on top of what its rules say: nothing of it is changed or moved meanwhile. */
+const holdsOwn = (place: string, capability: Capability, { survey, isolation }: Plan): boolean =>
+  isolation === 'namespaces' &&
+  survey.runtime.some(
+    (entry) =>
+      entry.kind === 'bind' &&
+      entry.own === true &&
+      ((WRITING.has(capability) && below(entry.path, place) !== undefined) ||
+        (capability === 'delete' && below(place, entry.path) !== undefined)),
+  )
+
 /** A region of its own is a mount point: it is not removed, nor replaced. */
 const isMounted = ({ path, kind, apart }: HeldRegion, place: string): boolean =>
   path === place && apart && kind !== 'missing'
@@ -142,6 +161,7 @@ const ABSENT =
   'its rule is for a path that does not exist yet, and nothing is made there while the directory above does not grant create; make it first, or grant that'
 export const RULED_BY_ITSELF =
   'a path with a rule of its own can be changed in place, and not be removed or replaced: that is for a rule of the directory above'
+const RUNS_FROM_THERE = 'the tool itself is started from there'
 const UNSEEN = 'the way leads over a link in a directory that no rule shows'
 const CANNOT =
   'this machine cannot enforce the policy, so every call fails; `cordon policy explain` says why: '

@@ -63,7 +63,7 @@ function plan(request: ProcessRequest): PlannedWorker {
 
 /** The call itself, what it may cost and who may end it have no part in the plan. */
 function isSameQuestion(before: ProcessRequest, now: ProcessRequest): boolean {
-  const { argv, cwd, root, home, env, boundary, sandbox, runtime } = now
+  const { argv, cwd, root, home, env, boundary, sandbox, own } = now
   return (
     cwd === before.cwd &&
     home === before.home &&
@@ -72,7 +72,7 @@ function isSameQuestion(before: ProcessRequest, now: ProcessRequest): boolean {
     (root === before.root || isDeepStrictEqual(root, before.root)) &&
     (sandbox === before.sandbox || isDeepStrictEqual(sandbox, before.sandbox)) &&
     areSame(argv, before.argv) &&
-    areSame(runtime ?? [], before.runtime ?? [])
+    areSame(own ?? [], before.own ?? [])
   )
 }
 
@@ -80,9 +80,9 @@ const areSame = (some: readonly string[], others: readonly string[]): boolean =>
   some.length === others.length && some.every((each, i) => each === others[i])
 
 function pathsOf({ request, planned }: LastPlan): readonly string[] {
-  const { argv, cwd, root, home, runtime = [] } = request
+  const { argv, cwd, root, home, own = [] } = request
   const { kinds, links } = planned.plan.survey
-  return [root.path, cwd, home, argv[0], ...runtime, ...kinds.keys(), ...links.map(({ path }) => path)]
+  return [root.path, cwd, home, argv[0], ...own, ...kinds.keys(), ...links.map(({ path }) => path)]
 }
 
 /** What of the host a plan and its description depend on besides: all that is mounted, and changes of `/etc`. */

@@ -72,7 +72,7 @@ function modify(args: object, signal?: AbortSignal): Promise<ExecutedCall> {
     name: 'fs_modify_file',
     shipped: true,
     command: [process.execPath, TOOLS, 'fs_modify_file'],
-    runtime: [TOOLS],
+    own: [TOOLS],
   }
   const answers = { configured: {}, respondent: undefined }
   const stop = signal ? { signal } : {}

@@ -7,7 +7,7 @@ export const toolWith = (config: Partial<ToolConfig>): LocalTool => ({
   description: undefined,
   parameters: undefined,
   command: ['true'],
-  runtime: [],
+  own: [],
   shipped: false,
   config: {
     enable: true,

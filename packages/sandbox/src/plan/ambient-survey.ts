@@ -29,6 +29,8 @@ export interface SurveyRequest {
   readonly env: Readonly<Record<string, string>>
   /** More read-and-execute paths outside the policy, such as the host's own interpreter. */
   readonly runtime?: readonly string[]
+  /** Files of Cordon's own that the process is started from: no rule takes them away. */
+  readonly own?: readonly string[]
   /**
    * When the secrets of `/etc` are looked for. Default `now`: they are part of the plan, which takes ten milliseconds once
    * and is as old as the plan is. `at-start`, for a plan that is used once: the launcher looks, in one.
@@ -87,6 +89,7 @@ export function openAmbientSurvey(request: SurveyRequest): Survey {
     home: home.canonical,
     root: root.canonical,
     more: request.runtime ?? [],
+    own: request.own ?? [],
     isShown: inSystem,
   })
   let found: readonly Secrets[] | undefined

@@ -17,7 +17,7 @@ import { FIRST_REPLACED_FD } from '../replaced.ts'
 import { encloses, enclosesStrictly, join, sortByPath } from './paths.ts'
 import { EVERYTHING } from './regions.ts'
 import { type HeldRegion, type HeldRegions, type PrivatePlace } from './regions-held.ts'
-import { type Survey } from './survey.ts'
+import { type RuntimeEntry, type Survey } from './survey.ts'
 import { isGuard, whenMade } from './watched.ts'
 
 /** SPEC 4.3 with namespaces: a root that holds the baseline, private places, and what was granted (decision 0040). */
@@ -110,16 +110,7 @@ function stepsOf({ regions, places, ways, execution }: HeldRegions, survey: Surv
     ...ways.map((path) => ({ path, lay: layWay(path) })),
     ...survey.runtime
       .filter((entry) => !regions.some((region) => !isOutside(region) && encloses(region.path, entry.path)))
-      .map((entry) => ({
-        path: entry.path,
-        hides: entry.kind === 'bind' && entry.publicOnly === true && entry.is === 'dir',
-        lay: (layout: Layout, allowed: Item[]) => {
-          if (entry.kind === 'link') return layout.link(entry.path, entry.target)
-          if (isHostReadOnly(layout, entry.path)) return
-          layout.bind(entry.path, entry.is, BASELINE_ATTRIBUTES)
-          allowed.push(allow(entry.path, BASELINE_RIGHTS))
-        },
-      })),
+      .map(stepOf),
     ...regions.flatMap((region, index) =>
       isOnlyTold(region)
         ? []
@@ -128,8 +119,23 @@ function stepsOf({ regions, places, ways, execution }: HeldRegions, survey: Surv
             lay: layRegion(region, showsInside(regions, index, survey) ? 'bound-back' : 'empty', survey),
           },
     ),
+    // What a tool of Cordon's own is started from, also where a rule hides it or lets nothing be started (decision 0560).
+    ...survey.runtime.filter(isOwn).map(stepOf),
   ])
 }
+
+const stepOf = (entry: RuntimeEntry): Step => ({
+  path: entry.path,
+  hides: entry.kind === 'bind' && entry.publicOnly === true && entry.is === 'dir',
+  lay: (layout, allowed) => {
+    if (entry.kind === 'link') return layout.link(entry.path, entry.target)
+    if (isHostReadOnly(layout, entry.path)) return
+    layout.bind(entry.path, entry.is, BASELINE_ATTRIBUTES)
+    allowed.push(allow(entry.path, BASELINE_RIGHTS))
+  },
+})
+
+const isOwn = (entry: RuntimeEntry): boolean => entry.kind === 'bind' && entry.own === true
 
 /** Nothing is laid for it. Of the names that are guarded nearly all are missing, in every plan (decision 0350). */
 const isOnlyTold = (region: HeldRegion): boolean =>
@@ -199,9 +205,9 @@ function keepParent(layout: Layout, region: HeldRegion, { kinds }: Survey): void
 }
 
 /** Whether something is to be seen in a region that is covered. Regions are sorted, so those inside one follow it directly. */
-function showsInside(regions: readonly HeldRegion[], index: number, { links }: Survey): boolean {
+function showsInside(regions: readonly HeldRegion[], index: number, { links, runtime }: Survey): boolean {
   const { path } = regions[index]!
-  if (links.some((link) => enclosesStrictly(path, link.path))) return true
+  if ([...links, ...runtime.filter(isOwn)].some((each) => enclosesStrictly(path, each.path))) return true
   for (let next = index + 1; next < regions.length && enclosesStrictly(path, regions[next]!.path); next++)
     if (regions[next]!.kind !== 'missing' && !regions[next]!.hold.cover) return true
   return false

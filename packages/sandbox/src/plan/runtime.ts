@@ -11,6 +11,8 @@ export interface RuntimeRequest {
   readonly home: string
   readonly root: string
   readonly more: readonly string[]
+  /** What the program is made of where it is Cordon's: there also where it lies in the workspace, or in a mount. */
+  readonly own: readonly string[]
   /** Whether a path is among the system's, which are there anyway and not looked into. */
   readonly isShown: (path: string) => boolean
 }
@@ -43,6 +45,10 @@ export function installationsOf(request: RuntimeRequest): readonly RuntimeEntry[
       const holdsChosen = [...entries.keys()].some((path) => enclosesStrictly(installation, path))
       add(holdsChosen ? real : installation, shown)
     }
+  for (const path of request.own) {
+    const is = kindOf(path)
+    if (is !== undefined && !isShown(path)) entries.set(path, { kind: 'bind', path, is, own: true })
+  }
   // The name under which a program was found must exist too, or `#!/usr/bin/env` finds nothing.
   for (const { found, real } of files)
     if (found !== real && !isInside(found, entries) && !encloses(root, found) && encloses(home, found))

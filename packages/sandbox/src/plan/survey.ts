@@ -62,5 +62,7 @@ export type RuntimeEntry =
       readonly is: 'dir' | 'file'
       /** Files of the workspace chose it: what in it is not for everybody is covered. */
       readonly publicOnly?: true
+      /** It is part of Cordon: it can be read and started, whatever rules lie around it. */
+      readonly own?: true
     }
   | { readonly kind: 'link'; readonly path: string; readonly target: string }

@@ -1,4 +1,4 @@
-import { existsSync, rmSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, rmSync, symlinkSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -336,5 +336,105 @@ describe('SPEC 4.5 the network', () => {
     )
     const both = ['--allow-net', `127.0.0.1:${port}`, '--allow-net', `localhost:${port}`]
     expect(await place.runMeanwhile([...both, ...get])).toMatchObject({ code: 0, stdout: 'hello' })
+  })
+})
+
+describe('SPEC 4.7 a flag is tried before it is named', () => {
+  /** Where git guards what is missing, links lead to what is guarded, and guarded files lie in guarded directories. */
+  function guardedPlace(): Place {
+    const here = new Place()
+    rmSync(join(here.root, '.cordon'), { recursive: true })
+    const { code } = here.shell('cd "$HOME/../w" && git init -q .', [])
+    expect(code).toBe(0)
+    here.write('.npmrc', 'x\n')
+    here.write('src/a', 'a\n')
+    here.write('.vscode/settings.json', '{}\n')
+    here.mkdir(join(here.root, '.claude'))
+    symlinkSync('.npmrc', join(here.root, 'lnpm'))
+    symlinkSync('../src', join(here.root, '.claude/commands'))
+    symlinkSync(here.home, join(here.root, '.zshrc'))
+    return here
+  }
+  const flagOf = (here: Place, ...words: string[]): string | undefined =>
+    /cordon run (--write .*) -- COMMAND\n/.exec(here.cordon(['why', 'run', ...words]).stdout)?.[1]
+
+  test.each([
+    ['update', 'lnpm', '.npmrc', 'echo b >> lnpm'],
+    ['update', '.claude/commands/a', 'src/a', 'echo b >> .claude/commands/a'],
+    ['update', '.vscode/settings.json', '.vscode/settings.json', 'echo b >> .vscode/settings.json'],
+    ['create', '.vscode/new', '.vscode', ': > .vscode/new'],
+    ['delete', '.vscode/settings.json', '.vscode', 'rm .vscode/settings.json'],
+    ['delete', '.npmrc', '.npmrc', 'rm .npmrc'],
+  ])(
+    '%s %s: it is for what was meant, works, and leaves the rest as it was',
+    (capability, path, named, script) => {
+      const here = guardedPlace()
+      expect(here.run(['--', 'sh', '-c', script]).code).not.toBe(0)
+      const flag = flagOf(here, capability, path)
+      expect(flag).toBe(`--write ${here.root}/${named}`)
+      const ended = here.run([...flag!.split(' '), '--', 'sh', '-c', `${script} && : > beside`])
+      expect(ended).toMatchObject({ code: 0, stderr: '' })
+    },
+  )
+
+  test.each([
+    ['create', '.git/commondir'],
+    ['create', '.git/config.worktree'],
+    ['create', '.git/modules/x'],
+    ['create', 'HEAD'],
+    ['delete', '.zshrc'],
+  ])('%s %s: none helps, and none is named', (capability, path) => {
+    const { code, stdout } = guardedPlace().cordon(['why', 'run', capability, path])
+    expect(code).toBe(1)
+    expect(stdout).toContain('  note:    no flag grants it: it is for you to do, without Cordon\n')
+    expect(stdout).not.toContain('to allow it')
+  })
+
+  test.each([
+    ['lnpm', '.npmrc'],
+    ['.claude/commands/a', 'src/a'],
+    ['.claude/commands', 'src'],
+  ])('--write %s, a link to what is guarded, is refused with the name that is meant', (typed, real) => {
+    const here = guardedPlace()
+    expect(here.run(['--write', typed, '--', 'true'])).toMatchObject({
+      code: 125,
+      stdout: '',
+      stderr: `cordon: --write ${typed}: it leads by a link to ${real}, which is guarded\n  fix: --write ${here.root}/${real}, if you mean that\n`,
+    })
+    expect(here.run(['--read', typed, '--', 'cat', typed.endsWith('s') ? `${typed}/a` : typed]).code).toBe(0)
+  })
+
+  test.each(['~/.cache/cordon', '~/.local/share/cordon'])(
+    'delete %s: nor for the directory around what is Cordon’s own',
+    (path) => {
+      const { code, stdout } = why('run', 'delete', path)
+      expect(code).toBe(1)
+      expect(stdout).toContain('  note:    no flag grants it: Cordon keeps its ')
+      expect(stdout).not.toContain('to allow it')
+    },
+  )
+})
+
+describe('a directory of another user that nobody else may look into', () => {
+  const here = new Place()
+  const closed = process.getuid?.() === 0 ? join(here.dir, 'closed') : '/root'
+  if (process.getuid?.() === 0) {
+    mkdirSync(closed)
+    chmodSync(closed, 0o700)
+  }
+
+  test('nothing is said to be made there, and nothing is remembered of it', () => {
+    expect(here.run(['--write', closed, '--', 'true'])).toMatchObject({ code: 0, stderr: '' })
+    expect(here.run(['--', 'true'])).toMatchObject({ code: 0, stderr: '' })
+  })
+
+  test.each([
+    ['read', ''],
+    ['create', '/x'],
+  ])('why run %s: no flag is named that its permissions make vain', (capability, below) => {
+    const { code, stdout } = here.cordon(['why', 'run', capability, `${closed}${below}`])
+    expect(code).toBe(1)
+    expect(stdout).toContain(`  note:    no flag grants it: the permissions of ${closed} do not let you\n`)
+    expect(stdout).not.toContain('to allow it')
   })
 })

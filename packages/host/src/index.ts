@@ -66,7 +66,7 @@ export { NotRunnableError } from './execute/tool.ts'
 export { parseTyped, type Question } from './why/question.ts'
 export { type AnyRule } from './why/answer.ts'
 export { asAsked, isOfProfile } from './why/outside.ts'
-export { whyRun } from './why/run.ts'
+export { type RunAsked, whyRun } from './why/run.ts'
 export { why, type Why } from './why/why.ts'
 export { type ConversationChoice } from './conversation/choose.ts'
 export {

@@ -1,5 +1,6 @@
+import { join } from 'node:path'
 import type { LoadedConfig } from '@cordon/config'
-import { type AccessPolicy, below, CordonError, type FsRule, show } from '@cordon/policy'
+import { type AccessPolicy, below, CordonError, type FsRule, type Root, show } from '@cordon/policy'
 import { nameOf } from '@cordon/sandbox'
 import { ApprovalStore, makePrivateDirectory } from '@cordon/workspace'
 import { approvedBindings, askForBindings, type Person } from './approve/approve.ts'
@@ -16,6 +17,7 @@ import {
   withGuard,
   withMountPoints,
 } from './compile/guard.ts'
+import { writes } from './compile/names.ts'
 import { withoutSecrets } from './compile/own-secrets.ts'
 import { resolveThrough } from './compile/resolve.ts'
 import {
@@ -28,6 +30,7 @@ import {
 import { programsHeldFor, serverCode } from './compile/server-code.ts'
 import { labelOf, type Subject, subjectsOf } from './compile/subject.ts'
 import type { GuardSurvey } from './guard/survey.ts'
+import { PlaceError, typedPath } from './outside/place.ts'
 import type { Project } from './project.ts'
 
 /** Every subject's policy, ready to be handed to a process. */
@@ -148,8 +151,10 @@ export function compileWith(
   const { mode } = loaded.config.sandbox
   // SPEC 4.8: a flag that names a guarded path adds to what there is; any other one declares the axis.
   const guarded = guardOf(project, loaded, 'granted')
-  const lifting = typed.filter(({ path }) => isGuarded(path, guarded))
-  const declaring = typed.filter((rule) => !lifting.includes(rule))
+  for (const rule of typed) refuseLed(rule, guarded)
+  const { lifting = [], declaring = [] } = Object.groupBy(typed, ({ path }) =>
+    isGuarded(path, guarded) ? 'lifting' : 'declaring',
+  )
   const { policies, warnings, errors } = compile(
     subjects.map((subject) => withRules(subject, declaring)),
     {
@@ -176,7 +181,10 @@ export function compileWith(
     ),
     ...held.map(
       ([subject, policy]) =>
-        [subject, { ...policy, fs: withGuard(policy.fs, guardFor(subject), lifting) }] as const,
+        [
+          subject,
+          { ...policy, fs: withGuard(policy.fs, guardFor(subject), lifting.map(whereItLeads(root))) },
+        ] as const,
     ),
   ])
   const unseen = held.length === 0 ? [] : unseenBy(guard)
@@ -190,6 +198,26 @@ export function compileWith(
     ),
   )
   return { bySubject, approved, warnings: [...droppedMounts(warnings), ...unseen, ...led] }
+}
+
+/** As a rule of the configuration is compiled: nothing is mounted by a name that leads over a link. */
+const whereItLeads =
+  (root: Root) =>
+  (rule: FsRule): FsRule => {
+    const led = resolveThrough(root)(rule)
+    return led.kind !== 'inside' || led.path === rule.path
+      ? rule
+      : { ...rule, path: led.path, written: rule.path }
+  }
+
+/** A link may be a command's work, for the next one to follow: who lifts the guard of what it leads to names that. */
+function refuseLed(rule: FsRule, guarded: GuardRequest): void {
+  const led = writes(rule) ? resolveThrough(guarded.root)(rule) : undefined
+  if (led?.kind !== 'inside' || led.path === rule.path || !isGuarded(led.path, guarded)) return
+  throw new PlaceError(
+    rule.origin ?? rule.path,
+    `it leads by a link to ${show(led.path)}, which is guarded\n  fix: --write ${typedPath(join(guarded.root.path, led.path), guarded.survey.home)}, if you mean that`,
+  )
 }
 
 /** SPEC 4.10: what the guard did not look at, in words. */

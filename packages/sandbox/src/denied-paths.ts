@@ -1,6 +1,6 @@
 import { closeSync, lstatSync } from 'node:fs'
 import { ChangedError, moveAside } from './aside.ts'
-import { heldPath, holdAmbientDirectory, holdBelow, reaching } from './held-directory.ts'
+import { heldPath, holdAmbientDirectory, holdBelow, isNowhere, reaching } from './held-directory.ts'
 import { clearGitState } from './git-state.ts'
 import { ofDirectory } from './plan/paths.ts'
 import { type WatchedPath } from './plan/types.ts'
@@ -89,7 +89,7 @@ function lookAt({ base, path, guard }: WatchedPath): DeniedPath | string | undef
     return undefined
   } catch (error) {
     if (error instanceof ChangedError) throw error
-    if (GONE.has((error as NodeJS.ErrnoException).code)) return undefined
+    if (isNowhere(path, error)) return undefined
     const why = (error as NodeJS.ErrnoException).code ?? String(error)
     return guard === 'told' ? at : { path, movedTo: undefined, why }
   } finally {
@@ -97,13 +97,10 @@ function lookAt({ base, path, guard }: WatchedPath): DeniedPath | string | undef
   }
 }
 
-const GONE = new Set<string | undefined>(['ENOENT', 'ENOTDIR', 'ELOOP'])
-
-/** Where we may not look, something could be. */
 function isThere(path: string): boolean {
   try {
     return lstatSync(path, { throwIfNoEntry: false }) !== undefined
   } catch (error) {
-    return !GONE.has((error as NodeJS.ErrnoException).code)
+    return !isNowhere(path, error)
   }
 }

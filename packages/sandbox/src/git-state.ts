@@ -14,7 +14,7 @@ import { resolve } from 'node:path'
 import { moveAside } from './aside.ts'
 import type { DeniedPath } from './denied-paths.ts'
 import { type IdLength, isSoundIndex } from './git-index.ts'
-import { heldPath, holdEntry, holdReaching, reaching } from './held-directory.ts'
+import { heldPath, holdEntry, holdReaching, isNowhere, reaching } from './held-directory.ts'
 
 /**
  * Decision 0545: git trusts what lies in its own directory, which a command may write. It deletes and writes through links, follows
@@ -42,14 +42,14 @@ export function clearGitState(base: string, gitDir: string, since: number): read
           if (cleared) found.push(cleared)
         }
       } catch (error) {
-        if (!isGone(error)) add(path, codeOf(error))
+        if (!isNowhere(path, error)) add(path, codeOf(error))
       }
     }
   }
   try {
     using(holdReaching(base, gitDir), (held) => look(held, '', false))
   } catch (error) {
-    if (!isGone(error)) add(gitDir, codeOf(error))
+    if (!isNowhere(gitDir, error)) add(gitDir, codeOf(error))
   }
   if (left < 0) add(gitDir, 'it has too many entries to look through')
   return found
@@ -210,4 +210,3 @@ function using(held: number, act: (held: number) => void): void {
 }
 
 const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException).code ?? String(error)
-const isGone = (error: unknown): boolean => ['ENOENT', 'ENOTDIR', 'ELOOP'].includes(codeOf(error))

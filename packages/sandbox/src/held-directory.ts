@@ -1,4 +1,5 @@
-import { chmodSync, closeSync, constants, fstatSync, openSync } from 'node:fs'
+import { chmodSync, closeSync, constants, fstatSync, lstatSync, openSync } from 'node:fs'
+import { dirname } from 'node:path'
 
 /** Linux; Node has no name for it. A directory is held also when its mode lets nobody read it. */
 const O_PATH = 0o10000000
@@ -64,3 +65,23 @@ export function reaching<T>(dir: number, act: () => T): T {
 }
 
 const REFUSED = new Set<string | undefined>(['EACCES', 'EPERM'])
+
+/**
+ * Whether an error says that there is nothing by a path. Where we may not look, something could be; but not where another user
+ * keeps us out, and with us the process that we started (decision 0510). A link of ours leads there, too, and is something.
+ */
+export function isNowhere(path: string, error: unknown): boolean {
+  const { code } = error as NodeJS.ErrnoException
+  return GONE.has(code) || (code === 'EACCES' && ownerOfNearest(path) !== process.geteuid?.())
+}
+
+const GONE = new Set<string | undefined>(['ENOENT', 'ENOTDIR', 'ELOOP'])
+
+/** Of the path itself, or of the nearest above it that can be looked at. */
+function ownerOfNearest(path: string): number {
+  try {
+    return lstatSync(path).uid
+  } catch {
+    return ownerOfNearest(dirname(path))
+  }
+}

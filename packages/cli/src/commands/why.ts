@@ -1,10 +1,13 @@
 import {
+  type AccessFlags,
   asAsked,
   choosePolicy,
+  type Chosen,
   listMounts,
   isOfProfile,
   parseTyped,
   type Question,
+  type RunAsked,
   why,
   type Why,
   whyRun,
@@ -38,20 +41,22 @@ async function askRun(
   const place = { cwd: world.cwd, surroundings: world, cfg, unmarked: 'allow' } as const
   const none = { read: [], write: [], execute: [], allowNet: [], env: [] }
   const compiler = { ...world, person: undefined }
-  const chosen = await choosePolicy(
-    { ...place, trust: trustTerms(world, profile === undefined ? 'nothing' : needsOf(profile)) },
-    compiler,
-    profile === undefined ? { kind: 'default' } : { kind: 'profiles', names: [profile] },
-    none,
-    'ask',
-  )
+  const choose = (flags: AccessFlags): Promise<Chosen> =>
+    choosePolicy(
+      { ...place, trust: trustTerms(world, profile === undefined ? 'nothing' : needsOf(profile)) },
+      compiler,
+      profile === undefined ? { kind: 'default' } : { kind: 'profiles', names: [profile] },
+      flags,
+      'ask',
+    )
+  const chosen = await choose(none)
   if (profile === undefined) warn(world, chosen.alarms)
-  return whyRun(
+  const asked: RunAsked = {
     chosen,
-    question,
-    world,
-    profile === undefined ? {} : { options: `--profile ${shellWord(profile)} ` },
-  )
+    withFlag: (flag, path) => choose({ ...none, [flag]: [path] }),
+    ...(profile === undefined ? {} : { options: `--profile ${shellWord(profile)} ` }),
+  }
+  return whyRun(asked, question, world)
 }
 
 export const register: Register = (parser, world) => {

@@ -1,34 +1,58 @@
 import { basename, dirname, join } from 'node:path'
-import { allowNetFlag, below, type Capability, type NetTarget, shellWord } from '@cordon/policy'
-import { type KernelReport, probeKernel } from '@cordon/sandbox'
+import {
+  allowNetFlag,
+  below,
+  type Capability,
+  CordonError,
+  FsIndex,
+  type NetTarget,
+  shellWord,
+} from '@cordon/policy'
+import { buildEnvironment, type KernelReport, type Plan, probeKernel } from '@cordon/sandbox'
 import { WRITING } from '../compile/names.ts'
 import { isSecretRule } from '../compile/own-secrets.ts'
+import { planFor } from '../confine/plan.ts'
 import { absolutePath, isThere, typedPath, wayOut, whyNeverGranted, whyOwn } from '../outside/place.ts'
 import { realName } from '../real-name.ts'
 import type { Chosen } from '../run/choose.ts'
 import { type Answer, answer } from './answer.ts'
-import type { RunPlace } from './enforced.ts'
+import { enforce, type RunPlace } from './enforced.ts'
 import { askedPlace, byAddress, type LookUp, whyNoHosts } from './network.ts'
 import { toldNotHeld } from './not-held.ts'
 import { answerOutside, flagInside, flagPlace } from './outside.ts'
+import { whyNotPermitted } from './permissions.ts'
 import type { Question } from './question.ts'
 import type { Why } from './why.ts'
 import { asInside } from './without-rules.ts'
 
+/** What is asked about of a run: the policy that it would have, and the one that it would have with a flag more. */
+export interface RunAsked {
+  readonly chosen: Chosen
+  /** Throws where `run` would refuse the flag. */
+  readonly withFlag: (flag: Flag, path: string) => Promise<Chosen>
+  /** Those that the run is given already. */
+  readonly options?: string
+}
+
+type Flag = 'read' | 'write' | 'execute'
+
+interface RunMeans {
+  readonly kernel?: () => KernelReport
+  readonly lookUp?: LookUp
+}
+
 /**
  * `cordon why run …` and of a shipped profile: what a `cordon run` here would have, and the flag that would change it
- * (SPEC 4.7, 4.8). `options` are those that the run is given already.
+ * (SPEC 4.7, 4.8).
  */
-export function whyRun(
-  chosen: Chosen,
+export async function whyRun(
+  asked: RunAsked,
   question: Question,
   place: RunPlace,
-  {
-    options = '',
-    kernel = probeKernel,
-    lookUp,
-  }: { readonly options?: string; readonly kernel?: () => KernelReport; readonly lookUp?: LookUp } = {},
-): Why {
+  { kernel = probeKernel, lookUp }: RunMeans = {},
+): Promise<Why> {
+  const { chosen, options = '' } = asked
+  const { project, policy } = chosen
   const told = (found: Answer, flag: string | undefined, notes: readonly string[] = []): Why => ({
     ...found,
     subject: chosen.label,
@@ -36,55 +60,157 @@ export function whyRun(
     fix: undefined,
     ...(found.allowed || flag === undefined ? {} : { command: `cordon run ${options}${flag} -- COMMAND` }),
   })
-  const { project, policy } = chosen
-  if (question.axis === 'env')
-    return told(answer(project.root, policy, question), `--env ${shellWord(question.target)}`)
-  if (question.axis === 'net') {
-    const asked = answer(project.root, policy, question)
-    const never = chosen.sandbox.mode === 'off' ? undefined : whyNoHosts(kernel())
-    // Nothing is started with a rule that allows a host, so no host is reached, and no flag helps.
-    if (never !== undefined)
-      return told(
-        { ...asked, allowed: false, because: asked.allowed ? never : asked.because },
-        undefined,
-        asked.allowed ? [] : [never],
-      )
-    const { found, notes, wish } = byAddress(asked, policy.net, lookUp)
-    const target = wish ?? askedPlace(question.target)
-    // SPEC 1.5: without a port such a rule allows nothing.
-    if (target.port === undefined && !found.allowed)
-      return told(found, undefined, [
-        `a rule for ${target.scheme} needs a port: ask for ${target.scheme}://${target.host}:PORT`,
-      ])
-    return told(found, allowNetFlag(asFlag(target)), notes)
+  switch (question.axis) {
+    case 'env':
+      return told(answer(project.root, policy, question), `--env ${shellWord(question.target)}`)
+    case 'net': {
+      const { found, flag, notes } = askNet(chosen, question, kernel, lookUp)
+      return told(found, flag, notes)
+    }
+    case 'fs': {
+      const { found, path, isInside } = askFs(chosen, question, place, kernel)
+      if (found.allowed || found.canonical === undefined) return told(found, undefined)
+      const { flag, notes = [] } = isInside
+        ? await flagWithin(asked, question, path, place, kernel)
+        : flagElsewhere(chosen, question, found, path)
+      return told(found, flag && `--${FLAGS[question.capability]} ${typedPath(flag, place.home)}`, notes)
+    }
   }
-  const { root, guard } = project
+}
+
+type FsQuestion = Question & { readonly axis: 'fs' }
+
+interface Asked {
+  readonly found: Answer
+  /** What was named, absolute. */
+  readonly path: string
+  readonly isInside: boolean
+}
+
+function askFs(chosen: Chosen, question: FsQuestion, place: RunPlace, kernel: () => KernelReport): Asked {
+  const { project, policy } = chosen
+  const { root } = project
   const path = asInside(absolutePath(question.target, place), place.cwd)
   const named = below(root.path, path, root.foldCase)
   const ruled = named === undefined ? undefined : answer(root, policy, { ...question, target: named })
   // What leaves the workspace by a link is for the kernel where it leads: no tool asks by the name.
   const led = ruled && !ruled.canonical && !ruled.rule ? leadsTo(path, question.capability) : undefined
   const inside = led === undefined ? named : below(root.path, led, root.foldCase)
-  const found =
-    ruled && inside !== undefined
-      ? { ...toldNotHeld(ruled, policy, root, kernel), question }
-      : answerOutside(chosen, question, led ?? path, { home: place.home, kernel })
-  if (found.allowed) return told(found, undefined)
-  // A flag grants what exists: the path, or for what is to be made there the directory above it.
+  return ruled && inside !== undefined
+    ? { found: { ...toldNotHeld(ruled, policy, root, kernel), question }, path, isInside: true }
+    : {
+        found: answerOutside(chosen, question, led ?? path, { home: place.home, kernel }),
+        path,
+        isInside: false,
+      }
+}
+
+interface FoundFlag {
+  /** What it names. Undefined: no flag helps. */
+  readonly flag?: string | undefined
+  readonly notes?: readonly string[]
+}
+
+/**
+ * The path as it really is, else the directory around it: what is removed is a matter of that one. Each is tried, on the rules and
+ * on the plan; one that takes something else away is none that gives.
+ */
+async function flagWithin(
+  { chosen, withFlag }: RunAsked,
+  question: FsQuestion,
+  path: string,
+  place: RunPlace,
+  kernel: () => KernelReport,
+): Promise<FoundFlag> {
+  const { capability } = question
+  const { root, guard } = chosen.project
+  const real = leadsTo(path, capability) ?? path
+  const never = whyOwn(real, { writes: WRITING.has(capability), guard })
+  if (never !== undefined) return { notes: isThere(path) ? [`${NO_FLAG}${never}`] : [] }
+  for (const each of [real, dirname(real)]) {
+    const flag = flagInside(capability, each)
+    if (flag === undefined || below(root.path, flag, root.foldCase) === undefined) continue
+    const tried = await orRefused(withFlag(FLAGS[capability], flag))
+    if (tried && takesNothing(chosen, tried) && works(tried, question, place, kernel)) return { flag }
+  }
+  return WRITING.has(capability) ? { notes: [`${NO_FLAG}it is for you to do, without Cordon`] } : {}
+}
+
+async function orRefused(tried: Promise<Chosen>): Promise<Chosen | undefined> {
+  try {
+    return await tried
+  } catch (error) {
+    if (error instanceof CordonError) return undefined // `run` would say the same
+    throw error
+  }
+}
+
+/** SPEC 4.8: a flag for what is not guarded declares the axis, and then the rest of the workspace is gone. */
+function takesNothing({ policy, project: { root } }: Chosen, { policy: after }: Chosen): boolean {
+  const index = new FsIndex(after.fs, root.foldCase)
+  return policy.fs.every(({ path, grants }) =>
+    [...grants].every((each) => index.governing(path)?.grants.has(each)),
+  )
+}
+
+function works(
+  chosen: Chosen,
+  question: FsQuestion,
+  { cwd, home, env }: RunPlace,
+  kernel: () => KernelReport,
+): boolean {
+  const { project, policy, outside, sandbox } = chosen
+  const { found } = askFs(chosen, question, { cwd, home, env }, kernel)
+  if (sandbox.mode === 'off' || !found.allowed) return found.allowed
+  const request = { argv: ['/bin/sh'] as const, cwd, root: project.root, home, env, policy, unfinished: '' }
+  const plan = (): Plan => planFor(kernel(), { ...request, outside, sandbox }, buildEnvironment(policy, env))
+  return enforce(found, { plan, program: 'any', way: [] }).verdict === 'works'
+}
+
+/** A flag grants what exists: the path, or for what is made or removed there the directory above it. */
+function flagElsewhere(
+  { project: { guard, root } }: Chosen,
+  { capability }: FsQuestion,
+  { canonical, rule }: Answer,
+  path: string,
+): FoundFlag {
   // Of a way through more links, the flag names the place by that way, so that they are there as well.
-  const way = led === undefined ? undefined : wayOut(path, root.path)
-  const granted =
-    inside === undefined
-      ? flagPlace(question.capability, way ?? found.canonical ?? path)
-      : flagInside(question.capability, path)
-  if (granted === undefined || found.canonical === undefined) return told(found, undefined)
-  const wanted = { writes: WRITING.has(question.capability), guard }
-  const never =
-    inside === undefined ? whyNeverGranted(realName(granted) ?? granted, wanted) : whyOwn(granted, wanted)
-  if (never === undefined)
-    return told(found, `--${FLAGS[question.capability]} ${typedPath(granted, place.home)}`)
-  const isSaid = found.rule?.axis === 'fs' && isSecretRule(found.rule.rule)
-  return told(found, undefined, isSaid || !isThere(path) ? [] : [`no flag grants it: ${never}`])
+  const flag = flagPlace(capability, wayOut(path, root.path) ?? canonical ?? path)
+  if (flag === undefined) return {}
+  const wanted = { writes: WRITING.has(capability), guard }
+  // What lies in Cordon's own is no matter of the directory around it.
+  const never = whyNeverGranted(realName(flag) ?? flag, wanted) ?? whyOwn(canonical ?? path, wanted)
+  const isSaid = rule?.axis === 'fs' && isSecretRule(rule.rule)
+  if (never !== undefined) return { notes: isSaid || !isThere(path) ? [] : [`${NO_FLAG}${never}`] }
+  const closed = whyNotPermitted(capability, flag)
+  return closed === undefined ? { flag } : { notes: [`${NO_FLAG}${closed}`] }
+}
+
+const NO_FLAG = 'no flag grants it: '
+
+function askNet(
+  { project, policy, sandbox }: Chosen,
+  question: Question & { readonly axis: 'net' },
+  kernel: () => KernelReport,
+  lookUp: LookUp | undefined,
+): { readonly found: Answer; readonly flag?: string; readonly notes: readonly string[] } {
+  const asked = answer(project.root, policy, question)
+  const never = sandbox.mode === 'off' ? undefined : whyNoHosts(kernel())
+  // Nothing is started with a rule that allows a host, so no host is reached, and no flag helps.
+  if (never !== undefined)
+    return {
+      found: { ...asked, allowed: false, because: asked.allowed ? never : asked.because },
+      notes: asked.allowed ? [] : [never],
+    }
+  const { found, notes, wish } = byAddress(asked, policy.net, lookUp)
+  const target = wish ?? askedPlace(question.target)
+  // SPEC 1.5: without a port such a rule allows nothing.
+  if (target.port === undefined && !found.allowed)
+    return {
+      found,
+      notes: [`a rule for ${target.scheme} needs a port: ask for ${target.scheme}://${target.host}:PORT`],
+    }
+  return { found, flag: allowNetFlag(asFlag(target)), notes }
 }
 
 /** SPEC 1.3: of what is removed the entry counts, and not what it leads to. */
@@ -94,7 +220,7 @@ function leadsTo(path: string, capability: Capability): string | undefined {
   return parent && join(parent, basename(path))
 }
 
-const FLAGS: Record<Capability, 'read' | 'write' | 'execute'> = {
+const FLAGS: Record<Capability, Flag> = {
   read: 'read',
   create: 'write',
   update: 'write',

@@ -43,15 +43,22 @@ export function fsRulesAllowing({ capability, target, isLink, rule, rules }: FsW
     const there = path === target ? rule : deepest(covering.filter((each) => covers(each.path, path)))
     const least = [...(there?.grants ?? []), capability]
     // Programs replace files by renaming others. Within what is guarded that takes the rights of what lies around it.
-    const larger = guard && around ? [...LARGER, [...around.grants]] : LARGER
+    const larger = [...largerFor(path, covering), ...(guard && around ? [[...around.grants]] : [])]
     return bySize(larger.map((more) => new Set([...least, ...more]))).map((grants) => ruleData(path, grants))
   })
 }
 
 const WRITING: readonly Capability[] = ['create', 'update', 'delete']
 
-/** Where nothing of a wider rule can be withheld but all writing or everything, the least that works is more than was asked for. */
-const LARGER: readonly (readonly Capability[])[] = [[], ['read'], ['read', ...WRITING]]
+/**
+ * Where nothing of a wider rule can be withheld but all writing or everything, the least that works is more than was asked for:
+ * with what the wider rules grant of writing, or all of it.
+ */
+function largerFor(path: string, covering: readonly FsRule[]): readonly (readonly Capability[])[] {
+  const wider = covering.filter((each) => each.guard === undefined && depth(each.path) < depth(path))
+  const writing = WRITING.filter((each) => wider.some(({ grants }) => grants.has(each)))
+  return [[], ['read'], ['read', ...writing], ['read', ...WRITING]]
+}
 
 /** Each once. */
 const bySize = (sets: readonly ReadonlySet<Capability>[]): readonly ReadonlySet<Capability>[] =>

@@ -31,6 +31,20 @@ test('SPEC 4.7 the least first, each with what the rule that it replaces there g
   ])
 })
 
+test('SPEC 4.7 where a wider rule cannot be withheld, what it grants of writing comes before all writing', () => {
+  const all = rules({ path: 'src', read: true, update: true }, { path: 'src/gen' })
+  const wish = { target: 'src/gen', rule: all[1], rules: all } as const
+  const least = (capability: 'create' | 'delete') =>
+    fsRulesAllowing({ ...wish, capability }).filter(({ path }) => path === 'src/gen')
+  expect(least('create')).toEqual([
+    { path: 'src/gen', create: true },
+    { path: 'src/gen', read: true, create: true },
+    { path: 'src/gen', read: true, create: true, update: true },
+    { path: 'src/gen', read: true, create: true, update: true, delete: true },
+  ])
+  expect(least('delete')[2]).toEqual({ path: 'src/gen', read: true, update: true, delete: true })
+})
+
 test('SPEC 4.10 the guard is lifted for what was asked about before all that is guarded, and for one right before others', () => {
   const all = rules(
     { path: '.', read: true, write: true, execute: true },

@@ -1,7 +1,17 @@
 import { spawnSync } from 'node:child_process'
-import { copyFileSync, cpSync, existsSync, lstatSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  cpSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { play } from './harness/terminal.ts'
 import { CACHE, CORDON, cordon, type Ended, type Setting, temporary, trust } from './harness/cordon.ts'
 
 /** `why`, the tool and the edit that is printed say the same: each of these did not. */
@@ -116,6 +126,13 @@ const NARROW = [
     edit: '+{ path = ".claude/settings.json", read = true, create = true, update = true, delete = true }',
     left: ['remover', 'delete', '.git/hooks/pre'],
   },
+  {
+    name: 'a program that is not ours, in what is hidden: what the wider rule grants cannot be withheld there',
+    fs: '[{ path = "src", read = true, update = true }, { path = "src/gen" }]',
+    call: ['remover', 'delete', 'src/gen/g'],
+    edit: '+{ path = "src/gen", read = true, update = true, delete = true }',
+    left: ['remover', 'create', 'src/gen/n'],
+  },
 ] as const
 
 const REMOVER = `[conversation.tools.remover]
@@ -131,6 +148,7 @@ test.each(NARROW)('SPEC 4.7, 4.10 the least edit: $name', ({ fs, call, edit, lef
     ['.git/hooks/pre', 'old\n'],
     ['.claude/settings.json', 'old\n'],
     ['docs/deep/f', 'old\n'],
+    ['src/gen/g', 'old\n'],
   ] as const) {
     mkdirSync(dirname(join(here.cwd, name)), { recursive: true })
     writeFileSync(join(here.cwd, name), content)
@@ -343,5 +361,42 @@ describe('SPEC 4.3 what a shipped tool is started from is there, whatever rules 
       '1 docs/d.txt\n',
     )
     expect(cordonOutside(...call('fs_modify_file', edit))).toMatchObject({ code: 0, stderr: '' })
+  })
+})
+
+describe('SPEC 4.10 what is guarded in a writable mount', () => {
+  const call = (path: string): object => ({ edits: [{ path, old: 'old', new: 'new' }] })
+
+  test('is opened by its name, as why says, once a person approved it', () => {
+    const here = workspace(access('fs_modify_file', '[{ path = ".", read = true, write = true }]'))
+    writeFileSync(join(here.home, 'ext/.npmrc'), 'old\n')
+    expect(cordon(here, 'mount', 'add', 'fs_modify_file:fk=~/ext:rw').code).toBe(0)
+    expect(run(here, 'fs_modify_file', call('fk/.npmrc')).code).toBe(1)
+    const asked = why(here, 'fs_modify_file', 'update', 'fk/.npmrc')
+    const command = /to allow it, at a terminal:\n +(cordon .*) && cordon policy compile\n/.exec(
+      asked.stdout,
+    )?.[1]
+    expect(command).toBe(
+      `cordon config set --user-workspace conversation.tools.fs_modify_file.access.fs '+{ path = "fk/.npmrc", external = true, read = true, update = true }'`,
+    )
+    paste(here, command!)
+    const cli = [process.execPath, CORDON, 'policy', 'compile']
+    const env = { ...here.env, HOME: here.home, XDG_CACHE_HOME: CACHE, TERM: 'xterm' }
+    expect(play({ argv: cli, cwd: here.cwd, env, steps: [['[y/N]', 'y\r']] }).code).toBe(0)
+    expect(why(here, 'fs_modify_file', 'update', 'fk/.npmrc').code).toBe(0)
+    expect(run(here, 'fs_modify_file', call('fk/.npmrc'))).toMatchObject({ code: 0 })
+    expect(readFileSync(join(here.home, 'ext/.npmrc'), 'utf8')).toBe('new\n')
+  })
+
+  test('is changed by a mount of its own, and nothing beside it that is guarded', () => {
+    const here = workspace('')
+    writeFileSync(join(here.home, 'ext/.npmrc'), 'old\n')
+    writeFileSync(join(here.home, 'ext/.envrc'), 'old\n')
+    expect(cordon(here, 'mount', 'add', 'fs_modify_file:rc=~/ext/.npmrc:rw').code).toBe(0)
+    expect(why(here, 'fs_modify_file', 'update', 'rc').code).toBe(0)
+    expect(run(here, 'fs_modify_file', call('rc'))).toMatchObject({ code: 0 })
+    expect(readFileSync(join(here.home, 'ext/.npmrc'), 'utf8')).toBe('new\n')
+    expect(cordon(here, 'mount', 'add', 'fs_modify_file:fk=~/ext:rw').code).toBe(0)
+    expect(run(here, 'fs_modify_file', call('fk/.envrc')).code).toBe(1)
   })
 })

@@ -102,6 +102,7 @@ export function boundaryOf(
   )
   const outer = new Map<RelPath, FsRule>()
   const single: { readonly rule: FsRule; readonly place: string }[] = []
+  const files: string[] = []
   for (const [place, rules] of placeRules(index.rules, root.path)) {
     const grants = grantsAt(place, index, guard)
     for (const rule of rules) {
@@ -112,12 +113,17 @@ export function boundaryOf(
   for (const { rule, place } of single)
     if (rule.approvedTarget === place) openMounted(rule, place)
     else openAround(rule.path, place)
-  return { ...policy, fs: withGuard([...outer.values()], guard), net: DEFAULT_NET }
+  const opened = new FsIndex([...outer.values()], root.foldCase)
+  // SPEC 4.10: a rule named the file itself, so the guard is lifted there, by whichever name the directory is reached.
+  const lifted = new Set(files.flatMap((file) => namesOf(file, opened, root)))
+  const fs = withGuard(opened.rules, guard).filter((rule) => !rule.guard || !lifted.has(rule.path))
+  return { ...policy, fs, net: DEFAULT_NET }
 
   /** A mount that leads to a file. */
   function openMounted(rule: FsRule, file: string): void {
-    if (isReplaceable(file, { home: survey.home, root: root.path }))
-      outer.set(rule.path, { ...rule, approvedTarget: dirname(file), grants: CHANGE })
+    if (!isReplaceable(file, { home: survey.home, root: root.path })) return
+    outer.set(rule.path, { ...rule, approvedTarget: dirname(file), grants: CHANGE })
+    files.push(file)
   }
 
   /** Makes the directories from here up to the nearest one that exists writable, so that the missing ones can be made, whatever rules stand at them. */

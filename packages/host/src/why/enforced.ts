@@ -8,7 +8,7 @@ import {
   type Plan,
   UnenforceableError,
 } from '@cordon/sandbox'
-import { boundaryFor, isShipped, NOT_REPLACEABLE } from '../compile/boundary.ts'
+import { boundaryFor, isReplaceable, isShipped, NOT_REPLACEABLE } from '../compile/boundary.ts'
 import { WRITING } from '../compile/names.ts'
 import type { Subject } from '../compile/subject.ts'
 import { planFor } from '../confine/plan.ts'
@@ -69,7 +69,7 @@ export function enforce({ question, allowed, place }: Answer, { plan, program, w
     const region = regionOf(place, made)
     if (!region) return WORKS
     if (holdsOwn(place, question.capability, made)) return { verdict: 'refused', notes: [RUNS_FROM_THERE] }
-    if (program === 'ours') return enforceOurs(region, question.capability, place)
+    if (program === 'ours') return enforceOurs(region, question.capability, place, made)
     // Of what it never does the rules say what they say.
     if (program === 'reads' && question.capability !== 'read')
       return { verdict: 'works', notes: [ONLY_READS] }
@@ -133,11 +133,18 @@ const isMounted = ({ path, kind, apart }: HeldRegion, place: string): boolean =>
   path === place && apart && kind !== 'missing'
 
 /** The tool holds the rest itself. */
-function enforceOurs(region: HeldRegion, capability: Capability, place: string): Enforced {
+function enforceOurs(
+  region: HeldRegion,
+  capability: Capability,
+  place: string,
+  { survey: { home, root } }: Plan,
+): Enforced {
   if (!isMounted(region, place)) return WORKS
   if (region.kind === 'dir')
     return capability === 'delete' ? { verdict: 'refused', notes: [HELD_DIRECTORY] } : WORKS
-  return capability === 'read' ? WORKS : { verdict: 'refused', notes: [NOT_REPLACEABLE] }
+  if (capability === 'read') return WORKS
+  const around = { home: home.canonical, root: root.canonical }
+  return { verdict: 'refused', notes: [isReplaceable(place, around) ? HELD_FILE : NOT_REPLACEABLE] }
 }
 
 function enforceAny(region: HeldRegion, capability: Capability, place: string, plan: Plan): Enforced {
@@ -165,6 +172,7 @@ const RUNS_FROM_THERE = 'the tool itself is started from there'
 const UNSEEN = 'the way leads over a link in a directory that no rule shows'
 const CANNOT =
   'this machine cannot enforce the policy, so every call fails; `cordon policy explain` says why: '
+const HELD_FILE = 'it is held as it is by a rule of its own, and so it cannot be replaced in its directory'
 const HELD_DIRECTORY = 'its rule begins here, and the directory above is not writable for the tool'
 
 const pathsOf = ({ refused, lost }: UnenforceableError): string => {

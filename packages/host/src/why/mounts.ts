@@ -1,15 +1,19 @@
 import { existsSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import type { Config } from '@cordon/config'
+import { type Config, formatKeyPath } from '@cordon/config'
 import {
   below,
+  type Capability,
   CordonError,
+  editFor,
   type FsRule,
   isReadOnlyMount,
   lookAt,
   mountCommand,
   parseRelPath,
   type RelPath,
+  type RuleData,
+  setCommand,
   shellWord,
   show,
   whereLinkLeads,
@@ -32,7 +36,7 @@ export interface MountTrouble {
   /** The command asks, so that it needs a terminal. */
   readonly at?: 'terminal'
   /** What the command adds, to be tried before it is told. */
-  readonly adds?: { readonly name: RelPath; readonly target: string; readonly mode: MountMode }
+  readonly adds?: { readonly rule: RuleData; readonly target: string }
 }
 
 /** The mounts of a project, and where they are. */
@@ -44,7 +48,7 @@ export interface MountWorld {
 
 /** The one home of this advice (decision 0459): for `why`, and for whoever tells of a call that failed. Undefined: it is no matter of a mount. */
 export function mountTrouble(
-  { question, canonical, rule, because }: Answer,
+  { question, canonical, rule, others, place, because }: Answer,
   subject: Pick<Subject, 'kind' | 'name'>,
   world: MountWorld,
 ): MountTrouble | undefined {
@@ -56,9 +60,19 @@ export function mountTrouble(
   const writes = WRITING.has(question.capability)
   if (mount && writes && isReadOnlyMount(mount) && subject.kind === 'tool')
     return { because, ...remount(mount, subject, world) }
+  const guarded = rule?.axis === 'fs' && rule.rule.guard !== undefined && writes
+  const around = others.findLast((each) => each.axis === 'fs' && each.rule.approvedTarget !== undefined)
+  if (
+    guarded &&
+    around &&
+    canonical !== undefined &&
+    place !== undefined &&
+    canMount(subject, world.project.loaded.config)
+  )
+    return { because, ...namingGuarded(question.capability, canonical, place, subject) }
   if (canonical !== undefined) return undefined
-  const others = mountOfOthers(question.target, subject, world.mounts)
-  if (others) return { because: forOthers(others), ...sharing(others, subject, world, writes) }
+  const ofOthers = mountOfOthers(question.target, subject, world.mounts)
+  if (ofOthers) return { because: forOthers(ofOthers), ...sharing(ofOthers, subject, world, writes) }
   const link = rule ? undefined : linkOut(question.target, subject, world)
   if (link?.of !== undefined)
     return {
@@ -71,6 +85,23 @@ export function mountTrouble(
       ...mounting(link, subject, world, writes),
     }
   )
+}
+
+/** SPEC 4.10: what is guarded in a mount is opened by its name; outside the workspace such a rule has to be approved. */
+function namingGuarded(
+  capability: Capability,
+  path: string,
+  target: string,
+  { name: tool }: Pick<Subject, 'name'>,
+): Pick<MountTrouble, 'notes' | 'command' | 'at' | 'adds'> {
+  const rule = { path, external: true, read: true, [capability]: true }
+  const key = formatKeyPath(['conversation', 'tools', tool, 'access', 'fs'])
+  return {
+    notes: [],
+    command: `${setCommand({ ...editFor(key, rule, 'rules'), layer: 'user-workspace' })} && ${APPROVING.command}`,
+    at: APPROVING.at,
+    adds: { rule, target },
+  }
 }
 
 interface LinkOut {
@@ -218,9 +249,17 @@ const remount = (
     ? {
         notes: [],
         command: mountCommand({ tool: subject.name, name: path, target: whereLinkLeads(path), mode: 'rw' }),
-        adds: { name: path, target: approvedTarget, mode: 'rw' },
+        adds: { rule: mountRule(path, 'rw'), target: approvedTarget },
       }
     : { notes: [NOT_REPLACEABLE] }
+
+/** As `mount add` writes it. */
+const mountRule = (path: RelPath, mode: MountMode): RuleData => ({
+  path,
+  external: true,
+  read: true,
+  ...(mode === 'rw' ? { write: true } : {}),
+})
 
 export interface OthersMount {
   readonly name: RelPath
@@ -263,7 +302,7 @@ export function sharing(
   return {
     notes: [],
     command: mountCommand({ tool: subject.name, name, target: typedPath(target, world.home), mode }),
-    adds: { name, target, mode },
+    adds: { rule: mountRule(name, mode), target },
   }
 }
 

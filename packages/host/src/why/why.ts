@@ -11,6 +11,7 @@ import {
   type Meant,
   meantBy,
   type NetRule,
+  parseRelPath,
   shellWord,
   show,
 } from '@cordon/policy'
@@ -116,16 +117,16 @@ export function why(
 
 /** Why a mount would not help either; undefined: it would. Typing it is its approval (SPEC 3.3). */
 function stillDenied(
-  { name, target, mode }: NonNullable<MountTrouble['adds']>,
+  { rule, target }: NonNullable<MountTrouble['adds']>,
   { key }: Subject,
   { sources }: Pick<Project, 'sources'>,
   { approved }: Pick<Policies, 'approved'>,
   ask: (sources: Project['sources'], approved: ReadonlySet<BindingKey>) => Answer,
 ): string | undefined {
-  const rule = { path: name, external: true, read: true, ...(mode === 'rw' ? { write: true } : {}) }
+  const binding = bindingKey(parseRelPath(String(rule['path'])), target)
   const added: Source = { layer: 'command-line', label: 'mount add', key: [...key, 'fs'], value: [rule] }
   try {
-    const { allowed, because } = ask([...sources, added], new Set([...approved, bindingKey(name, target)]))
+    const { allowed, because } = ask([...sources, added], new Set([...approved, binding]))
     return allowed ? undefined : because
   } catch (error) {
     if (error instanceof CordonError) return error.message // the policy no longer compiles with it

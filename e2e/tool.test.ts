@@ -172,7 +172,7 @@ test('SPEC 1.8 what unix_utils is told to read and may not is refused as by the 
     code: 1,
     stdout: '',
     stderr:
-      'cordon: cat ended with exit code 1.\nIt complained: cat: src/nope: No such file or directory\nIt had printed:\nalpha\n\n',
+      'cordon: cat ended with exit code 1.\nIt complained:\ncat: src/nope: No such file or directory\nIt had printed:\nalpha\n\n',
   })
 })
 

@@ -23,7 +23,7 @@ test('runs a utility in the workspace with a clean environment and no shell', as
   expect(await run(workspace, 'date', '-u', '-d@0', '+%Y/%m')).toEqual(said('1970/01\n'))
   expect(await run(workspace, 'basename', '/not/a/path.ts', '.ts')).toEqual(said('path\n'))
   expect(await run(workspace, 'cat', '$HOME')).toEqual(
-    failed("cat ended with exit code 1.\nIt complained: cat: '$HOME': No such file or directory"),
+    failed("cat ended with exit code 1.\nIt complained:\ncat: '$HOME': No such file or directory"),
   )
 })
 
@@ -31,7 +31,7 @@ test('SPEC 6.5 a program that failed is an error with its exit and all it said; 
   const workspace = new Workspace({ a: 'x\n', b: 'y\n' })
   expect(await run(workspace, 'cat', 'a', 'nope', 'b')).toEqual(
     failed(
-      'cat ended with exit code 1.\nIt complained: cat: nope: No such file or directory\nIt had printed:\nx\ny\n',
+      'cat ended with exit code 1.\nIt complained:\ncat: nope: No such file or directory\nIt had printed:\nx\ny\n',
     ),
   )
   expect(await run(workspace, 'diff', 'a', 'b')).toEqual(
@@ -74,7 +74,7 @@ test('SPEC 1.8 arguments must stay in the workspace', async () => {
   expect(await run(workspace, 'cat', '../x')).toEqual(failed('path escapes the workspace: ../x'))
   expect(await run(workspace, 'cat', 'etc/passwd')).toEqual(failed('path escapes the workspace: etc/passwd'))
   expect(await run(workspace, 'sort', '--', '-o')).toEqual(
-    failed('sort ended with exit code 2.\nIt complained: sort: cannot read: -o: No such file or directory'),
+    failed('sort ended with exit code 2.\nIt complained:\nsort: cannot read: -o: No such file or directory'),
   )
 })
 

@@ -153,7 +153,7 @@ function checkOperand(
 function resultOf(util: string, { answers = [] }: Utility, output: Captured): ToolResult {
   const { stdout, stderr, code, ended } = output
   const printed = stdout.toString('utf8')
-  const notes = [...endOf(util, output), ...(stderr === '' ? [] : [`It complained: ${stderr.trimEnd()}`])]
+  const notes = [...endOf(util, output), ...(stderr === '' ? [] : [`It complained:\n${stderr.trimEnd()}`])]
   const isAnswer = code === 0 || (code !== null && answers.includes(code))
   if (ended === 'too much' || (ended === 'by itself' && isAnswer))
     return success(text(printed), ...(notes.length > 0 ? [text(notes.join('\n'))] : []))

@@ -439,13 +439,14 @@ test('SPEC 4.9 what may be secret is left out of directories and patterns, and t
     'app/.env',
     'app/.env.local',
     'app/keys/id_rsa',
+    'app/keys/tls.key',
     'app/keys/tls.pem',
     'app/environment.md',
   ])
     writeFileSync(join(here.cwd, name), name)
   const uris = (): string[] => listed().map(({ uri }) => uri)
   const said =
-    'warning: left out, because it may be secret: app/.env, app/.env.local, app/keys/id_rsa, app/keys/tls.pem; ' +
+    'warning: left out, because it may be secret: app/.env, app/.env.local, app/keys/id_rsa, app/keys/tls.key, app/keys/tls.pem; ' +
     'name a file to attach it, or add --sensitive\n'
   const added = run('add', '.')
   expect([added.code, added.stderr]).toEqual([0, said])
@@ -454,7 +455,7 @@ test('SPEC 4.9 what may be secret is left out of directories and patterns, and t
     code: 2,
     stdout: '',
     stderr:
-      'warning: left out, because it may be secret: app/keys/id_rsa, app/keys/tls.pem; name a file to attach it, or add --sensitive\n' +
+      'warning: left out, because it may be secret: app/keys/id_rsa, app/keys/tls.key, app/keys/tls.pem; name a file to attach it, or add --sensitive\n' +
       'cordon: cannot attach app/keys: all that it finds may be secret; name the files one by one\n',
   })
   expect(run('add', 'app/.e*').code).toBe(2)

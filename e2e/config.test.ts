@@ -114,7 +114,7 @@ test('SPEC 2.1 config set refuses what files cannot say, and the command it name
     stderr:
       'cordon: error: `sandbox.mode`: the files of a workspace cannot set it, only a person can\n' +
       '  at workspace:4:1\n' +
-      '  fix: take it out; if you want it: cordon config set --user-workspace sandbox.mode warn\n',
+      '  fix: cordon config set --user-workspace sandbox.mode warn\n',
   })
   expect(existsSync(file)).toBe(false)
   const pasted = /: cordon (config set .*)$/m.exec(stderr)![1]!.split(' ')
@@ -122,6 +122,11 @@ test('SPEC 2.1 config set refuses what files cannot say, and the command it name
   expect(cordon(here, 'config', 'explain', 'sandbox.mode').stdout).toContain(
     'sandbox.mode = "warn"  ~/.local/',
   )
+  const place = '+{ path = "~/x", read = true }'
+  expect(cordon(here, 'config', 'set', 'profiles.docs.outside', place).stderr).toContain(
+    `\n  fix: cordon config set --user-workspace profiles.docs.outside '${place}'\n`,
+  )
+  expect(cordon(here, 'config', 'set', '--user-workspace', 'profiles.docs.outside', place).code).toBe(0)
 })
 
 test('SPEC 2 set starts a file that is not there, in the layer that was asked for', () => {

@@ -412,6 +412,16 @@ test('a flag that cannot be read names what was typed', () => {
     stderr:
       'cordon: --env "=b": expected the name of a variable, such as GITHUB_TOKEN, or a prefix, such as AWS_*\n',
   })
+  expect(refused('--env', 'A*B')).toMatchObject({
+    code: 125,
+    stderr:
+      'cordon: --env "A*B": expected the name of a variable, such as GITHUB_TOKEN, or a prefix, such as AWS_*\n',
+  })
+  for (const port of ['0', '99999'])
+    expect(refused('--allow-net', `h.example:${port}`)).toMatchObject({
+      code: 125,
+      stderr: `cordon: --allow-net "h.example:${port}": a port is a number from 1 to 65535\n`,
+    })
   expect(home.run(['--env', 'AB_*', '--', 'sh', '-c', 'echo $AB_C'], { env: { AB_C: 'c' } }).stdout).toBe(
     'c\n',
   )

@@ -9,6 +9,8 @@ export interface ConfigProblem {
   /** May have several lines; the later ones are indented already. */
   readonly message: string
   readonly fix?: string
+  /** Only a person can say it, in a file of their own. */
+  readonly personal?: true
 }
 
 /** SPEC 2: every problem at once. Nothing of a configuration with problems is used. */

@@ -3,6 +3,7 @@ import { dirname } from 'node:path'
 import {
   ConfigError,
   type Explanation,
+  formatKeyPath,
   type LoadedConfig,
   mergeSources,
   parseKeyPath,
@@ -12,7 +13,7 @@ import {
   setValue,
   type Source,
 } from '@cordon/config'
-import { CordonError, quote, show } from '@cordon/policy'
+import { CordonError, quote, setCommand, show } from '@cordon/policy'
 import { makePrivateDirectory, prepareLocal, userConfigFile, type Workspace } from '@cordon/workspace'
 import { BUILT_IN_TOOLS } from './built-in-tools.ts'
 import { refuseReserved } from './compile/reserved.ts'
@@ -61,8 +62,27 @@ export interface Change {
  * Edits one key of one file, keeping comments and order. A file that came with the workspace stays trusted if it
  * was (SPEC 2.1), and must be: else the edit would be made in text that nobody has looked at. Returns the file.
  */
-export const changeSetting = (options: ProjectOptions, { layer, key, value }: Change): Promise<Changed> =>
-  changeLayer(options, layer, (text) => (value === undefined ? unset(text, key) : setValue(text, key, value)))
+export async function changeSetting(options: ProjectOptions, change: Change): Promise<Changed> {
+  const { layer, key, value } = change
+  try {
+    return await changeLayer(options, layer, (text) =>
+      value === undefined ? unset(text, key) : setValue(text, key, value),
+    )
+  } catch (error) {
+    throw error instanceof ConfigError ? asTyped(error, change) : error
+  }
+}
+
+/** What a file may not say was typed by a person now: the same command for their own file has it as well. */
+function asTyped({ problems }: ConfigError, { key, value }: Change): ConfigError {
+  return new ConfigError(
+    problems.map((problem) =>
+      problem.personal && value !== undefined && problem.key === formatKeyPath(parseKeyPath(key) ?? [])
+        ? { ...problem, fix: setCommand({ key, value, layer: 'user-workspace' }) }
+        : problem,
+    ),
+  )
+}
 
 function unset(text: string, key: string): string {
   const left = removeToml(text, parseKeyPath(key) ?? [])

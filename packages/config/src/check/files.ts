@@ -158,6 +158,7 @@ const notForFiles = (key: readonly string[], value: unknown, written: Written): 
   key: formatKeyPath(key),
   message: `\`${formatKeyPath(key)}\`: the files of a workspace cannot set it, only a person can`,
   fix: `take it out; if you want it: ${personally(key, value)}`,
+  personal: true,
 })
 
 /** Works as pasted, where the value itself would. */

@@ -58,6 +58,7 @@ export const SENSITIVE: readonly string[] = [
   '**/id_ecdsa*',
   '**/id_ed25519*',
   '**/*.pem',
+  '**/*.key',
   '**/*.p12',
   '**/*.pfx',
   '**/*.keystore',

@@ -170,7 +170,7 @@ function realPath(path: string): string | undefined {
 
 /** A name, or the beginning of several (SPEC 1.6). Of what a shell would take as an assignment, the name is what was meant. */
 function parseEnvFlag(text: string): string {
-  if (isEnvName(text.replace(/\*$/, '_'))) return text
+  if (isEnvName(text.replace(/\*$/, '_')) && !/\*./s.test(text)) return text
   const { name, value = '' } = /^(?<name>[^=]*)=(?<value>.*)$/s.exec(text)?.groups ?? {}
   const fix = isEnvName(name)
     ? `\n  fix: ${name}=${shellWord(value)} before cordon sets it, and --env ${name} passes it on`
@@ -186,6 +186,9 @@ export function parseAllowNet(text: string): Rule {
   const host = parts?.['host'] ?? ''
   const wider = whyNotWider(text, host)
   if (wider !== undefined) throw new FlagError(`--allow-net ${quote(text)}: ${wider}`)
+  const port = Number(parts?.['port'] ?? 1)
+  if (port < 1 || port > HIGHEST_PORT)
+    throw new FlagError(`--allow-net ${quote(text)}: a port is a number from 1 to ${HIGHEST_PORT}`)
   if (!parts || !parseHost(host))
     throw new FlagError(
       `--allow-net ${quote(text)}: expected [scheme://]host[:port][/path], such as api.github.com/repos`,
@@ -198,6 +201,8 @@ export function parseAllowNet(text: string): Rule {
     allow: true,
   }
 }
+
+const HIGHEST_PORT = 65_535
 
 const SHAPE =
   /^(?:(?<scheme>[a-zA-Z][a-zA-Z0-9+.-]*):\/\/)?(?<host>\[[^\]]+\]|[^/:[\]]+)(?::(?<port>\d{1,5}))?(?<path>\/.*)?$/

@@ -9,10 +9,21 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { play } from './harness/terminal.ts'
-import { CACHE, CORDON, cordon, type Ended, type Setting, temporary, trust } from './harness/cordon.ts'
+import {
+  CACHE,
+  CORDON,
+  cordon,
+  cordonMeanwhile,
+  type Ended,
+  type Setting,
+  temporary,
+  trust,
+} from './harness/cordon.ts'
 
 /** `why`, the tool and the edit that is printed say the same: each of these did not. */
 function workspace(config: string): Setting {
@@ -398,5 +409,143 @@ describe('SPEC 4.10 what is guarded in a writable mount', () => {
     expect(readFileSync(join(here.home, 'ext/.npmrc'), 'utf8')).toBe('new\n')
     expect(cordon(here, 'mount', 'add', 'fs_modify_file:fk=~/ext:rw').code).toBe(0)
     expect(run(here, 'fs_modify_file', call('fk/.envrc')).code).toBe(1)
+  })
+})
+
+test('SPEC 4.7 the program that complains is not what was denied', () => {
+  const here = workspace(
+    access('unix_utils', '[{ path = "src", read = true }, { path = "src/n", create = true }]'),
+  )
+  const call = { util: 'touch', args: ['src/n'] }
+  expect(run(here, 'unix_utils', call)).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: `cordon: touch ended with exit code 1.
+It complained:
+touch: cannot touch 'src/n': Read-only file system
+  hint: src/n: the rule for src/n holds only once it exists, and src does not grant create
+`,
+  })
+  paste(here, printed(why(here, 'unix_utils', 'create', 'src/n'))!)
+  expect(run(here, 'unix_utils', call).code).toBe(0)
+})
+
+describe('SPEC 1.3 an absolute path outside the workspace', () => {
+  test('is mounted, and then named by its mount', () => {
+    const here = workspace('')
+    const asked = why(here, 'fs_read_file', 'read', join(here.home, 'ext/x'))
+    const command = 'cordon mount add fs_read_file:x=~/ext/x'
+    expect(printed(asked)).toBe(command)
+    expect(asked.stdout).toContain(
+      '  note:    mounted, it has to be named x: the tool refuses absolute paths\n',
+    )
+    paste(here, command)
+    expect(why(here, 'fs_read_file', 'read', join(here.home, 'ext/x'))).toEqual({
+      code: 1,
+      stdout: `denied: tool fs_read_file, read ${here.home}/ext/x
+  because: a shipped tool takes paths relative to the workspace, and refuses absolute ones
+  note:    as it has to be named: cordon why fs_read_file read x
+`,
+      stderr: '',
+    })
+    expect(run(here, 'fs_read_file', { path: 'x' }).code).toBe(0)
+  })
+
+  test('is not mounted for a tool that only reads, to be written', () => {
+    const here = workspace('')
+    const { stdout } = why(here, 'fs_read_file', 'update', join(here.home, 'ext/x'))
+    expect(stdout).toContain('  note:    no mount helps: this tool only reads\n')
+    expect(stdout).not.toContain('to allow it')
+    paste(here, 'cordon mount add fs_read_file:fork=~/ext')
+    const mounted = why(here, 'fs_read_file', 'update', 'fork/x').stdout
+    expect(mounted).toContain('  note:    this tool only reads\n')
+    expect(mounted).not.toContain('to allow it')
+  })
+})
+
+test('SPEC 1.3 nothing is moved onto a link that leads to nothing, and why says so before', () => {
+  const here = workspace(access('fs_move_file', '[{ path = "src", read = true, delete = true }]'))
+  symlinkSync('../nope', join(here.cwd, 'docs/dang'))
+  expect(why(here, 'fs_move_file', 'create', 'docs/dang')).toEqual({
+    code: 1,
+    stdout: `denied: tool fs_move_file, create docs/dang
+  because: docs/dang is a link, and only a file is replaced
+`,
+    stderr: '',
+  })
+})
+
+test('a tool that is switched off is not allowed anything, and the command switches it on', () => {
+  const here = workspace('[conversation.tools.fs_read_file]\nenable = false\n')
+  const asked = why(here, 'fs_read_file', 'read', 'src/a.txt')
+  expect(asked.stdout).toContain(
+    '  because: the tool is switched off; otherwise, the rule for . grants read\n',
+  )
+  expect(asked.code).toBe(1)
+  paste(here, printed(asked)!)
+  expect(why(here, 'fs_read_file', 'read', 'src/a.txt').code).toBe(0)
+  expect(run(here, 'fs_read_file', { path: 'src/a.txt' }).code).toBe(0)
+})
+
+describe('SPEC 4.12 a rule that ends with its directory', () => {
+  test('the tool’s person is told what why knows', () => {
+    const here = workspace(access('fs_delete_file', '[{ path = "lib/x", read = true, delete = true }]'))
+    mkdirSync(join(here.cwd, 'lib/x'))
+    const refused = run(here, 'fs_delete_file', { path: 'lib/x' })
+    expect(refused.stderr).toBe(`cordon: cannot remove lib/x: it is on a read-only filesystem
+  delete lib/x is denied: its rule begins here, and the directory above is not writable for the tool
+    to allow it:
+      cordon config set conversation.tools.fs_delete_file.access.fs '+{ path = "lib", delete = true }'
+`)
+    paste(here, printed(refused)!)
+    expect(run(here, 'fs_delete_file', { path: 'lib/x' }).code).toBe(0)
+  })
+
+  test('where no rule alone is enough, why says what is in the way', () => {
+    const here = workspace(access('fs_delete_file', '[{ path = "gone", read = true }]'))
+    mkdirSync(join(here.cwd, 'gone'))
+    const { stdout } = why(here, 'fs_delete_file', 'delete', 'gone')
+    expect(stdout).toContain(
+      '  note:    a rule alone is not enough: with { path = "gone", read = true, delete = true }, its rule begins here, and the directory above is not writable for the tool\n',
+    )
+  })
+})
+
+test('SPEC 1.3 the link of a mount that nobody approved is a mount point, too', () => {
+  const here = workspace(
+    access('fs_delete_file', '[{ path = "fork", external = true, read = true, delete = true }]'),
+  )
+  symlinkSync(join(here.home, 'ext'), join(here.cwd, 'fork'))
+  expect(why(here, 'fs_delete_file', 'delete', 'fork').stdout).toBe(`denied: tool fs_delete_file, delete fork
+  because: it is a mount of fs_delete_file, and a mount point is not removed or moved by a tool
+`)
+})
+
+describe('SPEC 4.7 what a tool was refused of the network', () => {
+  test('the edit is for the path that its command names', () => {
+    const here = workspace(
+      '[conversation.tools.n]\nsource = "local"\ncommand = ["curl", "-sS", "https://example.com/admin/users"]\n',
+    )
+    expect(printed(run(here, 'n', {}))).toBe(
+      `cordon config set conversation.tools.n.access.net '+{ host = "example.com", scheme = "https", path_prefix = "/admin/users", allow = true }'`,
+    )
+  })
+
+  test('a port of the host’s own: the edit works as pasted', async () => {
+    const server = createServer((_, response) => response.end('served'))
+    await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+    const { port } = server.address() as AddressInfo
+    const here = workspace(
+      `[conversation.tools.l]\nsource = "local"\ncommand = ["curl", "-sS", "http://localhost:${port}/x"]\n`,
+    )
+    const call = ['tool', 'run', 'l']
+    const refused = await cordonMeanwhile(here, ...call)
+    const edit = printed(refused)
+    expect(edit).toBe(
+      `cordon config set conversation.tools.l.access.net '+{ host = "localhost", scheme = "http", port = ${port}, path_prefix = "/x", allow = true }'`,
+    )
+    paste(here, edit!)
+    expect(await cordonMeanwhile(here, ...call)).toMatchObject({ code: 0, stdout: 'served' })
+    server.close()
   })
 })

@@ -377,6 +377,15 @@ describe('SPEC 4.7 a flag is tried before it is named', () => {
     },
   )
 
+  test('after a failure the hint names the file that was to be written in its place, and why the same', () => {
+    const here = guardedPlace()
+    const { stderr } = here.run(['--', 'tee', '.vscode/settings.json'])
+    expect(stderr).toContain('    to allow it: --write .vscode/settings.json\n')
+    expect(here.run(['--write', '.vscode/settings.json', '--', 'tee', '.vscode/settings.json']).code).toBe(0)
+    const removed = here.run(['--', 'rm', '.vscode/settings.json']).stderr
+    expect(removed).toContain('    to allow it: --write .vscode\n')
+  })
+
   test.each([
     ['create', '.git/commondir'],
     ['create', '.git/config.worktree'],

@@ -36,10 +36,21 @@ test('SPEC 4.5 a name that leads to a private address is refused while no rule n
   expect(byAddress(asked, [DB], () => ['fd00::1', '1.1.1.1'])).toEqual({ found: asked, notes: [] })
 })
 
+test('SPEC 4.5 of a name that is denied, and leads to a private address, both are told', () => {
+  const asked = { ...allowed('http://db.corp.example:81/x'), allowed: false, because: 'no rule covers it' }
+  expect(byAddress(asked, [DB], () => ['10.0.0.5'])).toEqual({
+    found: asked,
+    notes: ['db.corp.example leads to 10.0.0.5, a private address, which needs a rule of its own as well'],
+    wish: { scheme: 'http', host: '10.0.0.5', port: 81, segments: ['x'] },
+  })
+  expect(byAddress(asked, [DB], () => []).notes).toEqual([])
+  expect(byAddress(asked, [DB], () => ['1.1.1.1']).notes).toEqual([])
+})
+
 test('SPEC 4.5 where nobody knows where it leads, that it depends is said', () => {
   const asked = allowed('https://db.corp.example/')
   expect(byAddress(asked, [DB], () => []).notes).toEqual([
-    'where db.corp.example leads is looked up then: a private or loopback address needs a rule of its own as well (--allow-net ADDRESS:443)',
+    'where db.corp.example leads is looked up then: a private or loopback address needs a rule of its own as well',
   ])
   for (const target of ['http://localhost:80/', 'http://127.0.0.1/', 'http://[::1]/'])
     expect(byAddress(allowed(target), [DB], () => []).notes).toEqual([])

@@ -24,10 +24,13 @@ import type { World } from '../world.ts'
 async function ask(world: World, name: string, question: Question, options: CommonOptions): Promise<Why> {
   const project = await openProjectAnywhere(world, options, needsOf(name))
   if (isOfProfile(question, name, project, world)) return askRun(world, question, options, name)
-  const asked = asAsked(question, name, project, world)
+  const place = {
+    ...world,
+    mounts: await listMounts(project, world),
+    installation: installation(world),
+  }
+  const asked = asAsked(question, name, project, place)
   if ('because' in asked) return asked
-  const mounts = await listMounts(project, world)
-  const place = { ...world, mounts, installation: installation(world) }
   return why(project, await compileQuietly(world, project), name, asked, place)
 }
 

@@ -39,6 +39,9 @@ export const onlyReads = (
   { kind, name }: Pick<Subject, 'kind' | 'name'>,
 ): boolean => kind === 'tool' && READERS.has(name) && conversation.tools[name]?.command === undefined
 
+/** Said of other rights. */
+export const ONLY_READS = 'this tool only reads'
+
 /** Whether it is a shipped tool, and no other program in the place of one. */
 export const isShipped = (
   { conversation }: Config,

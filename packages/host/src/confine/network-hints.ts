@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { allowNetFlag, show } from '@cordon/policy'
 import type { Plan } from '@cordon/sandbox'
+import { parseQuestion } from '../why/question.ts'
 import { type Address, addressesIn, isLoopback } from './addresses.ts'
 import type { Hint } from './hint.ts'
 
@@ -15,7 +16,7 @@ export function networkHints(
     ...(NO_FAMILY.test(said) ? familyHint(isolation, unixSockets) : []),
     // At a terminal nothing is known of what was said.
     ...((said === '' || REFUSED.test(said)) && isolation === 'namespaces'
-      ? loopbackPlaces(said, argv).flatMap(hostPortHint)
+      ? loopbackPlaces(said, argv).flatMap((address) => hostPortHint(address, argv))
       : []),
     ...(TAKEN.test(said)
       ? portsIn(`${said} ${argv.join(' ')}`).flatMap((port) => portHint(port, network))
@@ -44,11 +45,20 @@ function familyHint(isolation: Plan['isolation'], unixSockets: UnixSockets): Hin
 }
 
 /** `localhost` inside is the sandbox's own loopback; a developer's database listens on the host's. */
-function hostPortHint({ host, port }: Address): Hint[] {
+function hostPortHint({ host, port }: Address, argv: readonly string[]): Hint[] {
   if (!listensOnHost(port)) return []
   const text = `the host listens on port ${port}, and ${host} inside is the sandbox’s own`
-  return [{ ...hint(`${host}:${port}`, text, allowNetFlag({ host, port })), audience: 'person' }]
+  const place = `${host}:${port}`
+  const question = parseQuestion('net', urlWith(place, argv) ?? place)
+  return [{ ...hint(place, text, allowNetFlag({ host, port })), question, audience: 'person' }]
 }
+
+/** As it was typed, where that was a URL. */
+const urlWith = (place: string, argv: readonly string[]): string | undefined =>
+  argv
+    .join(' ')
+    .match(/https?:\/\/[^\s'"]+/g)
+    ?.find((url) => URL.canParse(url) && new URL(url).host === place)
 
 /** Many programs name the port only on their command line, where it may be any number: there, only behind the name. */
 function loopbackPlaces(said: string, argv: readonly string[]): Address[] {

@@ -44,7 +44,7 @@ export function workspaceHint(path: string, mention: PathMention, facts: HintFac
   const guard = first.rule?.axis === 'fs' && first.rule.rule.guard !== undefined ? first.rule.rule : undefined
   // SPEC 4.10: what is guarded and not there yet may be made.
   if (guard && isMeant && !facts.exists(join(facts.root.path, guard.path))) return []
-  if (guard) return [guardHint(guard, facts)]
+  if (guard) return [guardHint(guard, there && isInPlace(mention) ? path : undefined, facts)]
   const what = [first, ...others].map(({ question }) => question.capability).join(', ')
   const at = first.rule?.rule.origin === undefined ? '' : ` (${first.rule.rule.origin})`
   return [
@@ -160,14 +160,20 @@ function savedHint({ path, grants }: FsRule, facts: HintFacts): Hint {
 
 const WRITES: readonly Capability[] = ['read', 'create', 'update', 'delete']
 
-/** SPEC 4.10: the flag names all of what is guarded, because many programs replace a file instead of changing it. */
-const guardHint = (rule: FsRule, facts: HintFacts): Hint => ({
+/**
+ * SPEC 4.10: the flag names all of what is guarded, because many programs replace a file instead of changing it; but for the file
+ * itself, where that was to be written in its place (decision 0496).
+ */
+const guardHint = (rule: FsRule, file: string | undefined, facts: HintFacts): Hint => ({
   about: rule.path,
   text: guarded(rule),
   // In a mount only the mount's own rule has an approval.
-  fix: isInMount(rule.path, facts) ? undefined : `--write ${typed(rule.path, facts)}`,
+  fix: isInMount(rule.path, facts) ? undefined : `--write ${typed(file ?? rule.path, facts)}`,
   audience: 'anyone',
 })
+
+/** Who replaces a file complains of another name, or that it is busy; who removes it says so. */
+const isInPlace = ({ trouble, writes }: PathMention): boolean => trouble === 'read-only' && writes !== 'entry'
 
 const isInMount = (path: RelPath, { policy, root }: HintFacts): boolean =>
   new FsIndex(policy.fs, root.foldCase).bounding(path)?.approvedTarget !== undefined

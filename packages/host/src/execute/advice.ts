@@ -3,6 +3,7 @@ import { DeniedError, editFor, setCommand, shellWord, show } from '@cordon/polic
 import { writesGuarded } from '../compile/guard.ts'
 import { WRITING } from '../compile/names.ts'
 import { isSecretRule, WHY_SECRET } from '../compile/own-secrets.ts'
+import { asTyped } from '../confine/as-typed.ts'
 import { refusalsOf } from '../mcp/diagnosis.ts'
 import { type Grantee, opensSecret, placeRecipe, withoutForbidden } from '../mcp/grant.ts'
 import { listMounts, type MountView } from '../mount/list.ts'
@@ -12,7 +13,7 @@ import { governing } from './execute.ts'
 import { Asker, commandsOf, forPerson, type RefusedCall, type Refusal } from './refused-call.ts'
 import { takenAs } from './shown-paths.ts'
 import type { Told } from './told.ts'
-import { triedRefusal } from './tried.ts'
+import { heldRefusal, triedRefusal } from './tried.ts'
 import { touchedBy } from './touched.ts'
 
 export interface Advice {
@@ -41,6 +42,7 @@ export async function adviceOn(call: RefusedCall): Promise<Advice> {
     forPerson: [
       ...(guarded?.forPerson === undefined ? [] : [guarded.forPerson]),
       ...(await startRefusal(call, asker)),
+      ...(await heldRefusal(call, asker)),
       ...(await refusalsIn(call, asker)),
       // Where it was tried, what came of that was said.
       ...(tried ? [] : others.map((mount) => shareOf(mount, call))),
@@ -104,12 +106,16 @@ async function startRefusal({ tool, outcome, project }: RefusedCall, asker: Aske
 }
 
 /** What the proxy refused, with the edit that `cordon why` would name; also of a call that succeeded all the same. */
-export const refusalsIn = (call: RefusedCall, asker = new Asker(call)): Promise<Told[]> =>
-  Promise.all(
-    refusalsOf(call.outcome.end?.refused ?? []).map(async ({ about, text, question }) =>
+export function refusalsIn(call: RefusedCall, asker = new Asker(call)): Promise<Told[]> {
+  const { tool, arguments: args, outcome } = call
+  const words = [...tool.command, ...textsIn(args)]
+  const refused = (outcome.end?.refused ?? []).map((decision) => asTyped(decision, words, ''))
+  return Promise.all(
+    refusalsOf(refused).map(async ({ about, text, question }) =>
       forPerson(about, text, question ? commandsOf(await asker.ask(question)) : []),
     ),
   )
+}
 
 /**
  * The guesses, with the edit that `cordon why` would name: what a hint names itself is a flag of `cordon run` (decision 0468). A

@@ -1,4 +1,4 @@
-import { type Config, suggest, type ToolConfig } from '@cordon/config'
+import { type Config, formatKeyPath, suggest, type ToolConfig } from '@cordon/config'
 import { CordonError, quote } from '@cordon/policy'
 import { type Installation, shippedTool } from './shipped.ts'
 
@@ -41,9 +41,7 @@ export function findToolConfig({ conversation }: Config, name: string): ToolConf
 export function resolveTool(config: Config, name: string, installation: Installation): LocalTool {
   const tool = findToolConfig(config, name)
   if (!tool.enable)
-    throw new NotRunnableError(
-      `tool ${name} is switched off\n  fix: cordon config set conversation.tools.${name}.enable true`,
-    )
+    throw new NotRunnableError(`tool ${name} is switched off\n  fix: ${enablingCommand(name)}`)
   switch (tool.source.kind) {
     case 'local':
       return localTool(name, tool, installation)
@@ -55,6 +53,9 @@ export function resolveTool(config: Config, name: string, installation: Installa
       throw new NotRunnableError(`tool ${name} is part of Cordon itself and runs only inside a conversation`)
   }
 }
+
+export const enablingCommand = (name: string): string =>
+  `cordon config set ${formatKeyPath(['conversation', 'tools', name, 'enable'])} true`
 
 /** A layer may replace the command of a shipped tool; its schema then stays, unless that is replaced too. */
 export function localTool(name: string, config: ToolConfig, installation: Installation): LocalTool {

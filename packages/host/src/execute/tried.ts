@@ -1,11 +1,13 @@
 import { existsSync, lstatSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Capability, CordonError, DeniedError, parseRelPath, show } from '@cordon/policy'
+import { WRITING } from '../compile/names.ts'
 import type { Question } from '../why/question.ts'
 import type { Why } from '../why/why.ts'
 import { governing } from './execute.ts'
 import { type Asker, commandsOf, forPerson, type RefusedCall, type Refusal } from './refused-call.ts'
 import { takenAs } from './shown-paths.ts'
+import type { Told } from './told.ts'
 import { type Touched, touchedBy } from './touched.ts'
 
 /**
@@ -25,6 +27,19 @@ export async function triedRefusal(call: RefusedCall, asker: Asker): Promise<Ref
     refusal: new DeniedError({ capability, target, rule, grants, untold: true }).explanation,
     forPerson: forPerson(found.question.target, [about, ...found.notes].join('; '), commandsOf(found)),
   }
+}
+
+/** SPEC 4.12: what a shipped tool was let do by its rules and could not do: the plan held it, as `why` knows. */
+export async function heldRefusal(call: RefusedCall, asker: Asker): Promise<Told[]> {
+  if (!call.tool.shipped || !call.policy || call.denied) return []
+  const writing = questionsOf(call).filter(
+    (question) => question.axis === 'fs' && WRITING.has(question.capability),
+  )
+  const found = await firstDenied(writing, asker)
+  if (!found) return []
+  const { capability, target } = found.question
+  const about = `${capability} ${show(target)} is denied: ${found.because}`
+  return [forPerson(target, [about, ...found.notes].join('; '), commandsOf(found))]
 }
 
 async function firstDenied(questions: readonly Question[], asker: Asker): Promise<Why | undefined> {

@@ -161,7 +161,10 @@ const targetOf = ({ url, host, port }: ProxyDecision): string =>
     ? 'a request'
     : show(url ?? `${host}${port === undefined ? '' : `:${port}`}`)
 
-export function questionAbout({ kind, host, port, url }: ProxyDecision): Question {
-  const scheme = kind === 'http' || port === 80 ? 'http' : 'https'
-  return parseQuestion('net', url ?? `${scheme}://${host}${port === undefined ? '' : `:${port}`}/`)
+export function questionAbout({ kind, host, port, url, wish }: ProxyDecision): Question {
+  // Of a tunnel the path is known only from what was typed (`asTyped`).
+  const typed = wish?.path === undefined ? undefined : wish
+  const scheme = typed?.scheme ?? (kind === 'http' || port === 80 ? 'http' : 'https')
+  const place = `${scheme}://${host}${port === undefined ? '' : `:${port}`}${typed?.path ?? '/'}`
+  return parseQuestion('net', url ?? place)
 }

@@ -8,7 +8,7 @@ import {
   type Plan,
   UnenforceableError,
 } from '@cordon/sandbox'
-import { boundaryFor, isReplaceable, isShipped, NOT_REPLACEABLE } from '../compile/boundary.ts'
+import { boundaryFor, isReplaceable, isShipped, NOT_REPLACEABLE, ONLY_READS } from '../compile/boundary.ts'
 import { WRITING } from '../compile/names.ts'
 import type { Subject } from '../compile/subject.ts'
 import { planFor } from '../confine/plan.ts'
@@ -163,7 +163,6 @@ function enforceAny(region: HeldRegion, capability: Capability, place: string, p
   return capability === 'update' && !renames ? { verdict: 'works', notes: [LIMITS.replacing] } : WORKS
 }
 
-const ONLY_READS = 'this tool only reads'
 const ABSENT =
   'its rule is for a path that does not exist yet, and nothing is made there while the directory above does not grant create; make it first, or grant that'
 export const RULED_BY_ITSELF =

@@ -1,6 +1,7 @@
 import { formatKeyPath, LAYERS, setValue, type Source } from '@cordon/config'
 import {
   below,
+  type Capability,
   CordonError,
   type Edit as SetEdit,
   editFor,
@@ -17,7 +18,7 @@ import type { Subject } from '../compile/subject.ts'
 import type { EditableLayer } from '../project.ts'
 import { textOf, withText } from '../config-file.ts'
 import type { Answer } from './answer.ts'
-import { askedPlace } from './network.ts'
+import { askedPlace, wishFor } from './network.ts'
 
 /** An edit that was tried in memory and makes the same question answer "allow". */
 export interface Edit extends SetEdit {
@@ -59,6 +60,25 @@ export function findOverride(
   return by && { by: by.label, flag }
 }
 
+/** What the plan says to the least edit, where the rules with it would allow it. Undefined: the rules would not either. */
+export function findObstacle(
+  answer: Answer,
+  subject: Subject,
+  { sources, ask }: EditTrial,
+): { readonly rule: string; readonly because: string } | undefined {
+  const [least] = candidates(answer)
+  if (!least) return undefined
+  const key = [...subject.key, answer.question.axis]
+  const added: Source = { layer: 'command-line', label: 'edit', key, value: [least] }
+  const tried = orNothing(() => ask([...sources, added]))
+  // The rule that was tried answered, so what says no is no rule.
+  const isDecided =
+    tried?.rule?.axis === 'fs' && tried.rule.rule.grants.has(answer.question.capability as Capability)
+  return tried && !tried.allowed && isDecided && tried.because !== answer.because
+    ? { rule: formatRule(least), because: tried.because }
+    : undefined
+}
+
 /** Every edit that could change it, the one that grants least first. */
 export function editsFor(answer: Answer, subject: Subject): readonly Edit[] {
   const key = formatKeyPath([...subject.key, answer.question.axis])
@@ -75,12 +95,14 @@ const EDITED = ['workspace', 'user-workspace'] as const satisfies readonly Edita
 const works = ({ layer, key, value }: Edit, sources: readonly Source[], ask: EditTrial['ask']): boolean =>
   isAllowed(() => ask(withText(sources, layer, setValue(textOf(sources, layer), key, value))))
 
-function isAllowed(ask: () => Answer): boolean {
+const isAllowed = (ask: () => Answer): boolean => orNothing(ask)?.allowed ?? false
+
+function orNothing(ask: () => Answer): Answer | undefined {
   try {
-    return ask().allowed
+    return ask()
   } catch (error) {
     // The edit does not fit that file, or the policy no longer compiles with it: not a fix.
-    if (error instanceof CordonError) return false
+    if (error instanceof CordonError) return undefined
     throw error
   }
 }
@@ -109,7 +131,9 @@ function candidates({ question, canonical, isLink, rule, others }: Answer): read
       })
     }
     case 'net':
-      return [netRuleAllowing(askedPlace(question.target), rule?.axis === 'net' ? rule.rule : undefined)]
+      return [
+        netRuleAllowing(wishFor(askedPlace(question.target)), rule?.axis === 'net' ? rule.rule : undefined),
+      ]
     case 'env':
       return [envRuleAllowing(canonical)]
   }

@@ -18,7 +18,7 @@ import {
   show,
   whereLinkLeads,
 } from '@cordon/policy'
-import { holdsItself, isReplaceable, onlyReads, NOT_REPLACEABLE } from '../compile/boundary.ts'
+import { holdsItself, isReplaceable, NOT_REPLACEABLE, ONLY_READS, onlyReads } from '../compile/boundary.ts'
 import { WRITING } from '../compile/names.ts'
 import type { Subject } from '../compile/subject.ts'
 import { isMountable, type MountMode } from '../mount/grammar.ts'
@@ -27,6 +27,7 @@ import { isThere, typedPath, whyNeverGranted } from '../outside/place.ts'
 import type { Project } from '../project.ts'
 import { realName } from '../real-name.ts'
 import type { Answer } from './answer.ts'
+import type { Question } from './question.ts'
 
 /** What a mount has to do with a no, and what would change it: no rule does, so it is no edit. */
 export interface MountTrouble {
@@ -55,11 +56,14 @@ export function mountTrouble(
   if (question.axis !== 'fs') return undefined
   const held = pinnedMount(rule?.axis === 'fs' ? rule.rule : undefined, canonical, world.mounts)
   if (held !== undefined) return { because: held, notes: [] }
+  const point = mountPoint(question, subject, world.mounts)
+  if (point !== undefined) return { because: point, notes: [] }
   const mount = rule?.axis === 'fs' && rule.rule.external ? rule.rule : undefined
   if (mount && mount.approvedTarget === undefined) return idleMount(mount, because, subject, world)
   const writes = WRITING.has(question.capability)
+  const reads = onlyReads(world.project.loaded.config, subject)
   if (mount && writes && isReadOnlyMount(mount) && subject.kind === 'tool')
-    return { because, ...remount(mount, subject, world) }
+    return { because, ...(reads ? { notes: [ONLY_READS] } : remount(mount, subject, world)) }
   const guarded = rule?.axis === 'fs' && rule.rule.guard !== undefined && writes
   const around = others.findLast((each) => each.axis === 'fs' && each.rule.approvedTarget !== undefined)
   if (
@@ -183,8 +187,22 @@ export function pinnedMount(
 ): string | undefined {
   const tools = mounts.flatMap((view) => (view.name === target ? view.tools : []))
   if (rule?.guard === undefined || rule.path !== target || tools.length === 0) return undefined
-  return `it is a mount of ${tools.join(', ')}, and a mount point is not removed or moved by a tool`
+  return pinnedBy(tools)
 }
+
+/** The same where no rule of the guard answered: of a mount that grants nothing the link is there as well. */
+function mountPoint(
+  { capability, target }: Question,
+  { kind }: Pick<Subject, 'kind'>,
+  mounts: readonly MountView[],
+): string | undefined {
+  const path = pathOrNothing(target)
+  const tools = mounts.flatMap((view) => (view.name === path ? view.tools : []))
+  return kind === 'tool' && capability === 'delete' && tools.length > 0 ? pinnedBy(tools) : undefined
+}
+
+const pinnedBy = (tools: readonly string[]): string =>
+  `it is a mount of ${tools.join(', ')}, and a mount point is not removed or moved by a tool`
 
 /** SPEC 3.1 and 3.4: a mount that grants nothing. Each state is mended in its own way, and only one by approving. */
 function idleMount(

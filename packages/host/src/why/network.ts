@@ -19,6 +19,10 @@ export function askedPlace(text: string): NetTarget {
 /** As the proxy takes what it cannot look into. */
 const BY_PORT: Readonly<Record<string, string>> = { 22: 'ssh', 80: 'http', 443: 'https' }
 
+/** What a rule or a flag would name of it. Of bytes that nobody looks into the port is all there is to say. */
+export const wishFor = ({ scheme, ...place }: NetTarget): Omit<NetTarget, 'scheme'> & { scheme?: string } =>
+  scheme === 'tcp' ? place : { scheme, ...place }
+
 /** In the form that rules are matched on. */
 export function urlOf({ scheme, host, port, segments }: NetTarget): string {
   const path = segments.map((segment) => encodeURIComponent(Buffer.from(segment, 'latin1').toString('utf8')))
@@ -35,32 +39,39 @@ export interface ByAddress {
   readonly wish?: NetTarget
 }
 
-/** SPEC 4.5, decision 0051: an allowed name that leads to a private address needs the address's own rule, too. */
+/**
+ * SPEC 4.5, decision 0051: a name that leads to a private address needs the address's own rule, too. Of a name that is denied
+ * that is told as well, or what is advised for it would not be enough.
+ */
 export function byAddress(found: Answer, rules: readonly NetRule[], lookUp: LookUp = inHostsFile): ByAddress {
-  if (found.question.axis !== 'net' || !found.allowed || rules.length === 0) return { found, notes: [] }
+  if (found.question.axis !== 'net' || rules.length === 0) return { found, notes: [] }
   const target = askedPlace(found.question.target)
-  const { host, port } = target
+  const { host } = target
   if (isAddress(host) || /(?:^|\.)localhost$/.test(host)) return { found, notes: [] }
   const [first, ...more] = lookUp(host)
   if (first === undefined)
     return {
       found,
-      notes: [
-        `where ${host} leads is looked up then: a private or loopback address needs a rule of its own as well (--allow-net ADDRESS${port === undefined ? '' : `:${port}`})`,
-      ],
+      notes: found.allowed
+        ? [`where ${host} leads is looked up then: a private or loopback address ${OWN_RULE}`]
+        : [],
     }
   const index = new NetIndex(rules)
   const isUsed = (address: string): boolean =>
     classifyAddress(address) === 'public' ||
     index.evaluate({ ...target, host: literal(address) }).kind === 'allowed'
   if ([first, ...more].some(isUsed)) return { found, notes: [] }
-  const because = `${host} leads to ${first}, a ${classifyAddress(first)} address, and no rule names that address`
+  const leads = `${host} leads to ${first}, a ${classifyAddress(first)} address,`
+  const wish = { ...target, host: literal(first) }
+  if (!found.allowed) return { found, notes: [`${leads} which ${OWN_RULE}`], wish }
   return {
-    found: { ...found, allowed: false, because },
+    found: { ...found, allowed: false, because: `${leads} and no rule names that address` },
     notes: [],
-    wish: { ...target, host: literal(first) },
+    wish,
   }
 }
+
+const OWN_RULE = 'needs a rule of its own as well'
 
 const isAddress = (host: string): boolean => host.startsWith('[') || /^[\d.]+$/.test(host)
 

@@ -1,21 +1,24 @@
 import { existsSync, realpathSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
+import type { Config } from '@cordon/config'
 import {
   below,
   type Capability,
   FsIndex,
   type FsRule,
+  joinRel,
   mountCommand,
   type RelPath,
   shellWord,
   show,
 } from '@cordon/policy'
 import { isInSystem, type KernelReport, nameOf, probeKernel } from '@cordon/sandbox'
-import { isShipped } from '../compile/boundary.ts'
+import { isShipped, ONLY_READS, onlyReads } from '../compile/boundary.ts'
 import { WRITING } from '../compile/names.ts'
 import { isSecretRule, WHY_SECRET } from '../compile/own-secrets.ts'
 import { labelOf, type Subject, subjectsOf } from '../compile/subject.ts'
 import { absolutePath, relativeToRoot, typedPath } from '../outside/place.ts'
+import type { MountView } from '../mount/list.ts'
 import { SHIPPED_NAMES } from '../profiles/shipped.ts'
 import type { Project } from '../project.ts'
 import type { Chosen } from '../run/choose.ts'
@@ -25,6 +28,7 @@ import { RULED_BY_ITSELF, type RunPlace } from './enforced.ts'
 import { findSubject } from './find-subject.ts'
 import { canMount } from './mounts.ts'
 import { toldNotHeld } from './not-held.ts'
+import { whyNotPermitted } from './permissions.ts'
 import type { Question } from './question.ts'
 import type { Why } from './why.ts'
 import { type Bare, emptyInside, whatIsPrivate, whatKernelGives, whatSystemGives } from './without-rules.ts'
@@ -142,13 +146,14 @@ export function asAsked(
   question: Question,
   name: string,
   { root, loaded }: Pick<Project, 'root' | 'loaded'>,
-  place: RunPlace,
+  place: RunPlace & { readonly mounts: readonly MountView[] },
 ): Question | Why {
   if (question.axis !== 'fs' || !/^(?:\/|~(?:\/|$))/.test(question.target)) return question
   const path = absolutePath(question.target, place)
-  const inside: RelPath | undefined = below(root.path, path, root.foldCase)
   const { config } = loaded
   const subject = findSubject(config, subjectsOf(config), name)
+  const inside: RelPath | undefined =
+    below(root.path, path, root.foldCase) ?? nameInMount(path, subject, place.mounts)
   const found = {
     question,
     subject: labelOf(subject),
@@ -176,16 +181,52 @@ export function asAsked(
         hasNamespaces: probeKernel().newRoot === 'works',
       })
   if (given) return { ...found, ...given }
+  const never = existsSync(path) ? whyNoMount(question.capability, path, subject, config) : undefined
+  const canHelp = existsSync(path) && never === undefined && canMount(subject, config)
   return {
     ...found,
     allowed: false,
     canonical: undefined,
     because: `${OUTSIDE}, where a tool gets only by a mount`,
-    ...(existsSync(path) && canMount(subject, config)
+    notes: [
+      ...(never === undefined ? [] : [`no mount helps: ${never}`]),
+      ...(canHelp && isShipped(config, subject)
+        ? [`mounted, it has to be named ${show(mountName(path))}: the tool refuses absolute paths`]
+        : []),
+    ],
+    ...(canHelp
       ? { command: `${markingOf(root.path, place)}${commandFor(subject, question.capability, path, place)}` }
       : {}),
   }
 }
+
+/** What a tool calls a place that one of its mounts leads to. */
+function nameInMount(
+  path: string,
+  { name: tool }: Pick<Subject, 'name'>,
+  mounts: readonly MountView[],
+): RelPath | undefined {
+  const real = realOf(path)
+  for (const { name, target, tools, state } of mounts) {
+    const rest = target === undefined || state !== 'ok' ? undefined : below(target, real)
+    if (rest !== undefined && tools.includes(tool)) return joinRel(name, rest)
+  }
+  return undefined
+}
+
+/** Why a mount of what exists would be of no use to this tool; undefined: it would be. */
+function whyNoMount(
+  capability: Capability,
+  path: string,
+  subject: Subject,
+  config: Config,
+): string | undefined {
+  if (WRITING.has(capability) && onlyReads(config, subject)) return ONLY_READS
+  if (capability === 'delete') return whyNotPermitted(capability, dirname(path))
+  return whyNotPermitted(capability === 'create' ? 'update' : capability, path) // it exists
+}
+
+const mountName = (path: string): string => basename(join(path))
 
 /** A mount is a workspace's own: where none is marked, that comes first. */
 function markingOf(root: string, { cwd, home }: RunPlace): string {
@@ -202,7 +243,7 @@ const commandFor = (
 ): string =>
   mountCommand({
     tool: name,
-    name: basename(join(path)),
+    name: mountName(path),
     target: typedPath(path, home),
     mode: WRITING.has(capability) ? 'rw' : 'ro',
   })

@@ -1,13 +1,5 @@
 import { basename, dirname, join } from 'node:path'
-import {
-  allowNetFlag,
-  below,
-  type Capability,
-  CordonError,
-  FsIndex,
-  type NetTarget,
-  shellWord,
-} from '@cordon/policy'
+import { allowNetFlag, below, type Capability, CordonError, FsIndex, shellWord } from '@cordon/policy'
 import { buildEnvironment, type KernelReport, type Plan, probeKernel } from '@cordon/sandbox'
 import { WRITING } from '../compile/names.ts'
 import { isSecretRule } from '../compile/own-secrets.ts'
@@ -17,7 +9,7 @@ import { realName } from '../real-name.ts'
 import type { Chosen } from '../run/choose.ts'
 import { type Answer, answer } from './answer.ts'
 import { enforce, type RunPlace } from './enforced.ts'
-import { askedPlace, byAddress, type LookUp, whyNoHosts } from './network.ts'
+import { askedPlace, byAddress, type LookUp, whyNoHosts, wishFor } from './network.ts'
 import { toldNotHeld } from './not-held.ts'
 import { answerOutside, flagInside, flagPlace } from './outside.ts'
 import { whyNotPermitted } from './permissions.ts'
@@ -210,7 +202,9 @@ function askNet(
       found,
       notes: [`a rule for ${target.scheme} needs a port: ask for ${target.scheme}://${target.host}:PORT`],
     }
-  return { found, flag: allowNetFlag(asFlag(target)), notes }
+  // A name that is denied, and leads to an address that is: one flag alone would be refused.
+  const named = wish && !asked.allowed ? `${allowNetFlag(wishFor(askedPlace(question.target)))} ` : ''
+  return { found, flag: `${named}${allowNetFlag(wishFor(target))}`, notes }
 }
 
 /** SPEC 1.3: of what is removed the entry counts, and not what it leads to. */
@@ -227,7 +221,3 @@ const FLAGS: Record<Capability, Flag> = {
   delete: 'write',
   execute: 'execute',
 }
-
-/** Of bytes that nobody looks into the port is all there is to say. */
-const asFlag = ({ scheme, ...place }: NetTarget): Parameters<typeof allowNetFlag>[0] =>
-  scheme === 'tcp' ? place : { scheme, ...place }

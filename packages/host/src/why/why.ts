@@ -22,6 +22,7 @@ import { type BindingKey, bindingKey } from '../compile/bindings.ts'
 import { writesGuarded } from '../compile/guard.ts'
 import { labelOf, type Subject, subjectsOf } from '../compile/subject.ts'
 import { takenAs } from '../execute/shown-paths.ts'
+import { enablingCommand } from '../execute/tool.ts'
 import type { MountView } from '../mount/list.ts'
 import { compileWith, type Policies } from '../policies.ts'
 import type { Project } from '../project.ts'
@@ -29,7 +30,7 @@ import { realName } from '../real-name.ts'
 import { type Answer, answer } from './answer.ts'
 import { enforce, type Enforced, type Enforcement, planOf, reachedBy, type RunPlace } from './enforced.ts'
 import { findSubject } from './find-subject.ts'
-import { type Edit, findEdit, findOverride } from './fix.ts'
+import { type Edit, type EditTrial, findEdit, findObstacle, findOverride } from './fix.ts'
 import { mountTrouble, type MountTrouble } from './mounts.ts'
 import { byAddress, type LookUp, urlOf, whyNoHosts } from './network.ts'
 import { toldNotHeld } from './not-held.ts'
@@ -71,6 +72,7 @@ export function why(
   const label = labelOf(subject)
   if (told.allowed)
     return (
+      switchedOff(told, subject, project) ??
       neverStarted(project, policies, subject, question, place) ?? {
         ...told,
         subject: label,
@@ -86,7 +88,8 @@ export function why(
       (one) => one.kind === subject.kind && one.name === subject.name,
     )
     const again = asker.ask(loaded, compileWith(project, loaded, approved, same))
-    return { ...again.found, allowed: again.found.allowed && again.verdict === 'works' }
+    if (again.verdict === 'works') return again.found
+    return { ...again.found, allowed: false, because: again.notes[0] ?? again.found.because }
   }
   if (trouble) {
     const { command, at, adds } = trouble
@@ -110,6 +113,7 @@ export function why(
       ...guardNotes(told, project),
       ...(fix && told.isLink ? [LINK_GOES_WITH] : []),
       ...(override ? overrideNotes(override) : []),
+      ...(fix || override ? [] : obstacleNotes(told, subject, trial)),
     ],
     fix,
   }
@@ -140,10 +144,25 @@ function guardNotes({ question, canonical, rule }: Answer, project: Project): re
   return isSaid || !writesGuarded(question, project) ? [] : [guardedName(canonical ?? question.target)]
 }
 
+/** Where no one rule is enough, what still stands in the way of the one that was asked for. */
+function obstacleNotes(told: Answer, subject: Subject, trial: EditTrial): readonly string[] {
+  const found = findObstacle(told, subject, trial)
+  return found === undefined ? [] : [`a rule alone is not enough: with ${found.rule}, ${found.because}`]
+}
+
 const overrideNotes = ({ by, flag }: NonNullable<ReturnType<typeof findOverride>>): readonly string[] => [
   `${by} replaces the rules of every file, so that no edit of a file counts`,
   ...(flag === undefined ? [] : [`for one command: ${flag}`]),
 ]
+
+/** What is granted helps no tool that is not called. */
+function switchedOff(told: Answer, subject: Subject, { loaded }: Project): Why | undefined {
+  const isOff = subject.kind === 'tool' && loaded.config.conversation.tools[subject.name]?.enable === false
+  if (!isOff) return undefined
+  const because = `the tool is switched off; otherwise, ${told.because}`
+  const command = enablingCommand(subject.name)
+  return { ...told, subject: labelOf(subject), allowed: false, because, notes: [], fix: undefined, command }
+}
 
 /** What is granted helps nobody whose own program may not be executed. Undefined: it may, or needs no rule. */
 function neverStarted(
@@ -223,7 +242,7 @@ class Asker {
     if (!wish) return { found, verdict: 'works', notes }
     const edit = `what would allow that address: cordon why ${shellWord(this.#name)} net ${urlOf(wish)}`
     const flag = `for one command: cordon run --profile ${shellWord(name)} ${allowNetFlag(wish)} -- COMMAND`
-    return { found, verdict: 'works', notes: kind === 'profile' ? [edit, flag] : [edit] }
+    return { found, verdict: 'works', notes: [...notes, edit, ...(kind === 'profile' ? [flag] : [])] }
   }
 
   /** SPEC 1.3: a shipped tool that moves takes both names as entries; of everybody else the capability tells. */
@@ -235,7 +254,8 @@ class Asker {
 
   /** What is moved to a name replaces a file there, and nothing else: no rule changes that. */
   #taken({ question, canonical, place }: Answer, meant: Meant): string | undefined {
-    if (meant === 'object' || question.capability !== 'update' || place === undefined) return undefined
+    const isTaking = question.capability === 'update' || question.capability === 'create'
+    if (meant === 'object' || !isTaking || place === undefined) return undefined
     const there = lstatSync(place, { bigint: true, throwIfNoEntry: false })
     return there && whyNotReplaced(kindOf(there), canonical ?? question.target)
   }

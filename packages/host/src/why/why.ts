@@ -8,6 +8,7 @@ import {
   CordonError,
   guardedName,
   LINK_GOES_WITH,
+  lookAt,
   type Meant,
   meantBy,
   type NetRule,
@@ -256,8 +257,8 @@ class Asker {
   #taken({ question, canonical, place }: Answer, meant: Meant): string | undefined {
     const isTaking = question.capability === 'update' || question.capability === 'create'
     if (meant === 'object' || !isTaking || place === undefined) return undefined
-    const there = lstatSync(place, { bigint: true, throwIfNoEntry: false })
-    return there && whyNotReplaced(kindOf(there), canonical ?? question.target)
+    if (!lookAt(place)) return undefined
+    return whyNotReplaced(kindOf(lstatSync(place, { bigint: true })), canonical ?? question.target)
   }
 
   /** Where a name really leads that leaves what its mount may reach: another rule may reach it. */

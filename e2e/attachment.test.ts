@@ -464,7 +464,7 @@ test('SPEC 4.9 what may be secret is left out of directories and patterns, and t
   expect(run('add', 'app/.env')).toMatchObject({ code: 0, stderr: '' })
   expect(uris()).toContain('file:///app/.env')
   expect(run('add', '--sensitive', '.')).toMatchObject({ code: 0, stderr: '' })
-  expect(uris()).toHaveLength(6)
+  expect(uris()).toHaveLength(7)
 })
 
 test('SPEC 4.9 the attack: a file that became a link to a key is not what the person named', () => {

@@ -201,3 +201,49 @@ test('another program that is called cordon is not taken for this one', () => {
   expect(stdout).toContain('word: would be taken as word')
   expect(stdout).toContain('real: behind Cordon already')
 })
+
+describe('decision 0560: the values of one project are not another project’s', () => {
+  /** It writes down what it was handed, and ends. */
+  const NOSY = "require('fs').writeFileSync('seen', process.env.API_KEY ?? 'nothing')"
+
+  function project(name: string, key?: string): string {
+    const dir = at.mkdir(at.own(name))
+    at.mkdir(join(dir, '.git'))
+    at.write(join(dir, 'server.cjs'), NOSY)
+    const app = { command: 'node', args: ['server.cjs'], env: { API_KEY: key } }
+    if (key !== undefined) at.write(join(dir, '.mcp.json'), JSON.stringify({ mcpServers: { app } }))
+    return dir
+  }
+
+  function seenIn(dir: string): string {
+    expect(at.cordon(['mcp', 'doctor', 'app'], { cwd: dir }).stdout).toContain('MCP server app')
+    return readFileSync(join(dir, 'seen'), 'utf8')
+  }
+
+  test('of the same name and command line, each reads its own file', () => {
+    const dirs = [project('pa', 'of-pa'), project('pb', 'of-pb')]
+    for (const cwd of dirs) expect(at.cordon(['mcp', 'import', '.mcp.json'], { cwd }).code).toBe(0)
+    expect(dirs.map(seenIn)).toEqual(['of-pa', 'of-pb'])
+  })
+
+  test('a clone that defines the same server gets nothing', () => {
+    const pa = project('pa', 'of-pa')
+    expect(at.cordon(['mcp', 'import', '.mcp.json'], { cwd: pa }).code).toBe(0)
+    const clone = project('pc')
+    at.write(
+      join(clone, '.cordon/config.toml'),
+      '[providers.mcp.app]\ncommand = "node"\narguments = ["server.cjs"]\n[[providers.mcp.app.access.env]]\nname = "API_KEY"\nread = true\n',
+    )
+    expect(at.cordon(['trust', '--yes'], { cwd: clone }).code).toBe(0)
+    expect([seenIn(clone), seenIn(pa)]).toEqual(['nothing', 'of-pa'])
+  })
+
+  test('a person’s own file has, for one directory, what no other directory gets', () => {
+    const [pa, pb] = [project('pa'), project('pb')]
+    const app = (key: string) => ({ app: { command: 'node', args: ['server.cjs'], env: { API_KEY: key } } })
+    const projects = { [pa]: { mcpServers: app('of-pa') }, [pb]: { mcpServers: app('of-pb') } }
+    at.write(at.own('.claude.json'), JSON.stringify({ projects }), 0o600)
+    for (const cwd of [pa, pb]) expect(at.cordon(['mcp', 'import'], { cwd }).code).toBe(0)
+    expect([pa, pb].map(seenIn)).toEqual(['of-pa', 'of-pb'])
+  })
+})

@@ -216,7 +216,8 @@ export class Checkup {
     const subject = config.stateful || !call ? server : this.#configuredName(call.tool)
     const policy = [...policies.bySubject].find(([{ name }]) => name === subject)?.[1]
     if (!policy) return { places: [], ...NOTHING }
-    const { values } = serverValues(server, [config.command, ...config.arguments], surroundings)
+    const started = { name: server, line: [config.command, ...config.arguments], root: root.path }
+    const { values } = serverValues(started, surroundings)
     const inside = buildEnvironment(policy, { ...values, ...surroundings.env })
     const named = Object.entries(inside).flatMap(([name, value]) => (isMinimalEnv(name) ? [] : [value]))
     const isThere = (path: string): boolean =>

@@ -41,7 +41,10 @@ export function worldFor(
   world: ServerWorld,
   surroundings: Surroundings,
 ): { readonly world: ServerWorld; readonly missing: readonly string[] } {
-  const { values, missing } = serverValues(name, [command, ...words], surroundings)
+  const { values, missing } = serverValues(
+    { name, line: [command, ...words], root: world.root.path },
+    surroundings,
+  )
   return { world: { ...world, env: { ...values, ...world.env } }, missing }
 }
 

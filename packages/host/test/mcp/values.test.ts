@@ -6,7 +6,7 @@ import { beforeEach, expect, test } from 'vitest'
 import { performImport } from '../../src/mcp/clients/import.ts'
 import { planImport } from '../../src/mcp/clients/plan.ts'
 import { surveyClients } from '../../src/mcp/clients/survey.ts'
-import { serverValues } from '../../src/mcp/clients/values.ts'
+import { serverValues as valuesOf, type ServerValues } from '../../src/mcp/clients/values.ts'
 
 let home: string
 let file: string
@@ -21,6 +21,12 @@ const surroundings = (): {
   home,
   uid: process.getuid?.(),
 })
+
+const serverValues = (
+  name: string,
+  line: readonly string[],
+  around: ReturnType<typeof surroundings>,
+): ServerValues => valuesOf({ name, line, root: '/any/workspace' }, around)
 
 /** A server that was imported from Cursor's file, which was not changed. */
 beforeEach(async () => {

@@ -168,6 +168,7 @@ async function define(
         name: taken.name,
         layer,
         root: rootFor(layer, world),
+        project: taken.server.scope === 'project' ? (world.root ?? null) : null,
         path: taken.server.path,
         was: taken.launch,
         entry: launchOf(taken.name, scope, world.style),

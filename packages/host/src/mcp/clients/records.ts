@@ -20,6 +20,8 @@ export interface ImportedServer {
   readonly layer: EditableLayer
   /** The workspace whose layer it is; null for the user's own. */
   readonly root: string | null
+  /** The workspace that the client's entry is for; null: a person's own, for all of them (decision 0560). */
+  readonly project: string | null
   /** Where it stands in the client's file: its `env` is read there, and nowhere copied (decision 0237). */
   readonly path: readonly string[]
   /** How the client started it. */

@@ -15,17 +15,31 @@ export interface ServerValues {
 
 const NONE: ServerValues = { values: {}, missing: [] }
 
+/** Who is started: by name, whole command line, and the workspace that it is started in. */
+export interface StartedServer {
+  readonly name: string
+  readonly line: readonly string[]
+  readonly root: string
+}
+
 /**
  * SPEC 4.6, decision 0237: the values that a client's file has for a server, for who starts it without that client. Only
- * for exactly the command line that was imported: another definition of the same name, such as a workspace's, gets
- * none. What of them the server sees is its policy's business.
+ * for exactly the command line that was imported, and only where the client's entry counts: another definition of the same
+ * name, such as a clone's, and the same words in another project get none (decision 0560). What of them the server sees is
+ * its policy's business.
  */
-export function serverValues(name: string, line: readonly string[], around: Surroundings): ServerValues {
-  for (const record of readRecords(around))
-    for (const server of record.servers)
-      if (server.name === name && isDeepStrictEqual(server.line, line))
-        return readValues(record, [...server.path, 'env'], server.variables, around)
-  return NONE
+export function serverValues({ name, line, root }: StartedServer, around: Surroundings): ServerValues {
+  const imported = readRecords(around).flatMap((record) =>
+    record.servers
+      .filter((server) => server.name === name && isDeepStrictEqual(server.line, line))
+      .map((server) => ({ record, server })),
+  )
+  const found =
+    imported.find(({ server }) => server.project === root) ??
+    imported.find(({ server }) => server.project === null)
+  if (!found) return NONE
+  const { record, server } = found
+  return readValues(record, [...server.path, 'env'], server.variables, around)
 }
 
 function readValues(

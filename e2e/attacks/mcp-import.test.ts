@@ -19,7 +19,15 @@ describe.each(PEOPLE)('what an attacker does, as $name', (person) => {
     const left: [string, string, string][] = [
       ['hidden', '{ "command": "a\\u202eb" }', 'control characters'],
       ['esc\\u001b[2J', '{ "command": "a" }', 'its name cannot be one of ours'],
-      ['relative', '{ "command": "./run" }', 'a relative path'],
+      ['relative', '{ "command": "./run" }', 'its command is a relative path'],
+      ['dist', '{ "command": "node", "args": ["dist/server.mjs"] }', 'runs dist/server.mjs, a relative path'],
+      [
+        'loads',
+        '{ "command": "env", "args": ["A=1", "node", "--import=./pre.mjs", "/opt/server.mjs"] }',
+        'runs ./pre.mjs, a relative path',
+      ],
+      ['here', '{ "command": "node", "args": ["."] }', 'runs ., a relative path'],
+      ['cwd', '{ "command": "a", "cwd": "/opt/a" }', 'it is to be started in /opt/a'],
       [
         'placeholder',
         '{ "command": "a", "args": ["${workspaceFolder}"] }',
@@ -246,4 +254,84 @@ describe('decision 0560: the values of one project are not another project’s',
     for (const cwd of [pa, pb]) expect(at.cordon(['mcp', 'import'], { cwd }).code).toBe(0)
     expect([pa, pb].map(seenIn)).toEqual(['of-pa', 'of-pb'])
   })
+})
+
+describe('what came with a clone does not speak as a person’s flags to Cordon', () => {
+  const OURS = ['mcp', 'serve', '--server', 'x', '--cfg', 'conversation.tools.*.run=unattended']
+  const said = (stdout: string): string[] => stdout.split('\n').filter((line) => /^  \w+: /.test(line))
+
+  test('of a project’s file, only what an import writes is behind Cordon', () => {
+    const entries: [object, string][] = [
+      [{ command: 'cordon', args: OURS }, 'behind Cordon already'],
+      [{ command: 'cordon', args: [...OURS, '--workspace', at.root] }, 'behind Cordon already'],
+      [{ command: 'cordon', args: OURS.slice(0, 4), cwd: '.' }, 'behind Cordon already'],
+      [
+        { command: 'cordon', args: ['mcp', 'serve', '--cfg', 'sandbox.mode="off"', '--server', 'x'] },
+        String.raw`left alone: it starts Cordon with "--cfg sandbox.mode=\"off\"", and`,
+      ],
+      [
+        { command: 'cordon', args: ['mcp', 'serve', '--cfg=sandbox.mode="off"'] },
+        String.raw`left alone: it starts Cordon with "--cfg=sandbox.mode=\"off\"", and`,
+      ],
+      [
+        { command: 'cordon', args: ['mcp', 'wrap', '--write', at.home, '--', 'node', 'x.mjs'] },
+        'left alone: it starts Cordon with wrap, and',
+      ],
+      [
+        { command: 'cordon', args: [...OURS, '--workspace', at.home] },
+        `left alone: it starts Cordon with --workspace ${at.home}, and`,
+      ],
+      [
+        { command: 'cordon', args: OURS, env: { CORDON_CFG_SANDBOX_MODE: 'off' } },
+        'left alone: its env sets CORDON_CFG_SANDBOX_MODE, which would work on Cordon itself',
+      ],
+      [{ command: 'cordon', args: OURS, cwd: at.home }, `left alone: it is to be started in ${at.home}`],
+      [{ command: './evil', args: ['cordon', ...OURS] }, 'taken as'],
+      [{ command: 'node', args: ['cordon', ...OURS] }, 'taken as'],
+    ]
+    const mcpServers = Object.fromEntries(entries.map(([each], i) => [`e${i}`, each]))
+    at.write(join(at.root, '.mcp.json'), JSON.stringify({ mcpServers }))
+    const lines = said(at.mcp('import', '.mcp.json').stdout)
+    for (const [i, [, what]] of entries.entries())
+      expect(lines[i]).toEqual(expect.stringContaining(`  e${i}: ${what}`))
+    expect(lines).toHaveLength(entries.length)
+  })
+
+  test('what you typed into a file of your own is yours', () => {
+    const args = ['mcp', 'wrap', '--env', 'TOKEN', '--', 'srv']
+    const mine = { command: CORDON, args, cwd: '/opt' }
+    at.write(at.own('.cursor/mcp.json'), JSON.stringify({ mcpServers: { mine } }), 0o600)
+    expect(said(at.mcp('import', '--dry-run').stdout)).toEqual(['  mine: behind Cordon already'])
+  })
+
+  test('which of your variables fills in another one is said, and no default', () => {
+    const env = {
+      UNITS: '${AWS_SECRET_ACCESS_KEY}',
+      LANGU: 'a-${GITHUB_TOKEN:-hunter2}-${env:NPM_TOKEN}',
+      KEY: '$OPENAI_API_KEY',
+      ASKED: '${input:key}',
+    }
+    at.write(join(at.root, '.mcp.json'), JSON.stringify({ mcpServers: { w: { command: 'srv', env } } }))
+    expect(at.mcp('import', '--dry-run', '.mcp.json').stdout).toContain(
+      '    access: the workspace, no network, UNITS (filled in by the client: ${AWS_SECRET_ACCESS_KEY}), ' +
+        'LANGU (filled in by the client: ${GITHUB_TOKEN} ${env:NPM_TOKEN}), ' +
+        'KEY (filled in by the client: $OPENAI_API_KEY), ASKED (filled in by the client: ${input:key})\n',
+    )
+  })
+})
+
+test('a relative program is taken for one project, and for all of them not even with --user', () => {
+  const rel = { command: 'node', args: ['dist/server.mjs', './data'] }
+  const sub = { command: 'node', args: ['s.mjs'], cwd: join(at.root, 'sub') }
+  const root = { command: 'node', args: ['s.mjs'], cwd: at.root }
+  at.write(join(at.root, '.mcp.json'), JSON.stringify({ mcpServers: { rel, sub, root } }))
+  const everywhere = at.mcp('import', '--dry-run', '--user', '.mcp.json').stdout
+  expect(everywhere).toContain('rel: left alone: it runs dist/server.mjs, a relative path')
+  const here = at.mcp('import', '--dry-run', '.mcp.json').stdout
+  expect(here).toContain('rel: would be taken as rel (for this workspace)')
+  expect(here).toContain(`sub: left alone: it is to be started in ${join(at.root, 'sub')}`)
+  expect(here).toContain('root: would be taken as root (for this workspace)')
+  const fine = { command: 'node', args: ['--no-warnings', '/opt/server.mjs', './data', 'x.js'] }
+  at.write(at.own('.cursor/mcp.json'), JSON.stringify({ mcpServers: { fine } }), 0o600)
+  expect(at.mcp('import', '--dry-run').stdout).toContain('fine: would be taken as fine (for all workspaces)')
 })

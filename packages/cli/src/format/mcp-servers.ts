@@ -259,8 +259,10 @@ function stepLines(
       const alike = step.wanted && lookAlike(step.wanted)
       const { command, args } = step.launch
       const pin = result?.installed
-      const names = step.variables.map(({ name, filledBy }) =>
-        filledBy === 'file' ? name : `${name} (filled in by the client)`,
+      const names = step.variables.map(({ name, filledBy, from }) =>
+        filledBy === 'file'
+          ? name
+          : `${name} (filled in by the client${from.length === 0 ? '' : `: ${from.join(' ')}`})`,
       )
       const values = step.variables.some(({ filledBy }) => filledBy === 'file')
         ? `; values stay in ${at}`

@@ -1,5 +1,5 @@
 import { realpathSync, statSync } from 'node:fs'
-import { basename, resolve } from 'node:path'
+import { basename, isAbsolute, resolve } from 'node:path'
 import { refuseClosed } from '@cordon/policy'
 
 /** The files that an interpreter is told of up to the one it runs. */
@@ -49,6 +49,21 @@ export function missingEntry(argv: readonly [string, ...string[]], cwd: string):
   const { isInterpreter, entry } = codeFiles(argv, cwd)
   if (!isInterpreter || entry !== undefined) return undefined
   return argv.slice(1).find((word) => !word.startsWith('-') && isCode(word))
+}
+
+/** Pure. The first file that an interpreter would look for where it is started, up to one that has a whole path. */
+export function relativeCode(argv: readonly string[]): string | undefined {
+  const at = argv.findIndex((word) => INTERPRETER.test(basename(word)))
+  const words = at < 0 ? [] : argv.slice(at + 1)
+  for (const [i, word] of words.entries()) {
+    const { path, option } = readWord(word)
+    const isPlain = option === undefined && !(words[i - 1] ?? '').startsWith('-')
+    if (isAbsolute(path) && option === undefined && (isPlain || isCode(path))) return undefined
+    if (path.startsWith('-') || isAbsolute(path) || /^[a-z]+:/.test(path)) continue
+    const isNested = isPlain && path.includes('/') && !path.startsWith('@')
+    if (isCode(path) || /^\.{1,2}(?:\/|$)/.test(path) || isNested) return path
+  }
+  return undefined
 }
 
 const INTERPRETER =

@@ -1,5 +1,7 @@
 import { basename } from 'node:path'
-import { isFields } from '@cordon/policy'
+import { isFields, show } from '@cordon/policy'
+import { relativeCode } from '../code-files.ts'
+import { type CordonLine, cordonLine, ownWords } from './cordon-line.ts'
 import type { Launch } from './document.ts'
 import { looksSecret } from './secrets.ts'
 
@@ -21,17 +23,25 @@ export interface Variable {
   readonly name: string
   /** `client`: the value is a placeholder that only the client can fill in; `file`: it stands in the client's file. */
   readonly filledBy: 'client' | 'file'
+  /** The placeholders in it, without defaults: `${AWS_SECRET_ACCESS_KEY}`. */
+  readonly from: readonly string[]
+}
+
+/** Where an entry stands. */
+export interface EntryPlace {
+  /** `project`: the file came with the workspace's files. */
+  readonly scope: 'user' | 'project'
+  /** The workspace, where the entry is for that one alone. */
+  readonly here: string | undefined
+  /** Whether a program that is called like Cordon is this one. */
+  readonly isThis: (program: string) => boolean
 }
 
 /** Pure. `value` is whatever the client's file has under the server's name. */
-export function readEntry(
-  value: unknown,
-  scope: 'user' | 'project',
-  isThis: (program: string) => boolean = (program) => program === 'cordon',
-): Entry {
+export function readEntry(value: unknown, place: EntryPlace): Entry {
   const left = (why: string): Entry => ({ kind: 'left', why })
   if (!isFields(value)) return left('its entry is not an object')
-  const { command, args, env, env_vars: names, type } = value
+  const { command, args, env, env_vars: names, type, cwd } = value
   const isRemote = REMOTE_KEYS.some((key) => value[key] !== undefined)
   if (command === undefined && isRemote) return { kind: 'remote' }
   if (isRemote) return left('it has a command and a URL')
@@ -42,17 +52,19 @@ export function readEntry(
   if (env !== undefined && !isFields(env)) return left('its env is not an object')
   if (names !== undefined && !isTexts(names)) return left('its env_vars are not a list of names')
   if (value['disabled'] === true || value['enabled'] === false) return left('it is turned off in the client')
-  const called = cordonIn([command, ...(args ?? [])])
-  if (called !== undefined && isThis(called)) return { kind: 'wrapped' }
-  if (called !== undefined) return left(`it is called like Cordon, and is not this one: ${called}`)
+  const line = [command, ...(args ?? [])]
   const variables = [
     ...Object.entries(env ?? {}).map(([name, text]): Variable => ({
       name,
       filledBy: typeof text === 'string' && !hasPlaceholder(text) ? 'file' : 'client',
+      from: typeof text === 'string' ? placeholdersIn(text) : [],
     })),
-    ...(names ?? []).map((name): Variable => ({ name, filledBy: 'client' })),
+    ...(names ?? []).map((name): Variable => ({ name, filledBy: 'client', from: [] })),
   ]
-  const why = whyNotCommand([command, ...(args ?? [])], scope) ?? whyNotVariables(variables, scope)
+  const around = whyNotVariables(variables, place.scope) ?? whyNotDirectory(cwd, place)
+  const called = cordonLine(line)
+  if (called) return behindCordon(called, around, place)
+  const why = whyNotCommand(line) ?? around
   if (why !== undefined) return left(why)
   const places = [...(args ?? []), ...Object.values(env ?? {})].filter(
     (text): text is string => typeof text === 'string' && /^(?:--?[\w-]+=)?(?:\/|~\/|~$)/.test(text),
@@ -62,21 +74,48 @@ export function readEntry(
 
 const REMOTE_KEYS = ['url', 'httpUrl', 'serverUrl'] as const
 
-/** The program of `[node] cordon mcp serve|wrap …`, by whatever path; undefined: it is no such line. */
-function cordonIn(words: readonly string[]): string | undefined {
-  const at = words.slice(0, 2).findIndex((word) => /^cordon(?:\.cjs)?$/.test(basename(word)))
-  if (at < 0 || words[at + 1] !== 'mcp' || !['serve', 'wrap'].includes(words[at + 2] ?? '')) return undefined
-  return words[at]
+/** What a person typed into a file of their own is their word; a project's file may have come with a clone. */
+function behindCordon(
+  { program, words }: CordonLine,
+  around: string | undefined,
+  { scope, here, isThis }: EntryPlace,
+): Entry {
+  const left = (why: string): Entry => ({ kind: 'left', why })
+  if (!isThis(program)) return left(`it is called like Cordon, and is not this one: ${show(program)}`)
+  if (scope === 'user') return { kind: 'wrapped' }
+  const own = ownWords(words, here)
+  if (own !== undefined)
+    return left(
+      `it starts Cordon with ${show(own)}, and what came with a project's files would count there as your own word; take it out of the client's file, unless you mean it`,
+    )
+  return around === undefined ? { kind: 'wrapped' } : left(around)
 }
 
-function whyNotCommand(words: readonly string[], scope: 'user' | 'project'): string | undefined {
+/** Behind Cordon a server is started in the root of the workspace. */
+function whyNotDirectory(cwd: unknown, { here }: EntryPlace): string | undefined {
+  if (cwd === undefined || cwd === null || cwd === here) return undefined
+  if (typeof cwd !== 'string') return 'its cwd is not a text'
+  if (['', '.', './', '${workspaceFolder}'].includes(cwd)) return undefined
+  return `it is to be started in ${show(cwd)} (cwd), and behind Cordon a server starts in the root of the workspace; write whole paths into its arguments, and take cwd out of the client's file`
+}
+
+/** Why a command line cannot be for all workspaces, undefined: it can. */
+export function whyNotEverywhere(line: readonly string[]): string | undefined {
+  const [command = ''] = line
+  if (command.includes('/') && !command.startsWith('/'))
+    return 'its command is a relative path, and means another program wherever the client starts it'
+  const file = relativeCode(line)
+  return file === undefined
+    ? undefined
+    : `it runs ${show(file)}, a relative path, which is another program in every workspace`
+}
+
+function whyNotCommand(words: readonly string[]): string | undefined {
   const [command = '', ...args] = words
   if (words.some(hasHidden)) return 'its command line holds control characters'
   const placeholder = words.find(hasPlaceholder)
   if (placeholder !== undefined)
     return `its command line holds ${placeholderIn(placeholder)}, which only the client can fill in; add it by hand with what it stands for`
-  if (scope === 'user' && command.includes('/') && !command.startsWith('/'))
-    return 'its command is a relative path, and means another program wherever the client starts it'
   if (['docker', 'podman'].includes(basename(command)))
     return `${basename(command)} needs the socket of its daemon, which is as good as all your rights: a confined program does not get it`
   const secret = args.findIndex((word, i) => looksSecret(word, args[i - 1]))
@@ -117,6 +156,12 @@ export const hasPlaceholder = (text: string): boolean => PLACEHOLDER.test(text)
 const placeholderIn = (text: string): string => PLACEHOLDER.exec(text)?.[0] ?? ''
 
 const PLACEHOLDER = /\$\{[^}]*\}|\$[A-Za-z_][A-Za-z0-9_]*/
+
+/** Those in it that name something, also inside of others: `${A:-${B}}` is `${A}` and `${B}`. */
+const placeholdersIn = (text: string): readonly string[] =>
+  [...text.matchAll(/\$\{\s*([A-Za-z_][\w.-]*(?::\w[\w.-]*)?)|(\$[A-Za-z_]\w*)/g)].map(
+    ([, braced, plain = '']) => (braced === undefined ? plain : `\${${braced}}`),
+  )
 
 const isTexts = (value: unknown): value is readonly string[] =>
   Array.isArray(value) && value.every((each) => typeof each === 'string')

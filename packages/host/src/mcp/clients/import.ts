@@ -9,6 +9,7 @@ import { installPackage, resolvePackage } from '../install/install.ts'
 import { type InstalledPackage, type InstallWorld, programPath } from '../install/packages.ts'
 import { withBackup, writeBackup } from './backups.ts'
 import type { ClientPlace } from './places.ts'
+import { UNATTENDED } from './cordon-line.ts'
 import type { Launch } from './document.ts'
 import { sweepTemp, writeClientFile } from './file.ts'
 import type { ImportPlan, Taken } from './plan.ts'
@@ -84,7 +85,7 @@ export const launchOf = (
     'serve',
     '--server',
     name,
-    ...(asks === 'both' ? [] : ['--cfg', 'conversation.tools.*.run=unattended']),
+    ...(asks === 'both' ? [] : ['--cfg', UNATTENDED]),
     ...(directory === undefined ? [] : ['--workspace', directory]),
   ],
 })

@@ -3,7 +3,7 @@ import { CordonError } from '@cordon/policy'
 import type { EditableLayer } from '../../project.ts'
 import { readRunner, type Wanted } from '../install/runner.ts'
 import type { Launch } from './document.ts'
-import { hasHidden, type Variable } from './entry.ts'
+import { hasHidden, type Variable, whyNotEverywhere } from './entry.ts'
 import { type ImportRecord, isSamePath } from './records.ts'
 import type { ClientSurvey, FoundServer, SurveyedFile } from './survey.ts'
 
@@ -81,6 +81,9 @@ function planServer(file: SurveyedFile, server: FoundServer, planning: Planning)
     throw error
   }
   const layer = planning.layer ?? (server.scope === 'project' ? 'user-workspace' : 'user')
+  const elsewhere =
+    layer === 'user' || server.scope === 'user' ? whyNotEverywhere([command, ...(args ?? [])]) : undefined
+  if (elsewhere !== undefined) return { kind: 'left', server, why: elsewhere }
   if (layer === 'workspace' && wanted)
     return {
       kind: 'left',

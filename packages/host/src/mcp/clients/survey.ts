@@ -2,7 +2,7 @@ import { dirname, isAbsolute, resolve } from 'node:path'
 import { below, type CanonicalPath, isFields, shellWord, show } from '@cordon/policy'
 import { repositoriesAround, type Surroundings } from '@cordon/workspace'
 import { type ClientDocument, ClientFileError, openDocument } from './document.ts'
-import { type Entry, readEntry } from './entry.ts'
+import { type Entry, type EntryPlace, readEntry } from './entry.ts'
 import { type ClientFile, linksOf, readClientFile, realOf } from './file.ts'
 import { isSamePath, readRecords } from './records.ts'
 import { type ClientPlace, projectPlaces, type ServerTable, tablesOf, userPlaces } from './places.ts'
@@ -121,25 +121,27 @@ function surveyFile(
   const read = readClientFile(place.file, surroundings, linksOf(place.scope))
   if (!read) return undefined
   const document = openDocument(place.file, read.text)
+  const isThis = (called: string): boolean => called === 'cordon' || isSameDir(called, program)
   const servers = tablesOf(place.client, place.file, root).flatMap((table) =>
-    serversIn(document, table, place.scope, (called) => called === 'cordon' || isSameDir(called, program)),
+    serversIn(document, table, { scope: place.scope, root, isThis }),
   )
   return { place, read, document, servers, elsewhere: countElsewhere(document, place, root) }
 }
 
-const serversIn = (
+function serversIn(
   document: ClientDocument,
   table: ServerTable,
-  scope: ClientPlace['scope'],
-  isThis: (called: string) => boolean,
-): readonly FoundServer[] => {
+  file: Omit<EntryPlace, 'here'> & { readonly root: string | undefined },
+): readonly FoundServer[] {
   const value = document.valueAt(table.path)
   if (!isFields(value)) return []
+  const scope = file.scope === 'project' ? file.scope : table.scope
+  const place = { ...file, here: scope === 'project' ? file.root : undefined }
   return Object.entries(value).map(([name, entry]) => ({
     name,
     path: [...table.path, name],
-    scope: scope === 'project' ? scope : table.scope,
-    entry: readEntry(entry, scope, isThis),
+    scope,
+    entry: readEntry(entry, place),
   }))
 }
 

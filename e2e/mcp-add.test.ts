@@ -319,6 +319,7 @@ describe('the configuration', () => {
       optional: true,
       startupTimeoutSecs: 60,
       variables: [],
+      confined: true,
       defined: '~/.config/cordon/config.toml:6:1',
       layer: 'user',
       state: 'in effect',

@@ -5,6 +5,7 @@ import {
   openSecret,
   type Project,
   serveHttp,
+  serversUnconfined,
   serveStdio,
 } from '@cordon/host'
 import { show } from '@cordon/policy'
@@ -46,7 +47,7 @@ async function openGateway(world: World, options: ServeOptions): Promise<Gateway
   const trust = trustTerms({ pid, reviewer }, reviewer ? 'files' : 'nothing')
   const place = { cwd, surroundings: world, cfg: options.cfg, unmarked: 'allow', trust } as const
   const project = await openAmbientProjectIn(place, world, choiceOf(options, 'none'))
-  warn(world, project.notices)
+  warn(world, [...project.notices, ...serversUnconfined(project.loaded)])
   const compiler = { pid, uid, home, session, person }
   const policies = await compileProject(project, compiler)
   warn(world, policies.warnings)

@@ -33,7 +33,8 @@ const pathOf = (path: string, home: string): string => {
 }
 
 /** What a server may touch, in a few words. */
-function accessWords({ stateful, access, variables }: ServerView): string {
+function accessWords({ stateful, access, variables, confined }: ServerView): string {
+  if (!confined) return 'everything (the sandbox is off)'
   if (!stateful) return 'by tool'
   const paths = access?.fs ?? []
   const hosts = (access?.net ?? []).filter(({ allow }) => allow).map(({ host }) => show(host))

@@ -40,7 +40,7 @@ export function serveClient(gateway: Gateway): ServedClient {
             }
           : {}),
       },
-      instructions: INSTRUCTIONS,
+      instructions: `${gateway.config.sandbox.mode === 'off' ? UNCONFINED : CONFINED} ${INSTRUCTIONS}`,
     },
   )
   const log = new Log(server)
@@ -75,8 +75,10 @@ export function serveClient(gateway: Gateway): ServedClient {
   return { server, gone, close }
 }
 
+const CONFINED = 'Every tool runs confined to what a person granted.'
+const UNCONFINED = 'The sandbox is off: servers run with all rights of the person.'
 const INSTRUCTIONS =
-  'Every tool runs confined to what a person granted. An error that says "access denied" or "refused" names the rule; ' +
+  'An error that says "access denied" or "refused" names the rule; ' +
   'do not look for a way around it, but tell the person what it says would allow it.'
 
 function handleTools(server: Server, session: GatewaySession): void {

@@ -1,6 +1,7 @@
 import { type AccessConfig, ConfigError, formatOrigin, type LoadedConfig } from '@cordon/config'
 import { CordonError, quote } from '@cordon/policy'
 import type { Surroundings } from '@cordon/workspace'
+import { serversUnconfined } from '../confine/sandbox-off.ts'
 import { type Project, type ProjectOptions, withWaiting } from '../project.ts'
 import { loadAnywhere } from '../settings.ts'
 import { CLIENT_TITLES } from './clients/places.ts'
@@ -17,6 +18,8 @@ export interface ServerView {
   /** Undefined: none is declared, and the defaults of SPEC 4.2 hold. */
   readonly access: AccessConfig | undefined
   readonly variables: readonly string[]
+  /** False: the sandbox is off, and it has all rights of the person. */
+  readonly confined: boolean
   /** Where its command is written. */
   readonly defined: string
   readonly layer: string
@@ -52,7 +55,10 @@ export async function listServers(options: ProjectOptions): Promise<Catalog> {
   const inEffect = view(loaded, 'in effect')
   const waiting = project ? view(waitingOf(project), 'waits for trust') : []
   const changed = waiting.filter((server) => !inEffect.some((other) => isSame(server, other)))
-  return { servers: [...inEffect, ...changed].toSorted((a, b) => a.name.localeCompare(b.name)), notices }
+  return {
+    servers: [...inEffect, ...changed].toSorted((a, b) => a.name.localeCompare(b.name)),
+    notices: [...notices, ...serversUnconfined(loaded)],
+  }
 }
 
 const isSame = (a: ServerView, b: ServerView): boolean =>
@@ -94,6 +100,7 @@ function viewOf(
     startupTimeoutSecs: server.startup_timeout_secs,
     access,
     variables: [...new Set(granted)],
+    confined: loaded.config.sandbox.mode !== 'off',
     defined: origin ? formatOrigin(origin) : '',
     layer: origin?.layer ?? '',
     state: about.state,

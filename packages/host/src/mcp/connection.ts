@@ -107,6 +107,7 @@ async function connectOn(
       server: start.server,
       stage,
       what,
+      ...(world.sandbox.mode === 'off' ? { sandbox: 'off' } : {}),
       refused: refused.slice(told.refused),
       unreached: unreached.slice(told.unreached),
       hints: hints(transport.stderr.since(told.lines).join('\n')),

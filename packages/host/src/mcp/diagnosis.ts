@@ -47,6 +47,8 @@ export interface Diagnosis {
   readonly stage: Stage
   /** One sentence without a name in it: `ended with exit code 1 before it was initialised`. */
   readonly what: string
+  /** The sandbox was off: nothing of it can be the cause. */
+  readonly sandbox?: 'off'
   /** Exactly what the proxy refused. */
   readonly refused: readonly ProxyDecision[]
   /** What was allowed, and yet not reached: why. */
@@ -85,7 +87,7 @@ const ATTRIBUTION: Readonly<Record<Stage, string | undefined>> = {
 
 /** Undefined also where what was refused is known exactly: then nothing is guessed. */
 export const attributionOf = (diagnosis: Diagnosis): string | undefined =>
-  isExact(diagnosis) ? undefined : ATTRIBUTION[diagnosis.stage]
+  isExact(diagnosis) || diagnosis.sandbox === 'off' ? undefined : ATTRIBUTION[diagnosis.stage]
 
 function describe(diagnosis: Diagnosis, reader: 'person' | 'model'): string {
   const { server, stage, what, said } = diagnosis

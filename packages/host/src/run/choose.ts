@@ -1,8 +1,9 @@
-import { formatOrigin, type LoadedConfig, type SandboxConfig } from '@cordon/config'
+import type { LoadedConfig, SandboxConfig } from '@cordon/config'
 import type { AccessPolicy } from '@cordon/policy'
 import type { OutsideRule } from '@cordon/sandbox'
 import { labelOf, PLAIN, type Subject, subjectsOf } from '../compile/subject.ts'
 import { unionOf, unionOfFs } from '../compile/union.ts'
+import { sandboxOff } from '../confine/sandbox-off.ts'
 import { confirmLed, describeLed, type LedPlace, ledPlaces, unconfirmed } from '../outside/led.ts'
 import { ledElsewhere, placeOrigin } from '../outside/place.ts'
 import { profilePlaces, type ReplacedFile } from '../outside/profile.ts'
@@ -97,7 +98,7 @@ export async function choosePolicy(
     warnings: [...warnings, ...unseenBy(guard), ...asked.warnings],
     alarms: [
       ...project.notices,
-      ...alarmsOf(loaded),
+      ...sandboxOff(loaded, 'the command runs'),
       // What is granted is not what was typed, and a command before may have made the link.
       ...typed.outside.flatMap((rule) => ledElsewhere(rule) ?? []),
       ...(purpose === 'ask' ? unconfirmed(led, options.surroundings).map(describeUnconfirmed) : []),
@@ -144,14 +145,6 @@ function subjectsFor({ config, origin }: LoadedConfig, choice: PolicyChoice): re
       )
     }
   }
-}
-
-/** Only a person can say so (SPEC 2.1); they are reminded all the same. */
-function alarmsOf({ config, explain }: LoadedConfig): string[] {
-  const origin = explain(['sandbox', 'mode'])?.origin
-  if (config.sandbox.mode !== 'off' || !origin) return []
-  const written = `sandbox.mode = "off" at ${formatOrigin(origin)}`
-  return [`the sandbox is off (${written}): the command runs with all your rights`]
 }
 
 /** What flags say of hosts and variables is one profile's: the command has what any of them grants. */

@@ -140,3 +140,44 @@ test('SPEC 4.10: a mount of Cordon’s own grants nothing, and one around what i
 
 const configured = (place: Place): string =>
   `[providers.mcp.ad]\ncommand = ${JSON.stringify(PROGRAM.node)}\narguments = [${JSON.stringify(join(place.home, 'srv/ad.mjs'))}]\n`
+
+/** It asks the proxy for one host after the other, and fails. */
+const KNOCKING = `
+import { request } from 'node:http'
+const { hostname, port } = new URL(process.env.HTTP_PROXY)
+const knock = (path) => new Promise((resolve) => {
+  const asked = request({ host: hostname, port, path, method: 'CONNECT' })
+  for (const event of ['connect', 'response', 'error']) asked.on(event, resolve)
+  asked.end()
+})
+for (const host of process.argv.slice(2)) await knock(host)
+process.exit(1)
+`
+
+test('SPEC 5.4: no host of this machine, its network or its cloud is suggested because a server asks for it', () => {
+  const place = new Place()
+  const program = place.write(join(place.home, 'srv/knocking.mjs'), KNOCKING)
+  const machine = 'this machine itself, whose services take who reaches them for you'
+  const network = 'in your own network, whose services may take who reaches them for you'
+  const cloud = 'where a cloud tells its keys'
+  const hosts: readonly (readonly [host: string, what: string])[] = [
+    ['127.0.0.1:22', machine],
+    ['localhost:7421', machine],
+    ['[::1]:22', machine],
+    ['10.0.0.1:80', network],
+    ['169.254.169.254:80', cloud],
+    ['metadata.google.internal:80', cloud],
+  ]
+  const line = [program, ...hosts.map(([host]) => host), 'denied.invalid:443', 'api.example:443']
+  place.config(
+    `[providers.mcp.ad]\ncommand = ${JSON.stringify(PROGRAM.node)}\narguments = ${JSON.stringify(line)}\n`,
+  )
+  const { stdout } = place.cordon(['mcp', 'doctor', 'ad'])
+  for (const [host, what] of hosts)
+    expect(stdout).toContain(
+      `  refused: ${host}: no rule allows ${host}; that is ${what}: for who means it, \`cordon why\` has the edit\n`,
+    )
+  expect(stdout.match(/this would allow .*/g)).toEqual(['this would allow https://api.example:443/:'])
+  const means = place.cordon(['why', 'ad', 'net', 'http://127.0.0.1:22/']).stdout
+  expect(means).toContain('host = "127.0.0.1", scheme = "http", port = 22, allow = true')
+})

@@ -12,6 +12,7 @@ import { isKernelRefusal, type KernelReport, probeKernel, type ProxyDecision } f
 import type { Hint } from '../confine/hint.ts'
 import type { ConfinedProgram, ProgramEnd } from '../confine/program.ts'
 import { startConfined } from '../confine/start.ts'
+import { withCaution } from './advised-host.ts'
 import { policyMeta, rootsOf } from './boundary.ts'
 import { type Asked, type Diagnosis, ServerError, type Stage, whenAsked } from './diagnosis.ts'
 import { ConfinedTransport } from './transport.ts'
@@ -108,7 +109,7 @@ async function connectOn(
       stage,
       what,
       ...(world.sandbox.mode === 'off' ? { sandbox: 'off' } : {}),
-      refused: refused.slice(told.refused),
+      refused: refused.slice(told.refused).map(withCaution),
       unreached: unreached.slice(told.unreached),
       hints: hints(transport.stderr.since(told.lines).join('\n')),
       said: transport.stderr.lines,
@@ -152,7 +153,7 @@ async function connectOn(
     news: () => {
       const { refused, unreached, hints } = program.soFar()
       const fresh = {
-        refused: refused.slice(told.refused),
+        refused: refused.slice(told.refused).map(withCaution),
         unreached: unreached.slice(told.unreached),
         hints,
       }

@@ -188,7 +188,8 @@ export class Checkup {
   }
 
   #suggest({ refused, hints }: Pick<Examination, 'refused' | 'hints'>, policies: Policies): Suggestion[] {
-    const exact = [...this.#ownStart(), ...refused.map(questionAbout)].map((question) => ({
+    const asked = refused.filter(({ wish }) => wish !== undefined).map(questionAbout)
+    const exact = [...this.#ownStart(), ...asked].map((question) => ({
       question,
       isExact: true,
     }))

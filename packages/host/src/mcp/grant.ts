@@ -11,6 +11,7 @@ import type { RunPlace } from '../why/enforced.ts'
 import type { Edit } from '../why/fix.ts'
 import type { Question } from '../why/question.ts'
 import { why } from '../why/why.ts'
+import { whyNotAsked } from './advised-host.ts'
 import { whyNotAdvised } from './advised.ts'
 import { reachRecipe, type Recipe, recipeLines } from './reach.ts'
 
@@ -53,6 +54,8 @@ export function withoutForbidden(hint: Hint, grantee: Grantee, world: GrantWorld
   const { question, place, ...rest } = hint
   if (question && writesGuarded(question, world.project))
     return { ...rest, text: guardedName(question.target), fix: undefined }
+  const inner = question && serverOf(grantee) !== undefined ? whyNotAsked(question) : undefined
+  if (inner !== undefined) return { ...rest, text: `${rest.text}; ${inner}`, fix: undefined }
   const not = place && whyNotAdvised(place, askingIn(grantee, world))
   if (!not) return hint
   return { ...rest, text: not.said === 'alone' ? not.reason : `${rest.text}; ${not.reason}`, fix: undefined }

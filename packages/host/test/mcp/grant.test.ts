@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { ProxyDecision } from '@cordon/sandbox'
 import { notesOf } from '../../src/mcp/diagnosis.ts'
-import type { Wish } from '../../src/mcp/grant.ts'
+import type { Grantee, Wish } from '../../src/mcp/grant.ts'
 import { parseQuestion } from '../../src/why/question.ts'
 import { gatewayOf } from '../gateway/support.ts'
 import { SessionPlace } from '../worker/support.ts'
@@ -201,4 +201,34 @@ test('SPEC 5.4: a refusal and a hint carry their grant; what a rule refuses on p
   expect(notesOf({ refused: [], unreached: [missed, missed], hints: [] }, 'model', allow)).toEqual([
     'allowed, but: because',
   ])
+})
+
+test('decision 0562: a guess about a host of this machine or its cloud has the reason, and nothing to ask for', async () => {
+  await using where = new SessionPlace({ '.cordon/config.toml': CONFIG })
+  const gateway = await gatewayOf(where)
+  const guess = (target: string, grantee: Grantee) =>
+    gateway.withoutForbidden(
+      {
+        about: 'x',
+        text: 'denied',
+        fix: '--allow-net x',
+        question: parseQuestion('net', target),
+        audience: 'anyone',
+      },
+      grantee,
+    )
+  const said = (what: string) => ({
+    about: 'x',
+    text: `denied; that is ${what}: for who means it, \`cordon why\` has the edit`,
+    fix: undefined,
+    audience: 'anyone',
+  })
+  const server = { kind: 'server', name: 'plain' } as const
+  expect(guess('http://169.254.169.254/latest', server)).toEqual(said('where a cloud tells its keys'))
+  for (const host of ['127.0.0.2:80', '0.0.0.0', '[::ffff:127.0.0.1]', 'a.localhost', 'LOCALHOST', '0x7f.1'])
+    expect(guess(`https://${host}/`, server)).toEqual(
+      said('this machine itself, whose services take who reaches them for you'),
+    )
+  expect(guess('https://api.example/', server).fix).toBe('--allow-net x')
+  expect(guess('https://localhost/', { kind: 'tool', name: 'web' }).fix).toBe('--allow-net x')
 })

@@ -105,7 +105,7 @@ export async function admitTools(
   const offered = tools.map((tool) => ({ tool, seen: seenOf(tool) }))
   let known = await knownServer(store, server, command)
   if (!known?.tools) {
-    const all = offered.map(({ seen }) => seen)
+    const all = bounded(offered.map(({ seen }) => seen))
     await store.changeServer(server, (now) =>
       now?.command === command && !now.tools ? { ...now, tools: all, clients: [client] } : undefined,
     )
@@ -132,7 +132,7 @@ export async function admitTools(
   const accepted = fresh.length > 0 && (await askOnce(desk, server, shown, question))
   await store.changeServer(server, (now) => {
     if (now?.command !== command) return undefined
-    return accepted ? acceptTools(now, fresh) : { ...now, waiting: { ...now.waiting, tools: fresh } }
+    return accepted ? acceptTools(now, fresh) : { ...now, waiting: { ...now.waiting, tools: bounded(fresh) } }
   })
   const out = accepted ? changed.filter(({ seen }) => seen.text === undefined) : changed
   return {
@@ -215,7 +215,8 @@ function acceptTools(seen: ServerSeen, fresh: readonly ToolSeen[]): ServerSeen {
 /** Known with these, in the place of others of their names. */
 function withTools(seen: ServerSeen, fresh: readonly ToolSeen[]): ServerSeen {
   const names = new Set(fresh.map(({ name }) => name))
-  return { ...seen, tools: [...(seen.tools ?? []).filter(({ name }) => !names.has(name)), ...fresh] }
+  const others = (seen.tools ?? []).filter(({ name }) => !names.has(name))
+  return { ...seen, tools: bounded([...others, ...fresh]) }
 }
 
 /** What a person sees of one tool that is not as it was. */
@@ -262,6 +263,21 @@ const LONGEST_KEPT = 64 * 1024
 function seenOf(tool: Tool): ToolSeen {
   const text = `${JSON.stringify(sorted(tool), undefined, 2)}\n`
   return { name: tool.name, sha256: sha256(text), ...(text.length > LONGEST_KEPT ? {} : { text }) }
+}
+
+/**
+ * Of what one server says, so much is kept to show a difference later; of the rest the digest alone. All servers and a
+ * person's other words share one file of 16 MiB (decision 0563).
+ */
+const MOST_KEPT = 1024 * 1024
+
+function bounded(tools: readonly ToolSeen[]): readonly ToolSeen[] {
+  let room = MOST_KEPT
+  return tools.map((tool) => {
+    if (tool.text === undefined) return tool
+    room -= Buffer.byteLength(JSON.stringify(tool.text))
+    return room >= 0 ? tool : { name: tool.name, sha256: tool.sha256 }
+  })
 }
 
 function sorted(value: unknown): unknown {

@@ -111,3 +111,30 @@ test('SPEC 5: for a client that can be asked for more, what is only new is taken
     expect(await admitTools(client, [more, later], desk)).toEqual({ tools: [more], withheld: [LATER] })
   expect(asked).toHaveLength(1)
 })
+
+test('decision 0563: what is kept of one server is bounded, whatever it says of its tools, and when', async () => {
+  const many = (word: string, from = 0): Tool[] =>
+    Array.from({ length: 300 }, (_, i) => ({
+      name: `t${from + i}`,
+      description: word.repeat(30_000),
+      inputSchema: { type: 'object' },
+    }))
+  const size = async ({ desk }: Desk): Promise<number> =>
+    Buffer.byteLength(JSON.stringify((await desk.store.read()).servers))
+  const made = deskOf(() => false)
+  await admitProgram('s', ARGV, IDENTITY, made.desk)
+  // Escaped twice, a quotation mark takes four bytes.
+  expect((await admitTools(PLAIN, many('"'), made.desk)).withheld).toEqual([])
+  await admitTools({ ...PLAIN, capabilities: ['sampling'] }, many('"', 300), made.desk)
+  expect((await admitTools(PLAIN, many('x'), made.desk)).withheld).toHaveLength(300)
+  expect(await size(made)).toBeLessThan(3 * 1024 * 1024)
+  // All of them are known, and what was too much to be kept is compared all the same.
+  expect((await admitTools(PLAIN, many('"'), made.desk)).withheld).toEqual([])
+  const yes = deskOf(() => true)
+  await admitProgram('s', ARGV, IDENTITY, yes.desk)
+  for (const word of ['a', 'b', 'c'])
+    expect((await admitTools(PLAIN, many(word), yes.desk)).withheld).toEqual([])
+  expect(await size(yes)).toBeLessThan(2 * 1024 * 1024)
+})
+
+const IDENTITY = { program: '/bin/server', sha256: '0' }

@@ -1,4 +1,5 @@
 import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { GatewayClient, SMALL, small, UNATTENDED } from './harness/gateway.ts'
 import { Place, PROGRAM } from './harness/place.ts'
@@ -30,6 +31,38 @@ describe('SPEC 2.1: trust', () => {
     expect(place.cordon(['trust', '--yes']).stdout).toContain('accepted MCP server small\n')
     await using accepted = await opened(place)
     expect(await accepted.names()).toContain('pid')
+  })
+
+  test('decision 0564: what it was in one workspace is what a new one compares with', () => {
+    const place = new Place()
+    const file = place.write(join(place.home, 'srv/small.mjs'), SMALL)
+    const line = ['mcp', 'add', 'u', '--user', '--', PROGRAM.node]
+    expect(place.cordon([...line, file]).code).toBe(0)
+    const inside = (name: string): string => {
+      place.mkdir(join(place.home, name, '.git'))
+      return join(place.home, name)
+    }
+    const examined = (name: string): string =>
+      place.cordon(['mcp', 'doctor', 'u'], { cwd: inside(name) }).stdout
+    const other = 'was not started: its program is not the one that was used before'
+    expect(examined('one')).toContain('ok  tools/list')
+    writeFileSync(file, `${SMALL}// another program\n`)
+    for (const name of ['one', 'two', 'two']) expect(examined(name)).toContain(other)
+    expect(place.cordon(['trust', 'show'], { cwd: inside('two') }).stdout).toMatch(
+      /-sha256 [0-9a-f]{64}\n +\+sha256 [0-9a-f]{64}\n/,
+    )
+    expect(place.cordon(['trust', '--yes'], { cwd: inside('two') }).stdout).toContain(
+      'accepted MCP server u\n',
+    )
+    // Accepted in one, it is known in the next, and waits where it was another.
+    for (const name of ['two', 'three']) expect(examined(name)).toContain('ok  tools/list')
+    expect(examined('one')).toContain(other)
+    // A relative file is another program in every workspace.
+    expect(place.cordon([...line.slice(0, 4), '--replace', ...line.slice(4), 'own.mjs']).code).toBe(0)
+    for (const name of ['one', 'two']) {
+      place.write(join(inside(name), 'own.mjs'), `${SMALL}// ${name}\n`)
+      expect(examined(name)).toContain('ok  tools/list')
+    }
   })
 
   test('a program that changed in mid-session is not started again', async () => {

@@ -1,6 +1,6 @@
 export { listIfThere, makePrivateDirectory } from './directories.ts'
 export { readSmall, reason } from './small-files.ts'
-export { ApprovalStore } from './approvals/store.ts'
+export { ApprovalStore, serversSeenIn } from './approvals/store.ts'
 export { type Approvals } from './approvals/approvals.ts'
 export { sha256 } from './approvals/digest.ts'
 export { type ConfigTrust, type ServerSeen, type ToolSeen } from './approvals/document.ts'

@@ -21,7 +21,7 @@ import { localTool, type LocalTool } from '../execute/tool.ts'
 import type { ServerWorld } from '../mcp/connection.ts'
 import { grantRecipe, type Grantee, type GrantWorld, type Wish, withoutForbidden } from '../mcp/grant.ts'
 import { SchemaCache } from '../mcp/schema-cache.ts'
-import type { TrustDesk } from '../mcp/server-trust.ts'
+import { seenElsewhere, type TrustDesk } from '../mcp/server-trust.ts'
 import type { Compiler, Policies } from '../policies.ts'
 import type { Project } from '../project.ts'
 import { storeOf } from '../trust/gate.ts'
@@ -75,6 +75,7 @@ export class Gateway {
     this.hostPaths = HostPaths.of({ root: project.root.path, home: compiler.home }, options.places)
     this.desk = {
       store: storeOf(project.workspace, compiler, compiler),
+      elsewhere: seenElsewhere(project.workspace, surroundings),
       person: compiler.person,
       declined: new Set(),
     }

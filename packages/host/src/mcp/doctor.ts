@@ -21,6 +21,7 @@ import { SchemaCache } from './schema-cache.ts'
 import { askForOffer } from './offer.ts'
 import { reachRecipe, type Recipe, unreachedPlaces } from './reach.ts'
 import { asking, ServerStarter, worldFor } from './server.ts'
+import { seenElsewhere } from './server-trust.ts'
 
 /** One step of a server's life, and how it went. */
 interface Step {
@@ -172,7 +173,12 @@ export class Checkup {
       config,
       policy,
       world,
-      desk: { store: storeOf(workspace, compiler, compiler), person, declined: new Set() },
+      desk: {
+        store: storeOf(workspace, compiler, compiler),
+        elsewhere: seenElsewhere(workspace, surroundings),
+        person,
+        declined: new Set(),
+      },
       cache: new SchemaCache(workspace.local),
       prepare: () => undefined,
       onEnd,

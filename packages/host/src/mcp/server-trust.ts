@@ -1,6 +1,15 @@
 import type { Tool } from '@modelcontextprotocol/client'
 import { show } from '@cordon/policy'
-import { type ApprovalStore, type ServerSeen, sha256, type ToolSeen } from '@cordon/workspace'
+import {
+  type ApprovalStore,
+  recordedPlaces,
+  type ServerSeen,
+  serversSeenIn,
+  sha256,
+  type Surroundings,
+  type ToolSeen,
+  type Workspace,
+} from '@cordon/workspace'
 import type { Person } from '../approve/approve.ts'
 import { differenceOf } from '../trust/difference.ts'
 import { visible } from '../trust/review.ts'
@@ -9,6 +18,8 @@ import type { ServerIdentity } from './identity.ts'
 /** Who may be shown what changed. Undefined: nobody can be asked, and what changed waits (SPEC 2.1). */
 export interface TrustDesk {
   readonly store: Pick<ApprovalStore, 'read' | 'changeServer'>
+  /** What other workspaces of this user know of a server (decision 0564). */
+  readonly elsewhere: (server: string) => readonly ServerSeen[]
   readonly person: Person | undefined
   /** The servers of which a change was declined: they are not asked about again (`cordon trust` can still accept it). */
   readonly declined: Set<string>
@@ -54,12 +65,13 @@ export async function admitProgram(
   const { store } = desk
   const program = programText(identity)
   const command = commandDigest(argv)
-  const known = await knownServer(store, server, command)
+  let known: Pick<ServerSeen, 'program'> | undefined = await knownServer(store, server, command)
   if (!known) {
+    const taken = programElsewhere(desk.elsewhere(server), command, program) ?? program
     await store.changeServer(server, (now) =>
-      now?.command === command ? undefined : { command, program, ...toolsKept(now, program) },
+      now?.command === command ? undefined : { command, program: taken, ...toolsKept(now, taken) },
     )
-    return true
+    known = { program: taken }
   }
   if (known.program === program) return true
   const text = changeText(`the program of MCP server ${show(server)}`, known.program, program)
@@ -72,6 +84,29 @@ export async function admitProgram(
   })
   return accepted
 }
+
+/**
+ * What the same command line was in another workspace, last, where it led to the same files and none knows them as they are now;
+ * undefined: it is as known, or new. A file inside a workspace is that one's own, and so never the same as another's.
+ */
+function programElsewhere(seen: readonly ServerSeen[], command: string, program: string): string | undefined {
+  const same = seen.filter(
+    (entry) => entry.command === command && filesIn(entry.program) === filesIn(program),
+  )
+  if (same.some((entry) => entry.program === program)) return undefined
+  return same.toSorted((a, b) => (a.seen_at < b.seen_at ? -1 : 1)).at(-1)?.program
+}
+
+const filesIn = (program: string): string => (program.match(/^(?:program|runs) .*$/gm) ?? []).join('\n')
+
+/** Ambient: reads the approvals of all other workspaces. */
+export const seenElsewhere =
+  ({ local }: Pick<Workspace, 'local'>, around: Surroundings): TrustDesk['elsewhere'] =>
+  (server) =>
+    recordedPlaces(around)
+      .filter((place) => place.local !== local)
+      .flatMap((place) => serversSeenIn(place.local, around.uid))
+      .filter((entry) => entry.server === server)
 
 /** Another version of the same package is another program, by a person's word (`mcp update`). What it says of its tools is not. */
 const toolsKept = (was: ServerSeen | undefined, program: string): Pick<ServerSeen, 'tools' | 'clients'> =>

@@ -33,7 +33,7 @@ function deskOf(answer: (question: string) => boolean): Desk {
     asked.push(question)
     return Promise.resolve(answer(question))
   }
-  return { desk: { store, person: { confirms }, declined: new Set() }, asked }
+  return { desk: { store, elsewhere: () => [], person: { confirms }, declined: new Set() }, asked }
 }
 
 const tool = (description: string): Tool => ({ name: 'pid', description, inputSchema: { type: 'object' } })

@@ -34,6 +34,14 @@ export interface ApprovalStoreOptions {
   readonly now: () => Date
 }
 
+const fileIn = (local: string): string => join(local, 'approvals.json')
+
+/** What another workspace of this user knows of MCP servers, by where its approvals are kept; read, and never changed. */
+export function serversSeenIn(local: string, uid: number | undefined): readonly ServerSeen[] {
+  const file = fileIn(local)
+  return interpret(file, readDocument(file, uid)).servers
+}
+
 /**
  * `approvals.json` in the user-local place (SPEC 3.2). Every change is made under a lock on what the file says
  * then, so that processes that approve at the same time lose nothing; readers need no lock (decision 0062).
@@ -44,7 +52,7 @@ export class ApprovalStore {
   readonly #options: ApprovalStoreOptions
 
   constructor(workspace: Workspace, options: ApprovalStoreOptions) {
-    this.file = join(workspace.local, 'approvals.json')
+    this.file = fileIn(workspace.local)
     this.#workspace = workspace
     this.#options = options
   }

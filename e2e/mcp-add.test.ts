@@ -309,7 +309,8 @@ describe('the configuration', () => {
       code: 0,
       stdout: `added mine to ${own}\n  python3 s.py 'a b'\n`,
       stderr:
-        'warning: python3 is to run s.py, which is not there: the server is added, and starts once it is\n',
+        'warning: python3 is to run s.py, which is not there: the server is added, and starts once it is\n' +
+        'warning: s.py is a relative path, and this server is for all workspaces: in each it is another program; --user-workspace adds it for this one alone\n',
     })
     const [listed] = JSON.parse(here.cordon(['mcp', 'ls', '--json']).stdout) as unknown[]
     expect(listed).toEqual({
@@ -488,6 +489,11 @@ describe('the configuration', () => {
       ],
       [
         ['b', '--', './srv'],
+        'warning: cannot start ./srv: it does not exist: the server is added, and starts once it is there\n' +
+          'warning: ./srv is a relative path, and this server is for all workspaces: in each it is another program; --user-workspace adds it for this one alone\n',
+      ],
+      [
+        ['b', '--user-workspace', '--', './srv'],
         'warning: cannot start ./srv: it does not exist: the server is added, and starts once it is there\n',
       ],
       [['c', '--', 'python3', '-m', 'srv'], ''],

@@ -19,7 +19,7 @@ describe.each(PEOPLE)('what an attacker does, as $name', (person) => {
     const left: [string, string, string][] = [
       ['hidden', '{ "command": "a\\u202eb" }', 'control characters'],
       ['esc\\u001b[2J', '{ "command": "a" }', 'its name cannot be one of ours'],
-      ['relative', '{ "command": "./run" }', 'its command is a relative path'],
+      ['relative', '{ "command": "./run" }', 'it runs ./run, a relative path'],
       ['dist', '{ "command": "node", "args": ["dist/server.mjs"] }', 'runs dist/server.mjs, a relative path'],
       [
         'loads',

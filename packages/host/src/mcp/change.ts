@@ -8,7 +8,7 @@ import type { EditableLayer, ProjectOptions } from '../project.ts'
 import { changeLayer, type Changed, loadAnywhere, workspaceIfAny } from '../settings.ts'
 import { findServer, listServers, type ServerView } from './catalog.ts'
 import { looksSecret } from './clients/secrets.ts'
-import { missingEntry } from './code-files.ts'
+import { missingEntry, relativeCode } from './code-files.ts'
 import { changeRecords, readRecords } from './clients/records.ts'
 import { leftOverLines, leftOvers } from './left-over.ts'
 import { digestOfServer, type ServerDefinition, withServer } from './define.ts'
@@ -81,6 +81,7 @@ export async function addServer(request: AddRequest, world: ChangeWorld): Promis
         ]
       : []),
     ...notThere(line, world),
+    ...(layer === 'user' ? relativeEverywhere(line) : []),
     ...(secret === undefined ? [] : [secretStands(request, secret)]),
   ]
   return { ...changed, line, installed, warnings }
@@ -100,6 +101,16 @@ function notThere(line: readonly [string, ...string[]], { options, surroundings 
   return entry === undefined
     ? []
     : [`${show(line[0])} is to run ${show(entry)}, which is not there: ${added}`]
+}
+
+/** In every clone it would start the clone's own. */
+function relativeEverywhere(line: readonly string[]): string[] {
+  const file = relativeCode(line)
+  return file === undefined
+    ? []
+    : [
+        `${show(file)} is a relative path, and this server is for all workspaces: in each it is another program; --user-workspace adds it for this one alone`,
+      ]
 }
 
 /** Never with the value: what was typed stands in enough places already. */

@@ -51,8 +51,13 @@ export function missingEntry(argv: readonly [string, ...string[]], cwd: string):
   return argv.slice(1).find((word) => !word.startsWith('-') && isCode(word))
 }
 
-/** Pure. The first file that an interpreter would look for where it is started, up to one that has a whole path. */
+/**
+ * Pure. What of a command line is another program in every directory: the command, or the first file that an interpreter would
+ * look for where it is started, up to one that has a whole path.
+ */
 export function relativeCode(argv: readonly string[]): string | undefined {
+  const [command = ''] = argv
+  if (command.includes('/') && !isAbsolute(command)) return command
   const at = argv.findIndex((word) => INTERPRETER.test(basename(word)))
   const words = at < 0 ? [] : argv.slice(at + 1)
   for (const [i, word] of words.entries()) {

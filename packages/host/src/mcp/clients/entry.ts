@@ -101,9 +101,6 @@ function whyNotDirectory(cwd: unknown, { here }: EntryPlace): string | undefined
 
 /** Why a command line cannot be for all workspaces, undefined: it can. */
 export function whyNotEverywhere(line: readonly string[]): string | undefined {
-  const [command = ''] = line
-  if (command.includes('/') && !command.startsWith('/'))
-    return 'its command is a relative path, and means another program wherever the client starts it'
   const file = relativeCode(line)
   return file === undefined
     ? undefined

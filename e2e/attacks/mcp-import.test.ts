@@ -275,7 +275,7 @@ describe('what came with a clone does not speak as a person’s flags to Cordon'
       ],
       [
         { command: 'cordon', args: ['mcp', 'wrap', '--write', at.home, '--', 'node', 'x.mjs'] },
-        'left alone: it starts Cordon with wrap, and',
+        `left alone: it starts Cordon with --write ${at.home}, and`,
       ],
       [
         { command: 'cordon', args: [...OURS, '--workspace', at.home] },
@@ -286,6 +286,11 @@ describe('what came with a clone does not speak as a person’s flags to Cordon'
         'left alone: its env sets CORDON_CFG_SANDBOX_MODE, which would work on Cordon itself',
       ],
       [{ command: 'cordon', args: OURS, cwd: at.home }, `left alone: it is to be started in ${at.home}`],
+      [{ command: 'cordon', args: ['mcp', 'wrap', '--', 'srv', '--write', '/'] }, 'behind Cordon already'],
+      [
+        { command: 'cordon', args: ['mcp', 'wrap', '--unix-sockets', '--', 'srv'] },
+        'left alone: it starts Cordon with --unix-sockets, and',
+      ],
       [{ command: './evil', args: ['cordon', ...OURS] }, 'taken as'],
       [{ command: 'node', args: ['cordon', ...OURS] }, 'taken as'],
     ]

@@ -20,18 +20,18 @@ export function cordonLine(line: readonly string[]): CordonLine | undefined {
 }
 
 /**
- * SPEC 2.1: the first that such a line says beyond what an import writes (`launchOf`), undefined: nothing. Options of Cordon
- * are a person's word, and in a file of a clone nobody has said them (decision 0561).
+ * SPEC 2.1: the first option of such a line that an import would not write (`launchOf`), undefined: there is none. Options of
+ * Cordon are a person's word, and in a file of a clone nobody has said them (decision 0561). What `wrap` confines by default
+ * needs none.
  */
 export function ownWords([verb, ...rest]: readonly string[], here: string | undefined): string | undefined {
-  if (verb !== 'serve') return verb
-  for (let i = 0; i < rest.length; i += 2) {
-    const [option = '', value] = rest.slice(i, i + 2)
+  const options = verb === 'wrap' && rest.includes('--') ? rest.slice(0, rest.indexOf('--')) : rest
+  for (let i = 0; i < options.length; i += 2) {
+    const [option = '', value] = options.slice(i, i + 2)
     const isOurs =
-      value !== undefined &&
-      (option === '--server' ||
-        (option === '--cfg' && value === UNATTENDED) ||
-        (option === '--workspace' && value === here))
+      (option === '--workspace' && here !== undefined && value === here) ||
+      (verb === 'serve' && option === '--server' && value !== undefined) ||
+      (verb === 'serve' && option === '--cfg' && value === UNATTENDED)
     if (!isOurs) return value === undefined || option.includes('=') ? option : `${option} ${value}`
   }
   return undefined

@@ -57,9 +57,12 @@ export const errorCode = (error: unknown): string | undefined =>
 /** A system error in a few words, without the path it names: the message around it already has that. */
 export function reason(error: unknown): string {
   const code = errorCode(error)
-  if (code !== undefined && !code.startsWith('ERR_')) return WORDS[code] ?? code
+  if (code !== undefined && !code.startsWith('ERR_')) return systemReason(code)
   return error instanceof Error ? error.message : String(error)
 }
+
+/** The same by the kernel's name for it. */
+export const systemReason = (errno: string): string => WORDS[errno] ?? errno
 
 const WORDS: Readonly<Record<string, string>> = {
   EACCES: 'permission denied',

@@ -43,6 +43,8 @@ async function leadsOut(named: string, path: string, { root, approvals }: LinkTe
   // Its name lies inside the workspace and what it led to outside, and there is no link any more: somebody changes it right now.
   if (links.length === 0) return below(root, named) !== undefined
   const leaving = links.filter(({ target }) => target === undefined || below(root, target) === undefined)
+  // What was followed before counts: it lies below what is approved, or the link led, or leads on, to another place.
+  if (!leaving.some(({ target }) => target !== undefined && below(target, path) !== undefined)) return true
   const known = await approvals()
   return leaving.some(({ link, target }) => target === undefined || known.lookup(link, target) !== 'approved')
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { constants, lstatSync, rmSync } from 'node:fs'
-import { type FileHandle, mkdir, open, rename, rm, utimes } from 'node:fs/promises'
+import { mkdir, open, rename, rm, utimes } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { type Readable } from 'node:stream'
 import { syncDirectory } from '@cordon/files'
@@ -9,7 +9,7 @@ import { acquireLock, type HeldLock, withLock } from '../lock.ts'
 import { lockFile, prepareLocal } from '../place/workspace.ts'
 import { type BlobHash, type BlobRef } from '../resources/resource.ts'
 import { BlobBatch } from './batch.ts'
-import { type Chunks, chunksOf } from './chunks.ts'
+import { type Chunks, chunksOf, type HeldFile } from './chunks.ts'
 import { compress, hashOf } from './compress.ts'
 import { isDamaged, markDamaged, noteOf } from './damage.ts'
 import { BlobPutError, guarded } from './errors.ts'
@@ -42,7 +42,7 @@ export class BlobStore {
   }
 
   /** Hashes first: content that is there already costs one reading and no writing. */
-  async putFile(file: FileHandle, signal?: AbortSignal): Promise<BlobRef> {
+  async putFile(file: HeldFile, signal?: AbortSignal): Promise<BlobRef> {
     return this.#guard(async () => {
       const known = await hashOf(chunksOf(file, signal))
       if (await this.keepKnown(known)) return known

@@ -1,15 +1,16 @@
-import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
-import { type FileHandle, open } from 'node:fs/promises'
+import { read, readSync } from 'node:fs'
 import { basename } from 'node:path'
+import { promisify } from 'node:util'
+import { type OpenFile } from '@cordon/files'
 import { below, CordonError, workspaceUri } from '@cordon/policy'
 import { setImmediate as breathe } from 'node:timers/promises'
 import { type BlobBatch, SMALL } from '../blobs/batch.ts'
-import { type Chunks } from '../blobs/chunks.ts'
+import { type Chunks, type HeldFile } from '../blobs/chunks.ts'
 import { type BlobStore } from '../blobs/store.ts'
 import { reason } from '../small-files.ts'
 import { type Workspace } from '../place/workspace.ts'
 import { AttachError } from './errors.ts'
-import { type ExpandContext, expandPath } from './expand.ts'
+import { type ExpandContext, expandPath, type FoundFile } from './expand.ts'
 import { externalUri } from './external-uri.ts'
 import { contentType, HEAD } from './mime.ts'
 import { type Resource } from './resource.ts'
@@ -53,10 +54,10 @@ export async function attachPath(input: string, context: AttachContext): Promise
         ...(leaveOut ? { leaveOut } : {}),
         ...(admit ? { admit } : {}),
       }
-      for await (const path of expandPath(input, wanted)) {
+      for await (const found of expandPath(input, wanted)) {
         if (resources.length === MOST_FILES)
           throw new AttachError(input, `it holds more than ${MOST_FILES} files`)
-        resources.push(await snapshot(path, input, context, batch))
+        resources.push(await snapshot(found, context, batch))
         onFile?.()
         if (resources.length % 32 === 0) await breathe() // so that a Ctrl-C is heard
         signal?.throwIfAborted()
@@ -80,50 +81,40 @@ export async function batched<T>(
   return result
 }
 
-const READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
-
 /** One regular file, by its canonical path. */
 export async function snapshot(
-  path: string,
-  input: string,
+  found: FoundFile,
   { workspace, store, signal }: AttachContext,
   batch: BlobBatch,
 ): Promise<Resource> {
+  const { path } = found
   const inside = below(workspace.root, path)
   const uri = inside === undefined ? externalUri(path) : workspaceUri(inside)
   const name = basename(path)
-  const small = readSmallFile(path, input)
+  using file = found.open()
+  const small = readSmallFile(file)
   if (small) {
     const { mimeType, form } = contentType(small.subarray(0, HEAD), path)
     return { uri, mimeType, [form]: await batch.add(small), name }
   }
-  const file = await open(path, READ)
-  try {
-    const { mimeType, form } = contentType(await headOf(file), path)
-    return { uri, mimeType, [form]: await store.putFile(file, signal), name }
-  } finally {
-    await file.close()
-  }
+  const held: HeldFile = { read: (...at) => readAsync(file.fd, ...at) }
+  const { mimeType, form } = contentType(await headOf(held), path)
+  return { uri, mimeType, [form]: await store.putFile(held, signal), name }
 }
+
+const readAsync = promisify(read)
 
 /** The content of a small file; undefined for a large one. Plain calls: for thousands of files they take a fifth of the time. */
-function readSmallFile(path: string, input: string): Buffer | undefined {
-  const fd = openSync(path, READ)
-  try {
-    const stat = fstatSync(fd)
-    if (!stat.isFile()) throw new AttachError(input, 'it is not a regular file')
-    if (stat.size > SMALL) return undefined
-    const buffer = Buffer.allocUnsafe(stat.size + 1)
-    let length = 0
-    for (let got = -1; got !== 0 && length < buffer.length; length += got)
-      got = readSync(fd, buffer, length, buffer.length - length, length)
-    return length > stat.size ? undefined : buffer.subarray(0, length) // it grows: as a stream, then
-  } finally {
-    closeSync(fd)
-  }
+function readSmallFile({ fd, stat: { size } }: OpenFile): Buffer | undefined {
+  if (size > SMALL) return undefined
+  const buffer = Buffer.allocUnsafe(size + 1)
+  let length = 0
+  for (let got = -1; got !== 0 && length < buffer.length; length += got)
+    got = readSync(fd, buffer, length, buffer.length - length, length)
+  return length > size ? undefined : buffer.subarray(0, length) // it grows: as a stream, then
 }
 
-async function headOf(file: FileHandle): Promise<Uint8Array> {
+async function headOf(file: HeldFile): Promise<Uint8Array> {
   const head = Buffer.alloc(HEAD)
   const { bytesRead } = await file.read(head, 0, HEAD, 0)
   return head.subarray(0, bytesRead)

@@ -1,10 +1,10 @@
-import { constants, type Dirent } from 'node:fs'
-import { open, readdir, realpath } from 'node:fs/promises'
+import { realpath } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
-import { IGNORE_FILES, IgnoreFiles } from '@cordon/files'
+import { IGNORE_FILES, IgnoreFiles, type OpenFile } from '@cordon/files'
 import { below, show } from '@cordon/policy'
-import { errorCode, readSmall, reason } from '../small-files.ts'
+import { errorCode, reason } from '../small-files.ts'
 import { MARKER } from '../place/find-root.ts'
+import { AnchoredPlace } from './anchored-place.ts'
 import { AttachError } from './errors.ts'
 import { parsePattern, type PathPattern } from './pattern.ts'
 
@@ -24,37 +24,47 @@ export interface ExpandContext {
   readonly admit?: (found: { readonly named: string; readonly path: string }) => Promise<void>
 }
 
+/** A file by its canonical path. What `open` opens has that path, whatever was put in its way since it was found; until the next is asked for. */
+export interface FoundFile {
+  readonly path: string
+  open(): OpenFile
+}
+
 /**
- * The canonical paths of the files that `input` names. A path that exists is that path, whatever characters it has;
+ * The files that `input` names. A path that exists is that path, whatever characters it has;
  * otherwise `*`, `?`, `[` and `{` make it a pattern. A file that is named is taken; what a directory or a pattern finds leaves out
  * links, `.git`, `.cordon`, whatever the ignore files name, and what the caller wants left out.
  */
-export async function* expandPath(input: string, context: ExpandContext): AsyncGenerator<string> {
+export async function* expandPath(input: string, context: ExpandContext): AsyncGenerator<FoundFile> {
   if (input === '') throw new AttachError(input, 'the path is empty')
   if (input.includes('\0')) throw new AttachError(input, 'the path contains a NUL byte')
   const path = await canonical(input, input, context)
   if (path !== undefined) {
     if (below(dirname(context.local), path) !== undefined)
       throw new AttachError(input, 'Cordon keeps its own files there')
-    if ((await kindOf(path, input)) === 'file') yield path
-    else yield* find(path, input, { ...EVERYTHING, base: input }, context)
+    using place = new AnchoredPlace(path, input, context.root)
+    if (place.kind() === 'file') yield { path, open: () => place.open(path) }
+    else yield* find(place, input, { ...EVERYTHING, base: input }, context)
     return
   }
   const pattern = parsePattern(input)
   const start = pattern && (await canonical(pattern.base, input, context))
-  if (!pattern || start === undefined || (await kindOf(start, input)) !== 'directory')
+  if (!pattern || start === undefined)
     throw new AttachError(input, pattern ? 'nothing matches it' : 'it does not exist')
-  yield* find(start, input, pattern, context)
+  using place = new AnchoredPlace(start, input, context.root)
+  if (place.kind() !== 'directory') throw new AttachError(input, 'nothing matches it')
+  yield* find(place, input, pattern, context)
 }
 
 const EVERYTHING: Pick<PathPattern, 'depth' | 'matches'> = { depth: Infinity, matches: () => true }
 
-async function* find(
-  start: string,
+function* find(
+  place: AnchoredPlace,
   input: string,
   { base, depth, matches }: Pick<PathPattern, 'base' | 'depth' | 'matches'>,
   context: ExpandContext,
-): AsyncGenerator<string> {
+): Generator<FoundFile> {
+  const start = place.path
   const top = start === '/' ? 1 : start.length + 1
   let [found, leftOut] = [0, 0]
   const isWanted = (path: string): boolean => {
@@ -64,7 +74,7 @@ async function* find(
     return ++leftOut === 0
   }
   const own = dirname(context.local)
-  yield* walk(start, { input, depth, own, isWanted, ignores: await ignoredAbove(start, input, context) })
+  yield* walk(start, { place, input, depth, own, isWanted, ignores: ignoredAbove(place, context) })
   if (found > 0) return
   if (leftOut > 0) throw new AttachError(input, 'all that it finds may be secret; name the files one by one')
   throw new AttachError(
@@ -103,33 +113,21 @@ function utf8(bytes: Buffer, input: string, dir?: string): string {
 const quoteBytes = (bytes: Buffer): string =>
   `$'${Array.from(bytes, (byte) => (byte > 0x1f && byte < 0x7f && byte !== 0x27 && byte !== 0x5c ? String.fromCharCode(byte) : `\\x${byte.toString(16).padStart(2, '0')}`)).join('')}'`
 
-async function kindOf(path: string, input: string): Promise<'file' | 'directory'> {
-  const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants
-  const handle = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
-  try {
-    const stat = await handle.stat()
-    if (stat.isFile()) return 'file'
-    if (stat.isDirectory()) return 'directory'
-  } finally {
-    await handle.close()
-  }
-  throw new AttachError(input, 'it is neither a file nor a directory')
-}
-
 /** In the workspace the ignore files above count, too, as they do for git. */
-async function ignoredAbove(dir: string, input: string, { root }: ExpandContext): Promise<IgnoreFiles> {
+function ignoredAbove(place: AnchoredPlace, { root }: ExpandContext): IgnoreFiles {
   const ignores = new IgnoreFiles()
-  const inside = below(root, dir)
+  const inside = below(root, place.path)
   if (inside === undefined || inside === '.') return ignores
   let here = root
   for (const part of inside.split('/')) {
-    readIgnored(here, input, ignores)
+    readIgnored(here, place, ignores)
     here = join(here, part)
   }
   return ignores
 }
 
 interface Search {
+  readonly place: AnchoredPlace
   readonly input: string
   /** How many levels there are to look at. */
   readonly depth: number
@@ -140,46 +138,40 @@ interface Search {
   readonly ignores: IgnoreFiles
 }
 
-async function* walk(dir: string, search: Search): AsyncGenerator<string> {
-  const { input, depth, own, isWanted, ignores } = search
-  const entries = await listed(dir, input)
-  readIgnored(dir, input, ignores)
-  const named = entries.map((entry) => ({ entry, path: join(dir, entry.name.toString('utf8')) }))
-  for (const { entry, path } of named.sort((a, b) => (a.path < b.path ? -1 : 1))) {
-    const wanted = entry.isFile()
-      ? !ignores.ignores(path, 'other') && isWanted(path)
-      : entry.isDirectory() &&
-        depth > 1 &&
-        path !== own &&
-        !NEVER.test(path) &&
-        !ignores.ignores(path, 'directory')
+function* walk(dir: string, search: Search): Generator<FoundFile> {
+  const { place, input, depth, own, isWanted, ignores } = search
+  const entries = place.list(dir)
+  readIgnored(dir, place, ignores)
+  const named = entries.map((entry) => ({
+    ...entry,
+    path: join(dir, entry.name ?? entry.bytes.toString('utf8')),
+  }))
+  for (const { kind, bytes, path } of named.sort((a, b) => (a.path < b.path ? -1 : 1))) {
+    const wanted =
+      kind === 'file'
+        ? !ignores.ignores(path, 'other') && isWanted(path)
+        : kind === 'directory' &&
+          depth > 1 &&
+          path !== own &&
+          !NEVER.test(path) &&
+          !ignores.ignores(path, 'directory')
     if (!wanted) continue
-    utf8(entry.name, input, dir)
-    if (entry.isFile()) yield path
+    if (bytes) utf8(bytes, input, dir)
+    if (kind === 'file') yield { path, open: () => place.open(path) }
     else yield* walk(path, { ...search, depth: depth - 1 })
   }
-}
-
-/** What cannot be read is said by its name: the argument may be far above it. */
-async function listed(dir: string, input: string): Promise<readonly Dirent<Buffer>[]> {
-  return readdir(dir, { withFileTypes: true, encoding: 'buffer' }).catch((error: unknown) => {
-    throw new AttachError(input, `${show(dir)}: ${reason(error)}`)
-  })
 }
 
 const LARGEST_IGNORE = 1024 * 1024
 
 /** An ignore file that cannot be read is an error: what it would have left out must not be attached. */
-function readIgnored(dir: string, input: string, ignores: IgnoreFiles): void {
-  try {
-    const files = IGNORE_FILES.map((name) => readSmall(join(dir, name), LARGEST_IGNORE))
-    ignores.add(
-      dir,
-      files.flatMap((file) => (file ? [file.bytes.toString('utf8')] : [])),
-    )
-  } catch (error) {
-    throw new AttachError(input, `an ignore file in ${show(dir)}: ${reason(error)}`)
-  }
+function readIgnored(dir: string, place: AnchoredPlace, ignores: IgnoreFiles): void {
+  const about = `an ignore file in ${show(dir)}`
+  const files = IGNORE_FILES.map((name) => place.readIfThere(join(dir, name), LARGEST_IGNORE, about))
+  ignores.add(
+    dir,
+    files.flatMap((file) => (file ? [file.toString('utf8')] : [])),
+  )
 }
 
 const NEVER = new RegExp(`/(?:\\.git|\\${MARKER})$`)

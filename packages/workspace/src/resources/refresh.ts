@@ -1,7 +1,7 @@
-import { realpath } from 'node:fs/promises'
 import { join } from 'node:path'
-import { below, CordonError, parseRelPath, parseWorkspaceUri, workspaceUri } from '@cordon/policy'
-import { reason } from '../small-files.ts'
+import { FileError, openAmbientAnchor } from '@cordon/files'
+import { CordonError, parseRelPath, parseWorkspaceUri } from '@cordon/policy'
+import { reason, systemReason } from '../small-files.ts'
 import { type AttachContext, batched, snapshot } from './attach.ts'
 import { NotRefreshableError } from './errors.ts'
 import { parseExternalUri } from './external-uri.ts'
@@ -22,12 +22,17 @@ export async function refreshResource(uri: string, context: AttachContext): Prom
   if (path === undefined) throw new NotRefreshableError(uri, 'only files of the workspace can be refreshed')
   try {
     const { root } = context.workspace
-    const real = await realpath(join(root, parseRelPath(path)))
-    const inside = below(root, real)
-    if (inside === undefined || workspaceUri(inside) !== uri)
-      throw new NotRefreshableError(uri, 'the path now leads to something else')
-    return await batched(context, (batch) => snapshot(real, path, context, batch))
+    const inside = parseRelPath(path)
+    using anchor = openAmbientAnchor(root)
+    const found = { path: join(root, inside), open: () => anchor.open(inside) }
+    return await batched(context, (batch) => snapshot(found, context, batch))
   } catch (error) {
+    if (error instanceof FileError) throw new NotRefreshableError(uri, whyNotOpened(error))
     throw error instanceof CordonError ? error : new NotRefreshableError(uri, reason(error))
   }
+}
+
+const whyNotOpened = ({ code, errno }: FileError): string => {
+  if (errno !== undefined) return systemReason(errno)
+  return code === 'FILE_NOT_REGULAR' ? 'it is not a regular file' : 'the path now leads to something else'
 }

@@ -6,8 +6,8 @@ import { PEOPLE, Place } from '../harness/place.ts'
 /** What a command does to a workspace must not choose what the next one gets (docs/decisions/0128). */
 describe.each(PEOPLE)('SPEC 2.1 where the next command runs, as $name', (person) => {
   const ledOut = (from: string, link: string, left: string): string =>
-    `cordon: cannot use the workspace at ${from}: you came by the link ${link}, which leads out of ${left} to ${from}; ` +
-    'a command that ran there may have made it\n  fix: `cd -P .` if you mean that place, else remove the link\n'
+    `cordon: cannot use the workspace at ${from}: the way there is by the link ${link}, which leads out of ${left} to ${from}; ` +
+    'a command that ran there may have made it\n  fix: `cd -P .`, or name that place itself, if you mean it; else remove the link\n'
 
   /** A marked workspace, in which a command has exchanged `packages/x` for a link to where keys are. */
   function exchanged(): Place {
@@ -44,6 +44,34 @@ describe.each(PEOPLE)('SPEC 2.1 where the next command runs, as $name', (person)
     expect(at.shell('cd packages/x && "$@"', ['run', '--', 'true']).stderr).toBe(
       ledOut(keys, join(at.root, 'packages/x'), at.root),
     )
+  })
+
+  test('the attack: --workspace, and a way from where one stands, follow no such link either', () => {
+    const at = exchanged()
+    const keys = join(at.home, '.ssh')
+    const named = join(at.root, 'packages/x')
+    const told = ledOut(keys, named, at.root)
+    const commands = [
+      ['mcp', 'serve', '--workspace'],
+      ['mcp', 'doctor', '--workspace'],
+    ]
+    for (const command of commands)
+      expect(at.cordon([...command, named])).toMatchObject({ code: 2, stdout: '', stderr: told })
+    // From a directory that was reached by the link, its parent is as far out.
+    at.mkdir(join(keys, 'deep'))
+    const wrap = (way: string): string[] => ['mcp', 'wrap', '--workspace', way, '--', 'true']
+    expect(at.cordon(wrap('packages/x'))).toMatchObject({ code: 2, stdout: '', stderr: told })
+    expect(at.shell('cd packages/x && "$@"', wrap('deep')).stderr).toBe(
+      ledOut(join(keys, 'deep'), named, at.root).replace(`to ${join(keys, 'deep')};`, `to ${keys};`),
+    )
+    expect(at.shell('cd packages/x/deep && "$@"', wrap('..')).stderr).toBe(told)
+    expect(at.shell('cd packages/x && "$@"', ['run', '--here', '--', 'true']).stderr).toBe(told)
+    // The place itself is what it is, and links that stay inside are fine.
+    symlinkSync('packages', join(at.root, 'inside'))
+    expect(at.cordon(wrap('inside'))).toMatchObject({ code: 0 })
+    const other = at.mkdir(join(at.home, 'other'))
+    symlinkSync(other, join(at.root, 'packages/y'))
+    expect(at.cordon(wrap(other))).toMatchObject({ code: 0 })
   })
 
   test('a person who means it goes there, unless secrets live there; links that stay inside, or begin outside, are fine', () => {

@@ -1,5 +1,5 @@
 import { realpathSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { isAbsolute, normalize, resolve } from 'node:path'
 import { type Command as Parser, Option } from 'commander'
 import type { ConversationChoice } from '@cordon/host'
 import { show } from '@cordon/policy'
@@ -74,13 +74,29 @@ export interface WorkspaceOption {
 export const workspaceOption = (): Option =>
   new Option('--workspace <directory>', 'work there instead of in the current directory')
 
-/** The same world, standing elsewhere. */
+/**
+ * The same world, standing elsewhere. PWD is the way there, as after a `cd`: a link on it that a command may have made is looked
+ * for by whoever opens the workspace (decision 0128).
+ */
 export function standingIn(world: World, { workspace }: WorkspaceOption): World {
   if (workspace === undefined) return world
+  const cwd = realOf(resolve(world.cwd, workspace))
+  if (cwd === undefined) throw new UsageError(`--workspace ${show(workspace)}: there is no such directory`)
+  const env = { ...world.env, PWD: wayTo(workspace, world) }
+  return Object.create(world, { cwd: { value: cwd }, env: { value: env } }) as World
+}
+
+/** From where the person came to stand. A `..` stays: behind a link it is not what the path says. */
+function wayTo(directory: string, { cwd, env: { PWD: came } }: World): string {
+  if (isAbsolute(directory)) return resolve(directory)
+  const here = came !== undefined && isAbsolute(came) && realOf(came) === cwd ? came : cwd
+  return `${here}/${normalize(directory)}`
+}
+
+function realOf(path: string): string | undefined {
   try {
-    const cwd = realpathSync.native(resolve(world.cwd, workspace))
-    return Object.create(world, { cwd: { value: cwd } }) as World
+    return realpathSync.native(path)
   } catch {
-    throw new UsageError(`--workspace ${show(workspace)}: there is no such directory`)
+    return undefined
   }
 }

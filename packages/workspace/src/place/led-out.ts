@@ -8,7 +8,8 @@ import { trailOf } from './trail.ts'
 /**
  * SPEC 2.1, docs/decisions/0128. Something confined may have put a link in the place of a directory, and the person's
  * `cd` has followed it: then the place it leads to would be the next workspace. Only the shell knows by which way one
- * came, and says it in PWD; one that does not name the current directory says nothing.
+ * came, and says it in PWD; one that does not name the current directory says nothing. Who is told another directory (`--workspace`)
+ * puts the way to that into PWD.
  */
 export function refuseLedOut(
   from: CanonicalPath,
@@ -26,8 +27,8 @@ export function refuseLedOut(
     if (left !== undefined)
       throw new WorkspaceError(
         from,
-        `you came by the link ${show(path)}, which leads out of ${show(left)} to ${show(target)}; ` +
-          `a command that ran there may have made it\n  fix: \`cd -P .\` if you mean that place, else remove the link`,
+        `the way there is by the link ${show(path)}, which leads out of ${show(left)} to ${show(target)}; ` +
+          `a command that ran there may have made it\n  fix: \`cd -P .\`, or name that place itself, if you mean it; else remove the link`,
       )
   }
 }

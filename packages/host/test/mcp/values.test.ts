@@ -81,5 +81,15 @@ test('a policy without the rule hides the value; a file that others may write ha
   const policy = { fs: [], net: [], env: [{ name: 'TOKEN', read: true }] }
   expect(buildEnvironment(policy, { PATH: '/bin', ...values })).toEqual({ PATH: '/bin', TOKEN: 's3cret' })
   chmodSync(file, 0o666)
-  expect(() => serverValues('a', ['srv', 'x'], surroundings())).toThrow('it can be written by every user')
+  // It is the trouble of this server alone.
+  expect(serverValues('a', ['srv', 'x'], surroundings())).toEqual({
+    values: {},
+    missing: [expect.stringContaining(`${file}: it can be written by every user`)],
+  })
+  writeFileSync(file, '{ "mcpServers": ,,')
+  chmodSync(file, 0o600)
+  expect(serverValues('a', ['srv', 'x'], surroundings())).toEqual({
+    values: {},
+    missing: [expect.stringContaining(`${file}: not valid JSON`)],
+  })
 })

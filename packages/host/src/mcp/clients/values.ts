@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util'
 import { isFields } from '@cordon/policy'
 import type { Surroundings } from '@cordon/workspace'
-import { openDocument } from './document.ts'
+import { ClientFileError, openDocument } from './document.ts'
 import { hasPlaceholder } from './entry.ts'
 import { linksOf, readClientFile } from './file.ts'
-import { type ImportRecord, readRecords } from './records.ts'
+import { type ImportedServer, type ImportRecord, readRecords } from './records.ts'
 
 /** Variables of an imported server, read where they always were. */
 export interface ServerValues {
@@ -26,7 +26,7 @@ export interface StartedServer {
  * SPEC 4.6, decision 0237: the values that a client's file has for a server, for who starts it without that client. Only
  * for exactly the command line that was imported, and only where the client's entry counts: another definition of the same
  * name, such as a clone's, and the same words in another project get none (decision 0560). What of them the server sees is
- * its policy's business.
+ * its policy's business. What is wrong with a client's file is told as missing: it is the trouble of its servers alone.
  */
 export function serverValues({ name, line, root }: StartedServer, around: Surroundings): ServerValues {
   const imported = readRecords(around).flatMap((record) =>
@@ -37,20 +37,22 @@ export function serverValues({ name, line, root }: StartedServer, around: Surrou
   const found =
     imported.find(({ server }) => server.project === root) ??
     imported.find(({ server }) => server.project === null)
-  if (!found) return NONE
-  const { record, server } = found
-  return readValues(record, [...server.path, 'env'], server.variables, around)
+  if (!found || found.server.variables.length === 0) return NONE
+  try {
+    return readValues(found.record, found.server, around)
+  } catch (error) {
+    if (error instanceof ClientFileError) return { values: {}, missing: [`no variables: ${error.message}`] }
+    throw error
+  }
 }
 
 function readValues(
   { file, scope }: ImportRecord,
-  path: readonly string[],
-  variables: readonly string[],
+  { path, variables }: ImportedServer,
   around: Surroundings,
 ): ServerValues {
-  if (variables.length === 0) return NONE
   const read = readClientFile(file, around, linksOf(scope))
-  const env = read && openDocument(file, read.text).valueAt(path)
+  const env = read && openDocument(file, read.text).valueAt([...path, 'env'])
   if (!isFields(env)) return { values: {}, missing: [`${file} has no variables for it any more`] }
   const values: Record<string, string> = {}
   const missing: string[] = []

@@ -54,6 +54,11 @@ describe.each(PEOPLE)('what an attacker does, as $name', (person) => {
         '{ "command": "a", "env": { "CORDON_CFG_SANDBOX_MODE": "off" } }',
         'CORDON_CFG_SANDBOX_MODE, which would work on Cordon itself',
       ],
+      [
+        'git',
+        '{ "command": "a", "env": { "GIT_CONFIG_GLOBAL": "/dev/null" } }',
+        'GIT_CONFIG_GLOBAL, which would work on Cordon itself',
+      ],
       ['home', '{ "command": "a", "env": { "HOME": "/tmp/x" } }', 'HOME, which would work on Cordon itself'],
       [
         'secret',
@@ -188,6 +193,16 @@ describe('a file of a clone is not your own where there is no .cordon', () => {
     const link = at.cordon(['mcp', 'import', 'servers.json'], { cwd: dir })
     expect([link.code, at.userConfig()]).toEqual([1, ''])
   })
+})
+
+test("SPEC 4.10 the attack: a variable of a server's entry does not take the guard off the hooks", () => {
+  at.write(at.own('.gitconfig'), '[core]\n\thooksPath = .githooks\n')
+  at.write('.githooks/pre-commit', '#!/bin/sh\necho real\n')
+  at.mkdir(join(at.root, '.git'))
+  const write = ['--', 'sh', '-c', 'echo hostile > .githooks/pre-commit']
+  for (const name of ['NONE', 'GIT_CONFIG_GLOBAL', 'GIT_CONFIG_SYSTEM'])
+    expect([name, at.run(write, { env: { [name]: '/dev/null' } }).code]).not.toEqual([name, 0])
+  expect(readFileSync(join(at.root, '.githooks/pre-commit'), 'utf8')).toBe('#!/bin/sh\necho real\n')
 })
 
 test('another program that is called cordon is not taken for this one', () => {

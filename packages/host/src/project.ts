@@ -176,14 +176,15 @@ const AROUND = 'repositories'
 /** Which directories below one somebody's work is in. */
 const WORK = 'work'
 
-/** Where git looks for what holds in every repository, unless its variables say otherwise. */
+/**
+ * Where git looks for what holds in every repository. Its variables add to that and take nothing away: a client hands us those
+ * that a server's entry has, and the git that the person starts later has others.
+ */
 function gitConfigsOf({ home, env }: Surroundings): readonly string[] {
   const xdg = env['XDG_CONFIG_HOME'] || join(home, '.config')
-  const user = env['GIT_CONFIG_GLOBAL']
-  return [
-    env['GIT_CONFIG_SYSTEM'] || '/etc/gitconfig',
-    ...(user ? [user] : [join(xdg, 'git/config'), join(home, '.gitconfig')]),
-  ].filter((path) => path.startsWith('/'))
+  const all = ['/etc/gitconfig', join(xdg, 'git/config'), join(home, '.gitconfig')]
+  const named = [env['GIT_CONFIG_SYSTEM'], env['GIT_CONFIG_GLOBAL']].flatMap((path) => path || [])
+  return [...new Set([...all, ...named])].filter((path) => path.startsWith('/'))
 }
 
 /** The project as it would be if everything were trusted: to check it, never to run anything (SPEC 2.1). */

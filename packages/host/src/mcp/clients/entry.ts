@@ -135,7 +135,7 @@ function whyNotVariables(variables: readonly Variable[], scope: 'user' | 'projec
 }
 
 const CORDONS =
-  /^(?:LD_.*|DYLD_.*|CORDON_.*|NODE_(?!ENV$).*|BASH_.*|ENV|IFS|SHELLOPTS|GLIBC_TUNABLES|GCONV_PATH|LOCPATH|OPENSSL_.*|HOME|XDG_(?:CONFIG|DATA|CACHE)_HOME|SUDO_UID)$/
+  /^(?:LD_.*|DYLD_.*|CORDON_.*|NODE_(?!ENV$).*|BASH_.*|ENV|IFS|SHELLOPTS|GLIBC_TUNABLES|GCONV_PATH|LOCPATH|OPENSSL_.*|HOME|XDG_(?:CONFIG|DATA|CACHE)_HOME|SUDO_UID|GIT_CONFIG_.*)$/
 
 /** Control characters, and what turns text around or cannot be seen: nobody could tell what they agreed to. */
 export const hasHidden = (text: string): boolean => /[\p{C}\p{Zl}\p{Zp}\p{DI}]/u.test(text)

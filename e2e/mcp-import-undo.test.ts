@@ -210,7 +210,12 @@ describe('tools that were given an entry, as a refused call advises', () => {
     expect([cursor, codex].map((file) => readFileSync(file, 'utf8'))).toEqual(written)
     at.write(codex, `${written[1]}[`)
     at.config('')
-    expect(at.mcp('import', '--undo').code).toBe(1)
+    const stopped = at.mcp('import', '--undo')
+    expect(stopped).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('or take back the others without it:'),
+    })
+    expect(stopped.stderr).toContain(`\n    cordon mcp import --undo ${cursor}\n`)
     expect(readFileSync(cursor, 'utf8')).toBe(written[0])
     at.write(codex, written[1]!)
     at.write(at.own(config), at.userConfig() + entryOf('one'))

@@ -26,9 +26,13 @@ export interface ClientDocument {
 export class ClientFileError extends CordonError {
   readonly code = 'CLIENT_FILE'
   readonly file: string
+  readonly problem: string
+  readonly fix: string | undefined
   constructor(file: string, problem: string, fix?: string) {
     super(`${show(file)}: ${problem}${fix === undefined ? '' : `\n  fix: ${fix}`}`)
     this.file = file
+    this.problem = problem
+    this.fix = fix
   }
 }
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import { isFields } from '@cordon/policy'
+import { isFields, shellWord } from '@cordon/policy'
 import { sha256, type Surroundings } from '@cordon/workspace'
 import { type EditableLayer, NoWorkspaceError, type ProjectOptions } from '../../project.ts'
 import { textOf } from '../../config-file.ts'
@@ -9,7 +9,7 @@ import type { LeftOver } from '../left-over.ts'
 import { assertNotNamed, takeOut } from '../take-out.ts'
 import { digestOfServer, serverTable } from '../define.ts'
 import { keepBackups, readBackup } from './backups.ts'
-import { openDocument } from './document.ts'
+import { ClientFileError, openDocument } from './document.ts'
 import { type ClientFile, linksOf, readClientFile, sweepTemp, writeClientFile } from './file.ts'
 import { changeRecords, importsDir, type ImportedServer, type ImportRecord } from './records.ts'
 
@@ -48,7 +48,7 @@ export interface UndoWorld {
 export const undoImports = (wanted: string | undefined, world: UndoWorld): Promise<readonly Undone[]> =>
   changeRecords(world.surroundings, world.pid, async (records, write) => {
     const meant = records.filter(({ file }) => wanted === undefined || file === wanted)
-    const plans = meant.map((record) => ({ record, plan: planRestoring(record, world) }))
+    const plans = meant.map((record) => ({ record, plan: orNamed(record, meant, world) }))
     const staying = new Set(
       records.flatMap((record) =>
         meant.includes(record) ? [] : record.servers.map((server) => server.name),
@@ -124,6 +124,22 @@ const unlessGone = <T>(work: Promise<T>): Promise<T | undefined> =>
     if (error instanceof NoWorkspaceError) return undefined
     throw error
   })
+
+/** One file that cannot be read keeps all of them as they are, so who is stopped by it is told the way around. */
+function orNamed(record: ImportRecord, all: readonly ImportRecord[], world: UndoWorld): Restoring {
+  try {
+    return planRestoring(record, world)
+  } catch (error) {
+    const others = all.filter((other) => other !== record)
+    if (!(error instanceof ClientFileError) || others.length === 0) throw error
+    const commands = others.map(({ file }) => `\n    cordon mcp import --undo ${shellWord(file)}`)
+    throw new ClientFileError(
+      record.file,
+      error.problem,
+      `${error.fix === undefined ? '' : `${error.fix}; `}or take back the others without it:${commands.join('')}`,
+    )
+  }
+}
 
 function planRestoring(record: ImportRecord, world: UndoWorld): Restoring {
   const { written } = record

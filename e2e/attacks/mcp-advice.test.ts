@@ -25,6 +25,8 @@ createInterface({ input: process.stdin }).on('line', (line) => {
 })
 `
 
+const CHECKOUT = dirname(dirname(dirname(dirname(PROGRAM.cordon))))
+
 interface Asked {
   readonly place: Place
   /** What the doctor prints after the server complained about a path. */
@@ -37,8 +39,10 @@ function asking(): Asked {
   place.config(
     `[providers.mcp.ad]\ncommand = ${JSON.stringify(PROGRAM.node)}\narguments = [${JSON.stringify(program)}]\n`,
   )
+  const PATH = `${process.env['PATH']}:${join(place.home, 'tools/sub/bin')}`
+  const args = (path: string): string[] => ['--call', 'e', '--args', JSON.stringify({ p: path })]
   const ask = (path: string): string =>
-    place.cordon(['mcp', 'doctor', 'ad', '--call', 'e', '--args', JSON.stringify({ p: path })]).stdout
+    place.cordon(['mcp', 'doctor', 'ad', ...args(path)], { env: { PATH } }).stdout
   return { place, ask }
 }
 
@@ -56,11 +60,17 @@ test('SPEC 5.4: a server whose error names what is to be left alone is told so, 
     'bin',
     '.gemini',
     'notes',
+    '.nvm/versions/bin',
+    'tools/sub/bin',
+    '.npm/_npx',
+    '.cache/app',
   ])
     place.mkdir(inHome(dir))
   for (const file of ['.claude.json', '.gemini/oauth_creds.json', '.config/cordon/config.toml'])
     place.write(inHome(file), '')
   const own = 'is where Cordon keeps approvals and configuration; no tool may have that'
+  const program = 'is where Cordon itself is installed, which runs without a sandbox'
+  const loaded = 'has programs in it, or what programs load, that you run without Cordon'
   const obeyed = 'is guarded: the host obeys it, or runs it by itself later'
   const installed = 'is where the server itself is installed, and nothing confined writes there'
   const WHOLE = ', and can be only with all that is in it'
@@ -73,7 +83,13 @@ test('SPEC 5.4: a server whose error names what is to be left alone is told so, 
     [inHome('.local/share/cordon/mcp/packages/npm/x'), inHome('.local/share/cordon/mcp/packages/npm'), own],
     [inHome('.config/cordon/x'), inHome('.config/cordon'), own],
     [inHome('.config/cordon/config.toml'), inHome('.config/cordon/config.toml'), own],
-    [PROGRAM.cordon, PROGRAM.cordon, own],
+    [PROGRAM.cordon, PROGRAM.cordon, program],
+    [join(CHECKOUT, 'packages/cli/launcher/x'), join(CHECKOUT, 'packages/cli/launcher'), program],
+    [join(CHECKOUT, 'packages/x'), join(CHECKOUT, 'packages'), program],
+    [inHome('.nvm/versions/bin/x'), inHome('.nvm/versions/bin'), loaded],
+    [inHome('tools/x'), inHome('tools'), loaded],
+    [inHome('.npm/_npx/x'), inHome('.npm/_npx'), loaded],
+    [inHome('.cache/x'), inHome('.cache'), loaded],
     [inHome('srv/x'), inHome('srv'), installed],
     [inHome('.config/autostart/x'), inHome('.config/autostart'), obeyed],
     [inHome('.config/systemd/user/x'), inHome('.config/systemd/user'), obeyed],
@@ -89,6 +105,7 @@ test('SPEC 5.4: a server whose error names what is to be left alone is told so, 
     expect(said).not.toContain('to allow it')
     expect(said).not.toMatch(/^ +cordon /m)
   }
+  expect(ask(inHome('.cache/app/x'))).toContain('to allow it, in the workspace:\n')
   expect(ask(inHome('notes/x'))).toContain('to allow it, in the workspace:\n      ln -s ~/notes notes\n')
 }, 120_000)
 

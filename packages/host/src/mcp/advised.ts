@@ -17,6 +17,8 @@ export interface Asking {
   readonly server: string | undefined
   readonly project: Pick<Project, 'root' | 'guard' | 'loaded'>
   readonly home: string
+  /** Where the person's shell looks for programs. */
+  readonly path: string | undefined
 }
 
 export interface NotAdvised {
@@ -37,11 +39,16 @@ export function whyNotAdvised({ path, wanted }: OutsidePlace, asking: Asking): N
   const own = ownInstallation(real, asking)
   const alone = (reason: string): NotAdvised => ({ reason, said: 'alone' })
   if (own !== undefined) return alone(own)
-  if ([...guard.own(), ...CORDON].some((place) => below(place, real) !== undefined))
+  if (guard.own().some((place) => below(place, real) !== undefined))
     return alone(`${show(path)} ${CORDONS_OWN}`)
+  const writes = wanted === 'write'
+  if (cordonsProgram(asking.home).some((place) => (writes ? overlap : isBelow)(place, real)))
+    return alone(`${show(path)} is where Cordon itself is installed, which runs without a sandbox`)
   if (SHARED.has(real))
     return alone(`${show(path)} is shared by all programs; inside, each has one of its own`)
-  if (wanted === 'write' && isGuardedOutside(real, guard)) return alone(guardedName(path))
+  if (writes && isGuardedOutside(real, guard)) return alone(guardedName(path))
+  if (writes && runPlaces(asking).some((place) => overlap(place, real)))
+    return alone(`${show(path)} has programs in it, or what programs load, that you run without Cordon`)
   const patterns = { patterns: [...SENSITIVE, ...loaded.config.sandbox.sensitive], home: asking.home }
   const secret = [path, real]
     .map((each) => sensitivePattern({ path: relativeToRoot(each) }, { ...patterns, root: '/' }))
@@ -49,8 +56,42 @@ export function whyNotAdvised({ path, wanted }: OutsidePlace, asking: Asking): N
   return secret === undefined ? undefined : { reason: `secrets live there (${secret})`, said: 'beside' }
 }
 
-/** The program that is running. */
-const CORDON = [packageOf(import.meta.filename)?.dir ?? dirname(import.meta.filename)]
+const isBelow = (place: string, path: string): boolean => below(place, path) !== undefined
+
+/** One is in the other: who writes around a place writes it. */
+const overlap = (a: string, b: string): boolean => isBelow(a, b) || isBelow(b, a)
+
+/**
+ * The program that is running, with its Node and its launcher: the outermost package around it, which is a clone's, and the
+ * packages that it was installed with. A home that has a manifest is no package.
+ */
+function cordonsProgram(home: string): readonly string[] {
+  const file = import.meta.filename
+  let around = packageOf(file)?.dir ?? dirname(dirname(file))
+  for (let next = packageOf(around); next && !isBelow(next.dir, home); next = packageOf(next.dir))
+    around = next.dir
+  const modules = file.indexOf('/node_modules/')
+  return modules < 0 ? [around] : [around, file.slice(0, modules + '/node_modules'.length)]
+}
+
+/** Programs that are found by their name, and what version managers, package runners, shells and editors load by themselves. */
+function runPlaces({ path, home }: Asking): readonly string[] {
+  const found = (path ?? '').split(':').filter((dir) => dir.startsWith('/'))
+  const real = found.map((dir) => trailOf('/', dir).at(-1)?.path ?? dir)
+  return [...found, ...real, ...LOADED_AT_HOME.map((name) => join(home, name))]
+}
+
+/** Not what is guarded (SPEC 4.10), because a person may well let something write it; but nobody because a server asks for it. */
+const LOADED_AT_HOME: readonly string[] = `
+  .nvm .npm .volta .asdf .pyenv .rbenv .sdkman .local/share/pnpm .local/share/mise .cargo
+  .rustup .bun .deno .gem .gradle .m2 go .local/lib .local/pipx .local/share/pipx
+  .local/share/uv .cache/uv .cache/pre-commit .cache/pip .cache/node .oh-my-zsh .zsh
+  .bash_completion .config/fish .vim .vimrc .config/nvim .emacs.d .local/share/nvim .emacs
+  .config/emacs .tmux .tmux.conf .config/tmux .ipython .jupyter .config/matplotlib
+  .vscode-server .vscode .cursor-server .cursor/extensions
+`
+  .trim()
+  .split(/\s+/)
 
 const SHARED: ReadonlySet<string> = new Set(['/tmp', '/var/tmp', '/dev/shm'])
 

@@ -65,6 +65,7 @@ const askingIn = (grantee: Grantee, { project, place }: Pick<GrantWorld, 'projec
   server: serverOf(grantee),
   project,
   home: place.home,
+  path: place.env['PATH'],
 })
 
 /**

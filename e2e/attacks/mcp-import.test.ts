@@ -355,3 +355,28 @@ test('a relative program is taken for one project, and for all of them not even 
   at.write(at.own('.cursor/mcp.json'), JSON.stringify({ mcpServers: { fine } }), 0o600)
   expect(at.mcp('import', '--dry-run').stdout).toContain('fine: would be taken as fine (for all workspaces)')
 })
+
+test('SPEC 4.10 the attack: the file that a server was imported from is guarded, whatever its name', () => {
+  const text = '{ "mcpServers": { "hy": { "command": "true", "env": { "K": "v" } } } }\n'
+  const file = at.write('conf/servers.json', text)
+  at.write('other/servers.json', text)
+  const rewrite = (name: string): string[] => ['--', 'sh', '-c', `echo evil > ${name} || mv conf conf2`]
+  expect(at.run(rewrite('conf/servers.json')).code).toBe(0) // Cordon knows nothing of it yet
+  at.write('conf/servers.json', text)
+  expect(at.mcp('import', 'conf/servers.json')).toMatchObject({ code: 0 })
+  const now = readFileSync(file, 'utf8')
+  expect(at.run(rewrite('conf/servers.json'))).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('Read-only file system') as string,
+  })
+  const tool = (name: string, args: object): string =>
+    at.cordon(['tool', 'run', name, '--args', JSON.stringify(args)]).stderr
+  expect(tool('fs_delete_file', { path: 'conf/servers.json' })).toContain('is guarded')
+  expect(tool('fs_create_file', { path: 'conf/servers.json', content: 'x', overwrite: true })).not.toBe('')
+  expect(readFileSync(file, 'utf8')).toBe(now)
+  expect(at.cordon(['why', 'run', 'update', 'conf/servers.json']).stdout).toContain('guard')
+  expect(at.run(rewrite('other/servers.json')).code).toBe(0)
+  // What was taken back is the project's again.
+  expect(at.mcp('import', '--undo').code).toBe(0)
+  expect(at.run(rewrite('conf/servers.json')).code).toBe(0)
+})

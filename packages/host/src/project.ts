@@ -37,6 +37,7 @@ import { refuseForeignDefault } from './compile/reserved.ts'
 import { SENSITIVE } from './compile/sensitive.ts'
 import { type ConversationLayer, withoutGone } from './conversation/layer.ts'
 import { GuardSurvey } from './guard/survey.ts'
+import { importedFiles } from './mcp/clients/records.ts'
 import { type Gate, incompleteNotices, isWhole, passGate, type TrustTerms } from './trust/gate.ts'
 import { finishKilledRuns } from './confine/unfinished.ts'
 
@@ -50,6 +51,8 @@ export interface Project extends Pick<Gate, 'waiting' | 'unreadable' | 'notices'
   readonly conversation: ConversationRef | undefined
   /** SPEC 4.10: what nothing confined may change here. */
   readonly guard: GuardSurvey
+  /** Files of MCP clients that servers were imported from: the client starts what they say. */
+  readonly clientFiles?: readonly string[]
 }
 
 export interface ProjectOptions {
@@ -122,6 +125,7 @@ export async function openAmbientProject(options: ProjectOptions): Promise<Proje
   const loaded = load(sources, { all })
   const root = openAmbientRoot(workspace.root)
   if (root.path !== workspace.root) throw new ExchangedError(workspace.root)
+  const imported = importedFiles(options.surroundings)
   return {
     workspace,
     root,
@@ -129,6 +133,7 @@ export async function openAmbientProject(options: ProjectOptions): Promise<Proje
     loaded,
     conversation: options.conversation?.ref,
     guard,
+    clientFiles: imported.files,
     waiting: gate.waiting,
     unreadable: gate.unreadable,
     notices: [
@@ -137,6 +142,7 @@ export async function openAmbientProject(options: ProjectOptions): Promise<Proje
       ...finished,
       ...gate.notices,
       ...incompleteNotices(loaded),
+      ...imported.notices,
     ],
   }
 }

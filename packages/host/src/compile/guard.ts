@@ -32,7 +32,7 @@ export interface GuardRequest {
   readonly more: readonly RelPath[]
   /** Where each of those is written. */
   readonly origins?: ReadonlyMap<RelPath, string>
-  /** Where the programs of servers are, really, and all that a server's own code is. */
+  /** Where the programs of servers are, really, and all that a server's own code is; and the clients' files that start them. */
   readonly code: readonly string[]
   /** The links of mounts, whoever has them: as entries alone, so what lies behind them is no matter of the guard. */
   readonly mounts?: readonly string[]
@@ -132,9 +132,9 @@ export function isGuardedOutside(path: string, survey: GuardSurvey): boolean {
   return survey.atHome().some(holds) || above.some((dir) => survey.ofPlace(dir).some(holds))
 }
 
-/** What is guarded in a project, with the programs of these servers. */
+/** What is guarded in a project, with the programs of these servers, and the files of clients that servers were imported from. */
 export const guardOf = (
-  { root, guard }: Pick<Project, 'root' | 'guard'>,
+  { root, guard, clientFiles = [] }: Pick<Project, 'root' | 'guard' | 'clientFiles'>,
   { config, origin }: Pick<LoadedConfig, 'config' | 'origin'>,
   programs: HeldPrograms,
 ): GuardRequest => ({
@@ -148,7 +148,7 @@ export const guardOf = (
       return written ? [[path, formatOrigin(written)] as const] : []
     }),
   ),
-  code: serverPrograms(config, root, programs),
+  code: [...serverPrograms(config, root, programs), ...clientFiles],
 })
 
 /**

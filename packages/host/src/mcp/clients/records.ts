@@ -76,6 +76,22 @@ export function readRecords(around: Surroundings): readonly ImportRecord[] {
   }
 }
 
+/**
+ * SPEC 4.10: the clients' files that are known to start servers, wherever they lie. Under a name that is on no list of the guard,
+ * nobody but the record knows that the host obeys such a file.
+ */
+export function importedFiles(around: Surroundings): {
+  readonly files: readonly string[]
+  readonly notices: readonly string[]
+} {
+  try {
+    return { files: readRecords(around).map(({ file }) => file), notices: [] }
+  } catch (error) {
+    if (!(error instanceof RecordsError)) throw error
+    return { files: [], notices: [`${error.message}; files of clients that it names are not guarded by it`] }
+  }
+}
+
 /** One change at a time, on what the file says then. Backups that no record names at the end are removed. */
 export async function changeRecords<T>(
   around: Surroundings,

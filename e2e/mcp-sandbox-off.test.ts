@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest'
 import { GatewayClient, smallPlace } from './harness/gateway.ts'
 import { PROGRAM } from './harness/place.ts'
+import { model, query } from './harness/query.ts'
 
 const OFF = ['--cfg', 'sandbox.mode="off"']
 const WARNING =
-  'warning: the sandbox is off (sandbox.mode = "off" at --cfg sandbox.mode="off"): servers and tools run with all your rights\n'
+  'warning: the sandbox is off (sandbox.mode = "off" at --cfg sandbox.mode="off"): tools and servers run with all your rights\n'
 
 test('SPEC 4.11: the gateway says that the sandbox is off, and does not tell the model otherwise', async () => {
   await using gateway = await GatewayClient.open(smallPlace(), { args: [...OFF, '--server', 'small'] })
@@ -43,4 +44,15 @@ test('SPEC 4.11: so do mcp doctor, ls and show, and nothing is put down to it', 
     stdout:
       'MCP server dies\n  failed  start and initialize: ended with exit code 3 before it was initialised\n',
   })
+})
+
+test('SPEC 4.11: so do tool run, and q, whose tools are those of servers as well', async () => {
+  const run = ['tool', 'run', 'fs_list_files', '--args', '{}']
+  const place = smallPlace()
+  expect(place.cordon([...run, ...OFF])).toMatchObject({ code: 0, stderr: WARNING })
+  expect(place.cordon(run)).toMatchObject({ code: 0, stderr: '' })
+  await model([{ text: 'Hello.\n' }])
+  const asked = query('hello', ...OFF)
+  expect([asked.code, asked.stdout]).toEqual([0, 'Hello.\n'])
+  expect(asked.stderr).toContain(WARNING)
 })

@@ -751,7 +751,12 @@ test('arguments from standard input; no workspace; sandbox off', () => {
     '--cfg',
     'sandbox.mode=off',
   )
-  expect(off).toEqual({ code: 0, stdout: 'private\ns\n', stderr: '' })
+  expect(off).toEqual({
+    code: 0,
+    stdout: 'private\ns\n',
+    stderr:
+      'warning: the sandbox is off (sandbox.mode = "off" at --cfg sandbox.mode=off): tools and servers run with all your rights\n',
+  })
 })
 
 test('SPEC 4.7: what exists on the host is said to the person, marked so, and never to who reads the reply', () => {

@@ -4,7 +4,7 @@ import {
   type DoctorCall,
   openAmbientProjectIn,
   type Project,
-  serversUnconfined,
+  sandboxOff,
   type Suggestion,
 } from '@cordon/host'
 import { show } from '@cordon/policy'
@@ -32,7 +32,7 @@ export async function doctor(world: World, name: string | undefined, options: Do
     trust: trustTerms(world, person ? 'files' : 'nothing'),
   } as const
   const project = await openAmbientProjectIn(place, world, choiceOf(options, 'none'))
-  warn(world, [...project.notices, ...serversUnconfined(project.loaded)])
+  warn(world, [...project.notices, ...sandboxOff(project.loaded, 'tools and servers run')])
   const call = callOf(name, options)
   let isWell = true
   for (const server of serversOf(project, name)) {

@@ -5,7 +5,7 @@ import {
   openSecret,
   type Project,
   serveHttp,
-  serversUnconfined,
+  sandboxOff,
   serveStdio,
 } from '@cordon/host'
 import { show } from '@cordon/policy'
@@ -47,7 +47,7 @@ async function openGateway(world: World, options: ServeOptions): Promise<Gateway
   const trust = trustTerms({ pid, reviewer }, reviewer ? 'files' : 'nothing')
   const place = { cwd, surroundings: world, cfg: options.cfg, unmarked: 'allow', trust } as const
   const project = await openAmbientProjectIn(place, world, choiceOf(options, 'none'))
-  warn(world, [...project.notices, ...serversUnconfined(project.loaded)])
+  warn(world, [...project.notices, ...sandboxOff(project.loaded, 'tools and servers run')])
   const compiler = { pid, uid, home, session, person }
   const policies = await compileProject(project, compiler)
   warn(world, policies.warnings)

@@ -18,7 +18,7 @@ export {
   workspaceIfAny,
 } from './settings.ts'
 export { waitingValues } from './trust/waiting-values.ts'
-export { serversUnconfined } from './confine/sandbox-off.ts'
+export { sandboxOff } from './confine/sandbox-off.ts'
 export { findServer, listServers, type ServerView } from './mcp/catalog.ts'
 export {
   type Added as AddedServer,

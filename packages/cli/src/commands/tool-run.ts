@@ -1,4 +1,4 @@
-import { NotRunnableError, Stopper, type ToolOutcome, ToolSession } from '@cordon/host'
+import { NotRunnableError, sandboxOff, Stopper, type ToolOutcome, ToolSession } from '@cordon/host'
 import { CordonError, show } from '@cordon/policy'
 import type { Register } from '../command.ts'
 import { contentBytes, formatFailure, plain, toldJson, warningsOf } from '../format/tool.ts'
@@ -31,6 +31,7 @@ export const registerRun: Register = (parser, world) => {
       const tools = new ToolSession({
         project: async () => {
           const project = await openProject(world, options)
+          warn(world, sandboxOff(project.loaded, 'tools and servers run'))
           if (project.sources.some((source) => 'text' in source)) ways.add('files')
           return project
         },

@@ -13,6 +13,7 @@ import {
   useConversation,
 } from '@cordon/workspace'
 import { openAmbientAttachments } from '../attachment/attachments.ts'
+import { sandboxOff } from '../confine/sandbox-off.ts'
 import { describeResource } from '../attachment/blocks.ts'
 import { type ConversationChoice, findChosen } from '../conversation/choose.ts'
 import { openAmbientProjectIn, shelfOf } from '../conversation/open.ts'
@@ -152,7 +153,7 @@ export class Query implements AsyncDisposable {
     await mount(options, early, made)
     const project =
       options.mounts.length === 0 ? before : await openAmbientProjectIn(place, user, early ?? 'none')
-    audience.warn(project.notices)
+    audience.warn([...project.notices, ...sandboxOff(project.loaded, 'tools and servers run')])
     // SPEC 3.1: all of them are compiled, and what is new is asked about, before the turn starts.
     const policies = await compileProject(project, user)
     audience.warn(policies.warnings)

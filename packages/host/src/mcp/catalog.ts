@@ -1,7 +1,7 @@
 import { type AccessConfig, ConfigError, formatOrigin, type LoadedConfig } from '@cordon/config'
 import { CordonError, quote } from '@cordon/policy'
 import type { Surroundings } from '@cordon/workspace'
-import { serversUnconfined } from '../confine/sandbox-off.ts'
+import { sandboxOff } from '../confine/sandbox-off.ts'
 import { type Project, type ProjectOptions, withWaiting } from '../project.ts'
 import { loadAnywhere } from '../settings.ts'
 import { CLIENT_TITLES } from './clients/places.ts'
@@ -57,7 +57,7 @@ export async function listServers(options: ProjectOptions): Promise<Catalog> {
   const changed = waiting.filter((server) => !inEffect.some((other) => isSame(server, other)))
   return {
     servers: [...inEffect, ...changed].toSorted((a, b) => a.name.localeCompare(b.name)),
-    notices: [...notices, ...serversUnconfined(loaded)],
+    notices: [...notices, ...sandboxOff(loaded, 'tools and servers run')],
   }
 }
 

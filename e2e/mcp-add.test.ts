@@ -496,7 +496,12 @@ describe('the configuration', () => {
         ['b', '--user-workspace', '--', './srv'],
         'warning: cannot start ./srv: it does not exist: the server is added, and starts once it is there\n',
       ],
-      [['c', '--', 'python3', '-m', 'srv'], ''],
+      [
+        ['c', '--', 'python3', '-m', 'srv'],
+        'warning: python3 -m looks for what is imported in the workspace first: whoever may write there can have the server run other code, with its access\n' +
+          '  fix: where it is not to be found there: python3 -P -m srv (Python 3.11 or newer), or the program that the server has\n',
+      ],
+      [['c', '--', 'python3', '-P', '-m', 'srv'], ''],
       [
         ['d', '--user-workspace', '--', 'true', '--token', 'hunter22'],
         'warning: an argument looks like a secret: it stands in your configuration now, and in the list of processes while the server runs\n' +

@@ -2,6 +2,7 @@ import {
   changeSetting,
   Checkup,
   type DoctorCall,
+  importsHere,
   openAmbientProjectIn,
   type Project,
   sandboxOff,
@@ -36,6 +37,8 @@ export async function doctor(world: World, name: string | undefined, options: Do
   const call = callOf(name, options)
   let isWell = true
   for (const server of serversOf(project, name)) {
+    const { command, arguments: words } = project.loaded.config.providers.mcp[server]!
+    warn(world, importsHere([command, ...words]))
     const { works, accepted } = await examine(world, project, server, call)
     isWell &&= works
     if (accepted.length === 0) continue

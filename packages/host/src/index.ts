@@ -28,6 +28,7 @@ export {
   type Updated,
   updateServer,
 } from './mcp/change.ts'
+export { importsHere } from './mcp/code-files.ts'
 export {
   type EntryStyle,
   type ImportedFile,

@@ -5,6 +5,7 @@ import {
   type EntryStyle,
   findServer,
   grantedNames,
+  importsHere,
   isOnPath,
   looksSecret,
   listServers,
@@ -69,6 +70,7 @@ export const registerServers: Register = (parser, world) => {
       const catalog = await listServers(placeOf(world, options))
       warn(world, catalog.notices)
       const server = findServer(catalog, name)
+      warn(world, importsHere(server.line))
       if (options.json) writeJson(world, serverJson(server))
       else world.out.write(formatServer(server, world.out))
     })

@@ -30,7 +30,8 @@ export type HeldPrograms = 'granted' | 'all'
 export const programsHeldFor = ({ access }: Pick<Subject, 'access'>): HeldPrograms =>
   (access?.fs ?? []).length > 0 ? 'all' : 'granted'
 
-function isGranted(server: string, { providers, conversation }: Config): boolean {
+/** Whether rules give it anything that not every server has. */
+export function isGranted(server: string, { providers, conversation }: Config): boolean {
   const { access, variables } = providers.mcp[server]!
   const ofTools = Object.values(conversation.tools).filter(
     ({ source }) => source.kind === 'mcp' && source.server === server,

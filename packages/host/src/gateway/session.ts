@@ -8,6 +8,8 @@ import type { ServerContext } from '@modelcontextprotocol/server'
 import { CordonError, show } from '@cordon/policy'
 import type { Exit } from '@cordon/sandbox'
 import type { ToolSession } from '../execute/session.ts'
+import { isGranted } from '../compile/server-code.ts'
+import { importsHere } from '../mcp/code-files.ts'
 import { ServerError } from '../mcp/diagnosis.ts'
 import type { Offer } from '../mcp/offer.ts'
 import { capabilityNames, type CallAs, type McpServer, type ServerSetup, worldFor } from '../mcp/server.ts'
@@ -254,6 +256,9 @@ export class GatewaySession {
       this.warn(
         `MCP server ${show(name)} may write ${show(dir)}, where its own program is: its next start runs what it changes there, unless rules for files name what it has to write`,
       )
+    if (isGranted(name, gateway.config))
+      for (const what of importsHere([config.command, ...config.arguments]))
+        this.warn(`MCP server ${show(name)}: ${what}`)
     return {
       name,
       config,

@@ -8,7 +8,7 @@ import type { EditableLayer, ProjectOptions } from '../project.ts'
 import { changeLayer, type Changed, loadAnywhere, workspaceIfAny } from '../settings.ts'
 import { findServer, listServers, type ServerView } from './catalog.ts'
 import { looksSecret } from './clients/secrets.ts'
-import { missingEntry, relativeCode } from './code-files.ts'
+import { importsHere, missingEntry, relativeCode } from './code-files.ts'
 import { changeRecords, readRecords } from './clients/records.ts'
 import { leftOverLines, leftOvers } from './left-over.ts'
 import { digestOfServer, type ServerDefinition, withServer } from './define.ts'
@@ -82,6 +82,7 @@ export async function addServer(request: AddRequest, world: ChangeWorld): Promis
       : []),
     ...notThere(line, world),
     ...(layer === 'user' ? relativeEverywhere(line) : []),
+    ...importsHere(line),
     ...(secret === undefined ? [] : [secretStands(request, secret)]),
   ]
   return { ...changed, line, installed, warnings }

@@ -1,6 +1,6 @@
-import { realpathSync, statSync } from 'node:fs'
+import { readdirSync, realpathSync, statSync } from 'node:fs'
 import { basename, isAbsolute, resolve } from 'node:path'
-import { refuseClosed } from '@cordon/policy'
+import { refuseClosed, shellWord } from '@cordon/policy'
 
 /** The files that an interpreter is told of up to the one it runs. */
 export interface CodeFiles {
@@ -27,7 +27,19 @@ export function codeFiles(argv: readonly string[], cwd: string): CodeFiles {
   const files: string[] = []
   const named: string[] = []
   let entry: string | undefined
+  const python = PYTHON.test(basename(argv[at]!))
   for (const [i, word] of words.entries()) {
+    if (python && entry === undefined && MODULE.test(word)) {
+      // What comes after the module is its own.
+      for (const name of isSafe(words.slice(0, i + 1)) ? [] : moduleFiles(moduleOf(words, i), cwd)) {
+        const file = realFile(name)
+        if (file === undefined) continue
+        files.push(file)
+        named.push(name)
+        entry = file
+      }
+      break
+    }
     const { path, option } = readWord(word)
     const name = resolve(cwd, path)
     const file = realFile(name)
@@ -42,6 +54,62 @@ export function codeFiles(argv: readonly string[], cwd: string): CodeFiles {
     if (isEntry) break
   }
   return { entry, files: [...new Set(files)], named, isInterpreter: at === 0 }
+}
+
+/** SPEC 5: another server that may write the workspace would have this one's access. */
+export function importsHere(line: readonly string[]): string[] {
+  const begins = looksHere(line)
+  if (!begins) return []
+  const safe = [...begins, '-P', ...line.slice(begins.length)].map(shellWord).join(' ')
+  return [
+    `${begins.map(shellWord).join(' ')} -m looks for what is imported in the workspace first: whoever may write there can have the server run other code, with its access\n` +
+      `  fix: where it is not to be found there: ${safe} (Python 3.11 or newer), or the program that the server has`,
+  ]
+}
+
+/**
+ * With `-m` Python looks into the current directory first, for the module and for all that it imports: by which words such a
+ * command line begins, up to the module. Undefined: it does not, or is told not to (`-P`, `-I`).
+ */
+function looksHere(argv: readonly string[]): readonly string[] | undefined {
+  const at = argv.findIndex((word) => PYTHON.test(basename(word)))
+  const words = argv.slice(at + 1)
+  const m = at < 0 ? -1 : words.findIndex((word, i) => MODULE.test(word) && words.slice(0, i).every(isOption))
+  return m < 0 || isSafe(words.slice(0, m + 1)) ? undefined : [...argv.slice(0, at + 1), ...words.slice(0, m)]
+}
+
+const PYTHON = /^(?:python|pypy)[\d.]*$/
+const MODULE = /^-[A-Za-z]*m/
+const isOption = (word: string): boolean => word.startsWith('-')
+
+/** Told to look for modules only where they are installed. */
+const isSafe = (options: readonly string[]): boolean =>
+  options.some((word) => /^-[A-Za-ln-z]*[PI]/.test(word))
+
+const moduleOf = (words: readonly string[], i: number): string =>
+  words[i]!.replace(MODULE, '') || (words[i + 1] ?? '')
+
+/** Every file of the directory that would be imported for `a.b`: `a` as a package, and `b` in it as what is run. */
+function moduleFiles(module: string, cwd: string): readonly string[] {
+  const parts = module.split('.')
+  return parts.flatMap((part, i) => {
+    const dir = resolve(cwd, ...parts.slice(0, i))
+    const inside = ['__init__.py', '__main__.py'].map((name) => resolve(dir, part, name))
+    const alone = namesIn(dir).filter((name) => name.startsWith(`${part}.`) && /\.(?:pyc?|so)$/.test(name))
+    return [
+      ...(i === parts.length - 1 ? inside : inside.slice(0, 1)),
+      ...alone.map((name) => resolve(dir, name)),
+    ]
+  })
+}
+
+function namesIn(dir: string): readonly string[] {
+  try {
+    return readdirSync(dir)
+  } catch (error) {
+    refuseClosed(dir, error)
+    return []
+  }
 }
 
 /** A file that an interpreter is told to run by a name that only code has, and that is not there. */

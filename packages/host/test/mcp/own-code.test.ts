@@ -1,7 +1,7 @@
-import { existsSync, readFileSync, symlinkSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { codePlaces } from '../../src/mcp/identity.ts'
+import { codePlaces, identify } from '../../src/mcp/identity.ts'
 import { sessionOf } from '../gateway/support.ts'
 import { SessionPlace } from '../worker/support.ts'
 
@@ -221,6 +221,32 @@ test('SPEC 4.10: every file that may be the one to run is code; what comes after
     ['mcp-server data.db', ''],
   ]
   expect(cases.map(([line]) => [line, code(...(line.split(' ') as [string, ...string[]]))])).toEqual(cases)
+})
+
+test('SPEC 4.10: a module that Python would find in the workspace is code, by every name that it may have', async () => {
+  await using where = new SessionPlace({
+    'data.db': '',
+    'pkg/__init__.py': '',
+    'pkg/sub/__main__.py': '',
+    'pkg/other.py': '',
+  })
+  const code = (line: string): string =>
+    codePlaces(line.split(' ') as [string, ...string[]], where.root)
+      .files.map((file) => file.slice(where.root.length + 1))
+      .join(' ')
+  expect(
+    ['python3 -m srv data.db', 'python3 -u -m pkg.sub data.db', 'python3 -mpkg.other'].map(code),
+  ).toEqual(['', 'pkg/__init__.py pkg/sub/__main__.py', 'pkg/__init__.py pkg/other.py'])
+  const before = identify(['python3', '-m', 'srv'], where.root, process.env)
+  for (const name of ['srv.py', 'srv.abi3.so', 'srv/__main__.py', 'srv.pyc']) {
+    where.write(name, 'evil')
+    expect(code('python3 -m srv data.db')).toBe(name)
+    // What a person accepted is not what would be started: it is asked about before.
+    expect(identify(['python3', '-m', 'srv'], where.root, process.env)).not.toEqual(before)
+    // Then it is not looked for there.
+    expect(['python3 -P -m srv', 'python3 -I -m srv', 'python3 -Im srv'].map(code)).toEqual(['', '', ''])
+    rmSync(join(where.root, name))
+  }
 })
 
 test('a word that is no name of a file is no code', () => {

@@ -88,7 +88,7 @@ const withText = (block: ContentBlock, text: string): ContentBlock =>
   block.type === 'text' ? { ...block, text } : { ...block, resource: { ...block.resource, text } }
 
 /** The longest beginning of at most so many bytes that ends between characters. */
-function headOf(text: string, most: number): string {
+export function headOf(text: string, most: number): string {
   const bytes = Buffer.from(text).subarray(0, most + 1)
   let end = Math.min(most, bytes.length)
   while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end--

@@ -20,9 +20,9 @@ import type { Grantee, Wish } from '../mcp/grant.ts'
 import { type RemotePerson } from './elicit.ts'
 import { callLocal, type LocalCall } from './local.ts'
 import { sourceOf, titleOf } from './names.ts'
-import { errorResult, resultOfServer, shownResult } from './results.ts'
+import { errorResult, failureOfServer, resultOfServer, shownResult } from './results.ts'
 import type { GatewaySession, Route } from './session.ts'
-import { ourText, serverText } from './text.ts'
+import { ourText } from './text.ts'
 
 export interface CallContext {
   readonly session: GatewaySession
@@ -188,7 +188,10 @@ async function runRemote(
         const { person, model } = notes(error.message)
         for (const note of person) session.warn(`tool ${tool.name}: ${note}`)
         const ours = ourText(model)
-        const texts = [serverText(error.message), ...(ours === undefined ? [] : [ours])]
+        const texts = [
+          failureOfServer(error.message, config.max_output_bytes),
+          ...(ours === undefined ? [] : [ours]),
+        ]
         throw new ProtocolError(error.code, texts.join('\n'))
       })
       const { person, model } = notes(result.isError === true ? textOf(result) : '')

@@ -10,11 +10,11 @@ import {
 } from '@modelcontextprotocol/client'
 import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server'
 import { CordonError, show } from '@cordon/policy'
-import type { McpServer } from '../mcp/server.ts'
+import type { McpServer, Question } from '../mcp/server.ts'
 import { nameApart } from './names.ts'
 import type { GatewaySession } from './session.ts'
-import { plainResource } from './results.ts'
-import { plainText, plainValue } from './text.ts'
+import { contentsOfServer, failureOfServer, promptOfServer } from './results.ts'
+import { plainText, plainValue, serverValue } from './text.ts'
 import { matchesTemplate } from './uri-template.ts'
 
 interface Options {
@@ -47,8 +47,11 @@ export class Directory {
 
   async read(uri: string, options: Options): Promise<ReadResourceResult> {
     const server = await this.#ownerOf(uri, options)
-    const result = await server.ask((client) => client.readResource({ uri }, options))
-    return { ...plainValue({ ...result, contents: [] }), contents: result.contents.map(plainResource) }
+    const result = await this.#asked(server, (client) => client.readResource({ uri }, options))
+    return {
+      ...plainValue({ ...result, contents: [] }),
+      contents: [...contentsOfServer(result.contents, this.#most)],
+    }
   }
 
   async subscribe(uri: string, options: Options, how: 'subscribe' | 'unsubscribe'): Promise<void> {
@@ -61,14 +64,15 @@ export class Directory {
   }
 
   async prompts(options: Options): Promise<Prompt[]> {
-    return (await this.#prompts(options)).map(({ name, prompt }) => ({ ...plainValue(prompt), name }))
+    return (await this.#prompts(options)).map(({ name, prompt }) => ({ ...serverValue(prompt), name }))
   }
 
   async prompt(params: GetPromptRequest['params'], options: Options): Promise<GetPromptResult> {
     const { server, prompt } = await this.#promptNamed(params.name, options)
-    return plainValue(
-      await server.ask((client) => client.getPrompt({ ...params, name: prompt.name }, options)),
+    const result = await this.#asked(server, (client) =>
+      client.getPrompt({ ...params, name: prompt.name }, options),
     )
+    return promptOfServer(result, this.#most)
   }
 
   async complete(params: CompleteRequest['params'], options: Options): Promise<CompleteResult> {
@@ -82,6 +86,19 @@ export class Directory {
     const owner = lists.find(({ found }) => found.some(({ uriTemplate }) => uriTemplate === ref.uri))?.server
     const server = owner ?? (await this.#ownerOf(ref.uri, options))
     return plainValue(await server.ask((client) => client.complete(params, options)))
+  }
+
+  /** What no tool's own bound says. */
+  get #most(): number {
+    return this.#session.gateway.config.conversation.defaults.max_output_bytes
+  }
+
+  /** What a server answers with an error is text of the server's as well. */
+  async #asked<T>(server: McpServer, question: Question<T>): Promise<T> {
+    return server.ask(question).catch((error: unknown) => {
+      if (!ProtocolError.isInstance(error)) throw error
+      throw new ProtocolError(error.code, failureOfServer(error.message, this.#most))
+    })
   }
 
   /** Of those that several servers list, the first one's. */

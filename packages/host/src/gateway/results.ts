@@ -1,14 +1,14 @@
-import type { CallToolResult } from '@modelcontextprotocol/server'
+import type { CallToolResult, GetPromptResult } from '@modelcontextprotocol/server'
 import { show } from '@cordon/policy'
 import type { HostPaths } from '@cordon/workspace'
-import { boundContent } from '../execute/output.ts'
+import { boundContent, headOf } from '../execute/output.ts'
 import { STANDARD_ERROR } from '../execute/process.ts'
 import type { ContentBlock } from '../execute/result.ts'
 import type { ToolOutcome } from '../execute/execute.ts'
 import type { CallSecrets } from '../execute/secrets.ts'
 import { shownValues } from '../execute/shown.ts'
 import { notesOf } from '../mcp/diagnosis.ts'
-import { ourText, plainValue, serverText, toolText } from './text.ts'
+import { ourText, plainText, plainValue, serverText, serverValue, toolText } from './text.ts'
 
 type Content = CallToolResult['content'][number]
 
@@ -130,6 +130,44 @@ export function resultOfServer(
   }
 }
 
+/** The contents of a resource, by the same rules. What was left out is said in a text of its own, at the same address. */
+export function contentsOfServer(contents: readonly Resource[], most: number): readonly Resource[] {
+  const blocks = contents.map((resource): Content => ({
+    type: 'resource',
+    resource: serverResource(resource),
+  }))
+  const { content, cut } = boundResult(blocks, most)
+  const kept = content.flatMap((block) => (block.type === 'resource' ? [block.resource] : []))
+  const ours = cut === undefined ? undefined : ourText([cut])
+  return ours === undefined
+    ? kept
+    : [...kept, { uri: plainText(contents[0]?.uri ?? ''), mimeType: 'text/plain', text: ours }]
+}
+
+/** The messages of a prompt; what was left out is said in a last one. */
+export function promptOfServer(result: GetPromptResult, most: number): GetPromptResult {
+  const { messages, ...rest } = result
+  const { content, cut, places } = boundResult(
+    messages.map(({ content: block }) => plainContent(block)),
+    most,
+  )
+  const kept = content.map((block, i) => ({ role: messages[places[i]!]!.role, content: block }))
+  const ours = cut === undefined ? undefined : ourText([cut])
+  return {
+    ...serverValue(rest),
+    messages: ours === undefined ? kept : [...kept, { role: 'user', content: { type: 'text', text: ours } }],
+  }
+}
+
+/** What a server says went wrong, no longer than what it says went well. */
+export function failureOfServer(message: string, most: number): string {
+  const size = Buffer.byteLength(message)
+  const text = serverText(headOf(message, most))
+  const ours =
+    size <= most ? undefined : ourText([`output cut: ${most} of ${size} bytes kept (max_output_bytes)`])
+  return ours === undefined ? text : `${text}\n${ours}`
+}
+
 /** For a person who is asked whether it may be handed over: all that it is, each long text cut by itself, with its length. */
 export function shownResult({ content, structuredContent }: CallToolResult): string {
   const blocks = content.map((block) => {
@@ -160,7 +198,7 @@ function plainContent(block: Content): Content {
     case 'text':
       return { ...plainValue({ ...block, text: '' }), text: serverText(block.text) }
     case 'resource_link':
-      return plainValue(block)
+      return { ...serverValue(block), uri: plainText(block.uri) }
     case 'image':
     case 'audio':
       return { ...plainValue({ ...block, data: '' }), data: block.data }
@@ -180,31 +218,40 @@ const serverResource = (resource: Resource): Resource =>
 type Resource = Extract<Content, { type: 'resource' }>['resource']
 
 /** The contents of a resource, wherever they stand. */
-export const plainResource = <T extends { readonly uri: string }>(resource: T): T =>
+const plainResource = <T extends { readonly uri: string }>(resource: T): T =>
   'blob' in resource
     ? { ...plainValue({ ...resource, blob: '' }), blob: resource.blob }
     : plainValue(resource)
 
 interface BoundedResult {
   readonly content: readonly Content[]
+  /** Of each that is left, which one it was. */
+  readonly places: readonly number[]
   readonly cut: string | undefined
 }
 
+/** An empty one costs a client as much. */
+const MOST_BLOCKS = 10_000
+
 /** By the same rule as for local tools: texts are cut between characters, everything else is whole or not there. */
 function boundResult(content: readonly Content[], most: number): BoundedResult {
-  const sizes = content.map(asBounded)
-  const { content: kept, cut } = boundContent(sizes, most)
-  if (cut === undefined) return { content, cut }
+  const few = content.slice(0, MOST_BLOCKS)
+  const { content: kept, cut } = boundContent(few.map(asBounded), most)
+  const more = content.length - few.length
+  const tooMany = more === 0 ? undefined : `${more} of ${content.length} parts left out`
+  const places = kept.map((block) => Number(uriOf(block)))
+  if (cut === undefined) return { content: few, places, cut: tooMany }
   return {
+    places,
     content: kept.map((block) => {
-      const original = content[sizes.findIndex((each) => uriOf(each) === uriOf(block))]!
+      const original = content[Number(uriOf(block))]!
       if (block.type === 'resource' && block.resource.blob !== undefined) return original
       const text = block.type === 'text' ? block.text : (block.resource.text ?? '')
       if (original.type === 'resource' && 'text' in original.resource)
         return { ...original, resource: { ...original.resource, text } }
       return textBlock(text)
     }),
-    cut,
+    cut: tooMany === undefined ? cut : `${cut}; ${tooMany}`,
   }
 }
 

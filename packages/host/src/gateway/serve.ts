@@ -12,7 +12,7 @@ import { personBehind } from './elicit.ts'
 import type { Gateway } from './gateway.ts'
 import { News } from './news.ts'
 import { GatewaySession } from './session.ts'
-import { plainText, plainValue } from './text.ts'
+import { plainText, plainValue, serverValue } from './text.ts'
 
 /** One client, and everything that runs for it. */
 export interface ServedClient {
@@ -168,7 +168,7 @@ class Log {
   async pass(name: string, { level, logger, data }: LoggingMessageNotification['params']): Promise<void> {
     if (LEVELS.indexOf(level) < LEVELS.indexOf(this.level)) return
     const from = logger === undefined ? name : `${name}/${plainText(logger)}`
-    const params = { level, logger: from, data: plainValue(data) }
+    const params = { level, logger: from, data: serverValue(data) }
     await this.#server.notification({ method: 'notifications/message', params })
   }
 }

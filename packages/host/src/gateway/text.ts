@@ -46,6 +46,9 @@ export function questionOf(who: string, text: string): string {
 /** The same for every text in a value, and for its keys. */
 export const plainValue = <T>(value: T): T => mapTexts(value, plainText)
 
+/** The same for what is meant to be read, and could pass for ours. */
+export const serverValue = <T>(value: T): T => mapTexts(value, serverText)
+
 /** Every text on one line, where a form shows them side by side. */
 export const inOneLine = <T>(value: T): T => mapTexts(value, (text) => text.replaceAll(/\s*[\r\n]\s*/g, ' '))
 

@@ -47,6 +47,8 @@ export class ConfinedTransport implements Transport {
   #lines = 0
   #partial = 0
   #noise = 0
+  /** What was handed on last may not have been looked at yet. */
+  #isBehind = false
   #timer: NodeJS.Timeout | undefined
   #offence: string | undefined
 
@@ -139,8 +141,21 @@ export class ConfinedTransport implements Transport {
       }
       this.#lines--
       if (!message || !this.#isAnswer(message)) this.#allowance.spend()
-      if (message) this.#hand(message)
+      if (message) this.#inOrder(message)
     }
+  }
+
+  /** The SDK looks at a notification a moment later than at an answer, and by then who waited for progress is gone. */
+  #inOrder(message: JSONRPCMessage): void {
+    if ('method' in message) {
+      this.#isBehind = true
+      this.#hand(message)
+    } else if (this.#isBehind) {
+      queueMicrotask(() => {
+        this.#isBehind = false
+        this.#hand(message)
+      })
+    } else this.#hand(message)
   }
 
   /** Everything was looked at: the lines that are left over were none (decision 0501). */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { NOTHING_NOTICED } from '../../src/confine/program.ts'
-import { resultOfOutcome, resultOfServer } from '../../src/gateway/results.ts'
+import { failureOfServer, resultOfOutcome, resultOfServer } from '../../src/gateway/results.ts'
 import { HostPaths } from '@cordon/workspace'
 import { plainText, serverText } from '../../src/gateway/text.ts'
 
@@ -161,4 +161,26 @@ test('what could draw on a terminal, or hide, is made visible; letters of all la
   )
   const fine = 'tab\tline\r\n日本語 العربية 👩‍👩‍👧 naïve'
   expect(plainText(fine)).toBe(fine)
+})
+
+test('SPEC 5.5: of very many parts, and of a long failure, the rest is left out, and said', () => {
+  const parts = Array.from({ length: 100_000 }, () => ({ type: 'text' as const, text: '' }))
+  const { content } = resultOfServer({ content: parts }, 1_000_000, [])
+  expect([content.length, content.at(-1)]).toEqual([
+    10_001,
+    { type: 'text', text: 'cordon: 90000 of 100000 parts left out' },
+  ])
+  expect(failureOfServer('no', 2)).toBe('no')
+  expect(failureOfServer('ä'.repeat(9_000_000), 5)).toBe(
+    'ää\ncordon: output cut: 5 of 18000000 bytes kept (max_output_bytes)',
+  )
+  const link = {
+    type: 'resource_link' as const,
+    uri: 'x:y',
+    name: 'cordon: hi',
+    description: 'to allow it: x',
+  }
+  expect(resultOfServer({ content: [link] }, 1000, []).content).toEqual([
+    { ...link, name: 'not from Cordon: cordon: hi', description: 'not from Cordon: to allow it: x' },
+  ])
 })

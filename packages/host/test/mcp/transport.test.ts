@@ -1,5 +1,5 @@
 import { PassThrough } from 'node:stream'
-import type { JSONRPCMessage } from '@modelcontextprotocol/client'
+import { Client, type JSONRPCMessage, type JSONRPCRequest } from '@modelcontextprotocol/client'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { ProgramEnd } from '../../src/confine/program.ts'
 import { ConfinedTransport } from '../../src/mcp/transport.ts'
@@ -107,4 +107,36 @@ test('decision 0501: lines that are no message count as well, also where a messa
   await vi.advanceTimersByTimeAsync(1000)
   await new Promise((resolve) => setImmediate(resolve))
   expect([heard.length, isRead()]).toEqual([3, true])
+})
+
+test('SPEC 5.5: progress that comes with the answer is heard before it, by the SDK as well', async () => {
+  const stdout = new PassThrough()
+  const stdin = new PassThrough()
+  const ended = new Promise<ProgramEnd>(() => undefined)
+  const soFar = () => ({ refused: [], unreached: [], hints: () => [] })
+  const program = { stdin, stdout, stderr: new PassThrough(), soFar, ended }
+  const transport = new ConfinedTransport(program, { meta: {}, kill: () => expect.unreachable() })
+  const client = new Client({ name: 'x', version: '1' })
+  stdin.on('data', (chunk: Buffer) => {
+    for (const line of chunk.toString().split('\n').filter(Boolean)) {
+      const { id, method, params } = JSON.parse(line) as JSONRPCRequest
+      if (id === undefined) continue
+      const { protocolVersion } = (params ?? {}) as Record<string, unknown>
+      const progressToken = params?._meta?.progressToken
+      const hello = { protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 's', version: '1' } }
+      const made = [1, 2, 3, 4, 5].map((progress) => ({
+        jsonrpc: '2.0',
+        method: 'notifications/progress',
+        params: { progressToken, progress },
+      }))
+      const answer = { jsonrpc: '2.0', id, result: method === 'initialize' ? hello : { content: [] } }
+      const all = method === 'tools/call' ? [...made, answer] : [answer]
+      stdout.write(all.map((message) => `${JSON.stringify(message)}\n`).join(''))
+    }
+  })
+  await client.connect(transport)
+  const heard: number[] = []
+  const onprogress = ({ progress }: { readonly progress: number }): void => void heard.push(progress)
+  await client.callTool({ name: 'x', arguments: {} }, { onprogress })
+  expect(heard).toEqual([1, 2, 3, 4, 5])
 })

@@ -230,7 +230,7 @@ test('a place outside that a server is pointed to: said by doctor with commands 
   place.write('keeper.mjs', KEEPER)
   const kept = join(place.home, 'notes.txt')
   place.config(
-    `${UNATTENDED}[providers.mcp.keeper]\ncommand = ${JSON.stringify(PROGRAM.node)}\narguments = ["keeper.mjs", ${JSON.stringify(kept)}]\n`,
+    `${UNATTENDED}[providers.mcp.keeper]\ncommand = ${JSON.stringify(PROGRAM.node)}\narguments = ["keeper.mjs", ${JSON.stringify(kept)}, "/dev/null"]\n`,
   )
   const gateway = await GatewayClient.open(place)
   expect(await gateway.names()).toContain('pid')

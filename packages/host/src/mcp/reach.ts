@@ -44,10 +44,16 @@ function pathIn(word: string, home: string): string | undefined {
 const nearest = (path: string): string =>
   existsSync(path) ? path : nearest(path.slice(0, path.lastIndexOf('/')) || '/')
 
+/** What every confined program has of `/dev` (SPEC 4.3), as far as it is pointed to. */
+const DEVICES: ReadonlySet<string> = new Set(
+  ['null', 'zero', 'full', 'random', 'urandom'].map((name) => `/dev/${name}`),
+)
+
 const isReached = (path: string, { root, isThere }: ReachFacts): boolean =>
   (root !== undefined && below(root, path) !== undefined) ||
   // What the machine has for everybody, and the file that an interpreter is told to run, are shown inside (SPEC 4.3).
   isInSystem(path) ||
+  DEVICES.has(path) ||
   isCode(path) ||
   (isThere?.(path) ?? false)
 

@@ -176,7 +176,7 @@ describe.each(PEOPLE)('SPEC 4.10 what git obeys, as $name', (person) => {
       `echo 'exec ./evil' >> .git/rebase-merge/git-rebase-todo; mv .git/rebase-merge r; cp evil .git/rebase-merge/x; true`,
     )
     expect(place.read('.git/rebase-merge/git-rebase-todo')).toBe(list)
-    expect(held.stderr).toContain('to allow it: --write .git/rebase-merge\n')
+    expect(held.stderr).toContain('to allow it: --write .git/rebase-merge/git-rebase-todo\n')
     place.git('rebase --continue')
     place.git('rebase --continue')
     expect(place.has('ran')).toBe(false)

@@ -119,7 +119,7 @@ function stepsOf({ regions, places, ways, execution }: HeldRegions, survey: Surv
             lay: layRegion(region, showsInside(regions, index, survey) ? 'bound-back' : 'empty', survey),
           },
     ),
-    // What a tool of Cordon's own is started from, also where a rule hides it or lets nothing be started (decision 0570).
+    // What a tool of Cordon's own is started from, also where a rule hides it or lets nothing be started (decision 0571).
     ...survey.runtime.filter(isOwn).map(stepOf),
   ])
 }

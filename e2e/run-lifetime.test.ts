@@ -93,7 +93,7 @@ describe.each(OWN_PEOPLE)('the life of a run, as $name', (person) => {
     })
     expect(bomb.code).toBe(1)
     expect(bomb.stderr).toContain(
-      'hint: the limit of 64 processes was probably reached\n    to allow it: --cfg sandbox.limits.processes=128\n',
+      'hint: the limit of 64 processes was probably reached\n    to allow it: --cfg sandbox.limits.processes=1024\n',
     )
   })
 

@@ -1,7 +1,7 @@
-import { symlinkSync } from 'node:fs'
+import { statSync, symlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
-import { Place, PROGRAM } from '../harness/place.ts'
+import { Place, PROGRAM, SOMEBODY } from '../harness/place.ts'
 import { play } from '../harness/terminal.ts'
 
 /** One tool, which complains about whatever path it is told; another that does what a thief would. */
@@ -70,6 +70,9 @@ test('SPEC 5.4: a server whose error names what is to be left alone is told so, 
     place.write(inHome(file), '')
   const own = 'is where Cordon keeps approvals and configuration; no tool may have that'
   const program = 'is where Cordon itself is installed, which runs without a sandbox'
+  // In a checkout of root's, an ordinary user is told of its permissions.
+  const closed = 'cannot be written without a sandbox either: its permissions deny it'
+  const isOwn = statSync(PROGRAM.cordon).uid === (SOMEBODY.uid ?? process.getuid?.())
   const loaded = 'has programs in it, or what programs load, that you run without Cordon'
   const obeyed = 'is guarded: the host obeys it, or runs it by itself later'
   const installed = 'is where the server itself is installed, and nothing confined writes there'
@@ -83,7 +86,7 @@ test('SPEC 5.4: a server whose error names what is to be left alone is told so, 
     [inHome('.local/share/cordon/mcp/packages/npm/x'), inHome('.local/share/cordon/mcp/packages/npm'), own],
     [inHome('.config/cordon/x'), inHome('.config/cordon'), own],
     [inHome('.config/cordon/config.toml'), inHome('.config/cordon/config.toml'), own],
-    [PROGRAM.cordon, PROGRAM.cordon, program],
+    [PROGRAM.cordon, PROGRAM.cordon, isOwn ? program : closed],
     [join(CHECKOUT, 'packages/cli/launcher/x'), join(CHECKOUT, 'packages/cli/launcher'), program],
     [join(CHECKOUT, 'packages/x'), join(CHECKOUT, 'packages'), program],
     [inHome('.nvm/versions/bin/x'), inHome('.nvm/versions/bin'), loaded],

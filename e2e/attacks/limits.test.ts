@@ -13,7 +13,9 @@ describe.each(PEOPLE)('SPEC 4.3 a limit of processor time, as $name', (person) =
   test.each(KERNELS)('ends a process that uses more, and is named: $kernel', ({ script }) => {
     const ended = place.shell(script, ['run', '--', '/usr/bin/python3', '-c', 'while True: pass'])
     expect([ended.code, ended.signal]).toEqual([null, 'SIGXCPU'])
-    expect(warnings(ended.stderr)).toBe(`cordon: the command was ended by SIGXCPU\n${LIMIT}`)
+    expect(warnings(ended.stderr)).toBe(
+      `cordon: the command was ended by SIGXCPU\n${LIMIT}  hint: the limit of 1 s of processor time was probably reached\n    to allow it: --cfg sandbox.limits.cpu_secs=2\n`,
+    )
   })
 
   test('is seen behind a shell, and does not end what is beside it', () => {

@@ -58,7 +58,7 @@ const SYMPTOMS: readonly {
   },
   {
     words: /CPU time limit exceeded|\bSIGXCPU\b/i,
-    about: 'seconds of processor time',
+    about: 's of processor time',
     key: 'cpu_secs',
     end: ({ code, signal }) => signal === 'SIGXCPU' || code === 128 + constants.signals.SIGXCPU,
     limit: ({ cpu }) => cpu,

@@ -75,7 +75,8 @@ export async function play(
   if (!isPlain(place, each)) return held.ok ? 'done' : 'refused'
   if (answers.every(({ allowed }) => allowed)) {
     // What cannot be done at all cannot be done here either.
-    if (free.ok) same('why says allowed, and the tool did it', [held.message, held.after], ['', free.after])
+    if (free.ok)
+      same('why says allowed, and the tool did it', [held.message, held.after], ['', cleared(free.after)])
     return held.ok ? 'done' : 'impossible'
   }
   if (held.ok && isOnlyTimes(each, answers)) {
@@ -291,7 +292,7 @@ async function repair(
     same(
       'after the suggested edits the tool did it',
       [held.ok, held.message, held.after],
-      [true, '', free.after],
+      [true, '', cleared(free.after)],
     )
   return true
 }
@@ -384,6 +385,12 @@ const isHeldByKernel = ({ allowed, rule, question }: Why): boolean =>
 
 const said = ({ question, allowed, because }: Why): string =>
   `${question.capability} ${question.target}: ${allowed ? 'allowed' : 'denied'}, ${because}`
+
+/** Decision 0545: a link that a call moved into a git directory does not stay there. */
+const cleared = (tree: Outcome['after']): Outcome['after'] =>
+  Object.fromEntries(
+    Object.entries(tree).filter(([path, is]) => !(path.includes('/.git/') && is.startsWith('120'))),
+  )
 
 function same(claim: string, got: unknown, expected: unknown): void {
   if (isDeepStrictEqual(got, expected)) return

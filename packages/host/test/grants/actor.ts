@@ -389,7 +389,7 @@ const said = ({ question, allowed, because }: Why): string =>
 /** Decision 0545: a link that a call moved into a git directory does not stay there. */
 const cleared = (tree: Outcome['after']): Outcome['after'] =>
   Object.fromEntries(
-    Object.entries(tree).filter(([path, is]) => !(path.includes('/.git/') && is.startsWith('120'))),
+    Object.entries(tree).filter(([path, is]) => !(/\/\.git\/(?!hooks\/)/.test(path) && is.startsWith('120'))),
   )
 
 function same(claim: string, got: unknown, expected: unknown): void {

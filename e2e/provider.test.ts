@@ -478,7 +478,7 @@ permit (principal, action == Action::"/filesystem/file/delete", resource) when {
     ['allow', 'file_write', '--missing'],
     ['deny', 'file_write'],
     ['allow', 'dir_list'],
-    ['deny', 'dir_list', '--agent', `${did.slice(0, -1)}x`],
+    ['deny', 'dir_list', '--agent', `${did.slice(0, -1)}${did.endsWith('x') ? 'y' : 'x'}`],
     ['allow', 'file_move', '--destination', join(files, 'b')],
     ['needs a person', 'file_delete'],
     ['allow', 'file_delete', '--cosigned'],

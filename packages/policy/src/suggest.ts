@@ -57,7 +57,7 @@ const WRITING: readonly Capability[] = ['create', 'update', 'delete']
 function largerFor(path: string, covering: readonly FsRule[]): readonly (readonly Capability[])[] {
   const wider = covering.filter((each) => each.guard === undefined && depth(each.path) < depth(path))
   const writing = WRITING.filter((each) => wider.some(({ grants }) => grants.has(each)))
-  return [[], ['read'], ['read', ...writing], ['read', ...WRITING]]
+  return [[], writing, WRITING].flatMap((more) => [more, ['read', ...more]] as const)
 }
 
 /** Each once. */

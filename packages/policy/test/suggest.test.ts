@@ -24,6 +24,7 @@ test('SPEC 4.7 the least first, each with what the rule that it replaces there g
     ...['src/gen/g.rs', 'src/gen', 'src'].flatMap((path) => [
       { path, create: true, update: true },
       { path, read: true, create: true, update: true },
+      { path, ...all3 },
       { path, read: true, ...all3 },
     ]),
     { path: '.', read: true, create: true },
@@ -39,10 +40,12 @@ test('SPEC 4.7 where a wider rule cannot be withheld, what it grants of writing 
   expect(least('create')).toEqual([
     { path: 'src/gen', create: true },
     { path: 'src/gen', read: true, create: true },
+    { path: 'src/gen', create: true, update: true },
     { path: 'src/gen', read: true, create: true, update: true },
+    { path: 'src/gen', create: true, update: true, delete: true },
     { path: 'src/gen', read: true, create: true, update: true, delete: true },
   ])
-  expect(least('delete')[2]).toEqual({ path: 'src/gen', read: true, update: true, delete: true })
+  expect(least('delete')[3]).toEqual({ path: 'src/gen', read: true, update: true, delete: true })
 })
 
 test('SPEC 4.10 the guard is lifted for what was asked about before all that is guarded, and for one right before others', () => {

@@ -173,23 +173,21 @@ export function isNews(what: string, root: CanonicalPath, around: Surroundings):
 }
 
 /** Whether it was, without a change. The note's name is short, and others may have the same: what stands in it decides. */
-export function wasNoted(what: string, root: CanonicalPath, around: Surroundings): boolean {
-  try {
-    return `\n${readFileSync(noteOf(what, root, around), 'utf8')}`.includes(`\n${lineOf(root)}`)
-  } catch {
-    return false
-  }
-}
+export const wasNoted = (what: string, root: CanonicalPath, around: Surroundings): boolean =>
+  `\n${textOf(noteOf(what, root, around))}`.includes(`\n${lineOf(root)}`)
 
 /** Texts that were noted about a directory. */
-export function notedLines(what: string, root: CanonicalPath, around: Surroundings): readonly string[] {
+export const notedLines = (what: string, root: CanonicalPath, around: Surroundings): readonly string[] =>
+  textOf(noteOf(what, root, around))
+    .split('\n')
+    .flatMap((line) => (line.startsWith('"') && line.endsWith('"') ? [JSON.parse(line) as string] : []))
+
+/** Mostly there is none, and an error costs more than the question. */
+function textOf(note: string): string {
   try {
-    const lines = readFileSync(noteOf(what, root, around), 'utf8').split('\n')
-    return lines.flatMap((line) =>
-      line.startsWith('"') && line.endsWith('"') ? [JSON.parse(line) as string] : [],
-    )
+    return existsSync(note) ? readFileSync(note, 'utf8') : ''
   } catch {
-    return []
+    return ''
   }
 }
 
@@ -200,6 +198,7 @@ export function noteLines(
   texts: readonly string[],
   around: Surroundings,
 ): void {
+  if (texts.length === 0) return
   const known = new Set(notedLines(what, root, around))
   const more = [...new Set(texts)].filter((text) => !known.has(text)).slice(0, MOST_LINES - known.size)
   if (more.length === 0) return

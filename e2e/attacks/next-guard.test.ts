@@ -341,6 +341,22 @@ describe('a place that is filled does not hide what was guarded in it', () => {
   })
 })
 
+test('SPEC 4.10 Mercurial is not led to another repository', () => {
+  const place = new Place(SOMEBODY)
+  place.write('.hg/requires', 'store\n')
+  const { code, stderr } = place.run([
+    '--',
+    'sh',
+    '-c',
+    'echo ../evil > .hg/sharedpath; echo shared >> .hg/requires',
+  ])
+  expect(code).not.toBe(0)
+  expect(stderr).toContain(
+    `${place.root}/.hg/sharedpath was made, which the host obeys or runs by itself later`,
+  )
+  expect(readFileSync(join(place.root, '.hg/requires'), 'utf8')).toBe('store\n')
+})
+
 test('decision 0545: a project with directories that are called like git’s own keeps its links', () => {
   const place = new Place(SOMEBODY)
   place.shell('mkdir -p objects refs bin; echo tool > bin/tool', [])

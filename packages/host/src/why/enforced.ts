@@ -111,11 +111,17 @@ const regionOf = (place: string, { regions }: Plan): HeldRegion | undefined =>
 const existingAbove = (place: string, { regions }: Plan): HeldRegion | undefined =>
   regions.findLast(({ path, kind }) => kind !== 'missing' && below(path, place) !== undefined)
 
-/** A link is visible where its directory is, or where a rule's own path leads over it. Without namespaces nothing is hidden. */
-const isSeen = (link: string, plan: Plan): boolean =>
-  plan.isolation === 'landlock-only' ||
-  plan.survey.links.some(({ path }) => path === link) ||
-  regionOf(link, plan)?.hold.cover !== true
+/**
+ * A link is visible where its directory is, or where a rule's own path leads over it. What no rule reaches is there only if it is
+ * the machine's. Without namespaces nothing is hidden.
+ */
+function isSeen(link: string, plan: Plan): boolean {
+  const { isolation, survey } = plan
+  if (isolation === 'landlock-only' || survey.links.some(({ path }) => path === link)) return true
+  const region = regionOf(link, plan)
+  if (region) return !region.hold.cover
+  return [...survey.system, ...survey.runtime].some(({ path }) => below(path, link) !== undefined)
+}
 
 /** What a shipped tool is started from is mounted on top of what its rules say: nothing of it is changed or moved meanwhile. */
 const holdsOwn = (place: string, capability: Capability, { survey, isolation }: Plan): boolean =>

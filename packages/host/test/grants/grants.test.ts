@@ -41,6 +41,17 @@ const FOUND = [
     verdict: 'done',
   },
   {
+    name: 'but not over a link in a directory outside that no rule shows',
+    tool: 'start',
+    rules: [
+      { path: 'fork/n', external: true, update: true },
+      { path: 'note', external: true, read: true, execute: true },
+    ],
+    paths: ['fork/up/one/note'],
+    arguments: { path: 'fork/up/one/note' },
+    verdict: 'refused',
+  },
+  {
     name: 'unix_utils asks by name, as every shipped tool: what another mount grants there does not count',
     tool: 'unix_utils',
     rules: ONE_IN_THE_OTHER,

@@ -3,6 +3,7 @@ import {
   constants,
   fchmodSync,
   fsyncSync,
+  futimesSync,
   openSync,
   renameSync,
   rmSync,
@@ -17,6 +18,8 @@ export interface Replacement {
   readonly mode: number
   /** Exactly this mode, as that of the file which is replaced. */
   readonly keptMode?: number | undefined
+  /** When the new content says that it was written, in whole seconds: who edits the file later changes that. */
+  readonly modifiedAt?: number | undefined
   /** Where the new content is written first, on the same filesystem. Whoever holds a lock on the file needs no other name. */
   readonly temp?: string
   /** The last look before the new content takes the place of the old; what it throws leaves the old one. */
@@ -30,11 +33,11 @@ export interface Replacement {
 export function replaceDurably(
   file: string,
   content: string | Uint8Array,
-  { mode, keptMode, temp = tempOf(file), beforeRename }: Replacement,
+  { mode, keptMode, modifiedAt, temp = tempOf(file), beforeRename }: Replacement,
 ): void {
   rmSync(temp, { force: true, recursive: true }) // left by a writer that was killed
   try {
-    writeNew(temp, content, mode, keptMode)
+    writeNew(temp, content, { mode, keptMode, modifiedAt })
     beforeRename?.()
     renameSync(temp, file)
   } catch (error) {
@@ -47,7 +50,7 @@ export function replaceDurably(
 /** Of two processes that make the same file one does, and the other is told false. On the disk when it returns. */
 export function createDurably(file: string, content: string | Uint8Array, mode: number): boolean {
   try {
-    writeNew(file, content, mode)
+    writeNew(file, content, { mode })
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false
     throw error
@@ -68,11 +71,16 @@ export function syncDirectory(dir: string): void {
   }
 }
 
-function writeNew(file: string, content: string | Uint8Array, mode: number, keptMode?: number): void {
+function writeNew(
+  file: string,
+  content: string | Uint8Array,
+  { mode, keptMode, modifiedAt }: Pick<Replacement, 'mode' | 'keptMode' | 'modifiedAt'>,
+): void {
   const fd = openSync(file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode)
   try {
     writeFileSync(fd, content)
     if (keptMode !== undefined) fchmodSync(fd, keptMode)
+    if (modifiedAt !== undefined) futimesSync(fd, modifiedAt, modifiedAt)
     fsyncSync(fd)
   } finally {
     closeSync(fd)

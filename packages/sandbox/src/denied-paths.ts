@@ -4,6 +4,7 @@ import { heldPath, holdAmbientDirectory, holdBelow, isNowhere, reaching } from '
 import { clearGitState } from './git-state.ts'
 import { ofDirectory } from './plan/paths.ts'
 import { type WatchedPath } from './plan/types.ts'
+import { type DirectoriesBefore, isUnchanged } from './unchanged.ts'
 
 /** Something at a path where a rule allows nothing to be made (decision 0042). */
 export interface DeniedPath {
@@ -29,18 +30,22 @@ export interface NewPaths {
 /**
  * SPEC 4.3 and 4.10: a path that did not exist could not be held by a mount, so after the process and all its children
  * have ended it is looked for. What a rule denies gets a name that no rule protects and no program expects. `since` is when
- * the process was started, in milliseconds.
+ * the process was started, in milliseconds, and `before` what was seen of the directories then.
  */
-export function lookForNew(watched: readonly WatchedPath[], since: number): NewPaths {
+export function lookForNew(
+  watched: readonly WatchedPath[],
+  since: number,
+  before: DirectoriesBefore = new Map(),
+): NewPaths {
   const createdDenied: DeniedPath[] = []
   const appeared = new Set<string>() // a link that was made is found once for every path below it
-  const around = ofDirectory(isThere)
+  const mayHoldNew = ofDirectory((dir) => !isUnchanged(dir, before) && isThere(dir))
   for (const each of watched) {
     if (each.guard === 'no-links') {
       createdDenied.push(...clearGitState(each.base, each.path, since))
       continue
     }
-    if (!around(each.path) || !isThere(each.path)) continue // nearly always; what can be reached through a link is there
+    if (!mayHoldNew(each.path) || !isThere(each.path)) continue // nearly always; what can be reached through a link is there
     const found = lookPatiently(each)
     if (typeof found === 'string') appeared.add(found)
     else if (found) createdDenied.push(found)

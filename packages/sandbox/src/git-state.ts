@@ -8,6 +8,7 @@ import {
   readdirSync,
   readlinkSync,
   readSync,
+  type Stats,
   unlinkSync,
 } from 'node:fs'
 import { resolve } from 'node:path'
@@ -15,6 +16,7 @@ import { moveAside } from './aside.ts'
 import type { DeniedPath } from './denied-paths.ts'
 import { type IdLength, isSoundIndex } from './git-index.ts'
 import { heldPath, holdEntry, holdReaching, isNowhere, reaching } from './held-directory.ts'
+import { keepsTimes } from './unchanged.ts'
 
 /**
  * Decision 0545: git trusts what lies in its own directory, which a command may write. It deletes and writes through links, follows
@@ -27,6 +29,8 @@ export function clearGitState(base: string, gitDir: string, since: number): read
   const found: DeniedPath[] = []
   const add = (path: string, why: string): void => void found.push({ path, movedTo: undefined, why })
   let left = MOST_ENTRIES
+  let countsLinks = false
+  const isNew = ({ ctimeMs }: Stats): boolean => ctimeMs >= since - TICK_MS
   const look = (held: number, dir: string, isDirNew: boolean): void => {
     for (const entry of reaching(held, () => entriesOf(held))) {
       if (left-- <= 0) return
@@ -35,9 +39,11 @@ export function clearGitState(base: string, gitDir: string, since: number): read
       if (entry.isDirectory() ? NOT_ENTERED.test(name) : !clear) continue
       const path = `${gitDir}/${name}`
       try {
-        const isNew = (): boolean => reaching(held, () => changedAt(held, entry.name)) >= since - TICK_MS
-        if (!clear) lookBelow(held, entry.name, (inner) => look(inner, `${name}/`, isDirNew || isNew()))
-        else if ((isDirNew && entry.isFile()) || isNew()) {
+        const stats = (): Stats => reaching(held, () => lstatSync(entryPath(held, entry.name)))
+        if (!clear) {
+          if (!MAY_HOLD_REFS.test(name) && countsLinks && isSettledLeaf(stats(), isNew)) continue
+          lookBelow(held, entry.name, (inner) => look(inner, `${name}/`, isDirNew || isNew(fstatSync(inner))))
+        } else if ((isDirNew && entry.isFile()) || isNew(stats())) {
           const cleared = reaching(held, () => clear({ held, name: entry.name, path, gitDir }))
           if (cleared) found.push(cleared)
         }
@@ -47,7 +53,10 @@ export function clearGitState(base: string, gitDir: string, since: number): read
     }
   }
   try {
-    using(holdReaching(base, gitDir), (held) => look(held, '', false))
+    using(holdReaching(base, gitDir), (held) => {
+      countsLinks = keepsTimes(heldPath(held))
+      look(held, '', false)
+    })
   } catch (error) {
     if (!isNowhere(gitDir, error)) add(gitDir, codeOf(error))
   }
@@ -63,6 +72,13 @@ const TICK_MS = 20
 
 /** Git's data, named by its content; hooks, which are held; and submodules, which are looked at on their own. */
 const NOT_ENTERED = /^(?:hooks|modules|objects\/[0-9a-f]{2})$/
+
+/** Directories with files that git follows. In all others only links lead elsewhere. */
+const MAY_HOLD_REFS = /^(?:refs|worktrees)(?:\/|$)/
+
+/** No link can be new in it, and no directory is in it: each would count as one of its links. */
+const isSettledLeaf = (stats: Stats, isNew: (stats: Stats) => boolean): boolean =>
+  stats.nlink === 2 && !isNew(stats)
 
 /** By the guard: what is new there was moved aside already. */
 const HELD: ReadonlySet<string> = new Set(['hooks', 'modules'])
@@ -191,8 +207,6 @@ function entryPath(held: number, name: Buffer): string | Buffer {
     ? Buffer.concat([Buffer.from(`${heldPath(held)}/`), name])
     : `${heldPath(held)}/${text}`
 }
-
-const changedAt = (held: number, name: Buffer): number => lstatSync(entryPath(held, name)).ctimeMs
 
 function lookBelow(held: number, name: Buffer, act: (inner: number) => void): void {
   using(

@@ -1,4 +1,4 @@
-import { chmodSync, closeSync, constants, fstatSync, lstatSync, openSync } from 'node:fs'
+import { chmodSync, closeSync, constants, fstatSync, lstatSync, openSync, readlinkSync } from 'node:fs'
 import { dirname } from 'node:path'
 
 /** Linux; Node has no name for it. A directory is held also when its mode lets nobody read it. */
@@ -9,20 +9,20 @@ const DIRECTORY = O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW
 export const heldPath = (dir: number): string => `/proc/self/fd/${dir}`
 
 /**
- * A directory by its canonical path, from `/`. The path was one before a command ran: a link on it was put there since, and leads
- * to somebody else's files (decision 0495). Throws ENOTDIR or ELOOP for one. The caller closes what it gets.
+ * A directory by its canonical path. The path was one before a command ran: a link on it was put there since, and leads to somebody
+ * else's files (decision 0495); the kernel then says another path of what was opened. Throws ENOTDIR or ELOOP for one. The caller
+ * closes what it gets.
  */
 export function holdAmbientDirectory(path: string): number {
-  let dir = openSync('/', DIRECTORY)
-  for (const name of path.split('/').filter(Boolean)) {
-    const above = dir
-    try {
-      dir = holdBelow(above, name)
-    } finally {
-      closeSync(above)
-    }
+  const dir = openSync(path, DIRECTORY)
+  try {
+    if (readlinkSync(heldPath(dir)) === path) return dir
+  } catch (error) {
+    closeSync(dir)
+    throw error
   }
-  return dir
+  closeSync(dir)
+  throw Object.assign(new Error(`ENOTDIR: a part of the path is a link, '${path}'`), { code: 'ENOTDIR' })
 }
 
 /** A directory in one that is held; a link is none. */

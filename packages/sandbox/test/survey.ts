@@ -21,6 +21,7 @@ export const SURVEY: Survey = {
     { kind: 'bind', path: '/etc' },
   ],
   configuration: ['/etc'],
+  at: 0,
   secretsFound: 'at-start',
   secrets: ['/etc/shadow'],
   aroundSecrets: ['/etc/passwd'],

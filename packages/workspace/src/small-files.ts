@@ -14,6 +14,8 @@ export interface SmallFile {
   readonly bytes: Buffer
   readonly uid: number
   readonly mode: number
+  /** Of the last change of its content, in milliseconds. */
+  readonly modifiedMs: number
 }
 
 /**
@@ -32,7 +34,7 @@ export function readSmall(file: string, limit: number): SmallFile | undefined {
     const stat = fstatSync(fd)
     if (!stat.isFile()) throw new Error('it is not a regular file')
     if (stat.size > limit) throw new Error(`it is larger than ${limit} bytes`)
-    return { bytes: readFileSync(fd), uid: stat.uid, mode: stat.mode & 0o7777 }
+    return { bytes: readFileSync(fd), uid: stat.uid, mode: stat.mode & 0o7777, modifiedMs: stat.mtimeMs }
   } finally {
     closeSync(fd)
   }

@@ -6,6 +6,7 @@ import {
   rmSync,
   statSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
@@ -204,6 +205,7 @@ test('SPEC 2.1 a trusted text: its digest under its path, and the text beside it
     configs: [
       { path: '.cordon/config.toml', sha256: sha256(TEXT), trusted_at: '2026-05-26T13:00:00Z', text: TEXT },
     ],
+    as_written: NOW.getTime() / 1000 - 0.123,
   })
   expect(statSync(store.file).mode & 0o777).toBe(0o600)
   const approvals = await store.read()
@@ -260,6 +262,28 @@ test('SPEC 2.1 the digest rules: a text that a hand put beside another digest is
     sha256: entry.sha256,
     trusted_at: 'then',
   })
+})
+
+test('decision 0580 a text rules for its digest only in a file that nobody has edited', async () => {
+  const { store } = await fresh()
+  await store.trust([{ path: '.cordon.toml', text: 'kept' }])
+  const { atime, mtime } = statSync(store.file)
+  expect(mtime).toEqual(new Date('2026-05-26T13:00:00Z'))
+  const edited = readFileSync(store.file, 'utf8').replace('"kept"', '"evil"')
+  writeFileSync(store.file, edited)
+  const trusts = async (): Promise<readonly boolean[]> => {
+    const approvals = await store.read()
+    return ['kept', 'evil'].map((text) => approvals.trusts('.cordon.toml', text))
+  }
+  expect(await trusts()).toEqual([true, false])
+  // Whoever sets the time back as well could have written the digest: it is the person's own file.
+  utimesSync(store.file, atime, mtime)
+  expect(await trusts()).toEqual([true, true])
+  // What a hand left there does not become Cordon's word with Cordon's next change.
+  writeFileSync(store.file, edited)
+  await store.approve(rule('fork'), target('/f'))
+  expect(await trusts()).toEqual([true, false])
+  expect(JSON.parse(readFileSync(store.file, 'utf8'))).not.toHaveProperty('as_written')
 })
 
 test('SPEC 2.1 pre-seeding by hand, and entries that trust nothing', async () => {

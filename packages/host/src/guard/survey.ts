@@ -78,23 +78,12 @@ export class GuardSurvey {
    * without such links its names are read, and those of the directories among them.
    */
   ledFromHome(places: readonly string[]): readonly GuardedPath[] {
-    this.#homeLinks ??= this.#linksOfHome()
+    this.#homeLinks ??= linksAmong(this.home, OBEYED_AT_HOME)
     const isIn = ({ path }: Step): boolean => places.some((place) => below(place, path) !== undefined)
     const found = new Collection()
     for (const { dir, name, steps } of this.#homeLinks)
       if (steps.some(isIn)) found.add(dir, name, 'told', isIn)
     return found.paths
-  }
-
-  #linksOfHome(): readonly HomeLink[] {
-    const there = new Map(entriesIn(this.home).map((entry) => [entry.name, entry]))
-    return OBEYED_AT_HOME.flatMap((name) => {
-      const entry = there.get(name.split('/', 1)[0]!)
-      if (!entry || !(entry.isSymbolicLink() || entry.isDirectory())) return []
-      const steps = trailOf(this.home, name)
-      if (steps.length > 1) return [{ dir: this.home, name, steps }]
-      return steps[0]?.is === 'dir' ? linksIn(steps[0].path) : []
-    })
   }
 
   /** Also of the directories on the way: any of them may be the next workspace. */
@@ -271,6 +260,23 @@ interface HomeLink {
   readonly dir: string
   readonly name: string
   readonly steps: readonly Step[]
+}
+
+/** Of names below a real directory, those that lead through a link. Each directory on their way is listed once. */
+function linksAmong(dir: string, names: readonly string[]): readonly HomeLink[] {
+  const there = new Map(entriesIn(dir).map((entry) => [entry.name, entry]))
+  const links: HomeLink[] = []
+  const inner = new Map<string, string[]>()
+  for (const name of names) {
+    const slash = name.indexOf('/')
+    const first = slash < 0 ? name : name.slice(0, slash)
+    const entry = there.get(first)
+    if (entry?.isSymbolicLink()) links.push({ dir, name, steps: trailOf(dir, name) })
+    else if (!entry?.isDirectory()) continue
+    else if (slash < 0) links.push(...linksIn(entryOf(dir, first)))
+    else inner.set(first, [...(inner.get(first) ?? []), name.slice(slash + 1)])
+  }
+  return [...links, ...[...inner].flatMap(([first, rest]) => linksAmong(entryOf(dir, first), rest))]
 }
 
 /** Single files, as programs make them that keep dotfiles: `~/.local/bin/tool`, `~/.config/systemd/user/x.service`. */

@@ -96,6 +96,7 @@ export function openAmbientSurvey(request: SurveyRequest): Survey {
   const secrets = (): readonly Secrets[] =>
     (found ??= [...configuration, ...publicOnly(runtime)].map(findSecrets))
   return {
+    at: Date.now(), // before anything below is looked at
     root,
     home,
     scratch: SCRATCH,

@@ -1,5 +1,7 @@
 /** What was found on this host before planning. Data, so that planning is pure; `openAmbientSurvey` makes it. */
 export interface Survey {
+  /** When it began, in milliseconds. */
+  readonly at: number
   readonly root: NamedDirectory
   readonly home: NamedDirectory
   /** Other places that are private and empty inside: `/tmp`, `/var/tmp`, `/dev/shm`. */

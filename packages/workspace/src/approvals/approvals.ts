@@ -20,23 +20,30 @@ export class Approvals {
   readonly servers: readonly ServerSeen[]
   /** What a person must be told: the file is broken, or an entry in it is. */
   readonly warnings: readonly string[]
+  readonly #isAsWritten: boolean
 
   constructor(
     mounts: readonly MountApproval[],
     configs: readonly ConfigTrust[],
     warnings: readonly string[],
     servers: readonly ServerSeen[] = [],
+    isAsWritten = false,
   ) {
     this.mounts = mounts
     this.configs = configs
     this.servers = servers
     this.warnings = warnings
+    this.#isAsWritten = isAsWritten
   }
 
-  /** SPEC 2.1: whether exactly this text is trusted under this path. The digest decides, never the text that was kept. */
+  /**
+   * SPEC 2.1: whether the digest of exactly this text is in the store under this path. In a file that nobody has edited the text
+   * that was kept is the one of its digest, and to compare it costs nothing (decision 0580).
+   */
   trusts(path: string, text: string): boolean {
     const known = this.configs.filter((config) => config.path === path)
     if (known.length === 0) return false
+    if (this.#isAsWritten && known.some((config) => config.text === text)) return true
     const digest = sha256(text)
     return known.some((config) => config.sha256 === digest)
   }
@@ -89,5 +96,6 @@ export function interpret(file: string, read: ReadResult): Approvals {
     understood('configs', configs, asTrust, 'a path with a SHA-256 digest'),
     warnings,
     understood('servers', servers, asServer, 'a server with its tools'),
+    read.isAsWritten,
   )
 }

@@ -1,5 +1,6 @@
+import { sha256 } from './digest.ts'
 import { parseRelPath, type RelPath } from '@cordon/policy'
-import { readSmall, reason } from '../small-files.ts'
+import { readSmall, reason, type SmallFile } from '../small-files.ts'
 
 /** One remembered binding (SPEC 3.2), as it stands in the file. */
 export interface MountApproval {
@@ -12,7 +13,7 @@ export interface MountApproval {
 export interface ConfigTrust {
   /** Relative to the workspace's root; `conversations/<id>` for what a conversation says. */
   readonly path: string
-  /** The digest decides alone. */
+  /** The digest decides, or the text where nobody has edited the file (decision 0580). */
   readonly sha256: string
   readonly trusted_at: string
   /** What it was, to show the difference to what comes later. Absent when it was too long to keep. */
@@ -51,7 +52,8 @@ type ApprovalsDocument = Readonly<Record<string, unknown>> &
   Readonly<Partial<Record<Category, readonly unknown[]>>>
 
 export type ReadResult =
-  | { readonly kind: 'usable'; readonly document: ApprovalsDocument }
+  /** `isAsWritten`: nobody has changed it since Cordon wrote it, so each text in it is the one of its digest. */
+  | { readonly kind: 'usable'; readonly document: ApprovalsDocument; readonly isAsWritten: boolean }
   /** No JSON, or of another shape: counts as empty, and is kept aside before it is replaced. */
   | { readonly kind: 'malformed'; readonly problem: string }
   /** Cannot be read or cannot be trusted: counts as empty, and is never replaced. */
@@ -66,7 +68,7 @@ export function readDocument(file: string, uid: number | undefined): ReadResult 
   } catch (error) {
     return { kind: 'unusable', problem: reason(error) }
   }
-  if (!found) return { kind: 'usable', document: {} }
+  if (!found) return { kind: 'usable', document: {}, isAsWritten: false }
   // An approval is the user's word. A file that others can write is anybody's word.
   if (uid !== undefined && found.uid !== uid)
     return { kind: 'unusable', problem: `it belongs to the user with id ${found.uid}` }
@@ -75,10 +77,10 @@ export function readDocument(file: string, uid: number | undefined): ReadResult 
       kind: 'unusable',
       problem: 'others may write to it; run `chmod 600` on it if its content is yours',
     }
-  return parseDocument(found.bytes)
+  return parseDocument(found)
 }
 
-function parseDocument(bytes: Buffer): ReadResult {
+function parseDocument({ bytes, modifiedMs }: Pick<SmallFile, 'bytes' | 'modifiedMs'>): ReadResult {
   let value: unknown
   try {
     value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
@@ -90,7 +92,28 @@ function parseDocument(bytes: Buffer): ReadResult {
   for (const category of CATEGORIES)
     if (Object.hasOwn(value, category) && !Array.isArray((value as Record<string, unknown>)[category]))
       return { kind: 'malformed', problem: `"${category}" is not a list` }
-  return { kind: 'usable', document: { ...value } }
+  const { as_written } = value as { readonly as_written?: unknown }
+  return {
+    kind: 'usable',
+    document: { ...value },
+    isAsWritten: typeof as_written === 'number' && as_written * 1000 === modifiedMs,
+  }
+}
+
+/**
+ * The document as it is to be written. One in which each text is that of its digest says when it was written, and the file is given
+ * that time: it has it as long as nobody edits it (decision 0580). In whole seconds, which every filesystem keeps.
+ */
+export function writing(document: ApprovalsDocument, now: Date): { text: string; modifiedAt: number } {
+  const modifiedAt = Math.floor(now.getTime() / 1000)
+  const { as_written: _, ...others } = document
+  const dated = document.configs?.every(isSound) ? { ...others, as_written: modifiedAt } : others
+  return { text: `${JSON.stringify(dated, undefined, 2)}\n`, modifiedAt }
+}
+
+function isSound(entry: unknown): boolean {
+  const trust = asTrust(entry)
+  return trust?.text === undefined || sha256(trust.text) === trust.sha256
 }
 
 const CATEGORIES: readonly Category[] = ['mounts', 'configs', 'servers']

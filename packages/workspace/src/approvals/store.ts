@@ -17,6 +17,7 @@ import {
   type MountApproval,
   readDocument,
   type ServerSeen,
+  writing,
 } from './document.ts'
 
 /** What is trusted, and where it stands. */
@@ -172,13 +173,13 @@ export class ApprovalStore {
       const entries = document[category] ?? []
       const edited = edit(entries)
       if (edited === entries) return
-      const text = `${JSON.stringify({ ...document, [category]: edited }, undefined, 2)}\n`
+      const { text, modifiedAt } = writing({ ...document, [category]: edited }, this.#options.now())
       // A file that is too large to be read would approve nothing, and could not be changed any more.
       if (Buffer.byteLength(text) > LARGEST)
         throw new ApprovalsError(this.file, 'it would become too large; `cordon trust revoke` makes room')
       if (read.kind === 'malformed') await this.#keepAside()
       lock.assertHeld()
-      replaceDurably(this.file, text, { mode: 0o600 })
+      replaceDurably(this.file, text, { mode: 0o600, modifiedAt })
     }).catch((error: unknown) => {
       throw error instanceof CordonError ? error : new ApprovalsError(this.file, reason(error))
     })

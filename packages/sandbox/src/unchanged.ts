@@ -5,8 +5,8 @@ import { type Plan } from './plan/types.ts'
 /** Directories as they were before a start; those that are not in it are looked at afterwards. */
 export type DirectoriesBefore = ReadonlyMap<string, State>
 
-/** Which one it was, and when it last changed; or that it was not there. */
-type State = string | typeof MISSING
+/** Which one it was, and when it last changed; or `MISSING`. */
+type State = string
 const MISSING = 'missing'
 
 /**

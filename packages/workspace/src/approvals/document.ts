@@ -1,4 +1,4 @@
-import { sha256 } from './digest.ts'
+import { sha256 as digestOf } from './digest.ts'
 import { parseRelPath, type RelPath } from '@cordon/policy'
 import { readSmall, reason, type SmallFile } from '../small-files.ts'
 
@@ -113,7 +113,7 @@ export function writing(document: ApprovalsDocument, now: Date): { text: string;
 
 function isSound(entry: unknown): boolean {
   const trust = asTrust(entry)
-  return trust?.text === undefined || sha256(trust.text) === trust.sha256
+  return trust?.text === undefined || digestOf(trust.text) === trust.sha256
 }
 
 const CATEGORIES: readonly Category[] = ['mounts', 'configs', 'servers']

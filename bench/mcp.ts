@@ -59,7 +59,8 @@ async function compare(
     orMore = 0,
     rounds,
     warm = 3,
-  }: { atMost: number; orMore?: number; rounds: number; warm?: number },
+    after,
+  }: { atMost: number; orMore?: number; rounds: number; warm?: number; after?: () => Promise<unknown> },
 ): Promise<void> {
   const times: [number[], number[]] = [[], []]
   for (let round = -warm; round < rounds; round++)
@@ -67,6 +68,7 @@ async function compare(
       const start = process.hrtime.bigint()
       await side()
       if (round >= 0) times[i as 0 | 1].push(Number(process.hrtime.bigint() - start))
+      await after?.()
     }
   const [a, b] = [median(times[0]), median(times[1])]
   const held = a / b <= atMost || (orMore > 0 && a - b <= orMore)
@@ -113,9 +115,14 @@ async function compareSpare(
   console.log(
     `  the first call of a bare server against a later one: ${pretty(c)} against ${pretty(d)}, ratio ${(c / d).toFixed(2)}`,
   )
-  // Decision 0397: of a process that is used once the call is its first; what a stateful call takes more than a bare one is added.
+  // Decision 0573: nothing that a server may be asked before its call makes that one its second, so this is what compares.
   console.log(
-    `  so about ${pretty(c + b - d)} against ${pretty(b)} is to be expected, ratio ${((c + b - d) / b).toFixed(2)}`,
+    `  the spare process against the first call of a bare server: ${pretty(a)} against ${pretty(c)}, ratio ${(a / c).toFixed(2)}  (${a / c <= 1.5 ? 'within' : 'MISSES'} ≤ 1.5)`,
+  )
+  // Decision 0397: of a process that is used once the call is its first; what a stateful call takes more than a bare one is added.
+  const least = c + b - d
+  console.log(
+    `  so about ${pretty(least)} against ${pretty(b)} is to be expected, ratio ${(least / b).toFixed(2)}; it takes ${(a / least).toFixed(2)} times that`,
   )
 }
 
@@ -166,10 +173,11 @@ try {
     { atMost: 1.5, rounds: 200, warm: 300 },
   )
   await plain.client.close()
+  // Until the answer, as with ours: the end of the process is not waited for there either.
+  let started: Client | undefined
   const whole = async (): Promise<void> => {
-    const { client: started } = await connect([EVERYTHING])
+    started = (await connect([EVERYTHING])).client
     await call(started, 'echo', message)()
-    await started.close()
   }
   await compare(
     'a stateless call against spawn, initialize and call',
@@ -178,6 +186,7 @@ try {
     {
       atMost: 1.25,
       rounds: 15,
+      after: async () => started?.close(),
     },
   )
   await compareSpare(client, 'server-everything', '', bare.client, [EVERYTHING])

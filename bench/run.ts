@@ -4,7 +4,7 @@ import { readdirSync } from 'node:fs'
 import { cpus, loadavg } from 'node:os'
 import { join } from 'node:path'
 
-const library = new Set(['run.ts', 'measure.ts', 'pass-through.ts', 'signed-read.ts'])
+const library = new Set(['run.ts', 'measure.ts', 'pass-through.ts', 'plain-server.ts', 'signed-read.ts'])
 const all = readdirSync(import.meta.dirname)
   .filter((file) => file.endsWith('.ts') && !library.has(file))
   .map((file) => file.slice(0, -3))

@@ -5,6 +5,7 @@ import {
   EnvIndex,
   type EnvRule,
   evaluateFs,
+  fold,
   FsIndex,
   type FsRule,
   NetIndex,
@@ -65,6 +66,12 @@ const fsRule = fc.record({
   external: flag,
 })
 const parts = (text: string): string[] => (text === '.' ? [] : text.split('/'))
+
+test('decision 0022: the short way to fold what is ASCII agrees with the definition', () => {
+  const ascii = Array.from({ length: 128 }, (_, code) => String.fromCharCode(code))
+  for (const text of [...ascii, ascii.join(''), 'Stra\u00dfe', 'CAF\u00c9'])
+    expect(fold(text)).toBe(text.normalize('NFD').toUpperCase().toLowerCase().normalize('NFD'))
+})
 
 /** Another way to the same folding for the names above. */
 const foldSlowly = (text: string): string =>

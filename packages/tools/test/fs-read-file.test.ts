@@ -30,6 +30,15 @@ test('a whole file, with its workspace URI and type', async () => {
   )
 })
 
+test('a small file is read once: what is shown is what was seen to be text', async () => {
+  const text = `${'x'.repeat(79)}\n`.repeat(100)
+  const workspace = new Workspace({ a: text })
+  await workspace.run('fs_read_file', { path: 'a' })
+  const before = bytesRead()
+  expect(await workspace.run('fs_read_file', { path: 'a' })).toEqual(showed('file:///a', text))
+  expect(bytesRead() - before).toBeLessThan(2 * text.length)
+})
+
 test('lines, head and tail', async () => {
   const workspace = new Workspace({ a: LINES, open: 'one\ntwo' })
   const read = (args: object) => workspace.run('fs_read_file', { path: 'a', ...args })

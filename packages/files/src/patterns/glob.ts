@@ -40,7 +40,9 @@ export function parseGlob(pattern: string): Glob {
 }
 
 export const matchGlob = (glob: Glob, path: string): boolean =>
-  matchSequence(glob, path.split('/'), (component) => component === undefined, matchComponent)
+  glob.length === 1
+    ? !path.includes('/') && matchComponent(glob[0], path) // a name alone is never `**` alone
+    : matchSequence(glob, path.split('/'), (component) => component === undefined, matchComponent)
 
 /** As shells do it: a name that begins with a dot is found only by a pattern that writes the dot. */
 export const matchVisible = (glob: Glob, path: string): boolean =>

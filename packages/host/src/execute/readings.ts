@@ -6,6 +6,15 @@ import { basename, join } from 'node:path'
  * kernel `..` is the parent of where a link leads; many programs, and our tools, take it out before they look: both are tried.
  */
 export function readingsOf(word: string, root: string, home: string): readonly string[] {
+  const whole = word.startsWith('/') ? word : `${root}/${word}`
+  return isPlain(word) && !whole.includes('..') ? [join(whole)] : everyReading(word, root, home)
+}
+
+/** Most words. Nobody expands, decodes or takes off anything of it, so all readings are one. */
+const isPlain = (word: string): boolean => /^[\w./][\w ./-]*$/.test(word)
+
+/** The definition. */
+export function everyReading(word: string, root: string, home: string): readonly string[] {
   const parts = [word, ...behindOption(word)]
   const spelled = parts.flatMap((text) => [
     text,

@@ -2,8 +2,9 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openAmbientRoot } from '@cordon/policy'
+import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
-import { readingsOf } from '../../src/execute/readings.ts'
+import { everyReading, readingsOf } from '../../src/execute/readings.ts'
 import { wordPaths } from '../../src/execute/word-paths.ts'
 
 test.each([
@@ -30,6 +31,20 @@ test.each([
   ['x@/h/n', ['/w/x@/h/n', '/h/n']],
 ])('decision 0405: %j may be taken for %j', (word, paths) => {
   expect(readingsOf(word, '/w', '/h')).toEqual(paths)
+})
+
+test('the short way for plain words agrees with the definition', () => {
+  const word = fc.string({
+    unit: fc.constantFrom(...Array.from('ab_Z0 ./-@~%:\\#é\n')),
+    minLength: 1,
+    maxLength: 8,
+  })
+  fc.assert(
+    fc.property(word, fc.constantFrom('/w', '/a..b', '/'), (given, root) => {
+      expect(readingsOf(given, root, '/h/b')).toEqual(everyReading(given, root, '/h/b'))
+    }),
+    { numRuns: 5000 },
+  )
 })
 
 test('decision 0408: a word leads to where each reading of it does, and what cannot be followed is another place', () => {

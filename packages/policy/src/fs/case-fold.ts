@@ -6,7 +6,10 @@ import { basename, dirname, join } from 'node:path'
  * lower so that `ß`, `ẞ` and `ss` agree; NFD because such filesystems ignore normalisation too (decision 0022).
  */
 export const fold = (text: string): string =>
-  text.normalize('NFD').toUpperCase().toLowerCase().normalize('NFD')
+  isAscii(text) ? text.toLowerCase() : text.normalize('NFD').toUpperCase().toLowerCase().normalize('NFD')
+
+/** Most paths: there the one step is all of them. */
+const isAscii = (text: string): boolean => !/[^\0-\x7f]/.test(text)
 
 /**
  * SPEC 1.3: detected on the root, by asking for one of its entries in the other case. The entry is the

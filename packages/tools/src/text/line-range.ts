@@ -16,8 +16,17 @@ export interface Lines {
 const CHUNK = 64 * 1024
 const NEWLINE = 10
 
+export interface LineRange {
+  readonly from: number
+  readonly to: number
+  /** In bytes. */
+  readonly limit: number
+  /** How the file begins, as far as it was read already: all of a small one, which is not read a second time. */
+  readonly head: Buffer
+}
+
 /** Reads up to the last wanted line and no further, and keeps no more than `limit` bytes. */
-export function readLines(file: OpenFile, from: number, to: number, limit: number): Lines {
+export function readLines(file: OpenFile, { from, to, limit, head }: LineRange): Lines {
   const { size } = file.stat
   const kept: Buffer[] = []
   let held = 0
@@ -25,7 +34,8 @@ export function readLines(file: OpenFile, from: number, to: number, limit: numbe
   let position = 0
   let begins = 0
   while (position < size && line <= to && held <= limit) {
-    const chunk = file.readRange({ start: position, length: CHUNK })
+    const chunk =
+      head.length === size ? head.subarray(position) : file.readRange({ start: position, length: CHUNK })
     const before = skipLines(chunk, from - line)
     line += before.lines
     position += before.at

@@ -54,9 +54,12 @@ export const fsReadFile: Tool = defineTool({
     const location = context.locate(args.path, 'read')
     shown.requirePlace(args.path, location)
     using file = anchors.of(location).open(location.inside)
-    const encoding = sniffEncoding(file.readRange({ start: 0, length: SAMPLE }))
+    const head = file.readRange({ start: 0, length: SAMPLE })
+    const encoding = sniffEncoding(head)
     const result =
-      encoding === 'binary' ? readBinary(args, location, file) : readText(args, location, file, encoding)
+      encoding === 'binary'
+        ? readBinary(args, location, file)
+        : readText(args, location, { file, head, encoding })
     if (result.type !== 'success' || file.statNow().version === file.stat.version) return result
     return success(...result.content, text('The file changed while it was read.'))
   },
@@ -87,21 +90,23 @@ const isLineRange = (args: Args): boolean =>
 
 const limitOf = (args: Args): number => args.max_bytes ?? 256 * 1024
 
-function readText(
-  args: Args,
-  location: Location,
-  file: OpenFile,
-  encoding: Exclude<Encoding, 'binary'>,
-): ToolResult {
+interface TextFile {
+  readonly file: OpenFile
+  /** What was looked at to see that it is text. */
+  readonly head: Buffer
+  readonly encoding: Exclude<Encoding, 'binary'>
+}
+
+function readText(args: Args, location: Location, { file, head, encoding }: TextFile): ToolResult {
   if (encoding === 'utf-16le' || encoding === 'utf-16be') return readUtf16(args, location, file, encoding)
-  const part = isByteRange(args) ? selectBytes(args, file) : selectLines(args, file)
+  const part = isByteRange(args) ? selectBytes(args, file) : selectLines(args, file, head)
   const atStart = part.firstLine === 1 || (part.firstLine === undefined && (args.start_byte ?? 0) === 0)
   const decoded = decode(part.bytes, encoding === 'utf-8-bom' && atStart ? encoding : 'utf-8')
   if (decoded === undefined) return readBinary(args, location, file)
   return showText(args, location, part, decoded)
 }
 
-function selectLines(args: Args, file: OpenFile): Part {
+function selectLines(args: Args, file: OpenFile, head: Buffer): Part {
   const limit = limitOf(args)
   if (args.tail !== undefined) {
     const { bytes, cut } = readTail(file, args.tail, limit)
@@ -114,12 +119,12 @@ function selectLines(args: Args, file: OpenFile): Part {
     return { bytes, fragment: whole ? '' : `#tail=${countLines(bytes)}`, notes }
   }
   const from = args.start_line ?? 1
-  const { bytes, last, next, nextByte, atEnd } = readLines(
-    file,
+  const { bytes, last, next, nextByte, atEnd } = readLines(file, {
     from,
-    args.end_line ?? args.head ?? FAR,
+    to: args.end_line ?? args.head ?? FAR,
     limit,
-  )
+    head,
+  })
   if (bytes.length === 0 && from > 1) throw new ToolError(`the file has fewer than ${from} lines`)
   const notes: string[] = []
   if (next !== undefined)

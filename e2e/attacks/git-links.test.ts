@@ -61,6 +61,16 @@ const ATTACKS: readonly Attack[] = [
     link: 'worktrees/x',
   },
   {
+    name: 'a link among loose objects, for a later command to move with its directory',
+    script: 'mkdir -p .git/objects/ab/e; ln -s ~/docs .git/objects/ab/e/x',
+    link: 'objects/ab/e/x',
+  },
+  {
+    name: 'attributes that are a directory elsewhere, for the same',
+    script: 'ln -sf ~/docs .git/info/attributes',
+    link: 'info/attributes',
+  },
+  {
     name: 'a name that is not valid UTF-8',
     script: 'mkdir .git/worktrees; ln -s ~/docs ".git/worktrees/$(printf "x\\351")"',
     link: 'worktrees/x\ufffd',
@@ -209,6 +219,19 @@ describe.each(PEOPLE)(
         `${link} was made while a command ran that was killed`,
       )
       expect(lstatSync(link, { throwIfNoEntry: false })).toBeUndefined()
+    })
+
+    test('what cannot be looked through is told, and the next command goes on from the first one', () => {
+      const place = new Linked(person)
+      const deep = `for i in $(seq 70); do mkdir d; cd d; done; ln -s ~/docs x`
+      const told = `still there: ${join(place.root, '.git')} was not looked through to its end: directories in it are deeper than git makes them`
+      expect(place.sh(`(cd .git; ${deep})`).stderr).toContain(told)
+      expect(place.sh('true').stderr).toContain(told)
+      place.sh(`mv .git/${'d/'.repeat(69)}d .git/worktrees`)
+      expect(place.has('.git/worktrees/x')).toBe(true)
+      place.sh('rm -rf .git/d')
+      expect(place.has('.git/worktrees/x')).toBe(false)
+      expect(place.sh('true').stderr).toBe('')
     })
 
     test('not by a shipped tool, either', () => {

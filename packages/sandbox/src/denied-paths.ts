@@ -14,6 +14,8 @@ export interface DeniedPath {
   readonly why?: string
   /** Where the link led that was removed: that is all there was of it. */
   readonly linkTo?: string
+  /** It is a git directory, and not all of it was looked at: `why` says what keeps us from it. */
+  readonly isUnsearched?: true
 }
 
 /** A rule is broken, and nobody has mended it. */

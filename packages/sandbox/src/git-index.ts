@@ -88,7 +88,10 @@ function readVarint(bytes: Buffer, from: number): { value: number; end: number }
 
 /** One that git must understand begins with a small letter; others it passes over. */
 function areSoundExtensions(layout: Layout, entries: Entries, count: number): boolean {
-  const { bytes, limit } = layout
+  const { bytes, limit, idLength } = layout
+  // Threads of git look for the end of the entries here, whatever lies around it: in the middle of another extension it hides.
+  const lastAt = limit - (12 + idLength)
+  let isHidden = lastAt >= 0 && bytes.toString('latin1', lastAt, lastAt + 4) === 'EOIE'
   let isSplit = false
   for (let at = entries.end; at < limit;) {
     if (at + 8 > limit) return false
@@ -96,6 +99,7 @@ function areSoundExtensions(layout: Layout, entries: Entries, count: number): bo
     const body = at + 8
     const end = body + bytes.readUInt32BE(at + 4)
     if (end > limit) return false
+    if (at === lastAt) isHidden = false
     if (name === 'link') isSplit = true
     else if (name === 'EOIE') {
       // Where git looks for extensions.
@@ -105,7 +109,7 @@ function areSoundExtensions(layout: Layout, entries: Entries, count: number): bo
     } else if (name !== 'sdir' && !/^[A-Z]/.test(name)) return false
     at = end
   }
-  return isSplit || !entries.hasEmptyPath
+  return !isHidden && (isSplit || !entries.hasEmptyPath)
 }
 
 /** The offset table: threads of git read each block of entries from where it says. */

@@ -9,6 +9,7 @@ import {
   readlinkSync,
   readSync,
   type Stats,
+  statSync,
   unlinkSync,
 } from 'node:fs'
 import { resolve } from 'node:path'
@@ -28,11 +29,13 @@ import { keepsTimes } from './unchanged.ts'
 export function clearGitState(base: string, gitDir: string, since: number): readonly DeniedPath[] {
   const found: DeniedPath[] = []
   const add = (path: string, why: string): void => void found.push({ path, movedTo: undefined, why })
+  const unsearched = new Set<string>()
   let left = MOST_ENTRIES
   let countsLinks = false
   const isNew = ({ ctimeMs }: Stats): boolean => ctimeMs >= since - TICK_MS
-  const look = (held: number, dir: string, isDirNew: boolean): void => {
-    for (const entry of reaching(held, () => entriesOf(held))) {
+  const look = (held: number, dir: string, isDirNew: boolean, depth = 0): void => {
+    const entries = reaching(held, () => entriesOf(held))
+    for (const entry of depth === 0 ? entries.toSorted(knownFirst) : entries) {
       if (left-- <= 0) return
       const name = `${dir}${entry.name.toString()}`
       const clear = entry.isDirectory() ? undefined : clearerOf(entry, name)
@@ -42,7 +45,11 @@ export function clearGitState(base: string, gitDir: string, since: number): read
         const stats = (): Stats => reaching(held, () => lstatSync(entryPath(held, entry.name)))
         if (!clear) {
           if (!MAY_HOLD_REFS.test(name) && countsLinks && isSettledLeaf(stats(), isNew)) continue
-          lookBelow(held, entry.name, (inner) => look(inner, `${name}/`, isDirNew || isNew(fstatSync(inner))))
+          if (depth === DEEPEST) unsearched.add(TOO_DEEP)
+          else
+            lookBelow(held, entry.name, (inner) =>
+              look(inner, `${name}/`, isDirNew || isNew(fstatSync(inner)), depth + 1),
+            )
         } else if ((isDirNew && entry.isFile()) || isNew(stats())) {
           const cleared = reaching(held, () => clear({ held, name: entry.name, path, gitDir }))
           if (cleared) found.push(cleared)
@@ -60,18 +67,38 @@ export function clearGitState(base: string, gitDir: string, since: number): read
   } catch (error) {
     if (!isNowhere(gitDir, error)) add(gitDir, codeOf(error))
   }
-  if (left < 0) add(gitDir, 'it has too many entries to look through')
+  if (left < 0) unsearched.add('it has too many entries')
+  if (unsearched.size > 0)
+    found.push({ path: gitDir, movedTo: undefined, why: [...unsearched].join(', '), isUnsearched: true })
   return found
 }
 
 /** Of one directory tree. A command that fills it with more hides nothing: that is told. */
 const MOST_ENTRIES = 200_000
 
+/** Git has refs in directories, but nobody's are as deep. */
+const DEEPEST = 60
+const TOO_DEEP = 'directories in it are deeper than git makes them'
+
+/** Where git looks by itself, before what only a command may have made: that is what takes up the room. */
+const knownFirst = (a: Dirent<Buffer>, b: Dirent<Buffer>): number => rankOf(a) - rankOf(b)
+const rankOf = (entry: Dirent<Buffer>): number =>
+  !entry.isDirectory() ? 0 : KNOWN.has(entry.name.toString('latin1')) ? 1 : 2
+const KNOWN: ReadonlySet<string> = new Set([
+  'worktrees',
+  'refs',
+  'logs',
+  'info',
+  'rebase-merge',
+  'rebase-apply',
+  'sequencer',
+])
+
 /** The kernel's clock for files is a tick behind. */
 const TICK_MS = 20
 
-/** Git's data, named by its content; hooks, which are held; and submodules, which are looked at on their own. */
-const NOT_ENTERED = /^(?:hooks|modules|objects\/[0-9a-f]{2})$/
+/** Hooks, which are held; and submodules, which are looked at on their own. */
+const NOT_ENTERED = /^(?:hooks|modules)$/
 
 /** Directories with files that git follows. In all others only links lead elsewhere. */
 const MAY_HOLD_REFS = /^(?:refs|worktrees)(?:\/|$)/
@@ -92,7 +119,7 @@ interface Entry {
 
 type Clear = (entry: Entry) => DeniedPath | undefined
 
-/** Git only reads these, and people keep them elsewhere. */
+/** Git only reads these, and people keep them elsewhere: files. A link to a directory would be one more way there, by another name. */
 const ONLY_READ: ReadonlySet<string> = new Set(['info/exclude', 'info/attributes'])
 
 /** Of the files in a git directory, or in that of a linked worktree, the first that fits. */
@@ -106,7 +133,7 @@ const FILES: readonly { readonly names: RegExp; readonly clear: Clear | undefine
 ]
 
 function clearerOf(entry: Dirent<Buffer>, name: string): Clear | undefined {
-  if (entry.isSymbolicLink()) return ONLY_READ.has(name) || HELD.has(name) ? undefined : clearLink
+  if (entry.isSymbolicLink()) return HELD.has(name) ? undefined : clearLink
   return entry.isFile() ? FILES.find(({ names }) => names.test(name))?.clear : undefined
 }
 
@@ -116,9 +143,19 @@ const BRANCH = /^refs\/heads(?:\/(?!\.{0,2}(?:\/|$))[^/]+)+$/
 
 function clearLink({ held, name, path, gitDir }: Entry): DeniedPath | undefined {
   const linkTo = readlinkSync(entryPath(held, name))
-  if (IS_HEAD.test(path.slice(gitDir.length + 1)) && BRANCH.test(linkTo)) return undefined
+  const within = path.slice(gitDir.length + 1)
+  if (IS_HEAD.test(within) && BRANCH.test(linkTo)) return undefined
+  if (ONLY_READ.has(within) && leadsToFile(entryPath(held, name))) return undefined
   unlinkSync(entryPath(held, name))
   return { path, movedTo: undefined, linkTo }
+}
+
+function leadsToFile(link: string | Buffer): boolean {
+  try {
+    return statSync(link).isFile()
+  } catch {
+    return false
+  }
 }
 
 /** Git says then that everything is to be added; `git reset` makes it anew. */

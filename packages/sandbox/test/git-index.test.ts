@@ -215,3 +215,14 @@ test('an entry without a path is one of a split index', () => {
   expect(isSoundIndex(index([entry('')], [link]), 20)).toBe(true)
   expect(isSoundIndex(index([entry('')], []), 20)).toBe(false)
 })
+
+test('an offset table that only the end of the file names, in the middle of another extension', () => {
+  const sound = indexAfter([`${THREADS[0]} add .`])
+  const from = sound.indexOf('IEOT')
+  const hidden = sound.subarray(from, sound.length - 20)
+  expect(hidden.indexOf('EOIE')).toBe(hidden.length - 32)
+  const around = Buffer.concat([Buffer.from('ZZZZ'), Buffer.alloc(4), hidden, sound.subarray(-20)])
+  around.writeUInt32BE(hidden.length, 4)
+  expect(isSoundIndex(sound, 20)).toBe(true)
+  expect(isSoundIndex(Buffer.concat([sound.subarray(0, from), around]), 20)).toBe(false)
+})

@@ -137,7 +137,11 @@ function settle(record: string, { since, watched }: Noted, found: Found): void {
   const left = leftOf(watched, found)
   if (left.length > 0) {
     const kept = join(dirname(record), `left-${idOfPath(left.map(({ path }) => path).join('\0'))}-1.json`)
-    writeFileSync(`${record}.new`, JSON.stringify({ since, watched: left } satisfies Noted), { mode: 0o600 })
+    // What the first of them made is older than what the last one did.
+    const before = readRecord(kept)
+    const first = before.watched.length > 0 ? Math.min(before.since, since) : since
+    const noted = { since: first, watched: left } satisfies Noted
+    writeFileSync(`${record}.new`, JSON.stringify(noted), { mode: 0o600 })
     renameSync(`${record}.new`, kept)
     if (kept === record) return
   }
@@ -214,9 +218,11 @@ function finish(record: string): readonly string[] {
 
 /** After a kill it is not known whether the command made it, or somebody on the host meanwhile. */
 export function describeDenied(
-  { path, movedTo, linkTo, why = '' }: DeniedPath,
+  { path, movedTo, linkTo, isUnsearched, why = '' }: DeniedPath,
   when = 'while the command ran',
 ): string {
+  if (isUnsearched)
+    return `${showWhole(path)} was not looked through to its end: ${show(why)}; links that were made in it ${when} may lead git elsewhere: remove what is not git's, and run cordon again before git`
   const made = `${showWhole(path)} was made ${when}`
   if (linkTo !== undefined)
     return `${made}, a link to ${showWhole(linkTo)}; git deletes and writes through links in its own directory, so it is gone`

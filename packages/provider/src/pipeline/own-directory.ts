@@ -11,19 +11,19 @@ export class OwnDirectory {
   readonly path: PathPrefix
   #identities: ReadonlySet<string> = new Set()
   #asOf = ''
+  #isSure = false
 
   private constructor(path: PathPrefix) {
     this.path = path
   }
 
   static openAmbient(dir: string): OwnDirectory {
-    const own = new OwnDirectory(realpathSync.native(dir) as PathPrefix)
-    own.lookAgain()
-    return own
+    return new OwnDirectory(realpathSync.native(dir) as PathPrefix)
   }
 
   /** By `FileStat.identity`: it, or a directory below it. */
   holds(identity: string): boolean {
+    if (!this.#isSure) this.#look()
     return this.#identities.has(identity)
   }
 
@@ -34,12 +34,20 @@ export class OwnDirectory {
     return stat !== undefined && this.holds(identityOf(stat))
   }
 
-  /** Before every request: an app that was made since has a wallet here. All is read again only when that changed something. */
+  /**
+   * Before every request: an app that was made since has a wallet here. Whoever asks then has it looked at, once; most requests
+   * stay in directories that are open, and ask nothing (decision 0620).
+   */
   lookAgain(): void {
+    this.#isSure = false
+  }
+
+  /** All is read again only when something changed. */
+  #look(): void {
     const asOf = [this.path, join(this.path, 'agents')].map(changedAt).join(' ')
-    if (asOf === this.#asOf) return
-    this.#identities = new Set(directoriesFrom(this.path))
+    if (asOf !== this.#asOf) this.#identities = new Set(directoriesFrom(this.path))
     this.#asOf = asOf
+    this.#isSure = true // only now: what could not be read is not known
   }
 }
 

@@ -14,7 +14,19 @@ export interface LogEntry {
 
 export type Log = (entry: LogEntry) => void
 
-export const jsonLog =
-  (write: (line: string) => void, clock: () => number = Date.now): Log =>
-  (entry) =>
-    write(`${JSON.stringify({ time: new Date(clock()).toISOString(), ...entry })}\n`)
+/**
+ * What is told of requests that one turn of the event loop answered is written in one go, after their answers; whatever else
+ * happens is written at once, with what was before it.
+ */
+export function jsonLog(write: (lines: string) => void, clock: () => number = Date.now): Log {
+  let waiting = ''
+  const flush = (): void => {
+    if (waiting !== '') write(waiting)
+    waiting = ''
+  }
+  return (entry) => {
+    if (waiting === '') setImmediate(flush)
+    waiting += `${JSON.stringify({ time: new Date(clock()).toISOString(), ...entry })}\n`
+    if (entry.event !== 'request') flush()
+  }
+}

@@ -93,7 +93,7 @@ describe('the installed entry', () => {
     for (const path of [node, join(dir, 'bin/cordon')]) chmodSync(path, 0o755)
     const flags = (...words: string[]): string =>
       spawnSync(join(dir, 'bin/cordon'), words, { encoding: 'utf8' }).stdout
-    expect(flags('provider', 'serve')).toBe(`${join(dir, 'bin')}/cordon.cjs\n`)
+    expect(flags('provider', 'serve')).toBe('--wasm-tiering-budget=200000000\n')
     expect(flags('provider', 'mcp')).toBe('--min-semi-space-size=16\n')
   })
 

@@ -2,9 +2,9 @@ import { closeSync, lstatSync } from 'node:fs'
 import { ChangedError, moveAside } from './aside.ts'
 import { heldPath, holdAmbientDirectory, holdBelow, isNowhere, reaching } from './held-directory.ts'
 import { clearGitState } from './git-state.ts'
-import { ofDirectory } from './plan/paths.ts'
+import { directoryOf } from './plan/paths.ts'
 import { type WatchedPath } from './plan/types.ts'
-import { type DirectoriesBefore, isUnchanged } from './unchanged.ts'
+import { mayHoldNew } from './unchanged.ts'
 
 /** Something at a path where a rule allows nothing to be made (decision 0042). */
 export interface DeniedPath {
@@ -32,22 +32,18 @@ export interface NewPaths {
 /**
  * SPEC 4.3 and 4.10: a path that did not exist could not be held by a mount, so after the process and all its children
  * have ended it is looked for. What a rule denies gets a name that no rule protects and no program expects. `since` is when
- * the process was started, in milliseconds, and `before` what was seen of the directories then.
+ * the process was started, in milliseconds, and `seenAt` when these paths were seen to be missing (0: nobody knows).
  */
-export function lookForNew(
-  watched: readonly WatchedPath[],
-  since: number,
-  before: DirectoriesBefore = new Map(),
-): NewPaths {
+export function lookForNew(watched: readonly WatchedPath[], since: number, seenAt = 0): NewPaths {
   const createdDenied: DeniedPath[] = []
   const appeared = new Set<string>() // a link that was made is found once for every path below it
-  const mayHoldNew = ofDirectory((dir) => !isUnchanged(dir, before) && isThere(dir))
+  const mayHold = mayHoldNew(seenAt)
   for (const each of watched) {
     if (each.guard === 'no-links') {
       createdDenied.push(...clearGitState(each.base, each.path, since))
       continue
     }
-    if (!mayHoldNew(each.path) || !isThere(each.path)) continue // nearly always; what can be reached through a link is there
+    if (!mayHold(directoryOf(each.path), each.base) || !isThere(each.path)) continue // nearly always; what can be reached through a link is there
     const found = lookPatiently(each)
     if (typeof found === 'string') appeared.add(found)
     else if (found) createdDenied.push(found)

@@ -7,7 +7,6 @@ import { type Item } from './linux/items.ts'
 import { kernelInterpreter } from './plan/program.ts'
 import { type Plan } from './plan/types.ts'
 import { type Carriers, type Replaced } from './replaced.ts'
-import { type DirectoriesBefore } from './unchanged.ts'
 import { LaunchError, parseStatus, type Status } from './status.ts'
 
 /** How a confined process ended, and what the sandbox noticed. */
@@ -31,7 +30,6 @@ type Seen = Pick<Exit, 'code' | 'signal'> & {
   readonly ranOut?: boolean
   /** When it was started. */
   readonly since: number
-  readonly before: DirectoriesBefore
   readonly guarded: readonly GuardedFile[]
   readonly carriers: Pick<Carriers, 'results'>
 }
@@ -58,7 +56,7 @@ export function exitFrom(report: string, plan: Plan, items: readonly Item[], see
     // Without a report the launcher, or pid 1, was killed, and everything inside with it: however that looks, it is no success.
     code: end ? (end.kind === 'exit' ? end.code : null) : seen.signal ? null : seen.code || EXIT_LAUNCHER,
     signal: end ? (end.kind === 'signal' ? end.signal : null) : seen.signal,
-    ...lookForNew(plan.watched, seen.since, seen.before),
+    ...lookForNew(plan.watched, seen.since, plan.survey.at),
     changed: changedSince(seen.guarded),
     pressure: [
       ...(seen.ranOut

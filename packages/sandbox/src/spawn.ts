@@ -14,7 +14,6 @@ import { type Item } from './linux/items.ts'
 import { type Carriers, openCarriers } from './replaced.ts'
 import { type Plan } from './plan/types.ts'
 import { type StopSignal } from './stop-signal.ts'
-import { type DirectoriesBefore, directoriesBefore } from './unchanged.ts'
 
 export interface Confined {
   readonly pid: number
@@ -49,9 +48,7 @@ export function spawnConfined(plan: Plan, options: SpawnOptions): Confined {
     { tag: 'host', pid: process.pid },
   ]
   const cgroup = plan.cgroup && openCgroup(plan.cgroup.parent, memorySettings(plan.cgroup.memory))
-  // As they are before anything is started.
-  const guarded = guardedFiles(plan)
-  const before = directoriesBefore(plan)
+  const guarded = guardedFiles(plan) // as they are before anything is started
   const since = Date.now()
   const bytes = encodeItems(items)
   // In its cgroup before it starts anybody.
@@ -77,7 +74,7 @@ export function spawnConfined(plan: Plan, options: SpawnOptions): Confined {
     carriers.close()
     throw error
   }
-  const exit = collectExit(child, { plan, items, cgroup, channel, since, before, guarded, carriers })
+  const exit = collectExit(child, { plan, items, cgroup, channel, since, guarded, carriers })
   if (cgroup && child.pid !== undefined) joinOrKill(cgroup, child)
   channel.send(child)
   const kill = (signal: NodeJS.Signals = 'SIGKILL'): void => {
@@ -123,19 +120,18 @@ interface Launched {
   readonly cgroup: Cgroup | undefined
   readonly channel: Channel
   readonly since: number
-  readonly before: DirectoriesBefore
   readonly guarded: readonly GuardedFile[]
   readonly carriers: Carriers
 }
 
 async function collectExit(
   child: Child,
-  { plan, items, cgroup, channel, since, before, guarded, carriers }: Launched,
+  { plan, items, cgroup, channel, since, guarded, carriers }: Launched,
 ): Promise<Exit> {
   try {
     const { code, signal } = await child.ended
     const ranOut = cgroup?.ranOut() ?? false
-    return exitFrom(channel.report(), plan, items, { code, signal, ranOut, since, before, guarded, carriers })
+    return exitFrom(channel.report(), plan, items, { code, signal, ranOut, since, guarded, carriers })
   } finally {
     channel.close()
     carriers.close()

@@ -1,52 +1,39 @@
-import { lstatSync, type Stats, statfsSync } from 'node:fs'
-import { dirname } from 'node:path'
-import { type Plan } from './plan/types.ts'
-
-/** Directories as they were before a start; those that are not in it are looked at afterwards. */
-export type DirectoriesBefore = ReadonlyMap<string, State>
-
-/** Which one it was, and when it last changed; or `MISSING`. */
-type State = string
-const MISSING = 'missing'
+import { lstatSync, statfsSync } from 'node:fs'
+import { isNowhere } from './held-directory.ts'
+import { directoryOf, enclosesStrictly } from './plan/paths.ts'
 
 /**
- * Decision 0581: nothing comes to be in a directory, or leaves it, but its time of change becomes another, which no program can set.
- * So of a directory that is the same after a command as when the plan found that names in it are missing, none of them has to be
- * looked for. That of one which changed a moment before could stay the same in its next change; such a one is not remembered.
+ * Decision 0581: nothing comes to be in a directory, or leaves it, but its time of change becomes the present one, and no program
+ * can set that. So in a directory that last changed before names in it were found to be missing, none of them has to be looked for.
+ * `seenAt` is when that was, in milliseconds. What changed a moment before is looked through: clocks have ticks. Below `base` each
+ * directory on the way counts, because any of them may be a link by now, to where nothing changed.
  */
-export function directoriesBefore({ watched, survey }: Pick<Plan, 'watched' | 'survey'>): DirectoriesBefore {
-  const before = new Map<string, State>()
-  const isKept = onceForEach(keepsTimes)
-  const record = (dir: string, base: string): void => {
-    if (before.has(dir)) return
-    const stats = lookAt(dir)
-    if (stats === MISSING) {
-      before.set(dir, MISSING)
-      if (dir !== base) record(dirname(dir), base)
-    } else if (stats?.isDirectory() && survey.at - stats.ctimeMs > SETTLED_MS && isKept(stats.dev, dir))
-      before.set(dir, stateOf(stats))
+export function mayHoldNew(seenAt: number): (dir: string, base: string) => boolean {
+  const states = new Map<string, State>()
+  const kept = new Map<number, boolean>()
+  const stateOf = (dir: string): State => {
+    const known = states.get(dir) ?? look(dir, seenAt, kept)
+    states.set(dir, known)
+    return known
   }
-  for (const { base, path, guard } of watched) if (guard !== 'no-links') record(dirname(path), base)
-  return before
+  const isChanged = (dir: string, base: string): boolean =>
+    stateOf(dir) === 'changed' || (enclosesStrictly(base, dir) && isChanged(directoryOf(dir), base))
+  return (dir, base) => stateOf(dir) !== 'missing' && isChanged(dir, base)
 }
 
-/** Whether no name in it is new. Where it was missing: whether it still is. */
-export function isUnchanged(dir: string, before: DirectoriesBefore): boolean {
-  const state = before.get(dir)
-  if (state === undefined) return false
-  if (state === MISSING) return isUnchanged(dirname(dir), before)
-  const stats = lookAt(dir)
-  return stats !== undefined && stats !== MISSING && stateOf(stats) === state
-}
+type State = 'missing' | 'same' | 'changed'
 
-const stateOf = ({ dev, ino, ctimeMs }: Stats): State => `${dev} ${ino} ${ctimeMs}`
-
-/** Undefined where it cannot be seen. */
-function lookAt(dir: string): Stats | typeof MISSING | undefined {
+/** `kept`: of each filesystem, whether it keeps times. */
+function look(dir: string, seenAt: number, kept: Map<number, boolean>): State {
   try {
-    return lstatSync(dir, { throwIfNoEntry: false }) ?? MISSING
-  } catch {
-    return undefined
+    const stats = lstatSync(dir, { throwIfNoEntry: false })
+    if (!stats) return 'missing'
+    if (!stats.isDirectory() || stats.ctimeMs > seenAt - SETTLED_MS) return 'changed'
+    const isKept = kept.get(stats.dev) ?? keepsTimes(dir)
+    kept.set(stats.dev, isKept)
+    return isKept ? 'same' : 'changed'
+  } catch (error) {
+    return isNowhere(dir, error) ? 'missing' : 'changed'
   }
 }
 
@@ -54,8 +41,8 @@ function lookAt(dir: string): Stats | typeof MISSING | undefined {
 const SETTLED_MS = 4000
 
 /**
- * Whether a filesystem keeps its times of change itself, and counts the directories in one as its links. A file server's clock is
- * not ours, and what a program serves (FUSE) has the times that it likes. The same are in launcher/src/names.c.
+ * Whether a filesystem keeps its times of change by this machine's clock, and counts the directories in one as its links. A file
+ * server has a clock of its own, and what a program serves (FUSE) has the times that it likes. The same are in launcher/src/names.c.
  */
 export const keepsTimes = (dir: string): boolean => KEEP_TIMES.has(statfsSync(dir).type)
 
@@ -67,12 +54,3 @@ const KEEP_TIMES: ReadonlySet<number> = new Set([
   0xf2f52010, // F2FS
   0x01021994, // tmpfs
 ])
-
-function onceForEach(ask: (dir: string) => boolean): (dev: number, dir: string) => boolean {
-  const known = new Map<number, boolean>()
-  return (dev, dir) => {
-    const answer = known.get(dev) ?? ask(dir)
-    known.set(dev, answer)
-    return answer
-  }
-}

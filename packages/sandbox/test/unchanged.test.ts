@@ -1,59 +1,43 @@
-import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { lookForNew } from '@cordon/sandbox'
 import { type WatchedPath } from '../src/plan/types.ts'
-import { directoriesBefore, type DirectoriesBefore, isUnchanged } from '../src/unchanged.ts'
-import { SURVEY } from './survey.ts'
-import { scratchDir as temporaryDirectory } from './confine.ts'
+import { mayHoldNew } from '../src/unchanged.ts'
+import { scratchDir } from './confine.ts'
 
-/** As if the plan had been made an hour from now: the directories of a test are young. */
-const LATER = { ...SURVEY, at: Date.now() + 3_600_000 }
+/** An hour from now: to a plan of then, the directories of a test are old. */
+const LATER = Date.now() + 3_600_000
 
 const watch = (base: string, ...names: readonly string[]): readonly WatchedPath[] =>
   names.map((name) => ({ base, path: join(base, name), guard: 'told' }))
 
-const before = (watched: readonly WatchedPath[], survey = LATER): DirectoriesBefore =>
-  directoriesBefore({ watched, survey })
-
-/** A clock's tick, so that a change has another time. */
-const TICK = 20
-
-test('decision 0581 names in a directory that is the same are not looked for; in one that changed they are', async () => {
-  const dir = temporaryDirectory()
+test('decision 0581 names are looked for where something changed since the plan, or a moment before', () => {
+  const dir = scratchDir()
   const watched = watch(dir, '.envrc', '.claude/settings.json', '.claude/hooks/x')
-  const was = before(watched)
-  expect([...was.keys()].sort()).toEqual([dir, join(dir, '.claude'), join(dir, '.claude/hooks')].sort())
-  expect(watched.map(({ path }) => isUnchanged(join(path, '..'), was))).toEqual([true, true, true])
-  await setTimeout(TICK)
   mkdirSync(join(dir, '.claude'))
-  writeFileSync(join(dir, '.claude/settings.json'), '')
-  expect(lookForNew(watched, 0, was)).toEqual({
-    createdDenied: [],
-    appeared: [join(dir, '.claude/settings.json')],
-  })
+  for (const name of ['.envrc', '.claude/settings.json']) writeFileSync(join(dir, name), '')
+  const made = [join(dir, '.envrc'), join(dir, '.claude/settings.json')]
+  for (const seenAt of [0, Date.now(), Date.now() + 2000])
+    expect(lookForNew(watched, 0, seenAt)).toEqual({ createdDenied: [], appeared: made })
+  // They were there when that plan was made.
+  expect(lookForNew(watched, 0, LATER)).toEqual({ createdDenied: [], appeared: [] })
 })
 
-test('decision 0581 another directory in the place of one, or a link, is not the same', async () => {
-  const dir = temporaryDirectory()
-  for (const name of ['a', 'b']) mkdirSync(join(dir, name))
-  const was = before([...watch(join(dir, 'a'), '.envrc'), ...watch(join(dir, 'b'), '.envrc')])
+test('decision 0581 an old directory that is moved, and what is behind a new link, are looked at', () => {
+  const dir = scratchDir()
+  for (const name of ['a', 'b', 'old/settings']) mkdirSync(join(dir, name), { recursive: true })
   renameSync(join(dir, 'a'), join(dir, 'c'))
-  await setTimeout(TICK)
-  mkdirSync(join(dir, 'a'))
-  rmSync(join(dir, 'b'), { recursive: true })
-  symlinkSync('c', join(dir, 'b'))
-  expect(['a', 'b'].map((name) => isUnchanged(join(dir, name), was))).toEqual([false, false])
+  symlinkSync('c', join(dir, 'a'))
+  symlinkSync('old', join(dir, '.kiro'))
+  const among = (seenAt: number): readonly boolean[] =>
+    ['a', 'b', 'c', '.kiro/settings', 'none', 'none/deep'].map((name) =>
+      mayHoldNew(seenAt)(join(dir, name), dir),
+    )
+  expect(among(Date.now())).toEqual([true, true, true, true, false, false])
+  expect(among(LATER)).toEqual([true, false, false, true, false, false])
 })
 
-test('decision 0581 a directory that changed a moment before the plan, or after it, is not remembered', () => {
-  const dir = temporaryDirectory()
-  const watched = watch(dir, '.envrc', 'x/.envrc')
-  expect(before(watched, { ...SURVEY, at: Date.now() })).toEqual(new Map([[join(dir, 'x'), 'missing']]))
-  expect(isUnchanged(join(dir, 'x'), before(watched, { ...SURVEY, at: Date.now() }))).toBe(false)
-})
-
-test('decision 0581 what the kernel serves from programs and tables keeps no times', () => {
-  expect(before(watch('/proc/self', 'nothing'))).toEqual(new Map())
+test('decision 0581 what the kernel makes up keeps no times', () => {
+  expect(mayHoldNew(LATER)('/proc/self', '/proc/self')).toBe(true)
 })

@@ -124,7 +124,8 @@ export class Worker {
       }
       const exit = isAnswered ? ended(said.result) : await this.#ended
       // SPEC 4.3 and 4.10.
-      const found = { ...lookForNew(this.#plan.watched, since), changed: changedSince(guarded) }
+      const { watched, survey } = this.#plan
+      const found = { ...lookForNew(watched, since, survey.at), changed: changedSince(guarded) }
       record.done(found)
       if (Object.values(found).some((paths) => paths.length > 0)) await this.end()
       const end: ProgramEnd = {

@@ -7,6 +7,7 @@ import {
   mkdirSync,
   readFileSync,
   symlinkSync,
+  unlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { createServer } from 'node:http'
@@ -257,6 +258,30 @@ test('SPEC 4.12 a file directly in the home is not mounted for writing, and noth
   }
 })
 
+test('SPEC 3.2 a mount that leads elsewhere is mended as `why` says, also after a call', () => {
+  const here = workspace('')
+  expect(cordon(here, 'mount', 'add', 'fs_read_file:fork=~/ext').code).toBe(0)
+  mkdirSync(join(here.home, 'other'))
+  unlinkSync(join(here.cwd, 'fork'))
+  symlinkSync(join(here.home, 'other'), join(here.cwd, 'fork'))
+  const { code, stderr } = run(here, 'fs_read_file', { path: 'fork/x' })
+  expect([code, stderr.replaceAll(/conversation \w+/g, 'conversation ID')]).toEqual([
+    1,
+    `warning: the rule for fork leads to a target that is not approved; it grants nothing until it is
+cordon: access denied: read on fork/x
+  because: the rule fork at conversation ID has no approved target: \`cordon mount ls\` says what it lacks
+  granted: . (read, create, update, delete, execute)
+  rule at: conversation ID
+  read fork/x is denied: the mount fork leads elsewhere than where it was approved to lead, so it grants nothing; to put it back: ln -sfn ~/ext fork
+    to allow it:
+      cordon policy compile
+`,
+  ])
+  expect(why(here, 'fs_read_file', 'read', 'fork/x').stdout).toContain(
+    '  note:    to put it back: ln -sfn ~/ext fork\n  to allow it, at a terminal:\n    cordon policy compile\n',
+  )
+})
+
 test('SPEC 1.3 the link of a mount stays, whoever has the mount', () => {
   const here = workspace('')
   expect(cordon(here, 'mount', 'add', 'fs_modify_file:one=~/ext:rw').code).toBe(0)
@@ -265,7 +290,7 @@ test('SPEC 1.3 the link of a mount stays, whoever has the mount', () => {
     stdout: '',
     stderr: `cordon: access denied: delete on one
   because: it is a mount of fs_modify_file, and a mount point is not removed or moved by a tool
-  to allow it: no rule can
+  no rule can allow it
   rule at: built-in guard
 `,
   })

@@ -258,6 +258,22 @@ test('SPEC 4.12 a file directly in the home is not mounted for writing, and noth
   }
 })
 
+test('SPEC 4.7 a mount of another tool is told once, with its command', () => {
+  const here = workspace('')
+  expect(cordon(here, 'mount', 'add', 'fs_read_file:fork=~/ext').code).toBe(0)
+  const change = { edits: [{ path: 'fork/x', old: 'old', new: 'new' }] }
+  expect(run(here, 'fs_modify_file', change)).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: `warning: the mount fork is for fs_read_file only
+cordon: path escapes the workspace: fork/x
+  update fork/x is denied: the mount fork is for fs_read_file only
+    to allow it:
+      cordon mount add fs_modify_file:fork=~/ext:rw
+`,
+  })
+})
+
 test('SPEC 3.2 a mount that leads elsewhere is mended as `why` says, also after a call', () => {
   const here = workspace('')
   expect(cordon(here, 'mount', 'add', 'fs_read_file:fork=~/ext').code).toBe(0)

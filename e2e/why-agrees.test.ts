@@ -258,6 +258,46 @@ test('SPEC 4.12 a file directly in the home is not mounted for writing, and noth
   }
 })
 
+test('SPEC 3.3 below the root, what is printed is written from there, and works as it is pasted', () => {
+  const here = workspace('')
+  const inside = { ...here, cwd: join(here.cwd, 'src') }
+  const change = { edits: [{ path: 'fork/x', old: 'old', new: 'new' }] }
+  const mounts = (): readonly string[] =>
+    cordon(here, 'mount', 'ls')
+      .stdout.split('\n')
+      .slice(1, -1)
+      .map((line) => line.replaceAll(here.home, '~').replaceAll(/ +/g, ' '))
+  expect(cordon(here, 'mount', 'add', 'fs_read_file:fork=~/ext').code).toBe(0)
+  const add = 'cordon mount add fs_modify_file:../fork=~/ext:rw'
+  expect(printed(run(inside, 'fs_modify_file', change))).toBe(add)
+  expect(printed(why(inside, 'fs_modify_file', 'update', 'fork/x'))).toBe(add)
+  paste(inside, add)
+  expect(run(inside, 'fs_modify_file', change).code).toBe(0)
+  expect(mounts()).toEqual(['fork ~/ext ro ok fs_read_file', 'fork ~/ext rw ok fs_modify_file'])
+  // A mount that is there is made writable, and found by its link.
+  expect(cordon(here, 'mount', 'rm', '--all').code).toBe(0)
+  expect(cordon(here, 'mount', 'add', 'fs_modify_file:fork=~/ext').code).toBe(0)
+  writeFileSync(join(here.home, 'ext/x'), 'old\n')
+  const writable = 'cordon mount add fs_modify_file:../fork="$(readlink -f ../fork)":rw'
+  expect(printed(run(inside, 'fs_modify_file', change))).toBe(writable)
+  expect(printed(why(inside, 'fs_modify_file', 'update', 'fork/x'))).toBe(writable)
+  expect(JSON.parse(why(inside, 'fs_modify_file', 'update', 'fork/x', '--json').stdout)).toMatchObject({
+    fix: { command: writable },
+  })
+  paste(inside, writable)
+  expect(run(inside, 'fs_modify_file', change).code).toBe(0)
+  // What leads elsewhere by now is put back by the link's name from there.
+  unlinkSync(join(here.cwd, 'fork'))
+  symlinkSync(here.home, join(here.cwd, 'fork'))
+  expect(why(inside, 'fs_modify_file', 'update', 'fork/x').stdout).toContain(
+    '  note:    to put it back: ln -sfn ~/ext ../fork\n',
+  )
+  // So is what is not mounted yet.
+  expect(printed(why(inside, 'fs_read_file', 'read', '~/ext'))).toBe(
+    'cordon mount add fs_read_file:../ext=~/ext',
+  )
+})
+
 test('SPEC 4.7 a mount of another tool is told once, with its command', () => {
   const here = workspace('')
   expect(cordon(here, 'mount', 'add', 'fs_read_file:fork=~/ext').code).toBe(0)

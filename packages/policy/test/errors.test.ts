@@ -145,7 +145,7 @@ test('SPEC 1.4 fs: a read-only mount is made writable by the command that made i
       '  granted: fork (read)',
       '  to allow it:',
       '    cordon mount add TOOL:fork="$(readlink -f fork)":rw',
-      '    (in the workspace, with the name of the tool for TOOL)',
+      '    (at the root of the workspace, with the name of the tool for TOOL)',
     ].join('\n'),
   )
 })

@@ -159,7 +159,10 @@ const WRITING: ReadonlySet<Capability> = new Set(['create', 'update', 'delete'])
 
 const writableMount = ({ path }: FsRule, tool: string | undefined): readonly string[] => [
   mountCommand({ tool, name: path, target: whereLinkLeads(path), mode: 'rw' }),
-  tool === undefined ? '(in the workspace, with the name of the tool for TOOL)' : '(in the workspace)',
+  // Whoever reads it may stand anywhere, and `mount add` takes a name from there.
+  tool === undefined
+    ? '(at the root of the workspace, with the name of the tool for TOOL)'
+    : '(at the root of the workspace)',
 ]
 
 const isTombstone = (rule: FsRule): boolean => rule.external && rule.approvedTarget === undefined

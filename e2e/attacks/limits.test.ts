@@ -57,6 +57,9 @@ describe.each(PEOPLE)('SPEC 4.11 what is not held is said before the command sta
         code: 0,
         stderr: `${COMMANDS}said\n`,
       })
+    expect(place.cordon(['run', '--help']).stdout.replaceAll(/\s+/g, ' ')).toContain(
+      '--quiet say only what is not held, what files wanted, and what the command says',
+    )
   })
 
   test('rules for commands of a tool that is not ours, which may check them itself', () => {

@@ -38,7 +38,7 @@ test('a mount of another tool is explained also where the call is refused before
     'path escapes the workspace: fork/NOTES.md\nthe mount fork is for fs_read_file only',
   ])
   expect(stderr).toContain(
-    'warning: tool fs_modify_file: the mount fork is not for this tool\n  to allow it:\n    cordon mount add fs_modify_file:fork=~/x:rw\n',
+    'warning: tool fs_modify_file: update fork/NOTES.md is denied: the mount fork is for fs_read_file only\n  to allow it:\n    cordon mount add fs_modify_file:fork=~/x:rw\n',
   )
   expect(JSON.stringify(asked.requests())).not.toContain('mount add')
 })

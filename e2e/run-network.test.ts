@@ -146,11 +146,27 @@ describe.each(PEOPLE)('SPEC 4.5 the network as $name', (person) => {
       `403 cordon: network access denied: ${url}/no`,
     ])
     expect(ended.stderr).toBe(
-      `cordon: refused: ${url}/no: no rule allows localhost:${securePort}/no; to allow it: --allow-net localhost:${securePort}/no\n` +
+      `cordon: refused: ${url}/no: no rule allows localhost:${securePort}/no; to allow it: --allow-net ${url}/no\n` +
         'cordon: the command ended with 0\n' +
         `  refused: ${url}/no: no rule allows localhost:${securePort}/no\n` +
-        `    to allow it: --allow-net localhost:${securePort}/no\n`,
+        `    to allow it: --allow-net ${url}/no\n`,
     )
+  })
+
+  test('SPEC 4.7 beside a rule for a path over http, the flag is the one that `why` names, and works', async () => {
+    const url = `http://localhost:${port}`
+    const rule = ['--allow-net', `${url}/x`]
+    const { stderr } = await get(rule, `${url}/t`)
+    expect(stderr).toBe(
+      `cordon: refused: ${url}/t: no rule allows localhost:${port}/t; to allow it: --allow-net ${url}/t\n` +
+        'cordon: the command ended with 0\n' +
+        `  refused: ${url}/t: no rule allows localhost:${port}/t\n` +
+        `    to allow it: --allow-net ${url}/t\n`,
+    )
+    expect(place.cordon(['why', 'run', 'net', `${url}/t`]).stdout).toContain(
+      `    cordon run --allow-net ${url}/t -- COMMAND\n`,
+    )
+    expect((await get([...rule, '--allow-net', `${url}/t`], `${url}/t`)).stderr).toBe('')
   })
 
   test('what was allowed and could not be reached is not taken for a refusal', async () => {

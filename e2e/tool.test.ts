@@ -345,6 +345,8 @@ test('output of every kind: too much, not UTF-8, junk, nothing, too slow', () =>
       sh('big', big, bound) +
       sh('huge', huge, bound) +
       sh('endless', 'yes', bound) +
+      sh('complains', "seq 100 >&2; printf 'é' >&2", 'max_output_bytes = 6') +
+      sh('complains_long', 'yes | head -c 70000 >&2') +
       sh('latin', "printf 'a\\377b'") +
       sh('junk', "printf '{]\\000\\033[2J'") +
       sh('nothing', ':') +
@@ -373,6 +375,14 @@ test('output of every kind: too much, not UTF-8, junk, nothing, too slow', () =>
   expect(endless).toMatchObject({ code: 0, stdout: 'y\n'.repeat(50) })
   expect(endless.stderr).toMatch(
     /^warning: output cut: 100 of \d{8,} bytes kept \(max_output_bytes\), and the tool was stopped\n$/,
+  )
+  expect(run(setting, 'complains', {})).toEqual({
+    code: 0,
+    stdout: '',
+    stderr: 'warning: standard error cut: the last 6 of 294 bytes kept (max_output_bytes)\n100\né',
+  })
+  expect(run(setting, 'complains_long', {}).stderr.slice(0, 70)).toBe(
+    'warning: standard error cut: the last 65536 of 70000 bytes kept\ny\ny\ny\n',
   )
   expect(run(setting, 'latin', {})).toEqual({
     code: 0,

@@ -1,4 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -566,13 +567,21 @@ test('docs/trust.md: a pipeline trusts the texts whose digests it keeps, and no 
   const page = readFileSync(join(import.meta.dirname, '../docs/trust.md'), 'utf8')
   const [keep = '', compare = ''] = page
     .split('\n')
-    .filter((line) => line.startsWith('cordon trust show --json'))
-  const sh = (script: string): number | null =>
+    .filter((line) => line.startsWith('cordon trust ls --json'))
+  const sh = (script: string, home = here.home): number | null =>
     spawnSync('/bin/sh', ['-c', `cordon() { "${process.execPath}" "${CORDON}" "$@"; }; ${script}`], {
       cwd: here.cwd,
-      env: { PATH: process.env['PATH'], HOME: here.home, XDG_CACHE_HOME: CACHE, CORDON_BACKGROUND: 'off' },
+      env: { PATH: process.env['PATH'], HOME: home, XDG_CACHE_HOME: CACHE, CORDON_BACKGROUND: 'off' },
     }).status
+  const kept = (): string => readFileSync(join(here.cwd, 'ci-trusted.txt'), 'utf8')
   expect(sh(keep)).toBe(0)
+  const digest = createHash('sha256').update(TOOL).digest('hex')
+  expect(kept()).toBe(`${digest}  .cordon/config.toml\n`)
+  // Who keeps the digests has usually trusted the files long ago, or an older text of them.
+  const person = { ...here, home: temporary() }
+  trust(person)
+  expect(sh(keep, person.home)).toBe(0)
+  expect(kept()).toBe(`${digest}  .cordon/config.toml\n`)
   writeFileSync(join(here.cwd, '.cordon.toml'), '[conversation.tools.t]\nenable = true\n')
   expect(sh(compare)).toBe(1)
   rmSync(join(here.cwd, '.cordon.toml'))

@@ -7,6 +7,7 @@ import {
   mkdirSync,
   readFileSync,
   symlinkSync,
+  unlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { createServer } from 'node:http'
@@ -257,6 +258,86 @@ test('SPEC 4.12 a file directly in the home is not mounted for writing, and noth
   }
 })
 
+test('SPEC 3.3 below the root, what is printed is written from there, and works as it is pasted', () => {
+  const here = workspace('')
+  const inside = { ...here, cwd: join(here.cwd, 'src') }
+  const change = { edits: [{ path: 'fork/x', old: 'old', new: 'new' }] }
+  const mounts = (): readonly string[] =>
+    cordon(here, 'mount', 'ls')
+      .stdout.split('\n')
+      .slice(1, -1)
+      .map((line) => line.replaceAll(here.home, '~').replaceAll(/ +/g, ' '))
+  expect(cordon(here, 'mount', 'add', 'fs_read_file:fork=~/ext').code).toBe(0)
+  const add = 'cordon mount add fs_modify_file:../fork=~/ext:rw'
+  expect(printed(run(inside, 'fs_modify_file', change))).toBe(add)
+  expect(printed(why(inside, 'fs_modify_file', 'update', 'fork/x'))).toBe(add)
+  paste(inside, add)
+  expect(run(inside, 'fs_modify_file', change).code).toBe(0)
+  expect(mounts()).toEqual(['fork ~/ext ro ok fs_read_file', 'fork ~/ext rw ok fs_modify_file'])
+  // A mount that is there is made writable, and found by its link.
+  expect(cordon(here, 'mount', 'rm', '--all').code).toBe(0)
+  expect(cordon(here, 'mount', 'add', 'fs_modify_file:fork=~/ext').code).toBe(0)
+  writeFileSync(join(here.home, 'ext/x'), 'old\n')
+  const writable = 'cordon mount add fs_modify_file:../fork="$(readlink -f ../fork)":rw'
+  expect(printed(run(inside, 'fs_modify_file', change))).toBe(writable)
+  expect(printed(why(inside, 'fs_modify_file', 'update', 'fork/x'))).toBe(writable)
+  expect(JSON.parse(why(inside, 'fs_modify_file', 'update', 'fork/x', '--json').stdout)).toMatchObject({
+    fix: { command: writable },
+  })
+  paste(inside, writable)
+  expect(run(inside, 'fs_modify_file', change).code).toBe(0)
+  // What leads elsewhere by now is put back by the link's name from there.
+  unlinkSync(join(here.cwd, 'fork'))
+  symlinkSync(here.home, join(here.cwd, 'fork'))
+  expect(why(inside, 'fs_modify_file', 'update', 'fork/x').stdout).toContain(
+    '  note:    to put it back: ln -sfn ~/ext ../fork\n',
+  )
+  // So is what is not mounted yet.
+  expect(printed(why(inside, 'fs_read_file', 'read', '~/ext'))).toBe(
+    'cordon mount add fs_read_file:../ext=~/ext',
+  )
+})
+
+test('SPEC 4.7 a mount of another tool is told once, with its command', () => {
+  const here = workspace('')
+  expect(cordon(here, 'mount', 'add', 'fs_read_file:fork=~/ext').code).toBe(0)
+  const change = { edits: [{ path: 'fork/x', old: 'old', new: 'new' }] }
+  expect(run(here, 'fs_modify_file', change)).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: `warning: the mount fork is for fs_read_file only
+cordon: path escapes the workspace: fork/x
+  update fork/x is denied: the mount fork is for fs_read_file only
+    to allow it:
+      cordon mount add fs_modify_file:fork=~/ext:rw
+`,
+  })
+})
+
+test('SPEC 3.2 a mount that leads elsewhere is mended as `why` says, also after a call', () => {
+  const here = workspace('')
+  expect(cordon(here, 'mount', 'add', 'fs_read_file:fork=~/ext').code).toBe(0)
+  mkdirSync(join(here.home, 'other'))
+  unlinkSync(join(here.cwd, 'fork'))
+  symlinkSync(join(here.home, 'other'), join(here.cwd, 'fork'))
+  const { code, stderr } = run(here, 'fs_read_file', { path: 'fork/x' })
+  expect([code, stderr.replaceAll(/conversation \w+/g, 'conversation ID')]).toEqual([
+    1,
+    `warning: the rule for fork leads to a target that is not approved; it grants nothing until it is
+cordon: access denied: read on fork/x
+  because: the rule fork at conversation ID has no approved target: \`cordon mount ls\` says what it lacks
+  granted: . (read, create, update, delete, execute)
+  rule at: conversation ID
+  read fork/x is denied: the mount fork leads elsewhere than where it was approved to lead, so it grants nothing; to put it back: ln -sfn ~/ext fork
+    to allow it:
+      cordon policy compile
+`,
+  ])
+  expect(why(here, 'fs_read_file', 'read', 'fork/x').stdout).toContain(
+    '  note:    to put it back: ln -sfn ~/ext fork\n  to allow it, at a terminal:\n    cordon policy compile\n',
+  )
+})
+
 test('SPEC 1.3 the link of a mount stays, whoever has the mount', () => {
   const here = workspace('')
   expect(cordon(here, 'mount', 'add', 'fs_modify_file:one=~/ext:rw').code).toBe(0)
@@ -265,7 +346,7 @@ test('SPEC 1.3 the link of a mount stays, whoever has the mount', () => {
     stdout: '',
     stderr: `cordon: access denied: delete on one
   because: it is a mount of fs_modify_file, and a mount point is not removed or moved by a tool
-  to allow it: no rule can
+  no rule can allow it
   rule at: built-in guard
 `,
   })

@@ -51,7 +51,7 @@ describe.each(PEOPLE)('decision 0452 approvals and keys are nobody’s, as $name
     expect(refused.stdout + refused.stderr).toContain(
       'because: Cordon keeps its approvals and keys there, and no command may read them',
     )
-    expect(refused.stdout + refused.stderr).toContain('to allow it: no rule can')
+    expect(refused.stdout + refused.stderr).toContain('no rule can allow it')
     const others = [
       place.tool('fs_grep_files', { pattern: 'canary' }),
       place.tool('fs_list_files', { path: 'data/cordon/provider' }),

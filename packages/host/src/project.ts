@@ -45,6 +45,8 @@ import { finishKilledRuns } from './confine/unfinished.ts'
 export interface Project extends Pick<Gate, 'waiting' | 'unreadable' | 'notices'> {
   readonly workspace: Workspace
   readonly root: Root
+  /** Where the person stands, as the kernel names it: what they type is written from there. */
+  readonly cwd: string
   readonly sources: readonly Source[]
   readonly loaded: LoadedConfig
   /** Whose layer is among the sources; undefined when none is. */
@@ -129,6 +131,7 @@ export async function openAmbientProject(options: ProjectOptions): Promise<Proje
   return {
     workspace,
     root,
+    cwd: options.cwd,
     sources,
     loaded,
     conversation: options.conversation?.ref,

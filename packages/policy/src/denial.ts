@@ -5,9 +5,12 @@ export interface Denial {
   readonly because: string
   /** What is granted on this axis, so that the reader knows what is possible; left out when no rule matters. */
   readonly granted?: readonly string[]
-  /** What to paste, or a sentence when no rule could; left out where that is for a person to ask for (SPEC 4.10). */
-  readonly toAllow?: readonly string[] | string
+  /** What to paste, or that no rule is; left out where that is for a person to ask for (SPEC 4.10). */
+  readonly toAllow?: Allowing
 }
+
+/** Lines that work as they are pasted; no sentence stands in their place. */
+export type Allowing = readonly string[] | 'no rule'
 
 export function explain({ asked, because, granted, toAllow }: Denial): string {
   return [
@@ -18,9 +21,9 @@ export function explain({ asked, because, granted, toAllow }: Denial): string {
   ].join('\n')
 }
 
-const allowing = (toAllow: readonly string[] | string): readonly string[] =>
-  typeof toAllow === 'string'
-    ? [`  to allow it: ${toAllow}`]
+const allowing = (toAllow: Allowing): readonly string[] =>
+  toAllow === 'no rule'
+    ? ['  no rule can allow it']
     : ['  to allow it:', ...toAllow.map((line) => `    ${line}`)]
 
 function list(granted: readonly string[]): string {

@@ -202,6 +202,7 @@ export const setCommand = ({ key, value, layer }: Edit): string =>
 export interface MountWish {
   /** Undefined: it is not known, and whoever reads it puts the name in. */
   readonly tool: string | undefined
+  /** From where it is typed. */
   readonly name: string
   /** A word of the shell already. */
   readonly target: string

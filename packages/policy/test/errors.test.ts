@@ -145,7 +145,7 @@ test('SPEC 1.4 fs: a read-only mount is made writable by the command that made i
       '  granted: fork (read)',
       '  to allow it:',
       '    cordon mount add TOOL:fork="$(readlink -f fork)":rw',
-      '    (in the workspace, with the name of the tool for TOOL)',
+      '    (at the root of the workspace, with the name of the tool for TOOL)',
     ].join('\n'),
   )
 })
@@ -154,9 +154,8 @@ test('SPEC 1.4 fs: a tombstone is revived by approval, or by mending its link', 
   expect(explanationOf(() => open({ fs: [{ path: 'fork', external: true }] }).checkRead('fork/a'))).toBe(
     [
       'access denied: read on fork/a',
-      '  because: the rule fork has no approved target',
+      '  because: the rule fork has no approved target: `cordon mount ls` says what it lacks',
       '  granted: nothing',
-      '  to allow it: `cordon mount ls` says what fork lacks, a target that exists or approval',
     ].join('\n'),
   )
 })
@@ -166,7 +165,7 @@ test('SPEC 1.3 fs: a mount point cannot be removed by any rule', () => {
     [
       'access denied: delete on fork',
       '  because: a mount point is not removed or moved by a tool',
-      '  to allow it: no rule can',
+      '  no rule can allow it',
     ].join('\n'),
   )
 })
@@ -236,7 +235,7 @@ test('SPEC 1.4 env: no rule, a rule that says no, and a name that no rule can ha
       'environment access denied: A=B',
       '  because: it is not a variable name',
       '  granted: AWS_*',
-      '  to allow it: no rule can name it',
+      '  no rule can allow it',
     ].join('\n'),
   )
 })

@@ -31,7 +31,7 @@ test('directories only when empty, the root never', async () => {
   expect(await remove('none')).toEqual(failed('cannot look at none: it does not exist'))
   expect(await remove('.')).toEqual(
     failed(
-      'access denied: delete on .\n  because: the workspace root is not an entry of the workspace\n  to allow it: no rule can',
+      'access denied: delete on .\n  because: the workspace root is not an entry of the workspace\n  no rule can allow it',
       { capability: 'delete', target: '.' },
     ),
   )
@@ -51,7 +51,7 @@ test('SPEC 1.8 delete is checked on the entry; a mount point stays', async () =>
   expect(await remove('tmp/y')).toEqual(said('deleted tmp/y'))
   expect(await remove('fork')).toEqual(
     failed(
-      'access denied: delete on fork\n  because: a mount point is not removed or moved by a tool\n  to allow it: no rule can',
+      'access denied: delete on fork\n  because: a mount point is not removed or moved by a tool\n  no rule can allow it',
       { capability: 'delete', target: 'fork' },
     ),
   )

@@ -105,7 +105,7 @@ test('a directory is not moved over what a rule below it protects, nor with a mo
       [
         'access denied: delete on dir',
         '  because: the mount dir/fork lies below it',
-        '  to allow it: no rule can',
+        '  no rule can allow it',
       ].join('\n'),
       { capability: 'delete', target: 'dir' },
     ),

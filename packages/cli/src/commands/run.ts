@@ -52,7 +52,7 @@ export function withRunOptions(parser: Parser): Parser {
         parseFd,
       ),
     )
-    .option('-q, --quiet', 'say nothing but what the command says')
+    .option('-q, --quiet', 'say only what is not held, what files wanted, and what the command says')
     .passThroughOptions()
 }
 

@@ -39,14 +39,17 @@ export function formatOutcome(
     ...notices.map((text) => `${style('yellow', 'note:')} ${text}`),
     ...leftTexts(left).map((text) => `${style('yellow', 'gone:')} ${text}`),
     ...exit.pressure.map((text) => `${style('yellow', 'limit:')} ${text}`),
+    ...hints.flatMap(({ known, fix }) => (known ? [`  to allow it: ${fix}`] : [])),
     ...tally(refused).map(([text, fix]) => `${style('red', 'refused:')} ${text}${fix}`),
     ...unreached.slice(0, MOST_LINES).map((reason) => `${style('yellow', 'allowed, but:')} ${show(reason)}`),
-    ...hints.map(
-      ({ text, first, fix }) =>
-        `${style('cyan', 'hint:')} ${text}` +
-        (first === undefined ? '' : `\n    to allow it, first: ${first}`) +
-        (fix === undefined ? '' : `\n    to allow it: ${fix}`),
-    ),
+    ...hints
+      .filter(({ known }) => !known)
+      .map(
+        ({ text, first, fix }) =>
+          `${style('cyan', 'hint:')} ${text}` +
+          (first === undefined ? '' : `\n    to allow it, first: ${first}`) +
+          (fix === undefined ? '' : `\n    to allow it: ${fix}`),
+      ),
   ]
   if (lines.length === 0 && more === undefined) return ''
   const clause = more === undefined ? '' : `; ${more}`

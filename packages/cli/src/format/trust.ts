@@ -17,6 +17,8 @@ export interface TrustRow {
   readonly state: 'trusted' | 'new' | 'changed' | 'missing' | 'unreadable'
   /** Of what was trusted last; null when nothing was. */
   readonly sha256: string | null
+  /** Of the text that is there now, trusted or not; null of what does not count here, and of what is no text. */
+  readonly sha256_now: string | null
   readonly trusted_at: string | null
 }
 
@@ -34,8 +36,8 @@ export const trustRows = ({
   ...unreadable.map(({ origin: { label } }) =>
     rowOf(label, 'unreadable', elsewhere.find(({ was }) => was.path === label)?.was),
   ),
-  ...waiting.map(({ path, was }) => rowOf(path, was ? 'changed' : 'new', was)),
-  ...trusted.map(({ path, was }) => rowOf(path, 'trusted', was)),
+  ...waiting.map(({ path, was, text }) => rowOf(path, was ? 'changed' : 'new', was, text)),
+  ...trusted.map(({ path, was, text }) => rowOf(path, 'trusted', was, text)),
   ...elsewhere
     .filter(({ was }) => !unreadable.some(({ origin }) => origin.label === was.path))
     .map(({ was, state }) => rowOf(was.path, state, was)),
@@ -43,6 +45,7 @@ export const trustRows = ({
     path: serverPath(seen.server),
     state: !defined.has(seen.server) ? 'missing' : seen.waiting ? 'changed' : 'trusted',
     sha256: digestOf(seen.program),
+    sha256_now: null,
     trusted_at: seen.seen_at,
   })),
 ]
@@ -65,10 +68,11 @@ export const serverJson = ({
   waiting: waiting ?? null,
 })
 
-const rowOf = (path: string, state: TrustRow['state'], was: Seen['was']): TrustRow => ({
+const rowOf = (path: string, state: TrustRow['state'], was: Seen['was'], text?: string): TrustRow => ({
   path,
   state,
   sha256: was?.sha256 ?? null,
+  sha256_now: text === undefined ? null : digestOf(text),
   trusted_at: was?.trusted_at ?? null,
 })
 

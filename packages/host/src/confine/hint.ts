@@ -10,6 +10,8 @@ export interface Hint {
   readonly text: string
   /** A flag, or a command, that works as it is pasted; undefined when nothing of ours would help. */
   readonly fix: string | undefined
+  /** What it is about is no guess, and reported exactly elsewhere (`Exit.pressure`): only the fix is news. */
+  readonly known?: true
   /** A command that the flag needs to be run before. */
   readonly first?: string
   /** Of a place outside the workspace: what would have to be granted. */

@@ -2,17 +2,22 @@ import { constants } from 'node:os'
 import { DEFAULT_LIMITS, type Exit, type Limits } from '@cordon/sandbox'
 import type { Hint } from './hint.ts'
 
-/** What programs say when they run into a bound of SPEC 4.3. The kernel does not tell us, so it is a guess. */
+/**
+ * What programs say when they run into a bound of SPEC 4.3. The kernel does not tell us, so it is a guess; but for the signal of one,
+ * which is reported as a limit, so that only the fix is left to say.
+ */
 export const findLimits = (text: string, limits: Limits, exit?: End): Hint[] =>
   SYMPTOMS.filter(
     ({ words, isLikely, end }) => (words.test(text) && isLikely?.(exit) !== false) || (exit && end?.(exit)),
-  ).flatMap(({ about, key, limit }) => {
+  ).flatMap(({ about, key, limit, isKnown }) => {
     const value = limit(limits)
     if (value === undefined) return []
+    const known = exit !== undefined && isKnown?.(exit) === true
     return {
       about: key,
-      text: `the limit of ${value} ${about} was probably reached`,
+      text: `the limit of ${value} ${about} was ${known ? '' : 'probably '}reached`,
       fix: `--cfg sandbox.limits.${key}=${enough(value, limit(DEFAULT_LIMITS))}`,
+      ...(known ? { known } : {}),
       audience: 'anyone',
     }
   })
@@ -33,6 +38,8 @@ const SYMPTOMS: readonly {
   readonly isLikely?: (exit: End | undefined) => boolean
   /** Where it shows in how the command ended. */
   readonly end?: (exit: End) => boolean
+  /** Where that is what the limit itself does, and `Exit.pressure` says so. */
+  readonly isKnown?: (exit: End) => boolean
   /** Undefined where nobody set one. */
   readonly limit: (limits: Limits) => number | undefined
 }[] = [
@@ -61,6 +68,7 @@ const SYMPTOMS: readonly {
     about: 's of processor time',
     key: 'cpu_secs',
     end: ({ code, signal }) => signal === 'SIGXCPU' || code === 128 + constants.signals.SIGXCPU,
+    isKnown: ({ signal }) => signal === 'SIGXCPU', // a shell's 128 and its number could be anybody's
     limit: ({ cpu }) => cpu,
   },
   {

@@ -3,6 +3,7 @@ import {
   buildEnvironment,
   type Confined,
   type Exchange,
+  type Exit,
   exchangeByStreams,
   type Plan,
   type ProxyDecision,
@@ -75,7 +76,7 @@ async function whenEnded(
   try {
     const exit = await confined.exit
     record.done(exit)
-    const insight = insightOf(request, plan, (await network?.close()) ?? [])
+    const insight = insightOf(request, plan, (await network?.close()) ?? [], exit)
     return { exit, ...insight, lost: [...plan.lost, ...record.lost] }
   } finally {
     record.done()
@@ -83,16 +84,17 @@ async function whenEnded(
   }
 }
 
-/** SPEC 4.7: guesses why a program failed, from what it wrote. */
+/** SPEC 4.7: guesses why a program failed, from what it wrote, and from how it ended, where that is known. */
 export function hintsFor(
   request: Confinement,
   plan: Plan,
   decisions: readonly ProxyDecision[] = [],
+  exit?: Exit,
 ): ProgramEnd['hints'] {
   return (said) => {
     const facts = hintFacts(request, plan, decisions)
     return [
-      ...findLimits(said, plan.limits),
+      ...findLimits(said, plan.limits, exit).filter(({ known }) => !known),
       ...networkHints(said, request.argv, plan, request.sandbox.unix_sockets),
       ...findHints([fromItsDirectory(mentionedInErrors(said), request.argv, facts)], facts),
     ]
@@ -104,8 +106,9 @@ function insightOf(
   request: Confinement,
   plan: Plan,
   decisions: readonly ProxyDecision[],
+  exit?: Exit,
 ): Pick<ProgramEnd, 'refused' | 'unreached' | 'hints'> {
   const refused = decisions.filter((decision) => !decision.allowed)
   const unreached = decisions.filter(({ failed }) => failed)
-  return { refused, unreached, hints: hintsFor(request, plan, decisions) }
+  return { refused, unreached, hints: hintsFor(request, plan, decisions, exit) }
 }

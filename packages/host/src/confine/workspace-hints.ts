@@ -1,4 +1,4 @@
-import { basename, dirname, join, relative } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import {
   below,
   type Capability,
@@ -12,6 +12,7 @@ import {
   splitEntry,
 } from '@cordon/policy'
 import { isSecretRule } from '../compile/own-secrets.ts'
+import { fromHere } from '../outside/place.ts'
 import { type Answer, guarded, isBroken } from '../why/answer.ts'
 import { parseQuestion } from '../why/question.ts'
 import { ask, type Hint, type HintFacts } from './hint.ts'
@@ -229,10 +230,8 @@ function fixInWorkspace(refused: readonly Answer[], path: string, facts: HintFac
 const ASKS = 'cordon policy compile'
 
 /** As the person would type it, standing where the command was started. */
-function typed(path: string, { root, cwd }: HintFacts): string {
-  const from = relative(cwd, join(root.path, path)) || '.'
-  return shellWord(from.startsWith('-') ? `./${from}` : from)
-}
+const typed = (path: string, { root, cwd }: HintFacts): string =>
+  shellWord(fromHere(join(root.path, path), cwd))
 
 function nearest(path: string, facts: HintFacts): string {
   if (path === '.' || facts.exists(join(facts.root.path, path))) return path

@@ -1,5 +1,5 @@
 import { formatKeyPath } from '@cordon/config'
-import { DeniedError, editFor, setCommand, shellWord, show } from '@cordon/policy'
+import { below, DeniedError, editFor, setCommand, shellWord, show } from '@cordon/policy'
 import { writesGuarded } from '../compile/guard.ts'
 import { WRITING } from '../compile/names.ts'
 import { isSecretRule, WHY_SECRET } from '../compile/own-secrets.ts'
@@ -35,6 +35,11 @@ export async function adviceOn(call: RefusedCall): Promise<Advice> {
   const known = pinned ?? secretRefusal(call) ?? guardedRefusal(call)
   const tried = known ? undefined : await triedRefusal(call, asker)
   const guarded = known ?? tried
+  const held = await heldRefusal(call, asker)
+  // Where it was tried, or what `why` knows was said of something in it, that was said of the mount.
+  const untold = tried
+    ? []
+    : others.filter(({ name }) => !held.some(({ about }) => below(name, about) !== undefined))
   return {
     refusal: guarded?.refusal,
     notes: others.map(forOthers),
@@ -42,10 +47,9 @@ export async function adviceOn(call: RefusedCall): Promise<Advice> {
     forPerson: [
       ...(guarded?.forPerson === undefined ? [] : [guarded.forPerson]),
       ...(await startRefusal(call, asker)),
-      ...(await heldRefusal(call, asker)),
+      ...held,
       ...(await refusalsIn(call, asker)),
-      // Where it was tried, what came of that was said.
-      ...(tried ? [] : others.map((mount) => shareOf(mount, call))),
+      ...untold.map((mount) => shareOf(mount, call)),
     ],
   }
 }

@@ -39,17 +39,24 @@ export class Head {
 export class Tail {
   readonly #keep: number
   #tail = Buffer.alloc(0)
+  #total = 0
 
   constructor(keep: number) {
     this.#keep = keep
   }
 
   readonly add = (chunk: Buffer): void => {
+    this.#total += chunk.length
     this.#tail = Buffer.concat([this.#tail, chunk]).subarray(-this.#keep)
   }
 
   get text(): string {
     return this.#tail.toString('utf8')
+  }
+
+  /** How much there was of it. */
+  get total(): number {
+    return this.#total
   }
 }
 
@@ -86,6 +93,14 @@ const isBlob = (block: ContentBlock): boolean =>
 
 const withText = (block: ContentBlock, text: string): ContentBlock =>
   block.type === 'text' ? { ...block, text } : { ...block, resource: { ...block.resource, text } }
+
+/** The longest end of at most so many bytes that begins between characters. */
+export function tailOf(text: string, most: number): string {
+  const bytes = Buffer.from(text)
+  let start = Math.max(0, bytes.length - most)
+  while (start < bytes.length && (bytes[start]! & 0xc0) === 0x80) start++
+  return bytes.toString('utf8', start)
+}
 
 /** The longest beginning of at most so many bytes that ends between characters. */
 export function headOf(text: string, most: number): string {

@@ -2,7 +2,7 @@ import { CordonError, show } from '@cordon/policy'
 import { isKernelRefusal, LaunchError, probeKernel, Stopper } from '@cordon/sandbox'
 import type { Confinement, ProgramEnd } from '../confine/program.ts'
 import { askConfined } from '../confine/start.ts'
-import { boundContent, Head, type Kept, Tail } from './output.ts'
+import { boundContent, Head, type Kept, Tail, tailOf } from './output.ts'
 import { failure, looksLikeAnswer, parseReply, type ToolReply } from './result.ts'
 
 /** What is started, what it is told, and how long and how much it may answer. */
@@ -51,7 +51,7 @@ async function runOn(request: ProcessRequest): Promise<ProcessOutcome> {
     const stderr = new Tail(STDERR_KEPT)
     const exchange = { input: request.stdin, onOutput: stdout.add, onErrors: stderr.add }
     const end = await askConfined({ ...request, signal: ending }, exchange)
-    const reply = understand(stdout.kept, stderr.text, end, stop.reason, request)
+    const reply = understand(stdout.kept, stderr, end, stop.reason, request)
     const killed = stop.reason !== undefined || end.exit.signal !== null
     return { ...reply, end, stderr: stderr.text, cancelled: stop.reason === 'cancelled', killed }
   } catch (error) {
@@ -145,24 +145,26 @@ type Understood = Pick<ProcessOutcome, 'reply' | 'notes'>
 
 function understand(
   kept: Kept,
-  stderr: string,
+  errors: Tail,
   { exit }: ProgramEnd,
   stopped: StopReason | undefined,
   request: ProcessRequest,
 ): Understood {
   const stdout = kept.bytes
+  const stderr = errors.text
   const { mostStrings } = request
   switch (stopped) {
     case undefined:
       return bounded(
         parseReply({ stdout, stderr, code: exit.code, signal: exit.signal, mostStrings }),
         kept,
+        errors.total,
         request,
       )
     case 'output':
       // The beginning of endless text is of use; an answer in JSON that was cut cannot be understood.
       if (!beginsAsAnswer(stdout))
-        return bounded(parseReply({ stdout, stderr, code: 0, signal: null }), kept, request)
+        return bounded(parseReply({ stdout, stderr, code: 0, signal: null }), kept, errors.total, request)
       return { reply: failure(WHY.output(request)), notes: [] }
     case 'timeout':
     case 'cancelled':
@@ -194,7 +196,12 @@ function printedBy(stdout: Buffer, { bytes }: ProcessRequest): string {
 const beginsAsAnswer = (bytes: Buffer): boolean => looksLikeAnswer(bytes.toString('latin1', 0, 256))
 
 /** Cuts what is too much, and says what else is odd about the output. */
-function bounded(reply: ToolReply, { bytes, total }: Kept, { bytes: most }: ProcessRequest): Understood {
+function bounded(
+  reply: ToolReply,
+  { bytes, total }: Kept,
+  errors: number,
+  { bytes: most }: ProcessRequest,
+): Understood {
   if (reply.type !== 'success') return { reply, notes: [] }
   const unread = total > bytes.length
   if (unread && beginsAsAnswer(bytes)) {
@@ -204,14 +211,20 @@ function bounded(reply: ToolReply, { bytes, total }: Kept, { bytes: most }: Proc
   // Plain text that was not read to its end: then the figure is how much the tool wrote until it was stopped.
   const stopped = total > rawLimits(most).most ? ', and the tool was stopped' : ''
   const said = unread ? `output cut: ${most} of ${total} bytes kept (max_output_bytes)${stopped}` : cut
+  const kept = Math.min(most, STDERR_KEPT)
   return {
     reply: {
       ...reply,
       content,
-      ...(reply.stderr === undefined ? {} : { stderr: reply.stderr.slice(-most) }),
+      ...(reply.stderr === undefined ? {} : { stderr: tailOf(reply.stderr, kept) }),
     },
     notes: [
       ...(said === undefined ? [] : [said]),
+      ...(reply.stderr === undefined || errors <= kept
+        ? []
+        : [
+            `${STANDARD_ERROR} cut: the last ${kept} of ${errors} bytes kept${kept === most ? ' (max_output_bytes)' : ''}`,
+          ]),
       ...(isUtf8({ bytes, total }) ? [] : ['the output is not UTF-8: what is not was replaced by �']),
     ],
   }

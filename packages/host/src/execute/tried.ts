@@ -17,11 +17,14 @@ import { type Touched, touchedBy } from './touched.ts'
  */
 export async function triedRefusal(call: RefusedCall, asker: Asker): Promise<Refusal | undefined> {
   const { tool, policy, denied, project } = call
-  if (!tool.shipped || !policy || denied?.suggested === undefined) return undefined
-  const found = await firstDenied(questionsOf(call), asker)
-  if (!found || denied.suggested === commandsOf(found)[0]) return undefined
-  const { capability, target } = denied
+  if (!tool.shipped || !policy || !denied) return undefined
+  const { capability, target, suggested } = denied
   const { rule, grants } = governing(target, policy, project.root)
+  // Of a mount that grants nothing it knows no more; what it lacks, and so what mends it, the host sees (SPEC 3.2).
+  const isIdle = rule?.external === true && rule.approvedTarget === undefined
+  if (suggested === undefined && !isIdle) return undefined
+  const found = await firstDenied(questionsOf(call), asker)
+  if (!found || (suggested !== undefined && suggested === commandsOf(found)[0])) return undefined
   const about = `${found.question.capability} ${show(found.question.target)} is denied: ${found.because}`
   return {
     refusal: new DeniedError({ capability, target, rule, grants, untold: true }).explanation,

@@ -1,5 +1,5 @@
 import { readlinkSync, realpathSync, statSync } from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
+import { dirname, join, relative, resolve } from 'node:path'
 import type { OutsideConfig } from '@cordon/config'
 import {
   below,
@@ -57,6 +57,12 @@ export function typedPath(path: string, home: string): string {
   const inHome = below(home, path)
   if (inHome === undefined) return shellWord(path)
   return inHome === '.' ? '~' : `~/${shellWord(inHome)}`
+}
+
+/** The same of a path in the workspace, by its name from where the person stands. Not quoted yet: it may be a part of a word. */
+export function fromHere(path: string, cwd: string): string {
+  const name = relative(cwd, path) || '.'
+  return name.startsWith('-') ? `./${name}` : name
 }
 
 /**

@@ -23,7 +23,7 @@ import { WRITING } from '../compile/names.ts'
 import type { Subject } from '../compile/subject.ts'
 import { isMountable, type MountMode } from '../mount/grammar.ts'
 import type { MountView } from '../mount/list.ts'
-import { isThere, typedPath, whyNeverGranted } from '../outside/place.ts'
+import { fromHere, isThere, typedPath, whyNeverGranted } from '../outside/place.ts'
 import type { Project } from '../project.ts'
 import { realName } from '../real-name.ts'
 import type { Answer } from './answer.ts'
@@ -42,7 +42,7 @@ export interface MountTrouble {
 
 /** The mounts of a project, and where they are. */
 export interface MountWorld {
-  readonly project: Pick<Project, 'root' | 'guard' | 'loaded'>
+  readonly project: Pick<Project, 'root' | 'cwd' | 'guard' | 'loaded'>
   readonly mounts: readonly MountView[]
   readonly home: string
 }
@@ -108,6 +108,33 @@ function namingGuarded(
   }
 }
 
+/**
+ * SPEC 3.3: as the person types it. Rules and tools name a mount from the root of the workspace, and `mount add` takes its name
+ * from where the person stands. It is a workspace's own: where none is marked, that comes first, at its root.
+ */
+export function typedMount(
+  { tool, name, target, mode }: TypedMount,
+  {
+    project: { root, cwd },
+    home,
+  }: { readonly project: Pick<Project, 'root' | 'cwd'>; readonly home: string },
+): string {
+  const isMarked = existsSync(join(root.path, '.cordon'))
+  const there = isMarked || root.path === cwd ? '' : `cd ${typedPath(root.path, home)} && `
+  const typed = fromHere(join(root.path, name), isMarked ? cwd : root.path)
+  const led = target === undefined ? whereLinkLeads(typed) : typedPath(target, home)
+  return `${there}${isMarked ? '' : 'cordon init && '}${mountCommand({ tool, name: typed, target: led, mode })}`
+}
+
+export interface TypedMount {
+  readonly tool: string
+  /** From the root. */
+  readonly name: string
+  /** Undefined: it is not said, because a model may read it. */
+  readonly target: string | undefined
+  readonly mode: MountMode
+}
+
 interface LinkOut {
   readonly name: RelPath
   readonly target: string
@@ -145,9 +172,10 @@ function linkOut(
 function besideMount(
   { target }: LinkOut,
   subject: Pick<Subject, 'kind' | 'name'>,
-  { project: { guard, loaded, root }, home }: MountWorld,
+  world: MountWorld,
   writes: boolean,
 ): Pick<MountTrouble, 'notes' | 'command'> {
+  const { guard, loaded, root } = world.project
   if (!canMount(subject, loaded.config)) return { notes: [] }
   const never = whyNeverGranted(target, { writes, guard })
   if (never !== undefined) return { notes: [never] }
@@ -156,7 +184,7 @@ function besideMount(
   )
   if (name === undefined) return { notes: [] }
   const mode = writes || holdsItself(loaded.config, subject) ? 'rw' : 'ro'
-  const command = mountCommand({ tool: subject.name, name, target: typedPath(target, home), mode })
+  const command = typedMount({ tool: subject.name, name, target, mode }, world)
   const isShipped = holdsItself(loaded.config, subject) || onlyReads(loaded.config, subject)
   return isShipped
     ? { notes: [`by a mount of its own it is ${show(name)}: ${command}`] }
@@ -170,13 +198,10 @@ function mounting(
   world: MountWorld,
   writes: boolean,
 ): Pick<MountTrouble, 'notes' | 'command' | 'adds'> {
-  const { guard, loaded, root } = world.project
+  const { guard, loaded } = world.project
   if (!canMount(subject, loaded.config)) return { notes: [] }
   const never = whyNeverGranted(target, { writes, guard })
-  if (never !== undefined) return { notes: [never] }
-  const found = sharing({ name, target }, subject, world, writes)
-  if (found.command === undefined || existsSync(join(root.path, '.cordon'))) return found
-  return { ...found, command: `cordon init && ${found.command}` }
+  return never === undefined ? sharing({ name, target }, subject, world, writes) : { notes: [never] }
 }
 
 /** SPEC 1.3: why the link of somebody's mount is not removed, moved or replaced; undefined: it is none that the guard holds. */
@@ -222,7 +247,7 @@ function idleMount(
         notes:
           view.was === undefined
             ? []
-            : [`to put it back: ln -sfn ${typedPath(view.was, world.home)} ${shellWord(rule.path)}`],
+            : [`to put it back: ln -sfn ${typedPath(view.was, world.home)} ${typedName(rule.path, world)}`],
         ...APPROVING,
       }
     case 'unapproved':
@@ -243,19 +268,22 @@ const APPROVING = { command: 'cordon policy compile', at: 'terminal' } as const
 function brokenMount(
   { name, mode, reason, was }: MountView,
   subject: Pick<Subject, 'kind' | 'name'>,
-  { project, home }: MountWorld,
+  world: MountWorld,
 ): MountTrouble {
   const because = `the mount ${show(name)} is broken: ${reason ?? 'it leads nowhere'}`
-  const isGone = !isThere(join(project.root.path, name))
+  const isGone = !isThere(join(world.project.root.path, name))
   if (isGone && subject.kind === 'tool' && mode !== 'none' && was !== undefined && existsSync(was))
     return {
       because,
       notes: [],
-      command: mountCommand({ tool: subject.name, name, target: typedPath(was, home), mode }),
+      command: typedMount({ tool: subject.name, name, target: was, mode }, world),
     }
   const mended = isGone ? 'make the link again' : 'make what it leads to'
-  return { because, notes: [`${mended}, or take the mount away: cordon mount rm ${shellWord(name)}`] }
+  return { because, notes: [`${mended}, or take the mount away: cordon mount rm ${typedName(name, world)}`] }
 }
+
+const typedName = (name: RelPath, { project: { root, cwd } }: MountWorld): string =>
+  shellWord(fromHere(join(root.path, name), cwd))
 
 /** SPEC 3.3: what makes a read-only mount writable for one tool. Where it leads is not said: a model may read this. */
 const remount = (
@@ -266,7 +294,7 @@ const remount = (
   isWritableFor(subject, approvedTarget, world)
     ? {
         notes: [],
-        command: mountCommand({ tool: subject.name, name: path, target: whereLinkLeads(path), mode: 'rw' }),
+        command: typedMount({ tool: subject.name, name: path, target: undefined, mode: 'rw' }, world),
         adds: { rule: mountRule(path, 'rw'), target: approvedTarget },
       }
     : { notes: [NOT_REPLACEABLE] }
@@ -319,7 +347,7 @@ export function sharing(
   if (mode === 'rw' && !isWritableFor(subject, target, world)) return { notes: [NOT_REPLACEABLE] }
   return {
     notes: [],
-    command: mountCommand({ tool: subject.name, name, target: typedPath(target, world.home), mode }),
+    command: typedMount({ tool: subject.name, name, target, mode }, world),
     adds: { rule: mountRule(name, mode), target },
   }
 }

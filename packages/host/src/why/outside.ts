@@ -7,7 +7,6 @@ import {
   FsIndex,
   type FsRule,
   joinRel,
-  mountCommand,
   type RelPath,
   shellWord,
   show,
@@ -17,7 +16,7 @@ import { isShipped, ONLY_READS, onlyReads } from '../compile/boundary.ts'
 import { WRITING } from '../compile/names.ts'
 import { isSecretRule, WHY_SECRET } from '../compile/own-secrets.ts'
 import { labelOf, type Subject, subjectsOf } from '../compile/subject.ts'
-import { absolutePath, relativeToRoot, typedPath } from '../outside/place.ts'
+import { absolutePath, relativeToRoot } from '../outside/place.ts'
 import type { MountView } from '../mount/list.ts'
 import { SHIPPED_NAMES } from '../profiles/shipped.ts'
 import type { Project } from '../project.ts'
@@ -26,7 +25,7 @@ import { EVERYTHING } from '../outside/rules.ts'
 import { type Answer, guarded } from './answer.ts'
 import { RULED_BY_ITSELF, type RunPlace } from './enforced.ts'
 import { findSubject } from './find-subject.ts'
-import { canMount } from './mounts.ts'
+import { canMount, type TypedMount, typedMount } from './mounts.ts'
 import { toldNotHeld } from './not-held.ts'
 import { whyNotPermitted } from './permissions.ts'
 import type { Question } from './question.ts'
@@ -145,9 +144,10 @@ export function isOfProfile(
 export function asAsked(
   question: Question,
   name: string,
-  { root, loaded }: Pick<Project, 'root' | 'loaded'>,
+  project: Pick<Project, 'root' | 'cwd' | 'loaded'>,
   place: RunPlace & { readonly mounts: readonly MountView[] },
 ): Question | Why {
+  const { root, loaded } = project
   if (question.axis !== 'fs' || !/^(?:\/|~(?:\/|$))/.test(question.target)) return question
   const path = absolutePath(question.target, place)
   const { config } = loaded
@@ -195,7 +195,7 @@ export function asAsked(
         : []),
     ],
     ...(canHelp
-      ? { command: `${markingOf(root.path, place)}${commandFor(subject, question.capability, path, place)}` }
+      ? { command: typedMount(mountFor(subject, question.capability, path), { project, home: place.home }) }
       : {}),
   }
 }
@@ -228,22 +228,10 @@ function whyNoMount(
 
 const mountName = (path: string): string => basename(join(path))
 
-/** A mount is a workspace's own: where none is marked, that comes first. */
-function markingOf(root: string, { cwd, home }: RunPlace): string {
-  if (existsSync(join(root, '.cordon'))) return ''
-  return `${root === cwd ? '' : `cd ${typedPath(root, home)} && `}cordon init && `
-}
-
 /** For that tool alone: it is the least. */
-const commandFor = (
-  { name }: Pick<Subject, 'name'>,
-  capability: Capability,
-  path: string,
-  { home }: RunPlace,
-): string =>
-  mountCommand({
-    tool: name,
-    name: mountName(path),
-    target: typedPath(path, home),
-    mode: WRITING.has(capability) ? 'rw' : 'ro',
-  })
+const mountFor = ({ name }: Pick<Subject, 'name'>, capability: Capability, path: string): TypedMount => ({
+  tool: name,
+  name: mountName(path),
+  target: path,
+  mode: WRITING.has(capability) ? 'rw' : 'ro',
+})

@@ -35,7 +35,7 @@ export class EnvDeniedError extends CordonError {
       granted: grants.map((grant) => show(grant.name)),
       toAllow: writable
         ? allowLines(tool, editFor(toolKey(tool, 'env'), envRuleAllowing(variable), 'rules'))
-        : 'no rule can name it',
+        : 'no rule',
     })
   }
 }

@@ -1,4 +1,4 @@
-import { explain } from '../denial.ts'
+import { type Allowing, explain } from '../denial.ts'
 import { CordonError } from '../errors.ts'
 import { type Capability, type FsRule } from '../rules.ts'
 import {
@@ -91,7 +91,7 @@ export class DeniedError extends FsAccessError {
     const allows = allowingOf(denied)
     this.denied = denied
     this.explanation = explainFs(this.message, denied, allows)
-    this.suggested = typeof allows === 'string' ? undefined : allows?.[0]
+    this.suggested = allows === 'no rule' ? undefined : allows?.[0]
   }
 }
 
@@ -120,12 +120,14 @@ export const guardedName = (name: string): string =>
   `${show(name)} is guarded: the host obeys it, or runs it by itself later`
 
 /** Decision 0443: a model reads it. Which rule lifts the guard is for a person, who asks `cordon why`. */
-function allowingOf(denied: FsDenial): readonly string[] | string | undefined {
-  if (denied.because !== undefined) return 'no rule can'
+function allowingOf(denied: FsDenial): Allowing | undefined {
+  if (denied.because !== undefined) return 'no rule'
+  // Revived by approval or by mending its link, not by a rule (SPEC 3.2); on the wire the two look the same. The host knows.
+  if (denied.rule && isTombstone(denied.rule)) return undefined
   return denied.untold || guardedIn(denied) !== undefined ? undefined : toAllow(denied)
 }
 
-function explainFs(asked: string, denied: FsDenial, allows: ReturnType<typeof allowingOf>): string {
+function explainFs(asked: string, denied: FsDenial, allows: Allowing | undefined): string {
   const { rule, grants, because } = denied
   const told = allows === undefined ? {} : { toAllow: allows }
   if (because !== undefined) return explain({ asked, because, ...told })
@@ -142,15 +144,12 @@ function guardedIn({ capability, rule, guarded }: FsDenial): string | undefined 
 }
 
 const reasonOf = (rule: FsRule): string =>
-  `${nameRule(rule)} ${isTombstone(rule) ? 'has no approved target' : 'withholds it'}`
+  `${nameRule(rule)} ${isTombstone(rule) ? 'has no approved target: `cordon mount ls` says what it lacks' : 'withholds it'}`
 
-function toAllow({ capability, target, rule, grants, tool, isLink }: FsDenial): readonly string[] | string {
-  // Revived by approval or by mending its link, not by a rule (SPEC 3.2); on the wire the two look the same.
-  if (rule && isTombstone(rule))
-    return `\`cordon mount ls\` says what ${show(rule.path)} lacks, a target that exists or approval`
+function toAllow({ capability, target, rule, grants, tool, isLink }: FsDenial): Allowing {
   if (rule && isReadOnlyMount(rule) && WRITING.has(capability)) return writableMount(rule, tool)
   const [narrowest] = fsRulesAllowing({ capability, target, isLink, rule, rules: grants })
-  if (!narrowest) return 'no rule can'
+  if (!narrowest) return 'no rule'
   const before = isDefaultFs(grants) ? 'default' : 'rules'
   const lines = allowLines(tool, editFor(toolKey(tool, 'fs'), narrowest, before))
   return isLink ? [...lines, `(${LINK_GOES_WITH})`] : lines
@@ -160,7 +159,10 @@ const WRITING: ReadonlySet<Capability> = new Set(['create', 'update', 'delete'])
 
 const writableMount = ({ path }: FsRule, tool: string | undefined): readonly string[] => [
   mountCommand({ tool, name: path, target: whereLinkLeads(path), mode: 'rw' }),
-  tool === undefined ? '(in the workspace, with the name of the tool for TOOL)' : '(in the workspace)',
+  // Whoever reads it may stand anywhere, and `mount add` takes a name from there.
+  tool === undefined
+    ? '(at the root of the workspace, with the name of the tool for TOOL)'
+    : '(at the root of the workspace)',
 ]
 
 const isTombstone = (rule: FsRule): boolean => rule.external && rule.approvedTarget === undefined

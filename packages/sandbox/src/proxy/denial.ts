@@ -31,7 +31,12 @@ export function denyByRule(
     return {
       reason: `no rule allows ${place.host}:${place.port}${part}`,
       fix,
-      wish: { host: place.host, port: place.port, ...(part === '' ? {} : { path: part }) },
+      wish: {
+        ...(inside ? { scheme: inside.target.scheme } : {}), // the least, as `why run net` names it
+        host: place.host,
+        port: place.port,
+        ...(part === '' ? {} : { path: part }),
+      },
     }
   const { host, origin, pathPrefix } = rule
   const at = origin === undefined ? '' : ` at ${origin}`

@@ -43,7 +43,7 @@ test('SPEC 4.5 a request of the host is decided like one of a confined process',
       denial: {
         reason: `no rule allows a.example:${port}`,
         fix: expect.stringMatching(/^\{ host = "a\.example", .*allow = true \}$/),
-        wish: { host: 'a.example', port },
+        wish: { scheme: 'https', host: 'a.example', port },
       },
     })
 })

@@ -55,7 +55,7 @@ test('SPEC 4.5 a denial is a 403 that names the host and the missing rule, and n
       allowed: false,
       rule: undefined,
       reason: 'no rule allows api.example.evil.example:80',
-      wish: { host: 'api.example.evil.example', port: 80 },
+      wish: { scheme: 'http', host: 'api.example.evil.example', port: 80 },
       bytesUp: 0,
       bytesDown: 0,
     },

@@ -1,4 +1,5 @@
-import { chmodSync, symlinkSync } from 'node:fs'
+import { chmodSync, readFileSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { Place, SOMEBODY } from './harness/place.ts'
 
@@ -119,6 +120,36 @@ test('SPEC 4.7 what the permissions deny has no flag', () => {
     '~/closed cannot be read without a sandbox either: its permissions deny it',
   ])
   expect(fixes(read.stderr)).toEqual([])
+})
+
+describe('SPEC 4.8 a file with a rule of its own is replaced by flags that are each named once', () => {
+  const place = new Place(SOMEBODY)
+  place.write('src/f', 'hi\n')
+  place.config(
+    '[conversation.tools.t]\nsource = "local"\ncommand = ["sh"]\naccess.fs = [{ path = "src/f", read = true, update = true }]\n',
+  )
+  const command = ['--', 'sed', '-i', 's/hi/ho/', 'src/f']
+
+  test.each<[string, (flags: readonly string[]) => string]>([
+    ['at a terminal', (flags) => place.terminal(['--tool', 't', ...flags, ...command], []).screen],
+    ['without one', (flags) => place.run(['--tool', 't', ...flags, ...command]).stderr],
+  ])('%s', (_, told) => {
+    expect(fixes(told([]))).toEqual(['--write src --write src/f'])
+    expect(fixes(told(['--write', 'src']))).toEqual(['--write src/f'])
+    expect(fixes(told(['--write', 'src/f']))).toEqual(['--write src'])
+    place.write('src/f', 'hi\n')
+    expect(fixes(told(['--write', 'src', '--write', 'src/f']))).toEqual([])
+    expect(readFileSync(join(place.root, 'src/f'), 'utf8')).toBe('ho\n')
+    place.write('src/f', 'hi\n')
+  })
+
+  test('also to remove it', () => {
+    const { screen } = place.terminal(['--tool', 't', '--', 'rm', 'src/f'], [])
+    expect(hints(screen)).toEqual([
+      'src/f has a rule of its own, so it is changed in place: removing or replacing it takes create and delete in src, with all that is in it',
+    ])
+    expect(fixes(screen)).toEqual(['--write src --write src/f'])
+  })
 })
 
 describe('SPEC 4.10 at a terminal the command line tells what was guarded', () => {

@@ -152,6 +152,18 @@ describe('SPEC 4.8 a file with a rule of its own is replaced by flags that are e
   })
 })
 
+test('SPEC 4.8 what is moved is removed from its directory: the flags work together', () => {
+  const place = new Place(SOMEBODY)
+  place.write('docs/b', 'b')
+  place.mkdir(`${place.root}/src`)
+  const move = ['--', 'mv', 'docs/b', 'src/new']
+  const { stderr } = place.run(['--read', '.', ...move])
+  expect(fixes(stderr)).toEqual(['--write docs', '--write src'])
+  expect(fixes(place.terminal(['--read', '.', ...move], []).screen)).toEqual(['--write docs', '--write src'])
+  const flags = ['--write', 'docs', '--write', 'src']
+  expect(place.run(['--read', '.', ...flags, ...move])).toMatchObject({ code: 0, stderr: '' })
+})
+
 describe('SPEC 4.10 at a terminal the command line tells what was guarded', () => {
   const place = repository()
   place.write('.npmrc', 'x\n')

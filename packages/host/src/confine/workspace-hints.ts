@@ -49,12 +49,15 @@ export function workspaceHint(path: string, mention: PathMention, facts: HintFac
   if (guard && isMeant && !facts.exists(join(facts.root.path, guard.path))) return []
   if (guard) return [guardHint(guard, there && isInPlace(mention) ? path : undefined, facts)]
   const what = [first, ...others].map(({ question }) => question.capability).join(', ')
+  // What is removed or replaced is written in its directory.
+  const isEntry =
+    writes === 'entry' || (there && refused.every(({ question }) => question.capability === 'delete'))
   const at = first.rule?.rule.origin === undefined ? '' : ` (${first.rule.rule.origin})`
   return [
     {
       about: path,
       text: `${show(path)}: ${what} denied: ${first.because}${at}`,
-      fix: fixInWorkspace([first, ...others], writes === 'entry' ? dirname(path) : path, facts),
+      fix: fixInWorkspace([first, ...others], isEntry ? dirname(path) : path, facts),
       question: first.question,
       // The program knows that it was refused. That a hidden file exists would be news to it, so that hint is the person's.
       audience: trouble === 'refused' || trouble === 'read-only' ? 'anyone' : 'person',

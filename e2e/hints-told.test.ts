@@ -164,6 +164,41 @@ test('SPEC 4.8 what is moved is removed from its directory: the flags work toget
   expect(place.run(['--read', '.', ...flags, ...move])).toMatchObject({ code: 0, stderr: '' })
 })
 
+describe('SPEC 4.7 git that does not see the repository around it', () => {
+  const place = repository()
+  place.write('src/deep/f', 'f')
+  expect(place.shell('git add . && git commit -qm f', []).code).toBe(0)
+
+  test.each<[string, string, string, readonly string[]]>([
+    ['in its root', '.', '.', ['git', 'status', '--short']],
+    ['below it', 'src', '..', ['git', 'status', '--short']],
+    ['by -C', '.', '.', ['git', '-C', 'src', 'status', '--short']],
+    ['in a script', '.', '.', ['sh', '-c', 'git status --short']],
+  ])('%s', (_, at, shown, command) => {
+    const there = { cwd: `${place.root}/${at}` }
+    const write = ['--write', at === '.' ? 'src' : '.']
+    const { stderr } = place.run([...write, '--', ...command], there)
+    expect(hints(stderr)).toEqual([
+      'there is a repository around it on the host, and .git is not granted: no rule covers that path',
+    ])
+    expect(fixes(stderr)).toEqual([`--read ${shown}`])
+    expect(place.run([...write, '--read', shown, '--', ...command], there)).toMatchObject({
+      code: 0,
+      stdout: '',
+      stderr: '',
+    })
+  })
+
+  test('and none where there is none, or where a rule says so', () => {
+    const other = new Place(SOMEBODY)
+    other.mkdir(`${other.root}/src`)
+    expect(hints(other.run(['--write', 'src', '--', 'git', 'status']).stderr)).toEqual([])
+    place.config('[profiles.p.access]\nfs = [{ path = ".", read = true }, { path = ".git" }]\n')
+    const { stderr } = place.run(['--profile', 'p', '--', 'git', 'status'])
+    expect([hints(stderr).length, fixes(stderr)]).toEqual([1, []])
+  })
+})
+
 describe('SPEC 4.10 at a terminal the command line tells what was guarded', () => {
   const place = repository()
   place.write('.npmrc', 'x\n')

@@ -1,7 +1,7 @@
 import { lstatSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import { type Config, mergeSources, type Source } from '@cordon/config'
+import { type Config, type LoadedConfig, mergeSources, type Source } from '@cordon/config'
 import { kindOf } from '@cordon/files'
 import {
   allowNetFlag,
@@ -31,7 +31,7 @@ import { realName } from '../real-name.ts'
 import { type Answer, answer } from './answer.ts'
 import { enforce, type Enforced, type Enforcement, planOf, reachedBy, type RunPlace } from './enforced.ts'
 import { findSubject } from './find-subject.ts'
-import { type Edit, type EditTrial, findEdit, findObstacle, findOverride } from './fix.ts'
+import { type Edit, edited, type EditTrial, findEdit, findObstacle, findOverride } from './fix.ts'
 import { mountTrouble, type MountTrouble } from './mounts.ts'
 import { byAddress, type LookUp, urlOf, whyNoHosts } from './network.ts'
 import { toldNotHeld } from './not-held.ts'
@@ -82,13 +82,16 @@ export function why(
       }
     )
   const trouble = mountTrouble(told, subject, { project, mounts: place.mounts ?? [], home: place.home })
-  const ask = (sources: Project['sources'], approved = policies.approved): Answer => {
+  const compiled = (sources: Project['sources'], approved = policies.approved): [LoadedConfig, Policies] => {
     const loaded = mergeSources(sources)
     // An edit of one subject changes no other one's policy.
     const same = subjectsOf(loaded.config).filter(
       (one) => one.kind === subject.kind && one.name === subject.name,
     )
-    const again = asker.ask(loaded, compileWith(project, loaded, approved, same))
+    return [loaded, compileWith(project, loaded, approved, same)]
+  }
+  const ask = (sources: Project['sources'], approved = policies.approved): Answer => {
+    const again = asker.ask(...compiled(sources, approved))
     if (again.verdict === 'works') return again.found
     return { ...again.found, allowed: false, because: again.notes[0] ?? again.found.because }
   }
@@ -113,6 +116,7 @@ export function why(
       ...more,
       ...guardNotes(told, project),
       ...(fix && told.isLink ? [LINK_GOES_WITH] : []),
+      ...(fix ? asker.notesWith(...compiled(edited(project.sources, fix))) : []),
       ...(override ? overrideNotes(override) : []),
       ...(fix || override ? [] : obstacleNotes(told, subject, trial)),
     ],
@@ -233,6 +237,13 @@ class Asker {
           () => (this.#kernel ??= probeKernel()),
         )
     return { subject, found, ...enforce(found, enforcement) }
+  }
+
+  /** What there is to know of an edit before it is made: what the kernel adds to it then. */
+  notesWith(loaded: LoadedConfig, policies: Policies): readonly string[] {
+    if (this.#question.axis !== 'fs') return []
+    const { notes } = this.ask(loaded, policies)
+    return notes.map((note) => `with that edit, ${note}`)
   }
 
   /** What the rules for hosts come to here. */

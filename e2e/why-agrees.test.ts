@@ -338,6 +338,21 @@ cordon: access denied: read on fork/x
   )
 })
 
+test('SPEC 4.12 an edit that only the tool can hold is said to stop `run --tool`', () => {
+  const here = workspace(access('fs_modify_file', '[{ path = ".", read = true }, { path = "src/a.txt" }]'))
+  const start = (): Ended => cordon(here, 'run', '--tool', 'fs_modify_file', '--', 'true')
+  expect(start().code).toBe(0)
+  const found = why(here, 'fs_modify_file', 'update', 'src/a.txt')
+  expect(found.stdout).toContain(
+    '\n  note:    with that edit, `cordon run --tool fs_modify_file` fails: the tool holds such a rule itself, and this machine cannot (src/a.txt)\n  to allow it:\n',
+  )
+  paste(here, printed(found)!)
+  expect(run(here, 'fs_modify_file', { edits: [{ path: 'src/a.txt', old: 'old', new: 'new' }] }).code).toBe(0)
+  expect(start().code).toBe(125)
+  // It fails already: then that is no news.
+  expect(why(here, 'fs_modify_file', 'delete', 'docs/d.txt').stdout).not.toContain('run --tool')
+})
+
 test('SPEC 4.7 what the kernel adds to an edit is said beside it, and not only once it was made', () => {
   const here = workspace(
     `[conversation.tools.t]\nsource = "local"\ncommand = ["sh"]\naccess.fs = [{ path = "src", read = true }]\n`,

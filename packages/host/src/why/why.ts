@@ -29,7 +29,15 @@ import { compileWith, type Policies } from '../policies.ts'
 import type { Project } from '../project.ts'
 import { realName } from '../real-name.ts'
 import { type Answer, answer } from './answer.ts'
-import { enforce, type Enforced, type Enforcement, planOf, reachedBy, type RunPlace } from './enforced.ts'
+import {
+  enforce,
+  type Enforced,
+  type Enforcement,
+  planOf,
+  reachedBy,
+  type RunPlace,
+  whyNoPlan,
+} from './enforced.ts'
 import { findSubject } from './find-subject.ts'
 import { type Edit, edited, type EditTrial, findEdit, findObstacle, findOverride } from './fix.ts'
 import { mountTrouble, type MountTrouble } from './mounts.ts'
@@ -116,7 +124,7 @@ export function why(
       ...more,
       ...guardNotes(told, project),
       ...(fix && told.isLink ? [LINK_GOES_WITH] : []),
-      ...(fix ? asker.notesWith(...compiled(edited(project.sources, fix))) : []),
+      ...(fix ? asker.notesWith(...compiled(edited(project.sources, fix)), policies) : []),
       ...(override ? overrideNotes(override) : []),
       ...(fix || override ? [] : obstacleNotes(told, subject, trial)),
     ],
@@ -239,11 +247,28 @@ class Asker {
     return { subject, found, ...enforce(found, enforcement) }
   }
 
-  /** What there is to know of an edit before it is made: what the kernel adds to it then. */
-  notesWith(loaded: LoadedConfig, policies: Policies): readonly string[] {
+  /**
+   * What there is to know of an edit before it is made: what the kernel adds to it then, and whether `cordon run --tool`, which
+   * has the exact policy, cannot be started with it any more, although the tool can (SPEC 4.12).
+   */
+  notesWith(loaded: LoadedConfig, policies: Policies, now: Policies): readonly string[] {
     if (this.#question.axis !== 'fs') return []
-    const { notes } = this.ask(loaded, policies)
-    return notes.map((note) => `with that edit, ${note}`)
+    const { subject, notes } = this.ask(loaded, policies)
+    const told = notes.map((note) => `with that edit, ${note}`)
+    const { config } = loaded
+    if (!holdsItself(config, subject) || config.sandbox.mode !== 'enforce') return told
+    const exact = (each: LoadedConfig, { bySubject }: Policies): string | undefined => {
+      const one = findSubject(each.config, [...bySubject.keys()], this.#name)
+      const place = { ...this.#place, kernel: (this.#kernel ??= probeKernel()), exactly: true } as const
+      return whyNoPlan(() => planOf({ ...this.#project, loaded: each }, one, bySubject.get(one)!, place))
+    }
+    const lost = exact(loaded, policies)
+    if (lost === undefined || exact(this.#project.loaded, now) !== undefined) return told
+    const command = `cordon run --tool ${shellWord(this.#name)}`
+    return [
+      ...told,
+      `with that edit, \`${command}\` fails: the tool holds such a rule itself, and this machine cannot (${lost})`,
+    ]
   }
 
   /** What the rules for hosts come to here. */

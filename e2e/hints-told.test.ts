@@ -1,4 +1,5 @@
-import { chmodSync, symlinkSync } from 'node:fs'
+import { chmodSync, readFileSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { Place, SOMEBODY } from './harness/place.ts'
 
@@ -119,6 +120,83 @@ test('SPEC 4.7 what the permissions deny has no flag', () => {
     '~/closed cannot be read without a sandbox either: its permissions deny it',
   ])
   expect(fixes(read.stderr)).toEqual([])
+})
+
+describe('SPEC 4.8 a file with a rule of its own is replaced by flags that are each named once', () => {
+  const place = new Place(SOMEBODY)
+  place.write('src/f', 'hi\n')
+  place.config(
+    '[conversation.tools.t]\nsource = "local"\ncommand = ["sh"]\naccess.fs = [{ path = "src/f", read = true, update = true }]\n',
+  )
+  const command = ['--', 'sed', '-i', 's/hi/ho/', 'src/f']
+
+  test.each<[string, (flags: readonly string[]) => string]>([
+    ['at a terminal', (flags) => place.terminal(['--tool', 't', ...flags, ...command], []).screen],
+    ['without one', (flags) => place.run(['--tool', 't', ...flags, ...command]).stderr],
+  ])('%s', (_, told) => {
+    expect(fixes(told([]))).toEqual(['--write src --write src/f'])
+    expect(fixes(told(['--write', 'src']))).toEqual(['--write src/f'])
+    expect(fixes(told(['--write', 'src/f']))).toEqual(['--write src'])
+    place.write('src/f', 'hi\n')
+    expect(fixes(told(['--write', 'src', '--write', 'src/f']))).toEqual([])
+    expect(readFileSync(join(place.root, 'src/f'), 'utf8')).toBe('ho\n')
+    place.write('src/f', 'hi\n')
+  })
+
+  test('also to remove it', () => {
+    const { screen } = place.terminal(['--tool', 't', '--', 'rm', 'src/f'], [])
+    expect(hints(screen)).toEqual([
+      'src/f has a rule of its own, so it is changed in place: removing or replacing it takes create and delete in src, with all that is in it',
+    ])
+    expect(fixes(screen)).toEqual(['--write src --write src/f'])
+  })
+})
+
+test('SPEC 4.8 what is moved is removed from its directory: the flags work together', () => {
+  const place = new Place(SOMEBODY)
+  place.write('docs/b', 'b')
+  place.mkdir(`${place.root}/src`)
+  const move = ['--', 'mv', 'docs/b', 'src/new']
+  const { stderr } = place.run(['--read', '.', ...move])
+  expect(fixes(stderr)).toEqual(['--write docs', '--write src'])
+  expect(fixes(place.terminal(['--read', '.', ...move], []).screen)).toEqual(['--write docs', '--write src'])
+  const flags = ['--write', 'docs', '--write', 'src']
+  expect(place.run(['--read', '.', ...flags, ...move])).toMatchObject({ code: 0, stderr: '' })
+})
+
+describe('SPEC 4.7 git that does not see the repository around it', () => {
+  const place = repository()
+  place.write('src/deep/f', 'f')
+  expect(place.shell('git add . && git commit -qm f', []).code).toBe(0)
+
+  test.each<[string, string, string, readonly string[]]>([
+    ['in its root', '.', '.', ['git', 'status', '--short']],
+    ['below it', 'src', '..', ['git', 'status', '--short']],
+    ['by -C', '.', '.', ['git', '-C', 'src', 'status', '--short']],
+    ['in a script', '.', '.', ['sh', '-c', 'git status --short']],
+  ])('%s', (_, at, shown, command) => {
+    const there = { cwd: `${place.root}/${at}` }
+    const write = ['--write', at === '.' ? 'src' : '.']
+    const { stderr } = place.run([...write, '--', ...command], there)
+    expect(hints(stderr)).toEqual([
+      'there is a repository around it on the host, and .git is not granted: no rule covers that path',
+    ])
+    expect(fixes(stderr)).toEqual([`--read ${shown}`])
+    expect(place.run([...write, '--read', shown, '--', ...command], there)).toMatchObject({
+      code: 0,
+      stdout: '',
+      stderr: '',
+    })
+  })
+
+  test('and none where there is none, or where a rule says so', () => {
+    const other = new Place(SOMEBODY)
+    other.mkdir(`${other.root}/src`)
+    expect(hints(other.run(['--write', 'src', '--', 'git', 'status']).stderr)).toEqual([])
+    place.config('[profiles.p.access]\nfs = [{ path = ".", read = true }, { path = ".git" }]\n')
+    const { stderr } = place.run(['--profile', 'p', '--', 'git', 'status'])
+    expect([hints(stderr).length, fixes(stderr)]).toEqual([1, []])
+  })
 })
 
 describe('SPEC 4.10 at a terminal the command line tells what was guarded', () => {

@@ -338,6 +338,38 @@ cordon: access denied: read on fork/x
   )
 })
 
+test('SPEC 4.12 an edit that only the tool can hold is said to stop `run --tool`', () => {
+  const here = workspace(access('fs_modify_file', '[{ path = ".", read = true }, { path = "src/a.txt" }]'))
+  const start = (): Ended => cordon(here, 'run', '--tool', 'fs_modify_file', '--', 'true')
+  expect(start().code).toBe(0)
+  const found = why(here, 'fs_modify_file', 'update', 'src/a.txt')
+  expect(found.stdout).toContain(
+    '\n  note:    with that edit, `cordon run --tool fs_modify_file` fails: the tool holds such a rule itself, and this machine cannot (src/a.txt)\n  to allow it:\n',
+  )
+  paste(here, printed(found)!)
+  expect(run(here, 'fs_modify_file', { edits: [{ path: 'src/a.txt', old: 'old', new: 'new' }] }).code).toBe(0)
+  expect(start().code).toBe(125)
+  // It fails already: then that is no news.
+  expect(why(here, 'fs_modify_file', 'delete', 'docs/d.txt').stdout).not.toContain('run --tool')
+})
+
+test('SPEC 4.7 what the kernel adds to an edit is said beside it, and not only once it was made', () => {
+  const here = workspace(
+    `[conversation.tools.t]\nsource = "local"\ncommand = ["sh"]\naccess.fs = [{ path = "src", read = true }]\n`,
+  )
+  const found = why(here, 't', 'create', 'src/new')
+  expect(found.stdout).toContain(
+    '\n  note:    with that edit, new files stay empty: writing into them is update\n  to allow it:\n',
+  )
+  paste(here, printed(found)!)
+  expect(why(here, 't', 'create', 'src/new').stdout).toContain(
+    '\n  note:    new files stay empty: writing into them is update\n',
+  )
+  expect(why(here, 't', 'update', 'src/a.txt').stdout).toContain(
+    '\n  note:    with that edit, replacing a file by renaming another over it also needs create and delete\n  to allow it:\n',
+  )
+})
+
 test('SPEC 1.3 the link of a mount stays, whoever has the mount', () => {
   const here = workspace('')
   expect(cordon(here, 'mount', 'add', 'fs_modify_file:one=~/ext:rw').code).toBe(0)

@@ -1,6 +1,9 @@
-import { join, resolve } from 'node:path'
-import { type AccessPolicy, shellWord } from '@cordon/policy'
+import { dirname, join, resolve } from 'node:path'
+import { type AccessPolicy, below, shellWord, show } from '@cordon/policy'
+import { fromHere } from '../outside/place.ts'
+import { ask, type Hint, type HintFacts } from './hint.ts'
 import type { PathMention } from './mentions.ts'
+import { isDeniedOnPurpose } from './outside-hints.ts'
 
 /** How git was called: the words from its command on, and what the options before it say of where it works. */
 export interface GitCall {
@@ -43,6 +46,33 @@ export function repositoriesMissed(said: string, argv: readonly string[]): reado
 
 const NO_REPOSITORY = /'([^'\n]+)' does not appear to be a git repository/g
 const NOT_UNPACKED = /\(unpacker error\)\n(?:.*\n)?error: failed to push some refs to '([^'\n]+)'/g
+
+/**
+ * Git that finds no repository, where there is one on the host around the directory it works in, and no rule shows it. Its files
+ * belong to it: without them git would take each for deleted.
+ */
+export function unseenRepository(said: string, argv: readonly string[], facts: HintFacts): Hint[] {
+  const { directories = [], isNamed = false } = parseGitCall(argv) ?? {}
+  if (isNamed || !NO_REPOSITORY_HERE.test(said)) return []
+  const { root, cwd, exists } = facts
+  let at = resolve(cwd, ...directories)
+  while (at !== root.path && below(root.path, at) !== undefined && !exists(join(at, '.git'))) at = dirname(at)
+  const git = exists(join(at, '.git')) ? below(root.path, join(at, '.git')) : undefined
+  const found = git === undefined ? undefined : ask('read', git, facts)
+  if (git === undefined || !found || found.allowed) return []
+  const isMeant = found.rule?.axis === 'fs' && isDeniedOnPurpose(found.rule.rule)
+  return [
+    {
+      about: git,
+      text: `there is a repository around it on the host, and ${show(git)} is not granted: ${found.because}`,
+      fix: isMeant ? undefined : `--read ${shellWord(fromHere(at, cwd))}`,
+      question: found.question,
+      audience: 'person',
+    },
+  ]
+}
+
+const NO_REPOSITORY_HERE = /\bnot a git repository \(or any /
 
 /** SPEC 4.10: what no flag lets git do inside, because a directory that is guarded would be made or removed; else undefined. */
 export function whyOutside(

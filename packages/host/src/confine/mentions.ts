@@ -169,8 +169,9 @@ const TROUBLE: readonly (readonly [Trouble, RegExp])[] = [
 
 /** What was about to be done with it, in the words of shells and of the programs that everybody has. */
 const WRITES: readonly (readonly ['content' | 'entry', RegExp])[] = [
-  ['entry', /\b(?:cannot|can't|failed to) (?:remove|unlink)\b/i],
-  ['content', /\b(?:cannot|can't|could not|failed to|unable to) (?:create|touch|overwrite|move)\b|^tee: /i],
+  // What is moved leaves its directory, and what is in its way there is replaced.
+  ['entry', /\b(?:cannot|can't|failed to|unable to) (?:remove|unlink|move)\b/i],
+  ['content', /\b(?:cannot|can't|could not|failed to|unable to) (?:create|touch|overwrite)\b|^tee: /i],
 ]
 
 /** In the words of dash, of Node, and of programs that start others. */

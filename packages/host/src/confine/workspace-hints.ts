@@ -25,8 +25,10 @@ export function workspaceHint(path: string, mention: PathMention, facts: HintFac
   if (path === '.' && trouble === 'busy') return [WHOLE]
   const there = facts.exists(join(facts.root.path, path))
   const saved = there || trouble === 'absent' || trouble === 'unsaid' ? undefined : savedBeside(path, facts)
-  if (saved) return [savedHint(saved, facts)]
+  if (saved) return [savedHint(saved, 'saving it by a rename', facts)]
   const isMeant = trouble === 'unsaid' && writes !== undefined
+  const apart = there && isMeant && writes === 'entry' ? ruleApart(path, facts) : undefined
+  if (apart) return [savedHint(apart, 'removing or replacing it', facts)]
   if (!there && trouble !== 'read-only' && trouble !== 'refused' && !isMeant) return []
   // What exists is not created; what does not exist is not read, changed or removed. The workspace itself is never removed.
   const possible = (isMeant ? WRITTEN[writes] : WANTED[trouble]).filter(
@@ -47,12 +49,15 @@ export function workspaceHint(path: string, mention: PathMention, facts: HintFac
   if (guard && isMeant && !facts.exists(join(facts.root.path, guard.path))) return []
   if (guard) return [guardHint(guard, there && isInPlace(mention) ? path : undefined, facts)]
   const what = [first, ...others].map(({ question }) => question.capability).join(', ')
+  // What is removed or replaced is written in its directory.
+  const isEntry =
+    writes === 'entry' || (there && refused.every(({ question }) => question.capability === 'delete'))
   const at = first.rule?.rule.origin === undefined ? '' : ` (${first.rule.rule.origin})`
   return [
     {
       about: path,
       text: `${show(path)}: ${what} denied: ${first.because}${at}`,
-      fix: fixInWorkspace([first, ...others], writes === 'entry' ? dirname(path) : path, facts),
+      fix: fixInWorkspace([first, ...others], isEntry ? dirname(path) : path, facts),
       question: first.question,
       // The program knows that it was refused. That a hidden file exists would be news to it, so that hint is the person's.
       audience: trouble === 'refused' || trouble === 'read-only' ? 'anyone' : 'person',
@@ -105,7 +110,7 @@ function ruledByItself(path: string, trouble: Trouble, facts: HintFacts): Hint |
   return {
     about: path,
     text: `${show(path)} has a rule of its own, so it can be changed in place, and not be removed or replaced: that is for a rule of ${show(parent)}${inPlace}`,
-    fix: `--write ${typed(parent, facts)}`,
+    fix: replacingFlags(own, facts),
     question: parseQuestion('delete', path),
     audience: 'anyone',
   }
@@ -116,16 +121,9 @@ function ruledByItself(path: string, trouble: Trouble, facts: HintFacts): Hint |
  * have the same, so it is a mount point: a new file beside it may be refused, and taking its place always is.
  */
 function savedBeside(path: string, facts: HintFacts): FsRule | undefined {
-  const index = new FsIndex(facts.policy.fs, facts.root.foldCase)
   const directory = splitEntry(parseRelPath(path))?.parent
   const files = facts.policy.fs.filter(
-    ({ path: file, grants, guard, external }) =>
-      splitEntry(file)?.parent === directory &&
-      grants.has('update') &&
-      guard === undefined &&
-      !external &&
-      facts.exists(join(facts.root.path, file)) &&
-      !isAlike(index.at(file)?.grants, directory && index.governing(directory)?.grants),
+    ({ path: file }) => splitEntry(file)?.parent === directory && ruleApart(file, facts) !== undefined,
   )
   // Of programs that are not told by name what to change, most make `notes.txt.tmp` or `.notes.txt.swp`.
   return files.find(
@@ -133,23 +131,30 @@ function savedBeside(path: string, facts: HintFacts): FsRule | undefined {
   )
 }
 
+/** The rule of a file that may be changed and is a region of its own, because what lies around it grants something else. */
+function ruleApart(path: string, { policy, root, exists }: HintFacts): FsRule | undefined {
+  const index = new FsIndex(policy.fs, root.foldCase)
+  const own = index.at(parseRelPath(path))
+  const directory = splitEntry(parseRelPath(path))?.parent
+  if (!own?.grants.has('update') || own.guard !== undefined || own.external) return undefined
+  if (!exists(join(root.path, path)) || directory === undefined) return undefined
+  return isAlike(own.grants, index.governing(directory)?.grants) ? undefined : own
+}
+
 const isAlike = (a: ReadonlySet<Capability> | undefined, b: ReadonlySet<Capability> | undefined): boolean =>
   a !== undefined && b !== undefined && a.size === b.size && [...a].every((each) => b.has(each))
 
 /** SPEC 4.8: what replaces a file needs create and delete in its directory. What both have in the end has to be the same. */
-function savedHint({ path, grants }: FsRule, facts: HintFacts): Hint {
+function savedHint(own: FsRule, what: string, facts: HintFacts): Hint {
+  const { path, grants } = own
   const directory = splitEntry(path)!.parent
   const runs = grants.has('execute')
-  const isShort = WRITES.some((each) => !grants.has(each))
-  const paths = isShort ? [directory, path] : [directory]
   return {
     about: path,
-    text: `${show(path)} has a rule of its own, so it is changed in place: saving it by a rename takes create and delete in ${show(directory)}, with all that is in it`,
-    fix: paths
-      .map((each) => `--write ${typed(each, facts)}${runs ? ` --execute ${typed(each, facts)}` : ''}`)
-      .join(' '),
+    text: `${show(path)} has a rule of its own, so it is changed in place: ${what} takes create and delete in ${show(directory)}, with all that is in it`,
+    fix: replacingFlags(own, facts),
     question: parseQuestion('delete', path),
-    rules: paths.map((each) => ({
+    rules: replacingPaths(own, facts).map((each) => ({
       path: each,
       read: true,
       write: true,
@@ -157,6 +162,23 @@ function savedHint({ path, grants }: FsRule, facts: HintFacts): Hint {
     })),
     audience: 'anyone',
   }
+}
+
+const replacingFlags = (own: FsRule, facts: HintFacts): string | undefined =>
+  replacingPaths(own, facts)
+    .map((each) => {
+      const place = typed(each, facts)
+      return `--write ${place}${own.grants.has('execute') ? ` --execute ${place}` : ''}`
+    })
+    .join(' ') || undefined
+
+/** The directory and the file, without what has its own rule for all of that already: a flag that was given is not named again. */
+function replacingPaths({ path, grants }: FsRule, { policy, root }: HintFacts): readonly RelPath[] {
+  const index = new FsIndex(policy.fs, root.foldCase)
+  const wanted: readonly Capability[] = grants.has('execute') ? [...WRITES, 'execute'] : WRITES
+  return [splitEntry(path)!.parent, path].filter(
+    (each) => !wanted.every((capability) => index.at(each)?.grants.has(capability)),
+  )
 }
 
 const WRITES: readonly Capability[] = ['read', 'create', 'update', 'delete']

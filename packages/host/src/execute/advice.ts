@@ -14,7 +14,7 @@ import { Asker, commandsOf, forPerson, type RefusedCall, type Refusal } from './
 import { takenAs } from './shown-paths.ts'
 import type { Told } from './told.ts'
 import { heldRefusal, triedRefusal } from './tried.ts'
-import { touchedBy } from './touched.ts'
+import { textsIn, touchedBy } from './touched.ts'
 
 export interface Advice {
   /** What is said in the place of the tool's own words, if anything is. */
@@ -159,12 +159,6 @@ function mountsForOthers(
     return mount && !(mount.isLink && entries.some(({ path }) => path === text)) ? [mount] : []
   })
   return [...new Map(named.map((mount) => [mount.name, mount])).values()]
-}
-
-/** Every text of the arguments, which could be a path: also one in a list, or in an edit. */
-function textsIn(args: unknown): readonly string[] {
-  if (typeof args === 'object' && args !== null) return Object.values(args).flatMap(textsIn)
-  return typeof args === 'string' ? [args] : []
 }
 
 function shareOf(mount: OthersMount, { tool, project, compiler }: RefusedCall): Told {

@@ -1,14 +1,15 @@
 import { existsSync, lstatSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { type Capability, CordonError, DeniedError, parseRelPath, show } from '@cordon/policy'
 import { WRITING } from '../compile/names.ts'
+import { realName } from '../real-name.ts'
 import type { Question } from '../why/question.ts'
 import type { Why } from '../why/why.ts'
 import { governing } from './execute.ts'
 import { type Asker, commandsOf, forPerson, type RefusedCall, type Refusal } from './refused-call.ts'
 import { takenAs } from './shown-paths.ts'
 import type { Told } from './told.ts'
-import { type Touched, touchedBy } from './touched.ts'
+import { textsIn, type Touched, touchedBy } from './touched.ts'
 
 /**
  * Decision 0458: a shipped tool that is refused suggests what would allow it by what it sees, and in its sandbox it sees neither
@@ -56,13 +57,27 @@ async function firstDenied(questions: readonly Question[], asker: Asker): Promis
 /** What the call needs, by its own names and by what is really there (SPEC 1.8); of `unix_utils`, what it was refused. */
 function questionsOf({ tool, arguments: args, denied, project }: RefusedCall): readonly Question[] {
   const named = touchedBy(tool.name, args)
-  const refused = denied ? [{ path: denied.target, want: wanted(denied.capability) }] : []
+  const refused = denied
+    ? [{ path: nameFor(denied.target, args, project.root.path), want: wanted(denied.capability) }]
+    : []
   return (named.length > 0 ? named : refused).flatMap((touched) => {
     const target = orNothing(() => parseRelPath(touched.path))
     if (target === undefined) return []
     const path = join(project.root.path, target)
     return [{ axis: 'fs', capability: neededFor(tool.name, touched, path), target }]
   })
+}
+
+/** What the caller called it: by another name of the same place `why` would name another edit. */
+function nameFor(target: string, args: unknown, root: string): string {
+  const refused = join(root, target)
+  const isMeant = (text: string): boolean => {
+    const path = orNothing(() => join(root, parseRelPath(text)))
+    if (path === undefined) return false
+    const parent = realName(dirname(path))
+    return realName(path) === refused || (parent !== undefined && join(parent, basename(path)) === refused)
+  }
+  return textsIn(args).find(isMeant) ?? target
 }
 
 /** What is created is perhaps there, and hidden. */

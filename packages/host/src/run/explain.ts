@@ -3,7 +3,13 @@ import { below, FsIndex } from '@cordon/policy'
 import { buildEnvironment, type Exit, type Plan, type ProxyDecision } from '@cordon/sandbox'
 import { asTyped } from '../confine/as-typed.ts'
 import { fromItsDirectory } from '../confine/directory.ts'
-import { afterLostWorktree, repositoriesMissed, submoduleConfig, whyOutside } from '../confine/git-words.ts'
+import {
+  afterLostWorktree,
+  repositoriesMissed,
+  submoduleConfig,
+  unseenRepository,
+  whyOutside,
+} from '../confine/git-words.ts'
 import type { Hint, HintFacts } from '../confine/hint.ts'
 import { findGuardHints, findHints } from '../confine/hints.ts'
 import { findLimits } from '../confine/limits.ts'
@@ -94,6 +100,7 @@ function hintsOf(
     ...findLimits(said, plan.limits, exit),
     ...networkHints(said, request.argv, plan, request.sandbox.unix_sockets),
     ...programHints(request, said, facts),
+    ...unseenRepository(said, request.argv, facts),
     ...findHints([complaints, wanted], facts),
     ...(UNREACHABLE.test(said) && complaints.hosts.length + wanted.hosts.length === 0 ? [UNKNOWN] : []),
   ]

@@ -70,7 +70,8 @@ export function lostOutputs(
   place: { readonly cwd: string; readonly home: string },
 ): readonly string[] {
   const line = argv.join(' ')
-  const paths = [...[...line.matchAll(OUTPUT)].map(([, path = '']) => path), ...writtenBy(argv, place).keys()]
+  const made = [...writtenBy(argv, place)].flatMap(([path, writes]) => (writes === 'content' ? [path] : []))
+  const paths = [...[...line.matchAll(OUTPUT)].map(([, path = '']) => path), ...made]
   return [...new Set(paths)].filter((path) => isLost(path) && line.split(path).length === 2)
 }
 

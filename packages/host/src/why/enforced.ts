@@ -25,20 +25,39 @@ export interface RunPlace {
   readonly installation?: Installation
 }
 
-/** The very plan that a call would run under; a tool that reads has less to write (decision 0253). Throws UnenforceableError under `enforce`. */
+/**
+ * The very plan that a call would run under; a tool that reads has less to write (decision 0253). `exactly`: the one of
+ * `cordon run --tool`, which starts any program. Throws UnenforceableError under `enforce`.
+ */
 export function planOf(
   project: Pick<Project, 'root' | 'guard' | 'loaded'>,
   subject: Subject,
   policy: AccessPolicy,
-  { cwd, home, env, installation, kernel = assumeKernel() }: RunPlace & { readonly kernel?: KernelReport },
+  { cwd, home, env, installation, kernel = assumeKernel(), exactly }: PlanPlace,
 ): Plan {
   const { root, loaded } = project
-  const boundary = boundaryFor(project, subject, policy)
+  const boundary = exactly ? undefined : boundaryFor(project, subject, policy)
   const shipped =
     installation && isShipped(loaded.config, subject) ? shippedTool(subject.name, installation) : undefined
   const place = { cwd, root, home, env, own: shipped?.own }
   const request = { argv: ['/bin/sh'] as const, ...place, policy, boundary, unfinished: '' }
   return planFor(kernel, { ...request, sandbox: loaded.config.sandbox }, buildEnvironment(policy, env))
+}
+
+interface PlanPlace extends RunPlace {
+  readonly kernel?: KernelReport
+  readonly exactly?: true
+}
+
+/** Which rules keep a plan from being made, by their paths; undefined: none does. */
+export function whyNoPlan(plan: () => Plan): string | undefined {
+  try {
+    plan()
+    return undefined
+  } catch (error) {
+    if (!(error instanceof UnenforceableError)) throw error
+    return pathsOf(error)
+  }
 }
 
 /** What the kernel makes of what the rules grant. */

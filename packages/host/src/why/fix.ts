@@ -92,8 +92,12 @@ export function editsFor(answer: Answer, subject: Subject): readonly Edit[] {
 /** In the order in which a person would prefer to write it: shared, then their own for this workspace. */
 const EDITED = ['workspace', 'user-workspace'] as const satisfies readonly EditableLayer[]
 
-const works = ({ layer, key, value }: Edit, sources: readonly Source[], ask: EditTrial['ask']): boolean =>
-  isAllowed(() => ask(withText(sources, layer, setValue(textOf(sources, layer), key, value))))
+const works = (edit: Edit, sources: readonly Source[], ask: EditTrial['ask']): boolean =>
+  isAllowed(() => ask(edited(sources, edit)))
+
+/** What the configuration is with it. */
+export const edited = (sources: readonly Source[], { layer, key, value }: Edit): readonly Source[] =>
+  withText(sources, layer, setValue(textOf(sources, layer), key, value))
 
 const isAllowed = (ask: () => Answer): boolean => orNothing(ask)?.allowed ?? false
 

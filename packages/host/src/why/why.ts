@@ -1,7 +1,7 @@
 import { lstatSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import { type Config, mergeSources, type Source } from '@cordon/config'
+import { type Config, type LoadedConfig, mergeSources, type Source } from '@cordon/config'
 import { kindOf } from '@cordon/files'
 import {
   allowNetFlag,
@@ -29,9 +29,17 @@ import { compileWith, type Policies } from '../policies.ts'
 import type { Project } from '../project.ts'
 import { realName } from '../real-name.ts'
 import { type Answer, answer } from './answer.ts'
-import { enforce, type Enforced, type Enforcement, planOf, reachedBy, type RunPlace } from './enforced.ts'
+import {
+  enforce,
+  type Enforced,
+  type Enforcement,
+  planOf,
+  reachedBy,
+  type RunPlace,
+  whyNoPlan,
+} from './enforced.ts'
 import { findSubject } from './find-subject.ts'
-import { type Edit, type EditTrial, findEdit, findObstacle, findOverride } from './fix.ts'
+import { type Edit, edited, type EditTrial, findEdit, findObstacle, findOverride } from './fix.ts'
 import { mountTrouble, type MountTrouble } from './mounts.ts'
 import { byAddress, type LookUp, urlOf, whyNoHosts } from './network.ts'
 import { toldNotHeld } from './not-held.ts'
@@ -82,13 +90,16 @@ export function why(
       }
     )
   const trouble = mountTrouble(told, subject, { project, mounts: place.mounts ?? [], home: place.home })
-  const ask = (sources: Project['sources'], approved = policies.approved): Answer => {
+  const compiled = (sources: Project['sources'], approved = policies.approved): [LoadedConfig, Policies] => {
     const loaded = mergeSources(sources)
     // An edit of one subject changes no other one's policy.
     const same = subjectsOf(loaded.config).filter(
       (one) => one.kind === subject.kind && one.name === subject.name,
     )
-    const again = asker.ask(loaded, compileWith(project, loaded, approved, same))
+    return [loaded, compileWith(project, loaded, approved, same)]
+  }
+  const ask = (sources: Project['sources'], approved = policies.approved): Answer => {
+    const again = asker.ask(...compiled(sources, approved))
     if (again.verdict === 'works') return again.found
     return { ...again.found, allowed: false, because: again.notes[0] ?? again.found.because }
   }
@@ -113,6 +124,7 @@ export function why(
       ...more,
       ...guardNotes(told, project),
       ...(fix && told.isLink ? [LINK_GOES_WITH] : []),
+      ...(fix ? asker.notesWith(...compiled(edited(project.sources, fix)), policies) : []),
       ...(override ? overrideNotes(override) : []),
       ...(fix || override ? [] : obstacleNotes(told, subject, trial)),
     ],
@@ -233,6 +245,30 @@ class Asker {
           () => (this.#kernel ??= probeKernel()),
         )
     return { subject, found, ...enforce(found, enforcement) }
+  }
+
+  /**
+   * What there is to know of an edit before it is made: what the kernel adds to it then, and whether `cordon run --tool`, which
+   * has the exact policy, cannot be started with it any more, although the tool can (SPEC 4.12).
+   */
+  notesWith(loaded: LoadedConfig, policies: Policies, now: Policies): readonly string[] {
+    if (this.#question.axis !== 'fs') return []
+    const { subject, notes } = this.ask(loaded, policies)
+    const told = notes.map((note) => `with that edit, ${note}`)
+    const { config } = loaded
+    if (!holdsItself(config, subject) || config.sandbox.mode !== 'enforce') return told
+    const exact = (each: LoadedConfig, { bySubject }: Policies): string | undefined => {
+      const one = findSubject(each.config, [...bySubject.keys()], this.#name)
+      const place = { ...this.#place, kernel: (this.#kernel ??= probeKernel()), exactly: true } as const
+      return whyNoPlan(() => planOf({ ...this.#project, loaded: each }, one, bySubject.get(one)!, place))
+    }
+    const lost = exact(loaded, policies)
+    if (lost === undefined || exact(this.#project.loaded, now) !== undefined) return told
+    const command = `cordon run --tool ${shellWord(this.#name)}`
+    return [
+      ...told,
+      `with that edit, \`${command}\` fails: the tool holds such a rule itself, and this machine cannot (${lost})`,
+    ]
   }
 
   /** What the rules for hosts come to here. */

@@ -30,6 +30,14 @@ const ONE_IN_THE_OTHER = [
 /** Each was wrong once. */
 const FOUND = [
   {
+    name: 'unix_utils is told the edit for what the caller named, not for another name of the same place',
+    tool: 'unix_utils',
+    rules: [{ path: 'll', read: true, create: true, execute: true }, { path: 'l' }],
+    paths: ['l/to-f'],
+    arguments: { util: 'touch', args: ['--', 'l/to-f'] },
+    verdict: 'fixed',
+  },
+  {
     name: 'what leaves a mount by its name may be where another leads',
     tool: 'start',
     rules: [

@@ -128,6 +128,8 @@ export class Repositories {
   #submodulesOf(dir: string): readonly string[] {
     if (this.#seen.has(dir)) return []
     this.#seen.add(dir)
+    // Of a submodule, too: a command that empties it would take the guard off the submodules in it.
+    this.#found.add(dir, '.gitmodules', 'told')
     const paths = settingsIn(join(dir, '.gitmodules'), this.#found).flatMap(({ key, value }) =>
       key.startsWith('submodule.') && key.endsWith('.path') && value ? [value] : [],
     )

@@ -70,6 +70,25 @@ describe.each(PEOPLE)('SPEC 4.10 repositories that an index names, as $name', (p
     expect(place.sh(NAME).stderr).toContain(`${place.real}/sub/.git was made`)
   })
 
+  test.each([
+    { name: 'as .gitmodules says', before: ':' },
+    { name: 'as the index says', before: 'git rm -q --cached .gitmodules; rm .gitmodules' },
+    { name: 'behind directories that are missing, too', before: ':', away: 'rm -r deep' },
+  ])(
+    'one whose directory an earlier command removed is told: $name',
+    ({ before, away = 'rmdir deep/sub' }) => {
+      const place = new Repository(person)
+      place.shell(
+        `git init -q ~/s; git -C ~/s ${COMMIT}; git -c protocol.file.allow=always submodule add -q ~/s deep/sub; ${before}; git commit -q -m sub; rm -rf deep .git/modules; mkdir -p deep/sub`,
+        [],
+      )
+      expect(place.sh(away).code).toBe(0)
+      expect(place.sh('mkdir -p deep; git init -q deep/sub').stderr).toContain(
+        `${place.real}/deep/sub/.git was made, which the host obeys or runs by itself later\n`,
+      )
+    },
+  )
+
   test('bits of a mode that git does not look at hide nothing', () => {
     const place = new Repository(person)
     place.shell(`${MAKE}${NAME}`, [])

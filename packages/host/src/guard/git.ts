@@ -165,7 +165,7 @@ export class Repositories {
     })
   }
 
-  /** Which directories these are, below that of the repository. */
+  /** Which directories these are, below that of the repository. One that is missing can be made: then its `.git` is told. */
   #checkedOut(dir: string, paths: readonly string[]): readonly string[] {
     return [...new Set(paths)].flatMap((path) => {
       if (this.#looksLeft-- <= 0 || this.#found.isFull) {
@@ -173,7 +173,9 @@ export class Repositories {
         return []
       }
       const real = realDirectory(join(dir, path))
-      return real !== undefined && real !== dir && below(dir, real) !== undefined ? [real] : []
+      if (real !== undefined) return real !== dir && below(dir, real) !== undefined ? [real] : []
+      if (below(dir, join(dir, path))) this.#found.add(dir, `${path}/.git`, 'told')
+      return []
     })
   }
 

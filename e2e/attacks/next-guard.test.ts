@@ -25,6 +25,11 @@ interface Attack {
   readonly check: string
 }
 
+const AS_SOMEBODY =
+  'export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=protocol.file.allow GIT_CONFIG_VALUE_0=always'
+/** In `w`, the submodule `a` with the submodule `a/b` in it. */
+const NESTED_SUBMODULES = `${AS_SOMEBODY}; git init -q b; git -C b commit -q --allow-empty -m b; git init -q a; git -C a submodule --quiet add ../b b; git -C a commit -qm a; git init -q w; git -C w submodule --quiet add ../a a; git -C w commit -qm w; git -C w submodule --quiet update --init --recursive`
+
 const HOOK = 'git init -q t/b; echo was > t/b/.git/hooks/x'
 
 const ATTACKS: readonly Attack[] = [
@@ -231,6 +236,25 @@ const ATTACKS: readonly Attack[] = [
     first: 'echo evil > .git/worktrees/wt/modules/lib/hooks/x',
     second: ':',
     check: 'cat w/.git/worktrees/wt/modules/lib/hooks/x',
+  },
+  {
+    name: 'empties the .gitmodules of a submodule, and then replaces a submodule in that one',
+    before: NESTED_SUBMODULES,
+    at: 'w',
+    first: ': > a/.gitmodules',
+    second:
+      'git init -q x; git -C x config core.fsmonitor evil; rm -f a/b/.git; echo "gitdir: ../../x/.git" > a/b/.git',
+    check: 'cd w; git -C a/b config core.fsmonitor || echo was',
+  },
+  {
+    name: 'does so in a linked worktree',
+    before: `${NESTED_SUBMODULES}; git -C w worktree add -q wt -b wt; git -C w/wt submodule --quiet update --init --recursive`,
+    at: 'w',
+    first: ': > wt/a/.gitmodules; : > wt/.gitmodules',
+    second:
+      'git init -q x; git -C x config core.fsmonitor evil; for d in wt/a wt/a/b; do rm -f $d/.git; echo "gitdir: $PWD/x/.git" > $d/.git; done',
+    check:
+      'cd w; git -C wt/a config core.fsmonitor || git -C wt/a/b config core.fsmonitor || { test -s wt/.gitmodules && echo was; }',
   },
   {
     name: 'writes the hooks that a linked worktree has for itself',

@@ -123,3 +123,76 @@ function areSoundBlocks(layout: Layout, body: number, end: number, count: number
   }
   return true
 }
+
+/** What an index calls submodules, each in the bytes of its path. */
+export interface Gitlinks {
+  readonly paths: readonly string[]
+  /** Of a split index: the file beside it that has the rest of the entries. */
+  readonly shared: string | undefined
+}
+
+/**
+ * The gitlinks of an index. Of the mode git looks at four bits, whatever the others are. Only what is needed is decoded, because
+ * the guard asks at every start. Undefined for what is malformed, for a version that is not known, and for a gitlink whose path is only in
+ * the shared index. Entry by entry; that the table of blocks says the same is `isSoundIndex`'s business. Pure; never throws.
+ */
+export function readGitlinks(bytes: Buffer, idLength: IdLength): Gitlinks | undefined {
+  const limit = bytes.length - idLength
+  if (limit < HEADER || bytes.toString('latin1', 0, 4) !== 'DIRC') return undefined
+  const version = bytes.readUInt32BE(4)
+  if (version < 2 || version > 4) return undefined
+  const count = bytes.readUInt32BE(8)
+  const paths: string[] = []
+  const name = Buffer.allocUnsafe(version === 4 ? MOST_LENGTH : 0)
+  let kept = 0
+  let nameLength = 0
+  let at = HEADER
+  for (let i = 0; i < count; i++) {
+    const flagsAt = at + STAT + idLength
+    if (flagsAt + 4 > limit) return undefined
+    const high = bytes[flagsAt]!
+    const told = ((high << 8) | bytes[flagsAt + 1]!) & LENGTH
+    const isGitlink = bytes[at + MODE]! >> 4 === GITLINK
+    let start = flagsAt + (high & (EXTENDED >> 8) ? 4 : 2)
+    if (version < 4 && !isGitlink && told < LENGTH) {
+      at += (start + told - at + 8) & ~7
+      continue
+    }
+    if (version === 4) {
+      const stripped = readVarint(bytes, start)
+      if (!stripped || (i > 0 && stripped.value > nameLength)) return undefined
+      start = stripped.end
+      kept = i > 0 ? nameLength - stripped.value : 0
+    }
+    const length = lengthOfRest(bytes, start, told, kept)
+    const end = start + length
+    if (length < 0 || kept + length > MOST_LENGTH || end >= limit) return undefined
+    if (version === 4) {
+      for (let j = 0; j < length; j++) name[kept + j] = bytes[start + j]!
+      nameLength = kept + length
+    }
+    if (isGitlink) {
+      const path = version === 4 ? name.toString('utf8', 0, nameLength) : bytes.toString('utf8', start, end)
+      if (path === '') return undefined
+      paths.push(path)
+    }
+    at = version === 4 ? end + 1 : at + ((end - at + 8) & ~7)
+  }
+  if (at > limit) return undefined
+  return { paths, shared: sharedIndexOf(bytes, at, idLength) }
+}
+
+/** Where in an entry the byte with the type of its file is, and what it is of a gitlink (0160000). */
+const MODE = 26
+const GITLINK = 0xe
+
+/** The extension `link` begins with the id of the shared index; no id, no such index. */
+function sharedIndexOf(bytes: Buffer, from: number, idLength: IdLength): string | undefined {
+  const limit = bytes.length - idLength
+  for (let at = from; at + 8 <= limit; at += 8 + bytes.readUInt32BE(at + 4)) {
+    if (bytes.toString('latin1', at, at + 4) !== 'link') continue
+    const id = bytes.toString('hex', at + 8, at + 8 + idLength)
+    return /^0*$/.test(id) ? undefined : `sharedindex.${id}`
+  }
+  return undefined
+}

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, describe, expect, test } from 'vitest'
-import { type IdLength, isSoundIndex } from '../src/git-index.ts'
+import { type IdLength, isSoundIndex, readGitlinks } from '../src/git-index.ts'
 
 const dir = mkdtempSync(join(tmpdir(), 'git-index-'))
 afterAll(() => rmSync(dir, { recursive: true }))
@@ -225,4 +225,49 @@ test('an offset table that only the end of the file names, in the middle of anot
   around.writeUInt32BE(hidden.length, 4)
   expect(isSoundIndex(sound, 20)).toBe(true)
   expect(isSoundIndex(Buffer.concat([sound.subarray(0, from), around]), 20)).toBe(false)
+})
+
+describe('decision 0590: the gitlinks of an index', () => {
+  const LINKS = ['a', 'deep/er', 'ünïcode/sub', `${'long/'.repeat(30)}e`]
+  const named = (format: string): string =>
+    LINKS.map(
+      (path) => `update-index --add --cacheinfo 160000,${'1'.repeat(format === 'sha1' ? 40 : 64)},${path}`,
+    ).join('\n')
+
+  test.each([
+    { name: 'version 2', more: [] },
+    { name: 'version 3', more: ['add -N other'] },
+    { name: 'version 4', more: [V4] },
+    { name: 'longer ids', more: [V4], format: 'sha256' },
+  ])('are found: $name', ({ more, format = 'sha1' }) => {
+    const bytes = indexAfter(['add ++', ...named(format).split('\n'), ...more], format)
+    expect(readGitlinks(bytes, format === 'sha1' ? 20 : 32)).toEqual({
+      paths: LINKS.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))),
+      shared: undefined,
+    })
+  })
+
+  test('of a split index the rest is in the file that it names', () => {
+    const links = readGitlinks(indexAfter(['add .', 'update-index --split-index']), 20)
+    expect(links).toEqual({ paths: [], shared: expect.stringMatching(/^sharedindex\.[0-9a-f]{40}$/) })
+  })
+
+  test('what is cut off or is no index is not understood', () => {
+    const bytes = indexAfter(['add .'])
+    expect(readGitlinks(bytes.subarray(0, bytes.length / 2), 20)).toBeUndefined()
+    expect(readGitlinks(Buffer.from('DIRCxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx'), 20)).toBeUndefined()
+    expect(readGitlinks(Buffer.alloc(0), 20)).toBeUndefined()
+  })
+
+  test('whatever the bytes are, it answers', () => {
+    const bytes = indexAfter(['add .', V4])
+    fc.assert(
+      fc.property(fc.nat(bytes.length - 1), fc.nat(255), (at, byte) => {
+        const changed = Buffer.from(bytes)
+        changed[at] = byte
+        readGitlinks(changed, 20)
+        readGitlinks(changed, 32)
+      }),
+    )
+  })
 })

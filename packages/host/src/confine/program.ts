@@ -77,6 +77,19 @@ export interface ProgramEnd {
   readonly hints: (said: string) => readonly Hint[]
 }
 
+/** Decision 0590: what the guard alone knows of, because git's index names it, is told like the rest that is new. */
+export function withGitlinks<E extends Pick<Exit, 'appeared' | 'changed'>>(
+  exit: E,
+  guard: Pick<GuardSurvey, 'newGitlinks'> | undefined,
+): E {
+  const { appeared, changed } = guard?.newGitlinks() ?? { appeared: [], changed: [] }
+  return {
+    ...exit,
+    appeared: [...new Set([...exit.appeared, ...appeared])],
+    changed: [...new Set([...exit.changed, ...changed])],
+  }
+}
+
 /** How a program ended, in words: the same in every report. */
 export const howEnded = ({
   code,

@@ -17,7 +17,7 @@ import { mentionedInErrors } from './mentions.ts'
 import type { Network } from './network.ts'
 import { networkHints } from './network-hints.ts'
 import { hintFacts, networkFor, planFor } from './plan.ts'
-import { type ConfinedProgram, type Confinement, piped, type ProgramEnd } from './program.ts'
+import { type ConfinedProgram, type Confinement, piped, type ProgramEnd, withGitlinks } from './program.ts'
 import { recordRun, type RunRecord } from './unfinished.ts'
 
 /** SPEC 4.1 and 4.3: plan, network and process for one policy; with `sandbox.mode = "off"`, just the process (decision 0105). */
@@ -74,7 +74,7 @@ async function whenEnded(
   record: RunRecord,
 ): Promise<ProgramEnd> {
   try {
-    const exit = await confined.exit
+    const exit = withGitlinks(await confined.exit, request.guard)
     record.done(exit)
     const insight = insightOf(request, plan, (await network?.close()) ?? [], exit)
     return { exit, ...insight, lost: [...plan.lost, ...record.lost] }

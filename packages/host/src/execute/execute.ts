@@ -1,3 +1,4 @@
+import type { GuardSurvey } from '../guard/survey.ts'
 import type { SandboxConfig } from '@cordon/config'
 import {
   type AccessPolicy,
@@ -58,6 +59,7 @@ export interface ToolCall {
   readonly policy: AccessPolicy
   /** SPEC 4.12: what the kernel holds instead, where the tool is ours and changes files. */
   readonly boundary?: AccessPolicy | undefined
+  readonly guard?: GuardSurvey | undefined
   /** What the tool is told of it, where that is known from an earlier call under the same policy. */
   readonly context?: Context
   readonly answers: AnswerSources
@@ -146,7 +148,7 @@ interface Input {
 }
 
 async function runOnce(call: ToolCall, world: ToolWorld, input: Input): Promise<ProcessOutcome> {
-  const { tool, policy, boundary, signal } = call
+  const { tool, policy, boundary, guard, signal } = call
   const { root, home, env, sandbox, unfinished } = world
   const told = contextOf(call, world)
   const keys = keysFor(call, world, input)
@@ -163,6 +165,7 @@ async function runOnce(call: ToolCall, world: ToolWorld, input: Input): Promise<
     env,
     policy,
     boundary,
+    guard,
     sandbox,
     unfinished,
     own: tool.own,

@@ -1,3 +1,4 @@
+import type { GuardSurvey } from '../guard/survey.ts'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { type AccessPolicy, below, type Context } from '@cordon/policy'
@@ -16,6 +17,8 @@ export interface PreparedTool {
   readonly tool: LocalTool
   readonly policy: AccessPolicy
   readonly boundary: AccessPolicy | undefined
+  /** Of who may write: what was guarded when it was compiled. */
+  readonly guard: GuardSurvey | undefined
   /** What the tool is told of its policy. */
   readonly context: Context
   readonly warnings: readonly string[]
@@ -70,9 +73,10 @@ export class Preparations {
       ...(conversationId === undefined ? {} : { conversationId }),
     })
     const boundary = boundaryFor(now, subject, policy)
-    const prepared = { tool, ...this.#asBefore(name, { policy, boundary, context }), warnings }
-    // What changed while it was compiled may be in it or not.
     const isGuarded = !onlyReads(project.loaded.config, subject)
+    const guard = isGuarded ? now.guard : undefined
+    const prepared = { tool, ...this.#asBefore(name, { policy, boundary, context }), guard, warnings }
+    // What changed while it was compiled may be in it or not.
     if (!isGuarded && answered === false && ways.areSame()) this.#kept.set(name, { project, prepared, ways })
     return prepared
   }

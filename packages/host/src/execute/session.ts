@@ -84,7 +84,7 @@ export class ToolSession implements AsyncDisposable {
       installation,
       conversationId,
     })
-    const { tool, policy, boundary, context, warnings } = prepared
+    const { tool, policy, boundary, guard, context, warnings } = prepared
     const unheld = tool.shipped || this.#warnedOf.has(name) ? [] : commandWarnings(policy)
     this.#warnedOf.add(name)
     how.beforeStart?.([...warnings, ...unheld])
@@ -95,6 +95,7 @@ export class ToolSession implements AsyncDisposable {
         arguments: args,
         policy,
         boundary,
+        guard,
         context,
         answers: {
           configured: tool.config.questions,

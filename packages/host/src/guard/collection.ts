@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { below, type Guard } from '@cordon/policy'
 import { type Step, trailOf } from '@cordon/workspace'
+import type { SeenIndex } from './git-indexes.ts'
 import { entriesOf } from './read.ts'
 
 /** One path that confined processes must not change (SPEC 4.10). Absolute; no parent of it is a link. */
@@ -39,6 +40,7 @@ const STRICTER: Readonly<Record<Guard, ReadonlySet<Guard>>> = {
 /** Guarded paths while they are looked for, each once. */
 export class Collection {
   readonly #found = new Map<string, GuardedPath>()
+  readonly #indexes: SeenIndex[] = []
   readonly #blind = new Map<string, BlindSpot>()
   readonly #closed = new Set<string>()
   readonly #searched = new Set<string>()
@@ -61,6 +63,11 @@ export class Collection {
         why: `${are} closed to you (chmod u+rwx opens it), so all that is in there is held, and what it names elsewhere is not known`,
       },
     ]
+  }
+
+  /** What git's indexes said of submodules. */
+  get indexes(): readonly SeenIndex[] {
+    return this.#indexes
   }
 
   get isFull(): boolean {
@@ -131,6 +138,10 @@ export class Collection {
 
   open(path: string): void {
     if (!this.#found.has(path)) this.#found.set(path, { path, guard: 'told', open: true })
+  }
+
+  noteIndex(index: SeenIndex): void {
+    this.#indexes.push(index)
   }
 
   miss(path: string, why: string): void {

@@ -1,8 +1,10 @@
 import { basename, dirname, join } from 'node:path'
 import { below, ClosedError, lookAt } from '@cordon/policy'
+import type { IdLength } from '@cordon/sandbox'
 import { entryOf } from '@cordon/workspace'
 import type { Collection } from './collection.ts'
 import { type GitSetting, parseGitConfig } from './git-config.ts'
+import { type Checkout, lookAtIndex } from './git-indexes.ts'
 import { named, readSettings, settingsIn } from './git-settings.ts'
 import { GIT_NAMES, GIT_PROGRAMS, GIT_WAITING } from './names.ts'
 import { entriesOf, readText, realDirectory } from './read.ts'
@@ -31,6 +33,7 @@ export class Repositories {
   readonly #seen = new Set<string>()
   readonly #gitDirs = new Set<string>()
   readonly #opened = new Set<string>()
+  readonly #checkouts: Checkout[] = []
   #looksLeft = MOST_LOOKS
   #ofUser: readonly GitSetting[] | undefined
 
@@ -39,8 +42,14 @@ export class Repositories {
     this.#user = user
   }
 
-  /** The directories first, then their submodules, then those of the submodules. */
+  /** What an index names comes last of all: a command can write one. */
   guard(dirs: readonly string[]): void {
+    this.#guardListed(dirs)
+    for (let next = this.#gitlinks(); next.length > 0; next = this.#gitlinks()) this.#guardListed(next)
+  }
+
+  /** The directories first, then their submodules, then those of the submodules. */
+  #guardListed(dirs: readonly string[]): void {
     for (let next = dirs; next.length > 0; next = next.flatMap((dir) => this.#submodulesOf(dir)))
       for (const dir of next) this.#guardRepository(dir)
     for (const gitDir of this.#gitDirs) {
@@ -48,7 +57,7 @@ export class Repositories {
       this.#opened.add(gitDir)
       this.#openModules(join(gitDir, 'modules'))
       // Each is a repository like the one that it is linked to, with submodules of its own.
-      this.guard(this.#guardWorktrees(gitDir))
+      this.#guardListed(this.#guardWorktrees(gitDir))
     }
   }
 
@@ -71,12 +80,17 @@ export class Repositories {
     const { home, configs } = this.#user
     this.#ofUser ??= readSettings(configs, home, this.#found)
     const own = [join(common, 'config'), join(gitDir, 'config.worktree')]
-    const settings = [...this.#ofUser, ...readSettings(own, home, this.#found)]
+    const ofRepository = readSettings(own, home, this.#found)
+    const settings = [...this.#ofUser, ...ofRepository]
+    const idLength = idLengthOf(ofRepository)
+    this.#checkouts.push({ gitDir, worktree, idLength })
     this.#guardNamed(settings, worktree)
     const elsewhere = settings.findLast(({ key }) => key === 'core.worktree')?.value
     if (elsewhere !== undefined) {
       const path = elsewhere.startsWith('/') ? elsewhere : `${gitDir}/${elsewhere}`
-      this.#guardNamed(settings, realDirectory(path) ?? path)
+      const real = realDirectory(path)
+      this.#guardNamed(settings, real ?? path)
+      if (real !== undefined && real !== worktree) this.#checkouts.push({ gitDir, worktree: real, idLength })
     }
     // A push to here has them run in the git directory.
     this.#guardNamed(
@@ -128,16 +142,40 @@ export class Repositories {
   #submodulesOf(dir: string): readonly string[] {
     if (this.#seen.has(dir)) return []
     this.#seen.add(dir)
+    // Of a submodule, too: a command that empties it would take the guard off the submodules in it.
+    this.#found.add(dir, '.gitmodules', 'told')
     const paths = settingsIn(join(dir, '.gitmodules'), this.#found).flatMap(({ key, value }) =>
       key.startsWith('submodule.') && key.endsWith('.path') && value ? [value] : [],
     )
+    return this.#checkedOut(dir, paths)
+  }
+
+  /**
+   * Decision 0590: what an index calls a submodule is one to git, whether `.gitmodules` lists it or not. Each is looked into by the
+   * next `git status`, under its own configuration.
+   */
+  #gitlinks(): readonly string[] {
+    return this.#checkouts.splice(0).flatMap((checkout) => {
+      const index = lookAtIndex(checkout)
+      this.#found.noteIndex(index)
+      const { gitDir, worktree, gitlinks, unknown } = index
+      if (unknown !== undefined)
+        this.#found.miss(join(gitDir, 'index'), `${unknown}, so repositories that it names are not guarded`)
+      return this.#checkedOut(worktree, gitlinks).filter((dir) => !this.#seen.has(dir))
+    })
+  }
+
+  /** Which directories these are, below that of the repository. One that is missing can be made: then its `.git` is told. */
+  #checkedOut(dir: string, paths: readonly string[]): readonly string[] {
     return [...new Set(paths)].flatMap((path) => {
       if (this.#looksLeft-- <= 0 || this.#found.isFull) {
         this.#found.miss(dir, 'has very many submodules, so not all of them are guarded')
         return []
       }
       const real = realDirectory(join(dir, path))
-      return real !== undefined && real !== dir && below(dir, real) !== undefined ? [real] : []
+      if (real !== undefined) return real !== dir && below(dir, real) !== undefined ? [real] : []
+      if (below(dir, join(dir, path))) this.#found.add(dir, `${path}/.git`, 'told')
+      return []
     })
   }
 
@@ -219,6 +257,10 @@ const filesNamedIn = (command: string): readonly string[] =>
   [...new Set([...command.split(/[\s"']+/), ...command.split(/[\s"'`!;&|<>(){}$=\\]+/)])].filter((word) =>
     /[/.]/.test(word),
   )
+
+/** Of the repository's ids: SHA-1, unless it says otherwise. */
+const idLengthOf = (settings: readonly GitSetting[]): IdLength =>
+  settings.findLast(({ key }) => key === 'extensions.objectformat')?.value === 'sha256' ? 32 : 20
 
 /** Where husky keeps what git is told to run, in a directory of any name; it runs what lies beside it. */
 const HUSKY = /\/_\/*$/

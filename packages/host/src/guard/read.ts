@@ -21,23 +21,36 @@ const LONGEST = 1024 * 1024
 export type Text = { readonly text: string } | { readonly unknown: string }
 
 export function readText(file: string): Text {
-  if (file === '/dev/null' || !lookAt(file)) return { text: '' } // as most often, and an error costs more than the question
+  const read = readBytes(file, LONGEST)
+  return 'bytes' in read ? { text: read.bytes.toString('utf8') } : read
+}
+
+/** The same as bytes, up to a length of its own. What is not there is empty. */
+export function readBytes(
+  file: string,
+  longest: number,
+): { readonly bytes: Buffer } | { readonly unknown: string } {
+  if (file === '/dev/null' || !lookAt(file)) return { bytes: NOTHING } // as most often, and an error costs more than the question
   let fd: number | undefined
   try {
     fd = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK)
     const stats = fstatSync(fd)
     if (!stats.isFile()) return { unknown: 'is no regular file' }
-    if (stats.size > LONGEST) return { unknown: 'is longer than 1 MiB' }
-    const bytes = Buffer.alloc(stats.size)
-    return { text: bytes.toString('utf8', 0, readSync(fd, bytes)) }
+    if (stats.size > longest) return { unknown: `is longer than ${longest / 2 ** 20} MiB` }
+    const bytes = Buffer.allocUnsafe(stats.size)
+    return { bytes: bytes.subarray(0, readSync(fd, bytes)) }
   } catch (error) {
     refuseClosed(file, error)
     const { code } = error as NodeJS.ErrnoException
-    return code === 'ENOENT' || code === 'ENOTDIR' ? { text: '' } : { unknown: `cannot be read (${code})` }
+    return code === 'ENOENT' || code === 'ENOTDIR'
+      ? { bytes: NOTHING }
+      : { unknown: `cannot be read (${code})` }
   } finally {
     if (fd !== undefined) closeSync(fd)
   }
 }
+
+const NOTHING = Buffer.alloc(0)
 
 /** So many entries of a directory at most, and whether there are more. What another user keeps us from listing has none. */
 export function entriesOf(

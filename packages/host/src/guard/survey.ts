@@ -1,7 +1,8 @@
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
 import { below, type CanonicalPath, ClosedError, lookAt, type RelPath } from '@cordon/policy'
 import { type BlindSpot, Collection, type GuardedPath } from './collection.ts'
 import { guardAgainstBareRepository, isWholeGitDirectory, Repositories } from './git.ts'
+import { indexAfter } from './git-indexes.ts'
 import { NOT_SEARCHED, OWN_NAMES, RUN_LATER, RUN_LATER_AT_HOME } from './names.ts'
 import { entriesIn, lookBelow, type Nested } from './nested.ts'
 import { entryOf, type Step, trailOf, upwards } from '@cordon/workspace'
@@ -188,6 +189,29 @@ export class GuardSurvey {
   /** What was not looked at, of all that somebody asked for. */
   get blindSpots(): readonly BlindSpot[] {
     return [...this.#places.values()].flatMap((found) => found.blindSpots)
+  }
+
+  /**
+   * Decision 0590: repositories that an index names now and did not name at the start, so that nobody guarded them; and an index of
+   * which that is not known.
+   */
+  newGitlinks(): { readonly appeared: readonly string[]; readonly changed: readonly string[] } {
+    const appeared = new Set<string>()
+    const changed = new Set<string>()
+    for (const before of [...this.#places.values()].flatMap((found) => found.indexes))
+      try {
+        const now = indexAfter(before)
+        if (now?.unknown !== undefined) changed.add(entryOf(now.gitDir, 'index'))
+        const known = new Set(before.gitlinks)
+        for (const link of now?.gitlinks ?? []) {
+          const git = join(before.worktree, link, '.git')
+          if (!known.has(link) && lookAt(git)) appeared.add(git)
+        }
+      } catch (error) {
+        if (!(error instanceof ClosedError)) throw error
+        changed.add(entryOf(before.gitDir, 'index')) // closed by the command, so nobody knows
+      }
+    return { appeared: [...appeared], changed: [...changed] }
   }
 
   /** Links in what is guarded come last: a command can make thousands, and what the list has no room for is not guarded. */

@@ -18,7 +18,7 @@ import type { Network } from '../confine/network.ts'
 import { asTyped } from '../confine/as-typed.ts'
 import { insideAnother } from '../confine/nested-run.ts'
 import { networkFor, planFor } from '../confine/plan.ts'
-import type { Confinement } from '../confine/program.ts'
+import { type Confinement, withGitlinks } from '../confine/program.ts'
 import { relativeToRoot } from '../outside/place.ts'
 import { contentsOf, writeBack } from '../outside/write-back.ts'
 import { explain } from './explain.ts'
@@ -103,7 +103,7 @@ async function runOn(kernel: KernelReport, request: RunRequest): Promise<RunOutc
   )
   const contents = contentsOf(request.replaced ?? [])
   try {
-    const exit = await launch(request, plan, network, env, contents)
+    const exit = withGitlinks(await launch(request, plan, network, env, contents), request.guard)
     record.done(exit)
     const notices = [...writeBack(exit.replaced, contents), ...lostTexts(request, plan)]
     const outcome = explain(request, plan, exit, (await network?.close()) ?? [])

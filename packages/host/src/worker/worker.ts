@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { setImmediate as turn } from 'node:timers/promises'
 import { changedSince, type Confined, type Exit, guardedFiles, lookForNew, type Plan } from '@cordon/sandbox'
 import { encodeFrame, FrameError, FrameReader, FrameTooLongError } from '@cordon/tools'
-import { NOTHING_NOTICED, type ProgramEnd } from '../confine/program.ts'
+import { NOTHING_NOTICED, type ProgramEnd, withGitlinks } from '../confine/program.ts'
 import { hintsFor } from '../confine/start.ts'
 import { KeptRecord } from '../confine/unfinished.ts'
 import { boundContent, Tail } from '../execute/output.ts'
@@ -125,7 +125,10 @@ export class Worker {
       const exit = isAnswered ? ended(said.result) : await this.#ended
       // SPEC 4.3 and 4.10.
       const { watched, survey } = this.#plan
-      const found = { ...lookForNew(watched, since, survey.at), changed: changedSince(guarded) }
+      const found = withGitlinks(
+        { ...lookForNew(watched, since, survey.at), changed: changedSince(guarded) },
+        request.guard,
+      )
       record.done(found)
       if (Object.values(found).some((paths) => paths.length > 0)) await this.end()
       const end: ProgramEnd = {

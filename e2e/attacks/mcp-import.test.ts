@@ -68,6 +68,11 @@ describe.each(PEOPLE)('what an attacker does, as $name', (person) => {
       ['token', `{ "command": "a", "args": ["--api-key", "${SECRET}"] }`, 'argument 2 looks like a secret'],
       ['box', '{ "command": "docker", "args": ["run", "x"] }', 'docker needs the socket of its daemon'],
       ['name', '{ "command": "a", "env": { "A B": "x" } }', 'is not a variable name'],
+      [
+        'file',
+        '{ "command": "a", "envFile": "${workspaceFolder}/.env" }',
+        'it has an envFile, and whoever may write that file would set variables of Cordon itself',
+      ],
       ['shape', '{ "command": ["a"] }', 'it has no command'],
       ['text', '"a"', 'its entry is not an object'],
     ]
@@ -306,6 +311,7 @@ describe('what came with a clone does not speak as a person’s flags to Cordon'
         { command: 'cordon', args: ['mcp', 'wrap', '--unix-sockets', '--', 'srv'] },
         'left alone: it starts Cordon with --unix-sockets, and',
       ],
+      [{ command: 'cordon', args: OURS, envFile: '.env' }, 'left alone: it has an envFile, and whoever'],
       [{ command: './evil', args: ['cordon', ...OURS] }, 'taken as'],
       [{ command: 'node', args: ['cordon', ...OURS] }, 'taken as'],
     ]
@@ -322,6 +328,14 @@ describe('what came with a clone does not speak as a person’s flags to Cordon'
     const mine = { command: CORDON, args, cwd: '/opt' }
     at.write(at.own('.cursor/mcp.json'), JSON.stringify({ mcpServers: { mine } }), 0o600)
     expect(said(at.mcp('import', '--dry-run').stdout)).toEqual(['  mine: behind Cordon already'])
+  })
+
+  test('that others may write a file of variables for Cordon is said of your own file, too', () => {
+    const mine = { command: CORDON, args: OURS, envFile: '${workspaceFolder}/.env' }
+    at.write(at.own('.cursor/mcp.json'), JSON.stringify({ mcpServers: { mine } }), 0o600)
+    expect(said(at.mcp('import', '--dry-run').stdout)).toEqual([
+      expect.stringContaining('  mine: left alone: it has an envFile, and whoever'),
+    ])
   })
 
   test('which of your variables fills in another one is said, and no default', () => {

@@ -12,7 +12,6 @@ export type Entry =
       readonly variables: readonly Variable[]
       /** Arguments and values that look like paths: it may be pointed to what it will not reach. */
       readonly places: readonly string[]
-      readonly notes: readonly string[]
     } & Launch)
   | { readonly kind: 'remote' }
   /** It is started through Cordon already. */
@@ -61,15 +60,16 @@ export function readEntry(value: unknown, place: EntryPlace): Entry {
     })),
     ...(names ?? []).map((name): Variable => ({ name, filledBy: 'client', from: [] })),
   ]
-  const around = whyNotVariables(variables, place.scope) ?? whyNotDirectory(cwd, place)
+  const handed = whyNotFile(value['envFile'])
+  const around = whyNotVariables(variables, place.scope) ?? handed ?? whyNotDirectory(cwd, place)
   const called = cordonLine(line)
-  if (called) return behindCordon(called, around, place)
+  if (called) return behindCordon(called, place.scope === 'user' ? handed : around, place)
   const why = whyNotCommand(line) ?? around
   if (why !== undefined) return left(why)
   const places = [...(args ?? []), ...Object.values(env ?? {})].filter(
     (text): text is string => typeof text === 'string' && /^(?:--?[\w-]+=)?(?:\/|~\/|~$)/.test(text),
   )
-  return { kind: 'local', command, args, variables, places, notes: notesOn(value) }
+  return { kind: 'local', command, args, variables, places }
 }
 
 const REMOTE_KEYS = ['url', 'httpUrl', 'serverUrl'] as const
@@ -82,14 +82,22 @@ function behindCordon(
 ): Entry {
   const left = (why: string): Entry => ({ kind: 'left', why })
   if (!isThis(program)) return left(`it is called like Cordon, and is not this one: ${show(program)}`)
-  if (scope === 'user') return { kind: 'wrapped' }
-  const own = ownWords(words, here)
+  const own = scope === 'user' ? undefined : ownWords(words, here)
   if (own !== undefined)
     return left(
       `it starts Cordon with ${show(own)}, and what came with a project's files would count there as your own word; take it out of the client's file, unless you mean it`,
     )
   return around === undefined ? { kind: 'wrapped' } : left(around)
 }
+
+/**
+ * VS Code and Cursor hand over what a file says by then, as they hand over `env`. Nobody guards that file, and no look at it now
+ * says what will be in it.
+ */
+const whyNotFile = (envFile: unknown): string | undefined =>
+  envFile === undefined || envFile === null || envFile === ''
+    ? undefined
+    : "it has an envFile, and whoever may write that file would set variables of Cordon itself; name those that it needs in env, and take envFile out of the client's file"
 
 /** Behind Cordon a server is started in the root of the workspace. */
 function whyNotDirectory(cwd: unknown, { here }: EntryPlace): string | undefined {
@@ -139,13 +147,6 @@ const CORDONS =
 
 /** Control characters, and what turns text around or cannot be seen: nobody could tell what they agreed to. */
 export const hasHidden = (text: string): boolean => /[\p{C}\p{Zl}\p{Zp}\p{DI}]/u.test(text)
-
-const notesOn = (value: Readonly<Record<string, unknown>>): readonly string[] =>
-  value['envFile'] === undefined
-    ? []
-    : [
-        'the variables of its envFile reach it only when a rule names them: cordon config set --user providers.mcp.NAME.access.env \'+{ name = "…", read = true }\'',
-      ]
 
 /** `${VAR}`, `${VAR:-default}`, `${env:VAR}`, `${input:id}`, `${workspaceFolder}`; Gemini's `$VAR`. */
 export const hasPlaceholder = (text: string): boolean => PLACEHOLDER.test(text)

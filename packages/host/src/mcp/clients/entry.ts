@@ -40,6 +40,7 @@ export interface EntryPlace {
 export function readEntry(value: unknown, place: EntryPlace): Entry {
   const left = (why: string): Entry => ({ kind: 'left', why })
   if (!isFields(value)) return left('its entry is not an object')
+  if (inherits(value)) return left(`it has the key __proto__, ${INHERITED}`)
   const { command, args, env, env_vars: names, type, cwd } = value
   const isRemote = REMOTE_KEYS.some((key) => value[key] !== undefined)
   if (command === undefined && isRemote) return { kind: 'remote' }
@@ -71,6 +72,14 @@ export function readEntry(value: unknown, place: EntryPlace): Entry {
   )
   return { kind: 'local', command, args, variables, places }
 }
+
+/** VS Code makes it what the other keys are inherited from, so that it may hold `env` or `command`; for others it is a key. */
+export const INHERITED = 'which clients read in different ways; take it out'
+
+const inherits = (value: unknown): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  (Object.hasOwn(value, '__proto__') || Object.values(value).some(inherits))
 
 const REMOTE_KEYS = ['url', 'httpUrl', 'serverUrl'] as const
 

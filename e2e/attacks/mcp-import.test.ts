@@ -179,6 +179,32 @@ describe('a file of a clone is not your own where there is no .cordon', () => {
     expect(at.cordon(['mcp', 'ls', '--json'])).toMatchObject({ stdout: '[]\n' })
   })
 
+  test('what says where allowed hosts lead is a person’s to say', () => {
+    const names = [
+      'HTTPS_PROXY',
+      'https_proxy',
+      'All_Proxy',
+      'NO_PROXY',
+      'LOCALDOMAIN',
+      'RES_OPTIONS',
+      'HOSTALIASES',
+    ]
+    const entry = (name: string) => ({ command: 'true', env: { [name]: 'x' } })
+    const mcpServers = Object.fromEntries(names.map((name) => [name, entry(name)]))
+    at.write('.mcp.json', JSON.stringify({ mcpServers }))
+    const { stdout } = at.mcp('import', '.mcp.json')
+    for (const name of names)
+      expect(stdout).toContain(
+        `${name}: left alone: its env sets ${name}, which would choose where hosts that you allow lead`,
+      )
+    at.write(
+      at.own('.cursor/mcp.json'),
+      JSON.stringify({ mcpServers: { mine: entry('HTTPS_PROXY') } }),
+      0o600,
+    )
+    expect(at.mcp('import', '--dry-run').stdout).toContain('mine: would be taken as mine')
+  })
+
   test('standing elsewhere, by its name, and through a link that came with it: refused', () => {
     const dir = clone()
     const elsewhere = at.cordon(['mcp', 'import', join(dir, '.mcp.json')], { cwd: at.root })

@@ -22,6 +22,8 @@ export interface ServerWorld {
   readonly root: Root
   readonly home: string
   readonly env: Readonly<Record<string, string | undefined>>
+  /** What a client's file has for one server, and that server alone sees, where its policy lets it. */
+  readonly values?: Readonly<Record<string, string>> | undefined
   readonly sandbox: SandboxConfig
   /** This user's own place for the workspace. */
   readonly unfinished: string
@@ -176,7 +178,7 @@ const optionsFor = ({ capabilities }: ServerStart): ClientOptions => ({
 
 async function launch(
   start: ServerStart,
-  { root, home, env, sandbox, unfinished }: ServerWorld,
+  { root, home, env, values, sandbox, unfinished }: ServerWorld,
   kernel: KernelReport | undefined,
   signal: AbortSignal,
 ): Promise<ConfinedProgram> {
@@ -188,6 +190,7 @@ async function launch(
       root,
       home,
       env,
+      values,
       policy,
       sandbox,
       unfinished,

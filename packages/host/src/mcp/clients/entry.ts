@@ -148,8 +148,14 @@ function whyNotVariables(variables: readonly Variable[], scope: 'user' | 'projec
   const ours = variables.find(({ name }) => CORDONS.test(name) || (scope === 'project' && name === 'PATH'))
   if (ours)
     return `its env sets ${ours.name}, which would work on Cordon itself; take it out of the client's file`
+  const leads = scope === 'project' && variables.find(({ name }) => LEADS.test(name))
+  if (leads)
+    return `its env sets ${leads.name}, which would choose where hosts that you allow lead; take it out of the client's file`
   return undefined
 }
+
+/** SPEC 4.5: by these the proxy is told its own proxy, and the system's resolver where to look. */
+const LEADS = /^(?:(?:https?|all|no|ftp|socks)_proxy|LOCALDOMAIN|RES_OPTIONS|HOSTALIASES|RESOLV_.*)$/i
 
 const CORDONS =
   /^(?:LD_.*|DYLD_.*|CORDON_.*|NODE_(?!ENV$).*|BASH_.*|ENV|IFS|SHELLOPTS|GLIBC_TUNABLES|GCONV_PATH|LOCPATH|OPENSSL_.*|HOME|XDG_(?:CONFIG|DATA|CACHE)_HOME|SUDO_UID|GIT_CONFIG_.*)$/

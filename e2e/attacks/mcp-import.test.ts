@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { chmodSync, lstatSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, lstatSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { CORDON, SECRET, entry, ImportPlace } from '../harness/import-place.ts'
@@ -341,6 +341,47 @@ describe('decision 0560: the values of one project are not another project’s',
     for (const cwd of [pa, pb]) expect(at.cordon(['mcp', 'import'], { cwd }).code).toBe(0)
     expect([pa, pb].map(seenIn)).toEqual(['of-pa', 'of-pb'])
   })
+})
+
+test('a directory in the place of our temporary file stops neither undo nor import', () => {
+  const text = '{ "mcpServers": { "a": { "command": "true" } } }\n'
+  const temp = join(at.root, '..mcp.json.cordon-tmp')
+  const plant = (): string => at.mkdir(join(at.mkdir(temp), 'deep'))
+  at.write('.mcp.json', text)
+  expect(at.mcp('import', '--write', '.mcp.json').code).toBe(0)
+  plant()
+  expect(at.mcp('import', '--undo')).toMatchObject({ code: 0, stderr: '' })
+  expect([readFileSync(join(at.root, '.mcp.json'), 'utf8'), existsSync(temp)]).toEqual([text, false])
+  plant()
+  expect(at.mcp('import', '--write', '.mcp.json').code).toBe(0)
+  // What cannot be removed is told of that file, and the others can be taken back without it.
+  at.write(at.own('.cursor/mcp.json'), text, 0o600)
+  expect(at.mcp('import', '--write').code).toBe(0)
+  plant()
+  chmodSync(temp, 0o500)
+  expect(at.mcp('import', '--undo')).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(
+      /\.mcp\.json: cannot remove .*cordon-tmp.*: .*\n[^]*--undo .*\.cursor\/mcp\.json/,
+    ) as string,
+  })
+  expect(at.mcp('import', '--undo', at.own('.cursor/mcp.json')).code).toBe(0)
+  chmodSync(temp, 0o700)
+})
+
+test('the same name on PATH, and another program: not behind Cordon', () => {
+  const args = ['mcp', 'serve', '--server', 'a']
+  at.write('.mcp.json', JSON.stringify({ mcpServers: { a: { command: 'cordon', args } } }))
+  const fake = at.write('node_modules/.bin/cordon', '#!/bin/sh\necho evil\n', 0o755)
+  const real = at.mkdir(at.own('bin'))
+  symlinkSync(CORDON, join(real, 'cordon'))
+  const said = (PATH: string): string =>
+    at.cordon(['mcp', 'import', '.mcp.json'], { env: { PATH: `${PATH}:/usr/bin:/bin` } }).stdout
+  expect(said(dirname(fake))).toContain(
+    `a: left alone: it is called like Cordon, and is not this one: ${fake}`,
+  )
+  expect(said(real)).toContain('a: behind Cordon already')
+  expect(said('/nonexistent')).toContain('a: behind Cordon already')
 })
 
 describe('what came with a clone does not speak as a person’s flags to Cordon', () => {

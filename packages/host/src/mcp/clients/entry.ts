@@ -32,8 +32,8 @@ export interface EntryPlace {
   readonly scope: 'user' | 'project'
   /** The workspace, where the entry is for that one alone. */
   readonly here: string | undefined
-  /** Whether a program that is called like Cordon is this one. */
-  readonly isThis: (program: string) => boolean
+  /** What a program that is called like Cordon leads to; undefined: it is this one. */
+  readonly otherThanThis: (program: string) => string | undefined
 }
 
 /** Pure. `value` is whatever the client's file has under the server's name. */
@@ -87,10 +87,11 @@ const REMOTE_KEYS = ['url', 'httpUrl', 'serverUrl'] as const
 function behindCordon(
   { program, words }: CordonLine,
   around: string | undefined,
-  { scope, here, isThis }: EntryPlace,
+  { scope, here, otherThanThis }: EntryPlace,
 ): Entry {
   const left = (why: string): Entry => ({ kind: 'left', why })
-  if (!isThis(program)) return left(`it is called like Cordon, and is not this one: ${show(program)}`)
+  const other = otherThanThis(program)
+  if (other !== undefined) return left(`it is called like Cordon, and is not this one: ${show(other)}`)
   const own = scope === 'user' ? undefined : ownWords(words, here)
   if (own !== undefined)
     return left(

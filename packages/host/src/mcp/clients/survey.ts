@@ -3,6 +3,7 @@ import { below, type CanonicalPath, isFields, shellWord, show } from '@cordon/po
 import { repositoriesAround, type Surroundings } from '@cordon/workspace'
 import { type ClientDocument, ClientFileError, openDocument } from './document.ts'
 import { type Entry, type EntryPlace, INHERITED, readEntry } from './entry.ts'
+import { cordonOnPath } from './cordon-line.ts'
 import { type ClientFile, linksOf, readClientFile, realOf } from './file.ts'
 import { isSamePath, readRecords } from './records.ts'
 import { type ClientPlace, projectPlaces, type ServerTable, tablesOf, userPlaces } from './places.ts'
@@ -121,10 +122,15 @@ function surveyFile(
   const read = readClientFile(place.file, surroundings, linksOf(place.scope))
   if (!read) return undefined
   const document = openDocument(place.file, read.text)
-  const isThis = (called: string): boolean => called === 'cordon' || isSameDir(called, program)
+  const otherThanThis = (called: string): string | undefined => {
+    const found = called === 'cordon' ? cordonOnPath(dirname(place.file), surroundings) : called
+    return found === undefined || isSameDir(found, program) ? undefined : found
+  }
   const tables = tablesOf(place.client, place.file, root)
   for (const { path } of tables) assertNothingInherited(place.file, document, path)
-  const servers = tables.flatMap((table) => serversIn(document, table, { scope: place.scope, root, isThis }))
+  const servers = tables.flatMap((table) =>
+    serversIn(document, table, { scope: place.scope, root, otherThanThis }),
+  )
   return { place, read, document, servers, elsewhere: countElsewhere(document, place, root) }
 }
 

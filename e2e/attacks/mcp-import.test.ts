@@ -310,8 +310,8 @@ describe('decision 0560: the values of one project are not another project’s',
     return dir
   }
 
-  function seenIn(dir: string): string {
-    expect(at.cordon(['mcp', 'doctor', 'app'], { cwd: dir }).stdout).toContain('MCP server app')
+  function seenIn(dir: string, env: Readonly<Record<string, string>> = {}): string {
+    expect(at.cordon(['mcp', 'doctor', 'app'], { cwd: dir, env }).stdout).toContain('MCP server app')
     return readFileSync(join(dir, 'seen'), 'utf8')
   }
 
@@ -319,6 +319,26 @@ describe('decision 0560: the values of one project are not another project’s',
     const dirs = [project('pa', 'of-pa'), project('pb', 'of-pb')]
     for (const cwd of dirs) expect(at.cordon(['mcp', 'import', '.mcp.json'], { cwd }).code).toBe(0)
     expect(dirs.map(seenIn)).toEqual(['of-pa', 'of-pb'])
+  })
+
+  test('decision 0567: of a project’s file its literal counts, and not your own variable of that name', () => {
+    const dir = project('pa', 'of-pa')
+    expect(at.cordon(['mcp', 'import', '.mcp.json'], { cwd: dir }).code).toBe(0)
+    expect(seenIn(dir, { API_KEY: 'the-persons-own' })).toBe('of-pa')
+    // Another client of the project has another value: what it hands over is its own.
+    const app = { command: 'node', args: ['server.cjs'], env: { API_KEY: 'of-cursor' } }
+    at.write(join(dir, '.cursor/mcp.json'), JSON.stringify({ mcpServers: { app } }))
+    const records = join(at.imports(), 'imports.json')
+    const kept = JSON.parse(readFileSync(records, 'utf8')) as { imports: { file: string }[] }
+    kept.imports.push({ ...kept.imports[0]!, file: join(dir, '.cursor/mcp.json') })
+    at.write(records, JSON.stringify(kept), 0o600)
+    expect([seenIn(dir, { API_KEY: 'of-cursor' }), seenIn(dir)]).toEqual(['of-cursor', 'of-pa'])
+    // What it leaves to be filled in is asked of you by name.
+    at.write(
+      join(dir, '.mcp.json'),
+      readFileSync(join(dir, '.mcp.json'), 'utf8').replace('of-pa', '${API_KEY}'),
+    )
+    expect(seenIn(dir, { API_KEY: 'the-persons-own' })).toBe('the-persons-own')
   })
 
   test('a clone that defines the same server gets nothing', () => {

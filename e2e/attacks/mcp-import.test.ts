@@ -318,7 +318,7 @@ describe('decision 0560: the values of one project are not another project’s',
   test('of the same name and command line, each reads its own file', () => {
     const dirs = [project('pa', 'of-pa'), project('pb', 'of-pb')]
     for (const cwd of dirs) expect(at.cordon(['mcp', 'import', '.mcp.json'], { cwd }).code).toBe(0)
-    expect(dirs.map(seenIn)).toEqual(['of-pa', 'of-pb'])
+    expect(dirs.map((dir) => seenIn(dir))).toEqual(['of-pa', 'of-pb'])
   })
 
   test('decision 0567: of a project’s file its literal counts, and not your own variable of that name', () => {
@@ -359,7 +359,7 @@ describe('decision 0560: the values of one project are not another project’s',
     const projects = { [pa]: { mcpServers: app('of-pa') }, [pb]: { mcpServers: app('of-pb') } }
     at.write(at.own('.claude.json'), JSON.stringify({ projects }), 0o600)
     for (const cwd of [pa, pb]) expect(at.cordon(['mcp', 'import'], { cwd }).code).toBe(0)
-    expect([pa, pb].map(seenIn)).toEqual(['of-pa', 'of-pb'])
+    expect([pa, pb].map((dir) => seenIn(dir))).toEqual(['of-pa', 'of-pb'])
   })
 })
 

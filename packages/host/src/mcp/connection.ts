@@ -14,7 +14,7 @@ import type { ConfinedProgram, ProgramEnd } from '../confine/program.ts'
 import { startConfined } from '../confine/start.ts'
 import { withCaution } from './advised-host.ts'
 import { policyMeta, rootsOf } from './boundary.ts'
-import { type Asked, type Diagnosis, ServerError, type Stage, whenAsked } from './diagnosis.ts'
+import { type Asked, cancelled, type Diagnosis, ServerError, type Stage, whenAsked } from './diagnosis.ts'
 import { ConfinedTransport } from './transport.ts'
 
 /** Where servers run. */
@@ -85,6 +85,8 @@ async function connectOn(
   world: ServerWorld,
   kernel: KernelReport | undefined,
 ): Promise<Connection> {
+  // One that is aborted already would never say so again.
+  if (start.signal?.aborted) throw cancelled(start.server, 'was not started: nobody waits for it any more')
   const stop = new AbortController()
   const abort = (): void => stop.abort()
   start.signal?.addEventListener('abort', abort, { once: true })
@@ -132,7 +134,7 @@ async function connectOn(
     await close('now')
     if (launchError !== undefined)
       throw kernel || !isKernelRefusal(launchError) ? whyNotLaunched(start, launchError) : launchError
-    if (start.signal?.aborted) throw fail('initialize', 'was stopped before it was initialised')
+    if (start.signal?.aborted) throw cancelled(start.server, 'was stopped before it was initialised')
     const { stage, what } = whyNotInitialised(start, { timedOut, offence: transport.offence, end, error })
     throw fail(stage, `${what}${howToInstall(start)}`)
   } finally {

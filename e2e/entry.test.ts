@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import {
   chmodSync,
   cpSync,
+  existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -111,6 +112,25 @@ describe('the installed entry', () => {
     expect(children.map((pid) => readFileSync(`/proc/${pid}/cmdline`, 'utf8'))).toEqual(['cordon-launch\0'])
     child.stdin.end('\n')
     expect(await once(child, 'close')).toEqual([0, null])
+  })
+
+  test('decision 0565: what Node is told to load is for the command, and not for Cordon', () => {
+    const { bin } = install(temporary())
+    const place = new Place(PEOPLE[0])
+    const loaded = place.write('loaded.cjs', "require('node:fs').writeFileSync('seen', '')")
+    const script = 'echo "$NODE_OPTIONS, $NODE_PATH, ${NODE_COMPILE_CACHE-none}"; env | grep CORDON_; true'
+    const words = ['run', '--env', 'NODE_OPTIONS', '--env', 'NODE_PATH', '--', 'sh', '-c', script]
+    const { status, stdout } = spawnSync(bin, words, {
+      cwd: place.root,
+      env: place.env({
+        NODE_OPTIONS: `--require ${loaded}`,
+        NODE_PATH: '/of the person',
+        NODE_COMPILE_CACHE: join(place.root, 'cache'),
+      }),
+      encoding: 'utf8',
+    })
+    expect({ status, stdout }).toEqual({ status: 0, stdout: `--require ${loaded}, /of the person, none\n` })
+    for (const name of ['seen', 'cache']) expect(existsSync(join(place.root, name))).toBe(false)
   })
 
   test('nothing of the current directory is obeyed, whatever PATH says', () => {

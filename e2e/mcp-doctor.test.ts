@@ -255,7 +255,7 @@ test('a place outside that a server is pointed to: said by doctor with commands 
     '  then if it replaces ~/notes.txt (EBUSY), move that to ~/notes/notes.txt, point it there, and grant the directory: ',
   )
   expect(commands).toEqual([
-    'ln -s ~/notes.txt notes.txt',
+    'ln -sT ~/notes.txt notes.txt',
     `cordon config set --user-workspace providers.mcp.keeper.access.fs '+{ path = ".", read = true, write = true, execute = true }'`,
     `cordon config set --user-workspace providers.mcp.keeper.access.fs '+{ path = "notes.txt", external = true, read = true, write = true }'`,
     'cordon policy compile',

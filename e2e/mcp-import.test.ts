@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, expect, test } from 'vitest'
 import { CORDON, SECRET, UNASKED, entry, ImportPlace } from './harness/import-place.ts'
@@ -244,7 +244,11 @@ test('what a server is pointed to outside the workspace is said, with the comman
   const { stdout } = at.mcp('import', '--dry-run')
   expect(stdout).toContain('warning: Claude Desktop starts servers in no project')
   expect(stdout).toContain('warning: it is pointed to ~/Documents, ~/cache, outside the workspace')
-  expect(stdout).toContain('ln -s ~/Documents Documents\n')
+  expect(stdout).toContain('ln -sT ~/Documents Documents\n')
+  // The attack: through a link that leads nowhere yet, `ln -s` would make its own link where that leads.
+  symlinkSync(at.own('nowhere'), join(at.root, 'Documents'))
+  expect(at.mcp('import', '--dry-run').stdout).toContain('ln -sT ~/Documents Documents-2\n')
+  rmSync(join(at.root, 'Documents'))
   expect(stdout).toContain('mkdir -p ~/cache\n')
   expect(stdout).not.toContain(SECRET)
   const added = at.mcp('add', 'other', '--', 'mcp-files', at.own('Documents'))

@@ -60,6 +60,7 @@ describe.runIf(hasInternet).each(PEOPLE)('a name whose address changes, run by $
     answers: readonly (readonly string[])[],
     flags: readonly string[],
     command: readonly string[],
+    env: Readonly<Record<string, string>> = {},
   ): Seen {
     const { uid, gid } = person
     return inInternet({
@@ -69,6 +70,7 @@ describe.runIf(hasInternet).each(PEOPLE)('a name whose address changes, run by $
         env: place.env({
           PATH: '/usr/bin:/bin',
           SSL_CERT_FILE: place.write(`${place.home}/roots.pem`, certificate.cert),
+          ...env,
         }),
         ...(uid === undefined ? {} : { uid, gid: gid! }),
       },
@@ -99,6 +101,26 @@ describe.runIf(hasInternet).each(PEOPLE)('a name whose address changes, run by $
       lookups: LOOKUP,
       connections: [`${OUTSIDE}:80`],
     })
+  })
+
+  test('a name with a dot is asked for as it stands: nobody’s search domain makes another of it', () => {
+    const searching = { LOCALDOMAIN: 'evil.example', RES_OPTIONS: 'ndots:15' }
+    const names = [NAME, 'Written.example']
+    const flags = names.flatMap((name) => ['--allow-net', name])
+    const asked = names.map((name) => `GET http://${name}/1`)
+    const seen = run([[OUTSIDE]], flags, ['python3', '-c', ASK, ...asked], searching)
+    expect(seen).toMatchObject({
+      stdout: asked.map((each) => `${each} 200 from ${OUTSIDE}\n`).join(''),
+      lookups: LOOKUP, // the other one is in /etc/hosts
+    })
+    // One without a dot is nobody's otherwise.
+    const short = run(
+      [[OUTSIDE]],
+      ['--allow-net', 'intranet'],
+      ['python3', '-c', ASK, 'CONNECT intranet:80'],
+      searching,
+    )
+    expect(short.lookups).toEqual(['A intranet.evil.example', 'AAAA intranet.evil.example'])
   })
 
   test('what is kept open goes on where it leads; a new connection asks anew, and the answer is judged anew', () => {

@@ -109,7 +109,7 @@ test('SPEC 5.4: a server whose error names what is to be left alone is told so, 
     expect(said).not.toMatch(/^ +cordon /m)
   }
   expect(ask(inHome('.cache/app/x'))).toContain('to allow it, in the workspace:\n')
-  expect(ask(inHome('notes/x'))).toContain('to allow it, in the workspace:\n      ln -s ~/notes notes\n')
+  expect(ask(inHome('notes/x'))).toContain('to allow it, in the workspace:\n      ln -sT ~/notes notes\n')
 }, 120_000)
 
 test('SPEC 4.10: a mount of Cordon’s own grants nothing, and one around what is run later does not let it be written', () => {

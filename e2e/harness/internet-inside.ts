@@ -47,7 +47,7 @@ process.exit(0)
 function useOwnResolver(dir: string): void {
   const files = {
     'resolv.conf': 'nameserver 127.0.0.1\noptions timeout:30 attempts:1\n',
-    hosts: '127.0.0.1 localhost\n',
+    hosts: '127.0.0.1 localhost\n93.184.216.34 other.example written.Example # by hand\n',
     'nsswitch.conf': 'hosts: files dns\n',
   }
   for (const [name, content] of Object.entries(files)) {

@@ -9,6 +9,8 @@ const isRun = process.argv[2] === 'run'
 const alone = programOf(process.argv[2], process.argv[3])
 const file = join(__dirname, '../dist', `${alone || 'main'}.cjs`)
 
+putBack()
+
 if (major < 22 || (major === 22 && minor < 19)) {
   refuse(
     `needs Node 22.19 or newer, this is ${process.versions.node}`,
@@ -22,6 +24,16 @@ if (major < 22 || (major === 22 && minor < 19)) {
   const cache = placeForCode()
   keepCompiled(cache)
   require(file)
+}
+
+// What bin/cordon kept from this Node, and programs that are started have (docs/decisions/0565).
+function putBack() {
+  for (const name of ['NODE_OPTIONS', 'NODE_PATH', 'NODE_COMPILE_CACHE']) {
+    const kept = process.env[`CORDON_KEPT_${name}`]
+    if (kept === undefined) continue
+    process.env[name] = kept
+    delete process.env[`CORDON_KEPT_${name}`]
+  }
 }
 
 function programOf(command, sub) {

@@ -29,10 +29,10 @@ export {
   updateServer,
 } from './mcp/change.ts'
 export { importsHere } from './mcp/code-files.ts'
+export { cordonOnPath } from './mcp/clients/cordon-line.ts'
 export {
   type EntryStyle,
   type ImportedFile,
-  isOnPath,
   launchOf,
   needsDirectory,
   performImport,

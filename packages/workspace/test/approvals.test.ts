@@ -344,3 +344,19 @@ test('SPEC 2.1 a long text is trusted, and not kept; a store that would be too l
   })
   expect(statSync(store.file).size).toBe(before)
 })
+
+test('when a server was seen is when it was accepted: what only waits does not change it', async () => {
+  const { workspace } = await fresh()
+  const at = (now: string) =>
+    new ApprovalStore(workspace, { holder: HOLDER, uid: process.getuid?.(), now: () => new Date(now) })
+  const seen = { command: 'c', program: 'p' }
+  await at('2026-01-01T00:00:00Z').changeServer('s', () => seen)
+  await at('2026-02-01T00:00:00Z').changeServer('s', () => ({ ...seen, waiting: { program: 'other' } }))
+  const known = (): unknown =>
+    (JSON.parse(readFileSync(at('2026-02-01T00:00:00Z').file, 'utf8')) as { servers: unknown }).servers
+  expect(known()).toEqual([
+    { server: 's', ...seen, waiting: { program: 'other' }, seen_at: '2026-01-01T00:00:00Z' },
+  ])
+  await at('2026-03-01T00:00:00Z').changeServer('s', () => ({ command: 'c', program: 'other' }))
+  expect(known()).toEqual([{ server: 's', command: 'c', program: 'other', seen_at: '2026-03-01T00:00:00Z' }])
+})

@@ -6,7 +6,7 @@ import {
   findServer,
   grantedNames,
   importsHere,
-  isOnPath,
+  cordonOnPath,
   looksSecret,
   listServers,
   needsDirectory,
@@ -239,7 +239,7 @@ async function importServers(world: World, file: string | undefined, options: Im
         home: world.home,
         style,
         write,
-        isOnPath: isOnPath(world.cwd, world),
+        isOnPath: cordonOnPath(world.cwd, world) !== undefined,
       }),
     )
   const failed = done?.some(({ servers }) => servers.some((server) => server.failed !== undefined)) ?? false

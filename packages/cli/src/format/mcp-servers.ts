@@ -284,7 +284,7 @@ function stepLines(
             ]),
         `    access: the workspace, no network${names.length === 0 ? '' : `, ${names.join(', ')}${values}`}`,
         ...unreached(step.name, step.places, look).map((line) => `    ${line}`),
-        ...step.notes.map((note) => `    note: ${note.replaceAll('NAME', step.name)}`),
+        ...step.notes.map((note) => `    note: ${note}`),
       ]
     }
   }

@@ -6,7 +6,7 @@ import {
   NotExecutableError,
   ProgramNotFoundError,
 } from '@cordon/sandbox'
-import { type ConfinedProgram, type Confinement, NOTHING_NOTICED, piped } from './program.ts'
+import { type ConfinedProgram, type Confinement, NOTHING_NOTICED, piped, variablesOf } from './program.ts'
 
 /** `sandbox.mode = "off"` (SPEC 4.2): nothing holds the program, as the person asked for. */
 
@@ -48,8 +48,10 @@ export function startBare(request: Confinement): ConfinedProgram {
 }
 
 /** An undeclared axis is unrestricted. Rules for variables hold all the same: withholding one needs no sandbox. */
-const environmentOf = ({ policy, env }: Confinement): Readonly<Record<string, string | undefined>> =>
-  policy.env.length === 0 ? env : buildEnvironment(policy, env)
+function environmentOf(request: Confinement): Readonly<Record<string, string | undefined>> {
+  const variables = variablesOf(request)
+  return request.policy.env.length === 0 ? variables : buildEnvironment(request.policy, variables)
+}
 
 const exitOf = (child: ChildProcess, why: (error: NodeJS.ErrnoException) => unknown): Promise<Exit> =>
   new Promise((resolve, reject) => {

@@ -18,7 +18,7 @@ import { relativeToRoot, wayOut, whyNeverGranted } from '../outside/place.ts'
 import { realName } from '../real-name.ts'
 import type { HintFacts } from './hint.ts'
 import { type Network, openNetwork } from './network.ts'
-import type { Confinement } from './program.ts'
+import { type Confinement, variablesOf } from './program.ts'
 
 export function planFor(kernel: KernelReport, request: Confinement, env: Record<string, string>): Plan {
   const {
@@ -84,7 +84,7 @@ export async function networkFor(
 
 /** What hints are looked up in: the policy, and what this plan shows of the host. */
 export function hintFacts(
-  { argv, root, policy, outside = [], cwd, home, env, guard, sandbox }: Confinement,
+  { argv, root, policy, outside = [], cwd, home, env, values, guard, sandbox }: Confinement,
   { survey, isolation }: Plan,
   decisions: readonly ProxyDecision[],
 ): HintFacts {
@@ -117,7 +117,7 @@ export function hintFacts(
       shown.some((each) => below(each, path) !== undefined) ||
       [...shown, ...places].some((each) => below(path, each) !== undefined),
     isSecret: (path) => survey.secrets.some((secret) => below(secret, path) !== undefined),
-    hasVariable: (name) => env[name] !== undefined,
+    hasVariable: (name) => variablesOf({ env, values })[name] !== undefined,
     whyNever: (path, wanted) =>
       guard === undefined
         ? whyNotOutside(path, { writes: wanted === 'write', home })

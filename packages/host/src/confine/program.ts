@@ -21,6 +21,8 @@ export interface Confinement {
   readonly home: string
   /** The host's environment; what of it the program sees is the policy's business. */
   readonly env: Readonly<Record<string, string | undefined>>
+  /** Variables of this program alone: the network, and whatever else Cordon does for it, knows nothing of them. */
+  readonly values?: Readonly<Record<string, string>> | undefined
   readonly policy: AccessPolicy
   /** SPEC 4.12: what the kernel holds, where the program is ours and holds the policy itself. */
   readonly boundary?: AccessPolicy | undefined
@@ -44,6 +46,13 @@ export interface Confinement {
   /** What the kernel can do; it is assumed to be able, and who is told otherwise (`isKernelRefusal`) probes it. */
   readonly kernel?: KernelReport | undefined
 }
+
+/** All that a policy chooses from. */
+export const variablesOf = ({
+  env,
+  values,
+}: Pick<Confinement, 'env' | 'values'>): Readonly<Record<string, string | undefined>> =>
+  values ? { ...env, ...values } : env
 
 /** An end that nobody looked at: there is no launcher, or the call is over and its worker goes on. */
 export const NOTHING_NOTICED: Omit<Exit, 'code' | 'signal'> = {

@@ -17,7 +17,14 @@ import { mentionedInErrors } from './mentions.ts'
 import type { Network } from './network.ts'
 import { networkHints } from './network-hints.ts'
 import { hintFacts, networkFor, planFor } from './plan.ts'
-import { type ConfinedProgram, type Confinement, piped, type ProgramEnd, withGitlinks } from './program.ts'
+import {
+  type ConfinedProgram,
+  type Confinement,
+  piped,
+  type ProgramEnd,
+  variablesOf,
+  withGitlinks,
+} from './program.ts'
 import { recordRun, type RunRecord } from './unfinished.ts'
 
 /** SPEC 4.1 and 4.3: plan, network and process for one policy; with `sandbox.mode = "off"`, just the process (decision 0105). */
@@ -41,7 +48,7 @@ interface Started extends Pick<ConfinedProgram, 'soFar' | 'ended'> {
 
 async function start(request: Confinement, exchange?: Exchange): Promise<Started> {
   const { argv, policy, signal } = request
-  const env = buildEnvironment(policy, request.env)
+  const env = buildEnvironment(policy, variablesOf(request))
   const plan = planFor(request.kernel ?? assumeKernel(), request, env)
   const network = request.network === 'none' ? undefined : await networkFor(request, plan)
   const record = recordRun(request.unfinished, plan.watched)

@@ -12,7 +12,7 @@ import { personBehind } from './elicit.ts'
 import type { Gateway } from './gateway.ts'
 import { News } from './news.ts'
 import { GatewaySession } from './session.ts'
-import { plainText, plainValue, serverValue } from './text.ts'
+import { plainText, serverValue } from './text.ts'
 
 /** One client, and everything that runs for it. */
 export interface ServedClient {
@@ -51,7 +51,8 @@ export function serveClient(gateway: Gateway): ServedClient {
     toolsChanged: () => news.tell('tools', () => server.sendToolListChanged()),
     promptsChanged: () => news.tell('prompts', () => server.sendPromptListChanged()),
     resourcesChanged: () => news.tell('resources', () => server.sendResourceListChanged()),
-    resourceUpdated: (uri) => news.tell(`updated ${uri}`, () => server.sendResourceUpdated({ uri })),
+    resourceUpdated: (uri) =>
+      news.tell(`updated ${uri}`, () => server.sendResourceUpdated({ uri: plainText(uri) })),
     capabilities: () => server.getClientCapabilities(),
     logged: (name, params) => lossy.send(() => log.pass(name, params)),
   })
@@ -96,7 +97,7 @@ function handleTools(server: Server, session: GatewaySession): void {
       lossy.send(() =>
         context.mcpReq.notify({
           method: 'notifications/progress',
-          params: { ...plainValue(made), progressToken },
+          params: { ...serverValue(made), progressToken },
         }),
       )
     return callTool(route, { session, person, request, context, progress })

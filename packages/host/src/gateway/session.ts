@@ -22,7 +22,7 @@ import { askClient } from './ask-client.ts'
 import { type Gateway, localOffer } from './gateway.ts'
 import { type NamedTool, nameTools, sourceOf } from './names.ts'
 import { Said } from './said.ts'
-import { plainValue, serverText } from './text.ts'
+import { serverSchema } from './text.ts'
 
 /** What a session tells its client by itself. */
 export interface Listener {
@@ -111,10 +111,9 @@ export class GatewaySession {
     const local = localOffer(this.gateway).map((tool) => ({ tool, source: 'local' }))
     const theirs = this.#naming().map(({ name, server, remote, config }): OfferedAs => {
       const tool = this.#members.get(server)!.tools.find((each) => each.name === remote)!
-      const said = tool.description === undefined ? undefined : serverText(tool.description)
-      const description = config?.description ?? said
+      const description = config?.description
       return {
-        tool: { ...plainValue(tool), ...(description === undefined ? {} : { description }), name },
+        tool: { ...serverSchema(tool), ...(description === undefined ? {} : { description }), name },
         source: sourceOf(server, remote),
       }
     })

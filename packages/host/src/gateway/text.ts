@@ -49,6 +49,36 @@ export const plainValue = <T>(value: T): T => mapTexts(value, plainText)
 /** The same for what is meant to be read, and could pass for ours. */
 export const serverValue = <T>(value: T): T => mapTexts(value, serverText)
 
+/**
+ * The same for a tool with its schemas: what is meant to be read is marked, at whatever depth. Names and values that a schema
+ * allows mean what they are, and a mark would change that.
+ */
+export const serverSchema = <T>(value: T): T => {
+  const walk = (each: unknown, keys: 'words' | 'names'): unknown => {
+    if (Array.isArray(each)) return each.map((one) => walk(one, 'words'))
+    if (typeof each !== 'object' || each === null) return each
+    return Object.fromEntries(
+      Object.entries(each).map(([key, inner]) => {
+        if (keys === 'words' && VALUES.has(key)) return [key, inner]
+        if (typeof inner === 'string' && READ.has(key)) return [key, serverText(inner)]
+        return [key, walk(inner, keys === 'words' && NAMED.has(key) ? 'names' : 'words')]
+      }),
+    )
+  }
+  return walk(plainValue(value), 'words') as T
+}
+
+const READ: ReadonlySet<string> = new Set(['description', 'title', '$comment', 'markdownDescription'])
+/** Below these a server chooses the keys. */
+const NAMED: ReadonlySet<string> = new Set([
+  'properties',
+  'patternProperties',
+  'dependentSchemas',
+  '$defs',
+  'definitions',
+])
+const VALUES: ReadonlySet<string> = new Set(['enum', 'const', 'default', 'examples', 'required'])
+
 /** Every text on one line, where a form shows them side by side. */
 export const inOneLine = <T>(value: T): T => mapTexts(value, (text) => text.replaceAll(/\s*[\r\n]\s*/g, ' '))
 

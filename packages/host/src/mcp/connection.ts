@@ -14,7 +14,7 @@ import type { ConfinedProgram, ProgramEnd } from '../confine/program.ts'
 import { startConfined } from '../confine/start.ts'
 import { withCaution } from './advised-host.ts'
 import { policyMeta, rootsOf } from './boundary.ts'
-import { type Asked, type Diagnosis, ServerError, type Stage, whenAsked } from './diagnosis.ts'
+import { type Asked, cancelled, type Diagnosis, ServerError, type Stage, whenAsked } from './diagnosis.ts'
 import { ConfinedTransport } from './transport.ts'
 
 /** Where servers run. */
@@ -22,6 +22,8 @@ export interface ServerWorld {
   readonly root: Root
   readonly home: string
   readonly env: Readonly<Record<string, string | undefined>>
+  /** What a client's file has for one server, and that server alone sees, where its policy lets it. */
+  readonly values?: Readonly<Record<string, string>> | undefined
   readonly sandbox: SandboxConfig
   /** This user's own place for the workspace. */
   readonly unfinished: string
@@ -83,6 +85,8 @@ async function connectOn(
   world: ServerWorld,
   kernel: KernelReport | undefined,
 ): Promise<Connection> {
+  // One that is aborted already would never say so again.
+  if (start.signal?.aborted) throw cancelled(start.server, 'was not started: nobody waits for it any more')
   const stop = new AbortController()
   const abort = (): void => stop.abort()
   start.signal?.addEventListener('abort', abort, { once: true })
@@ -130,7 +134,7 @@ async function connectOn(
     await close('now')
     if (launchError !== undefined)
       throw kernel || !isKernelRefusal(launchError) ? whyNotLaunched(start, launchError) : launchError
-    if (start.signal?.aborted) throw fail('initialize', 'was stopped before it was initialised')
+    if (start.signal?.aborted) throw cancelled(start.server, 'was stopped before it was initialised')
     const { stage, what } = whyNotInitialised(start, { timedOut, offence: transport.offence, end, error })
     throw fail(stage, `${what}${howToInstall(start)}`)
   } finally {
@@ -176,7 +180,7 @@ const optionsFor = ({ capabilities }: ServerStart): ClientOptions => ({
 
 async function launch(
   start: ServerStart,
-  { root, home, env, sandbox, unfinished }: ServerWorld,
+  { root, home, env, values, sandbox, unfinished }: ServerWorld,
   kernel: KernelReport | undefined,
   signal: AbortSignal,
 ): Promise<ConfinedProgram> {
@@ -188,6 +192,7 @@ async function launch(
       root,
       home,
       env,
+      values,
       policy,
       sandbox,
       unfinished,

@@ -22,6 +22,8 @@ export type Stage =
   | 'running'
   /** It was asked for nothing. */
   | 'idle'
+  /** Nobody waits for it any more: who asked has cancelled, or is gone. */
+  | 'cancelled'
 
 /** What a server that is initialised was asked for when it failed. */
 export type Asked =
@@ -73,6 +75,10 @@ export class ServerError extends CordonError {
   }
 }
 
+/** Who asked has cancelled, or is gone: nobody is looked for who caused that. */
+export const cancelled = (server: string, what: string): ServerError =>
+  new ServerError({ server, stage: 'cancelled', what, refused: [], unreached: [], hints: [], said: [] })
+
 /** How sure it is that the sandbox is the cause, by stage (SPEC 5.4). */
 const ATTRIBUTION: Readonly<Record<Stage, string | undefined>> = {
   trust: undefined,
@@ -83,6 +89,7 @@ const ATTRIBUTION: Readonly<Record<Stage, string | undefined>> = {
   call: undefined,
   running: undefined,
   idle: undefined,
+  cancelled: undefined,
 }
 
 /** Undefined also where what was refused is known exactly: then nothing is guessed. */

@@ -225,7 +225,7 @@ export class Checkup {
     if (!policy) return { places: [], ...NOTHING }
     const started = { name: server, line: [config.command, ...config.arguments], root: root.path }
     const { values } = serverValues(started, surroundings)
-    const inside = buildEnvironment(policy, { ...values, ...surroundings.env })
+    const inside = buildEnvironment(policy, { ...surroundings.env, ...values })
     const named = Object.entries(inside).flatMap(([name, value]) => (isMinimalEnv(name) ? [] : [value]))
     const isThere = (path: string): boolean =>
       policy.fs.some(

@@ -44,6 +44,9 @@ const whyUnreadable = (error: unknown): string =>
 const NAME = /^[A-Za-z0-9_./-]+$/
 const LONGEST_NAME = 128
 
+/** Of a tool or a prompt. */
+export const isPlainName = (name: string): boolean => NAME.test(name) && name.length <= LONGEST_NAME
+
 /** Pure. A name with other letters could be taken for another tool's; it is left out rather than changed. */
 export function sortTools(all: readonly Tool[]): Omit<Offer, 'capabilities'> {
   const unusable: string[] = []
@@ -58,19 +61,18 @@ export function sortTools(all: readonly Tool[]): Omit<Offer, 'capabilities'> {
   return { tools: [...byName.values()], unusable, omitted }
 }
 
-const MOST_NAMED = 5
+export const MOST_NAMED = 5
 const LONGEST_SHOWN = 60
 
 /** A person must see what is odd about a name, also where two letters look the same. */
-const inAscii = (name: string): string =>
+export const inAscii = (name: string): string =>
   JSON.stringify(name.length > LONGEST_SHOWN ? `${name.slice(0, LONGEST_SHOWN)}…` : name).replaceAll(
     /[^ -~]/gu,
     (c) => `\\u{${c.codePointAt(0)!.toString(16)}}`,
   )
 
 function whyUnusable(tool: Tool, known: ReadonlyMap<string, Tool>): string | undefined {
-  if (!NAME.test(tool.name) || tool.name.length > LONGEST_NAME)
-    return 'is no tool name: letters, digits and _ - . / are'
+  if (!isPlainName(tool.name)) return 'is no tool name: letters, digits and _ - . / are'
   if (known.has(tool.name)) return 'is offered twice'
   if (known.size >= MOST_TOOLS) return `is one too many: ${MOST_TOOLS} tools are enough`
   if (isDeep(tool) || JSON.stringify(tool).length > LARGEST_TOOL)

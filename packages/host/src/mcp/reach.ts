@@ -1,4 +1,4 @@
-import { existsSync, statSync } from 'node:fs'
+import { existsSync, lstatSync, statSync } from 'node:fs'
 import { basename, dirname, isAbsolute, join, normalize } from 'node:path'
 import { below, shellWord } from '@cordon/policy'
 import { isInSystem } from '@cordon/sandbox'
@@ -79,7 +79,7 @@ export function reachRecipe(
         .replace(/[^\w.-]+/g, '-')
         .replace(/^[.-]+/, '') || 'outside'
     let name = plain
-    for (let i = 2; names.has(name) || existsSync(join(root ?? '/', name)); i++) name = `${plain}-${i}`
+    for (let i = 2; names.has(name) || isTaken(join(root ?? '/', name)); i++) name = `${plain}-${i}`
     names.set(name, each)
   }
   const links = [...names]
@@ -88,7 +88,7 @@ export function reachRecipe(
     ...links
       .filter(([, { target }]) => !existsSync(target))
       .map(([, { target }]) => `mkdir -p ${typedPath(target, home)}`),
-    ...links.map(([name, { target }]) => `ln -s ${typedPath(target, home)} ${shellWord(name)}`),
+    ...links.map(([name, { target }]) => `ln -sT ${typedPath(target, home)} ${shellWord(name)}`),
     // A rule replaces the default, which is the whole workspace.
     ...(hasRules ? [] : [rule('{ path = ".", read = true, write = true, execute = true }')]),
     ...links.map(([name, { wanted }]) =>
@@ -107,6 +107,9 @@ export function reachRecipe(
   })
   return { commands, afterwards }
 }
+
+/** Also by a link that leads nowhere: the server may have made it, and what is linked through it would be where that leads. */
+const isTaken = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false }) !== undefined
 
 const BY_RENAME = 'a program that saves by a rename needs the directory of its file'
 

@@ -32,8 +32,8 @@ export interface ServerSetup {
 }
 
 /**
- * The world as this server sees it: with the values that a client's file has for it, where the environment has none
- * (decision 0237). What of them reaches the server is its policy's business.
+ * The world as this server sees it: with the values that a client's file has for it (decision 0237). What of them reaches the
+ * server is its policy's business; what Cordon itself does for it goes by the person's environment (decision 0566).
  */
 export function worldFor(
   name: string,
@@ -45,7 +45,7 @@ export function worldFor(
     { name, line: [command, ...words], root: world.root.path },
     surroundings,
   )
-  return { world: { ...world, env: { ...values, ...world.env } }, missing }
+  return { world: { ...world, values }, missing }
 }
 
 /** As whom a process of a stateless server is started: a tool, or undefined for everything that is none. */

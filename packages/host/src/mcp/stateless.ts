@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os'
 import type { Connection } from './connection.ts'
-import type { Asked } from './diagnosis.ts'
+import { type Asked, cancelled } from './diagnosis.ts'
 import type { Offer } from './offer.ts'
 import {
   asking,
@@ -46,8 +46,9 @@ export class StatelessServer implements McpServer {
   }
 
   async ask<T>(question: Question<T>, { asked, as, signal }: QuestionAbout = {}): Promise<T> {
-    const release = await this.#slots.take()
     const stop = AbortSignal.any([this.#closed.signal, ...(signal ? [signal] : [])])
+    const release = await this.#slots.take(stop)
+    if (!release) throw cancelled(this.name, 'was not started: nobody waits for it any more')
     let connection: Connection | undefined
     try {
       connection = (await this.#takeSpare(as, stop)) ?? (await this.#start(as, stop))
@@ -126,11 +127,27 @@ class Slots {
     this.#free = size
   }
 
-  /** Resolves with how to give it back. */
-  async take(): Promise<() => void> {
+  /** Resolves with how to give it back, or with nothing: who waits in line is told to stop. */
+  async take(stop: AbortSignal): Promise<(() => void) | undefined> {
+    if (stop.aborted) return undefined
     if (this.#free > 0) this.#free--
-    else await new Promise<void>((resolve) => this.#waiting.push(resolve))
+    else if ((await this.#turn(stop)) === 'left') return undefined
     return () => this.#give()
+  }
+
+  #turn(stop: AbortSignal): Promise<'taken' | 'left'> {
+    return new Promise((resolve) => {
+      const take = (): void => {
+        stop.removeEventListener('abort', leave)
+        resolve('taken')
+      }
+      const leave = (): void => {
+        this.#waiting.splice(this.#waiting.indexOf(take), 1)
+        resolve('left')
+      }
+      stop.addEventListener('abort', leave, { once: true })
+      this.#waiting.push(take)
+    })
   }
 
   /** Nobody has one any more, nor waits for one. */

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import {
   type HostName,
   NetIndex,
@@ -7,7 +6,7 @@ import {
   parseHost,
   parseNetTarget,
 } from '@cordon/policy'
-import { classifyAddress, type KernelReport } from '@cordon/sandbox'
+import { classifyAddress, inHostsFile, type KernelReport } from '@cordon/sandbox'
 import type { Answer } from './answer.ts'
 
 /** `scheme://host…`, or `host:port` as `--allow-net` takes it: a connection of which nothing else is known. */
@@ -77,18 +76,6 @@ const isAddress = (host: string): boolean => host.startsWith('[') || /^[\d.]+$/.
 
 const literal = (address: string): HostName =>
   parseHost(address.includes(':') ? `[${address}]` : address) ?? (address as HostName)
-
-/** What is in no file only a name server knows, and asking one is no business of an explanation. */
-const inHostsFile: LookUp = (host) => {
-  try {
-    return readFileSync('/etc/hosts', 'utf8')
-      .split('\n')
-      .map((line) => line.replace(/#.*/, '').trim().toLowerCase().split(/\s+/))
-      .flatMap(([address = '', ...names]) => (names.includes(host) ? [address] : []))
-  } catch {
-    return []
-  }
-}
 
 /** SPEC 4.5: rules that allow hosts need a network namespace; where there is none, nothing is started with one. */
 export const whyNoHosts = ({ newRoot }: KernelReport): string | undefined =>

@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, expect, test } from 'vitest'
-import { readClientFile, writeClientFile } from '../../src/mcp/clients/file.ts'
+import { readClientFile, sweepTemp, writeClientFile } from '../../src/mcp/clients/file.ts'
 
 let dir: string
 let file: string
@@ -31,6 +31,12 @@ test('the whole text, with the mode it had; a temporary file that a killed write
   writeClientFile(readClientFile(file, around, 'refuse')!, '{ "a": 1 }', around)
   expect(left()).toEqual(['{ "a": 1 }', ['mcp.json']])
   expect(statSync(file).mode & 0o777).toBe(0o640)
+})
+
+test('a directory in the place of the temporary file is no more than that', () => {
+  mkdirSync(join(dir, '.mcp.json.cordon-tmp/deep'), { recursive: true })
+  sweepTemp(readClientFile(file, around, 'refuse')!)
+  expect(left()).toEqual(['{}', ['mcp.json']])
 })
 
 test('what the client wrote meanwhile is not lost', () => {

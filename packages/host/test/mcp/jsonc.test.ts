@@ -22,6 +22,8 @@ test.each([
   ['{ "a//b": "/* no */", "\\u0061": 1 }', { 'a//b': '/* no */', a: 1 }],
   ['{ "a": 1, "a": 2 }', { a: 2 }],
   ['-0.5e+3', -500],
+  ['{ // one\r\n "a": 1 } // two', { a: 1 }],
+  ['{ "a": "// \u2028" /* \r \u2029 */ }', { a: '// \u2028' }],
 ])('%j', (text, value) => {
   expect(asJson(read(text))).toEqual(value)
 })
@@ -42,6 +44,11 @@ test.each([
   ['{}\n{}', 'expected the end at line 2, column 1'],
   ['["a\nb"]', 'expected a string on one line, with its closing quote at line 1, column 2'],
   ['["\t"]', 'expected a string without unknown escapes and control characters at line 1, column 2'],
+  // VS Code ends a comment at each of these, others do not.
+  ['{ // \r "a": 1\n}', 'expected a line feed at the end of the comment at line 1, column 3'],
+  ['{ // \u2028 "a": 1\n}', 'expected a line feed at the end of the comment at line 1, column 3'],
+  ['{ // \u2029 "a": 1\n}', 'expected a line feed at the end of the comment at line 1, column 3'],
+  ['{} // \r', 'expected a line feed at the end of the comment at line 1, column 4'],
   ['/* never closed', 'expected a value at line 1, column 1'],
   ['01', 'expected a value at line 1, column 1'],
   ['nullx', 'expected a value at line 1, column 1'],

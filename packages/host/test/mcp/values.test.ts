@@ -1,12 +1,16 @@
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { McpServerConfig } from '@cordon/config'
+import type { Root } from '@cordon/policy'
 import { buildEnvironment } from '@cordon/sandbox'
 import { beforeEach, expect, test } from 'vitest'
 import { performImport } from '../../src/mcp/clients/import.ts'
 import { planImport } from '../../src/mcp/clients/plan.ts'
 import { surveyClients } from '../../src/mcp/clients/survey.ts'
 import { serverValues as valuesOf, type ServerValues } from '../../src/mcp/clients/values.ts'
+import type { ServerWorld } from '../../src/mcp/connection.ts'
+import { worldFor } from '../../src/mcp/server.ts'
 
 let home: string
 let file: string
@@ -74,6 +78,19 @@ test('values are read where they are, each time, and only for the command line t
   expect(serverValues('b', ['srv', 'x'], surroundings())).toEqual({ values: {}, missing: [] })
   writeFileSync(file, readFileSync(file, 'utf8').replace('s3cret', 'rotated').replace('"REGION"', '"LATER"'))
   expect(serverValues('a', ['srv', 'x'], surroundings()).values).toEqual({ TOKEN: 'rotated' })
+})
+
+test('values are for the server alone: where the network leads, and what is started, is the environment’s', () => {
+  const env = { PATH: '/bin', https_proxy: 'http://mine:1' }
+  const plain = { env } as unknown as ServerWorld
+  const config = { command: 'srv', arguments: ['x'] } as unknown as McpServerConfig
+  const { world } = worldFor(
+    'a',
+    config,
+    { ...plain, root: { path: '/any' } as Root },
+    { ...surroundings(), env },
+  )
+  expect([world.env, world.values]).toEqual([env, { TOKEN: 's3cret', REGION: 'eu' }])
 })
 
 test('a policy without the rule hides the value; a file that others may write has none', () => {

@@ -4,6 +4,7 @@ import { type HostName, parseHost } from '@cordon/policy'
 import { type AddressKind } from './address.ts'
 import { denyByAddress, type Denial } from './denial.ts'
 import { type Endpoint } from './gate.ts'
+import { inHostsFile } from './hosts-file.ts'
 import { Intake, LargeReads } from './intake.ts'
 import { type ProxyLimits, type Resolve } from './options.ts'
 import { askUpstream, goesThrough, type UpstreamProxy } from './upstream.ts'
@@ -129,9 +130,17 @@ const isLocalhost = (host: string): boolean => host === 'localhost' || host.ends
 /** A rule that says `localhost` names loopback, and nothing but loopback. */
 const isLoopbackName = (host: string, kind: AddressKind): boolean => isLocalhost(host) && kind === 'loopback'
 
-/** Uses the process's authority: the system's resolver, `/etc/hosts` included. */
-const openAmbientResolver: Resolve = async (host) =>
-  (await lookup(host, { all: true, order: 'verbatim' })).map(({ address }) => address)
+/**
+ * Uses the process's authority: the system's resolver. A name with a dot is meant as it stands, so it is asked for with one at
+ * its end: otherwise a search domain (`resolv.conf`, `LOCALDOMAIN`) could make of a name that a rule allows one that no rule
+ * names. The system does not find that form in `/etc/hosts` (decision 0566).
+ */
+const openAmbientResolver: Resolve = async (host) => {
+  const written = host.includes('.') ? inHostsFile(host) : []
+  if (written.length > 0) return written
+  const found = await lookup(host.includes('.') ? `${host}.` : host, { all: true, order: 'verbatim' })
+  return found.map(({ address }) => address)
+}
 
 export const codeOf = (error: unknown): string =>
   error instanceof Error ? ((error as NodeJS.ErrnoException).code ?? error.message) : String(error)

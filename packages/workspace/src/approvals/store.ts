@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { link, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import { replaceDurably, syncDirectory, tempOf } from '@cordon/files'
 import { type CanonicalPath, CordonError, type RelPath, show } from '@cordon/policy'
 import { reason } from '../small-files.ts'
@@ -122,19 +123,23 @@ export class ApprovalStore {
     return [...new Set(forgotten)]
   }
 
-  /** Sets what is known of an MCP server, by what is known of it at that moment. Undefined: as it was. */
+  /**
+   * Sets what is known of an MCP server, by what is known of it at that moment. Undefined: as it was. What only waits was
+   * accepted by nobody, so the time stays.
+   */
   async changeServer(
     server: string,
     edit: (known: ServerSeen | undefined) => Omit<ServerSeen, 'server' | 'seen_at'> | undefined,
   ): Promise<void> {
-    const seen_at = this.#stamp()
+    const now = this.#stamp()
     await this.#change('servers', (servers) => {
       const known = servers.map(asServer).findLast((entry) => entry?.server === server)
       const edited = edit(known)
       if (!edited) return servers
+      const { seen_at = now } = known && isSameButWaiting(known, edited) ? known : {}
       return [
         ...servers.filter((entry) => asServer(entry)?.server !== server),
-        { server, ...edited, seen_at },
+        { ...edited, server, seen_at },
       ]
     })
   }
@@ -221,4 +226,12 @@ class ApprovalsError extends CordonError {
     super(`cannot change the approvals in ${show(file)}: ${problem}`)
     this.file = file
   }
+}
+
+const isSameButWaiting = (known: ServerSeen, edited: Omit<ServerSeen, 'server' | 'seen_at'>): boolean => {
+  const { server, seen_at } = known
+  return isDeepStrictEqual(
+    { ...known, waiting: undefined },
+    { ...edited, server, seen_at, waiting: undefined },
+  )
 }

@@ -1,4 +1,7 @@
 import { basename, isAbsolute } from 'node:path'
+import { CordonError } from '@cordon/policy'
+import { findProgram } from '@cordon/sandbox'
+import type { Surroundings } from '@cordon/workspace'
 
 /** What an import writes where the client asks before a call, so that Cordon does not ask as well (decision 0241). */
 export const UNATTENDED = 'conversation.tools.*.run=unattended'
@@ -35,4 +38,14 @@ export function ownWords([verb, ...rest]: readonly string[], here: string | unde
     if (!isOurs) return value === undefined || option.includes('=') ? option : `${option} ${value}`
   }
   return undefined
+}
+
+/** What a client that asks for `cordon` finds, with a PATH like ours; undefined: nothing. */
+export function cordonOnPath(cwd: string, { env }: Surroundings): string | undefined {
+  try {
+    return findProgram('cordon', cwd, env['PATH'] ?? '')
+  } catch (error) {
+    if (error instanceof CordonError) return undefined
+    throw error
+  }
 }

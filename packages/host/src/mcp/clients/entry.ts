@@ -12,7 +12,6 @@ export type Entry =
       readonly variables: readonly Variable[]
       /** Arguments and values that look like paths: it may be pointed to what it will not reach. */
       readonly places: readonly string[]
-      readonly notes: readonly string[]
     } & Launch)
   | { readonly kind: 'remote' }
   /** It is started through Cordon already. */
@@ -33,14 +32,15 @@ export interface EntryPlace {
   readonly scope: 'user' | 'project'
   /** The workspace, where the entry is for that one alone. */
   readonly here: string | undefined
-  /** Whether a program that is called like Cordon is this one. */
-  readonly isThis: (program: string) => boolean
+  /** What a program that is called like Cordon leads to; undefined: it is this one. */
+  readonly otherThanThis: (program: string) => string | undefined
 }
 
 /** Pure. `value` is whatever the client's file has under the server's name. */
 export function readEntry(value: unknown, place: EntryPlace): Entry {
   const left = (why: string): Entry => ({ kind: 'left', why })
   if (!isFields(value)) return left('its entry is not an object')
+  if (inherits(value)) return left(`it has the key __proto__, ${INHERITED}`)
   const { command, args, env, env_vars: names, type, cwd } = value
   const isRemote = REMOTE_KEYS.some((key) => value[key] !== undefined)
   if (command === undefined && isRemote) return { kind: 'remote' }
@@ -61,16 +61,25 @@ export function readEntry(value: unknown, place: EntryPlace): Entry {
     })),
     ...(names ?? []).map((name): Variable => ({ name, filledBy: 'client', from: [] })),
   ]
-  const around = whyNotVariables(variables, place.scope) ?? whyNotDirectory(cwd, place)
+  const handed = whyNotFile(value['envFile'])
+  const around = whyNotVariables(variables, place.scope) ?? handed ?? whyNotDirectory(cwd, place)
   const called = cordonLine(line)
-  if (called) return behindCordon(called, around, place)
+  if (called) return behindCordon(called, place.scope === 'user' ? handed : around, place)
   const why = whyNotCommand(line) ?? around
   if (why !== undefined) return left(why)
   const places = [...(args ?? []), ...Object.values(env ?? {})].filter(
     (text): text is string => typeof text === 'string' && /^(?:--?[\w-]+=)?(?:\/|~\/|~$)/.test(text),
   )
-  return { kind: 'local', command, args, variables, places, notes: notesOn(value) }
+  return { kind: 'local', command, args, variables, places }
 }
+
+/** VS Code makes it what the other keys are inherited from, so that it may hold `env` or `command`; for others it is a key. */
+export const INHERITED = 'which clients read in different ways; take it out'
+
+const inherits = (value: unknown): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  (Object.hasOwn(value, '__proto__') || Object.values(value).some(inherits))
 
 const REMOTE_KEYS = ['url', 'httpUrl', 'serverUrl'] as const
 
@@ -78,18 +87,27 @@ const REMOTE_KEYS = ['url', 'httpUrl', 'serverUrl'] as const
 function behindCordon(
   { program, words }: CordonLine,
   around: string | undefined,
-  { scope, here, isThis }: EntryPlace,
+  { scope, here, otherThanThis }: EntryPlace,
 ): Entry {
   const left = (why: string): Entry => ({ kind: 'left', why })
-  if (!isThis(program)) return left(`it is called like Cordon, and is not this one: ${show(program)}`)
-  if (scope === 'user') return { kind: 'wrapped' }
-  const own = ownWords(words, here)
+  const other = otherThanThis(program)
+  if (other !== undefined) return left(`it is called like Cordon, and is not this one: ${show(other)}`)
+  const own = scope === 'user' ? undefined : ownWords(words, here)
   if (own !== undefined)
     return left(
       `it starts Cordon with ${show(own)}, and what came with a project's files would count there as your own word; take it out of the client's file, unless you mean it`,
     )
   return around === undefined ? { kind: 'wrapped' } : left(around)
 }
+
+/**
+ * VS Code and Cursor hand over what a file says by then, as they hand over `env`. Nobody guards that file, and no look at it now
+ * says what will be in it.
+ */
+const whyNotFile = (envFile: unknown): string | undefined =>
+  envFile === undefined || envFile === null || envFile === ''
+    ? undefined
+    : "it has an envFile, and whoever may write that file would set variables of Cordon itself; name those that it needs in env, and take envFile out of the client's file"
 
 /** Behind Cordon a server is started in the root of the workspace. */
 function whyNotDirectory(cwd: unknown, { here }: EntryPlace): string | undefined {
@@ -131,21 +149,20 @@ function whyNotVariables(variables: readonly Variable[], scope: 'user' | 'projec
   const ours = variables.find(({ name }) => CORDONS.test(name) || (scope === 'project' && name === 'PATH'))
   if (ours)
     return `its env sets ${ours.name}, which would work on Cordon itself; take it out of the client's file`
+  const leads = scope === 'project' && variables.find(({ name }) => LEADS.test(name))
+  if (leads)
+    return `its env sets ${leads.name}, which would choose where hosts that you allow lead; take it out of the client's file`
   return undefined
 }
+
+/** SPEC 4.5: by these the proxy is told its own proxy, and the system's resolver where to look. */
+const LEADS = /^(?:(?:https?|all|no|ftp|socks)_proxy|LOCALDOMAIN|RES_OPTIONS|HOSTALIASES|RESOLV_.*)$/i
 
 const CORDONS =
   /^(?:LD_.*|DYLD_.*|CORDON_.*|NODE_(?!ENV$).*|BASH_.*|ENV|IFS|SHELLOPTS|GLIBC_TUNABLES|GCONV_PATH|LOCPATH|OPENSSL_.*|HOME|XDG_(?:CONFIG|DATA|CACHE)_HOME|SUDO_UID|GIT_CONFIG_.*)$/
 
 /** Control characters, and what turns text around or cannot be seen: nobody could tell what they agreed to. */
 export const hasHidden = (text: string): boolean => /[\p{C}\p{Zl}\p{Zp}\p{DI}]/u.test(text)
-
-const notesOn = (value: Readonly<Record<string, unknown>>): readonly string[] =>
-  value['envFile'] === undefined
-    ? []
-    : [
-        'the variables of its envFile reach it only when a rule names them: cordon config set --user providers.mcp.NAME.access.env \'+{ name = "…", read = true }\'',
-      ]
 
 /** `${VAR}`, `${VAR:-default}`, `${env:VAR}`, `${input:id}`, `${workspaceFolder}`; Gemini's `$VAR`. */
 export const hasPlaceholder = (text: string): boolean => PLACEHOLDER.test(text)

@@ -84,8 +84,15 @@ export function realOf(file: string): string {
 /** One name, because the lock on our records lets one writer at a time: so what a killed one left is found again. */
 const tempOf = (real: string): string => join(dirname(real), `.${basename(real)}.cordon-tmp`)
 
-/** It is a copy of a file with secrets. */
-export const sweepTemp = ({ real }: Pick<ClientFile, 'real'>): void => rmSync(tempOf(real), { force: true })
+/** It is a copy of a file with secrets; or whatever a confined program has made of that name in a workspace. */
+export function sweepTemp({ file, real }: Pick<ClientFile, 'file' | 'real'>): void {
+  const temp = tempOf(real)
+  try {
+    rmSync(temp, { force: true, recursive: true })
+  } catch (error) {
+    throw new ClientFileError(file, `cannot remove ${show(temp)}: ${reason(error)}`, 'remove it by hand')
+  }
+}
 
 /**
  * The whole text or nothing: written beside the real file, made durable, renamed over it; owner and mode stay. Refuses when

@@ -1,7 +1,6 @@
 import { join } from 'node:path'
 import { CordonError, show } from '@cordon/policy'
-import { findProgram } from '@cordon/sandbox'
-import { sha256, type Surroundings } from '@cordon/workspace'
+import { sha256 } from '@cordon/workspace'
 import { type EditableLayer, type ProjectOptions } from '../../project.ts'
 import { changeLayer } from '../../settings.ts'
 import { digestOfServer, withServer } from '../define.ts'
@@ -62,16 +61,6 @@ export interface EntryStyle {
 /** A client that starts servers in no project, and nobody has said which one is meant: there they would find no workspace. */
 export const needsDirectory = ({ client }: ClientPlace, { directory }: EntryStyle): boolean =>
   client === 'claude-desktop' && directory === undefined
-
-/** Whether a client that asks for `cordon` finds one. */
-export function isOnPath(cwd: string, { env }: Surroundings): boolean {
-  try {
-    return findProgram('cordon', cwd, env['PATH'] ?? '') !== ''
-  } catch (error) {
-    if (error instanceof CordonError) return false
-    throw error
-  }
-}
 
 /** Files of a project are shared: no path of this machine goes into them. */
 export const launchOf = (

@@ -157,6 +157,7 @@ class Reader {
   #skip(): void {
     VOID.lastIndex = this.#at
     this.#at += VOID.exec(this.#text)?.[0].length ?? 0
+    if (this.#text.startsWith('//', this.#at)) throw this.#wrong('a line feed at the end of the comment')
   }
 
   #wrong(expected: string): JsoncError {
@@ -166,4 +167,8 @@ class Reader {
 
 const STRING = /"[^"\\\n\r]*(?:\\.[^"\\\n\r]*)*"/y
 const SCALAR = /(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)(?![\w.])/y
-const VOID = /(?:[ \t\r\n]+|\/\/[^\n]*|\/\*[^*]*\*+(?:[^/*][^*]*\*+)*\/)*/y
+/**
+ * VS Code ends a `//` comment at a carriage return and at U+2028 and U+2029 as well, others at a line feed alone: what stands
+ * behind one of them would be a comment for us and the command for the client, or the other way round. Such a text is refused.
+ */
+const VOID = /(?:[ \t\r\n]+|\/\/[^\n\r\u2028\u2029]*(?=\r?\n|$)|\/\*[^*]*\*+(?:[^/*][^*]*\*+)*\/)*/y

@@ -67,7 +67,7 @@ function planServer(file: SurveyedFile, server: FoundServer, planning: Planning)
   const { entry } = server
   if (entry.kind === 'left') return { kind: 'left', server, why: entry.why }
   if (entry.kind !== 'local') return { kind: entry.kind, server }
-  const { command, args, variables, places, notes } = entry
+  const { command, args, variables, places } = entry
   if (server.name === '__proto__' || hasHidden(server.name) || plainName(server.name) === '')
     return { kind: 'left', server, why: 'its name cannot be one of ours; rename it in the client' }
   const launch = { command, args }
@@ -108,7 +108,7 @@ function planServer(file: SurveyedFile, server: FoundServer, planning: Planning)
     launch,
     variables,
     places,
-    notes: [...notes, ...passedOver],
+    notes: passedOver,
     wanted,
   }
   planning.ours.set(key, step)

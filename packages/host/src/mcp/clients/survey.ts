@@ -2,7 +2,8 @@ import { dirname, isAbsolute, resolve } from 'node:path'
 import { below, type CanonicalPath, isFields, shellWord, show } from '@cordon/policy'
 import { repositoriesAround, type Surroundings } from '@cordon/workspace'
 import { type ClientDocument, ClientFileError, openDocument } from './document.ts'
-import { type Entry, type EntryPlace, readEntry } from './entry.ts'
+import { type Entry, type EntryPlace, INHERITED, readEntry } from './entry.ts'
+import { cordonOnPath } from './cordon-line.ts'
 import { type ClientFile, linksOf, readClientFile, realOf } from './file.ts'
 import { isSamePath, readRecords } from './records.ts'
 import { type ClientPlace, projectPlaces, type ServerTable, tablesOf, userPlaces } from './places.ts'
@@ -121,11 +122,26 @@ function surveyFile(
   const read = readClientFile(place.file, surroundings, linksOf(place.scope))
   if (!read) return undefined
   const document = openDocument(place.file, read.text)
-  const isThis = (called: string): boolean => called === 'cordon' || isSameDir(called, program)
-  const servers = tablesOf(place.client, place.file, root).flatMap((table) =>
-    serversIn(document, table, { scope: place.scope, root, isThis }),
+  const otherThanThis = (called: string): string | undefined => {
+    const found = called === 'cordon' ? cordonOnPath(dirname(place.file), surroundings) : called
+    return found === undefined || isSameDir(found, program) ? undefined : found
+  }
+  const tables = tablesOf(place.client, place.file, root)
+  for (const { path } of tables) assertNothingInherited(place.file, document, path)
+  const servers = tables.flatMap((table) =>
+    serversIn(document, table, { scope: place.scope, root, otherThanThis }),
   )
   return { place, read, document, servers, elsewhere: countElsewhere(document, place, root) }
+}
+
+/** What is inherited by the objects above a table of servers may be another table for the client, and is none for us. */
+function assertNothingInherited(file: string, document: ClientDocument, path: readonly string[]): void {
+  for (let depth = 0; depth < path.length; depth++) {
+    const value = document.valueAt(path.slice(0, depth))
+    if (!isFields(value) || !Object.hasOwn(value, '__proto__')) continue
+    const where = depth === 0 ? 'at its top' : `in ${show(path.slice(0, depth).join('.'))}`
+    throw new ClientFileError(file, `it has the key __proto__ ${where}, ${INHERITED}`)
+  }
 }
 
 function serversIn(

@@ -34,12 +34,20 @@ export function serverValues({ name, line, root }: StartedServer, around: Surrou
       .filter((server) => server.name === name && isDeepStrictEqual(server.line, line))
       .map((server) => ({ record, server })),
   )
-  const found =
-    imported.find(({ server }) => server.project === root) ??
-    imported.find(({ server }) => server.project === null)
-  if (!found || found.server.variables.length === 0) return NONE
+  const here = imported.filter(({ server }) => server.project === root)
+  const counting = here.length > 0 ? here : imported.filter(({ server }) => server.project === null)
+  const readings = counting
+    .filter(({ server }) => server.variables.length > 0)
+    .map(({ record, server }) => readOrTell(record, server, around))
+  // Two clients of a project may have the same server with values of their own: whose are in the environment started us.
+  const isHandedOver = ({ values }: ServerValues): boolean =>
+    Object.entries(values).every(([variable, value]) => around.env[variable] === value)
+  return readings.find(isHandedOver) ?? readings[0] ?? NONE
+}
+
+function readOrTell(record: ImportRecord, server: ImportedServer, around: Surroundings): ServerValues {
   try {
-    return readValues(found.record, found.server, around)
+    return readValues(record, server, around)
   } catch (error) {
     if (error instanceof ClientFileError) return { values: {}, missing: [`no variables: ${error.message}`] }
     throw error
@@ -58,10 +66,15 @@ function readValues(
   const missing: string[] = []
   for (const name of variables) {
     const value = Object.hasOwn(env, name) ? env[name] : undefined
-    // Two clients may start one server with tokens of their own: what who started us handed over is theirs.
-    if (typeof value !== 'string' || around.env[name] !== undefined) continue
-    if (hasPlaceholder(value)) missing.push(`${name} is filled in by the client; set it in the environment`)
-    else values[name] = value
+    if (typeof value !== 'string') continue
+    const isInEnvironment = around.env[name] !== undefined
+    if (hasPlaceholder(value)) {
+      if (!isInEnvironment) missing.push(`${name} is filled in by the client; set it in the environment`)
+      continue
+    }
+    // In a person's own file a variable of the same name is meant. A project's file says `${NAME}` where it wants a person's
+    // own, and the import says so; a literal is no reason to hand that over (decision 0567).
+    if (scope === 'project' || !isInEnvironment) values[name] = value
   }
   return { values, missing }
 }

@@ -22,9 +22,15 @@ function parseBody(body: string): Record<string, unknown> | string {
 export function recordRow({ seq, body }: ChainedRecord): string[] {
   const record = parseBody(body)
   if (typeof record === 'string') return [String(seq), 'unreadable', show(record)]
-  const { at, kind, op, app, command, path, destination, result, code, approval, name, by, detail } = record
+  const { at, kind, op, app, command, path, destination, result, code, approval, name, by, detail, after } =
+    record
+  const { made } = (after ?? {}) as { made?: unknown }
   const what = [
     ...[app, command, path, destination, result, code, name].flatMap(words),
+    ...[made ?? []]
+      .flat()
+      .flatMap(words)
+      .map((text) => `with ${text}`),
     ...words(by).map((text) => `by ${text}`),
     ...words(approval).map((text) => `approval ${text}`),
     ...Object.entries((detail ?? {}) as Record<string, unknown>)

@@ -277,9 +277,12 @@ function formatDecision({ verdict, decision, decided, permits, besides }: Policy
         : '  no statement permits it\n'
   const then =
     permits.length === 0 ? '' : `  once a person has signed: permitted by ${permits.map(show).join(', ')}\n`
-  const also = besides
-    ? `  it would be open there to ${besides.command}, which is asked about it here:\n`
-    : ''
+  const also =
+    besides?.as === 'told'
+      ? `  it would be open there to ${besides.command}, which is asked about it here:\n`
+      : besides
+        ? `  it comes to ${besides.command} on ${show(besides.resource.path)}, too:\n`
+        : ''
   return `${verdict === 'step_up' ? 'needs a person' : verdict}\n${also}${why}${then}`
 }
 

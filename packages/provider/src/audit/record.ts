@@ -38,6 +38,8 @@ export interface State {
   readonly sha256?: string
   readonly bytes?: number
   readonly entries?: number
+  /** Of a directory that was made: those above it that were made with it, the topmost first. */
+  readonly made?: readonly string[]
 }
 
 /** What happened, whatever that was: `partial` is an operation that stopped half-way. */

@@ -1,6 +1,7 @@
 import { statefulIsAuthorized } from '@cedar-policy/cedar-wasm/nodejs'
 import { withCedar } from './engine.ts'
 import { type LoadedPolicies, preparsed } from './load.ts'
+import { lookedAt } from './looks-at.ts'
 import { type CedarQuestion, type PolicyRequest, toCedar } from './request.ts'
 import { type Statement } from './statements.ts'
 
@@ -22,7 +23,7 @@ const remembered = new Map<string, PolicyDecision>()
 /** SPEC 7.4: any error is a no. Never throws. */
 export function decide(policies: LoadedPolicies, request: PolicyRequest): PolicyDecision {
   // All of the question follows from the request, which is a third as long.
-  const key = policies.version + JSON.stringify(request)
+  const key = policies.version + JSON.stringify(lookedAt(policies.looksAt, request))
   const before = remembered.get(key)
   if (before) return before
   const decision = ask(policies, toCedar(request))
@@ -53,23 +54,64 @@ export interface PolicyVerdict {
   /** On the request as it is; for `step_up` it names what stands in the way. */
   readonly decision: PolicyDecision
   /** What was asked besides the request, where that decided. */
-  readonly besides?: PolicyRequest
+  readonly besides?: Besides
+}
+
+interface Besides extends PolicyRequest {
+  /** `told`: what is allowed where a file goes is asked about it where it is. `part`: the request does this, too. */
+  readonly as: 'told' | 'part'
 }
 
 /**
  * What comes of a request. Of a move or copy, what may be told of the file where it goes must be allowed where it is: who may
- * not read a file cannot put it where he may (decision 0481).
+ * not read a file cannot put it where he may (decision 0481). What is forbidden, or needs a person, by itself does so as a part
+ * of something else (decision 0590).
  */
 export function judge(policies: LoadedPolicies, request: PolicyRequest): PolicyVerdict {
   let worst = judgeAlone(policies, request)
-  for (const besides of toldThere(policies, request)) {
-    const also = judgeAlone(policies, besides)
+  const consider = (also: PolicyVerdict, besides: Besides): void => {
     if (STRICTNESS[also.verdict] > STRICTNESS[worst.verdict]) worst = { ...also, besides }
   }
+  for (const told of toldThere(policies, request))
+    consider(judgeAlone(policies, told), { ...told, as: 'told' })
+  const part = partOf(request)
+  if (part && worst.verdict !== 'deny') consider(judgePart(policies, part), { ...part, as: 'part' })
   return worst
 }
 
 const STRICTNESS = { allow: 0, step_up: 1, deny: 2 } as const
+
+/** The plain action that a request comes to as well. Of a tree or a search, each entry below is asked about by itself. */
+function partOf({ destination, ...asked }: PolicyRequest): PolicyRequest | undefined {
+  const { command, resource } = asked
+  if (destination) {
+    const plain = destination.exists ? '/filesystem/file/write' : '/filesystem/file/create'
+    return { ...asked, command: plain, resource: destination }
+  }
+  if (command === '/filesystem/dir/delete_recursive') {
+    const plain = resource.isDirectory ? '/filesystem/dir/delete' : '/filesystem/file/delete'
+    return { ...asked, command: plain }
+  }
+  if (command === '/filesystem/file/search' && !resource.isDirectory)
+    return { ...asked, command: '/filesystem/file/read' }
+  return undefined
+}
+
+/** What no policy speaks of is no no: who may move files somewhere need not be permitted to create others there. */
+function judgePart(policies: LoadedPolicies, part: PolicyRequest): PolicyVerdict {
+  const alone = judgeAlone(policies, part)
+  if (alone.verdict !== 'deny') return alone
+  if (isUnsaid(alone.decision)) return { ...alone, verdict: 'allow' }
+  const mayBeSigned =
+    part.cosigned !== true &&
+    alone.decision.errors.length === 0 &&
+    isUnsaid(decide(policies, { ...part, cosigned: true }))
+  return mayBeSigned ? { ...alone, verdict: 'step_up' } : alone
+}
+
+/** Denied for want of a permit: nothing forbids it. */
+const isUnsaid = ({ decision, statements, errors }: PolicyDecision): boolean =>
+  decision === 'deny' && statements.length === 0 && errors.length === 0
 
 /** The questions about the source. Of a link none: the link is moved, and who reads through it is asked about what it leads to. */
 function toldThere(

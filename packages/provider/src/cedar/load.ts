@@ -10,6 +10,7 @@ import {
   unmatchablePaths,
   warningsOf,
 } from './lint.ts'
+import { type LooksAt, whatIsLookedAt } from './looks-at.ts'
 import { splitStatements, type Statement } from './statements.ts'
 
 /** Policies that were accepted. Two with the same text are the same version. */
@@ -20,6 +21,7 @@ export interface LoadedPolicies {
   readonly text: string
   readonly statements: readonly Statement[]
   readonly warnings: readonly PolicyWarning[]
+  readonly looksAt: LooksAt
 }
 
 export interface RefusedPolicies {
@@ -51,7 +53,14 @@ function load(text: string): LoadedPolicies | RefusedPolicies {
   if (problems.length > 0)
     return { kind: 'refused', problems, corrected: correct(text, statements, problems) }
   const version = createHash('sha256').update(text).digest('hex')
-  return { kind: 'loaded', version, text, statements, warnings: warningsOf(statements) }
+  return {
+    kind: 'loaded',
+    version,
+    text,
+    statements,
+    warnings: warningsOf(statements),
+    looksAt: whatIsLookedAt(statements),
+  }
 }
 
 function parse(text: string): Statement[] | PolicyProblem {

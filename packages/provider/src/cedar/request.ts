@@ -78,7 +78,7 @@ function entityOf(resource: Resource): EntityJson {
 }
 
 /** SPEC 7.4: with its dot. A name that begins with its only dot is all extension: `.env` is one (decision 0570). */
-const extensionOf = (name: string): string => posix.extname(name) || (name.startsWith('.') ? name : '')
+export const extensionOf = (name: string): string => posix.extname(name) || (name.startsWith('.') ? name : '')
 
 /** `/a/b/c`: `/a/b`, `/a`, `/`. */
 function ancestorsOf(path: string): string[] {

@@ -63,6 +63,10 @@ export const ANSWERS = {
     dry_run: z.boolean().optional(),
     paths: z.array(z.string()).optional(),
     truncated: z.boolean().optional(),
+    needs_person: z
+      .strictObject({ entries: z.int(), paths: z.array(z.string()) })
+      .optional()
+      .describe('of a dry run: a person must sign for these, and so for all of it'),
   }),
 } as const satisfies Record<Command, z.ZodType | null>
 

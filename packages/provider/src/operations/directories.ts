@@ -1,9 +1,11 @@
+import { posix } from 'node:path'
 import { isTempName } from '@cordon/files'
-import { splitEntry } from '@cordon/policy'
+import { ROOT, show, splitEntry } from '@cordon/policy'
+import { Refusal } from '../errors.ts'
 import { MOST_OUTPUT_BYTES } from './capped.ts'
 import { requireSignedAnswer } from './content.ts'
-import type { Operation } from './operation.ts'
-import type { Place } from '../pipeline/places.ts'
+import type { Operation, Work } from './operation.ts'
+import { type Place, statOf } from '../pipeline/places.ts'
 
 export const listDirectory: Operation<'/filesystem/dir/list'> = {
   meaning: 'object',
@@ -33,18 +35,56 @@ export function listOf({ anchor, inside }: Place): Listing {
 
 const MOST_ENTRIES = 100_000
 
+/** With so many above it, at most: the policy is asked about each, and each is recorded. */
+const MOST_MADE = 64
+
 export const makeDirectory: Operation<'/filesystem/dir/create'> = {
   meaning: 'object',
   changes: true,
-  run: async ({ args, place }) => {
-    if (args.parents) {
-      const parent = splitEntry(place.inside)?.parent
-      if (parent !== undefined) place.anchor.mkdirp(parent)
+  run: async (work) => {
+    const { args, place } = work
+    const above = args.parents ? makeAbove(work) : []
+    try {
+      place.anchor.mkdir(place.inside)
+    } catch (error) {
+      place.anchor.removeEmpty(above.map(({ inside }) => inside))
+      throw error
     }
-    place.anchor.mkdir(place.inside)
+    const made = above.map(({ path }) => path)
     return Promise.resolve({
       answer: { kind: 'json', value: { created: place.path } },
-      after: { entries: 0 },
+      after: { entries: 0, ...(made.length > 0 ? { made } : {}) },
     })
   },
+}
+
+/** What was decided on, and no directory besides: one that was removed since is not made again without a word of the policy. */
+function makeAbove(work: Work<'/filesystem/dir/create'>): Pick<Place, 'path' | 'inside'>[] {
+  const { place, may, cosigned } = work
+  const missing = missingAbove(place)
+  for (const { path } of missing)
+    if (!may('/filesystem/dir/create', { path, stat: undefined }, cosigned))
+      throw new Refusal('policy_denied', `/filesystem/dir/create on ${show(path)}, which it needs`)
+  const parent = splitEntry(place.inside)?.parent
+  const made = parent === undefined ? [] : place.anchor.mkdirp(parent)
+  const unasked = made.filter((each) => !missing.some(({ inside }) => inside === each))
+  if (unasked.length === 0) return missing.filter(({ inside }) => made.includes(inside))
+  place.anchor.removeEmpty(made)
+  throw new Refusal('changed', 'a directory above it was removed meanwhile; ask again')
+}
+
+/** Directories that are made with the one that was asked for, the topmost first. */
+export function missingAbove({ path, inside, anchor }: Place): Pick<Place, 'path' | 'inside'>[] {
+  const missing: Pick<Place, 'path' | 'inside'>[] = []
+  let [at, name] = [splitEntry(inside)?.parent, posix.dirname(path)]
+  for (; at !== undefined && at !== ROOT && !statOf(anchor, at); at = splitEntry(at)?.parent) {
+    missing.unshift({ path: name, inside: at })
+    name = posix.dirname(name)
+    if (missing.length > MOST_MADE)
+      throw new Refusal(
+        'bad_request',
+        `more than ${MOST_MADE} directories above it are missing; make some first`,
+      )
+  }
+  return missing
 }

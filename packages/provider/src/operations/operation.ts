@@ -4,6 +4,7 @@ import { Refusal, type REFUSALS } from '../errors.ts'
 import type { Deadline } from '../pipeline/deadline.ts'
 import type { Meaning, Place } from '../pipeline/places.ts'
 import type { ArgsOf } from './args.ts'
+import type { RemovalSurvey } from './tree.ts'
 
 /** Everything an operation acts on: checked, decided and found. It has no other way to a file. */
 export interface Work<C extends Command> {
@@ -20,6 +21,8 @@ export interface Work<C extends Command> {
   readonly cosigned: boolean
   /** SPEC 7.5: the hash of what the person signed for: of a directory, everything below or every name that is told. */
   readonly signedFor?: string
+  /** Of a recursive delete: what was found below, and decided on. */
+  readonly survey?: RemovalSurvey
 }
 
 /** What goes back to the agent. */

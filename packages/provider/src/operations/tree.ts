@@ -4,12 +4,13 @@ import { joinRel, type RelPath, ROOT, show } from '@cordon/policy'
 import type { Command } from '../commands.ts'
 import { Refusal } from '../errors.ts'
 import { asRefusal, type Place, statOf } from '../pipeline/places.ts'
-import { Capped } from './capped.ts'
+import type { AnyArgs } from './args.ts'
+import { Capped, MOST_OUTPUT_BYTES } from './capped.ts'
 import { requireSignedAnswer } from './content.ts'
 import { HalfDone, type Operation, type Work } from './operation.ts'
 
 /** Others have their turn after so many entries. */
-const A_TURN = 200
+const A_TURN = 100
 
 const MOST_PATHS = 1000
 
@@ -163,14 +164,16 @@ export const deleteRecursively: Operation<'/filesystem/dir/delete_recursive'> = 
   changes: true,
   run: async (work) => {
     const { args, place, deadline, may } = work
-    const survey = await surveyTree(work, { each: (entry) => requireAlso(work, entry) })
+    // What a person signed for is looked at again: it took its time.
+    const known = work.signedFor === undefined ? work.survey : undefined
+    const survey = known ?? (await surveyRemoval(work))
     const { files, directories, bytes, digest, holds } = survey
     if (work.signedFor !== undefined && work.signedFor !== digest)
       throw new Refusal('changed', 'it holds something else than what was signed for; nothing was removed')
     const before = { sha256: digest, bytes, entries: files + directories }
     const told = { files, directories: directories + 1, bytes }
     if (args.dry_run === true) {
-      const shown = may('/filesystem/dir/tree', place) ? capPaths(survey) : {}
+      const shown = may('/filesystem/dir/tree', place) ? shownOf(survey) : {}
       return { answer: { kind: 'json', value: { ...told, dry_run: true, ...shown } }, before }
     }
     // Exactly what was just compared and decided on: what came since is nobody's word.
@@ -200,8 +203,33 @@ function whyEnded(failed: FileError, { deadline, place }: Work<Command>): Refusa
   return refusal instanceof Refusal ? refusal : new Refusal('failed', failed.message)
 }
 
+export interface RemovalSurvey extends TreeSurvey {
+  /** Of how many entries a person must sign for the removal, the directory itself among them; and the first of them. */
+  readonly needPerson: number
+  readonly needPersonPaths: readonly string[]
+}
+
+/**
+ * Everything that would go, each allowed to: as a part of this, and by itself (decision 0590). With a signature for all of
+ * it; without one, it says what needs one, and then all of it does (SPEC 7.5).
+ */
+export async function surveyRemoval(work: Work<Command>): Promise<RemovalSurvey> {
+  const { place, may, cosigned } = work
+  const { dry_run: dryRun = false }: AnyArgs = work.args
+  let needPerson = 0
+  const needPersonPaths: string[] = []
+  const each = (entry: Entry): void => {
+    if (!(cosigned && !dryRun) && may('/filesystem/dir/delete_recursive', entry)) return
+    requireAlso({ may, cosigned: true }, entry)
+    needPerson++
+    if (needPersonPaths.length < MOST_PATHS) needPersonPaths.push(entry.path)
+  }
+  each(place)
+  return { ...(await surveyTree(work, { each })), needPerson, needPersonPaths }
+}
+
 /** What is withheld below is not removed with the rest: nothing is. A signature is for all of it. */
-export function requireAlso({ may, cosigned }: Work<Command>, entry: Entry): void {
+export function requireAlso({ may, cosigned }: Pick<Work<Command>, 'may' | 'cosigned'>, entry: Entry): void {
   if (may('/filesystem/dir/delete_recursive', entry, cosigned)) return
   throw new Refusal(
     'policy_denied',
@@ -211,8 +239,20 @@ export function requireAlso({ may, cosigned }: Work<Command>, entry: Entry): voi
 
 type Entry = Pick<Place, 'path' | 'stat'>
 
-function capPaths({ paths, morePaths }: TreeSurvey): { paths: readonly string[]; truncated: boolean } {
-  const capped = new Capped<string>()
+/** Of a dry run: what would go, and which of it a person has to sign for. */
+function shownOf({ paths, morePaths, needPerson, needPersonPaths }: RemovalSurvey): object {
+  const all = capPaths(paths)
+  const signed = capPaths(needPersonPaths)
+  return {
+    paths: all.items,
+    truncated: all.truncated || morePaths,
+    ...(needPerson > 0 ? { needs_person: { entries: needPerson, paths: signed.items } } : {}),
+  }
+}
+
+/** Two of them fit. */
+function capPaths(paths: readonly string[]): Capped<string> {
+  const capped = new Capped<string>(MOST_OUTPUT_BYTES / 2 - 1024)
   for (const path of paths) if (!capped.add(path)) break
-  return { paths: capped.items, truncated: capped.truncated || morePaths }
+  return capped
 }

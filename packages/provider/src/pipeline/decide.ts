@@ -5,6 +5,7 @@ import type { PolicyRequest, Resource } from '../cedar/request.ts'
 import type { Command } from '../commands.ts'
 import { Refusal } from '../errors.ts'
 import type { AnyArgs } from '../operations/args.ts'
+import { missingAbove } from '../operations/directories.ts'
 import type { Place } from './places.ts'
 
 /** Who asks, and by which policies it is decided. */
@@ -50,12 +51,26 @@ export function decideRequest(
     ...replaced.map((resource) => ({ command: '/filesystem/file/delete' as const, resource })),
   ]
   let verdict: 'allow' | 'step_up' = 'allow'
-  for (const question of all) {
+  const decide = (question: Question): void => {
     const answer = ask(asker, question)
     if (answer.verdict === 'deny') throw denied(question, answer)
     if (answer.verdict === 'step_up') verdict = 'step_up'
   }
+  all.forEach(decide)
+  // Found out only now: who may not make the one is not told what is missing above it.
+  if (args.parents === true) madeAbove(source).forEach((resource) => decide({ command, resource }))
   return verdict
+}
+
+type Question = Omit<PolicyRequest, 'app' | 'agent'>
+
+/** Each directory that would be made above the one that was asked for, by both of its names. */
+function madeAbove({ asked, place }: Found): Resource[] {
+  if (place instanceof Refusal || place.stat) return []
+  const missing = missingAbove(place).map(({ path }) => path)
+  const named =
+    asked === place.path ? [] : missing.map((path) => asked.slice(0, path.length - place.path.length))
+  return [...named, ...missing].map((path) => resourceAt(path, undefined, '/filesystem/dir/create'))
 }
 
 /** For what is met on the way; `cosigned` where it is part of what a person signed for. */
@@ -66,7 +81,7 @@ export const mayAlso = (
   cosigned = false,
 ): boolean => ask(asker, { command, resource: resourceAt(path, stat, command), cosigned }).verdict === 'allow'
 
-function ask({ app, agent, policies }: Asker, question: Omit<PolicyRequest, 'app' | 'agent'>): PolicyVerdict {
+function ask({ app, agent, policies }: Asker, question: Question): PolicyVerdict {
   // Stored policies loaded once; if they do not any more, nothing is permitted.
   if (policies.kind === 'refused')
     return { verdict: 'deny', decision: { decision: 'deny', statements: [], errors: ['it does not load'] } }
@@ -98,8 +113,11 @@ function denied(
       : statements.length > 0
         ? `forbidden by ${statements.map(show).join(', ')}`
         : 'no policy permits it'
-  const what = besides
-    ? `it would be open there to ${besides.command}, which is asked about it here: ${why}`
-    : why
+  const what =
+    besides?.as === 'told'
+      ? `it would be open there to ${besides.command}, which is asked about it here: ${why}`
+      : besides
+        ? `it comes to ${besides.command} on ${show(besides.resource.path)}, too: ${why}`
+        : why
   return new Refusal('policy_denied', `${command} on ${show(resource.path)}: ${what}`, { statements })
 }

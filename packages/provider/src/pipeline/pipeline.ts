@@ -5,6 +5,7 @@ import { Refusal } from '../errors.ts'
 import type { AnyArgs } from '../operations/args.ts'
 import { OPERATIONS } from '../operations/index.ts'
 import type { Answer, Work } from '../operations/operation.ts'
+import { surveyRemoval } from '../operations/tree.ts'
 import { policiesOf } from '../policies/store.ts'
 import type { Provider } from '../provider.ts'
 import type { Now } from '../registry.ts'
@@ -103,7 +104,7 @@ interface Admission {
 /** From the resource constraint to the step-up. What is refused to somebody who is known is recorded. */
 async function admit(provider: Provider, known: Known): Promise<Admission> {
   try {
-    const { work, verdict } = await decide(provider, known)
+    const { work, verdict } = await decideBelow(known, await decide(provider, known))
     const needsPerson = verdict === 'step_up' && !isHarmless(known, work)
     return needsPerson ? await stepUp(provider, known, work) : { work, approval: undefined }
   } catch (thrown) {
@@ -111,6 +112,19 @@ async function admit(provider: Provider, known: Known): Promise<Admission> {
     if (error instanceof Refusal) recordRefusal(provider, known, error)
     throw error
   }
+}
+
+type Decided = Awaited<ReturnType<typeof decide>>
+
+/** SPEC 7.5: a directory is removed with all that is in it, so what needs a person there needs one for the whole. */
+async function decideBelow({ invocation }: Known, decided: Decided): Promise<Decided> {
+  const { work, verdict } = decided
+  const isRemoval = invocation.command === '/filesystem/dir/delete_recursive'
+  if (!isRemoval || verdict === 'step_up' || work.place.stat?.kind !== 'directory') return decided
+  const survey = await surveyRemoval(work)
+  return survey.needPerson === 0
+    ? { work: { ...work, survey }, verdict }
+    : { work: { ...work, survey, cosigned: true }, verdict: 'step_up' }
 }
 
 /** A dry run changes nothing; but that of an edit tells what is in the file, and that of a delete how much is there. */

@@ -80,38 +80,36 @@ export class Places {
 
   /** A prefix that is a link, or lies below one, is decided by its real path: it is another directory. */
   #hold(prefix: PathPrefix): Held {
-    let real: string
-    try {
-      real = realpathSync.native(prefix)
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'EACCES') throw notPermitted(prefix)
-      throw new Refusal('not_found', `the delegation’s directory ${show(prefix)} does not exist`)
-    }
-    if (real !== prefix)
-      throw new Refusal(
-        'resource_out_of_scope',
-        `the delegation’s directory ${show(prefix)} is, or lies below, a symbolic link`,
-      )
+    if (lookAt(prefix, (path) => realpathSync.native(path)) !== prefix) throw linked(prefix)
     return this.#at(prefix)
   }
 
-  /** Of a prefix that is no link and lies below none: the one that is held, if it is still the same directory. */
+  /** Of a prefix that was no link a moment ago, and lay below none: the one that is held, if it is still the same directory. */
   #at(prefix: PathPrefix): Held {
     const held = this.#held.get(prefix)
-    const { dev, ino } = lstatSync(prefix, { bigint: true })
-    if (held?.identity === `${dev}:${ino}`) return held
+    const { dev, ino } = lookAt(prefix, (path) => lstatSync(path, { bigint: true }))
+    const identity = `${dev}:${ino}`
+    if (held?.identity === identity) return held
     held?.anchor.close()
     this.#held.delete(prefix)
-    return this.#open(prefix)
+    return this.#open(prefix, identity)
   }
 
-  #open(prefix: PathPrefix): Held {
+  /** The directory that was just found, or none: what has its name by now may be a link that came since, or another one. */
+  #open(prefix: PathPrefix, identity: string): Held {
     requireDisk(prefix)
     if (coversPath(this.#own.path, prefix))
       throw new Refusal('resource_out_of_scope', `${show(prefix)} is the provider’s own`)
     const root = openAmbientRoot(prefix)
-    const anchor = openAmbientDiskAnchor(root.path, { closed: (identity) => this.#own.holds(identity) })
-    const held = { root, anchor, identity: anchor.stat(ROOT).identity, users: 0 }
+    const real: string = root.path
+    if (real !== prefix) throw linked(prefix)
+    // Follows no link, in no component of the path.
+    const anchor = openAmbientDiskAnchor(root.path, { closed: (each) => this.#own.holds(each) })
+    if (anchor.stat(ROOT).identity !== identity) {
+      anchor.close()
+      throw exchanged(prefix)
+    }
+    const held = { root, anchor, identity, users: 0 }
     this.#makeRoom()
     this.#held.set(prefix, held)
     return held
@@ -190,6 +188,24 @@ const KERNELS = /^\/(?:proc|sys|dev)(?:\/|$)/
 
 const notPermitted = (path: string): Refusal =>
   new Refusal('not_permitted', `${show(path)} lies where the provider’s own user may not look`, { path })
+
+function lookAt<T>(prefix: PathPrefix, look: (path: PathPrefix) => T): T {
+  try {
+    return look(prefix)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EACCES') throw notPermitted(prefix)
+    throw new Refusal('not_found', `the delegation’s directory ${show(prefix)} does not exist`)
+  }
+}
+
+const linked = (prefix: PathPrefix): Refusal =>
+  new Refusal(
+    'resource_out_of_scope',
+    `the delegation’s directory ${show(prefix)} is, or lies below, a symbolic link`,
+  )
+
+const exchanged = (prefix: PathPrefix): Refusal =>
+  new Refusal('changed', `the delegation’s directory ${show(prefix)} was exchanged meanwhile; ask again`)
 
 /** What finding or touching a file can end with, as the provider's own answers. */
 export function asRefusal(error: unknown, path: string): unknown {

@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto'
 import { FileError } from '@cordon/files'
-import { ROOT, splitEntry } from '@cordon/policy'
 import type { State } from '../audit/record.ts'
 import type { Command } from '../commands.ts'
 import { Refusal } from '../errors.ts'
@@ -13,12 +12,13 @@ import {
   signedContent,
 } from '../operations/content.ts'
 import { unifiedDiff } from '../operations/diff.ts'
+import { missingAbove } from '../operations/directories.ts'
 import { editedText } from '../operations/edit.ts'
 import type { Work } from '../operations/operation.ts'
 import { requireParent, requirePossible } from '../operations/possible.ts'
 import { letterOf } from '../operations/tree.ts'
 import type { Deadline } from '../pipeline/deadline.ts'
-import { type Place, statOf } from '../pipeline/places.ts'
+import type { Place } from '../pipeline/places.ts'
 import type { ApprovalRequest } from './request.ts'
 import { soughtBy, surveyDirectory } from './survey-directory.ts'
 
@@ -76,7 +76,7 @@ export async function surveyWork(command: Command, asked: Work<Command>): Promis
       ...(command === '/filesystem/file/write' && place.stat?.kind === 'file'
         ? { bytesNow: place.stat.size }
         : {}),
-      paths: [...above, ...touched.map(({ path }) => path)],
+      paths: [...above.map(({ path }) => path), ...touched.map(({ path }) => path)],
       kinds: [...above.map(() => 'directory' as const), ...kinds].map(letterOf).join(''),
       ...replacedBy(command, asked),
       ...(diff === undefined ? {} : capDiff(diff)),
@@ -132,18 +132,6 @@ function replacedBy(
   const { overwrite }: AnyArgs = args
   const there = command === '/filesystem/file/write' ? place : overwrite === true ? destination : undefined
   return there?.stat ? { replaces: true } : {}
-}
-
-/** Directories that are made with the one that was asked for, the topmost first. */
-function missingAbove({ path, inside, anchor }: Place): string[] {
-  const missing: string[] = []
-  let [at, name] = [splitEntry(inside)?.parent, path]
-  while (at !== undefined && at !== ROOT && statOf(anchor, at) === undefined) {
-    name = name.slice(0, name.lastIndexOf('/'))
-    missing.unshift(name)
-    at = splitEntry(at)?.parent
-  }
-  return missing
 }
 
 /** What is made where there is nothing yet. */

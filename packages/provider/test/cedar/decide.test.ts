@@ -1,8 +1,10 @@
-import { expect, test } from 'vitest'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
 import { CaseError, parseCases, runCases } from '../../src/cedar/cases.ts'
 import { decide, explain, judge } from '../../src/cedar/decide.ts'
 import { loadPolicies, type LoadedPolicies } from '../../src/cedar/load.ts'
 import { type PolicyRequest } from '../../src/cedar/request.ts'
+import { COMMANDS } from '../../src/commands.ts'
 
 const loaded = (text: string): LoadedPolicies => {
   const result = loadPolicies(text)
@@ -172,4 +174,63 @@ test('the table of cases beside a policy', () => {
     expect(() => parseCases(json)).toThrow(CaseError)
     expect(() => parseCases(json)).toThrow(message)
   }
+})
+
+describe('decision 0590: what policies cannot tell apart is decided once', () => {
+  const POLICIES = {
+    'a directory': 'permit (principal, action, resource in Directory::"/a");',
+    'an extension': `permit (principal, action, resource);
+      forbid (principal, action == Action::"/filesystem/file/read", resource) when { [".x"].contains(resource.extension) };`,
+    'a size, and whether it is there': `permit (principal, action, resource) when { resource.size < 2 };
+      forbid (principal, action in [Action::"/filesystem/file/write"], resource) when { resource.exists };`,
+    'a name': 'permit (principal, action, resource) when { resource.name like "*b" };',
+    'a path': 'permit (principal, action, resource) unless { resource.path == "/a/b" };',
+    'one file, in the scope': 'permit (principal, action, resource == File::"/a/b");',
+    'one file, in a condition': `permit (principal, action, resource);
+      forbid (principal, action, resource) when { resource in [File::"/a/b", File::"/a.x"] };`,
+    'where it goes': `permit (principal, action, resource);
+      forbid (principal, action in [Action::"/filesystem/file/copy"], resource) when { context.destination.name == "b" };`,
+  }
+  const path = fc.constantFrom(
+    '/a',
+    '/b',
+    '/a/b',
+    '/a/c',
+    '/a/b.x',
+    '/a.x',
+    '/.x',
+    '/b/b',
+    '/b/c.x',
+    '/a/b/b',
+  )
+  const resource = fc.record({
+    path,
+    isDirectory: fc.boolean(),
+    exists: fc.boolean(),
+    size: fc.constantFrom(1, 2),
+  })
+  const asked = fc.record({
+    app: fc.constantFrom('a', 'b'),
+    agent: fc.constant('x'),
+    command: fc.constantFrom(...COMMANDS.filter((command) => !/move|copy/.test(command))),
+    resource,
+    cosigned: fc.boolean(),
+  })
+  const copied = fc.record({
+    app: fc.constant('a'),
+    agent: fc.constant('x'),
+    command: fc.constant('/filesystem/file/copy' as const),
+    resource,
+    destination: path.map((to) => ({ path: to, isDirectory: false, exists: false, size: 0 })),
+  })
+  test.each(Object.entries(POLICIES))('by %s', (_, text) => {
+    const policies = loaded(text)
+    const apart = { ...policies, looksAt: new Map() }
+    fc.assert(
+      fc.property(fc.oneof(asked, copied), (each) => {
+        expect(decide(policies, each)).toEqual(decide(apart, each))
+      }),
+      { numRuns: 1000 },
+    )
+  })
 })

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Admin } from '../src/admin.ts'
 import { type Agent, ANYTHING, content, send, type Sent, TestPlace } from './place.ts'
 
-/** Decision 0590: what is forbidden, or needs a person, by itself does so as a part of something else. */
+/** Decision 0591: what is forbidden, or needs a person, by itself does so as a part of something else. */
 let place: TestPlace
 let made = 0
 

@@ -65,7 +65,7 @@ interface Besides extends PolicyRequest {
 /**
  * What comes of a request. Of a move or copy, what may be told of the file where it goes must be allowed where it is: who may
  * not read a file cannot put it where he may (decision 0481). What is forbidden, or needs a person, by itself does so as a part
- * of something else (decision 0590).
+ * of something else (decision 0591).
  */
 export function judge(policies: LoadedPolicies, request: PolicyRequest): PolicyVerdict {
   let worst = judgeAlone(policies, request)

@@ -11,7 +11,7 @@ export type LooksAt = ReadonlyMap<Command, readonly Trait[]>
 
 /**
  * A walk asks about every entry, and most policies know a file by its directory alone: what they cannot tell apart is decided
- * once (decision 0590). A statement counts for the commands that its scope names.
+ * once (decision 0591). A statement counts for the commands that its scope names.
  */
 export const whatIsLookedAt = (statements: readonly Statement[]): LooksAt =>
   new Map(

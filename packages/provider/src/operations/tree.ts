@@ -210,7 +210,7 @@ export interface RemovalSurvey extends TreeSurvey {
 }
 
 /**
- * Everything that would go, each allowed to: as a part of this, and by itself (decision 0590). With a signature for all of
+ * Everything that would go, each allowed to: as a part of this, and by itself (decision 0591). With a signature for all of
  * it; without one, it says what needs one, and then all of it does (SPEC 7.5).
  */
 export async function surveyRemoval(work: Work<Command>): Promise<RemovalSurvey> {

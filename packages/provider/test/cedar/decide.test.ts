@@ -176,7 +176,7 @@ test('the table of cases beside a policy', () => {
   }
 })
 
-describe('decision 0590: what policies cannot tell apart is decided once', () => {
+describe('decision 0591: what policies cannot tell apart is decided once', () => {
   const POLICIES = {
     'a directory': 'permit (principal, action, resource in Directory::"/a");',
     'an extension': `permit (principal, action, resource);

@@ -1,6 +1,6 @@
 import { realpathSync } from 'node:fs'
 import { isAbsolute, normalize, resolve } from 'node:path'
-import { type Command as Parser, Option } from 'commander'
+import { type Command as Parser, InvalidArgumentError, Option } from 'commander'
 import type { ConversationChoice } from '@cordon/host'
 import { show } from '@cordon/policy'
 import { UsageError } from './report.ts'
@@ -28,8 +28,14 @@ export const cfgOption = (): Option =>
 
 export const repeatable = (flags: string, description: string): Option =>
   new Option(flags, description)
-    .argParser((value: string, before: string[]) => [...before, value])
+    .argParser((value: string, before: string[]) => [...before, given(value)])
     .default([], 'none')
+
+/** What ends the options is the value of none: it was left out. */
+function given(value: string): string {
+  if (value === '--') throw new InvalidArgumentError('its value is missing.')
+  return value
+}
 
 /** SPEC 4.9, where something is attached. */
 export const sensitiveOption = (): Option =>

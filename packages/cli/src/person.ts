@@ -30,6 +30,17 @@ export function personAt(at: Terminal): Person | undefined {
   return { confirms: async (question) => isYes(await inTurn(at, () => askNow(at, question))) }
 }
 
+/**
+ * The same, of a command that goes on without what was asked about: who leaves the question, by Ctrl-C or the end of input, wants
+ * nothing to go on.
+ */
+export const personWhoLeaves = (ask: AskLine, leave: () => Promise<never>): Person => ({
+  confirms: async (question) => {
+    const reply = await ask(question)
+    return reply === undefined ? leave() : isYes(reply)
+  },
+})
+
 /** The same person, whose no has consequences, too: whoever only leaves has decided nothing. */
 export interface Approver {
   decides(question: string): Promise<'yes' | 'no' | undefined>

@@ -2,6 +2,7 @@ import {
   type AccessFlags,
   choosePolicy,
   type Chosen,
+  type Compiler,
   type Confinement,
   type ConversationChoice,
   explainRun,
@@ -24,6 +25,7 @@ import {
 } from './format/outcome.ts'
 import { formatViews } from './format/policies.ts'
 import { type ConfigOptions, choiceOf as chosenConversation } from './options.ts'
+import { personWhoLeaves } from './person.ts'
 import { trustTerms } from './project.ts'
 import { warn } from './report.ts'
 import type { World } from './world.ts'
@@ -140,7 +142,7 @@ async function prepare(
     quiet: options.quiet ?? false,
   } as const
   const conversation = await readChosenLayer(place, world, conversationOf(options))
-  const chosen = await choosePolicy({ ...place, conversation }, world, choice, options, purpose)
+  const chosen = await choosePolicy({ ...place, conversation }, compilerOf(world), choice, options, purpose)
   warn(world, [...chosen.alarms, ...(options.quiet ? [] : chosen.warnings)])
   const { root, workspace, sources, guard } = chosen.project
   for (const source of sources)
@@ -151,6 +153,24 @@ async function prepare(
   const runtime = options.runtime?.(command, root.path) ?? []
   return { chosen, request: { argv: command, cwd, root, home, env, unfinished, runtime, guard, ...granted } }
 }
+
+/** Decision 0008: nothing is started for who presses Ctrl-C at a question; a no withholds what was asked about. */
+const compilerOf = (world: World): Compiler => ({
+  pid: world.pid,
+  uid: world.uid,
+  home: world.home,
+  session: world.session,
+  get person() {
+    const ask = world.askLine
+    return (
+      ask &&
+      personWhoLeaves(ask, () => {
+        world.dieBy('SIGINT')
+        return new Promise(() => {}) // where nobody lets us die by it, there is nothing left to do
+      })
+    )
+  },
+})
 
 /** SPEC 2.1: without --tool and --profile nothing of what the files say is needed, nor for a profile that is shipped. */
 const needsFiles = (choice: PolicyChoice): boolean =>

@@ -2,7 +2,7 @@ export { type Added, Attachments, openAmbientAttachments, type Removed } from '.
 export { type AttachedResource, type Attachment, type AttachmentOrigin } from './attachment/blocks.ts'
 export { InterruptedError } from './attachment/errors.ts'
 export { type Person } from './approve/approve.ts'
-export { compileProject, type Policies } from './policies.ts'
+export { compileProject, type Compiler, type Policies } from './policies.ts'
 export {
   openAmbientProject,
   type EditableLayer,

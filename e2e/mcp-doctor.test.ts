@@ -311,3 +311,29 @@ test('a server that is started by npx is said to need an installation', () => {
     "cordon mcp add fetched --replace -- ./bin/npx -y 'some server'",
   )
 })
+
+test('SPEC 5.4: advice for a host that is asked for without the proxy leads on, also after the wrong guess', () => {
+  const place = new Place()
+  place.write(
+    'fetches.mjs',
+    `import { connect } from 'node:net'
+const socket = connect(80, 'api.example')
+socket.on('error', (error) => { console.error(String(error)); process.exit(1) })\n`,
+  )
+  const config = `[providers.mcp.plain]\ncommand = ${JSON.stringify(PROGRAM.node)}\narguments = ["fetches.mjs"]\n`
+  const rule = (scheme: string): string =>
+    `[[providers.mcp.plain.access.net]]\nhost = "api.example"\nscheme = "${scheme}"\nallow = true\n`
+  const advice = (): string => place.cordon(['mcp', 'doctor', 'plain']).stdout.replaceAll(/^    (?!│)/gm, '')
+  place.config(config)
+  const first = advice()
+  expect(first).toContain(
+    'refused: api.example: no rule allows api.example; only its name was asked for, so https is a guess\n',
+  )
+  expect(first).toContain(rule('https'))
+  place.config(config + rule('https'))
+  const second = advice()
+  expect(second).toContain(
+    'hint: 127.128.0.1 stands for api.example inside, and no rule allows port 80 of it\n',
+  )
+  expect(second).toContain(rule('http'))
+})

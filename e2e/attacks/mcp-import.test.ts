@@ -189,8 +189,8 @@ describe('a file of a clone is not your own where there is no .cordon', () => {
       'RES_OPTIONS',
       'HOSTALIASES',
     ]
-    const entry = (name: string) => ({ command: 'true', env: { [name]: 'x' } })
-    const mcpServers = Object.fromEntries(names.map((name) => [name, entry(name)]))
+    const setting = (name: string) => ({ command: 'true', env: { [name]: 'x' } })
+    const mcpServers = Object.fromEntries(names.map((name) => [name, setting(name)]))
     at.write('.mcp.json', JSON.stringify({ mcpServers }))
     const { stdout } = at.mcp('import', '.mcp.json')
     for (const name of names)
@@ -199,7 +199,7 @@ describe('a file of a clone is not your own where there is no .cordon', () => {
       )
     at.write(
       at.own('.cursor/mcp.json'),
-      JSON.stringify({ mcpServers: { mine: entry('HTTPS_PROXY') } }),
+      JSON.stringify({ mcpServers: { mine: setting('HTTPS_PROXY') } }),
       0o600,
     )
     expect(at.mcp('import', '--dry-run').stdout).toContain('mine: would be taken as mine')
@@ -263,8 +263,8 @@ describe('__proto__ is a key for some clients, and for others what the rest is i
     ['in its env', `{ "command": "a", "env": { "__proto__": ${NODE_OPTIONS} } }`],
     ['deeper', `{ "command": "a", "dev": [{ "__proto__": ${NODE_OPTIONS} }] }`],
     ['in one behind Cordon', `{ "command": "cordon", "args": ["mcp", "serve"], "__proto__": {} }`],
-  ])('%s: left alone', (_, entry) => {
-    expect(said(`{ "servers": { "a": ${entry} } }`)).toContain(
+  ])('%s: left alone', (_, value) => {
+    expect(said(`{ "servers": { "a": ${value} } }`)).toContain(
       'a: left alone: it has the key __proto__, which clients read in different ways',
     )
   })

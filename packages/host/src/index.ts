@@ -29,6 +29,7 @@ export {
   updateServer,
 } from './mcp/change.ts'
 export { importsHere } from './mcp/code-files.ts'
+export { refusalReason } from './mcp/diagnosis.ts'
 export { cordonOnPath } from './mcp/clients/cordon-line.ts'
 export {
   type EntryStyle,

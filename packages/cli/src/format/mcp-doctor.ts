@@ -1,4 +1,4 @@
-import { type Examination, reachText, recipeLines, type Suggestion } from '@cordon/host'
+import { type Examination, reachText, recipeLines, refusalReason, type Suggestion } from '@cordon/host'
 import { show, visible } from '@cordon/policy'
 import type { Stream } from '../world.ts'
 import { clip } from './text.ts'
@@ -17,10 +17,11 @@ export function formatExamination(server: string, found: Examination, out: Style
     }),
     ...(found.likely === undefined ? [] : [found.likely]),
     ...new Set(
-      found.refused.map(
-        ({ url, host, port, reason }) =>
-          `${style('red', 'refused:')} ${show(url ?? (port === undefined ? host : `${host}:${port}`))}: ${show(reason)}`,
-      ),
+      found.refused.map((decision) => {
+        const { url, host, port } = decision
+        const place = show(url ?? (port === undefined ? host : `${host}:${port}`))
+        return `${style('red', 'refused:')} ${place}: ${refusalReason(decision)}`
+      }),
     ),
     ...new Set(found.missed.map(({ reason }) => `${style('yellow', 'allowed, but:')} ${show(reason)}`)),
     // What would help is said below: as lines of the configuration, or as commands for places outside.

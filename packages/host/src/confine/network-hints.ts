@@ -18,6 +18,7 @@ export function networkHints(
     ...((said === '' || REFUSED.test(said)) && isolation === 'namespaces'
       ? loopbackPlaces(said, argv).flatMap((address) => hostPortHint(address, argv))
       : []),
+    ...(REFUSED.test(said) ? standInHints(said, argv, network) : []),
     ...(TAKEN.test(said)
       ? portsIn(`${said} ${argv.join(' ')}`).flatMap((port) => portHint(port, network))
       : []),
@@ -42,6 +43,25 @@ function familyHint(isolation: Plan['isolation'], unixSockets: UnixSockets): Hin
   return unixSockets === 'private'
     ? []
     : [hint('unix sockets', 'of unix sockets only pairs are allowed', '--unix-sockets')]
+}
+
+/**
+ * SPEC 4.5: an address stands for each allowed name, with a door for each port that a rule allows. Who knows no proxy is told
+ * that address alone at the next port, and so nothing says which host was refused. What was typed has its hint elsewhere.
+ */
+function standInHints(said: string, argv: readonly string[], network: Plan['network']): Hint[] {
+  const names = [...(network?.names ?? [])]
+  const hints = addressesIn(said).flatMap(({ host: address, port }): Hint[] => {
+    const host = names.find(([, standIn]) => standIn === address)?.[0]
+    const isDoor = network?.sockets.some((socket) => socket.address === address && socket.port === port)
+    if (host === undefined || isDoor || argv.join(' ').includes(host)) return []
+    const place = `${host}:${port}`
+    const scheme = port === 80 ? 'http' : port === 443 ? 'https' : undefined
+    const question = parseQuestion('net', scheme === undefined ? place : `${scheme}://${host}/`)
+    const text = `${address} stands for ${show(host)} inside, and no rule allows port ${port} of it`
+    return [{ ...hint(place, text, allowNetFlag({ host, port })), question }]
+  })
+  return [...new Map(hints.map((each) => [each.about, each])).values()]
 }
 
 /** `localhost` inside is the sandbox's own loopback; a developer's database listens on the host's. */

@@ -158,11 +158,17 @@ export interface Refusal {
 export function refusalsOf(refused: readonly ProxyDecision[]): readonly Refusal[] {
   const found = refused.map((decision): Refusal => {
     const about = targetOf(decision)
-    const text = `refused: ${about}: ${show(decision.reason)}`
+    const text = `refused: ${about}: ${refusalReason(decision)}`
     return { about, text, question: decision.wish && questionAbout(decision) }
   })
   return [...new Map(found.map((refusal) => [refusal.text, refusal])).values()].slice(0, MOST_REFUSED)
 }
+
+/** Who looks a name up has not said what for: then the rule that is most often meant is suggested (`questionAbout`). */
+export const refusalReason = ({ url, port, wish, reason }: ProxyDecision): string =>
+  wish !== undefined && url === undefined && port === undefined && wish.path === undefined
+    ? `${show(reason)}; only its name was asked for, so https is a guess`
+    : show(reason)
 
 /** A connection may end before it said which host it wanted. */
 const targetOf = ({ url, host, port }: ProxyDecision): string =>

@@ -27,7 +27,7 @@ async function placeFor(before: string) {
   if (route?.kind !== 'server') expect.unreachable()
   const ask = (signal?: AbortSignal): Promise<string> =>
     route.server
-      .ask((client) => client.callTool({ name: 'slow', arguments: {} }, { ...(signal ? { signal } : {}) }), {
+      .ask((client) => client.callTool({ name: 'slow', arguments: {} }, signal ? { signal } : {}), {
         as: route.as,
         signal,
       })

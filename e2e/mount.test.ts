@@ -15,6 +15,10 @@ import { beforeEach, expect, test } from 'vitest'
 import { cordon, cordonMeanwhile, type Ended, temporary, trust } from './harness/cordon.ts'
 import { cordonAtTerminal, type Played } from './harness/terminal.ts'
 
+/** What `mount rm` leaves in the conversation counts instead of what files say later. */
+const FROZEN =
+  'note: in this conversation the rules of these tools stay as they are now, whatever files say later; --no-id or a new conversation has those of the files\n'
+
 let here: { cwd: string; home: string }
 let fork: string
 
@@ -294,7 +298,7 @@ test('SPEC 3.4 rm: link, approval and rules are gone, other access stays, and ot
   const [id] = conversations()
   expect(rm('fork')).toEqual({
     code: 0,
-    stdout: `unmounted fork\n  fs_read_file, fs_modify_file\nin conversation ${id}\n`,
+    stdout: `unmounted fork\n  fs_read_file, fs_modify_file\nin conversation ${id}\n${FROZEN}`,
     stderr: '',
   })
   expect(here0()).toEqual(['.cordon', 'other'])
@@ -315,7 +319,9 @@ test('SPEC 3.4 rm: link, approval and rules are gone, other access stays, and ot
     stdout: '',
     stderr: 'cordon: name the mounts to remove, or write --all to remove every one\n',
   })
-  expect(rm('--all').stdout).toBe(`unmounted other\n  fs_read_file, fs_modify_file\nin conversation ${id}\n`)
+  expect(rm('--all').stdout).toBe(
+    `unmounted other\n  fs_read_file, fs_modify_file\nin conversation ${id}\n${FROZEN}`,
+  )
   expect(here0()).toEqual(['.cordon', 'fork'])
   expect(rm('--all')).toEqual({ code: 0, stdout: '', stderr: 'no mounts\n' })
 })

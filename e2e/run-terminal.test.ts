@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { PEOPLE, Place } from './harness/place.ts'
 
@@ -445,6 +447,23 @@ attempt('by-name', lambda: os.open('/dev/tty', os.O_RDONLY))
           'Grant it for this session? [y/N] y\n[False, False, False]\n icanon\n echo \nready\nhello\nhello\n',
         code: 0,
         missed: [],
+      })
+    },
+  )
+
+  test.each(['\u0003', '\u0004'])(
+    'decision 0008 who leaves the question by %j has started nothing',
+    (key) => {
+      const asked = new Place(person)
+      asked.config(
+        '[profiles.p.access]\nfs = [{ path = ".", read = true, write = true, execute = true }, { path = ".env", read = true }]\n',
+      )
+      asked.write('.env', 'SECRET\n')
+      const { code, missed } = asked.terminal(['--profile', 'p', '--', 'touch', 'started'], [['[y/N] ', key]])
+      expect({ code, missed, started: existsSync(join(asked.root, 'started')) }).toEqual({
+        code: -2, // by SIGINT, as a shell's own command
+        missed: [],
+        started: false,
       })
     },
   )

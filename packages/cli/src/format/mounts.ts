@@ -9,9 +9,14 @@ export function formatMounting({ conversation, started, plan }: Done): string {
   return [
     ...plan.steps.map(formatStep),
     `in ${started === 'new' ? 'the new ' : ''}conversation ${conversation.id}`,
+    ...(plan.steps.some((step) => step.kind === 'unmount' && step.removed.length > 0) ? [FROZEN] : []),
     '',
   ].join('\n')
 }
+
+/** SPEC 3.4: what is left is written there as a whole. */
+const FROZEN =
+  'note: in this conversation the rules of these tools stay as they are now, whatever files say later; --no-id or a new conversation has those of the files'
 
 function formatStep(step: MountPlan['steps'][number]): string {
   if (step.kind === 'mount') {

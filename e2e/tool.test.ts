@@ -795,7 +795,7 @@ parameters = { type = "object", properties = { path = { type = "string" } } }
   ])
   expect(withIt.rest).toEqual(without.rest)
   // What is suggested are commands for a tool, not flags of `cordon run`; together they are enough.
-  expect(hint?.fix).toBe(`ln -s ~/note note
+  expect(hint?.fix).toBe(`ln -sT ~/note note
 cordon config set --user-workspace conversation.tools.peek.access.fs '+{ path = ".", read = true, write = true, execute = true }'
 cordon config set --user-workspace conversation.tools.peek.access.fs '+{ path = "note", external = true, read = true }'
 cordon policy compile`)

@@ -45,7 +45,7 @@ const STATE: Readonly<Record<string, string>> = {
   claude: '.claude/projects/x.jsonl',
   codex: '.codex/auth.json',
   gemini: '.gemini/oauth_creds.json',
-  opencode: '.local/share/opencode/auth.json',
+  opencode: '.local/share/opencode/storage/x.json',
   copilot: '.copilot/config.json',
 }
 
@@ -84,6 +84,52 @@ test('decision 0451 that ~/.claude.json starts other programs than before is tol
   expect(readFileSync(file, 'utf8')).toBe(`${evil}\n`)
   expect(save(evil.replace('2', '3'))).toBe('')
   expect(save('{"n":3}')).toContain('names other programs')
+})
+
+describe('decision 0593 the logins of opencode', () => {
+  const evil = { 'http://127.0.0.1:9': { type: 'wellknown', key: 'K', token: 't' } }
+  const own = { anthropic: { type: 'api', key: '1' } }
+  const saved = (place: Place): string | undefined =>
+    readIfThere(join(place.home, '.local/share/opencode/auth.json'))
+  const save = (place: Place, script: string): ReturnType<Place['run']> =>
+    place.run(['--profile', 'opencode', '--', 'sh', '-c', `cd ~/.local/share/opencode; ${script}`])
+  const echo = (entries: unknown): string => `echo '${JSON.stringify(entries)}' > auth.json`
+  const opencode = (before?: unknown): Place => {
+    const place = new Place(SOMEBODY)
+    place.shell('mkdir -p ~/.config/opencode ~/.local/share/opencode', [])
+    if (before !== undefined)
+      place.write(join(place.home, '.local/share/opencode/auth.json'), JSON.stringify(before))
+    return place
+  }
+
+  test('are kept, and go on to be what they are', () => {
+    const place = opencode()
+    expect(save(place, echo(own))).toMatchObject({ code: 0, stderr: '' })
+    expect(JSON.parse(saved(place)!)).toEqual(own)
+    const told = { ...own, ...evil }
+    const theirs = opencode(told)
+    expect(save(theirs, echo({ ...told, more: { type: 'api', key: '2' } })).stderr).toBe('')
+    expect(saved(theirs)).toContain('more')
+  })
+
+  test.each([
+    { name: 'written', script: echo({ ...own, ...evil }) },
+    { name: 'a link', script: `${echo(evil)}; mv auth.json x; ln -s x auth.json` },
+    { name: 'very long', script: `${echo(evil)}; head -c 2000000 /dev/zero | tr '\\0' ' ' >> auth.json` },
+    { name: 'no JSON to us', script: `printf '\\357\\273\\277${JSON.stringify(evil)}' > auth.json` },
+    {
+      name: 'another of the same name',
+      script: echo({ anthropic: { type: 'wellknown', key: 'K', token: 't' } }),
+    },
+  ])('get no address that settings are taken from: $name', ({ script }) => {
+    for (const before of [own, undefined]) {
+      const place = opencode(before)
+      const { stderr } = save(place, script)
+      expect(stderr).toContain('named an address that its program takes settings from (wellknown)')
+      expect(saved(place)).toBe(before && JSON.stringify(before))
+      expect(existsSync(join(place.home, '.local/share/opencode/auth.json.from-cordon-1'))).toBe(true)
+    }
+  })
 })
 
 test('SPEC 4.7 a file that a profile copies in is granted: no hint says otherwise', () => {

@@ -5,6 +5,7 @@ import { guardAgainstBareRepository, isWholeGitDirectory, Repositories } from '.
 import { indexAfter } from './git-indexes.ts'
 import { NOT_SEARCHED, OWN_NAMES, RUN_LATER, RUN_LATER_AT_HOME } from './names.ts'
 import { entriesIn, lookBelow, type Nested } from './nested.ts'
+import { guardNamedInSettings } from './programs.ts'
 import { entryOf, type Step, trailOf, upwards } from '@cordon/workspace'
 
 /** Whose files are guarded: the workspace's, and Cordon's own in the user's place. */
@@ -220,6 +221,7 @@ export class GuardSurvey {
       RUN_LATER.map((name) => ({ name, end: found.add(dir, name, 'told') })),
     )
     this.#guardRepositories(dirs, found)
+    for (const dir of dirs) guardNamedInSettings(dir, this.home, found)
     for (const { name, end } of guarded)
       if (end?.is === 'dir' && !NOT_SEARCHED.has(name)) found.followLinks(end.path)
   }

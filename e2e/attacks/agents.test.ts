@@ -11,6 +11,8 @@ const OBEYED: Readonly<Record<string, readonly string[]>> = {
     'daemon.json',
     'jobs/x/state.json',
     'workflows/x.js',
+    'remote-settings.json',
+    'remote-settings-consent.json',
   ].map((name) => `.claude/${name}`),
   codex: [
     'config.toml',
@@ -45,7 +47,7 @@ const STATE: Readonly<Record<string, string>> = {
   claude: '.claude/projects/x.jsonl',
   codex: '.codex/auth.json',
   gemini: '.gemini/oauth_creds.json',
-  opencode: '.local/share/opencode/auth.json',
+  opencode: '.local/share/opencode/storage/x.json',
   copilot: '.copilot/config.json',
 }
 
@@ -84,6 +86,135 @@ test('decision 0451 that ~/.claude.json starts other programs than before is tol
   expect(readFileSync(file, 'utf8')).toBe(`${evil}\n`)
   expect(save(evil.replace('2', '3'))).toBe('')
   expect(save('{"n":3}')).toContain('names other programs')
+})
+
+describe('decision 0594 what the settings of an agent run by themselves', () => {
+  const hook = (command: string): unknown => [{ hooks: [{ type: 'command', command }] }]
+  const CASES = [
+    {
+      profile: 'claude',
+      settings: '.claude/settings.json',
+      text: JSON.stringify({
+        statusLine: { type: 'command', command: '~/.claude/bar.sh --short' },
+        hooks: { Stop: hook('sh "$HOME/.claude/notify.sh"; true') },
+        apiKeyHelper: '~/.claude/key',
+        permissions: { deny: ['Read(~/.claude/todos/x.json)'] },
+      }),
+      files: ['.claude/bar.sh', '.claude/notify.sh', '.claude/key'],
+      free: '.claude/todos/x.json',
+    },
+    {
+      profile: 'claude',
+      settings: '.claude/settings.json',
+      text: '// mine\n{"statusLine": {"command": "~/.claude/bar.sh"}}',
+      files: ['.claude/bar.sh'],
+      free: '.claude/todos/x.json',
+    },
+    {
+      profile: 'codex',
+      settings: '.codex/config.toml',
+      text: 'model = "gpt-5.1"\nnotify = ["python3", "HOME/.codex/notify.py"]\n[mcp_servers.x]\ncommand = \'HOME/.codex/server\'\n',
+      files: ['.codex/notify.py', '.codex/server'],
+      free: '.codex/sessions/x',
+    },
+    {
+      profile: 'gemini',
+      settings: '.gemini/settings.json',
+      text: JSON.stringify({ mcpServers: { x: { command: 'node', args: ['~/.gemini/server.js'] } } }),
+      files: ['.gemini/server.js'],
+      free: '.gemini/history/x',
+    },
+    {
+      profile: 'copilot',
+      settings: '.copilot/mcp-config.json',
+      text: JSON.stringify({ mcpServers: { x: { command: '~/.copilot/server', args: [] } } }),
+      files: ['.copilot/server'],
+      free: '.copilot/session/x',
+    },
+  ]
+  test.each(CASES)('is held: $profile, $settings', ({ profile, settings, text, files, free }) => {
+    const place = new Place(SOMEBODY)
+    for (const name of [settings, ...files, free])
+      for (const dir of upTo(place.home, dirname(join(place.home, name)))) place.mkdir(dir)
+    place.write(join(place.home, settings), text.replaceAll('HOME/', `${place.home}/`))
+    for (const name of [...files, free]) place.write(join(place.home, name), 'was')
+    const script = [...files, free].map((name) => `echo evil > ~/${name}`).join('; ')
+    place.run(['--profile', profile, '--', 'sh', '-c', `exec 2>/dev/null; ${script}`])
+    for (const name of files) expect([name, readIfThere(join(place.home, name))]).toEqual([name, 'was'])
+    expect(readIfThere(join(place.home, free))).toBe('evil\n')
+  })
+
+  test('is held in a project, too, and told where it is new', () => {
+    const place = new Place(SOMEBODY)
+    place.write('tools/hook.sh', 'was')
+    place.write('free', 'was')
+    place.mkdir(join(place.root, '.claude'))
+    const hooks = { Stop: hook('"$CLAUDE_PROJECT_DIR"/tools/hook.sh'), Start: hook('tools/new.sh') }
+    place.write('.claude/settings.json', JSON.stringify({ hooks }))
+    const ended = place.run([
+      '--',
+      'sh',
+      '-c',
+      'echo 1 > free; echo 1 > tools/new.sh; echo evil > tools/hook.sh',
+    ])
+    expect(readFileSync(join(place.root, 'tools/hook.sh'), 'utf8')).toBe('was')
+    expect(readFileSync(join(place.root, 'free'), 'utf8')).toBe('1\n')
+    expect(ended.stderr).toContain('tools/new.sh was made, which the host obeys or runs by itself later')
+  })
+
+  test.each(['launch.json', 'scheduled_tasks.json', 'workflows/w.js'])('.claude/%s is held', (name) => {
+    const place = new Place(SOMEBODY)
+    place.shell('mkdir -p .claude/workflows', [])
+    place.write(`.claude/${name}`, 'was')
+    place.run(['--', 'sh', '-c', `echo evil > .claude/${name}`])
+    expect(readFileSync(join(place.root, '.claude', name), 'utf8')).toBe('was')
+  })
+})
+
+describe('decision 0593 the logins of opencode', () => {
+  const evil = { 'http://127.0.0.1:9': { type: 'wellknown', key: 'K', token: 't' } }
+  const own = { anthropic: { type: 'api', key: '1' } }
+  const saved = (place: Place): string | undefined =>
+    readIfThere(join(place.home, '.local/share/opencode/auth.json'))
+  const save = (place: Place, script: string): ReturnType<Place['run']> =>
+    place.run(['--profile', 'opencode', '--', 'sh', '-c', `cd ~/.local/share/opencode; ${script}`])
+  const echo = (entries: unknown): string => `echo '${JSON.stringify(entries)}' > auth.json`
+  const opencode = (before?: unknown): Place => {
+    const place = new Place(SOMEBODY)
+    place.shell('mkdir -p ~/.config/opencode ~/.local/share/opencode', [])
+    if (before !== undefined)
+      place.write(join(place.home, '.local/share/opencode/auth.json'), JSON.stringify(before))
+    return place
+  }
+
+  test('are kept, and go on to be what they are', () => {
+    const place = opencode()
+    expect(save(place, echo(own))).toMatchObject({ code: 0, stderr: '' })
+    expect(JSON.parse(saved(place)!)).toEqual(own)
+    const told = { ...own, ...evil }
+    const theirs = opencode(told)
+    expect(save(theirs, echo({ ...told, more: { type: 'api', key: '2' } })).stderr).toBe('')
+    expect(saved(theirs)).toContain('more')
+  })
+
+  test.each([
+    { name: 'written', script: echo({ ...own, ...evil }) },
+    { name: 'a link', script: `${echo(evil)}; mv auth.json x; ln -s x auth.json` },
+    { name: 'very long', script: `${echo(evil)}; head -c 2000000 /dev/zero | tr '\\0' ' ' >> auth.json` },
+    { name: 'no JSON to us', script: `printf '\\357\\273\\277${JSON.stringify(evil)}' > auth.json` },
+    {
+      name: 'another of the same name',
+      script: echo({ anthropic: { type: 'wellknown', key: 'K', token: 't' } }),
+    },
+  ])('get no address that settings are taken from: $name', ({ script }) => {
+    for (const before of [own, undefined]) {
+      const place = opencode(before)
+      const { stderr } = save(place, script)
+      expect(stderr).toContain('named an address that its program takes settings from (wellknown)')
+      expect(saved(place)).toBe(before && JSON.stringify(before))
+      expect(existsSync(join(place.home, '.local/share/opencode/auth.json.from-cordon-1'))).toBe(true)
+    }
+  })
 })
 
 test('SPEC 4.7 a file that a profile copies in is granted: no hint says otherwise', () => {

@@ -394,6 +394,17 @@ describe('SPEC 4.10 dotfiles: what the host obeys in the home, and a link of it 
     { name: 'a service', kept: 'systemd/user/x.service', link: '.config/systemd', target: 'systemd' },
     { name: 'a program', kept: 'programs/tool', link: 'bin', target: 'programs' },
     { name: 'one program', kept: 'programs/tool', link: '.local/bin/tool', target: 'programs/tool' },
+    ...[
+      '.ssh/config',
+      '.tmux.conf',
+      '.config/nvim/init.lua',
+      '.vim/plugin',
+      '.emacs',
+      '.emacs.d/init.el',
+      '.inputrc',
+      '.config/direnv/direnvrc',
+    ].map((link) => ({ name: link, kept: 'dot/kept', link, target: 'dot/kept' })),
+    { name: 'all of an editor', kept: 'nvim/lua/x.lua', link: '.config/nvim', target: 'nvim' },
     {
       name: 'one service',
       kept: 's/x.service',

@@ -1,5 +1,5 @@
 import { basename, dirname, join } from 'node:path'
-import { below, ClosedError, lookAt } from '@cordon/policy'
+import { below, lookAt } from '@cordon/policy'
 import type { IdLength } from '@cordon/sandbox'
 import { entryOf } from '@cordon/workspace'
 import type { Collection } from './collection.ts'
@@ -7,6 +7,7 @@ import { type GitSetting, parseGitConfig } from './git-config.ts'
 import { type Checkout, lookAtIndex } from './git-indexes.ts'
 import { named, readSettings, settingsIn } from './git-settings.ts'
 import { GIT_NAMES, GIT_PROGRAMS, GIT_WAITING } from './names.ts'
+import { filesNamedIn, guardProgram } from './programs.ts'
 import { entriesOf, readText, realDirectory } from './read.ts'
 
 /** Where git finds what is the same for all repositories. */
@@ -115,7 +116,7 @@ export class Repositories {
       if (key === 'core.hookspath' || key === 'init.templatedir') this.#guardHooks(value, worktree)
       else if (GIT_PROGRAMS.test(key))
         for (const word of filesNamedIn(value))
-          for (const path of named(word, worktree, this.#user.home)) this.#guardProgram(path)
+          for (const path of named(word, worktree, this.#user.home)) guardProgram(path, this.#found)
   }
 
   #guardHooks(value: string, worktree: string): void {
@@ -125,16 +126,6 @@ export class Repositories {
       if (real !== undefined && below(real, worktree) !== undefined)
         for (const name of HOOKS) this.#found.add(real, name, 'told')
       else this.#found.addTree('/', HUSKY.test(path) ? dirname(path) : path, 'told')
-    }
-  }
-
-  /** A word need not be a file that anybody means: one in a closed directory is no reason to start nothing. */
-  #guardProgram(path: string): void {
-    try {
-      if (lookAt(path)?.isDirectory() !== true) this.#found.add('/', path, 'told')
-    } catch (error) {
-      if (!(error instanceof ClosedError)) throw error
-      this.#found.holdClosed(error.closed)
     }
   }
 
@@ -248,15 +239,6 @@ export class Repositories {
     return rest.startsWith('/') ? rest : `${from}/${rest}` // the kernel goes through links before it goes up
   }
 }
-
-/**
- * What of a command, as git gives it to a shell, can name a file: a path, or a name with a dot (`sh clean.sh`); also between
- * the shell's punctuation, and after `--option=`. A word like `clean` in `git-lfs clean` is none.
- */
-const filesNamedIn = (command: string): readonly string[] =>
-  [...new Set([...command.split(/[\s"']+/), ...command.split(/[\s"'`!;&|<>(){}$=\\]+/)])].filter((word) =>
-    /[/.]/.test(word),
-  )
 
 /** Of the repository's ids: SHA-1, unless it says otherwise. */
 const idLengthOf = (settings: readonly GitSetting[]): IdLength =>

@@ -71,6 +71,9 @@ export const RUN_LATER: readonly string[] = [
   '.claude/skills',
   '.claude/hooks',
   '.claude/plugins',
+  '.claude/workflows',
+  '.claude/launch.json',
+  '.claude/scheduled_tasks.json',
   '.agents/skills',
   '.codex/config.toml',
   '.codex/hooks.json',
@@ -154,6 +157,66 @@ export const RUN_LATER_AT_HOME: readonly string[] = [
   '.deno/bin',
   '.npm-global/bin',
   'go/bin',
+]
+
+/**
+ * The same, of the home, for links that lead from there into a place that may be written: people keep such files in a repository.
+ * Programs that many use obey them, or run what they name; what really is in the home is not meant.
+ */
+export const OBEYED_FROM_HOME: readonly string[] = [
+  ...['config', 'config.d', 'rc', 'environment', 'authorized_keys', 'authorized_keys2'].map(
+    (name) => `.ssh/${name}`,
+  ),
+  ...['gpg.conf', 'gpg-agent.conf'].map((name) => `.gnupg/${name}`),
+  // Terminals and shells.
+  '.tmux.conf',
+  '.tmux',
+  '.screenrc',
+  '.inputrc',
+  '.wezterm.lua',
+  '.zsh',
+  '.bashrc.d',
+  '.bash_completion',
+  '.oh-my-zsh/custom',
+  '.direnvrc',
+  // Editors.
+  '.vim',
+  '.gvimrc',
+  '.emacs',
+  '.emacs.el',
+  '.emacs.d',
+  '.nanorc',
+  // Interpreters, debuggers, and clients that run commands.
+  '.gdbinit',
+  '.lldbinit',
+  '.pdbrc',
+  '.irbrc',
+  '.pryrc',
+  '.Rprofile',
+  '.psqlrc',
+  '.sqliterc',
+  '.mailcap',
+  '.hgrc',
+  '.curlrc',
+  '.wgetrc',
+  // What build tools load, and what names helpers for credentials.
+  '.cargo/config.toml',
+  '.cargo/config',
+  '.cargo/env',
+  '.gradle/init.gradle',
+  '.gradle/init.d',
+  '.gradle/gradle.properties',
+  '.m2/settings.xml',
+  '.docker/config.json',
+  '.kube/config',
+  '.aws/config',
+  ...(
+    'tmux nvim vim emacs nano helix kak micro zed Code/User VSCodium/User Cursor/User ' +
+    'direnv zsh bash nushell powershell starship.toml alacritty kitty wezterm ghostty foot ' +
+    'i3 sway hypr awesome bspwm sxhkd polybar waybar gdb hg jj lazygit ranger lf yazi mpv'
+  )
+    .split(' ')
+    .map((name) => `.config/${name}`),
 ]
 
 /** What of a git directory, beside `hooks`, names programs, another directory with such files, or where `git push` goes. */

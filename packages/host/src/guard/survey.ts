@@ -3,8 +3,9 @@ import { below, type CanonicalPath, ClosedError, lookAt, type RelPath } from '@c
 import { type BlindSpot, Collection, type GuardedPath } from './collection.ts'
 import { guardAgainstBareRepository, isWholeGitDirectory, Repositories } from './git.ts'
 import { indexAfter } from './git-indexes.ts'
-import { NOT_SEARCHED, OWN_NAMES, RUN_LATER, RUN_LATER_AT_HOME } from './names.ts'
+import { NOT_SEARCHED, OBEYED_FROM_HOME, OWN_NAMES, RUN_LATER, RUN_LATER_AT_HOME } from './names.ts'
 import { entriesIn, lookBelow, type Nested } from './nested.ts'
+import { guardNamedInSettings } from './programs.ts'
 import { entryOf, type Step, trailOf, upwards } from '@cordon/workspace'
 
 /** Whose files are guarded: the workspace's, and Cordon's own in the user's place. */
@@ -79,7 +80,10 @@ export class GuardSurvey {
    * without such links its names are read, and those of the directories among them.
    */
   ledFromHome(places: readonly string[]): readonly GuardedPath[] {
-    this.#homeLinks ??= linksAmong(this.home, OBEYED_AT_HOME)
+    this.#homeLinks ??= [
+      ...linksAmong(this.home, OBEYED_AT_HOME),
+      ...linksAmong(this.home, OBEYED_FROM_HOME, DEEPEST_AT_HOME - 1), // packages of editors lie deeper
+    ]
     const isIn = ({ path }: Step): boolean => places.some((place) => below(place, path) !== undefined)
     const found = new Collection()
     for (const { dir, name, steps } of this.#homeLinks)
@@ -220,6 +224,7 @@ export class GuardSurvey {
       RUN_LATER.map((name) => ({ name, end: found.add(dir, name, 'told') })),
     )
     this.#guardRepositories(dirs, found)
+    for (const dir of dirs) guardNamedInSettings(dir, this.home, found)
     for (const { name, end } of guarded)
       if (end?.is === 'dir' && !NOT_SEARCHED.has(name)) found.followLinks(end.path)
   }
@@ -287,7 +292,7 @@ interface HomeLink {
 }
 
 /** Of names below a real directory, those that lead through a link. Each directory on their way is listed once. */
-function linksAmong(dir: string, names: readonly string[]): readonly HomeLink[] {
+function linksAmong(dir: string, names: readonly string[], depth = 0): readonly HomeLink[] {
   const there = new Map(entriesIn(dir).map((entry) => [entry.name, entry]))
   const links: HomeLink[] = []
   const inner = new Map<string, string[]>()
@@ -297,10 +302,10 @@ function linksAmong(dir: string, names: readonly string[]): readonly HomeLink[] 
     const entry = there.get(first)
     if (entry?.isSymbolicLink()) links.push({ dir, name, steps: trailOf(dir, name) })
     else if (!entry?.isDirectory()) continue
-    else if (slash < 0) links.push(...linksIn(entryOf(dir, first)))
+    else if (slash < 0) links.push(...linksIn(entryOf(dir, first), depth))
     else inner.set(first, [...(inner.get(first) ?? []), name.slice(slash + 1)])
   }
-  return [...links, ...[...inner].flatMap(([first, rest]) => linksAmong(entryOf(dir, first), rest))]
+  return [...links, ...[...inner].flatMap(([first, rest]) => linksAmong(entryOf(dir, first), rest, depth))]
 }
 
 /** Single files, as programs make them that keep dotfiles: `~/.local/bin/tool`, `~/.config/systemd/user/x.service`. */

@@ -81,6 +81,7 @@ function writeIn(held: string, { path, content, was, now }: Back): string | unde
 const same = (a: Buffer | undefined, b: Buffer | undefined): boolean =>
   a === undefined || b === undefined ? a === b : a.equals(b)
 
-function freeName(dir: string, name: string): string {
+/** For what stands beside a file of that name. */
+export function freeName(dir: string, name: string): string {
   for (let n = 1; ; n++) if (!lookAt(join(dir, `${name}.from-cordon-${n}`))) return `${name}.from-cordon-${n}`
 }

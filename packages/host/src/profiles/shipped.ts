@@ -16,6 +16,8 @@ outside = [
   { path = "~/.claude/daemon.json", read = true },
   { path = "~/.claude/jobs", read = true },
   { path = "~/.claude/workflows", read = true },
+  { path = "~/.claude/remote-settings.json", read = true },
+  { path = "~/.claude/remote-settings-consent.json", read = true },
   { path = "~/.claude.json", read = true, write = true, replace = true },
 ]
 access.net = [

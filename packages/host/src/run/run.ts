@@ -20,6 +20,7 @@ import { insideAnother } from '../confine/nested-run.ts'
 import { networkFor, planFor } from '../confine/plan.ts'
 import { type Confinement, withGitlinks } from '../confine/program.ts'
 import { relativeToRoot } from '../outside/place.ts'
+import { loginsIn, settleLogins } from '../outside/logins.ts'
 import { contentsOf, writeBack } from '../outside/write-back.ts'
 import { explain } from './explain.ts'
 import { type LeftBehind, lostOutputs } from './left.ts'
@@ -102,10 +103,15 @@ async function runOn(kernel: KernelReport, request: RunRequest): Promise<RunOutc
     request.onRefused?.(asTyped(decision, request.argv, '')),
   )
   const contents = contentsOf(request.replaced ?? [])
+  const logins = loginsIn(request.outside ?? [], request.home)
   try {
     const exit = withGitlinks(await launch(request, plan, network, env, contents), request.guard)
     record.done(exit)
-    const notices = [...writeBack(exit.replaced, contents), ...lostTexts(request, plan)]
+    const notices = [
+      ...writeBack(exit.replaced, contents),
+      ...settleLogins(logins),
+      ...lostTexts(request, plan),
+    ]
     const outcome = explain(request, plan, exit, (await network?.close()) ?? [])
     return { ...outcome, hints: kernel.nested ? insideAnother(outcome.hints) : outcome.hints, notices }
   } finally {

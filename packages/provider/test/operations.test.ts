@@ -318,6 +318,45 @@ test.each(['move', 'copy'] as const)(
   },
 )
 
+describe('SPEC 7.2 a move takes what was found, and not what came while that was hashed', () => {
+  /** `meanwhile` happens once it was hashed. */
+  async function moveWhile(meanwhile: (path: string) => void): Promise<{ error: unknown; path: string }> {
+    const path = put('found', 'found')
+    const work = workFor('/filesystem/file/move', { path, destination: at('not-moved') }, false)
+    const { anchor } = work.place
+    const hashing = vi.spyOn(anchor, 'hash').mockImplementation(async (...args) => {
+      hashing.mockRestore()
+      const hashed = await anchor.hash(...args)
+      renameSync(path, at('found-aside'))
+      meanwhile(path)
+      return hashed
+    })
+    const error = await run('/filesystem/file/move', work).catch((thrown: unknown) => thrown)
+    expect(existsSync(at('not-moved'))).toBe(false)
+    return { error, path }
+  }
+  const refused = (path: string): object => ({
+    code: 'changed',
+    message: `cannot move ${path}: it, or what it replaces, was changed meanwhile; nothing was moved`,
+  })
+
+  test('another file', async () => {
+    const { error, path } = await moveWhile(() => put('found', 'other'))
+    expect(error).toMatchObject(refused(path))
+    expect(readFileSync(path, 'utf8')).toBe('other')
+  })
+
+  test('a directory', async () => {
+    const { error, path } = await moveWhile((made) => {
+      mkdirSync(made)
+      put('found/inner', 'inner')
+    })
+    expect(error).toMatchObject(refused(path))
+    expect(readFileSync(join(path, 'inner'), 'utf8')).toBe('inner')
+    rmSync(path, { recursive: true })
+  })
+})
+
 describe('SPEC 7.2 overwriting', () => {
   test.each(['/filesystem/file/move', '/filesystem/file/copy'] as const)(
     '%s: a file that was made since the decision is not replaced without one',

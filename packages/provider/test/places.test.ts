@@ -1,6 +1,15 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, mkdtempSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  realpathSync,
+  renameSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { FileError } from '@cordon/files'
@@ -88,5 +97,45 @@ describe('SPEC 7.3 a prefix that is exchanged for a link in the middle of a requ
       }
     })
     expect([...seen].filter((each) => !TOLD.has(each))).toEqual([])
+  })
+})
+
+describe('a prefix whose directory is replaced while somebody works in it', () => {
+  const replace = (): void => {
+    renameSync(prefix, join(dir, 'old'))
+    mkdirSync(prefix)
+    writeFileSync(join(prefix, 'f'), 'new')
+  }
+  const openHandles = (): number => readdirSync('/proc/self/fd').length
+
+  test('stays open for who is there, is another for who comes, and is closed after the last', () => {
+    writeFileSync(join(prefix, 'f'), 'old')
+    const path = join(prefix, 'f')
+    const before = places.visit()
+    const found = before.find(prefix, path, 'object')
+    replace()
+    const after = places.visit()
+    const { anchor, inside } = after.find(prefix, path, 'object')
+    expect([found.anchor.readFile(found.inside), anchor.readFile(inside)].map(String)).toEqual(['old', 'new'])
+    const held = process.platform === 'linux' ? openHandles() : undefined
+    before.end()
+    expect(() => found.anchor.readFile(found.inside)).toThrow('this anchor is closed')
+    if (held !== undefined) expect(openHandles()).toBeLessThan(held)
+    expect(anchor.readFile(inside).toString()).toBe('new')
+    after.end()
+  })
+
+  test('is not the destination of a request whose source was in the other', () => {
+    writeFileSync(join(prefix, 'f'), 'old')
+    const visit = places.visit()
+    visit.find(prefix, join(prefix, 'f'), 'entry')
+    replace()
+    expect(() => visit.find(prefix, join(prefix, 'g'), 'object')).toThrow(
+      expect.objectContaining({
+        code: 'changed',
+        message: `the delegation’s directory ${prefix} was exchanged meanwhile; ask again`,
+      }),
+    )
+    visit.end()
   })
 })

@@ -117,7 +117,8 @@ class Approvals {
     if (given) {
       const { approval: id, binding, proof } = given
       this.#given.add(id)
-      if (proof !== undefined && !isCosigned({ id, binding, proof }, this.#signers))
+      // One without a proof is none: no version that was released has written such a record.
+      if (!isCosigned({ id, binding, proof: proof ?? null }, this.#signers))
         this.#report({ seq, kind: 'unapproved', detail: `no key of this provider signed the approval ${id}` })
     }
     if (body.kind !== 'intent' || body.approval === undefined || this.#given.delete(body.approval)) return

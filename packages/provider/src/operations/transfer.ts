@@ -18,8 +18,9 @@ export const moveFile: Operation<'/filesystem/file/move'> = {
     const to = targetOf(work)
     const before = await stateOf(place, deadline)
     try {
-      // Never copied there: that would hold up everybody for as long as it takes.
-      place.anchor.rename(place.inside, to.inside, { ...termsOf(work), across: 'refuse' })
+      // Hashing took its time; what goes is what was looked at. Never copied there: that would hold up everybody for as long.
+      const source = place.stat ? { source: place.stat.version } : {}
+      place.anchor.rename(place.inside, to.inside, { ...termsOf(work), ...source, across: 'refuse' })
     } catch (error) {
       if (!(error instanceof FileError) || error.code !== 'FILE_CROSS_DEVICE')
         throw aboutTarget(error, 'move', work)
@@ -100,6 +101,14 @@ function aboutTarget(error: unknown, verb: 'move' | 'copy', { place, destination
   const subject = `cannot ${verb} ${show(place.path)}`
   const detail = { path: destination.path }
   if (error.code === 'FILE_EXISTS') return destinationExists(verb, place.path, destination.path)
+  if (verb === 'move' && error.code === 'FILE_CHANGED')
+    return new Refusal(
+      'changed',
+      `${subject}: it, or what it replaces, was changed meanwhile; nothing was moved`,
+      {
+        path: place.path,
+      },
+    )
   if (error.code === 'FILE_NOT_FOUND' && !statOf(place.anchor, place.inside))
     return new Refusal('not_found', `${subject}: it is not there any more`, { path: place.path })
   if (error.code === 'FILE_NOT_FOUND')
@@ -121,9 +130,8 @@ function targetOf({ destination }: Transfer): Place {
  * signed for is replaced and moved as it was then, or not at all.
  */
 function termsOf(work: Transfer): MoveOptions {
-  const { args, place, destination, cosigned } = work
-  // Of a link nobody was asked whether its content may be read: what goes is a link, still.
-  const source = place.stat?.kind === 'link' ? place.stat.version : signedVersion(work)
+  const { args, destination, cosigned } = work
+  const source = signedVersion(work)
   const there = args.overwrite === true ? destination?.stat : undefined
   return {
     replace: there ? 'file' : 'nothing',

@@ -37,6 +37,8 @@ interface Held {
   readonly identity: string
   /** Requests that work in it. */
   users: number
+  /** Another directory has its name by now: the last one who works in it closes it. */
+  isReplaced: boolean
 }
 
 const MOST_HELD = 64
@@ -53,22 +55,24 @@ export class Places {
   /** What one request finds stays open until it ends, however many others come meanwhile. */
   visit(): Visit {
     this.#own.lookAgain()
-    const used = new Set<Held>()
+    let used: Held | undefined
     return {
       find: (prefix, path, meaning) => {
         try {
           const direct = meaning === 'object' && isWithoutLinks(path)
           const held = direct ? this.#at(prefix) : this.#hold(prefix)
-          if (!used.has(held)) held.users++
-          used.add(held)
+          // A request has one prefix: source and destination are in the same directory, or it is refused.
+          if (used && used !== held) throw exchanged(prefix)
+          if (!used) held.users++
+          used = held
           return direct ? placeOf(held, path, insideOf(prefix, path)) : find(held, prefix, path, meaning)
         } catch (error) {
           throw asRefusal(error, path)
         }
       },
       end: () => {
-        for (const held of used) held.users--
-        used.clear()
+        if (used && --used.users === 0 && used.isReplaced) used.anchor.close()
+        used = undefined
       },
     }
   }
@@ -90,8 +94,9 @@ export class Places {
     const { dev, ino } = lookAt(prefix, (path) => lstatSync(path, { bigint: true }))
     const identity = `${dev}:${ino}`
     if (held?.identity === identity) return held
-    held?.anchor.close()
     this.#held.delete(prefix)
+    if (held) held.isReplaced = true
+    if (held?.users === 0) held.anchor.close()
     return this.#open(prefix, identity)
   }
 
@@ -109,7 +114,7 @@ export class Places {
       anchor.close()
       throw exchanged(prefix)
     }
-    const held = { root, anchor, identity, users: 0 }
+    const held = { root, anchor, identity, users: 0, isReplaced: false }
     this.#makeRoom()
     this.#held.set(prefix, held)
     return held

@@ -32,7 +32,7 @@ export function isCosigned(about: Cosigned, signers: ReadonlySet<string>): boole
 export interface Given {
   readonly approval: string
   readonly binding: string
-  /** Undefined in what was recorded before it was part of the record. */
+  /** Undefined: somebody else wrote the record, and it fits nothing. */
   readonly proof: string | undefined
   /** Undefined: at the host's terminal. */
   readonly passkey: string | undefined

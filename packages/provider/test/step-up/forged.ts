@@ -2,6 +2,8 @@ import { existsSync } from 'node:fs'
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
 import { AuditLog } from '../../src/audit/log.ts'
+import { eventOf } from '../../src/audit/record.ts'
+import { cosign } from '../../src/step-up/proof.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { SigningKey } from '../../src/tokens/key.ts'
 import { ConsoleUser } from '../passkey.ts'
@@ -87,6 +89,41 @@ export function testForged(at: StepUpPlace): void {
       detail: `it was done with the approval ${which}, which nobody gave, or which was used before`,
     })
     expect((await at.admin.verify()).problems).toEqual([told('0123'), told(id)])
+  })
+
+  test('that somebody gave one is found to be forged, without a proof and with the proof of another', async () => {
+    const before = (await at.admin.verify()).problems.length
+    const audit = new AuditLog(at.place.database)
+    const stranger = SigningKey.generate()
+    const forge = async (approval: string, proof: object): Promise<void> => {
+      const detail = {
+        approval,
+        app: 'careful',
+        command: '/filesystem/file/delete',
+        path: '/x',
+        binding: 'b',
+      }
+      await audit.append(eventOf('approval given', 'ann with passkey laptop', { ...detail, ...proof }))
+      await audit.append({
+        kind: 'intent',
+        op: approval,
+        app: 'careful',
+        agent: at.agent.key.did,
+        command: '/filesystem/file/delete',
+        path: '/x',
+        invocation: 'c',
+        approval,
+      })
+    }
+    await forge('none', {})
+    await forge('strange', { proof: cosign(stranger, { id: 'strange', binding: 'b' }) })
+    const told = (which: string): object => ({
+      seq: expect.any(Number),
+      kind: 'unapproved',
+      detail: `no key of this provider signed the approval ${which}`,
+    })
+    const { ok, problems } = await at.admin.verify()
+    expect([ok, problems.slice(before)]).toEqual([false, [told('none'), told('strange')]])
   })
 
   test('no approval without the record of who gave it, and of what it is for', async () => {

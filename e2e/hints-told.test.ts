@@ -1,4 +1,4 @@
-import { chmodSync, readFileSync, symlinkSync } from 'node:fs'
+import { chmodSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { Place, SOMEBODY } from './harness/place.ts'
@@ -379,4 +379,52 @@ test('SPEC 4.7 one flag is named once', () => {
   const hook = `${place.root}/.git/hooks/post-commit`
   const { stderr } = place.run(['--', 'sh', '-c', `echo x > ${hook}`], { cwd: `${place.home}/wt` })
   expect(fixes(stderr)).toEqual([expect.stringContaining('--write ')])
+})
+
+describe('SPEC 4.8 a new file to be written outside has the flag for its directory', () => {
+  const place = repository()
+  place.mkdir(`${place.home}/shared`)
+  place.write('a', 'a\n')
+  place.write('m.c', 'int main(void) { return 0; }\n')
+  place.write('w.py', 'import sys\nopen(sys.argv[1], sys.argv[2]).write("x")\n')
+  place.write('w.js', 'require("fs").writeFileSync(process.argv[2], "x")\n')
+  const file = `${place.home}/shared/n`
+
+  test.each<[string, readonly string[]]>([
+    ['git archive', ['git', 'archive', '--format=tar', '-o', file, 'HEAD']],
+    ['a linker', ['gcc', '-o', file, 'm.c']],
+    ['sort', ['sort', '-o', file, 'a']],
+    ['curl, which says nothing', ['curl', '-s', '-o', file, 'file:///etc/hostname']],
+    ['a script for Python', ['python3', 'w.py', file, 'w']],
+    ['a script for Node', ['node', 'w.js', file]],
+  ])('%s', (_, command) => {
+    const { stderr, code } = place.run(['--', ...command])
+    expect(code).not.toBe(0)
+    expect(hints(stderr)).toEqual([
+      '~/shared is not granted to be written, and can be only with all that is in it',
+    ])
+    expect(fixes(stderr)).toEqual(['--write ~/shared'])
+    expect(place.run(['--write', `${place.home}/shared`, '--', ...command]).code).toBe(0)
+    rmSync(file)
+  })
+
+  test('which no flag grants where the permissions deny it', () => {
+    const closed = place.mkdir(`${place.home}/closed`)
+    chmodSync(closed, 0o555)
+    const { stderr } = place.run(['--', 'sort', '-o', `${closed}/n`, 'a'])
+    expect(hints(stderr)).toEqual([
+      '~/closed cannot be written without a sandbox either: its permissions deny it',
+    ])
+    expect(fixes(stderr)).toEqual([])
+  })
+
+  test('SPEC 4.9 the attack: a complaint does not choose the place of a secret', () => {
+    place.mkdir(`${place.home}/.ssh`)
+    expect(fixes(place.run(['--', 'python3', 'w.py', `${place.home}/.ssh/n`, 'w']).stderr)).toEqual([])
+  })
+
+  test('and what is only read, and is not there on the host either, has none', () => {
+    expect(hints(place.run(['--', 'cat', file]).stderr)).toEqual([])
+    expect(hints(place.run(['--', 'python3', file]).stderr)).toEqual([])
+  })
 })

@@ -16,6 +16,8 @@ export interface PathMention {
   readonly isDirectory?: true
   /** It was to be written: its content, or the entry itself, which is removed or replaced. Absent: it may have been read only. */
   readonly writes?: 'content' | 'entry'
+  /** It was opened, in words that do not tell whether to be read or to be written. */
+  readonly opens?: true
   /** It stands in a script on the command line, which may have gone elsewhere before. */
   readonly inScript?: true
   /** It was to be started. */
@@ -172,7 +174,12 @@ const WRITES: readonly (readonly ['content' | 'entry', RegExp])[] = [
   // What is moved leaves its directory, and what is in its way there is replaced.
   ['entry', /\b(?:cannot|can't|failed to|unable to) (?:remove|unlink|move)\b/i],
   ['content', /\b(?:cannot|can't|could not|failed to|unable to) (?:create|touch|overwrite)\b|^tee: /i],
+  // git, linkers, and whoever opens what it is to make.
+  ['content', /\bfor writing\b|\b(?:open|create) output file\b/i],
 ]
+
+/** In the words of Python, of Node, of Ruby and of Go. */
+const OPENS = /\bFileNotFoundError\b|\bENOENT\b.*, open '|\brb_sysopen\b|\bopen \S+: no such file/
 
 /** In the words of dash, of Node, and of programs that start others. */
 const STARTS =
@@ -186,6 +193,7 @@ function pathsIn(line: string): PathMention[] {
   const kind = {
     ...(DIRECTORY.test(line) ? { isDirectory: true as const } : {}),
     ...(writes === undefined ? {} : { writes }),
+    ...(writes === undefined && OPENS.test(line) ? { opens: true as const } : {}),
     ...(STARTS.test(line) ? { runs: true as const } : {}),
   }
   return namesIn(line).map((path) => ({ path, trouble, ...kind }))

@@ -9,7 +9,7 @@ import type { PathMention } from './mentions.ts'
 
 /** SPEC 4.8: a flag that works as pasted, for a place that is not granted, or not for writing. */
 export function outsideHint(path: string, mention: PathMention, facts: HintFacts): Hint[] {
-  const { trouble, isDirectory, writes, runs } = mention
+  const { trouble, isDirectory, writes, opens, runs } = mention
   const held = trouble === 'busy' ? grantedByItself(path, facts) : undefined
   if (held !== undefined) return [replacedHint(held, facts)]
   if (isMounted(path, facts)) return []
@@ -30,6 +30,9 @@ export function outsideHint(path: string, mention: PathMention, facts: HintFacts
   if (wanted === 'read' && !rule && trouble === 'refused' && facts.hidesOutside) return []
   if (rule?.guard !== undefined) return [placeHint(nameOf(rule), guarded(rule), wanted, facts)]
   const there = nearestOutside(path, facts)
+  // On the host there is nothing to be read either, so it was likely to be made. SPEC 4.9: a complaint does not choose the place of a secret.
+  if (opens && trouble === 'absent' && !rule && there !== path && !facts.isSensitive(path))
+    return missedHint(path, 'content', facts)
   if (wanted === 'read' && (there !== path || facts.isVisible(path))) return []
   const isUpdated = rule !== undefined && rule.grants.has('update') && nameOf(rule) === path
   const place = trouble === 'busy' || isUpdated ? dirname(there) : there
@@ -93,6 +96,8 @@ function missedHint(path: string, writes: 'content' | 'entry', facts: HintFacts)
   const place = isThere && writes === 'content' ? path : dirname(path)
   if (!isThere && (writes === 'entry' || !facts.exists(place))) return []
   if (facts.isVisible(place) || facts.whyNever(place, 'write') !== undefined) return []
+  const theirs = deniedOutside(place, 'write', facts)
+  if (theirs) return [theirs]
   const text = `${show(inHome(place, facts))} is not granted to be written`
   const hint = { ...placeHint(place, text, 'write', facts), about: path }
   return [place === path ? hint : opening(hint)]

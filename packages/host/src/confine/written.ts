@@ -1,4 +1,5 @@
 import { basename, resolve } from 'node:path'
+import { parseGitCall } from './git-words.ts'
 import type { Mentions, PathMention } from './mentions.ts'
 
 /**
@@ -86,6 +87,9 @@ function byProgram([program = '', ...words]: readonly string[]): readonly Found[
   if (/^(?:touch|tee|truncate|mkdir)$/.test(name)) return names.map((path) => [path, 'content'])
   if (/^(?:rm|rmdir|unlink|shred)$/.test(name)) return names.map((path) => [path, 'entry'])
   if (/^(?:bsd)?tar$/.test(name)) return archiveOf(words).map((path) => [path, 'content'])
+  if (name === 'zip') return names.slice(0, 1).map((path) => [path, 'content'])
+  if (OUTPUTS.test(name) || parseGitCall([program, ...words])?.words[0] === 'archive')
+    return outputOf(words).map((path) => [path, 'content'])
   if (name === 'mv') return names.map((path, at) => [path, at < names.length - 1 ? 'entry' : 'content'])
   if (/^(?:cp|ln|install|rsync)$/.test(name)) return names.slice(-1).map((path) => [path, 'content'])
   if (name === 'dd')
@@ -94,6 +98,18 @@ function byProgram([program = '', ...words]: readonly string[]): readonly Found[
     return names.map((path) => [path, 'entry'])
   return []
 }
+
+/** Whose `-o` names the file to be written: of `grep`, `ps` and `ssh` it is something else. */
+const OUTPUTS =
+  /^(?:(?:[\w.]+-)*(?:gcc|g\+\+|clang|clang\+\+|cc|c\+\+|ld|as)(?:-[\d.]+)?|rustc|go|sort|curl|pandoc|dot)$/
+
+/** `-o FILE`, `-oFILE`, `--output FILE`, `--output=FILE`; of several letters, as in `curl -sSLo FILE`, the last. */
+const outputOf = (words: readonly string[]): readonly string[] =>
+  words.flatMap((word, at) =>
+    /^(?:-[A-Za-z]*o|--output)$/.test(word)
+      ? words.slice(at + 1, at + 2)
+      : (/^(?:-o=?|--output=)(.+)$/s.exec(word)?.slice(1) ?? []),
+  )
 
 /** `tar cf FILE`, `tar -czf FILE`, `tar -c --file=FILE`: only who makes or extends one writes it. */
 function archiveOf(words: readonly string[]): readonly string[] {

@@ -19,6 +19,11 @@ test.each([
   ['touch', '-c', FILE],
   ['dd', 'if=a', `of=${FILE}`],
   ['cp', 'a', '../shared/f'],
+  ['zip', '-q', FILE, 'a'],
+  ['sort', '-o', FILE, 'a'],
+  ['x86_64-linux-gnu-gcc-13', 'm.c', `-o${FILE}`],
+  ['curl', '-sSLo', FILE, 'https://a.example'],
+  ['git', '-C', '.', 'archive', `--output=${FILE}`, 'HEAD'],
 ])('SPEC 4.7 the command line tells that it is written: %s %s %s', (...argv) => {
   expect(writes(...argv)).toBe('content')
 })
@@ -32,6 +37,9 @@ test.each([
   ['cat', FILE],
   ['sed', 's/a/b/', FILE],
   ['cp', FILE, 'a'],
+  ['grep', '-o', FILE],
+  ['zip', 'a.zip', FILE],
+  ['git', 'apply', FILE],
   ['sh', '-c', `cat ~/shared/f > out`],
   ['sh', '-c', `cat < ~/shared/f`],
   ['python3', '-c', `open("${FILE}", "r")`],

@@ -28,11 +28,11 @@ export const cfgOption = (): Option =>
 
 export const repeatable = (flags: string, description: string): Option =>
   new Option(flags, description)
-    .argParser((value: string, before: string[]) => [...before, given(value)])
+    .argParser((value: string, before: string[]) => [...before, notTheEnd(value)])
     .default([], 'none')
 
 /** What ends the options is the value of none: it was left out. */
-function given(value: string): string {
+function notTheEnd(value: string): string {
   if (value === '--') throw new InvalidArgumentError('its value is missing.')
   return value
 }

@@ -93,6 +93,12 @@ export class Collection {
     return steps.at(-1)
   }
 
+  /** What a name stands for, without guarding it; undefined where that is no file. */
+  fileAt(dir: string, name: string): string | undefined {
+    const end = trailOf(dir, name, this.#absent).at(-1)
+    return end?.is === 'file' ? end.path : undefined
+  }
+
   /** The directory keeps its name, because nothing may come to be at one in it (decision 0520). */
   pin(dir: string): void {
     const path = join(dir, PINNED)

@@ -1,5 +1,4 @@
 import { ClosedError, isFields, lookAt } from '@cordon/policy'
-import { trailOf } from '@cordon/workspace'
 import type { Collection } from './collection.ts'
 import { named } from './git-settings.ts'
 import { readText } from './read.ts'
@@ -58,17 +57,16 @@ const MOST_WORDS = 200
  */
 export function guardNamedInSettings(dir: string, home: string, found: Collection): void {
   for (const name of SETTINGS) {
-    const file = trailOf(dir, name).at(-1)
-    if (file?.is !== 'file') continue
-    const read = readText(file.path)
+    const file = found.fileAt(dir, name)
+    if (file === undefined) continue
+    const read = readText(file)
     if ('unknown' in read) {
-      found.miss(file.path, `${read.unknown}, so programs that it names are not guarded`)
+      found.miss(file, `${read.unknown}, so programs that it names are not guarded`)
       continue
     }
     const commands = name.endsWith('.json') ? commandsIn(read.text) : quotedIn(read.text)
     const words = [...new Set(commands.flatMap((each) => filesNamedIn(withPlaces(each))))]
-    if (words.length > MOST_WORDS)
-      found.miss(file.path, 'names very many files, so not all of them are guarded')
+    if (words.length > MOST_WORDS) found.miss(file, 'names very many files, so not all of them are guarded')
     for (const word of words.slice(0, MOST_WORDS))
       for (const path of named(word, dir, home)) guardProgram(path, found)
   }

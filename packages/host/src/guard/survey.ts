@@ -80,10 +80,10 @@ export class GuardSurvey {
    * without such links its names are read, and those of the directories among them.
    */
   ledFromHome(places: readonly string[]): readonly GuardedPath[] {
-    this.#homeLinks ??= [
-      ...linksAmong(this.home, OBEYED_AT_HOME),
-      ...linksAmong(this.home, OBEYED_FROM_HOME, DEEPEST_AT_HOME - 1), // packages of editors lie deeper
-    ]
+    this.#homeLinks ??= linksAmong(this.home, [
+      ...OBEYED_AT_HOME.map((name) => ({ name, depth: 0 })),
+      ...OBEYED_FROM_HOME.map((name) => ({ name, depth: DEEPEST_AT_HOME - 1 })), // packages of editors lie deeper
+    ])
     const isIn = ({ path }: Step): boolean => places.some((place) => below(place, path) !== undefined)
     const found = new Collection()
     for (const { dir, name, steps } of this.#homeLinks)
@@ -291,21 +291,27 @@ interface HomeLink {
   readonly steps: readonly Step[]
 }
 
+/** What is looked for below a directory: names, and how deep a directory of that name is looked into already. */
+interface HomeName {
+  readonly name: string
+  readonly depth: number
+}
+
 /** Of names below a real directory, those that lead through a link. Each directory on their way is listed once. */
-function linksAmong(dir: string, names: readonly string[], depth = 0): readonly HomeLink[] {
+function linksAmong(dir: string, names: readonly HomeName[]): readonly HomeLink[] {
   const there = new Map(entriesIn(dir).map((entry) => [entry.name, entry]))
   const links: HomeLink[] = []
-  const inner = new Map<string, string[]>()
-  for (const name of names) {
+  const inner = new Map<string, HomeName[]>()
+  for (const { name, depth } of names) {
     const slash = name.indexOf('/')
     const first = slash < 0 ? name : name.slice(0, slash)
     const entry = there.get(first)
     if (entry?.isSymbolicLink()) links.push({ dir, name, steps: trailOf(dir, name) })
     else if (!entry?.isDirectory()) continue
     else if (slash < 0) links.push(...linksIn(entryOf(dir, first), depth))
-    else inner.set(first, [...(inner.get(first) ?? []), name.slice(slash + 1)])
+    else inner.set(first, [...(inner.get(first) ?? []), { name: name.slice(slash + 1), depth }])
   }
-  return [...links, ...[...inner].flatMap(([first, rest]) => linksAmong(entryOf(dir, first), rest, depth))]
+  return [...links, ...[...inner].flatMap(([first, rest]) => linksAmong(entryOf(dir, first), rest))]
 }
 
 /** Single files, as programs make them that keep dotfiles: `~/.local/bin/tool`, `~/.config/systemd/user/x.service`. */

@@ -52,7 +52,7 @@ const COMMANDS: ReadonlySet<string> = new Set([
 const MOST_WORDS = 200
 
 /**
- * Decision 0592: files that an agent's settings have run by themselves (a status line, hooks, `notify`) are guarded like the
+ * Decision 0594: files that an agent's settings have run by themselves (a status line, hooks, `notify`) are guarded like the
  * settings, wherever they are named by a path. `home`: where `~` leads.
  */
 export function guardNamedInSettings(dir: string, home: string, found: Collection): void {

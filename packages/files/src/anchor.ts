@@ -13,6 +13,7 @@ import {
   type BoundedList,
   type Bounds,
   listSome,
+  read as readEntries,
   type TreeEntry,
   treeOf,
   type TreeOptions,
@@ -275,6 +276,18 @@ export class Anchor implements Disposable {
 
   list(path: RelPath): Entry[] {
     return this.#handles.withDirectory(path, 'list', listEntries)
+  }
+
+  /** Lazily, in the order of the filesystem: who reads many can do so in pieces. Nothing is read after the caller stops. */
+  *entries(path: RelPath): Generator<Entry> {
+    const held = this.#handles.reachDirectory(path, 'list')
+    try {
+      yield* readEntries(held.directory)
+    } catch (error) {
+      throw fileError(error, this.#handles.subject('list', path))
+    } finally {
+      held.release()
+    }
   }
 
   /** The first of them, within bounds: nothing beyond them is read. */

@@ -388,3 +388,47 @@ test('SPEC 7.3 what is of the kernel is out of scope, wherever it is mounted', (
   const error = new FileError('FILE_NOT_ON_DISK', { operation: 'list', path: 'm' }, 'is of the kernel')
   expect(asRefusal(error, '/srv/ws/m')).toMatchObject({ code: 'resource_out_of_scope', status: 403 })
 })
+
+describe('SPEC 7.3 one app does not hold up the others', () => {
+  test('a large directory is listed in pieces', async () => {
+    mkdirSync(at('listed'))
+    for (let i = 0; i < 3000; i++) put(`listed/${i}`, '')
+    const work = workFor('/filesystem/dir/list', { path: at('listed') }, false)
+    const turns = vi.spyOn(work.deadline, 'breathe')
+    const answer = (await run('/filesystem/dir/list', work)) as { value: { entries: unknown[] } }
+    expect([answer.value.entries.length, turns.mock.calls.length]).toEqual([3000, 6])
+    rmSync(at('listed'), { recursive: true })
+  })
+
+  test('of many that take long, one has its piece in a turn', async () => {
+    let pieces = 0
+    const long = Array.from({ length: 8 }, async () => {
+      const deadline = new Deadline()
+      for (let i = 0; i < 20; i++) {
+        await deadline.breathe()
+        pieces++
+      }
+      deadline.done()
+    })
+    const inOneTurn: number[] = []
+    for (let last = 0; last < 160; last = pieces) {
+      await new Promise(setImmediate)
+      inOneTurn.push(pieces - last)
+    }
+    await Promise.all(long)
+    expect(Math.max(...inOneTurn)).toBeLessThanOrEqual(2)
+  })
+
+  test('of the diff of a large edit the first part is told, and that there is more', async () => {
+    const path = put('edited', 'old\n'.repeat(90_000))
+    const work = workFor('/filesystem/file/edit', { path }, false)
+    const edits = [{ old: 'old', new: 'new', all: true }]
+    const answer = await run('/filesystem/file/edit', {
+      ...work,
+      args: { path, edits, dry_run: true },
+    })
+    const { diff, truncated } = (answer as { value: { diff: string; truncated: boolean } }).value
+    expect([truncated, diff.endsWith('\n-old\n')]).toEqual([true, true])
+    expect(JSON.stringify(diff).length).toBeLessThan(2 ** 20)
+  })
+})

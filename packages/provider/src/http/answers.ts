@@ -25,6 +25,7 @@ export const ANSWERS = {
     sha256: sha256.optional(),
     size: z.int(),
     dry_run: z.boolean(),
+    truncated: z.boolean().optional().describe('the diff has more'),
     diff: z.string().optional(),
   }),
   '/filesystem/file/stat': z.strictObject({

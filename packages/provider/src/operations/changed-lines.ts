@@ -11,24 +11,45 @@ export interface LineChange {
 }
 
 /** Where two texts differ, in order. What is the same is found by lines that each of them has once ("patience diff"). */
-export function changedLines(old: Lines, now: Lines): LineChange[] {
+export async function changedLines(
+  old: Lines,
+  now: Lines,
+  breathe: () => Promise<void>,
+): Promise<LineChange[]> {
   const found: LineChange[] = []
-  compare(old, now, { old: [0, old.length], now: [0, now.length] }, found, 0)
+  let steps = 0
+  for (const _ of compare(old, now, { old: [0, old.length], now: [0, now.length] }, found, 0))
+    if (++steps % A_TURN === 0) await breathe()
   return found
 }
 
-function compare(old: Lines, now: Lines, within: LineChange, found: LineChange[], depth: number): void {
+/** Others have their turn after so many parts were compared. */
+const A_TURN = 500
+
+/** One step for each part. */
+function* compare(
+  old: Lines,
+  now: Lines,
+  within: LineChange,
+  found: LineChange[],
+  depth: number,
+): Generator<undefined, undefined> {
+  yield undefined
   let [a, aEnd, b, bEnd] = [...within.old, ...within.now]
   while (a < aEnd && b < bEnd && old[a] === now[b]) [a, b] = [a + 1, b + 1]
   while (a < aEnd && b < bEnd && old[aEnd - 1] === now[bEnd - 1]) [aEnd, bEnd] = [aEnd - 1, bEnd - 1]
-  if (a === aEnd && b === bEnd) return
+  if (a === aEnd && b === bEnd) return undefined
   const rest: LineChange = { old: [a, aEnd], now: [b, bEnd] }
   const same = depth < MOST_DEPTH ? longestOrder(uniqueInBoth(old, now, rest)) : []
-  if (same.length === 0) return void found.push(rest)
+  if (same.length === 0) {
+    found.push(rest)
+    return undefined
+  }
   for (const [i, j] of [...same, [aEnd, bEnd] as const]) {
-    compare(old, now, { old: [a, i], now: [b, j] }, found, depth + 1)
+    yield* compare(old, now, { old: [a, i], now: [b, j] }, found, depth + 1)
     ;[a, b] = [i, j] // a line that is the same is skipped by the next one
   }
+  return undefined
 }
 
 /** Where the lines are that both have once, in the order of the first. */

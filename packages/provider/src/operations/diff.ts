@@ -7,44 +7,83 @@ const CONTEXT = 3
 const MOST_COMPARED_CHARACTERS = 2 ** 20
 const MOST_COMPARED_LINES = 50_000
 
+/** Others have their turn after so many characters, or so many changes. */
+const A_PIECE = 2 ** 18
+const A_TURN = 500
+
+type Breathe = () => Promise<void>
+
 /**
  * A unified diff of two texts, linear in their size: what is the same at both ends is found on whole texts, and lines
- * are compared only in what is left, if that is not too much.
+ * are compared only in what is left, if that is not too much. In pieces: texts of some megabytes would hold up everybody.
  */
-export function unifiedDiff(path: string, before: string, after: string): string {
+export async function unifiedDiff(
+  path: string,
+  before: string,
+  after: string,
+  breathe: Breathe,
+): Promise<string> {
   if (before === after) return ''
-  const start = sameLinesBefore(before, after)
-  const end = sameLinesAfter(before, after, start)
+  const start = await sameLinesBefore(before, after, breathe)
+  const end = await sameLinesAfter(before, after, start, breathe)
   const lead = before.slice(startOfLast(before, start), start)
   const rest = before.slice(before.length - end, endOfFirst(before, before.length - end))
   const removed = before.slice(start, before.length - end)
   const added = after.slice(start, after.length - end)
-  const first = countLines(before.slice(0, start - lead.length))
+  const first = await countLines(before.slice(0, start - lead.length), breathe)
   const name = showWhole(path) // a line break in it would make lines of the diff
   const head = `--- ${name}\n+++ ${name}\n`
-  const lines = countLines(removed) + countLines(added)
-  if (removed.length + added.length > MOST_COMPARED_CHARACTERS || lines > MOST_COMPARED_LINES) {
-    const count = (changed: string): number => countLines(lead) + countLines(changed) + countLines(rest)
-    const place = `@@ -${range(first, count(removed))} +${range(first, count(added))} @@\n`
-    return head + place + signed(' ', lead) + signed('-', removed) + signed('+', added) + signed(' ', rest)
+  const [fewer, more] = [await countLines(removed, breathe), await countLines(added, breathe)]
+  if (removed.length + added.length > MOST_COMPARED_CHARACTERS || fewer + more > MOST_COMPARED_LINES) {
+    const around = (await countLines(lead, breathe)) + (await countLines(rest, breathe))
+    const parts = [`@@ -${range(first, around + fewer)} +${range(first, around + more)} @@\n`]
+    for (const [sign, text] of [
+      [' ', lead],
+      ['-', removed],
+      ['+', added],
+      [' ', rest],
+    ] as const)
+      for (const piece of wholeLines(text)) {
+        parts.push(signed(sign, piece))
+        await breathe()
+      }
+    return head + parts.join('')
   }
-  const [old, now] = [linesOf(lead + removed + rest), linesOf(lead + added + rest)]
-  const hunks = hunksOf(changedLines(old, now)).map((hunk) => formatHunk(hunk, old, now, first))
+  const old = linesOf(lead + removed + rest)
+  await breathe()
+  const now = linesOf(lead + added + rest)
+  await breathe()
+  const changes = await changedLines(old, now, breathe)
+  const hunks: string[] = []
+  for (const hunk of hunksOf(changes)) {
+    if (hunks.push(formatHunk(hunk, old, now, first)) % A_TURN === 0) await breathe()
+  }
   return head + hunks.join('')
 }
 
+/** In pieces that end where lines do; a line is never cut, however long it is. */
+function* wholeLines(text: string): Generator<string> {
+  for (let at = 0; at < text.length;) {
+    const end = text.indexOf('\n', at + A_PIECE) + 1 || text.length
+    yield text.slice(at, end)
+    at = end
+  }
+}
+
 /** How many characters of whole lines are the same from the beginning. */
-function sameLinesBefore(a: string, b: string): number {
+async function sameLinesBefore(a: string, b: string, breathe: Breathe): Promise<number> {
   let same = 0
-  while (same < a.length && a.charCodeAt(same) === b.charCodeAt(same)) same++
+  while (same < a.length && a.charCodeAt(same) === b.charCodeAt(same))
+    if (++same % A_PIECE === 0) await breathe()
   return same === 0 ? 0 : a.lastIndexOf('\n', same - 1) + 1
 }
 
 /** The same from the end, of what is left after `start`. */
-function sameLinesAfter(a: string, b: string, start: number): number {
+async function sameLinesAfter(a: string, b: string, start: number, breathe: Breathe): Promise<number> {
   const most = Math.min(a.length, b.length) - start
   let same = 0
-  while (same < most && a.charCodeAt(a.length - 1 - same) === b.charCodeAt(b.length - 1 - same)) same++
+  while (same < most && a.charCodeAt(a.length - 1 - same) === b.charCodeAt(b.length - 1 - same))
+    if (++same % A_PIECE === 0) await breathe()
   if ([a, b].every((text) => beginsLine(text, text.length - same, start))) return same
   const newline = a.indexOf('\n', a.length - same)
   return newline < 0 ? 0 : a.length - (newline + 1)
@@ -65,9 +104,12 @@ function endOfFirst(text: string, start: number): number {
 }
 
 /** The last one may have no end. */
-function countLines(text: string): number {
+async function countLines(text: string, breathe: Breathe): Promise<number> {
   let count = text === '' || text.endsWith('\n') ? 0 : 1
-  for (let at = 0; at < text.length; at++) if (text.charCodeAt(at) === NEWLINE) count++
+  for (let at = 0; at < text.length; at++) {
+    if (text.charCodeAt(at) === NEWLINE) count++
+    if (at % A_PIECE === A_PIECE - 1) await breathe()
+  }
   return count
 }
 

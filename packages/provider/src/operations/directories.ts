@@ -1,8 +1,9 @@
 import { posix } from 'node:path'
 import { isTempName } from '@cordon/files'
 import { ROOT, show, splitEntry } from '@cordon/policy'
+import type { Command } from '../commands.ts'
 import { Refusal } from '../errors.ts'
-import { MOST_OUTPUT_BYTES } from './capped.ts'
+import { Capped } from './capped.ts'
 import { requireSignedAnswer } from './content.ts'
 import type { Operation, Work } from './operation.ts'
 import { type Place, statOf } from '../pipeline/places.ts'
@@ -10,10 +11,10 @@ import { type Place, statOf } from '../pipeline/places.ts'
 export const listDirectory: Operation<'/filesystem/dir/list'> = {
   meaning: 'object',
   changes: false,
-  run: (work) => {
-    const value = listOf(work.place)
+  run: async (work) => {
+    const value = await listOf(work)
     requireSignedAnswer(work, value)
-    return Promise.resolve({ answer: { kind: 'json', value }, before: { entries: value.entries.length } })
+    return { answer: { kind: 'json', value }, before: { entries: value.entries.length } }
   },
 }
 
@@ -23,16 +24,27 @@ export interface Listing {
   readonly unnameable: number
 }
 
-export function listOf({ anchor, inside }: Place): Listing {
-  const found = anchor.listSome(inside, { entries: MOST_ENTRIES, bytes: MOST_OUTPUT_BYTES - 1024 })
-  const entries = found.entries
-    .flatMap(({ name, kind }) => (name === undefined || isTempName(name) ? [] : [{ name, kind }]))
-    .sort((a, b) => (a.name < b.name ? -1 : 1))
-  // Names that are not UTF-8 cannot be asked for; they are counted, so that nobody takes it for all.
-  const unnameable = found.entries.filter(({ bytes }) => bytes !== undefined).length
-  return { entries, truncated: found.truncated, unnameable }
+/** SPEC 7.3: capped, and no more of the directory is read than that. */
+export async function listOf({
+  place,
+  deadline,
+}: Pick<Work<Command>, 'place' | 'deadline'>): Promise<Listing> {
+  const entries = new Capped<{ name: string; kind: string }>()
+  let [seen, unnameable] = [0, 0]
+  for (const { name, kind } of place.anchor.entries(place.inside)) {
+    if (++seen > MOST_ENTRIES) entries.truncated = true
+    if (seen % A_TURN === 0) await deadline.breathe()
+    // Names that are not UTF-8 cannot be asked for; they are counted, so that nobody takes it for all.
+    if (name === undefined) unnameable++
+    else if (!isTempName(name)) entries.add({ name, kind })
+    if (entries.truncated) break
+  }
+  entries.items.sort((a, b) => (a.name < b.name ? -1 : 1))
+  return { entries: entries.items, truncated: entries.truncated, unnameable }
 }
 
+/** Others have their turn after so many entries. */
+const A_TURN = 500
 const MOST_ENTRIES = 100_000
 
 /** With so many above it, at most: the policy is asked about each, and each is recorded. */

@@ -1,6 +1,8 @@
 import { hash } from 'node:crypto'
 import { Refusal } from '../errors.ts'
+import type { Deadline } from '../pipeline/deadline.ts'
 import type { ArgsOf } from './args.ts'
+import { MOST_OUTPUT_BYTES } from './capped.ts'
 import { mayKnowContent, requireMatch, requireSignedVersion } from './content.ts'
 import { unifiedDiff } from './diff.ts'
 import { TextFinder } from './finder.ts'
@@ -8,8 +10,10 @@ import type { Operation, Work } from './operation.ts'
 
 /** Text of this size is edited in memory. */
 const MOST_EDITED_BYTES = 8 * 1024 * 1024
-/** By one edit; while it is done nobody else is answered. */
+/** By one edit. */
 const MOST_REPLACED = 100_000
+/** Others have their turn after so many of them. */
+const A_TURN = 5000
 
 interface Edited {
   readonly before: string
@@ -30,16 +34,30 @@ export async function editedText(work: Work<'/filesystem/file/edit'>): Promise<E
   requireMatch(args.if_match, { sha256: hash('sha256', bytes) }, work)
   let after = before
   for (const [i, edit] of args.edits.entries()) {
-    after = replaced(after, edit, i)
+    after = await replaced(after, edit, i, deadline)
     await deadline.breathe()
   }
-  return { before, after, version: file.stat.version, diff: unifiedDiff(place.path, before, after) }
+  const diff = await unifiedDiff(place.path, before, after, () => deadline.breathe())
+  return { before, after, version: file.stat.version, diff }
+}
+
+/** SPEC 7.3: of a listing no more than this, and so of a diff; by characters, of which one may be three bytes. */
+function cutDiff(diff: string): { diff: string; truncated?: true } {
+  const most = MOST_OUTPUT_BYTES / 4
+  return diff.length <= most
+    ? { diff }
+    : { diff: diff.slice(0, diff.lastIndexOf('\n', most) + 1), truncated: true }
 }
 
 type Edit = ArgsOf<'/filesystem/file/edit'>['edits'][number]
 
 /** Nothing is built before it is known to fit: a short edit can ask for gigabytes. */
-function replaced(text: string, { old, new: replacement, all = false }: Edit, index: number): string {
+async function replaced(
+  text: string,
+  { old, new: replacement, all = false }: Edit,
+  index: number,
+  deadline: Deadline,
+): Promise<string> {
   const places = placesOf(text, old)
   const found = places.length
   if (found > MOST_REPLACED)
@@ -52,8 +70,13 @@ function replaced(text: string, { old, new: replacement, all = false }: Edit, in
     )
   if (text.length + found * (replacement.length - old.length) > MOST_EDITED_BYTES)
     throw new Refusal('too_large', 'the text would become too large')
-  const between = places.map((at, i) => text.slice(i === 0 ? 0 : places[i - 1]! + old.length, at))
-  return [...between, text.slice(places[found - 1]! + old.length)].join(replacement)
+  const between: string[] = []
+  let from = 0
+  for (const at of places) {
+    if (between.push(text.slice(from, at)) % A_TURN === 0) await deadline.breathe()
+    from = at + old.length
+  }
+  return [...between, text.slice(from)].join(replacement)
 }
 
 /** No further than one more than can be replaced. */
@@ -78,7 +101,7 @@ export const editFile: Operation<'/filesystem/file/edit'> = {
       after: { sha256: hash('sha256', bytes), bytes: bytes.length },
     }
     if (args.dry_run !== true) await place.anchor.writeStream(place.inside, [bytes], { expect: version })
-    const shown = mayKnowContent(work) ? { sha256: states.after.sha256, diff } : {}
+    const shown = mayKnowContent(work) ? { sha256: states.after.sha256, ...cutDiff(diff) } : {}
     return {
       answer: {
         kind: 'json',

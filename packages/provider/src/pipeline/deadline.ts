@@ -56,7 +56,7 @@ export class Deadline {
 
   /** Lets other requests have their turn, and ends when time is up. */
   async breathe(): Promise<void> {
-    await new Promise(setImmediate)
+    await nextTurn()
     this.check()
   }
 
@@ -72,6 +72,19 @@ export class Deadline {
     const wait = Math.min(Math.max(this.#left, 0), 2 ** 31 - 1)
     return setTimeout(() => this.abort(timedOut()), wait).unref()
   }
+}
+
+const waiting: (() => void)[] = []
+
+/** Of all that is long, one piece a turn: with many such requests, others wait for one piece each time and not for all. */
+const nextTurn = (): Promise<void> =>
+  new Promise((resolve) => {
+    if (waiting.push(resolve) === 1) setImmediate(goOn)
+  })
+
+function goOn(): void {
+  waiting.shift()?.()
+  if (waiting.length > 0) setImmediate(goOn)
 }
 
 const timedOut = (): Refusal =>

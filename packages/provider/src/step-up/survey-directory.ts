@@ -32,7 +32,7 @@ export async function surveyDirectory(
   if (command === '/filesystem/file/search')
     return { ...(await surveyBelow(work, SEARCHED)), meant: LOOKED_INTO, wanted: soughtBy(work) }
   if (command === '/filesystem/dir/list') {
-    const told = listOf(place)
+    const told = await listOf(work)
     const above = place.path === '/' ? '' : place.path
     const entries = told.entries.map(({ name, kind }) => ({ path: `${above}/${name}`, kind }))
     return surveyNames(told, entries)

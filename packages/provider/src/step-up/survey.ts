@@ -180,7 +180,7 @@ async function surveyText(
   const kept = { ...work, body: once(content) }
   const [before, after] = [textOf(foundBytes(work)), textOf(content)]
   if (before === undefined || after === undefined) return { work: kept, unshown: 'not text' }
-  return { diff: unifiedDiff(place.path, before, after), work: kept }
+  return { diff: await unifiedDiff(place.path, before, after, () => deadline.breathe()), work: kept }
 }
 
 /**

@@ -129,6 +129,28 @@ test('SPEC 2.1 config set refuses what files cannot say, and the command it name
   expect(cordon(here, 'config', 'set', '--user-workspace', 'profiles.docs.outside', place).code).toBe(0)
 })
 
+test('SPEC 2 a new tool is set at once: its source and its command each name the command that does', () => {
+  const key = 'conversation.tools.report'
+  const set = (part: string, value: string, words: string, message: string): void => {
+    expect(cordon(here, 'config', 'set', `${key}.${part}`, value)).toEqual({
+      code: 2,
+      stdout: '',
+      stderr:
+        `cordon: error: \`${key}\` ${message}\n` +
+        `  at config set ${key}.${part}\n` +
+        `  fix: cordon config set ${key} '{ source = "local", command = ${words} }'\n`,
+    })
+  }
+  set('source', 'local', '["program", "word"]', 'is a local tool without a `command`')
+  const words = '["python3", "report.py"]'
+  set('command', words, words, 'is configured, but no layer gives it a `source`')
+  set('command', './report', '"./report"', 'is configured, but no layer gives it a `source`')
+  expect(existsSync(file)).toBe(false)
+  const whole = `{ source = "local", command = ${words} }`
+  expect(cordon(here, 'config', 'set', key, whole).code).toBe(0)
+  expect(cordon(here, 'config', 'set', `${key}.command`, '["python3", "r.py"]').code).toBe(0)
+})
+
 test('SPEC 2 set starts a file that is not there, in the layer that was asked for', () => {
   const { code } = cordon(here, 'config', 'set', '--user', 'sandbox.mode', 'warn')
   expect(code).toBe(0)

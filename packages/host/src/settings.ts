@@ -4,9 +4,11 @@ import {
   ConfigError,
   type Explanation,
   formatKeyPath,
+  formatValue,
   type LoadedConfig,
   mergeSources,
   parseKeyPath,
+  parseValue,
   readAmbientSources,
   readAmbientText,
   removeToml,
@@ -64,13 +66,46 @@ export interface Change {
  */
 export async function changeSetting(options: ProjectOptions, change: Change): Promise<Changed> {
   const { layer, key, value } = change
+  let was = ''
   try {
-    return await changeLayer(options, layer, (text) =>
-      value === undefined ? unset(text, key) : setValue(text, key, value),
-    )
+    return await changeLayer(options, layer, (text) => {
+      was = text
+      return value === undefined ? unset(text, key) : setValue(text, key, value)
+    })
   } catch (error) {
-    throw error instanceof ConfigError ? asTyped(error, change) : error
+    throw error instanceof ConfigError ? asWhole(asTyped(error, change), change, was) : error
   }
+}
+
+/**
+ * A new tool needs its source and its command at once: neither can be set without the other. The line of the problem would be
+ * one that was not written.
+ */
+function asWhole(error: ConfigError, { layer, key, value }: Change, was: string): ConfigError {
+  const path = parseKeyPath(key) ?? []
+  const [tool, part] = [path.slice(0, 3), path[3] ?? '']
+  const isPart = path.length === 4 && path[0] === 'conversation' && path[1] === 'tools'
+  // A tool that is in the file already would lose the rest of what is said of it.
+  if (!isPart || !/^(?:source|command)$/.test(part) || value === undefined || removeToml(was, tool) !== was)
+    return error
+  const read = parseValue(value)
+  const command = part === 'command' && read.kind !== 'broken' ? read.value : ['program', 'word']
+  const whole = `{ source = "local", command = ${formatValue(command)} }`
+  return new ConfigError(
+    error.problems.map((problem) =>
+      problem.key === formatKeyPath(tool)
+        ? {
+            ...problem,
+            origin: { layer: 'command-line', label: `config set ${key}` },
+            fix: setCommand({
+              key: formatKeyPath(tool),
+              value: whole,
+              ...(layer === 'workspace' ? {} : { layer }),
+            }),
+          }
+        : problem,
+    ),
+  )
 }
 
 /** What a file may not say was typed by a person now: the same command for their own file has it as well. */

@@ -45,12 +45,19 @@ interface Scope {
   readonly entities?: readonly ({ readonly id?: string } | undefined)[]
 }
 
-/** Anywhere in it: an attribute, or a file that is named. Of what is not known here, that anything could be meant. */
+interface Attribute {
+  readonly attr?: unknown
+}
+
+/** Anywhere in it: an attribute, whether there is one, or a file that is named. Of what is not known here, that anything could be meant. */
 function traitsIn(part: unknown): Trait[] {
   if (Array.isArray(part)) return part.flatMap(traitsIn)
   if (typeof part !== 'object' || part === null) return []
-  const { type, ['.']: access } = part as { type?: unknown; '.'?: { attr?: unknown } }
-  const own: Trait[] = type === 'File' ? ['name'] : access ? traitOf(access.attr) : []
+  const { type, ['.']: access, has } = part as { type?: unknown; '.'?: Attribute; has?: Attribute }
+  const own: Trait[] = [
+    ...(type === 'File' ? (['name'] as const) : []),
+    ...[access, has].flatMap((each) => (each ? traitOf(each.attr) : [])),
+  ]
   return [...own, ...Object.values(part).flatMap(traitsIn)]
 }
 

@@ -183,6 +183,8 @@ describe('decision 0591: what policies cannot tell apart is decided once', () =>
       forbid (principal, action == Action::"/filesystem/file/read", resource) when { [".x"].contains(resource.extension) };`,
     'a size, and whether it is there': `permit (principal, action, resource) when { resource.size < 2 };
       forbid (principal, action in [Action::"/filesystem/file/write"], resource) when { resource.exists };`,
+    'whether it has an attribute': `permit (principal, action, resource);
+      forbid (principal, action, resource) when { resource has extension };`,
     'a name': 'permit (principal, action, resource) when { resource.name like "*b" };',
     'a path': 'permit (principal, action, resource) unless { resource.path == "/a/b" };',
     'one file, in the scope': 'permit (principal, action, resource == File::"/a/b");',

@@ -232,11 +232,12 @@ describe('a wrong command line', () => {
         '  fix: make it first, or grant the directory it will be made in\n',
     ],
     [['--execute', '', '--', 'true'], 'cordon: --execute "": expected a path\n'],
-    [
-      ['--read', '--', 'ls'],
-      'cordon: --read --: there is no such file or directory, and what does not exist cannot be granted\n' +
-        '  fix: make it first, or grant the directory it will be made in\n',
-    ],
+    ...(['--read <path>', '--allow-net <host>', '--env <name>', '--profile <name>'] as const).map(
+      (option): [string[], string] => [
+        [option.split(' ')[0]!, '--', 'ls'],
+        `cordon: option '${option}' argument '--' is invalid. its value is missing.\n${usage}`,
+      ],
+    ),
   ])('%j', (args, stderr) => {
     expect(place.run(args)).toMatchObject({ code: 125, stdout: '', stderr })
   })

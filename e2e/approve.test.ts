@@ -58,6 +58,7 @@ edits do not re-prompt while the target is unchanged.
 
 Approve? [y/N] `)
   expect(readApprovals()).toEqual({
+    as_written: expect.any(Number),
     configs: [expect.objectContaining({ path: '.cordon/config.toml' })],
     mounts: [
       {

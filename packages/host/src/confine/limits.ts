@@ -7,11 +7,11 @@ import type { Hint } from './hint.ts'
  * which is reported as a limit, so that only the fix is left to say.
  */
 export const findLimits = (text: string, limits: Limits, exit?: End): Hint[] =>
-  SYMPTOMS.filter(
-    ({ words, isLikely, end }) => (words.test(text) && isLikely?.(exit) !== false) || (exit && end?.(exit)),
-  ).flatMap(({ about, key, limit, isKnown }) => {
+  SYMPTOMS.flatMap(({ about, key, limit, words, isLikely, end, isKnown }) => {
     const value = limit(limits)
-    if (value === undefined) return []
+    if (value === undefined) return [] // and how it ended is not looked at: that would load a module of Node (decision 0435)
+    const isReached = (words.test(text) && isLikely?.(exit) !== false) || (exit && end?.(exit))
+    if (!isReached) return []
     const known = exit !== undefined && isKnown?.(exit) === true
     return {
       about: key,

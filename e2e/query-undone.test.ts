@@ -22,7 +22,10 @@ const state = () => ({
   approvals: readdirSync(join(here.home, '.local'), { recursive: true, withFileTypes: true })
     .filter(({ name }) => name === 'approvals.json')
     .map((entry) =>
-      readFileSync(join(entry.parentPath, entry.name), 'utf8').replaceAll(/"(?:approved_at|as_written)".*/g, ''),
+      readFileSync(join(entry.parentPath, entry.name), 'utf8').replaceAll(
+        /"(?:approved_at|as_written)".*/g,
+        '',
+      ),
     ),
   mounts: cordon(here, 'mount', 'ls').stdout,
 })

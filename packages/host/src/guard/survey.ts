@@ -80,10 +80,10 @@ export class GuardSurvey {
    * without such links its names are read, and those of the directories among them.
    */
   ledFromHome(places: readonly string[]): readonly GuardedPath[] {
-    this.#homeLinks ??= linksAmong(this.home, [
-      ...OBEYED_AT_HOME.map((name) => ({ name, depth: 0 })),
-      ...OBEYED_FROM_HOME.map((name) => ({ name, depth: DEEPEST_AT_HOME - 1 })), // packages of editors lie deeper
-    ])
+    this.#homeLinks ??= [
+      ...linksAmong(this.home, OBEYED_AT_HOME, 0),
+      ...linksAmong(this.home, OBEYED_FROM_HOME, DEEPEST_AT_HOME - 1), // packages of editors lie deeper
+    ]
     const isIn = ({ path }: Step): boolean => places.some((place) => below(place, path) !== undefined)
     const found = new Collection()
     for (const { dir, name, steps } of this.#homeLinks)
@@ -291,27 +291,39 @@ interface HomeLink {
   readonly steps: readonly Step[]
 }
 
-/** What is looked for below a directory: names, and how deep a directory of that name is looked into already. */
-interface HomeName {
-  readonly name: string
-  readonly depth: number
+/**
+ * Of names below a real directory, those that lead through a link. Each directory on their way is listed once, and what it has is
+ * looked for among the names, which are many more.
+ */
+function linksAmong(dir: string, names: readonly string[], depth: number): readonly HomeLink[] {
+  const text = `\n${names.join('\n')}\n`
+  return entriesIn(dir).flatMap((entry): readonly HomeLink[] => {
+    if (!(entry.isSymbolicLink() || entry.isDirectory())) return []
+    const rests = restsAfter(entry.name, text)
+    if (rests.length === 0) return []
+    const path = entryOf(dir, entry.name)
+    if (entry.isSymbolicLink())
+      return rests
+        .map((rest) => (rest === '' ? entry.name : `${entry.name}/${rest}`))
+        .map((name) => ({ dir, name, steps: trailOf(dir, name) }))
+    const inner = rests.filter((rest) => rest !== '')
+    return [
+      ...(inner.length < rests.length ? linksIn(path, depth) : []),
+      ...(inner.length > 0 ? linksAmong(path, inner, depth) : []),
+    ]
+  })
 }
 
-/** Of names below a real directory, those that lead through a link. Each directory on their way is listed once. */
-function linksAmong(dir: string, names: readonly HomeName[]): readonly HomeLink[] {
-  const there = new Map(entriesIn(dir).map((entry) => [entry.name, entry]))
-  const links: HomeLink[] = []
-  const inner = new Map<string, HomeName[]>()
-  for (const { name, depth } of names) {
-    const slash = name.indexOf('/')
-    const first = slash < 0 ? name : name.slice(0, slash)
-    const entry = there.get(first)
-    if (entry?.isSymbolicLink()) links.push({ dir, name, steps: trailOf(dir, name) })
-    else if (!entry?.isDirectory()) continue
-    else if (slash < 0) links.push(...linksIn(entryOf(dir, first), depth))
-    else inner.set(first, [...(inner.get(first) ?? []), { name: name.slice(slash + 1), depth }])
+/** Of the lines of a text that are this name, or begin with it and a slash, what follows that. */
+function restsAfter(name: string, text: string): readonly string[] {
+  const rests: string[] = []
+  const line = `\n${name}`
+  for (let at = text.indexOf(line); at >= 0; at = text.indexOf(line, at + 1)) {
+    const end = at + line.length
+    if (text[end] === '\n') rests.push('')
+    else if (text[end] === '/') rests.push(text.slice(end + 1, text.indexOf('\n', end)))
   }
-  return [...links, ...[...inner].flatMap(([first, rest]) => linksAmong(entryOf(dir, first), rest))]
+  return rests
 }
 
 /** Single files, as programs make them that keep dotfiles: `~/.local/bin/tool`, `~/.config/systemd/user/x.service`. */

@@ -41,7 +41,7 @@ const CONNECTIONS = 64
 /** As many tools as an agent calls at once. */
 const IN_FLIGHT = 8
 const REQUESTS = 6000
-const ROUNDS = 5
+const ROUNDS = 9
 const children: ChildProcess[] = []
 const CORDON = fileURLToPath(new URL('../packages/cli/bin/cordon', import.meta.url))
 
@@ -252,13 +252,21 @@ async function benchRead(): Promise<void> {
   stopAll()
   const of = (side: readonly Rate[], what: 'perSecond' | 'p50' | 'p99'): number =>
     median(side.map((each) => each[what]))
-  const ratio = of(rates.ours, 'perSecond') / of(rates.bare, 'perSecond')
+  const ratio = ratioOf(rates.ours.map(({ perSecond }, i) => perSecond / rates.bare[i]!.perSecond))
   console.log(
     `authorised read of 4 KiB, ${CONNECTIONS} connections: ${of(rates.ours, 'perSecond').toFixed(0)}/s (p50 ${of(rates.ours, 'p50').toFixed(1)} ms, p99 ${of(rates.ours, 'p99').toFixed(1)} ms)\n` +
-      `  bare Node server: ${of(rates.bare, 'perSecond').toFixed(0)}/s (p50 ${of(rates.bare, 'p50').toFixed(1)} ms, p99 ${of(rates.bare, 'p99').toFixed(1)} ms)   ratio ${ratio.toFixed(2)}  (${ratio >= 0.3 ? 'within' : 'MISSES'} ≥ 0.3)\n` +
+      `  bare Node server: ${of(rates.bare, 'perSecond').toFixed(0)}/s (p50 ${of(rates.bare, 'p50').toFixed(1)} ms, p99 ${of(rates.bare, 'p99').toFixed(1)} ms)   ratio ${ratio.shown}  (${ratio.value >= 0.3 ? 'within' : 'MISSES'} ≥ 0.3)\n` +
       `  processor time, least of the rounds: ${Math.min(...costs.ours).toFixed(0)} µs a request, bare ${Math.min(...costs.bare).toFixed(0)} µs`,
   )
   rmSync(join(setting.dir, '..'), { recursive: true })
+}
+
+/** Of neighbouring turns, so that what else the machine does hits both; with the middle half of them, to be read with it. */
+function ratioOf(ratios: readonly number[]): { readonly value: number; readonly shown: string } {
+  const sorted = ratios.toSorted((a, b) => a - b)
+  const [low, high] = [0.25, 0.75].map((part) => sorted[Math.floor((sorted.length - 1) * part)]!.toFixed(2))
+  const value = median(ratios)
+  return { value, shown: `${value.toFixed(2)} (${low} to ${high})` }
 }
 
 /** A model's tools call one at a time; both servers are started as a client starts them. */
@@ -281,7 +289,7 @@ async function benchMcp(): Promise<void> {
   type Side = keyof typeof sides
   const times: Record<Side, number[]> = { ours: [], theirs: [], least: [] }
   const together: Record<Side, number[]> = { ours: [], theirs: [], least: [] }
-  for (let round = -2; round < 9; round++)
+  for (let round = -2; round < ROUNDS; round++)
     for (const [name, call] of Object.entries(sides) as [Side, Caller][]) {
       const tool = name === 'ours' ? 'filesystem_file_read' : 'read_text_file'
       const reads = async (count: number): Promise<void> => {
@@ -296,11 +304,12 @@ async function benchMcp(): Promise<void> {
       together[name].push(((performance.now() - alone) * 1e6) / (IN_FLIGHT * 50))
     }
   stopAll()
-  const ratio = median(times.theirs) / median(times.ours)
-  const most = median(times.theirs) / median(times.least)
+  const against = (side: Side): ReturnType<typeof ratioOf> =>
+    ratioOf(times.theirs.map((time, i) => time / times[side][i]!))
+  const ratio = against('ours')
   console.log(
-    `MCP read of 4 KiB: ours ${pretty(median(times.ours))}   server-filesystem: ${pretty(median(times.theirs))}   ratio of rates ${ratio.toFixed(2)}  (${ratio >= 0.4 ? 'within' : 'MISSES'} ≥ 0.4)\n` +
-      `  two processes that only sign, send, verify and read: ${pretty(median(times.least))}   ratio ${most.toFixed(2)}`,
+    `MCP read of 4 KiB: ours ${pretty(median(times.ours))}   server-filesystem: ${pretty(median(times.theirs))}   ratio of rates ${ratio.shown}  (${ratio.value >= 0.4 ? 'within' : 'MISSES'} ≥ 0.4)\n` +
+      `  two processes that only sign, send, verify and read: ${pretty(median(times.least))}   ratio ${against('least').shown}`,
   )
   // An agent calls tools in parallel: a row of its own, and no substitute for the one above (decision 0503).
   const rate = (side: Side): string => `${(1e9 / median(together[side])).toFixed(0)}/s`

@@ -567,3 +567,27 @@ test('a search through the home directory leaves out what Cordon keeps there, wh
     stderr: `cordon: cannot attach ${own}: Cordon keeps its own files there\n`,
   })
 })
+
+test('SPEC 6.3 a name that is not UTF-8 is said to be that, and not to be missing; what has U+FFFD in it is taken', () => {
+  writeFileSync(Buffer.concat([Buffer.from(`${here.cwd}/`), Buffer.from([0x6e, 0xff])]), 'x')
+  writeFileSync(join(here.cwd, 'm\uFFFD'), 'y')
+  const env = { PATH: process.env['PATH'], HOME: here.home }
+  const typed = (words: string): Ended => {
+    const script = `"$0" "$1" ${words}`
+    const { status, stdout, stderr } = spawnSync('/bin/sh', ['-c', script, process.execPath, CORDON], {
+      cwd: here.cwd,
+      env,
+      encoding: 'utf8',
+    })
+    return { code: status, stdout, stderr }
+  }
+  const refused = (word: string): Ended => ({
+    code: 2,
+    stdout: '',
+    stderr: `cordon: an argument is not UTF-8, and would be taken for another: ${word}\n`,
+  })
+  expect(typed(`attachment add "$(printf 'n\\377')"`)).toEqual(refused('n\uFFFD'))
+  expect(typed(`query --attach="$(printf 'n\\377')" hi`)).toEqual(refused('--attach=n\uFFFD'))
+  expect(conversations()).toEqual([])
+  expect(run('add', 'm\uFFFD')).toMatchObject({ code: 0, stderr: '' })
+})

@@ -1,5 +1,5 @@
-import { chmodSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
-import { join } from 'node:path'
+import { chmodSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { Place, SOMEBODY } from './harness/place.ts'
 
@@ -220,6 +220,22 @@ describe('SPEC 4.10 at a terminal the command line tells what was guarded', () =
     if (command[0] === 'sed') expect(fixes(place.run(['--', ...command]).stderr)).toEqual([flag])
   })
 
+  test('beside the workspace nothing is made: its directory is only the way to it', () => {
+    const around = dirname(place.root)
+    const worktree = ['--', 'git', 'worktree', 'add', '-q', '../x', '-b', 'x']
+    const { screen } = place.terminal(worktree, [])
+    expect(hints(screen)).toEqual([
+      `${around} is not granted to be written, and ${around}/x is not there yet`,
+    ])
+    expect(screen).toContain(`to allow it, first: mkdir ${around}/x\n`)
+    expect(fixes(screen)).toEqual([`--write ${around}/x`])
+    place.mkdir(`${around}/x`)
+    place.shell('git branch -d x', [])
+    expect(place.run(['--write', `${around}/x`, ...worktree])).toMatchObject({ code: 0 })
+    expect(fixes(place.terminal(['--', 'mkdir', '../m'], []).screen)).toEqual([`--write ${around}/m`])
+    expect(fixes(place.terminal(['--', 'ls', '../nope'], []).screen)).toEqual([])
+  })
+
   test('what may be made there is not said to be kept from it', () => {
     expect(hints(place.terminal(['--', 'sh', '-c', 'echo x > .envrc; exit 3'], []).screen)).toEqual([])
   })
@@ -426,5 +442,330 @@ describe('SPEC 4.8 a new file to be written outside has the flag for its directo
   test('and what is only read, and is not there on the host either, has none', () => {
     expect(hints(place.run(['--', 'cat', file]).stderr)).toEqual([])
     expect(hints(place.run(['--', 'python3', file]).stderr)).toEqual([])
+  })
+})
+
+test('SPEC 4.3 what was written to a private place is no write that the host’s permissions deny', () => {
+  const place = new Place(SOMEBODY)
+  const theirs = `/tmp/${basename(place.dir)}-theirs`
+  writeFileSync(theirs, '1', { mode: 0o600 })
+  try {
+    const inHome = place.mkdir(`${place.home}/ws`)
+    for (const path of [theirs, place.write(`${place.home}/own`, '1', 0o444)])
+      for (const cwd of [place.root, inHome]) {
+        const script = `echo hi > ${path} && cat ${path}; exit 3`
+        const { stdout, stderr, code } = place.run(['--', 'sh', '-c', script], { cwd })
+        expect({ stdout, hints: hints(stderr), code }).toEqual({ stdout: 'hi\n', hints: [], code: 3 })
+      }
+  } finally {
+    rmSync(theirs)
+  }
+})
+
+describe('SPEC 4.8 where nothing grants the directory one stands in', () => {
+  const place = new Place(SOMEBODY)
+  const here = { cwd: place.mkdir(`${place.root}/docs`) }
+  place.write('src/a', 'a\n')
+  place.write('docs/d', 'd\n')
+  place.config(
+    '[profiles.p.access]\nfs = [{ path = "src", read = true }]\n[profiles.no.access]\nfs = [{ path = "src", read = true }, { path = "docs" }]\n',
+  )
+  const why = `cordon: nothing was started: no rule grants ${place.root}/docs, where the command would start\n`
+  const command = ['--', 'cat', '../src/a']
+
+  test.each<[string, readonly string[]]>([
+    ['by a flag', ['--read', '../src']],
+    ['by a profile', ['--profile', 'p']],
+  ])('%s: it is said, with the flag', (_, flags) => {
+    expect(place.run([...flags, ...command], here)).toMatchObject({
+      code: 125,
+      stdout: '',
+      stderr: `${why}  to allow it: --read .\n`,
+    })
+    const shown = place.run([...flags, '--show', ...command], here)
+    expect(shown.stdout).toContain(
+      `  note: no rule grants ${place.root}/docs, where the command would start: it would not\n    to allow it: --read .\n`,
+    )
+    expect(place.run([...flags, '--read', '.', ...command], here)).toMatchObject({
+      code: 0,
+      stdout: 'a\n',
+      stderr: '',
+    })
+    expect(place.run([...flags, '--read', '.', '--show', ...command], here).stdout).not.toContain(
+      'it would not',
+    )
+  })
+
+  test('what a rule denies on purpose has none', () => {
+    expect(place.run(['--profile', 'no', ...command], here)).toMatchObject({ code: 125, stderr: why })
+  })
+
+  test('the way to what is granted is there', () => {
+    const below = ['--read', 'd', '--', 'cat', 'd']
+    expect(place.run(below, here)).toMatchObject({ code: 0, stdout: 'd\n', stderr: '' })
+    expect(place.run(['--show', ...below], here).stdout).not.toContain('it would not')
+  })
+})
+
+test('SPEC 4.8 in a linked worktree the flag is for the repository, as in any', () => {
+  const place = repository()
+  expect(
+    place.shell('git worktree add -q ~/wt && mkdir ~/wt/src && cp .git/config ~/.gitconfig', []).code,
+  ).toBe(0)
+  const narrow = ['--read', '.', '--write', 'src', '--profile', 'git']
+  const commit = ['--', 'git', 'commit', '-q', '--allow-empty', '-m', 'y']
+  const here = { cwd: `${place.home}/wt` }
+  const { stderr } = place.run([...narrow, ...commit], here)
+  expect(stderr).toBe(
+    `fatal: Unable to create '${place.root}/.git/worktrees/wt/index.lock': Read-only file system\n` +
+      'cordon: the command ended with 128\n' +
+      `  hint: ${place.root}/.git is not granted to be written, and can be only with all that is in it\n` +
+      `    to allow it: --write ${place.root}/.git\n`,
+  )
+  expect(place.run([...narrow, '--write', `${place.root}/.git`, ...commit], here)).toMatchObject({
+    code: 0,
+    stderr: '',
+  })
+})
+
+describe('SPEC 4.10 what replaces a guarded file needs its directory, too: both flags are named', () => {
+  const place = repository()
+  place.write('.npmrc', 'x\n')
+
+  test.each<[string, readonly string[], string]>([
+    ['git config', ['git', 'config', 'a.b', 'd'], '--write .git --write .git/config'],
+    ['rm', ['rm', '.npmrc'], '--write . --write .npmrc'],
+  ])('%s', (_, command, flags) => {
+    const read = ['--read', '.', '--', ...command]
+    expect(fixes(place.terminal(read, []).screen)).toEqual([flags])
+    expect(fixes(place.run(read).stderr)).toEqual([flags])
+    expect(place.run(['--read', '.', ...flags.split(' '), '--', ...command])).toMatchObject({
+      code: 0,
+      stderr: '',
+    })
+  })
+})
+
+describe('SPEC 4.7 a path with spaces or quotes in its name is read as one', () => {
+  const place = new Place(SOMEBODY)
+  place.write(`${place.home}/o d/f`, 'f')
+
+  test.each<[string, readonly string[], string]>([
+    ['read', ['cat', `${place.home}/o d/f`], "--read ~/'o d/f'"],
+    ['by a relative path', ['cat', '../home/o d/f'], "--read ~/'o d/f'"],
+    ['of an option', ['grep', `--file=${place.home}/o d/f`, 'x'], "--read ~/'o d/f'"],
+    ['written', ['touch', `${place.home}/o d/f`], "--write ~/'o d/f'"],
+    ['new', ['touch', `${place.home}/o d/n`], "--write ~/'o d'"],
+  ])('at a terminal, %s', (_, command, flag) => {
+    expect(fixes(place.terminal(['--', ...command], []).screen)).toEqual([flag])
+  })
+
+  test.each([
+    [`a'b`, `--read ~/'a'\\''b'`],
+    [`a'b c`, `--read ~/'a'\\''b c'`],
+    [`a'b"c d`, `--read ~/'a'\\''b"c d'`],
+  ])('in a complaint of coreutils: %s', (name, flag) => {
+    place.write(`${place.home}/${name}`, 'x')
+    place.write('name', name)
+    place.write('own.sh', 'exec cat "$HOME/$(cat name)"\n')
+    expect(fixes(place.run(['--', 'sh', 'own.sh']).stderr)).toEqual([flag])
+    const script = `n=$1 c=$2; shift 2; exec "$n" "$c" run ${flag} -- "$@"`
+    expect(place.shell(script, ['sh', 'own.sh'])).toMatchObject({ code: 0, stdout: 'x', stderr: '' })
+  })
+})
+
+test('SPEC 4.7 a limit that is known is told once, with its flag', () => {
+  const place = new Place(SOMEBODY)
+  const fill = ['--cfg', 'sandbox.limits.tmp_mb=1', '--', 'sh', '-c', 'head -c 3000000 /dev/zero > ~/u']
+  expect(place.run(fill).stderr).toBe(
+    "head: error writing 'standard output': No space left on device\n" +
+      'cordon: the command ended with 1\n' +
+      '  gone: ~/u: written to the private home, which is no more\n' +
+      '    to keep it, first: touch ~/u\n' +
+      '    to keep it: --write ~/u\n' +
+      '  limit: the private /tmp and home are full (limits 1 MiB and 262144 files): they are emptied when the process ends\n' +
+      '    to allow it: --cfg sandbox.limits.tmp_mb=1024\n',
+  )
+})
+
+describe('SPEC 4.7 a hint names what the command wanted', () => {
+  const place = repository()
+  place.write('src/f', 'f')
+
+  test.each<[string, readonly string[], readonly string[], string]>([
+    ['read', ['--read', 'src'], ['ls'], '.: read denied: no rule covers that path'],
+    [
+      'written',
+      ['--read', '.'],
+      ['sh', '-c', 'echo >> .git/config'],
+      '.git/config: update denied: the rule for . does not grant update (--read .)',
+    ],
+    [
+      'removed',
+      ['--read', '.'],
+      ['rm', 'src/f'],
+      'src/f: delete denied: the rule for . does not grant delete (--read .)',
+    ],
+    [
+      'replaced',
+      ['--read', '.'],
+      ['git', 'config', 'a.b', 'c'],
+      '.git/config: update, delete denied: the rule for . does not grant update (--read .)',
+    ],
+  ])('%s', (_, flags, command, text) => {
+    expect(hints(place.run([...flags, '--', ...command]).stderr)).toEqual([text])
+  })
+})
+
+describe('SPEC 4.7 what a command says on standard output, where its errors go elsewhere', () => {
+  const place = new Place(SOMEBODY)
+  place.write(
+    'suite.js',
+    'require("net").createServer().on("error", (e) => { console.log(e.message); process.exit(4) }).listen("x.sock")\n',
+  )
+  const suite = ['--', 'node', 'suite.js']
+  const said = `listen EAFNOSUPPORT: address family not supported x.sock\n`
+  /** With each stream in a file of its own. */
+  const apart = (
+    flags: readonly string[],
+    command: readonly string[],
+  ): readonly [number | null, string, string] => {
+    const { code } = place.shell('n=$1 c=$2; shift 2; exec "$n" "$c" run "$@" > o 2> e', [
+      ...flags,
+      ...command,
+    ])
+    return [code, readFileSync(`${place.root}/o`, 'utf8'), readFileSync(`${place.root}/e`, 'utf8')]
+  }
+
+  test('--why looks at it, and passes it on', () => {
+    const [code, out, err] = apart(['--why'], suite)
+    expect([code, out]).toEqual([4, said])
+    expect(fixes(err)).toEqual(['--unix-sockets'])
+    expect(place.run(['--why', ...suite])).toMatchObject({ code: 4, stdout: said, stderr: err })
+    expect(
+      place.shell('n=$1 c=$2; shift 2; "$n" "$c" run --why "$@" | head -n 1', ['--', 'yes']).stdout,
+    ).toBe('y\n')
+  })
+
+  test('without it, what was said in a file only is told with --why', () => {
+    expect(apart([], suite)).toEqual([
+      4,
+      said,
+      'cordon: the command ended with 4; if the sandbox may be why, see more with: cordon run --why -- node suite.js\n',
+    ])
+    expect(apart(['--quiet'], suite)).toEqual([4, said, ''])
+  })
+
+  test('what said nothing, spoke on standard error, or whose output nobody looks at in vain, stays silent', () => {
+    expect(apart([], ['--', 'grep', 'nothing', 'suite.js'])).toEqual([1, '', ''])
+    expect(apart([], ['--', 'sh', '-c', 'echo out; echo own words >&2; exit 2'])).toEqual([
+      2,
+      'out\n',
+      'own words\n',
+    ])
+    expect(place.run(suite)).toMatchObject({ code: 4, stdout: said, stderr: '' })
+  })
+
+  test('one that hung, and was ended by a time limit', () => {
+    const script = 'n=$1 c=$2; shift 2; timeout 3 "$n" "$c" run "$@" 2> e'
+    place.shell(script, ['--', 'sleep', '100'])
+    expect(readFileSync(`${place.root}/e`, 'utf8')).toBe(
+      'cordon: the command was ended by SIGTERM; if the sandbox may be why, see more with: cordon run --why -- sleep 100\n',
+    )
+  })
+
+  test('one that hung, and was ended by Ctrl-C', () => {
+    const { screen } = place.atShell([
+      ['> ', '$CORDON run -- sh -c "echo up; sleep 100" 2> e\r'],
+      ['up\r\n', '\x03'],
+      ['> ', 'cat e\r'],
+      ['see more', ''],
+      ['> ', 'exit\r'],
+    ])
+    expect(screen).toContain(
+      'cordon: the command was ended by SIGINT; if the sandbox may be why, see more with: ',
+    )
+  })
+
+  test('one that ended itself by a signal, or without a sandbox, stays silent', () => {
+    expect(apart([], ['--', 'sh', '-c', 'kill -TERM $$'])).toEqual([null, '', ''])
+    const off = ['--cfg', 'sandbox.mode=off']
+    expect(place.terminal([...off, '--', 'false'], []).screen).not.toContain('the sandbox may be why')
+  })
+
+  test('a terminal stays the program’s own, and --why says that it was not looked at', () => {
+    const { screen } = place.atShell([
+      ['> ', '$CORDON run --why -- sh -c "test -t 1 && echo tty; exit 3" 2> e; cat e\r'],
+      ['looked at', ''],
+      ['> ', 'exit\r'],
+    ])
+    expect(screen).toContain(
+      'tty\ncordon: the command ended with 3; nothing is known of the sandbox that would explain it; standard output was not looked at, and is with 2>&1\n',
+    )
+  })
+})
+
+test('SPEC 4.8 --show starts nothing, so it shows also what cannot be started', () => {
+  const place = new Place(SOMEBODY)
+  place.write('plain', 'x')
+  const shown = place.run(['--read', '.', '--show', '--', 'sh'])
+  expect(shown).toMatchObject({ code: 0, stderr: '' })
+  for (const [program, why] of [
+    ['nosuchprogram', 'it is in no directory of PATH'],
+    ['./nosuch', 'it does not exist'],
+    ['./plain', 'it is not executable'],
+  ])
+    expect(place.run(['--read', '.', '--show', '--', program!])).toMatchObject({
+      code: 0,
+      stdout: `${shown.stdout}  note: cannot start ${program}: ${why}\n`,
+      stderr: '',
+    })
+})
+
+describe('SPEC 4.7 a package that Node does not find, and the host has', () => {
+  const place = new Place(SOMEBODY)
+  const mono = `${place.home}/mono`
+  const cwd = place.mkdir(`${mono}/app`)
+  const made = (path: string, text = 'module.exports = "ok"\n'): string =>
+    place.write(`${path}/index.js`, text)
+  made(`${mono}/node_modules/hoisted`, 'module.exports = require("@s/beside")\n')
+  made(`${mono}/node_modules/@s/beside`)
+  made(`${mono}/node_modules/.pnpm/p@1/node_modules/p`, 'module.exports = require("q")\n')
+  made(`${mono}/node_modules/.pnpm/p@1/node_modules/q`)
+  made(`${place.home}/dev/linked`)
+  made(`${cwd}/node_modules/own`)
+  made(`${place.home}/.ssh/key`)
+  for (const [to, name] of [
+    [`${mono}/node_modules/.pnpm/p@1/node_modules/p`, 'p'],
+    [`${place.home}/dev/linked`, 'linked'],
+    [`${place.home}/.ssh/key`, 'secret'],
+  ])
+    symlinkSync(to!, `${cwd}/node_modules/${name}`)
+  for (const name of ['hoisted', '@s/beside', 'p', 'linked', 'own', 'secret', 'nowhere']) {
+    const file = name.replaceAll(/\W/g, '')
+    place.write(`${cwd}/src/${file}.cjs`, `console.log(require("${name}"))\n`)
+    place.write(`${cwd}/src/${file}.mjs`, `import x from "${name}"\nconsole.log(x)\n`)
+  }
+
+  test.each<[string, readonly string[], string]>([
+    ['hoisted', [], '--read ~/mono/node_modules'],
+    ['sbeside', [], '--read ~/mono/node_modules'],
+    ['p', [], '--read ~/mono/node_modules'],
+    ['linked', [], '--read ~/dev/linked'],
+    ['own', ['--read', 'src'], '--read node_modules'],
+  ])('%s', (name, flags, flag) => {
+    for (const file of [`src/${name}.cjs`, `src/${name}.mjs`]) {
+      const command = ['--', 'node', file]
+      const { stderr, code } = place.run([...flags, ...command], { cwd })
+      expect(code).toBe(1)
+      expect(fixes(stderr)).toEqual([flag])
+      const granted = place.run([...flags, ...flag.split(' '), ...command], { cwd })
+      expect(granted).toMatchObject({ code: 0, stdout: 'ok\n' })
+    }
+  })
+
+  test('and what the host has not, or where a link leads to secrets, has none', () => {
+    for (const name of ['nowhere', 'secret'])
+      expect(fixes(place.run(['--', 'node', `src/${name}.cjs`], { cwd }).stderr)).toEqual([])
   })
 })

@@ -1,4 +1,4 @@
-import { chmodSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { CORDON, SECRET, entry, ImportPlace } from './harness/import-place.ts'
@@ -246,5 +246,57 @@ describe('what cannot be meant together is refused, and nothing is done', () => 
       stderr: `cordon: ${said}\n`,
     })
     expect(readFileSync(file, 'utf8')).toBe(imported)
+  })
+})
+
+describe('what was pasted after an import, as it advised', () => {
+  /** As `mcp import` prints it for a server that is pointed to a place outside. */
+  const pasted = (): string => {
+    symlinkSync(at.mkdir(at.own('docs')), join(at.root, 'docs'))
+    const rule = '+{ path = "docs", external = true, read = true, write = true }'
+    const set = ['config', 'set', '--user-workspace', 'providers.mcp.files.access.fs', rule]
+    expect(at.cordon(set).code).toBe(0)
+    return join(at.root, 'docs')
+  }
+  const entries = (): string =>
+    JSON.stringify({ mcpServers: { files: { command: 'files', args: [at.own('docs')] } } })
+  const stays = (link: string): string => `  the link ${link} stays; if nothing else needs it: rm ${link}\n`
+
+  test('what it was granted goes with the server; the link stays, and is said', () => {
+    at.write(at.own('.cursor/mcp.json'), entries())
+    expect(at.mcp('import', '--write').code).toBe(0)
+    const link = pasted()
+    const { stdout } = at.mcp('import', '--undo')
+    expect(stdout.replace(/workspace\/[^/]+\//, 'workspace/ID/')).toBe(
+      '~/.cursor/mcp.json: as it was, to the byte\n' +
+        '  no longer configured: files\n' +
+        '  and what was granted to them was taken out of ~/.local/share/cordon/workspace/ID/config.toml\n' +
+        stays(link),
+    )
+  })
+
+  test('what was written beside it makes it a server that a person changed; all that stays is said, with its command', () => {
+    at.write('.mcp.json', entries())
+    expect(at.mcp('import', '--write', '.mcp.json').code).toBe(0)
+    const link = pasted()
+    expect(at.mcp('import', '--undo').stdout).toBe(
+      `${at.root}/.mcp.json: as it was, to the byte\n` +
+        '  files stays configured, because you changed it since; to remove it: cordon mcp rm files\n' +
+        stays(link),
+    )
+    const removed = at.mcp('rm', 'files').stdout
+    expect(removed.split('\n').slice(1).join('\n')).toBe(stays(link))
+  })
+
+  test('a link that another rule needs is not said', () => {
+    at.write(at.own('.cursor/mcp.json'), entries())
+    expect(at.mcp('import', '--write').code).toBe(0)
+    pasted()
+    const rule = '+{ path = "docs", external = true, read = true }'
+    expect(
+      at.cordon(['config', 'set', '--user-workspace', 'conversation.tools.fs_read_file.access.fs', rule])
+        .code,
+    ).toBe(0)
+    expect(at.mcp('import', '--undo').stdout).not.toContain('the link')
   })
 })

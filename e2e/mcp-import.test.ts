@@ -275,3 +275,20 @@ test('--no-install keeps npx as it is; what a client starts is removed only with
   expect(lines()).toEqual(kept)
   expect(readFileSync(at.own('.cursor/mcp.json'), 'utf8')).toContain(entry('a'))
 })
+
+test('where no client has a file, it is said where it was looked for', () => {
+  expect(at.mcp('import')).toMatchObject({
+    code: 0,
+    stderr: '',
+    stdout: `no file of a client was found; looked for:
+  ~/.claude.json
+  ~/.config/Claude/claude_desktop_config.json
+  ~/.cursor/mcp.json
+  ~/.config/Code/User/mcp.json
+  ~/.config/Code - Insiders/User/mcp.json
+  ~/.gemini/settings.json
+  ~/.codex/config.toml
+another one, or a project's: cordon mcp import FILE
+`,
+  })
+})

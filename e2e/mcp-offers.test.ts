@@ -1,4 +1,6 @@
 import type { ClientOptions, Tool } from '@modelcontextprotocol/client'
+import { symlinkSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { GatewayClient, UNATTENDED } from './harness/gateway.ts'
 import { Place, PROGRAM } from './harness/place.ts'
@@ -41,8 +43,9 @@ function turning(...servers: string[]): Place {
 async function offered(
   place: Place,
   capabilities: NonNullable<ClientOptions['capabilities']> = {},
+  args: readonly string[] = [],
 ): Promise<{ readonly tools: readonly string[]; readonly said: string }> {
-  const gateway = await GatewayClient.open(place, { options: { capabilities } })
+  const gateway = await GatewayClient.open(place, { args, options: { capabilities } })
   const isTheirs = ({ name }: Tool): boolean => /turn|asks|more/.test(name)
   const { tools } = await gateway.client.listTools()
   await gateway.close()
@@ -93,4 +96,46 @@ test('SPEC 5.5: tools that are too many are left out, and all of them said', asy
       .map((i) => line(`the tool "more${i}" is one too many: 512 tools are enough, and is left out`))
       .join('') + line('1484 more tools are left out'),
   )
+})
+
+test('SPEC 5.5: of a server that is not served nothing is said, and of its tools nothing', async () => {
+  const mount = `access.fs = [{ path = ".", read = true }, { path = "out", external = true, read = true }]`
+  const place = turning(
+    server('lint'),
+    server('files', mount),
+    server('each', 'stateful = false'),
+    `[conversation.tools.each_turn]\nsource = "mcp.each.turn"\n${mount}`,
+  )
+  symlinkSync(place.mkdir(join(place.dir, 'elsewhere')), join(place.root, 'out'))
+  const waits = 'the rule for out leads to a target that is not approved; it grants nothing until it is\n'
+  const ofTool = `warning: ${waits}`
+  const ofServer = `warning: server files: ${waits}  at .cordon/config.toml:12:43\n`
+  const serving = (...names: string[]) =>
+    offered(
+      place,
+      {},
+      names.flatMap((name) => ['--server', name]),
+    )
+  expect(await serving()).toMatchObject({ said: ofTool + ofServer })
+  expect(await serving('lint')).toEqual({ tools: ['turn: first'], said: '' })
+  expect(await serving('files')).toEqual({ tools: ['turn: first'], said: ofServer })
+  expect(await serving('lint', 'each')).toEqual({
+    tools: ['each_turn: first', 'turn: first'],
+    said: ofTool,
+  })
+})
+
+test('SPEC 5.4: who calls a tool of a server that did not start is told that, and nothing of the host', async () => {
+  const place = turning(server('good'))
+  place.config(`${UNATTENDED}${server('good')}[providers.mcp.files]\ncommand = "/opt/none/files"\n`)
+  const calling = async (...names: string[]): Promise<unknown> => {
+    const args = names.flatMap((name) => ['--server', name])
+    await using gateway = await GatewayClient.open(place, { args })
+    return await gateway.call('read_text_file').catch((error: Error) => error.message)
+  }
+  const none = 'there is no tool read_text_file, or it is not offered here'
+  const why = "the person finds the reason in Cordon's error output, which clients keep in their logs"
+  for (const names of [['files'], ['good', 'files'], []])
+    expect(await calling(...names)).toBe(`${none}; server files did not start: ${why}`)
+  expect(await calling('good')).toBe(none)
 })

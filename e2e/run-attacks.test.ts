@@ -187,7 +187,7 @@ for family, address in ((socket.AF_UNIX, 'sock'), (socket.AF_UNIX, '\\0' + ${JSO
           .map((name) => join(place.root, name))
           .map(
             (path) =>
-              `  moved aside: ${path} was made while the command ran, although a rule denies it; it is now ${path}.denied-by-cordon-1\n`,
+              `  moved aside: ${path} was made while the command ran, although a rule denies it; it is now ${path}.denied-by-cordon-1: look at it, then it may be removed\n`,
           )
           .join(''),
     )

@@ -193,9 +193,7 @@ describe.each(PEOPLE)('a caller who is $name', (person) => {
     const script = 'word="$(printf "caf\\351")"; "$@" "$word"; echo $?; "$@" "$(printf "caf\\357\\277\\275")"'
     const { stdout, stderr } = place.shell(script, ['run', '--', 'echo'])
     expect(stdout).toBe('125\ncaf\uFFFD\n')
-    expect(stderr).toBe(
-      'cordon: an argument is not UTF-8, and would reach the command as another: caf\uFFFD\n',
-    )
+    expect(stderr).toBe('cordon: an argument is not UTF-8, and would be taken for another: caf\uFFFD\n')
   })
 
   test('a directory whose name is not UTF-8 is not taken for another of nearly the same name', () => {

@@ -1,4 +1,4 @@
-import { existsSync, lstatSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, lstatSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -66,6 +66,23 @@ describe.each(OWN_PEOPLE)('the life of a run, as $name', (person) => {
     expect(await once(child, 'close')).toEqual([5, null])
     expect(out).toBe('ready\ngot\n')
   })
+
+  test.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
+    '%s to the group, as timeout sends it, reaches all that the program started, once',
+    async (signal) => {
+      const place = new Place(person)
+      const trap = (who: string): string => `trap 'echo ${who} >> got' ${signal.slice(3)}`
+      const script = `${trap('outer')}; sh -c "${trap('inner')}; echo ready; while [ ! -e got ]; do sleep 0.05; done"; sleep 0.3; exit 5`
+      const child = place.start(['--', 'sh', '-c', script], { detached: true })
+      await once(child.stdout!, 'data')
+      process.kill(-child.pid!, signal)
+      expect(await once(child, 'close')).toEqual([5, null])
+      expect(readFileSync(join(place.root, 'got'), 'utf8').trim().split('\n').toSorted()).toEqual([
+        'inner',
+        'outer',
+      ])
+    },
+  )
 
   test('a reader that goes away ends the program, by SIGPIPE as without us', () => {
     const place = new Place(person)

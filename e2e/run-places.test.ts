@@ -320,6 +320,23 @@ outside = [
     expect(data(mine)).toEqual(data(claude))
     expect(existsSync(join(home.home, '.claude'))).toBe(false) // who only asks makes nothing
   })
+
+  test('nothing is made for a program that is not there', () => {
+    expect(home.at(home.app, '--profile', 'claude', '--', 'claude')).toMatchObject({
+      code: 127,
+      stdout: '',
+      stderr: 'cordon: cannot start claude: it is in no directory of PATH\n',
+    })
+    expect(existsSync(join(home.home, '.claude'))).toBe(false)
+    expect(home.at(home.app, '--profile', 'claude', '--', 'true').code).toBe(0)
+    expect(existsSync(join(home.home, '.claude'))).toBe(true)
+  })
+
+  test('one without a description has none in the list', () => {
+    home.write(join(home.home, '.config/cordon/config.toml'), '[profiles.bare.access]\n')
+    const { stdout } = home.cordon(['profile', 'ls'], { cwd: home.app })
+    expect(stdout.split('\n').filter((line) => line.startsWith('bare'))).toEqual(['bare        configured'])
+  })
 })
 
 test('a program of the home that another one starts is named, with the flag that lets it', () => {
@@ -396,6 +413,16 @@ test('SPEC 4.8 --show starts nothing; --json-fd writes the outcome', () => {
         audience: 'person',
       },
     ],
+  })
+})
+
+test('SPEC 4.11 --json-fd has the hints that --quiet keeps back', () => {
+  const out = join(home.root, 'quiet.json')
+  const script = 'f=notes; cat ~/shared/$f'
+  const args = ['run', '--quiet', '--json-fd', '3', '--', 'sh', '-c', script]
+  expect(home.shell(`"$@" 3> ${out}`, args).stderr).not.toContain('hint')
+  expect(JSON.parse(readFileSync(out, 'utf8'))).toMatchObject({
+    hints: [{ fix: '--read ~/shared/notes' }, {}],
   })
 })
 

@@ -323,6 +323,20 @@ time.sleep(300)`
     expect(missed, screen).toEqual([])
   })
 
+  test.each([
+    ['whose input is no terminal', '$CORDON run -q -- sh -c "echo ready; sleep 20; echo after" < /dev/null'],
+    ['in the middle of a pipeline', 'yes | $CORDON run -q -- sh -c "echo ready; sleep 20; echo after" | cat'],
+  ])('Ctrl-C ends a command %s, with all that it started', (_, line) => {
+    const { missed, screen } = place.atShell([
+      ['> ', `${line}\r`],
+      ['ready\r\n', '\u0003'],
+      ['> ', 'echo "over $((1 + 1))"\r'],
+      ['over 2', 'exit\r'],
+    ])
+    expect(missed, screen).toEqual([])
+    expect(screen).not.toContain('after\r\n')
+  })
+
   test('in a pipeline the terminal stays with all of it', () => {
     const { missed, screen } = place.atShell([
       [

@@ -219,6 +219,15 @@ describe('a wrong command line', () => {
       'cordon: --allow-net "a b": expected [scheme://]host[:port][/path], such as api.github.com/repos\n',
     ],
     [
+      ['--allow-net', 'https://x.y/a?b=c', '--', 'true'],
+      'cordon: --allow-net "https://x.y/a?b=c": a path has no query, fragment, .. or broken % escape\n' +
+        '  fix: --allow-net https://x.y/a\n',
+    ],
+    [
+      ['--allow-net', 'x.y/a/../b', '--', 'true'],
+      'cordon: --allow-net "x.y/a/../b": a path has no query, fragment, .. or broken % escape\n',
+    ],
+    [
       ['--tool', 'a', '--profile', 'b', '--', 'true'],
       `cordon: option '--tool <name>' cannot be used with option '--profile <name>'\n${usage}`,
     ],

@@ -33,7 +33,7 @@ const made = (root: string, who: string): string[] =>
   [
     ...['.git/commondir', 'HEAD'].map(
       (name) =>
-        `${root}/${name} was made while the command ran, although a rule denies it; it is now ${root}/${name}.denied-by-cordon-1`,
+        `${root}/${name} was made while the command ran, although a rule denies it; it is now ${root}/${name}.denied-by-cordon-1: look at it, then it may be removed`,
     ),
     ...['.envrc', '.husky'].map(
       (name) => `${root}/${name} was made, which the host obeys or runs by itself later`,

@@ -1,7 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { CORDON, cordon, type Ended, type Setting, temporary, trust } from './harness/cordon.ts'
 import { cordonAtTerminal, play } from './harness/terminal.ts'
 import { until } from './harness/waiting.ts'
@@ -241,6 +241,59 @@ test('a shell script, a Python program and a plain command are tools', () => {
   })
 })
 
+describe('SPEC 4.7 what a tool of one’s own says its check refused', () => {
+  const python = readFileSync(join(import.meta.dirname, '../examples/tools/word_count.py'), 'utf8')
+  const access = (tool: string): string =>
+    `[conversation.tools.${tool}.access]\nfs = [{ path = "src", read = true, update = true }]\n`
+  /** Claims whatever the call says. */
+  const CLAIM = `import json,sys; args = json.load(sys.stdin)["tool"]["arguments"]; print(json.dumps({"type": "error", **args}))`
+  const setting = workspace(
+    OWN('py', ['python3', 'src/word_count.py']) +
+      access('py') +
+      OWN('claim', ['python3', 'src/claim.py']) +
+      access('claim'),
+    { 'src/word_count.py': python, 'src/claim.py': CLAIM, 'private/key': 'a b', '.env': 'A=1', '.npmrc': '' },
+  )
+  const claimed = (capability: string, target: string, message = 'no'): string =>
+    run(setting, 'claim', { message, denied: { capability, target } }).stderr
+
+  test('is told to the person with the edit that why names, which works as pasted', () => {
+    const refused = run(setting, 'py', { path: 'private/key' })
+    const edit = `cordon config set conversation.tools.py.access.fs '+{ path = "private/key", read = true }'`
+    expect(refused).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: `cordon: access denied: read on private/key
+  read private/key is denied: no rule covers that path
+    to allow it:
+      ${edit}
+`,
+    })
+    const [, key = '', value = ''] = /config set (\S+) '(.+)'/.exec(refused.stderr) ?? []
+    expect(cordon(setting, 'config', 'set', key, value).code).toBe(0)
+    expect(run(setting, 'py', { path: 'private/key' })).toEqual({ code: 0, stdout: '2 words', stderr: '' })
+  })
+
+  test('is not told again where the tool has said it', () => {
+    const edit = `cordon config set conversation.tools.claim.access.fs '+{ path = "private/key", read = true }'`
+    expect(claimed('read', 'private/key', edit)).toBe(`cordon: ${edit}\n`)
+  })
+
+  test('is no command for what is guarded, or where secrets live', () => {
+    expect(claimed('update', '.npmrc')).toBe(`cordon: no
+  update .npmrc is denied: no rule covers that path
+`)
+    expect(claimed('read', '.env')).toBe(`cordon: no
+  read .env is denied: no rule covers that path
+`)
+  })
+
+  test('is nothing to tell where it is allowed, or no path', () => {
+    for (const target of ['src/word_count.py', '/etc/passwd', '../x', ''])
+      expect(claimed('read', target), target).not.toContain('is denied')
+  })
+})
+
 test('what a tool does not check, the kernel does', () => {
   const rules = (tool: string): string => `
 [[conversation.tools.${tool}.access.fs]]
@@ -262,7 +315,7 @@ path = ".env"
     stdout: '',
     stderr: `cordon: the tool ended with 1:
 cat: .env: Permission denied
-  hint: .env: read, update, delete, execute denied: the rule for .env does not grant read (.cordon/config.toml:11:1)
+  hint: .env: read denied: the rule for .env does not grant read (.cordon/config.toml:11:1)
 `,
   })
   expect(run(setting, 'poke', {})).toMatchObject({ code: 1, stdout: '' })

@@ -344,7 +344,7 @@ test('SPEC 4.12 an edit that only the tool can hold is said to stop `run --tool`
   expect(start().code).toBe(0)
   const found = why(here, 'fs_modify_file', 'update', 'src/a.txt')
   expect(found.stdout).toContain(
-    '\n  note:    with that edit, `cordon run --tool fs_modify_file` fails: the tool holds such a rule itself, and this machine cannot (src/a.txt)\n  to allow it:\n',
+    '\n  note:    the edit works for the tool, which checks by itself; `cordon run --tool fs_modify_file` would be refused with it, because the kernel here cannot hold exactly what the rules say of src/a.txt\n  to allow it:\n',
   )
   paste(here, printed(found)!)
   expect(run(here, 'fs_modify_file', { edits: [{ path: 'src/a.txt', old: 'old', new: 'new' }] }).code).toBe(0)
@@ -632,6 +632,57 @@ test('SPEC 1.3 the link of a mount that nobody approved is a mount point, too', 
   expect(why(here, 'fs_delete_file', 'delete', 'fork').stdout).toBe(`denied: tool fs_delete_file, delete fork
   because: it is a mount of fs_delete_file, and a mount point is not removed or moved by a tool
 `)
+})
+
+describe('SPEC 1.3 a directory is moved with everything in it', () => {
+  const ALL = '{ path = ".", read = true, write = true }'
+  const call = { from: 'pkg', to: 'moved' }
+  const asked = (rules: string): Setting => {
+    const here = workspace(access('fs_move_file', `[${ALL}, ${rules}]`))
+    mkdirSync(join(here.cwd, 'pkg/b'), { recursive: true })
+    return here
+  }
+
+  test('why names the rule in it that withholds delete, and its edit works as pasted', () => {
+    const here = asked('{ path = "pkg/b", read = true }')
+    expect(run(here, 'fs_move_file', call).code).toBe(1)
+    const denied = why(here, 'fs_move_file', 'delete', 'pkg')
+    expect(denied.stdout).toBe(`denied: tool fs_move_file, delete pkg
+  because: it is moved with what is in it, and delete pkg/b is denied: the rule for pkg/b does not grant delete
+  rule at: .cordon/config.toml:2:50
+  overruled: the rule for . (read, create, update, delete) at .cordon/config.toml:2:7
+  note:    the edit works for the tool, which checks by itself; \`cordon run --tool fs_move_file\` would be refused with it, because the kernel here cannot hold exactly what the rules say of pkg/b
+  to allow it:
+    cordon config set conversation.tools.fs_move_file.access.fs '+{ path = "pkg/b", read = true, delete = true }'
+`)
+    paste(here, printed(denied)!)
+    expect(why(here, 'fs_move_file', 'delete', 'pkg').code).toBe(0)
+    expect(run(here, 'fs_move_file', call).code).toBe(0)
+  })
+
+  test('an edit that is enough for one of two is not suggested', () => {
+    const here = asked('{ path = "pkg/b", read = true }, { path = "pkg/c" }')
+    const denied = why(here, 'fs_move_file', 'delete', 'pkg')
+    expect(denied.code).toBe(1)
+    expect(printed(denied)).toBeUndefined()
+  })
+
+  test('why names the mount of another tool in it', () => {
+    const here = workspace(
+      `${access('fs_read_file', '[{ path = "pkg/fork", external = true, read = true }]')}${access('fs_move_file', `[${ALL}]`)}`,
+    )
+    mkdirSync(join(here.cwd, 'pkg'))
+    symlinkSync(join(here.home, 'ext'), join(here.cwd, 'pkg/fork'))
+    expect(run(here, 'fs_move_file', call).code).toBe(1)
+    expect(why(here, 'fs_move_file', 'delete', 'pkg')).toMatchObject({
+      code: 1,
+      stdout: `denied: tool fs_move_file, delete pkg
+  because: it is moved with what is in it, and delete pkg/fork is denied: it is a mount of fs_read_file, and a mount point is not removed or moved by a tool
+  rule at: built-in guard
+  overruled: the rule for . (read, create, update, delete) at .cordon/config.toml:4:7
+`,
+    })
+  })
 })
 
 describe('SPEC 4.7 what a tool was refused of the network', () => {

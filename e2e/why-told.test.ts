@@ -77,6 +77,46 @@ test('SPEC 3.3 where nothing is marked, the mount that is suggested works as pas
   expect(place.cordon(['tool', 'run', 'fs_read_file', '--args', '{"path":"f"}']).stdout).toContain('hello')
 })
 
+describe('SPEC 4.7 where nothing is marked', () => {
+  const unmarked = (): Place => {
+    const place = new Place()
+    rmSync(join(place.root, '.cordon'), { recursive: true })
+    place.write('a', 'hello')
+    place.write('.git/HEAD', 'ref: refs/heads/main\n')
+    place.write('sub/f', '')
+    return place
+  }
+
+  test.each([
+    ['.', () => ''],
+    ['sub', (root: string) => `cd ${root} && `],
+  ])('the edit that is suggested in %s works as pasted', (cwd, there) => {
+    const place = unmarked()
+    const asked = ['why', 'fs_read_file', 'net', 'https://x.y']
+    const { stdout } = place.cordon(asked, { cwd: join(place.root, cwd) })
+    const command = / {2}to allow it:\n {4}(.*)\n/.exec(stdout)?.[1] ?? ''
+    expect(command).toBe(
+      `${there(place.root)}cordon init && cordon config set conversation.tools.fs_read_file.access.net '+{ host = "x.y", scheme = "https", allow = true }'`,
+    )
+    expect(place.shell(command.replaceAll('cordon ', '"$@" '), [])).toMatchObject({ code: 0 })
+    expect(place.cordon(asked).code).toBe(0)
+  })
+
+  test('what a tool is allowed has the note that two of the commands that call it need a workspace', () => {
+    const place = unmarked()
+    expect(place.cordon(['why', 'fs_read_file', 'read', 'a'])).toMatchObject({
+      code: 0,
+      stdout: `allowed: tool fs_read_file, read a
+  because: the rule for . grants read
+  rule at: built-in default
+  note:    no workspace is marked here: \`cordon tool run\` and \`cordon query\` need \`cordon init\` first
+`,
+    })
+    place.init()
+    expect(place.cordon(['why', 'fs_read_file', 'read', 'a']).stdout).not.toContain('note:')
+  })
+})
+
 describe('SPEC 1.3 a link out of the workspace that is nobody’s mount', () => {
   const place = new Place()
   place.init()

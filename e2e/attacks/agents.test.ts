@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, realpathSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { Place, SOMEBODY } from '../harness/place.ts'
@@ -160,6 +160,129 @@ describe('decision 0594 what the settings of an agent run by themselves', () => 
     expect(readFileSync(join(place.root, 'tools/hook.sh'), 'utf8')).toBe('was')
     expect(readFileSync(join(place.root, 'free'), 'utf8')).toBe('1\n')
     expect(ended.stderr).toContain('tools/new.sh was made, which the host obeys or runs by itself later')
+  })
+
+  const server = (file: string): unknown => ({ x: { command: 'node', args: [file] } })
+  test.each<[string, unknown]>([
+    ['.mcp.json', { mcpServers: server('tools/run.js') }],
+    ['.cursor/mcp.json', { mcpServers: server('./tools/run.js') }],
+    ['.vscode/mcp.json', { servers: server('${workspaceFolder}/tools/run.js') }],
+    ['.github/mcp.json', { mcpServers: server('tools/run.js') }],
+    ['.github/hooks/x.json', { hooks: { sessionStart: [{ type: 'command', bash: './tools/run.js' }] } }],
+    [
+      'opencode.json',
+      { mcp: { x: { type: 'local', command: ['node', 'tools/run.js'] } }, instructions: ['free'] },
+    ],
+  ])('the programs of servers and hooks are held: %s', (name, settings) => {
+    const place = new Place(SOMEBODY)
+    for (const dir of upTo(place.root, dirname(join(place.root, name)))) place.mkdir(dir)
+    place.write(name, JSON.stringify(settings))
+    place.write('tools/run.js', 'was')
+    place.write('free', 'was')
+    place.run(['--', 'sh', '-c', 'echo 1 > free; echo evil > tools/run.js'])
+    expect(readFileSync(join(place.root, 'tools/run.js'), 'utf8')).toBe('was')
+    expect(readFileSync(join(place.root, 'free'), 'utf8')).toBe('1\n')
+  })
+
+  const SPELLINGS: readonly (readonly [written: string, file: string, settings: unknown])[] = [
+    ...[
+      '${CLAUDE_PROJECT_DIR:-.}/tools/a.sh',
+      '${CLAUDE_PROJECT_DIR:-$(pwd)}/tools/a.sh',
+      '$PWD/tools/a.sh',
+      '"${PWD}"/tools/a.sh',
+      'bash "$PWD/tools/a.sh"',
+      '$(git rev-parse --show-toplevel)/tools/a.sh',
+      '"$(git rev-parse --show-toplevel)"/tools/a.sh',
+      '`git rev-parse --show-toplevel`/tools/a.sh',
+      '${TOOLS:-./tools}/a.sh',
+    ].map((command) => [command, 'tools/a.sh', { x: { command } }] as const),
+    ['a space in an argument', 'my dir/s.sh', { x: { command: 'bash', args: ['my dir/s.sh'] } }],
+    ['a space in a command', 'my dir/s.sh', { x: { command: './my dir/s.sh' } }],
+    ['a space in quotes', 'my dir/s.sh', { x: { command: 'bash "$PWD/my dir/s.sh" -x' } }],
+    ['a space behind a backslash', 'my dir/s.sh', { x: { command: 'bash my\\ dir/s.sh -x' } }],
+    ['an absolute path', 'my dir/s.sh', { x: { command: 'bash', args: ['ROOT/my dir/s.sh'] } }],
+    ['another directory', 'tools/d.sh', { x: { command: 'bash', args: ['./d.sh'], cwd: 'tools' } }],
+    [
+      'another directory, with a variable',
+      'tools/d.sh',
+      { x: { command: './d.sh', cwd: '${workspaceFolder}/tools' } },
+    ],
+  ]
+  test.each(SPELLINGS)(
+    'the program of a server is held, however it is written: %s',
+    (_, file, mcpServers) => {
+      const place = new Place(SOMEBODY)
+      for (const dir of upTo(place.root, dirname(join(place.root, file)))) place.mkdir(dir)
+      place.write('.mcp.json', JSON.stringify({ mcpServers }).replaceAll('ROOT', place.root))
+      place.write(file, 'was')
+      place.run(['--', 'sh', '-c', 'echo evil > "$0"', file])
+      expect(readFileSync(join(place.root, file), 'utf8')).toBe('was')
+    },
+  )
+
+  test.each([
+    ['over several lines', 'notify = ["""\\\n   tools/n.sh"""]'],
+    ['over several lines, as they are', "notify = ['''\ntools/n.sh''']"],
+    ['with a directory', 'command = "./n.sh"\ncwd = "tools"'],
+  ])('the programs in TOML are held: %s', (_, text) => {
+    const place = new Place(SOMEBODY)
+    for (const dir of ['.codex', 'tools']) place.mkdir(join(place.root, dir))
+    place.write('.codex/config.toml', `${text}\n`)
+    place.write('tools/n.sh', 'was')
+    place.run(['--', 'sh', '-c', 'echo evil > tools/n.sh'])
+    expect(readFileSync(join(place.root, 'tools/n.sh'), 'utf8')).toBe('was')
+  })
+
+  test('settings that name very many files stop nothing, and keep nothing else from being held', () => {
+    const place = new Place(SOMEBODY)
+    place.write('tools/hook.sh', 'was')
+    place.mkdir(join(place.root, '.claude'))
+    place.write('.claude/settings.json', JSON.stringify({ hooks: { Stop: hook('tools/hook.sh') } }))
+    const many = `
+import json, os
+for d in ('.github/hooks', '.kiro/hooks'):
+    os.makedirs(d)
+    for f in range(190):
+        json.dump({'args': ['%s/%d/x%d.sh' % (d[1:3], f, n) for n in range(190)]}, open('%s/%d.json' % (d, f), 'w'))
+for f in ('.mcp.json', '.cursor/mcp.json', '.roo/mcp.json', '.amazonq/mcp.json', 'opencode.json'):
+    os.makedirs(os.path.dirname(f) or '.', exist_ok=True)
+    json.dump({'args': ['%s/%d' % (f[1:3], n) for n in range(5000)]}, open(f, 'w'))
+`
+    place.write('many.py', many)
+    place.shell('python3 many.py', [])
+    const ended = place.run(['--', 'sh', '-c', 'echo ran; echo evil > tools/hook.sh'])
+    expect(ended.stdout).toBe('ran\n')
+    expect(readFileSync(join(place.root, 'tools/hook.sh'), 'utf8')).toBe('was')
+    expect(ended.stderr).toContain(
+      `the guard does not see everything: ${realpathSync(place.root)} has settings that name very many files, so not all of those are guarded\n`,
+    )
+  })
+
+  test('a server of the person’s own, beside what the agent writes', () => {
+    const place = new Place(SOMEBODY)
+    for (const dir of upTo(place.home, join(place.home, '.claude/servers'))) place.mkdir(dir)
+    const file = join(place.home, '.claude/servers/s.js')
+    place.write(file, 'was')
+    place.write(join(place.home, '.claude.json'), JSON.stringify({ mcpServers: server(file) }))
+    place.run(['--profile', 'claude', '--', 'sh', '-c', 'echo evil > ~/.claude/servers/s.js'])
+    expect(readFileSync(file, 'utf8')).toBe('was')
+  })
+
+  test.each([
+    ['with a byte order mark', '\\357\\273\\277{"mcp\\\\u0053ervers":{"x":{"command":"evil"}}}'],
+    ['that are no JSON to us', '{"mcpServers":{"x":{"command":"evil"}},}'],
+  ])('settings %s are told', (_, text) => {
+    const place = new Place(SOMEBODY)
+    place.write(join(place.home, '.claude.json'), '{"a":1}')
+    const { stderr } = place.run([
+      '--profile',
+      'claude',
+      '--',
+      'sh',
+      '-c',
+      `printf '${text}' > ~/.claude.json`,
+    ])
+    expect(stderr).toContain('/.claude.json names other programs to start than before (mcpServers, hooks)')
   })
 
   test.each(['launch.json', 'scheduled_tasks.json', 'workflows/w.js'])('.claude/%s is held', (name) => {

@@ -152,7 +152,7 @@ describe('decision 0475 what a command leaves for the look of the next one', () 
     for (let i = 0; i < 20_100; i++) mkdirSync(join(t, `many/${i}`), { recursive: true })
     const ended = place.run(['--write', t, '--', 'echo', 'ran'])
     expect(ended).toMatchObject({ code: 125, stdout: '' })
-    expect(ended.stderr).toContain('it has more directories than are looked through for repositories')
+    expect(ended.stderr).toContain('it has more directories or repositories than are looked through')
   })
 
   test('a repository that a command makes around others does not take the guard off them', () => {

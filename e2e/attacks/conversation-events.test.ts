@@ -101,6 +101,30 @@ describe.each(PEOPLE)('what somebody writes into a conversation’s log, seen by
     expect(readFileSync(log, 'utf8')).toBe(before)
   })
 
+  test('what is left of it takes effect when it is trusted, and who trusts it is told that some is gone', () => {
+    const before = readFileSync(log, 'utf8')
+    expect(place.cordon(['mount', 'rm', 'out']).code).toBe(0)
+    writeFileSync(log, before)
+    const gone = `  the log was cut or replaced: not all of your own changes of this conversation are there any more, and what is left takes effect only as it is trusted here.
+  What the missing ones granted is not granted, and what they took away is not taken away.
+
+`
+    const grants = `  places outside the workspace, once their targets are approved:
+    out: read (tool fs_read_file)
+`
+    const id = log.split('/').at(-2)!
+    expect(place.cordon(['trust', 'show'])).toMatchObject({
+      code: 0,
+      stdout: `conversations/${id} came with the files, and nobody has trusted it. It would grant:\n\n${gone}${grants}`,
+    })
+    expect(hasMount()).toBe(false)
+    expect(place.cordon(['trust', '--yes'])).toMatchObject({
+      code: 0,
+      stdout: `trusted conversations/${id}\n${gone}${grants}`,
+    })
+    expect(hasMount()).toBe(true)
+  })
+
   test('the key and what is known of the log are the person’s alone, and not in the workspace', () => {
     const places = join(place.home, '.local/share/cordon/workspace')
     const seals = join(

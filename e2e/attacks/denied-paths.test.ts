@@ -36,7 +36,7 @@ describe.each(PEOPLE)('SPEC 4.3, 4.10 a denied path that does not exist, as $nam
       code: 0,
       stderr:
         'cordon: the command ended with 0\n' +
-        `  moved aside: ${place.real}/.claude was made while the command ran, although a rule denies it; it is now ${place.real}/.claude.denied-by-cordon-1\n`,
+        `  moved aside: ${place.real}/.claude was made while the command ran, although a rule denies it; it is now ${place.real}/.claude.denied-by-cordon-1: look at it, then it may be removed\n`,
     })
     expect(place.names).toEqual(['.claude.denied-by-cordon-1', 'c'])
   })
@@ -78,7 +78,7 @@ describe.each(PEOPLE)('SPEC 4.3, 4.10 a denied path that does not exist, as $nam
     expect(existsSync(join(place.root, '.env'))).toBe(true)
     const next = place.cordon(['policy', 'explain', 'fs_read_file'])
     expect(next.stderr).toBe(
-      `warning: ${place.real}/.env was made while a command ran that was killed or could not move it, although a rule denies it; it is now ${place.real}/.env.denied-by-cordon-1\n`,
+      `warning: ${place.real}/.env was made while a command ran that was killed or could not move it, although a rule denies it; it is now ${place.real}/.env.denied-by-cordon-1: look at it, then it may be removed\n`,
     )
     expect(place.names).toEqual(['.env.denied-by-cordon-1', 'ready'])
     expect(place.cordon(['policy', 'explain', 'fs_read_file']).stderr).toBe('')

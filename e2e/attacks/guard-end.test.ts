@@ -19,7 +19,7 @@ describe.each(PEOPLE)('SPEC 4.10 when everything inside has ended, as $name', (p
     const { stderr } = place.sh(`rm .git/HEAD; ${BARE}`)
     expect(stderr).toBe(
       'cordon: the command ended with 0\n' +
-        `  moved aside: ${place.real}/HEAD was made while the command ran, although a rule denies it; it is now ${place.real}/HEAD.denied-by-cordon-1\n`,
+        `  moved aside: ${place.real}/HEAD was made while the command ran, although a rule denies it; it is now ${place.real}/HEAD.denied-by-cordon-1: look at it, then it may be removed\n`,
     )
     expect(() => place.git('status')).toThrow()
     expect(place.has('ran')).toBe(false)
@@ -100,7 +100,7 @@ describe.each(PEOPLE)('SPEC 4.10 when everything inside has ended, as $name', (p
     await once(child, 'close')
     expect(place.has('.git/commondir')).toBe(true)
     expect(place.run(['--', 'true']).stderr).toBe(
-      `warning: ${place.real}/.git/commondir was made while a command ran that was killed or could not move it, although a rule denies it; it is now ${place.real}/.git/commondir.denied-by-cordon-1\n`,
+      `warning: ${place.real}/.git/commondir was made while a command ran that was killed or could not move it, although a rule denies it; it is now ${place.real}/.git/commondir.denied-by-cordon-1: look at it, then it may be removed\n`,
     )
     expect(place.has('.git/commondir')).toBe(false)
   })
@@ -121,6 +121,27 @@ describe.each(PEOPLE)('SPEC 4.10 when everything inside has ended, as $name', (p
         `  changed: ${place.real}/.git/config was changed while the command ran: look at it, the host obeys or runs it by itself later\n`,
     )
     expect(place.sh('true').stderr).toBe('')
+  })
+
+  test('a guarded directory that the host replaced meanwhile is told, one that it removed is not', async () => {
+    const place = new Repository(person)
+    place.shell(
+      'mkdir .husky .vscode; echo fine > .husky/pre-commit; git add -A; git commit -q -m h; git branch feat; git rm -rq .husky; git commit -q -m away; git checkout -q feat',
+      [],
+    )
+    const running = place.runMeanwhile([
+      '--',
+      'sh',
+      '-c',
+      'touch ready; until [ -e go ]; do sleep 0.02; done; echo evil >> .husky/pre-commit 2>/dev/null; true',
+    ])
+    await until(() => place.has('ready'))
+    place.shell('git checkout -q -; git checkout -q feat; rmdir .vscode', [])
+    place.write('go', '')
+    expect((await running).stderr).toBe(
+      'cordon: the command ended with 0\n' +
+        `  changed: ${place.real}/.husky was changed while the command ran: look at it, the host obeys or runs it by itself later\n`,
+    )
   })
 })
 
@@ -147,7 +168,7 @@ test.each(PEOPLE.filter(({ uid }) => uid !== undefined))(
       )
     place.give(dir)
     expect(place.run(['--quiet', '--', 'true']).stderr).toBe(
-      `${again}; it is now ${env}.denied-by-cordon-1\n`,
+      `${again}; it is now ${env}.denied-by-cordon-1: look at it, then it may be removed\n`,
     )
     expect(place.run(['--', 'true']).stderr).toBe('')
   },

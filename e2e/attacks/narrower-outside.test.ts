@@ -32,7 +32,7 @@ describe.each(PEOPLE)('decision 0450 a place in a wider one that is granted, as 
       code: 0,
       stderr:
         'cordon: the command ended with 0\n' +
-        `  moved aside: ${place.tool}/run.conf was made while the command ran, although a rule denies it; it is now ${place.tool}/run.conf.denied-by-cordon-1\n`,
+        `  moved aside: ${place.tool}/run.conf was made while the command ran, although a rule denies it; it is now ${place.tool}/run.conf.denied-by-cordon-1: look at it, then it may be removed\n`,
     })
     expect(readdirSync(place.tool)).toEqual(['run.conf.denied-by-cordon-1'])
     expect(place.sh('echo fine > other; cat other')).toMatchObject({ code: 0, stdout: 'fine\n', stderr: '' })
@@ -54,7 +54,9 @@ describe.each(PEOPLE)('decision 0450 a place in a wider one that is granted, as 
     await until(() => existsSync(join(place.tool, 'ready')))
     child.kill('SIGKILL')
     await once(child, 'close')
-    expect(place.run(['--', 'true']).stderr).toContain(`it is now ${place.tool}/run.conf.denied-by-cordon-1`)
+    expect(place.run(['--', 'true']).stderr).toContain(
+      `it is now ${place.tool}/run.conf.denied-by-cordon-1: look at it, then it may be removed`,
+    )
     expect(existsSync(join(place.tool, 'run.conf'))).toBe(false)
   })
 
@@ -144,7 +146,9 @@ describe.each(PEOPLE)('decision 0450 a place in a wider one that is granted, as 
       await end()
       const next = place.run(['--profile', 'p', '--', 'cat', join(place.tool, 'run.conf')], { cwd: other })
       expect(next.stdout).toBe('')
-      expect(next.stderr).toContain(`it is now ${place.tool}/run.conf.denied-by-cordon-1`)
+      expect(next.stderr).toContain(
+        `it is now ${place.tool}/run.conf.denied-by-cordon-1: look at it, then it may be removed`,
+      )
       expect(existsSync(join(place.tool, 'run.conf'))).toBe(false)
     })
   })

@@ -84,7 +84,7 @@ describe('SPEC 4.10 below a writable place outside', () => {
     expect(ended).toMatchObject({
       code: 125,
       stdout: '',
-      stderr: `cordon: --write ${at('.')}: it has more directories than are looked through for repositories, and their hooks and settings are to be guarded
+      stderr: `cordon: --write ${at('.')}: it has more directories or repositories than are looked through, and their hooks and settings are to be guarded
   fix: name a smaller place; or, if you mean all of it, a profile of your own, and use --profile mine:
     cordon config set --user profiles.mine.outside '+{ path = "~/t", read = true, write = true }'
 `,
@@ -98,6 +98,14 @@ describe('SPEC 4.10 below a writable place outside', () => {
     expect(profile.stderr).toContain(
       `the guard does not see everything: ${at('.')} has more directories than are looked through, so repositories in it may not be guarded`,
     )
+  })
+
+  test('so is one with more repositories than are guarded', () => {
+    const { place, at } = projects()
+    for (let i = 0; i < 500; i++) mkdirSync(at(`many/${i}/.git`), { recursive: true })
+    const ended = place.run(['--write', at('.'), '--', 'echo', 'ran'], { cwd: at('a') })
+    expect([ended.code, ended.stdout]).toEqual([125, ''])
+    expect(ended.stderr).toContain('it has more directories or repositories than are looked through, and')
   })
 
   test('what the repository around a place guards in it holds: hooks it names, settings of agents', () => {

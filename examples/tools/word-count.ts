@@ -5,7 +5,7 @@ import { CordonError, DeniedError, parseContext } from '@cordon/policy'
 
 interface Call {
   readonly context: unknown
-  readonly tool: { readonly arguments: { readonly path?: unknown } }
+  readonly tool: { readonly name: string; readonly arguments: { readonly path?: unknown } }
 }
 
 const print = (result: object): void => console.log(JSON.stringify(result))
@@ -14,7 +14,7 @@ try {
   const { context, tool } = (await json(process.stdin)) as Call
   const { path } = tool.arguments
   if (typeof path !== 'string') throw new Error('path must be a string')
-  const cordon = parseContext(context)
+  const cordon = parseContext(context, { tool: tool.name })
   if (cordon.data.action === 'format_arguments') {
     print({ type: 'success', content: [{ type: 'text', text: `count the words of ${path}` }] })
   } else {

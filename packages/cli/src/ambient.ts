@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { fstatSync, readdirSync, readFileSync, readlinkSync, type Stats, statSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { isAbsolute } from 'node:path'
@@ -41,14 +42,15 @@ export function ambientHome({ HOME = '' }: NodeJS.ProcessEnv): string {
   }
 }
 
-/** Node writes U+FFFD for every byte that is not UTF-8: the command would be started with other words than were typed. */
+/** Node writes U+FFFD for every byte that is not UTF-8: what was typed would be taken for another word. */
 export function requireExactWords(words: readonly string[]): void {
   if (!words.some((word) => word.includes('\uFFFD'))) return
   const typed = readFileSync('/proc/self/cmdline').toString('latin1').split('\0')
-  const exact = new Set(typed)
-  const changed = words.find((word) => !exact.has(Buffer.from(word).toString('latin1')))
-  if (changed !== undefined)
-    throw new UsageError(`an argument is not UTF-8, and would reach the command as another: ${show(changed)}`)
+  const changed = typed.map((word) => Buffer.from(word, 'latin1')).find((bytes) => !isUtf8(bytes))
+  if (changed)
+    throw new UsageError(
+      `an argument is not UTF-8, and would be taken for another: ${show(changed.toString())}`,
+    )
 }
 
 /** Throws unless who started us opened this descriptor. Node's own ones do not count: they are neither files nor sockets, and of a pipe of its own Node holds both ends. */

@@ -2,6 +2,7 @@ import {
   compileProject,
   Gateway,
   openAmbientProjectIn,
+  ofServers,
   openSecret,
   type Project,
   serveHttp,
@@ -49,7 +50,8 @@ async function openGateway(world: World, options: ServeOptions): Promise<Gateway
   const project = await openAmbientProjectIn(place, world, choiceOf(options, 'none'))
   warn(world, [...project.notices, ...sandboxOff(project.loaded, 'tools and servers run')])
   const compiler = { pid, uid, home, session, person }
-  const policies = await compileProject(project, compiler)
+  const served = options.server.length === 0 ? undefined : knownServers(project, options.server)
+  const policies = await compileProject(project, compiler, served ? ofServers(served, project) : {})
   warn(world, policies.warnings)
   return new Gateway({
     project,
@@ -58,7 +60,7 @@ async function openGateway(world: World, options: ServeOptions): Promise<Gateway
     installation: installation(world),
     surroundings: world,
     version: CORDON_VERSION,
-    only: options.server.length === 0 ? undefined : knownServers(project, options.server),
+    only: served,
     audience: {
       warn: (text) => warn(world, [text]),
       notice: (texts) => warn(world, texts),

@@ -50,6 +50,7 @@ export const ways = new Set<'answers' | 'calls'>()
 export async function query(world: World, typed: string, flags: QueryFlags): Promise<void> {
   if (flags.resume) refuseWhatResumeDrops(typed, flags)
   refuseWhatDoesNothing(flags)
+  world.requireExactWords(flags.attach)
   const schema = flags.schema === undefined ? undefined : await readSchema(flags.schema, world)
   await refuseMisreadName(world, typed, flags)
   const display = displayFor(world, flags)

@@ -55,12 +55,16 @@ export async function runCommand(
   // A program at a terminal must keep it: shells and progress bars ask whether stderr is one.
   // And where both streams are one, only the program itself keeps their order.
   const isOwn = world.err.isTerminal || world.streamsAreOne
-  const keepErrors = options.why === true || (!options.quiet && !isOwn)
+  const isHeard = !options.quiet || options.jsonFd !== undefined // the report has what --quiet keeps back
+  const keepErrors = options.why === true || (isHeard && !isOwn)
+  const keepOutput = options.why ? keptOutput(world) : undefined
+  const sizeBefore = world.outputSize()
+  let wasEnded = false
   world.leaveTerminalAlone()
   const outcome = await runConfined({
     ...request,
     keepErrors,
-    keepOutput: options.why === true && world.streamsAreOne,
+    keepOutput,
     isPipedInto: world.out.isTerminal && !world.inputIsTerminal,
     beforeStart: (told) => warn(world, formatLosses(told, options.quiet ?? false)),
     ...(options.quiet
@@ -71,16 +75,23 @@ export async function runCommand(
             if (!world.err.isTaken?.()) world.err.write(formatRefusal(decision, world.err))
           },
         }),
-    onStart: (kill) => world.passSignals(kill),
+    onStart: (kill) =>
+      world.passSignals((signal) => {
+        wasEnded ||= signal === 'SIGINT' || signal === 'SIGTERM'
+        kill(signal)
+      }),
   })
   const told = options.quiet ? stillThere(outcome) : outcome
-  const isVague = hasFailed(outcome) && !options.quiet
+  wasEnded ||= outcome.exit.signal === 'SIGINT' && world.inputIsTerminal // typed: the terminal sent it, and nobody passed it on
+  const said = { keepErrors, keepOutput, isWritten: world.outputSize() !== sizeBefore, wasEnded }
   const more =
-    isVague && !keepErrors && (isUnexplained(outcome) || !isAll(outcome, command))
-      ? `if the sandbox may be why, see more with: ${withWhy(world.argv)}`
-      : isVague && options.why && isUnexplained(outcome)
-        ? 'nothing is known of the sandbox that would explain it'
-        : undefined
+    !hasFailed(outcome) || options.quiet || request.sandbox.mode === 'off'
+      ? undefined
+      : options.why
+        ? nothingKnown(outcome, said)
+        : isHeardInPart(outcome, command, said)
+          ? `if the sandbox may be why, see more with: ${withWhy(world.argv)}`
+          : undefined
   world.err.write(formatOutcome(told, world.err, more))
   report?.(`${JSON.stringify(outcomeJson(outcome, chosen.label))}\n`)
   ways.add(outcome.exit.code === 0 ? 'succeeds' : 'fails')
@@ -142,7 +153,13 @@ async function prepare(
     quiet: options.quiet ?? false,
   } as const
   const conversation = await readChosenLayer(place, world, conversationOf(options))
-  const chosen = await choosePolicy({ ...place, conversation }, compilerOf(world), choice, options, purpose)
+  const chosen = await choosePolicy(
+    { ...place, conversation },
+    compilerOf(world),
+    choice,
+    options,
+    purpose === 'ask' ? 'ask' : { program: command[0] },
+  )
   warn(world, [...chosen.alarms, ...(options.quiet ? [] : chosen.warnings)])
   const { root, workspace, sources, guard } = chosen.project
   for (const source of sources)
@@ -180,6 +197,36 @@ const needsFiles = (choice: PolicyChoice): boolean =>
 /** The same of one name, which may be a tool's. */
 export const needsOf = (name: string): TrustTerms['needs'] =>
   SHIPPED_NAMES.includes(name) ? 'nothing' : 'files'
+
+/** A program keeps the terminal that it prints to, where its errors go elsewhere. */
+const keptOutput = ({ out, streamsAreOne }: World): 'with errors' | 'apart' | undefined =>
+  streamsAreOne ? 'with errors' : out.isTerminal ? undefined : 'apart'
+
+/** What of a command's streams was looked at, whether it wrote to a file that its output goes to, and whether somebody ended it. */
+interface Heard {
+  readonly keepErrors: boolean
+  readonly keepOutput: ReturnType<typeof keptOutput>
+  readonly isWritten: boolean
+  readonly wasEnded: boolean
+}
+
+const nothingKnown = (outcome: RunOutcome, { keepOutput }: Heard): string | undefined =>
+  isUnexplained(outcome)
+    ? `nothing is known of the sandbox that would explain it${keepOutput ? '' : '; standard output was not looked at, and is with 2>&1'}`
+    : undefined
+
+/**
+ * Whether `--why` may tell more. Where the errors were heard it does only of a command that hung, or that said something on its
+ * output alone: one that finds nothing (`grep`) stays silent in scripts, and one that complained said it all.
+ */
+function isHeardInPart(
+  outcome: RunOutcome,
+  argv: readonly string[],
+  { keepErrors, isWritten, wasEnded }: Heard,
+): boolean {
+  if (!keepErrors) return isUnexplained(outcome) || !isAll(outcome, argv)
+  return isUnexplained(outcome) && (wasEnded || (isWritten && outcome.exit.said === ''))
+}
 
 /** It failed, or was ended by Ctrl-C or `timeout` because it hung. */
 const hasFailed = ({ exit }: RunOutcome): boolean =>

@@ -34,6 +34,8 @@ export interface World {
   readonly err: Stream
   /** Standard output and standard error are the same file: `2>&1`. */
   readonly streamsAreOne: boolean
+  /** How long the file is that standard output goes to; undefined where it is none. */
+  readonly outputSize: () => number | undefined
   /** Who can be asked; undefined without a terminal. */
   readonly person: Person | undefined
   /** Who can say yes, no, or nothing; undefined without a terminal. */
@@ -156,6 +158,10 @@ export function openAmbientWorld(printing: 'directly' | 'by stream' = 'by stream
     },
     get streamsAreOne() {
       return identityOf(1) === identityOf(2)
+    },
+    outputSize: () => {
+      const stats = fstatSync(STDOUT)
+      return stats.isFile() ? stats.size : undefined
     },
     // Lazily: touching stdin opens it, and most commands never ask anything; nor where there is nobody to ask.
     get person() {

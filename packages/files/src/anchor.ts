@@ -8,7 +8,7 @@ import {
   symlinkSync,
   unlinkSync,
 } from 'node:fs'
-import { type CanonicalPath, type RelPath, ROOT, splitEntry } from '@cordon/policy'
+import { type RelPath, ROOT, splitEntry } from '@cordon/policy'
 import {
   type BoundedList,
   type Bounds,
@@ -20,28 +20,17 @@ import {
 } from './bounded.ts'
 import { type Directory, type Guarantee, type OpenedFile } from './directory.ts'
 import { describeStats, type FileStat, type FileVersion } from './entry.ts'
-import {
-  errnoOf,
-  FileError,
-  fileError,
-  type Operation,
-  refuseIfStopped,
-  type Stoppable,
-  WrongKind,
-} from './errors.ts'
-import { ExactDirectory, exactIsAvailable } from './exact.ts'
+import { errnoOf, FileError, fileError, type Operation, refuseIfStopped, type Stoppable } from './errors.ts'
 import { type AnchorOptions, Handles, type Held } from './handles.ts'
 import { type Content, type VersionedContent } from './hash.ts'
-import { DiskDirectory, type DiskOptions } from './kernel-filesystems.ts'
 import { type Entry, listEntries } from './list.ts'
 import { moveEntry, type MoveOptions } from './move.ts'
 import { type ByteRange, OpenFile } from './open-file.ts'
 import { durably, inspectTarget, orTakeBack, syncDirectory, type WriteOptions } from './publish.ts'
 import { type Removal, type RemoveOptions, removeTree } from './remove.ts'
 import { StagedFile } from './staged-file.ts'
-import { sweepDirectory } from './sweep.ts'
+import { sweepDirectory, Sweeper } from './sweep.ts'
 import { newTempName } from './temp-name.ts'
-import { VerifiedDirectory } from './verified.ts'
 import { walkDirectory, type WalkEntry, type WalkOptions } from './walk.ts'
 
 /**
@@ -53,7 +42,7 @@ export class Anchor implements Disposable {
   /** How strong the promise is on this machine; see `Guarantee`. */
   readonly guarantee: Guarantee
   readonly #handles: Handles
-  readonly #swept = new Map<RelPath, number>()
+  readonly #sweeper = new Sweeper()
 
   constructor(top: Directory, options: AnchorOptions = {}) {
     this.guarantee = top.guarantee
@@ -340,27 +329,12 @@ export class Anchor implements Disposable {
   #stageIn(directory: RelPath, path: RelPath, life: 'one call' | 'long', call?: string): StagedFile {
     const held = this.#handles.reach(directory, this.#handles.subject('write', path))
     try {
-      this.#sweepSometimes(directory, held.directory)
+      this.#sweeper.sweepSometimes(directory, held.directory)
     } catch (error) {
       held.release()
       throw fileError(error, this.#handles.subject('write', path))
     }
     return new StagedFile(this.#handles, held, path, life, newTempName(call))
-  }
-
-  /** SPEC 6.4: the next write cleans up. Listing costs, so not more than once a minute in one directory. */
-  #sweepSometimes(path: RelPath, directory: Directory): void {
-    const now = performance.now()
-    const last = this.#swept.get(path)
-    if (last !== undefined && now - last < SWEEP_EVERY_MS) return
-    if (this.#swept.size >= MOST_SWEPT) this.#swept.clear()
-    this.#swept.set(path, now)
-    try {
-      sweepDirectory(directory)
-    } catch (error) {
-      // A directory we may write but not list is no reason to fail the write.
-      if (errnoOf(error) === undefined) throw error
-    }
   }
 
   /** Durable when it returns: what was removed does not come back with the next start of the machine. */
@@ -391,41 +365,6 @@ export class Anchor implements Disposable {
   }
 }
 
-/**
- * Uses the process's authority once, to reach the directory; everything after goes by the handle. `path` may also be
- * a file, as the target of a mount is now and then: then its directory is held and only that file is there.
- */
-export function openAmbientAnchor(path: CanonicalPath, shownAs: RelPath = ROOT): Anchor {
-  try {
-    return new Anchor(openDirectory(path), { shownAs })
-  } catch (error) {
-    if (!(error instanceof WrongKind) || error.kind !== 'file')
-      throw fileError(error, { operation: 'open', path })
-    return openAmbientFile(path, shownAs)
-  }
-}
-
-/** A directory, and nothing of the kernel (`/proc`, `/sys`, …) is entered, wherever it is mounted (SPEC 7.3). */
-export function openAmbientDiskAnchor(path: CanonicalPath, options: DiskOptions = {}): Anchor {
-  try {
-    return new Anchor(new DiskDirectory(openDirectory(path), options))
-  } catch (error) {
-    throw fileError(error, { operation: 'open', path })
-  }
-}
-
-function openAmbientFile(path: CanonicalPath, shownAs: RelPath): Anchor {
-  const slash = path.lastIndexOf('/')
-  try {
-    return new Anchor(openDirectory(path.slice(0, slash) || '/'), { shownAs, only: path.slice(slash + 1) })
-  } catch (error) {
-    throw fileError(error, { operation: 'open', path }) // a directory above it is a file
-  }
-}
-
-const openDirectory = (path: string): Directory =>
-  exactIsAvailable() ? ExactDirectory.openAmbient(path) : VerifiedDirectory.openAmbient(path)
-
 /** `replace: 'file'`: an existing regular file may be replaced. */
 export interface CopyOptions extends MoveOptions, Stoppable {
   readonly anchor?: Anchor
@@ -445,6 +384,3 @@ function createEmpty(directory: Directory, name: string, mode: number): void {
     if (errnoOf(error) !== 'EEXIST') throw error // somebody else made it: as good
   }
 }
-
-const SWEEP_EVERY_MS = 60_000
-const MOST_SWEPT = 1024

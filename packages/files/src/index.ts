@@ -1,4 +1,5 @@
-export { Anchor, openAmbientAnchor, openAmbientDiskAnchor } from './anchor.ts'
+export { Anchor } from './anchor.ts'
+export { openAmbientAnchor, openAmbientDiskAnchor } from './open-anchor.ts'
 export { createDurably, replaceDurably, syncDirectory, tempOf } from './durable.ts'
 export { type EntryKind, type FileStat, type FileVersion, kindOf } from './entry.ts'
 export { FileError } from './errors.ts'

@@ -6,8 +6,10 @@ import {
   nameOf,
   needsAuthority,
   netHolders,
+  NotExecutableError,
   type Plan,
   probeKernel,
+  ProgramNotFoundError,
   proxyEnv,
   trustEnv,
 } from '@cordon/sandbox'
@@ -19,6 +21,7 @@ import { planFor } from './confine/plan.ts'
 import type { Confinement } from './confine/program.ts'
 import type { Policies } from './policies.ts'
 import type { Project } from './project.ts'
+import { whyNotHere } from './run/not-started.ts'
 import { planOf, type RunPlace } from './why/enforced.ts'
 import { findSubject } from './why/find-subject.ts'
 
@@ -103,8 +106,9 @@ function viewOf(
 export function explainRun(request: Confinement, label: string): PolicyView {
   const sandbox = { ...request.sandbox, mode: 'warn' as const }
   const env = buildEnvironment(request.policy, request.env)
-  const plan = planFor(probeKernel(), { ...request, sandbox }, env)
+  const { plan, missing } = planShown({ ...request, sandbox }, env)
   const { holders, lost, notes } = plan
+  const notHere = whyNotHere(request, plan)
   const files = (request.replaced ?? []).map(({ path, origin }): Holding => ({
     axis: 'fs',
     about: path,
@@ -119,8 +123,21 @@ export function explainRun(request: Confinement, label: string): PolicyView {
     subject: label,
     holdings: [...describeHolders(holders, request.policy), ...files],
     always: alwaysThere(plan, Object.keys(env), request.policy),
-    notes,
+    notes: [...notes, missing, notHere].filter((note) => note !== undefined),
     lost: lost.map(({ loss }) => loss),
+  }
+}
+
+/** Nothing is started, so a program that there is not is a note, and what it would have besides its installation is shown. */
+function planShown(
+  request: Confinement,
+  env: Record<string, string>,
+): { readonly plan: Plan; readonly missing?: string } {
+  try {
+    return { plan: planFor(probeKernel(), request, env) }
+  } catch (error) {
+    if (!(error instanceof ProgramNotFoundError) && !(error instanceof NotExecutableError)) throw error
+    return { plan: planFor(probeKernel(), { ...request, argv: ['/bin/sh'] }, env), missing: error.message }
   }
 }
 

@@ -28,7 +28,7 @@ import {
   sensitiveGrants,
 } from './compile/sensitive.ts'
 import { programsHeldFor, serverCode } from './compile/server-code.ts'
-import { labelOf, type Subject, subjectsOf } from './compile/subject.ts'
+import { labelOf, serverNameOf, type Subject, subjectsOf } from './compile/subject.ts'
 import type { GuardSurvey } from './guard/survey.ts'
 import { PlaceError, typedPath } from './outside/place.ts'
 import type { Project } from './project.ts'
@@ -131,6 +131,14 @@ export interface CompileScope {
   /** For whom the guard (SPEC 4.10) is looked for. Default: everybody. */
   readonly guarding?: Guarding
 }
+
+/** Of these servers, and of the tools of those that are stateless: what any other needs is not asked about, nor said. */
+export const ofServers = (names: readonly string[], { loaded }: Project): CompileScope => ({
+  only: (subject) => {
+    const server = serverNameOf(subject, loaded.config)
+    return server !== undefined && names.includes(server)
+  },
+})
 
 /**
  * `writers`: to call a tool. The guard takes writing back, and the shipped tools that only read have none, by the kernel

@@ -16,8 +16,8 @@ import {
   isNews,
   type MarksThatCount,
   marksThatDoNotCount,
-  notedLines,
-  noteLines,
+  notedDirectories,
+  noteDirectories,
   openWorkspace,
   packagesDir,
   repositoriesAround,
@@ -39,7 +39,7 @@ import { type ConversationLayer, withoutGone } from './conversation/layer.ts'
 import { GuardSurvey } from './guard/survey.ts'
 import { importedFiles } from './mcp/clients/records.ts'
 import { type Gate, incompleteNotices, isWhole, passGate, type TrustTerms } from './trust/gate.ts'
-import { finishKilledRuns } from './confine/unfinished.ts'
+import { finishKilledRuns, foundByOthers } from './confine/unfinished.ts'
 
 /** A workspace with its configuration read and merged: what every command that decides something starts from. */
 export interface Project extends Pick<Gate, 'waiting' | 'unreadable' | 'notices'> {
@@ -175,8 +175,9 @@ export const guardOf = (workspace: Workspace, { cwd, surroundings }: ProjectOpti
     gitConfigs: gitConfigsOf(surroundings),
     wasAround: (dir) => wasNoted(AROUND, dir as CanonicalPath, surroundings),
     noteAround: (dir) => void isNews(AROUND, dir as CanonicalPath, surroundings),
-    knownBelow: (place) => notedLines(WORK, place as CanonicalPath, surroundings),
-    noteBelow: (place, dirs) => noteLines(WORK, place as CanonicalPath, dirs, surroundings),
+    knownBelow: (place) => notedDirectories(WORK, place as CanonicalPath, surroundings),
+    noteBelow: (place, dirs) => noteDirectories(WORK, place as CanonicalPath, dirs, surroundings),
+    gitlinksOfOthers: () => foundByOthers(workspace.unfinished).gitlinks,
   })
 }
 

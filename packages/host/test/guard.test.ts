@@ -245,3 +245,86 @@ test('SPEC 4.10 repositories below a mount are guarded (decision 0475)', () => {
   for (const path of ['m/b/src', 'm/b/.git/index', 'm/plain/x'])
     expect([path, may(rules, 'update', path)]).toEqual([path, true])
 })
+
+test('decision 0475: thousands of repositories below a place: those that were known before, until the list is full', () => {
+  const crowd = join(dir, 'crowd')
+  for (let i = 0; i < 5000; i++) mkdirSync(join(crowd, `q/${i}/.git`), { recursive: true })
+  for (const name of ['HEAD', 'config', 'objects/x', 'refs/x']) make(join(crowd, 'z/own/.git', name))
+  make(join(crowd, 'z/own/.envrc'))
+  const options = { root: crowd, cwd: crowd, home, own: [], gitConfigs: [] }
+  const crowded = new GuardSurvey({
+    ...options,
+    knownBelow: (place) => (place === crowd ? [join(crowd, 'z/own')] : []),
+  })
+  expect(crowded.workspace().length).toBeLessThan(5000)
+  const { path: first, why } = crowded.blindSpots[1]!
+  expect(crowded.blindSpots).toEqual([
+    { path: crowd, why: 'has very many repositories, so what is new in some of them is not told' },
+    { path: first, why },
+  ])
+  expect(why.replace(/\d{4} more/, 'N more')).toBe(
+    'and N more are left out, because 4000 paths are guarded already, so git’s configuration and hooks there are not',
+  )
+  const rules = withGuard([rule('.', CAPABILITIES)], {
+    root: openAmbientRoot(crowd),
+    survey: crowded,
+    more: [],
+    code: [],
+  })
+  for (const path of ['z/own/.git/config', 'z/own/.git/hooks/x', 'z/own/.envrc'])
+    expect([path, may(rules, 'update', path)]).toEqual([path, false])
+})
+
+test('decision 0475: what cannot be remembered is told, and one run leaves no more than some hundred notes', () => {
+  const wide = join(dir, 'wide')
+  for (let i = 0; i < 600; i++) mkdirSync(join(wide, `${i}/a/.git`), { recursive: true })
+  const notes = new Set<string>()
+  const options = {
+    root: wide,
+    cwd: wide,
+    home,
+    own: [],
+    gitConfigs: [],
+    wasAround: (at: string) => notes.has(at),
+    noteAround: (at: string) => void notes.add(at),
+    noteBelow: () => 'not-all' as const,
+  }
+  const told = (): readonly string[] => {
+    const crowded = new GuardSurvey(options)
+    crowded.workspace()
+    crowded.anew().workspace()
+    return crowded.blindSpots.flatMap(({ path, why }) => (path === wide ? [why] : []))
+  }
+  const REMEMBERED =
+    'has repositories in it, which cannot be remembered for all of its directories: who makes one of them a repository takes the guard off what is in it'
+  const KNOWN =
+    'has more repositories and projects than can be remembered: who fills it with others, or takes them out of an index, takes the guard off some of them'
+  const first = told()
+  expect(first).toContain(REMEMBERED)
+  expect(first).toContain(KNOWN)
+  expect(notes.size).toBe(500)
+  expect(told()).not.toContain(REMEMBERED)
+  expect(notes.size).toBe(601)
+})
+
+test('SPEC 4.10 links in many guarded directories: some of each, and no more than there can be mounts', () => {
+  const linked = join(dir, 'linked')
+  const filled = ['.vscode', '.idea', '.zed', '.helix', '.devcontainer', '.cursor/hooks', '.claude/agents']
+  for (const name of filled) {
+    mkdirSync(join(linked, name), { recursive: true })
+    for (let i = 0; i < 1990; i++) symlinkSync(join(linked, 'to', name, `${i}`), join(linked, name, `${i}`))
+  }
+  make(join(linked, 'tools/own'))
+  mkdirSync(join(linked, '.config/git'), { recursive: true })
+  symlinkSync(join(linked, 'tools/own'), join(linked, '.config/git/own'))
+  const crowded = new GuardSurvey({ root: linked, cwd: linked, home, own: [], gitConfigs: [] })
+  const paths = crowded.workspace().map(({ path }) => path)
+  expect(paths.length).toBeLessThan(17_000)
+  expect(paths).toContain(join(linked, 'tools/own'))
+  expect(crowded.blindSpots).toEqual([
+    {
+      path: join(linked, '.helix'),
+      why: 'and 3 more are not looked through to the end: guarded directories have very many entries, so what links in there lead to is not guarded',
+    },
+  ])
+})

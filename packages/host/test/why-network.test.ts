@@ -56,7 +56,7 @@ test('SPEC 4.5 where nobody knows where it leads, that it depends is said', () =
     expect(byAddress(allowed(target), [DB], () => []).notes).toEqual([])
 })
 
-test('SPEC 4.8 host:port is a question, as it is a flag', () => {
+test('SPEC 4.8 [scheme://]host[:port][/path] is a question, as it is a flag', () => {
   expect(askedPlace('db.corp.example:5432')).toEqual({
     scheme: 'tcp',
     host: 'db.corp.example',
@@ -65,5 +65,11 @@ test('SPEC 4.8 host:port is a question, as it is a flag', () => {
   })
   expect(askedPlace('[::1]:443')).toMatchObject({ scheme: 'https', host: '[::1]', port: 443 })
   expect(() => askedPlace('a@b:1')).toThrow('invalid URL')
-  expect(() => askedPlace('a.example')).toThrow('invalid URL')
+  const web = { scheme: 'https', host: 'a.example', port: 443, segments: [] }
+  expect(askedPlace('a.example')).toEqual(web)
+  expect(askedPlace('a.example/x/y')).toEqual({ ...web, segments: ['x', 'y'] })
+  expect(askedPlace('a.example:8443/x')).toEqual({ ...web, port: 8443, segments: ['x'] })
+  expect(askedPlace('a.example:80/x')).toEqual({ ...web, scheme: 'http', port: 80, segments: ['x'] })
+  for (const neither of ['a b', 'user@a.example', 'a.example:x', '::1', 'a.example:99999', '/a', ''])
+    expect(() => askedPlace(neither), neither).toThrow('invalid URL')
 })

@@ -54,7 +54,14 @@ export { parseWorkspaceUri, workspaceUri } from './fs/uri.ts'
 export { EnvIndex, type EnvDecision, isMinimalEnv, MINIMAL_ENV } from './env/env-index.ts'
 export { evaluateCommand, type CommandDecision, type Invocation } from './commands/evaluate.ts'
 export { type Fields, isFields, Problems } from './wire/fields.ts'
-export { isEnvName, parseCommandRule, parseEnvRule, parseFsRule, parseNetRule } from './wire/parse-rule.ts'
+export {
+  isEnvName,
+  isPathPrefix,
+  parseCommandRule,
+  parseEnvRule,
+  parseFsRule,
+  parseNetRule,
+} from './wire/parse-rule.ts'
 export { parseAccessPolicy } from './wire/parse-policy.ts'
 export { serializeAccessPolicy } from './wire/serialize.ts'
 export {

@@ -20,8 +20,8 @@ export interface SpawnOptions {
   readonly stdio?: readonly [Stdio, Stdio, Stdio]
   /** Stderr passes through the launcher, no faster than it is taken, and `Exit.said` is the end of it. */
   readonly keepErrors?: boolean
-  /** With `keepErrors`: stdout is one stream with stderr, goes where that goes, and is kept like it. */
-  readonly keepOutput?: boolean
+  /** With `keepErrors`: stdout is kept like it. `with errors`: it is one stream with stderr, and goes where that goes. */
+  readonly keepOutput?: 'with errors' | 'apart' | undefined
   /** With all three of its streams, which are pipes then; nobody else has them. */
   readonly exchange?: Exchange | undefined
   /** Aborting kills everything inside. */

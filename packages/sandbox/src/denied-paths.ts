@@ -4,7 +4,7 @@ import { heldPath, holdAmbientDirectory, holdBelow, isNowhere, reaching } from '
 import { clearGitState } from './git-state.ts'
 import { directoryOf } from './plan/paths.ts'
 import { type WatchedPath } from './plan/types.ts'
-import { mayHoldNew } from './unchanged.ts'
+import { mayHoldNew, stateOnTheWay } from './unchanged.ts'
 
 /** Something at a path where a rule allows nothing to be made (decision 0042). */
 export interface DeniedPath {
@@ -44,6 +44,7 @@ export function lookForNew(watched: readonly WatchedPath[], since: number, seenA
       continue
     }
     if (!mayHold(directoryOf(each.path), each.base) || !isThere(each.path)) continue // nearly always; what can be reached through a link is there
+    if (each.was !== undefined && each.was === stateOnTheWay(each)) continue // the run that made it tells it, or moves it aside
     const found = lookPatiently(each)
     if (typeof found === 'string') appeared.add(found)
     else if (found) createdDenied.push(found)

@@ -15,13 +15,19 @@ export interface Exit extends NewPaths {
   readonly signal: NodeJS.Signals | null
   /** Guarded files that are not what they were at the start, whoever changed them. */
   readonly changed: readonly string[]
-  /** Limits that were reached, in words: the likely cause of a failure. */
-  readonly pressure: readonly string[]
+  /** Limits that were reached: the likely cause of a failure. */
+  readonly pressure: readonly Pressure[]
   /** SPEC 4.3: what was written to the private home and is gone, by its path there; `more` where not all was looked at. */
   readonly left: { readonly paths: readonly string[]; readonly more: boolean }
   readonly replaced: readonly Replaced[]
-  /** The end of what it wrote to stderr, where that was kept (`SpawnOptions.keepErrors`). */
+  /** The end of what it wrote to stderr, and before it to stdout, where that was kept (`SpawnOptions.keepErrors`, `keepOutput`). */
   readonly said: string
+}
+
+interface Pressure {
+  /** Its key in `sandbox.limits`. */
+  readonly limit: 'memory_mb' | 'tmp_mb' | 'cpu_secs'
+  readonly text: string
 }
 
 /** How the launcher itself ended, as far as anybody saw it. */
@@ -61,7 +67,10 @@ export function exitFrom(report: string, plan: Plan, items: readonly Item[], see
     pressure: [
       ...(seen.ranOut
         ? [
-            `all processes together reached the limit of ${inMiB(plan.limits.memory)} MiB of memory (sandbox.limits.memory_mb)`,
+            {
+              limit: 'memory_mb' as const,
+              text: `all processes together reached the limit of ${inMiB(plan.limits.memory)} MiB of memory (sandbox.limits.memory_mb)`,
+            },
           ]
         : []),
       ...statuses.flatMap((status) => [...pressureOf(status, plan), ...timeUpOf(status, plan)]),
@@ -108,27 +117,36 @@ function leftOf(statuses: readonly Status[], { survey }: Plan, items: readonly I
 /** launcher/src/report.h. */
 const EXIT_LAUNCHER = 125
 
-function pressureOf(status: Status, { limits }: Plan): readonly string[] {
+function pressureOf(status: Status, { limits }: Plan): readonly Pressure[] {
   if (status.kind !== 'usage') return []
   return [
     ...(status.tmpFull
       ? [
-          `the private /tmp and home are full (limits ${inMiB(limits.tmp)} MiB and ${MOST_FILES} files): they are emptied when the process ends`,
+          {
+            limit: 'tmp_mb' as const,
+            text: `the private /tmp and home are full (limits ${inMiB(limits.tmp)} MiB and ${MOST_FILES} files): they are emptied when the process ends`,
+          },
         ]
       : []),
     ...(status.peakBytes > limits.memory * NEAR
-      ? [`a process used ${inMiB(status.peakBytes)} MiB of memory (limit ${inMiB(limits.memory)} MiB)`]
+      ? [
+          {
+            limit: 'memory_mb' as const,
+            text: `a process used ${inMiB(status.peakBytes)} MiB of memory (limit ${inMiB(limits.memory)} MiB)`,
+          },
+        ]
       : []),
   ]
 }
 
 /** SIGXCPU is what the limit of processor time sends. A shell says it by 128 and its number, as anybody could. */
-function timeUpOf(status: Status, { limits: { cpu } }: Plan): readonly string[] {
+function timeUpOf(status: Status, { limits: { cpu } }: Plan): readonly Pressure[] {
   if (cpu === undefined) return []
-  const limit = `${cpu} s of processor time (sandbox.limits.cpu_secs = ${cpu})`
-  if (status.kind === 'signal' && status.signal === 'SIGXCPU') return [`a process used ${limit}`]
+  const used = `${cpu} s of processor time (sandbox.limits.cpu_secs = ${cpu})`
+  if (status.kind === 'signal' && status.signal === 'SIGXCPU')
+    return [{ limit: 'cpu_secs', text: `a process used ${used}` }]
   if (status.kind === 'exit' && status.code === 128 + constants.signals.SIGXCPU)
-    return [`a process probably used ${limit}`]
+    return [{ limit: 'cpu_secs', text: `a process probably used ${used}` }]
   return []
 }
 

@@ -100,28 +100,40 @@ function areSoundExtensions(layout: Layout, entries: Entries, count: number): bo
     const end = body + bytes.readUInt32BE(at + 4)
     if (end > limit) return false
     if (at === lastAt) isHidden = false
-    if (name === 'link') isSplit = true
-    else if (name === 'EOIE') {
+    if (name === 'link') {
+      if (isSplit) return false // of two git takes the last
+      isSplit = true
+    } else if (name === 'EOIE') {
       // Where git looks for extensions.
       if (end < body + 4 || bytes.readUInt32BE(body) !== entries.end) return false
     } else if (name === 'IEOT') {
-      if (!areSoundBlocks(layout, body, end, count)) return false
+      if (!areSoundBlocks(layout, { body, end, count, entries })) return false
     } else if (name !== 'sdir' && !/^[A-Z]/.test(name)) return false
     at = end
   }
   return !isHidden && (isSplit || !entries.hasEmptyPath)
 }
 
-/** The offset table: threads of git read each block of entries from where it says. */
-function areSoundBlocks(layout: Layout, body: number, end: number, count: number): boolean {
+interface Blocks {
+  readonly body: number
+  readonly end: number
+  readonly count: number
+  readonly entries: Entries
+}
+
+/** The offset table: threads of git read each block of entries from where it says. They are the entries, one block after the other. */
+function areSoundBlocks(layout: Layout, { body, end, count, entries }: Blocks): boolean {
   let left = count
+  let from = HEADER
   for (let at = body + 4; at < end; at += 8) {
-    if (at + 8 > end) return false
+    if (at + 8 > end || layout.bytes.readUInt32BE(at) !== from) return false
     const length = layout.bytes.readUInt32BE(at + 4)
     left -= length
-    if (left < 0 || !readEntries(layout, layout.bytes.readUInt32BE(at), length)) return false
+    const block = left < 0 ? undefined : readEntries(layout, from, length)
+    if (!block) return false
+    from = block.end
   }
-  return true
+  return left === 0 && from === entries.end
 }
 
 /** What an index calls submodules, each in the bytes of its path. */
@@ -179,20 +191,23 @@ export function readGitlinks(bytes: Buffer, idLength: IdLength): Gitlinks | unde
     at = version === 4 ? end + 1 : at + ((end - at + 8) & ~7)
   }
   if (at > limit) return undefined
-  return { paths, shared: sharedIndexOf(bytes, at, idLength) }
+  const shared = sharedIndexesOf(bytes, at, idLength)
+  return shared.length > 1 ? undefined : { paths, shared: fileOf(shared) }
 }
 
 /** Where in an entry the byte with the type of its file is, and what it is of a gitlink (0160000). */
 const MODE = 26
 const GITLINK = 0xe
 
-/** The extension `link` begins with the id of the shared index; no id, no such index. */
-function sharedIndexOf(bytes: Buffer, from: number, idLength: IdLength): string | undefined {
+const fileOf = ([id = '']: readonly string[]): string | undefined =>
+  /^0*$/.test(id) ? undefined : `sharedindex.${id}`
+
+/** The extension `link` begins with the id of the shared index; no id, no such index. Git takes the last, and writes one. */
+function sharedIndexesOf(bytes: Buffer, from: number, idLength: IdLength): readonly string[] {
   const limit = bytes.length - idLength
-  for (let at = from; at + 8 <= limit; at += 8 + bytes.readUInt32BE(at + 4)) {
-    if (bytes.toString('latin1', at, at + 4) !== 'link') continue
-    const id = bytes.toString('hex', at + 8, at + 8 + idLength)
-    return /^0*$/.test(id) ? undefined : `sharedindex.${id}`
-  }
-  return undefined
+  const found: string[] = []
+  for (let at = from; at + 8 <= limit; at += 8 + bytes.readUInt32BE(at + 4))
+    if (bytes.toString('latin1', at, at + 4) === 'link')
+      found.push(bytes.toString('hex', at + 8, at + 8 + idLength))
+  return found
 }

@@ -72,8 +72,12 @@ const REFUSED = new Set<string | undefined>(['EACCES', 'EPERM'])
  */
 export function isNowhere(path: string, error: unknown): boolean {
   const { code } = error as NodeJS.ErrnoException
+  if (code === 'ENAMETOOLONG') return path.split('/').some((name) => Buffer.byteLength(name) > LONGEST_NAME)
   return GONE.has(code) || (code === 'EACCES' && ownerOfNearest(path) !== process.geteuid?.())
 }
+
+/** NAME_MAX, of every filesystem here: nothing has a longer one. A long path may be reached from a directory on its way. */
+const LONGEST_NAME = 255
 
 const GONE = new Set<string | undefined>(['ENOENT', 'ENOTDIR', 'ELOOP'])
 

@@ -37,7 +37,8 @@ export function spawnConfined(plan: Plan, options: SpawnOptions): Confined {
     ...itemsFor(plan, { ...options, files }, [
       ...(terminal === 'keep' ? (['keep-terminal'] as const) : []),
       ...(options.keepErrors ? (['keep-errors'] as const) : []),
-      ...(options.keepOutput ? (['keep-output'] as const) : []),
+      ...(options.keepOutput === 'with errors' ? (['keep-output'] as const) : []),
+      ...(options.keepOutput === 'apart' ? (['keep-output-apart'] as const) : []),
     ]),
     ...(network?.sockets ?? []).map((socket): Item => ({
       tag: 'listen',

@@ -57,7 +57,9 @@ export class LaunchError extends CordonError {
   readonly withheld: readonly Capability[]
   readonly interpreter: string | undefined
   constructor(failed: FailedStep) {
-    super(failed.step === 'exec' ? notStarted(failed) : notBuilt(failed))
+    super(
+      failed.step === 'exec' ? notStarted(failed) : isNotThere(failed) ? notHere(failed) : notBuilt(failed),
+    )
     this.step = failed.step
     this.errno = failed.errno
     this.item = failed.item
@@ -68,6 +70,12 @@ export class LaunchError extends CordonError {
 
 const notBuilt = ({ step, errno, item }: FailedStep): string =>
   `the sandbox could not be built, so nothing was started: ${step}${pathOf(item)}: ${errno}. ${adviceFor(step, errno)}`
+
+/** The directory to start in was there when the sandbox was planned, and is not inside. */
+const isNotThere = ({ step, errno }: FailedStep): boolean => step === 'cwd' && errno === 'ENOENT'
+
+const notHere = ({ item }: FailedStep): string =>
+  `nothing was started: no rule grants${pathOf(item)}, where the command would start`
 
 /** The sandbox was there; its last step is to become the program. */
 const notStarted = (failed: FailedStep): string =>
@@ -104,7 +112,7 @@ const KERNEL_STEPS = [
 function adviceFor(step: string, errno: string): string {
   switch (step) {
     case 'cwd':
-      return 'The working directory is not granted: start in a directory that a rule covers.'
+      return 'The working directory may not be entered: start in another one.'
     case 'close-fds':
       if (errno === 'EISDIR')
         return 'Its standard input, output or error is a directory, from which every rule could be walked around: give it a file or a pipe.'
@@ -116,6 +124,8 @@ function adviceFor(step: string, errno: string): string {
     case 'secrets':
     case 'pin-link':
     case 'landlock-rule':
+      if (errno === 'ENOSPC')
+        return 'Rules and guarded paths need more mounts than the kernel permits (sysctl fs.mount-max): `cordon policy explain` lists them.'
       if (errno === 'EACCES') return 'A directory on that path is closed to its owner: open it (chmod u+rwx).'
       return errno === 'ELOOP'
         ? 'A link appeared on that path after it was checked: try again.'

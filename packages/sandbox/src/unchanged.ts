@@ -1,6 +1,7 @@
 import { lstatSync, statfsSync } from 'node:fs'
 import { isNowhere } from './held-directory.ts'
 import { directoryOf, enclosesStrictly } from './plan/paths.ts'
+import { type WatchedPath } from './plan/types.ts'
 
 /**
  * Decision 0581: nothing comes to be in a directory, or leaves it, but its time of change becomes the present one, and no program
@@ -34,6 +35,24 @@ function look(dir: string, seenAt: number, kept: Map<number, boolean>): State {
     return isKept ? 'same' : 'changed'
   } catch (error) {
     return isNowhere(dir, error) ? 'missing' : 'changed'
+  }
+}
+
+/**
+ * Decision 0641: which files and directories a path leads through below its base, and when each last changed; undefined where one is
+ * missing or nothing keeps times. What is moved, linked or made anew has another time of change, and no program can set that.
+ */
+export function stateOnTheWay({ base, path }: Pick<WatchedPath, 'base' | 'path'>): string | undefined {
+  const states: string[] = []
+  try {
+    for (let at = path; enclosesStrictly(base, at); at = directoryOf(at)) {
+      const stats = lstatSync(at, { throwIfNoEntry: false, bigint: true })
+      if (!stats) return undefined
+      states.push(`${stats.dev} ${stats.ino} ${stats.ctimeNs}`)
+    }
+    return keepsTimes(directoryOf(path)) ? states.join(', ') : undefined
+  } catch {
+    return undefined // closed, or gone meanwhile
   }
 }
 

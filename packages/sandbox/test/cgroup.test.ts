@@ -124,7 +124,10 @@ describe.runIf(findDelegatedCgroup() !== undefined).each(IDENTITIES.slice(0, 1))
       })
       expect(ended.signal).toBe('SIGKILL')
       expect(ended.pressure).toEqual([
-        'all processes together reached the limit of 64 MiB of memory (sandbox.limits.memory_mb)',
+        {
+          limit: 'memory_mb',
+          text: 'all processes together reached the limit of 64 MiB of memory (sandbox.limits.memory_mb)',
+        },
       ])
     })
   },

@@ -37,12 +37,37 @@ describe.each(IDENTITIES)('errors that are kept, as $name', (who) => {
 
   test('with the output they are one stream, in the order it was written', async () => {
     const script = 'echo one; echo two >&2; echo three; exit 7'
-    const keep = { keepErrors: true, keepOutput: true }
+    const keep = { keepErrors: true, keepOutput: 'with errors' } as const
     const { stdout, stderr, stdin, exit } = start({ who, world: makeWorld(who), script, spawn: keep })
     stdin?.end()
     const all = 'one\ntwo\nthree\n'
     const [out, err, { said }] = await Promise.all([text(stdout!), text(stderr!), exit])
     expect({ out, err, said }).toEqual({ out: '', err: all, said: all })
+  })
+
+  test('with the output apart, each goes where it goes, and both are told', async () => {
+    const keep = { keepErrors: true, keepOutput: 'apart' } as const
+    const script = 'seq 1 100000; printf two >&2; echo three; exit 7'
+    const { stdout, stderr, stdin, exit } = start({ who, world: makeWorld(who), script, spawn: keep })
+    stdin?.end()
+    const [out, err, { said, code }] = await Promise.all([text(stdout!), text(stderr!), exit])
+    expect({ out, err, code }).toEqual({ out: `${WHOLE}three\n`, err: 'two', code: 7 })
+    expect(said).toBe(`${`${WHOLE}three\n`.slice(-TAIL)}\ntwo`)
+  })
+
+  test('output apart that nobody reads ends the program, by SIGPIPE as without us', async () => {
+    const keep = { keepErrors: true, keepOutput: 'apart' } as const
+    const { stdout, stderr, stdin, exit } = start({
+      who,
+      world: makeWorld(who),
+      script: 'exec yes',
+      spawn: keep,
+    })
+    stdin?.end()
+    await once(stdout!, 'data')
+    stdout!.destroy()
+    const [err, { signal }] = await Promise.all([text(stderr!), exit])
+    expect({ err, signal }).toEqual({ err: '', signal: 'SIGPIPE' })
   })
 
   test('of many the last 64 KiB are kept, and all are passed on in order', async () => {

@@ -140,6 +140,9 @@ test('a failed step names the item and what to do', () => {
   expect(new LaunchError({ step: 'bind', errno: 'ELOOP', item }).message).toBe(
     'the sandbox could not be built, so nothing was started: bind "/home/u/w\\u{202e}": ELOOP. A link appeared on that path after it was checked: try again.',
   )
+  expect(new LaunchError({ step: 'bind', errno: 'ENOSPC', item: { ...item, path: '/w' } }).message).toBe(
+    'the sandbox could not be built, so nothing was started: bind /w: ENOSPC. Rules and guarded paths need more mounts than the kernel permits (sysctl fs.mount-max): `cordon policy explain` lists them.',
+  )
   const exec: Item = { tag: 'exec', path: '/w/go' }
   const refused = (...withheld: Capability[]): string =>
     new LaunchError({ step: 'exec', errno: 'EACCES', item: exec, withheld }).message

@@ -298,7 +298,10 @@ describe.each(IDENTITIES)('as $name', (who) => {
     const full = await run({ who, world, plan: { limits }, script: 'head -c 20000000 /dev/zero > /tmp/x' })
     expect(full.code).not.toBe(0)
     expect(full.pressure).toEqual([
-      'the private /tmp and home are full (limits 8 MiB and 262144 files): they are emptied when the process ends',
+      {
+        limit: 'tmp_mb',
+        text: 'the private /tmp and home are full (limits 8 MiB and 262144 files): they are emptied when the process ends',
+      },
     ])
   })
 

@@ -1,9 +1,9 @@
-import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
+import { linkSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { lookForNew } from '@cordon/sandbox'
 import { type WatchedPath } from '../src/plan/types.ts'
-import { mayHoldNew } from '../src/unchanged.ts'
+import { mayHoldNew, stateOnTheWay } from '../src/unchanged.ts'
 import { scratchDir } from './confine.ts'
 
 /** An hour from now: to a plan of then, the directories of a test are old. */
@@ -40,4 +40,39 @@ test('decision 0581 an old directory that is moved, and what is behind a new lin
 
 test('decision 0581 what the kernel makes up keeps no times', () => {
   expect(mayHoldNew(LATER)('/proc/self', '/proc/self')).toBe(true)
+})
+
+test('decision 0641 what another run made is new only when it is not what was there at the start', () => {
+  const dir = scratchDir()
+  const inDir = (name: string): string => join(dir, name)
+  mkdirSync(inDir('.claude'))
+  writeFileSync(inDir('.claude/settings.json'), '')
+  const ways: readonly (() => void)[] = [
+    () => {
+      renameSync(inDir('.claude'), inDir('x'))
+      renameSync(inDir('x'), inDir('.claude'))
+    },
+    () => {
+      renameSync(inDir('.claude'), inDir('y'))
+      symlinkSync('y', inDir('.claude'))
+    },
+    () => {
+      linkSync(inDir('y/settings.json'), inDir('z'))
+      rmSync(inDir('y/settings.json'))
+      renameSync(inDir('z'), inDir('y/settings.json'))
+    },
+    () => {
+      rmSync(inDir('y/settings.json'))
+      writeFileSync(inDir('y/settings.json'), '')
+    },
+  ]
+  for (const makeAnew of ways) {
+    const [watched] = watch(dir, '.claude/settings.json')
+    const was = stateOnTheWay(watched!)
+    expect(was).toBeDefined()
+    const look = (): readonly string[] => lookForNew([{ ...watched!, was: was! }], 0).appeared
+    expect(look()).toEqual([])
+    makeAnew()
+    expect(look()).toHaveLength(1)
+  }
 })

@@ -10,6 +10,7 @@ export { type ConfigEvents, readConfigEvents } from './seals/config-events.ts'
 export { LostSealsError, SealError } from './seals/errors.ts'
 export { type MarksThatCount, upwards } from './place/find-root.ts'
 export { idOfPath } from './place/identity.ts'
+export { isNews, noteDirectories, notedDirectories, wasNoted } from './place/notes.ts'
 export { strangerIn } from './place/owners.ts'
 export { repositoriesAround } from './place/repository.ts'
 export { entryOf, type Step, trailOf } from './place/trail.ts'
@@ -25,10 +26,6 @@ export {
 export {
   initWorkspace,
   isKept,
-  isNews,
-  notedLines,
-  noteLines,
-  wasNoted,
   lockFile,
   marksThatDoNotCount,
   openWorkspace,

@@ -180,10 +180,19 @@ test('a marker that another user put above us is refused', () => {
   const owner = process.getuid!() === 0 ? 12345 : process.getuid!()
   if (process.getuid!() === 0) chownSync(join(base, '.cordon'), owner, owner)
   const me = { uid: 54321 }
-  expect(() => openWorkspace(join(base, 'mine'), around(base, me))).toThrow(
-    `cannot use the workspace at ${base}: .cordon belongs to the user with id ${owner}, who could make your tools ` +
-      `run anything; take it over with chown, or set CORDON_TRUST_UID=${owner}`,
-  )
+  const refused = `cannot use the workspace at ${base}: .cordon belongs to the user with id ${owner}, who could make your tools run anything; use a directory of your own`
+  const trust = `if you trust that user with everything of yours: CORDON_TRUST_UID=${owner}`
+  const messageFor = (uid: number): string => {
+    try {
+      openWorkspace(join(base, 'mine'), around(base, { uid }))
+    } catch (error) {
+      return (error as Error).message
+    }
+    return 'it was opened'
+  }
+  expect(messageFor(me.uid)).toBe(`${refused}; ${trust}`)
+  // Root alone can take it over.
+  expect(messageFor(0)).toBe(`${refused}, or take it over with chown; ${trust}`)
   const trusting = around(base, { ...me, env: { CORDON_TRUST_UID: String(owner) } })
   expect(openWorkspace(join(base, 'mine'), trusting, 'any')?.root).toBe(base)
 })

@@ -38,6 +38,7 @@ Examples:
   cordon attachment add 'command:git diff --stat'`,
     )
     .action(async (what: readonly string[], options: AddOptions) => {
+      world.requireExactWords(what)
       await add(world, what, options)
       // The command that was attached may have rewritten the cordon that would be started, so nothing is collected this time.
       if (!what.some((each) => /^command:/i.test(each))) collectInBackground(world)

@@ -13,6 +13,7 @@ import {
   needsDirectory,
   type ServerView,
   type TakenOut,
+  typedPath,
   type Undone,
   type Updated,
   reachRecipe,
@@ -124,7 +125,7 @@ export function formatAdded(
 
 export const formatRemoved = (
   name: string,
-  { file, tools, swept, stays, named }: TakenOut & { readonly file: string },
+  { file, tools, swept, stays, named, links }: TakenOut & { readonly file: string },
   home: string,
 ): string =>
   [
@@ -133,8 +134,14 @@ export const formatRemoved = (
     ...swept.map((each) => `  and what it was granted from ${show(each)}`),
     ...stayLines(name, stays, home),
     ...namedLines(named, home),
+    ...linkLines(links, home),
     '',
   ].join('\n')
+
+const linkLines = (links: TakenOut['links'], home: string): readonly string[] =>
+  links.map(
+    (link) => `  the link ${pathOf(link, home)} stays; if nothing else needs it: rm ${typedPath(link, home)}`,
+  )
 
 const toolLines = (tools: TakenOut['tools']): readonly string[] =>
   tools.length === 0
@@ -194,7 +201,12 @@ export function formatImport(
         `${show(file)} has servers too; it may have come with the project's files\n  to import it: cordon mcp import ${shellWord(file)}\n`,
     ),
   ]
-  return parts.length === 0 ? 'no file of a client was found\n' : parts.join('\n')
+  if (parts.length > 0) return parts.join('\n')
+  return [
+    'no file of a client was found; looked for:',
+    ...survey.lookedFor.map((file) => `  ${pathOf(file, look.home)}`),
+    "another one, or a project's: cordon mcp import FILE\n",
+  ].join('\n')
 }
 
 function formatFile(
@@ -370,7 +382,7 @@ function stepJson(step: ImportStep, done: ImportedFile | undefined): Record<stri
 
 export const formatUndone = (undone: readonly Undone[], home: string): string =>
   undone
-    .map(({ file, how, left, removed, tools, swept, stays, named, kept, backups }) =>
+    .map(({ file, how, left, removed, tools, swept, stays, named, kept, links, backups }) =>
       [
         `${pathOf(file, home)}: ${HOW[how]}`,
         ...left.map((path) => `  ${show(path)} was changed by somebody else since, and is left as it is`),
@@ -386,6 +398,7 @@ export const formatUndone = (undone: readonly Undone[], home: string): string =>
           (name) =>
             `  ${name} stays configured, because you changed it since; to remove it: cordon mcp rm ${name}`,
         ),
+        ...linkLines(links, home),
         '',
       ].join('\n'),
     )

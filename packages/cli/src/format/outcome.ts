@@ -38,8 +38,10 @@ export function formatOutcome(
     ...appearedTexts(exit.appeared).map((text) => `${style('yellow', 'new:')} ${text}`),
     ...notices.map((text) => `${style('yellow', 'note:')} ${text}`),
     ...leftTexts(left).map((text) => `${style('yellow', 'gone:')} ${text}`),
-    ...exit.pressure.map((text) => `${style('yellow', 'limit:')} ${text}`),
-    ...hints.flatMap(({ known, fix }) => (known ? [`  to allow it: ${fix}`] : [])),
+    ...exit.pressure.map(({ limit, text }) => {
+      const fix = hints.find(({ known, about }) => known && about === limit)?.fix
+      return `${style('yellow', 'limit:')} ${text}${fix === undefined ? '' : `\n    to allow it: ${fix}`}`
+    }),
     ...tally(refused).map(([text, fix]) => `${style('red', 'refused:')} ${text}${fix}`),
     ...unreached.slice(0, MOST_LINES).map((reason) => `${style('yellow', 'allowed, but:')} ${show(reason)}`),
     ...hints
@@ -165,7 +167,7 @@ export const outcomeJson = (
   })),
   appeared: exit.appeared,
   changed: exit.changed,
-  limits: exit.pressure,
+  limits: exit.pressure.map(({ text }) => text),
   gone: left
     ? { names: left.names, others: left.others ?? null, first: left.first ?? null, keep: left.keep ?? null }
     : null,

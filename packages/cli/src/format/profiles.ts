@@ -15,7 +15,13 @@ export const profileJson = ({ name, from, profile }: ProfileView): Record<string
 })
 
 export const formatProfiles = (profiles: readonly ProfileView[]): string =>
-  formatTable(profiles.map(({ name, from, profile }) => [show(name), from, show(profile.description ?? '')]))
+  formatTable(
+    profiles.map(({ name, from, profile: { description } }) => [
+      show(name),
+      from,
+      description === undefined ? '' : show(description),
+    ]),
+  )
 
 /** In the words of a person who asks what it may do. */
 export function formatProfile(

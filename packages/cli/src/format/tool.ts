@@ -49,7 +49,7 @@ export function formatFailure(
     ...reply.trace.map((line) => style('dim', `trace: ${plain(line)}`)),
     ...(reply.transient ? ['the same call may work later'] : []),
     ...forPerson.map((told) => inset(toldText(told)).replace(/^refused:/, (word) => style('red', word))),
-    ...(end?.exit.pressure ?? []).map((text) => `${style('yellow', 'limit:')} ${text}`),
+    ...(end?.exit.pressure ?? []).map(({ text }) => `${style('yellow', 'limit:')} ${text}`),
     ...hints.map((hint) => `${style('cyan', 'hint:')} ${inset(toldText(hint))}`),
   ]
   return `${plain(reply.message)}\n${[...new Set(lines)].map((line) => `  ${line}\n`).join('')}`

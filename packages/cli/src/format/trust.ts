@@ -1,6 +1,7 @@
 import {
   differenceOf,
   digestOf,
+  lostText,
   summarize,
   summaryText,
   type TrustItem,
@@ -86,7 +87,8 @@ export function formatRows(rows: readonly TrustRow[], { style }: Pick<Stream, 's
   return `${style('bold', head)}\n${body.join('\n')}`
 }
 
-export const formatGranted = (item: TrustItem): string => summaryText(summarize(item), 'whole')
+export const formatGranted = (item: TrustItem): string =>
+  `${lostText(item)}${summaryText(summarize(item), 'whole')}`
 
 export const digestJson = ({ path, text }: TrustItem): Record<string, unknown> => ({
   path,

@@ -1,5 +1,5 @@
-import type { AnyRule, Why } from '@cordon/host'
-import { setCommand, show } from '@cordon/policy'
+import { type AnyRule, typedEdit, type Why } from '@cordon/host'
+import { show } from '@cordon/policy'
 import type { Stream } from '../world.ts'
 
 /** The shape that scripts rely on: these keys are always there. */
@@ -17,7 +17,7 @@ export function whyJson(found: Why): Record<string, unknown> {
     others: others.map((other) => ({ ...ruleData(other), origin: other.rule.origin ?? null })),
     notes,
     fix: fix
-      ? { ...fix, command: commandOf(fix) }
+      ? { key: fix.key, value: fix.value, layer: fix.layer, command: typedEdit(fix) }
       : found.command === undefined
         ? null
         : { command: found.command },
@@ -35,14 +35,11 @@ export function formatWhy(found: Why, { style }: Pick<Stream, 'style'>): string 
   for (const other of others)
     lines.push(style('dim', `  overruled: the rule for ${ruleText(other)} at ${other.rule.origin ?? '?'}`))
   for (const note of notes) lines.push(`  ${style('yellow', 'note:')}    ${note}`)
-  if (fix) lines.push('  to allow it:', `    ${commandOf(fix)}`)
+  if (fix) lines.push('  to allow it:', `    ${typedEdit(fix)}`)
   else if (found.command !== undefined)
     lines.push(`  to allow it${found.at === 'terminal' ? ', at a terminal' : ''}:`, `    ${found.command}`)
   return `${lines.join('\n')}\n`
 }
-
-const commandOf = ({ key, value, layer }: NonNullable<Why['fix']>): string =>
-  setCommand({ key, value, layer: layer === 'workspace' ? undefined : layer })
 
 function ruleData(any: AnyRule): Record<string, unknown> {
   switch (any.axis) {

@@ -1,4 +1,4 @@
-import type { AccessConfig, Config } from '@cordon/config'
+import type { AccessConfig, Config, McpServerConfig } from '@cordon/config'
 import { type EnvRule, show } from '@cordon/policy'
 
 /** Whatever runs under a policy of its own: a tool, an MCP server, or a profile of `cordon run`. */
@@ -22,12 +22,21 @@ export const labelOf = ({ kind, name }: Pick<Subject, 'kind' | 'name'>): string 
 
 /** The server whose process a subject is; undefined: none. */
 export function serverOf(
+  subject: Pick<Subject, 'kind' | 'name'>,
+  config: Config,
+): McpServerConfig | undefined {
+  const name = serverNameOf(subject, config)
+  return name === undefined ? undefined : config.providers.mcp[name]
+}
+
+/** By its name. */
+export function serverNameOf(
   { kind, name }: Pick<Subject, 'kind' | 'name'>,
-  { providers, conversation }: Config,
-): Config['providers']['mcp'][string] | undefined {
-  if (kind === 'server') return providers.mcp[name]
+  { conversation }: Config,
+): string | undefined {
+  if (kind === 'server') return name
   const source = kind === 'tool' ? conversation.tools[name]?.source : undefined
-  return source?.kind === 'mcp' ? providers.mcp[source.server] : undefined
+  return source?.kind === 'mcp' ? source.server : undefined
 }
 
 /** SPEC 3.1: all of them are compiled, and all errors reported, before anything runs. */

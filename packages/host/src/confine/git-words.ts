@@ -118,6 +118,15 @@ const MODULES =
 const hasModules = ({ directories }: GitCall, cwd: string, exists: (path: string) => boolean): boolean =>
   exists(join(resolve(cwd, ...directories), '.git/modules'))
 
+/** The directory that `git worktree add` makes. */
+export function newWorktree(argv: readonly string[]): string | undefined {
+  const { directories = [], words: [command, sub, ...words] = [] } = parseGitCall(argv) ?? {}
+  if (command !== 'worktree' || sub !== 'add') return undefined
+  const isValue = (at: number): boolean => /^(?:-[bB]|--reason)$/.test(words[at - 1] ?? '')
+  const path = words.find((word, at) => !word.startsWith('-') && !isValue(at))
+  return path && [...directories, path].reduce((dir, next) => (next.startsWith('/') ? next : join(dir, next)))
+}
+
 /**
  * A `git worktree add` whose directory could not be made leaves its new branch, and one whose directory is gone with the private
  * home its name as well: the commands that take them away, before the same is tried again. `-d` keeps a branch with work on it.

@@ -40,12 +40,16 @@ export interface HintFacts {
   readonly exists: (path: string) => boolean
   /** Whether the program saw what is there on the host, or a private place of the same name. */
   readonly isVisible: (path: string) => boolean
+  /** Whether it is there only as the way to something that is: nothing can be made in it (SPEC 4.3). */
+  readonly isTheWay: (path: string) => boolean
   /** How a path of the workspace goes on outside of it, by a link; undefined: it does not. */
   readonly wayOut: (path: string) => string | undefined
   /** Where a path outside really leads. */
   readonly realName: (path: string) => string
   /** Whether secrets live there (SPEC 4.9). */
   readonly isSensitive: (path: string) => boolean
+  /** Whether it is guarded in the workspace, where a rule around it grants writing (SPEC 4.10). */
+  readonly isGuarded: (path: string) => boolean
   /** Whether the command line names it. */
   readonly isNamed: (path: string) => boolean
   /** Whether it is a file that the host would run. */

@@ -3,16 +3,16 @@ import { DEFAULT_LIMITS, type Exit, type Limits } from '@cordon/sandbox'
 import type { Hint } from './hint.ts'
 
 /**
- * What programs say when they run into a bound of SPEC 4.3. The kernel does not tell us, so it is a guess; but for the signal of one,
- * which is reported as a limit, so that only the fix is left to say.
+ * What programs say when they run into a bound of SPEC 4.3. Of most the kernel does not tell us, so it is a guess; what it tells is
+ * reported as a limit, so that only the fix is left to say.
  */
 export const findLimits = (text: string, limits: Limits, exit?: End): Hint[] =>
-  SYMPTOMS.flatMap(({ about, key, limit, words, isLikely, end, isKnown }) => {
+  SYMPTOMS.flatMap(({ about, key, limit, words, isTold, end }) => {
     const value = limit(limits)
     if (value === undefined) return [] // and how it ended is not looked at: that would load a module of Node (decision 0435)
-    const isReached = (words.test(text) && isLikely?.(exit) !== false) || (exit && end?.(exit))
+    const known = exit?.pressure.some((each) => each.limit === key) === true
+    const isReached = (words.test(text) && (known || !isTold)) || (exit && end?.(exit))
     if (!isReached) return []
-    const known = exit !== undefined && isKnown?.(exit) === true
     return {
       about: key,
       text: `the limit of ${value} ${about} was ${known ? '' : 'probably '}reached`,
@@ -34,12 +34,10 @@ const SYMPTOMS: readonly {
   readonly words: RegExp
   readonly about: string
   readonly key: string
-  /** Of words that also mean something else. */
-  readonly isLikely?: (exit: End | undefined) => boolean
+  /** Where the kernel tells us, and the words may mean something else. */
+  readonly isTold?: true
   /** Where it shows in how the command ended. */
   readonly end?: (exit: End) => boolean
-  /** Where that is what the limit itself does, and `Exit.pressure` says so. */
-  readonly isKnown?: (exit: End) => boolean
   /** Undefined where nobody set one. */
   readonly limit: (limits: Limits) => number | undefined
 }[] = [
@@ -68,14 +66,13 @@ const SYMPTOMS: readonly {
     about: 's of processor time',
     key: 'cpu_secs',
     end: ({ code, signal }) => signal === 'SIGXCPU' || code === 128 + constants.signals.SIGXCPU,
-    isKnown: ({ signal }) => signal === 'SIGXCPU', // a shell's 128 and its number could be anybody's
     limit: ({ cpu }) => cpu,
   },
   {
     words: /No space left on device|\bENOSPC\b/i,
     about: 'MiB in the private /tmp and home',
     key: 'tmp_mb',
-    isLikely: (exit) => exit !== undefined && exit.pressure.length > 0, // it may be the disk that is full
+    isTold: true, // it may be the disk that is full
     limit: ({ tmp }) => tmp / MIB,
   },
 ]

@@ -1,3 +1,4 @@
+import { dirname } from 'node:path'
 import { parseHost } from '@cordon/policy'
 import { addressesIn } from './addresses.ts'
 import { parseGitCall } from './git-words.ts'
@@ -35,14 +36,17 @@ export interface HostMention {
   readonly path: string
 }
 
-/** What a command line names: nothing is known about what became of it. */
-export function mentionedInCommand(argv: readonly string[]): Mentions {
+/** What a command line names: nothing is known about what became of it. `exists`: whether a word is a path on the host. */
+export function mentionedInCommand(
+  argv: readonly string[],
+  exists: (path: string) => boolean = () => false,
+): Mentions {
   const words = argv.slice(1, MOST_WORDS).map((word) => word.slice(0, LONGEST_LINE))
   const values = words.flatMap((word) => [word, ...(/^-[^=]*=(.+)$/s.exec(word)?.slice(1) ?? [])])
   return {
     paths: unique([
       ...(isForRoot(argv) ? [] : values)
-        .flatMap(pathsOfWord)
+        .flatMap((word) => pathsOfWord(word, exists))
         .map((path) => ({ path, trouble: 'unsaid' as const })),
       ...replacedByGit(argv),
     ]),
@@ -74,7 +78,7 @@ function replacedByGit(argv: readonly string[]): PathMention[] {
   const [command = '', ...words] = gitWords(argv)
   const isReplaced =
     command === 'config' ? setsConfig(words) : REPLACES[command]?.test(words.join(' ')) === true
-  return isReplaced ? [{ path: '.git/config', trouble: 'busy' }] : []
+  return isReplaced ? [{ path: '.git/config', trouble: 'busy', writes: 'entry' }] : []
 }
 
 /** Where that makes them fail. */
@@ -104,9 +108,13 @@ const setsConfig = (words: readonly string[]): boolean =>
 
 const LOOKS = /^(?:--(?:get|list|global|system|file|blob)|-[lf]$)/
 
-/** A word may be a path; a script for `sh -c` may name some, of which only the rooted ones are sure to be paths. */
-function pathsOfWord(word: string): string[] {
+/**
+ * A word may be a path; a script for `sh -c` may name some, of which only the rooted ones are sure to be paths. One with spaces is
+ * a path where there is such a file, or where the spaces are in the name of a directory that there is.
+ */
+function pathsOfWord(word: string, exists: (path: string) => boolean): string[] {
   if (word.startsWith('-') || word.includes('\0')) return []
+  if (/\s/.test(word) && (exists(word) || (/\s/.test(dirname(word)) && exists(dirname(word))))) return [word]
   if (/\s/.test(word)) return [...word.replaceAll(HOME, '~/').matchAll(ROOTED)].map(([, path = '']) => path)
   if (/^file:\/\/(?:localhost)?\//.test(word)) return [fileOf(word)]
   return word.includes('://') ? [] : [word]
@@ -155,8 +163,8 @@ const MOST_WORDS = 200
 const MOST = 20
 
 const TROUBLE: readonly (readonly [Trouble, RegExp])[] = [
-  // What is mounted cannot be replaced: git, npm and editors write anew and rename.
-  ['busy', /Device or resource busy|resource busy or locked|\bEBUSY\b/i],
+  // What is mounted cannot be replaced: git, npm and editors write anew and rename. Git makes a lock for that beside the file.
+  ['busy', /Device or resource busy|resource busy or locked|\bEBUSY\b|\bcould not lock config file\b/i],
   // `touch`, `rm`, `cp` and shells say what they were about to do; what is refused then was to be written.
   [
     'read-only',
@@ -172,7 +180,10 @@ const TROUBLE: readonly (readonly [Trouble, RegExp])[] = [
 /** What was about to be done with it, in the words of shells and of the programs that everybody has. */
 const WRITES: readonly (readonly ['content' | 'entry', RegExp])[] = [
   // What is moved leaves its directory, and what is in its way there is replaced.
-  ['entry', /\b(?:cannot|can't|failed to|unable to) (?:remove|unlink|move)\b/i],
+  [
+    'entry',
+    /\b(?:cannot|can't|failed to|unable to) (?:remove|unlink|move)\b|\bcould not lock config file\b/i,
+  ],
   ['content', /\b(?:cannot|can't|could not|failed to|unable to) (?:create|touch|overwrite)\b|^tee: /i],
   // git, linkers, and whoever opens what it is to make.
   ['content', /\bfor writing\b|\b(?:open|create) output file\b/i],
@@ -208,9 +219,16 @@ function namesIn(line: string): readonly string[] {
 }
 
 const namesOf = (complaint: string): readonly string[] =>
-  [QUOTED, BETWEEN_COLONS, AFTER_CANNOT, PATHS]
-    .flatMap((shape) => [...complaint.matchAll(shape)].map(([, path = '']) => withoutStop(path.trim())))
-    .filter((path) => path !== '' && !/:\/\/|\0|^E[A-Z0-9]{3,}$/.test(path) && !LABELS.test(path))
+  [
+    ...[...complaint.matchAll(WITH_QUOTES)].map(
+      ([, plain, escaped = '']) => plain ?? escaped.replaceAll("'\\''", "'"),
+    ),
+    ...[QUOTED, BETWEEN_COLONS, AFTER_CANNOT, PATHS].flatMap((shape) =>
+      [...complaint.replaceAll(WITH_QUOTES, '').matchAll(shape)].map(([, path = '']) =>
+        withoutStop(path.trim()),
+      ),
+    ),
+  ].filter((path) => path !== '' && !/:\/\/|\0|^E[A-Z0-9]{3,}$/.test(path) && !LABELS.test(path))
 
 /** `bash: line 1: exec: ./x: cannot execute: …`, `ld: error: cannot open …`: who speaks and how, and no file. */
 const LABELS = /^(?:error|fatal|fatal error|warning|note|info|exec|cd|source|eval|command)$/i
@@ -228,6 +246,8 @@ const withoutStop = (path: string): string => (/^[./]+$/.test(path) ? path : pat
 
 /** `sh: 1: cannot create notes: Read-only file system`, as dash says it. */
 const AFTER_CANNOT = /\bcannot (?:create|open) ([^:'"`\s]+)(?=: )/g
+/** A name that has quotes itself, as coreutils write it: `"it's"`, `'it'\''s'`. */
+const WITH_QUOTES = /(?<=^|[\s(:])(?:"([^"]*'[^"]*)"|'([^']*(?:'\\''[^']*)+)')(?=$|[\s),.:;])/g
 const QUOTED = /['"`‘]([^'"`‘’]+)['"`’]/g
 /** `cat: notes.txt: Permission denied` names a file without a slash and without quotes. */
 const BETWEEN_COLONS = /(?<=: )([^:'"`\s]*[^:'"`\s\d][^:'"`\s]*)(?=: )/g

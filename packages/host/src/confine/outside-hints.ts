@@ -2,6 +2,7 @@ import { dirname } from 'node:path'
 import { below, FsIndex, type FsRule, show } from '@cordon/policy'
 import { nameOf } from '@cordon/sandbox'
 import { isSecretRule } from '../compile/own-secrets.ts'
+import { isGitDirectoryRule } from '../outside/git-directory.ts'
 import { relativeToRoot, typedPath } from '../outside/place.ts'
 import { guarded } from '../why/answer.ts'
 import type { Hint, HintFacts } from './hint.ts'
@@ -18,10 +19,13 @@ export function outsideHint(path: string, mention: PathMention, facts: HintFacts
   if (isSecretRule(rule) || (!rule && facts.exists(path) && facts.isSecret(path)))
     return [withheld(path, `${show(path)} is withheld from every confined program`)]
   if (rule && isDeniedOnPurpose(rule)) return [deniedHint(path, rule, facts)]
+  if (!rule && isMadeInside(path, mention, facts)) return []
   const theirs = deniedOutside(path, writes === undefined ? wanted : 'write', facts)
   if (theirs) return [theirs]
   if (writes !== undefined && (trouble === 'absent' || trouble === 'unsaid'))
-    return rule && (trouble === 'absent' || rule.grants.has('create')) ? [] : missedHint(path, writes, facts)
+    return rule && (trouble === 'absent' || rule.grants.has('create'))
+      ? []
+      : missedHint(path, writes, mention, facts)
   if (wanted === 'read' && rule?.grants.has('read'))
     return trouble === 'refused' && !rule.grants.has('execute') && facts.isProgram(path)
       ? [executeHint(path, facts)]
@@ -32,10 +36,11 @@ export function outsideHint(path: string, mention: PathMention, facts: HintFacts
   const there = nearestOutside(path, facts)
   // On the host there is nothing to be read either, so it was likely to be made. SPEC 4.9: a complaint does not choose the place of a secret.
   if (opens && trouble === 'absent' && !rule && there !== path && !facts.isSensitive(path))
-    return missedHint(path, 'content', facts)
+    return missedHint(path, 'content', mention, facts)
   if (wanted === 'read' && (there !== path || facts.isVisible(path))) return []
   const isUpdated = rule !== undefined && rule.grants.has('update') && nameOf(rule) === path
-  const place = trouble === 'busy' || isUpdated ? dirname(there) : there
+  const ownPlace = trouble === 'busy' || isUpdated ? dirname(there) : there
+  const place = rule && wanted === 'write' && isGitDirectoryRule(rule) ? nameOf(rule) : ownPlace
   const never = facts.whyNever(place, wanted)
   const shown = show(inHome(place, facts))
   if (never !== undefined)
@@ -54,6 +59,22 @@ export function outsideHint(path: string, mention: PathMention, facts: HintFacts
   const missing = firstMissing(path, there)
   return [missing !== path || isDirectory ? madeFirst(missing, hint, facts) : opening(hint)]
 }
+
+/**
+ * SPEC 4.3: what a command line writes in a private directory was written, whatever lies there on the host; but for `cp f ~/dir/`,
+ * which wants the directory.
+ */
+const isMadeInside = (
+  path: string,
+  { trouble, writes, isDirectory }: PathMention,
+  facts: HintFacts,
+): boolean =>
+  trouble === 'unsaid' &&
+  writes === 'content' &&
+  facts.hidesOutside &&
+  facts.isVisible(dirname(path)) &&
+  !facts.isTheWay(dirname(path)) &&
+  (isDirectory === true || !facts.exists(`${path}/`))
 
 /** What the permissions of a file deny, no flag grants: it would be the next error. */
 const deniedOutside = (path: string, wanted: 'read' | 'write', facts: HintFacts): Hint | undefined =>
@@ -91,16 +112,24 @@ const deniedHint = (path: string, { origin }: FsRule, facts: HintFacts): Hint =>
  * What was to be written, and is not there inside. On the host there is something to write, or a directory to make it in;
  * else it would fail there as well.
  */
-function missedHint(path: string, writes: 'content' | 'entry', facts: HintFacts): Hint[] {
+function missedHint(
+  path: string,
+  writes: 'content' | 'entry',
+  { isDirectory }: Pick<PathMention, 'isDirectory'>,
+  facts: HintFacts,
+): Hint[] {
   const isThere = facts.exists(path)
   const place = isThere && writes === 'content' ? path : dirname(path)
   if (!isThere && (writes === 'entry' || !facts.exists(place))) return []
-  if (facts.isVisible(place) || facts.whyNever(place, 'write') !== undefined) return []
+  if (facts.isVisible(place) && !facts.isTheWay(place)) return []
+  if (facts.whyNever(isDirectory ? path : place, 'write') !== undefined) return []
   const theirs = deniedOutside(place, 'write', facts)
   if (theirs) return [theirs]
   const text = `${show(inHome(place, facts))} is not granted to be written`
   const hint = { ...placeHint(place, text, 'write', facts), about: path }
-  return [place === path ? hint : opening(hint)]
+  if (place === path) return [hint]
+  // Of the way to the workspace not all is to be opened. Elsewhere `mkdir` would find what was made first.
+  return [isDirectory && facts.isTheWay(place) ? madeFirst(path, hint, facts) : opening(hint)]
 }
 
 /** Making a directory needs the one around it, with everything in it. One that a person has made can be granted alone. */

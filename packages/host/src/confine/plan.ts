@@ -19,6 +19,7 @@ import { realName } from '../real-name.ts'
 import type { HintFacts } from './hint.ts'
 import { type Network, openNetwork } from './network.ts'
 import { type Confinement, variablesOf } from './program.ts'
+import { foundByOthers } from './unfinished.ts'
 
 export function planFor(kernel: KernelReport, request: Confinement, env: Record<string, string>): Plan {
   const {
@@ -44,6 +45,7 @@ export function planFor(kernel: KernelReport, request: Confinement, env: Record<
     env,
     runtime,
     own,
+    watchedByOthers: foundByOthers(request.unfinished).watched,
     secrets: 'at-start', // every call is planned anew
     namesKept: join(userDataDir({ env: request.env, home, platform: 'linux' }), 'names'), // no launcher is elsewhere
   })
@@ -110,12 +112,18 @@ export function hintFacts(
         { path: relativeToRoot(path) },
         { root: '/', home, patterns: [...SENSITIVE, ...sandbox.sensitive] },
       ) !== undefined,
+    isGuarded: (path) => guard?.workspace().some((entry) => !entry.open && entry.path === path) ?? false,
     isNamed: (path) => argv.some((word) => resolve(cwd, word) === path),
     isProgram,
     // A directory above something that is there is there as well; that the rest of it is not was no mistake.
     isVisible: (path) =>
       shown.some((each) => below(each, path) !== undefined) ||
       [...shown, ...places].some((each) => below(path, each) !== undefined),
+    isTheWay: (path) =>
+      isolation === 'namespaces' &&
+      ![...survey.scratch, survey.home.given, survey.home.canonical].includes(path) &&
+      !shown.some((each) => below(each, path) !== undefined) &&
+      own.some((each) => each !== path && below(path, each) !== undefined),
     isSecret: (path) => survey.secrets.some((secret) => below(secret, path) !== undefined),
     hasVariable: (name) => variablesOf({ env, values })[name] !== undefined,
     whyNever: (path, wanted) =>

@@ -51,7 +51,7 @@ async function start(request: Confinement, exchange?: Exchange): Promise<Started
   const env = buildEnvironment(policy, variablesOf(request))
   const plan = planFor(request.kernel ?? assumeKernel(), request, env)
   const network = request.network === 'none' ? undefined : await networkFor(request, plan)
-  const record = recordRun(request.unfinished, plan.watched)
+  const record = recordRun(request.unfinished, plan.watched, request.guard?.gitlinks())
   try {
     const confined = spawnConfined(plan, {
       argv,
@@ -101,7 +101,8 @@ export function hintsFor(
   return (said) => {
     const facts = hintFacts(request, plan, decisions)
     return [
-      ...findLimits(said, plan.limits, exit).filter(({ known }) => !known),
+      // Of one that ended it, the end tells.
+      ...findLimits(said, plan.limits, exit).filter(({ known }) => !known || exit?.signal === null),
       ...networkHints(said, request.argv, plan, request.sandbox.unix_sockets),
       ...findHints([fromItsDirectory(mentionedInErrors(said), request.argv, facts)], facts),
     ]

@@ -11,8 +11,9 @@ import {
   writeSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { show, showWhole } from '@cordon/policy'
+import { isFields, show, showWhole } from '@cordon/policy'
 import { type DeniedPath, isStillThere, lookForNew, type Loss, type WatchedPath } from '@cordon/sandbox'
+import type { KnownGitlinks } from '../guard/git-indexes.ts'
 import { idOfPath, isRunning, makePrivateDirectory, thisProcess } from '@cordon/workspace'
 
 /** A run that has to look for denied paths when it has ended (decision 0136). */
@@ -31,21 +32,29 @@ interface Found {
 interface Noted {
   /** When the run was started. */
   readonly since: number
+  /** Without what is told alone. */
   readonly watched: readonly WatchedPath[]
+  /** That, for other runs (decision 0641): below each base its paths from there, with two slashes between one and the next. */
+  readonly told: Readonly<Record<string, string>>
+  readonly gitlinks: KnownGitlinks
 }
 
 /**
  * Writes down, before anything is started, what will be looked for. The record is named after this process: when that
- * has ended and the record is there, it was killed, and the next command finishes its job. Only what is moved aside is
- * worth it. Nothing is synced: it has to outlive this process, and not the machine.
+ * has ended and the record is there, it was killed, and the next command finishes its job: what is moved aside. Until then
+ * runs that begin meanwhile read in it what this one found missing (decision 0641). Nothing is synced: it has to outlive this
+ * process, and not the machine.
  */
-export function recordRun(dir: string, watched: readonly WatchedPath[]): RunRecord {
-  const paths = watched.filter(({ guard }) => guard !== 'told')
-  if (paths.length === 0) return { done: () => undefined, lost: [] }
+export function recordRun(
+  dir: string,
+  watched: readonly WatchedPath[],
+  gitlinks: KnownGitlinks = {},
+): RunRecord {
+  if (watched.length === 0 && Object.keys(gitlinks).length === 0) return { done: () => undefined, lost: [] }
   try {
     makePrivateDirectory(dir)
     const record = nextRecord(dir)
-    const noted: Noted = { since: Date.now(), watched: paths }
+    const noted: Noted = { since: Date.now(), ...split(watched), gitlinks }
     writeFileSync(record, JSON.stringify(noted), { mode: 0o600, flag: 'wx' })
     let isDone = false
     const done = (found: Found = { createdDenied: [] }): void => {
@@ -64,25 +73,29 @@ export function recordRun(dir: string, watched: readonly WatchedPath[]): RunReco
  */
 export class KeptRecord {
   readonly #dir: string
-  readonly #watched: readonly WatchedPath[]
+  readonly #watched: Pick<Noted, 'watched' | 'told'>
+  #gitlinks: KnownGitlinks = {}
   #open: { readonly path: string; readonly fd: number } | undefined
   #since = 0
+  readonly #isEmpty: boolean
   #isInUse = false
   #isOver = false
 
   constructor(dir: string, watched: readonly WatchedPath[]) {
     this.#dir = dir
-    this.#watched = watched.filter(({ guard }) => guard !== 'told')
+    this.#watched = split(watched)
+    this.#isEmpty = watched.length === 0
   }
 
   /** For one call, as `recordRun` for one run. */
-  begin(): RunRecord {
-    if (this.#watched.length === 0) return { done: () => undefined, lost: [] }
+  begin(gitlinks: KnownGitlinks = {}): RunRecord {
+    if (this.#isEmpty && Object.keys(gitlinks).length === 0) return { done: () => undefined, lost: [] }
     try {
       // Who cleared up that directory meanwhile took the file away from under its name.
       if (this.#open && fstatSync(this.#open.fd).nlink === 0) this.#close()
       this.#open ??= this.#create()
       this.#since = Date.now()
+      this.#gitlinks = gitlinks
       writeSync(this.#open.fd, JSON.stringify(this.#noted), 0)
       this.#isInUse = true
       return { done: (found = { createdDenied: [] }) => this.#settle(found), lost: [] }
@@ -100,7 +113,7 @@ export class KeptRecord {
   }
 
   get #noted(): Noted {
-    return { since: this.#since, watched: this.#watched }
+    return { since: this.#since, ...this.#watched, gitlinks: this.#gitlinks }
   }
 
   #create(): { readonly path: string; readonly fd: number } {
@@ -113,7 +126,7 @@ export class KeptRecord {
   #settle(found: Found): void {
     if (!this.#isInUse || !this.#open) return
     this.#isInUse = false
-    if (leftOf(this.#watched, found).length === 0) {
+    if (leftOf(this.#watched.watched, found).length === 0) {
       ftruncateSync(this.#open.fd)
       return this.#isOver ? this.end() : undefined
     }
@@ -125,6 +138,20 @@ export class KeptRecord {
     if (this.#open) closeSync(this.#open.fd)
     this.#open = undefined
   }
+}
+
+/** Names of what is told are many, and the same for most runs: as one text they are written and read at once. */
+function split(all: readonly WatchedPath[]): Pick<Noted, 'watched' | 'told'> {
+  const watched: WatchedPath[] = []
+  const told: Record<string, string> = {}
+  for (const each of all)
+    if (each.guard !== 'told') watched.push(each)
+    else if (isBelow(each.base, each.path)) {
+      const before = told[each.base]
+      const name = each.path.slice(each.base.length + 1)
+      told[each.base] = before === undefined ? name : `${before}//${name}`
+    }
+  return { watched, told }
 }
 
 const nextRecord = (dir: string): string => join(dir, `${thisProcess()}-${++records}.json`)
@@ -140,7 +167,7 @@ function settle(record: string, { since, watched }: Noted, found: Found): void {
     // What the first of them made is older than what the last one did.
     const before = readRecord(kept)
     const first = before.watched.length > 0 ? Math.min(before.since, since) : since
-    const noted = { since: first, watched: left } satisfies Noted
+    const noted = { since: first, watched: left, told: {}, gitlinks: {} } satisfies Noted
     writeFileSync(`${record}.new`, JSON.stringify(noted), { mode: 0o600 })
     renameSync(`${record}.new`, kept)
     if (kept === record) return
@@ -179,8 +206,9 @@ export function finishKilledRuns(dir: string): readonly string[] {
 
 /**
  * Whether a link is the work of a command that still runs, and is denied it. No path that is watched had a link on it when
- * the command started. Its record goes only after the link was moved aside. So a link that was seen before this was asked,
- * and is still there afterwards, is of no such command if the answer is no.
+ * the command started, or when the other one did from whose record it has the path (decision 0641). Its record goes only after
+ * the link was moved aside. So a link that was seen before this was asked, and is still there afterwards, is of no such
+ * command if the answer is no.
  */
 export const isMadeMeanwhile = (dir: string, link: string): boolean =>
   recordsIn(dir).some(
@@ -190,6 +218,32 @@ export const isMadeMeanwhile = (dir: string, link: string): boolean =>
         ({ base, path, guard }) =>
           guard === 'moved-aside' && isBelow(base, link) && (path === link || isBelow(link, path)),
       ),
+  )
+
+/**
+ * Decision 0641: what runs in this workspace that still go on found when they began. Read it before looking at the disk: a run makes
+ * nothing before its record is there.
+ */
+export function foundByOthers(dir: string): FoundByOthers {
+  const others = recordsIn(dir).flatMap(({ file, goesOn }) => (goesOn() ? [readRecord(file)] : []))
+  const watched = new Map<string, WatchedPath>()
+  for (const { watched: denied, told } of others)
+    for (const each of [...denied, ...toldIn(told)])
+      if (each.guard !== 'no-links' && (watched.get(each.path)?.declared ?? true))
+        watched.set(each.path, each)
+  return { watched: [...watched.values()], gitlinks: others.map(({ gitlinks }) => gitlinks) }
+}
+
+interface FoundByOthers {
+  /** As missing, each once. */
+  readonly watched: readonly WatchedPath[]
+  /** Of each run. */
+  readonly gitlinks: readonly KnownGitlinks[]
+}
+
+const toldIn = (told: Noted['told']): readonly WatchedPath[] =>
+  Object.entries(told).flatMap(([base, names]) =>
+    names.split('//').map((name) => ({ base, path: `${base}/${name}`, guard: 'told' as const })),
   )
 
 const isBelow = (dir: string, path: string): boolean => path.startsWith(`${dir}/`)
@@ -227,7 +281,9 @@ export function describeDenied(
   if (linkTo !== undefined)
     return `${made}, a link to ${showWhole(linkTo)}; git deletes and writes through links in its own directory, so it is gone`
   const now =
-    movedTo === undefined ? `, and cannot be moved aside: ${show(why)}` : `; it is now ${showWhole(movedTo)}`
+    movedTo === undefined
+      ? `, and cannot be moved aside: ${show(why)}`
+      : `; it is now ${showWhole(movedTo)}: look at it, then it may be removed`
   return `${made}, although a rule denies it${now}`
 }
 
@@ -242,14 +298,32 @@ function namesIn(dir: string): readonly string[] {
 /** Half a record is of a run that was killed before it started anything. */
 function readRecord(file: string): Noted {
   try {
-    const { since, watched } = JSON.parse(readFileSync(file, 'utf8')) as Partial<Record<keyof Noted, unknown>>
+    const { since, watched, told, gitlinks } = JSON.parse(readFileSync(file, 'utf8')) as Partial<
+      Record<keyof Noted, unknown>
+    >
     if (typeof since === 'number' && Array.isArray(watched))
-      return { since, watched: watched.filter(isWatched) }
+      return {
+        since,
+        watched: watched.filter(isWatched),
+        told: fieldsThat(told, (names) => typeof names === 'string'),
+        gitlinks: fieldsThat(gitlinks, areNames),
+      }
   } catch {
     // as below
   }
-  return { since: 0, watched: [] }
+  return { since: 0, watched: [], told: {}, gitlinks: {} }
 }
+
+/** A record of an earlier version has none. */
+const fieldsThat = <T>(value: unknown, isOne: (field: unknown) => field is T): Readonly<Record<string, T>> =>
+  isFields(value)
+    ? Object.fromEntries(
+        Object.entries(value).flatMap(([key, field]) => (isOne(field) ? [[key, field]] : [])),
+      )
+    : {}
+
+const areNames = (value: unknown): value is readonly string[] =>
+  Array.isArray(value) && value.every((each) => typeof each === 'string')
 
 const isWatched = (value: unknown): value is WatchedPath =>
   typeof value === 'object' &&

@@ -31,7 +31,7 @@ export function workspaceHint(path: string, mention: PathMention, facts: HintFac
   if (apart) return [savedHint(apart, 'removing or replacing it', facts)]
   if (!there && trouble !== 'read-only' && trouble !== 'refused' && !isMeant) return []
   // What exists is not created; what does not exist is not read, changed or removed. The workspace itself is never removed.
-  const possible = (isMeant ? WRITTEN[writes] : WANTED[trouble]).filter(
+  const possible = wantedOf(mention, there).filter(
     (capability) => (capability === 'create') !== there && !(capability === 'delete' && path === '.'),
   )
   const refused = possible.flatMap((capability) => {
@@ -57,7 +57,9 @@ export function workspaceHint(path: string, mention: PathMention, facts: HintFac
     {
       about: path,
       text: `${show(path)}: ${what} denied: ${first.because}${at}`,
-      fix: fixInWorkspace([first, ...others], isEntry ? dirname(path) : path, facts),
+      fix: isEntry
+        ? fixForEntry([first, ...others], path, facts)
+        : fixInWorkspace([first, ...others], path, facts),
       question: first.question,
       // The program knows that it was refused. That a hidden file exists would be news to it, so that hint is the person's.
       audience: trouble === 'refused' || trouble === 'read-only' ? 'anyone' : 'person',
@@ -80,6 +82,12 @@ const WRITTEN: Record<NonNullable<PathMention['writes']>, readonly Capability[]>
   entry: ['delete'],
 }
 
+/** Where it is known how it was to be written, no more than that; of what replaces it both are asked. */
+function wantedOf({ trouble, writes }: PathMention, there: boolean): readonly Capability[] {
+  if (writes === undefined || trouble === 'absent' || trouble === 'busy') return WANTED[trouble]
+  return trouble === 'unsaid' || there ? WRITTEN[writes] : WANTED[trouble]
+}
+
 const WHOLE: Hint = {
   about: '.',
   text: 'the workspace itself is not moved or removed from inside: do that outside',
@@ -87,9 +95,13 @@ const WHOLE: Hint = {
   audience: 'anyone',
 }
 
-/** A program that can read a file and was refused wanted to run it, if it is one that can be run, and else to change it. */
+/**
+ * What may not be read was to be read, as far as anybody knows. A program that can read a file and was refused wanted to run it, if
+ * it is one that can be run, and else to change it.
+ */
 function likeliest(refused: readonly Answer[], path: string, facts: HintFacts): readonly Answer[] {
-  if (refused.some(({ question }) => question.capability === 'read')) return refused
+  const read = refused.filter(({ question }) => question.capability === 'read')
+  if (read.length > 0) return read
   const runs = facts.isProgram(join(facts.root.path, path))
   const meant = refused.filter(({ question }) => (question.capability === 'execute') === runs)
   return meant.length > 0 ? meant : refused
@@ -229,6 +241,14 @@ const ruleFurtherDown = (path: string, { policy, root, exists, isNamed }: HintFa
       isNamed(join(root.path, rule.path)) &&
       !exists(join(root.path, rule.path)),
   )
+
+/** SPEC 4.10: what is guarded once its directory may be written is named beside it, or it would be the next error. */
+function fixForEntry(refused: readonly Answer[], path: string, facts: HintFacts): string | undefined {
+  const flag = fixInWorkspace(refused, dirname(path), facts)
+  return flag?.startsWith('--write ') && facts.isGuarded(join(facts.root.path, path))
+    ? `${flag} --write ${typed(path, facts)}`
+    : flag
+}
 
 /** Where reading is refused, `--read` alone is suggested. */
 function fixInWorkspace(refused: readonly Answer[], path: string, facts: HintFacts): string | undefined {

@@ -1,5 +1,5 @@
 import { basename, resolve } from 'node:path'
-import { parseGitCall } from './git-words.ts'
+import { newWorktree, parseGitCall } from './git-words.ts'
 import type { Mentions, PathMention } from './mentions.ts'
 
 /**
@@ -17,6 +17,7 @@ export function withWritten(
       .flatMap(startedIn)
       .map((path) => absolute(path, place)),
   )
+  const made = new Set(directoriesMade(argv).map((path) => absolute(path, place)))
   if (written.size + started.size === 0) return mentions
   const paths = mentions.paths.map((mention): PathMention => {
     const path = absolute(mention.path, place)
@@ -25,6 +26,7 @@ export function withWritten(
       ...mention,
       ...(writes === undefined ? {} : { writes }),
       ...(started.has(path) ? { runs: true } : {}),
+      ...(made.has(path) ? { isDirectory: true } : {}),
     }
   })
   return { ...mentions, paths }
@@ -88,6 +90,8 @@ function byProgram([program = '', ...words]: readonly string[]): readonly Found[
   if (/^(?:rm|rmdir|unlink|shred)$/.test(name)) return names.map((path) => [path, 'entry'])
   if (/^(?:bsd)?tar$/.test(name)) return archiveOf(words).map((path) => [path, 'content'])
   if (name === 'zip') return names.slice(0, 1).map((path) => [path, 'content'])
+  const worktree = newWorktree([program, ...words])
+  if (worktree !== undefined) return [[worktree, 'content']]
   if (OUTPUTS.test(name) || parseGitCall([program, ...words])?.words[0] === 'archive')
     return outputOf(words).map((path) => [path, 'content'])
   if (name === 'mv') return names.map((path, at) => [path, at < names.length - 1 ? 'entry' : 'content'])
@@ -97,6 +101,12 @@ function byProgram([program = '', ...words]: readonly string[]): readonly Found[
   if (name === 'sed' && words.some((word) => /^(?:-\w*i|--in-place)/.test(word)))
     return names.map((path) => [path, 'entry'])
   return []
+}
+
+function directoriesMade([program = '', ...words]: readonly string[]): readonly string[] {
+  const worktree = newWorktree([program, ...words])
+  if (worktree !== undefined) return [worktree]
+  return basename(program) === 'mkdir' ? words.filter((word) => !word.startsWith('-')) : []
 }
 
 /** Whose `-o` names the file to be written: of `grep`, `ps` and `ssh` it is something else. */

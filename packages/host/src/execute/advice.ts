@@ -13,7 +13,7 @@ import { governing } from './execute.ts'
 import { Asker, commandsOf, forPerson, type RefusedCall, type Refusal } from './refused-call.ts'
 import { takenAs } from './shown-paths.ts'
 import type { Told } from './told.ts'
-import { heldRefusal, triedRefusal } from './tried.ts'
+import { answerTo, heldRefusal, triedRefusal } from './tried.ts'
 import { textsIn, touchedBy } from './touched.ts'
 
 export interface Advice {
@@ -28,7 +28,7 @@ export interface Advice {
 
 /** SPEC 4.7: what stood in the way of a call that failed, beside what its tool says, and what would change it. */
 export async function adviceOn(call: RefusedCall): Promise<Advice> {
-  const mounts = call.tool.shipped ? await listMounts(call.project, call.compiler) : []
+  const mounts = call.tool.shipped || call.denied ? await listMounts(call.project, call.compiler) : []
   const asker = new Asker(call, mounts)
   const pinned = pinnedRefusal(call, mounts)
   const others = pinned ? [] : mountsForOthers(call, mounts)
@@ -48,6 +48,7 @@ export async function adviceOn(call: RefusedCall): Promise<Advice> {
       ...(guarded?.forPerson === undefined ? [] : [guarded.forPerson]),
       ...(await startRefusal(call, asker)),
       ...held,
+      ...(guarded ? [] : await claimedRefusal(call, asker)),
       ...(await refusalsIn(call, asker)),
       ...untold.map((mount) => shareOf(mount, call)),
     ],
@@ -85,12 +86,12 @@ function guardedRefusal({ tool, policy, denied, project }: RefusedCall): Refusal
   }
 }
 
-/** SPEC 1.3: the tool took the link of another one's mount for what is guarded (decision 0460). */
+/** SPEC 1.3: the tool took the link of another one's mount for what is guarded (decision 0460). What is behind it is no entry. */
 function pinnedRefusal(
-  { policy, denied, project }: RefusedCall,
+  { tool, policy, denied, project }: RefusedCall,
   mounts: readonly MountView[],
 ): Refusal | undefined {
-  if (!policy || !denied) return undefined
+  if (!policy || !denied || takenAs(tool.name, { want: denied.capability }) !== 'entry') return undefined
   const { rule, grants } = governing(denied.target, policy, project.root)
   const because = pinnedMount(rule, denied.target, mounts)
   return because === undefined
@@ -107,6 +108,23 @@ async function startRefusal({ tool, outcome, project }: RefusedCall, asker: Aske
   return found.allowed
     ? []
     : [forPerson(program, `execute ${show(program)} is denied: ${found.because}`, commandsOf(found))]
+}
+
+/**
+ * What the check of a tool that is not ours refused, as far as `cordon why` says the same, with its edit: the tool may know none.
+ * Its words lead to no command that lifts the guard, or that opens a place where secrets live.
+ */
+async function claimedRefusal({ tool, denied, said = '' }: RefusedCall, asker: Asker): Promise<Told[]> {
+  if (tool.shipped || !denied) return []
+  const { capability, target } = denied
+  const question = { axis: 'fs', capability, target } as const
+  const found = await answerTo(question, asker)
+  if (!found || found.allowed) return []
+  const world = await asker.world()
+  const isKept = writesGuarded(question, world.project) || opensSecret(question, world)
+  const commands = isKept ? [] : commandsOf(found)
+  if (commands.some((command) => said.includes(command))) return []
+  return [forPerson(target, `${capability} ${show(target)} is denied: ${found.because}`, commands)]
 }
 
 /** What the proxy refused, with the edit that `cordon why` would name; also of a call that succeeded all the same. */

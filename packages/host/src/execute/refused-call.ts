@@ -1,10 +1,11 @@
-import { type AccessPolicy, setCommand } from '@cordon/policy'
+import type { AccessPolicy } from '@cordon/policy'
 import type { ToolFailure } from '@cordon/tools'
 import type { Subject } from '../compile/subject.ts'
 import type { GrantWorld } from '../mcp/grant.ts'
 import type { MountView } from '../mount/list.ts'
 import { compileProject, type Compiler, type Policies } from '../policies.ts'
 import type { Project } from '../project.ts'
+import { typedEdit } from '../why/fix.ts'
 import type { Question } from '../why/question.ts'
 import { why, type Why } from '../why/why.ts'
 import type { ExecutedCall } from './execute.ts'
@@ -20,6 +21,8 @@ export interface RefusedCall {
   readonly outcome: Pick<ExecutedCall, 'end' | 'guesses'>
   /** What its own check refused. */
   readonly denied: ToolFailure['denied']
+  /** In its own words. */
+  readonly said?: string
   readonly project: Project
   readonly compiler: Compiler
   readonly env: Readonly<Record<string, string | undefined>>
@@ -69,6 +72,6 @@ export class Asker {
 
 /** What would allow it, to be pasted. */
 export function commandsOf({ fix, command }: Pick<Why, 'fix' | 'command'>): readonly string[] {
-  if (!fix) return command === undefined ? [] : [command]
-  return [setCommand({ ...fix, layer: fix.layer === 'workspace' ? undefined : fix.layer })]
+  if (fix) return [typedEdit(fix)]
+  return command === undefined ? [] : [command]
 }

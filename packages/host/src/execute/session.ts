@@ -128,7 +128,11 @@ export class ToolSession implements AsyncDisposable {
     const call = { tool, arguments: args, policy, outcome: { end, guesses }, project, compiler, env }
     if (reply.type === 'success')
       return { ...outcome, reply, hints: [], forPerson: await refusalsIn({ ...call, denied: undefined }) }
-    const { refusal, notes, hints, forPerson } = await adviceOn({ ...call, denied: reply.denied })
+    const { refusal, notes, hints, forPerson } = await adviceOn({
+      ...call,
+      denied: reply.denied,
+      said: reply.message,
+    })
     return {
       ...outcome,
       reply: { ...reply, ...withoutSuggestion(reply.denied), message: refusal ?? reply.message },

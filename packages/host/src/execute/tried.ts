@@ -48,11 +48,15 @@ export async function heldRefusal(call: RefusedCall, asker: Asker): Promise<Told
 
 async function firstDenied(questions: readonly Question[], asker: Asker): Promise<Why | undefined> {
   for (const question of questions) {
-    const found = await asker.ask(question).catch(asNothing)
+    const found = await answerTo(question, asker)
     if (found && !found.allowed) return found
   }
   return undefined
 }
+
+/** Undefined: it is no path that can be asked about. */
+export const answerTo = (question: Question, asker: Asker): Promise<Why | undefined> =>
+  asker.ask(question).catch(asNothing)
 
 /** What the call needs, by its own names and by what is really there (SPEC 1.8); of `unix_utils`, what it was refused. */
 function questionsOf({ tool, arguments: args, denied, project }: RefusedCall): readonly Question[] {

@@ -39,7 +39,7 @@ interface Audience {
 
 export interface GatewayOptions {
   readonly project: Project
-  /** SPEC 3.1: all of them, compiled before anything is served. */
+  /** SPEC 3.1: of all that is served, compiled before any of it is. */
   readonly policies: Policies
   /** Without a person, what is new about a server waits (SPEC 2.1). */
   readonly compiler: Compiler

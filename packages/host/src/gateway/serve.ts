@@ -89,7 +89,7 @@ function handleTools(server: Server, session: GatewaySession): void {
     if (!route)
       throw new ProtocolError(
         ProtocolErrorCode.InvalidParams,
-        `there is no tool ${show(request.params.name)}, or it is not offered here`,
+        `there is no tool ${show(request.params.name)}, or it is not offered here${whyFew(session)}`,
       )
     const person = personBehind(server.getClientCapabilities(), context)
     const lossy = new Lossy()
@@ -102,6 +102,13 @@ function handleTools(server: Server, session: GatewaySession): void {
       )
     return callTool(route, { session, person, request, context, progress })
   })
+}
+
+/** SPEC 5.4: that a server failed is for the model, which may tell the person. Why it did tells of the host, and is not. */
+function whyFew({ notStarted }: GatewaySession): string {
+  if (notStarted.length === 0) return ''
+  const servers = `server${notStarted.length === 1 ? '' : 's'} ${notStarted.map(show).join(', ')}`
+  return `; ${servers} did not start: the person finds the reason in Cordon's error output, which clients keep in their logs`
 }
 
 function handleRest(server: Server, session: GatewaySession): void {

@@ -62,6 +62,8 @@ interface Member {
   /** Resolves when there is something to list, or the reason why not was said. */
   settled: Promise<void>
   isOptional: boolean
+  /** Why it has no tools, if it has none, was said to the person. */
+  hasFailed: boolean
 }
 
 /**
@@ -91,7 +93,8 @@ export class GatewaySession {
         const setup = this.#setup(name)
         const server = config.stateful ? new StatefulServer(setup) : new StatelessServer(setup)
         const isOptional = config.optional
-        return [name, { server, offer: undefined, tools: [], settled: Promise.resolve(), isOptional }]
+        const settled = Promise.resolve()
+        return [name, { server, offer: undefined, tools: [], settled, isOptional, hasFailed: false }]
       }),
     )
   }
@@ -131,6 +134,11 @@ export class GatewaySession {
     if (server instanceof StatefulServer) return { kind: 'server', tool, server, as: undefined }
     const policy = this.gateway.policyOf('tool', name) ?? this.gateway.policyOf('server', tool.server)!
     return { kind: 'server', tool, server, as: { tool: name, policy } }
+  }
+
+  /** The servers whose tools nobody knows, because they failed. */
+  get notStarted(): readonly string[] {
+    return [...this.#members].flatMap(([name, { offer, hasFailed }]) => (hasFailed && !offer ? name : []))
   }
 
   /** While a call is answered, its server may ask the client something; at no other time. */
@@ -220,6 +228,7 @@ export class GatewaySession {
 
   /** SPEC 5.1: of an optional server one line; of any other all that is known. */
   #report(name: string, member: Member, error: unknown): void {
+    member.hasFailed = true
     if (!(error instanceof CordonError)) {
       const message = error instanceof Error ? error.message : String(error)
       return this.warn(`MCP server ${show(name)} is left out: ${show(message)}`, name)

@@ -30,6 +30,13 @@ const PINNED = '.cordon'
 /** So many entries of a guarded directory are looked at for links. */
 const MOST_ENTRIES = 2000
 
+/** Past so many paths, only a few of each: what a command fills one directory with does not hide another. */
+const MANY = 3 * MOST
+const FEW_ENTRIES = 50
+
+/** Past so many, none: the kernel has room for 100,000 mounts. */
+const MOST_WITH_LINKS = 10 * MOST
+
 /** Than which others a guard is stricter, or as strict. */
 const STRICTER: Readonly<Record<Guard, ReadonlySet<Guard>>> = {
   told: new Set(),
@@ -43,6 +50,8 @@ export class Collection {
   readonly #indexes: SeenIndex[] = []
   readonly #blind = new Map<string, BlindSpot>()
   readonly #closed = new Set<string>()
+  readonly #leftOut = new Set<string>()
+  readonly #unsearched = new Set<string>()
   readonly #searched = new Set<string>()
   readonly #absent = new Set<string>()
   #entriesLeft = MOST_ENTRIES
@@ -52,16 +61,20 @@ export class Collection {
   }
 
   get blindSpots(): readonly BlindSpot[] {
-    const [path, ...more] = this.#closed
-    if (path === undefined) return [...this.#blind.values()]
-    // In one line: a command can make thousands of them.
-    const are = more.length === 0 ? 'is' : `and ${more.length} more are`
     return [
       ...this.#blind.values(),
-      {
-        path,
-        why: `${are} closed to you (chmod u+rwx opens it), so all that is in there is held, and what it names elsewhere is not known`,
-      },
+      ...inOneLine(
+        this.#closed,
+        'closed to you (chmod u+rwx opens it), so all that is in there is held, and what it names elsewhere is not known',
+      ),
+      ...inOneLine(
+        this.#unsearched,
+        'not looked through to the end: guarded directories have very many entries, so what links in there lead to is not guarded',
+      ),
+      ...inOneLine(
+        this.#leftOut,
+        `left out, because ${MOST} paths are guarded already, so git’s configuration and hooks there are not`,
+      ),
     ]
   }
 
@@ -93,10 +106,9 @@ export class Collection {
     return steps.at(-1)
   }
 
-  /** What a name stands for, without guarding it; undefined where that is no file. */
-  fileAt(dir: string, name: string): string | undefined {
-    const end = trailOf(dir, name, this.#absent).at(-1)
-    return end?.is === 'file' ? end.path : undefined
+  /** What a name stands for, without guarding it. */
+  endOf(dir: string, name: string): Step | undefined {
+    return trailOf(dir, name, this.#absent).at(-1)
   }
 
   /** The directory keeps its name, because nothing may come to be at one in it (decision 0520). */
@@ -111,7 +123,16 @@ export class Collection {
     this.#closed.add(path)
   }
 
-  /** The same; and of a directory also what links in it lead to, at any depth. */
+  get leavesOut(): boolean {
+    return this.#leftOut.size > 0
+  }
+
+  /** A repository for which there is no room. */
+  leaveOut(dir: string): void {
+    this.#leftOut.add(dir)
+  }
+
+  /** The name, and of a directory also what links in it lead to, at any depth. */
   addTree(dir: string, name: string, guard: Guard): void {
     const end = this.add(dir, name, guard)
     if (end?.is === 'dir') this.followLinks(end.path)
@@ -119,7 +140,8 @@ export class Collection {
 
   /** What links in a guarded directory lead to, at any depth. */
   followLinks(dir: string): void {
-    this.#entriesLeft = MOST_ENTRIES // for each: what a command fills one with does not hide another
+    const { size } = this.#found
+    this.#entriesLeft = size < MANY ? MOST_ENTRIES : size < MOST_WITH_LINKS ? FEW_ENTRIES : 0
     this.#followLinksIn(dir)
   }
 
@@ -128,11 +150,7 @@ export class Collection {
     this.#searched.add(dir)
     const { entries, more } = entriesOf(dir, this.#entriesLeft)
     this.#entriesLeft -= entries.length
-    if (more)
-      this.miss(
-        dir,
-        'was not looked through: guarded directories have very many entries, so what links in it lead to is not guarded',
-      )
+    if (more) this.#unsearched.add(dir)
     for (const entry of entries)
       if (entry.isDirectory()) this.#followLinksIn(join(dir, entry.name))
       else if (entry.isSymbolicLink()) {
@@ -151,6 +169,13 @@ export class Collection {
   }
 
   miss(path: string, why: string): void {
-    this.#blind.set(path, { path, why })
+    this.#blind.set(`${path}\n${why}`, { path, why }) // for several reasons, each is said
   }
+}
+
+/** A command can make thousands of them. */
+function inOneLine(paths: ReadonlySet<string>, why: string): readonly BlindSpot[] {
+  const [path, ...more] = paths
+  if (path === undefined) return []
+  return [{ path, why: `${more.length === 0 ? 'is' : `and ${more.length} more are`} ${why}` }]
 }

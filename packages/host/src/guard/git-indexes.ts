@@ -19,6 +19,9 @@ export interface SeenIndex extends Checkout {
   readonly unknown?: string
 }
 
+/** By git directory, what its index called submodules when a run began. */
+export type KnownGitlinks = Readonly<Record<string, readonly string[]>>
+
 /** Of about half a million entries. */
 const LONGEST = 64 * 1024 * 1024
 

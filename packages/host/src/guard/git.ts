@@ -7,7 +7,8 @@ import { type GitSetting, parseGitConfig } from './git-config.ts'
 import { type Checkout, lookAtIndex } from './git-indexes.ts'
 import { named, readSettings, settingsIn } from './git-settings.ts'
 import { GIT_NAMES, GIT_PROGRAMS, GIT_WAITING } from './names.ts'
-import { filesNamedIn, guardProgram } from './programs.ts'
+import { filesNamedIn } from './commands.ts'
+import { guardProgram } from './programs.ts'
 import { entriesOf, readText, realDirectory } from './read.ts'
 
 /** Where git finds what is the same for all repositories. */
@@ -23,6 +24,7 @@ type Whose = 'git' | 'perhaps'
 /** More directories are not looked at, whatever the files say: whoever wrote them must not keep us busy. */
 const MOST_LOOKS = 2000
 const MOST_WORKTREES = 100
+const MOST_KNOWN_FIRST = 100
 
 /**
  * SPEC 4.10: every git directory that git would use for these directories, and those of their submodules. What could
@@ -33,7 +35,7 @@ export class Repositories {
   readonly #user: GitUser
   readonly #seen = new Set<string>()
   readonly #gitDirs = new Set<string>()
-  readonly #opened = new Set<string>()
+  readonly #unopened: string[] = []
   readonly #checkouts: Checkout[] = []
   #looksLeft = MOST_LOOKS
   #ofUser: readonly GitSetting[] | undefined
@@ -43,23 +45,45 @@ export class Repositories {
     this.#user = user
   }
 
-  /** What an index names comes last of all: a command can write one. */
-  guard(dirs: readonly string[]): void {
-    this.#guardListed(dirs)
-    for (let next = this.#gitlinks(); next.length > 0; next = this.#gitlinks()) this.#guardListed(next)
+  /**
+   * What an index names comes last of all: a command can write one. Returns that. Of what an index named before (`known`, the oldest
+   * first) some come first: with a list of submodules where there was none, a command could use up the room.
+   */
+  guard(dirs: readonly string[], known: readonly string[]): readonly string[] {
+    const linked: string[] = []
+    this.#guardListed([...dirs, ...known.slice(0, MOST_KNOWN_FIRST)])
+    this.#guardListed(known.slice(MOST_KNOWN_FIRST))
+    for (let next = this.#gitlinks(); next.length > 0; next = this.#gitlinks()) {
+      this.#guardListed(next)
+      linked.push(...next)
+    }
+    return linked
   }
 
-  /** The directories first, then their submodules, then those of the submodules. */
+  /**
+   * The directories first, then their submodules, then those of the submodules; then linked worktrees: each is a repository like the
+   * one that it is linked to, with submodules of its own.
+   */
   #guardListed(dirs: readonly string[]): void {
-    for (let next = dirs; next.length > 0; next = next.flatMap((dir) => this.#submodulesOf(dir)))
-      for (const dir of next) this.#guardRepository(dir)
-    for (const gitDir of this.#gitDirs) {
-      if (this.#opened.has(gitDir)) continue
-      this.#opened.add(gitDir)
+    for (let next = dirs; next.length > 0; next = this.#openGitDirs())
+      for (let level = next; level.length > 0;)
+        level = level.filter((dir) => this.#guardIfRoom(dir)).flatMap((dir) => this.#submodulesOf(dir))
+  }
+
+  /** Of the git directories that were found since the last time. Returns the worktrees that are linked to them. */
+  #openGitDirs(): readonly string[] {
+    const linked = this.#unopened.splice(0).flatMap((gitDir) => {
       this.#openModules(join(gitDir, 'modules'))
-      // Each is a repository like the one that it is linked to, with submodules of its own.
-      this.#guardListed(this.#guardWorktrees(gitDir))
-    }
+      return this.#guardWorktrees(gitDir)
+    })
+    return [...new Set(linked)]
+  }
+
+  #guardIfRoom(dir: string): boolean {
+    const { isFull } = this.#found
+    if (isFull) this.#found.leaveOut(dir)
+    else this.#guardRepository(dir)
+    return !isFull
   }
 
   #guardRepository(dir: string): void {
@@ -77,7 +101,10 @@ export class Repositories {
     this.#guardGitFiles(gitDir, whose)
     const common = this.#directoryNamedIn(join(gitDir, 'commondir'), '', gitDir) ?? gitDir
     if (common !== gitDir) this.#guardGitFiles(common)
-    this.#gitDirs.add(gitDir).add(common)
+    for (const each of [gitDir, common]) {
+      if (!this.#gitDirs.has(each)) this.#unopened.push(each)
+      this.#gitDirs.add(each)
+    }
     const { home, configs } = this.#user
     this.#ofUser ??= readSettings(configs, home, this.#found)
     const own = [join(common, 'config'), join(gitDir, 'config.worktree')]
@@ -156,7 +183,10 @@ export class Repositories {
     })
   }
 
-  /** Which directories these are, below that of the repository. One that is missing can be made: then its `.git` is told. */
+  /**
+   * Which directories these are, below that of the repository. One that is missing can be made: then its `.git` is told. In the place
+   * of a link to elsewhere, too: so it stays what it is.
+   */
   #checkedOut(dir: string, paths: readonly string[]): readonly string[] {
     return [...new Set(paths)].flatMap((path) => {
       if (this.#looksLeft-- <= 0 || this.#found.isFull) {
@@ -164,8 +194,9 @@ export class Repositories {
         return []
       }
       const real = realDirectory(join(dir, path))
-      if (real !== undefined) return real !== dir && below(dir, real) !== undefined ? [real] : []
-      if (below(dir, join(dir, path))) this.#found.add(dir, `${path}/.git`, 'told')
+      if (real !== undefined && real !== dir && below(dir, real) !== undefined) return [real]
+      if (below(dir, join(dir, path)))
+        this.#found.add(dir, `${path}/.git`, 'told', (step) => step.is !== 'dir')
       return []
     })
   }

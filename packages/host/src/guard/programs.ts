@@ -1,16 +1,9 @@
-import { ClosedError, isFields, lookAt } from '@cordon/policy'
+import { ClosedError, lookAt } from '@cordon/policy'
 import type { Collection } from './collection.ts'
+import { type Command, commandsIn, quotedIn, withPlaces, wordsOf } from './commands.ts'
 import { named } from './git-settings.ts'
-import { readText } from './read.ts'
-
-/**
- * What of a command, as a shell gets it, can name a file: a path, or a name with a dot (`sh clean.sh`); also between the shell's
- * punctuation, and after `--option=`. A word like `clean` in `git-lfs clean` is none.
- */
-export const filesNamedIn = (command: string): readonly string[] =>
-  [...new Set([...command.split(/[\s"']+/), ...command.split(/[\s"'`!;&|<>(){}$=\\]+/)])].filter((word) =>
-    /[/.]/.test(word),
-  )
+import { entryOf } from '@cordon/workspace'
+import { entriesOf, readText } from './read.ts'
 
 /** A word need not be a file that anybody means: one in a closed directory is no reason to start nothing. */
 export function guardProgram(path: string, found: Collection): void {
@@ -22,8 +15,13 @@ export function guardProgram(path: string, found: Collection): void {
   }
 }
 
-/** Settings of agents that name programs, below a project or the home. All of them are guarded, or read-only in the agent's profile. */
+/**
+ * Settings of agents and editors that name programs, below a project or the home; of a directory every file in it. All of them are
+ * guarded, or read-only in the agent's profile, or told when they change.
+ */
 const SETTINGS: readonly string[] = [
+  '.mcp.json',
+  '.claude.json',
   '.claude/settings.json',
   '.claude/settings.local.json',
   '.codex/config.toml',
@@ -32,67 +30,112 @@ const SETTINGS: readonly string[] = [
   '.copilot/settings.json',
   '.copilot/mcp-config.json',
   '.cursor/hooks.json',
+  '.cursor/mcp.json',
+  '.vscode/mcp.json',
+  '.github/hooks',
+  '.github/mcp.json',
+  '.windsurf/hooks.json',
+  '.roo/mcp.json',
+  '.kiro/settings/mcp.json',
+  '.kiro/hooks',
+  '.amazonq/mcp.json',
+  'opencode.json',
+  '.opencode/opencode.json',
 ]
 
-/** Keys of those, whatever is around them, whose value is a command or a part of one. */
-const COMMANDS: ReadonlySet<string> = new Set([
-  'command',
-  'args',
-  'bash',
-  'discoveryCommand',
-  'callCommand',
-  'apiKeyHelper',
-  'awsAuthRefresh',
-  'awsCredentialExport',
-  'gcpAuthRefresh',
-  'otelHeadersHelper',
-])
-
-/** A command may write such settings where there are none: it must not fill the list. */
-const MOST_WORDS = 200
+/** A command may write such settings where there are none: of all together so many files are guarded, of each file or directory at most `MOST_OF_ONE`. */
+const MOST = 1000
+const MOST_OF_ONE = 200
 
 /**
  * Decision 0594: files that an agent's settings have run by themselves (a status line, hooks, `notify`) are guarded like the
  * settings, wherever they are named by a path. `home`: where `~` leads.
  */
-export function guardNamedInSettings(dir: string, home: string, found: Collection): void {
-  for (const name of SETTINGS) {
-    const file = found.fileAt(dir, name)
-    if (file === undefined) continue
-    const read = readText(file)
+export function guardNamedInSettings(dirs: readonly string[], home: string, found: Collection): void {
+  const lists = dirs.flatMap((dir) => SETTINGS.map((name) => filesNamedBy(dir, name, home, found)))
+  const guarded = new Set<string>()
+  // Some of each in turn: what one names in any number keeps none of the others from being guarded.
+  const longest = Math.max(...lists.map((list) => list.length))
+  for (let rank = 0; rank < longest; rank++)
+    for (const path of lists.flatMap((list) => list[rank] ?? [])) {
+      if (guarded.has(path)) continue
+      if (guarded.size === MOST) {
+        found.miss(dirs[0]!, 'has settings that name very many files, so not all of those are guarded')
+        return
+      }
+      guarded.add(path)
+      guardProgram(path, found)
+    }
+}
+
+/** So many words are looked at, and so much text of all files in a directory: whoever wrote them must not keep us busy. */
+const MOST_WORDS = 2000
+const LONGEST = 4 * 1024 * 1024
+
+/** Of one name among the settings: of a directory all of its files together. */
+function filesNamedBy(dir: string, name: string, home: string, found: Collection): readonly string[] {
+  const files = new Set<string>()
+  const looked = new Set<string>()
+  let textLeft = LONGEST
+  for (const settings of settingsIn(dir, name, found)) {
+    const read = readText(settings.file)
     if ('unknown' in read) {
-      found.miss(file, `${read.unknown}, so programs that it names are not guarded`)
+      found.miss(settings.file, `${read.unknown}, so programs that it names are not guarded`)
       continue
     }
-    const commands = name.endsWith('.json') ? commandsIn(read.text) : quotedIn(read.text)
-    const words = [...new Set(commands.flatMap((each) => filesNamedIn(withPlaces(each))))]
-    if (words.length > MOST_WORDS) found.miss(file, 'names very many files, so not all of them are guarded')
-    for (const word of words.slice(0, MOST_WORDS))
-      for (const path of named(word, dir, home)) guardProgram(path, found)
+    textLeft -= read.text.length
+    let isAll = textLeft >= 0
+    const commands = settings.name.endsWith('.json') ? commandsIn : quotedIn
+    for (const { path, onlyIfThere } of isAll ? pathsIn(commands(read.text), dir, home) : []) {
+      if (looked.has(path)) continue
+      isAll = looked.size < MOST_WORDS && files.size < MOST_OF_ONE
+      if (!isAll) break
+      looked.add(path)
+      if (!onlyIfThere || isThere(path)) files.add(path)
+    }
+    if (isAll) continue
+    found.miss(entryOf(dir, name), 'names very many files, so not all of them are guarded')
+    break
+  }
+  return [...files]
+}
+
+/** From the project's directory, and from where the settings say that a command starts. */
+function* pathsIn(
+  commands: readonly Command[],
+  dir: string,
+  home: string,
+): Generator<{ readonly path: string; readonly onlyIfThere: boolean }> {
+  for (const command of commands) {
+    const starts = [dir, ...command.from.flatMap((from) => named(withPlaces(from), dir, home))]
+    for (const { word, onlyIfThere } of wordsOf(command))
+      for (const path of starts.flatMap((start) => named(word, start, home))) yield { path, onlyIfThere }
   }
 }
 
-/** What stands for the home and for the project's directory, also in quotes of its own: names that hold no space. */
-const withPlaces = (command: string): string =>
-  command
-    .replaceAll(/"?\$(?:HOME\b|\{HOME\})"?/g, '~')
-    .replaceAll(/"?\$(?:[A-Z]+_PROJECT_DIR\b|\{[A-Z]+_PROJECT_DIR\})"?/g, '.')
+function settingsIn(
+  dir: string,
+  name: string,
+  found: Collection,
+): readonly { readonly name: string; readonly file: string }[] {
+  const end = found.endOf(dir, name)
+  if (end?.is === 'file') return [{ name, file: end.path }]
+  if (end?.is !== 'dir') return []
+  const { entries, more } = entriesOf(end.path, MOST_FILES)
+  if (more) found.miss(end.path, 'has very many files, so programs that they name are not guarded')
+  return entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => ({ name: entry.name, file: entryOf(end.path, entry.name) }))
+}
 
-function commandsIn(text: string): readonly string[] {
+const MOST_FILES = 200
+
+/** What may be closed is not known to be missing. */
+function isThere(path: string): boolean {
   try {
-    return stringsBelow(JSON.parse(text), false)
-  } catch {
-    return quotedIn(text) // with comments, say, which the agent may pass over
+    return lookAt(path) !== undefined
+  } catch (error) {
+    if (!(error instanceof ClosedError)) throw error
+    return true
   }
 }
-
-function stringsBelow(value: unknown, isCommand: boolean): readonly string[] {
-  if (typeof value === 'string') return isCommand ? [value] : []
-  if (Array.isArray(value)) return value.flatMap((each) => stringsBelow(each, isCommand))
-  if (!isFields(value)) return []
-  return Object.entries(value).flatMap(([key, inner]) => stringsBelow(inner, isCommand || COMMANDS.has(key)))
-}
-
-/** Everything between quotes: more than is meant, and nothing that is meant is missed. */
-const quotedIn = (text: string): readonly string[] =>
-  [...text.matchAll(/"((?:[^"\\\n]|\\.)*)"|'([^'\n]*)'/g)].map(([, double, single]) => double ?? single ?? '')

@@ -2,9 +2,10 @@ import { dirname, join } from 'node:path'
 import { below, type CanonicalPath, ClosedError, lookAt, type RelPath } from '@cordon/policy'
 import { type BlindSpot, Collection, type GuardedPath } from './collection.ts'
 import { guardAgainstBareRepository, isWholeGitDirectory, Repositories } from './git.ts'
-import { indexAfter } from './git-indexes.ts'
+import { indexAfter, type KnownGitlinks, type SeenIndex } from './git-indexes.ts'
 import { NOT_SEARCHED, OBEYED_FROM_HOME, OWN_NAMES, RUN_LATER, RUN_LATER_AT_HOME } from './names.ts'
 import { entriesIn, lookBelow, type Nested } from './nested.ts'
+import { realDirectory } from './read.ts'
 import { guardNamedInSettings } from './programs.ts'
 import { entryOf, type Step, trailOf, upwards } from '@cordon/workspace'
 
@@ -30,7 +31,9 @@ export interface GuardOptions {
   readonly noteAround?: (dir: string) => void
   /** The directories below a place that were seen to hold somebody's work; and what remembers them. */
   readonly knownBelow?: (place: string) => readonly string[]
-  readonly noteBelow?: (place: string, dirs: readonly string[]) => void
+  readonly noteBelow?: (place: string, dirs: readonly string[]) => 'kept' | 'not-all'
+  /** By git directory, which submodules runs that still go on found named when they began, each for itself (decision 0641). */
+  readonly gitlinksOfOthers?: () => readonly KnownGitlinks[]
 }
 
 /** SPEC 4.10: which paths are guarded, as far as the files there say. Looked at once, when somebody asks. */
@@ -41,16 +44,20 @@ export class GuardSurvey {
   readonly #places = new Map<string, Collection>()
   readonly #steps = new Map<string, readonly string[]>()
   readonly #nested = new Map<string, Nested>()
+  /** How many directories may still be noted as such that have work below them. */
+  readonly #notes: { left: number }
   #homeLinks: readonly HomeLink[] | undefined
+  #gitlinksOfOthers: readonly KnownGitlinks[] | undefined
 
-  constructor(options: GuardOptions) {
+  constructor(options: GuardOptions, notes = { left: MOST_NOTED_AT_ONCE }) {
     this.#options = options
+    this.#notes = notes
     this.home = trailOf('/', options.home).at(-1)?.path ?? options.home
   }
 
   /** The same, with nothing of what was seen before: in a session people go on working. */
   anew(): GuardSurvey {
-    return new GuardSurvey(this.#options)
+    return new GuardSurvey(this.#options, this.#notes)
   }
 
   /** Of the workspace's root, the directories down to the current one, and the repositories around that. */
@@ -97,9 +104,11 @@ export class GuardSurvey {
     if (!wasAround || !noteAround || repositories.length + names.length === 0) return
     const around = [...repositories.map((dir) => dirname(dir)), ...names.map(({ dir }) => dirname(dir))]
     const ways = new Set(around.flatMap((dir) => directoriesDown(root, dir)))
-    const noted = [...ways].slice(0, MOST_NOTED)
-    for (const dir of noted) if (!wasAround(dir)) noteAround(dir)
-    if (noted.length < ways.size || !wasAround(root))
+    const news = [...ways].slice(0, MOST_NOTED).filter((dir) => !wasAround(dir))
+    const noted = news.slice(0, this.#notes.left)
+    this.#notes.left -= noted.length
+    for (const dir of noted) noteAround(dir)
+    if (ways.size > MOST_NOTED || noted.length < news.length || !wasAround(root))
       found.miss(
         root,
         'has repositories in it, which cannot be remembered for all of its directories: who makes one of them a repository takes the guard off what is in it',
@@ -138,7 +147,10 @@ export class GuardSurvey {
   /** Whether a place outside is too large to be looked through, so that repositories in it may not be guarded. */
   isTooLarge(dir: string): boolean {
     this.outside(dir)
-    return this.#nested.get(dir)?.isTooLarge === true
+    const nested = this.#nested.get(dir)
+    if (!nested) return false
+    const isLeftOut = this.#places.get(`below ${dir}`)?.leavesOut === true
+    return nested.isTooLarge || nested.names.length > MOST_NAMES || isLeftOut
   }
 
   /** Of a place outside the workspace itself. */
@@ -206,10 +218,12 @@ export class GuardSurvey {
       try {
         const now = indexAfter(before)
         if (now?.unknown !== undefined) changed.add(entryOf(now.gitDir, 'index'))
-        const known = new Set(before.gitlinks)
+        const known = new Set(this.#knownToAll(before))
         for (const link of now?.gitlinks ?? []) {
+          if (known.has(link)) continue
           const git = join(before.worktree, link, '.git')
-          if (!known.has(link) && lookAt(git)) appeared.add(git)
+          if (link.includes('\ufffd')) changed.add(entryOf(before.gitDir, 'index')) // no name by which it could be looked for
+          else if (lookAt(git)) appeared.add(git)
         }
       } catch (error) {
         if (!(error instanceof ClosedError)) throw error
@@ -218,28 +232,71 @@ export class GuardSurvey {
     return { appeared: [...appeared], changed: [...changed] }
   }
 
+  /** Of every index that was looked at, what counts as named before the start; for the record of a run. */
+  gitlinks(): KnownGitlinks {
+    const seen = [...this.#places.values()].flatMap((found) => found.indexes)
+    const understood = seen.filter(({ unknown }) => unknown === undefined)
+    return Object.fromEntries(understood.map((index) => [index.gitDir, this.#knownToAll(index)]))
+  }
+
+  /** Decision 0641: what another run has just named there is as new to this one. */
+  #knownToAll({ gitDir, gitlinks }: SeenIndex): readonly string[] {
+    if (gitlinks.length === 0) return gitlinks
+    const others = (this.#gitlinksOfOthers ?? []).flatMap((all) => {
+      const known = all[gitDir]
+      return known ? [new Set(known)] : []
+    })
+    return gitlinks.filter((link) => others.every((known) => known.has(link)))
+  }
+
   /** Links in what is guarded come last: a command can make thousands, and what the list has no room for is not guarded. */
   #guardPlaces(dirs: readonly string[], found: Collection): void {
     const guarded = dirs.flatMap((dir) =>
       RUN_LATER.map((name) => ({ name, end: found.add(dir, name, 'told') })),
     )
     this.#guardRepositories(dirs, found)
-    for (const dir of dirs) guardNamedInSettings(dir, this.home, found)
+    guardNamedInSettings(dirs, this.home, found)
     for (const { name, end } of guarded)
       if (end?.is === 'dir' && !NOT_SEARCHED.has(name)) found.followLinks(end.path)
   }
 
+  /**
+   * Decision 0590: a repository that an index named stays guarded when it does not name it any more. A command can write one, and what
+   * it takes out of it the person puts back.
+   */
   #guardRepositories(dirs: readonly string[], found: Collection): void {
     const { home, gitConfigs } = this.#options
-    new Repositories(found, { home, configs: gitConfigs }).guard(dirs)
+    const repositories = dirs.filter(isRepository)
+    const known = repositories.flatMap((dir) => this.#knownBelow(dir))
+    const user = { home, configs: gitConfigs }
+    const named = new Repositories(found, user).guard(dirs, [...new Set(known)]).filter(isRepository)
+    if (named.length > 0)
+      for (const dir of repositories)
+        this.#noteBelow(
+          dir,
+          named.filter((each) => below(dir, each) !== undefined),
+          found,
+        )
+  }
+
+  #knownBelow(dir: string): readonly string[] {
+    const known = this.#options.knownBelow?.(dir) ?? []
+    return known.filter((each) => below(dir, each) !== undefined && realDirectory(each) === each)
+  }
+
+  #noteBelow(place: string, dirs: readonly string[], found: Collection): void {
+    if (this.#options.noteBelow?.(place, dirs) === 'not-all')
+      found.miss(
+        place,
+        'has more repositories and projects than can be remembered: who fills it with others, or takes them out of an index, takes the guard off some of them',
+      )
   }
 
   /** SPEC 4.10, decision 0475: what is there is held in all of them; what is new in a repository is told as in the place itself. */
   #guardNested(place: string, passedOver: ReadonlySet<string>, found: Collection): Nested {
-    const { knownBelow, noteBelow } = this.#options
-    const nested = lookBelow(place, passedOver, knownBelow?.(place))
+    const nested = lookBelow(place, passedOver, this.#options.knownBelow?.(place))
     this.#nested.set(place, nested)
-    noteBelow?.(place, [...nested.repositories, ...nested.names.map(({ dir }) => dir)])
+    this.#noteBelow(place, [...nested.repositories, ...nested.names.map(({ dir }) => dir)], found)
     if (nested.closed.includes(place)) throw new ClosedError(place, place)
     for (const dir of nested.closed) found.holdClosed(dir)
     if (nested.hasUnnameable)
@@ -247,8 +304,14 @@ export class GuardSurvey {
         place,
         'has directories whose names are not valid UTF-8, so repositories in them are not guarded',
       )
-    for (const { dir, name } of nested.names) guardName(dir, name, found)
+    // Before the names, which a command can make in any number: what the list has no room for is not guarded.
     this.#guardRepositories(nested.repositories, found)
+    for (const { dir, name } of nested.names.slice(0, MOST_NAMES)) guardName(dir, name, found)
+    if (nested.names.length > MOST_NAMES)
+      found.miss(
+        place,
+        'has very many files in it that the host obeys or runs by itself, so not all of them are guarded',
+      )
     const untold = nested.repositories.filter((dir) => {
       if (found.isFull) return true
       for (const name of [...OWN_NAMES, ...RUN_LATER]) guardName(dir, name, found)
@@ -273,6 +336,7 @@ export class GuardSurvey {
   #once(key: string, look: (found: Collection) => void): readonly GuardedPath[] {
     const before = this.#places.get(key)
     if (before) return before.paths
+    this.#gitlinksOfOthers ??= this.#options.gitlinksOfOthers?.() // before any index is looked at
     const found = new Collection()
     look(found)
     this.#places.set(key, found)
@@ -344,6 +408,12 @@ const DEEPEST_AT_HOME = 2
 
 const NONE: ReadonlySet<string> = new Set()
 const MOST_NOTED = 5000
+
+/** Each is a file in the user's place. What is left over is noted by the next start. */
+const MOST_NOTED_AT_ONCE = 500
+
+/** Of guarded names below a place, beside the list of repositories: each is a mount. */
+const MOST_NAMES = 4000
 
 /** In parts of a path: a place may be all of a guarded name but its last part. */
 const LONGEST_NAME = Math.max(...RUN_LATER.map((name) => name.split('/').length))

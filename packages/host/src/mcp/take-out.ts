@@ -1,6 +1,8 @@
-import { CordonError, quote } from '@cordon/policy'
+import { join } from 'node:path'
+import { CordonError, lookAt, quote } from '@cordon/policy'
+import { serverNameOf, subjectsOf } from '../compile/subject.ts'
 import type { EditableLayer, ProjectOptions } from '../project.ts'
-import { type Changed, changeLayer } from '../settings.ts'
+import { type Changed, changeLayer, loadAnywhere } from '../settings.ts'
 import {
   isDefinition,
   serverTable,
@@ -91,6 +93,22 @@ export interface TakenOut extends Swept {
   readonly tools: readonly string[]
   /** Entries that stay in other workspaces, where they are an error now. */
   readonly named: readonly LeftOver[]
+  /** Links of the workspace that only it was granted, and that stay. */
+  readonly links: readonly string[]
+}
+
+/** SPEC 3.1: the links that rules of this server and of its tools lead through, and nobody else's. A person made them. */
+export async function linksOnlyFor(server: string, options: ProjectOptions): Promise<readonly string[]> {
+  const { loaded, project } = await loadAnywhere(options)
+  if (!project) return []
+  const through = (whose: 'its' | "others'"): readonly string[] =>
+    subjectsOf(loaded.config)
+      .filter((subject) => (serverNameOf(subject, loaded.config) === server) === (whose === 'its'))
+      .flatMap(({ access }) => access?.fs ?? [])
+      .flatMap(({ path, external }) => (external ? join(project.root.path, path) : []))
+  const others = new Set(through("others'"))
+  const isLeft = (path: string): boolean => !others.has(path) && lookAt(path)?.isSymbolicLink() === true
+  return [...new Set(through('its'))].filter(isLeft)
 }
 
 /**
@@ -103,6 +121,7 @@ export async function takeOut(
   options: ProjectOptions,
 ): Promise<Changed & TakenOut> {
   const { own, elsewhere } = await assertNotNamed(server, layer, options)
+  const links = await linksOnlyFor(server, options)
   const others = own.filter((each) => each.layer !== layer)
   for (const each of others) await changeLayer(options, each.layer, (text) => withoutTools(text, each.tools))
   const tools = own.find((each) => each.layer === layer)?.tools ?? []
@@ -111,5 +130,5 @@ export async function takeOut(
   )
   const grants = await sweepGrants(server, layer, options)
   const gone = [...new Set(own.flatMap((each) => each.tools))]
-  return { ...changed, ...grants, tools: gone, named: elsewhere }
+  return { ...changed, ...grants, tools: gone, named: elsewhere, links }
 }

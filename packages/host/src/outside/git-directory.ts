@@ -5,6 +5,7 @@ import {
   type CanonicalPath,
   type Capability,
   FsIndex,
+  type FsRule,
   lookAt,
   ROOT,
 } from '@cordon/policy'
@@ -36,9 +37,15 @@ export function gitDirectoryRule(
     path: relativeToRoot(found.path),
     grants,
     external: false,
-    origin: `the repository of this ${found.kind}`,
+    origin: `${ORIGIN} ${found.kind}`,
   }
 }
+
+const ORIGIN = 'the repository of this'
+
+/** Nobody named its directory, so a flag does: one for a part of it would be the first of many. */
+export const isGitDirectoryRule = ({ origin }: Pick<FsRule, 'origin'>): boolean =>
+  origin?.startsWith(`${ORIGIN} `) === true
 
 interface GitDirectory {
   readonly kind: 'linked worktree' | 'submodule'

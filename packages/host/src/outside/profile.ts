@@ -31,16 +31,16 @@ export interface ProfilePlaces {
 /**
  * What a profile has outside the workspace. What is not there yet is not granted, or made where its program needs it; but a
  * place that has less than what lies around it has less also while it is missing, and so have the links that lead to it
- * (decision 0450). Who only asks is answered as if it were made. `led` is where links led when a person was asked about them.
+ * (decision 0450). `led` is where links led when a person was asked about them.
  */
 export function profilePlaces(
   places: readonly OutsideConfig[],
   led: readonly LedPlace[],
   world: OutsideWorld,
-  purpose: 'run' | 'ask',
+  missing: MissingPlaces,
 ): ProfilePlaces {
   const replaced = places.filter(({ replace }) => replace).map((place) => replacedFile(place, led, world))
-  const named = places.filter(({ replace }) => !replace).map((place) => lookFor(place, led, world, purpose))
+  const named = places.filter(({ replace }) => !replace).map((place) => lookFor(place, led, world, missing))
   const granted = named.flatMap(({ rule }) => rule ?? [])
   const index = new FsIndex(granted)
   const narrowing = named.flatMap(({ grants, origin, ways, written }) =>
@@ -58,6 +58,9 @@ export function profilePlaces(
   return { rules: [...granted, ...narrowing], replaced }
 }
 
+/** What becomes of a place that its program needs and that is not there: who only asks is answered as if it were made. */
+export type MissingPlaces = 'make' | 'as if made' | 'leave'
+
 interface NamedPlace {
   readonly grants: ReadonlySet<Capability>
   readonly origin: string
@@ -72,15 +75,16 @@ function lookFor(
   place: OutsideConfig,
   led: readonly LedPlace[],
   world: OutsideWorld,
-  purpose: 'run' | 'ask',
+  missing: MissingPlaces,
 ): NamedPlace {
   const { path: text, grants } = place
   const path = absolutePath(text, world)
   const origin = placeOrigin(place)
   const written = relativeToRoot(path)
   if (text.endsWith('/') && grants.size > 0 && !isThere(path)) {
-    if (purpose === 'ask') return { grants, origin, rule: asIfMade(path, grants, origin), ways: [], written }
-    mkdirSync(path, { recursive: true, mode: 0o700 })
+    if (missing === 'as if made')
+      return { grants, origin, rule: asIfMade(path, grants, origin), ways: [], written }
+    if (missing === 'make') mkdirSync(path, { recursive: true, mode: 0o700 })
   }
   const steps = trailOf('/', path)
   const isGranted = grants.size > 0 && steps.at(-1)?.is !== 'missing'

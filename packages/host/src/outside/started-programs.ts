@@ -4,12 +4,12 @@ import { isDeepStrictEqual } from 'node:util'
 const STARTED = ['mcpServers', 'hooks'] as const
 
 /**
- * Decision 0451: of a file with settings and login in one, whether other programs are started by it now than before. False for
- * what is no JSON: then nothing is known of it.
+ * Decision 0451: of a file with settings and login in one, whether other programs are started by it now than before. What is no
+ * JSON to us may be some to the program that reads it, so there the names of such settings are enough.
  */
 export function startsOthers(before: Buffer | undefined, after: Buffer): boolean {
   const now = parsed(after)
-  if (now === undefined) return false
+  if (now === undefined) return before?.equals(after) !== true && STARTED.some((name) => after.includes(name))
   const was = before && parsed(before)
   return !isDeepStrictEqual(startedIn(was, ''), startedIn(now, ''))
 }
@@ -32,7 +32,7 @@ const isEmpty = (value: unknown): boolean =>
 
 function parsed(content: Buffer): unknown {
   try {
-    return JSON.parse(content.toString('utf8')) as unknown
+    return JSON.parse(content.toString('utf8').replace(/^\ufeff/, '')) as unknown
   } catch {
     return undefined
   }

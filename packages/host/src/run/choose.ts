@@ -1,6 +1,6 @@
 import type { LoadedConfig, SandboxConfig } from '@cordon/config'
-import type { AccessPolicy } from '@cordon/policy'
-import type { OutsideRule } from '@cordon/sandbox'
+import { type AccessPolicy, CordonError } from '@cordon/policy'
+import { buildEnvironment, findProgram, type OutsideRule } from '@cordon/sandbox'
 import { labelOf, PLAIN, type Subject, subjectsOf } from '../compile/subject.ts'
 import { unionOf, unionOfFs } from '../compile/union.ts'
 import { sandboxOff } from '../confine/sandbox-off.ts'
@@ -40,12 +40,15 @@ export interface Chosen {
   readonly alarms: readonly string[]
 }
 
+/** `ask`: nothing is started, made or confirmed. */
+export type Purpose = 'ask' | { readonly program: string }
+
 export async function choosePolicy(
   options: ProjectOptions,
   compiler: Compiler,
   choice: PolicyChoice,
   flags: AccessFlags,
-  purpose: 'run' | 'ask' = 'run',
+  purpose: Purpose,
 ): Promise<Chosen> {
   const project = await openAmbientProject({
     ...options,
@@ -64,13 +67,15 @@ export async function choosePolicy(
     typed: typed.rules,
   })
   const policies = [...bySubject.values()]
+  const policy = unionOf(policies)
   // SPEC 4.8: each compiles alone, under the guard, and the command has what any of them grants.
   const profiles = wanted.flatMap(({ kind, name }) =>
     kind === 'profile' ? (loaded.config.profiles[name] ?? []) : [],
   )
   const led = profiles.flatMap(({ outside }) => ledPlaces(outside, standing))
-  if (purpose === 'run') await confirmLed(led, options.surroundings, compiler.person)
-  const ofProfiles = profiles.map(({ outside }) => profilePlaces(outside, led, standing, purpose))
+  if (purpose !== 'ask') await confirmLed(led, options.surroundings, compiler.person)
+  const missing = purpose === 'ask' ? 'as if made' : isFound(purpose, options, policy) ? 'make' : 'leave'
+  const ofProfiles = profiles.map(({ outside }) => profilePlaces(outside, led, standing, missing))
   const gitDirectory = gitDirectoryRule(root.path, policies, options.surroundings)
   const asked = await confirmOutside(
     {
@@ -89,7 +94,7 @@ export async function choosePolicy(
   return {
     project,
     label: wanted.map(labelOf).join(' and '),
-    policy: unionOf(policies),
+    policy,
     outside,
     replaced: ofProfiles.flatMap(({ replaced }) => replaced),
     sandbox: profiles.some(({ unixSockets }) => unixSockets === 'private')
@@ -103,6 +108,22 @@ export async function choosePolicy(
       ...typed.outside.flatMap((rule) => ledElsewhere(rule) ?? []),
       ...(purpose === 'ask' ? unconfirmed(led, options.surroundings).map(describeUnconfirmed) : []),
     ],
+  }
+}
+
+/** As the plan will look for it. Where it is not found that is said then, and nothing was made for it. */
+function isFound(
+  { program }: Exclude<Purpose, 'ask'>,
+  { cwd, surroundings: { env } }: ProjectOptions,
+  policy: AccessPolicy,
+): boolean {
+  const path = buildEnvironment(policy, env)['PATH'] ?? env['PATH'] ?? ''
+  try {
+    findProgram(program, cwd, path)
+    return true
+  } catch (error) {
+    if (error instanceof CordonError) return false
+    throw error
   }
 }
 

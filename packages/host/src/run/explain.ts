@@ -1,4 +1,4 @@
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { below, FsIndex } from '@cordon/policy'
 import { buildEnvironment, type Exit, type Plan, type ProxyDecision } from '@cordon/sandbox'
 import { asTyped } from '../confine/as-typed.ts'
@@ -21,6 +21,7 @@ import {
   UNREACHABLE,
 } from '../confine/mentions.ts'
 import { forBothRuns, isCordonRun, nestedRunHints } from '../confine/nested-run.ts'
+import { packagesMissed } from '../confine/node-words.ts'
 import { networkHints } from '../confine/network-hints.ts'
 import { hintFacts } from '../confine/plan.ts'
 import { findProgramHints } from '../confine/program-hints.ts'
@@ -70,13 +71,13 @@ function hintsOf(
   const complained = mentionedInErrors(said)
   const complaints = inContext({
     ...complained,
-    paths: [...repositoriesMissed(said, request.argv), ...complained.paths],
+    paths: [...repositoriesMissed(said, request.argv), ...packagesMissed(said, facts), ...complained.paths],
   })
   const never = whyOutside(request.argv, { code, said }, facts)
   if (never !== undefined) return [{ about: 'git', text: never, fix: undefined, audience: 'anyone' }]
   if (code === 0)
     return findGuardHints(request.keepErrors ? complaints : inContext(replacedUnsaid(request.argv)), facts)
-  const typedNames = mentionedInCommand(request.argv)
+  const typedNames = mentionedInCommand(request.argv, (path) => facts.exists(resolve(request.cwd, path)))
   const named = inContext({
     ...typedNames,
     paths: [
@@ -113,7 +114,8 @@ function hintsOf(
     isInside: (path) => isInside(path, facts),
   })
   if (nested.length > 0) return nested
-  const before = afterLostWorktree(argv, 'refused')
+  // Where git was not heard, the branch may be one that was there before.
+  const before = said === '' ? [] : afterLostWorktree(argv, 'refused')
   // Whoever knows most about a thing comes first. SPEC 4.10: what was made there was not refused.
   const kept = hints.filter(({ about }) => !exit.appeared.includes(join(request.root.path, about)))
   const meant = isCordonRun(argv) ? forBothRuns(kept) : kept

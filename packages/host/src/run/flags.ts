@@ -7,6 +7,7 @@ import {
   CordonError,
   type FsRule,
   isEnvName,
+  isPathPrefix,
   parseHost,
   quote,
   type RelPath,
@@ -143,7 +144,7 @@ function findPlace(name: keyof typeof GRANTS, text: string, standing: Standing):
   if (writes(rule) && standing.guard.isTooLarge(nameOf(rule)))
     throw new PlaceError(
       origin,
-      `it has more directories than are looked through for repositories, and their hooks and settings are to be guarded\n  fix: name a smaller place; or, if you mean all of it, a profile of your own, and use --profile mine:\n    ${profileCommand(rule, standing.home)}`,
+      `it has more directories or repositories than are looked through, and their hooks and settings are to be guarded\n  fix: name a smaller place; or, if you mean all of it, a profile of your own, and use --profile mine:\n    ${profileCommand(rule, standing.home)}`,
     )
   return { kind: 'outside', rule }
 }
@@ -193,6 +194,16 @@ export function parseAllowNet(text: string): Rule {
     throw new FlagError(
       `--allow-net ${quote(text)}: expected [scheme://]host[:port][/path], such as api.github.com/repos`,
     )
+  const path = parts['path'] ?? '/'
+  if (!isPathPrefix(path)) {
+    const meant = path.replace(/[?#].*$/s, '')
+    const fix = isPathPrefix(meant)
+      ? `\n  fix: --allow-net ${shellWord(`${text.slice(0, -path.length)}${meant}`)}`
+      : ''
+    throw new FlagError(
+      `--allow-net ${quote(text)}: a path has no query, fragment, .. or broken % escape${fix}`,
+    )
+  }
   return {
     host,
     ...(parts['scheme'] === undefined ? {} : { scheme: parts['scheme'] }),

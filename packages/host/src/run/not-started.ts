@@ -1,30 +1,64 @@
 import { accessSync, constants } from 'node:fs'
 import { isAbsolute, relative } from 'node:path'
-import { below, CordonError, FsIndex, shellWord } from '@cordon/policy'
-import { isInSystem, LaunchError, whyNotOutside } from '@cordon/sandbox'
+import { below, CordonError, FsIndex, shellWord, show } from '@cordon/policy'
+import { isInSystem, LaunchError, type Plan, whyNotOutside } from '@cordon/sandbox'
+import { isDeniedOnPurpose } from '../confine/outside-hints.ts'
 import type { Confinement } from '../confine/program.ts'
 import { relativeToRoot, typedPath, whyNeverGranted } from '../outside/place.ts'
 
-/** The command's program could not be started, with the flag that would let it be (SPEC 4.8). */
+/** The command could not be started, with the flag that would let it be (SPEC 4.8). */
 class NotStartedError extends CordonError {
   readonly code = 'LAUNCH_FAILED'
-  readonly step = 'exec'
+  readonly step: string
   readonly errno: string
-  constructor({ message, errno }: LaunchError, flag: string) {
+  constructor({ message, step, errno }: LaunchError, flag: string) {
     super(`${message}\n  to allow it: ${flag}`)
+    this.step = step
     this.errno = errno
   }
 }
 
 /** The same error, where no flag would help. */
 export function withFlag(error: unknown, request: Confinement): unknown {
-  if (!(error instanceof LaunchError) || error.step !== 'exec') return error
-  const { item, withheld, interpreter, errno } = error
+  if (!(error instanceof LaunchError)) return error
+  const flag =
+    error.step === 'cwd'
+      ? flagForHere(request)
+      : error.step === 'exec'
+        ? flagForProgram(error, request)
+        : undefined
+  return flag === undefined ? error : new NotStartedError(error, flag)
+}
+
+/** `run --show`: the directory to start in is not there inside, because nothing in it or around it is granted. */
+export function whyNotHere(request: Confinement, { survey, isolation }: Plan): string | undefined {
+  const { cwd, root, policy } = request
+  const here = below(root.path, cwd, root.foldCase)
+  const isThere =
+    here === undefined ||
+    [survey.root, survey.home].some(({ canonical }) => below(cwd, canonical) !== undefined) ||
+    (new FsIndex(policy.fs, root.foldCase).governing(here)?.grants.size ?? 0) > 0 ||
+    policy.fs.some(({ path, grants }) => grants.size > 0 && below(here, path, root.foldCase) !== undefined)
+  if (isolation !== 'namespaces' || isThere) return undefined
+  const flag = flagForHere(request)
+  return `no rule grants ${show(cwd)}, where the command would start: it would not${flag === undefined ? '' : `\n    to allow it: ${flag}`}`
+}
+
+/** A rule that denies it on purpose is not to be talked out of. */
+function flagForHere({ cwd, root, policy }: Confinement): string | undefined {
+  const here = below(root.path, cwd, root.foldCase)
+  const rule = here === undefined ? undefined : new FsIndex(policy.fs, root.foldCase).governing(here)
+  return here === undefined || (rule && (rule.external || isDeniedOnPurpose(rule))) ? undefined : '--read .'
+}
+
+function flagForProgram(
+  { item, withheld, interpreter, errno }: LaunchError,
+  request: Confinement,
+): string | undefined {
   const program = item && 'path' in item ? item.path : undefined
   const path =
     withheld.length > 0 ? program : errno === 'ENOENT' || errno === 'EACCES' ? interpreter : undefined
-  const flag = path === undefined ? undefined : flagFor(path, request)
-  return flag === undefined ? error : new NotStartedError(error, flag)
+  return path === undefined ? undefined : flagFor(path, request)
 }
 
 function flagFor(path: string, request: Confinement): string | undefined {
@@ -36,7 +70,7 @@ function flagFor(path: string, request: Confinement): string | undefined {
       ? new FsIndex(outside).governing(relativeToRoot(path))
       : new FsIndex(policy.fs, root.foldCase).governing(inside)
   // A mount has no flag, and what a rule denies on purpose has none either.
-  if (rule && (rule.external || (rule.grants.size === 0 && rule.origin !== undefined))) return undefined
+  if (rule && (rule.external || isDeniedOnPurpose(rule))) return undefined
   if (inside === undefined) {
     const never = guard
       ? whyNeverGranted(path, { writes: false, guard })

@@ -10,6 +10,7 @@ import {
   probeKernel,
   type ProxyDecision,
   spawnConfined,
+  type SpawnOptions,
 } from '@cordon/sandbox'
 import { runBare } from '../confine/bare.ts'
 import type { Hint } from '../confine/hint.ts'
@@ -30,8 +31,8 @@ import { recordRun } from '../confine/unfinished.ts'
 export interface RunRequest extends Confinement {
   /** The end of the command's error output is looked at when it fails; it then passes through the launcher. */
   readonly keepErrors: boolean
-  /** Its output as well: both streams go to the same place, and test suites say on stdout what failed. */
-  readonly keepOutput: boolean
+  /** Its output as well, where test suites say what failed: in one stream with the errors, or where it goes by itself. */
+  readonly keepOutput: SpawnOptions['keepOutput']
   /** Its input is a pipe and its output a terminal: it has no keys (docs/run.md). */
   readonly isPipedInto?: boolean
   /** SPEC 4.11: called when everything is planned, before anything is started. */
@@ -94,7 +95,7 @@ export async function runConfined(request: RunRequest): Promise<RunOutcome> {
 async function runOn(kernel: KernelReport, request: RunRequest): Promise<RunOutcome> {
   const env = buildEnvironment(request.policy, request.env)
   const plan = planFor(kernel, request, env)
-  const record = recordRun(request.unfinished, plan.watched)
+  const record = recordRun(request.unfinished, plan.watched, request.guard?.gitlinks())
   const { lost, notes } = kernel.nested
     ? forewarnNested(plan, request.policy)
     : forewarn(plan, request.policy)

@@ -14,17 +14,19 @@ export function reviewText(
   problems: readonly string[] = [],
   extent: Extent = 'asked',
 ): string {
-  const { path, was, lost = 0 } = item
+  const { path, was } = item
   const head = was
     ? `${show(path)} changed since it was trusted (${show(was.trusted_at)}).`
     : `${show(path)} came with the files, and nobody has trusted it.`
-  const gone =
-    lost === 0
-      ? ''
-      : '  the log was cut or replaced: not all of your own changes of this conversation are there any more, so none takes effect.\n' +
-        '  What they granted is not granted, and what they took away is not taken away.\n\n'
-  return `${head} It would grant:\n\n${gone}${invalidText(problems)}${summaryText(summarize(item), extent)}${differenceText(item, extent)}`
+  return `${head} It would grant:\n\n${lostText(item)}${invalidText(problems)}${summaryText(summarize(item), extent)}${differenceText(item, extent)}`
 }
+
+/** Of a conversation: who trusts what is left of its log trusts that the rest is gone, too. */
+export const lostText = ({ lost = 0 }: TrustItem): string =>
+  lost === 0
+    ? ''
+    : '  the log was cut or replaced: not all of your own changes of this conversation are there any more, and what is left takes effect only as it is trusted here.\n' +
+      '  What the missing ones granted is not granted, and what they took away is not taken away.\n\n'
 
 /** What is wrong with it, from `problemsOf`: said before what it would grant. */
 export const invalidText = (problems: readonly string[]): string =>

@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { formatKeyPath, LAYERS, setValue, type Source } from '@cordon/config'
 import {
   below,
@@ -12,10 +14,12 @@ import {
   parseRelPath,
   ROOT,
   type RuleData,
+  setCommand,
   shellWord,
 } from '@cordon/policy'
 import type { Subject } from '../compile/subject.ts'
-import type { EditableLayer } from '../project.ts'
+import { typedPath } from '../outside/place.ts'
+import type { EditableLayer, Project } from '../project.ts'
 import { textOf, withText } from '../config-file.ts'
 import type { Answer } from './answer.ts'
 import { askedPlace, wishFor } from './network.ts'
@@ -23,6 +27,18 @@ import { askedPlace, wishFor } from './network.ts'
 /** An edit that was tried in memory and makes the same question answer "allow". */
 export interface Edit extends SetEdit {
   readonly layer: EditableLayer
+  /** What has to be typed before it; undefined: nothing. */
+  readonly first?: string
+}
+
+/** As the person types it. */
+export const typedEdit = ({ key, value, layer, first = '' }: Edit): string =>
+  `${first}${setCommand({ key, value, layer: layer === 'workspace' ? undefined : layer })}`
+
+/** What the workspace keeps in itself needs a marked one: where none is, that comes first, at its root. */
+export function markingFirst({ root, cwd }: Pick<Project, 'root' | 'cwd'>, home: string): string | undefined {
+  if (existsSync(join(root.path, '.cordon'))) return undefined
+  return `${root.path === cwd ? '' : `cd ${typedPath(root.path, home)} && `}cordon init && `
 }
 
 export interface EditTrial {

@@ -27,6 +27,7 @@ import { fromHere, isThere, typedPath, whyNeverGranted } from '../outside/place.
 import type { Project } from '../project.ts'
 import { realName } from '../real-name.ts'
 import type { Answer } from './answer.ts'
+import { markingFirst } from './fix.ts'
 import type { Question } from './question.ts'
 
 /** What a mount has to do with a no, and what would change it: no rule does, so it is no edit. */
@@ -110,20 +111,17 @@ function namingGuarded(
 
 /**
  * SPEC 3.3: as the person types it. Rules and tools name a mount from the root of the workspace, and `mount add` takes its name
- * from where the person stands. It is a workspace's own: where none is marked, that comes first, at its root.
+ * from where the person stands.
  */
 export function typedMount(
   { tool, name, target, mode }: TypedMount,
-  {
-    project: { root, cwd },
-    home,
-  }: { readonly project: Pick<Project, 'root' | 'cwd'>; readonly home: string },
+  { project, home }: { readonly project: Pick<Project, 'root' | 'cwd'>; readonly home: string },
 ): string {
-  const isMarked = existsSync(join(root.path, '.cordon'))
-  const there = isMarked || root.path === cwd ? '' : `cd ${typedPath(root.path, home)} && `
-  const typed = fromHere(join(root.path, name), isMarked ? cwd : root.path)
+  const { root, cwd } = project
+  const first = markingFirst(project, home)
+  const typed = fromHere(join(root.path, name), first === undefined ? cwd : root.path)
   const led = target === undefined ? whereLinkLeads(typed) : typedPath(target, home)
-  return `${there}${isMarked ? '' : 'cordon init && '}${mountCommand({ tool, name: typed, target: led, mode })}`
+  return `${first ?? ''}${mountCommand({ tool, name: typed, target: led, mode })}`
 }
 
 export interface TypedMount {

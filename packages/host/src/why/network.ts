@@ -9,10 +9,17 @@ import {
 import { classifyAddress, inHostsFile, type KernelReport } from '@cordon/sandbox'
 import type { Answer } from './answer.ts'
 
-/** `scheme://host…`, or `host:port` as `--allow-net` takes it: a connection of which nothing else is known. */
+/** `[scheme://]host[:port][/path]`, as `--allow-net` takes it. */
 export function askedPlace(text: string): NetTarget {
-  const bare = /^(?:\[[^\]]*\]|[^:/?#@[\]]+):(?<port>\d{1,5})$/.exec(text)?.groups?.['port']
-  return parseNetTarget(bare === undefined ? text : `${BY_PORT[bare] ?? 'tcp'}://${text}`)
+  const bare = /^(?:\[[^\]]*\]|[^:/?#@[\]]+)(?::(?<port>\d{1,5}))?(?<path>\/.*)?$/.exec(text)?.groups
+  return parseNetTarget(bare ? `${schemeOf(bare['port'], bare['path'])}://${text}` : text)
+}
+
+/** Only the web has paths, and what is asked for by its name alone is asked for in a browser. Of a port nothing else is known. */
+function schemeOf(port: string | undefined, path: string | undefined): string {
+  if (port === undefined) return 'https'
+  if (path !== undefined) return port === '80' ? 'http' : 'https'
+  return BY_PORT[port] ?? 'tcp'
 }
 
 /** As the proxy takes what it cannot look into. */

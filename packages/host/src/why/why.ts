@@ -4,7 +4,9 @@ import { isDeepStrictEqual } from 'node:util'
 import { type Config, type LoadedConfig, mergeSources, type Source } from '@cordon/config'
 import { kindOf } from '@cordon/files'
 import {
+  type AccessPolicy,
   allowNetFlag,
+  Context,
   CordonError,
   guardedName,
   LINK_GOES_WITH,
@@ -17,7 +19,7 @@ import {
   show,
 } from '@cordon/policy'
 import { type KernelReport, linksOnTheWay, type Plan, probeKernel } from '@cordon/sandbox'
-import { whyNotReplaced } from '@cordon/tools'
+import { Access, whyNotReplaced, withheldBelow } from '@cordon/tools'
 import { asksItself, holdsItself, onlyReads } from '../compile/boundary.ts'
 import { type BindingKey, bindingKey } from '../compile/bindings.ts'
 import { writesGuarded } from '../compile/guard.ts'
@@ -39,7 +41,15 @@ import {
   whyNoPlan,
 } from './enforced.ts'
 import { findSubject } from './find-subject.ts'
-import { type Edit, edited, type EditTrial, findEdit, findObstacle, findOverride } from './fix.ts'
+import {
+  type Edit,
+  edited,
+  type EditTrial,
+  findEdit,
+  findObstacle,
+  findOverride,
+  markingFirst,
+} from './fix.ts'
 import { mountTrouble, type MountTrouble } from './mounts.ts'
 import { byAddress, type LookUp, urlOf, whyNoHosts } from './network.ts'
 import { toldNotHeld } from './not-held.ts'
@@ -74,18 +84,19 @@ export function why(
   place: WhyPlace,
 ): Why {
   const asker = new Asker(project, name, question, place)
-  const { subject, found, verdict, notes } = asker.ask(project.loaded, policies)
+  const { subject, found, verdict, notes, withheld } = asker.ask(project.loaded, policies)
   const [because = found.because, ...rest] = notes
   const told = verdict === 'refused' ? { ...found, allowed: false, because } : found
   const more = verdict === 'refused' ? rest : notes
   const label = labelOf(subject)
+  const first = markingFirst(project, place.home)
   if (told.allowed)
     return (
       switchedOff(told, subject, project) ??
       neverStarted(project, policies, subject, question, place) ?? {
         ...told,
         subject: label,
-        notes,
+        notes: [...notes, ...(first === undefined || subject.kind !== 'tool' ? [] : [UNMARKED])],
         fix: undefined,
       }
     )
@@ -102,6 +113,21 @@ export function why(
     const again = asker.ask(...compiled(sources, approved))
     if (again.verdict === 'works') return again.found
     return { ...again.found, allowed: false, because: again.notes[0] ?? again.found.because }
+  }
+  if (withheld) {
+    const inner = why(project, policies, name, withheld, place)
+    const { fix } = inner
+    // There may be more of them, and then it is not enough.
+    const isEnough = fix !== undefined && ask(edited(project.sources, fix)).allowed
+    return {
+      ...told,
+      rule: inner.rule,
+      others: inner.others,
+      because: `${told.because}: ${inner.because}`,
+      subject: label,
+      notes: inner.notes,
+      fix: isEnough ? fix : undefined,
+    }
   }
   if (trouble) {
     const { command, at, adds } = trouble
@@ -128,9 +154,12 @@ export function why(
       ...(override ? overrideNotes(override) : []),
       ...(fix || override ? [] : obstacleNotes(told, subject, trial)),
     ],
-    fix,
+    fix: fix?.layer === 'workspace' && first !== undefined ? { ...fix, first } : fix,
   }
 }
+
+/** `cordon mcp serve` calls tools without. */
+const UNMARKED = 'no workspace is marked here: `cordon tool run` and `cordon query` need `cordon init` first'
 
 /** Why a mount would not help either; undefined: it would. Typing it is its approval (SPEC 3.3). */
 function stillDenied(
@@ -197,6 +226,8 @@ function neverStarted(
 interface Asked extends Enforced {
   readonly subject: Subject
   readonly found: Answer
+  /** What else it takes, where that is the reason for the no. */
+  readonly withheld?: Question
 }
 
 /** One question under one configuration after the other, to the rules and to the plan that would hold them here. */
@@ -224,6 +255,11 @@ class Asker {
       return { subject, ...this.#askNet(subject, byName, policy.net) }
     const taken = this.#taken(byName, meant)
     if (taken !== undefined) return { subject, found: byName, verdict: 'refused', notes: [taken] }
+    const withheld = this.#withheldBelow(byName, config, subject, policy)
+    if (withheld) {
+      const because = `it is moved with what is in it, and delete ${show(withheld.target)} is denied`
+      return { subject, found: byName, verdict: 'refused', notes: [because], withheld }
+    }
     // With the sandbox off there is no plan: the rules are all there is.
     if (config.sandbox.mode === 'off') return { subject, found: byName, verdict: 'works', notes: [] }
     const plan = (): Plan =>
@@ -267,7 +303,7 @@ class Asker {
     const command = `cordon run --tool ${shellWord(this.#name)}`
     return [
       ...told,
-      `with that edit, \`${command}\` fails: the tool holds such a rule itself, and this machine cannot (${lost})`,
+      `the edit works for the tool, which checks by itself; \`${command}\` would be refused with it, because the kernel here cannot hold exactly what the rules say of ${lost}`,
     ]
   }
 
@@ -295,6 +331,22 @@ class Asker {
     if (meant === 'object' || !isTaking || place === undefined) return undefined
     if (!lookAt(place)) return undefined
     return whyNotReplaced(kindOf(lstatSync(place, { bigint: true })), canonical ?? question.target)
+  }
+
+  /** SPEC 1.3: a directory that moves takes along everything below it: what of that may not go, by a rule or as a mount point. */
+  #withheldBelow(
+    { question, allowed, canonical, place }: Answer,
+    config: Config,
+    subject: Subject,
+    access: AccessPolicy,
+  ): Question | undefined {
+    const isMoved = subject.name === 'fs_move_file' && holdsItself(config, subject)
+    if (!isMoved || !allowed || question.axis !== 'fs' || question.capability !== 'delete') return undefined
+    if (canonical === undefined || place === undefined || !lookAt(place)?.isDirectory()) return undefined
+    const context = new Context({ root: this.#project.root.path, action: 'run', access })
+    const top = { relative: parseRelPath(canonical), absolute: place }
+    const [first] = withheldBelow(new Access(context), top, 'delete')
+    return first && { ...question, target: first.path }
   }
 
   /** Where a name really leads that leaves what its mount may reach: another rule may reach it. */

@@ -108,7 +108,7 @@ export class Worker {
     this.#resting = undefined
     this.#record ??= new KeptRecord(request.unfinished, this.#plan.watched)
     const since = Date.now()
-    const record = this.#record.begin()
+    const record = this.#record.begin(request.guard?.gitlinks())
     const guarded = guardedFiles(this.#plan)
     using stop = new Stop(request, () => this.#throwAway())
     try {

@@ -72,7 +72,7 @@ export async function play(
     same('a process of its own does the same', await confined(place, each, compiled), held)
   }
   if (!held.ok) same('after an error the tree is as before', held.after, before)
-  if (!isPlain(place, each)) return held.ok ? 'done' : 'refused'
+  if (isBetweenRegions(each, held)) return 'refused'
   if (answers.every(({ allowed }) => allowed)) {
     // What cannot be done at all cannot be done here either.
     if (free.ok)
@@ -143,9 +143,9 @@ function neededFor({ tool, arguments: { util } }: GrantsCase, index: number, pat
   }
 }
 
-/** Of a directory that moves, every rule below is asked, too. */
-const isPlain = (place: GrantsPlace, { tool, paths: [from = ''] }: GrantsCase): boolean =>
-  tool !== 'fs_move_file' || !entryAt(join(place.root, from))?.isDirectory()
+/** Decision 0074: between two regions of the sandbox no directory moves. No question is about both of its names. */
+const isBetweenRegions = ({ tool }: GrantsCase, { message }: Done): boolean =>
+  tool === 'fs_move_file' && / is on another filesystem, and only files move between them/.test(message)
 
 /** A name that is moved to is never followed. */
 const isEntry = (path: string): boolean => entryAt(path) !== undefined
@@ -288,7 +288,7 @@ async function repair(
   }
   if (answers.some(({ allowed }) => !allowed)) return false
   const held = await confined(place, each, compiled)
-  if (free.ok)
+  if (free.ok && !isBetweenRegions(each, held))
     same(
       'after the suggested edits the tool did it',
       [held.ok, held.message, held.after],

@@ -210,6 +210,32 @@ const FOUND = [
     arguments: { util: 'cat', args: ['--', 'll/c/f'] },
     verdict: 'done',
   },
+  {
+    name: 'a directory with a mount point in it is not moved, and why says so',
+    tool: 'fs_move_file',
+    rules: [{ path: '.', read: true, create: true, update: true, delete: true }],
+    others: [{ path: 'in/deep', external: true, read: true }],
+    paths: ['in', 'moved'],
+    arguments: { from: 'in', to: 'moved' },
+    verdict: 'refused',
+  },
+  {
+    name: 'a directory with a rule in it is moved when that one grants it, too',
+    tool: 'fs_move_file',
+    rules: [{ path: '.', read: true, create: true, update: true, delete: true }, { path: 'a/b' }],
+    paths: ['a', 'moved'],
+    arguments: { from: 'a', to: 'moved' },
+    verdict: 'fixed',
+  },
+  {
+    name: 'what is read by the link of a mount that another tool has is read with a mount of its own',
+    tool: 'fs_read_file',
+    rules: [{ path: '.', create: true }],
+    others: [{ path: 'note', external: true, read: true }],
+    paths: ['note'],
+    arguments: { path: 'note' },
+    verdict: 'fixed',
+  },
 ] as const
 
 for (const { name, verdict, ...each } of FOUND)

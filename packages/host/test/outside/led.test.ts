@@ -22,13 +22,13 @@ test('decision 0540: what is granted is what a person was asked about, also when
   const place = { path: '~/data', grants, replace: false, origin: 'config:1' }
   const led = ledPlaces([place], world)
   expect(led).toEqual([{ origin: 'config:1 ~/data', named: join(home, 'data'), path: join(home, 'real') }])
-  expect(profilePlaces([place], led, world, 'run').rules).toMatchObject([
+  expect(profilePlaces([place], led, world, 'make').rules).toMatchObject([
     { path: join(home, 'real').slice(1), written: join(home, 'data').slice(1) },
   ])
   unlinkSync(join(home, 'data'))
   symlinkSync('private', join(home, 'data'))
-  expect(() => profilePlaces([place], led, world, 'run')).toThrow(
+  expect(() => profilePlaces([place], led, world, 'make')).toThrow(
     /^config:1 ~\/data: it leads elsewhere by now$/,
   )
-  expect(() => profilePlaces([place], [], world, 'run')).toThrow('it leads elsewhere by now')
+  expect(() => profilePlaces([place], [], world, 'make')).toThrow('it leads elsewhere by now')
 })

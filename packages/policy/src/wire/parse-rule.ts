@@ -117,7 +117,7 @@ function hostAdvice(text: string): string {
 }
 
 /** Decoded first: `%2e%2e` and `%2f..` climb as well as `..` does. */
-const isPathPrefix = (text: string): boolean =>
+export const isPathPrefix = (text: string): boolean =>
   /^\/[^?#\\\0]*$/.test(text) && text.isWellFormed() && decodeOnce(text)?.split('/').includes('..') === false
 
 /** SPEC 1.6. */

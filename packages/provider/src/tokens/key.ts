@@ -57,7 +57,7 @@ export function isSignedBy(did: Did, bytes: Uint8Array, signature: Uint8Array): 
   return key !== undefined && verify(null, bytes, key, signature)
 }
 
-/** The same on another thread: a verification costs more than everything else of a request. */
+/** The same on another thread: a verification costs more than any other part of a request (decision 0630). */
 export function isSignedByInPool(did: Did, bytes: Uint8Array, signature: Uint8Array): Promise<boolean> {
   const key = publicKeyOf(did)
   if (!key || signature.length !== 64) return Promise.resolve(false)

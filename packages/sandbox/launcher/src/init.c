@@ -104,6 +104,8 @@ init_run (const struct plan *plan)
   prctl (PR_SET_DUMPABLE, 0, 0, 0, 0);
   if (plan->flags & FLAG_OWN_GROUP)
     terminal_keep ();
+  else if (!(plan->flags & FLAG_KEEP_TERMINAL))
+    setsid (); /* what is sent to the supervisor's group the supervisor tells us */
   child = fork ();
   if (child < 0)
     die_at (STEP_FORK, NO_ITEM, errno);
@@ -125,7 +127,7 @@ init_run (const struct plan *plan)
   if (write (gate[1], "", 1) != 1 && errno != EPIPE)
     die_at (STEP_FORK, NO_ITEM, errno);
   close (gate[1]);
-  status = wait_for (child, NULL);
+  status = wait_for (child, NULL, NULL);
   report_pressure (plan);
   report_exit (status);
   left_report (plan);

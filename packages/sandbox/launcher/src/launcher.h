@@ -51,9 +51,9 @@ void streams_refuse (void);
 
 /* ---- start.c: the supervisor's part ---- */
 
-/* Starts pid 1 of the sandbox, which starts the tool; their stderr goes through relay if that is open. Returns the pid, or
+/* Starts pid 1 of the sandbox, which starts the tool; their streams go through what of relays is open. Returns the pid, or
  * -1 when it could not be started, which has been reported then. */
-int start (struct plan *plan, struct relay *relay);
+int start (struct plan *plan, struct relay *relays);
 
 /* ---- namespaces.c ---- */
 
@@ -151,8 +151,9 @@ void seccomp_apply (const struct plan *plan);
 /* Blocks the signals that wait_for handles; before the first fork, so that none is lost. */
 void signals_block (void);
 
-/* Waits until child has ended and its errors are passed on, if there is a relay. Passes on what signals somebody sends
- * meanwhile; what the terminal sends reaches the tool by itself, or by the host. Returns the child's wait status. */
-int wait_for (int child, struct relay *relay);
+/* Waits until child has ended and what it wrote is passed on, if there are relays. Passes on what signals somebody sends
+ * meanwhile; what the terminal sends reaches the tool by itself, or by the host. plan: in the supervisor;
+ * NULL in pid 1, which the supervisor tells. Returns the child's wait status. */
+int wait_for (int child, struct relay *relays, const struct plan *plan);
 
 #endif

@@ -36,14 +36,15 @@ host_lives (const struct plan *plan)
 static int
 serve_host (void)
 {
-  static struct relay relay;
+  static struct relay relays[RELAYS];
   unsigned char *bytes;
   size_t size;
   struct plan plan;
   struct streams streams;
   int err, child, status, item = NO_ITEM;
 
-  relay.from = -1;
+  for (int i = 0; i < RELAYS; i++)
+    relays[i].from = -1;
   prctl (PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
   err = plan_read (STATUS_FD, &bytes, &size);
   if (err == 0)
@@ -54,21 +55,23 @@ serve_host (void)
     return EXIT_LAUNCHER;
   streams_keep (&streams);
   signal (SIGPIPE, SIG_IGN);
-  if (plan.flags & FLAG_KEEP_ERRORS && relay_open (&relay, STDERR_FILENO, plan.flags & FLAG_KEEP_OUTPUT))
+  if (plan.flags & FLAG_KEEP_ERRORS && relay_open (&relays[0], STDERR_FILENO, plan.flags & FLAG_KEEP_OUTPUT))
     die_at (STEP_FORK, NO_ITEM, errno);
-  child = start (&plan, &relay);
+  if (plan.flags & FLAG_KEEP_OUTPUT_APART && relay_open (&relays[1], STDOUT_FILENO, 0))
+    die_at (STEP_FORK, NO_ITEM, errno);
+  child = start (&plan, relays);
   if (child < 0)
     return EXIT_LAUNCHER;
   /* Only pid 1 uses it; when that closes it, the host sees that no more will come. */
   if (plan_find (&plan, TAG_LISTEN, &item))
     close (HANDLE_FD);
-  status = wait_for (child, &relay);
+  status = wait_for (child, relays, &plan);
   streams_restore (&streams);
   terminal_return (WIFEXITED (status) ? WEXITSTATUS (status) : 0);
   /* How the tool ended, pid 1 has reported, unless it was itself killed and the tool with it. */
   if (WIFSIGNALED (status))
     report_exit (status);
-  report_errors (&relay);
+  report_said (relays);
   return status == 0 ? 0 : EXIT_LAUNCHER;
 }
 

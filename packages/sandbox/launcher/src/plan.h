@@ -51,6 +51,7 @@ enum plan_flag
   FLAG_OWN_GROUP = 1 << 7,     /* never from the host: the tool has the terminal to itself (terminal.h) */
   FLAG_NO_EXECUTION = 1 << 8,  /* no rule grants execute: nothing that the tool wrote may be started from anywhere */
   FLAG_KEEP_OUTPUT = 1 << 9,   /* with FLAG_KEEP_ERRORS: stdout passes the same way, in the order it was written */
+  FLAG_KEEP_OUTPUT_APART = 1 << 10, /* stdout passes through us to where it goes, like stderr */
 };
 
 struct item

@@ -23,10 +23,10 @@ relay_open (struct relay *relay, int to, int takes_output)
 }
 
 /* Nobody there keeps the other end, or the tool would never learn that its reader is gone. */
-int
-relay_enter (struct relay *relay)
+static int
+enter (struct relay *relay)
 {
-  if (dup2 (relay->into, STDERR_FILENO) < 0)
+  if (dup2 (relay->into, relay->to) < 0)
     return -1;
   if (relay->takes_output && dup2 (relay->into, STDOUT_FILENO) < 0)
     return -1;
@@ -35,16 +35,36 @@ relay_enter (struct relay *relay)
   return 0;
 }
 
-void
-relay_leave_tool (struct relay *relay)
+int
+relays_enter (struct relay *relays)
 {
-  close (relay->into);
+  for (int i = 0; i < RELAYS; i++)
+    if (relay_is_open (&relays[i]) && enter (&relays[i]))
+      return -1;
+  return 0;
+}
+
+void
+relays_leave_tool (struct relay *relays)
+{
+  for (int i = 0; i < RELAYS; i++)
+    if (relay_is_open (&relays[i]))
+      close (relays[i].into);
 }
 
 int
 relay_is_open (const struct relay *relay)
 {
-  return relay != NULL && relay->from >= 0;
+  return relay->from >= 0;
+}
+
+int
+relays_are_open (const struct relay *relays)
+{
+  for (int i = 0; relays != NULL && i < RELAYS; i++)
+    if (relay_is_open (&relays[i]))
+      return 1;
+  return 0;
 }
 
 struct pollfd

@@ -62,8 +62,10 @@ report_exit (int status)
 }
 
 void
-report_errors (const struct relay *relay)
+report_said (const struct relay *relays)
 {
-  if (relay->end > 0 && write (STATUS_FD, "\n", 1) == 1)
-    relay_write_tail (relay, STATUS_FD);
+  /* An empty line before the first; between them one, because the other may not end with one. */
+  for (int i = RELAYS - 1; i >= 0; i--)
+    if (relays[i].end > 0 && write (STATUS_FD, "\n", 1) == 1)
+      relay_write_tail (&relays[i], STATUS_FD);
 }

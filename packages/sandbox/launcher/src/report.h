@@ -69,7 +69,7 @@ _Noreturn void die_at (enum step step, int item, int err);
 /* How a process ended, from its wait status. */
 void report_exit (int status);
 
-/* The end of what the tool wrote to stderr, last of all. Nothing when it did not pass through us. */
-void report_errors (const struct relay *relay);
+/* The end of what the tool wrote, last of all: to stdout, then to stderr. Nothing of what did not pass through us. */
+void report_said (const struct relay *relays);
 
 #endif

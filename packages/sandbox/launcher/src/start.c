@@ -26,14 +26,14 @@ wait_for_supervisor (int mapped, int supervisor)
 }
 
 static _Noreturn void
-sandbox (const struct plan *plan, struct relay *relay, int mapped, int supervisor)
+sandbox (const struct plan *plan, struct relay *relays, int mapped, int supervisor)
 {
   /* After the fork: becoming another user namespace's root would have cleared it. */
   prctl (PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
   /* While the supervisor maps our ids. */
   if (plan->flags & FLAG_NAMESPACES && unshare (LATER_NAMESPACES))
     die_at (STEP_NAMESPACES, NO_ITEM, errno);
-  if (relay_is_open (relay) && relay_enter (relay))
+  if (relays_enter (relays))
     die_at (STEP_FORK, NO_ITEM, errno);
   wait_for_supervisor (mapped, supervisor);
   if (plan->flags & FLAG_NAMESPACES)
@@ -47,7 +47,7 @@ sandbox (const struct plan *plan, struct relay *relay, int mapped, int superviso
 }
 
 int
-start (struct plan *plan, struct relay *relay)
+start (struct plan *plan, struct relay *relays)
 {
   int pipe_fds[2], child, nobody = 0, err = 0, item = NO_ITEM, mapped;
   int isolated = (plan->flags & FLAG_NAMESPACES) != 0;
@@ -66,13 +66,12 @@ start (struct plan *plan, struct relay *relay)
   if (child == 0)
     {
       close (pipe_fds[1]);
-      sandbox (plan, relay, mapped, pipe_fds[0]);
+      sandbox (plan, relays, mapped, pipe_fds[0]);
     }
   close (pipe_fds[0]);
   if (isolated)
     secrets_close (plan);
-  if (relay_is_open (relay))
-    relay_leave_tool (relay);
+  relays_leave_tool (relays);
   if (isolated)
     err = namespaces_map_ids (child);
   if (err)

@@ -40,6 +40,7 @@ const FLAGS: Readonly<Record<Flag, number>> = {
   'no-truncation': 64,
   'no-execution': 256,
   'keep-output': 512,
+  'keep-output-apart': 1024,
 }
 
 /** RLIMIT_* of the kernel's generic table, which x86-64 and arm64 share. */

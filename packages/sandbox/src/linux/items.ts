@@ -34,6 +34,7 @@ export type Flag =
   | 'inet-sockets'
   | 'keep-errors'
   | 'keep-output'
+  | 'keep-output-apart'
   | 'no-truncation'
   | 'no-execution'
 export type LimitName = 'cpu' | 'data' | 'processes' | 'files' | 'core'

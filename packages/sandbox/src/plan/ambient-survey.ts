@@ -8,6 +8,8 @@ import { placeRules } from './regions.ts'
 import { installationsOf } from './runtime.ts'
 import { findSecrets, type Secrets } from './secrets.ts'
 import { publicOnly } from './baseline.ts'
+import { stateOnTheWay } from '../unchanged.ts'
+import { type WatchedPath } from './types.ts'
 import {
   type LinkOnTheWay,
   type PathKind,
@@ -41,6 +43,8 @@ export interface SurveyRequest {
    * 0402). It is made when its directory is there, and nothing that is confined may be able to write it.
    */
   readonly namesKept?: string | undefined
+  /** What the records of runs that still go on watch. Read before this survey begins (decision 0641). */
+  readonly watchedByOthers?: readonly WatchedPath[]
 }
 
 const SYSTEM = [
@@ -95,8 +99,13 @@ export function openAmbientSurvey(request: SurveyRequest): Survey {
   let found: readonly Secrets[] | undefined
   const secrets = (): readonly Secrets[] =>
     (found ??= [...configuration, ...publicOnly(runtime)].map(findSecrets))
+  const at = Date.now() // before anything below is looked at
+  const kinds = new Map([
+    ...kindsOf(request.policy.fs, root.canonical),
+    ...kindsOf(request.outside ?? [], '/'),
+  ])
   return {
-    at: Date.now(), // before anything below is looked at
+    at,
     root,
     home,
     scratch: SCRATCH,
@@ -114,7 +123,10 @@ export function openAmbientSurvey(request: SurveyRequest): Survey {
     },
     runtime,
     devices: DEVICES.filter((path) => existsSync(path)),
-    kinds: new Map([...kindsOf(request.policy.fs, root.canonical), ...kindsOf(request.outside ?? [], '/')]),
+    kinds,
+    watchedByOthers: (request.watchedByOthers ?? [])
+      .filter(({ path }) => kinds.get(path) !== 'missing') // what is missing is watched by this run itself
+      .map((each) => withState(each)),
     replaced: (request.replaced ?? []).map((path) => ({ path, there: kindOf(path) === 'file' })),
     links: uniqueLinks([
       ...linksOf(request.policy.fs, root.canonical),
@@ -126,6 +138,11 @@ export function openAmbientSurvey(request: SurveyRequest): Survey {
       resolver: nameFile('/etc/resolv.conf', inSystem),
     },
   }
+}
+
+function withState({ base, path, guard, declared }: WatchedPath): WatchedPath {
+  const was = stateOnTheWay({ base, path })
+  return { base, path, guard, ...(declared ? { declared } : {}), ...(was === undefined ? {} : { was }) }
 }
 
 function hostname(): string {

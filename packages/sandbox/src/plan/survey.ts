@@ -1,3 +1,5 @@
+import { type WatchedPath } from './types.ts'
+
 /** What was found on this host before planning. Data, so that planning is pure; `openAmbientSurvey` makes it. */
 export interface Survey {
   /** When it began, in milliseconds. */
@@ -27,6 +29,8 @@ export interface Survey {
   readonly devices: readonly string[]
   /** What each rule path is, keyed by absolute path; and the directory of each that is moved aside when it is new. */
   readonly kinds: ReadonlyMap<string, PathKind>
+  /** Decision 0641: what runs that still go on found missing when they began, and may not be missing any more. */
+  readonly watchedByOthers?: readonly WatchedPath[]
   /** SPEC 4.8: files that are copied in and out, canonical, and whether there is one yet. */
   readonly replaced?: readonly { readonly path: string; readonly there: boolean }[]
   /** How names are looked up here: the files that say it, where they really are, and this machine's own name. */

@@ -77,6 +77,10 @@ export interface WatchedPath {
   readonly base: string
   readonly path: string
   readonly guard: Guard
+  /** A person's rule denies it. Without it the path is guarded, for every run in the workspace alike. */
+  readonly declared?: true
+  /** Decision 0641: what was there all the same when this run began, made while another one went on that had found nothing. */
+  readonly was?: string
 }
 
 /** What a run does without. */

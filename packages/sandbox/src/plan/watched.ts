@@ -2,7 +2,7 @@ import { dirname } from 'node:path'
 import { type Guard } from '@cordon/policy'
 import { type HeldRegion } from './regions-held.ts'
 import { nameOf } from './outside.ts'
-import { encloses } from './paths.ts'
+import { encloses, join } from './paths.ts'
 import { type Survey } from './survey.ts'
 import { type WatchedPath } from './types.ts'
 
@@ -19,12 +19,46 @@ export function watchMissing(regions: readonly HeldRegion[], survey: Survey): re
     const base = encloses(survey.root.canonical, path)
       ? survey.root.canonical
       : (nearestOf(directories, path) ?? path)
-    return [{ base, path, guard: whenMade(region) }]
+    return [{ base, path, guard: whenMade(region), ...declaredIn(region) }]
   })
+  const own = new Set(watched.map(({ path }) => path))
+  const all = [...watched, ...missingToOthers(regions, survey).filter(({ path }) => !own.has(path))]
   // What is moved aside first: a link that is gone by then is not told.
-  const { 'moved-aside': denied = [], told = [] } = Object.groupBy(watched, ({ guard }) => guard)
+  const { 'moved-aside': denied = [], told = [] } = Object.groupBy(all, ({ guard }) => guard)
   return [...denied, ...linklessAround(regions), ...told]
 }
+
+/**
+ * Decision 0641: what a run that still goes on found missing is no part of the workspace for this one either. It is held while it is
+ * there. But the other run can take it away, and with it the mount; what this one then makes there is new.
+ */
+const missingToOthers = (
+  regions: readonly HeldRegion[],
+  { watchedByOthers = [], root }: Survey,
+): readonly WatchedPath[] =>
+  watchedByOthers.flatMap((each): readonly WatchedPath[] => {
+    const { base, path, was } = each
+    const around = regions.findLast((region) => encloses(region.path, path))
+    if (!around || !(around.grants.has('create') || around.inherited.has('create'))) return []
+    // A rule for a path that is behind a link now is held where that leads.
+    const own = around.path === path ? around : regions.find(isWrittenFor(path, root.canonical))
+    if (!own) return each.declared ? [] : [each] // denied to the other run alone, or guarded for both
+    if (own.grants.has('create')) return []
+    return [{ base, path, guard: whenMade(own), ...declaredIn(own), ...(was === undefined ? {} : { was }) }]
+  })
+
+const isWrittenFor =
+  (path: string, root: string) =>
+  ({ rules }: HeldRegion): boolean =>
+    rules.some(
+      ({ guard, written, ...rule }) =>
+        guard === undefined &&
+        written !== undefined &&
+        join('outside' in rule ? '/' : root, written) === path,
+    )
+
+const declaredIn = (region: HeldRegion): Pick<WatchedPath, 'declared'> =>
+  isGuard(region) ? {} : { declared: true }
 
 /** Git's own directories, in which it follows links (decision 0545). */
 const linklessAround = (regions: readonly HeldRegion[]): readonly WatchedPath[] =>

@@ -1,5 +1,5 @@
 import { type EntryKind, FileError } from '@cordon/files'
-import { below, type Capability, type Location, show, showWhole } from '@cordon/policy'
+import { below, type Capability, type FsRule, type Location, show, showWhole } from '@cordon/policy'
 import { Access } from '../access.ts'
 import { failure, success, text } from '../content.ts'
 import { defineTool } from '../define-tool.ts'
@@ -81,23 +81,30 @@ function locateTarget(
   return { place, state: kind === undefined ? 'free' : 'there' }
 }
 
-/**
- * A directory takes along everything below it, so every rule below must allow it, too: what may not be
- * deleted may not be moved away, a mount may not be carried off, and nothing may appear where a rule
- * below the new name withholds `create`.
- */
 function checkTree(access: Access, from: Location, to: Location): void {
   requireBelow(access, from, 'delete')
   requireBelow(access, to, 'create')
 }
 
 function requireBelow(access: Access, top: Location, want: Capability): void {
-  for (const rule of access.rulesBelow(top.relative)) {
-    if (access.isMountBelow(rule, top))
-      throw access.denied(top.relative, want, rule, `the mount ${show(rule.path)} lies below it`)
-    if (!rule.grants.has(want)) throw access.denied(rule.path, want, rule)
-  }
+  const [rule] = withheldBelow(access, top, want)
+  if (!rule) return
+  if (access.isMountBelow(rule, top))
+    throw access.denied(top.relative, want, rule, `the mount ${show(rule.path)} lies below it`)
+  throw access.denied(rule.path, want, rule)
 }
+
+/**
+ * A directory takes along everything below it, so every rule below must allow it, too: what may not be
+ * deleted may not be moved away, a mount may not be carried off, and nothing may appear where a rule
+ * below the new name withholds `create`. Those that do not allow it.
+ */
+export const withheldBelow = (
+  access: Access,
+  top: Pick<Location, 'relative'> & { readonly absolute: string },
+  want: Capability,
+): readonly FsRule[] =>
+  access.rulesBelow(top.relative).filter((rule) => access.isMountBelow(rule, top) || !rule.grants.has(want))
 
 const isElsewhere = (error: unknown): boolean =>
   error instanceof FileError && error.code === 'FILE_CROSS_DEVICE'

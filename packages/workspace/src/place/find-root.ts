@@ -84,7 +84,8 @@ export function isMarked(dir: string, around: Surroundings): boolean {
     throw new WorkspaceError(
       dir,
       `${MARKER} belongs to the user with id ${stat.uid}, who could make your tools run anything; ` +
-        `take it over with chown, or set CORDON_TRUST_UID=${stat.uid}`,
+        `use a directory of your own${around.uid === 0 ? ', or take it over with chown' : ''}; ` + // only root can
+        `if you trust that user with everything of yours: CORDON_TRUST_UID=${stat.uid}`,
     )
   return true
 }

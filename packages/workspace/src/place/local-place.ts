@@ -5,6 +5,7 @@ import { replaceDurably } from '@cordon/files'
 import { type CanonicalPath } from '@cordon/policy'
 import { listIfThere, makePrivateDirectory } from '../directories.ts'
 import { base32, idOfPath, type WorkspaceId } from './identity.ts'
+import { type Surroundings, userDataDir } from './surroundings.ts'
 
 /** `workspace.json` in the user-local place: which directory it belongs to. */
 export interface PlaceRecord {
@@ -13,6 +14,9 @@ export interface PlaceRecord {
   /** Tells a renamed directory from a copy of it; null where the filesystem keeps no birth time. */
   readonly birth: string | null
 }
+
+/** Where all that this user keeps of workspaces is. */
+export const placesOf = (around: Surroundings): string => join(userDataDir(around), 'workspace')
 
 export const recordFile = (place: string): string => join(place, 'workspace.json')
 

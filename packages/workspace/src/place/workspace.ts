@@ -1,6 +1,6 @@
-import { appendFileSync, existsSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { chmod, mkdir } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { replaceDurably, syncDirectory } from '@cordon/files'
 import { type CanonicalPath, CordonError } from '@cordon/policy'
@@ -16,9 +16,17 @@ import {
   WorkspaceError,
 } from './find-root.ts'
 import { refuseLedOut } from './led-out.ts'
-import { idFile, idOfPath, randomId, readId, readIdFile, slugOf, type WorkspaceId } from './identity.ts'
-import { locatePlace, type Occupant, readRecord, recordFile, recordOf, recordPath } from './local-place.ts'
-import { type Surroundings, userDataDir } from './surroundings.ts'
+import { idFile, randomId, readId, readIdFile, slugOf, type WorkspaceId } from './identity.ts'
+import {
+  locatePlace,
+  type Occupant,
+  placesOf,
+  readRecord,
+  recordFile,
+  recordOf,
+  recordPath,
+} from './local-place.ts'
+import { type Surroundings } from './surroundings.ts'
 
 export interface Workspace {
   readonly root: CanonicalPath
@@ -128,7 +136,6 @@ export const recordedPlaces = (
 
 const LIST_LOCK = { what: 'the list of workspaces', wait: 10_000 }
 const listLock = (places: string): string => join(places, '.lock')
-const placesOf = (around: Surroundings): string => join(userDataDir(around), 'workspace')
 
 const PARTS = ['locks', 'sessions']
 
@@ -155,69 +162,6 @@ export function isKept(dir: CanonicalPath, around: Surroundings): boolean {
 }
 
 const KEPT = ['workspace.json', 'approvals.json', 'config.toml']
-
-/**
- * Whether this was said about a directory before; from now on it was. In the user's place, by its path. Where nothing can
- * be kept it is said every time.
- */
-export function isNews(what: string, root: CanonicalPath, around: Surroundings): boolean {
-  if (wasNoted(what, root, around)) return false
-  const note = noteOf(what, root, around)
-  try {
-    makePrivateDirectory(dirname(note))
-    appendFileSync(note, lineOf(root), { mode: 0o600 })
-  } catch {
-    // It is news again the next time.
-  }
-  return true
-}
-
-/** Whether it was, without a change. The note's name is short, and others may have the same: what stands in it decides. */
-export const wasNoted = (what: string, root: CanonicalPath, around: Surroundings): boolean =>
-  `\n${textOf(noteOf(what, root, around))}`.includes(`\n${lineOf(root)}`)
-
-/** Texts that were noted about a directory. */
-export const notedLines = (what: string, root: CanonicalPath, around: Surroundings): readonly string[] =>
-  textOf(noteOf(what, root, around))
-    .split('\n')
-    .flatMap((line) => (line.startsWith('"') && line.endsWith('"') ? [JSON.parse(line) as string] : []))
-
-/** Mostly there is none, and an error costs more than the question. */
-function textOf(note: string): string {
-  try {
-    return existsSync(note) ? readFileSync(note, 'utf8') : ''
-  } catch {
-    return ''
-  }
-}
-
-/** Adds to them, as far as there is room; where nothing can be kept, nothing is. */
-export function noteLines(
-  what: string,
-  root: CanonicalPath,
-  texts: readonly string[],
-  around: Surroundings,
-): void {
-  if (texts.length === 0) return
-  const known = new Set(notedLines(what, root, around))
-  const more = [...new Set(texts)].filter((text) => !known.has(text)).slice(0, MOST_LINES - known.size)
-  if (more.length === 0) return
-  try {
-    const note = noteOf(what, root, around)
-    makePrivateDirectory(dirname(note))
-    appendFileSync(note, more.map(lineOf).join(''), { mode: 0o600 })
-  } catch {
-    // as far as it is known
-  }
-}
-
-const MOST_LINES = 5000
-
-/** A path may have a newline in it. */
-const lineOf = (text: string): string => `${JSON.stringify(text)}\n`
-
-const noteOf = (what: string, root: CanonicalPath, around: Surroundings): string =>
-  join(placesOf(around), '.said', `${what}-${idOfPath(root)}`)
 
 /** Of a directory without a workspace: the marks above it. */
 export const marksThatDoNotCount = (dir: string, around: Surroundings): readonly CanonicalPath[] =>

@@ -33,6 +33,8 @@ export interface ClientSurvey {
   readonly problems: readonly ClientFileError[]
   /** Files of the project, which are looked at when they are named: they may have come with a clone. */
   readonly unnamed: readonly string[]
+  /** A person's own files that were looked for. */
+  readonly lookedFor: readonly string[]
 }
 
 export interface SurveyOptions {
@@ -57,7 +59,8 @@ export function surveyClients({ root, surroundings, program }: SurveyOptions): C
       throw error
     }
   }
-  for (const place of userPlaces(surroundings)) {
+  const own = userPlaces(surroundings)
+  for (const place of own) {
     const file = look(place)
     if (file) files.push(file)
   }
@@ -65,7 +68,7 @@ export function surveyClients({ root, surroundings, program }: SurveyOptions): C
     const file = look(place)
     if (file && hasNew(file, surroundings)) unnamed.push(place.file)
   }
-  return { files, problems, unnamed }
+  return { files, problems, unnamed, lookedFor: own.map(({ file }) => file) }
 }
 
 /** Whether there is something in it that was not imported yet. */
@@ -95,7 +98,7 @@ export function surveyNamed(name: string, { cwd, root, surroundings, program }: 
   const place = known ?? { client: 'plain', file, scope: isInside ? 'project' : 'user' }
   const found = surveyFile(place, root, surroundings, program)
   if (!found) throw new ClientFileError(name, 'there is no such file')
-  return { files: [found], problems: [], unnamed: [] }
+  return { files: [found], problems: [], unnamed: [], lookedFor: [place.file] }
 }
 
 /** A file of a clone is not a person's own, wherever the person stands: by what lies around it, or by its name. */

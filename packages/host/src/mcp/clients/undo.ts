@@ -6,7 +6,7 @@ import { type EditableLayer, NoWorkspaceError, type ProjectOptions } from '../..
 import { textOf } from '../../config-file.ts'
 import { loadAnywhere } from '../../settings.ts'
 import type { LeftOver } from '../left-over.ts'
-import { assertNotNamed, takeOut } from '../take-out.ts'
+import { assertNotNamed, linksOnlyFor, takeOut } from '../take-out.ts'
 import { digestOfServer, serverTable } from '../define.ts'
 import { keepBackups, readBackup } from './backups.ts'
 import { ClientFileError, openDocument } from './document.ts'
@@ -34,6 +34,8 @@ export interface Undone {
   readonly named: readonly LeftOver[]
   /** Servers that a person changed since, and that stay. */
   readonly kept: readonly string[]
+  /** Links of the workspace that only these servers were granted, and that stay. */
+  readonly links: readonly string[]
   /** Copies that stay, because something of them is nowhere else any more. */
   readonly backups: readonly string[]
 }
@@ -185,19 +187,23 @@ async function takeBack(
   servers: readonly ImportedServer[],
   others: readonly ImportRecord[],
   world: UndoWorld,
-): Promise<Pick<Undone, 'removed' | 'tools' | 'kept' | 'swept' | 'stays' | 'named'>> {
+): Promise<Pick<Undone, 'removed' | 'tools' | 'kept' | 'swept' | 'stays' | 'named' | 'links'>> {
   const removed: string[] = []
   const tools = new Set<string>()
   const named: LeftOver[] = []
   const swept = new Set<string>()
   const stays: LeftOver[] = []
   const kept: string[] = []
+  const links: string[] = []
   const shared = new Set(others.flatMap((record) => record.servers.map(({ name }) => name)))
   for (const { name, layer, root, sha256: digest } of servers) {
     if (shared.has(name) || removed.includes(name)) continue // another client uses it, too
     const options = optionsFor(root, world)
     const state = await unlessGone(stateOf(name, digest, layer, options))
-    if (state === 'changed') kept.push(name)
+    if (state === 'changed') {
+      kept.push(name)
+      links.push(...(await linksOnlyFor(name, options)))
+    }
     if (state !== 'ours') continue
     const gone = await takeOut(name, layer, options)
     removed.push(name)
@@ -205,8 +211,9 @@ async function takeBack(
     for (const tool of gone.tools) tools.add(tool)
     stays.push(...gone.stays)
     named.push(...gone.named)
+    links.push(...gone.links)
   }
-  return { removed, tools: [...tools], kept, swept: [...swept], stays, named }
+  return { removed, tools: [...tools], kept, swept: [...swept], stays, named, links }
 }
 
 /** Whether what a layer says of a server is what the import wrote. */

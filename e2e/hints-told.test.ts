@@ -676,7 +676,7 @@ describe('SPEC 4.7 what a command says on standard output, where its errors go e
 
   test('one that hung, and was ended by Ctrl-C', () => {
     const { screen } = place.atShell([
-      ['> ', '$CORDON run -- sh -c "echo up; sleep 100" 2> e\r'],
+      ['> ', '$CORDON run -- sh -c "echo up; exec sleep 100" 2> e\r'],
       ['up\r\n', '\x03'],
       ['> ', 'cat e\r'],
       ['see more', ''],

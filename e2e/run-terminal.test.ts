@@ -323,9 +323,11 @@ time.sleep(300)`
     expect(missed, screen).toEqual([])
   })
 
+  // The child says that it is ready: a shell that hears Ctrl-C before it has started one goes on with it, anywhere.
+  const waits = `sh -c "sh -c 'echo ready; exec sleep 20'; echo after"`
   test.each([
-    ['whose input is no terminal', '$CORDON run -q -- sh -c "echo ready; sleep 20; echo after" < /dev/null'],
-    ['in the middle of a pipeline', 'yes | $CORDON run -q -- sh -c "echo ready; sleep 20; echo after" | cat'],
+    ['whose input is no terminal', `$CORDON run -q -- ${waits} < /dev/null`],
+    ['in the middle of a pipeline', `yes | $CORDON run -q -- ${waits} | cat`],
   ])('Ctrl-C ends a command %s, with all that it started', (_, line) => {
     const { missed, screen } = place.atShell([
       ['> ', `${line}\r`],

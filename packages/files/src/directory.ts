@@ -33,4 +33,6 @@ export interface OpenedFile {
 /** Not on every platform; where a flag is missing, `verified` does its work by looking. */
 export const O_DIRECTORY: number = constants.O_DIRECTORY ?? 0
 export const O_NOFOLLOW: number = constants.O_NOFOLLOW ?? 0
+/** A handle that opens nothing. Linux on every architecture that Node is built for, which does not export it; nowhere else. */
+export const O_PATH = 0o10000000
 export const O_NONBLOCK: number = constants.O_NONBLOCK ?? 0

@@ -8,12 +8,9 @@ import {
   readSync,
   statSync,
 } from 'node:fs'
-import { type Directory, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, type OpenedFile } from './directory.ts'
+import { type Directory, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_PATH, type OpenedFile } from './directory.ts'
 import { kindOf, sameFile } from './entry.ts'
 import { errnoOf, WrongKind } from './errors.ts'
-
-/** Linux on every architecture that Node is built for; Node does not export it. Checked by `probe`. */
-const O_PATH = 0o10000000
 
 /**
  * SPEC 6.4 on Linux. The directory is a handle, and `/proc/self/fd/<handle>/<name>` is the kernel's own

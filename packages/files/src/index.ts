@@ -1,5 +1,6 @@
 export { Anchor } from './anchor.ts'
 export { openAmbientAnchor, openAmbientDiskAnchor } from './open-anchor.ts'
+export { O_PATH } from './directory.ts'
 export { createDurably, replaceDurably, syncDirectory, tempOf } from './durable.ts'
 export { type EntryKind, type FileStat, type FileVersion, kindOf } from './entry.ts'
 export { FileError } from './errors.ts'

@@ -1,7 +1,8 @@
-import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { closeSync, fstatSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { O_PATH } from '@cordon/files'
 import { CordonError, quote, show } from '@cordon/policy'
 import { errorCode, reason } from './small-files.ts'
 
@@ -103,24 +104,45 @@ export function tryLock(file: string, options: Pick<LockOptions, 'what' | 'holde
  * the open to after the lock. Not there before, or another one now: made or replaced meanwhile, again.
  */
 function lockOnce(file: string, options: Pick<LockOptions, 'what' | 'holder'>): HeldLock | 'busy' | 'again' {
-  const before = inodeOf(file)
+  const before = pin(file)
   let database: DatabaseSync | undefined
   try {
     database = new (loadSqlite().DatabaseSync)(file)
     // Without the first, SQLite writes a journal beside an empty file, which a full disk refuses and a kill leaves.
     database.exec('PRAGMA journal_mode = MEMORY; PRAGMA busy_timeout = 0; BEGIN EXCLUSIVE')
     const inode = inodeOf(file)
-    if (inode === undefined || before !== inode) return 'again'
+    if (inode === undefined || before.inode !== inode) return 'again'
     writeNote(file, options.holder)
     const held = new HeldLock(file, database, inode, options.what)
     database = undefined
     return held
   } catch (error) {
     if (isBusy(error)) return 'busy'
-    if (inodeOf(file) !== before) return 'again' // SQLite noticed, too: it fails when its file is deleted
+    if (inodeOf(file) !== before.inode) return 'again' // SQLite noticed, too: it fails when its file is deleted
     throw new LockUnavailableError(options.what, file, reason(error))
   } finally {
     database?.close()
+    before.release()
+  }
+}
+
+interface Pinned {
+  readonly inode: bigint | undefined
+  readonly release: () => void
+}
+
+/**
+ * Which file has the name now. While it is pinned no other gets its number, so that what has the number later is this
+ * file. Closing a handle made with O_PATH drops no lock; elsewhere than on Linux there is none, and numbers are believed.
+ */
+function pin(file: string): Pinned {
+  if (process.platform !== 'linux') return { inode: inodeOf(file), release: () => {} }
+  try {
+    const fd = openSync(file, O_PATH)
+    return { inode: fstatSync(fd, { bigint: true }).ino, release: () => closeSync(fd) }
+  } catch (error) {
+    if (errorCode(error) !== 'ENOENT' && errorCode(error) !== 'ENOTDIR') throw error
+    return { inode: undefined, release: () => {} }
   }
 }
 

@@ -1,10 +1,15 @@
 import { once } from 'node:events'
 import { readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { acquireLock, LockHeldError, tryLock, withLock } from '@cordon/workspace'
 import { expect, test } from 'vitest'
 import { firstLine, HOLDER, kill, startChild, tempDir } from './fixture.ts'
 
+/** The module itself, as the lock loads it. */
+const sqlite = createRequire(import.meta.url)('node:sqlite') as {
+  DatabaseSync: typeof import('node:sqlite').DatabaseSync
+}
 const options = { what: 'the thing', holder: HOLDER, wait: 0 }
 const lockPath = (): string => join(tempDir(), 'a.lock')
 
@@ -129,6 +134,36 @@ test.for(['release', 'retire'] as const)('to %s a lost lock leaves the new holde
   second.assertHeld()
   await expect(acquireLock(file, options)).rejects.toMatchObject({ holder: { pid: 7, command: 'second' } })
   second.release()
+})
+
+test('a lock file that is replaced twice meanwhile, the second time under the number it had, is not taken for the first', () => {
+  const file = lockPath()
+  writeFileSync(file, '')
+  const real = sqlite.DatabaseSync
+  let isFirst = true
+  sqlite.DatabaseSync = class extends real {
+    constructor(path: string) {
+      if (isFirst) {
+        rmSync(file)
+        writeFileSync(`${file}.spare`, '') // has the number now, where the filesystem gives it out again
+        writeFileSync(file, '')
+      }
+      super(path)
+      if (!isFirst) return
+      isFirst = false
+      rmSync(`${file}.spare`)
+      rmSync(file)
+      writeFileSync(file, '')
+    }
+  }
+  try {
+    const lock = tryLock(file, options)
+    expect(isFirst).toBe(false)
+    expect(tryLock(file, options)).toBeUndefined()
+    lock!.release()
+  } finally {
+    sqlite.DatabaseSync = real
+  }
 })
 
 test('a file that is no lock, or a directory that is not there, is an error and not a lock', async () => {

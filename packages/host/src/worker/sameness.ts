@@ -1,4 +1,5 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync } from 'node:fs'
+import { O_PATH } from '@cordon/files'
 import { below } from '@cordon/policy'
 import type { Plan } from '@cordon/sandbox'
 import type { Confinement } from '../confine/program.ts'
@@ -104,6 +105,3 @@ function isThere({ path, held }: HeldPlace): boolean {
   }
   return stats?.dev === held?.dev && stats?.ino === held?.ino
 }
-
-/** Linux; Node has no name for it. */
-const O_PATH = 0o10000000

@@ -9,6 +9,7 @@ import {
   symlinkSync,
   unlinkSync,
   writeFileSync,
+  rmSync,
 } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -665,6 +666,22 @@ describe('SPEC 1.3 a directory is moved with everything in it', () => {
     const denied = why(here, 'fs_move_file', 'delete', 'pkg')
     expect(denied.code).toBe(1)
     expect(printed(denied)).toBeUndefined()
+  })
+
+  test('of a new name why says that only a file can be moved there, and the question to ask for a directory', () => {
+    const here = asked('{ path = "moved/b", read = true }')
+    const told = why(here, 'fs_move_file', 'create', 'moved')
+    expect(told.code).toBe(0)
+    expect(told.stdout).toContain(
+      'note:    a file can be moved there, but no directory: it comes with what is in it, and create moved/b is denied: cordon why fs_move_file create moved/b\n',
+    )
+    expect(run(here, 'fs_move_file', call).code).toBe(1)
+    writeFileSync(join(here.cwd, 'f'), '')
+    expect(run(here, 'fs_move_file', { ...call, from: 'f' }).code).toBe(0)
+    rmSync(join(here.cwd, 'moved'))
+    paste(here, printed(why(here, 'fs_move_file', 'create', 'moved/b'))!)
+    expect(why(here, 'fs_move_file', 'create', 'moved').stdout).not.toContain('no directory')
+    expect(run(here, 'fs_move_file', call).code).toBe(0)
   })
 
   test('why names the mount of another tool in it', () => {

@@ -256,12 +256,14 @@ class Asker {
     const taken = this.#taken(byName, meant)
     if (taken !== undefined) return { subject, found: byName, verdict: 'refused', notes: [taken] }
     const withheld = this.#withheldBelow(byName, config, subject, policy)
-    if (withheld) {
+    if (withheld?.capability === 'delete') {
       const because = `it is moved with what is in it, and delete ${show(withheld.target)} is denied`
       return { subject, found: byName, verdict: 'refused', notes: [because], withheld }
     }
+    // Whether it is a directory, nobody said.
+    const beside = withheld ? [this.#noDirectoryTo(withheld)] : []
     // With the sandbox off there is no plan: the rules are all there is.
-    if (config.sandbox.mode === 'off') return { subject, found: byName, verdict: 'works', notes: [] }
+    if (config.sandbox.mode === 'off') return { subject, found: byName, verdict: 'works', notes: beside }
     const plan = (): Plan =>
       planOf({ ...this.#project, loaded }, subject, policy, {
         ...this.#place,
@@ -280,7 +282,8 @@ class Asker {
           this.#project.root,
           () => (this.#kernel ??= probeKernel()),
         )
-    return { subject, found, ...enforce(found, enforcement) }
+    const { verdict, notes } = enforce(found, enforcement)
+    return { subject, found, verdict, notes: [...notes, ...beside] }
   }
 
   /**
@@ -333,20 +336,27 @@ class Asker {
     return whyNotReplaced(kindOf(lstatSync(place, { bigint: true })), canonical ?? question.target)
   }
 
-  /** SPEC 1.3: a directory that moves takes along everything below it: what of that may not go, by a rule or as a mount point. */
+  /** SPEC 1.3: a directory that moves takes along everything below it: what of that may not go, or come, by a rule or as a mount point. */
   #withheldBelow(
     { question, allowed, canonical, place }: Answer,
     config: Config,
     subject: Subject,
     access: AccessPolicy,
-  ): Question | undefined {
+  ): Extract<Question, { axis: 'fs' }> | undefined {
     const isMoved = subject.name === 'fs_move_file' && holdsItself(config, subject)
-    if (!isMoved || !allowed || question.axis !== 'fs' || question.capability !== 'delete') return undefined
-    if (canonical === undefined || place === undefined || !lookAt(place)?.isDirectory()) return undefined
+    if (!isMoved || !allowed || question.axis !== 'fs') return undefined
+    if (canonical === undefined || place === undefined) return undefined
+    const { capability } = question
+    const isTree = capability === 'create' || (capability === 'delete' && lookAt(place)?.isDirectory())
+    if (!isTree) return undefined
     const context = new Context({ root: this.#project.root.path, action: 'run', access })
     const top = { relative: parseRelPath(canonical), absolute: place }
-    const [first] = withheldBelow(new Access(context), top, 'delete')
+    const [first] = withheldBelow(new Access(context), top, capability)
     return first && { ...question, target: first.path }
+  }
+
+  #noDirectoryTo({ target }: Question): string {
+    return `a file can be moved there, but no directory: it comes with what is in it, and create ${show(target)} is denied: cordon why ${shellWord(this.#name)} create ${shellWord(target)}`
   }
 
   /** Where a name really leads that leaves what its mount may reach: another rule may reach it. */

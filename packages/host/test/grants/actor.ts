@@ -113,15 +113,29 @@ interface Compiled {
 /** SPEC 1.8: what the tool has to be allowed, in its order. */
 function ask(place: GrantsPlace, { project, policies, mounts }: Compiled, each: GrantsCase): readonly Why[] {
   const world = { cwd: place.root, home: place.home, env: ENV, mounts }
-  return each.paths.flatMap((path, i) => {
-    try {
-      const capability = neededFor(each, i, join(place.root, path))
-      return [why(project, policies, each.tool, parseQuestion(capability, path), world)]
-    } catch (error) {
-      if (error instanceof CordonError) return [] // no sensible question
-      throw error
-    }
-  })
+  const told = each.paths.map((path, i) => [neededFor(each, i, join(place.root, path)), path] as const)
+  return [...told, ...comingWith(place, each, policyOf(policies, each.tool))].flatMap(
+    ([capability, path]) => {
+      try {
+        return [why(project, policies, each.tool, parseQuestion(capability, path), world)]
+      } catch (error) {
+        if (error instanceof CordonError) return [] // no sensible question
+        throw error
+      }
+    },
+  )
+}
+
+/** SPEC 1.3: with a directory comes what is in it, so that it needs create wherever a rule is, below its new name. */
+function comingWith(
+  { root }: GrantsPlace,
+  { tool, paths: [from = '', to = ''] }: GrantsCase,
+  { fs }: AccessPolicy,
+): readonly (readonly [Capability, string])[] {
+  if (tool !== 'fs_move_file' || !entryAt(join(root, from))?.isDirectory()) return []
+  return fs.flatMap(({ path }) =>
+    path !== to && below(to, path) !== undefined ? [['create', path] as const] : [],
+  )
 }
 
 function neededFor({ tool, arguments: { util } }: GrantsCase, index: number, path: string): Capability {
@@ -271,7 +285,7 @@ async function repair(
   first: { readonly compiled: Compiled; readonly answers: readonly Why[] },
 ): Promise<boolean> {
   let { compiled, answers } = first
-  for (const _ of each.paths) {
+  for (const _ of answers) {
     const denied = answers.find(({ allowed }) => !allowed)
     if (!denied) break
     const edit = denied.fix ?? mountEdit(denied)

@@ -253,6 +253,17 @@ test('a way over a link that no rule shows is not there inside, and the edit nam
   })
 })
 
+test('SPEC 4.12 a way over a link through a covered directory is closed for any program, and that one is named', async () => {
+  symlinkSync('d/../a', join(root, 'detour'))
+  write(`${tool}${rule('.', 'read')}${rule('d')}`)
+  expect(await ask('read', 'a/f')).toMatchObject({ allowed: true })
+  expect(await ask('read', 'detour/f')).toMatchObject({
+    allowed: false,
+    canonical: 'a/f',
+    because: 'the way leads over a link through d, which no rule shows',
+  })
+})
+
 test('SPEC 4.7 a tool whose own program may not be executed can do nothing, and the edit is about that', async () => {
   const own = tool.replace('["true"]', '["a/f"]')
   write(`${own}${rule('d', 'read')}`)

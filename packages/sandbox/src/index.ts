@@ -12,7 +12,7 @@ export {
   scratchAround,
   type SurveyRequest,
 } from './plan/ambient-survey.ts'
-export { type PathKind, type Survey } from './plan/survey.ts'
+export { type LinkOnTheWay, type PathKind, type Survey } from './plan/survey.ts'
 export { findProgram, NotExecutableError, ProgramNotFoundError } from './plan/program.ts'
 export { DEFAULT_LIMITS, planConfinement } from './plan/plan.ts'
 export { type InsideSocket, type NetworkPlan } from './plan/network.ts'

@@ -4,6 +4,7 @@ import {
   buildEnvironment,
   type KernelReport,
   LIMITS,
+  type LinkOnTheWay,
   nameOf,
   type Plan,
   UnenforceableError,
@@ -75,7 +76,7 @@ export interface Enforcement {
   /** `ours`: a shipped tool that writes, and holds the rest itself; `reads`: one that only reads. */
   readonly program: 'ours' | 'reads' | 'any'
   /** The links on the way to what was named. */
-  readonly way: readonly string[]
+  readonly way: readonly LinkOnTheWay[]
 }
 
 /** SPEC 4.7 and 4.12: what the plan makes of an answer of the rules (decision 0178). */
@@ -83,8 +84,10 @@ export function enforce({ question, allowed, place }: Answer, { plan, program, w
   if (question.axis !== 'fs' || !allowed || place === undefined) return WORKS
   try {
     const made = plan()
-    const unseen = way.find((link) => !isSeen(link, made))
-    if (unseen !== undefined) return { verdict: 'refused', notes: [UNSEEN] }
+    if (!way.every(({ path }) => isSeen(path, made))) return { verdict: 'refused', notes: [UNSEEN] }
+    // Cordon's own tools take a name apart by themselves.
+    const closed = program === 'any' ? closedOn(way, made) : undefined
+    if (closed !== undefined) return { verdict: 'refused', notes: [whyClosed(closed, made)] }
     const region = regionOf(place, made)
     if (!region) return WORKS
     if (holdsOwn(place, question.capability, made)) return { verdict: 'refused', notes: [RUNS_FROM_THERE] }
@@ -111,7 +114,9 @@ export function reachedBy(
   try {
     const made = plan()
     const region = regionOf(place, made)
-    if (!region?.grants.has(question.capability) || !way.every((link) => isSeen(link, made))) return undefined
+    if (!region?.grants.has(question.capability) || !way.every(({ path }) => isSeen(path, made)))
+      return undefined
+    if (closedOn(way, made) !== undefined) return undefined
     // Whether the place itself is made or removed is decided by what lies around it.
     const isEntry = question.capability === 'create' || question.capability === 'delete'
     return isEntry && isMounted(region, place) ? undefined : region.rules[0]
@@ -140,6 +145,31 @@ function isSeen(link: string, plan: Plan): boolean {
   const region = regionOf(link, plan)
   if (region) return !region.hold.cover
   return [...survey.system, ...survey.runtime].some(({ path }) => below(path, link) !== undefined)
+}
+
+/**
+ * `d/../a` leads through `d`: inside, that has to be there, and not be covered. The first that is not. A link that is only there
+ * for a rule's sake leads through nothing it can do without (decision 0177).
+ */
+function closedOn(way: Enforcement['way'], plan: Plan): string | undefined {
+  const { isolation, regions, survey } = plan
+  if (isolation === 'landlock-only') return undefined
+  const shown = [
+    ...regions.flatMap(({ path, kind, hold }) => (hold.cover || kind === 'missing' ? [] : [path])),
+    survey.home.canonical,
+    ...survey.scratch,
+  ]
+  const isWalked = (dir: string): boolean =>
+    isSeen(dir, plan) || shown.some((each) => below(dir, each) !== undefined)
+  return way
+    .filter(({ path }) => regionOf(path, plan)?.hold.cover === false)
+    .flatMap(({ left }) => left)
+    .find((dir) => !isWalked(dir))
+}
+
+function whyClosed(dir: string, { survey: { root } }: Plan): string {
+  const name = below(root.canonical, dir)
+  return `the way leads over a link through ${name === undefined ? 'a directory' : show(name)}, which no rule shows`
 }
 
 /** What a shipped tool is started from is mounted on top of what its rules say: nothing of it is changed or moved meanwhile. */

@@ -370,11 +370,11 @@ class Asker {
   }
 
   /** The links on the way to the target; to its parent, when the entry itself is meant (SPEC 1.3). */
-  #way(meant: Meant): readonly string[] {
+  #way(meant: Meant): Enforcement['way'] {
     const { axis, target } = this.#question
     if (axis !== 'fs') return []
     const path = join(this.#project.root.path, target)
-    return linksOnTheWay(meant === 'entry' ? dirname(path) : path).map((link) => link.path)
+    return linksOnTheWay(meant === 'entry' ? dirname(path) : path)
   }
 }
 

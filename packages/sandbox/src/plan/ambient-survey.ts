@@ -220,11 +220,12 @@ const uniqueLinks = (links: readonly LinkOnTheWay[]): readonly LinkOnTheWay[] =>
 
 /** Every link that is followed from the root of this host to an absolute path, each where it really lies (decision 0177). */
 export function linksOnTheWay(path: string): readonly LinkOnTheWay[] {
-  const found: LinkOnTheWay[] = []
+  const found: (LinkOnTheWay & { readonly left: string[] })[] = []
   let here = '/'
   const todo = path.split('/').toReversed()
   for (let part = todo.pop(); part !== undefined; part = todo.pop()) {
     if (part === '' || part === '.') continue
+    if (part === '..') found.at(-1)?.left.push(here)
     const next = part === '..' ? dirname(here) : join(here, part)
     if (kindOf(next) !== 'link') {
       here = next
@@ -232,7 +233,7 @@ export function linksOnTheWay(path: string): readonly LinkOnTheWay[] {
     }
     if (found.length === MOST_HOPS) return found // a way that is longer leads nowhere for a rule either
     const target = readlinkSync(next)
-    found.push({ path: next, target: withoutDetours(here, target) })
+    found.push({ path: next, target: withoutDetours(here, target), left: [] })
     if (target.startsWith('/')) here = '/'
     todo.push(...target.split('/').toReversed())
   }

@@ -47,6 +47,8 @@ export interface LinkOnTheWay {
   readonly path: string
   /** As the link says it. */
   readonly target: string
+  /** Directories that it leads into and, by `..`, out of again. */
+  readonly left: readonly string[]
 }
 
 export type PathKind = 'dir' | 'file' | 'link' | 'missing'

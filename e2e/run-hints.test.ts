@@ -279,6 +279,22 @@ describe('SPEC 4.8 a program that cannot be started is told as that, with the fl
     })
   })
 
+  test('no rule shows it, and its interpreter is there', () => {
+    const ended = {
+      code: 127,
+      stdout: '',
+      stderr:
+        `cordon: cannot start ${place.root}/a/s: no rule grants read and execute there, so it is not there inside the sandbox (ENOENT)\n` +
+        '  to allow it: --execute a/s\n',
+    }
+    place.mkdir(`${place.root}/b`)
+    expect(place.run(['--read', 'b', '--', './a/s'])).toMatchObject(ended)
+    expect(place.run(['--read', 'b', '--execute', 'a/s', '--', './a/s'])).toMatchObject({
+      code: 0,
+      stdout: 'hi\n',
+    })
+  })
+
   test('its interpreter is not inside', () => {
     expect(place.run(['--', './a/u'])).toMatchObject({
       code: 127,

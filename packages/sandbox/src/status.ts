@@ -153,7 +153,7 @@ function whyNotStarted({ errno, withheld = [], interpreter }: FailedStep): strin
       return whyNotExecuted(withheld, its)
     default:
       // Of a script that is there inside, the interpreter is known.
-      return its === undefined && withheld.length > 0
+      return its === undefined && withheld.includes('read')
         ? `no rule grants ${withheld.join(' and ')} there, so it is not there inside the sandbox`
         : `${its ?? 'the program or its interpreter'} is not there inside the sandbox`
   }

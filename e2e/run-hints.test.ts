@@ -1,3 +1,4 @@
+import { symlinkSync } from 'node:fs'
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
@@ -277,6 +278,34 @@ describe('SPEC 4.8 a program that cannot be started is told as that, with the fl
       code: 0,
       stdout: 'hi\n',
     })
+  })
+
+  test('no rule shows it, and its interpreter is there', () => {
+    const ended = {
+      code: 127,
+      stdout: '',
+      stderr:
+        `cordon: cannot start ${place.root}/a/s: no rule grants read and execute there, so it is not there inside the sandbox (ENOENT)\n` +
+        '  to allow it: --execute a/s\n',
+    }
+    place.mkdir(`${place.root}/b`)
+    expect(place.run(['--read', 'b', '--', './a/s'])).toMatchObject(ended)
+    expect(place.run(['--read', 'b', '--execute', 'a/s', '--', './a/s'])).toMatchObject({
+      code: 0,
+      stdout: 'hi\n',
+    })
+  })
+
+  test('it is a link out of the workspace: no flag takes its name', () => {
+    place.write(`${place.home}/own/led`, '#!/bin/sh\necho led\n', 0o755)
+    symlinkSync(`${place.home}/own/led`, `${place.root}/a/led`)
+    for (const flags of [[], ['--read', '.']])
+      expect(place.run([...flags, '--', './a/led'])).toMatchObject({
+        code: 127,
+        stderr: expect.stringMatching(/\n {2}to allow it: --execute ~\/own\/led\n$/) as string,
+      })
+    const granted = ['--read', '.', '--execute', `${place.home}/own/led`, '--', './a/led']
+    expect(place.run(granted)).toMatchObject({ code: 0, stdout: 'led\n' })
   })
 
   test('its interpreter is not inside', () => {

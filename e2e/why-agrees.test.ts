@@ -329,7 +329,7 @@ cordon: access denied: read on fork/x
   because: the rule fork at conversation ID has no approved target: \`cordon mount ls\` says what it lacks
   granted: . (read, create, update, delete, execute)
   rule at: conversation ID
-  read fork/x is denied: the mount fork leads elsewhere than where it was approved to lead, so it grants nothing; to put it back: ln -sfn ~/ext fork
+  read fork/x is denied: the mount fork leads elsewhere than where it was approved to lead, so it grants nothing; to put it back: ln -sfn ~/ext fork; the command asks, so it needs a terminal
     to allow it:
       cordon policy compile
 `,

@@ -87,11 +87,12 @@ function withheldFromStart({ regions, survey }: Plan): readonly Capability[] {
   return region ? STARTING.filter((each) => !region.grants.has(each)) : []
 }
 
-/** Of a script that is there inside. Of a link that leads elsewhere, not even the script is. */
+/** Of a script that is there inside. Of a link that leads elsewhere, and where rules grant nothing, not even the script is. */
 function interpreterOf({ regions, survey: { exe } }: Plan): string | undefined {
   try {
     const real = realpathSync.native(exe)
-    return regions.some(({ path }) => below(path, real) !== undefined) ? kernelInterpreter(real) : undefined
+    const region = regions.findLast(({ path }) => below(path, real) !== undefined)
+    return region && region.grants.size > 0 ? kernelInterpreter(real) : undefined
   } catch {
     return undefined
   }

@@ -152,7 +152,10 @@ function whyNotStarted({ errno, withheld = [], interpreter }: FailedStep): strin
     case 'EACCES':
       return whyNotExecuted(withheld, its)
     default:
-      return `${its ?? 'the program or its interpreter'} is not there inside the sandbox`
+      // Of a script that is there inside, the interpreter is known.
+      return its === undefined && withheld.includes('read')
+        ? `no rule grants ${withheld.join(' and ')} there, so it is not there inside the sandbox`
+        : `${its ?? 'the program or its interpreter'} is not there inside the sandbox`
   }
 }
 

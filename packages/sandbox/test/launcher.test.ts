@@ -158,6 +158,13 @@ test('a failed step names the item and what to do', () => {
     'cannot start /w/go: it, or its interpreter /opt/i, may not be executed (EACCES)',
     'cannot start /w/go: its interpreter /opt/i is not there inside the sandbox (ENOENT)',
   ])
+  const absent = (...withheld: Capability[]): string =>
+    new LaunchError({ step: 'exec', errno: 'ENOENT', item: exec, withheld }).message
+  expect([absent('read', 'execute'), absent('execute')]).toEqual([
+    'cannot start /w/go: no rule grants read and execute there, so it is not there inside the sandbox (ENOENT)',
+    // A link that can be read, and leads to what is not there.
+    'cannot start /w/go: the program or its interpreter is not there inside the sandbox (ENOENT)',
+  ])
 })
 
 test('a directory swapped for a link after planning is not followed', async () => {

@@ -75,3 +75,9 @@ export function commandsOf({ fix, command }: Pick<Why, 'fix' | 'command'>): read
   if (fix) return [typedEdit(fix)]
   return command === undefined ? [] : [command]
 }
+
+/** What there is to know of them, in one line with the reason: `why` has room for it beside its command. */
+export const notesOf = ({ notes, at }: Pick<Why, 'notes' | 'at'>): readonly string[] => [
+  ...notes,
+  ...(at === 'terminal' ? ['the command asks, so it needs a terminal'] : []),
+]

@@ -6,7 +6,7 @@ import { realName } from '../real-name.ts'
 import type { Question } from '../why/question.ts'
 import type { Why } from '../why/why.ts'
 import { governing } from './execute.ts'
-import { type Asker, commandsOf, forPerson, type RefusedCall, type Refusal } from './refused-call.ts'
+import { type Asker, commandsOf, forPerson, notesOf, type RefusedCall, type Refusal } from './refused-call.ts'
 import { takenAs } from './shown-paths.ts'
 import type { Told } from './told.ts'
 import { textsIn, type Touched, touchedBy } from './touched.ts'
@@ -29,7 +29,7 @@ export async function triedRefusal(call: RefusedCall, asker: Asker): Promise<Ref
   const about = `${found.question.capability} ${show(found.question.target)} is denied: ${found.because}`
   return {
     refusal: new DeniedError({ capability, target, rule, grants, untold: true }).explanation,
-    forPerson: forPerson(found.question.target, [about, ...found.notes].join('; '), commandsOf(found)),
+    forPerson: forPerson(found.question.target, [about, ...notesOf(found)].join('; '), commandsOf(found)),
   }
 }
 
@@ -43,7 +43,7 @@ export async function heldRefusal(call: RefusedCall, asker: Asker): Promise<Told
   if (!found) return []
   const { capability, target } = found.question
   const about = `${capability} ${show(target)} is denied: ${found.because}`
-  return [forPerson(target, [about, ...found.notes].join('; '), commandsOf(found))]
+  return [forPerson(target, [about, ...notesOf(found)].join('; '), commandsOf(found))]
 }
 
 async function firstDenied(questions: readonly Question[], asker: Asker): Promise<Why | undefined> {

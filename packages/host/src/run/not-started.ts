@@ -5,6 +5,7 @@ import { isInSystem, LaunchError, type Plan, whyNotOutside } from '@cordon/sandb
 import { isDeniedOnPurpose } from '../confine/outside-hints.ts'
 import type { Confinement } from '../confine/program.ts'
 import { relativeToRoot, typedPath, whyNeverGranted } from '../outside/place.ts'
+import { realName } from '../real-name.ts'
 
 /** The command could not be started, with the flag that would let it be (SPEC 4.8). */
 class NotStartedError extends CordonError {
@@ -56,9 +57,17 @@ function flagForProgram(
   request: Confinement,
 ): string | undefined {
   const program = item && 'path' in item ? item.path : undefined
-  const path =
-    withheld.length > 0 ? program : errno === 'ENOENT' || errno === 'EACCES' ? interpreter : undefined
+  const isClosed = errno === 'ENOENT' || errno === 'EACCES'
+  const out = isClosed && program !== undefined ? whereItLeadsOut(program, request) : undefined
+  const path = out ?? (withheld.length > 0 ? program : isClosed ? interpreter : undefined)
   return path === undefined ? undefined : flagFor(path, request)
+}
+
+/** Of a link in the workspace, no flag takes the name: what it leads to outside is to be granted. */
+function whereItLeadsOut(program: string, { root }: Confinement): string | undefined {
+  const isInside = (path: string): boolean => below(root.path, path, root.foldCase) !== undefined
+  const real = realName(program)
+  return real !== undefined && isInside(program) && !isInside(real) ? real : undefined
 }
 
 function flagFor(path: string, request: Confinement): string | undefined {

@@ -43,6 +43,31 @@ describe.each(PEOPLE)('ordinary programs as $name', (person) => {
     })
   })
 
+  test.runIf(has('npm', SYSTEM.env!))('npm ci of more packages than npm has connections ends', () => {
+    const place = new Place(person)
+    const names = Array.from({ length: 40 }, (_, at) => `none-${at}`)
+    const dependencies = Object.fromEntries(names.map((name) => [name, '1.0.0']))
+    const locked = names.map((name) => [
+      `node_modules/${name}`,
+      { version: '1.0.0', resolved: `https://registry.npmjs.org/${name}/-/${name}-1.0.0.tgz` },
+    ])
+    const root = { name: 'x', version: '1.0.0', dependencies }
+    place.write('package.json', JSON.stringify(root))
+    place.write(
+      'package-lock.json',
+      JSON.stringify({
+        ...root,
+        lockfileVersion: 3,
+        packages: Object.fromEntries([['', root], ...locked]) as unknown,
+      }),
+    )
+    // npm lets a first SIGTERM pass.
+    const ran = place.run(['--', 'timeout', '-s', 'KILL', '20', 'npm', 'ci', '--no-audit'], SYSTEM)
+    expect(ran).toMatchObject({ code: 1 })
+    expect(ran.stderr).toContain('npm error code E403')
+    expect(ran.stderr).toContain('to allow it: --allow-net https://registry.npmjs.org')
+  })
+
   test.runIf(has('python3', SYSTEM.env!))('a Python virtualenv is made and used', () => {
     const place = new Place(person)
     expect(place.run(['--', 'python3', '-m', 'venv', '--without-pip', 'v'], SYSTEM)).toMatchObject({

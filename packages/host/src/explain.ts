@@ -155,7 +155,7 @@ function alwaysThere(
     loopback: hasOwn,
     variables: [
       ...granted,
-      ...(proxy ? Object.keys(proxyEnv(proxy)) : []),
+      ...(proxy ? Object.keys(proxyEnv(proxy, net)) : []),
       ...(network && needsAuthority(net, 'auto')
         ? Object.keys(trustEnv({ certificate: '', bundle: '' }))
         : []),

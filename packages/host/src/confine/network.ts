@@ -65,7 +65,7 @@ export async function openNetwork({ rules, plan, env, onRefused }: NetworkReques
   const proxy = plan.sockets.find(({ serves }) => serves === 'proxy')
   return {
     env: {
-      ...(proxy ? proxyEnv(proxy) : {}),
+      ...(proxy ? proxyEnv(proxy, rules) : {}),
       ...ca?.env({ certificate: CERTIFICATE, bundle: BUNDLE }),
     },
     files: ca

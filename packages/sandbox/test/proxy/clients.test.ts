@@ -20,7 +20,7 @@ function run(lab: Lab, program: string, args: string[], extra: Record<string, st
   const env: Record<string, string> = {
     PATH: process.env['PATH'] ?? '',
     HOME: home,
-    ...proxyEnv({ address: '127.0.0.1', port: lab.port }),
+    ...proxyEnv({ address: '127.0.0.1', port: lab.port }, []),
     NODE_USE_ENV_PROXY: '1', // for the tests of fetch: inside, it goes by the address that stands for the host
   }
   if (lab.proxy.ca) {

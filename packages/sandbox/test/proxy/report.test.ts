@@ -1,3 +1,4 @@
+import { parseHost } from '@cordon/policy'
 import { expect, test } from 'vitest'
 import { proxyEnv, trustEnv } from '../../src/proxy/environment.ts'
 import { netHolders } from '../../src/proxy/holders.ts'
@@ -43,7 +44,8 @@ test('SPEC 4.7 who holds each rule', () => {
 test('SPEC 4.5 the variables, in both spellings; loopback is the sandbox’s own', () => {
   const url = 'http://127.0.0.1:3128'
   const direct = 'localhost,127.0.0.1,::1'
-  expect(proxyEnv({ address: '127.0.0.1', port: 3128 })).toEqual({
+  const proxy = { address: '127.0.0.1', port: 3128 }
+  const variables = {
     HTTP_PROXY: url,
     HTTPS_PROXY: url,
     ALL_PROXY: url,
@@ -53,7 +55,12 @@ test('SPEC 4.5 the variables, in both spellings; loopback is the sandbox’s own
     all_proxy: url,
     no_proxy: direct,
     npm_config_update_notifier: 'false', // decision 0267
-  })
+  }
+  const rule = { host: parseHost('a.example')!, allow: true }
+  expect(proxyEnv(proxy, [rule])).toEqual(variables)
+  const alone = { ...variables, npm_config_maxsockets: '100000' } // decision 0267
+  expect(proxyEnv(proxy, [])).toEqual(alone)
+  expect(proxyEnv(proxy, [{ ...rule, allow: false }])).toEqual(alone)
 })
 
 test('SPEC 4.5 trust: programs that replace their roots get the bundle, those that add get the certificate', () => {

@@ -168,6 +168,11 @@ describe('decision 0594 what the settings of an agent run by themselves', () => 
     ['.cursor/mcp.json', { mcpServers: server('./tools/run.js') }],
     ['.vscode/mcp.json', { servers: server('${workspaceFolder}/tools/run.js') }],
     ['.github/mcp.json', { mcpServers: server('tools/run.js') }],
+    ['.copilot/hooks/x.json', { hooks: { sessionStart: [{ type: 'command', bash: './tools/run.js' }] } }],
+    ['.kiro/agents/x.json', { hooks: { agentSpawn: [{ command: './tools/run.js' }] } }],
+    ['.amazonq/cli-agents/x.json', { mcpServers: server('tools/run.js'), prompt: 'see "free"' }],
+    ['.cursor/worktrees.json', { 'setup-worktree': ['npm ci', 'bash tools/run.js'] }],
+    ['.cursor/environment.json', { install: './tools/run.js', build: { context: 'free' } }],
     ['.github/hooks/x.json', { hooks: { sessionStart: [{ type: 'command', bash: './tools/run.js' }] } }],
     [
       'opencode.json',

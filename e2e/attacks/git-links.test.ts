@@ -55,6 +55,18 @@ const ATTACKS: readonly Attack[] = [
     link: 'worktrees/x',
   },
   {
+    name: 'a link that was left alone, moved with its directory, to a directory by then',
+    before: ['echo > x; ln -sf ../../x .git/info/exclude', 'true'],
+    script: 'rm x; ln -s ~/docs x; mv .git/info .git/worktrees',
+    link: 'worktrees/exclude',
+  },
+  {
+    name: 'the same, as the log of a branch',
+    before: ['ln -sf ~/docs/kept .git/info/attributes', 'true'],
+    script: 'git checkout -q -b attributes; rm -r .git/logs/refs/heads; mv .git/info .git/logs/refs/heads',
+    link: 'logs/refs/heads/attributes',
+  },
+  {
     name: 'a link of before, moved',
     before: ['ln -s ~/docs x'],
     script: 'mkdir .git/worktrees; mv x .git/worktrees/x',

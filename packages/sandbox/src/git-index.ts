@@ -27,6 +27,8 @@ interface Layout {
 
 interface Entries {
   readonly end: number
+  /** Of the last one's path. */
+  readonly lastLength: number
   /** An entry of a split index that replaces one of the shared index has that one's path. */
   readonly hasEmptyPath: boolean
 }
@@ -40,8 +42,8 @@ const MOST_LENGTH = 4096 // PATH_MAX
 /** A part that is `.`, `..`, `.git` or empty; a slash at the end is that of a sparse directory. And what ends a path for C alone. */
 const LEADS_OUT = /(?:^|\/)(?:\/|\.(?:\.|git)?(?:\/|$))|\0/i
 
-/** Undefined when one is unsound. */
-function readEntries(layout: Layout, from: number, count: number): Entries | undefined {
+/** Undefined when one is unsound. `before`: how long the path is of what stands before, of which a block has nothing. */
+function readEntries(layout: Layout, from: number, count: number, before = 0): Entries | undefined {
   const { bytes, limit, idLength, isCompressed } = layout
   let at = from
   let path = ''
@@ -55,6 +57,7 @@ function readEntries(layout: Layout, from: number, count: number): Entries | und
     if (isCompressed) {
       const stripped = readVarint(bytes, start)
       if (!stripped || (i > 0 && stripped.value > path.length)) return undefined
+      if (i === 0 && stripped.value < before) return undefined // another path from entry to entry
       start = stripped.end
       kept = i > 0 ? path.slice(0, path.length - stripped.value) : ''
     }
@@ -67,7 +70,7 @@ function readEntries(layout: Layout, from: number, count: number): Entries | und
     at = isCompressed ? end + 1 : at + ((end - at + 8) & ~7)
     if (at > limit) return undefined
   }
-  return { end: at, hasEmptyPath }
+  return { end: at, lastLength: path.length, hasEmptyPath }
 }
 
 /** The whole path's length is in the flags, unless it is too long for them. Negative when it does not fit. */
@@ -125,13 +128,15 @@ interface Blocks {
 function areSoundBlocks(layout: Layout, { body, end, count, entries }: Blocks): boolean {
   let left = count
   let from = HEADER
+  let before = 0
   for (let at = body + 4; at < end; at += 8) {
     if (at + 8 > end || layout.bytes.readUInt32BE(at) !== from) return false
     const length = layout.bytes.readUInt32BE(at + 4)
     left -= length
-    const block = left < 0 ? undefined : readEntries(layout, from, length)
+    const block = left < 0 ? undefined : readEntries(layout, from, length, before)
     if (!block) return false
     from = block.end
+    before = block.lastLength
   }
   return left === 0 && from === entries.end
 }

@@ -23,7 +23,7 @@ import { keepsTimes } from './unchanged.ts'
  * Decision 0545: git trusts what lies in its own directory, which a command may write. It deletes and writes through links, follows
  * symbolic refs to any name, and touches every path of an index. So what a command left there that leads elsewhere goes, and is told.
  * Whether a command left it is told by the time of change, which none can set. A link goes by its own alone, because an old one is
- * the person's. A file is judged by what is in it, so it is also looked at when a directory around it changed, which may have been
+ * the person's; but one that was left alone in its place goes elsewhere, where its directory was moved with it. A file is judged by what is in it, so it is also looked at when a directory around it changed, which may have been
  * moved there with it. Nothing is followed on the way.
  */
 export function clearGitState(base: string, gitDir: string, since: number): readonly DeniedPath[] {
@@ -33,6 +33,7 @@ export function clearGitState(base: string, gitDir: string, since: number): read
   let left = MOST_ENTRIES
   let countsLinks = false
   const isNew = ({ ctimeMs }: Stats): boolean => ctimeMs >= since - TICK_MS
+  const maybeMoved = (isDirNew: boolean): boolean => isDirNew || !countsLinks // where nothing keeps times, all may be
   const look = (held: number, dir: string, isDirNew: boolean, depth = 0): void => {
     const entries = reaching(held, () => entriesOf(held))
     for (const entry of depth === 0 ? entries.toSorted(knownFirst) : entries) {
@@ -50,7 +51,11 @@ export function clearGitState(base: string, gitDir: string, since: number): read
             lookBelow(held, entry.name, (inner) =>
               look(inner, `${name}/`, isDirNew || isNew(fstatSync(inner)), depth + 1),
             )
-        } else if ((isDirNew && entry.isFile()) || isNew(stats())) {
+        } else if (
+          (isDirNew && entry.isFile()) ||
+          (maybeMoved(isDirNew) && isMoved(entry, name)) ||
+          isNew(stats())
+        ) {
           const cleared = reaching(held, () => clear({ held, name: entry.name, path, gitDir }))
           if (cleared) found.push(cleared)
         }
@@ -121,6 +126,11 @@ type Clear = (entry: Entry) => DeniedPath | undefined
 
 /** Git only reads these, and people keep them elsewhere: files. A link to a directory would be one more way there, by another name. */
 const ONLY_READ: ReadonlySet<string> = new Set(['info/exclude', 'info/attributes'])
+
+/** A link that is left alone keeps its time when a command moves the directory around it, to `worktrees` or among the logs of branches. */
+const isMoved = (entry: Dirent<Buffer>, name: string): boolean =>
+  entry.isSymbolicLink() && NAMES_ONLY_READ.test(name) && !ONLY_READ.has(name)
+const NAMES_ONLY_READ = /(?:^|\/)(?:exclude|attributes)$/
 
 /** Of the files in a git directory, or in that of a linked worktree, the first that fits. */
 const FILES: readonly { readonly names: RegExp; readonly clear: Clear | undefined }[] = [

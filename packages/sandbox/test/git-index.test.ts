@@ -210,6 +210,16 @@ test.each([
   { name: 'ids of the other length', bytes: index([entry('a', { id: 32 })]) },
 ])('is not sound: $name', ({ bytes }) => expect(isSoundIndex(bytes, 20)).toBe(false))
 
+test('decision 0590 a block begins with the path that it is from entry to entry, too', () => {
+  const first = compressed(0, 'f/a', 3)
+  const of = (stripped: number): Buffer => {
+    const second = compressed(stripped, 'evil', 0xfff)
+    return index([first, second], [extension('IEOT', numbers(1, 12, 1, 12 + first.length, 1))], 4)
+  }
+  expect(isSoundIndex(of(3), 20)).toBe(true)
+  expect(isSoundIndex(of(1), 20)).toBe(false) // f/evil, or evil
+})
+
 test('an entry without a path is one of a split index', () => {
   const link = extension('link', Buffer.alloc(20))
   expect(isSoundIndex(index([entry('')], [link]), 20)).toBe(true)

@@ -6,6 +6,7 @@ import {
   readdirSync,
   readFileSync,
   renameSync,
+  rmSync,
   unlinkSync,
   writeFileSync,
   writeSync,
@@ -58,8 +59,9 @@ export function recordRun(
     writeFileSync(record, JSON.stringify(noted), { mode: 0o600, flag: 'wx' })
     let isDone = false
     const done = (found: Found = { createdDenied: [] }): void => {
-      if (!isDone) settle(record, noted, found)
+      if (isDone) return
       isDone = true
+      settle(record, noted, found)
     }
     return { done, lost: [] }
   } catch (error) {
@@ -159,7 +161,10 @@ const nextRecord = (dir: string): string => join(dir, `${thisProcess()}-${++reco
 /** Of this process: a library may have many at once. */
 let records = 0
 
-/** What could not be moved stays in a record, one for all runs that left the same: the next command tries again. */
+/**
+ * What could not be moved stays in a record, one for all runs that left the same: the next command tries again. Where that cannot be
+ * written (a command can use up all room), the record stays as it is: it says more, and nothing is forgotten.
+ */
 function settle(record: string, { since, watched }: Noted, found: Found): void {
   const left = leftOf(watched, found)
   if (left.length > 0) {
@@ -168,11 +173,20 @@ function settle(record: string, { since, watched }: Noted, found: Found): void {
     const before = readRecord(kept)
     const first = before.watched.length > 0 ? Math.min(before.since, since) : since
     const noted = { since: first, watched: left, told: {}, gitlinks: {} } satisfies Noted
-    writeFileSync(`${record}.new`, JSON.stringify(noted), { mode: 0o600 })
-    renameSync(`${record}.new`, kept)
-    if (kept === record) return
+    if (!replace(kept, `${record}.new`, JSON.stringify(noted)) || kept === record) return
   }
   unlinkIfThere(record)
+}
+
+function replace(file: string, by: string, text: string): boolean {
+  try {
+    writeFileSync(by, text, { mode: 0o600 })
+    renameSync(by, file)
+    return true
+  } catch {
+    rmSync(by, { recursive: true, force: true })
+    return false
+  }
 }
 
 /** `rmSync` looks first, and loads what it needs for directories: a part of every start. */

@@ -91,6 +91,11 @@ const COMMANDS: ReadonlySet<string> = new Set([
   'awsCredentialExport',
   'gcpAuthRefresh',
   'otelHeadersHelper',
+  // Of Cursor, for a worktree or a machine that it makes.
+  'setup-worktree',
+  'setup-worktree-unix',
+  'install',
+  'start',
 ])
 
 /** Keys beside those, whose value is the directory that the command starts in. */

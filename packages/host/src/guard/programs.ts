@@ -29,8 +29,11 @@ const SETTINGS: readonly string[] = [
   '.gemini/settings.json',
   '.copilot/settings.json',
   '.copilot/mcp-config.json',
+  '.copilot/hooks',
   '.cursor/hooks.json',
   '.cursor/mcp.json',
+  '.cursor/worktrees.json',
+  '.cursor/environment.json',
   '.vscode/mcp.json',
   '.github/hooks',
   '.github/mcp.json',
@@ -38,7 +41,9 @@ const SETTINGS: readonly string[] = [
   '.roo/mcp.json',
   '.kiro/settings/mcp.json',
   '.kiro/hooks',
+  '.kiro/agents',
   '.amazonq/mcp.json',
+  '.amazonq/cli-agents',
   'opencode.json',
   '.opencode/opencode.json',
 ]
@@ -124,11 +129,14 @@ function settingsIn(
   const { entries, more } = entriesOf(end.path, MOST_FILES)
   if (more) found.miss(end.path, 'has very many files, so programs that they name are not guarded')
   return entries
-    .filter((entry) => entry.isFile())
+    .filter((entry) => entry.isFile() && !IS_PROSE.test(entry.name))
     .map((entry) => ({ name: entry.name, file: entryOf(end.path, entry.name) }))
 }
 
 const MOST_FILES = 200
+
+/** Text for a model, or a person: what stands between quotes there is no command. */
+const IS_PROSE = /\.md$/i
 
 /** What may be closed is not known to be missing. */
 function isThere(path: string): boolean {

@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -14,6 +14,16 @@ test('SPEC 4.3 what several runs could not move is one record, or every command 
   expect(readdirSync(dir)).toHaveLength(2)
   recordRun(dir, [{ base: '/w', path: '/w/a', guard: 'moved-aside' }]).done()
   expect(readdirSync(dir)).toHaveLength(2)
+})
+
+test('SPEC 4.3 where there is no room to write down what was left, the record stays, and nothing is thrown', () => {
+  const dir = mkdtempSync(join(tmpdir(), 'cordon-records-'))
+  const run = recordRun(dir, [{ base: '/w', path: '/w/a', guard: 'moved-aside' }])
+  const [record] = readdirSync(dir)
+  mkdirSync(join(dir, `${record}.new`))
+  run.done({ createdDenied: [{ path: '/w/a', movedTo: undefined, why: 'ENOSPC' }] })
+  run.done()
+  expect(readdirSync(dir)).toContain(record)
 })
 
 test('decision 0641 while a run goes on, its record says to others what it found missing, and nothing afterwards', () => {

@@ -62,10 +62,13 @@ describe.each(PEOPLE)('ordinary programs as $name', (person) => {
       }),
     )
     // npm lets a first SIGTERM pass.
-    const ran = place.run(['--', 'timeout', '-s', 'KILL', '20', 'npm', 'ci', '--no-audit'], SYSTEM)
-    expect(ran).toMatchObject({ code: 1 })
-    expect(ran.stderr).toContain('npm error code E403')
-    expect(ran.stderr).toContain('to allow it: --allow-net https://registry.npmjs.org')
+    const command = ['--', 'timeout', '-s', 'KILL', '20', 'npm', 'ci', '--no-audit']
+    for (const other of [[], ['--allow-net', 'api.example.com']]) {
+      const ran = place.run([...other, ...command], SYSTEM)
+      expect(ran).toMatchObject({ code: 1 })
+      expect(ran.stderr).toContain('npm error code E403')
+      expect(ran.stderr).toContain('to allow it: --allow-net https://registry.npmjs.org')
+    }
   })
 
   test.runIf(has('python3', SYSTEM.env!))('a Python virtualenv is made and used', () => {

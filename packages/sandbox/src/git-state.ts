@@ -23,8 +23,9 @@ import { keepsTimes } from './unchanged.ts'
  * Decision 0545: git trusts what lies in its own directory, which a command may write. It deletes and writes through links, follows
  * symbolic refs to any name, and touches every path of an index. So what a command left there that leads elsewhere goes, and is told.
  * Whether a command left it is told by the time of change, which none can set. A link goes by its own alone, because an old one is
- * the person's; but one that was left alone in its place goes elsewhere, where its directory was moved with it. A file is judged by what is in it, so it is also looked at when a directory around it changed, which may have been
- * moved there with it. Nothing is followed on the way.
+ * the person's; except one that was left alone where it was made, and moved from there with its directory. A file is judged by
+ * what is in it, so it is also looked at when a directory around it changed, which may have been moved there with it. Nothing is
+ * followed on the way.
  */
 export function clearGitState(base: string, gitDir: string, since: number): readonly DeniedPath[] {
   const found: DeniedPath[] = []

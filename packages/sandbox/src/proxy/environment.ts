@@ -1,4 +1,4 @@
-import { type NetRule } from '@cordon/policy'
+import { NetIndex, type NetRule, parseNetTarget } from '@cordon/policy'
 
 /** Where the sandboxed program finds the proxy: an address inside its own network namespace. */
 export interface ProxyAddress {
@@ -15,8 +15,8 @@ export function proxyEnv({ address, port }: ProxyAddress, rules: readonly NetRul
     env[name] = value
     env[name.toLowerCase()] = value
   }
-  const reachesNobody = !rules.some(({ allow }) => allow)
-  return { ...env, ...NO_LOOK_FOR_UPDATES, ...(reachesNobody ? NO_QUEUE : {}) }
+  const registry = new NetIndex(rules).evaluate(parseNetTarget(NPM_REGISTRY))
+  return { ...env, ...NO_LOOK_FOR_UPDATES, ...(registry.kind === 'allowed' ? {} : NO_QUEUE) }
 }
 
 /**
@@ -26,11 +26,12 @@ export function proxyEnv({ address, port }: ProxyAddress, rules: readonly NetRul
 const NO_LOOK_FOR_UPDATES = { npm_config_update_notifier: 'false' }
 
 /**
- * npm has 15 connections, and requests beyond them wait. Where the proxy refuses, Node's agent takes a new connection for the
- * first that waits, finds that it cannot be written to, and takes the next, for ever: `npm ci` of 16 packages never ended
- * (decision 0267). Without a queue it ends at once. Where a host can be reached, npm's limit spares that host, and stays.
+ * npm has 15 connections, and further requests wait. Where the proxy refuses, it takes a new connection for one that waits, is
+ * refused, and so on for ever: `npm ci` of 40 packages never ended (decision 0267). Without a queue it ends at once. Where its
+ * registry can be reached, the limit spares that, and stays.
  */
 const NO_QUEUE = { npm_config_maxsockets: '100000' }
+const NPM_REGISTRY = 'https://registry.npmjs.org'
 
 /** Where the spawner put the two PEM files, as the sandboxed program sees them. */
 export interface TrustFiles {

@@ -56,11 +56,12 @@ test('SPEC 4.5 the variables, in both spellings; loopback is the sandbox’s own
     no_proxy: direct,
     npm_config_update_notifier: 'false', // decision 0267
   }
-  const rule = { host: parseHost('a.example')!, allow: true }
+  const rule = { host: parseHost('registry.npmjs.org')!, allow: true }
   expect(proxyEnv(proxy, [rule])).toEqual(variables)
   const alone = { ...variables, npm_config_maxsockets: '100000' } // decision 0267
   expect(proxyEnv(proxy, [])).toEqual(alone)
   expect(proxyEnv(proxy, [{ ...rule, allow: false }])).toEqual(alone)
+  expect(proxyEnv(proxy, [{ ...rule, host: parseHost('a.example')! }])).toEqual(alone)
 })
 
 test('SPEC 4.5 trust: programs that replace their roots get the bundle, those that add get the certificate', () => {

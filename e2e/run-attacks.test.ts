@@ -141,18 +141,15 @@ for family, address in ((socket.AF_UNIX, 'sock'), (socket.AF_UNIX, '\\0' + ${JSO
     place.write(join(place.home, 'tool/lib/key'), CANARY)
     place.write('script', `#!${tool}\n`, 0o755)
     symlinkSync(tool, join(place.root, 'link'))
-    for (const name of ['script', 'link']) {
-      const ended = place.run(['--', `./${name}`])
-      expect(ended).toMatchObject({
+    const missing = { script: `its interpreter ${tool}`, link: 'the program or its interpreter' }
+    for (const [name, what] of Object.entries(missing))
+      expect(place.run(['--', `./${name}`])).toMatchObject({
         code: 127,
         stdout: '',
         stderr:
-          name === 'script'
-            ? `cordon: cannot start ${place.root}/script: its interpreter ${tool} is not there inside the sandbox (ENOENT)\n` +
-              '  to allow it: --execute ~/tool/bin/run\n'
-            : `cordon: cannot start ${place.root}/link: the program or its interpreter is not there inside the sandbox (ENOENT)\n`,
+          `cordon: cannot start ${place.root}/${name}: ${what} is not there inside the sandbox (ENOENT)\n` +
+          '  to allow it: --execute ~/tool/bin/run\n',
       })
-    }
     // The person may: it is them who typed it.
     expect(place.run(['--', tool])).toMatchObject({ code: 0, stdout: CANARY })
   })

@@ -41,7 +41,9 @@ describe('SPEC 4.7 a hint says what is so', () => {
       '-c',
       'echo "key=$PWD: EROFS: read-only file system, open /x" >&2; exit 1',
     ])
-    expect(hints(said.stderr)).toEqual([])
+    expect(hints(said.stderr)).toEqual([
+      '/ cannot be written without a sandbox either: its permissions deny it',
+    ])
     const own = { cwd: place.mkdir(`${place.home}/ws`) }
     const moved = place.run(['--', 'mv', '../ws', '../q'], own)
     expect(hints(moved.stderr)).toEqual([
@@ -305,6 +307,25 @@ describe('SPEC 4.7 programs in their own words', () => {
       "  hint: less reads keys from the terminal, which it has only where its standard input is the terminal, too; this works: cordon run -- sh -c 'COMMAND | less'\n",
     )
     expect(screen).not.toContain('--why')
+  })
+})
+
+describe('SPEC 4.7 what no flag grants is said, and why', () => {
+  const place = new Place(SOMEBODY)
+  place.write(`${place.home}/.gitconfig`, '[user]\n\tname = x\n')
+
+  test('what a profile gives to be read', () => {
+    const { stderr } = place.run(['--profile', 'git', '--', 'git', 'config', '--global', 'user.name', 'y'])
+    expect(hints(stderr)).toEqual([
+      '~/.gitconfig is granted to be read; replacing it needs its directory, and no flag grants that: your home, and what is above it, would give away all you have; name the directories that are needed',
+    ])
+    expect(fixes(stderr)).toEqual([])
+  })
+
+  test('what is the system’s', () => {
+    expect(hints(place.run(['--', 'sh', '-c', 'echo x > /etc/foo']).stderr)).toEqual([
+      '/etc cannot be written without a sandbox either: its permissions deny it',
+    ])
   })
 })
 

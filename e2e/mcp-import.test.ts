@@ -204,14 +204,16 @@ test("a project's file is read when it is named, and gets no path of this machin
   const file = at.write('.mcp.json', text)
   const all = at.mcp('import', '--write')
   expect(all).toMatchObject({ code: 0, stderr: '' })
-  expect(all.stdout).toContain(`to import it: cordon mcp import ${file}`)
+  expect(all.stdout).toContain(
+    `${file} has servers; it may have come with the project's files\n  to import it: cordon mcp import --write ${file}\n`,
+  )
   expect(existsSync(at.own('.local/share/cordon/mcp'))).toBe(false)
   const named = at.cordon(['mcp', 'import', '--write', '.mcp.json'], { env: { PATH: '/usr/bin:/bin' } })
   expect(named.stdout).toContain('q: left alone: its env sets PATH')
   expect(named.stdout).toContain(
     `there is none in your PATH: the client could not start it; put ${CORDON} there`,
   )
-  expect(at.mcp('import').stdout).not.toContain('has servers too')
+  expect(at.mcp('import').stdout).not.toContain('has servers')
   expect(readFileSync(file, 'utf8')).toBe(
     text.replace('"command": "./bin/server"', `"command": "cordon", ${entry('p')}`),
   )

@@ -40,11 +40,12 @@ test('SPEC 2: --help says which conversation a command takes without --id', () =
 })
 
 test('an unknown command gets a suggestion and exit code 2', () => {
-  expect(cordon(here, 'wyh')).toEqual({
-    code: 2,
-    stdout: '',
-    stderr: "cordon: unknown command 'wyh'\n(Did you mean why?)\n(run with --help for the usage)\n",
-  })
+  for (const words of [['wyh'], ['help', 'wyh']])
+    expect(cordon(here, ...words)).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: "cordon: unknown command 'wyh'\n(Did you mean why?)\n(run with --help for the usage)\n",
+    })
 })
 
 test('an unknown option gets a suggestion and exit code 2', () => {

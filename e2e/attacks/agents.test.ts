@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, realpathSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, realpathSync, symlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { Place, SOMEBODY } from '../harness/place.ts'
@@ -187,6 +187,52 @@ describe('decision 0594 what the settings of an agent run by themselves', () => 
     place.run(['--', 'sh', '-c', 'echo 1 > free; echo evil > tools/run.js'])
     expect(readFileSync(join(place.root, 'tools/run.js'), 'utf8')).toBe('was')
     expect(readFileSync(join(place.root, 'free'), 'utf8')).toBe('1\n')
+  })
+
+  const head = (lines: string, text = ''): string => `---\nname: x\n${lines}\n---\n${text}`
+  test.each<[string, string]>([
+    [
+      '.claude/agents/x.md',
+      head('hooks:\n  Stop:\n    - hooks:\n        - type: command\n          command: "./tools/run.js"'),
+    ],
+    [
+      '.claude/agents/x.md',
+      head('mcpServers:\n  - x:\n      command: node\n      args:\n      - tools/run.js'),
+    ],
+    ['.claude/agents/x.md', head('mcpServers: [{ x: { command: node, args: [tools/run.js] } }]')],
+    ['.claude/skills/x/SKILL.md', head('hooks:\n  Stop: [{ command: ./tools/run.js }]')],
+    ['.claude/skills/x/SKILL.md', head('context: fork', 'Now: !`tools/run.js --all`')],
+    ['.agents/skills/x/SKILL.md', head('hooks:\n  - command: |\n      cd .\n      tools/run.js')],
+    ['.claude/commands/x.md', head('allowed-tools: Bash', '!`./tools/run.js`, and see `free`')],
+    ['.gemini/extensions/x/gemini-extension.json', JSON.stringify({ mcpServers: server('tools/run.js') })],
+    ['.gemini/extensions/x/hooks/hooks.json', JSON.stringify({ hooks: [{ command: 'tools/run.js' }] })],
+    [
+      '.mcp.json',
+      JSON.stringify({
+        mcpServers: { x: { command: 'x', env: { NODE_OPTIONS: '--import=./tools/run.js' } } },
+      }),
+    ],
+    ['.claude/settings.json', JSON.stringify({ env: { BASH_ENV: 'tools/run.js', DATA: './free' } })],
+  ])('what text for an agent, its extensions and its variables name is held: %s', (name, text) => {
+    const place = new Place(SOMEBODY)
+    for (const dir of upTo(place.root, dirname(join(place.root, name)))) place.mkdir(dir)
+    place.write(name, text.replace('name: x', 'name: x\ndescription: the command: writes ./free'))
+    place.write('tools/run.js', 'was')
+    place.write('free', 'was')
+    place.run(['--', 'sh', '-c', 'echo 1 > free; echo evil > tools/run.js'])
+    expect(readFileSync(join(place.root, 'tools/run.js'), 'utf8')).toBe('was')
+    expect(readFileSync(join(place.root, 'free'), 'utf8')).toBe('1\n')
+  })
+
+  test('settings that are links in such a directory are read as well', () => {
+    const place = new Place(SOMEBODY)
+    for (const dir of ['.github/hooks', 'shared', 'tools'])
+      for (const each of upTo(place.root, join(place.root, dir))) place.mkdir(each)
+    place.write('shared/x.json', JSON.stringify({ hooks: [{ bash: './tools/run.js' }] }))
+    symlinkSync('../../shared/x.json', join(place.root, '.github/hooks/x.json'))
+    place.write('tools/run.js', 'was')
+    place.run(['--', 'sh', '-c', 'echo evil > tools/run.js'])
+    expect(readFileSync(join(place.root, 'tools/run.js'), 'utf8')).toBe('was')
   })
 
   const SPELLINGS: readonly (readonly [written: string, file: string, settings: unknown])[] = [

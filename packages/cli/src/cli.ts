@@ -18,6 +18,9 @@ export async function run(commands: readonly Command[], world: World, version: s
       words = prepare?.(words) ?? words
     }
     if (words.length === 0) return parser.outputHelp()
+    // Of a command that there is not, Commander would show all of the help, and say nothing of it.
+    if (words[0] === 'help' && /^\w/.test(words[1] ?? '') && !typed && words[1] !== 'help')
+      words = words.slice(1)
     await parser.parseAsync(words, { from: 'user' })
   })
 }

@@ -77,7 +77,8 @@ function readLines(file: string): readonly string[] {
 
 function installationNotices({ cwd, surroundings, installation }: DoctorRequest): readonly DoctorNotice[] {
   const workspace = rootOf(cwd, surroundings)
-  return below(workspace, installation) === undefined
+  // Nothing is run in the home, or above it.
+  return below(workspace, installation) === undefined || below(workspace, surroundings.home) !== undefined
     ? []
     : [{ kind: 'installed-in-workspace', place: installation, workspace }]
 }

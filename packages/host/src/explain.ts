@@ -168,7 +168,8 @@ const describeHolders = (holders: readonly Holder[], policy: AccessPolicy): Hold
 
 /**
  * SPEC 4.12: the plan is of the boundary, and the rules are of the policy. Where the boundary can be written to, the tool
- * holds create, update and delete, and reading where the rule withholds it; all else the kernel holds as it says.
+ * holds create, update and delete, and reading where the rule withholds it, and what the kernel cannot hold at a path that is not there;
+ * all else the kernel holds as it says.
  */
 function ownHoldings(policy: AccessPolicy, holders: readonly Holder[]): Holding[] {
   const outer = new Map(
@@ -181,7 +182,11 @@ function ownHoldings(policy: AccessPolicy, holders: readonly Holder[]): Holding[
     CAPABILITIES.map((capability): Holding => {
       const kernel = outer.get(`${rule.path}\0${capability}`)
       const granted = rule.grants.has(capability)
-      const ours = kernel === undefined || kernel.granted !== granted || (granted && WRITING.has(capability))
+      const ours =
+        kernel === undefined ||
+        kernel.granted !== granted ||
+        (granted && WRITING.has(capability)) ||
+        kernel.held.by === 'cooperative'
       return {
         axis: 'fs',
         about: rule.path,

@@ -323,6 +323,10 @@ test('SPEC 4.10 links in many guarded directories: some of each, and no more tha
   expect(paths).toContain(join(linked, 'tools/own'))
   expect(crowded.blindSpots).toEqual([
     {
+      path: join(linked, '.claude/agents'),
+      why: 'has very many files, so programs that they name are not guarded',
+    },
+    {
       path: join(linked, '.helix'),
       why: 'and 3 more are not looked through to the end: guarded directories have very many entries, so what links in there lead to is not guarded',
     },

@@ -242,6 +242,17 @@ test('SPEC 4.12 a shipped tool that writes needs no more than its rule says', as
   })
 })
 
+test('no edit is offered for what can be nowhere, because a file is in the way', async () => {
+  write(
+    `${rule('.', 'read', 'write')}${rule('a/f/x', 'read')}`.replaceAll('tools.t.', 'tools.fs_create_file.'),
+  )
+  expect(await ask('create', 'a/f/x/y', 'fs_create_file')).toMatchObject({
+    allowed: false,
+    notes: ['a/f is no directory, so there can be nothing below it'],
+    fix: undefined,
+  })
+})
+
 test('a way over a link that no rule shows is not there inside, and the edit names it', async () => {
   write(`[[conversation.tools.fs_modify_file.access.fs]]\npath = "a/b/c"\nupdate = true\n`)
   expect(await ask('update', 'a/b/c/f', 'fs_modify_file')).toMatchObject({ allowed: true })

@@ -198,7 +198,7 @@ export function formatImport(
     ...survey.problems.map((problem) => `not read: ${problem.message}\n`),
     ...survey.unnamed.map(
       (file) =>
-        `${show(file)} has servers too; it may have come with the project's files\n  to import it: cordon mcp import ${shellWord(file)}\n`,
+        `${show(file)} has servers${plan.files.length > 0 ? ', too' : ''}; it may have come with the project's files\n  to import it: cordon mcp import ${look.write ? '--write ' : ''}${shellWord(file)}\n`,
     ),
   ]
   if (parts.length > 0) return parts.join('\n')

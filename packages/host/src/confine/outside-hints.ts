@@ -43,10 +43,7 @@ export function outsideHint(path: string, mention: PathMention, facts: HintFacts
   const place = rule && wanted === 'write' && isGitDirectoryRule(rule) ? nameOf(rule) : ownPlace
   const never = facts.whyNever(place, wanted)
   const shown = show(inHome(place, facts))
-  if (never !== undefined)
-    return wanted === 'read'
-      ? [withheld(path, `${shown} exists on the host, and no flag grants it: ${never}`)]
-      : []
+  if (never !== undefined) return [neverHint(path, { place, wanted, never }, facts)]
   if (wanted === 'read')
     return [
       {
@@ -58,6 +55,27 @@ export function outsideHint(path: string, mention: PathMention, facts: HintFacts
   if (there === path) return [hint]
   const missing = firstMissing(path, there)
   return [missing !== path || isDirectory ? madeFirst(missing, hint, facts) : opening(hint)]
+}
+
+/** A complaint about what no flag grants: that is why, and nothing else. */
+function neverHint(
+  path: string,
+  {
+    place,
+    wanted,
+    never,
+  }: { readonly place: string; readonly wanted: 'read' | 'write'; readonly never: string },
+  facts: HintFacts,
+): Hint {
+  const [shownPath, shown] = [path, place].map((each) => show(inHome(each, facts)))
+  if (wanted === 'read') return withheld(path, `${shown} exists on the host, and no flag grants it: ${never}`)
+  if (!facts.mayUse(place, 'write')) return withheld(path, deniedAnyway(place, 'write', facts))
+  return withheld(
+    path,
+    facts.exists(path) && place !== path
+      ? `${shownPath} is granted to be read; replacing it needs its directory, and no flag grants that: ${never}`
+      : `${shown} is not granted to be written, and no flag grants it: ${never}`,
+  )
 }
 
 /**
@@ -80,10 +98,10 @@ const isMadeInside = (
 const deniedOutside = (path: string, wanted: 'read' | 'write', facts: HintFacts): Hint | undefined =>
   facts.isVisible(path) || facts.mayUse(path, wanted)
     ? undefined
-    : withheld(
-        path,
-        `${show(inHome(path, facts))} cannot be ${wanted === 'read' ? 'read' : 'written'} without a sandbox either: its permissions deny it`,
-      )
+    : withheld(path, deniedAnyway(path, wanted, facts))
+
+const deniedAnyway = (path: string, wanted: 'read' | 'write', facts: HintFacts): string =>
+  `${show(inHome(path, facts))} cannot be ${wanted === 'read' ? 'read' : 'written'} without a sandbox either: its permissions deny it`
 
 /** It can be read, and starting it was refused. */
 const executeHint = (path: string, facts: HintFacts): Hint => ({

@@ -96,6 +96,19 @@ const COMMANDS: ReadonlySet<string> = new Set([
   'setup-worktree-unix',
   'install',
   'start',
+  // Of what a server, or the agent itself, is given as its environment: what loads or starts a file.
+  'NODE_OPTIONS',
+  'LD_PRELOAD',
+  'LD_AUDIT',
+  'BASH_ENV',
+  'ENV',
+  'PYTHONSTARTUP',
+  'PERL5OPT',
+  'RUBYOPT',
+  'JAVA_TOOL_OPTIONS',
+  'GIT_SSH_COMMAND',
+  'GIT_ASKPASS',
+  'SSH_ASKPASS',
 ])
 
 /** Keys beside those, whose value is the directory that the command starts in. */
@@ -129,18 +142,58 @@ function commandsBelow(value: unknown, around: Around): readonly Command[] {
   )
 }
 
+/**
+ * Of text for a model: what its first lines (between `---`, as YAML) have for a command, with all that is indented below it, and what
+ * is started for its sake: !`git status`.
+ */
+export function commandsInProse(text: string): readonly Command[] {
+  const head = HEAD.exec(text)?.[1] ?? ''
+  const from = startsIn(head)
+  const started = [...text.matchAll(STARTED)].map(([, command = '']) => command)
+  const named = [...commandsInHead(head)].map((each) => each.replaceAll(/[[\]{},]/g, ' '))
+  return [...named, ...started].map((each) => ({ text: each, from, isElement: false }))
+}
+
+const HEAD = /^\uFEFF?---[ \t]*\r?\n([^]*?\n)---/
+const STARTED = /!`([^`\n]+)`/g
+/** At the beginning of a line, or in braces: `- { type: command, command: ./x.sh }`. In a description it is a word like others. */
+const KEY = new RegExp(
+  String.raw`(?<left>^[ \t]*(?:- +)*|[{,][ \t]*)["']?(?:${[...COMMANDS].join('|')})["']?[ \t]*:`,
+)
+
+/** The rest of its line, and the lines that go on with it: further to the right, or elements of its list. */
+function* commandsInHead(head: string): Generator<string> {
+  let left: number | undefined
+  for (const line of head.split(/\r?\n/)) {
+    const key = KEY.exec(line)
+    if (key && (key.index === 0 || line.includes('{'))) {
+      left = key.index === 0 ? key.groups!['left']!.length : line.search(/\S/)
+      yield line.slice(key.index + key[0].length)
+    } else if (left !== undefined && goesOn(line, left)) yield line
+    else left = undefined
+  }
+}
+
+const goesOn = (line: string, left: number): boolean =>
+  line.trim() === '' || line.search(/\S/) > left || (line.search(/\S/) === left && /^[ \t]*- /.test(line))
+
 /** Everything between quotes: more than is meant, and nothing that is meant is missed. */
 export function quotedIn(text: string): readonly Command[] {
-  const from = [...new Set([...text.matchAll(START)].map(([, double, single]) => double ?? single ?? ''))]
+  const from = startsIn(text)
   return [...text.matchAll(LONG_QUOTED), ...text.matchAll(QUOTED)].map(([, double, single]) => ({
     text: double === undefined ? (single ?? '') : unescaped(double),
-    from: from.slice(0, MOST_STARTS),
+    from,
     isElement: false,
   }))
 }
 
-/** `cwd = "tools"` in TOML, or `"cwd": "tools"`: whose it is, is not asked. */
-const START = /\b(?:cwd|workingDirectory)["']?[ \t]*[=:][ \t]*(?:"([^"\n]*)"|'([^'\n]*)')/g
+const startsIn = (text: string): readonly string[] =>
+  [
+    ...new Set([...text.matchAll(START)].map(([, double, single, bare]) => double ?? single ?? bare ?? '')),
+  ].slice(0, MOST_STARTS)
+
+/** `cwd = "tools"` in TOML, `"cwd": "tools"`, or `cwd: tools`: whose it is, is not asked. */
+const START = /\b(?:cwd|workingDirectory)["']?[ \t]*[=:][ \t]*(?:"([^"\n]*)"|'([^'\n]*)'|([^\s"'#,}\]]+))/g
 const MOST_STARTS = 10
 
 const QUOTED = /"((?:[^"\\\n]|\\.)*)"|'([^'\n]*)'/g

@@ -25,6 +25,7 @@ type Whose = 'git' | 'perhaps'
 const MOST_LOOKS = 2000
 const MOST_WORKTREES = 100
 const MOST_KNOWN_FIRST = 100
+const MOST_PROGRAMS = 1000
 
 /**
  * SPEC 4.10: every git directory that git would use for these directories, and those of their submodules. What could
@@ -141,9 +142,18 @@ export class Repositories {
   #guardNamed(settings: readonly GitSetting[], worktree: string): void {
     for (const { key, value = '' } of settings)
       if (key === 'core.hookspath' || key === 'init.templatedir') this.#guardHooks(value, worktree)
-      else if (GIT_PROGRAMS.test(key))
-        for (const word of filesNamedIn(value))
-          for (const path of named(word, worktree, this.#user.home)) guardProgram(path, this.#found)
+    const words = settings.flatMap(({ key, value = '' }) =>
+      GIT_PROGRAMS.test(key) ? filesNamedIn(value) : [],
+    )
+    for (const path of words
+      .slice(0, MOST_PROGRAMS)
+      .flatMap((word) => named(word, worktree, this.#user.home)))
+      guardProgram(path, this.#found)
+    if (words.length > MOST_PROGRAMS)
+      this.#found.miss(
+        worktree,
+        'has a git configuration that names very many files, so not all of those are guarded',
+      )
   }
 
   #guardHooks(value: string, worktree: string): void {

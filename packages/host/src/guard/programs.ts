@@ -1,6 +1,6 @@
 import { ClosedError, lookAt } from '@cordon/policy'
 import type { Collection } from './collection.ts'
-import { type Command, commandsIn, quotedIn, withPlaces, wordsOf } from './commands.ts'
+import { type Command, commandsIn, commandsInProse, quotedIn, withPlaces, wordsOf } from './commands.ts'
 import { named } from './git-settings.ts'
 import { entryOf } from '@cordon/workspace'
 import { entriesOf, readText } from './read.ts'
@@ -16,17 +16,23 @@ export function guardProgram(path: string, found: Collection): void {
 }
 
 /**
- * Settings of agents and editors that name programs, below a project or the home; of a directory every file in it. All of them are
- * guarded, or read-only in the agent's profile, or told when they change.
+ * Settings of agents and editors that name programs, below a project or the home; of a directory every file in it, and for `*` each of
+ * its entries. All of them are guarded, or read-only in the agent's profile, or told when they change.
  */
 const SETTINGS: readonly string[] = [
   '.mcp.json',
   '.claude.json',
   '.claude/settings.json',
   '.claude/settings.local.json',
+  '.claude/agents',
+  '.claude/commands',
+  '.claude/skills/*/SKILL.md',
+  '.agents/skills/*/SKILL.md',
   '.codex/config.toml',
   '.codex/hooks.json',
   '.gemini/settings.json',
+  '.gemini/extensions/*/gemini-extension.json',
+  '.gemini/extensions/*/hooks/hooks.json',
   '.copilot/settings.json',
   '.copilot/mcp-config.json',
   '.copilot/hooks',
@@ -90,8 +96,8 @@ function filesNamedBy(dir: string, name: string, home: string, found: Collection
     }
     textLeft -= read.text.length
     let isAll = textLeft >= 0
-    const commands = settings.name.endsWith('.json') ? commandsIn : quotedIn
-    for (const { path, onlyIfThere } of isAll ? pathsIn(commands(read.text), dir, home) : []) {
+    const commands = isAll ? readerOf(settings.name)(read.text) : []
+    for (const { path, onlyIfThere } of pathsIn(commands, dir, home)) {
       if (looked.has(path)) continue
       isAll = looked.size < MOST_WORDS && files.size < MOST_OF_ONE
       if (!isAll) break
@@ -118,25 +124,30 @@ function* pathsIn(
   }
 }
 
-function settingsIn(
-  dir: string,
-  name: string,
-  found: Collection,
-): readonly { readonly name: string; readonly file: string }[] {
-  const end = found.endOf(dir, name)
-  if (end?.is === 'file') return [{ name, file: end.path }]
+interface Settings {
+  readonly name: string
+  readonly file: string
+}
+
+/** Behind links, too: what the agent reads is where they lead. */
+function settingsIn(dir: string, name: string, found: Collection): readonly Settings[] {
+  const [parent = '', below = ''] = name.split('/*')
+  const end = found.endOf(dir, parent)
+  if (end?.is === 'file' && parent === name) return [{ name, file: end.path }]
   if (end?.is !== 'dir') return []
   const { entries, more } = entriesOf(end.path, MOST_FILES)
   if (more) found.miss(end.path, 'has very many files, so programs that they name are not guarded')
-  return entries
-    .filter((entry) => entry.isFile() && !IS_PROSE.test(entry.name))
-    .map((entry) => ({ name: entry.name, file: entryOf(end.path, entry.name) }))
+  return entries.flatMap((entry) => {
+    const each = `${entry.name}${below}`
+    const led = found.endOf(end.path, each)
+    return led?.is === 'file' ? [{ name: each, file: led.path }] : []
+  })
 }
 
 const MOST_FILES = 200
 
-/** Text for a model, or a person: what stands between quotes there is no command. */
-const IS_PROSE = /\.md$/i
+const readerOf = (name: string): ((text: string) => readonly Command[]) =>
+  name.endsWith('.json') ? commandsIn : /\.md$/i.test(name) ? commandsInProse : quotedIn
 
 /** What may be closed is not known to be missing. */
 function isThere(path: string): boolean {

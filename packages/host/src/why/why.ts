@@ -140,6 +140,14 @@ export function why(
     ]
     return { ...told, because: trouble.because, subject: label, notes: beside, fix: undefined, ...tried }
   }
+  const blocked = fileInTheWay(told, project)
+  if (blocked !== undefined)
+    return {
+      ...told,
+      subject: label,
+      notes: [...more, `${show(blocked)} is no directory, so there can be nothing below it`],
+      fix: undefined,
+    }
   const trial = { sources: project.sources, ask }
   const fix = findEdit(told, subject, trial)
   const override = fix ? undefined : findOverride(told, subject, trial)
@@ -196,6 +204,19 @@ const overrideNotes = ({ by, flag }: NonNullable<ReturnType<typeof findOverride>
   `${by} replaces the rules of every file, so that no edit of a file counts`,
   ...(flag === undefined ? [] : [`for one command: ${flag}`]),
 ]
+
+/** No rule helps to what can be nowhere. */
+function fileInTheWay({ question, canonical }: Answer, { root }: Pick<Project, 'root'>): string | undefined {
+  if (question.axis !== 'fs' || canonical === undefined) return undefined
+  const names = canonical.split('/')
+  return names
+    .slice(1)
+    .map((_, i) => names.slice(0, i + 1).join('/'))
+    .find((dir) => {
+      const stats = lookAt(join(root.path, dir))
+      return stats !== undefined && !stats.isDirectory() && !stats.isSymbolicLink()
+    })
+}
 
 /** What is granted helps no tool that is not called. */
 function switchedOff(told: Answer, subject: Subject, { loaded }: Project): Why | undefined {

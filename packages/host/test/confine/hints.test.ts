@@ -112,6 +112,14 @@ describe('SPEC 4.7 real messages and what they mean', () => {
       ['/etc/shadow is withheld from every confined program'],
     ],
     [
+      'sh, into the system',
+      WIDE,
+      'sh: 1: cannot create /etc/foo: Read-only file system',
+      [
+        '/etc is not granted to be written, and no flag grants it: /etc belongs to the system, or holds much more than one project',
+      ],
+    ],
+    [
       'cat hidden',
       NARROW,
       'cat: .env: Permission denied',

@@ -102,6 +102,34 @@ test('SPEC 4.12 one capability is enough for what it is, whatever replacing a fi
   )
 })
 
+test('what a model reads of a refusal does not say where the rule stands, and a note is of an edit that is offered', () => {
+  const rule = (path: string, ...grants: string[]): string =>
+    `[[conversation.tools.fs_move_file.access.fs]]\npath = "${path}"\n${grants.map((each) => `${each} = true\n`).join('')}`
+  const hidden = workspace(rule('.', 'read') + rule('src') + rule('src/gen', 'read', 'write'), ['src/gen/g'])
+  const refused = cordon(
+    hidden,
+    'tool',
+    'run',
+    'fs_move_file',
+    '--json',
+    '--args',
+    '{"from":"src","to":"s2"}',
+  )
+  expect(refused.stdout).toContain('because: the rule src withholds it')
+  const { message } = JSON.parse(refused.stdout) as { readonly message: string }
+  expect(message).not.toContain('config.toml')
+  const below = workspace(rule('.', 'read') + rule('src', 'read', 'write') + rule('src/gen', 'read'), [
+    'src/gen/g',
+  ])
+  const { stdout } = cordon(below, 'why', 'fs_move_file', 'delete', 'src')
+  expect(stdout).toContain('denied: tool fs_move_file, delete src\n')
+  expect(stdout).not.toContain('the edit')
+  // A path that is not there: the kernel cannot hold it, and the tool does.
+  const missing = workspace(rule('.', 'read', 'write') + rule('n/m', 'read'), ['a'])
+  expect(cordon(missing, 'policy', 'explain', 'fs_move_file').stdout).not.toContain('cooperative')
+  expect(run(missing, 'fs_move_file', { from: 'a', to: 'n/m/a' }).code).toBe(1)
+})
+
 // RFD D43, "FsRule.external", verbatim, and nothing else.
 const FORK = `[[conversation.tools.fs_modify_file.access.fs]]
 path = "fork"

@@ -58,6 +58,11 @@ for (const host of ['localhost', '127.0.0.1', '::1'])
     expect([code, /^# pass (\d+)$/m.exec(stdout)?.[1], stderr]).toEqual([0, '3', ''])
   })
 
+  test('which interfaces there are, as Fastify asks before it listens (decision 0650)', () => {
+    const { stdout, code } = place.run(['--', 'node', '-p', 'Object.keys(os.networkInterfaces()).join()'])
+    expect([code, stdout]).toEqual([0, 'lo\n'])
+  })
+
   test('a live server in Python’s tests', () => {
     place.write(
       'live.py',

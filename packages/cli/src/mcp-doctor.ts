@@ -7,6 +7,7 @@ import {
   type Project,
   sandboxOff,
   type Suggestion,
+  NO_SERVERS,
 } from '@cordon/host'
 import { show } from '@cordon/policy'
 import { formatExamination, formatSuggestions, noticedLines } from './format/mcp-doctor.ts'
@@ -56,7 +57,7 @@ function serversOf({ loaded, waiting }: Project, name: string | undefined): read
   const names = Object.keys(loaded.config.providers.mcp)
   if (name === undefined && names.length > 0) return names
   if (name !== undefined && names.includes(name)) return [name]
-  const others = names.length === 0 ? 'none is configured' : `there are: ${names.join(', ')}`
+  const others = names.length === 0 ? NO_SERVERS : `there are: ${names.join(', ')}`
   const untrusted =
     waiting.length === 0 ? '' : '\n  files that are not trusted may have more: see `cordon trust`'
   throw new UsageError(

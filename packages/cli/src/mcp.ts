@@ -8,6 +8,7 @@ import {
   serveHttp,
   sandboxOff,
   serveStdio,
+  NO_SERVERS,
 } from '@cordon/host'
 import { show } from '@cordon/policy'
 import { choiceOf, type ConfigOptions } from './options.ts'
@@ -78,7 +79,7 @@ function knownServers({ loaded, waiting }: Project, names: readonly string[]): r
   const known = Object.keys(loaded.config.providers.mcp)
   const unknown = names.find((name) => !known.includes(name))
   if (unknown === undefined) return names
-  const others = known.length === 0 ? 'none is configured' : `there are: ${known.join(', ')}`
+  const others = known.length === 0 ? NO_SERVERS : `there are: ${known.join(', ')}`
   const untrusted =
     waiting.length === 0 ? '' : '\n  files that are not trusted may have it: see `cordon trust`'
   throw new UsageError(`no MCP server is named ${show(unknown)}; ${others}${untrusted}`)

@@ -37,16 +37,29 @@ export class FileError extends CordonError {
   readonly at: string
   /** The kernel's name for it, where the kernel said no: `EACCES`. */
   readonly errno: string | undefined
+  /** What is wrong, as the end of a sentence: `does not exist`. */
+  readonly reason: string
   constructor(code: FileErrorCode, subject: Subject, reason: string, errno?: string) {
     const { operation, path, at = path } = subject
-    super(`cannot ${operation} ${show(path)}: ${at === path ? 'it' : show(at)} ${reason}`)
+    super(messageFor({ operation, path, at }, reason))
     this.code = code
     this.operation = operation
     this.path = path
     this.at = at
     this.errno = errno
+    this.reason = reason
+  }
+
+  /** The message for who called the path by another name, over links. */
+  messageFor(name: string): string {
+    const { operation, path, at, reason } = this
+    const told = messageFor({ operation, path: name, at: at === path ? name : at }, reason)
+    return `${told} (${show(name)} leads to ${show(path)})`
   }
 }
+
+const messageFor = ({ operation, path, at }: Required<Subject>, reason: string): string =>
+  `cannot ${operation} ${show(path)}: ${at === path ? 'it' : show(at)} ${reason}`
 
 /** Thrown inside the package when an entry is of the wrong kind; `fileError` gives it its path. */
 export class WrongKind extends Error {

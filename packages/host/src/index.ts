@@ -19,7 +19,7 @@ export {
 } from './settings.ts'
 export { waitingValues } from './trust/waiting-values.ts'
 export { sandboxOff } from './confine/sandbox-off.ts'
-export { findServer, listServers, type ServerView } from './mcp/catalog.ts'
+export { findServer, listServers, NO_SERVERS, type ServerView } from './mcp/catalog.ts'
 export {
   type Added as AddedServer,
   addServer,

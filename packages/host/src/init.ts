@@ -1,6 +1,7 @@
 import { existsSync, realpathSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type LockHolder, initWorkspace, type Surroundings, type Workspace } from '@cordon/workspace'
+import { finishKilledRuns } from './confine/unfinished.ts'
 import { newConfigText, writeConfigFile, writeSchemaBeside } from './config-file.ts'
 import { refuseHome, refuseUnfit } from './project.ts'
 import { keepTrusted } from './trust/change.ts'
@@ -9,6 +10,8 @@ export interface Initialised {
   readonly workspace: Workspace
   /** Undefined when the workspace had a configuration already; it is never touched. */
   readonly configFile: string | undefined
+  /** What runs that were killed had left. */
+  readonly notices: readonly string[]
 }
 
 /** Marks a directory as a workspace and gives it a configuration to start from. Safe to repeat. */
@@ -23,14 +26,15 @@ export async function initProject(
     refuseHome(real, surroundings)
   }
   const workspace = await initWorkspace(directory, surroundings, holder)
+  const notices = finishKilledRuns(workspace.unfinished)
   writeIgnore(join(workspace.shared, '.gitignore'))
   const file = join(workspace.shared, 'config.toml')
-  if (existsSync(file)) return { workspace, configFile: undefined }
+  if (existsSync(file)) return { workspace, configFile: undefined, notices }
   const text = newConfigText() + STARTER
   writeConfigFile(file, text, undefined)
   await keepTrusted(workspace, { surroundings, trust: holder }, text)
   writeSchemaBeside(file)
-  return { workspace, configFile: file }
+  return { workspace, configFile: file, notices }
 }
 
 /** What is there already is somebody's own, a link to anywhere as well. */

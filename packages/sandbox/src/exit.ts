@@ -59,7 +59,7 @@ export function exitFrom(report: string, plan: Plan, items: readonly Item[], see
     })
   const end = statuses.find((status) => status.kind === 'exit' || status.kind === 'signal')
   return {
-    // Without a report the launcher, or pid 1, was killed, and everything inside with it: however that looks, it is no success.
+    // Without a report of the end the launcher was killed, and everything inside with it: however that looks, it is no success.
     code: end ? (end.kind === 'exit' ? end.code : null) : seen.signal ? null : seen.code || EXIT_LAUNCHER,
     signal: end ? (end.kind === 'signal' ? end.signal : null) : seen.signal,
     ...lookForNew(plan.watched, seen.since, plan.survey.at),

@@ -7,6 +7,7 @@ import { type Channel, openFileChannel, openSocketChannel } from './channel.ts'
 import { type Child, startChild } from './child.ts'
 import { type Cgroup, memorySettings, openCgroup } from './cgroup.ts'
 import { type Exit, exitFrom } from './exit.ts'
+import { insideEnded } from './inside.ts'
 import { type GuardedFile, guardedFiles } from './guarded-files.ts'
 import { findLauncher, LauncherMissingError } from './launcher.ts'
 import { encodeItems } from './linux/encode.ts'
@@ -131,6 +132,8 @@ async function collectExit(
 ): Promise<Exit> {
   try {
     const { code, signal } = await child.ended
+    // Who ends by himself has waited for everything inside.
+    if (signal !== null) await insideEnded(channel.report())
     const ranOut = cgroup?.ranOut() ?? false
     return exitFrom(channel.report(), plan, items, { code, signal, ranOut, since, guarded, carriers })
   } finally {

@@ -4,6 +4,8 @@ import { type Item } from './linux/items.ts'
 
 /** One line of the launcher's report (launcher/src/report.h). */
 export type Status =
+  /** Pid 1 of the sandbox. */
+  | { readonly kind: 'inside'; readonly pid: number }
   | { readonly kind: 'failed'; readonly step: string; readonly item: number; readonly errno: string }
   | { readonly kind: 'exit'; readonly code: number }
   | { readonly kind: 'signal'; readonly signal: NodeJS.Signals }
@@ -17,6 +19,8 @@ export function parseStatus(line: string): Status | undefined {
   const code = /^exit code=(\d+)$/.exec(line)
   if (code) return { kind: 'exit', code: Number(code[1]) }
   if (line === '') return undefined
+  const inside = /^inside pid=(\d+)$/.exec(line)
+  if (inside) return { kind: 'inside', pid: Number(inside[1]) }
   const failed = /^failed ([a-z-]+) item=(-?\d+) errno=(\d+)$/.exec(line)
   if (failed)
     return { kind: 'failed', step: failed[1]!, item: Number(failed[2]), errno: errnoName(Number(failed[3])) }

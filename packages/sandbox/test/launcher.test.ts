@@ -125,6 +125,7 @@ test('each line of the report is parsed, and nothing else', () => {
     item: 7,
     errno: 'EACCES',
   })
+  expect(parseStatus('inside pid=42')).toEqual({ kind: 'inside', pid: 42 })
   expect(parseStatus('exit code=3')).toEqual({ kind: 'exit', code: 3 })
   expect(parseStatus('exit signal=11')).toEqual({ kind: 'signal', signal: 'SIGSEGV' })
   expect(parseStatus('usage peak_kib=2 tmp_full=1')).toEqual({

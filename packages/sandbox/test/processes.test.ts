@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -71,6 +71,22 @@ for name, kind, protocol in [('tcp', 1, 6), ('udp', 2, 17), ('udplite', 2, 136),
     ('dccp', 6, 33), ('l2tp', 2, 115), ('smc', 1, 256), ('high-word', 2, 0xf00000088)]:
     call('protocol-' + name, 41, 2, kind, ctypes.c_long(protocol))
 a, b = socket.socketpair(); a.send(b'x'); print('socketpair', b.recv(1).decode())
+others = set()
+for protocol in [*range(1, 32), 0xf]:
+    try: socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, protocol); others.add('ok')
+    except OSError as e: others.add(errno.errorcode[e.errno])
+print('netlink-others', ' '.join(others))
+call('netlink-high-word', 41, 16, 3, ctypes.c_long(0xf00000000))
+call('netlink-other-high-word', 41, 16, 3, ctypes.c_long(0xf0000000c))
+import struct
+def change(name, kind, body):
+    s = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0); s.bind((0, 0))
+    s.send(struct.pack('IHHII', 16 + len(body), kind, 0x605, 1, 0) + body)
+    print('netlink-' + name, errno.errorcode[-struct.unpack_from('i', s.recv(999), 16)[0]])
+change('new-link', 16, struct.pack('BxHiII', 0, 0, 0, 0, 0) + struct.pack('HH8s', 10, 3, b'dummy9'))
+change('new-address', 20, struct.pack('BBBBI', 2, 8, 0, 0, 1) + struct.pack('HH4s', 8, 2, bytes([10, 0, 0, 1])))
+change('new-route', 24, struct.pack('BBBBBBBBI', 2, 0, 0, 0, 254, 3, 0, 1, 0) + struct.pack('HHI', 8, 4, 1))
+print('interfaces', ' '.join(name for _, name in socket.if_nameindex()))
 `
 
 const REFUSED = {
@@ -106,7 +122,7 @@ const REFUSED = {
   'tiocsti-high-word': 'EPERM',
   tioclinux: 'EPERM',
   'socket-unix': 'EAFNOSUPPORT',
-  'socket-netlink': 'EAFNOSUPPORT',
+  'socket-netlink': 'ok',
   'socket-packet': 'EAFNOSUPPORT',
   'socket-vsock': 'EAFNOSUPPORT',
   'socket-raw': 'EPERM',
@@ -121,6 +137,14 @@ const REFUSED = {
   'protocol-smc': 'EPROTONOSUPPORT',
   'protocol-high-word': 'EPROTONOSUPPORT',
   socketpair: 'x',
+  // Decision 0650: of netlink the list of its own interfaces, and nothing else.
+  'netlink-others': 'EAFNOSUPPORT',
+  'netlink-high-word': 'ok',
+  'netlink-other-high-word': 'EAFNOSUPPORT',
+  'netlink-new-link': 'EPERM',
+  'netlink-new-address': 'EPERM',
+  'netlink-new-route': 'EPERM',
+  interfaces: 'lo',
 }
 
 /** Debian's or the image's; the one that is not a shim of a version manager. */
@@ -425,3 +449,25 @@ async function untilThereAre(count: number, commandLine: string): Promise<readon
 
 const firstOutput = (child: ChildProcess): Promise<void> =>
   new Promise((done) => child.stdout?.once('data', () => done()))
+
+describe.each(IDENTITIES)('as $name', (who) => {
+  test('SPEC 4.10 the attack: with the launcher killed, nothing is looked for before everything inside has ended', async () => {
+    const world = makeWorld(who, {})
+    const late: number[] = []
+    for (let round = 0; round < 25; round++) {
+      const script =
+        'import os\nfor i in range(5): os.fork()\nwhile True: os.close(os.open("made", os.O_CREAT | os.O_WRONLY))'
+      // No pipes: of those the end would be waited for.
+      const silent = { stdio: ['ignore', 'ignore', 'ignore'] } as const
+      const confined = start({ who, world, argv: ['/usr/bin/python3', '-c', script], spawn: silent })
+      while (!existsSync(join(world.root, 'made'))) await sleep(1)
+      process.kill(confined.pid, 'SIGKILL')
+      expect((await confined.exit).signal).toBe('SIGKILL')
+      rmSync(join(world.root, 'made'))
+      await sleep(20)
+      if (existsSync(join(world.root, 'made'))) late.push(round)
+      rmSync(join(world.root, 'made'), { force: true })
+    }
+    expect(late).toEqual([])
+  })
+})

@@ -7,8 +7,8 @@ export class ToolError extends CordonError {
   readonly code = 'TOOL_REFUSED'
 }
 
-/** SPEC 1.4: what the caller sees is the explanation, with the rule and the edit that would allow it. */
-export function reportError(error: unknown, tool?: string): ToolResult {
+/** SPEC 1.4: what the caller sees is the explanation, with the rule and the edit that would allow it. `name`: what they called a file. */
+export function reportError(error: unknown, tool?: string, name?: string): ToolResult {
   if (error instanceof DeniedError) {
     const { capability, target } = error.denied
     const { explanation, suggested } = new DeniedError({ ...error.denied, tool })
@@ -16,7 +16,8 @@ export function reportError(error: unknown, tool?: string): ToolResult {
     return { type: 'error', message: explanation, trace: [], transient: false, denied }
   }
   const transient = error instanceof FileError && error.code === 'FILE_CHANGED'
-  return { type: 'error', message: messageOf(error), trace: [], transient }
+  const message = error instanceof FileError && name !== undefined ? error.messageFor(name) : messageOf(error)
+  return { type: 'error', message, trace: [], transient }
 }
 
 function messageOf(error: unknown): string {

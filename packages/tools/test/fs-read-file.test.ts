@@ -39,6 +39,18 @@ test('a small file is read once: what is shown is what was seen to be text', asy
   expect(bytesRead() - before).toBeLessThan(2 * text.length)
 })
 
+test('what is wrong is said of the name that the caller used, and where it leads', async () => {
+  const workspace = new Workspace({ 'src/a': 'x' })
+  symlinkSync('src', `${workspace.root}/ld`)
+  symlinkSync('nope/x', `${workspace.root}/dangling`)
+  const read = (path: string) => workspace.run('fs_read_file', { path })
+  expect(await read('ld/zz')).toEqual(failed('cannot open ld/zz: it does not exist (ld/zz leads to src/zz)'))
+  expect(await read('dangling')).toEqual(
+    failed('cannot open dangling: nope does not exist (dangling leads to nope/x)'),
+  )
+  expect(await read('src/zz')).toEqual(failed('cannot open src/zz: it does not exist'))
+})
+
 test('lines, head and tail', async () => {
   const workspace = new Workspace({ a: LINES, open: 'one\ntwo' })
   const read = (args: object) => workspace.run('fs_read_file', { path: 'a', ...args })

@@ -5,8 +5,22 @@ export const thisProcess = (): string => (known ??= nameOf(process.pid) ?? `unkn
 
 let known: string | undefined
 
-/** Whether the process of that name is running. One of another pid namespace, or of before the last boot, is not found. */
-export const isRunning = (name: string): boolean => nameOf(Number(PID.exec(name)?.[1])) === name
+/**
+ * Whether the process of that name is running. One of another pid namespace, or of before the last boot, is not found. One that has
+ * ended, and that nobody has waited for, is not running.
+ */
+export function isRunning(name: string): boolean {
+  const pid = Number(PID.exec(name)?.[1])
+  return nameOf(pid) === name && !isDead(pid)
+}
+
+function isDead(pid: number): boolean {
+  try {
+    return /[ZX]/.test(statFields(pid)[0] ?? 'X')
+  } catch {
+    return true
+  }
+}
 
 const PID = /-(\d+)-\d+$/
 

@@ -1,5 +1,6 @@
 import { formatKeyPath } from '@cordon/config'
 import { below, DeniedError, editFor, setCommand, shellWord, show } from '@cordon/policy'
+import { textsIn } from '@cordon/tools'
 import { writesGuarded } from '../compile/guard.ts'
 import { WRITING } from '../compile/names.ts'
 import { isSecretRule, WHY_SECRET } from '../compile/own-secrets.ts'
@@ -14,7 +15,7 @@ import { Asker, commandsOf, forPerson, type RefusedCall, type Refusal } from './
 import { takenAs } from './shown-paths.ts'
 import type { Told } from './told.ts'
 import { answerTo, heldRefusal, triedRefusal } from './tried.ts'
-import { textsIn, touchedBy } from './touched.ts'
+import { touchedBy } from './touched.ts'
 
 export interface Advice {
   /** What is said in the place of the tool's own words, if anything is. */

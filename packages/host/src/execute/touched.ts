@@ -29,12 +29,6 @@ export function touchedBy(tool: string, args: unknown): readonly Touched[] {
   }
 }
 
-/** Every text of the arguments, which could be a path: also one in a list, or in an edit. */
-export function textsIn(args: unknown): readonly string[] {
-  if (typeof args === 'object' && args !== null) return Object.values(args).flatMap(textsIn)
-  return typeof args === 'string' ? [args] : []
-}
-
 const at = (path: unknown, want: Touched['want']): Touched[] =>
   typeof path === 'string' ? [{ path, want }] : []
 

@@ -1,6 +1,7 @@
 import { existsSync, lstatSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { type Capability, CordonError, DeniedError, parseRelPath, show } from '@cordon/policy'
+import { type Capability, CordonError, DeniedError, type FsRule, parseRelPath, show } from '@cordon/policy'
+import { textsIn } from '@cordon/tools'
 import { WRITING } from '../compile/names.ts'
 import { realName } from '../real-name.ts'
 import type { Question } from '../why/question.ts'
@@ -9,7 +10,7 @@ import { governing } from './execute.ts'
 import { type Asker, commandsOf, forPerson, notesOf, type RefusedCall, type Refusal } from './refused-call.ts'
 import { takenAs } from './shown-paths.ts'
 import type { Told } from './told.ts'
-import { textsIn, type Touched, touchedBy } from './touched.ts'
+import { type Touched, touchedBy } from './touched.ts'
 
 /**
  * Decision 0458: a shipped tool that is refused suggests what would allow it by what it sees, and in its sandbox it sees neither
@@ -28,10 +29,14 @@ export async function triedRefusal(call: RefusedCall, asker: Asker): Promise<Ref
   if (!found || (suggested !== undefined && suggested === commandsOf(found)[0])) return undefined
   const about = `${found.question.capability} ${show(found.question.target)} is denied: ${found.because}`
   return {
-    refusal: new DeniedError({ capability, target, rule, grants, untold: true }).explanation,
+    refusal: new DeniedError({ capability, target, rule: rule && unplaced(rule), grants, untold: true })
+      .explanation,
     forPerson: forPerson(found.question.target, [about, ...notesOf(found)].join('; '), commandsOf(found)),
   }
 }
+
+/** Where a rule stands is for the person: a model reads the refusal. */
+const unplaced = (rule: FsRule): FsRule => ({ ...rule, origin: '' })
 
 /** SPEC 4.12: what a shipped tool was let do by its rules and could not do: the plan held it, as `why` knows. */
 export async function heldRefusal(call: RefusedCall, asker: Asker): Promise<Told[]> {

@@ -35,11 +35,14 @@ export interface Catalog {
   readonly notices: readonly string[]
 }
 
+/** After a sentence that says so: what helps. */
+export const NO_SERVERS = 'none is configured: cordon mcp add, or cordon mcp import'
+
 class UnknownServerError extends CordonError {
   readonly code = 'UNKNOWN_SERVER'
   constructor(name: string, known: readonly string[]) {
     super(
-      `there is no server ${quote(name)}; ${known.length === 0 ? 'none is configured: cordon mcp add, or cordon mcp import' : `there are: ${known.join(', ')}`}`,
+      `there is no server ${quote(name)}; ${known.length === 0 ? NO_SERVERS : `there are: ${known.join(', ')}`}`,
     )
   }
 }

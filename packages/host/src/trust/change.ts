@@ -17,6 +17,7 @@ import { BUILT_IN_TOOLS } from '../built-in-tools.ts'
 import { definedServers } from '../mcp/define.ts'
 import { guardOf, placesOf, type ProjectOptions, requireWorkspace } from '../project.ts'
 import { storeOf } from './gate.ts'
+import { finishKilledRuns } from '../confine/unfinished.ts'
 import { withGuarded } from './guarded.ts'
 import { admittedSources, isOfFiles, itemsOf, sortItems, type TrustItem, type Waiting } from './items.ts'
 
@@ -43,9 +44,10 @@ interface Elsewhere {
   readonly state: 'trusted' | 'changed' | 'missing'
 }
 
-/** Reads what waits, and changes nothing. */
+/** Reads what waits, and trusts nothing. What a killed run left is no file to be asked about. */
 export async function surveyTrust(options: ProjectOptions & { readonly pid: number }): Promise<TrustSurvey> {
   const workspace = requireWorkspace(options)
+  const finished = finishKilledRuns(workspace.unfinished)
   const { sources, problems } = readAmbientSources({ ...placesOf(workspace, options), env: {} })
   const mistyped = problems.filter(({ origin }) => origin.layer === 'command-line')
   if (mistyped.length > 0) throw new ConfigError(mistyped)
@@ -67,7 +69,7 @@ export async function surveyTrust(options: ProjectOptions & { readonly pid: numb
     servers: approvals.servers,
     defined: new Set(sources.flatMap((source) => ('text' in source ? definedServers(source.text) : []))),
     unreadable: problems.filter(isOfFiles),
-    warnings: approvals.warnings,
+    warnings: [...finished, ...approvals.warnings],
     root: workspace.root,
     store,
   }

@@ -125,7 +125,7 @@ export function why(
       others: inner.others,
       because: `${told.because}: ${inner.because}`,
       subject: label,
-      notes: inner.notes,
+      notes: isEnough ? inner.notes : [], // those are of the edit
       fix: isEnough ? fix : undefined,
     }
   }

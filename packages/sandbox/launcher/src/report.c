@@ -53,6 +53,12 @@ die_at (enum step step, int item, int err)
 }
 
 void
+report_inside (int pid)
+{
+  dprintf (STATUS_FD, "inside pid=%d\n", pid);
+}
+
+void
 report_exit (int status)
 {
   if (WIFSIGNALED (status))

@@ -1,5 +1,5 @@
 /* What the launcher tells the host, one line a fact, on STATUS_FD. Parsed by src/status.ts. Of a tool that simply
- * succeeded there is one line and no more. After an empty line follows the end of the tool's errors, if they were kept. */
+ * succeeded there are two: who is inside, and its end. After an empty line follows the end of the tool's errors, if they were kept. */
 #ifndef CORDON_REPORT_H
 #define CORDON_REPORT_H
 
@@ -65,6 +65,9 @@ void report_failed (enum step step, int item, int err);
 
 /* For every process but the supervisor, which has something to do afterwards. */
 _Noreturn void die_at (enum step step, int item, int err);
+
+/* Which process is pid 1 of the sandbox: if the supervisor is killed, the host waits for its end, and with that everybody's. */
+void report_inside (int pid);
 
 /* How a process ended, from its wait status. */
 void report_exit (int status);

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
+#include <linux/netlink.h>
 #include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <stddef.h>
@@ -265,6 +266,20 @@ emit_pairs (struct filter *f, uint32_t flags)
 /* What programs use. The name of any other is enough to load its module into the kernel. */
 static const uint32_t protocols[] = { 0, IPPROTO_ICMP, IPPROTO_TCP, IPPROTO_UDP, IPPROTO_ICMPV6, IPPROTO_MPTCP };
 
+/* Which interfaces and routes there are, as every server asks that prints where it listens (decision 0650). In a network namespace
+ * of its own that is its loopback; changing anything takes capabilities that nobody has. Of netlink no other protocol. */
+static void
+emit_interfaces (struct filter *f)
+{
+  IF_EQUAL (f, __NR_socket, 6);
+  LOAD (f, LOW_WORD (0));
+  IF_EQUAL (f, AF_NETLINK, 3);
+  LOAD (f, LOW_WORD (2));
+  IF_EQUAL (f, NETLINK_ROUTE, 1);
+  RETURN (f, SECCOMP_RET_ALLOW);
+  LOAD (f, NUMBER);
+}
+
 /* socket(2) for the allowed families only, and no raw sockets in them. EAFNOSUPPORT: programs take it for a kernel built
  * without that family (decision 0045). */
 static void
@@ -332,6 +347,8 @@ seccomp_apply (const struct plan *plan)
   emit_creation (&f, __NR_open, 1);
 #endif
   emit_pairs (&f, plan->flags);
+  if (plan->flags & FLAG_INET_SOCKETS)
+    emit_interfaces (&f);
   /* Last: it leaves the accumulator with something else than the number. */
   emit_sockets (&f, plan->flags);
   RETURN (&f, SECCOMP_RET_ALLOW);

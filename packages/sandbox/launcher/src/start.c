@@ -68,6 +68,7 @@ start (struct plan *plan, struct relay *relays)
       close (pipe_fds[1]);
       sandbox (plan, relays, mapped, pipe_fds[0]);
     }
+  report_inside (child);
   close (pipe_fds[0]);
   if (isolated)
     secrets_close (plan);

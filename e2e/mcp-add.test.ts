@@ -332,6 +332,9 @@ describe('the configuration', () => {
       package: null,
       clients: [],
     })
+    expect(here.cordon(['tool', 'ls']).stderr).toBe(
+      'and the tools of 1 MCP server, for `cordon query` and `cordon mcp serve`: see `cordon mcp ls`\n',
+    )
     expect(here.cordon(['mcp', 'ls']).stdout).toBe(
       'NAME  STATE               ACCESS                    PROGRAM  DEFINED\n' +
         'mine  stateful, optional  src out, api.example.com  python3  ~/.config/cordon/config.toml:6:1\n',

@@ -57,13 +57,15 @@ export function exitFrom(report: string, plan: Plan, items: readonly Item[], see
       withheld: withheldFromStart(plan),
       interpreter: failed.step === 'exec' ? interpreterOf(plan) : undefined,
     })
+  const made = lookForNew(plan.watched, seen.since, plan.survey.at)
   const end = statuses.find((status) => status.kind === 'exit' || status.kind === 'signal')
   return {
     // Without a report of the end the launcher was killed, and everything inside with it: however that looks, it is no success.
     code: end ? (end.kind === 'exit' ? end.code : null) : seen.signal ? null : seen.code || EXIT_LAUNCHER,
     signal: end ? (end.kind === 'signal' ? end.signal : null) : seen.signal,
-    ...lookForNew(plan.watched, seen.since, plan.survey.at),
-    changed: changedSince(seen.guarded),
+    ...made,
+    // What another run made is both to us (decision 0641), and is said once.
+    changed: changedSince(seen.guarded).filter((path) => !isIn(path, made)),
     pressure: [
       ...(seen.ranOut
         ? [
@@ -80,6 +82,9 @@ export function exitFrom(report: string, plan: Plan, items: readonly Item[], see
     said: empty < 0 ? '' : report.slice(empty + 2),
   }
 }
+
+const isIn = (path: string, { appeared, createdDenied }: NewPaths): boolean =>
+  [...appeared, ...createdDenied.map((denied) => denied.path)].some((made) => below(made, path) !== undefined)
 
 /** What lies in no region is the machine's, and needs no rule. */
 function withheldFromStart({ regions, survey }: Plan): readonly Capability[] {

@@ -15,7 +15,14 @@ export const register: Register = (parser, world) => {
       const { loaded } = await openProject(world, options)
       const tools = listTools(loaded.config)
       if (options.json) writeJson(world, tools)
-      else world.out.write(formatTools(tools, world.out))
+      else {
+        world.out.write(formatTools(tools, world.out))
+        const servers = Object.keys(loaded.config.providers.mcp).length
+        if (servers > 0)
+          world.err.write(
+            `and the tools of ${servers} MCP ${servers === 1 ? 'server' : 'servers'}, for \`cordon query\` and \`cordon mcp serve\`: see \`cordon mcp ls\`\n`,
+          )
+      }
     },
   )
 

@@ -294,6 +294,16 @@ test('decision 0545: what names files that the next commit copies into the repos
   expect(place.has(`.git/rr-cache/${id}/postimage`)).toBe(false)
 })
 
+test('SPEC 4.10 repositories that git takes objects from are told where they are new, and held where they are not', () => {
+  const place = new Linked(PEOPLE[0]!)
+  const file = '.git/objects/info/alternates'
+  expect(place.sh(`mkdir -p .git/objects/info; echo /x > ${file}`).stderr).toContain(
+    `${place.root}/${file} was made, which the host obeys or runs by itself later`,
+  )
+  expect(place.sh(`echo /y > ${file}`).code).not.toBe(0)
+  expect(place.read(file)).toBe('/x\n')
+})
+
 test('SPEC 4.10 what waits to be continued is told: its options may name a program', () => {
   const place = new Linked(PEOPLE[0]!)
   const told = place.sh('mkdir .git/sequencer; echo "[options]" > .git/sequencer/opts').stderr

@@ -1,7 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { GIT_NAMES, GIT_WAITING, OWN_NAMES, RUN_LATER, RUN_LATER_AT_HOME } from '../src/guard/names.ts'
+import {
+  GIT_ALTERNATES,
+  GIT_NAMES,
+  GIT_WAITING,
+  OWN_NAMES,
+  RUN_LATER,
+  RUN_LATER_AT_HOME,
+} from '../src/guard/names.ts'
 
 /** The list of docs/sandbox.md: what stands in it as code, by the words that each of its lines begins with. */
 const page = readFileSync(join(import.meta.dirname, '../../../docs/sandbox.md'), 'utf8')
@@ -36,7 +43,7 @@ test('SPEC 4.10 docs/sandbox.md names what is guarded by its name: all of it, an
 
 test('SPEC 4.10 docs/sandbox.md names what of a git directory is guarded, and of Cordon’s own', () => {
   expect(namesAfter('of every git directory')).toEqual(
-    expect.arrayContaining(['hooks', 'commondir', ...GIT_NAMES, ...GIT_WAITING]),
+    expect.arrayContaining(['hooks', 'commondir', ...GIT_NAMES, ...GIT_WAITING, GIT_ALTERNATES]),
   )
   expect(namesAfter("Cordon's own files")).toEqual(expect.arrayContaining([...OWN_NAMES]))
 })
@@ -44,6 +51,14 @@ test('SPEC 4.10 docs/sandbox.md names what of a git directory is guarded, and of
 test('SPEC 4.10 docs/spec.md names the git files and those of other version control', () => {
   const spec = readFileSync(join(import.meta.dirname, '../../../docs/spec.md'), 'utf8')
   const line = spec.split('\n').find((each) => each.startsWith('- What the host runs by itself later'))
-  for (const name of ['hooks', 'commondir', ...GIT_NAMES, ...GIT_WAITING, '.hg/requires', '.hg/sharedpath'])
+  for (const name of [
+    'hooks',
+    'commondir',
+    ...GIT_NAMES,
+    ...GIT_WAITING,
+    GIT_ALTERNATES,
+    '.hg/requires',
+    '.hg/sharedpath',
+  ])
     expect(line).toContain(`\`${name}\``)
 })

@@ -6,7 +6,7 @@ import type { Collection } from './collection.ts'
 import { type GitSetting, parseGitConfig } from './git-config.ts'
 import { type Checkout, lookAtIndex } from './git-indexes.ts'
 import { named, readSettings, settingsIn } from './git-settings.ts'
-import { GIT_NAMES, GIT_PROGRAMS, GIT_WAITING } from './names.ts'
+import { GIT_ALTERNATES, GIT_NAMES, GIT_PROGRAMS, GIT_WAITING } from './names.ts'
 import { filesNamedIn } from './commands.ts'
 import { guardProgram } from './programs.ts'
 import { entriesOf, readText, realDirectory } from './read.ts'
@@ -132,7 +132,7 @@ export class Repositories {
   #guardGitFiles(gitDir: string, whose: Whose = 'git'): void {
     for (const name of GIT_NAMES) this.#found.add(gitDir, name, 'moved-aside')
     this.#found.add(gitDir, 'commondir', whose === 'git' ? 'no-links' : 'moved-aside')
-    for (const name of GIT_WAITING) this.#found.add(gitDir, name, 'told')
+    for (const name of [...GIT_WAITING, GIT_ALTERNATES]) this.#found.add(gitDir, name, 'told')
     this.#found.addTree(gitDir, 'hooks', 'moved-aside')
     // Git takes what it finds here for a submodule's repository, hooks and all: nothing new may appear.
     this.#found.add(gitDir, 'modules', 'moved-aside')

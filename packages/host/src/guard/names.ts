@@ -228,6 +228,9 @@ export const GIT_NAMES: readonly string[] = ['config', 'config.worktree', 'gitdi
  */
 export const GIT_WAITING: readonly string[] = ['rebase-merge', 'rebase-apply', 'sequencer']
 
+/** Repositories whose objects git uses: of each it lists the refs when it fetches, under its configuration. */
+export const GIT_ALTERNATES = 'objects/info/alternates'
+
 /** Settings whose value is a command that git runs without being asked for it. */
 export const GIT_PROGRAMS =
   /^(?:core\.(?:fsmonitor|sshcommand|askpass|editor|pager|gitproxy|alternaterefscommand)|sequence\.editor|filter\..*\.(?:clean|smudge|process)|diff\.(?:external|.*\.(?:textconv|command))|merge\..*\.driver|(?:gpg|gpg\..*)\.program|gpg\.ssh\.defaultkeycommand|hook\..*\.command|trailer\..*\.(?:command|cmd)|submodule\..*\.update|remote\..*\.(?:uploadpack|receivepack)|credential\.(?:.*\.)?helper|interactive\.difffilter|gc\.recentobjectshook|uploadpack\.packobjectshook|sendemail\.(?:.*\.)?smtpserver|tar\..*\.command|lfs\.customtransfer\..*\.path|lfs\.extension\..*\.(?:clean|smudge)|pager\..*)$/s

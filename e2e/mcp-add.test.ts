@@ -332,6 +332,9 @@ describe('the configuration', () => {
       package: null,
       clients: [],
     })
+    expect(here.cordon(['mcp', 'add', 'x', 'npx', '-y', 'p']).stderr).toBe(
+      "cordon: unknown option '-y'\n(the command stands behind --, with options of its own: cordon mcp add NAME -- COMMAND)\n",
+    )
     expect(here.cordon(['tool', 'ls']).stderr).toBe(
       'and the tools of 1 MCP server, for `cordon query` and `cordon mcp serve`: see `cordon mcp ls`\n',
     )

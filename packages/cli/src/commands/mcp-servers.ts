@@ -294,6 +294,10 @@ const registerAdd: Register = (parser, world) => {
     parser
       .command('add')
       .description('add a server; what npx, uvx or pipx would fetch is installed now, pinned')
+      .usage('[options] <name> -- <command...>')
+      .showHelpAfterError(
+        '(the command stands behind --, with options of its own: cordon mcp add NAME -- COMMAND)',
+      )
       .argument('<name>', 'letters, digits, _ and -')
       .argument('<command...>', 'after --: the program and its arguments')
       .addOption(repeatable('--env <name>', 'let it see this variable'))

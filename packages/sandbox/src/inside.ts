@@ -3,7 +3,7 @@ import { setTimeout } from 'node:timers/promises'
 import { parseStatus } from './status.ts'
 
 /**
- * SPEC 4.10: denied paths are looked for after everything inside has ended. With a launcher that is killed pid 1 of the sandbox is
+ * SPEC 4.10, decision 0136: denied paths are looked for after everything inside has ended. With a launcher that is killed pid 1 of the sandbox is
  * killed as well, and with that all others, but not at once: who is still at work could make again what was moved aside.
  */
 export async function insideEnded(report: string): Promise<void> {

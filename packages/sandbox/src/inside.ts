@@ -1,10 +1,9 @@
 import { readFileSync } from 'node:fs'
-import { setTimeout } from 'node:timers/promises'
 import { parseStatus } from './status.ts'
 
 /**
- * SPEC 4.10, decision 0136: denied paths are looked for after everything inside has ended. With a launcher that is killed pid 1 of the sandbox is
- * killed as well, and with that all others, but not at once: who is still at work could make again what was moved aside.
+ * SPEC 4.10, decision 0136: denied paths are looked for after everything inside has ended. With a launcher that is killed pid 1 of
+ * the sandbox is killed as well, and with that all others, but not at once: who is still at work could make again what was moved aside.
  */
 export async function insideEnded(report: string): Promise<void> {
   const inside = report
@@ -13,7 +12,7 @@ export async function insideEnded(report: string): Promise<void> {
     .find((status) => status?.kind === 'inside')
   if (!inside) return
   for (let waited = 0; isAtWork(inside.pid) && waited < LONGEST_MS; waited += STEP_MS)
-    await setTimeout(STEP_MS)
+    await new Promise((resolve) => setTimeout(resolve, STEP_MS)) // what Node has for it would be loaded at every start
 }
 
 const STEP_MS = 2

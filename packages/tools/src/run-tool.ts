@@ -1,10 +1,8 @@
-import { FileError } from '@cordon/files'
 import { Anchors } from './anchors.ts'
 import { parseShown } from './as-shown.ts'
 import { CordonError, isFields, quote } from '@cordon/policy'
 import { type CallInput, readCall } from './call-reader.ts'
 import { success, text } from './content.ts'
-import { nameFor } from './named.ts'
 import { type ToolIo, type ToolResult } from './protocol.ts'
 import { reportError, ToolError } from './report.ts'
 import { findTool, TOOLS } from './tools.ts'
@@ -19,8 +17,7 @@ export async function performCall(
   read: () => CallInput,
 ): Promise<{ readonly result: ToolResult; readonly sound: boolean }> {
   let called = name
-  let args: unknown
-  let root: string | undefined
+  let what: Parameters<typeof reportError>[2]
   try {
     const call = read()
     called ??= typeof call.tool['name'] === 'string' ? call.tool['name'] : ''
@@ -28,8 +25,8 @@ export async function performCall(
     if (!tool) throw new ToolError(unknownTool(called))
     const context = call.context()
     const { answers, asked, options, shown } = call.tool
-    args = call.tool['arguments'] ?? {}
-    root = context.data.root
+    const args = call.tool['arguments'] ?? {}
+    what = { arguments: args, root: context.data.root }
     // SPEC 1.9: the policy goes with both actions, but describing touches nothing.
     if (context.data.action === 'format_arguments')
       return { result: success(text(tool.describe(args))), sound: true }
@@ -43,9 +40,7 @@ export async function performCall(
     }
     return { result: await tool.run(args, context, io), sound: true }
   } catch (error) {
-    const file =
-      error instanceof FileError && root !== undefined ? nameFor(error.path, args, root) : undefined
-    return { result: reportError(error, called, file), sound: error instanceof CordonError }
+    return { result: reportError(error, called, what), sound: error instanceof CordonError }
   }
 }
 

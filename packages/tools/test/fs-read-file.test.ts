@@ -49,6 +49,9 @@ test('what is wrong is said of the name that the caller used, and where it leads
     failed('cannot open dangling: nope does not exist (dangling leads to nope/x)'),
   )
   expect(await read('src/zz')).toEqual(failed('cannot open src/zz: it does not exist'))
+  expect(
+    await workspace.run('fs_modify_file', { edits: [{ path: 'ld/zz', old: 'a', new: 'b' }] }),
+  ).toMatchObject({ message: 'cannot open ld/zz: it does not exist (ld/zz leads to src/zz)' })
 })
 
 test('lines, head and tail', async () => {

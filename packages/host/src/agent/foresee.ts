@@ -58,7 +58,7 @@ export async function foresee(
     return { refusal: problem, replaces: replaced !== undefined }
   } catch (error) {
     if (!(error instanceof CordonError)) throw error
-    const report = reportError(error, tool.name)
+    const report = reportError(error, tool.name, { arguments: args, root: world.root })
     if (report.type !== 'error') return { refusal: error.message, replaces: false }
     return { refusal: report.message, denied: report.denied, replaces: false }
   }

@@ -34,7 +34,7 @@ export function wordsOf({ text, isElement }: Command): readonly Word[] {
     ...filesNamedIn(withPlaces(text.replaceAll(QUOTED_PLACE, '$1'))),
     ...[...spaced].filter((word) => isName(word) && !/\s/.test(word)),
   ])
-  const isPath = (word: string): boolean => isElement && word === whole && PATH_WITH_SPACES.test(word)
+  const isPath = (word: string): boolean => isElement && word === whole && !PIECE_OF_A_PROGRAM.test(word)
   return [
     ...[...words].map((word) => ({ word, onlyIfThere: false })),
     ...[...spaced].flatMap((word) =>
@@ -43,8 +43,8 @@ export function wordsOf({ text, isElement }: Command): readonly Word[] {
   ]
 }
 
-/** `my dir/run.sh`, and no piece of a program. */
-const PATH_WITH_SPACES = /^[^\n"'`!;&|<>(){}$=*?,]*\/[^\n"'`!;&|<>(){}$=*?,]*$/
+/** `my dir/run.sh` is none. */
+const PIECE_OF_A_PROGRAM = /^[^/]*$|[\n"'`!;&|<>(){}$=*?,]/
 
 /** Words as a shell takes them apart, without their quotes: `"/my dir/run.sh"`, `/my\ dir/run.sh`. */
 const shellWords = (text: string): readonly string[] =>
@@ -196,7 +196,8 @@ const startsIn = (text: string): readonly string[] =>
 const START = /\b(?:cwd|workingDirectory)["']?[ \t]*[=:][ \t]*(?:"([^"\n]*)"|'([^'\n]*)'|([^\s"'#,}\]]+))/g
 const MOST_STARTS = 10
 
-const QUOTED = /"((?:[^"\\\n]|\\.)*)"|'([^'\n]*)'/g
+/** What is not closed goes to the end of its line: so each character is looked at once, whoever wrote it. */
+const QUOTED = /"((?:[^"\\\n]|\\[^\n])*)(?:"|\\?$)|'([^'\n]*)(?:'|$)/gm
 /** Of TOML, over several lines. */
 const LONG_QUOTED = /"""([^]*?)"""|'''([^]*?)'''/g
 

@@ -79,8 +79,9 @@ export function guardNamedInSettings(dirs: readonly string[], home: string, foun
     }
 }
 
-/** So many words are looked at, and so much text of all files in a directory: whoever wrote them must not keep us busy. */
-const MOST_WORDS = 2000
+/** So many words count, and paths are looked at, and so much text of all files in a directory: whoever wrote them must not keep us busy. */
+const MOST_WORDS = 20_000
+const MOST_LOOKED = 2000
 const LONGEST = 4 * 1024 * 1024
 
 /** Of one name among the settings: of a directory all of its files together. */
@@ -88,6 +89,7 @@ function filesNamedBy(dir: string, name: string, home: string, found: Collection
   const files = new Set<string>()
   const looked = new Set<string>()
   let textLeft = LONGEST
+  let wordsLeft = MOST_WORDS
   for (const settings of settingsIn(dir, name, found)) {
     const read = readText(settings.file)
     if ('unknown' in read) {
@@ -97,12 +99,14 @@ function filesNamedBy(dir: string, name: string, home: string, found: Collection
     textLeft -= read.text.length
     let isAll = textLeft >= 0
     const commands = isAll ? readerOf(settings.name)(read.text) : []
-    for (const { path, onlyIfThere } of pathsIn(commands, dir, home)) {
-      if (looked.has(path)) continue
-      isAll = looked.size < MOST_WORDS && files.size < MOST_OF_ONE
+    for (const { paths, onlyIfThere } of wordsIn(commands, dir, home)) {
+      isAll = --wordsLeft >= 0 && looked.size < MOST_LOOKED && files.size < MOST_OF_ONE
       if (!isAll) break
-      looked.add(path)
-      if (!onlyIfThere || isThere(path)) files.add(path)
+      for (const path of paths) {
+        if (looked.has(path)) continue
+        looked.add(path)
+        if (!onlyIfThere || isThere(path)) files.add(path)
+      }
     }
     if (isAll) continue
     found.miss(entryOf(dir, name), 'names very many files, so not all of them are guarded')
@@ -111,16 +115,17 @@ function filesNamedBy(dir: string, name: string, home: string, found: Collection
   return [...files]
 }
 
-/** From the project's directory, and from where the settings say that a command starts. */
-function* pathsIn(
-  commands: readonly Command[],
-  dir: string,
-  home: string,
-): Generator<{ readonly path: string; readonly onlyIfThere: boolean }> {
+interface NamedPaths {
+  readonly paths: readonly string[]
+  readonly onlyIfThere: boolean
+}
+
+/** What each word may name, from the project's directory, and from where the settings say that a command starts. */
+function* wordsIn(commands: readonly Command[], dir: string, home: string): Generator<NamedPaths> {
   for (const command of commands) {
     const starts = [dir, ...command.from.flatMap((from) => named(withPlaces(from), dir, home))]
     for (const { word, onlyIfThere } of wordsOf(command))
-      for (const path of starts.flatMap((start) => named(word, start, home))) yield { path, onlyIfThere }
+      yield { paths: starts.flatMap((start) => named(word, start, home)), onlyIfThere }
   }
 }
 

@@ -33,7 +33,7 @@ export const fsModifyFile: Tool = defineTool({
     const keys = new Keys(io.options['journal_keys'])
     const result = await modify(editsOf(args), new Access(context), io, keys).catch((error: unknown) => {
       if (!(error instanceof CordonError)) throw error
-      return reportError(error, 'fs_modify_file')
+      return reportError(error, 'fs_modify_file', { arguments: args, root: context.data.root })
     })
     // Without a host, nobody has anything to forget.
     return io.options['journal_keys'] === undefined ? result : { ...result, closed: keys.closed }

@@ -54,6 +54,12 @@ function flagsFor(words: readonly string[]): readonly string[] {
   return all.slice(0, all.indexOf(join(bin, 'cordon.cjs')))
 }
 
+/** Ends with 0 where no thread of Node waits for SIGUSR1. */
+const LOOKS_FOR_DEBUGGER = `
+  const fs = require('node:fs')
+  const names = fs.readdirSync('/proc/self/task').map((id) => fs.readFileSync('/proc/self/task/' + id + '/comm', 'utf8').trim())
+  process.exit(names.includes('SignalInspector') ? 1 : 0)`
+
 /** `bin/cordon`, what npm links to. */
 describe('the installed entry', () => {
   const WORKS = { status: 0, stdout: `${version}\n`, stderr: '' }
@@ -97,6 +103,14 @@ describe('the installed entry', () => {
     expect(flags('provider', 'serve')).toBe('--wasm-tiering-budget=200000000\n')
     expect(flags('provider', 'mcp')).toBe('--min-semi-space-size=16\n')
   })
+
+  test.each([[['--', 'x']], [['--allow-net', 'example.com', '--', 'x']]])(
+    'decision 0660: no signal opens a debugger in `cordon run %j`',
+    (args) => {
+      const { status } = spawnSync(PROGRAM.node, [...flagsFor(['run', ...args]), '-e', LOOKS_FOR_DEBUGGER])
+      expect(status).toBe(0)
+    },
+  )
 
   test('becomes Node, and starts nothing else', async () => {
     const { link } = install(temporary())

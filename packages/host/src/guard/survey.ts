@@ -87,10 +87,10 @@ export class GuardSurvey {
    * without such links its names are read, and those of the directories among them.
    */
   ledFromHome(places: readonly string[]): readonly GuardedPath[] {
-    this.#homeLinks ??= [
-      ...linksAmong(this.home, OBEYED_AT_HOME, 0),
-      ...linksAmong(this.home, OBEYED_FROM_HOME, DEEPEST_AT_HOME - 1), // packages of editors lie deeper
-    ]
+    this.#homeLinks ??= linksAmong(this.home, [
+      { names: OBEYED_AT_HOME, depth: DEEPEST_AT_HOME },
+      { names: OBEYED_FROM_HOME, depth: DEEPEST_AT_HOME - 1 }, // packages of editors lie deeper
+    ])
     const isIn = ({ path }: Step): boolean => places.some((place) => below(place, path) !== undefined)
     const found = new Collection()
     for (const { dir, name, steps } of this.#homeLinks)
@@ -355,25 +355,33 @@ interface HomeLink {
   readonly steps: readonly Step[]
 }
 
+/** Names of which links are looked for; and in directories that have one, so many levels deep. */
+interface Sought {
+  readonly names: readonly string[]
+  readonly depth: number
+}
+
 /**
  * Of names below a real directory, those that lead through a link. Each directory on their way is listed once, and what it has is
  * looked for among the names, which are many more.
  */
-function linksAmong(dir: string, names: readonly string[], depth: number): readonly HomeLink[] {
-  const text = `\n${names.join('\n')}\n`
+function linksAmong(dir: string, sought: readonly Sought[]): readonly HomeLink[] {
+  const texts = sought.map(({ names }) => `\n${names.join('\n')}\n`)
   return entriesIn(dir).flatMap((entry): readonly HomeLink[] => {
     if (!(entry.isSymbolicLink() || entry.isDirectory())) return []
-    const rests = restsAfter(entry.name, text)
-    if (rests.length === 0) return []
+    const rests = sought.map(({ depth }, i) => ({ names: restsAfter(entry.name, texts[i]!), depth }))
+    if (rests.every(({ names }) => names.length === 0)) return []
     const path = entryOf(dir, entry.name)
     if (entry.isSymbolicLink())
       return rests
+        .flatMap(({ names }) => names)
         .map((rest) => (rest === '' ? entry.name : `${entry.name}/${rest}`))
         .map((name) => ({ dir, name, steps: trailOf(dir, name) }))
-    const inner = rests.filter((rest) => rest !== '')
+    const whole = rests.find(({ names }) => names.includes(''))
+    const inner = rests.map(({ names, depth }) => ({ names: names.filter((rest) => rest !== ''), depth }))
     return [
-      ...(inner.length < rests.length ? linksIn(path, depth) : []),
-      ...(inner.length > 0 ? linksAmong(path, inner, depth) : []),
+      ...(whole ? linksIn(path, whole.depth) : []),
+      ...(inner.some(({ names }) => names.length > 0) ? linksAmong(path, inner) : []),
     ]
   })
 }
@@ -391,14 +399,12 @@ function restsAfter(name: string, text: string): readonly string[] {
 }
 
 /** Single files, as programs make them that keep dotfiles: `~/.local/bin/tool`, `~/.config/systemd/user/x.service`. */
-function linksIn(dir: string, depth = 0): readonly HomeLink[] {
+function linksIn(dir: string, depth: number): readonly HomeLink[] {
   return entriesIn(dir)
     .slice(0, MOST_AT_HOME)
     .flatMap((entry) => {
       if (entry.isSymbolicLink()) return [{ dir, name: entry.name, steps: trailOf(dir, entry.name) }]
-      return entry.isDirectory() && depth < DEEPEST_AT_HOME
-        ? linksIn(entryOf(dir, entry.name), depth + 1)
-        : []
+      return entry.isDirectory() && depth > 0 ? linksIn(entryOf(dir, entry.name), depth - 1) : []
     })
 }
 

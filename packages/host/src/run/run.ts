@@ -106,13 +106,11 @@ async function runOn(kernel: KernelReport, request: RunRequest): Promise<RunOutc
   const contents = contentsOf(request.replaced ?? [])
   const logins = loginsIn(request.outside ?? [], request.home)
   try {
-    const exit = withGitlinks(await launch(request, plan, network, env, contents), request.guard)
+    const running = launch(request, plan, network, env, contents)
+    const lostHere = lostTexts(request, plan) // while the launcher is at work
+    const exit = withGitlinks(await running, request.guard)
     record.done(exit)
-    const notices = [
-      ...writeBack(exit.replaced, contents),
-      ...settleLogins(logins),
-      ...lostTexts(request, plan),
-    ]
+    const notices = [...writeBack(exit.replaced, contents), ...settleLogins(logins), ...lostHere]
     const outcome = explain(request, plan, exit, (await network?.close()) ?? [])
     return { ...outcome, hints: kernel.nested ? insideAnother(outcome.hints) : outcome.hints, notices }
   } finally {

@@ -15,9 +15,13 @@ export function proxyEnv({ address, port }: ProxyAddress, rules: readonly NetRul
     env[name] = value
     env[name.toLowerCase()] = value
   }
-  const registry = new NetIndex(rules).evaluate(parseNetTarget(NPM_REGISTRY))
-  return { ...env, ...NO_LOOK_FOR_UPDATES, ...(registry.kind === 'allowed' ? {} : NO_QUEUE) }
+  return { ...env, ...NO_LOOK_FOR_UPDATES, ...(reachesRegistry(rules) ? {} : NO_QUEUE) }
 }
+
+/** Most commands are allowed no host: then no URL is parsed at their start (decision 0660). */
+const reachesRegistry = (rules: readonly NetRule[]): boolean =>
+  rules.some(({ allow }) => allow) &&
+  new NetIndex(rules).evaluate(parseNetTarget(NPM_REGISTRY)).kind === 'allowed'
 
 /**
  * npm looks for a newer npm once a week, and keeps in the home when it last did. The home inside is always new, so each

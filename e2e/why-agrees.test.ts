@@ -326,7 +326,7 @@ test('SPEC 3.2 a mount that leads elsewhere is mended as `why` says, also after 
     1,
     `warning: the rule for fork leads to a target that is not approved; it grants nothing until it is
 cordon: access denied: read on fork/x
-  because: the rule fork at conversation ID has no approved target: \`cordon mount ls\` says what it lacks
+  because: the rule fork has no approved target: \`cordon mount ls\` says what it lacks
   granted: . (read, create, update, delete, execute)
   rule at: conversation ID
   read fork/x is denied: the mount fork leads elsewhere than where it was approved to lead, so it grants nothing; to put it back: ln -sfn ~/ext fork; the command asks, so it needs a terminal

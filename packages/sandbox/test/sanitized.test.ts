@@ -333,7 +333,7 @@ async function feed(
     child.once('close', (code, signal) => done(`${code} ${signal}`)),
   )
   const [said, ended] = await Promise.all([text(channel).catch(() => ''), closed])
-  return `${said.replace(/^usage.*\n/m, '')}${ended}`
+  return `${said.replaceAll(/^(?:usage|inside) .*\n/gm, '')}${ended}`
 }
 
 test('plans that are cut off, altered or made up end both launchers in the same way', async () => {

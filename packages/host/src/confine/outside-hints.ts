@@ -14,6 +14,7 @@ export function outsideHint(path: string, mention: PathMention, facts: HintFacts
   const held = trouble === 'busy' ? grantedByItself(path, facts) : undefined
   if (held !== undefined) return [replacedHint(held, facts)]
   if (isMounted(path, facts)) return []
+  if (trouble === 'busy' && !facts.exists(path)) return [] // `mv held missing`: it is said of the other
   const rule = new FsIndex(facts.outside).governing(relativeToRoot(path))
   const wanted = trouble === 'read-only' || trouble === 'busy' ? 'write' : 'read'
   if (isSecretRule(rule) || (!rule && facts.exists(path) && facts.isSecret(path)))

@@ -141,7 +141,7 @@ describe.each(IDENTITIES)('without user namespaces, as $name', (who) => {
         path: join(world.root, name),
         rights: ['read-file'],
       })
-      expect(await launch([...items, through('dir/b')])).toBe('aexit code=4\n')
+      expect(await launch([...items, through('dir/b')])).toBe('ainside pid=4\nexit code=4\n')
       for (const name of ['link/b', 'link'])
         expect(await launch([...items, through(name)])).toBe(
           `failed landlock-rule item=${items.length} errno=40\nexit code=125\n`,

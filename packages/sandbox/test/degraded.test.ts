@@ -134,14 +134,15 @@ describe.each(IDENTITIES)('without user namespaces, as $name', (who) => {
       const launch = async (planned: readonly Item[]): Promise<string> => {
         writeFileSync(join(world.root, 'plan'), encodeItems(planned))
         give(who, world.dir)
-        return (await run({ who, world, argv: ['/usr/bin/python3', 'launch.py'] })).stdout
+        const { stdout } = await run({ who, world, argv: ['/usr/bin/python3', 'launch.py'] })
+        return stdout.replace(/inside pid=\d+\n/, '')
       }
       const through = (name: string): Item => ({
         tag: 'allow',
         path: join(world.root, name),
         rights: ['read-file'],
       })
-      expect(await launch([...items, through('dir/b')])).toBe('ainside pid=4\nexit code=4\n')
+      expect(await launch([...items, through('dir/b')])).toBe('aexit code=4\n')
       for (const name of ['link/b', 'link'])
         expect(await launch([...items, through(name)])).toBe(
           `failed landlock-rule item=${items.length} errno=40\nexit code=125\n`,

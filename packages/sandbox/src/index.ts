@@ -34,6 +34,7 @@ export {
 export { FILES, type SpawnOptions } from './call.ts'
 export { type Exchange, exchangeByStreams } from './exchange.ts'
 export { type Exit } from './exit.ts'
+export { orphansEnded } from './inside.ts'
 export { Stopper, type StopSignal } from './stop-signal.ts'
 export { type Confined, spawnConfined } from './spawn.ts'
 export { changedSince, guardedFiles } from './guarded-files.ts'

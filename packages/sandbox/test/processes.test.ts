@@ -1,10 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { LaunchError } from '@cordon/sandbox'
+import { LaunchError, orphansEnded } from '@cordon/sandbox'
 import { afterAll, describe, expect, test } from 'vitest'
 import {
   attempts,
@@ -470,4 +471,34 @@ describe.each(IDENTITIES)('as $name', (who) => {
     }
     expect(late).toEqual([])
   })
+
+  test('decision 0136: a sandbox with its host is not waited for', async () => {
+    const confined = start({ who, world: makeWorld(who, {}), argv: ['/bin/sleep', '300'] })
+    await sleep(200)
+    const began = performance.now()
+    orphansEnded()
+    expect(performance.now() - began).toBeLessThan(1500)
+    confined.kill()
+    await confined.exit
+  })
 })
+
+test('SPEC 4.10 the attack: what a killed host left inside is waited for, whatever is said of the host', async () => {
+  // As pid 1 of a sandbox whose launcher has ended: nobody that is Node is above it.
+  const orphan = spawn('unshare', ['--user', '--map-root-user', '--pid', '--fork', 'sleep', '0.7'])
+  const ended = once(orphan, 'close')
+  while (!isFirstInside(orphan.pid!)) await sleep(1)
+  orphansEnded()
+  expect(isFirstInside(orphan.pid!)).toBe(false)
+  expect(await ended).toEqual([0, null])
+})
+
+const isFirstInside = (parent: number): boolean => {
+  const children = readFileSync(`/proc/${parent}/task/${parent}/children`, 'utf8').trim().split(' ')
+  return children.some(
+    (pid) =>
+      pid !== '' &&
+      /^NSpid:\s+\d+\s+1$/m.test(readFileSync(`/proc/${pid}/status`, 'utf8')) &&
+      !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8')),
+  )
+}

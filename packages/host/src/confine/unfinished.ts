@@ -13,7 +13,14 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { isFields, show, showWhole } from '@cordon/policy'
-import { type DeniedPath, isStillThere, lookForNew, type Loss, type WatchedPath } from '@cordon/sandbox'
+import {
+  type DeniedPath,
+  isStillThere,
+  lookForNew,
+  type Loss,
+  orphansEnded,
+  type WatchedPath,
+} from '@cordon/sandbox'
 import type { KnownGitlinks } from '../guard/git-indexes.ts'
 import { idOfPath, isRunning, makePrivateDirectory, thisProcess } from '@cordon/workspace'
 
@@ -215,7 +222,9 @@ const withoutRecord = (dir: string, error: unknown): Loss => ({
  * no harm: what one has moved, the other does not find.
  */
 export function finishKilledRuns(dir: string): readonly string[] {
-  return recordsIn(dir).flatMap(({ file, goesOn }) => (goesOn() ? [] : finish(file)))
+  const killed = recordsIn(dir).filter(({ goesOn }) => !goesOn())
+  if (killed.length > 0) orphansEnded() // what was killed with its host may still be at work for a moment
+  return killed.flatMap(({ file }) => finish(file))
 }
 
 /**

@@ -107,10 +107,10 @@ async function runOn(kernel: KernelReport, request: RunRequest): Promise<RunOutc
   const logins = loginsIn(request.outside ?? [], request.home)
   try {
     const running = launch(request, plan, network, env, contents)
-    const lostHere = lostTexts(request, plan) // while the launcher is at work
+    const lostFiles = lostTexts(request, plan) // while the launcher is at work
     const exit = withGitlinks(await running, request.guard)
     record.done(exit)
-    const notices = [...writeBack(exit.replaced, contents), ...settleLogins(logins), ...lostHere]
+    const notices = [...writeBack(exit.replaced, contents), ...settleLogins(logins), ...lostFiles]
     const outcome = explain(request, plan, exit, (await network?.close()) ?? [])
     return { ...outcome, hints: kernel.nested ? insideAnother(outcome.hints) : outcome.hints, notices }
   } finally {

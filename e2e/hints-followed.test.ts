@@ -110,10 +110,12 @@ describe('SPEC 4.7 git and what lies outside: what is printed works as pasted', 
       if (what === 'prune') place.outside('rm -r wt')
       const { stderr, code } = place.at(['--', 'git', 'worktree', what, ...(what === 'remove' ? ['wt'] : [])])
       expect(code === 0).toBe(what === 'prune') // it complains, and succeeds
+      const force = what === 'remove' ? ', with --force if it has begun to delete files' : ''
       expect(hints(stderr)).toEqual([
-        'git keeps what a worktree obeys in .git/worktrees, which is guarded and not changed inside: run it outside',
+        `git keeps what a worktree obeys in .git/worktrees, which is guarded and not changed inside: run it outside${force}`,
       ])
       expect(fixes(stderr)).toEqual([])
+      if (what === 'remove') expect(place.outside('git worktree remove --force wt; test ! -e wt')).toBe('')
     },
   )
 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { formatLosses } from '../src/format/outcome.ts'
+import { formatLosses, withWhy } from '../src/format/outcome.ts'
 
 const loss = (name: string, declared: boolean, fix = 'fix it') => ({
   guarantee: 'host-rules' as const,
@@ -25,4 +25,12 @@ test('SPEC 4.11 --quiet keeps back everything but what was declared', () => {
     'not held here: b\n  why: because\n  fix: fix it',
     'not held here: c\n  why: because\n  fix: else',
   ])
+})
+
+test('SPEC 4.8 the command to look closer with is whole, or as many of its words as fit', () => {
+  expect(withWhy(['run', '--here', '--', 'sh', '-c', 'a b'])).toBe("cordon run --why --here -- sh -c 'a b'")
+  const files = Array.from({ length: 40 }, (_, i) => `test/file${i}.js`)
+  const cut = withWhy(['run', '--', 'npx', 'mocha', ...files])
+  expect(cut).toMatch(/^cordon run --why -- npx mocha test\/file0\.js test\/file1\.js .* …$/)
+  expect(cut.length).toBeLessThan(310)
 })

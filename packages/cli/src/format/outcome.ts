@@ -60,12 +60,16 @@ export function formatOutcome(
   return `${start}${style('bold', `cordon: the command ${howEnded(exit)}`)}${clause}\n${lines.map((line) => `  ${line}\n`).join('')}`
 }
 
-/** The same command with `--why`, as it was typed; cut where it is long. */
+/** The same command with `--why`, as it was typed; of a long one as many words as fit. */
 export function withWhy(argv: readonly string[]): string {
   const at = argv.findIndex((word) => word === 'run' || word === 'wrap') + 1
   const words = [...argv.slice(0, at), '--why', ...argv.slice(at)].map(shellWord)
-  const typed = ['cordon', ...words].join(' ')
-  return typed.length <= LONGEST_COMMAND ? typed : `cordon ${words.slice(0, at + 1).join(' ')} …`
+  let typed = 'cordon'
+  for (const word of words) {
+    if (typed.length + word.length >= LONGEST_COMMAND) return `${typed} …`
+    typed += ` ${word}`
+  }
+  return typed
 }
 
 const LONGEST_COMMAND = 300

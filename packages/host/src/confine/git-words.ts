@@ -84,7 +84,9 @@ export function whyOutside(
   if (code === 0 && !HELD.test(said)) return undefined
   const call = parseGitCall(argv)
   const [command, sub = ''] = call?.words ?? []
-  if (command === 'worktree' && /^(?:remove|move|prune)$/.test(sub)) return WORKTREES
+  if (command === 'worktree' && sub === 'remove')
+    return `${WORKTREES}, with --force if it has begun to delete files`
+  if (command === 'worktree' && /^(?:move|prune)$/.test(sub)) return WORKTREES
   if (command !== 'submodule') return undefined
   const isMade =
     sub === 'add' ||

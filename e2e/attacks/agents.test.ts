@@ -271,6 +271,30 @@ describe('decision 0594 what the settings of an agent run by themselves', () => 
     },
   )
 
+  test.each<[string, string, readonly string[]]>([
+    ['tools/server', 'tools/server.js', []],
+    ['node ./tools/clean --fast', 'tools/clean.cjs', []],
+    ['node tools/server', 'tools/server/index.js', []],
+    ['node tools/server/', 'tools/server/package.json', []],
+    ['java', 'tools/a.jar', ['-javaagent:tools/a.jar']],
+    ['java', 'tools/b.jar', ['-cp', 'tools/a.jar:tools/b.jar', 'X']],
+    ['ruby', 'tools/r.rb', ['-r./tools/r.rb']],
+    ['ruby', 'tools/r.rb', ['-rtools/r.rb']],
+    ['ruby -wr./tools/r.rb', 'tools/r.rb', []],
+    ['cd free && node ./tools/run', 'tools/run.mjs', ['.', 'ROOT', 'https://example.com/x']],
+  ])('a program that is named without its ending, or behind an option: %s, %s', (command, file, args) => {
+    const place = new Place(SOMEBODY)
+    const settings = JSON.stringify({ mcpServers: { x: { command, args } } })
+    place.write('.mcp.json', settings.replaceAll('ROOT', place.root))
+    for (const name of [file, 'package.json', 'index.js', 'free/package.json', 'tools/other.js'])
+      place.write(name, 'was')
+    const script = 'for f in "$@"; do echo evil > "$f"; done'
+    const free = ['package.json', 'index.js', 'free/package.json', 'tools/other.js']
+    place.run(['--', 'sh', '-c', script, 'sh', file, ...free])
+    const read = (name: string): string => readFileSync(join(place.root, name), 'utf8')
+    expect([file, ...free].map(read)).toEqual(['was', ...free.map(() => 'evil\n')])
+  })
+
   test.each([
     ['over several lines', 'notify = ["""\\\n   tools/n.sh"""]'],
     ['over several lines, as they are', "notify = ['''\ntools/n.sh''']"],

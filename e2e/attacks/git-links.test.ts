@@ -267,7 +267,43 @@ describe.each(PEOPLE)(
         expect(lstatSync(join(place.root, '.git', link)).isSymbolicLink()).toBe(true)
       const ended = place.sh(WORK)
       expect(ended).toMatchObject({ code: 0 })
-      expect(beside.stderr + ended.stderr).not.toMatch(/removed: |was made/)
+      const linked = `  new: ${join(place.root, '.git/worktrees/wt/gitdir')} was made: commands in the worktree that it names have this repository\n`
+      expect(ended.stderr).toContain(linked)
+      expect(beside.stderr + ended.stderr.replace(linked, '')).not.toMatch(/removed: |was made|moved aside/)
+      expect(place.sh('cd wt; git checkout -q -b gitdir; git commit -q --allow-empty -m x').stderr).toBe('')
+    })
+
+    test('decision 0661: nor a linked worktree where the command could write nothing', () => {
+      const place = new Linked(person)
+      const other = place.mkdir(join(place.home, 'other'))
+      place.mkdir(join(place.root, '.git/x'))
+      let planted = 0
+      const plant = (path: string, dir = `.git/worktrees/e${++planted}`): readonly [string, string] => [
+        `${dir}/gitdir`,
+        place.sh(`mkdir -p ${dir}; echo ${path} > ${dir}/gitdir`).stderr,
+      ]
+      const claim = join(place.root, '.git/worktrees/e')
+      for (const [file, stderr] of [
+        plant(`${other}/.git`),
+        plant(join(relative(claim, other), '.git')),
+        plant(`${other}/.git`, '.git/x'), // the next command could move it there
+      ]) {
+        expect(stderr).toContain(
+          `moved aside: ${join(place.root, file)} was made while the command ran, although a rule denies it; it is now`,
+        )
+        expect(place.has(file)).toBe(false)
+      }
+      const [file, stderr] = plant(`${place.root}/in/.git`)
+      expect(stderr).toContain(
+        `new: ${join(place.root, file)} was made: commands in the worktree that it names have this repository`,
+      )
+      // The person's own stays, whatever is made beside it.
+      place.shell('git worktree add -q ~/mine -b mine; sleep 0.3', [])
+      expect(place.sh('touch .git/worktrees/mine/x; git branch -m mine yours').stderr).not.toContain('made')
+      expect(place.has('.git/worktrees/mine/gitdir')).toBe(true)
+      const add = ['--write', other, '--', 'git', 'worktree', 'add', '-q', other, '-b', 'other']
+      expect(place.run(add).stderr).toContain('new: ')
+      expect(place.git('status', other)).toContain('On branch other')
     })
 
     test('HEAD may be a link to a branch, as git makes it where it is told to', () => {

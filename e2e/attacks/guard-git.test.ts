@@ -69,10 +69,12 @@ describe.each(PEOPLE)('SPEC 4.10 what git obeys, as $name', (person) => {
     const place = new Hooked(person)
     place.append('.git/config', '[include]\n\tpath = ../team.cfg\n[core]\n\tfsmonitor = tools/watch -v\n')
     place.append('.git/config', '[filter "x"]\n\tclean = sh tools/clean.sh %f\n')
+    place.append('.git/config', '[filter "y"]\n\tclean = node tools/clean\n\tsmudge = ruby -r./tools/r.rb\n')
     place.write('team.cfg', '[include]\n\tpath = more.cfg\n')
     place.write('more.cfg', '[user]\n\tname = x\n')
-    for (const name of ['tools/watch', 'tools/clean.sh']) place.write(name, '#!/bin/sh\n', 0o755)
-    const names = ['more.cfg', 'team.cfg', 'tools/watch', 'tools/clean.sh']
+    for (const name of ['tools/watch', 'tools/clean.sh', 'tools/clean.js', 'tools/r.rb'])
+      place.write(name, '#!/bin/sh\n', 0o755)
+    const names = ['more.cfg', 'team.cfg', 'tools/watch', 'tools/clean.sh', 'tools/clean.js', 'tools/r.rb']
     const before = names.map((name) => place.read(name))
     place.sh(
       `for f in ${names.join(' ')}; do cp evil $f; done 2>/dev/null; printf '[core]\\n\\tfsmonitor = ./evil\\n' > new.cfg`,

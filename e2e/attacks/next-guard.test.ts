@@ -275,6 +275,17 @@ const ATTACKS: readonly Attack[] = [
     check: 'cat b/.claude/settings.json',
   },
   {
+    name: 'makes a repository of a part in which programs are that agents’ settings around it name',
+    before: `git init -q b; mkdir -p b/.claude b/sub/tools; echo was > b/sub/tools/server.js; cp b/sub/tools/server.js b/sub/tools/hook.sh
+      echo '{"mcpServers":{"x":{"command":"node","args":["sub/tools/server.js"]}}}' > b/.mcp.json
+      echo '{"hooks":{"Stop":[{"hooks":[{"command":"sub/tools/hook.sh"}]}]}}' > b/.claude/settings.json`,
+    at: 'b',
+    first: 'git init -q sub',
+    afterwards: 'b/sub',
+    second: 'echo evil > tools/server.js; echo evil > tools/hook.sh',
+    check: 'cat b/sub/tools/* | sort -u',
+  },
+  {
     name: 'leaves a file that says repository in a directory that is none',
     before: 'mkdir p; git init -q p/b; echo was > p/b/.git/hooks/x',
     at: 'p/b',

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chownSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { chownSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { PEOPLE, Place, SOMEBODY } from '../harness/place.ts'
@@ -168,8 +168,13 @@ describe('SPEC, "Words": whose repository', () => {
     expect(look(join(modules, 'led'))).toBe('')
     repository(join(place.home, 'main'), sub) // it lies around its own work tree
     expect(look(join(place.home, 'main'))).toBe('')
+    place.write(join(place.home, 'around/HEAD'), '') // a directory that is called like git's, with others' files
+    repository(join(place.home, 'around/modules/sub'), sub)
+    expect(look(join(place.home, 'around/modules/sub'))).toBe('')
     repository(join(modules, 'libs/sub'), '../../../../sub')
     expect(look(join(modules, 'libs/sub'))).toBe('secret')
+    rmSync(join(modules, 'libs/sub/refs'), { recursive: true })
+    expect(look(join(modules, 'libs/sub'))).toBe('')
   })
 
   test("a worktree that claims another's repository gets nothing of it", () => {
@@ -177,21 +182,49 @@ describe('SPEC, "Words": whose repository', () => {
     const tree = place.mkdir(join(place.home, 'tree'))
     const common = join(place.home, 'main/.git')
     for (const name of ['HEAD', 'config', 'objects/x', 'refs/x']) place.write(join(common, name), '')
-    place.write(join(common, 'canary'), 'secret')
+    place.write(join(common, 'info/canary'), 'secret')
     const claim = join(common, 'worktrees/t')
     place.write(join(tree, '.git'), `gitdir: ${claim}\n`)
     place.write(join(claim, 'commondir'), '../..\n')
     place.mkdir(join(place.home, 'elsewhere'))
     place.write(join(claim, 'gitdir'), `${place.home}/elsewhere/.git\n`)
-    const look = (): string => place.run(['--', 'cat', join(common, 'canary')], { cwd: tree }).stdout
+    const look = (dir = common, flags: readonly string[] = []): string =>
+      place.run([...flags, '--', 'cat', join(dir, 'info/canary')], { cwd: tree }).stdout
     expect(look()).toBe('')
     rmSync(join(claim, 'gitdir'))
     symlinkSync(join(tree, 'gitdir'), join(claim, 'gitdir')) // what the worktree itself could write
     place.write(join(tree, 'gitdir'), `${tree}/.git\n`)
     expect(look()).toBe('')
     rmSync(join(claim, 'gitdir'))
+    rmSync(join(place.home, 'elsewhere'), { recursive: true })
+    symlinkSync(tree, join(place.home, 'elsewhere'))
+    place.write(join(claim, 'gitdir'), `${place.home}/elsewhere/.git\n`) // a link that somebody made since
+    expect(look()).toBe('')
     place.write(join(claim, 'gitdir'), `${tree}/.git\n`)
     expect(look()).toBe('secret')
+    expect(look(common, ['--here'])).toBe('') // just the directory
+    // Nor is any directory a repository that a command made one of.
+    const bare = join(place.home, 'x.git')
+    renameSync(common, bare)
+    place.write(join(tree, '.git'), `gitdir: ${bare}/worktrees/t\n`)
+    expect(look(bare)).toBe('secret')
+    place.write(join(bare, 'README'), '')
+    expect(look(bare)).toBe('')
+    rmSync(join(bare, 'README'))
+    rmSync(join(bare, 'HEAD'))
+    expect(look(bare)).toBe('')
+  })
+
+  test('nor one whose directory lies around it', () => {
+    const place = new Place(SOMEBODY)
+    place.shell('git init -q; mkdir sub; echo secret > top; cd sub; "$@"', ['init'])
+    const plant =
+      'mkdir -p objects refs worktrees/e; echo $PWD/sub/.git > worktrees/e/gitdir; echo gitdir: $PWD/worktrees/e > sub/.git'
+    expect(place.run(['--', 'sh', '-c', plant]).code).toBe(0)
+    const sub = { cwd: join(place.root, 'sub') }
+    expect(place.run(['--', 'cat', '../top'], sub).stdout).toBe('')
+    place.write('HEAD', 'ref: refs/heads/main') // where it says repository
+    expect(place.run(['--', 'cat', '../top'], sub).stdout).toBe('')
   })
 })
 

@@ -40,7 +40,9 @@ export function lookForNew(watched: readonly WatchedPath[], since: number, seenA
   const mayHold = mayHoldNew(seenAt)
   for (const each of watched) {
     if (each.guard === 'no-links') {
-      createdDenied.push(...clearGitState(each.base, each.path, since))
+      const { cleared, linked } = clearGitState(each, since)
+      createdDenied.push(...cleared)
+      for (const path of linked) appeared.add(path)
       continue
     }
     if (!mayHold(directoryOf(each.path), each.base) || !isThere(each.path)) continue // nearly always; what can be reached through a link is there

@@ -12,11 +12,13 @@ import {
   statSync,
   unlinkSync,
 } from 'node:fs'
-import { resolve } from 'node:path'
+import { basename, resolve } from 'node:path'
 import { moveAside } from './aside.ts'
 import type { DeniedPath } from './denied-paths.ts'
 import { type IdLength, isSoundIndex } from './git-index.ts'
 import { heldPath, holdEntry, holdReaching, isNowhere, reaching } from './held-directory.ts'
+import { encloses } from './plan/paths.ts'
+import type { WatchedPath } from './plan/types.ts'
 import { keepsTimes } from './unchanged.ts'
 
 /**
@@ -27,8 +29,12 @@ import { keepsTimes } from './unchanged.ts'
  * what is in it, so it is also looked at when a directory around it changed, which may have been moved there with it. Nothing is
  * followed on the way.
  */
-export function clearGitState(base: string, gitDir: string, since: number): readonly DeniedPath[] {
+export function clearGitState(
+  { base, path: gitDir, writable = [] }: Pick<WatchedPath, 'base' | 'path' | 'writable'>,
+  since: number,
+): ClearedState {
   const found: DeniedPath[] = []
+  const linked: string[] = []
   const add = (path: string, why: string): void => void found.push({ path, movedTo: undefined, why })
   const unsearched = new Set<string>()
   let left = MOST_ENTRIES
@@ -57,8 +63,11 @@ export function clearGitState(base: string, gitDir: string, since: number): read
           (maybeMoved(isDirNew) && isMoved(entry, name)) ||
           isNew(stats())
         ) {
-          const cleared = reaching(held, () => clear({ held, name: entry.name, path, gitDir }))
-          if (cleared) found.push(cleared)
+          const cleared = reaching(held, () =>
+            clear({ held, name: entry.name, path, gitDir, writable, isNew }),
+          )
+          if (cleared === 'linked') linked.push(path)
+          else if (cleared) found.push(cleared)
         }
       } catch (error) {
         if (!isNowhere(path, error)) add(path, codeOf(error))
@@ -76,7 +85,13 @@ export function clearGitState(base: string, gitDir: string, since: number): read
   if (left < 0) unsearched.add('it has too many entries')
   if (unsearched.size > 0)
     found.push({ path: gitDir, movedTo: undefined, why: [...unsearched].join(', '), isUnsearched: true })
-  return found
+  return { cleared: found, linked }
+}
+
+interface ClearedState {
+  readonly cleared: readonly DeniedPath[]
+  /** What names a new linked worktree: it stays, and is told (decision 0661). */
+  readonly linked: readonly string[]
 }
 
 /** Of one directory tree. A command that fills it with more hides nothing: that is told. */
@@ -121,9 +136,11 @@ interface Entry {
   readonly name: Buffer
   readonly path: string
   readonly gitDir: string
+  readonly writable: readonly string[]
+  readonly isNew: (stats: Stats) => boolean
 }
 
-type Clear = (entry: Entry) => DeniedPath | undefined
+type Clear = (entry: Entry) => DeniedPath | 'linked' | undefined
 
 /** Git only reads these, and people keep them elsewhere: files. A link to a directory would be one more way there, by another name. */
 const ONLY_READ: ReadonlySet<string> = new Set(['info/exclude', 'info/attributes'])
@@ -140,6 +157,8 @@ const FILES: readonly { readonly names: RegExp; readonly clear: Clear | undefine
   { names: /^(?:worktrees\/[^/]+\/)?(?:index|sharedindex\.[0-9a-f]+)$/, clear: clearIndex },
   // What a person wrote, never a ref: a message may begin with `ref:`.
   { names: /^(?:worktrees\/[^/]+\/)?(?:[A-Z_]+MSG|EDIT_DESCRIPTION|description)$/, clear: undefined },
+  // Wherever it lies: the directory around it can be moved to `worktrees` later.
+  { names: /(?:^|\/)gitdir$/, clear: (entry) => clearRef(entry) ?? clearWorktree(entry) },
   { names: /^(?:worktrees\/[^/]+\/)?(?:refs\/.+|[^/]+)$/s, clear: clearRef },
 ]
 
@@ -194,6 +213,21 @@ function clearRef({ held, name, path }: Entry): DeniedPath | undefined {
 const MOST_REF_BYTES = 4096
 const SCRATCH = Buffer.alloc(MOST_REF_BYTES)
 const MOST_SHOWN = 200
+/**
+ * Decision 0661: what a `worktrees/<name>/gitdir` names has this repository. A command says so of nothing that it could not write. By
+ * the text alone: so it is read where it counts, and a link that is made there later leads it nowhere. An old one is the person's.
+ */
+function clearWorktree(entry: Entry): DeniedPath | 'linked' | undefined {
+  const file = entryPath(entry.held, entry.name)
+  if (!entry.isNew(lstatSync(file))) return undefined
+  const read = readFile(file, MOST_SETTING_BYTES)
+  if (!read?.isWhole) return undefined // longer ones are not read where it counts
+  const named = read.bytes.toString().replace(/[\r\n]+$/, '')
+  const git = resolve(entry.gitDir, 'worktrees/x', named)
+  if (basename(git) !== '.git') return undefined // a branch can have that name
+  return entry.writable.some((place) => encloses(place, git)) ? 'linked' : movedAside(entry)
+}
+
 const SYMBOLIC_REF = /^ref: refs(?:\/(?!\.{1,2}(?:\/|\s*$))[^/\s]+)+\s*$/
 
 /** An empty one says nothing. */

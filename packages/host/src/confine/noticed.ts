@@ -30,4 +30,11 @@ export const changedTexts = (changed: Exit['changed']): readonly string[] =>
 
 /** SPEC 4.10: new files that somebody should look at before the host runs them. */
 export const appearedTexts = (appeared: Exit['appeared']): readonly string[] =>
-  appeared.map((path) => `${showWhole(path)} was made, which the host obeys or runs by itself later`)
+  appeared.map((path) =>
+    NAMES_A_WORKTREE.test(path)
+      ? `${showWhole(path)} was made: commands in the worktree that it names have this repository`
+      : `${showWhole(path)} was made, which the host obeys or runs by itself later`,
+  )
+
+/** Decision 0661. */
+const NAMES_A_WORKTREE = /\/gitdir$/

@@ -357,4 +357,5 @@ const isWatched = (value: unknown): value is WatchedPath =>
   typeof value.path === 'string' &&
   isBelow(value.base, value.path) &&
   'guard' in value &&
-  (value.guard === 'moved-aside' || value.guard === 'no-links')
+  (value.guard === 'moved-aside' || value.guard === 'no-links') &&
+  (!('writable' in value) || areNames(value.writable))

@@ -18,10 +18,20 @@ export interface Word {
 
 /**
  * What of a command, as a shell gets it, can name a file: a path, or a name with a dot (`sh clean.sh`); also between the shell's
- * punctuation, and after `--option=`. A word like `clean` in `git-lfs clean` is none.
+ * punctuation, in a list with colons, and after `--option=`, `-option:` or `-o`. A word like `clean` in `git-lfs clean` is none.
  */
-export const filesNamedIn = (command: string): readonly string[] =>
-  [...new Set([...command.split(/[\s"']+/), ...command.split(/[\s"'`!;&|<>(){}$=\\]+/)])].filter(isName)
+export function filesNamedIn(command: string): readonly string[] {
+  const text = command.replaceAll(GOES_TO, '$1')
+  const pieces = text.split(/(?:[\s"'`!;&|<>(){}$=\\]|:(?!\/\/[^/]))+/) // of a URL nothing is a path
+  const glued = pieces.flatMap((piece) => (piece.startsWith('-') ? afterOption(piece) : []))
+  return [...new Set([...text.split(/[\s"']+/), ...pieces, ...glued])].filter(isName)
+}
+
+/** Of `-r./x.rb`, `-wr./x.rb` and `-rtools/x.rb`, behind one letter and behind all. */
+const afterOption = (word: string): readonly string[] => [word.slice(2), word.replace(/^-+[A-Za-z]*/, '')]
+
+/** Where a shell goes first is a directory, and so no program. */
+const GOES_TO = /(^|[;&|(\n])[ \t]*(?:cd|pushd)[ \t]+(?:"[^"\n]*"|'[^'\n]*'|[^\s"'\\;&|<>()])+/g
 
 const isName = (word: string): boolean => /[/.]/.test(word) && !word.includes('\0') // with which no path can be asked for
 
@@ -29,7 +39,7 @@ const isName = (word: string): boolean => /[/.]/.test(word) && !word.includes('\
 export function wordsOf({ text, isElement }: Command): readonly Word[] {
   if (!isName(text)) return []
   const whole = withPlaces(text)
-  const spaced = new Set([whole, ...shellWords(whole)])
+  const spaced = new Set([whole, ...shellWords(whole.replaceAll(GOES_TO, '$1'))])
   const words = new Set([
     ...filesNamedIn(withPlaces(text.replaceAll(QUOTED_PLACE, '$1'))),
     ...[...spaced].filter((word) => isName(word) && !/\s/.test(word)),

@@ -26,6 +26,7 @@ const MOST_LOOKS = 2000
 const MOST_WORKTREES = 100
 const MOST_KNOWN_FIRST = 100
 const MOST_PROGRAMS = 1000
+const MOST_TRIES = 16_000
 
 /**
  * SPEC 4.10: every git directory that git would use for these directories, and those of their submodules. What could
@@ -38,6 +39,7 @@ export class Repositories {
   readonly #gitDirs = new Set<string>()
   readonly #unopened: string[] = []
   readonly #checkouts: Checkout[] = []
+  readonly #tries = { left: MOST_TRIES }
   #looksLeft = MOST_LOOKS
   #ofUser: readonly GitSetting[] | undefined
 
@@ -148,7 +150,7 @@ export class Repositories {
     for (const path of words
       .slice(0, MOST_PROGRAMS)
       .flatMap((word) => named(word, worktree, this.#user.home)))
-      guardProgram(path, this.#found)
+      guardProgram(path, { dir: worktree, tries: this.#tries }, this.#found)
     if (words.length > MOST_PROGRAMS)
       this.#found.miss(
         worktree,

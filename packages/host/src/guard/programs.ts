@@ -1,19 +1,51 @@
-import { ClosedError, lookAt } from '@cordon/policy'
+import { join, normalize } from 'node:path'
+import { below, ClosedError, lookAt } from '@cordon/policy'
 import type { Collection } from './collection.ts'
 import { type Command, commandsIn, commandsInProse, quotedIn, withPlaces, wordsOf } from './commands.ts'
 import { named } from './git-settings.ts'
 import { entryOf } from '@cordon/workspace'
 import { entriesOf, readText } from './read.ts'
 
+/** Whose programs these are. */
+interface Project {
+  readonly dir: string
+  /** How many names may still be tried for programs that are named without their endings. */
+  readonly tries: { left: number }
+}
+
 /** A word need not be a file that anybody means: one in a closed directory is no reason to start nothing. */
-export function guardProgram(path: string, found: Collection): void {
+export function guardProgram(path: string, project: Project, found: Collection): void {
   try {
-    if (lookAt(path)?.isDirectory() !== true) found.add('/', path, 'told')
+    const stats = lookAt(path)
+    if (stats?.isDirectory() !== true) found.add('/', path, 'told')
+    if (!stats || stats.isDirectory()) guardResolved(path, project, stats ? IN_A_DIRECTORY : [], found)
   } catch (error) {
     if (!(error instanceof ClosedError)) throw error
     found.holdClosed(error.closed)
   }
 }
+
+/**
+ * What Node takes a name for that is not there, or is a directory. What is not there either is not told when it is new: they are many.
+ * The project itself is no program, and `package.json` in it is everybody's.
+ */
+function guardResolved(
+  path: string,
+  { dir, tries }: Project,
+  inside: readonly string[],
+  found: Collection,
+): void {
+  const name = normalize(path).replace(/(?<=.)\/$/, '')
+  if (below(name, dir) !== undefined) return
+  for (const each of [...ENDINGS.map((ending) => name + ending), ...inside.map((file) => join(name, file))]) {
+    if (tries.left-- <= 0)
+      return found.miss(dir, 'names very many programs without endings, so not all of those are guarded')
+    if (lookAt(each)?.isDirectory() === false) found.add('/', each, 'told')
+  }
+}
+
+const ENDINGS = ['.js', '.cjs', '.mjs', '.json', '.node', '.ts']
+const IN_A_DIRECTORY = ['index.js', 'package.json']
 
 /**
  * Settings of agents and editors that name programs, below a project or the home; of a directory every file in it, and for `*` each of
@@ -63,19 +95,22 @@ const MOST_OF_ONE = 200
  * settings, wherever they are named by a path. `home`: where `~` leads.
  */
 export function guardNamedInSettings(dirs: readonly string[], home: string, found: Collection): void {
-  const lists = dirs.flatMap((dir) => SETTINGS.map((name) => filesNamedBy(dir, name, home, found)))
+  const lists = dirs.flatMap((dir) =>
+    SETTINGS.map((name) => filesNamedBy(dir, name, home, found).map((path) => ({ path, dir }))),
+  )
   const guarded = new Set<string>()
+  const tries = { left: Infinity } // as many as there are files
   // Some of each in turn: what one names in any number keeps none of the others from being guarded.
   const longest = Math.max(...lists.map((list) => list.length))
   for (let rank = 0; rank < longest; rank++)
-    for (const path of lists.flatMap((list) => list[rank] ?? [])) {
+    for (const { path, dir } of lists.flatMap((list) => list[rank] ?? [])) {
       if (guarded.has(path)) continue
       if (guarded.size === MOST) {
         found.miss(dirs[0]!, 'has settings that name very many files, so not all of those are guarded')
         return
       }
       guarded.add(path)
-      guardProgram(path, found)
+      guardProgram(path, { dir, tries }, found)
     }
 }
 

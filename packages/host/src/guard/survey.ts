@@ -122,7 +122,9 @@ export class GuardSurvey {
       const here = `${below(dir, root)}/`
       for (const name of RUN_LATER) if (name.startsWith(here)) guardName(dir, name, found)
     }
-    this.#guardRepositories(above.filter(isRepository), found)
+    const repositories = above.filter(isRepository)
+    this.#guardRepositories(repositories, found)
+    guardNamedInSettings(repositories, this.home, found)
     if (found.paths.some(({ path, open }) => !open && below(path, root) !== undefined))
       found.miss(root, 'is itself what the host obeys or runs by itself later, so it is not guarded')
   }

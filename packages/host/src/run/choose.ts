@@ -76,7 +76,8 @@ export async function choosePolicy(
   if (purpose !== 'ask') await confirmLed(led, options.surroundings, compiler.person)
   const missing = purpose === 'ask' ? 'as if made' : isFound(purpose, options, policy) ? 'make' : 'leave'
   const ofProfiles = profiles.map(({ outside }) => profilePlaces(outside, led, standing, missing))
-  const gitDirectory = gitDirectoryRule(root.path, policies, options.surroundings)
+  const gitDirectory =
+    options.unmarked === 'here' ? undefined : gitDirectoryRule(root.path, policies, options.surroundings)
   const asked = await confirmOutside(
     {
       typed: typed.outside,

@@ -81,6 +81,8 @@ export interface WatchedPath {
   readonly declared?: true
   /** Decision 0641: what was there all the same when this run began, made while another one went on that had found nothing. */
   readonly was?: string
+  /** Of a git directory: all that could be written. A linked worktree elsewhere is none of the run's (decision 0661). */
+  readonly writable?: readonly string[]
 }
 
 /** What a run does without. */

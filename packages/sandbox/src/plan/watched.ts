@@ -61,15 +61,19 @@ const declaredIn = (region: HeldRegion): Pick<WatchedPath, 'declared'> =>
   isGuard(region) ? {} : { declared: true }
 
 /** Git's own directories, in which it follows links (decision 0545). */
-const linklessAround = (regions: readonly HeldRegion[]): readonly WatchedPath[] =>
-  regions.flatMap(({ path, rules, inherited }) => {
+function linklessAround(regions: readonly HeldRegion[]): readonly WatchedPath[] {
+  const writable: string[] = []
+  for (const { path, grants } of regions)
+    if (grants.has('create') && !writable.some((place) => encloses(place, path))) writable.push(path)
+  return regions.flatMap(({ path, rules, inherited }) => {
     if (!rules.some(({ guard }) => guard === 'no-links')) return []
     const dir = dirname(path)
     const isWritten = ({ path: part, grants }: HeldRegion): boolean =>
       grants.has('create') && encloses(dir, part)
     if (!inherited.has('create') && !regions.some(isWritten)) return []
-    return [{ base: dirname(dir), path: dir, guard: 'no-links' as const }]
+    return [{ base: dirname(dir), path: dir, guard: 'no-links' as const, writable }]
   })
+}
 
 function nearestOf(directories: ReadonlySet<string>, path: string): string | undefined {
   if (directories.has(path) || path === '/') return directories.has(path) ? path : undefined

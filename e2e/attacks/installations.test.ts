@@ -131,4 +131,132 @@ describe.runIf(canInstall).each(PEOPLE)(
   },
 )
 
+/** A virtual environment or packages in a closed part of the home, which a command must not see. */
+function hide(place: Place): { readonly packages: string; readonly venv: string } {
+  const dir = place.mkdir(join(place.home, 'private'))
+  chmodSync(dir, 0o700)
+  const packages = join(dir, 'app/node_modules')
+  place.write(join(packages, '.bin/tool'), `#!/bin/sh\ncat '${packages}/.env'\n`, 0o755)
+  place.write(join(packages, '.env'), CANARY)
+  const venv = join(dir, 'venv')
+  place.write(join(venv, 'bin/tool'), LOOK, 0o755)
+  place.write(join(venv, 'lib/public'), CANARY)
+  return { packages, venv }
+}
+
+describe.each(PEOPLE)('decision 0662, what a command wrote outside this workspace, as $name', (person) => {
+  describe.each(KERNELS)('$kernel', ({ script }) => {
+    /** A workspace with a home of its own, in which a run is made with these words; from another directory, too. */
+    const prepare = () => {
+      const place = new Place(person)
+      const run = (
+        words: readonly string[],
+        { cwd = place.root, path = '' }: { cwd?: string; path?: string } = {},
+      ): string => {
+        const before = `cd '${cwd}'; PATH='${path}'$PATH; export PATH; ${script}`
+        const { stdout, stderr } = place.shell(before, ['run', '--quiet', ...words])
+        return stdout + stderr
+      }
+      return { place, run, ...hide(place) }
+    }
+    /** What a command leaves in a directory: a program that names another one, and links to one. */
+    const plant = (target: string, dir = '.'): readonly string[] => [
+      '--',
+      'sh',
+      '-c',
+      'd=$1; mkdir -p "$d/deep"; printf \'#!%s\\n\' "$2" >"$d/script"; chmod +x "$d/script"; ln -s "$2" "$d/link"; ln -s "${2%/*}" "$d/deep/bin"',
+      'sh',
+      dir,
+      target,
+    ]
+    const PLANTED = ['script', 'link', 'deep/bin/tool']
+
+    test('a #! line or a link in a place that this run may write, or that an earlier one could', () => {
+      const { place, run, packages } = prepare()
+      const out = place.mkdir(join(place.home, 'out'))
+      run(['--write', out, ...plant(`${packages}/.bin/tool`, out)])
+      for (const name of PLANTED)
+        for (const flags of [['--write', out], ['--read', out], []])
+          expect([name, flags, run([...flags, '--', join(out, name)])]).toEqual([
+            name,
+            flags,
+            expect.not.stringContaining(CANARY),
+          ])
+      const fresh = place.mkdir(join(place.home, 'fresh'))
+      symlinkSync(`${packages}/.bin/tool`, join(fresh, 'link'))
+      expect(run(['--write', fresh, '--', join(fresh, 'link')])).not.toContain(CANARY)
+    }, 120_000)
+
+    test('the same in a workspace of the person’s that is not this one, marked or not', () => {
+      const { place, run, packages } = prepare()
+      const other = place.mkdir(join(place.home, 'other'))
+      run(plant(`${packages}/.bin/tool`), { cwd: other })
+      for (const name of PLANTED) expect(run(['--', join(other, name)])).not.toContain(CANARY)
+      const link = join(place.home, 'mine')
+      symlinkSync(join(other, 'link'), link)
+      expect(run(['--', link])).not.toContain(CANARY)
+    }, 120_000)
+
+    test('the same by a tool', () => {
+      const { place, run, packages } = prepare()
+      const tool = ['ln', '-s', `${packages}/.bin/tool`, 'link']
+      place.config(`[conversation.tools.planter]\nsource = "local"\ncommand = ${JSON.stringify(tool)}\n`)
+      const planted = place.shell(script, ['tool', 'run', 'planter'])
+      expect(planted).toMatchObject({ code: 0 })
+      const here = place.mkdir(join(place.home, 'here'))
+      symlinkSync(join(place.root, 'link'), join(place.home, 'mine'))
+      expect(run(['--', join(place.home, 'mine')], { cwd: here })).not.toContain(CANARY)
+    }, 120_000)
+
+    test('a directory on PATH, in another workspace, that a command made a link', () => {
+      const { place, run, venv } = prepare()
+      const scripts = place.mkdir(join(place.home, 'scripts'))
+      place.write(join(scripts, 'bin/mine'), '#!/bin/sh\n', 0o755)
+      run(['--', 'sh', '-c', 'mv bin bin2; ln -s "$1/bin" bin', 'sh', venv], { cwd: scripts })
+      const onPath = { path: `${scripts}/bin:` }
+      for (const command of [
+        ['cat', `${venv}/lib/public`],
+        ['tool', venv],
+      ])
+        expect(run(['--', ...command], onPath)).not.toContain(CANARY)
+    }, 120_000)
+
+    test('what is no command’s doing is the person’s choice, and what stays in the installation that they named', () => {
+      const { place, run, packages, venv } = prepare()
+      const bin = place.mkdir(join(place.home, 'bin'))
+      symlinkSync(`${packages}/.bin/tool`, join(bin, 'tool'))
+      expect(run(['--', join(bin, 'tool')])).toContain(CANARY)
+      expect(run(['--', 'cat', `${venv}/lib/public`], { path: `${venv}/bin:` })).toBe(CANARY)
+      const other = place.mkdir(join(place.home, 'other'))
+      place.mkdir(join(other, 'node_modules'))
+      place.write(join(other, 'node_modules/x/cli'), '#!/bin/sh\ncat "$1"\n', 0o755)
+      place.write(join(other, 'node_modules/x/text'), 'its own')
+      run(['--', 'sh', '-c', 'mkdir node_modules/.bin; ln -s ../x/cli node_modules/.bin/x'], { cwd: other })
+      expect(run(['--', `${other}/node_modules/.bin/x`, `${other}/node_modules/x/text`])).toBe('its own')
+    }, 120_000)
+
+    test('toolchains that are git clones, in a home and a directory that are closed to others, work', () => {
+      const { place, run } = prepare()
+      const nvm = place.mkdir(join(place.home, '.nvm'))
+      place.mkdir(join(nvm, '.git'))
+      const node = join(nvm, 'versions/node/v20')
+      place.write(join(node, 'bin/node'), '#!/bin/sh\necho node; cat "$1"\n', 0o755)
+      place.write(join(node, 'lib/node_modules/npm/cli'), '#!/usr/bin/env node\nnpm', 0o755)
+      symlinkSync('../lib/node_modules/npm/cli', join(node, 'bin/npm'))
+      const pyenv = place.mkdir(join(place.home, '.pyenv'))
+      place.mkdir(join(pyenv, '.git'))
+      const python = join(pyenv, 'versions/3.12')
+      place.write(join(python, 'bin/python3.12'), `#!/bin/sh\ncat '${python}/lib/public'\n`, 0o755)
+      place.write(join(python, 'lib/public'), 'python')
+      symlinkSync('python3.12', join(python, 'bin/python'))
+      symlinkSync(python, join(pyenv, 'versions/mine'))
+      for (const dir of [place.home, nvm, pyenv]) chmodSync(dir, 0o700)
+      run(['--write', nvm, '--', 'true']) // as who installs another version
+      expect(run(['--', 'npm'], { path: `${node}/bin:` })).toContain('npm')
+      expect(run(['--', `${python}/bin/python`])).toBe('python')
+      expect(run(['--', `${pyenv}/versions/mine/bin/python`])).toBe('python')
+    }, 120_000)
+  })
+})
+
 const otherThan = (person: Person): Person => PEOPLE.find((each) => each !== person) ?? person

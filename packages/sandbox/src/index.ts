@@ -17,7 +17,7 @@ export { findProgram, NotExecutableError, ProgramNotFoundError } from './plan/pr
 export { DEFAULT_LIMITS, planConfinement } from './plan/plan.ts'
 export { type InsideSocket, type NetworkPlan } from './plan/network.ts'
 export { LIMITS } from './plan/limits.ts'
-export { placeRules } from './plan/regions.ts'
+export { placeRules, writablePlaces } from './plan/regions.ts'
 export { whyNoWorkspace } from './plan/no-workspace.ts'
 export { type Replaced } from './replaced.ts'
 export { nameOf, type OutsideRule, whyNotOutside } from './plan/outside.ts'

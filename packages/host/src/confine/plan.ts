@@ -20,6 +20,7 @@ import type { HintFacts } from './hint.ts'
 import { type Network, openNetwork } from './network.ts'
 import { type Confinement, variablesOf } from './program.ts'
 import { foundByOthers } from './unfinished.ts'
+import { writableBefore } from './writable.ts'
 
 export function planFor(kernel: KernelReport, request: Confinement, env: Record<string, string>): Plan {
   const {
@@ -45,6 +46,7 @@ export function planFor(kernel: KernelReport, request: Confinement, env: Record<
     env,
     runtime,
     own,
+    writableBefore: () => writableBefore(request),
     watchedByOthers: foundByOthers(request.unfinished).watched,
     secrets: 'at-start', // every call is planned anew
     namesKept: join(userDataDir({ env: request.env, home, platform: 'linux' }), 'names'), // no launcher is elsewhere

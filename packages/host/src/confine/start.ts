@@ -26,6 +26,7 @@ import {
   withGitlinks,
 } from './program.ts'
 import { recordRun, type RunRecord } from './unfinished.ts'
+import { noteWritable } from './writable.ts'
 
 /** SPEC 4.1 and 4.3: plan, network and process for one policy; with `sandbox.mode = "off"`, just the process (decision 0105). */
 export async function startConfined(request: Confinement): Promise<ConfinedProgram> {
@@ -61,6 +62,7 @@ async function start(request: Confinement, exchange?: Exchange): Promise<Started
       terminal: 'detach',
       ...(network ? { onSocket: network.attach, files: network.files } : {}),
     })
+    noteWritable(request, plan)
     return {
       confined,
       soFar: () => insightOf(request, plan, network?.decisions() ?? []),

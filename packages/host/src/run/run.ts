@@ -27,6 +27,7 @@ import { explain } from './explain.ts'
 import { type LeftBehind, lostOutputs } from './left.ts'
 import { withFlag } from './not-started.ts'
 import { recordRun } from '../confine/unfinished.ts'
+import { noteWritable } from '../confine/writable.ts'
 
 export interface RunRequest extends Confinement {
   /** The end of the command's error output is looked at when it fails; it then passes through the launcher. */
@@ -107,7 +108,9 @@ async function runOn(kernel: KernelReport, request: RunRequest): Promise<RunOutc
   const logins = loginsIn(request.outside ?? [], request.home)
   try {
     const running = launch(request, plan, network, env, contents)
-    const lostFiles = lostTexts(request, plan) // while the launcher is at work
+    // While the launcher is at work.
+    noteWritable(request, plan)
+    const lostFiles = lostTexts(request, plan)
     const exit = withGitlinks(await running, request.guard)
     record.done(exit)
     const notices = [...writeBack(exit.replaced, contents), ...settleLogins(logins), ...lostFiles]

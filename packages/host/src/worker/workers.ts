@@ -2,6 +2,7 @@ import { CordonError } from '@cordon/policy'
 import { LaunchError, type Plan, spawnConfined } from '@cordon/sandbox'
 import { LONGEST_CALL } from '@cordon/tools'
 import { writes } from '../compile/names.ts'
+import { noteWritable } from '../confine/writable.ts'
 import { cancelledBefore, type ProcessOutcome, type ProcessRequest } from '../execute/process.ts'
 import type { LocalTool } from '../execute/tool.ts'
 import { type PlannedWorker, Plans } from './plans.ts'
@@ -142,6 +143,7 @@ export class Workers {
         { ...plan, watched: [] },
         { argv: request.argv, env, terminal: 'detach' },
       )
+      noteWritable(request, plan)
       return new Worker(tool, confined, plan, sameness, this.#bounds)
     } catch (error) {
       sameness.release()

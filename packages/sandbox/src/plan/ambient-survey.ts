@@ -4,7 +4,7 @@ import { type AccessPolicy, type FsRule, lookAt, MOST_HOPS } from '@cordon/polic
 import { resolveProgram } from './program.ts'
 import { type OutsideRule } from './outside.ts'
 import { encloses, join, ofDirectory } from './paths.ts'
-import { placeRules } from './regions.ts'
+import { placeRules, writablePlaces } from './regions.ts'
 import { installationsOf } from './runtime.ts'
 import { findSecrets, type Secrets } from './secrets.ts'
 import { publicOnly } from './baseline.ts'
@@ -43,6 +43,8 @@ export interface SurveyRequest {
    * 0402). It is made when its directory is there, and nothing that is confined may be able to write it.
    */
   readonly namesKept?: string | undefined
+  /** Where what is confined could write before: its links and `#!` lines choose nothing (decision 0662). Asked for when one is met. */
+  readonly writableBefore?: () => readonly string[]
   /** What the records of runs that still go on watch. Read before this survey begins (decision 0641). */
   readonly watchedByOthers?: readonly WatchedPath[]
 }
@@ -87,8 +89,15 @@ export function openAmbientSurvey(request: SurveyRequest): Survey {
   const inSystem = (path: string): boolean =>
     system.some((entry) => entry.kind === 'bind' && encloses(entry.path, path))
   const configuration = [...new Set(CONFIGURATION.flatMap(realDirectory).filter(inSystem))]
+  let places: readonly string[] | undefined
+  const writable = (): readonly string[] =>
+    (places ??= [
+      ...writablePlaces({ fs: request.policy.fs, outside: request.outside ?? [], root: root.canonical }),
+      ...(request.writableBefore?.() ?? []),
+    ])
   const runtime = installationsOf({
     program,
+    writable,
     path: request.env['PATH'] ?? '',
     home: home.canonical,
     root: root.canonical,

@@ -7,6 +7,7 @@ import {
   ROOT,
 } from '@cordon/policy'
 import { type OutsideRule } from './outside.ts'
+import { WRITING } from './hold.ts'
 import { encloses, join, sortByPath } from './paths.ts'
 import { type PathKind, type Survey } from './survey.ts'
 
@@ -73,6 +74,24 @@ export function placeRules(rules: readonly FsRule[], root: string): Map<string, 
   }
   return places
 }
+
+/** The workspace, and where else these rules let something be written. */
+export const writablePlaces = ({
+  fs,
+  outside,
+  root,
+}: {
+  readonly fs: readonly FsRule[]
+  readonly outside: readonly OutsideRule[]
+  readonly root: string
+}): readonly string[] => [
+  root,
+  ...[...placeRules(fs, root), ...placeRules(outside, '/')].flatMap(([path, rules]) =>
+    !encloses(root, path) && rules.some(({ grants }) => WRITING.some((each) => grants.has(each)))
+      ? [path]
+      : [],
+  ),
+]
 
 /** External rules lie at their target; what lies below a mount by name lies below its target in fact. */
 function placeOf(rule: FsRule, all: ReadonlyMap<RelPath, FsRule>, root: string): string {

@@ -1,7 +1,7 @@
 import { existsSync, lstatSync, readdirSync, readlinkSync, realpathSync, statSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { MOST_HOPS } from '@cordon/policy'
-import { encloses, enclosesStrictly, sortByPath } from './paths.ts'
+import { directoryOf, encloses, enclosesStrictly, sortByPath } from './paths.ts'
 import { type ResolvedProgram } from './program.ts'
 import { type RuntimeEntry } from './survey.ts'
 
@@ -10,6 +10,8 @@ export interface RuntimeRequest {
   readonly path: string
   readonly home: string
   readonly root: string
+  /** Where else something confined may write, or could before. Asked for only where a link or a `#!` line is outside the root. */
+  readonly writable: () => readonly string[]
   readonly more: readonly string[]
   /** What the program is made of where it is Cordon's: there also where it lies in the workspace, or in a mount. */
   readonly own: readonly string[]
@@ -59,16 +61,17 @@ export function installationsOf(request: RuntimeRequest): readonly RuntimeEntry[
 /**
  * The files whose installation is shown. A link or a `#!` line in the workspace was written by whoever wrote the
  * workspace, and must not choose what becomes visible: then it is only followed to what PATH names, and to what every
- * user of the machine may read (decision 0141).
+ * user of the machine may read (decision 0141). So is one wherever else a command can write, or could (decision 0662).
  */
-function filesOf({ program, path, home, root }: RuntimeRequest): readonly Found[] {
+function filesOf(request: RuntimeRequest): readonly Found[] {
+  const { program, path, home, root } = request
   const onPath = new Set(path.split(':'))
-  let namedByWorkspace = false
+  let isNamedByFiles = (): boolean => false
   return program.files.flatMap((file): readonly Found[] => {
     const { found, real } = file
     const chosen =
-      (!namedByWorkspace || onPath.has(dirname(found))) && !leadsThrough(root, { from: found, to: real })
-    namedByWorkspace = !chosen || encloses(root, real)
+      (onPath.has(dirname(found)) || !isNamedByFiles()) && !leadsThrough(request, { from: found, to: real })
+    isNamedByFiles = () => !chosen || encloses(root, real) || isWritable(real, request)
     if (chosen) return [{ ...file, shown: 'whole' }]
     return isForAll(real, home) ? [{ ...file, shown: 'public' }] : []
   })
@@ -151,7 +154,8 @@ const MANAGERS: readonly { readonly bin: string; readonly needs: readonly string
   { bin: '.cargo/bin', needs: ['.cargo/bin', '.rustup'] },
 ]
 
-function managedBy(dir: string, { home, root, isShown }: RuntimeRequest): readonly string[] {
+function managedBy(dir: string, request: RuntimeRequest): readonly string[] {
+  const { home, root, isShown } = request
   if (!dir.startsWith('/')) return []
   const manager = MANAGERS.find(({ bin }) => dir === `${home}/${bin}`)
   if (manager) return manager.needs.map((need) => `${home}/${need}`)
@@ -162,13 +166,20 @@ function managedBy(dir: string, { home, root, isShown }: RuntimeRequest): readon
     return [] // PATH names many directories that do not exist
   }
   if (isShown(dirname(real))) return []
-  // A directory of the workspace on PATH may have become a link; behind it nothing was chosen by the person.
-  if (!isBin(real) || leadsThrough(root, { from: dir, to: real })) return []
+  // A directory on PATH that a command can write may have become a link; behind it nothing was chosen by the person.
+  if (!isBin(real) || leadsThrough(request, { from: dir, to: real })) return []
   return isInstallation(dirname(real), home, root) ? [dirname(real)] : []
 }
 
-/** Whether the workspace's files decide where a path leads: it lies there, or one of the links on the way does. */
-function leadsThrough(root: string, { from, to }: { readonly from: string; readonly to: string }): boolean {
+/**
+ * Whether files that a command can write decide where a path leads: it lies in the workspace, or one of the links on the way does;
+ * or such a link lies wherever else it can write, and leads out of the installation that the path itself names.
+ */
+function leadsThrough(
+  request: RuntimeRequest,
+  { from, to }: { readonly from: string; readonly to: string },
+): boolean {
+  const { root } = request
   if (from === to || encloses(root, from)) return encloses(root, from)
   const rest = from.split('/').toReversed()
   let at = ''
@@ -178,6 +189,7 @@ function leadsThrough(root: string, { from, to }: { readonly from: string; reado
     at = name === '..' ? dirname(at) : `${at === '/' ? '' : at}/${name}`
     if (encloses(root, at)) return true
     if (!lstatSync(at, { throwIfNoEntry: false })?.isSymbolicLink()) continue
+    if (isWritable(at, request) && !encloses(installationOf(from, request), to)) return true
     const target = readlinkSync(at)
     links++
     rest.push(...target.split('/').toReversed())
@@ -185,6 +197,10 @@ function leadsThrough(root: string, { from, to }: { readonly from: string; reado
   }
   return rest.length > 0 // the kernel follows no more either
 }
+
+/** Of what lies in no system directory, and not in `/` itself: no command is given these. */
+const isWritable = (path: string, { isShown, writable }: RuntimeRequest): boolean =>
+  directoryOf(path) !== '/' && !isShown(path) && writable().some((place) => encloses(place, path))
 
 function kindOf(path: string): 'dir' | 'file' | undefined {
   const stats = statSync(path, { throwIfNoEntry: false })

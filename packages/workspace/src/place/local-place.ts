@@ -16,7 +16,7 @@ export interface PlaceRecord {
 }
 
 /** Where all that this user keeps of workspaces is. */
-export const placesOf = (around: Surroundings): string => join(userDataDir(around), 'workspace')
+export const placesOf = (around: Omit<Surroundings, 'uid'>): string => join(userDataDir(around), 'workspace')
 
 export const recordFile = (place: string): string => join(place, 'workspace.json')
 

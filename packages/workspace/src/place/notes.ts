@@ -7,26 +7,25 @@ import { idOfPath } from './identity.ts'
 import { placesOf } from './local-place.ts'
 import { type Surroundings } from './surroundings.ts'
 
+/** Whose notes. */
+type User = Omit<Surroundings, 'uid'>
+
 /**
  * Whether this was said about a directory before; from now on it was. In the user's place, by its path. Where nothing can
  * be kept it is said every time.
  */
-export function isNews(what: string, root: CanonicalPath, around: Surroundings): boolean {
+export function isNews(what: string, root: CanonicalPath, around: User): boolean {
   if (wasNoted(what, root, around)) return false
   append(noteOf(what, root, around), [root]) // where it cannot be kept, it is news again the next time
   return true
 }
 
 /** Whether it was, without a change. The note's name is short, and others may have the same: what stands in it decides. */
-export const wasNoted = (what: string, root: CanonicalPath, around: Surroundings): boolean =>
+export const wasNoted = (what: string, root: CanonicalPath, around: User): boolean =>
   `\n${textOf(noteOf(what, root, around))}`.includes(`\n${lineOf(root)}`)
 
 /** Directories that were noted of a place. */
-export const notedDirectories = (
-  what: string,
-  place: CanonicalPath,
-  around: Surroundings,
-): readonly string[] =>
+export const notedDirectories = (what: string, place: CanonicalPath, around: User): readonly string[] =>
   textOf(noteOf(what, place, around))
     .split('\n')
     .flatMap(textIn)
@@ -39,7 +38,7 @@ export function noteDirectories(
   what: string,
   place: CanonicalPath,
   dirs: readonly string[],
-  around: Surroundings,
+  around: User,
 ): 'kept' | 'not-all' {
   const before = new Set(dirs.length === 0 ? [] : notedDirectories(what, place, around))
   const more = [...new Set(dirs)].filter((dir) => !before.has(dir))
@@ -105,5 +104,5 @@ function textIn(line: string): readonly string[] {
   }
 }
 
-const noteOf = (what: string, root: CanonicalPath, around: Surroundings): string =>
+const noteOf = (what: string, root: CanonicalPath, around: User): string =>
   join(placesOf(around), '.said', `${what}-${idOfPath(root)}`)

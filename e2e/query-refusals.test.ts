@@ -141,12 +141,12 @@ test('guarded paths are counted where one tool is shown, and listed by `policy e
   ])
   const { stdout } = cordon(here, 'tool', 'show', 'fs_modify_file')
   expect(stdout).toMatch(
-    /\n {2}built-in guard: 1 path cannot be written, because the host obeys or runs it; \d+ names where nothing is yet are told at the end; cordon policy explain --json has all of them\n/,
+    /\n {2}built-in guard: 1 path cannot be written, because the host obeys or runs it; \d+ names where nothing is yet cannot be made; cordon policy explain --json has all of them\n/,
   )
   expect(stdout).not.toContain('.vscode')
   const explained = cordon(here, 'policy', 'explain', 'fs_modify_file').stdout
   expect(explained).toMatch(
-    /\n {2}built-in guard: \d+ names where nothing is yet: .*; --json has all of them\n/,
+    /\n {2}built-in guard: \d+ names where nothing is yet: the tool makes none of them; --json has all of them\n/,
   )
   expect(explained).not.toContain('.vscode')
   expect(cordon(here, 'policy', 'explain', '--json', 'fs_modify_file').stdout).toContain('.vscode')

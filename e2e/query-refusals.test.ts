@@ -18,7 +18,7 @@ test('a mount for one tool: another one says so, and the person gets the command
   ])
   const command = 'cordon mount add fs_read_file:fork=~/x'
   expect(first.stderr).toContain(
-    `warning: tool fs_read_file: the mount fork is not for this tool\n  to allow it:\n    ${command}\n`,
+    `warning: tool fs_read_file: read fork/NOTES.md is denied: the mount fork is for fs_modify_file only\n  to allow it:\n    ${command}\n`,
   )
   expect(JSON.stringify(asked.requests())).not.toContain('mount add')
   expect(cordon(here, 'mount', 'add', 'fs_read_file:fork=~/x')).toMatchObject({ code: 0 })

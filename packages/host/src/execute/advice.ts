@@ -1,15 +1,17 @@
 import { formatKeyPath } from '@cordon/config'
 import { below, DeniedError, editFor, setCommand, shellWord, show } from '@cordon/policy'
 import { textsIn } from '@cordon/tools'
+import { onlyReads } from '../compile/boundary.ts'
 import { writesGuarded } from '../compile/guard.ts'
 import { WRITING } from '../compile/names.ts'
 import { isSecretRule, WHY_SECRET } from '../compile/own-secrets.ts'
 import { asTyped } from '../confine/as-typed.ts'
 import { refusalsOf } from '../mcp/diagnosis.ts'
-import { type Grantee, opensSecret, placeRecipe, withoutForbidden } from '../mcp/grant.ts'
+import { opensSecret, placeRecipe, withoutForbidden } from '../mcp/grant.ts'
 import { listMounts, type MountView } from '../mount/list.ts'
 import { forOthers, mountOfOthers, type OthersMount, pinnedMount, sharing } from '../why/mounts.ts'
 import { ownProgram } from '../why/own-program.ts'
+import type { Question } from '../why/question.ts'
 import { governing } from './execute.ts'
 import { Asker, commandsOf, forPerson, type RefusedCall, type Refusal } from './refused-call.ts'
 import { takenAs } from './shown-paths.ts'
@@ -144,11 +146,13 @@ export function refusalsIn(call: RefusedCall, asker = new Asker(call)): Promise<
  * The guesses, with the edit that `cordon why` would name: what a hint names itself is a flag of `cordon run` (decision 0468). A
  * tool's own words lead to no command that lifts the guard, or that opens a place where secrets live.
  */
-async function hintsOf({ tool, outcome }: RefusedCall, asker: Asker): Promise<Told[]> {
-  if (outcome.guesses.length === 0) return []
+async function hintsOf({ tool, outcome, project }: RefusedCall, asker: Asker): Promise<Told[]> {
+  const grantee = { kind: 'tool', name: tool.name } as const
+  const reads = onlyReads(project.loaded.config, grantee)
+  const guesses = outcome.guesses.filter(({ question }) => !(reads && isWriting(question)))
+  if (guesses.length === 0) return []
   const world = await asker.world()
-  const grantee: Grantee = { kind: 'tool', name: tool.name }
-  const told = outcome.guesses.map(async (guess): Promise<Told> => {
+  const told = guesses.map(async (guess): Promise<Told> => {
     const { about, text, audience, question, place, rules = [] } = withoutForbidden(guess, grantee, world)
     if (question) {
       if (opensSecret(question, world)) return { about, text, audience, fix: [] }
@@ -162,6 +166,10 @@ async function hintsOf({ tool, outcome }: RefusedCall, asker: Asker): Promise<To
   })
   return Promise.all(told)
 }
+
+/** SPEC 4.12: that is of no use to a tool that only reads. */
+const isWriting = (question: Question | undefined): boolean =>
+  question?.axis === 'fs' && WRITING.has(question.capability)
 
 const fsKeyOf = (tool: string): string => formatKeyPath(['conversation', 'tools', tool, 'access', 'fs'])
 

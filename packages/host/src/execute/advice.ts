@@ -16,7 +16,7 @@ import { governing } from './execute.ts'
 import { Asker, commandsOf, forPerson, type RefusedCall, type Refusal } from './refused-call.ts'
 import { takenAs } from './shown-paths.ts'
 import type { Told } from './told.ts'
-import { answerTo, heldRefusal, triedRefusal } from './tried.ts'
+import { answerTo, heldRefusal, nameFor, triedRefusal } from './tried.ts'
 import { touchedBy } from './touched.ts'
 
 export interface Advice {
@@ -59,13 +59,14 @@ export async function adviceOn(call: RefusedCall): Promise<Advice> {
 }
 
 /** SPEC 4.10: a shipped tool knows a rule that grants nothing, and not that no other rule changes it. */
-function secretRefusal({ tool, policy, denied, project }: RefusedCall): Refusal | undefined {
+function secretRefusal({ tool, arguments: args, policy, denied, project }: RefusedCall): Refusal | undefined {
   if (!tool.shipped || !policy || !denied) return undefined
   const { capability, target } = denied
   const { rule } = governing(target, policy, project.root)
   if (!isSecretRule(rule)) return undefined
+  const named = nameFor(target, args, project.root.path)
   return {
-    refusal: new DeniedError({ capability, target, rule, grants: [], because: WHY_SECRET }).explanation,
+    refusal: new DeniedError({ capability, target, named, rule, grants: [], because: WHY_SECRET }).explanation,
   }
 }
 
@@ -73,14 +74,15 @@ function secretRefusal({ tool, policy, denied, project }: RefusedCall): Refusal 
  * SPEC 4.10, decision 0443: a shipped tool knows of the guard where a rule of the guard answers. Where another rule does, or
  * none, its own words name the rule that would open what is guarded.
  */
-function guardedRefusal({ tool, policy, denied, project }: RefusedCall): Refusal | undefined {
+function guardedRefusal({ tool, arguments: args, policy, denied, project }: RefusedCall): Refusal | undefined {
   if (!tool.shipped || !policy || !denied || !WRITING.has(denied.capability)) return undefined
   const { capability, target } = denied
   const { rule, grants } = governing(target, policy, project.root)
   if (rule?.guard === undefined && !writesGuarded({ axis: 'fs', capability, target }, project))
     return undefined
+  const named = nameFor(target, args, project.root.path)
   return {
-    refusal: new DeniedError({ capability, target, rule, grants, guarded: target }).explanation,
+    refusal: new DeniedError({ capability, target, named, rule, grants, guarded: target }).explanation,
     forPerson: forPerson(
       target,
       `what would allow it: cordon why ${tool.name} ${capability} ${shellWord(target)}`,

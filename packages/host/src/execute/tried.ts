@@ -30,8 +30,14 @@ export async function triedRefusal(call: RefusedCall, asker: Asker): Promise<Ref
   if (!found || (suggested !== undefined && suggested === commandsOf(found)[0])) return undefined
   const about = `${found.question.capability} ${show(found.question.target)} is denied: ${found.because}`
   return {
-    refusal: new DeniedError({ capability, target, rule: rule && unplaced(rule), grants, untold: true })
-      .explanation,
+    refusal: new DeniedError({
+      capability,
+      target,
+      named: nameFor(target, call.arguments, project.root.path),
+      rule: rule && unplaced(rule),
+      grants,
+      untold: true,
+    }).explanation,
     forPerson: forPerson(found.question.target, [about, ...notesOf(found)].join('; '), commandsOf(found)),
   }
 }
@@ -95,7 +101,7 @@ function questionsOf({ tool, arguments: args, denied, project }: RefusedCall): r
 }
 
 /** What the caller called it: by another name of the same place `why` would name another edit. */
-function nameFor(target: string, args: unknown, root: string): string {
+export function nameFor(target: string, args: unknown, root: string): string {
   const refused = join(root, target)
   const isMeant = (text: string): boolean => {
     const path = orNothing(() => join(root, parseRelPath(text)))

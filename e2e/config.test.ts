@@ -113,9 +113,12 @@ test('SPEC 2.1 config set refuses what files cannot say, and the command it name
     code: 2,
     stderr:
       'cordon: error: `sandbox.mode`: the files of a workspace cannot set it, only a person can\n' +
-      '  at workspace:4:1\n' +
+      '  at config set sandbox.mode\n' +
       '  fix: cordon config set --user-workspace sandbox.mode warn\n',
   })
+  expect(cordon(here, 'config', 'explain', 'sandbox.unix_sockets').stdout).toBe(
+    'sandbox.unix_sockets = "pairs"  built-in defaults (built-in)\n',
+  )
   expect(existsSync(file)).toBe(false)
   const pasted = /: cordon (config set .*)$/m.exec(stderr)![1]!.split(' ')
   expect(cordon(here, ...pasted).code).toBe(0)

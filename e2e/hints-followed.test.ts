@@ -344,3 +344,24 @@ describe('SPEC 4.8 a run inside a run', () => {
     expect(fixes(stderr)).toEqual([])
   })
 })
+
+describe('SPEC 4.7 a directory with a rule of its own that is removed', () => {
+  const place = new Place()
+  const rules = (around: string): string =>
+    `[conversation.tools.mine]\nsource = "local"\ncommand = ["true"]\naccess.fs = [{ path = ".", read = true, ${around} }, { path = "src/deep", read = true }]\n`
+
+  test.each([
+    ['write = true', [], ['--write src/deep']],
+    ['write = true', ['--write', 'src'], ['--write src/deep']],
+    ['update = true', [], ['--write src --write src/deep']],
+    ['update = true', ['--write', 'src'], ['--write src/deep']],
+  ])('%s, %j: its own rule decides, and no flag is named that was given', (around, given, expected) => {
+    place.config(rules(around))
+    for (const dir of ['src', 'src/deep']) place.mkdir(join(place.root, dir))
+    const flags = ['--tool', 'mine', ...given]
+    const { stderr } = place.run([...flags, '--', 'rmdir', 'src/deep'])
+    expect(fixes(stderr)).toEqual(expected)
+    const added = fixes(stderr).flatMap((fix) => fix.split(' '))
+    expect(place.run([...flags, ...added, '--', 'rmdir', 'src/deep'])).toMatchObject({ code: 0 })
+  })
+})

@@ -18,7 +18,7 @@ test('a mount for one tool: another one says so, and the person gets the command
   ])
   const command = 'cordon mount add fs_read_file:fork=~/x'
   expect(first.stderr).toContain(
-    `warning: tool fs_read_file: the mount fork is not for this tool\n  to allow it:\n    ${command}\n`,
+    `warning: tool fs_read_file: read fork/NOTES.md is denied: the mount fork is for fs_modify_file only\n  to allow it:\n    ${command}\n`,
   )
   expect(JSON.stringify(asked.requests())).not.toContain('mount add')
   expect(cordon(here, 'mount', 'add', 'fs_read_file:fork=~/x')).toMatchObject({ code: 0 })
@@ -141,12 +141,12 @@ test('guarded paths are counted where one tool is shown, and listed by `policy e
   ])
   const { stdout } = cordon(here, 'tool', 'show', 'fs_modify_file')
   expect(stdout).toMatch(
-    /\n {2}built-in guard: 1 path cannot be written, because the host obeys or runs it; \d+ names where nothing is yet are told at the end; cordon policy explain --json has all of them\n/,
+    /\n {2}built-in guard: 1 path cannot be written, because the host obeys or runs it; \d+ names where nothing is yet cannot be made; cordon policy explain --json has all of them\n/,
   )
   expect(stdout).not.toContain('.vscode')
   const explained = cordon(here, 'policy', 'explain', 'fs_modify_file').stdout
   expect(explained).toMatch(
-    /\n {2}built-in guard: \d+ names where nothing is yet: .*; --json has all of them\n/,
+    /\n {2}built-in guard: \d+ names where nothing is yet: the tool makes none of them; --json has all of them\n/,
   )
   expect(explained).not.toContain('.vscode')
   expect(cordon(here, 'policy', 'explain', '--json', 'fs_modify_file').stdout).toContain('.vscode')

@@ -24,6 +24,9 @@ function workspace(config: string, files: Readonly<Record<string, string>> = {})
 const run = (setting: Setting, tool: string, args: unknown): Ended =>
   cordon(setting, 'tool', 'run', tool, '--args', JSON.stringify(args))
 
+const inJson = (setting: Setting, tool: string, args: unknown): Ended =>
+  cordon(setting, 'tool', 'run', '--json', tool, '--args', JSON.stringify(args))
+
 /** Of the assistant itself (SPEC 6.5). */
 const BUILT_IN = ['describe', 'refresh_resource', 'ask_user']
 
@@ -695,6 +698,59 @@ fs = [{ path = "src", read = true, write = true }]
     },
   ])
   expect(`${JSON.stringify(printed)}${stderr}`).not.toMatch(/config set|--write|--read/)
+})
+
+describe('SPEC 4.7 a shipped tool that reads', () => {
+  const rules = '[{ path = ".", read = true }, { path = "h" }, { path = "h/x", read = true }]'
+  const here = workspace(
+    `[conversation.tools]\nunix_utils.run = "unattended"\nfs_read_file.access.fs = ${rules}\n`,
+    { '../home/.ssh/id_rsa': '' },
+  )
+  mkdirSync(join(here.cwd, 'h'))
+  symlinkSync('/etc/hostname', join(here.cwd, 'out'))
+  symlinkSync(join(here.home, '.ssh'), join(here.cwd, 'keys'))
+
+  test('is not told to grant itself create', () => {
+    const { stdout } = inJson(here, 'fs_read_file', { path: 'h/x' })
+    expect(JSON.parse(stdout)).toMatchObject({ type: 'error', hints: [] })
+  })
+
+  test.each([
+    ['fs_read_file', { path: 'out' }],
+    ['fs_list_files', { path: 'out' }],
+    ['fs_grep_files', { pattern: 'x', path: 'out' }],
+    ['unix_utils', { util: 'cat', args: ['out'] }],
+  ])('%s: what a link out of the workspace leads to is a mount, for the person', (tool, args) => {
+    expect(JSON.parse(inJson(here, tool, args).stdout)).toMatchObject({
+      message: 'path escapes the workspace: out',
+      hints: [
+        {
+          about: 'out',
+          text: 'read out is denied: path escapes the workspace: out (out is a link out of it)',
+          fix: `cordon mount add ${tool}:out=/etc/hostname`,
+          audience: 'person',
+        },
+      ],
+    })
+  })
+
+  test.each([
+    ['fs_list_files', { path: 'keys' }, 'read'],
+    ['fs_create_file', { path: 'keys/id_rsa' }, 'update'],
+  ])('SPEC 4.9 %s: no command opens what may be secret', (tool, args, capability) => {
+    const { path } = args
+    const { stdout } = inJson(here, tool, args)
+    expect(JSON.parse(stdout)).toMatchObject({
+      hints: [
+        {
+          about: path,
+          text: `${capability} ${path} is denied: path escapes the workspace: ${path} (keys is a link out of it); secrets live there (~/.ssh)`,
+          audience: 'person',
+        },
+      ],
+    })
+    expect(stdout).not.toContain('mount add')
+  })
 })
 
 test('ls, show, and what cannot be run', () => {

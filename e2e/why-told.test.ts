@@ -55,12 +55,12 @@ describe('SPEC 4.10 what sandbox.guard of a file names', () => {
     )
   })
 
-  test('tool show counts as policy explain does: what is there, and what is only looked for', () => {
+  test('tool show counts as policy explain does: what is there, and what the tool does not make', () => {
     const { stdout } = place.cordon(['policy', 'explain', 'fs_create_file'])
     const later = /built-in guard: (\d+) names where nothing is yet/.exec(stdout)?.[1]
     expect(stdout).toContain('  built-in guard: no create, update or delete: .cordon, deploy.sh\n')
     expect(place.cordon(['tool', 'show', 'fs_create_file']).stdout).toContain(
-      `  built-in guard: 2 paths cannot be written, because the host obeys or runs them; ${later} names where nothing is yet are told at the end; cordon policy explain --json has all of them\n`,
+      `  built-in guard: 2 paths cannot be written, because the host obeys or runs them; ${later} names where nothing is yet cannot be made; cordon policy explain --json has all of them\n`,
     )
   })
 })

@@ -122,7 +122,7 @@ command = "true"
     if (person.uid !== undefined || mode === '300') expect(readFileSync(join(t, 'c'), 'utf8')).toBe('fine\n') // that one alone is held, as a whole
     else
       expect(ended.stderr).toContain(
-        'A directory on that path is closed to its owner: open it (chmod u+rwx).',
+        'a directory on that path is closed to its owner\n  fix: open it (chmod u+rwx)',
       )
     place.shell(`chmod 700 ${t}/b`, [])
     expect(existsSync(join(t, 'b/.git/hooks/pre-commit'))).toBe(false)

@@ -55,9 +55,9 @@ for f in (lambda: libc.connect(s.fileno(), b'\\0' * 16, 16), lambda: s.sendto(b'
 `
 
 const REFUSED =
-  'cordon: the sandbox could not be built, so nothing was started: close-fds: EAFNOSUPPORT. ' +
-  'Its standard input, output or error is a socket of the host, through which it would have the host’s network: ' +
-  'put a pipe between, with `cat |` before the command or `| cat` after it.\n'
+  'cordon: the sandbox could not be built, so nothing was started: close-fds: EAFNOSUPPORT: ' +
+  'its standard input, output or error is a socket of the host, through which it would have the host’s network\n' +
+  '  fix: put a pipe between, with `cat |` before the command or `| cat` after it\n'
 
 /** Of each family one; all of them are in sandbox/test/streams.test.ts. */
 const SOCKETS = ['tcp', 'udp', 'unix-client', 'netlink']

@@ -3,7 +3,7 @@ import type { Diagnosis } from '@cordon/host'
 import { formatDiagnosis } from '../src/format/doctor.ts'
 
 test('SPEC 4.7 without a launcher doctor says that, and nothing of a kernel that was not asked', () => {
-  const launcher = { state: 'missing', why: 'it was not built', fix: 'Install a C compiler.' } as const
+  const launcher = { state: 'missing', why: 'it was not built', fix: 'install a C compiler' } as const
   const untried = 'not tried'
   const loss = 'nothing can be confined, so nothing runs'
   const found: Diagnosis = {
@@ -36,6 +36,6 @@ test('SPEC 4.7 without a launcher doctor says that, and nothing of a kernel that
       '\n' +
       'lost: workspace-boundary: nothing can be confined, so nothing runs\n' +
       '  because: it was not built\n' +
-      '  fix: Install a C compiler.\n',
+      '  fix: install a C compiler\n',
   )
 })

@@ -9,6 +9,7 @@ export const DEFAULTS: ValueSource = {
   value: {
     sandbox: {
       mode: 'enforce',
+      unix_sockets: 'pairs',
       // The sandbox's own, so that everybody can see what they are, and files cannot raise them (SPEC 2.1).
       limits: { memory_mb: 8192, processes: 1024, tmp_mb: 1024, open_files: 8192 },
     },

@@ -39,6 +39,8 @@ export interface Holding {
   readonly origin: Origin | undefined
   /** SPEC 4.10: nobody wrote the rule. */
   readonly guard: boolean
+  /** Nothing is there yet, so that the kernel cannot withhold it. */
+  readonly missing?: true
 }
 
 /** `policy explain`: one subject and who holds each of its rules. */
@@ -196,6 +198,7 @@ function ownHoldings(policy: AccessPolicy, holders: readonly Holder[]): Holding[
         detail: ours ? [capability === 'execute' ? STARTS_NOTHING : HOLDS_ITSELF] : detailOf(kernel.held),
         origin: rule.origin,
         guard: rule.guard !== undefined,
+        ...(kernel?.held.by === 'cooperative' ? MISSING : {}),
       }
     }),
   )
@@ -225,8 +228,11 @@ function describe(holder: Holder, policy: AccessPolicy): Holding {
     detail: [...detailOf(held), ...holder.limits],
     origin: holder.rule.origin,
     guard: holder.axis === 'fs' && holder.rule.guard !== undefined,
+    ...(holder.axis === 'fs' && held.by === 'cooperative' ? MISSING : {}),
   }
 }
+
+const MISSING = { missing: true } as const
 
 const detailOf = (held: Held): readonly string[] => [
   ...('mechanism' in held ? [held.mechanism] : []),

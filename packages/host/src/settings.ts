@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import {
   ConfigError,
+  type ConfigProblem,
   type Explanation,
   formatKeyPath,
   formatValue,
@@ -78,8 +79,7 @@ export async function changeSetting(options: ProjectOptions, change: Change): Pr
 }
 
 /**
- * A new tool needs its source and its command at once: neither can be set without the other. The line of the problem would be
- * one that was not written.
+ * A new tool needs its source and its command at once: neither can be set without the other.
  */
 function asWhole(error: ConfigError, { layer, key, value }: Change, was: string): ConfigError {
   const path = parseKeyPath(key) ?? []
@@ -96,7 +96,7 @@ function asWhole(error: ConfigError, { layer, key, value }: Change, was: string)
       problem.key === formatKeyPath(tool)
         ? {
             ...problem,
-            origin: { layer: 'command-line', label: `config set ${key}` },
+            origin: typedAs(key),
             fix: setCommand({
               key: formatKeyPath(tool),
               value: whole,
@@ -108,12 +108,15 @@ function asWhole(error: ConfigError, { layer, key, value }: Change, was: string)
   )
 }
 
+/** The line of the problem was not written, so there is none in the file. */
+const typedAs = (key: string): ConfigProblem['origin'] => ({ layer: 'command-line', label: `config set ${key}` })
+
 /** What a file may not say was typed by a person now: the same command for their own file has it as well. */
 function asTyped({ problems }: ConfigError, { key, value }: Change): ConfigError {
   return new ConfigError(
     problems.map((problem) =>
       problem.personal && value !== undefined && problem.key === formatKeyPath(parseKeyPath(key) ?? [])
-        ? { ...problem, fix: setCommand({ key, value, layer: 'user-workspace' }) }
+        ? { ...problem, origin: typedAs(key), fix: setCommand({ key, value, layer: 'user-workspace' }) }
         : problem,
     ),
   )

@@ -7,6 +7,7 @@ import { NetDeniedError } from './net/errors.ts'
 import { evaluateFs } from './fs/evaluate.ts'
 import { FsIndex } from './fs/fs-index.ts'
 import { locate, type Location, type Meant, meantBy, openAmbientRoot, type Root } from './fs/locate.ts'
+import { parseRelPath } from './fs/rel-path.ts'
 import { NetIndex } from './net/net-index.ts'
 import { parseNetTarget } from './net/target.ts'
 import { type AccessPolicy, type CanonicalPath, type Capability } from './rules.ts'
@@ -81,6 +82,7 @@ export class Context {
     throw new DeniedError({
       capability: want,
       target: location.relative,
+      named: parseRelPath(path),
       rule: decision.kind === 'withheld' ? decision.rule : undefined,
       grants: this.#fs.granting,
       tool: this.data.tool,

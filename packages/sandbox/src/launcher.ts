@@ -7,7 +7,7 @@ import { type LauncherState } from './kernel.ts'
 export class LauncherMissingError extends CordonError {
   readonly code = 'LAUNCHER_MISSING'
   constructor({ why, fix }: Extract<LauncherState, { state: 'missing' }>) {
-    super(`cannot confine a process: ${why}. ${fix}`)
+    super(`cannot confine a process: ${why}\n  fix: ${fix}`)
   }
 }
 
@@ -22,13 +22,13 @@ export function findLauncher(places: readonly string[] = builtPlaces()): Launche
     return {
       state: 'missing',
       why: 'the launcher is for Linux',
-      fix: 'On macOS sandbox-exec is used instead.',
+      fix: 'on macOS sandbox-exec is used instead',
     }
   const path = places.find((each) => existsSync(each))
   if (path !== undefined) return { state: 'ready', path }
   return {
     state: 'missing',
     why: 'its launcher was not built when the package was installed',
-    fix: 'Install a C compiler (`apt install gcc libc6-dev` or the like) and run `npm rebuild @cordon/sandbox`.',
+    fix: 'install a C compiler (`apt install gcc libc6-dev` or the like) and run `npm rebuild @cordon/sandbox`',
   }
 }

@@ -73,7 +73,7 @@ export class LaunchError extends CordonError {
 }
 
 const notBuilt = ({ step, errno, item }: FailedStep): string =>
-  `the sandbox could not be built, so nothing was started: ${step}${pathOf(item)}: ${errno}. ${adviceFor(step, errno)}`
+  `the sandbox could not be built, so nothing was started: ${step}${pathOf(item)}: ${errno}${adviceFor(step, errno)}`
 
 /** The directory to start in was there when the sandbox was planned, and is not inside. */
 const isNotThere = ({ step, errno }: FailedStep): boolean => step === 'cwd' && errno === 'ENOENT'
@@ -113,38 +113,41 @@ const KERNEL_STEPS = [
   'seccomp',
 ]
 
+/** Why, as far as that is known, and what a person can do about it. */
 function adviceFor(step: string, errno: string): string {
   switch (step) {
     case 'cwd':
-      return 'The working directory may not be entered: start in another one.'
+      return ': the working directory may not be entered\n  fix: start in another one'
     case 'close-fds':
       if (errno === 'EISDIR')
-        return 'Its standard input, output or error is a directory, from which every rule could be walked around: give it a file or a pipe.'
+        return ': its standard input, output or error is a directory, from which every rule could be walked around\n  fix: give it a file or a pipe'
       if (errno === 'EAFNOSUPPORT')
-        return 'Its standard input, output or error is a socket of the host, through which it would have the host’s network: put a pipe between, with `cat |` before the command or `| cat` after it.'
-      return 'See `cordon doctor`.'
+        return ': its standard input, output or error is a socket of the host, through which it would have the host’s network\n  fix: put a pipe between, with `cat |` before the command or `| cat` after it'
+      return SEE_DOCTOR
     case 'bind':
     case 'cover':
     case 'secrets':
     case 'pin-link':
     case 'landlock-rule':
       if (errno === 'ENOSPC')
-        return 'Rules and guarded paths need more mounts than the kernel permits (sysctl fs.mount-max): `cordon policy explain` lists them.'
-      if (errno === 'EACCES') return 'A directory on that path is closed to its owner: open it (chmod u+rwx).'
+        return ': rules and guarded paths need more mounts than the kernel permits (sysctl fs.mount-max)\n  fix: take some away; `cordon policy explain` lists them'
+      if (errno === 'EACCES') return ': a directory on that path is closed to its owner\n  fix: open it (chmod u+rwx)'
       return errno === 'ELOOP'
-        ? 'A link appeared on that path after it was checked: try again.'
-        : 'The path changed after it was checked, or may not be entered: try again.'
+        ? ': a link appeared on that path after it was checked\n  fix: try again'
+        : ': the path changed after it was checked, or may not be entered\n  fix: try again'
     case 'namespaces':
     case 'id-map':
     case 'stage':
     case 'proc':
     case 'devpts':
     case 'pivot':
-      return 'The kernel refuses namespaces to this user: see `cordon doctor`.'
+      return `: the kernel refuses namespaces to this user${SEE_DOCTOR}`
     default:
-      return 'See `cordon doctor`.'
+      return SEE_DOCTOR
   }
 }
+
+const SEE_DOCTOR = '\n  fix: see `cordon doctor`'
 
 function whyNotStarted({ errno, withheld = [], interpreter }: FailedStep): string {
   const its = interpreter === undefined ? undefined : `its interpreter ${show(interpreter)}`

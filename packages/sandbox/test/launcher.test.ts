@@ -139,10 +139,10 @@ test('each line of the report is parsed, and nothing else', () => {
 test('a failed step names the item and what to do', () => {
   const item: Item = { tag: 'bind', path: '/home/u/w\u202e', attributes: [] }
   expect(new LaunchError({ step: 'bind', errno: 'ELOOP', item }).message).toBe(
-    'the sandbox could not be built, so nothing was started: bind "/home/u/w\\u{202e}": ELOOP. A link appeared on that path after it was checked: try again.',
+    'the sandbox could not be built, so nothing was started: bind "/home/u/w\\u{202e}": ELOOP: a link appeared on that path after it was checked\n  fix: try again',
   )
   expect(new LaunchError({ step: 'bind', errno: 'ENOSPC', item: { ...item, path: '/w' } }).message).toBe(
-    'the sandbox could not be built, so nothing was started: bind /w: ENOSPC. Rules and guarded paths need more mounts than the kernel permits (sysctl fs.mount-max): `cordon policy explain` lists them.',
+    'the sandbox could not be built, so nothing was started: bind /w: ENOSPC: rules and guarded paths need more mounts than the kernel permits (sysctl fs.mount-max)\n  fix: take some away; `cordon policy explain` lists them',
   )
   const exec: Item = { tag: 'exec', path: '/w/go' }
   const refused = (...withheld: Capability[]): string =>
@@ -187,7 +187,7 @@ test('a directory swapped for a link after planning is not followed', async () =
     launcher: reachableLauncher(),
   })
   await expect(confined.exit).rejects.toThrow(
-    `the sandbox could not be built, so nothing was started: bind ${world.root}/d: ELOOP. A link appeared on that path after it was checked: try again.`,
+    `the sandbox could not be built, so nothing was started: bind ${world.root}/d: ELOOP: a link appeared on that path after it was checked\n  fix: try again`,
   )
 })
 
@@ -323,7 +323,7 @@ test('without a compiler the installation succeeds with a note, and calls say wh
     new LauncherMissingError({
       state: 'missing',
       why: 'its launcher was not built when the package was installed',
-      fix: 'Install a C compiler (`apt install gcc libc6-dev` or the like) and run `npm rebuild @cordon/sandbox`.',
+      fix: 'install a C compiler (`apt install gcc libc6-dev` or the like) and run `npm rebuild @cordon/sandbox`',
     }),
   )
 })

@@ -149,7 +149,7 @@ test('SPEC 4.7 what neither Landlock nor a mount can hold is refused by name', (
     'this machine cannot enforce the policy:\n' +
       '  fs rule log: withholding update: a wider rule grants update; Landlock cannot take it back, and a mount could only take back all writing\n' +
       '  fs rule log: withholding delete: a wider rule grants delete; Landlock cannot take it back, and a mount could only take back all writing\n' +
-      'Change the rules, or set `sandbox.mode = "warn"` to run without these guarantees.',
+      '  fix: change the rules, or run without these guarantees: cordon config set --user-workspace sandbox.mode warn',
   )
   expect(
     plan(access, kinds, { mode: 'warn' })
@@ -189,8 +189,8 @@ test('SPEC 4.3 without namespaces a narrower rule and a host rule are refused, a
         )
         .join('') +
       '  net rule example.com: without a network namespace the proxy cannot be the only way out\n' +
-      'To get it: allow unprivileged user namespaces: `sysctl kernel.apparmor_restrict_unprivileged_userns=0` on Ubuntu, `sysctl user.max_user_namespaces=15000` elsewhere, `--security-opt seccomp=unconfined` in a container.\n' +
-      'Change the rules, or set `sandbox.mode = "warn"` to run without these guarantees.',
+      '  fix: allow unprivileged user namespaces: `sysctl kernel.apparmor_restrict_unprivileged_userns=0` on Ubuntu, `sysctl user.max_user_namespaces=15000` elsewhere, `--security-opt seccomp=unconfined` in a container\n' +
+      '  fix: change the rules, or run without these guarantees: cordon config set --user-workspace sandbox.mode warn',
   )
   expect(
     plan(access, kinds, { kernel, mode: 'warn' }).lost.map(({ guarantee, why }) => [guarantee, why]),
@@ -339,8 +339,8 @@ test('SPEC 4.3 enforce: with neither a new root nor Landlock nothing runs, also 
   expect(messageOf(() => plan({}, {}, { kernel: silent }))).toBe(
     'this machine cannot enforce the policy:\n' +
       '  nothing keeps a program from the files outside the workspace: the launcher did not say what this kernel can do\n' +
-      'To get it: build the launcher again (`npm rebuild`): it may be older than the rest.\n' +
-      'Change the rules, or set `sandbox.mode = "warn"` to run without these guarantees.',
+      '  fix: build the launcher again (`npm rebuild`): it may be older than the rest\n' +
+      '  fix: change the rules, or run without these guarantees: cordon config set --user-workspace sandbox.mode warn',
   )
   const old = { ...KERNEL, landlockAbi: 0, newRoot: { step: 'unshare', errno: 'EPERM' } }
   expect(() => plan({}, {}, { kernel: old })).toThrow(UnenforceableError)

@@ -124,7 +124,7 @@ describe.each(WAYS)('a directory that changes while it is covered, $when, as $wh
     const failed = await runWith(who, { when, changes: 1000 }).catch((error: unknown) => error)
     const { root } = (failed as { readonly world: World }).world
     expect(String(failed)).toBe(
-      `LaunchError: the sandbox could not be built, so nothing was started: cover ${root}/etc: ENOENT. The path changed after it was checked, or may not be entered: try again.`,
+      `LaunchError: the sandbox could not be built, so nothing was started: cover ${root}/etc: ENOENT: the path changed after it was checked, or may not be entered\n  fix: try again`,
     )
     expect(existsSync(join(root, 'etc/key20'))).toBe(true)
   })

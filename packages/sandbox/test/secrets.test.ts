@@ -155,7 +155,7 @@ describe.each(IDENTITIES)('a directory treated as /etc, as its owner, $name', (w
     const failed: unknown = await runIn(who, world, 'echo started').catch((error: unknown) => error)
     expect(failed).toBeInstanceOf(LaunchError)
     expect(String(failed)).toBe(
-      `LaunchError: the sandbox could not be built, so nothing was started: secrets ${world.root}/etc: ENOENT. The path changed after it was checked, or may not be entered: try again.`,
+      `LaunchError: the sandbox could not be built, so nothing was started: secrets ${world.root}/etc: ENOENT: the path changed after it was checked, or may not be entered\n  fix: try again`,
     )
   })
 })

@@ -43,7 +43,8 @@ for (const [language, command] of Object.entries(LANGUAGES))
       expect((output as { message: string }).message.split('\n')[0]).toBe(message)
     }
     refused('secret/b', 'access denied: read on secret/b')
-    refused('alias', 'access denied: read on secret/b')
+    const linked = language === 'Python' ? 'secret/b' : 'alias → secret/b'
+    refused('alias', `access denied: read on ${linked}`)
     refused('/etc/passwd', 'path is outside the workspace: /etc/passwd (absolute paths are not permitted)')
     refused('etc/passwd', 'path escapes the workspace: etc/passwd')
     refused('../x', 'path escapes the workspace: ../x')

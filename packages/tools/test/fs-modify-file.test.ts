@@ -188,12 +188,15 @@ test('SPEC 1.8 update on every target, or none is changed', async () => {
       { path: 'src', update: true },
     ],
   }
-  for (const path of ['lib/b', 'src/alias'])
+  for (const [path, called] of [
+    ['lib/b', 'lib/b'],
+    ['src/alias', 'src/alias → lib/b'],
+  ] as const)
     expect(
       await workspace.run('fs_modify_file', { edits: [edit('src/a'), edit(path)] }, { access }),
     ).toMatchObject({
       type: 'error',
-      message: expect.stringMatching(/^access denied: update on lib\/b\n/) as string,
+      message: expect.stringContaining(`access denied: update on ${called}\n`) as string,
     })
   expect([content(workspace, 'src/a'), content(workspace, 'lib/b')]).toEqual(['x', 'x'])
   expect(await workspace.run('fs_modify_file', { edits: [edit('src/a')] }, { access })).toEqual(

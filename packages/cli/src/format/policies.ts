@@ -46,9 +46,9 @@ function formatAlways(
   return lines.map((line) => `  ${style('cyan', 'always:')} ${line}\n`).join('')
 }
 
-/** SPEC 4.10: what is there is named. What is not has no holder but that it is looked for at the end; those are many, and counted. */
+/** SPEC 4.10: what is there is named. What is not, the kernel cannot hold; those are many, and counted. */
 function formatGuard(holdings: readonly Holding[], style: Stream['style'], all: string): string {
-  const { withheld, there: present, missing } = guardOf(holdings)
+  const { withheld, there: present, missing, ours } = guardOf(holdings)
   if (withheld.length === 0) return ''
   const label = style('cyan', 'built-in guard:')
   const names = (of: readonly Holding[]): readonly string[] => [
@@ -64,7 +64,7 @@ function formatGuard(holdings: readonly Holding[], style: Stream['style'], all: 
     ...(missing === 0
       ? []
       : [
-          `  ${label} ${missing} names where nothing is yet: what appears there is told at the end, and in a git directory moved aside; ${all} has all of them\n`,
+          `  ${label} ${missing} names where nothing is yet: ${ours ? 'the tool makes none of them' : 'what appears there is told at the end, and in a git directory moved aside'}; ${all} has all of them\n`,
         ]),
     `  ${style('yellow', 'note:')} a rule that names a guarded path, or one below it, overrides the guard there; cordon why says which\n`,
   ].join('')
@@ -72,27 +72,33 @@ function formatGuard(holdings: readonly Holding[], style: Stream['style'], all: 
 
 /** Where one tool is shown they are not what it is about. */
 function countGuard(holdings: readonly Holding[], style: Stream['style']): string {
-  const { withheld, there, missing } = guardOf(holdings)
+  const { withheld, there, missing, ours } = guardOf(holdings)
   if (withheld.length === 0) return ''
   const count = new Set(there.map(({ about }) => about)).size
-  const later = missing === 0 ? '' : `; ${missing} names where nothing is yet are told at the end`
+  const fate = ours ? 'cannot be made' : 'are told at the end'
+  const later = missing === 0 ? '' : `; ${missing} names where nothing is yet ${fate}`
   return `  ${style('cyan', 'built-in guard:')} ${count === 1 ? '1 path cannot be written, because the host obeys or runs it' : `${count} paths cannot be written, because the host obeys or runs them`}${later}; cordon policy explain --json has all of them\n`
 }
 
-/** What the guard takes back: where something is, and, counted, where nothing is yet, which can only be looked for at the end. */
+/**
+ * What the guard takes back: where something is, and, counted, where nothing is yet. That is looked for at the end, unless the tool is
+ * ours and refuses it (SPEC 4.12).
+ */
 function guardOf(holdings: readonly Holding[]): {
   readonly withheld: readonly Holding[]
   readonly there: readonly Holding[]
   readonly missing: number
+  readonly ours: boolean
 } {
   const withheld = holdings.filter(
     ({ guard, granted, capabilities }) => guard && !granted && capabilities.some((each) => WRITING.has(each)),
   )
-  const isMissing = ({ holder }: Holding): boolean => holder === 'cooperative'
+  const later = withheld.filter(({ missing }) => missing)
   return {
     withheld,
-    there: withheld.filter((each) => !isMissing(each)),
-    missing: new Set(withheld.filter(isMissing).map(({ about }) => about)).size,
+    there: withheld.filter(({ missing }) => !missing),
+    missing: new Set(later.map(({ about }) => about)).size,
+    ours: later.every(({ holder }) => holder === 'tool'),
   }
 }
 

@@ -242,12 +242,24 @@ const ruleFurtherDown = (path: string, { policy, root, exists, isNamed }: HintFa
       !exists(join(root.path, rule.path)),
   )
 
-/** SPEC 4.10: what is guarded once its directory may be written is named beside it, or it would be the next error. */
+/**
+ * Where its own rule decides, nothing that is granted around it helps alone. SPEC 4.10: what is guarded once its directory may be
+ * written is named beside it, or it would be the next error.
+ */
 function fixForEntry(refused: readonly Answer[], path: string, facts: HintFacts): string | undefined {
-  const flag = fixInWorkspace(refused, dirname(path), facts)
-  return flag?.startsWith('--write ') && facts.isGuarded(join(facts.root.path, path))
-    ? `${flag} --write ${typed(path, facts)}`
-    : flag
+  const around = fixInWorkspace(refused, dirname(path), facts)
+  if (refused.some(({ rule }) => rule?.axis === 'fs' && rule.rule.path === path)) {
+    const own = fixInWorkspace(refused, path, facts)
+    return own === undefined || isWritable(dirname(path), facts) ? own : `${around} ${own}`
+  }
+  return around?.startsWith('--write ') && facts.isGuarded(join(facts.root.path, path))
+    ? `${around} --write ${typed(path, facts)}`
+    : around
+}
+
+const isWritable = (directory: string, { policy, root }: HintFacts): boolean => {
+  const grants = new FsIndex(policy.fs, root.foldCase).governing(parseRelPath(directory))?.grants
+  return WRITES.every((capability) => grants?.has(capability))
 }
 
 /** Where reading is refused, `--read` alone is suggested. */

@@ -1,20 +1,22 @@
 import { formatKeyPath } from '@cordon/config'
 import { below, DeniedError, editFor, setCommand, shellWord, show } from '@cordon/policy'
 import { textsIn } from '@cordon/tools'
+import { onlyReads } from '../compile/boundary.ts'
 import { writesGuarded } from '../compile/guard.ts'
 import { WRITING } from '../compile/names.ts'
 import { isSecretRule, WHY_SECRET } from '../compile/own-secrets.ts'
 import { asTyped } from '../confine/as-typed.ts'
 import { refusalsOf } from '../mcp/diagnosis.ts'
-import { type Grantee, opensSecret, placeRecipe, withoutForbidden } from '../mcp/grant.ts'
+import { opensSecret, placeRecipe, withoutForbidden } from '../mcp/grant.ts'
 import { listMounts, type MountView } from '../mount/list.ts'
 import { forOthers, mountOfOthers, type OthersMount, pinnedMount, sharing } from '../why/mounts.ts'
 import { ownProgram } from '../why/own-program.ts'
+import type { Question } from '../why/question.ts'
 import { governing } from './execute.ts'
 import { Asker, commandsOf, forPerson, type RefusedCall, type Refusal } from './refused-call.ts'
 import { takenAs } from './shown-paths.ts'
 import type { Told } from './told.ts'
-import { answerTo, heldRefusal, triedRefusal } from './tried.ts'
+import { answerTo, heldRefusal, nameFor, triedRefusal } from './tried.ts'
 import { touchedBy } from './touched.ts'
 
 export interface Advice {
@@ -57,13 +59,14 @@ export async function adviceOn(call: RefusedCall): Promise<Advice> {
 }
 
 /** SPEC 4.10: a shipped tool knows a rule that grants nothing, and not that no other rule changes it. */
-function secretRefusal({ tool, policy, denied, project }: RefusedCall): Refusal | undefined {
+function secretRefusal({ tool, arguments: args, policy, denied, project }: RefusedCall): Refusal | undefined {
   if (!tool.shipped || !policy || !denied) return undefined
   const { capability, target } = denied
   const { rule } = governing(target, policy, project.root)
   if (!isSecretRule(rule)) return undefined
+  const named = nameFor(target, args, project.root.path)
   return {
-    refusal: new DeniedError({ capability, target, rule, grants: [], because: WHY_SECRET }).explanation,
+    refusal: new DeniedError({ capability, target, named, rule, grants: [], because: WHY_SECRET }).explanation,
   }
 }
 
@@ -71,14 +74,15 @@ function secretRefusal({ tool, policy, denied, project }: RefusedCall): Refusal 
  * SPEC 4.10, decision 0443: a shipped tool knows of the guard where a rule of the guard answers. Where another rule does, or
  * none, its own words name the rule that would open what is guarded.
  */
-function guardedRefusal({ tool, policy, denied, project }: RefusedCall): Refusal | undefined {
+function guardedRefusal({ tool, arguments: args, policy, denied, project }: RefusedCall): Refusal | undefined {
   if (!tool.shipped || !policy || !denied || !WRITING.has(denied.capability)) return undefined
   const { capability, target } = denied
   const { rule, grants } = governing(target, policy, project.root)
   if (rule?.guard === undefined && !writesGuarded({ axis: 'fs', capability, target }, project))
     return undefined
+  const named = nameFor(target, args, project.root.path)
   return {
-    refusal: new DeniedError({ capability, target, rule, grants, guarded: target }).explanation,
+    refusal: new DeniedError({ capability, target, named, rule, grants, guarded: target }).explanation,
     forPerson: forPerson(
       target,
       `what would allow it: cordon why ${tool.name} ${capability} ${shellWord(target)}`,
@@ -144,11 +148,13 @@ export function refusalsIn(call: RefusedCall, asker = new Asker(call)): Promise<
  * The guesses, with the edit that `cordon why` would name: what a hint names itself is a flag of `cordon run` (decision 0468). A
  * tool's own words lead to no command that lifts the guard, or that opens a place where secrets live.
  */
-async function hintsOf({ tool, outcome }: RefusedCall, asker: Asker): Promise<Told[]> {
-  if (outcome.guesses.length === 0) return []
+async function hintsOf({ tool, outcome, project }: RefusedCall, asker: Asker): Promise<Told[]> {
+  const grantee = { kind: 'tool', name: tool.name } as const
+  const reads = onlyReads(project.loaded.config, grantee)
+  const guesses = outcome.guesses.filter(({ question }) => !(reads && isWriting(question)))
+  if (guesses.length === 0) return []
   const world = await asker.world()
-  const grantee: Grantee = { kind: 'tool', name: tool.name }
-  const told = outcome.guesses.map(async (guess): Promise<Told> => {
+  const told = guesses.map(async (guess): Promise<Told> => {
     const { about, text, audience, question, place, rules = [] } = withoutForbidden(guess, grantee, world)
     if (question) {
       if (opensSecret(question, world)) return { about, text, audience, fix: [] }
@@ -162,6 +168,10 @@ async function hintsOf({ tool, outcome }: RefusedCall, asker: Asker): Promise<To
   })
   return Promise.all(told)
 }
+
+/** SPEC 4.12: that is of no use to a tool that only reads. */
+const isWriting = (question: Question | undefined): boolean =>
+  question?.axis === 'fs' && WRITING.has(question.capability)
 
 const fsKeyOf = (tool: string): string => formatKeyPath(['conversation', 'tools', tool, 'access', 'fs'])
 

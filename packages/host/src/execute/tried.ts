@@ -2,7 +2,8 @@ import { existsSync, lstatSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { type Capability, CordonError, DeniedError, type FsRule, parseRelPath, show } from '@cordon/policy'
 import { textsIn } from '@cordon/tools'
-import { WRITING } from '../compile/names.ts'
+import { whyNotAdvised } from '../mcp/advised.ts'
+import { wayOut } from '../outside/place.ts'
 import { realName } from '../real-name.ts'
 import type { Question } from '../why/question.ts'
 import type { Why } from '../why/why.ts'
@@ -29,8 +30,14 @@ export async function triedRefusal(call: RefusedCall, asker: Asker): Promise<Ref
   if (!found || (suggested !== undefined && suggested === commandsOf(found)[0])) return undefined
   const about = `${found.question.capability} ${show(found.question.target)} is denied: ${found.because}`
   return {
-    refusal: new DeniedError({ capability, target, rule: rule && unplaced(rule), grants, untold: true })
-      .explanation,
+    refusal: new DeniedError({
+      capability,
+      target,
+      named: nameFor(target, call.arguments, project.root.path),
+      rule: rule && unplaced(rule),
+      grants,
+      untold: true,
+    }).explanation,
     forPerson: forPerson(found.question.target, [about, ...notesOf(found)].join('; '), commandsOf(found)),
   }
 }
@@ -38,17 +45,33 @@ export async function triedRefusal(call: RefusedCall, asker: Asker): Promise<Ref
 /** Where a rule stands is for the person: a model reads the refusal. */
 const unplaced = (rule: FsRule): FsRule => ({ ...rule, origin: '' })
 
-/** SPEC 4.12: what a shipped tool was let do by its rules and could not do: the plan held it, as `why` knows. */
+/**
+ * What a shipped tool could not do and its rules did not refuse: the plan held it (SPEC 4.12), or a link leads out of the workspace.
+ * `why` knows which.
+ */
 export async function heldRefusal(call: RefusedCall, asker: Asker): Promise<Told[]> {
   if (!call.tool.shipped || !call.policy || call.denied) return []
-  const writing = questionsOf(call).filter(
-    (question) => question.axis === 'fs' && WRITING.has(question.capability),
-  )
-  const found = await firstDenied(writing, asker)
+  const found = await firstDenied(questionsOf(call), asker)
   if (!found) return []
   const { capability, target } = found.question
   const about = `${capability} ${show(target)} is denied: ${found.because}`
+  const not = await whyNotBehind(found.question, call, asker)
+  if (not !== undefined) return [forPerson(target, `${about}; ${not}`, [])]
   return [forPerson(target, [about, ...notesOf(found)].join('; '), commandsOf(found))]
+}
+
+/** SPEC 4.9: the link may be a command's work, and a model chose to follow it. Neither chooses which secret a person is asked for. */
+async function whyNotBehind(
+  { capability, target }: Question,
+  { project, env }: RefusedCall,
+  asker: Asker,
+): Promise<string | undefined> {
+  const { root } = project
+  const path = wayOut(join(root.path, target), root.path)
+  if (path === undefined) return undefined
+  const { home } = (await asker.world()).place
+  const wanted = capability === 'read' ? 'read' : 'write'
+  return whyNotAdvised({ path, wanted }, { server: undefined, project, home, path: env['PATH'] })?.reason
 }
 
 async function firstDenied(questions: readonly Question[], asker: Asker): Promise<Why | undefined> {
@@ -63,12 +86,12 @@ async function firstDenied(questions: readonly Question[], asker: Asker): Promis
 export const answerTo = (question: Question, asker: Asker): Promise<Why | undefined> =>
   asker.ask(question).catch(asNothing)
 
-/** What the call needs, by its own names and by what is really there (SPEC 1.8); of `unix_utils`, what it was refused. */
+/** What the call needs, by its own names and by what is really there (SPEC 1.8); of `unix_utils`, what it was refused, or what leads out. */
 function questionsOf({ tool, arguments: args, denied, project }: RefusedCall): readonly Question[] {
   const named = touchedBy(tool.name, args)
   const refused = denied
     ? [{ path: nameFor(denied.target, args, project.root.path), want: wanted(denied.capability) }]
-    : []
+    : leavingBy(args, project.root.path)
   return (named.length > 0 ? named : refused).flatMap((touched) => {
     const target = orNothing(() => parseRelPath(touched.path))
     if (target === undefined) return []
@@ -78,7 +101,7 @@ function questionsOf({ tool, arguments: args, denied, project }: RefusedCall): r
 }
 
 /** What the caller called it: by another name of the same place `why` would name another edit. */
-function nameFor(target: string, args: unknown, root: string): string {
+export function nameFor(target: string, args: unknown, root: string): string {
   const refused = join(root, target)
   const isMeant = (text: string): boolean => {
     const path = orNothing(() => join(root, parseRelPath(text)))
@@ -88,6 +111,14 @@ function nameFor(target: string, args: unknown, root: string): string {
   }
   return textsIn(args).find(isMeant) ?? target
 }
+
+/** Words of `unix_utils` that are links out of the workspace, or lead over one. */
+const leavingBy = (args: unknown, root: string): readonly Touched[] =>
+  textsIn(args).flatMap((text) => {
+    const path = orNothing(() => parseRelPath(text))
+    const leaves = path !== undefined && wayOut(join(root, path), root) !== undefined
+    return leaves ? [{ path: text, want: 'read' }] : []
+  })
 
 /** What is created is perhaps there, and hidden. */
 const wanted = (capability: Capability): Touched['want'] => (capability === 'create' ? 'write' : capability)

@@ -87,7 +87,8 @@ export class DeniedError extends FsAccessError {
   /** The command that the explanation suggests, if it has one. */
   readonly suggested: string | undefined
   constructor(denied: FsDenial) {
-    super(`access denied: ${denied.capability} on ${show(denied.target)}`)
+    const { capability, target, named = target } = denied
+    super(`access denied: ${capability} on ${named === target ? '' : `${show(named)} → `}${show(target)}`)
     const allows = allowingOf(denied)
     this.denied = denied
     this.explanation = explainFs(this.message, denied, allows)
@@ -99,6 +100,8 @@ export interface FsDenial {
   readonly capability: Capability
   /** Canonical, workspace-relative. */
   readonly target: string
+  /** What the caller called it, where links lead elsewhere from there. */
+  readonly named?: string | undefined
   /** The rule that decided; undefined when none matched. */
   readonly rule: FsRule | undefined
   /** Every configured rule that grants something, so that the reader knows what is possible. */

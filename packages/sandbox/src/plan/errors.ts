@@ -19,15 +19,18 @@ export class UnenforceableError extends CordonError {
       ...boundary.map(({ loss, why }) => `  ${loss}: ${why}`),
       ...refused.map((holder) => `  ${describeHolder(holder)}`),
     ]
-    const fix = lost[0] ? `\nTo get it: ${lost[0].fix}.` : ''
+    const fixes = [...(lost[0] ? [lost[0].fix] : []), WITHOUT]
     super(
-      `this machine cannot enforce the policy:\n${lines.join('\n')}${fix}\n` +
-        'Change the rules, or set `sandbox.mode = "warn"` to run without these guarantees.',
+      `this machine cannot enforce the policy:\n${[...lines, ...fixes.map((fix) => `  fix: ${fix}`)].join('\n')}`,
     )
     this.refused = refused
     this.lost = lost
   }
 }
+
+/** SPEC 2.1: the files of a workspace cannot say it. */
+const WITHOUT =
+  'change the rules, or run without these guarantees: cordon config set --user-workspace sandbox.mode warn'
 
 function describeHolder(holder: Holder): string {
   const why = 'why' in holder.held ? holder.held.why : ''

@@ -45,7 +45,8 @@ export async function heldRefusal(call: RefusedCall, asker: Asker): Promise<Told
     (question) => question.axis === 'fs' && WRITING.has(question.capability),
   )
   const found = await firstDenied(writing, asker)
-  if (!found) return []
+  // What it can never do it has said itself.
+  if (!found || found.never) return []
   const { capability, target } = found.question
   const about = `${capability} ${show(target)} is denied: ${found.because}`
   return [forPerson(target, [about, ...notesOf(found)].join('; '), commandsOf(found))]
